@@ -1,9 +1,10 @@
-"""``python -m benchmarks [steady] [overhead] [traced] [building] [startup] [first] [fusing] [passes] [memory] [parallel]
-[planning] [embedding] [transpile] [beside] [convolutions] [step_convolutions] [kernels] [decoding] [loops] [ragged] [ops]
-[searched] [from_files] [scripts]``: print these figures, or all.
+"""``python -m benchmarks [steady] [overhead] [traced] [building] [startup] [first] [fusing]
+[passes] [memory] [parallel] [planning] [embedding] [transpile] [beside] [convolutions]
+[step_convolutions] [kernels] [decoding] [loops] [ragged] [ops] [searched] [from_files] [scripts]``:
+print these figures, or all.
 
-With ``--page`` they are put into docs/benchmarks.json and docs/benchmarks.md too (`make bench` does so). ``--short``: in less than a
-minute, whether the benchmarks run, without figures to keep.
+With ``--page`` they are put into docs/benchmarks.json and docs/benchmarks.md too (`make bench` does
+so). ``--short``: in less than a minute, whether the benchmarks run, without figures to keep.
 """
 
 from __future__ import annotations
@@ -55,12 +56,20 @@ def steady() -> list[Table]:
         ours, theirs = Ours(case), Theirs(case)
         t = interleaved(ours.run, theirs.run, jax.block_until_ready, budget=20.0)
         a, b = ours.cost(), theirs.cost()
-        cells = [t.ours * 1e3, t.theirs * 1e3, t.ratio, *(a[k] / b[k] for k in ("flops", "bytes accessed"))]
+        cells = [
+            t.ours * 1e3,
+            t.theirs * 1e3,
+            t.ratio,
+            *(a[k] / b[k] for k in ("flops", "bytes accessed")),
+        ]
         del ours, theirs
         gc.collect()
         return [case.name, *(f"{cell:.3f}" for cell in cells)]
 
-    title = "Training step: Executor.run(return_numpy=False) / hand-written flax + optax (medians of interleaved turns)"
+    title = (
+        "Training step: Executor.run(return_numpy=False) / hand-written flax + optax (medians of"
+        " interleaved turns)"
+    )
     heads = ["model", "ours, ms", "hand-written, ms", "ratio", "flops", "bytes accessed"]
     return [shown("a step", title, heads, map(row, CASES), widths=[46, 10, 18, 8, 8, 16])]
 
@@ -104,7 +113,8 @@ PARTS: dict[str, Callable[[], list[Table] | None]] = {
 
 
 def main(arguments: list[str]) -> None:
-    os.environ.setdefault("FLAGS_compilation_cache", "0")  # first steps are to be first, in other processes too
+    # first steps are to be first, in other processes too
+    os.environ.setdefault("FLAGS_compilation_cache", "0")
     if arguments[:1] == ["_first"]:
         return one_first(arguments[1], int(arguments[2]))
     if arguments[:1] == ["_parallel"]:
@@ -115,8 +125,13 @@ def main(arguments: list[str]) -> None:
     wanted = [a for a in arguments if a not in ("--page", "--short")]
     unknown = [a for a in wanted if a not in PARTS]
     if unknown:
-        sys.exit(f"unknown part {unknown[0]!r}; there are {', '.join(PARTS)}, and --page and --short")
-    print(f"Python {platform.python_version()}, jax {jax.__version__}, {jax.devices()[0].device_kind} x{jax.device_count()}")
+        sys.exit(
+            f"unknown part {unknown[0]!r}; there are {', '.join(PARTS)}, and --page and --short"
+        )
+    print(
+        f"Python {platform.python_version()}, jax {jax.__version__}, {jax.devices()[0].device_kind}"
+        f" x{jax.device_count()}"
+    )
     if brief:
         return short.table()
     for name in wanted or PARTS:

@@ -1,8 +1,10 @@
-"""fluidjax beside flax, Paddle 1.8.5, torch and onnxruntime: the first second of a net, and its steps, in the same run.
+"""fluidjax beside flax, Paddle 1.8.5, torch and onnxruntime: the first second of a net, and its
+steps, in the same run.
 
-Every side is a process in its own environment (peers/serve.py), and they take turns. Those in other environments than this
-one's run where `make bench-peers` made them: Paddle in .peers/paddle, torch and onnxruntime in .peers/torch, or where
-FLUIDJAX_PEERS names a folder that holds these two. A side that is not there is left out, and that is said.
+Every side is a process in its own environment (peers/serve.py), and they take turns. Those in other
+environments than this one's run where `make bench-peers` made them: Paddle in .peers/paddle, torch
+and onnxruntime in .peers/torch, or where FLUIDJAX_PEERS names a folder that holds these two. A side
+that is not there is left out, and that is said.
 """
 
 from __future__ import annotations
@@ -42,10 +44,26 @@ WARM_UP, TURNS, TURN = 4, 9, 0.4  # steps, turns, seconds of CPU time that a tur
 class Side:
     """One side's process. cores: those that it may use, all if None."""
 
-    def __init__(self, side: str, case: str, cores: set[int] | None = None, environ: Mapping[str, str] | None = None) -> None:
-        one = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} if cores is not None else {}
+    def __init__(
+        self,
+        side: str,
+        case: str,
+        cores: set[int] | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        one = (
+            {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+            if cores is not None
+            else {}
+        )
         path = {"PYTHONPATH": str(ROOT)} if PYTHONS[side] == Path(sys.executable) else {}
-        quiet = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu", "FLAGS_compilation_cache": "0", "GLOG_v": "0", "CPU_NUM": "1"}
+        quiet = {
+            "CUDA_VISIBLE_DEVICES": "",
+            "JAX_PLATFORMS": "cpu",
+            "FLAGS_compilation_cache": "0",
+            "GLOG_v": "0",
+            "CPU_NUM": "1",
+        }
         self.process = subprocess.Popen(
             [str(PYTHONS[side]), str(SERVE), side, case], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**{n: v for n, v in os.environ.items() if n not in UNUSUAL}, **quiet, **one, **path, **(environ or {})},
@@ -66,7 +84,10 @@ class Side:
         assert self.process.stdout is not None and self.process.stderr is not None
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{' '.join(map(str, self.process.args[2:]))}: {self.process.stderr.read().strip()[-2000:]}")  # type: ignore[index]
+            raise RuntimeError(
+                f"{' '.join(map(str, self.process.args[2:]))}:"
+                f" {self.process.stderr.read().strip()[-2000:]}"
+            )  # type: ignore[index]
         found: dict[str, Any] = json.loads(line)
         return found
 
@@ -85,7 +106,9 @@ def running(side: str, case: str, cores: set[int] | None = None, **environ: str)
 
 
 def there(sides: Sequence[str]) -> dict[str, str]:
-    """Those of these sides that this machine has, with their versions; which, and what is missing, is printed."""
+    """Those of these sides that this machine has, with their versions; which, and what is missing,
+    is printed.
+    """
     found = {}
     for side in sides:
         try:
@@ -98,31 +121,50 @@ def there(sides: Sequence[str]) -> dict[str, str]:
 
 
 def first_second() -> Table:
-    """Startup, and the first step: seconds of wall time, of all cores, in fresh processes; and again with what was compiled kept."""
+    """Startup, and the first step: seconds of wall time, of all cores, in fresh processes; and
+    again with what was compiled kept.
+    """
     sides = there(TRAINING)
     heads = ["fluidjax", "fluidjax warm", *(s for s in sides if s != "fluidjax")]
 
     def row(case: str) -> list[str]:
         with tempfile.TemporaryDirectory() as folder:
             kept = {"FLAGS_compilation_cache": "1", "FLAGS_compilation_cache_dir": folder}
-            return [case, _first("fluidjax", case, **kept), _first("fluidjax", case, **kept), *(_first(side, case) for side in heads[2:])]
+            return [
+                case,
+                _first("fluidjax", case, **kept),
+                _first("fluidjax", case, **kept),
+                *(_first(side, case) for side in heads[2:]),
+            ]
 
     title = (
-        "The first second: startup + first step up to its loss, and where updates come later up to these, wall s (CPU s), "
-        "fresh processes; warm: fluidjax again with its compilation cache"
+        "The first second: startup + first step up to its loss, and where updates come later up to"
+        " these, wall s (CPU s), fresh processes; warm: fluidjax again with its compilation cache"
     )
-    return shown("first second", title, ["net", *heads], map(row, FIRST), sides.values(), [12] + [26] * len(heads))
+    return shown(
+        "first second",
+        title,
+        ["net", *heads],
+        map(row, FIRST),
+        sides.values(),
+        [12] + [26] * len(heads),
+    )
 
 
 def _first(side: str, case: str, **environ: str) -> str:
     with running(side, case, **environ) as process:
         made, step, rest = process.ask("make"), process.ask("steps 1"), process.ask("wait")
     later = f" + {rest['wall']:.2f}" if rest["wall"] >= LATER else ""
-    return f"{made['wall']:.2f} + {step['wall']:.2f}{later} ({made['cpu'] + step['cpu'] + rest['cpu']:.2f})"
+    return (
+        f"{made['wall']:.2f} + {step['wall']:.2f}{later}"
+        f" ({made['cpu'] + step['cpu'] + rest['cpu']:.2f})"
+    )
 
 
 def steady() -> Table:
-    """Later steps, one core each, in turns: milliseconds of CPU time, and how many times the other's ours takes."""
+    """Later steps, one core each, in turns: milliseconds of CPU time, and how many times the
+    other's ours takes.
+    """
     title = "Later steps: CPU ms a step, one core, medians of turns; in brackets fluidjax over it"
     return _table("later steps", title, STEADY, there(TRAINING))
 
@@ -134,16 +176,27 @@ def predicting() -> Table:
         cases = [case for case in PREDICTING if case not in OCR or there_is(case.split(", ")[0])]
         if len(cases) < len(PREDICTING):
             print("  the OCR models are not there; make models fetches them")
-        return _table("prediction", title, cases, there(("fluidjax", "onnxruntime")), PEER_MODEL=str(Path(folder) / "net.npz"))
+        return _table(
+            "prediction",
+            title,
+            cases,
+            there(("fluidjax", "onnxruntime")),
+            PEER_MODEL=str(Path(folder) / "net.npz"),
+        )
 
 
 def searching() -> Table:
     """Beam searches beside Paddle's, as steady(): 4 beams, 50 steps, 10,000 words."""
-    title = "Beam search, 4 beams, 50 steps, 10,000 words: CPU ms a search, one core, medians of turns; in brackets fluidjax over it"
+    title = (
+        "Beam search, 4 beams, 50 steps, 10,000 words: CPU ms a search, one core, medians of turns;"
+        " in brackets fluidjax over it"
+    )
     return _table("beam search", title, SEARCHES, there(("fluidjax", "paddle")))
 
 
-def _table(name: str, title: str, cases: Sequence[str], versions: Mapping[str, str], **environ: str) -> Table:
+def _table(
+    name: str, title: str, cases: Sequence[str], versions: Mapping[str, str], **environ: str
+) -> Table:
     sides = list(versions)
 
     def row(case: str) -> list[str]:
@@ -159,7 +212,9 @@ def _table(name: str, title: str, cases: Sequence[str], versions: Mapping[str, s
 
 
 def measured(case: str, sides: Sequence[str], **environ: str) -> dict[str, list[float]]:
-    """Seconds of CPU time a step, of each side in each turn. Raises AssertionError where two sides predict different values."""
+    """Seconds of CPU time a step, of each side in each turn. Raises AssertionError where two sides
+    predict different values.
+    """
     core = {max(os.sched_getaffinity(0))}
     with ExitStack() as stack:
         processes: dict[str, Side] = {}
@@ -170,12 +225,16 @@ def measured(case: str, sides: Sequence[str], **environ: str) -> dict[str, list[
             values.append(process.ask(f"steps {WARM_UP}")["value"])
             once = process.ask("steps 2")["cpu"] / 2
             counts[side] = max(1, int(TURN / max(once, 1e-6)))
-        if (case in PREDICTING or case in SEARCHES) and any(abs(v - values[0]) > 1e-3 * abs(values[0]) for v in values):
+        if (case in PREDICTING or case in SEARCHES) and any(
+            abs(v - values[0]) > 1e-3 * abs(values[0]) for v in values
+        ):
             raise AssertionError(f"{case}: the sides predict different values: {values}")
         times: dict[str, list[float]] = {side: [] for side in sides}
         for turn in range(TURNS):
             for side in sides if turn % 2 == 0 else sides[::-1]:
-                asked = [processes[side].ask(words)["cpu"] for words in (f"steps {counts[side]}", "wait")]
+                asked = [
+                    processes[side].ask(words)["cpu"] for words in (f"steps {counts[side]}", "wait")
+                ]
                 times[side].append(sum(asked) / counts[side])
     return times
 

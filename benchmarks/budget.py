@@ -1,6 +1,8 @@
-"""Training steps within a budget of memory: bytes against time, beside jax.checkpoint of each block and of sqrt(n) blocks.
+"""Training steps within a budget of memory: bytes against time, beside jax.checkpoint of each block
+and of sqrt(n) blocks.
 
-``python -m benchmarks budget`` prints all; ``python -m benchmarks.budget NAME JSON [SHARE...]`` one case, whose points it keeps.
+``python -m benchmarks budget`` prints all; ``python -m benchmarks.budget NAME JSON [SHARE...]`` one
+case, whose points it keeps.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from . import data, fluid_models
 from .page import Table, shown
 
 SHARES = (0.7, 0.55, 0.4, 0.3)  # of the temporaries of the step without a budget
-PEERS = {"jax.checkpoint, each block": None, "jax.checkpoint, sqrt(n)": 0}  # 0: as many groups as the root of the blocks
+# 0: as many groups as the root of the blocks
+PEERS = {"jax.checkpoint, each block": None, "jax.checkpoint, sqrt(n)": 0}
 RATE, MOMENTUM = 1e-2, 0.9
 
 
@@ -42,10 +45,19 @@ def stacked_lstm(length: int = 16, width: int = 64, depth: int = 3) -> Any:
         hidden = cell = layers.scale(steps[0], 0.0)
         for t in range(length):
             hidden, cell = layers.lstm_unit(
-                steps[t], hidden, cell, param_attr=f"lstm_{layer}.w", bias_attr=f"lstm_{layer}.b", name=f"lstm_{layer}"
+                steps[t],
+                hidden,
+                cell,
+                param_attr=f"lstm_{layer}.w",
+                bias_attr=f"lstm_{layer}.b",
+                name=f"lstm_{layer}",
             )
             steps[t] = hidden
-    return layers.mean(layers.softmax_with_cross_entropy(layers.fc(steps[-1], 10), fluid.data("label", [None, 1], "int64")))
+    return layers.mean(
+        layers.softmax_with_cross_entropy(
+            layers.fc(steps[-1], 10), fluid.data("label", [None, 1], "int64")
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -64,7 +76,9 @@ def _adds(ops: list[OpDesc], at: int) -> bool:
 
 
 def _of(kind: str, every: int = 1) -> Callable[[list[OpDesc], int], bool]:
-    return lambda ops, at: ops[at].type == kind and sum(op.type == kind for op in ops[: at + 1]) % every == 0
+    return lambda ops, at: (
+        ops[at].type == kind and sum(op.type == kind for op in ops[: at + 1]) % every == 0
+    )
 
 
 def sequence(batch: int, length: int, width: int) -> dict[str, Any]:
@@ -85,8 +99,9 @@ CASES = {
 
 @dataclass(frozen=True)
 class Point:
-    """temporaries, total: bytes of the compiled step, as the compiler tells them. budget: None where there is none. ratio: CPU time of a
-    step over that of the step without a budget, the median over turns. search: CPU seconds."""
+    """temporaries, total: bytes of the compiled step, as the compiler tells them. budget: None
+    where there is none. ratio: CPU time of a step over that of the step without a budget, the
+    median over turns. search: CPU seconds."""
 
     name: str
     temporaries: int
@@ -105,13 +120,17 @@ class Ours:
         self.search = 0.0
         if budget is not None:
             begun = time.process_time()
-            fluid.memory_optimize(self.main, budget=budget, batch_size=batch, fetch_list=[self.loss])
+            fluid.memory_optimize(
+                self.main, budget=budget, batch_size=batch, fetch_list=[self.loss]
+            )
             self.search = time.process_time() - begun
         self.scope, self.exe = fluid.Scope(), fluid.Executor()
         self.exe.run(startup, scope=self.scope)
 
     def run(self) -> Any:
-        return self.exe.run(self.main, feed=self.feed, fetch_list=[self.loss], scope=self.scope, return_numpy=False)[0]
+        return self.exe.run(
+            self.main, feed=self.feed, fetch_list=[self.loss], scope=self.scope, return_numpy=False
+        )[0]
 
     def figures(self) -> compiler.Figures:
         """Of the step that runs, as it was compiled for the run."""
@@ -124,18 +143,25 @@ class Ours:
 
 
 class Checkpointed:
-    """The same forward ops as pure functions under jax.checkpoint, one for each of `count` groups of blocks, jax.grad and Momentum."""
+    """The same forward ops as pure functions under jax.checkpoint, one for each of `count` groups
+    of blocks, jax.grad and Momentum.
+    """
 
     def __init__(self, case: Case, count: int | None) -> None:
         self.feed = case.feed()
         main, startup, loss = built(case, train=False)
-        self.parameters = [v.name for v in main.list_vars() if v.persistable and getattr(v, "trainable", False)]
+        self.parameters = [
+            v.name for v in main.list_vars() if v.persistable and getattr(v, "trainable", False)
+        ]
         held = fluid.init_fn(startup)(jax.random.fold_in(jax.random.key(1), 0))  # as Ours begins
         with jax.enable_x64(True):
             speeds = {n: jax.numpy.zeros_like(held[n]) for n in self.parameters}
             self.state = {n: jax.numpy.array(v) for n, v in held.items()}, speeds
         parts = list(_parts(case, main, count))
-        steps = [Step(edit.replace_ops(main.desc, 0, part), _given(parts, at, loss.name)) for at, part in enumerate(parts)]
+        steps = [
+            Step(edit.replace_ops(main.desc, 0, part), _given(parts, at, loss.name))
+            for at, part in enumerate(parts)
+        ]
 
         def cost(trained: Any, held: Any, feed: Any, key: Any) -> Any:
             values, moved = dict(feed), {}
@@ -149,17 +175,28 @@ class Checkpointed:
         def train(state: Any, feed: Any, key: Any) -> Any:
             held, speeds = state
             trained = {n: held[n] for n in self.parameters}
-            (value, moved), slopes = jax.value_and_grad(cost, has_aux=True)(trained, held, feed, key)
+            (value, moved), slopes = jax.value_and_grad(cost, has_aux=True)(
+                trained, held, feed, key
+            )
             speeds = {n: MOMENTUM * speeds[n] + slopes[n] for n in trained}
-            return ({**held, **moved, **{n: v - RATE * speeds[n] for n, v in trained.items()}}, speeds), value
+            return (
+                {**held, **moved, **{n: v - RATE * speeds[n] for n, v in trained.items()}},
+                speeds,
+            ), value
 
         self.key = jax.random.key(0)
         lowered = jax.jit(train, donate_argnums=0)
         with jax.enable_x64(True):
-            found = compiler.figures(lowered.lower(self.state, self.feed, self.key), list(compiler.SCHEDULERS), quick=True)
+            found = compiler.figures(
+                lowered.lower(self.state, self.feed, self.key),
+                list(compiler.SCHEDULERS),
+                quick=True,
+            )
             name = min(found, key=lambda n: found[n].temporaries)  # the better for it
             self.best = found[name]
-            self.step = lowered.lower(self.state, self.feed, self.key).compile(compiler_options=compiler.SCHEDULERS[name] or None)
+            self.step = lowered.lower(self.state, self.feed, self.key).compile(
+                compiler_options=compiler.SCHEDULERS[name] or None
+            )
 
     def run(self) -> Any:
         with jax.enable_x64(True):
@@ -174,7 +211,9 @@ def built(case: Case, train: bool = True) -> tuple[fluid.Program, fluid.Program,
         def minimize(self, loss: Any) -> None:
             """The forward pass alone."""
 
-    return fluid_models.build(case.network, fluid.optimizer.Momentum(RATE, MOMENTUM) if train else Nothing())
+    return fluid_models.build(
+        case.network, fluid.optimizer.Momentum(RATE, MOMENTUM) if train else Nothing()
+    )
 
 
 def _parts(case: Case, main: fluid.Program, count: int | None) -> Iterator[list[OpDesc]]:
@@ -194,14 +233,24 @@ def _given(parts: list[list[OpDesc]], at: int, loss: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(n for op in parts[at] for n in op.writes if n in later))
 
 
-def measure(case: Case, shares: Sequence[float] = SHARES, turns: int = 7, peers: Mapping[str, int | None] = PEERS) -> list[Point]:
-    """The points of a case, the step without a budget first. Every step takes its turn in each of the turns."""
+def measure(
+    case: Case,
+    shares: Sequence[float] = SHARES,
+    turns: int = 7,
+    peers: Mapping[str, int | None] = PEERS,
+) -> list[Point]:
+    """The points of a case, the step without a budget first. Every step takes its turn in each of
+    the turns.
+    """
     plain = Ours(case)
     least = plain.figures()
     runners: dict[str, Any] = {"no budget": plain}
     found = {"no budget": Point("no budget", least.temporaries, least.total)}
     for share in shares:
-        name, budget = f"budget {share:.2f}", least.total - least.temporaries + int(share * least.temporaries)
+        name, budget = (
+            f"budget {share:.2f}",
+            least.total - least.temporaries + int(share * least.temporaries),
+        )
         try:
             ours = Ours(case, budget)
         except FluidValueError as refused:
@@ -209,7 +258,10 @@ def measure(case: Case, shares: Sequence[float] = SHARES, turns: int = 7, peers:
             continue
         figures = ours.figures()
         assert figures.total <= budget, (figures, budget)
-        runners[name], found[name] = ours, Point(name, figures.temporaries, figures.total, budget, search=ours.search)
+        runners[name], found[name] = (
+            ours,
+            Point(name, figures.temporaries, figures.total, budget, search=ours.search),
+        )
     for name, count in peers.items():
         theirs = Checkpointed(case, count)
         runners[name], found[name] = theirs, Point(name, theirs.best.temporaries, theirs.best.total)
@@ -220,7 +272,10 @@ def measure(case: Case, shares: Sequence[float] = SHARES, turns: int = 7, peers:
             jax.block_until_ready(runners[name].run())
             if turn:  # the first compiles
                 times[name].append(time.process_time() - begun)
-    ratios = {n: statistics.median(a / b for a, b in zip(t, times["no budget"], strict=True)) for n, t in times.items()}
+    ratios = {
+        n: statistics.median(a / b for a, b in zip(t, times["no budget"], strict=True))
+        for n, t in times.items()
+    }
     return [Point(**{**asdict(p), "ratio": ratios[n]}) for n, p in found.items()]
 
 
@@ -230,12 +285,24 @@ def rows(case: Case, points: list[Point]) -> Iterator[list[str]]:
         name, search = case.name if p is points[0] else "", f"{p.search:.1f}" if p.search else ""
         budget = f"{p.budget / 1e6:,.1f}" if p.budget else ""
         share = p.temporaries / points[0].temporaries
-        yield [name, p.name, f"{p.temporaries / 1e6:,.1f}", f"{share:.2f}", f"{p.total / 1e6:,.1f}", budget, f"{p.ratio:.2f}", search]
+        yield [
+            name,
+            p.name,
+            f"{p.temporaries / 1e6:,.1f}",
+            f"{share:.2f}",
+            f"{p.total / 1e6:,.1f}",
+            budget,
+            f"{p.ratio:.2f}",
+            search,
+        ]
 
 
 def shown_rows(found: Iterable[list[str]]) -> Table:
     """They are printed as they come."""
-    title = "Steps within a budget of memory, MB; time: CPU time over that without a budget (medians of turns); search: CPU seconds"
+    title = (
+        "Steps within a budget of memory, MB; time: CPU time over that without a budget (medians of"
+        " turns); search: CPU seconds"
+    )
     heads = ["step", "", "temporaries", "share", "total", "budget", "time", "search"]
     return shown("budgets", title, heads, found, widths=[44, 28, 12, 7, 10, 10, 7, 8])
 
@@ -247,9 +314,13 @@ def draw(cases: dict[str, list[Point]], path: Path) -> None:
 
     figure = Figure(figsize=(3.2 * len(cases), 3.2), layout="constrained")
     FigureCanvasSVG(figure)
-    for axes, (name, points) in zip(figure.subplots(1, len(cases), squeeze=False)[0], cases.items(), strict=True):
+    for axes, (name, points) in zip(
+        figure.subplots(1, len(cases), squeeze=False)[0], cases.items(), strict=True
+    ):
         whole = points[0].temporaries
-        ours = sorted((p.temporaries / whole, p.ratio) for p in points if not p.name.startswith("jax"))
+        ours = sorted(
+            (p.temporaries / whole, p.ratio) for p in points if not p.name.startswith("jax")
+        )
         axes.plot(*zip(*ours, strict=True), "o-", color="#4c78a8", label="budget")
         for p, mark in zip([p for p in points if p.name.startswith("jax")], "s^", strict=False):
             axes.plot([p.temporaries / whole], [p.ratio], mark, color="#e1812c", label=p.name)

@@ -29,12 +29,20 @@ def build(count: int) -> tuple[Any, Any]:
     with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():
         h = first = fluid.data("x", [None, 16])
         for i in range(count):
-            h = layers.scale(h, 0.5) if i % 3 == 0 else layers.relu(h) if i % 3 == 1 else layers.elementwise_add(h, first)
+            h = (
+                layers.scale(h, 0.5)
+                if i % 3 == 0
+                else layers.relu(h)
+                if i % 3 == 1
+                else layers.elementwise_add(h, first)
+            )
     return main, h
 
 
 def measure(count: int) -> dict[str, float]:
-    """Seconds for each action; build_per_op in microseconds, without what shape inference itself takes."""
+    """Seconds for each action; build_per_op in microseconds, without what shape inference itself
+    takes.
+    """
     build(30)  # the shape rules of these ops are inferred once and remembered
     made: list[Any] = []
     total = _seconds(lambda: made.extend(build(count)))
@@ -53,7 +61,16 @@ def measure(count: int) -> dict[str, float]:
 
 def table() -> list[Table]:
     """Building and rewriting large programs."""
-    heads = ["ops", "build, µs an op", "build", "clone", "clone(for_test)", "verify", "print", "prune"]
+    heads = [
+        "ops",
+        "build, µs an op",
+        "build",
+        "clone",
+        "clone(for_test)",
+        "verify",
+        "print",
+        "prune",
+    ]
 
     def row(count: int) -> list[str]:
         each, *seconds = measure(count).values()
@@ -66,5 +83,8 @@ def table() -> list[Table]:
 def _infer_all(desc: Any) -> None:
     block = desc.blocks[0]
     for op in block.ops:
-        specs = {s: infer.Spec(block.vars[n[0]].shape, block.vars[n[0]].dtype) for s, n in op.inputs.items()}
+        specs = {
+            s: infer.Spec(block.vars[n[0]].shape, block.vars[n[0]].dtype)
+            for s, n in op.inputs.items()
+        }
         infer.infer(lookup(op.type), specs, op.attrs)

@@ -17,7 +17,9 @@ from . import data, flax_models, fluid_models
 
 @dataclass(frozen=True)
 class Case:
-    """`network` appends the Fluid layers, `model` is its flax twin; `optimizers` gives (Fluid's, optax's)."""
+    """`network` appends the Fluid layers, `model` is its flax twin; `optimizers` gives (Fluid's,
+    optax's).
+    """
 
     name: str
     network: Callable[[], Any]
@@ -35,18 +37,50 @@ def momentum() -> tuple[Any, optax.GradientTransformation]:
 
 
 CASES = (
-    Case("MLP 784-512-512-10, Adam, batch 256", fluid_models.mlp, flax_models.MLP, adam, lambda: data.vectors(256, 784, 10)),
-    Case("LeNet + batch_norm, Adam, batch 64", fluid_models.lenet, flax_models.LeNet, adam, lambda: data.images(64, 28, 1)),
-    Case("ResNet-18, 32x32, Momentum, batch 32", fluid_models.resnet18, flax_models.ResNet18, momentum, lambda: data.images(32, 32, 3)),
-    Case("transformer, 2 layers, Adam, batch 8", fluid_models.transformer, flax_models.Encoder, adam,
-         lambda: data.sequences(8, 128, 256, 10)),
-    Case("embedding + softmax words, Adam, batch 64", fluid_models.word_model, flax_models.WordModel, adam,
-         lambda: data.words(64, 4, 2000)),
+    Case(
+        "MLP 784-512-512-10, Adam, batch 256",
+        fluid_models.mlp,
+        flax_models.MLP,
+        adam,
+        lambda: data.vectors(256, 784, 10),
+    ),
+    Case(
+        "LeNet + batch_norm, Adam, batch 64",
+        fluid_models.lenet,
+        flax_models.LeNet,
+        adam,
+        lambda: data.images(64, 28, 1),
+    ),
+    Case(
+        "ResNet-18, 32x32, Momentum, batch 32",
+        fluid_models.resnet18,
+        flax_models.ResNet18,
+        momentum,
+        lambda: data.images(32, 32, 3),
+    ),
+    Case(
+        "transformer, 2 layers, Adam, batch 8",
+        fluid_models.transformer,
+        flax_models.Encoder,
+        adam,
+        lambda: data.sequences(8, 128, 256, 10),
+    ),
+    Case(
+        "embedding + softmax words, Adam, batch 64",
+        fluid_models.word_model,
+        flax_models.WordModel,
+        adam,
+        lambda: data.words(64, 4, 2000),
+    ),
 )
 
 
-def cost(exe: fluid.Executor, program: fluid.Program, scope: fluid.Scope, feed: dict[str, Any]) -> dict[str, float]:
-    """flops and bytes accessed, as XLA counts them, of the one step that `exe` has compiled for `program`."""
+def cost(
+    exe: fluid.Executor, program: fluid.Program, scope: fluid.Scope, feed: dict[str, Any]
+) -> dict[str, float]:
+    """flops and bytes accessed, as XLA counts them, of the one step that `exe` has compiled for
+    `program`.
+    """
     (compiled,) = exe.compiled_steps(program)
     with jax.enable_x64(True):
         args = (*compiled.bind(scope).arrays, compiled.check_feed(feed), 0, 0)
@@ -64,7 +98,9 @@ class Ours:
         self.exe.run(self.startup, scope=self.scope)
 
     def run(self) -> Any:
-        return self.exe.run(self.main, feed=self.feed, fetch_list=[self.loss], scope=self.scope, return_numpy=False)[0]
+        return self.exe.run(
+            self.main, feed=self.feed, fetch_list=[self.loss], scope=self.scope, return_numpy=False
+        )[0]
 
     def cost(self) -> dict[str, float]:
         return cost(self.exe, self.main, self.scope, self.feed)

@@ -1,4 +1,6 @@
-"""The ways of a convolution's three products, each beside XLA's own convolution and, where it is installed, torch's."""
+"""The ways of a convolution's three products, each beside XLA's own convolution and, where it is
+installed, torch's.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ IMAGE = 3  # channels
 TURNS, TURN = 7, 0.05  # turns of a kernel, seconds of CPU time of one
 
 
-def case(x: tuple[int, ...], w: tuple[int, ...], stride: int = 1, pad: int | None = None) -> Geometry:
+def case(
+    x: tuple[int, ...], w: tuple[int, ...], stride: int = 1, pad: int | None = None
+) -> Geometry:
     """x [N, C, H, W], w [O, C / groups, h, w]; padding of half a filter."""
     pad = w[2] // 2 if pad is None else pad
     return Geometry(x, w, (stride, stride), ((pad, pad),) * 2, (1, 1), x[1] // w[1], False)
@@ -42,12 +46,18 @@ CASES = (
     case((2, 64, 16, 16), (64, 64, 3, 3)), case((2, 128, 8, 8), (128, 128, 3, 3)), case((2, 512, 2, 2), (512, 512, 3, 3)),
     case((2, 256, 4, 4), (512, 256, 3, 3), 2), case((32, 64, 32, 32), (64, 64, 3, 3)), case((8, 3, 224, 224), (64, 3, 7, 7), 2),
 )  # fmt: skip
-XLA = (convolution_ways.xla_output, convolution_ways.xla_input_gradient, convolution_ways.xla_filter_gradient)
+XLA = (
+    convolution_ways.xla_output,
+    convolution_ways.xla_input_gradient,
+    convolution_ways.xla_filter_gradient,
+)
 OURS = (convolution.output, convolution.input_gradient, convolution.filter_gradient)
 
 
 def milliseconds(runs: list[Callable[[], Any]]) -> list[float]:
-    """CPU ms of each, medians of interleaved turns; one that takes longer than a second is run once."""
+    """CPU ms of each, medians of interleaved turns; one that takes longer than a second is run
+    once.
+    """
     times: list[list[float]] = [[] for _ in runs]
     for turn in range(TURNS):
         for run, found in zip(runs, times, strict=True):
@@ -61,7 +71,9 @@ def milliseconds(runs: list[Callable[[], Any]]) -> list[float]:
     return [statistics.median(found) * 1e3 for found in times]
 
 
-def compiled(function: Any, args: tuple[Any, ...], options: dict[str, Any] | None = None) -> tuple[Callable[[], Any], float]:
+def compiled(
+    function: Any, args: tuple[Any, ...], options: dict[str, Any] | None = None
+) -> tuple[Callable[[], Any], float]:
     """The call, and the CPU seconds that its compilation took."""
     lowered = jax.jit(function).lower(*args)
     begin = time.process_time()
@@ -72,7 +84,9 @@ def compiled(function: Any, args: tuple[Any, ...], options: dict[str, Any] | Non
 def measured(geo: Geometry) -> list[str]:
     """For each direction: ours (XLA's), and the seconds to compile them."""
     rng = np.random.default_rng(0)
-    x, w, dy = (jax.numpy.asarray(rng.standard_normal(shape, np.float32)) for shape in (geo.x, geo.w, geo.y))
+    x, w, dy = (
+        jax.numpy.asarray(rng.standard_normal(shape, np.float32)) for shape in (geo.x, geo.w, geo.y)
+    )
     cells = []
     for function, plain, args in zip(OURS, XLA, ((x, w), (w, dy), (x, dy)), strict=True):
         runs = [compiled(partial(f, geo), args) for f in (function, plain)]
@@ -85,26 +99,45 @@ def torchs(cases: tuple[Geometry, ...]) -> list[list[float]] | None:
     """Milliseconds of torch's kernels, three for each case; None where torch is not installed."""
     if not PYTHONS["torch"].exists():
         return None
-    given = [[(g.x[0], g.channels, *g.sides), g.w, g.strides[0], g.pads[0][0], g.groups] for g in cases]
-    out = subprocess.run([str(PYTHONS["torch"]), str(TORCH), json.dumps(given)], capture_output=True, text=True, check=True).stdout
+    given = [
+        [(g.x[0], g.channels, *g.sides), g.w, g.strides[0], g.pads[0][0], g.groups] for g in cases
+    ]
+    out = subprocess.run(
+        [str(PYTHONS["torch"]), str(TORCH), json.dumps(given)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     found: list[list[float]] = json.loads(out.splitlines()[-1])
     return found
 
 
 def table() -> None:
-    """Output, input's and filter's gradient of each case: CPU ms and, behind them, seconds to compile; XLA's in brackets."""
-    print("\nConvolutions: output, input's gradient, filter's gradient: CPU ms (XLA's own), s to compile (XLA's own); then torch's ms")
+    """Output, input's and filter's gradient of each case: CPU ms and, behind them, seconds to
+    compile; XLA's in brackets.
+    """
+    print(
+        "\nConvolutions: output, input's gradient, filter's gradient: CPU ms (XLA's own), s to"
+        " compile (XLA's own); then torch's ms"
+    )
     beside = torchs(CASES)
     if beside is None:
         print("  torch is not there; make bench-peers installs it")
     for i, geo in enumerate(CASES):
         name = f"{'x'.join(map(str, geo.x))}, {'x'.join(map(str, geo.w))} /{geo.strides[0]}"
         theirs = "" if beside is None else "   torch " + " ".join(f"{ms:.2f}" for ms in beside[i])
-        print(f"{name:<34}{convolution.way(geo):<9}" + "".join(f"{c:>30}" for c in measured(geo)) + theirs, flush=True)
+        print(
+            f"{name:<34}{convolution.way(geo):<9}"
+            + "".join(f"{c:>30}" for c in measured(geo))
+            + theirs,
+            flush=True,
+        )
 
 
 def of_net(name: str) -> Counter[Geometry]:
-    """The convolutions of a net of peers/nets.py, channels last as our steps hold them, with how often each is there."""
+    """The convolutions of a net of peers/nets.py, channels last as our steps hold them, with how
+    often each is there.
+    """
     net, _, batch = CASES_OF_NETS[name]
     feed, main = batch(), fluid.Program()
     with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():
@@ -115,18 +148,35 @@ def of_net(name: str) -> Counter[Geometry]:
             _, *x = main.global_block().var(op.input("Input")[0]).shape
             w, pads = main.global_block().var(op.input("Filter")[0]).shape, op.attr("paddings")
             size = len(next(iter(feed.values()))), *x[1:], x[0]
-            found[Geometry(size, tuple(w), tuple(op.attr("strides")), tuple((p, p) for p in pads), (1, 1), op.attr("groups"), True)] += 1
+            found[
+                Geometry(
+                    size,
+                    tuple(w),
+                    tuple(op.attr("strides")),
+                    tuple((p, p) for p in pads),
+                    (1, 1),
+                    op.attr("groups"),
+                    True,
+                )
+            ] += 1
     return found
 
 
 def net_table(name: str = "ResNet-32") -> list[Table]:
-    """All convolutions of a step by themselves: XLA's as it optimises them, ours, and torch's; CPU ms of one core."""
+    """All convolutions of a step by themselves: XLA's as it optimises them, ours, and torch's; CPU
+    ms of one core.
+    """
     convolutions = of_net(name)
     beside = torchs(tuple(convolutions))
-    totals = {head: [0.0] * 3 for head in ("XLA:CPU", "fluidjax")} | ({"torch": [0.0] * 3} if beside else {})
+    totals = {head: [0.0] * 3 for head in ("XLA:CPU", "fluidjax")} | (
+        {"torch": [0.0] * 3} if beside else {}
+    )
     for i, (geo, count) in enumerate(convolutions.items()):
         rng = np.random.default_rng(0)
-        x, w, dy = (jax.numpy.asarray(rng.standard_normal(shape, np.float32)) for shape in (geo.x, geo.w, geo.y))
+        x, w, dy = (
+            jax.numpy.asarray(rng.standard_normal(shape, np.float32))
+            for shape in (geo.x, geo.w, geo.y)
+        )
         for way, args in enumerate(((x, w), (w, dy), (x, dy))):
             if way == 1 and geo.channels == IMAGE:
                 continue  # nobody asks for the gradient of the image
@@ -137,5 +187,15 @@ def net_table(name: str = "ResNet-32") -> list[Table]:
                 total[way] += count * ms
     names = "outputs", "gradients of inputs", "gradients of filters", "together"
     rows = zip(names, *([*t, sum(t)] for t in totals.values()), strict=True)
-    title = f"The {convolutions.total()} convolutions of {name}'s training step by themselves: CPU ms of one core"
-    return [shown("convolutions of a step", title, ["", *totals], ([r[0], *(f"{ms:.0f}" for ms in r[1:])] for r in rows))]
+    title = (
+        f"The {convolutions.total()} convolutions of {name}'s training step by themselves: CPU ms"
+        " of one core"
+    )
+    return [
+        shown(
+            "convolutions of a step",
+            title,
+            ["", *totals],
+            ([r[0], *(f"{ms:.0f}" for ms in r[1:])] for r in rows),
+        )
+    ]

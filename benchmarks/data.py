@@ -15,7 +15,10 @@ def images(batch: int, size: int, channels: int, classes: int = 10) -> dict[str,
 
 def vectors(batch: int, width: int, classes: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
-    return {"x": rng.standard_normal((batch, width), dtype=np.float32), "label": rng.integers(0, classes, (batch, 1))}
+    return {
+        "x": rng.standard_normal((batch, width), dtype=np.float32),
+        "label": rng.integers(0, classes, (batch, 1)),
+    }
 
 
 def sequences(batch: int, length: int, width: int, classes: int) -> dict[str, np.ndarray]:
@@ -28,4 +31,7 @@ def sequences(batch: int, length: int, width: int, classes: int) -> dict[str, np
 
 def words(batch: int, context: int, vocabulary: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
-    return {"words": rng.integers(0, vocabulary, (batch, context, 1)), "label": rng.integers(0, vocabulary, (batch, 1))}
+    return {
+        "words": rng.integers(0, vocabulary, (batch, context, 1)),
+        "label": rng.integers(0, vocabulary, (batch, 1)),
+    }

@@ -19,7 +19,13 @@ def compilations() -> int:
     exe, scope = fluid.Executor(), fluid.Scope()
     exe.run(startup, scope=scope)
     for seed in range(SEARCHES):
-        exe.run(main, feed=searching.feed(fluid, 4, seed), fetch_list=found, scope=scope, return_numpy=False)
+        exe.run(
+            main,
+            feed=searching.feed(fluid, 4, seed),
+            fetch_list=found,
+            scope=scope,
+            return_numpy=False,
+        )
     return len(exe.compilations(main))
 
 

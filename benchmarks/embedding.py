@@ -1,4 +1,6 @@
-"""A training step with an embedding: how its time grows with the height of the table, with sparse and dense gradients."""
+"""A training step with an embedding: how its time grows with the height of the table, with sparse
+and dense gradients.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +59,11 @@ class Training:
         """Copies of something as large as the table in the compiled step."""
         (compiled,) = self.exe.compiled_steps(self.main)
         with jax.enable_x64(True):
-            lowered = compiled.function().lower(*compiled.bind(self.scope).arrays, self.feeds[0], 0, 0)
+            lowered = compiled.function().lower(
+                *compiled.bind(self.scope).arrays, self.feeds[0], 0, 0
+            )
         text = lowered.compile().as_text()
-        (height, width) = self.scope.find_var("table").value.shape
+        height, width = self.scope.find_var("table").value.shape
         return len(re.findall(rf"= f32\[{height},{width}\]\S* copy\(", text))
 
 
@@ -79,26 +83,52 @@ def table() -> list[Table]:
         for name in OPTIMIZERS:
             for sparse in (True, False):
                 cells = (measure(name, h, sparse) for h in HEIGHTS)
-                yield [name + (" sparse" if sparse else " dense"), *(f"{s * 1e3:.3f} ({n})" for s, n in cells)]
+                yield [
+                    name + (" sparse" if sparse else " dense"),
+                    *(f"{s * 1e3:.3f} ({n})" for s, n in cells),
+                ]
 
-    title = f"Embedding [height, {WIDTH}], batch {BATCH}: ms a step by height (table-sized copies in the compiled step)"
+    title = (
+        f"Embedding [height, {WIDTH}], batch {BATCH}: ms a step by height (table-sized copies in"
+        " the compiled step)"
+    )
     alone = shown("embedding", title, ["optimizer", *(f"{h:,}" for h in HEIGHTS)], rows())
-    call = f"import jax; jax.config.update('jax_num_cpu_devices', {DEVICES}); from benchmarks.embedding import on_mesh; on_mesh()"
-    out = subprocess.run([sys.executable, "-c", call], check=True, stdout=subprocess.PIPE, text=True).stdout
-    job = f"A parameter-server job on {DEVICES} virtual CPU devices, embedding [height, 16], {BATCH} ids in all"
+    call = (
+        f"import jax; jax.config.update('jax_num_cpu_devices', {DEVICES}); from"
+        " benchmarks.embedding import on_mesh; on_mesh()"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", call], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+    job = (
+        f"A parameter-server job on {DEVICES} virtual CPU devices, embedding [height, 16], {BATCH}"
+        " ids in all"
+    )
     title = f"{job}: ms a step by height, the best of 15 runs"
-    return [alone, shown("embedding on a mesh", title, ["optimizer", *(f"{h:,}" for h in MESH_HEIGHTS)], map(json.loads, out.splitlines()))]
+    return [
+        alone,
+        shown(
+            "embedding on a mesh",
+            title,
+            ["optimizer", *(f"{h:,}" for h in MESH_HEIGHTS)],
+            map(json.loads, out.splitlines()),
+        ),
+    ]
 
 
 class MeshTraining:
-    """A parameter-server job with a table, on a mesh: DEVICES trainers, each of which is a pserver too."""
+    """A parameter-server job with a table, on a mesh: DEVICES trainers, each of which is a pserver
+    too.
+    """
 
     def __init__(self, optimizer: str, height: int, distributed: bool) -> None:
         main, startup = fluid.Program(), fluid.Program()
         with fluid.unique_name.guard(), fluid.program_guard(main, startup):
             ids = fluid.data("ids", [None, 1], "int64")
             given = {"is_sparse": True, "is_distributed": distributed, "param_attr": "table"}
-            hidden = fluid.layers.fc(fluid.embedding(ids, [height, 16], **given), 16, num_flatten_dims=2)
+            hidden = fluid.layers.fc(
+                fluid.embedding(ids, [height, 16], **given), 16, num_flatten_dims=2
+            )
             OPTIMIZERS[optimizer]().minimize(fluid.layers.mean(fluid.layers.square(hidden)))
         t = fluid.DistributeTranspiler()
         endpoints = ",".join(f"127.0.0.1:{6174 + k}" for k in range(DEVICES))
@@ -121,8 +151,14 @@ class MeshTraining:
 
 
 def on_mesh() -> None:
-    """Print a line of JSON for each kind of table: the step times of parameter-server jobs on a mesh, with as many ids in all."""
-    kinds = {"SGD, is_sparse": ("SGD", False), "Adagrad, is_sparse": ("Adagrad", False), "SGD, is_distributed": ("SGD", True)}
+    """Print a line of JSON for each kind of table: the step times of parameter-server jobs on a
+    mesh, with as many ids in all.
+    """
+    kinds = {
+        "SGD, is_sparse": ("SGD", False),
+        "Adagrad, is_sparse": ("Adagrad", False),
+        "SGD, is_distributed": ("SGD", True),
+    }
     for name, (optimizer, distributed) in kinds.items():
         cells = [name]
         for height in MESH_HEIGHTS:

@@ -1,9 +1,11 @@
-"""The script of `faults.py`: a training job in the form of Paddle's documents that saves checkpoints and goes on from them.
+"""The script of `faults.py`: a training job in the form of Paddle's documents that saves
+checkpoints and goes on from them.
 
 python -m fluidjax launch --nproc 2 --pservers 2 benchmarks/fault_job.py FOLDER STEPS EVERY WIDTH
 
-It has what a restart could get wrong: dropout, Adam, a decaying learning rate, a shuffle, a DataLoader that reads ahead,
-checkpoints that are written while the steps go on. Every process says its number (pid), trainers what step they begin.
+It has what a restart could get wrong: dropout, Adam, a decaying learning rate, a shuffle, a
+DataLoader that reads ahead, checkpoints that are written while the steps go on. Every process says
+its number (pid), trainers what step they begin.
 """
 
 import os
@@ -14,7 +16,10 @@ import paddle
 import paddle.fluid as fluid
 
 folder, steps, every, width = sys.argv[1], *map(int, sys.argv[2:])
-trainers, trainer_id = int(os.environ["PADDLE_TRAINERS"]), int(os.environ.get("PADDLE_TRAINER_ID", "0"))
+trainers, trainer_id = (
+    int(os.environ["PADDLE_TRAINERS"]),
+    int(os.environ.get("PADDLE_TRAINER_ID", "0")),
+)
 batch = 16
 print("pid", os.getpid(), flush=True)
 
@@ -36,7 +41,9 @@ hidden = fluid.layers.dropout(fluid.layers.fc(input=x, size=width, act="relu"), 
 hidden = fluid.layers.dropout(fluid.layers.fc(input=hidden, size=width, act="relu"), 0.3)
 predict = fluid.layers.fc(input=hidden, size=2, act="softmax")
 loss = fluid.layers.mean(fluid.layers.cross_entropy(predict, y))
-fluid.optimizer.Adam(fluid.layers.exponential_decay(0.002, decay_steps=7, decay_rate=0.8)).minimize(loss)
+fluid.optimizer.Adam(fluid.layers.exponential_decay(0.002, decay_steps=7, decay_rate=0.8)).minimize(
+    loss
+)
 state = [v.name for v in fluid.io.get_program_persistable_vars(main)]
 
 t = fluid.DistributeTranspiler()
@@ -52,7 +59,9 @@ if os.environ["PADDLE_TRAINING_ROLE"] == "PSERVER":
 program = t.get_trainer_program()
 exe.run(startup)
 loader = fluid.io.DataLoader.from_generator(feed_list=[x, y], capacity=4)
-loader.set_sample_list_generator(paddle.batch(fluid.io.shuffle(samples, 50, seed=3), batch), fluid.CPUPlace())
+loader.set_sample_list_generator(
+    paddle.batch(fluid.io.shuffle(samples, 50, seed=3), batch), fluid.CPUPlace()
+)
 checkpoints = os.path.join(folder, "checkpoints")
 step = 0
 if fluid.io.get_latest_checkpoint_serial(checkpoints) >= 0:

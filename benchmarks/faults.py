@@ -1,9 +1,11 @@
-"""kill -9 of any process of a 2x2 job at any step: how the others end, and whether a restart ends with the same bits.
+"""kill -9 of any process of a 2x2 job at any step: how the others end, and whether a restart ends
+with the same bits.
 
-``python -m benchmarks.faults --kills 20 --seed 0``: the job of `fault_job.py` is run once to its end, and then again and
-again; each time a process drawn at random is killed at a random step, every third time while a checkpoint is being
-written. The others must end within 30 seconds, with a sentence that names the dead one. Then the job is started again
-and must end with the values of the run that nobody disturbed, bit for bit.
+``python -m benchmarks.faults --kills 20 --seed 0``: the job of `fault_job.py` is run once to its
+end, and then again and again; each time a process drawn at random is killed at a random step, every
+third time while a checkpoint is being written. The others must end within 30 seconds, with a
+sentence that names the dead one. Then the job is started again and must end with the values of the
+run that nobody disturbed, bit for bit.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class Kill:
-    """`victim` is killed `after` seconds after a trainer began `step`, or after the files of a checkpoint began to be written."""
+    """`victim` is killed `after` seconds after a trainer began `step`, or after the files of a
+    checkpoint began to be written.
+    """
 
     victim: str
     step: int
@@ -55,9 +59,11 @@ class Kill:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it. seconds: until the last process had ended. silent: those that did not name the dead one themselves.
+    """What came of it. seconds: until the last process had ended. silent: those that did not name
+    the dead one themselves.
 
-    cut: a checkpoint was left unfinished. resumed: the step after which the restarted job went on (0: from the start).
+    cut: a checkpoint was left unfinished. resumed: the step after which the restarted job went on
+    (0: from the start).
     """
 
     kill: Kill
@@ -74,7 +80,9 @@ class Job:
     def __init__(self, folder: Path, setting: Setting) -> None:
         script = str(Path(__file__).with_name("fault_job.py"))
         words = [script, str(folder), *map(str, (setting.steps, setting.every, setting.width))]
-        env = {k: v for k, v in os.environ.items() if "PADDLE" not in k and "FLUIDJAX" not in k} | {"JAX_PLATFORMS": "cpu"}
+        env = {k: v for k, v in os.environ.items() if "PADDLE" not in k and "FLUIDJAX" not in k} | {
+            "JAX_PLATFORMS": "cpu"
+        }
         self.checkpoints = folder / "checkpoints"
         self.lines: list[str] = []
         self.pids: dict[str, int] = {}
@@ -126,7 +134,11 @@ class Job:
         """Kill the victim; the last step that had begun then."""
         self._until(lambda: self.step >= kill.step and kill.victim in self.pids)
         if kill.writing:
-            self._until(lambda: any(int(p.name.split(".")[0]) >= kill.step for p in unfinished(self.checkpoints)))
+            self._until(
+                lambda: any(
+                    int(p.name.split(".")[0]) >= kill.step for p in unfinished(self.checkpoints)
+                )
+            )
         time.sleep(kill.after)
         os.kill(self.pids[kill.victim], signal.SIGKILL)
         return self.step
@@ -134,7 +146,9 @@ class Job:
     def _until(self, what: Callable[[], bool]) -> None:
         limit = time.monotonic() + LONGEST
         while not what():
-            assert self._process.poll() is None and time.monotonic() < limit, self.text("the job did not come so far")
+            assert self._process.poll() is None and time.monotonic() < limit, self.text(
+                "the job did not come so far"
+            )
             time.sleep(0.001)
 
     def said(self, text: str) -> bool:
@@ -148,11 +162,15 @@ class Job:
 
 def unfinished(checkpoints: Path) -> list[Path]:
     """Folders of checkpoints that have not got their final names."""
-    return [p for p in checkpoints.glob("[0-9]*.*") if "tmp" in p.name] if checkpoints.is_dir() else []
+    return (
+        [p for p in checkpoints.glob("[0-9]*.*") if "tmp" in p.name] if checkpoints.is_dir() else []
+    )
 
 
 def final(folder: Path) -> list[dict[str, np.ndarray]]:
-    """What the two trainers held in the end: every persistable variable, and the losses of the steps that they ran."""
+    """What the two trainers held in the end: every persistable variable, and the losses of the
+    steps that they ran.
+    """
     return [dict(np.load(folder / f"trainer_{rank}.npz")) for rank in (0, 1)]
 
 
@@ -165,7 +183,9 @@ def whole_run(folder: Path, setting: Setting) -> list[dict[str, np.ndarray]]:
 
 
 def killed_run(folder: Path, setting: Setting, kill: Kill) -> Outcome:
-    """Start the job, or go on with it, and kill a process of it. Raises AssertionError unless the others end as they should."""
+    """Start the job, or go on with it, and kill a process of it. Raises AssertionError unless the
+    others end as they should.
+    """
     folder.mkdir(exist_ok=True)
     with Job(folder, setting) as job:
         at = job.strike(kill)
@@ -174,11 +194,21 @@ def killed_run(folder: Path, setting: Setting, kill: Kill) -> Outcome:
         seconds = time.monotonic() - begun
     how = "was killed by SIGKILL (signal 9)"
     others = [name for name in NAMES if name != kill.victim]
-    left = [name for name in others if name in job.pids and Path(f"/proc/{job.pids[name]}").exists()]
-    assert code == 137 and job.said(f"fluidjax launch: {kill.victim} {how}"), job.text(f"{kill}: exit code {code}")
+    left = [
+        name for name in others if name in job.pids and Path(f"/proc/{job.pids[name]}").exists()
+    ]
+    assert code == 137 and job.said(f"fluidjax launch: {kill.victim} {how}"), job.text(
+        f"{kill}: exit code {code}"
+    )
     assert not left, job.text(f"{kill}: {left} run on")
-    silent = tuple(n for n in others if n in job.pids and not job.said(f"[{n}] fluidjax: {n} ends because {kill.victim} {how}"))
-    return Outcome(kill, at, seconds, silent, bool(unfinished(folder / "checkpoints")), latest(folder))
+    silent = tuple(
+        n
+        for n in others
+        if n in job.pids and not job.said(f"[{n}] fluidjax: {n} ends because {kill.victim} {how}")
+    )
+    return Outcome(
+        kill, at, seconds, silent, bool(unfinished(folder / "checkpoints")), latest(folder)
+    )
 
 
 def latest(folder: Path) -> int:
@@ -187,17 +217,28 @@ def latest(folder: Path) -> int:
 
 
 def restarted(folder: Path, setting: Setting, whole: list[dict[str, np.ndarray]]) -> None:
-    """Have the job go on to its end. Raises AssertionError where it does not end with the bits of the whole run."""
+    """Have the job go on to its end. Raises AssertionError where it does not end with the bits of
+    the whole run.
+    """
     after = latest(folder)
     with Job(folder, setting) as job:
         job.finish()
     for rank, (found, expected) in enumerate(zip(final(folder), whole, strict=True)):
         if after:
-            assert job.said(f"[trainer {rank}] goes on after step {after}"), job.text(f"trainer {rank} did not go on after step {after}")
+            assert job.said(f"[trainer {rank}] goes on after step {after}"), job.text(
+                f"trainer {rank} did not go on after step {after}"
+            )
         names = {n for n in expected if not n.startswith("loss ") or int(n.split()[1]) > after}
         assert set(found) == names, f"trainer {rank}: {sorted(set(found) ^ names)}"
-        wrong = [n for n in sorted(names) if found[n].tobytes() != expected[n].tobytes() or found[n].dtype != expected[n].dtype]
-        assert not wrong, f"trainer {rank} ends with other values of {', '.join(wrong)} when it goes on after step {after}"
+        wrong = [
+            n
+            for n in sorted(names)
+            if found[n].tobytes() != expected[n].tobytes() or found[n].dtype != expected[n].dtype
+        ]
+        assert not wrong, (
+            f"trainer {rank} ends with other values of {', '.join(wrong)} when it goes on after"
+            f" step {after}"
+        )
 
 
 def drawn(seed: int, count: int, setting: Setting) -> Iterator[Kill]:
@@ -205,12 +246,19 @@ def drawn(seed: int, count: int, setting: Setting) -> Iterator[Kill]:
     draw = random.Random(seed)
     for number in range(count):
         writing = number % 3 == 2
-        yield Kill(draw.choice(NAMES), draw.randint(1, setting.steps - 2 * setting.every), writing, draw.random() * 0.03)
+        yield Kill(
+            draw.choice(NAMES),
+            draw.randint(1, setting.steps - 2 * setting.every),
+            writing,
+            draw.random() * 0.03,
+        )
 
 
 def main(arguments: list[str]) -> None:
     """Print a line for each kill, then the figures of all."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.faults", description=(__doc__ or "").split("\n", 1)[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.faults", description=(__doc__ or "").split("\n", 1)[0]
+    )
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(arguments)
@@ -224,16 +272,19 @@ def main(arguments: list[str]) -> None:
             outcomes.append(outcome)
             during = " while a checkpoint is written" if kill.writing else ""
             print(
-                f"{kill.victim} killed at step {outcome.at}{during}: the others ended in {outcome.seconds:.2f} s"
-                f"{', without a word of ' * bool(outcome.silent)}{' and '.join(outcome.silent)}; {'a checkpoint cut off; ' * outcome.cut}"
-                f"restarted after step {outcome.resumed}: the same bits",
+                f"{kill.victim} killed at step {outcome.at}{during}: the others ended in"
+                f" {outcome.seconds:.2f}"
+                f" s{', without a word of ' * bool(outcome.silent)}{' and '.join(outcome.silent)};"
+                f" {'a checkpoint cut off; ' * outcome.cut}restarted after step {outcome.resumed}:"
+                " the same bits",
                 flush=True,
             )
     seconds = [o.seconds for o in outcomes]
     print(
-        f"{len(outcomes)} kills, seed {args.seed}: ended within {max(seconds):.2f} s (median {statistics.median(seconds):.2f}), "
-        f"{sum(o.cut for o in outcomes)} checkpoints cut off, {sum(len(o.silent) for o in outcomes)} processes without a sentence; "
-        "every restart ended with the same bits"
+        f"{len(outcomes)} kills, seed {args.seed}: ended within {max(seconds):.2f} s (median"
+        f" {statistics.median(seconds):.2f}), {sum(o.cut for o in outcomes)} checkpoints cut off,"
+        f" {sum(len(o.silent) for o in outcomes)} processes without a sentence; every restart ended"
+        " with the same bits"
     )
 
 

@@ -1,8 +1,9 @@
-"""``python -m benchmarks.first_losses FILE.npz ...``: from a recorded model to its first losses, each in a fresh process.
+"""``python -m benchmarks.first_losses FILE.npz ...``: from a recorded model to its first losses,
+each in a fresh process.
 
-A file holds the programs of a training step as Paddle wrote them (`startup`, `main_0`, ...), what is fed (`feed_0:NAME`, `lod_0:NAME`)
-and, as JSON in `meta`, the order of its runs with what each fetches. FLAGS_compilation_cache=1 in the environment measures with what
-earlier processes compiled.
+A file holds the programs of a training step as Paddle wrote them (`startup`, `main_0`, ...), what
+is fed (`feed_0:NAME`, `lod_0:NAME`) and, as JSON in `meta`, the order of its runs with what each
+fetches. FLAGS_compilation_cache=1 in the environment measures with what earlier processes compiled.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ def main(arguments: list[str]) -> None:
     os.environ.setdefault("FLAGS_compilation_cache", "0")
     if arguments[:1] == ["_one"]:
         return one(Path(arguments[1]))
-    print(f"{'model':<30}{'ops':>6}{'first loss s':>14}{'CPU s':>8}  trace, lower, compile s of each step", flush=True)
+    print(
+        f"{'model':<30}{'ops':>6}{'first loss s':>14}{'CPU s':>8}  trace, lower, compile s of each"
+        " step",
+        flush=True,
+    )
     for path in arguments:
         subprocess.run([sys.executable, "-m", "benchmarks.first_losses", "_one", path], check=False)
     return None
@@ -41,12 +46,22 @@ def one(path: Path) -> None:
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
     for main, run in zip(mains, runs, strict=True):
-        fetched = exe.run(main, feed=_feed(data, run["main"]), fetch_list=run["fetch"], scope=scope, return_numpy=False)
+        fetched = exe.run(
+            main,
+            feed=_feed(data, run["main"]),
+            fetch_list=run["fetch"],
+            scope=scope,
+            return_numpy=False,
+        )
         _ = [np.array(value) for value in fetched]
     wall, cpu = time.perf_counter() - began[0], time.process_time() - began[1]
     made = [c for main in mains for c in exe.compilations(main)]
     how = "; ".join(f"{c.trace:.2f}, {c.lower:.2f}, {c.compile:.2f}" for c in made)
-    print(f"{path.stem:<30}{sum(len(m.global_block().ops) for m in mains):>6}{wall:>14.2f}{cpu:>8.2f}  {how}", flush=True)
+    print(
+        f"{path.stem:<30}{sum(len(m.global_block().ops) for m in mains):>6}{wall:>14.2f}{cpu:>8.2f}"
+        f"  {how}",
+        flush=True,
+    )
 
 
 def _feed(data: dict[str, Any], number: int) -> dict[str, Any]:
@@ -55,7 +70,11 @@ def _feed(data: dict[str, Any], number: int) -> dict[str, Any]:
     prefix, feed = f"feed_{number}:", dict[str, Any]()
     for key in [k for k in data if k.startswith(prefix)]:
         value, lod = data[key], data.get(key.replace("feed_", "lod_", 1))
-        ragged = None if lod is None else fluid.create_lod_tensor(value, json.loads(str(lod)), fluid.CPUPlace())
+        ragged = (
+            None
+            if lod is None
+            else fluid.create_lod_tensor(value, json.loads(str(lod)), fluid.CPUPlace())
+        )
         feed[key.removeprefix(prefix)] = value if ragged is None else ragged
     return feed
 

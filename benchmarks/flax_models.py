@@ -112,7 +112,10 @@ class Encoder(nn.Module):
 
     def attention(self, x: Any) -> Any:
         b, t, _ = x.shape
-        q, k, v = (nn.Dense(self.width)(x).reshape(b, t, self.heads, -1).transpose(0, 2, 1, 3) for _ in range(3))
+        q, k, v = (
+            nn.Dense(self.width)(x).reshape(b, t, self.heads, -1).transpose(0, 2, 1, 3)
+            for _ in range(3)
+        )
         weights = nn.softmax((q @ k.swapaxes(-1, -2)) * (self.width // self.heads) ** -0.5)
         return nn.Dense(self.width)((weights @ v).transpose(0, 2, 1, 3).reshape(b, t, self.width))
 
@@ -128,9 +131,13 @@ class WordModel(nn.Module):
 
 
 def training(
-    model: nn.Module, optimizer: optax.GradientTransformation, feed: dict[str, Any], jitted: bool = False
+    model: nn.Module,
+    optimizer: optax.GradientTransformation,
+    feed: dict[str, Any],
+    jitted: bool = False,
 ) -> tuple[Any, Callable[..., Any]]:
-    """Initial (variables, optimizer state), and the jitted step ``(state, feed) -> (state, loss)`` with donation.
+    """Initial (variables, optimizer state), and the jitted step ``(state, feed) -> (state, loss)``
+    with donation.
 
     jitted: the parameters are drawn by one compiled function, which is faster for large nets.
     """
@@ -139,10 +146,15 @@ def training(
 
 
 def step(
-    model: nn.Module, optimizer: optax.GradientTransformation, feed: dict[str, Any], axis: str | None = None,
+    model: nn.Module,
+    optimizer: optax.GradientTransformation,
+    feed: dict[str, Any],
+    axis: str | None = None,
     jitted: bool = False,
 ) -> tuple[Any, Callable[..., Any]]:
-    """Initial state and the step as a plain function; with `axis`, gradients are averaged over that mesh axis."""
+    """Initial state and the step as a plain function; with `axis`, gradients are averaged over that
+    mesh axis.
+    """
     name = next(n for n in feed if n not in ("label", "y"))
     variables = (jax.jit(model.init) if jitted else model.init)(jax.random.key(0), feed[name])
     state = variables, optimizer.init(variables["params"])
@@ -157,7 +169,9 @@ def step(
     def one(state: Any, feed: Any) -> Any:
         variables, opt = state
         rest = {k: v for k, v in variables.items() if k != "params"}
-        (loss, updated), grads = jax.value_and_grad(loss_of, has_aux=True)(variables["params"], rest, feed)
+        (loss, updated), grads = jax.value_and_grad(loss_of, has_aux=True)(
+            variables["params"], rest, feed
+        )
         if axis is not None:
             grads, loss = jax.lax.pmean(grads, axis), loss[None]
         updates, opt = optimizer.update(grads, opt, variables["params"])

@@ -41,7 +41,9 @@ def lenet() -> Any:
 
 
 def _conv_bn(h: Any, filters: int, size: int, stride: int, act: str | None) -> Any:
-    h = layers.conv2d(h, filters, size, stride=stride, padding=size // 2, bias_attr=False, data_format="NHWC")
+    h = layers.conv2d(
+        h, filters, size, stride=stride, padding=size // 2, bias_attr=False, data_format="NHWC"
+    )
     return layers.batch_norm(h, act=act, data_layout="NHWC")
 
 
@@ -79,7 +81,11 @@ def many_parameters(count: int = 500, width: int = 8) -> Any:
 
 
 def _bottleneck(h: Any, filters: int, stride: int) -> Any:
-    short = h if stride == 1 and h.shape[-1] == 4 * filters else _conv_bn(h, 4 * filters, 1, stride, None)
+    short = (
+        h
+        if stride == 1 and h.shape[-1] == 4 * filters
+        else _conv_bn(h, 4 * filters, 1, stride, None)
+    )
     h = _conv_bn(_conv_bn(h, filters, 1, 1, "relu"), filters, 3, stride, "relu")
     return layers.relu(layers.elementwise_add(_conv_bn(h, 4 * filters, 1, 1, None), short))
 
@@ -106,17 +112,31 @@ def vgg16(side: int = 224, classes: int = 1000) -> Any:
 
 def mobilenet_v1(side: int = 224, classes: int = 1000) -> Any:
     h = _conv_bn(fluid.data("img", [None, side, side, 3]), 32, 3, 2, "relu")
-    rows = ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *((512, 1),) * 5, (1024, 2), (1024, 1))
+    rows = (
+        (64, 1),
+        (128, 2),
+        (128, 1),
+        (256, 2),
+        (256, 1),
+        (512, 2),
+        *((512, 1),) * 5,
+        (1024, 2),
+        (1024, 1),
+    )
     for filters, stride in rows:
         channels = h.shape[-1]
-        h = layers.conv2d(h, channels, 3, stride, 1, groups=channels, bias_attr=False, data_format="NHWC")
+        h = layers.conv2d(
+            h, channels, 3, stride, 1, groups=channels, bias_attr=False, data_format="NHWC"
+        )
         h = _conv_bn(layers.batch_norm(h, act="relu", data_layout="NHWC"), filters, 1, 1, "relu")
     return _class_head(h, classes)
 
 
 def _attention(x: Any, width: int, heads: int, length: int) -> Any:
     def split(h: Any) -> Any:
-        return layers.transpose(layers.reshape(h, [-1, length, heads, width // heads]), [0, 2, 1, 3])
+        return layers.transpose(
+            layers.reshape(h, [-1, length, heads, width // heads]), [0, 2, 1, 3]
+        )
 
     q, k, v = (split(layers.fc(x, width, num_flatten_dims=2)) for _ in range(3))
     weights = layers.softmax(layers.matmul(q, k, transpose_y=True, alpha=(width // heads) ** -0.5))
@@ -127,9 +147,13 @@ def _attention(x: Any, width: int, heads: int, length: int) -> Any:
 def transformer(width: int = 256, length: int = 128, heads: int = 4, depth: int = 2) -> Any:
     h = fluid.data("x", [None, length, width])
     for _ in range(depth):
-        h = layers.layer_norm(layers.elementwise_add(h, _attention(h, width, heads, length)), begin_norm_axis=2)
+        h = layers.layer_norm(
+            layers.elementwise_add(h, _attention(h, width, heads, length)), begin_norm_axis=2
+        )
         f = layers.fc(h, 4 * width, num_flatten_dims=2, act="relu")
-        h = layers.layer_norm(layers.elementwise_add(h, layers.fc(f, width, num_flatten_dims=2)), begin_norm_axis=2)
+        h = layers.layer_norm(
+            layers.elementwise_add(h, layers.fc(f, width, num_flatten_dims=2)), begin_norm_axis=2
+        )
     return _classify(layers.fc(h, 10, num_flatten_dims=2), _label(length))
 
 

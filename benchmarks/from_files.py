@@ -1,4 +1,6 @@
-"""Training over files of slots beside training on the same batches from memory: how much of its rate is kept."""
+"""Training over files of slots beside training on the same batches from memory: how much of its
+rate is kept.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,14 @@ from fluidjax.loaders.slots import parsers
 from .page import Table, shown
 
 _DENSE, _BATCH, _WORDS = 13, 128, 10_000
-SLOTS, LINES, FILES, TURNS, IDS = 26, 12_800, 15, 5, (1, 3)  # FILES times LINES are enough for a process that parses
+# FILES times LINES are enough for a process that parses
+SLOTS, LINES, FILES, TURNS, IDS = 26, 12_800, 15, 5, (1, 3)
 
 
 class Spent(NamedTuple):
-    """Seconds of each pass: on the clock, of this process's CPU time, and of that of processes that it started."""
+    """Seconds of each pass: on the clock, of this process's CPU time, and of that of processes that
+    it started.
+    """
 
     wall: list[float]
     cpu: list[float]
@@ -37,7 +42,9 @@ def write(path: Path, ids: int) -> None:
         for _ in range(LINES):
             dense = " ".join(f"{x:.4f}" for x in draw.random(_DENSE))
             counts = draw.integers(1, ids + 1, SLOTS)
-            slots = " ".join(f"{n} {' '.join(map(str, draw.integers(0, _WORDS, n)))}" for n in counts)
+            slots = " ".join(
+                f"{n} {' '.join(map(str, draw.integers(0, _WORDS, n)))}" for n in counts
+            )
             file.write(f"{_DENSE} {dense} {slots} 1 {draw.integers(0, 2)}\n")
 
 
@@ -49,17 +56,23 @@ def net() -> tuple[fluid.Program, fluid.Program, list[Any], Any]:
         slots = [fluid.data(f"slot{i}", [None, 1], "int64", lod_level=1) for i in range(SLOTS)]
         label = fluid.data("label", [None, 1], "int64")
         attr = fluid.ParamAttr("table")
-        words = [fluid.layers.embedding(s, [_WORDS, 8], is_sparse=True, param_attr=attr) for s in slots]
+        words = [
+            fluid.layers.embedding(s, [_WORDS, 8], is_sparse=True, param_attr=attr) for s in slots
+        ]
         x = fluid.layers.concat([dense, *(fluid.layers.sequence_pool(w, "sum") for w in words)], 1)
         for size in (128, 64):
             x = fluid.layers.fc(x, size, act="relu")
-        loss = fluid.layers.mean(fluid.layers.cross_entropy(fluid.layers.fc(x, 2, act="softmax"), label))
+        loss = fluid.layers.mean(
+            fluid.layers.cross_entropy(fluid.layers.fc(x, 2, act="softmax"), label)
+        )
         fluid.optimizer.SGD(0.01).minimize(loss)
     return main, startup, [dense, *slots, label], loss
 
 
 def compare(ids: int) -> dict[str, Spent]:
-    """What passes cost from memory, from files that a process parses, and from files that a thread parses, in turns."""
+    """What passes cost from memory, from files that a process parses, and from files that a thread
+    parses, in turns.
+    """
     main, startup, fed, loss = net()
     exe = fluid.Executor(fluid.CPUPlace())
     with tempfile.TemporaryDirectory() as folder, fluid.scope_guard(fluid.Scope()):
@@ -70,7 +83,8 @@ def compare(ids: int) -> dict[str, Spent]:
         made.set_filelist([str(path)] * FILES)
         made.set_batch_size(_BATCH)
         made.set_use_var(fed)
-        feeds = [feed for _ in range(2) for feed in made.feeds()][-FILES * LINES // _BATCH :]  # those of sizes that have settled
+        # those of sizes that have settled
+        feeds = [feed for _ in range(2) for feed in made.feeds()][-FILES * LINES // _BATCH :]
 
         def from_memory() -> None:
             for feed in feeds:
@@ -79,7 +93,9 @@ def compare(ids: int) -> dict[str, Spent]:
 
         def parsed(cores: int) -> None:
             with mock.patch.object(parsers, "_cores", lambda: cores):
-                exe.train_from_dataset(main, made, fetch_list=[loss], fetch_info=["loss"], print_period=10**9)
+                exe.train_from_dataset(
+                    main, made, fetch_list=[loss], fetch_info=["loss"], print_period=10**9
+                )
 
         def by_process() -> None:
             parsed(3)
@@ -118,11 +134,24 @@ def table() -> list[Table]:
             yield [f"{lines}, from memory", _rate(memory), "", "", ""]
             for name, found in spent.items():
                 both = [own + other for own, other in zip(found.cpu, found.children, strict=True)]
-                kept = [_kept(memory.wall, found.wall), _kept(memory.cpu, found.cpu), _kept(memory.cpu, both)]
+                kept = [
+                    _kept(memory.wall, found.wall),
+                    _kept(memory.cpu, found.cpu),
+                    _kept(memory.cpu, both),
+                ]
                 yield [f"{lines}, from files, parsed in a {name}", _rate(found), *kept]
 
-    title = f"Training from files of slots beside training on the same batches from memory ({FILES * LINES:,} lines, {TURNS} turns)"
-    heads = ["", "lines a second", "kept of the rate by the clock", "by the training process's CPU time", "by that of all processes"]
+    title = (
+        "Training from files of slots beside training on the same batches from memory"
+        f" ({FILES * LINES:,} lines, {TURNS} turns)"
+    )
+    heads = [
+        "",
+        "lines a second",
+        "kept of the rate by the clock",
+        "by the training process's CPU time",
+        "by that of all processes",
+    ]
     return [shown("from files", title, heads, rows(), widths=[48, 16, 32, 36, 28])]
 
 

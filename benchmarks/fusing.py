@@ -1,8 +1,10 @@
-"""Prediction with and without folded batch_norm: saved OCR models, ResNet-50 and MobileNet-v1, with onnxruntime beside it.
+"""Prediction with and without folded batch_norm: saved OCR models, ResNet-50 and MobileNet-v1, with
+onnxruntime beside it.
 
-The OCR models are read from .cache/models (`make models`) or $FLUIDJAX_MODELS; where they are not there, they are left
-out. onnxruntime is timed where it and onnx are installed: on our own networks as they are, on the OCR models where
-$FLUIDJAX_ONNX names a folder that holds them (the PyPI package rapidocr-onnxruntime has them).
+The OCR models are read from .cache/models (`make models`) or $FLUIDJAX_MODELS; where they are not
+there, they are left out. onnxruntime is timed where it and onnx are installed: on our own networks
+as they are, on the OCR models where $FLUIDJAX_ONNX names a folder that holds them (the PyPI package
+rapidocr-onnxruntime has them).
 """
 
 from __future__ import annotations
@@ -46,16 +48,26 @@ class Predictor:
         self.exe = fluid.Executor()
 
     def run(self) -> Any:
-        return self.exe.run(self.program, feed=self.feed, fetch_list=self.fetch, scope=self.scope, return_numpy=False)
+        return self.exe.run(
+            self.program,
+            feed=self.feed,
+            fetch_list=self.fetch,
+            scope=self.scope,
+            return_numpy=False,
+        )
 
     def fused(self) -> tuple[Predictor, Any]:
-        program, result = fluid.transpiler.apply_passes(self.program, PIPELINE, self.fetch, self.scope)
+        program, result = fluid.transpiler.apply_passes(
+            self.program, PIPELINE, self.fetch, self.scope
+        )
         return Predictor(self.name, program, self.scope, self.feed, self.fetch), result
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. errors are relative to the largest output; onnx is in seconds, None where it was not run."""
+    """One line of the table. errors are relative to the largest output; onnx is in seconds, None
+    where it was not run.
+    """
 
     name: str
     folds: dict[str, int]
@@ -75,12 +87,16 @@ def network(name: str, build: Callable[[], Any], batch: int) -> Predictor:
     softmax = next(op for op in test.global_block().ops if "cross_entropy" in op.type)
     out = (softmax.input("Logits") or softmax.input("X"))[0]
     for op in test.global_block().ops:
-        for slot, low, high in (("Mean", -0.1, 0.1), ("Variance", 0.5, 1.5)) if op.type == "batch_norm" else ():
+        for slot, low, high in (
+            (("Mean", -0.1, 0.1), ("Variance", 0.5, 1.5)) if op.type == "batch_norm" else ()
+        ):
             shape = test.global_block().var(op.input(slot)[0]).shape
             scope.var(op.input(slot)[0]).set(rng.uniform(low, high, shape).astype("float32"))
     shape = test.global_block().var("img").shape
     feed = {"img": rng.standard_normal((batch, *shape[1:])).astype("float32")}
-    return Predictor(f"{name}, batch {batch}", test._prune_with_input(["img"], [out]), scope, feed, [out])
+    return Predictor(
+        f"{name}, batch {batch}", test._prune_with_input(["img"], [out]), scope, feed, [out]
+    )
 
 
 def there_is(name: str) -> bool:
@@ -96,10 +112,20 @@ def saved(name: str, folder: str, shape: tuple[int, ...]) -> Predictor | None:
     scope, exe = fluid.Scope(), fluid.Executor()
     with fluid.scope_guard(scope):
         program, feeds, targets = fluid.io.load_inference_model(
-            str(found.parent), exe, model_filename="inference.pdmodel", params_filename="inference.pdiparams"
+            str(found.parent),
+            exe,
+            model_filename="inference.pdmodel",
+            params_filename="inference.pdiparams",
         )
     x = np.random.RandomState(0).uniform(-1, 1, shape).astype("float32")
-    return Predictor(f"{name}, batch {shape[0]}", program, scope, {feeds[0]: x}, [t.name for t in targets], f"{folder}.onnx")
+    return Predictor(
+        f"{name}, batch {shape[0]}",
+        program,
+        scope,
+        {feeds[0]: x},
+        [t.name for t in targets],
+        f"{folder}.onnx",
+    )
 
 
 def predictors() -> Iterator[Predictor]:
@@ -125,7 +151,9 @@ def measure(plain: Predictor) -> Row:
 
 
 def _onnx(p: Predictor) -> float | None:
-    """Seconds of onnxruntime on the same model and input, with as many threads as there are cores; None without it."""
+    """Seconds of onnxruntime on the same model and input, with as many threads as there are cores;
+    None without it.
+    """
     try:
         import onnxruntime
     except ImportError:
@@ -137,7 +165,10 @@ def _onnx(p: Predictor) -> float | None:
             return None
         data = found.read_bytes()
     else:
-        data, x = onnx_peer.export(p.program, p.scope, next(iter(p.feed)), p.fetch[0]), np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+        data, x = (
+            onnx_peer.export(p.program, p.scope, next(iter(p.feed)), p.fetch[0]),
+            np.ascontiguousarray(x.transpose(0, 3, 1, 2)),
+        )
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
     answer, (ours, *_) = session.run(None, {name: x})[0], jax.device_get(p.run())
@@ -154,7 +185,9 @@ def _onnx(p: Predictor) -> float | None:
 def table() -> None:
     print("\nPrediction: folded / not folded (medians of interleaved turns)")
     head = ("model", "folds", "left", "error", "bytes", "ms", "unfused", "ratio", "onnx ms")
-    print(f"{head[0]:<32}{head[1]:>8}{head[2]:>6}{head[3]:>10}{head[4]:>8}{head[5]:>10}{head[6]:>10}{head[7]:>8}{head[8]:>9}")
+    print(
+        f"{head[0]:<32}{head[1]:>8}{head[2]:>6}{head[3]:>10}{head[4]:>8}{head[5]:>10}{head[6]:>10}{head[7]:>8}{head[8]:>9}"
+    )
     for plain in predictors():
         r = measure(plain)
         onnx = "-" if r.onnx is None else f"{r.onnx * 1e3:.1f}"

@@ -1,8 +1,10 @@
-"""What bounds predictions on a CPU: XLA's own convolutions and products, each by itself, beside onnxruntime's and torch's.
+"""What bounds predictions on a CPU: XLA's own convolutions and products, each by itself, beside
+onnxruntime's and torch's.
 
-The sizes are those of MobileNet-v1 and ResNet-50 at 224x224 and batch 1. XLA has channels last, as our steps hold them, the
-others channels first, as their models have them; a 1x1 convolution is a product for XLA, as in our steps, which compute depthwise
-ones in a way of their own. One thread, CPU time.
+The sizes are those of MobileNet-v1 and ResNet-50 at 224x224 and batch 1. XLA has channels last, as
+our steps hold them, the others channels first, as their models have them; a 1x1 convolution is a
+product for XLA, as in our steps, which compute depthwise ones in a way of their own. One thread,
+CPU time.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ PEERS = ("onnxruntime", "torch")
 
 @dataclass(frozen=True)
 class Kernel:
-    """A convolution of x [N, C, H, W] with w [O, C / groups, h, w], padded by half a filter; with two axes, the product x w."""
+    """A convolution of x [N, C, H, W] with w [O, C / groups, h, w], padded by half a filter; with
+    two axes, the product x w.
+    """
 
     x: tuple[int, ...]
     w: tuple[int, ...]
@@ -52,7 +56,9 @@ class Kernel:
         if len(self.x) == 2:
             return f"product, {self.x[0]}x{self.x[1]} with {self.w[0]}x{self.w[1]}"
         kind = f"{self.w[2]}x{self.w[3]}" + (", depthwise" if self.groups > 1 else "")
-        return f"{kind}, {self.x[1]} to {self.w[0]}, {self.x[2]}x{self.x[3]}" + (f", stride {self.stride}" if self.stride > 1 else "")
+        return f"{kind}, {self.x[1]} to {self.w[0]}, {self.x[2]}x{self.x[3]}" + (
+            f", stride {self.stride}" if self.stride > 1 else ""
+        )
 
 
 def _one(inputs: int, outputs: int, side: int, stride: int = 1) -> Kernel:
@@ -87,15 +93,21 @@ def xla(kernel: Kernel, x: Any, w: Any) -> jax.Array:
     if kernel.pad == 0 and kernel.stride == 1:
         return jnp.einsum("nhwc,co->nhwo", x, w[0, 0])
     pads, names = ((kernel.pad,) * 2,) * 2, ("NHWC", "HWIO", "NHWC")
-    return lax.conv_general_dilated(x, w, (kernel.stride,) * 2, pads, dimension_numbers=names, feature_group_count=kernel.groups)
+    return lax.conv_general_dilated(
+        x, w, (kernel.stride,) * 2, pads, dimension_numbers=names, feature_group_count=kernel.groups
+    )
 
 
 def ours(kernel: Kernel, x: Any, w: Any) -> jax.Array:
-    """The same in the way in which our steps compute it; w as steps hold it, [O, C / groups, h, w] but for depthwise filters."""
+    """The same in the way in which our steps compute it; w as steps hold it, [O, C / groups, h, w]
+    but for depthwise filters.
+    """
     if len(kernel.x) == 2:
         return x @ w
     shape = kernel.x[0], *kernel.x[2:], kernel.x[1]
-    geo = Geometry(shape, kernel.w, (kernel.stride,) * 2, ((kernel.pad,) * 2,) * 2, (1, 1), kernel.groups, True)
+    geo = Geometry(
+        shape, kernel.w, (kernel.stride,) * 2, ((kernel.pad,) * 2,) * 2, (1, 1), kernel.groups, True
+    )
     return convolution.output(geo, x, w.transpose(3, 2, 0, 1) if kernel.groups > 1 else w)
 
 
@@ -103,13 +115,20 @@ def arguments(kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:
     """x and w as `xla` takes them."""
     rng = np.random.default_rng(0)
     x, w = (rng.standard_normal(shape, np.float32) for shape in (kernel.x, kernel.w))
-    return (x, w) if x.ndim == 2 else (x.transpose(0, 2, 3, 1).copy(), w.transpose(2, 3, 1, 0).copy())
+    return (
+        (x, w) if x.ndim == 2 else (x.transpose(0, 2, 3, 1).copy(), w.transpose(2, 3, 1, 0).copy())
+    )
 
 
 def measured(kernel: Kernel) -> list[float]:
     """CPU ms of XLA's kernel and of ours."""
     sides = zip((xla, ours), both(kernel), strict=True)
-    return milliseconds([compiled(partial(function, kernel), tuple(map(jnp.asarray, args)))[0] for function, args in sides])
+    return milliseconds(
+        [
+            compiled(partial(function, kernel), tuple(map(jnp.asarray, args)))[0]
+            for function, args in sides
+        ]
+    )
 
 
 def both(kernel: Kernel) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
@@ -125,7 +144,11 @@ def theirs(side: str, kernels: Sequence[Kernel]) -> tuple[str, list[float]] | No
     cases = json.dumps([[k.x, k.w, k.stride, k.pad, k.groups] for k in kernels])
     one = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     found = subprocess.run(
-        [str(PYTHONS[side]), str(SCRIPT), side, cases], stdout=subprocess.PIPE, text=True, env={**os.environ, **one}, check=False
+        [str(PYTHONS[side]), str(SCRIPT), side, cases],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **one},
+        check=False,
     )
     if found.returncode:
         return None
@@ -136,7 +159,8 @@ def theirs(side: str, kernels: Sequence[Kernel]) -> tuple[str, list[float]] | No
 def table() -> None:
     """CPU ms of each kernel, and behind a peer's how many times as long XLA's takes, and ours."""
     before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(before)})  # one thread for everybody: what a peer runs in inherits it
+    # one thread for everybody: what a peer runs in inherits it
+    os.sched_setaffinity(0, {min(before)})
     try:
         _table([k for kernels in KERNELS.values() for k in kernels])
     finally:
@@ -144,13 +168,23 @@ def table() -> None:
 
 
 def _table(kernels: Sequence[Kernel]) -> None:
-    print("\nBare kernels, batch 1: CPU ms, one core, medians; in brackets XLA's over it, ours over it")
+    print(
+        "\nBare kernels, batch 1: CPU ms, one core, medians; in brackets XLA's over it, ours"
+        " over it"
+    )
     peers = []
     for side in PEERS:
         found = theirs(side, kernels)
-        print(f"  {side} is not there; make bench-peers installs it" if found is None else f"  {found[0]}")
+        print(
+            f"  {side} is not there; make bench-peers installs it"
+            if found is None
+            else f"  {found[0]}"
+        )
         peers += [found] if found is not None else []
-    print(f"{'kernel':<46}{'XLA:CPU':>10}{'ours':>10}" + "".join(f"{version.split()[0]:>24}" for version, _ in peers))
+    print(
+        f"{'kernel':<46}{'XLA:CPU':>10}{'ours':>10}"
+        + "".join(f"{version.split()[0]:>24}" for version, _ in peers)
+    )
     for i, kernel in enumerate(kernels):
         a, b = measured(kernel)
         beside = "".join(f"{f'{t[i]:.3f} ({a / t[i]:.2f}, {b / t[i]:.2f})':>24}" for _, t in peers)

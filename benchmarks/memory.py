@@ -1,4 +1,6 @@
-"""The memory report's op-by-op bytes beside the compiler's figures, and what its memory-optimised scheduler costs in time."""
+"""The memory report's op-by-op bytes beside the compiler's figures, and what its memory-optimised
+scheduler costs in time.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,19 @@ def figures() -> Table:
         for name, network, optimizers in MODELS:
             for batch in BATCHES:
                 r = report(network, optimizers, batch)
-                yield [name, str(batch), *(f"{n / 1e6:,.2f}" for n in (r.plain, *(f.total for f in r.compiled.values())))]
+                yield [
+                    name,
+                    str(batch),
+                    *(
+                        f"{n / 1e6:,.2f}"
+                        for n in (r.plain, *(f.total for f in r.compiled.values()))
+                    ),
+                ]
 
-    title = "Memory of a training step, MB: op by op, and the compiler's own figures by scheduler (nothing is run)"
+    title = (
+        "Memory of a training step, MB: op by op, and the compiler's own figures by scheduler"
+        " (nothing is run)"
+    )
     heads = ["model", "batch", "op by op", "default", "memory-optimised"]
     return shown("memory", title, heads, rows(), widths=[30, 6, 12, 12, 18])
 
@@ -51,28 +63,46 @@ def figures() -> Table:
 class Running:
     """A training program behind an Executor, with either scheduler."""
 
-    def __init__(self, network: Network, optimizers: Optimizers, feed: dict[str, Any], memory_optimized: bool) -> None:
+    def __init__(
+        self, network: Network, optimizers: Optimizers, feed: dict[str, Any], memory_optimized: bool
+    ) -> None:
         self.main, startup, self.loss = fluid_models.build(network, optimizers()[0])
-        self.main.update_info(memory_optimized=memory_optimized)  # what memory_optimize sets, without its renamed variables
+        # what memory_optimize sets, without its renamed variables
+        self.main.update_info(memory_optimized=memory_optimized)
         self.feed, self.scope, self.exe = feed, fluid.Scope(), fluid.Executor()
         self.exe.run(startup, scope=self.scope)
 
     def run(self) -> Any:
-        return self.exe.run(self.main, feed=self.feed, fetch_list=[self.loss], scope=self.scope, return_numpy=False)[0]
+        return self.exe.run(
+            self.main, feed=self.feed, fetch_list=[self.loss], scope=self.scope, return_numpy=False
+        )[0]
 
 
 def scheduler() -> Table:
     """Step time with the memory-optimised scheduler over that with the default one."""
 
     def rows() -> Iterator[list[str]]:
-        for (name, network, optimizers), side, channels, batch in zip(MODELS[:2], (28, 32), (1, 3), (64, 32), strict=True):
+        for (name, network, optimizers), side, channels, batch in zip(
+            MODELS[:2], (28, 32), (1, 3), (64, 32), strict=True
+        ):
             feed = data.images(batch, side, channels)
             saving, default = (Running(network, optimizers, feed, on) for on in (True, False))
             t = interleaved(saving.run, default.run, jax.block_until_ready, budget=20.0)
-            yield [f"{name}, batch {batch}", f"{t.ours * 1e3:.2f}", f"{t.theirs * 1e3:.2f}", f"{t.ratio:.3f}"]
+            yield [
+                f"{name}, batch {batch}",
+                f"{t.ours * 1e3:.2f}",
+                f"{t.theirs * 1e3:.2f}",
+                f"{t.ratio:.3f}",
+            ]
 
     title = "A step under the memory-optimised scheduler, ms (medians of interleaved turns)"
-    return shown("scheduler", title, ["model", "memory-optimised", "default", "ratio"], rows(), widths=[40, 18, 10, 8])
+    return shown(
+        "scheduler",
+        title,
+        ["model", "memory-optimised", "default", "ratio"],
+        rows(),
+        widths=[40, 18, 10, 8],
+    )
 
 
 def table() -> list[Table]:

@@ -1,7 +1,9 @@
-"""A classification network of ours as an ONNX model, so that onnxruntime can be timed on the same weights.
+"""A classification network of ours as an ONNX model, so that onnxruntime can be timed on the same
+weights.
 
-Only the handful of op types that ResNet-50 and MobileNet-v1 consist of. The networks are channels-last; the ONNX model is
-channels-first throughout, which is what onnxruntime is fastest with.
+Only the handful of op types that ResNet-50 and MobileNet-v1 consist of. The networks are
+channels-last; the ONNX model is channels-first throughout, which is what onnxruntime is fastest
+with.
 """
 
 from __future__ import annotations
@@ -23,7 +25,12 @@ def _pads(op: Any) -> list[int]:
 
 
 def conv(op: Any) -> tuple[str, list[str], dict[str, Any]]:
-    attrs = {"strides": op.attr("strides"), "pads": _pads(op), "dilations": op.attr("dilations"), "group": op.attr("groups")}
+    attrs = {
+        "strides": op.attr("strides"),
+        "pads": _pads(op),
+        "dilations": op.attr("dilations"),
+        "group": op.attr("groups"),
+    }
     return "Conv", [op.input("Input")[0], op.input("Filter")[0]], attrs
 
 
@@ -35,7 +42,11 @@ def norm(op: Any) -> tuple[str, list[str], dict[str, Any]]:
 def _pool(op: Any) -> tuple[str, list[str], dict[str, Any]]:
     if op.attr("pooling_type") != "max" or op.attr("ceil_mode"):
         raise NotImplementedError("only max pooling without ceil_mode is exported")
-    return "MaxPool", op.input("X"), {"kernel_shape": op.attr("ksize"), "strides": op.attr("strides"), "pads": _pads(op)}
+    return (
+        "MaxPool",
+        op.input("X"),
+        {"kernel_shape": op.attr("ksize"), "strides": op.attr("strides"), "pads": _pads(op)},
+    )
 
 
 def _mean(op: Any) -> tuple[str, list[str], dict[str, Any]]:
@@ -61,8 +72,11 @@ EXPORT: Mapping[str, Callable[[Any], tuple[str, list[str], dict[str, Any]]]] = {
 RESULT = {"conv2d": "Output", "depthwise_conv2d": "Output", "batch_norm": "Y"}
 
 
-def describe(program: fluid.Program, scope: fluid.Scope, feed: str, fetch: str) -> dict[str, np.ndarray]:
-    """The model as arrays, of which peers/onnx_side.py makes an ONNX model: "graph" is JSON, the others its weights.
+def describe(
+    program: fluid.Program, scope: fluid.Scope, feed: str, fetch: str
+) -> dict[str, np.ndarray]:
+    """The model as arrays, of which peers/onnx_side.py makes an ONNX model: "graph" is JSON, the
+    others its weights.
 
     Raises NotImplementedError for an op type that is not in EXPORT.
     """
@@ -73,9 +87,19 @@ def describe(program: fluid.Program, scope: fluid.Scope, feed: str, fetch: str) 
         kind, inputs, attrs = EXPORT[op.type](op)
         nodes.append((kind, inputs, op.output(RESULT.get(op.type, "Out"))[0], attrs))
         used.update(inputs)
-    weights = {v.name: np.asarray(scope.get(v.name)) for v in program.list_vars() if v.persistable and v.name in used}
+    weights = {
+        v.name: np.asarray(scope.get(v.name))
+        for v in program.list_vars()
+        if v.persistable and v.name in used
+    }
     side = program.global_block().var(feed).shape[1]
-    graph = {"nodes": nodes, "weights": list(weights), "feed": feed, "fetch": fetch, "shape": [3, side, side]}
+    graph = {
+        "nodes": nodes,
+        "weights": list(weights),
+        "feed": feed,
+        "fetch": fetch,
+        "shape": [3, side, side],
+    }
     return {"graph": np.array(json.dumps(graph)), **{f"weight {n}": v for n, v in weights.items()}}
 
 

@@ -1,6 +1,8 @@
-"""A model that Paddle saved, with its channels first, as an ONNX model for feeds of one shape (onnx_peer.py has the form).
+"""A model that Paddle saved, with its channels first, as an ONNX model for feeds of one shape
+(onnx_peer.py has the form).
 
-Only the op types that the OCR models consist of. What is computed from shapes alone becomes a constant.
+Only the op types that the OCR models consist of. What is computed from shapes alone becomes a
+constant.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ Node = tuple[str, list[str], str, dict[str, Any]]
 class _Graph:
     """The nodes, and the weights that they read. shapes: of every value that an op computes."""
 
-    def __init__(self, weights: dict[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    def __init__(
+        self, weights: dict[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]]
+    ) -> None:
         self.nodes: list[Node] = []
         self.weights, self.shapes = weights, shapes
 
@@ -40,7 +44,10 @@ class _Graph:
         value = self.weights.get(name)
         if value is None or axis < 0 or value.ndim in (0, rank):
             return name
-        return self.constant(f"{name} along {axis} of {rank}", value.reshape(*value.shape, *(1,) * (rank - axis - value.ndim)))
+        return self.constant(
+            f"{name} along {axis} of {rank}",
+            value.reshape(*value.shape, *(1,) * (rank - axis - value.ndim)),
+        )
 
 
 def _out(op: Any, slot: str = "Out") -> str:
@@ -79,7 +86,11 @@ def _gate(kind: str, **attrs: Any) -> Callable[[_Graph, Any], None]:
     """x times a gate of x."""
 
     def made(g: _Graph, op: Any) -> None:
-        g.add("Mul", [op.input("X")[0], g.add(kind, op.input("X"), _out(op) + " gate", **attrs)], _out(op))
+        g.add(
+            "Mul",
+            [op.input("X")[0], g.add(kind, op.input("X"), _out(op) + " gate", **attrs)],
+            _out(op),
+        )
 
     return made
 
@@ -95,14 +106,27 @@ def _pool(g: _Graph, op: Any) -> None:
         g.add("Global" + kind, op.input("X"), _out(op))
         return
     if op.attr("adaptive") or op.attr("ceil_mode"):
-        raise NotImplementedError("adaptive pooling to more than one cell is not exported, nor is ceil_mode")
+        raise NotImplementedError(
+            "adaptive pooling to more than one cell is not exported, nor is ceil_mode"
+        )
     pads = [*op.attr("paddings"), *op.attr("paddings")]
-    g.add(kind, op.input("X"), _out(op), kernel_shape=op.attr("ksize"), strides=op.attr("strides"), pads=pads)
+    g.add(
+        kind,
+        op.input("X"),
+        _out(op),
+        kernel_shape=op.attr("ksize"),
+        strides=op.attr("strides"),
+        pads=pads,
+    )
 
 
 def _nearest(g: _Graph, op: Any) -> None:
     scales = g.constant(_out(op) + " scales", np.array([1, 1, *op.attr("scale")], np.float32))
-    rule = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    rule = {
+        "mode": "nearest",
+        "coordinate_transformation_mode": "asymmetric",
+        "nearest_mode": "floor",
+    }
     g.add("Resize", [op.input("X")[0], "", scales], _out(op), **rule)
 
 
@@ -113,7 +137,13 @@ def _reshaped(g: _Graph, op: Any) -> None:
 
 def _layer_norm(g: _Graph, op: Any) -> None:
     inputs = [op.input(slot)[0] for slot in ("X", "Scale", "Bias")]
-    g.add("LayerNormalization", inputs, _out(op, "Y"), axis=op.attr("begin_norm_axis"), epsilon=op.attr("epsilon"))
+    g.add(
+        "LayerNormalization",
+        inputs,
+        _out(op, "Y"),
+        axis=op.attr("begin_norm_axis"),
+        epsilon=op.attr("epsilon"),
+    )
 
 
 def _product(g: _Graph, op: Any) -> None:
@@ -123,7 +153,10 @@ def _product(g: _Graph, op: Any) -> None:
 
 
 def _slice(g: _Graph, op: Any) -> None:
-    parts = {n: g.constant(f"{_out(op)} {n}", np.array(op.attr(n), np.int64)) for n in ("starts", "ends", "axes")}
+    parts = {
+        n: g.constant(f"{_out(op)} {n}", np.array(op.attr(n), np.int64))
+        for n in ("starts", "ends", "axes")
+    }
     cut = g.add("Slice", [op.input("Input")[0], *parts.values()], _out(op) + " cut")
     shape = g.constant(_out(op) + " shape", np.array(g.shapes[_out(op)], np.int64))
     g.add("Reshape", [cut, shape], _out(op))
@@ -132,7 +165,11 @@ def _slice(g: _Graph, op: Any) -> None:
 def _scale(g: _Graph, op: Any) -> None:
     if op.attr("bias"):
         raise NotImplementedError("scale with a bias is not exported")
-    g.add("Mul", [op.input("X")[0], g.constant(_out(op) + " scale", np.float32(op.attr("scale")))], _out(op))
+    g.add(
+        "Mul",
+        [op.input("X")[0], g.constant(_out(op) + " scale", np.float32(op.attr("scale")))],
+        _out(op),
+    )
 
 
 EXPORT: Mapping[str, Callable[[_Graph, Any], None]] = {
@@ -156,15 +193,28 @@ def describe(net: Predictor) -> dict[str, np.ndarray]:
     step = Step(net.program.desc, tuple(names))
     weights = {n: np.asarray(net.scope.get(n)) for n in step.reads}
     types = {n: jax.ShapeDtypeStruct(v.shape, v.dtype) for n, v in weights.items()}
-    _, found = jax.eval_shape(lambda state, fed: step(state, fed, jax.random.key(0)), types, {feed: jax.ShapeDtypeStruct(x.shape, x.dtype)})
+    _, found = jax.eval_shape(
+        lambda state, fed: step(state, fed, jax.random.key(0)),
+        types,
+        {feed: jax.ShapeDtypeStruct(x.shape, x.dtype)},
+    )
     graph = _Graph(weights, {n: tuple(v.shape) for n, v in zip(names, found, strict=True)})
     for op in ops:
         if op.type not in EXPORT:
             raise NotImplementedError(f"op '{op.type}' is not exported")
-        if op.type == "slice" and not any(n in graph.shapes or n == feed for n in op.input("Input")):
+        if op.type == "slice" and not any(
+            n in graph.shapes or n == feed for n in op.input("Input")
+        ):
             continue  # of a shape
         EXPORT[op.type](graph, op)
     read = {n for _, inputs, _, _ in graph.nodes for n in inputs}
     used = {n: v for n, v in graph.weights.items() if n in read}
-    told = {"nodes": graph.nodes, "weights": list(used), "feed": feed, "fetch": net.fetch[0], "shape": list(x.shape[1:]), "opset": 17}
+    told = {
+        "nodes": graph.nodes,
+        "weights": list(used),
+        "feed": feed,
+        "fetch": net.fetch[0],
+        "shape": list(x.shape[1:]),
+        "opset": 17,
+    }
     return {"graph": np.array(json.dumps(told)), **{f"weight {n}": v for n, v in used.items()}}

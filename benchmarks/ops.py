@@ -1,9 +1,12 @@
-"""The ops that carry the recorded zoo models, each with its gradient beside the plain jax.numpy or lax expression.
+"""The ops that carry the recorded zoo models, each with its gradient beside the plain jax.numpy or
+lax expression.
 
-Each op is a program of its own: fed arrays, the op, `fluid.gradients` of its output against a fed cotangent; what runs is its
-jitted step function, without what an executor adds to every call. The other side is one jitted `jax.vjp` of the expression. Both
-compute in Paddle's layout (channels first) from the same arrays, and must agree before they are timed. One core, CPU time.
-Optimizers and metrics stand without a gradient: the new state is compared. Neither side gives its arrays away (donation).
+Each op is a program of its own: fed arrays, the op, `fluid.gradients` of its output against a fed
+cotangent; what runs is its jitted step function, without what an executor adds to every call. The
+other side is one jitted `jax.vjp` of the expression. Both compute in Paddle's layout (channels
+first) from the same arrays, and must agree before they are timed. One core, CPU time. Optimizers
+and metrics stand without a gradient: the new state is compared. Neither side gives its arrays away
+(donation).
 """
 
 from __future__ import annotations
@@ -32,9 +35,11 @@ CHANNELS_FIRST = ("NCHW", "OIHW", "NCHW")
 
 @dataclass(frozen=True)
 class Case:
-    """An op at shapes of the zoo: slots and shapes of its float inputs, attributes, and what a JAX user would write for them.
+    """An op at shapes of the zoo: slots and shapes of its float inputs, attributes, and what a JAX
+    user would write for them.
 
-    "X:0", "X:1" are the variables of one slot. A case that changes state is not differentiated; nor is one whose slots are all fixed.
+    "X:0", "X:1" are the variables of one slot. A case that changes state is not differentiated; nor
+    is one whose slots are all fixed.
     """
 
     op: str
@@ -43,12 +48,14 @@ class Case:
     attrs: Mapping[str, Any] = field(default_factory=dict)
     out: str = "Out"
     more: tuple[str, ...] = ()  # outputs that the op insists on
-    ids: Mapping[str, tuple[Shape, int]] = field(default_factory=dict)  # slots of integers: shape, and how many there are
+    # slots of integers: shape, and how many there are
+    ids: Mapping[str, tuple[Shape, int]] = field(default_factory=dict)
     positive: bool = False
     size: float = 1.0  # of the numbers
     inplace: Mapping[str, str] = field(default_factory=dict)
     fixed: tuple[str, ...] = ()  # slots that are not differentiated
-    lengths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # of the sequences in a slot; the expression has them last
+    # of the sequences in a slot; the expression has them last
+    lengths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     random: bool = False  # the expression takes a key last; the sides draw their own numbers
 
     @property
@@ -63,14 +70,21 @@ class Case:
 
 def convolved(x: Any, w: Any, stride: int = 1, pad: int = 0, groups: int = 1) -> Any:
     return lax.conv_general_dilated(
-        x, w, (stride,) * 2, ((pad, pad),) * 2, dimension_numbers=CHANNELS_FIRST, feature_group_count=groups
+        x,
+        w,
+        (stride,) * 2,
+        ((pad, pad),) * 2,
+        dimension_numbers=CHANNELS_FIRST,
+        feature_group_count=groups,
     )
 
 
 def widened(x: Any, w: Any, stride: int, pad: int) -> Any:
     """A transposed convolution: the gradient of a convolution by its input."""
     sides = [(n - 1) * stride - 2 * pad + k for n, k in zip(x.shape[2:], w.shape[2:], strict=True)]
-    back = jax.vjp(lambda y: convolved(y, w, stride, pad), jnp.zeros((x.shape[0], w.shape[1], *sides), x.dtype))[1]
+    back = jax.vjp(
+        lambda y: convolved(y, w, stride, pad), jnp.zeros((x.shape[0], w.shape[1], *sides), x.dtype)
+    )[1]
     return back(x)[0]
 
 
@@ -84,11 +98,15 @@ def pooled(x: Any, k: int, s: int, pad: int, kind: str) -> Any:
 
 def batch_normed(x: Any, scale: Any, bias: Any, mean: Any, variance: Any) -> Any:
     m, v = x.mean((0, 2, 3)), x.var((0, 2, 3))
-    return (x - m[:, None, None]) * (scale / jnp.sqrt(v + 1e-5))[:, None, None] + bias[:, None, None]
+    return (x - m[:, None, None]) * (scale / jnp.sqrt(v + 1e-5))[:, None, None] + bias[
+        :, None, None
+    ]
 
 
 def layer_normed(x: Any, scale: Any, bias: Any) -> Any:
-    return (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-5) * scale + bias
+    return (x - x.mean(-1, keepdims=True)) / jnp.sqrt(
+        x.var(-1, keepdims=True) + 1e-5
+    ) * scale + bias
 
 
 def group_normed(x: Any, scale: Any, bias: Any) -> Any:
@@ -129,7 +147,10 @@ def recurred(x: Any, w: Any, b: Any, lengths: Any) -> Any:
     """A GRU over sequences of one length, masked as padded ones are."""
     rows, width = x.shape[0], w.shape[0]
     cells = (x + b).reshape(lengths.shape[0], -1, 3 * width).swapaxes(0, 1)
-    gates, candidate = w.reshape(-1)[: 2 * width * width].reshape(width, -1), w.reshape(-1)[2 * width * width :].reshape(width, width)
+    gates, candidate = (
+        w.reshape(-1)[: 2 * width * width].reshape(width, -1),
+        w.reshape(-1)[2 * width * width :].reshape(width, width),
+    )
 
     def step(h: Any, given: Any) -> Any:
         x, alive = given
@@ -173,7 +194,9 @@ WEIGHTS: Shape = (1024, 1024)
 IMAGE, WIDE = (8, 64, 56, 56), (8, 256, 28, 28)
 
 
-def pointwise(op: str, plain: Callable[..., Any], shape: Shape = IMAGE, positive: bool = False, **attrs: Any) -> Case:
+def pointwise(
+    op: str, plain: Callable[..., Any], shape: Shape = IMAGE, positive: bool = False, **attrs: Any
+) -> Case:
     return Case(op, {"X": shape}, plain, attrs, positive=positive)
 
 
@@ -182,12 +205,22 @@ def two(op: str, plain: Callable[..., Any], y: Shape = IMAGE, axis: int = -1) ->
 
 
 _NORM: dict[str, Any] = {"out": "Y", "more": ("SavedMean", "SavedVariance")}
-_STATISTICS: dict[str, Any] = {"inplace": {"MeanOut": "Mean", "VarianceOut": "Variance"}, "fixed": ("Mean", "Variance"), "positive": True}
+_STATISTICS: dict[str, Any] = {
+    "inplace": {"MeanOut": "Mean", "VarianceOut": "Variance"},
+    "fixed": ("Mean", "Variance"),
+    "positive": True,
+}
 
 
 def conv(op: str, x: Shape, w: Shape, stride: int, pad: int, groups: int = 1) -> Case:
     attrs = {"strides": [stride] * 2, "paddings": [pad] * 2, "groups": groups}
-    return Case(op, {"Input": x, "Filter": w}, partial(convolved, stride=stride, pad=pad, groups=groups), attrs, out="Output")
+    return Case(
+        op,
+        {"Input": x, "Filter": w},
+        partial(convolved, stride=stride, pad=pad, groups=groups),
+        attrs,
+        out="Output",
+    )
 
 
 def pool(k: int, s: int, pad: int, kind: str) -> Case:
@@ -256,7 +289,10 @@ CASES = (
 def arrays(case: Case) -> dict[str, np.ndarray]:
     """The inputs by slot."""
     rng, least = np.random.default_rng(0), 0.1 if case.positive else -1
-    floats = {s: (case.size * rng.uniform(least, 1, shape)).astype(np.float32) for s, shape in case.shapes.items()}
+    floats = {
+        s: (case.size * rng.uniform(least, 1, shape)).astype(np.float32)
+        for s, shape in case.shapes.items()
+    }
     return floats | {s: rng.integers(0, high, shape) for s, (shape, high) in case.ids.items()}
 
 
@@ -283,13 +319,18 @@ def ours(case: Case, given: Mapping[str, np.ndarray], flow: np.ndarray) -> Calla
                 lod_level=int(s in case.lengths),
             )  # fmt: skip
         names = [case.out, *case.more]
-        outs: dict[str, Any] = {s: block.create_var(name=f"o.{s}", dtype="float32", stop_gradient=s != case.out) for s in names}
+        outs: dict[str, Any] = {
+            s: block.create_var(name=f"o.{s}", dtype="float32", stop_gradient=s != case.out)
+            for s in names
+        }
         outs |= {s: ins[x] for s, x in case.inplace.items()}
         block.append_op(type=case.op, inputs=together(ins), outputs=outs, attrs=dict(case.attrs))
         fetched = [outs[s] for s in case.made if s not in case.inplace]
         feed = {s: a for s, a in given.items() if s not in state}
         if case.differentiated:
-            dy = block.create_var(name="dy", shape=flow.shape, dtype="float32", is_data=True, stop_gradient=True)
+            dy = block.create_var(
+                name="dy", shape=flow.shape, dtype="float32", is_data=True, stop_gradient=True
+            )
             fetched += fluid.gradients(fetched, [ins[s] for s in case.differentiated], [dy])
             feed["dy"] = flow
     raw = fluid.functional.step_fn(main, fetched)
@@ -300,9 +341,17 @@ def ours(case: Case, given: Mapping[str, np.ndarray], flow: np.ndarray) -> Calla
         changed = [after[case.inplace[s]] for s in case.made if s in case.inplace]
         return [rows_of(v) for v in found] + changed
 
-    sequences = bucketed({s: fluid.create_lod_tensor(given[s], [list(n)]) for s, n in case.lengths.items()}, exact=True)
+    sequences = bucketed(
+        {s: fluid.create_lod_tensor(given[s], [list(n)]) for s, n in case.lengths.items()},
+        exact=True,
+    )
     fed = {s: sequences[s] if s in sequences else jnp.asarray(a) for s, a in feed.items()}
-    return partial(step, {s: jnp.asarray(given[s]) for s in sorted(state)}, fed, jax.random.key(1) if case.random else None)
+    return partial(
+        step,
+        {s: jnp.asarray(given[s]) for s in sorted(state)},
+        fed,
+        jax.random.key(1) if case.random else None,
+    )
 
 
 def theirs(case: Case, given: Mapping[str, np.ndarray], flow: np.ndarray) -> Callable[[], Any]:
@@ -326,11 +375,15 @@ def theirs(case: Case, given: Mapping[str, np.ndarray], flow: np.ndarray) -> Cal
 
 def last(case: Case) -> list[Any]:
     """What an expression takes behind the inputs."""
-    return [jnp.asarray(n) for n in case.lengths.values()] + ([jax.random.key(1)] if case.random else [])
+    return [jnp.asarray(n) for n in case.lengths.values()] + (
+        [jax.random.key(1)] if case.random else []
+    )
 
 
 def agree(case: Case, mine: list[Any], plain: list[Any]) -> None:
-    """Raises AssertionError where the sides compute different things. Of random ones the share of zeros is compared, and where they are."""
+    """Raises AssertionError where the sides compute different things. Of random ones the share of
+    zeros is compared, and where they are.
+    """
     if case.random:
         (a, da), (b, db) = (tuple(map(np.asarray, side)) for side in (mine, plain))
         np.testing.assert_allclose((a == 0).mean(), (b == 0).mean(), atol=0.01)
@@ -338,11 +391,19 @@ def agree(case: Case, mine: list[Any], plain: list[Any]) -> None:
         kept = (a != 0) & (b != 0)
         np.testing.assert_allclose(a[kept], b[kept], rtol=1e-6)
         return
-    order = [s for s in case.made if s not in case.inplace] + [s for s in case.made if s in case.inplace]
+    order = [s for s in case.made if s not in case.inplace] + [
+        s for s in case.made if s in case.inplace
+    ]
     if not case.differentiated:
         plain = [dict(zip(case.made, plain, strict=True))[s] for s in order]
     for a, b in zip(map(np.asarray, mine), map(np.asarray, plain), strict=True):
-        np.testing.assert_allclose(a.reshape(b.shape), b, rtol=1e-3, atol=1e-4 * max(1.0, float(np.abs(b).max())), err_msg=case.op)
+        np.testing.assert_allclose(
+            a.reshape(b.shape),
+            b,
+            rtol=1e-3,
+            atol=1e-4 * max(1.0, float(np.abs(b).max())),
+            err_msg=case.op,
+        )
 
 
 def measured(case: Case) -> tuple[float, float]:
@@ -373,7 +434,18 @@ def table(cases: Sequence[Case] = CASES) -> list[Table]:
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})
     try:
-        title = "Ops and their gradients beside plain jax.numpy: CPU ms, one core, medians of interleaved turns"
-        return [shown("ops", title, ["op", "shapes", "ours", "plain", "ratio"], map(row, cases), widths=[36, 40, 10, 10, 8])]
+        title = (
+            "Ops and their gradients beside plain jax.numpy: CPU ms, one core, medians of"
+            " interleaved turns"
+        )
+        return [
+            shown(
+                "ops",
+                title,
+                ["op", "shapes", "ours", "plain", "ratio"],
+                map(row, cases),
+                widths=[36, 40, 10, 10, 8],
+            )
+        ]
     finally:
         os.sched_setaffinity(0, before)

@@ -18,13 +18,18 @@ from .timing import Paired, interleaved
 def fit_a_line(budget: float = 4.0) -> Paired:
     """Executor.run against the very function that it calls, on fit-a-line (batch 20)."""
     rng = np.random.default_rng(0)
-    feed = {"x": rng.standard_normal((20, 13), dtype=np.float32), "y": rng.standard_normal((20, 1), dtype=np.float32)}
+    feed = {
+        "x": rng.standard_normal((20, 13), dtype=np.float32),
+        "y": rng.standard_normal((20, 1), dtype=np.float32),
+    }
     main, startup, loss = fluid_models.build(fluid_models.fit_a_line, fluid.optimizer.SGD(0.01))
     return _against_bare(main, startup, loss, feed, budget)
 
 
 def small_arrays(count: int = 1000, size: int = 8) -> Paired:
-    """A step whose state is `count` small arrays: Executor.run, against one whose state is a single array."""
+    """A step whose state is `count` small arrays: Executor.run, against one whose state is a single
+    array.
+    """
     feed = {"x": np.ones((1, size), np.float32)}
 
     def program(number: int, width: int) -> Any:
@@ -32,8 +37,12 @@ def small_arrays(count: int = 1000, size: int = 8) -> Paired:
         with fluid.program_guard(main, startup), fluid.unique_name.guard():
             x = fluid.data("x", [1, size])
             for i in range(number):
-                value = layers.create_global_var([width], 0.0, "float32", persistable=True, name=f"v{i}")
-                main.global_block().append_op(type="scale", inputs={"X": value}, outputs={"Out": value}, attrs={"bias": 1.0})
+                value = layers.create_global_var(
+                    [width], 0.0, "float32", persistable=True, name=f"v{i}"
+                )
+                main.global_block().append_op(
+                    type="scale", inputs={"X": value}, outputs={"Out": value}, attrs={"bias": 1.0}
+                )
             loss = layers.reduce_sum(x)
         return main, startup, loss
 
@@ -43,11 +52,19 @@ def small_arrays(count: int = 1000, size: int = 8) -> Paired:
 
 def table() -> list[Table]:
     """Both: a call of fit-a-line, and one with many arrays."""
-    parts = {"fit-a-line: Executor.run, the bare jitted call": fit_a_line, "1,000 small state arrays, one of the same size": small_arrays}
+    parts = {
+        "fit-a-line: Executor.run, the bare jitted call": fit_a_line,
+        "1,000 small state arrays, one of the same size": small_arrays,
+    }
     measured = ((name, measure()) for name, measure in parts.items())
-    rows = ([name, *(f"{us * 1e6:.1f}" for us in (t.ours, t.theirs, t.ours - t.theirs))] for name, t in measured)
+    rows = (
+        [name, *(f"{us * 1e6:.1f}" for us in (t.ours, t.theirs, t.ours - t.theirs))]
+        for name, t in measured
+    )
     title = "A call, µs: medians of interleaved turns"
-    return [shown("a call", title, ["of", "first", "second", "added"], rows, widths=[52, 10, 10, 10])]
+    return [
+        shown("a call", title, ["of", "first", "second", "added"], rows, widths=[52, 10, 10, 10])
+    ]
 
 
 def _runner(main: Any, startup: Any, loss: Any, feed: Any) -> Any:

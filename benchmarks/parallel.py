@@ -1,4 +1,6 @@
-"""Data parallel steps on virtual CPU devices, against a hand-written jax.shard_map step of the same model."""
+"""Data parallel steps on virtual CPU devices, against a hand-written jax.shard_map step of the same
+model.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,24 @@ class OursParallel(Ours):
         if sharded:
             strategy.reduce_strategy = fluid.BuildStrategy.ReduceStrategy.Reduce
         places = [fluid.CPUPlace()] * devices
-        self.program = fluid.CompiledProgram(self.main).with_data_parallel(self.loss.name, strategy, places=places)
+        self.program = fluid.CompiledProgram(self.main).with_data_parallel(
+            self.loss.name, strategy, places=places
+        )
 
     def run(self) -> Any:
-        return self.exe.run(self.program, feed=self.feed, fetch_list=[self.loss], scope=self.scope, return_numpy=False)[0]
+        return self.exe.run(
+            self.program,
+            feed=self.feed,
+            fetch_list=[self.loss],
+            scope=self.scope,
+            return_numpy=False,
+        )[0]
 
 
 class OursPservers(Ours):
-    """A case as a parameter-server job on a mesh: as many trainers as pservers, and every rank is one of each."""
+    """A case as a parameter-server job on a mesh: as many trainers as pservers, and every rank is
+    one of each.
+    """
 
     def __init__(self, case: Case, ranks: int) -> None:
         super().__init__(case)
@@ -55,16 +67,26 @@ class OursPservers(Ours):
         self.program = Runnable(fluid.Program.from_desc(t.plan.main), job)
 
     def run(self) -> Any:
-        return self.exe.run(self.program, feed=self.feed, fetch_list=[self.loss], scope=self.scope, return_numpy=False)[0]
+        return self.exe.run(
+            self.program,
+            feed=self.feed,
+            fetch_list=[self.loss],
+            scope=self.scope,
+            return_numpy=False,
+        )[0]
 
 
 def hand_written(case: Case, devices: int) -> Callable[[], Any]:
-    """The step of a case, spread by jax.shard_map: each device takes its part of the batch, gradients are averaged."""
+    """The step of a case, spread by jax.shard_map: each device takes its part of the batch,
+    gradients are averaged.
+    """
     mesh = Mesh(np.array(jax.devices()[:devices]), ("d",))
     feed = case.feed()
     state, step = flax_models.step(case.model(), case.optimizers()[1], feed, "d")
     alike, split = PartitionSpec(), PartitionSpec("d")
-    spread = jax.shard_map(step, mesh=mesh, in_specs=(alike, split), out_specs=(alike, split), check_vma=False)
+    spread = jax.shard_map(
+        step, mesh=mesh, in_specs=(alike, split), out_specs=(alike, split), check_vma=False
+    )
     jitted = jax.jit(spread, donate_argnums=0)
     held = [jax.device_put(state, jax.sharding.NamedSharding(mesh, alike))]
 
@@ -83,12 +105,21 @@ KINDS: dict[str, Callable[[Case, int], Ours]] = {
 
 
 def measure(devices: int) -> None:
-    """Print a line of JSON for each row of one number of devices; in a process of its own, since JAX fixes the number at its start."""
+    """Print a line of JSON for each row of one number of devices; in a process of its own, since
+    JAX fixes the number at its start.
+    """
     jax.config.update("jax_num_cpu_devices", devices)
     for case in (CASES[i] for i in CHOSEN):
         for kind, make in KINDS.items():
             ours = make(case, devices)
-            t = interleaved(ours.run, hand_written(case, devices), jax.block_until_ready, turns=11, budget=8.0, most=IN_FLIGHT)
+            t = interleaved(
+                ours.run,
+                hand_written(case, devices),
+                jax.block_until_ready,
+                turns=11,
+                budget=8.0,
+                most=IN_FLIGHT,
+            )
             print(json.dumps([case.name + kind, f"{t.ratio:.3f} ({t.ours * 1e3:.3f})"]), flush=True)
 
 
@@ -97,9 +128,25 @@ def table() -> list[Table]:
     cells: dict[str, list[str]] = {}
     for devices in DEVICES:
         print(f"  on {devices} virtual devices", flush=True)
-        out = subprocess.run([sys.executable, "-m", "benchmarks", "_parallel", str(devices)], check=True, stdout=subprocess.PIPE, text=True)
+        out = subprocess.run(
+            [sys.executable, "-m", "benchmarks", "_parallel", str(devices)],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         for name, cell in map(json.loads, out.stdout.splitlines()):
             cells.setdefault(name, []).append(cell)
-    title = "A data parallel step, state whole, sharded or on pservers, over a hand-written shard_map, replicated; in brackets our ms"
+    title = (
+        "A data parallel step, state whole, sharded or on pservers, over a hand-written shard_map,"
+        " replicated; in brackets our ms"
+    )
     heads = ["model", *(f"{devices} devices" for devices in DEVICES)]
-    return [shown("parallel", title, heads, ([name, *row] for name, row in cells.items()), widths=[56, 18, 18, 18])]
+    return [
+        shown(
+            "parallel",
+            title,
+            heads,
+            ([name, *row] for name, row in cells.items()),
+            widths=[56, 18, 18, 18],
+        )
+    ]

@@ -1,4 +1,6 @@
-"""How long each pass takes on programs of 1k, 10k and 50k ops, and how near memory_optimize comes to the least memory."""
+"""How long each pass takes on programs of 1k, 10k and 50k ops, and how near memory_optimize comes
+to the least memory.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 
 def training(count: int) -> tuple[ProgramDesc, str]:
-    """A training program of about `count` ops: a chain as in building, its gradients and updates; and its loss."""
+    """A training program of about `count` ops: a chain as in building, its gradients and updates;
+    and its loss.
+    """
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():
         first = h = layers.fc(fluid.data("x", [None, 16]), 16)
@@ -42,8 +46,14 @@ def training(count: int) -> tuple[ProgramDesc, str]:
 
 
 def speed() -> Table:
-    """Seconds of every pass, without the verification before and after, whose time is in the last column."""
-    names = [*sorted(passes.PASSES), "memory_optimize(level=1)", "memory_optimize(strategy='first_fit')"]
+    """Seconds of every pass, without the verification before and after, whose time is in the last
+    column.
+    """
+    names = [
+        *sorted(passes.PASSES),
+        "memory_optimize(level=1)",
+        "memory_optimize(strategy='first_fit')",
+    ]
     rows: dict[str, list[str]] = {name: [] for name in [*names, "verify (twice a pass)"]}
     for count in building.SIZES:
         desc, loss = training(count)
@@ -54,13 +64,20 @@ def speed() -> Table:
         rows["verify (twice a pass)"].append(f"{time.perf_counter() - start:.3f}")
     title = "Passes on training programs of many ops: seconds of the rewrite alone"
     heads = ["pass", *(f"{count:,} ops" for count in building.SIZES)]
-    return shown("passes", title, heads, ([name, *cells] for name, cells in rows.items()), widths=[40, 12, 12, 12])
+    return shown(
+        "passes",
+        title,
+        heads,
+        ([name, *cells] for name, cells in rows.items()),
+        widths=[40, 12, 12, 12],
+    )
 
 
 def names_bound(found: list[Life], level: int, batch_size: int) -> int:
     """Bytes below which no sharing of whole names can go.
 
-    Among lives of one kind, the k-th largest name is at least as large as the k-th largest variable alive at any op.
+    Among lives of one kind, the k-th largest name is at least as large as the k-th largest variable
+    alive at any op.
     """
     kinds: dict[Any, list[Life]] = {}
     for life in found:
@@ -68,7 +85,10 @@ def names_bound(found: list[Life], level: int, batch_size: int) -> int:
     total = 0
     for group in kinds.values():
         group.sort(key=lambda life: -size(life.var, batch_size))
-        first, last, sizes = (np.array(v) for v in zip(*((x.first, x.last, size(x.var, batch_size)) for x in group), strict=True))
+        first, last, sizes = (
+            np.array(v)
+            for v in zip(*((x.first, x.last, size(x.var, batch_size)) for x in group), strict=True)
+        )
         least = np.zeros(len(group), np.int64)
         for at in np.unique(first):
             alive = sizes[(first <= at) & (last >= at)]
@@ -78,14 +98,22 @@ def names_bound(found: list[Life], level: int, batch_size: int) -> int:
 
 
 def declared_bytes(desc: ProgramDesc, batch_size: int) -> int:
-    """Bytes of all variables of block 0 that ops mention, but persistable ones: each name as large as it is declared."""
+    """Bytes of all variables of block 0 that ops mention, but persistable ones: each name as large
+    as it is declared.
+    """
     used = {n for op in desc.blocks[0].ops for n in (*op.reads, *op.writes)}
-    plain = (v for n, v in desc.blocks[0].vars.items() if n in used and not v.persistable and v.kind == "LOD_TENSOR")
+    plain = (
+        v
+        for n, v in desc.blocks[0].vars.items()
+        if n in used and not v.persistable and v.kind == "LOD_TENSOR"
+    )
     return sum(size(v, batch_size) for v in plain)
 
 
 def memory() -> Table:
-    """Planned bytes of the activations and gradients of training programs, over the least possible (most alive at one op)."""
+    """Planned bytes of the activations and gradients of training programs, over the least possible
+    (most alive at one op).
+    """
     heads = ["model", "batch", "least, MB", "no reuse"]
     for level in (0, 1):
         heads += [f"names, level {level}", "bound", "0.15", "MB", "0.15, MB"]
@@ -96,8 +124,12 @@ def memory() -> Table:
             for batch in (8, 64):
                 yield [name, str(batch), *_row(main.desc, loss.name, batch)]
 
-    title = "memory_optimize: bytes over the least possible; names also with fed variables, in MB (1e6)"
-    return shown("reuse of names", title, heads, rows(), widths=[24, 6, 10, 10, *[15, 8, 8, 10, 10] * 2])
+    title = (
+        "memory_optimize: bytes over the least possible; names also with fed variables, in MB (1e6)"
+    )
+    return shown(
+        "reuse of names", title, heads, rows(), widths=[24, 6, 10, 10, *[15, 8, 8, 10, 10] * 2]
+    )
 
 
 def _row(desc: ProgramDesc, loss: str, batch: int) -> list[str]:
@@ -105,13 +137,18 @@ def _row(desc: ProgramDesc, loss: str, batch: int) -> list[str]:
     cells = []
     for level in (0, 1):
         ours, old = (
-            passes.run(MemoryOptimize(level=level, strategy=strategy, batch_size=batch), desc, keep=[loss])
+            passes.run(
+                MemoryOptimize(level=level, strategy=strategy, batch_size=batch), desc, keep=[loss]
+            )
             for strategy in ("interval", "first_fit")
         )
         plan, least = ours.certificate, ours.certificate.lower_bound
         if not level:
             cells += [f"{least / 1e6:,.2f}", f"{plan.unshared / least:.3f}"]
-        cells += [f"{b / least:.3f}" for b in (plan.pool, names_bound(found, level, batch), old.certificate.pool)]
+        cells += [
+            f"{b / least:.3f}"
+            for b in (plan.pool, names_bound(found, level, batch), old.certificate.pool)
+        ]
         cells += [f"{declared_bytes(r.desc, batch) / 1e6:,.2f}" for r in (ours, old)]
     return cells
 

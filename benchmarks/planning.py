@@ -1,9 +1,11 @@
 """Planned steps against measured ones on 1, 2, 4 and 8 virtual CPU devices.
 
-The devices share the machine's cores, so a step takes their work over the cores, and what is compared is work: CPU seconds of the
-process, which other processes on the machine do not add to. They do slow it down, so all sides take many short turns in one process.
-Told to the plan are the CPU seconds of a step on one device while every core has such a step to do, of a sum over all devices for the
-speed of the links, of a matrix product for a core's operations, and of an update for its memory; everything else is predicted.
+The devices share the machine's cores, so a step takes their work over the cores, and what is
+compared is work: CPU seconds of the process, which other processes on the machine do not add to.
+They do slow it down, so all sides take many short turns in one process. Told to the plan are the
+CPU seconds of a step on one device while every core has such a step to do, of a sum over all
+devices for the speed of the links, of a matrix product for a core's operations, and of an update
+for its memory; everything else is predicted.
 """
 
 from __future__ import annotations
@@ -36,12 +38,15 @@ CHOSEN = (0, 1, 2, 3, 4)
 TURNS = 15
 BUDGET = 20.0  # of CPU seconds that all turns of a comparison take about
 SECONDS = 0.1  # of CPU time that a turn of one side takes about
-# The C library gives a step's temporaries back after each step and asks the kernel for their pages anew, at a price that differs from
-# process to process by a third; and so does the speed of memory in small pages. So memory is kept, in large pages, and in the one
-# arena that may be larger than 64 MB.
+# The C library gives a step's temporaries back after each step and asks the kernel for their pages
+# anew, at a price that differs from process to process by a third; and so does the speed of memory
+# in small pages. So memory is kept, in large pages, and in the one arena that may be larger than 64
+# MB.
 STEADY = {
-    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=4000000000:glibc.malloc.trim_threshold=16000000000"
-    ":glibc.malloc.arena_max=1"
+    "GLIBC_TUNABLES": (
+        "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=4000000000:glibc.malloc.trim_threshold=16000000000"
+        ":glibc.malloc.arena_max=1"
+    )
 }
 KINDS: dict[str, Callable[[Case, int], Ours]] = {
     "data parallel": OursParallel,
@@ -76,7 +81,9 @@ def in_turns(sides: Mapping[Any, Callable[[], Any]]) -> dict[Any, float]:
 
 
 def core() -> Device:
-    """What a core does in a second: operations of a matrix product, and bytes that an update reads and writes."""
+    """What a core does in a second: operations of a matrix product, and bytes that an update reads
+    and writes.
+    """
     n, size = 512, 4_000_000
     product = jax.jit(jnp.matmul)
     update = jax.jit(lambda p, m, g: (p - 0.1 * (0.9 * m + g), 0.9 * m + g), donate_argnums=(0, 1))
@@ -87,17 +94,26 @@ def core() -> Device:
         return held[0]
 
     taken = in_turns({"flops": lambda: product(square, square), "bytes": updated})
-    return Device("core", {"float32": 2 * n**3 / taken["flops"]}, 1e12, 5 * 4 * size / taken["bytes"])
+    return Device(
+        "core", {"float32": 2 * n**3 / taken["flops"]}, 1e12, 5 * 4 * size / taken["bytes"]
+    )
 
 
 def link() -> Link:
-    """What a device passes on in a second of a core's time: what the update of a layer of 4 MB takes longer that sums its gradient.
+    """What a device passes on in a second of a core's time: what the update of a layer of 4 MB
+    takes longer that sums its gradient.
 
     A sum alone, of values that lie ready and that nobody uses, finds them in caches and takes less.
     """
     many, side, rows = max(DEVICES), 1000, 128
-    mesh, spec = jax.sharding.Mesh(np.array(jax.devices()[:many]), ("d",)), jax.sharding.PartitionSpec()
-    filled = jax.device_put([np.full(shape, 1e-3, np.float32) for shape in [(rows, side)] + 4 * [(side, side)]], NamedSharding(mesh, spec))
+    mesh, spec = (
+        jax.sharding.Mesh(np.array(jax.devices()[:many]), ("d",)),
+        jax.sharding.PartitionSpec(),
+    )
+    filled = jax.device_put(
+        [np.full(shape, 1e-3, np.float32) for shape in [(rows, side)] + 4 * [(side, side)]],
+        NamedSharding(mesh, spec),
+    )
 
     def updating(summed: bool, held: list[Any]) -> Callable[[], Any]:
         def update(x: Any, w: Any, m: Any) -> tuple[Any, Any]:
@@ -105,7 +121,10 @@ def link() -> Link:
             m = 0.9 * m + (jax.lax.psum(gradient, "d") if summed else gradient)
             return w - 1e-3 * m, m
 
-        jitted = jax.jit(jax.shard_map(update, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False), donate_argnums=(1, 2))
+        jitted = jax.jit(
+            jax.shard_map(update, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False),
+            donate_argnums=(1, 2),
+        )
 
         def run() -> Any:
             held[:] = jax.block_until_ready(jitted(filled[0], *held))
@@ -128,10 +147,11 @@ class OnDevice(fluid.CPUPlace):
 
 
 class Everywhere:
-    """A case on one device, on as many at the same time as there are cores, so that no core helps or waits for another.
+    """A case on one device, on as many at the same time as there are cores, so that no core helps
+    or waits for another.
 
-    It is there as often as the most devices would have it: by where in memory its arrays happen to lie, a step of a millisecond takes
-    up to 1.4 times as long, and a mesh has some of each kind.
+    It is there as often as the most devices would have it: by where in memory its arrays happen to
+    lie, a step of a millisecond takes up to 1.4 times as long, and a mesh has some of each kind.
     """
 
     def __init__(self, case: Case, times: float) -> None:
@@ -144,15 +164,33 @@ class Everywhere:
 
 
 def measure(index: int) -> None:
-    """Print the rows of one case, as JSON; in a process of its own, since JAX fixes the number of devices at its start."""
+    """Print the rows of one case, as JSON; in a process of its own, since JAX fixes the number of
+    devices at its start.
+    """
     jax.config.update("jax_num_cpu_devices", max(DEVICES))
     case = CASES[index]
     given: dict[str, Any] = {"device": core(), "links": Links("memory", link()), "cores": _cores()}
     batch = len(next(iter(case.feed().values())))
     for kind, make in KINDS.items():
-        _compare(case, kind, kind, {n: _side(case, make, n, n) for n in DEVICES}, [1], batch_per_device=batch, **given)
+        _compare(
+            case,
+            kind,
+            kind,
+            {n: _side(case, make, n, n) for n in DEVICES},
+            [1],
+            batch_per_device=batch,
+            **given,
+        )
     sides = {n: _side(case, OursParallel, n, 1) for n in DEVICES}
-    _compare(case, "data parallel", "data parallel, one batch", sides, [1, 1 / max(DEVICES)], batch=batch, **given)
+    _compare(
+        case,
+        "data parallel",
+        "data parallel, one batch",
+        sides,
+        [1, 1 / max(DEVICES)],
+        batch=batch,
+        **given,
+    )
 
 
 def _side(case: Case, make: Callable[[Case, int], Ours], devices: int, times: float) -> Ours:
@@ -163,21 +201,43 @@ def _side(case: Case, make: Callable[[Case, int], Ours], devices: int, times: fl
 def _fed(side: Ours, times: float) -> Ours:
     """It, fed so many times its batch."""
     rows = {n: int(len(v) * times) for n, v in side.feed.items()}
-    side.feed = {n: np.concatenate([v] * max(1, int(times)))[: rows[n]] for n, v in side.feed.items()}
+    side.feed = {
+        n: np.concatenate([v] * max(1, int(times)))[: rows[n]] for n, v in side.feed.items()
+    }
     return side
 
 
-def _compare(case: Case, strategy: str, title: str, sides: dict[int, Ours], parts: Sequence[float], **given: Any) -> None:
+def _compare(
+    case: Case,
+    strategy: str,
+    title: str,
+    sides: dict[int, Ours],
+    parts: Sequence[float],
+    **given: Any,
+) -> None:
     """Print a row: milliseconds on each number of devices as measured, and planned over measured.
 
     parts: of the case's batch, whose times on one device the plan is told.
     """
-    told = {len(next(iter(side.sides[0].feed.values()))): side for side in (Everywhere(case, part) for part in parts)}
-    taken = in_turns({n: s.run for n, s in sides.items()} | {("told", samples): side.run for samples, side in told.items()})
-    one, measured = sides[1], {samples: taken["told", samples] / len(side.sides) for samples, side in told.items()}
-    rows = fluid.plan(one.main, DEVICES, strategies=strategy, fetch_list=[one.loss], measured=measured, **given).rows
+    told = {
+        len(next(iter(side.sides[0].feed.values()))): side
+        for side in (Everywhere(case, part) for part in parts)
+    }
+    taken = in_turns(
+        {n: s.run for n, s in sides.items()}
+        | {("told", samples): side.run for samples, side in told.items()}
+    )
+    one, measured = (
+        sides[1],
+        {samples: taken["told", samples] / len(side.sides) for samples, side in told.items()},
+    )
+    rows = fluid.plan(
+        one.main, DEVICES, strategies=strategy, fetch_list=[one.loss], measured=measured, **given
+    ).rows
     ratios = [(row.seconds or 0.0) * _cores() / taken[row.devices] for row in rows]
-    cells = [f"{taken[n] / _cores() * 1e3:.2f}" for n in DEVICES] + [f"{ratio:.2f}" for ratio in ratios]
+    cells = [f"{taken[n] / _cores() * 1e3:.2f}" for n in DEVICES] + [
+        f"{ratio:.2f}" for ratio in ratios
+    ]
     print(json.dumps([case.name, title, *cells]), flush=True)
 
 
@@ -188,7 +248,9 @@ def _cores() -> int:
 def _rows() -> Iterator[list[str]]:
     for index in CHOSEN:
         command = [sys.executable, "-m", "benchmarks", "_planning", str(index)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **STEADY}) as found:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, env={**os.environ, **STEADY}
+        ) as found:
             assert found.stdout is not None
             yield from map(json.loads, found.stdout)
         if found.returncode:
@@ -196,7 +258,21 @@ def _rows() -> Iterator[list[str]]:
 
 
 def table() -> list[Table]:
-    """Milliseconds of a step as measured, and planned over measured; the case's batch on each device, or on all together ("one batch")."""
-    heads = ["model", "strategy", *(f"ms on {n}" for n in DEVICES), *(f"planned / measured on {n}" for n in DEVICES)]
-    title = "Planned steps on virtual devices: CPU time of a step over the cores, which the plan is told on 1 device (medians of turns)"
-    return [shown("planned steps", title, heads, _rows(), widths=[44, 26, 10, 10, 10, 10, 24, 24, 24, 24])]
+    """Milliseconds of a step as measured, and planned over measured; the case's batch on each
+    device, or on all together ("one batch").
+    """
+    heads = [
+        "model",
+        "strategy",
+        *(f"ms on {n}" for n in DEVICES),
+        *(f"planned / measured on {n}" for n in DEVICES),
+    ]
+    title = (
+        "Planned steps on virtual devices: CPU time of a step over the cores, which the plan is"
+        " told on 1 device (medians of turns)"
+    )
+    return [
+        shown(
+            "planned steps", title, heads, _rows(), widths=[44, 26, 10, 10, 10, 10, 24, 24, 24, 24]
+        )
+    ]

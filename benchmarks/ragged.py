@@ -1,7 +1,8 @@
-"""Training on sentences of many lengths: how many programs, and a later step beside Paddle 1.8.5 and a masked scan by hand.
+"""Training on sentences of many lengths: how many programs, and a later step beside Paddle 1.8.5
+and a masked scan by hand.
 
-Each side is a process of its own (peers/serve.py), in turns; a step goes to the next of a few batches, so every side has met all
-of their sizes when it is timed.
+Each side is a process of its own (peers/serve.py), in turns; a step goes to the next of a few
+batches, so every side has met all of their sizes when it is timed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ def compilations(name: str, width: int, count: int) -> int:
 
 def table() -> list[Table]:
     """Programs, then steps."""
-    print(f"\nPrograms for {VARIED} batches of 10 to 20 sentences of 5 to 60 words: semantic role labelling, width {SMALL}")
+    print(
+        f"\nPrograms for {VARIED} batches of 10 to 20 sentences of 5 to 60 words: semantic role"
+        f" labelling, width {SMALL}"
+    )
     print(f"  {compilations('roles', SMALL, VARIED)}", flush=True)
     versions = beside.there(("fluidjax", "paddle", "scan"))
     sides = list(versions)
@@ -49,5 +53,17 @@ def table() -> list[Table]:
             cells.append(f"{statistics.median(times[side]) * 1e3:.1f} ({ratio:.2f})")
         return cells
 
-    title = "Later steps on sentences: CPU ms a step, one core, medians of turns; in brackets fluidjax over it"
-    return [shown("sentences", title, ["net", *sides], map(row, NETS), versions.values(), [40] + [20] * len(sides))]
+    title = (
+        "Later steps on sentences: CPU ms a step, one core, medians of turns; in brackets fluidjax"
+        " over it"
+    )
+    return [
+        shown(
+            "sentences",
+            title,
+            ["net", *sides],
+            map(row, NETS),
+            versions.values(),
+            [40] + [20] * len(sides),
+        )
+    ]

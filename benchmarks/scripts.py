@@ -1,7 +1,8 @@
-"""Whole training scripts, from the start of their process to step n: fluidjax, the same script under Paddle 1.8.5, and flax.
+"""Whole training scripts, from the start of their process to step n: fluidjax, the same script
+under Paddle 1.8.5, and flax.
 
-Each is a process of its own (peers/script.py) with the cores that it may use; a second run finds what the first one left in the
-compilation cache. Bytecode is kept, as users have it.
+Each is a process of its own (peers/script.py) with the cores that it may use; a second run finds
+what the first one left in the compilation cache. Bytecode is kept, as users have it.
 """
 
 from __future__ import annotations
@@ -29,16 +30,35 @@ SECONDS = 90.0  # at the first of MARKS after so long a script ends
 CORES = {"two cores": {0, 1}, "one core": {0}}
 
 
-def run(side: str, net: str, cores: set[int], cache: str = "", last: int = 1000) -> Mapping[str, tuple[float, float]]:
-    """Step -> CPU seconds of all threads, and seconds by the clock, since the process was started. cache: the folder; "": none."""
+def run(
+    side: str, net: str, cores: set[int], cache: str = "", last: int = 1000
+) -> Mapping[str, tuple[float, float]]:
+    """Step -> CPU seconds of all threads, and seconds by the clock, since the process was started.
+    cache: the folder; "": none.
+    """
     environ = {n: v for n, v in os.environ.items() if n not in beside.UNUSUAL}
-    environ |= {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu", "GLOG_v": "0", "CPU_NUM": "1", "STARTED": repr(time.time())}
-    environ |= {"FLAGS_compilation_cache": "1", "FLAGS_compilation_cache_dir": cache} if cache else {"FLAGS_compilation_cache": "0"}
+    environ |= {
+        "CUDA_VISIBLE_DEVICES": "",
+        "JAX_PLATFORMS": "cpu",
+        "GLOG_v": "0",
+        "CPU_NUM": "1",
+        "STARTED": repr(time.time()),
+    }
+    environ |= (
+        {"FLAGS_compilation_cache": "1", "FLAGS_compilation_cache_dir": cache}
+        if cache
+        else {"FLAGS_compilation_cache": "0"}
+    )
     if side != "paddle":
         environ["PYTHONPATH"] = str(beside.ROOT)
     command = [str(beside.PYTHONS[side]), str(SCRIPT), side, net, str(last), str(SECONDS)]
     made = subprocess.run(
-        command, env=environ, capture_output=True, text=True, check=True, preexec_fn=lambda: os.sched_setaffinity(0, cores)
+        command,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, cores),
     )
     found = [json.loads(line) for line in made.stdout.splitlines() if line.startswith("{")]
     return {str(row["step"]): (row["cpu"], row["wall"]) for row in found}
@@ -48,7 +68,9 @@ def row_of(name: str, kind: str, runs: list[Mapping[str, tuple[float, float]]]) 
     cells = []
     for mark in MARKS:
         times = [r[mark] for r in runs if mark in r]
-        cpu, wall = (statistics.median(t[i] for t in times) for i in (0, 1)) if times else (0.0, 0.0)
+        cpu, wall = (
+            (statistics.median(t[i] for t in times) for i in (0, 1)) if times else (0.0, 0.0)
+        )
         cells.append(f"{cpu:.1f} ({wall:.1f})" if times else "-")
     return [name, kind, *cells]
 
@@ -63,10 +85,17 @@ def table(last: int = 1000) -> list[Table]:
                 for side in versions:
                     if side == "flax" and net.startswith("text"):
                         continue  # it has the dense nets alone
-                    rows.append(row_of(name, side, [run(side, net, cores, last=last) for _ in range(TURNS)]))
-                _, *again = [run("fluidjax", net, cores, folder, last=last) for _ in range(1 + TURNS)]
+                    rows.append(
+                        row_of(name, side, [run(side, net, cores, last=last) for _ in range(TURNS)])
+                    )
+                _, *again = [
+                    run("fluidjax", net, cores, folder, last=last) for _ in range(1 + TURNS)
+                ]
                 rows.append(row_of(name, "fluidjax, second run", again))
-        title = f"Whole scripts on {word}: CPU seconds of all threads, in brackets by the clock, from the start of the process to step n"
+        title = (
+            f"Whole scripts on {word}: CPU seconds of all threads, in brackets by the clock, from"
+            " the start of the process to step n"
+        )
         heads, widths = ["net", "side", *MARKS], [34, 22] + [16] * len(MARKS)
         found.append(shown(f"scripts on {word}", title, heads, rows, versions.values(), widths))
     return found

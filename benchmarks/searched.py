@@ -1,6 +1,8 @@
-"""CTC, CRF and NMS through `Executor.run` beside Paddle 1.8.5 and torch: the same arrays, the same answers, CPU time of one core.
+"""CTC, CRF and NMS through `Executor.run` beside Paddle 1.8.5 and torch: the same arrays, the same
+answers, CPU time of one core.
 
-torch without torchvision has CTC alone; CRF and NMS are written for it as a user would (`benchmarks/peers/searched.py`).
+torch without torchvision has CTC alone; CRF and NMS are written for it as a user would
+(`benchmarks/peers/searched.py`).
 """
 
 from __future__ import annotations
@@ -47,7 +49,13 @@ def one(side: str, path: Path) -> tuple[str, dict[str, float]] | None:
     if not PYTHONS[side].exists():
         return None
     environ = {n: v for n, v in os.environ.items() if n != "PYTHONPATH"}
-    quiet = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "CPU_NUM": "1", "CUDA_VISIBLE_DEVICES": "", "GLOG_v": "0"}
+    quiet = {
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "CPU_NUM": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+        "GLOG_v": "0",
+    }
     found = subprocess.run(
         [str(PYTHONS[side]), str(SCRIPT), side, str(path)], stdout=subprocess.PIPE, text=True, check=False,
         env={**environ, **quiet, **({"PYTHONPATH": str(ROOT)} if side == "fluidjax" else {})},
@@ -62,7 +70,9 @@ def agree(folder: Path, side: str) -> None:
     """Raises AssertionError where a side computed something else than fluidjax."""
     mine, other = np.load(folder / "fluidjax.npz"), np.load(folder / f"{side}.npz")
     for name in mine.files:
-        np.testing.assert_allclose(mine[name], other[name], rtol=1e-3, atol=1e-4, err_msg=f"{side}: {name}")
+        np.testing.assert_allclose(
+            mine[name], other[name], rtol=1e-3, atol=1e-4, err_msg=f"{side}: {name}"
+        )
 
 
 def table() -> list[Table]:
@@ -90,8 +100,17 @@ def _table(folder: Path) -> Table:
 
     def row(case: str) -> list[str]:
         mine, *others = (statistics.median(turn[side][1][case] for turn in turns) for side in there)
-        return [CASES[case], f"{mine:.3f}", *(f"{other:.3f} ({mine / other:.2f})" for other in others)]
+        return [
+            CASES[case],
+            f"{mine:.3f}",
+            *(f"{other:.3f} ({mine / other:.2f})" for other in others),
+        ]
 
-    title = "Paths and boxes, with gradients, through Executor.run: CPU ms, one core, medians of turns; in brackets fluidjax over it"
+    title = (
+        "Paths and boxes, with gradients, through Executor.run: CPU ms, one core, medians of turns;"
+        " in brackets fluidjax over it"
+    )
     peers = [turns[0][side][0] for side in there]
-    return shown("searches", title, ["case", *there], map(row, CASES), peers, [56] + [18] * len(there))
+    return shown(
+        "searches", title, ["case", *there], map(row, CASES), peers, [56] + [18] * len(there)
+    )

@@ -1,4 +1,6 @@
-"""Startup programs in fresh processes: run by the Executor, compiled as one step, and a jitted flax init beside them."""
+"""Startup programs in fresh processes: run by the Executor, compiled as one step, and a jitted flax
+init beside them.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ SIDES = {"Executor": _executor, "compiled": _compiled, "flax": _flax}
 
 
 def one(side: str, name: str) -> None:
-    """Print the seconds on the clock and of the processor that one side takes in this process, from the built program on."""
+    """Print the seconds on the clock and of the processor that one side takes in this process, from
+    the built program on.
+    """
     run = SIDES[side](name)
     clock, cpu = time.perf_counter(), time.process_time()
     jax.block_until_ready(run())
@@ -67,7 +71,9 @@ def one(side: str, name: str) -> None:
 def _measured(side: str, name: str) -> tuple[float, float]:
     environment = {**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "0"}
     code = f"from benchmarks.startup import one; one({side!r}, {name!r})"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment).stdout
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    ).stdout
     clock, cpu = map(float, out.split()[-2:])
     return clock, cpu
 
@@ -81,8 +87,18 @@ def table() -> list[Table]:
             for side, found in times.items():
                 if not found or found[0][0] < SLOW:
                     found.append(_measured(side, name))
-        medians = [[statistics.median(kind) for kind in zip(*found, strict=True)] for found in times.values()]
+        medians = [
+            [statistics.median(kind) for kind in zip(*found, strict=True)]
+            for found in times.values()
+        ]
         return [name, *(f"{clock:.2f} / {cpu:.2f}" for clock, cpu in medians)]
 
     title = "Startup program, cold (seconds on the clock / of the processor)"
-    return [shown("startup", title, ["model", "Executor.run", "as one step", "jitted flax init"], map(row, CASES))]
+    return [
+        shown(
+            "startup",
+            title,
+            ["model", "Executor.run", "as one step", "jitted flax init"],
+            map(row, CASES),
+        )
+    ]

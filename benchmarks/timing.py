@@ -1,4 +1,6 @@
-"""Fair comparison on a noisy machine: the two sides take turns in one process, and medians are compared."""
+"""Fair comparison on a noisy machine: the two sides take turns in one process, and medians are
+compared.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Paired:
-    """Seconds per call of both sides (medians), and the median of the turn-by-turn ratios ours / theirs."""
+    """Seconds per call of both sides (medians), and the median of the turn-by-turn ratios ours /
+    theirs.
+    """
 
     ours: float
     theirs: float
@@ -32,7 +36,9 @@ def interleaved(
     ours: Callable[[], object], theirs: Callable[[], object], finish: Callable[[object], object], turns: int = 15, budget: float = 6.0,
     most: int = 1_000_000,
 ) -> Paired:  # fmt: skip
-    """Time both sides in turns of at most `most` calls, alternating who goes first, for about `budget` seconds."""
+    """Time both sides in turns of at most `most` calls, alternating who goes first, for about
+    `budget` seconds.
+    """
     for run in (ours, theirs):
         seconds(run, finish, 3)
     once = max(seconds(ours, finish, 1), seconds(theirs, finish, 1), 1e-6)
@@ -46,4 +52,8 @@ def interleaved(
                 times.append(seconds(run, finish, calls))
     finally:
         gc.enable()
-    return Paired(statistics.median(a), statistics.median(b), statistics.median(x / y for x, y in zip(a, b, strict=True)))
+    return Paired(
+        statistics.median(a),
+        statistics.median(b),
+        statistics.median(x / y for x, y in zip(a, b, strict=True)),
+    )

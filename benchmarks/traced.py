@@ -1,4 +1,6 @@
-"""A training step of flax and optax as a program that fluid.trace read, beside jax.jit of the function itself."""
+"""A training step of flax and optax as a program that fluid.trace read, beside jax.jit of the
+function itself.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,15 @@ COLUMNS = "of,program ms,jit ms,ratio,reading,lowering,compiling,flops,bytes".sp
 
 
 def table() -> list[Table]:
-    """The step's time; what reading adds to make_jaxpr; lowering, compiling, flops and bytes, each over jit's."""
-    title = "A traced step: medians of interleaved turns; reading over jax.make_jaxpr, the rest over jax.jit"
-    jax.jit(fluid.trace(jax.nn.relu, 1.0).step()).lower(1.0)  # what is imported once counts for nobody
+    """The step's time; what reading adds to make_jaxpr; lowering, compiling, flops and bytes, each
+    over jit's.
+    """
+    title = (
+        "A traced step: medians of interleaved turns; reading over jax.make_jaxpr, the rest over"
+        " jax.jit"
+    )
+    # what is imported once counts for nobody
+    jax.jit(fluid.trace(jax.nn.relu, 1.0).step()).lower(1.0)
     rows = (row(case) for case in CASES)
     return [shown("a traced step", title, COLUMNS, rows, widths=[20, 12, 10, 8, 9, 10, 11, 8, 8])]
 
@@ -37,7 +45,10 @@ def row(case: Case, budget: float = 8.0) -> list[str]:
     made = [_seconds(one.compile) for _, one in lowered]
     costs = [compiled.cost_analysis() for _, compiled in made]
     states = [jax.tree.map(jax.numpy.copy, theirs.state) for _ in made]
-    runs = [_turn(compiled, [state], theirs.feed) for (_, compiled), state in zip(made, states, strict=True)]
+    runs = [
+        _turn(compiled, [state], theirs.feed)
+        for (_, compiled), state in zip(made, states, strict=True)
+    ]
     t = interleaved(runs[0], runs[1], jax.block_until_ready, budget=budget)
     ratios = [lowered[0][0] / lowered[1][0], made[0][0] / made[1][0]]
     ratios += [costs[0][key] / costs[1][key] for key in ("flops", "bytes accessed")]

@@ -1,4 +1,6 @@
-"""fluidjax: PaddlePaddle Fluid's static-graph programs on JAX. ``import fluidjax as fluid`` ports a script."""
+"""fluidjax: PaddlePaddle Fluid's static-graph programs on JAX. ``import fluidjax as fluid`` ports a
+script.
+"""
 
 # ruff: noqa: E402 - the collector rests before what is imported here
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -6,7 +8,8 @@ from typing import Any as _Any
 
 from .base import collector as _collector  # isort: skip
 
-_collecting = _collector.rest()  # it would look through all of JAX meanwhile: a fifth of this import
+# it would look through all of JAX meanwhile: a fifth of this import
+_collecting = _collector.rest()
 
 from . import ops as ops  # isort: skip  # first: fills the op registry
 from . import backward as backward
@@ -208,7 +211,9 @@ if not _TYPE_CHECKING:
         "transpiler": "DistributeTranspiler DistributeTranspilerConfig InferenceTranspiler memory_optimize release_memory",
         "wrapped_decorator": "",
     }
-    __getattr__, __dir__ = _on_demand(__name__, _LATER, _reporter("fluid", [*dir(), *_LATER, *" ".join(_LATER.values()).split()]))
+    __getattr__, __dir__ = _on_demand(
+        __name__, _LATER, _reporter("fluid", [*dir(), *_LATER, *" ".join(_LATER.values()).split()])
+    )
 
 __all__ = [
     "AsyncExecutor", "BeginEpochEvent", "BeginStepEvent", "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace",

@@ -1,4 +1,6 @@
-"""fluid.AsyncExecutor of Paddle 1.0 to 1.4: a program run over files of slots that a DataFeedDesc describes."""
+"""fluid.AsyncExecutor of Paddle 1.0 to 1.4: a program run over files of slots that a DataFeedDesc
+describes.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,16 @@ from .graph.variable import Variable
 
 _SERVERS = "belongs to pslib's servers, which are not there; use fluid.DistributeTranspiler"
 _MISSING = dict.fromkeys(
-    "config_distributed_nodes download_data get_instance init_model init_server init_worker save_model stop".split(), _SERVERS
+    "config_distributed_nodes download_data get_instance init_model init_server init_worker"
+    " save_model stop".split(),
+    _SERVERS,
 )
 _KINDS = {"float32": "float", "int64": "uint64"}
 
 
 class AsyncExecutor:
-    """Runs a program for every batch of files of slots; Executor.train_from_dataset has taken its place since 1.5.
+    """Runs a program for every batch of files of slots; Executor.train_from_dataset has taken its
+    place since 1.5.
 
     place: default the CPU. run_mode: "" alone; Raises UnsupportedError for another one ("mpi").
     """
@@ -33,19 +38,25 @@ class AsyncExecutor:
         self, program: Program | None, data_feed: DataFeedDesc, filelist: str | Sequence[str], thread_num: int,
         fetch: Variable | str | Sequence[Variable | str], mode: str = "", debug: bool = False,
     ) -> None:  # fmt: skip
-        """A pass over the files. Nothing is returned: with debug the values of `fetch` are printed after each batch.
+        """A pass over the files. Nothing is returned: with debug the values of `fetch` are printed
+        after each batch.
 
-        program: default the main program. data_feed: the batch size and the slots; those that are used are variables of the
-        program, and what a line holds for the others is skipped. filelist: a file or several. thread_num: how many are read at the
-        same time; steps follow one another, so that a run can be repeated, where Paddle's threads update parameters beside each other.
-        Raises FluidTypeError and FluidValueError for arguments that do not fit, and what train_from_dataset raises.
+        program: default the main program. data_feed: the batch size and the slots; those that are
+        used are variables of the program, and what a line holds for the others is skipped.
+        filelist: a file or several. thread_num: how many are read at the same time; steps follow
+        one another, so that a run can be repeated, where Paddle's threads update parameters beside
+        each other. Raises FluidTypeError and FluidValueError for arguments that do not fit, and
+        what train_from_dataset raises.
         """
         _refuse_mode(mode)
         program = default_main_program() if program is None else program
         if not isinstance(program, Program):
             raise FluidTypeError(f"AsyncExecutor.run takes a Program, not {type(program).__name__}")
         if not isinstance(data_feed, DataFeedDesc):
-            raise FluidTypeError(f"AsyncExecutor.run takes a DataFeedDesc as data_feed, not {type(data_feed).__name__}")
+            raise FluidTypeError(
+                "AsyncExecutor.run takes a DataFeedDesc as data_feed, not"
+                f" {type(data_feed).__name__}"
+            )
         if isinstance(thread_num, bool) or not isinstance(thread_num, int) or thread_num <= 0:
             raise FluidValueError(f"thread_num is a positive number of threads, not {thread_num!r}")
         names = [fetch] if isinstance(fetch, str | Variable) else list(fetch or ())
@@ -54,7 +65,9 @@ class AsyncExecutor:
         dataset.set_filelist([filelist] if isinstance(filelist, str) else filelist)
         dataset.set_thread(thread_num)
         shown = fetched if debug else []
-        self.executor.train_from_dataset(program, dataset, fetch_list=shown, fetch_info=[v.name for v in shown], print_period=1)
+        self.executor.train_from_dataset(
+            program, dataset, fetch_list=shown, fetch_info=[v.name for v in shown], print_period=1
+        )
 
     if not TYPE_CHECKING:
         __getattr__ = lacking("AsyncExecutor", _MISSING)
@@ -74,7 +87,9 @@ def _dataset(program: Program, data_feed: DataFeedDesc) -> Any:
     dataset.set_pipe_command(desc.pipe_command)
     for slot in desc.multi_slot_desc.slots:
         if not slot.is_used:
-            dataset.proto_desc.multi_slot_desc.slots.add(name=slot.name, type=slot.type, is_used=False)
+            dataset.proto_desc.multi_slot_desc.slots.add(
+                name=slot.name, type=slot.type, is_used=False
+            )
             continue
         var = block.var(slot.name)
         dataset.set_use_var([var])
@@ -83,7 +98,9 @@ def _dataset(program: Program, data_feed: DataFeedDesc) -> Any:
             held = f"the program's variable is {var.desc.dtype} ({kind})"
             raise FluidValueError(f"the slot {slot.name!r} is described as {slot.type}, but {held}")
     if not any(slot.is_used for slot in desc.multi_slot_desc.slots):
-        raise FluidValueError("the DataFeedDesc uses none of its slots; call its set_use_slots first")
+        raise FluidValueError(
+            "the DataFeedDesc uses none of its slots; call its set_use_slots first"
+        )
     return dataset
 
 

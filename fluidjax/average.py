@@ -15,10 +15,16 @@ def _is_number(value: Any) -> bool:
 
 
 class WeightedAverage:
-    """sum(value_i * weight_i) / sum(weight_i) of what was added. 1.8.5 tells to use fluid.metrics instead, and warns."""
+    """sum(value_i * weight_i) / sum(weight_i) of what was added. 1.8.5 tells to use fluid.metrics
+    instead, and warns.
+    """
 
     def __init__(self) -> None:
-        warnings.warn("WeightedAverage is deprecated; fluid.metrics has Accuracy and others", Warning, stacklevel=2)
+        warnings.warn(
+            "WeightedAverage is deprecated; fluid.metrics has Accuracy and others",
+            Warning,
+            stacklevel=2,
+        )
         self.reset()
 
     def reset(self) -> None:
@@ -27,11 +33,18 @@ class WeightedAverage:
         self.denominator: Any = None
 
     def add(self, value: Any, weight: Any) -> None:
-        """Count a number or an array, so often. Raises FluidValueError for another value, or a weight that is no number."""
+        """Count a number or an array, so often. Raises FluidValueError for another value, or a
+        weight that is no number.
+        """
         if not (_is_number(value) or isinstance(value, np.ndarray)):
-            raise FluidValueError(f"WeightedAverage.add: value is a number or a NumPy array, not {type(value).__name__}")
+            raise FluidValueError(
+                "WeightedAverage.add: value is a number or a NumPy array, not"
+                f" {type(value).__name__}"
+            )
         if not _is_number(weight):
-            raise FluidValueError(f"WeightedAverage.add: weight is a number, not {type(weight).__name__}")
+            raise FluidValueError(
+                f"WeightedAverage.add: weight is a number, not {type(weight).__name__}"
+            )
         if self.numerator is None or self.denominator is None:
             self.numerator, self.denominator = value * weight, weight
         else:

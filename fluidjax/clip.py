@@ -1,8 +1,9 @@
 """Gradient clipping: ops between the backward pass and the update that bound the gradients.
 
-Two ways in, as in Fluid: ``optimizer(grad_clip=...)``, and the older :func:`set_gradient_clip`, which attaches a clip to
-each parameter. They leave different ``op_namescope`` marks (``/gradient_clip/``; ``/gradient_clip_@CLIP/`` and
-``/graident_clip_@CLIP/``, spelt so), and DistributeTranspiler tells them apart by these.
+Two ways in, as in Fluid: ``optimizer(grad_clip=...)``, and the older :func:`set_gradient_clip`,
+which attaches a clip to each parameter. They leave different ``op_namescope`` marks
+(``/gradient_clip/``; ``/gradient_clip_@CLIP/`` and ``/graident_clip_@CLIP/``, spelt so), and
+DistributeTranspiler tells them apart by these.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from .regularizer import Pair
 
 
 class BaseErrorClipAttr:
-    """Base of what ``Variable.error_clip`` takes: it bounds the gradient of one variable during backward."""
+    """Base of what ``Variable.error_clip`` takes: it bounds the gradient of one variable during
+    backward.
+    """
 
     def _append_clip_op(self, block: Block, grad_name: str, index: int | None = None) -> None:
         raise NotImplementedError(f"{type(self).__name__} does not say how it clips")
@@ -37,7 +40,9 @@ def _number(owner: Any, name: str, value: Any) -> float:
 
 
 class ErrorClipByValue(BaseErrorClipAttr):
-    """``x@GRAD = clip(x@GRAD, min, max)`` as soon as backward has computed it; `min` defaults to ``-max``."""
+    """``x@GRAD = clip(x@GRAD, min, max)`` as soon as backward has computed it; `min` defaults to
+    ``-max``.
+    """
 
     def __init__(self, max: float, min: float | None = None) -> None:
         self.max = _number(self, "max", max)
@@ -58,10 +63,12 @@ class ErrorClipByValue(BaseErrorClipAttr):
 
 
 def error_clip_callback(block: Block, context: Mapping[str, Any]) -> None:
-    """append_backward's callback: clip the gradients that the current op wrote, where their variable has an error_clip.
+    """append_backward's callback: clip the gradients that the current op wrote, where their
+    variable has an error_clip.
 
-    `context` holds the op's desc as ``__current_op_desc__`` and the map from gradient names to variables, either under
-    ``grad_to_var`` or as the context itself. Raises FluidTypeError for an error_clip of another type.
+    `context` holds the op's desc as ``__current_op_desc__`` and the map from gradient names to
+    variables, either under ``grad_to_var`` or as the context itself. Raises FluidTypeError for an
+    error_clip of another type.
     """
     desc = context["__current_op_desc__"]
     grad_to_var = context.get("grad_to_var", context)
@@ -71,7 +78,8 @@ def error_clip_callback(block: Block, context: Mapping[str, Any]) -> None:
             continue
         if not isinstance(error_clip, BaseErrorClipAttr):
             raise FluidTypeError(
-                f"error_clip of variable {grad_to_var[name]!r} is an ErrorClipByValue or None, not {error_clip!r}"
+                f"error_clip of variable {grad_to_var[name]!r} is an ErrorClipByValue or None, not"
+                f" {error_clip!r}"
             )
         at = next(i for i, op in enumerate(block.ops) if op.desc is desc)
         error_clip._append_clip_op(block, name, at + 1)
@@ -80,13 +88,15 @@ def error_clip_callback(block: Block, context: Mapping[str, Any]) -> None:
 class GradientClipBase:
     """Base of the gradient clips.
 
-    need_clip: a function of a Parameter that says whether its gradient is to be clipped; None clips all.
+    need_clip: a function of a Parameter that says whether its gradient is to be clipped; None clips
+    all.
     """
 
     def __init__(self, need_clip: Callable[[Parameter], bool] | None = None) -> None:
         if need_clip is not None and not callable(need_clip):
             raise FluidTypeError(
-                f"need_clip is a function that takes a Parameter and returns True or False, not {need_clip!r}"
+                "need_clip is a function that takes a Parameter and returns True or False, not"
+                f" {need_clip!r}"
             )
         self._need_clip_func = need_clip
 
@@ -95,10 +105,13 @@ class GradientClipBase:
         return wanted and getattr(param, "need_clip", True)
 
     def __call__(self, params_grads: Sequence[Pair]) -> list[Pair]:
-        """Append the ops; the pairs with the clipped gradients. Pairs without a gradient are left out."""
+        """Append the ops; the pairs with the clipped gradients. Pairs without a gradient are left
+        out.
+        """
         if any(getattr(p, "gradient_clip_attr", None) is not None for p, _ in params_grads):
             warnings.warn(
-                "set_gradient_clip has no effect here: the optimizer has a grad_clip of its own; remove one of the two",
+                "set_gradient_clip has no effect here: the optimizer has a grad_clip of its own;"
+                " remove one of the two",
                 stacklevel=4,
             )
         return self._static_clip([(p, g) for p, g in params_grads if g is not None])
@@ -128,15 +141,22 @@ class GradientClipBase:
 
 
 class GradientClipByValue(GradientClipBase):
-    """``grad = min(max(grad, min), max)``, elementwise; `min` defaults to ``-max``, and then max must be positive."""
+    """``grad = min(max(grad, min), max)``, elementwise; `min` defaults to ``-max``, and then max
+    must be positive.
+    """
 
     def __init__(
-        self, max: float, min: float | None = None, need_clip: Callable[[Parameter], bool] | None = None
+        self,
+        max: float,
+        min: float | None = None,
+        need_clip: Callable[[Parameter], bool] | None = None,
     ) -> None:
         super().__init__(need_clip)
         self.max = _number(self, "max", max)
         if min is None and not self.max > 0.0:
-            raise FluidValueError(f"GradientClipByValue without min takes a max above 0, not {max!r}")
+            raise FluidValueError(
+                f"GradientClipByValue without min takes a max above 0, not {max!r}"
+            )
         self.min = -self.max if min is None else _number(self, "min", min)
 
     def __str__(self) -> str:
@@ -149,7 +169,9 @@ class GradientClipByValue(GradientClipBase):
 class GradientClipByNorm(GradientClipBase):
     """``grad * clip_norm / max(clip_norm, l2norm(grad))``, each gradient by its own norm."""
 
-    def __init__(self, clip_norm: float, need_clip: Callable[[Parameter], bool] | None = None) -> None:
+    def __init__(
+        self, clip_norm: float, need_clip: Callable[[Parameter], bool] | None = None
+    ) -> None:
         super().__init__(need_clip)
         self.clip_norm = _number(self, "clip_norm", clip_norm)
 
@@ -161,14 +183,19 @@ class GradientClipByNorm(GradientClipBase):
 
 
 class GradientClipByGlobalNorm(GradientClipBase):
-    """``grad * clip_norm / max(clip_norm, global_norm)``, global_norm = sqrt of the sum of squares of all gradients.
+    """``grad * clip_norm / max(clip_norm, global_norm)``, global_norm = sqrt of the sum of squares
+    of all gradients.
 
-    group_name: under set_gradient_clip, parameters of one group share a norm (and must have one clip_norm). It has no
-    meaning as an optimizer's grad_clip, where the norm is over all that need_clip admits.
+    group_name: under set_gradient_clip, parameters of one group share a norm (and must have one
+    clip_norm). It has no meaning as an optimizer's grad_clip, where the norm is over all that
+    need_clip admits.
     """
 
     def __init__(
-        self, clip_norm: float, group_name: str = "default_group", need_clip: Callable[[Parameter], bool] | None = None
+        self,
+        clip_norm: float,
+        group_name: str = "default_group",
+        need_clip: Callable[[Parameter], bool] | None = None,
     ) -> None:
         super().__init__(need_clip)
         self.clip_norm = _number(self, "clip_norm", clip_norm)
@@ -208,8 +235,9 @@ class GradientClipByGlobalNorm(GradientClipBase):
         squares, limit = context.setdefault(self.group_name, ([], self.clip_norm))
         if limit != self.clip_norm:
             raise FluidValueError(
-                f"parameter {param.name!r}: clip group {self.group_name!r} has clip_norm {limit} "
-                f"and cannot have {self.clip_norm} too; give the second GradientClipByGlobalNorm another group_name"
+                f"parameter {param.name!r}: clip group {self.group_name!r} has clip_norm {limit}"
+                f" and cannot have {self.clip_norm} too; give the second GradientClipByGlobalNorm"
+                " another group_name"
             )
         if not squares:
             context[self.group_name + "_clip"] = self._limit(grad.dtype)
@@ -239,31 +267,45 @@ def _ratio(limit: Variable, norm: Variable) -> Variable:
 def set_gradient_clip(
     clip: GradientClipBase, param_list: Sequence[Any] | None = None, program: Program | None = None
 ) -> None:
-    """Hang `clip` on parameters; the next minimize clips their gradients. ``optimizer(grad_clip=...)`` is better.
+    """Hang `clip` on parameters; the next minimize clips their gradients.
+    ``optimizer(grad_clip=...)`` is better.
 
     param_list: Parameters or names; default all of `program` (default: the main program).
-    As in Fluid 1.8.5, minimize clips only where *every* parameter that it updates has a clip, and where the clips
-    differ it applies the one of the parameter whose name sorts last; it warns in both situations.
+    As in Fluid 1.8.5, minimize clips only where *every* parameter that it updates has a clip, and
+    where the clips differ it applies the one of the parameter whose name sorts last; it warns in
+    both situations.
 
-    Raises FluidTypeError for a clip or list element of another type, FluidValueError for an unknown name.
+    Raises FluidTypeError for a clip or list element of another type, FluidValueError for an unknown
+    name.
     """
-    warnings.warn("set_gradient_clip may go away; give the optimizer a grad_clip instead", stacklevel=2)
+    warnings.warn(
+        "set_gradient_clip may go away; give the optimizer a grad_clip instead", stacklevel=2
+    )
     if not isinstance(clip, GradientClipBase):
-        raise FluidTypeError(f"set_gradient_clip takes a clip such as GradientClipByNorm(1.0), not {clip!r}")
+        raise FluidTypeError(
+            f"set_gradient_clip takes a clip such as GradientClipByNorm(1.0), not {clip!r}"
+        )
     block = as_program(program).block(0)
     if any("optimizer" in op.desc.attrs.get(OP_NAMESCOPE, "") for op in block.ops):
-        warnings.warn("set_gradient_clip comes after minimize and so has no effect on it; call it before", stacklevel=2)
+        warnings.warn(
+            "set_gradient_clip comes after minimize and so has no effect on it; call it before",
+            stacklevel=2,
+        )
     params = block.all_parameters() if param_list is None else list(param_list)
     params = [block.var(p) if isinstance(p, str) else p for p in params]
     for p in params:
         if not isinstance(p, Parameter):
-            raise FluidTypeError(f"set_gradient_clip's param_list holds Parameters or their names, not {p!r}")
+            raise FluidTypeError(
+                f"set_gradient_clip's param_list holds Parameters or their names, not {p!r}"
+            )
     for p in params:
         p.gradient_clip_attr = copy.deepcopy(clip)
 
 
 def append_gradient_clip_ops(params_grads: Sequence[Pair]) -> list[Pair]:
-    """Append the ops of what set_gradient_clip hung on the parameters; the pairs with the clipped gradients."""
+    """Append the ops of what set_gradient_clip hung on the parameters; the pairs with the clipped
+    gradients.
+    """
     context: dict[str, Any] = {}
     clip: Any = None
     pairs = [(p, g) for p, g in params_grads if g is not None]
@@ -274,7 +316,10 @@ def append_gradient_clip_ops(params_grads: Sequence[Pair]) -> list[Pair]:
                 _warn_unclipped(param, pairs)
                 return list(params_grads)
             if not isinstance(clip, GradientClipBase):
-                raise FluidTypeError(f"gradient_clip_attr of parameter {param.name!r} is a gradient clip, not {clip!r}")
+                raise FluidTypeError(
+                    f"gradient_clip_attr of parameter {param.name!r} is a gradient clip, not"
+                    f" {clip!r}"
+                )
             clip._process_context(context=context, param=param, grad=grad)
     _warn_mixed(pairs)
     result: list[Pair] = []
@@ -289,31 +334,45 @@ def _warn_unclipped(param: Parameter, pairs: list[tuple[Parameter, Variable]]) -
     clipped = [p.name for p, _ in pairs if getattr(p, "gradient_clip_attr", None) is not None]
     if clipped:
         warnings.warn(
-            f"no gradient is clipped: set_gradient_clip was called for {clipped} but not for {param.name!r}, and "
-            "as in Fluid 1.8.5 it works for all parameters or none; use optimizer(grad_clip=...) with need_clip",
+            f"no gradient is clipped: set_gradient_clip was called for {clipped} but not for"
+            f" {param.name!r}, and as in Fluid 1.8.5 it works for all parameters or none; use"
+            " optimizer(grad_clip=...) with need_clip",
             stacklevel=5,
         )
 
 
 def _warn_mixed(pairs: list[tuple[Parameter, Variable]]) -> None:
-    kinds = {str(p.gradient_clip_attr) + str(getattr(p.gradient_clip_attr, "group_name", "")) for p, _ in pairs}
+    kinds = {
+        str(p.gradient_clip_attr) + str(getattr(p.gradient_clip_attr, "group_name", ""))
+        for p, _ in pairs
+    }
     if len(kinds) > 1:
         last = pairs[-1][0]
         warnings.warn(
-            f"set_gradient_clip was called with different clips; as in Fluid 1.8.5 the one of {last.name!r} "
-            f"({last.gradient_clip_attr}) is applied to every parameter",
+            "set_gradient_clip was called with different clips; as in Fluid 1.8.5 the one of"
+            f" {last.name!r} ({last.gradient_clip_attr}) is applied to every parameter",
             stacklevel=5,
         )
 
 
 def _correct_role_vars(before: Sequence[Pair], after: Sequence[Pair]) -> None:
-    """Let op_role_var of the clip ops name the clipped gradient: that is what the parameter is updated with."""
-    changed = {p.name: g.name for (p, old), (_, g) in zip(before, after, strict=True) if g is not None and g is not old}
+    """Let op_role_var of the clip ops name the clipped gradient: that is what the parameter is
+    updated with.
+    """
+    changed = {
+        p.name: g.name
+        for (p, old), (_, g) in zip(before, after, strict=True)
+        if g is not None and g is not old
+    }
     if not changed:
         return
     for op in before[0][0].block.program.global_block().ops:
         role_var = op.desc.attrs.get(OP_ROLE_VAR)
-        if role_var and role_var[0] in changed and "gradient_clip" in op.desc.attrs.get(OP_NAMESCOPE, ""):
+        if (
+            role_var
+            and role_var[0] in changed
+            and "gradient_clip" in op.desc.attrs.get(OP_NAMESCOPE, "")
+        ):
             op._set_attr(OP_ROLE_VAR, [role_var[0], changed[role_var[0]]])
 
 

@@ -15,7 +15,14 @@ from .executor import Executor
 from .graph.core_graph import Graph
 from .graph.program import Program, as_program
 from .ir import edit, show
-from .runtime.place import Place, as_place, cpu_devices, cpu_places, cuda_places, is_compiled_with_cuda
+from .runtime.place import (
+    Place,
+    as_place,
+    cpu_devices,
+    cpu_places,
+    cuda_places,
+    is_compiled_with_cuda,
+)
 from .runtime.scope import Scope
 from .runtime.strategy import BuildStrategy, ExecutionStrategy, checked
 
@@ -29,15 +36,19 @@ if TYPE_CHECKING:
 class CompiledProgram:
     """A program with options for its compilation; Executor.run takes it in place of the program.
 
-    program_or_graph: a Program, or a core.Graph of one as it stands now. build_strategy: a BuildStrategy. Raises FluidTypeError for
-    anything else.
+    program_or_graph: a Program, or a core.Graph of one as it stands now. build_strategy: a
+    BuildStrategy. Raises FluidTypeError for anything else.
     """
 
-    def __init__(self, program_or_graph: Program | Graph, build_strategy: BuildStrategy | None = None) -> None:
+    def __init__(
+        self, program_or_graph: Program | Graph, build_strategy: BuildStrategy | None = None
+    ) -> None:
         if isinstance(program_or_graph, Graph):
             program_or_graph = Program.from_desc(program_or_graph.to_desc())
         if not isinstance(program_or_graph, Program):
-            raise FluidTypeError(f"CompiledProgram takes a Program, not {type(program_or_graph).__name__}")
+            raise FluidTypeError(
+                f"CompiledProgram takes a Program, not {type(program_or_graph).__name__}"
+            )
         self._program = program_or_graph
         self._build_strategy = checked("build_strategy", build_strategy, BuildStrategy)
         self._exec_strategy: ExecutionStrategy | None = None
@@ -62,39 +73,54 @@ class CompiledProgram:
         share_vars_from: CompiledProgram | None = None,
         places: Sequence[Place] | Place | None = None,
     ) -> CompiledProgram:
-        """Run the program on several devices at once, each on its part of the batch; returns the CompiledProgram itself.
+        """Run the program on several devices at once, each on its part of the batch; returns the
+        CompiledProgram itself.
 
-        Gradients are summed over the devices and parameters stay the same on all. Each device's loss gradient is 1 / devices, so
-        with equal parts and a mean loss this is one step on the whole batch. What a run fetches is concatenated over the
-        devices on dimension 0. batch_norm takes its statistics from each device's own part, and each device keeps its own
-        moving averages, of which the scope shows the first device's (BuildStrategy.sync_batch_norm: all have the same).
+        Gradients are summed over the devices and parameters stay the same on all. Each device's
+        loss gradient is 1 / devices, so with equal parts and a mean loss this is one step on the
+        whole batch. What a run fetches is concatenated over the devices on dimension 0. batch_norm
+        takes its statistics from each device's own part, and each device keeps its own moving
+        averages, of which the scope shows the first device's (BuildStrategy.sync_batch_norm: all
+        have the same).
 
-        A feed is a dict, whose arrays are split on dimension 0 (see fluidjax.dist.spmd.parallel.sizes for unequal parts), or
-        a list with a dict for each device.
+        A feed is a dict, whose arrays are split on dimension 0 (see
+        fluidjax.dist.spmd.parallel.sizes for unequal parts), or a list with a dict for each device.
 
-        places: default as many CPUs as CPU_NUM says (1, with a warning where JAX has more devices), or the GPUs of
-        FLAGS_selected_gpus (all); looked up at the first run. Where there are fewer devices than places, the places take
-        turns, with a warning. loss_name: the name of the loss, needed where the program has a backward part.
-        share_vars_from: a data parallel CompiledProgram that has been run and whose variables this one uses; in the same
-        scope they share them anyway.
+        places: default as many CPUs as CPU_NUM says (1, with a warning where JAX has more devices),
+        or the GPUs of FLAGS_selected_gpus (all); looked up at the first run. Where there are fewer
+        devices than places, the places take turns, with a warning. loss_name: the name of the loss,
+        needed where the program has a backward part. share_vars_from: a data parallel
+        CompiledProgram that has been run and whose variables this one uses; in the same scope they
+        share them anyway.
 
-        Raises FluidTypeError or FluidValueError for an argument that does not fit, and when called twice.
+        Raises FluidTypeError or FluidValueError for an argument that does not fit, and when called
+        twice.
         """
         if self._places is not None or self._given_places is not None:
-            raise FluidValueError("Already compiled with parallel, cannot be recompiled; make another CompiledProgram")
+            raise FluidValueError(
+                "Already compiled with parallel, cannot be recompiled; make another CompiledProgram"
+            )
         if loss_name is not None and not isinstance(loss_name, str):
-            raise FluidTypeError(f"loss_name is the name of the loss, a string, not {type(loss_name).__name__}")
+            raise FluidTypeError(
+                f"loss_name is the name of the loss, a string, not {type(loss_name).__name__}"
+            )
         if loss_name is None and self._trains():
             raise FluidValueError(
-                "The loss name of CompiledProgram is None; it should be set (loss_name=loss.name) for a program with a backward part"
+                "The loss name of CompiledProgram is None; it should be set (loss_name=loss.name)"
+                " for a program with a backward part"
             )
         if share_vars_from is not None and not isinstance(share_vars_from, CompiledProgram):
-            raise FluidTypeError(f"share_vars_from is a CompiledProgram, not {type(share_vars_from).__name__}")
+            raise FluidTypeError(
+                f"share_vars_from is a CompiledProgram, not {type(share_vars_from).__name__}"
+            )
         if share_vars_from is not None and share_vars_from._given_places is None:
             raise FluidValueError(
-                "The shared Program is not data parallel, cannot share variables from it; call with_data_parallel on it first"
+                "The shared Program is not data parallel, cannot share variables from it; call"
+                " with_data_parallel on it first"
             )
-        self._build_strategy = checked("build_strategy", build_strategy, BuildStrategy) or self._build_strategy
+        self._build_strategy = (
+            checked("build_strategy", build_strategy, BuildStrategy) or self._build_strategy
+        )
         self._exec_strategy = checked("exec_strategy", exec_strategy, ExecutionStrategy)
         self._loss_name, self._shared = loss_name, share_vars_from
         self._given_places = _DEFAULT if places is None else _listed(places)
@@ -104,14 +130,18 @@ class CompiledProgram:
         return any(edit.role(op.desc) & edit.BACKWARD for op in self._program.global_block().ops)
 
     def runnable(self) -> Runnable:
-        """The program and what makes it run on several ranks. Executor.run asks for it, so it counts as the first run."""
+        """The program and what makes it run on several ranks. Executor.run asks for it, so it
+        counts as the first run.
+        """
         strategy = self._exec_strategy
         times = 1 if strategy is None else max(strategy.num_iteration_per_run, 1)
         return Runnable(self._program, self._ranks(), times, self._fits())
 
     @property
     def budget_reports(self) -> tuple[BudgetReport, ...]:
-        """With BuildStrategy.memory_budget: what was tried and chosen, for the first feed and for each larger one."""
+        """With BuildStrategy.memory_budget: what was tried and chosen, for the first feed and for
+        each larger one.
+        """
         return () if self._fitting is None else tuple(self._fitting.reports)
 
     def _fits(self) -> Fitting | None:
@@ -131,22 +161,29 @@ class CompiledProgram:
             return None
         if self._shared is not None and not self._shared._ran:
             raise FluidValueError(
-                "The shared Program is not compiled and executed, so there is no variables to share; run it before this one"
+                "The shared Program is not compiled and executed, so there is no variables to"
+                " share; run it before this one"
             )
         self._ran = True
         if self._places is None:
-            self._places = _default_places() if self._given_places is _DEFAULT else self._given_places
+            self._places = (
+                _default_places() if self._given_places is _DEFAULT else self._given_places
+            )
             trainers = self._trainers()
             if len(self._places) > 1 or trainers > 1:
                 self._made = self._several(trainers)
         return self._made
 
     def _trainers(self) -> int:
-        """How many trainers the program is for. Raises FluidValueError unless this process is one of such a job."""
+        """How many trainers the program is for. Raises FluidValueError unless this process is one
+        of such a job.
+        """
         strategy = self._build_strategy or BuildStrategy()
         listed, asked = len(self._program.info.trainers_endpoints), max(strategy.num_trainers, 1)
         if listed > 1 and asked > 1 and listed != asked:
-            raise FluidValueError(f"num_trainers is {asked}, but the program was transpiled for {listed} trainers")
+            raise FluidValueError(
+                f"num_trainers is {asked}, but the program was transpiled for {listed} trainers"
+            )
         if max(listed, asked) > 1:
             from .dist.spmd.multiprocess import check_trainers
 
@@ -169,7 +206,9 @@ class CompiledProgram:
             if strategy.reduce_strategy == BuildStrategy.ReduceStrategy.Reduce:
                 rewrites.append(ShardOptimizer(count))
             scale = strategy.gradient_scale_strategy.name
-            rewrites.append(DataParallel(count, scale, strategy.fuse_all_reduce_ops, strategy.sync_batch_norm))
+            rewrites.append(
+                DataParallel(count, scale, strategy.fuse_all_reduce_ops, strategy.sync_batch_norm)
+            )
         made = Parallel(where, rewrites, bool(strategy.memory_optimize))
         if strategy.debug_graphviz_path:
             Path(strategy.debug_graphviz_path).write_text(show.to_dot(made.desc(self._program)))
@@ -194,8 +233,8 @@ def _default_places() -> list[Place]:
         there = len(cpu_devices())
         if there > 1:
             warnings.warn(
-                f"with_data_parallel runs on one CPU device, though JAX has {there}: CPU_NUM is not set; set CPU_NUM={there}, "
-                f"or give places=fluid.cpu_places({there})",
+                f"with_data_parallel runs on one CPU device, though JAX has {there}: CPU_NUM is not"
+                f" set; set CPU_NUM={there}, or give places=fluid.cpu_places({there})",
                 RuntimeWarning,
                 stacklevel=4,
             )
@@ -205,15 +244,17 @@ def _default_places() -> list[Place]:
 class ParallelExecutor:
     """Runs one program data parallel, as CompiledProgram.with_data_parallel does.
 
-    use_cuda: on the GPUs that FLAGS_selected_gpus names (default all), else on as many CPUs as CPU_NUM says (default 1).
-    loss_name, share_vars_from, exec_strategy, build_strategy: as CompiledProgram.with_data_parallel takes them, but that
-    share_vars_from is a ParallelExecutor. main_program: default the main program. scope: default global_scope().
+    use_cuda: on the GPUs that FLAGS_selected_gpus names (default all), else on as many CPUs as
+    CPU_NUM says (default 1). loss_name, share_vars_from, exec_strategy, build_strategy: as
+    CompiledProgram.with_data_parallel takes them, but that share_vars_from is a ParallelExecutor.
+    main_program: default the main program. scope: default global_scope().
 
-    num_trainers, trainer_id: in a job of several processes (python -m fluidjax launch), how many there are and which this
-    one is. Then the ranks are the devices of all trainers; feeds and fetches are this trainer's.
+    num_trainers, trainer_id: in a job of several processes (python -m fluidjax launch), how many
+    there are and which this one is. Then the ranks are the devices of all trainers; feeds and
+    fetches are this trainer's.
 
-    Raises FluidValueError for use_cuda without a GPU and for trainers that are not those of the running job, and what
-    with_data_parallel raises.
+    Raises FluidValueError for use_cuda without a GPU and for trainers that are not those of the
+    running job, and what with_data_parallel raises.
     """
 
     def __init__(
@@ -230,14 +271,18 @@ class ParallelExecutor:
     ) -> None:
         if use_cuda and not is_compiled_with_cuda():
             raise FluidValueError(
-                "ParallelExecutor(use_cuda=True): JAX sees no GPU (not compiled with CUDA); use use_cuda=False"
+                "ParallelExecutor(use_cuda=True): JAX sees no GPU (not compiled with CUDA); use"
+                " use_cuda=False"
             )
         if share_vars_from is not None and not isinstance(share_vars_from, ParallelExecutor):
             raise FluidTypeError(
-                f"The share_vars_from should be ParallelExecutor, not {type(share_vars_from).__name__}"
+                "The share_vars_from should be ParallelExecutor, not"
+                f" {type(share_vars_from).__name__}"
             )
         if num_trainers < 1 or not 0 <= trainer_id < num_trainers:
-            raise FluidValueError(f"trainer_id is 0 to num_trainers - 1, not {trainer_id} of {num_trainers}")
+            raise FluidValueError(
+                f"trainer_id is 0 to num_trainers - 1, not {trainer_id} of {num_trainers}"
+            )
         if num_trainers > 1:
             from .dist.spmd.multiprocess import check_trainers
 
@@ -246,10 +291,12 @@ class ParallelExecutor:
             build_strategy.num_trainers, build_strategy.trainer_id = num_trainers, trainer_id
         places: list[Place] = list(cuda_places()) if use_cuda else list(cpu_places())
         shared = None if share_vars_from is None else share_vars_from._compiled
-        self._compiled: CompiledProgram = CompiledProgram(as_program(main_program)).with_data_parallel(
-            loss_name, build_strategy, exec_strategy, shared, places
+        self._compiled: CompiledProgram = CompiledProgram(
+            as_program(main_program)
+        ).with_data_parallel(loss_name, build_strategy, exec_strategy, shared, places)
+        self._scope: Scope | None = (
+            scope if scope is not None or share_vars_from is None else share_vars_from._scope
         )
-        self._scope: Scope | None = scope if scope is not None or share_vars_from is None else share_vars_from._scope
         self._places = places
         self._executor = Executor(places[0])
 
@@ -258,17 +305,27 @@ class ParallelExecutor:
         """How many devices the program runs on."""
         return len(self._places)
 
-    def run(self, fetch_list: Any, feed: Any = None, feed_dict: Any = None, return_numpy: bool = True) -> list[Any]:
-        """Run the program once and return the values of `fetch_list`; arguments and errors as of Executor.run.
+    def run(
+        self, fetch_list: Any, feed: Any = None, feed_dict: Any = None, return_numpy: bool = True
+    ) -> list[Any]:
+        """Run the program once and return the values of `fetch_list`; arguments and errors as of
+        Executor.run.
 
-        feed: a dict of arrays, or a list with such a dict for each device. feed_dict: without meaning, as in 1.8.5.
+        feed: a dict of arrays, or a list with such a dict for each device. feed_dict: without
+        meaning, as in 1.8.5.
         """
         return self._executor.run(
-            self._compiled, feed=feed, fetch_list=fetch_list, scope=self._scope, return_numpy=return_numpy
+            self._compiled,
+            feed=feed,
+            fetch_list=fetch_list,
+            scope=self._scope,
+            return_numpy=return_numpy,
         )
 
     def drop_local_exe_scopes(self) -> None:
-        """Free temporary variables of earlier runs: a compiled step keeps none, so there is nothing to free."""
+        """Free temporary variables of earlier runs: a compiled step keeps none, so there is nothing
+        to free.
+        """
 
 
 __all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy", "ParallelExecutor"]

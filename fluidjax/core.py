@@ -27,18 +27,20 @@ from .runtime.place import XPUPlace as XPUPlace
 from .runtime.place import as_place, gpus
 from .runtime.place import is_compiled_with_cuda as is_compiled_with_cuda
 from .runtime.place import is_compiled_with_xpu as is_compiled_with_xpu
-from .runtime.place import synchronize as _cuda_synchronize  # noqa: F401 - Fluid's own name
+from .runtime.place import synchronize as _cuda_synchronize  # noqa: F401
 from .runtime.ranges import nvprof_nvtx_pop as nvprof_nvtx_pop
 from .runtime.ranges import nvprof_nvtx_push as nvprof_nvtx_push
 from .runtime.scope import Scope as Scope
 
 DenseTensor = LoDTensor
 PREDICTORS = frozenset(
-    "AnalysisConfig AnalysisPredictor NativeConfig NativePaddlePredictor PaddleBuf PaddleDType PaddlePredictor PaddleTensor "
-    "ZeroCopyTensor create_paddle_predictor".split()
+    "AnalysisConfig AnalysisPredictor NativeConfig NativePaddlePredictor PaddleBuf PaddleDType"
+    " PaddlePredictor PaddleTensor ZeroCopyTensor create_paddle_predictor".split()
 )
-DYNAMIC = frozenset(("BackwardStrategy", "Layer", "Tracer", "VarBase"))  # so that no value is one of these
-predictor_names: list[Callable[[str], Any]] = []  # what gives a name of PREDICTORS; the package sets it, for it is above this level
+# so that no value is one of these
+DYNAMIC = frozenset(("BackwardStrategy", "Layer", "Tracer", "VarBase"))
+# what gives a name of PREDICTORS; the package sets it, for it is above this level
+predictor_names: list[Callable[[str], Any]] = []
 
 
 class EOFException(Exception):
@@ -48,7 +50,9 @@ class EOFException(Exception):
 
 
 class VarDesc(_VarDesc):
-    """A variable's description; also Paddle's name space for variable types: ``core.VarDesc.VarType.FP32``."""
+    """A variable's description; also Paddle's name space for variable types:
+    ``core.VarDesc.VarType.FP32``.
+    """
 
 
 class op_proto_and_checker_maker:
@@ -90,9 +94,13 @@ def is_compiled_with_mkldnn() -> bool:
 
 
 def save_op_version_info(desc: _ProgramDesc) -> None:
-    """Does nothing, for programs are written as 1.8.5 does, whose ops have no versions. Raises FluidTypeError for other than a desc."""
+    """Does nothing, for programs are written as 1.8.5 does, whose ops have no versions. Raises
+    FluidTypeError for other than a desc.
+    """
     if not isinstance(desc, _ProgramDesc):
-        raise FluidTypeError(f"save_op_version_info takes a program's desc, not {type(desc).__name__}")
+        raise FluidTypeError(
+            f"save_op_version_info takes a program's desc, not {type(desc).__name__}"
+        )
 
 
 save_op_compatible_info = save_op_version_info
@@ -136,7 +144,9 @@ def _set_eager_deletion_mode(threshold: float, fraction: float, fast_mode: bool)
 
 
 def has_grad_op_maker(op_type: str) -> bool:
-    """True: every op type has something that makes its gradient ops, be they none. Raises EnforceNotMet for an unknown one."""
+    """True: every op type has something that makes its gradient ops, be they none. Raises
+    EnforceNotMet for an unknown one.
+    """
     return _declared(op_type) is not None
 
 
@@ -174,7 +184,9 @@ class _Globals:
 
 
 def globals() -> _Globals:
-    """The flags by name: ``core.globals()["FLAGS_check_nan_inf"]``, to be read and set as by get_flags and set_flags."""
+    """The flags by name: ``core.globals()["FLAGS_check_nan_inf"]``, to be read and set as by
+    get_flags and set_flags.
+    """
     return _Globals()
 
 
@@ -182,7 +194,11 @@ if not TYPE_CHECKING:
     _report = reporter("fluid.core", dir())
 
     def __getattr__(name):
-        """Predictors' names, which are imported when they are first used; dynamic mode's stand-ins; what else is not there."""
+        """Predictors' names, which are imported when they are first used; dynamic mode's stand-ins;
+        what else is not there.
+        """
         if name in DYNAMIC:
-            return StandIn.of(f"fluid.core.{name}", "dynamic mode is not there; build static programs")
+            return StandIn.of(
+                f"fluid.core.{name}", "dynamic mode is not there; build static programs"
+            )
         return predictor_names[0](name) if name in PREDICTORS else _report(name)

@@ -29,22 +29,31 @@ class DataFeedDesc:
         self.proto_desc.batch_size = batch_size
 
     def set_dense_slots(self, dense_slots_name: Iterable[str]) -> None:
-        """Slots that have as many values in every sample. Raises FluidValueError for a name that is no slot's."""
+        """Slots that have as many values in every sample. Raises FluidValueError for a name that is
+        no slot's.
+        """
         for slot in self._slots(dense_slots_name):
             slot.is_dense = True
 
     def set_use_slots(self, use_slots_name: Iterable[str]) -> None:
-        """Slots that are fed; the others are skipped. Raises FluidValueError for a name that is no slot's."""
+        """Slots that are fed; the others are skipped. Raises FluidValueError for a name that is no
+        slot's.
+        """
         for slot in self._slots(use_slots_name):
             slot.is_used = True
 
     def _slots(self, names: Iterable[str]) -> list[Any]:
         if self.proto_desc.name != "MultiSlotDataFeed":
-            raise FluidValueError(f"a DataFeedDesc has slots if its name is 'MultiSlotDataFeed', not {self.proto_desc.name!r}")
+            raise FluidValueError(
+                "a DataFeedDesc has slots if its name is 'MultiSlotDataFeed', not"
+                f" {self.proto_desc.name!r}"
+            )
         slots = {slot.name: slot for slot in self.proto_desc.multi_slot_desc.slots}
         for name in names:
             if name not in slots:
-                raise FluidValueError(f"there is no slot {name!r}; the description has {', '.join(map(repr, slots))}")
+                raise FluidValueError(
+                    f"there is no slot {name!r}; the description has {', '.join(map(repr, slots))}"
+                )
         return [slots[name] for name in names]
 
     def desc(self) -> str:

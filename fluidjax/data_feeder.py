@@ -1,4 +1,6 @@
-"""DataFeeder: samples (tuples of numbers, lists and arrays) to the LoDTensors that a program is fed."""
+"""DataFeeder: samples (tuples of numbers, lists and arrays) to the LoDTensors that a program is
+fed.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,19 @@ Feed = dict[str, Any]
 class DataFeeder:
     """Turns samples into feeds.
 
-    feed_list: the fed variables (or their names, looked up in `program`, default the main program), in the order in
-    which they stand in a sample. place: where the data is meant to go; the executor moves it there.
+    feed_list: the fed variables (or their names, looked up in `program`, default the main program),
+    in the order in which they stand in a sample. place: where the data is meant to go; the executor
+    moves it there.
 
-    A field of a variable with lod_level 1 is a sequence (a list or array) of rows, with 2 a sequence of sequences, and so on.
+    A field of a variable with lod_level 1 is a sequence (a list or array) of rows, with 2 a
+    sequence of sequences, and so on.
 
     Raises FluidTypeError for something else in the list.
     """
 
-    def __init__(self, feed_list: Sequence[Variable | str], place: Any, program: Program | None = None) -> None:
+    def __init__(
+        self, feed_list: Sequence[Variable | str], place: Any, program: Program | None = None
+    ) -> None:
         program = default_main_program() if program is None else program
         self.place = as_place(place)
         self._rules: list[FeedRule] = []
@@ -40,21 +46,26 @@ class DataFeeder:
         self.feed_names = [rule.name for rule in self._rules]
 
     def feed(self, iterable: Iterable[Sequence[Any]]) -> Feed:
-        """LoDTensors by name from the samples of one batch; those of variables without a lod_level are read as arrays too.
+        """LoDTensors by name from the samples of one batch; those of variables without a lod_level
+        are read as arrays too.
 
-        Samples are stacked (the rows of sequences packed) and converted to the declared dtype, exactly; flat ones are
-        reshaped to the declared shape. Raises FeedError, naming the variable, for what does not fit.
+        Samples are stacked (the rows of sequences packed) and converted to the declared dtype,
+        exactly; flat ones are reshaped to the declared shape. Raises FeedError, naming the
+        variable, for what does not fit.
         """
         return {n: as_tensor(v) for n, v in stacked(self._rules, list(iterable)).items()}
 
     def feed_parallel(
         self, iterable: Sequence[Iterable[Any]], num_places: int | None = None
     ) -> Iterator[Feed]:
-        """A feed for each batch in `iterable`, one for each device. Raises FluidValueError if their numbers differ."""
+        """A feed for each batch in `iterable`, one for each device. Raises FluidValueError if their
+        numbers differ.
+        """
         count = self._places(num_places)
         if len(iterable) != count:
             raise FluidValueError(
-                f"feed_parallel takes a batch for each device: there are {count} devices and {len(iterable)} batches"
+                f"feed_parallel takes a batch for each device: there are {count} devices and"
+                f" {len(iterable)} batches"
             )
         for batch in iterable:
             yield self.feed(batch)
@@ -66,9 +77,11 @@ class DataFeeder:
         num_places: int | None = None,
         drop_last: bool = True,
     ) -> Batches:
-        """A reader of feeds from a reader of batches; with multi_devices, of lists with a feed for each device.
+        """A reader of feeds from a reader of batches; with multi_devices, of lists with a feed for
+        each device.
 
-        Batches that are too few for the devices at the end are dropped, or raise FluidValueError if not drop_last.
+        Batches that are too few for the devices at the end are dropped, or raise FluidValueError if
+        not drop_last.
         """
 
         def feeds() -> Iterator[Feed]:
@@ -85,7 +98,8 @@ class DataFeeder:
                     group = []
             if group and not drop_last:
                 raise FluidValueError(
-                    f"{len(group)} batches remain for {count} devices; drop_last=True leaves them out"
+                    f"{len(group)} batches remain for {count} devices; drop_last=True leaves"
+                    " them out"
                 )
 
         return groups if multi_devices else feeds
@@ -102,23 +116,30 @@ def sample_rule(var: Any) -> FeedRule:
     Raises FluidTypeError if `var` is no Variable.
     """
     if not isinstance(var, Variable):
-        raise FluidTypeError(f"a feed list should contain a list of variables, not {type(var).__name__}")
+        raise FluidTypeError(
+            f"a feed list should contain a list of variables, not {type(var).__name__}"
+        )
     return rule_for(var.desc)
 
 
 def stacked(rules: Sequence[FeedRule], samples: Sequence[Sequence[Any]]) -> Feed:
-    """A feed: for every rule, its field of all samples in one array. Raises FeedError for what does not fit."""
+    """A feed: for every rule, its field of all samples in one array. Raises FeedError for what does
+    not fit.
+    """
     for i, sample in enumerate(samples):
         if not isinstance(sample, tuple | list | np.ndarray):
             raise FeedError(
-                f"sample {i} is a {type(sample).__name__}; it should be a tuple of {len(rules)} fields: {_names(rules)}"
+                f"sample {i} is a {type(sample).__name__}; it should be a tuple of {len(rules)}"
+                f" fields: {_names(rules)}"
             )
         if len(sample) != len(rules):
             raise FeedError(
-                f"the number of fields in data ({len(sample)}) does not match len(feed_list) ({len(rules)}) in sample {i}: "
-                f"the fields are {_names(rules)}"
+                f"the number of fields in data ({len(sample)}) does not match len(feed_list)"
+                f" ({len(rules)}) in sample {i}: the fields are {_names(rules)}"
             )
-    return {rule.name: _column(rule, [sample[k] for sample in samples]) for k, rule in enumerate(rules)}
+    return {
+        rule.name: _column(rule, [sample[k] for sample in samples]) for k, rule in enumerate(rules)
+    }
 
 
 def _names(rules: Sequence[FeedRule]) -> str:
@@ -133,10 +154,17 @@ def _column(rule: FeedRule, values: list[Any]) -> Any:
     for _ in range(rule.lod_level):
         for v in values:
             if not (isinstance(v, list | tuple) or (isinstance(v, np.ndarray) and v.ndim)):
-                raise FeedError(f"feed {rule.name!r} has lod_level {rule.lod_level}, so a sample holds sequences of rows, not {v!r}")
+                raise FeedError(
+                    f"feed {rule.name!r} has lod_level {rule.lod_level}, so a sample holds"
+                    f" sequences of rows, not {v!r}"
+                )
         levels.append([len(v) for v in values])
         values = [row for v in values for row in v]
-    tensor = LoDTensor(_rows(rule, values) if values else np.empty((0, *(max(n, 0) for n in rule.shape[1:])), rule.dtype))
+    tensor = LoDTensor(
+        _rows(rule, values)
+        if values
+        else np.empty((0, *(max(n, 0) for n in rule.shape[1:])), rule.dtype)
+    )
     if levels[0]:
         tensor.set_recursive_sequence_lengths(levels)
     return tensor
@@ -157,80 +185,116 @@ def _unfit(rule: FeedRule, plain: np.ndarray, values: list[Any]) -> str:
     if plain.dtype == object and all(isinstance(v, int) for v in values):
         return f"feed {rule.name!r} holds integers that do not fit {rule.dtype.name}"
     if len(shapes) > 1:
-        return f"feed {rule.name!r} has samples of different shapes, such as {list(shapes[0])} and {list(shapes[-1])}; pad them"
-    what = "samples of different lengths or kinds" if plain.dtype == object else f"{plain.dtype} values"
+        return (
+            f"feed {rule.name!r} has samples of different shapes, such as {list(shapes[0])} and"
+            f" {list(shapes[-1])}; pad them"
+        )
+    what = (
+        "samples of different lengths or kinds"
+        if plain.dtype == object
+        else f"{plain.dtype} values"
+    )
     return f"feed {rule.name!r} has {what}; it takes numbers of dtype {rule.dtype.name}"
 
 
 def converted(rule: FeedRule, plain: np.ndarray) -> np.ndarray:
     """`plain` as the declared dtype without loss.
 
-    Floats become integers only where all are whole, integers must fit, finite floats must stay finite, a bool is 0 or 1;
-    FeedError otherwise. Floats are rounded to a shorter float type.
+    Floats become integers only where all are whole, integers must fit, finite floats must stay
+    finite, a bool is 0 or 1; FeedError otherwise. Floats are rounded to a shorter float type.
     """
     to = rule.dtype
     if plain.dtype == to:
         return plain
     if to.kind in "iu":
         info = np.iinfo(to)
-        if plain.dtype.kind == "f" and not (np.isfinite(plain).all() and (plain == np.floor(plain)).all()):
+        if plain.dtype.kind == "f" and not (
+            np.isfinite(plain).all() and (plain == np.floor(plain)).all()
+        ):
             bad = plain[~(plain == np.floor(plain)) | ~np.isfinite(plain)].ravel()[0]
-            raise FeedError(f"feed {rule.name!r} is {to.name}, but a sample holds {bad}, which is no integer")
+            raise FeedError(
+                f"feed {rule.name!r} is {to.name}, but a sample holds {bad}, which is no integer"
+            )
         if plain.size and not (int(plain.min()) >= info.min and int(plain.max()) <= info.max):
-            raise FeedError(f"feed {rule.name!r} holds integers that do not fit {to.name} ({info.min} to {info.max})")
+            raise FeedError(
+                f"feed {rule.name!r} holds integers that do not fit {to.name} ({info.min} to"
+                f" {info.max})"
+            )
     elif to == np.bool_ and not np.isin(plain, (0, 1)).all():
         raise FeedError(
-            f"feed {rule.name!r} is bool, but a sample holds {plain[~np.isin(plain, (0, 1))][0]}; it takes 0 or 1"
+            f"feed {rule.name!r} is bool, but a sample holds {plain[~np.isin(plain, (0, 1))][0]};"
+            " it takes 0 or 1"
         )
     with np.errstate(over="ignore"):
         result = plain.astype(to)
-    if plain.dtype.kind == "f" and to.kind not in "iub" and not (np.isfinite(plain) == np.isfinite(result)).all():
-        raise FeedError(f"feed {rule.name!r} holds numbers that do not fit {to.name}: they would become infinite")
+    if (
+        plain.dtype.kind == "f"
+        and to.kind not in "iub"
+        and not (np.isfinite(plain) == np.isfinite(result)).all()
+    ):
+        raise FeedError(
+            f"feed {rule.name!r} holds numbers that do not fit {to.name}: they would become"
+            " infinite"
+        )
     return result
 
 
 def _reshaped(rule: FeedRule, array: np.ndarray, count: int) -> np.ndarray:
-    """Flat samples in the declared shape, if it has at most one unknown dimension and every sample makes whole rows."""
+    """Flat samples in the declared shape, if it has at most one unknown dimension and every sample
+    makes whole rows.
+    """
     want = rule.shape
     if array.ndim == len(want) or sum(n < 0 for n in want) > 1:
         return array
     row = int(np.prod(want[1:]))
     per_sample = array.size // count if count else row
     whole = (
-        per_sample % row == 0 if want[:1] == (-1,) and row > 0 else array.size % max(1, abs(int(np.prod(want)))) == 0
+        per_sample % row == 0
+        if want[:1] == (-1,) and row > 0
+        else array.size % max(1, abs(int(np.prod(want)))) == 0
     )
     if not whole:
         raise FeedError(
-            f"feed {rule.name!r} has samples of shape {list(array.shape[1:])}, which cannot be reshaped to the declared "
-            f"{list(want)}"
+            f"feed {rule.name!r} has samples of shape {list(array.shape[1:])}, which cannot be"
+            f" reshaped to the declared {list(want)}"
         )
     try:
         return array.reshape(want)
     except ValueError:
         raise FeedError(
-            f"feed {rule.name!r} has shape {list(array.shape)}, but the program declares {list(want)}"
+            f"feed {rule.name!r} has shape {list(array.shape)}, but the program declares"
+            f" {list(want)}"
         ) from None
 
 
 def convert_dtype(dtype: Any) -> str:
-    """The name of a dtype ("float32"), from any of its forms. Raises FluidTypeError where it is none."""
+    """The name of a dtype ("float32"), from any of its forms. Raises FluidTypeError where it is
+    none.
+    """
     return name_of(dtype)
 
 
-def check_type(input: Any, input_name: str, expected_type: Any, op_name: str, extra_message: str = "") -> None:
+def check_type(
+    input: Any, input_name: str, expected_type: Any, op_name: str, extra_message: str = ""
+) -> None:
     """Raises FluidTypeError unless an argument of a layer is of one of these types."""
     if not isinstance(input, expected_type):
         kinds = expected_type if isinstance(expected_type, tuple) else (expected_type,)
         told = " or ".join(k.__name__ for k in kinds)
-        raise FluidTypeError(f"{op_name}'s {input_name} is a {told}, not a {type(input).__name__} {extra_message}".rstrip())
+        raise FluidTypeError(
+            f"{op_name}'s {input_name} is a {told}, not a {type(input).__name__} {extra_message}".rstrip()
+        )
 
 
-def check_dtype(input_dtype: Any, input_name: str, expected_dtype: Any, op_name: str, extra_message: str = "") -> None:
+def check_dtype(
+    input_dtype: Any, input_name: str, expected_dtype: Any, op_name: str, extra_message: str = ""
+) -> None:
     """Raises FluidTypeError unless the dtype of a layer's argument is one of these."""
     known = [expected_dtype] if isinstance(expected_dtype, str) else list(expected_dtype)
     if name_of(input_dtype) not in known:
         raise FluidTypeError(
-            f"{op_name}'s {input_name} is of dtype {', '.join(known)}, not {name_of(input_dtype)} {extra_message}".rstrip()
+            f"{op_name}'s {input_name} is of dtype {', '.join(known)}, not {name_of(input_dtype)}"
+            f" {extra_message}".rstrip()
         )
 
 

@@ -1,7 +1,7 @@
 """The exceptions that fluidjax raises on purpose.
 
-All derive from :class:`FluidError`; most also derive from the builtin exception that Paddle raises in the same
-situation, so that ``except ValueError`` in an old script keeps working.
+All derive from :class:`FluidError`; most also derive from the builtin exception that Paddle raises
+in the same situation, so that ``except ValueError`` in an old script keeps working.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ _LONG = re.compile(r"\S{400,}")  # a word that no sentence has: a name or a list
 
 
 class FluidError(Exception):
-    """Base of every error that fluidjax raises on purpose. A word that is too long to read is cut in its message."""
+    """Base of every error that fluidjax raises on purpose. A word that is too long to read is cut
+    in its message.
+    """
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(shortened(arg) if isinstance(arg, str) else arg for arg in args))
@@ -20,7 +22,11 @@ class FluidError(Exception):
 
 def shortened(text: str) -> str:
     """`text` with the beginnings and ends of words that are too long to read."""
-    return _LONG.sub(lambda found: f"{found.group()[:100]}...{found.group()[-20:]}", text) if len(text) >= 400 else text
+    return (
+        _LONG.sub(lambda found: f"{found.group()[:100]}...{found.group()[-20:]}", text)
+        if len(text) >= 400
+        else text
+    )
 
 
 class FluidValueError(FluidError, ValueError):
@@ -32,7 +38,9 @@ class FluidTypeError(FluidError, TypeError):
 
 
 class ArgumentError(FluidTypeError, FluidValueError):
-    """An argument of another kind than the function takes: Paddle raises TypeError for some of them, ValueError for others."""
+    """An argument of another kind than the function takes: Paddle raises TypeError for some of
+    them, ValueError for others.
+    """
 
 
 class EnforceNotMet(FluidError, RuntimeError):
@@ -106,9 +114,11 @@ class JobError(FluidError, RuntimeError):
 
 
 class NotOneStep(UnsupportedError):
-    """One traced step cannot do this; Executor.run drives the program from Python then, segment by segment.
+    """One traced step cannot do this; Executor.run drives the program from Python then, segment by
+    segment.
 
-    uid: of the op that is to blame, once it is known. counts: a bound of how often a loop runs would do.
+    uid: of the op that is to blame, once it is known. counts: a bound of how often a loop runs
+    would do.
     """
 
     def __init__(self, text: str, counts: bool = False) -> None:
@@ -118,11 +128,14 @@ class NotOneStep(UnsupportedError):
 
 
 class MixesRows(NotOneStep):
-    """An op would see padded rows of a ragged value and not leave them out; it needs exact sizes (docs/lod.md)."""
+    """An op would see padded rows of a ragged value and not leave them out; it needs exact sizes
+    (docs/lod.md).
+    """
 
 
 def near(name: str, known: object, cutoff: float = 0.6) -> str:
-    """``" (did you mean 'a' or 'b'?)"``, or an empty string when nothing in `known` resembles `name`.
+    """``" (did you mean 'a' or 'b'?)"``, or an empty string when nothing in `known` resembles
+    `name`.
 
     cutoff: how similar they must be, from 0 to 1.
     """

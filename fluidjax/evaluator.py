@@ -1,4 +1,6 @@
-"""Evaluators: metrics that ops of the program add up in persistable variables; fluid.metrics has what replaced them."""
+"""Evaluators: metrics that ops of the program add up in persistable variables; fluid.metrics has
+what replaced them.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,17 @@ from .metrics import forget, mean_precision_ops
 
 
 class Evaluator:
-    """Base of the evaluators. states: the variables that add up; metrics: the variables of a batch's own figures."""
+    """Base of the evaluators. states: the variables that add up; metrics: the variables of a
+    batch's own figures.
+    """
 
     def __init__(self, name: str, **kwargs: Any) -> None:
         kind = type(self).__name__
-        warnings.warn(f"fluid.evaluator.{kind} is deprecated; use fluid.metrics.{kind}", DeprecationWarning, stacklevel=3)
+        warnings.warn(
+            f"fluid.evaluator.{kind} is deprecated; use fluid.metrics.{kind}",
+            DeprecationWarning,
+            stacklevel=3,
+        )
         self.states: list[Variable] = []
         self.metrics: list[Variable] = []
         self.helper = LayerHelper(name, **kwargs)
@@ -38,39 +46,59 @@ class Evaluator:
 
     def eval(self, executor: Any, eval_program: Program | None = None) -> Any:
         """The figures over what was added; an evaluator says how."""
-        raise UnsupportedError(f"{type(self).__name__} does not say what it evaluates to; define eval(executor)")
+        raise UnsupportedError(
+            f"{type(self).__name__} does not say what it evaluates to; define eval(executor)"
+        )
 
     def _create_state(self, suffix: str, dtype: str, shape: Any) -> Variable:
         name = f"{unique_name.generate(self.helper.name)}_{suffix}"
-        self.states.append(self.helper.create_variable(name=name, persistable=True, dtype=dtype, shape=shape))
+        self.states.append(
+            self.helper.create_variable(name=name, persistable=True, dtype=dtype, shape=shape)
+        )
         return self.states[-1]
 
     def _outside_blocks(self) -> None:
         if self.helper.main_program.current_block().idx != 0:
-            raise FluidValueError(f"{type(self).__name__} is made outside of blocks of control flow")
+            raise FluidValueError(
+                f"{type(self).__name__} is made outside of blocks of control flow"
+            )
 
 
 def _copy(program: Program, var: Variable) -> Variable:
     block = program.current_block()
-    return block.create_var(name=var.name, shape=var.shape, dtype=var.dtype, lod_level=var.lod_level, persistable=True)
+    return block.create_var(
+        name=var.name, shape=var.shape, dtype=var.dtype, lod_level=var.lod_level, persistable=True
+    )
 
 
 class ChunkEvaluator(Evaluator):
     """Precision, recall and F1 of chunks (layers.chunk_eval) over all batches since the last reset."""
 
     def __init__(
-        self, input: Variable, label: Variable, chunk_scheme: str, num_chunk_types: int, excluded_chunk_types: Sequence[int] | None = None
+        self,
+        input: Variable,
+        label: Variable,
+        chunk_scheme: str,
+        num_chunk_types: int,
+        excluded_chunk_types: Sequence[int] | None = None,
     ) -> None:
         super().__init__("chunk_eval")
         self._outside_blocks()
-        states = [self._create_state(f"num_{what}_chunks", "int64", [1]) for what in ("infer", "label", "correct")]
+        states = [
+            self._create_state(f"num_{what}_chunks", "int64", [1])
+            for what in ("infer", "label", "correct")
+        ]
         self.num_infer_chunks, self.num_label_chunks, self.num_correct_chunks = states
-        *figures, infer, true, correct = layers.chunk_eval(input, label, chunk_scheme, num_chunk_types, excluded_chunk_types)
+        *figures, infer, true, correct = layers.chunk_eval(
+            input, label, chunk_scheme, num_chunk_types, excluded_chunk_types
+        )
         for state, count in zip(states, (infer, true, correct), strict=True):
             layers.sums([state, count], out=state)
         self.metrics.extend(figures)
 
-    def eval(self, executor: Any, eval_program: Program | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def eval(
+        self, executor: Any, eval_program: Program | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Precision, recall, F1, each [1] float32; 0 where nothing is divided."""
         program = Program() if eval_program is None else eval_program
         counts = executor.run(program, fetch_list=[_copy(program, state) for state in self.states])
@@ -81,9 +109,17 @@ class ChunkEvaluator(Evaluator):
 
 
 class EditDistance(Evaluator):
-    """The mean edit distance of sequences (layers.edit_distance), and the share of wrong ones, over all batches since the last reset."""
+    """The mean edit distance of sequences (layers.edit_distance), and the share of wrong ones, over
+    all batches since the last reset.
+    """
 
-    def __init__(self, input: Variable, label: Variable, ignored_tokens: Sequence[int] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        input: Variable,
+        label: Variable,
+        ignored_tokens: Sequence[int] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__("edit_distance", **kwargs)
         self._outside_blocks()
         self.total_distance = self._create_state("total_distance", "float32", [1])
@@ -98,7 +134,9 @@ class EditDistance(Evaluator):
         layers.sums([self.instance_error, wrong], out=self.instance_error)
         self.metrics.extend([total, wrong])
 
-    def eval(self, executor: Any, eval_program: Program | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def eval(
+        self, executor: Any, eval_program: Program | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The mean distance and the share of wrong sequences, each [1] float32."""
         program = Program() if eval_program is None else eval_program
         with program_guard(program):
@@ -117,7 +155,11 @@ class DetectionMAP(Evaluator):
         background_label: int = 0, overlap_threshold: float = 0.5, evaluate_difficult: bool = True, ap_version: str = "integral",
     ) -> None:  # fmt: skip
         super().__init__("map_eval")
-        attrs = {"overlap_threshold": overlap_threshold, "evaluate_difficult": evaluate_difficult, "ap_version": ap_version}
+        attrs = {
+            "overlap_threshold": overlap_threshold,
+            "evaluate_difficult": evaluate_difficult,
+            "ap_version": ap_version,
+        }
         given = input, gt_label, gt_box, gt_difficult, class_num, background_label
         made = mean_precision_ops(*given, self._create_state, self._mark, attrs)
         self.cur_map, self.accum_map, self.has_state = made

@@ -57,7 +57,8 @@ _PROCESS_SEED = int.from_bytes(os.urandom(4), "little")  # for programs whose ra
 
 
 class _Before(NamedTuple):
-    """What a step is particular to of the values before it. given: variables that are fed, or read, and have one (see Step).
+    """What a step is particular to of the values before it. given: variables that are fed, or read,
+    and have one (see Step).
 
     unset: persistable ones that have none, and need none.
     """
@@ -76,13 +77,15 @@ class _Steps:
 
 @dataclass(eq=False)
 class _Record:
-    """What an executor remembers of a program. runs: how many steps it has taken, which its random numbers depend on.
+    """What an executor remembers of a program. runs: how many steps it has taken, which its random
+    numbers depend on.
 
-    seed: of a restored program whose random_seed is 0. job: how it runs with a job's other processes, and in which version
-    of the program that was found. startup: a job's startup program as it was before transpile. prepared: runs that need no
-    further decisions, by what they fetch and the scope's id. ends: what runs where a reader has no more batches, by the names
-    of what it gives. pruned: what runs with use_prune, by version, fetches, updates and feeds. counting: held to look at
-    `runs`, or to change it.
+    seed: of a restored program whose random_seed is 0. job: how it runs with a job's other
+    processes, and in which version of the program that was found. startup: a job's startup program
+    as it was before transpile. prepared: runs that need no further decisions, by what they fetch
+    and the scope's id. ends: what runs where a reader has no more batches, by the names of what it
+    gives. pruned: what runs with use_prune, by version, fetches, updates and feeds. counting: held
+    to look at `runs`, or to change it.
     """
 
     runs: int = 0
@@ -98,7 +101,9 @@ class _Record:
 
     @contextlib.contextmanager
     def taking(self, count: int, afresh: bool = False) -> Iterator[int]:
-        """The number of the first of so many steps, which no other thread's are; what raises has taken none. afresh: it is 0."""
+        """The number of the first of so many steps, which no other thread's are; what raises has
+        taken none. afresh: it is 0.
+        """
         with self.counting:
             before = self.runs
             first = 0 if afresh else before
@@ -140,26 +145,28 @@ class Executor(RunsDatasets):
     ) -> list[Any]:
         """Run a program once and return the values of `fetch_list`.
 
-        program: default the main program; a CompiledProgram may run on several devices (with_data_parallel). feed: name ->
-        array of exactly the declared dtype and shape (-1: any size), also where it is a torch tensor, a DataFrame or a list of
-        arrays; Python numbers and lists of them take the declared dtype.
-        fetch_list: variables or names, lists of them, and optimize ops, or what minimize returned: of these no value comes, but no
-        other updates take place than they. scope: where persistable variables live; default global_scope().
-        return_numpy: True copies the results to NumPy arrays; False returns LoDTensors, which hold jax.Arrays, and does not wait
-        for them. Of a tensor array either is a list.
-        return_merged: of several devices, True concatenates their results on dimension 0, False keeps them apart on a new
-        first dimension (or in a list, where their shapes differ).
-        A pserver's program, run by a process with that role in a job, returns when the trainers have ended.
-        use_prune: of what only writes persistable variables, such as counters, no more is computed than the fetches and the
-        updates need, and a variable that is fed is not computed.
-        feed_var_name, fetch_var_name, use_program_cache: accepted as in Fluid; programs are always cached, and only what the
-        fetches and persistable variables need is computed.
+        program: default the main program; a CompiledProgram may run on several devices
+        (with_data_parallel). feed: name -> array of exactly the declared dtype and shape (-1: any
+        size), also where it is a torch tensor, a DataFrame or a list of arrays; Python numbers and
+        lists of them take the declared dtype. fetch_list: variables or names, lists of them, and
+        optimize ops, or what minimize returned: of these no value comes, but no other updates take
+        place than they. scope: where persistable variables live; default global_scope().
+        return_numpy: True copies the results to NumPy arrays; False returns LoDTensors, which hold
+        jax.Arrays, and does not wait for them. Of a tensor array either is a list. return_merged:
+        of several devices, True concatenates their results on dimension 0, False keeps them apart
+        on a new first dimension (or in a list, where their shapes differ). A pserver's program, run
+        by a process with that role in a job, returns when the trainers have ended. use_prune: of
+        what only writes persistable variables, such as counters, no more is computed than the
+        fetches and the updates need, and a variable that is fed is not computed. feed_var_name,
+        fetch_var_name, use_program_cache: accepted as in Fluid; programs are always cached, and
+        only what the fetches and persistable variables need is computed.
 
-        Raises FeedError, FetchError (names, dtypes, shapes, ranges), EnforceNotMet (startup program not run), and UnsupportedError
-        in a process that was forked from one that had used JAX. Any number of threads may call it: runs that write the same
-        variables of a scope take turns, others run side by side. A run
-        that raises leaves the scope as it was; at a reader's end (core.EOFException) what the program computes before it reads
-        from it is kept, such as the counter of a rate's schedule.
+        Raises FeedError, FetchError (names, dtypes, shapes, ranges), EnforceNotMet (startup program
+        not run), and UnsupportedError in a process that was forked from one that had used JAX. Any
+        number of threads may call it: runs that write the same variables of a scope take turns,
+        others run side by side. A run that raises leaves the scope as it was; at a reader's end
+        (core.EOFException) what the program computes before it reads from it is kept, such as the
+        counter of a rate's schedule.
         """
         if forked.without_threads:
             forked.refuse()
@@ -175,7 +182,8 @@ class Executor(RunsDatasets):
         if pruning:
             this = this._replace(program=self._pruned(this.program, fetches, updates, feed))
         program, ranks = this.program, this.ranks or self._alone
-        if served(program.desc, program.info.loaded_from):  # a pserver of a job: this lasts as long as the job
+        # a pserver of a job: this lasts as long as the job
+        if served(program.desc, program.info.loaded_from):
             return []
         scope = global_scope() if scope is None else scope
         for schedule in program.info.schedules:
@@ -196,15 +204,20 @@ class Executor(RunsDatasets):
             compiled = step(ranks)
             compiled.within_budget = True
         if not (return_numpy and compiled.fetches):
-            # Nobody waits for the results, so the step may still read a fed array after the caller has filled it anew.
+            # Nobody waits for the results, so the step may still read a fed array after the caller
+            # has filled it anew.
             values = jax.tree.map(_own, values)
 
         def steps() -> list[Any]:
             if not compiled.in_force(scope):
                 ranks.prepare(scope)
-            fetched = self._execute_adapting(compiled, program, ranks, scope, values, given, return_numpy)
+            fetched = self._execute_adapting(
+                compiled, program, ranks, scope, values, given, return_numpy
+            )
             for _ in range(this.iterations - 1):
-                fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
+                fetched = self._execute(
+                    compiled, program, scope, compiled.packed(values), numpy=return_numpy
+                )
             return fetched
 
         compiled.choose_options(values)
@@ -226,22 +239,29 @@ class Executor(RunsDatasets):
         scope: Scope | None = None,
         return_numpy: bool = True,
     ) -> list[Any]:
-        """Run a program K times in one call (jax.lax.scan), and return the fetches stacked on a new first dimension.
+        """Run a program K times in one call (jax.lax.scan), and return the fetches stacked on a new
+        first dimension.
 
         feeds: K feed dicts of equal shapes, or one dict of arrays that have a leading dimension K.
-        Equal to K calls of run, random numbers included. LoDTensors have as many sequences in each step and are padded to the
-        largest; of a fetch whose rows are ragged, a list of K values is returned. Raises as run does, and UnsupportedError for
-        what one call cannot take; then no step has taken place.
+        Equal to K calls of run, random numbers included. LoDTensors have as many sequences in each
+        step and are padded to the largest; of a fetch whose rows are ragged, a list of K values is
+        returned. Raises as run does, and UnsupportedError for what one call cannot take; then no
+        step has taken place.
         """
         fetches = fetch_names(fetch_list)
         this = self._holding(self._runnable(program), fetches)
         program, ranks = this.program, this.ranks or self._alone
         if this.fits is not None:
-            raise UnsupportedError("run_steps takes no BuildStrategy.memory_budget; call run, or memory_optimize(program, budget=...)")
+            raise UnsupportedError(
+                "run_steps takes no BuildStrategy.memory_budget; call run, or"
+                " memory_optimize(program, budget=...)"
+            )
         scope = global_scope() if scope is None else scope
         for schedule in program.info.schedules:
             schedule.set_in(scope)
-        compiled = self._compile(program, fetches, ranks, _Before(_given(program, feeds), self._unset(program, scope)))
+        compiled = self._compile(
+            program, fetches, ranks, _Before(_given(program, feeds), self._unset(program, scope))
+        )
         stacked, count, first = stacked_feeds(compiled, feeds)
         ranks.check_steps(stacked)
 
@@ -254,36 +274,56 @@ class Executor(RunsDatasets):
         try:
             fetched = stepping(compiled.turns(scope), steps)
         except Exception as error:
-            raise explained(error, compiled.rules, first)  # noqa: B904 - mostly the exception itself goes on
+            raise explained(error, compiled.rules, first)  # noqa: B904
         return _shown(compiled, [each_step(v, count) for v in fetched], return_numpy)
 
-    def compiled_steps(self, program: Program | Runnable | MakesRunnable | None = None) -> list[Compiled]:
-        """The steps that this executor has compiled of a program as it stands, one for each fetch list."""
+    def compiled_steps(
+        self, program: Program | Runnable | MakesRunnable | None = None
+    ) -> list[Compiled]:
+        """The steps that this executor has compiled of a program as it stands, one for each fetch
+        list.
+        """
         this = self._runnable(program)
         steps = self._record(this.program).steps.get(this.ranks or self._alone)
-        return [] if steps is None else [c for (version, *_), c in steps.compiled.items() if version == this.program.version]
+        return (
+            []
+            if steps is None
+            else [
+                c for (version, *_), c in steps.compiled.items() if version == this.program.version
+            ]
+        )
 
-    def compilations(self, program: Program | Runnable | MakesRunnable | None = None) -> list[Compilation]:
-        """What was compiled of a program as it stands: for what feeds and fetches, how hard XLA tried, how long it took."""
+    def compilations(
+        self, program: Program | Runnable | MakesRunnable | None = None
+    ) -> list[Compilation]:
+        """What was compiled of a program as it stands: for what feeds and fetches, how hard XLA
+        tried, how long it took.
+        """
         return [made for step in self.compiled_steps(program) for made in step.compilations]
 
-    def explain_recompiles(self, program: Program | Runnable | MakesRunnable | None = None) -> RecompileReport:
-        """What was compiled of a program since it was made: where in the script, how long it took, and why.
+    def explain_recompiles(
+        self, program: Program | Runnable | MakesRunnable | None = None
+    ) -> RecompileReport:
+        """What was compiled of a program since it was made: where in the script, how long it took,
+        and why.
 
             print(exe.explain_recompiles(main))
             # 2 executables were compiled of this program, 0.61 s in all:
             #   1. train.py:31, 0.33 s: the first run
             #   2. train.py:31, 0.28 s: feed 'x' is float32[5, 13], before float32[32, 13]
 
-        The reason is in what an executable differs from the one that was compiled before and is most like it. Earlier versions of
-        the program are among them, which `compilations` leaves out.
+        The reason is in what an executable differs from the one that was compiled before and is
+        most like it. Earlier versions of the program are among them, which `compilations` leaves
+        out.
         """
         this = self._runnable(program)
         steps = self._record(this.program).steps.get(this.ranks or self._alone)
         return RecompileReport(() if steps is None else tuple(steps.recompiles.reasons.made))
 
     def random_state(self, program: Program) -> tuple[int, int]:
-        """The seed that a program's random numbers depend on, and the number of steps it has taken: the whole random state."""
+        """The seed that a program's random numbers depend on, and the number of steps it has taken:
+        the whole random state.
+        """
         record = self._record(program)
         return _seed(program, record), record.runs
 
@@ -306,10 +346,12 @@ class Executor(RunsDatasets):
     def flush(self) -> None:
         """Nothing to do: a run leaves its values in the scope."""
 
-    # -- inside ----------------------------------------------------------------------------------------------------
+    # -- inside ------------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        """Find the devices. What was compiled for other ones is forgotten; how many steps a program has taken is not."""
+        """Find the devices. What was compiled for other ones is forgotten; how many steps a program
+        has taken is not.
+        """
         self._device = self.place.device()
         self._elsewhere = self._device != jax.local_devices()[0]
         self._alone = Alone(OneDevice(self._device))
@@ -319,7 +361,12 @@ class Executor(RunsDatasets):
             self._records[program] = _Record(record.runs, record.seed, startup=record.startup)
 
     def _again(
-        self, program: Program, feed: Any, fetches: tuple[str, ...], scope: Scope | None, return_numpy: bool
+        self,
+        program: Program,
+        feed: Any,
+        fetches: tuple[str, ...],
+        scope: Scope | None,
+        return_numpy: bool,
     ) -> list[Any] | None:
         """A run like an earlier one, if it is; else None. Raises what `run` raises."""
         record = self._records.get(program)
@@ -332,7 +379,11 @@ class Executor(RunsDatasets):
         if not (prepared.stands(scope, record.runs) and prepared.takes(feed)):
             return None
         compiled = prepared.compiled
-        values = feed if return_numpy and compiled.fetches else {n: v.copy() if type(v) is np.ndarray else v for n, v in feed.items()}
+        values = (
+            feed
+            if return_numpy and compiled.fetches
+            else {n: v.copy() if type(v) is np.ndarray else v for n, v in feed.items()}
+        )
         try:
             if compiled.random:
                 with record.taking(1) as step:
@@ -343,11 +394,13 @@ class Executor(RunsDatasets):
         except Overtaken:
             return None
         except Exception as error:
-            raise explained(error, compiled.rules, feed)  # noqa: B904 - mostly the exception itself goes on
+            raise explained(error, compiled.rules, feed)  # noqa: B904
         return _shown(compiled, fetched, return_numpy)
 
     def _holding(self, this: Runnable, fetches: tuple[str, ...]) -> Runnable:
-        """What runs in place of a program of which memory_optimize gave away a value that is fetched: a step of the same program."""
+        """What runs in place of a program of which memory_optimize gave away a value that is
+        fetched: a step of the same program.
+        """
         program = this.program.holding(fetches)
         if program is not this.program:
             self._records[program] = self._record(this.program)
@@ -355,22 +408,35 @@ class Executor(RunsDatasets):
         return this
 
     def _unset(self, program: Program, scope: Scope) -> frozenset[str]:
-        """The variables that only the program's blocks write, such as a rate in the cases of a Switch, and the scope has no value of."""
+        """The variables that only the program's blocks write, such as a rate in the cases of a
+        Switch, and the scope has no value of.
+        """
         record = self._record(program)
         if record.unset is None or record.unset[0] != program.version:
             blocks = len(program.desc.blocks) > 1
-            record.unset = program.version, Step(program.desc).may_be_unset() if blocks else frozenset()
-        return frozenset(n for n in record.unset[1] if (var := scope.find_var(n)) is None or var.value is None)
+            record.unset = (
+                program.version,
+                Step(program.desc).may_be_unset() if blocks else frozenset(),
+            )
+        return frozenset(
+            n for n in record.unset[1] if (var := scope.find_var(n)) is None or var.value is None
+        )
 
-    def _pruned(self, program: Program, fetches: tuple[str, ...], updates: tuple[int, ...], feed: Any) -> Program:
-        """The part of a program that these fetches and updates need; without updates all of the program's take place."""
+    def _pruned(
+        self, program: Program, fetches: tuple[str, ...], updates: tuple[int, ...], feed: Any
+    ) -> Program:
+        """The part of a program that these fetches and updates need; without updates all of the
+        program's take place.
+        """
         key = program.version, fetches, updates, frozenset(_fed(feed))
         pruned = self._record(program).pruned
         if key not in pruned:
             ops = program.desc.blocks[0].ops
             wanted = set(updates or (op.uid for op in ops if role(op) & OPTIMIZE))
             if not wanted.issubset(op.uid for op in ops):
-                raise FetchError("fetch_list holds an optimize op of another program than the one that is to run")
+                raise FetchError(
+                    "fetch_list holds an optimize op of another program than the one that is to run"
+                )
             for old in [k for k in pruned if k[0] != program.version]:
                 del pruned[old]
             pruned[key] = program.copy_with(run_only(program.desc, fetches, wanted, key[3]))
@@ -383,9 +449,18 @@ class Executor(RunsDatasets):
         ours = ours and not (program.info.readers or program.info.schedules)
         if not (ours and Prepared.can_be(compiled, scope)):
             return
-        record, version, key = self._record(program), (program.version, program.info), (compiled.fetches, id(scope))
+        record, version, key = (
+            self._record(program),
+            (program.version, program.info),
+            (compiled.fetches, id(scope)),
+        )
         found = record.prepared.get(key)
-        if found is None or found.compiled is not compiled or found.version != version or not found.stands(scope, record.runs):
+        if (
+            found is None
+            or found.compiled is not compiled
+            or found.version != version
+            or not found.stands(scope, record.runs)
+        ):
             if len(record.prepared) >= PREPARED:
                 record.prepared.clear()
             found = record.prepared[key] = Prepared(version, compiled, scope)
@@ -416,11 +491,15 @@ class Executor(RunsDatasets):
             join_job_of(this.program)
         if self._settled != starts():
             self._settle()
-        joined = self._several or (this.program.info.pserver_plan is not None and current_job() is not None)
+        joined = self._several or (
+            this.program.info.pserver_plan is not None and current_job() is not None
+        )
         return self._in_job(this) if joined else this
 
     def _in_job(self, this: Runnable) -> Runnable:
-        """As it runs with the other processes of a job: a trainer's startup program as it was, collective ops on all."""
+        """As it runs with the other processes of a job: a trainer's startup program as it was,
+        collective ops on all.
+        """
         from .dist.spmd.multiprocess import turn, whole_job
         from .dist.spmd.pserver import own_startup
 
@@ -438,11 +517,15 @@ class Executor(RunsDatasets):
         begins = None if program is this.program else program.info.pserver_plan
         return Runnable(program, ranks, this.iterations, this.fits, begins)
 
-    def _compile(self, program: Program, fetches: tuple[str, ...], ranks: Ranks, given: _Before) -> Compiled:
+    def _compile(
+        self, program: Program, fetches: tuple[str, ...], ranks: Ranks, given: _Before
+    ) -> Compiled:
         with self._making:
             return self._made(program, fetches, ranks, given)
 
-    def _made(self, program: Program, fetches: tuple[str, ...], ranks: Ranks, given: _Before) -> Compiled:
+    def _made(
+        self, program: Program, fetches: tuple[str, ...], ranks: Ranks, given: _Before
+    ) -> Compiled:
         record = self._record(program)
         steps = record.steps.get(ranks)
         if steps is None:
@@ -453,31 +536,54 @@ class Executor(RunsDatasets):
             for key in [k for k in steps.compiled if k[0] != program.version]:
                 del steps.compiled[key]
             small = program.info.memory_optimized or ranks.memory_optimized
-            found = Compiled(ranks.desc(program), fetches, ranks.where, steps.recompiles, small, ranks.sharded(program), *given)
+            found = Compiled(
+                ranks.desc(program),
+                fetches,
+                ranks.where,
+                steps.recompiles,
+                small,
+                ranks.sharded(program),
+                *given,
+            )
             found.within_budget = program.info.within_budget
             steps.compiled[program.version, fetches, given] = found
         return found
 
     def _end(self, program: Program, names: tuple[str, ...], scope: Scope) -> None:
-        """A reader has no more batches: as in Fluid, what counts runs before it is read from has counted this one too.
+        """A reader has no more batches: as in Fluid, what counts runs before it is read from has
+        counted this one too.
 
-        names: the variables that the reader gives values. Fluid's CompiledProgram reads first and counts nothing.
+        names: the variables that the reader gives values. Fluid's CompiledProgram reads first and
+        counts nothing.
         """
         record = self._record(program)
         found = record.ends.get(names)
         if found is None or found[0] != program.version:
             desc, block = program.desc, program.desc.blocks[0].ops
-            at = next((i for i, op in enumerate(block) if op.type == "read" and (*op.writes,) == names), 0)
-            before = Program.from_desc(replace_ops(desc, 0, [op for op in block[:at] if not op.type.startswith("create_")]))
+            at = next(
+                (i for i, op in enumerate(block) if op.type == "read" and (*op.writes,) == names), 0
+            )
+            before = Program.from_desc(
+                replace_ops(desc, 0, [op for op in block[:at] if not op.type.startswith("create_")])
+            )
             counting = not Step(before.desc).feeds and bool(Step(before.desc).writes)
             found = record.ends[names] = program.version, before if counting else None
         if found[1] is not None:
             self.run(found[1], scope=scope)
 
     def _execute_adapting(
-        self, compiled: Compiled, program: Program, ranks: Ranks, scope: Scope, values: Any, given: _Before, numpy: bool
+        self,
+        compiled: Compiled,
+        program: Program,
+        ranks: Ranks,
+        scope: Scope,
+        values: Any,
+        given: _Before,
+        numpy: bool,
     ) -> list[Any]:
-        """`_execute`, in whatever way the step can run such feeds. values: as `ranks` split and checked them."""
+        """`_execute`, in whatever way the step can run such feeds. values: as `ranks` split and
+        checked them.
+        """
         otherwise = False
         while True:
             try:
@@ -489,23 +595,43 @@ class Executor(RunsDatasets):
                 otherwise = True
             except Exception as error:
                 if otherwise:  # it was these feeds, and no other way is needed for right ones
-                    self._record(program).steps[ranks].compiled.pop((program.version, compiled.fetches, given), None)
-                raise explained(error, compiled.rules, values)  # noqa: B904 - mostly the exception itself goes on
+                    self._record(program).steps[ranks].compiled.pop(
+                        (program.version, compiled.fetches, given), None
+                    )
+                raise explained(error, compiled.rules, values)  # noqa: B904
 
-    def _cut(self, cutting: CutStep, compiled: Compiled, scope: Scope, feed: Any, key: tuple[int, int], numpy: bool) -> list[Any]:
+    def _cut(
+        self,
+        cutting: CutStep,
+        compiled: Compiled,
+        scope: Scope,
+        feed: Any,
+        key: tuple[int, int],
+        numpy: bool,
+    ) -> list[Any]:
         """One run of a program that is cut, or that a profile times; one thread's after another's."""
         random = jax.random.fold_in(jax.random.key(key[0]), key[1]) if compiled.random else None
         with compiled.lock:
             state = compiled.apart(scope)
-            changed, fetched = ended(cutting.run, (with_lod(compiled.step, scope, state), feed, random))
+            changed, fetched = ended(
+                cutting.run, (with_lod(compiled.step, scope, state), feed, random)
+            )
         refuse_lod_of(compiled.with_lod(fetched) if numpy else None)
         store(scope, changed)
         return fetched
 
     def _execute(
-        self, compiled: Compiled, program: Program, scope: Scope, feed: Any, count: int = 0, numpy: bool = False
+        self,
+        compiled: Compiled,
+        program: Program,
+        scope: Scope,
+        feed: Any,
+        count: int = 0,
+        numpy: bool = False,
     ) -> list[Any]:
-        """One call of the jitted step; its result becomes the scope's state. numpy: refuse fetches that have a LoD."""
+        """One call of the jitted step; its result becomes the scope's state. numpy: refuse fetches
+        that have a LoD.
+        """
         began = clock()
         record = self._record(program)
         if compiled.shared:
@@ -514,14 +640,21 @@ class Executor(RunsDatasets):
             signature = compiled.signature(count, feed)
             random = f"seed {program.random_seed or record.seed}, step {record.runs}"
             before_step(compiled, scope, feed, signature, random, _PROCESS_SEED)
-        device = compiled.where.device if self._elsewhere or compiled.where.device.platform != self._device.platform else None
+        device = (
+            compiled.where.device
+            if self._elsewhere or compiled.where.device.platform != self._device.platform
+            else None
+        )
         checked = bool(flag("FLAGS_check_nan_inf")) and not count
         kind = Kind.MANY if count else Kind.of(turns=isinstance(feed, tuple), checked=checked)
         cutting = None if count else timed(compiled) or compiled.cutting
         alone = cutting is None and compiled.alone is not None and not count and not checked
         # a seeded startup program starts afresh whenever it is run: the same parameters again
         afresh = compiled.random and compiled.initialises and bool(program.random_seed)
-        with tracing(device), record.taking(0 if alone and not compiled.random else count or 1, afresh) as taken:
+        with (
+            tracing(device),
+            record.taking(0 if alone and not compiled.random else count or 1, afresh) as taken,
+        ):
             step, seed = (taken, _seed(program, record)) if compiled.random else (0, 0)
             if cutting is not None:
                 return self._cut(cutting, compiled, scope, feed, (seed, step), numpy)
@@ -538,17 +671,21 @@ class Executor(RunsDatasets):
 
 
 def _fetch_var(name: str, scope: Scope | None = None, return_numpy: bool = True) -> Any:
-    """The value of a variable in a scope (default: the global one), as a NumPy array or as a tensor.
+    """The value of a variable in a scope (default: the global one), as a NumPy array or as a
+    tensor.
 
-    Raises FluidTypeError for a name that is no string, FluidValueError for one that the scope lacks, EnforceNotMet for an array
-    that is asked for of a tensor with a LoD.
+    Raises FluidTypeError for a name that is no string, FluidValueError for one that the scope
+    lacks, EnforceNotMet for an array that is asked for of a tensor with a LoD.
     """
     if not isinstance(name, str):
         raise FluidTypeError(f"_fetch_var takes a name, not {type(name).__name__}")
     scope = global_scope() if scope is None else scope
     var = scope.find_var(name)
     if var is None:
-        raise FluidValueError(f"the scope has no variable {name!r}{near(name, scope.local_var_names())}; persistable ones stay after a run")
+        raise FluidValueError(
+            f"the scope has no variable {name!r}{near(name, scope.local_var_names())}; persistable"
+            " ones stay after a run"
+        )
     if return_numpy and var.lod:
         raise refuse_lod(name)
     return to_numpy(var.get_tensor()) if return_numpy else var.get_tensor()
@@ -560,12 +697,17 @@ def _own(value: Any) -> Any:
 
 
 def _given(program: Program, feed: Any) -> frozenset[str]:
-    """The variables that are fed, or come from the program's readers, and have a value before: persistable ones, where as in Fluid
-    these values stay, and those that a block writes which may not run."""
+    """The variables that are fed, or come from the program's readers, and have a value before:
+    persistable ones, where as in Fluid these values stay, and those that a block writes which may
+    not run."""
     names = _fed(feed)
     names += [name for reader in program.info.readers for name in reader.names]
     block = program.desc.blocks[0]
-    known = [(n, var) for n in names if (var := block.vars.get(n)) is not None and not (var.is_data or var.need_check_feed)]
+    known = [
+        (n, var)
+        for n in names
+        if (var := block.vars.get(n)) is not None and not (var.is_data or var.need_check_feed)
+    ]
     by_blocks = {n for op in block.ops if op.blocks for n in op.writes} if known else set()
     persistable = {n for n in names if n in block.vars and block.vars[n].persistable}
     return frozenset(persistable | {n for n, _ in known if n in by_blocks})
@@ -584,7 +726,8 @@ def _seed(program: Program, record: _Record) -> int:
 def _shown(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list[Any]:
     """Fetched values as the caller gets them."""
     if not return_numpy and compiled.where.count == 1:
-        for i in compiled.persistable_fetches:  # what the caller holds must not be donated by a later step
+        # what the caller holds must not be donated by a later step
+        for i in compiled.persistable_fetches:
             fetched[i] = jax.tree.map(lambda a: a.copy(), fetched[i])
     return [shown(v, return_numpy) for v in fetched]
 
@@ -601,7 +744,9 @@ def as_numpy(tensor: Any) -> Any:
             raise refuse_lod("as_numpy's tensor")
         return np.asarray(tensor)
     if not isinstance(tensor, jax.Array | np.ndarray):
-        raise FluidTypeError(f"as_numpy takes a tensor, or a list of them, not {type(tensor).__name__}")
+        raise FluidTypeError(
+            f"as_numpy takes a tensor, or a list of them, not {type(tensor).__name__}"
+        )
     return to_numpy(tensor)
 
 

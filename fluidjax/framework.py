@@ -1,4 +1,6 @@
-"""fluid.framework: programs, blocks, ops and variables, under the module name of Fluid's scripts; graph/ has them."""
+"""fluid.framework: programs, blocks, ops and variables, under the module name of Fluid's scripts;
+graph/ has them.
+"""
 
 from __future__ import annotations
 
@@ -55,24 +57,36 @@ VERSIONS = "1.8.5", "2.0.0"  # the Paddles whose names and behaviour are here: f
 
 
 def require_version(min_version: str, max_version: str | None = None) -> None:
-    """Check that a script's Paddles, from min_version to max_version, are among those whose names are here: 1.8.5 to 2.0.0.
+    """Check that a script's Paddles, from min_version to max_version, are among those whose names
+    are here: 1.8.5 to 2.0.0.
 
-    Versions are one to four numbers with dots between them. Raises FluidTypeError for other than text, FluidValueError for text
-    that is no version, UnsupportedError where none of the script's Paddles is one of these.
+    Versions are one to four numbers with dots between them. Raises FluidTypeError for other than
+    text, FluidValueError for text that is no version, UnsupportedError where none of the script's
+    Paddles is one of these.
     """
     least = _version("min_version", min_version)
     most = None if max_version is None else _version("max_version", max_version)
     first, last = (_version("", v) for v in VERSIONS)
     if least > last or (most is not None and most < first):
-        wanted = f"{min_version} or later" if most is None else f"between {min_version} and {max_version}"
-        raise UnsupportedError(f"the script wants a Paddle {wanted}; the names here are those of {VERSIONS[0]} to {VERSIONS[1]}")
+        wanted = (
+            f"{min_version} or later"
+            if most is None
+            else f"between {min_version} and {max_version}"
+        )
+        raise UnsupportedError(
+            f"the script wants a Paddle {wanted}; the names here are those of {VERSIONS[0]} to"
+            f" {VERSIONS[1]}"
+        )
 
 
 def _version(what: str, text: Any) -> tuple[int, ...]:
     if not isinstance(text, str):
         raise FluidTypeError(f"require_version's {what} is text such as '1.8.5', not {text!r}")
     if not re.fullmatch(r"\d+(\.\d+){0,3}", text):
-        raise FluidValueError(f"require_version's {what} is one to four numbers with dots, such as '1.8.5', not {text!r}")
+        raise FluidValueError(
+            f"require_version's {what} is one to four numbers with dots, such as '1.8.5', not"
+            f" {text!r}"
+        )
     numbers = [int(n) for n in text.split(".")]
     return (*numbers, *[0] * (4 - len(numbers)))
 
@@ -80,13 +94,16 @@ def _version(what: str, text: Any) -> tuple[int, ...]:
 def load_op_library(lib_filename: str) -> NoReturn:
     """Not supported: ops of one's own are functions over JAX here. Raises UnsupportedError."""
     raise UnsupportedError(
-        f"load_op_library({lib_filename!r}): ops in C++ do not run here; declare the op as a Python function over jax.numpy with "
-        "fluidjax.ops.registry.op, and its gradient with fluidjax.ops.registry.grad_of"
+        f"load_op_library({lib_filename!r}): ops in C++ do not run here; declare the op as a Python"
+        " function over jax.numpy with fluidjax.ops.registry.op, and its gradient with"
+        " fluidjax.ops.registry.grad_of"
     )
 
 
 class OpProtoHolder:
-    """What op types declare, as Paddle's OpProto messages: ``OpProtoHolder.instance().get_op_proto("mul").inputs``."""
+    """What op types declare, as Paddle's OpProto messages:
+    ``OpProtoHolder.instance().get_op_proto("mul").inputs``.
+    """
 
     _only: OpProtoHolder | None = None
 
@@ -97,7 +114,9 @@ class OpProtoHolder:
         return cls._only
 
     def get_op_proto(self, type: str) -> Any:
-        """The OpProto of an op type. Raises UnknownOpError (a ValueError) for one that there is not."""
+        """The OpProto of an op type. Raises UnknownOpError (a ValueError) for one that there is
+        not.
+        """
         from .proto.declared import op_proto
 
         return op_proto(lookup(type))
@@ -119,7 +138,9 @@ def grad_var_name(var_name: str) -> str:
 
 
 def _get_var(name: str, program: Program | None = None) -> Variable:
-    """The variable of a program's block 0 (default: of the main program). Raises FluidValueError if it has none of that name."""
+    """The variable of a program's block 0 (default: of the main program). Raises FluidValueError if
+    it has none of that name.
+    """
     return as_program(program).global_block().var(name)
 
 

@@ -1,4 +1,5 @@
-"""The pure face of a program, for JAX users: ``init_fn`` and ``step_fn``, ``read_state`` and ``write_state``.
+"""The pure face of a program, for JAX users: ``init_fn`` and ``step_fn``, ``read_state`` and
+``write_state``.
 
     init = fluid.init_fn(startup)                   # key -> state
     step = fluid.step_fn(main, [loss])              # (state, feed, key) -> (state, fetches)
@@ -8,20 +9,24 @@
     for i, batch in enumerate(batches):
         state, (cost,) = step(state, batch, jax.random.key(i))
 
-The state is a dict from variable names to arrays. Both are plain functions: jax.jit (with donation), lax.scan, vmap and
-grad apply to them. Dtypes are what the program declares, 64-bit ones included; to keep int64 feeds from being narrowed
-to int32 at the border of a jit, call it under ``with jax.enable_x64(True)``.
+The state is a dict from variable names to arrays. Both are plain functions: jax.jit (with
+donation), lax.scan, vmap and grad apply to them. Dtypes are what the program declares, 64-bit ones
+included; to keep int64 feeds from being narrowed to int32 at the border of a jit, call it under
+``with jax.enable_x64(True)``.
 
-Under jax.shard_map the gradient of what all devices share is the sum of what they find, as jax.grad has it; that of a parameter that is
-read within the branches of a condition stays of a type that differs, so JAX refuses out_specs=P() for it.
+Under jax.shard_map the gradient of what all devices share is the sum of what they find, as jax.grad
+has it; that of a parameter that is read within the branches of a condition stays of a type that
+differs, so JAX refuses out_specs=P() for it.
 
-A feed that decides sizes (a fed shape, a fed number of ``range``) must be known when the step is compiled. Under a jit that
-is a NumPy array from outside, or ``fluid.Fixed(array)`` among the feeds: the jit then keeps a program for each of its values.
+A feed that decides sizes (a fed shape, a fed number of ``range``) must be known when the step is
+compiled. Under a jit that is a NumPy array from outside, or ``fluid.Fixed(array)`` among the feeds:
+the jit then keeps a program for each of its values.
 
 Between a state and a scope, from which everything else is saved and into which it is loaded:
 
-    state = fluid.read_state(main)                  # of the scope: after a load, or runs of an Executor
-    fluid.write_state(state, main)                  # then fluid.save(main, "model"), fluid.io.save_checkpoint(exe, ...)
+    state = fluid.read_state(main)                  # of the scope: after a load, or runs of an
+    Executor fluid.write_state(state, main)                  # then fluid.save(main, "model"),
+    fluid.io.save_checkpoint(exe, ...)
 """
 
 from __future__ import annotations
@@ -58,8 +63,8 @@ State = dict[str, Any]
 def init_fn(startup: Program | None = None) -> Callable[[jax.Array | None], State]:
     """``init(key) -> state``: run a startup program as a pure function.
 
-    startup: default the default startup program. key: a jax.random.key; may be None if nothing is random. Called outside of
-    a trace, it compiles next to nothing, and gives the same bits.
+    startup: default the default startup program. key: a jax.random.key; may be None if nothing is
+    random. Called outside of a trace, it compiles next to nothing, and gives the same bits.
     """
     program = default_startup_program() if startup is None else _program(startup)
     step = Step(program.desc)
@@ -88,31 +93,40 @@ def step_fn(
 ) -> Callable[..., tuple[State, list[Any]]]:
     """``step(state, feed, key=None) -> (state, fetches)``: one run of a program as a pure function.
 
-    main: default the default main program. fetch_list: variables or names whose values are returned, in order.
-    literal: gradient ops run their forward op anew, as their definition says, instead of sharing its pullback.
+    main: default the default main program. fetch_list: variables or names whose values are
+    returned, in order. literal: gradient ops run their forward op anew, as their definition says,
+    instead of sharing its pullback.
 
-    budget: bytes, or text such as "800MB" or "2GiB", that ``step.jit()``, which is jitted with its state donated, is to need at most on
-    JAX's default device, by the compiler's own figure, for the batches that batch_size, feed_shapes and lengths tell as in memory_report:
-    values of the forward pass are then computed again in the backward pass, as in fluid.memory_optimize(budget=), and
-    ``step.budget_report`` says which. Where its `chosen.scheduler` is "default", ``jax.jit(step, donate_argnums=0)`` is the same; else the
-    budget is kept only under XLA's scheduler for memory, and under another jit the step raises UnsupportedError. The program stays as it
-    is. It raises what memory_optimize raises of a budget; FluidTypeError for sizes without a budget.
+    budget: bytes, or text such as "800MB" or "2GiB", that ``step.jit()``, which is jitted with its
+    state donated, is to need at most on JAX's default device, by the compiler's own figure, for the
+    batches that batch_size, feed_shapes and lengths tell as in memory_report: values of the forward
+    pass are then computed again in the backward pass, as in fluid.memory_optimize(budget=), and
+    ``step.budget_report`` says which. Where its `chosen.scheduler` is "default", ``jax.jit(step,
+    donate_argnums=0)`` is the same; else the budget is kept only under XLA's scheduler for memory,
+    and under another jit the step raises UnsupportedError. The program stays as it is. It raises
+    what memory_optimize raises of a budget; FluidTypeError for sizes without a budget.
 
-    The returned state has every entry of the given one, replaced where the program writes it; accumulators that no startup
-    program sets are among them, and begin at zero where the given one lacks them. Building the function raises
-    FluidTypeError for a fetch_list that is no list and FetchError for a target that the program does not have. Calling it
-    raises EnforceNotMet for a variable that the state lacks, and FeedError for a feed that is missing, unknown or of another
+    The returned state has every entry of the given one, replaced where the program writes it;
+    accumulators that no startup program sets are among them, and begin at zero where the given one
+    lacks them. Building the function raises FluidTypeError for a fetch_list that is no list and
+    FetchError for a target that the program does not have. Calling it raises EnforceNotMet for a
+    variable that the state lacks, and FeedError for a feed that is missing, unknown or of another
     shape, dtype or range than Executor.run would take (but 32 bits that JAX made of 64 are taken).
     """
     program = default_main_program() if main is None else _program(main)
     if isinstance(fetch_list, Variable | str):
         name = repr(fetch_list) if isinstance(fetch_list, str) else fetch_list.name
-        raise FluidTypeError(f"fetch_list is a list of variables or names; write [{name}], as in step_fn(main, [{name}])")
+        raise FluidTypeError(
+            f"fetch_list is a list of variables or names; write [{name}], as in step_fn(main,"
+            f" [{name}])"
+        )
     program = program.holding(fetch_names(fetch_list))
     names = found_names(program, fetch_list)
     if budget is None:
         if batch_size is not None or feed_shapes is not None or lengths is not None:
-            raise FluidTypeError("batch_size, feed_shapes and lengths belong to a budget, and there is none")
+            raise FluidTypeError(
+                "batch_size, feed_shapes and lengths belong to a budget, and there is none"
+            )
         return _stepping(program, Step(program.desc, names, literal, exact=True))
     from .memory.budget import Sizing
     from .memory.jitted import fit_step
@@ -120,22 +134,30 @@ def step_fn(
     def stepping(step: Step) -> Callable[..., Any]:
         return _stepping(program, step)
 
-    return fit_step(Step(program.desc, names, literal, exact=True), stepping, budget, Sizing(batch_size, feed_shapes, lengths))
+    return fit_step(
+        Step(program.desc, names, literal, exact=True),
+        stepping,
+        budget,
+        Sizing(batch_size, feed_shapes, lengths),
+    )
 
 
 def _stepping(program: Program, compiled: Step) -> Callable[..., tuple[State, list[Any]]]:
     """A step of a program as a function that checks what it is given."""
     check = _FeedCheck(compiled)
 
-    def step(state: Mapping[str, Any], feed: Mapping[str, Any], key: jax.Array | None = None) -> tuple[State, list[Any]]:
+    def step(
+        state: Mapping[str, Any], feed: Mapping[str, Any], key: jax.Array | None = None
+    ) -> tuple[State, list[Any]]:
         forked.devices_asked_for()
         absent = {n: zeros(compiled, n) for n in compiled.reads if n not in state}
         missing = [n for n, value in absent.items() if value is None]
         if missing:
             raise EnforceNotMet(
-                f"variable {missing[0]!r} is not initialised: the state that the step is given lacks {listed(missing)}; take the "
-                "state from fluid.init_fn(startup)(key), or from fluid.read_state(program) where the scope holds the values "
-                "(of a model that was loaded)"
+                f"variable {missing[0]!r} is not initialised: the state that the step is given"
+                f" lacks {listed(missing)}; take the state from fluid.init_fn(startup)(key), or"
+                " from fluid.read_state(program) where the scope holds the values (of a model that"
+                " was loaded)"
             )
         values = check(feed)
         try:
@@ -145,14 +167,16 @@ def _stepping(program: Program, compiled: Step) -> Callable[..., tuple[State, li
                 note(error, choice.told_under_jit())
             raise
         except Exception as error:
-            raise explained(error, check.rules, values)  # noqa: B904 - mostly the exception itself goes on
+            raise explained(error, check.rules, values)  # noqa: B904
 
     step.__doc__ = f"One step of {program!r}, fetching {', '.join(compiled.fetches) or 'nothing'}."
     return step
 
 
 class _FeedCheck:
-    """What a step is fed, checked as Executor.run checks it; values of a jit outside by shape and dtype."""
+    """What a step is fed, checked as Executor.run checks it; values of a jit outside by shape and
+    dtype.
+    """
 
     def __init__(self, step: Step) -> None:
         self._step = step
@@ -168,7 +192,11 @@ class _FeedCheck:
             raise unknown_feed(name, self._step.desc)
         if isinstance(value, Fixed):
             return Fixed(self._checked(name, value.array))
-        if isinstance(value, Ragged | SelectedRows) or var.shape is None or name not in self._step.feeds:
+        if (
+            isinstance(value, Ragged | SelectedRows)
+            or var.shape is None
+            or name not in self._step.feeds
+        ):
             return value
         if name not in self.rules:
             self.rules[name] = rule_for(var, self._bounds.get(name, ()))
@@ -177,11 +205,12 @@ class _FeedCheck:
 
 
 def read_state(program: Program | None = None, scope: Scope | None = None) -> State:
-    """The state of a program for its step function: copies of its persistable variables' values in a scope.
+    """The state of a program for its step function: copies of its persistable variables' values in
+    a scope.
 
-    program: default the default main program. scope: default global_scope(). Values that are spread over devices are put
-    together. Raises EnforceNotMet for variables without a value that the program reads: run the startup program first, or
-    load them.
+    program: default the default main program. scope: default global_scope(). Values that are spread
+    over devices are put together. Raises EnforceNotMet for variables without a value that the
+    program reads: run the startup program first, or load them.
     """
     program = default_main_program() if program is None else _program(program)
     scope = global_scope() if scope is None else scope
@@ -191,12 +220,16 @@ def read_state(program: Program | None = None, scope: Scope | None = None) -> St
         return {name: jax.numpy.array(value) for name, value in collect(names, scope).items()}
 
 
-def write_state(state: Mapping[str, Any], program: Program | None = None, scope: Scope | None = None) -> None:
-    """Put a step function's state into a scope, as copies: from there it is run on, saved, or written into a checkpoint.
+def write_state(
+    state: Mapping[str, Any], program: Program | None = None, scope: Scope | None = None
+) -> None:
+    """Put a step function's state into a scope, as copies: from there it is run on, saved, or
+    written into a checkpoint.
 
-    program: whose persistable variables they are, default the default main program; the startup program need not have run.
-    scope: default global_scope(). Raises LoadError for entries that are missing, that the program does not have, or that
-    have another shape or dtype (32 bits that JAX made of 64 are taken); then the scope is as it was.
+    program: whose persistable variables they are, default the default main program; the startup
+    program need not have run. scope: default global_scope(). Raises LoadError for entries that are
+    missing, that the program does not have, or that have another shape or dtype (32 bits that JAX
+    made of 64 are taken); then the scope is as it was.
     """
     program = default_main_program() if program is None else _program(program)
     known, needed = _persistables(program), set(Step(program.desc).reads)

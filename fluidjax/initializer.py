@@ -1,7 +1,8 @@
 """Initializers: each appends to the startup program the op that fills one parameter.
 
-Calling one as ``initializer(var, block)`` puts its op first in `block`, so startup programs list parameters last to
-first, as in Fluid. A float16 variable is filled in float32 and cast. A seed of 0 means the program's random_seed.
+Calling one as ``initializer(var, block)`` puts its op first in `block`, so startup programs list
+parameters last to first, as in Fluid. A float16 variable is filled in float32 and cast. A seed of 0
+means the program's random_seed.
 """
 
 from __future__ import annotations
@@ -28,22 +29,26 @@ _FLOATS = ("float16", "float32", "float64")
 class Initializer:
     """Base of the initializers: subclasses say which op they write."""
 
-    half_name: ClassVar[str] = "init"  # Fluid's name for the float32 variable that a float16 one is cast from
+    # Fluid's name for the float32 variable that a float16 one is cast from
+    half_name: ClassVar[str] = "init"
     floats_only: ClassVar[bool] = False
     first: ClassVar[bool] = True  # put the op before what is there
 
     def __call__(self, var: Variable, block: Block) -> Operator:
         """Append the op that fills `var` to `block`, and return it.
 
-        Raises FluidTypeError if `var` is no variable, `block` no block, or the dtype is none that the op can fill.
+        Raises FluidTypeError if `var` is no variable, `block` no block, or the dtype is none that
+        the op can fill.
         """
         if not isinstance(var, Variable) or not isinstance(block, Block):
             raise FluidTypeError(
-                f"an initializer takes a Variable and a Block, not {type(var).__name__} and {type(block).__name__}"
+                f"an initializer takes a Variable and a Block, not {type(var).__name__} and"
+                f" {type(block).__name__}"
             )
         if self.floats_only and var.desc.dtype not in _FLOATS:
             raise FluidTypeError(
-                f"{type(self).__name__} fills float16, float32 or float64, but {var.name!r} is {var.desc.dtype}"
+                f"{type(self).__name__} fills float16, float32 or float64, but {var.name!r} is"
+                f" {var.desc.dtype}"
             )
         out = var
         if var.desc.dtype == "float16":
@@ -101,8 +106,8 @@ class ConstantInitializer(Initializer):
 
 
 class UniformInitializer(Initializer):
-    """Uniform on [low, high); with diag_num > 0, diag_val at the first diag_num places (i, i) of blocks diag_step
-    apart.
+    """Uniform on [low, high); with diag_num > 0, diag_val at the first diag_num places (i, i) of
+    blocks diag_step apart.
     """
 
     half_name = "uniform_random"
@@ -123,12 +128,17 @@ class UniformInitializer(Initializer):
             "Uniform's arguments are numbers, none is None",
         )
         _require(high >= low, f"Uniform's high ({high}) lies below its low ({low})")
-        _require((diag_num > 0) == (diag_step > 0), "Uniform's diag_num and diag_step are both positive or both 0")
+        _require(
+            (diag_num > 0) == (diag_step > 0),
+            "Uniform's diag_num and diag_step are both positive or both 0",
+        )
         self._low, self._high, self._seed = low, high, seed
         self._diag = {"diag_num": diag_num, "diag_step": diag_step, "diag_val": diag_val}
 
     def op(self, var: Variable, seed: int) -> tuple[str, dict[str, Any]]:
-        return _random("uniform_random", var, self._seed or seed, min=self._low, max=self._high, **self._diag)
+        return _random(
+            "uniform_random", var, self._seed or seed, min=self._low, max=self._high, **self._diag
+        )
 
 
 class NormalInitializer(Initializer):
@@ -141,7 +151,8 @@ class NormalInitializer(Initializer):
     @located
     def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> None:
         _require(
-            None not in (loc, scale, seed), f"{type(self).__name__}'s loc, scale and seed are numbers, none is None"
+            None not in (loc, scale, seed),
+            f"{type(self).__name__}'s loc, scale and seed are numbers, none is None",
         )
         self._mean, self._std_dev, self._seed = loc, scale, seed
 
@@ -157,11 +168,16 @@ class TruncatedNormalInitializer(NormalInitializer):
 
 
 class _FanScaled(Initializer):
-    """Uniform on +-sqrt(6 / n) or normal of deviation sqrt(2 / n), n from the fans: see the subclasses."""
+    """Uniform on +-sqrt(6 / n) or normal of deviation sqrt(2 / n), n from the fans: see the
+    subclasses.
+    """
 
     @located
     def __init__(self, uniform: bool, seed: int) -> None:
-        _require(uniform is not None and seed is not None, f"{type(self).__name__}'s uniform and seed are not None")
+        _require(
+            uniform is not None and seed is not None,
+            f"{type(self).__name__}'s uniform and seed are not None",
+        )
         self._uniform, self._seed = uniform, seed
 
     def total(self, fan_in: float, fan_out: float) -> float:
@@ -177,7 +193,8 @@ class _FanScaled(Initializer):
 
 
 class XavierInitializer(_FanScaled):
-    """Glorot's: n = fan_in + fan_out, so that signals keep their variance both ways. The fans default to the shape's.
+    """Glorot's: n = fan_in + fan_out, so that signals keep their variance both ways. The fans
+    default to the shape's.
     """
 
     half_name = "xavier_init"
@@ -185,7 +202,11 @@ class XavierInitializer(_FanScaled):
 
     @located
     def __init__(
-        self, uniform: bool = True, fan_in: float | None = None, fan_out: float | None = None, seed: int = 0
+        self,
+        uniform: bool = True,
+        fan_in: float | None = None,
+        fan_out: float | None = None,
+        seed: int = 0,
     ) -> None:
         super().__init__(uniform, seed)
         self._fan_in, self._fan_out = fan_in, fan_out
@@ -220,7 +241,8 @@ class _ValueInitializer(Initializer):
         slot = {"float32": "fp32_values", "int32": "int32_values"}.get(str(var.desc.dtype), "")
         _require(
             slot != "",
-            f"{type(self).__name__} fills float32, float16 or int32, but {var.name!r} is {var.desc.dtype}",
+            f"{type(self).__name__} fills float32, float16 or int32, but {var.name!r} is"
+            f" {var.desc.dtype}",
         )
         value = self.values(var)
         return "assign_value", {
@@ -231,8 +253,8 @@ class _ValueInitializer(Initializer):
 
 
 class BilinearInitializer(_ValueInitializer):
-    """Weights with which conv2d_transpose interpolates: w[y, x] = (1 - |x / f - c|) (1 - |y / f - c|), f = ceil(size
-    / 2).
+    """Weights with which conv2d_transpose interpolates: w[y, x] = (1 - |x / f - c|) (1 - |y / f -
+    c|), f = ceil(size / 2).
 
     Raises FluidValueError unless the shape is [out, in, size, size] with at most 2**20 elements.
     """
@@ -243,27 +265,38 @@ class BilinearInitializer(_ValueInitializer):
     def values(self, var: Variable) -> np.ndarray:
         shape = var.shape
         _require(
-            len(shape) == 4 and shape[2] == shape[3], f"Bilinear needs a shape [out, in, size, size], not {list(shape)}"
+            len(shape) == 4 and shape[2] == shape[3],
+            f"Bilinear needs a shape [out, in, size, size], not {list(shape)}",
         )
         count, size = math.prod(shape), shape[3]
-        _require(count <= 2**20, f"Bilinear fills at most {2**20} elements, {var.name!r} has {count}")
+        _require(
+            count <= 2**20, f"Bilinear fills at most {2**20} elements, {var.name!r} has {count}"
+        )
         f = math.ceil(size / 2)
         c = (2 * f - 1 - f % 2) / (2.0 * f)
         i = np.arange(count, dtype=np.float64)
-        x, y = i % size, i / size % size  # y is not rounded down, here as in Fluid: rows differ slightly along x
+        # y is not rounded down, here as in Fluid: rows differ slightly along x
+        x, y = i % size, i / size % size
         return ((1 - abs(x / f - c)) * (1 - abs(y / f - c))).reshape(shape).astype(np.float32)
 
 
 class NumpyArrayInitializer(_ValueInitializer):
-    """The parameter is a copy of a NumPy array (float32 or int32 parameters; float16 through float32)."""
+    """The parameter is a copy of a NumPy array (float32 or int32 parameters; float16 through
+    float32).
+    """
 
     half_name = "numpy_array_init"
 
     @located
     def __init__(self, value: np.ndarray) -> None:
         if not isinstance(value, np.ndarray):
-            raise FluidTypeError(f"NumpyArrayInitializer takes a numpy.ndarray, not {type(value).__name__}")
-        _require(value.size <= 2**30, f"NumpyArrayInitializer takes at most {2**30} elements, not {value.size}")
+            raise FluidTypeError(
+                f"NumpyArrayInitializer takes a numpy.ndarray, not {type(value).__name__}"
+            )
+        _require(
+            value.size <= 2**30,
+            f"NumpyArrayInitializer takes at most {2**30} elements, not {value.size}",
+        )
         self._value = value
 
     def values(self, var: Variable) -> np.ndarray:

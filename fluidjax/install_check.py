@@ -17,10 +17,11 @@ from .runtime.scope import Scope, scope_guard
 
 
 def run_check() -> None:
-    """Train one step of a layer whose weights are 0.1, on one device and data parallel on all GPUs (on CPUs: two places).
+    """Train one step of a layer whose weights are 0.1, on one device and data parallel on all GPUs
+    (on CPUs: two places).
 
-    What failed is printed, as in Paddle, where only the second step did. Raises what the first one raises, and FluidError for
-    a result other than sum([[1, 2], [3, 4]] @ [[0.1] * 3] * 2) = 3.
+    What failed is printed, as in Paddle, where only the second step did. Raises what the first one
+    raises, and FluidError for a result other than sum([[1, 2], [3, 4]] @ [[0.1] * 3] * 2) = 3.
     """
     print("A small program on one device ...")
     _train(None)

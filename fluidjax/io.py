@@ -52,9 +52,13 @@ from .saved.vars import (
 
 
 def _clone_var_in_block_(block: Block, var: Variable) -> Variable:
-    """A persistable variable in a block that is as `var`: name, shape, dtype, type and, of a tensor, lod_level."""
+    """A persistable variable in a block that is as `var`: name, shape, dtype, type and, of a
+    tensor, lod_level.
+    """
     lod = {"lod_level": var.lod_level} if var.desc.kind == "LOD_TENSOR" else {}
-    return block.create_var(name=var.name, shape=var.shape, dtype=var.dtype, type=var.type, persistable=True, **lod)
+    return block.create_var(
+        name=var.name, shape=var.shape, dtype=var.dtype, type=var.type, persistable=True, **lod
+    )
 
 
 __all__ = [

@@ -20,8 +20,8 @@ from .weight_norm import normalized_weight
 class LayerHelper:
     """What a layer function needs to append itself.
 
-    layer_type: prefix of the names (``fc`` gives ``fc_0``); kwargs: the layer's arguments, of which name, param_attr,
-    bias_attr, act and the inputs are read.
+    layer_type: prefix of the names (``fc`` gives ``fc_0``); kwargs: the layer's arguments, of which
+    name, param_attr, bias_attr, act and the inputs are read.
     """
 
     def __init__(self, layer_type: str, **kwargs: Any) -> None:
@@ -54,12 +54,16 @@ class LayerHelper:
 
     def multiple_input(self, input_param_name: str = "input") -> list[Variable]:
         inputs = self.kwargs.get(input_param_name, [])
-        return [self.to_variable(v) for v in (inputs if isinstance(inputs, list | tuple) else [inputs])]
+        return [
+            self.to_variable(v) for v in (inputs if isinstance(inputs, list | tuple) else [inputs])
+        ]
 
     def input(self, input_param_name: str = "input") -> Variable:
         inputs = self.multiple_input(input_param_name)
         if len(inputs) != 1:
-            raise FluidValueError(f"{self.layer_type} takes one {input_param_name}, not {len(inputs)}")
+            raise FluidValueError(
+                f"{self.layer_type} takes one {input_param_name}, not {len(inputs)}"
+            )
         return inputs[0]
 
     def input_dtype(self, input_param_name: str = "input") -> VarType:
@@ -68,12 +72,14 @@ class LayerHelper:
         for v in inputs:
             if v.dtype != inputs[0].dtype:
                 raise FluidValueError(
-                    f"{self.layer_type} wants one dtype, but {inputs[0].name!r} is {inputs[0].desc.dtype} and "
-                    f"{v.name!r} is {v.desc.dtype}; cast one of them"
+                    f"{self.layer_type} wants one dtype, but {inputs[0].name!r} is"
+                    f" {inputs[0].desc.dtype} and {v.name!r} is {v.desc.dtype}; cast one of them"
                 )
         return inputs[0].dtype
 
-    def iter_inputs_and_params(self, input_param_name: str = "input") -> Iterator[tuple[Variable, Any]]:
+    def iter_inputs_and_params(
+        self, input_param_name: str = "input"
+    ) -> Iterator[tuple[Variable, Any]]:
         inputs = self.multiple_input(input_param_name)
         yield from zip(inputs, self.multiple_param_attr(len(inputs)), strict=True)
 
@@ -88,12 +94,15 @@ class LayerHelper:
         return ParamAttr._to_attr(self.kwargs.get("bias_attr"))
 
     def multiple_param_attr(self, length: int) -> list[Any]:
-        """One attribute an input. Raises FluidValueError if the user gave another number than one or `length`."""
+        """One attribute an input. Raises FluidValueError if the user gave another number than one
+        or `length`.
+        """
         attrs = self.param_attr
         attrs = attrs if isinstance(attrs, list) else [attrs]
         if len(attrs) not in (1, length):
             raise FluidValueError(
-                f"{self.layer_type} has {length} inputs but {len(attrs)} param_attr; give one, or one each"
+                f"{self.layer_type} has {length} inputs but {len(attrs)} param_attr; give one, or"
+                " one each"
             )
         return attrs if len(attrs) == length else attrs * length
 
@@ -114,7 +123,8 @@ class LayerHelper:
         stop_gradient: bool = False,
         type: Any = VarType.LOD_TENSOR,
     ) -> Any:
-        """A parameter in the main program, initialised in the startup program; None if `attr` is False.
+        """A parameter in the main program, initialised in the startup program; None if `attr` is
+        False.
 
         stop_gradient is ignored in a static program, as in Fluid; type: parameters are LOD_TENSOR.
         Raises FluidTypeError for an integer dtype without an initializer.
@@ -123,27 +133,41 @@ class LayerHelper:
         if not attr:
             return None
         if isinstance(attr, list):
-            raise FluidTypeError(f"{self.layer_type} takes one parameter attribute here, not a list of {len(attr)}")
+            raise FluidTypeError(
+                f"{self.layer_type} takes one parameter attribute here, not a list of {len(attr)}"
+            )
         if VarType(type) is not VarType.LOD_TENSOR:
             raise FluidTypeError(f"parameters are LOD_TENSOR, not {VarType(type).name}")
         if default_initializer is None and attr.initializer is None:
             if not name_of(dtype).startswith("float"):
-                raise FluidTypeError(f"a parameter of dtype {name_of(dtype)} has no default initializer; give one")
+                raise FluidTypeError(
+                    f"a parameter of dtype {name_of(dtype)} has no default initializer; give one"
+                )
             default_initializer = ConstantInitializer(0.0) if is_bias else XavierInitializer()
         key = f"{self.name}.{'b' if is_bias else 'w'}"
         block = self.main_program.global_block()
-        name = attr.name if attr.name is not None else block.new_name(lambda: unique_name.generate(key))
+        name = (
+            attr.name
+            if attr.name is not None
+            else block.new_name(lambda: unique_name.generate(key))
+        )
         attr = attr.with_defaults(name, default_initializer)
         if isinstance(attr, WeightNormParamAttr):
-            weight = normalized_weight(self.name, self.main_program, self.startup_program, attr, list(shape), dtype)
+            weight = normalized_weight(
+                self.name, self.main_program, self.startup_program, attr, list(shape), dtype
+            )
             WeightNormParamAttr.params_with_weight_norm.append(weight)
             return weight
         initialise(self.startup_program.global_block(), attr, shape, dtype)
-        return self.main_program.global_block().create_parameter(shape=shape, dtype=dtype, **attr._to_kwargs())
+        return self.main_program.global_block().create_parameter(
+            shape=shape, dtype=dtype, **attr._to_kwargs()
+        )
 
     # variables
 
-    def create_variable_for_type_inference(self, dtype: Any, stop_gradient: bool = False) -> Variable:
+    def create_variable_for_type_inference(
+        self, dtype: Any, stop_gradient: bool = False
+    ) -> Variable:
         """A temporary ``<layer>.tmp_k`` of the current block, for an op's output."""
         block = self.main_program.current_block()
         name = block.new_name(lambda: unique_name.generate_with_ignorable_key(f"{self.name}.tmp"))
@@ -154,10 +178,14 @@ class LayerHelper:
     def create_variable(self, *args: Any, **kwargs: Any) -> Variable:
         return self.main_program.current_block().create_var(*args, **kwargs)
 
-    def create_global_variable(self, persistable: bool = False, *args: Any, **kwargs: Any) -> Variable:
+    def create_global_variable(
+        self, persistable: bool = False, *args: Any, **kwargs: Any
+    ) -> Variable:
         return self.main_program.global_block().create_var(*args, persistable=persistable, **kwargs)
 
-    def create_or_get_global_variable(self, name: str, *args: Any, **kwargs: Any) -> tuple[Variable, bool]:
+    def create_or_get_global_variable(
+        self, name: str, *args: Any, **kwargs: Any
+    ) -> tuple[Variable, bool]:
         """The global variable of that name, and whether it is new."""
         block = self.main_program.global_block()
         if block.has_var(name):
@@ -172,14 +200,18 @@ class LayerHelper:
 
     # bias and activation
 
-    def append_bias_op(self, input_var: Variable, dim_start: int = 1, dim_end: int | None = None) -> Variable:
-        """input + bias, the bias of shape input.shape[dim_start:dim_end] along those axes; the input if bias_attr is
-        False.
+    def append_bias_op(
+        self, input_var: Variable, dim_start: int = 1, dim_end: int | None = None
+    ) -> Variable:
+        """input + bias, the bias of shape input.shape[dim_start:dim_end] along those axes; the
+        input if bias_attr is False.
         """
         attr = self.bias_attr
         if not attr:
             return input_var
-        bias = self.create_parameter(attr, list(input_var.shape[dim_start:dim_end]), input_var.dtype, is_bias=True)
+        bias = self.create_parameter(
+            attr, list(input_var.shape[dim_start:dim_end]), input_var.dtype, is_bias=True
+        )
         out = self.create_variable_for_type_inference(input_var.dtype)
         self.append_op(
             type="elementwise_add",
@@ -195,7 +227,9 @@ class LayerHelper:
         if act is None:
             return input_var
         if not isinstance(act, str):
-            raise FluidTypeError(f"{self.layer_type}'s act is the name of an activation such as 'relu', not {act!r}")
+            raise FluidTypeError(
+                f"{self.layer_type}'s act is the name of an activation such as 'relu', not {act!r}"
+            )
         attrs = {"use_cudnn": True} if self.kwargs.get("use_cudnn") else {}
         out = self.create_variable_for_type_inference(input_var.dtype)
         self.append_op(type=act, inputs={"X": [input_var]}, outputs={"Out": [out]}, attrs=attrs)
@@ -207,4 +241,6 @@ class LayerHelper:
             raise FluidTypeError(f"{self.layer_type}'s {param_name} is a {cls.__name__}")
 
     if not TYPE_CHECKING:
-        __getattr__ = lacking("LayerHelper", {"_create_parameter": "never was there; use create_parameter"})
+        __getattr__ = lacking(
+            "LayerHelper", {"_create_parameter": "never was there; use create_parameter"}
+        )

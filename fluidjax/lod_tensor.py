@@ -1,4 +1,6 @@
-"""LoDTensor: an array on the host with Fluid's accessors and sequence offsets, and the tensor that a scope variable shows."""
+"""LoDTensor: an array on the host with Fluid's accessors and sequence offsets, and the tensor that
+a scope variable shows.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _ROW = list | tuple | np.ndarray | range
 
 
 class Measured(NamedTuple):
-    """What steps know of a LoD: the offsets of each level as int32, the length of its longest sequence, and what equal LoDs share."""
+    """What steps know of a LoD: the offsets of each level as int32, the length of its longest
+    sequence, and what equal LoDs share.
+    """
 
     offsets: tuple[np.ndarray, ...]
     longest: tuple[int, ...]
@@ -29,11 +33,13 @@ class Measured(NamedTuple):
 class LoDTensor:
     """A dense array whose rows may be cut into sequences, on one level or several.
 
-    The LoD holds offsets: ``[[0, 2, 5]]`` is two sequences, of rows 0 to 1 and 2 to 4. With several levels the offsets of
-    one count the sequences of the next: ``[[0, 1, 2], [0, 2, 5]]``. The same as lengths: ``[[1, 1], [2, 3]]``.
+    The LoD holds offsets: ``[[0, 2, 5]]`` is two sequences, of rows 0 to 1 and 2 to 4. With several
+    levels the offsets of one count the sequences of the next: ``[[0, 1, 2], [0, 2, 5]]``. The same
+    as lengths: ``[[1, 1], [2, 3]]``.
     """
 
-    room = (0, 0)  # rows, and longest sequence, up to which a step pads it at least: those of batches before it
+    # rows, and longest sequence, up to which a step pads it at least: those of batches before it
+    room = (0, 0)
     _fits: tuple[Lod, int] | None = None  # offsets that were found to fit so many rows
     _measured: tuple[Lod, Measured] | None = None  # offsets, and what `measured` says of them
 
@@ -50,7 +56,9 @@ class LoDTensor:
         return tensor
 
     def set(self, array: Any, place: Any = None) -> None:
-        """Hold a copy of `array`; the LoD stays. `place` says nothing here: the executor moves data where it is needed."""
+        """Hold a copy of `array`; the LoD stays. `place` says nothing here: the executor moves data
+        where it is needed.
+        """
         self._write(np.array(array))
 
     def _read(self) -> Any:
@@ -60,7 +68,9 @@ class LoDTensor:
         self._array = array
 
     def array(self) -> Any:
-        """The array as it is held, of NumPy or JAX, not copied. Raises FluidTypeError where there is none yet."""
+        """The array as it is held, of NumPy or JAX, not copied. Raises FluidTypeError where there
+        is none yet.
+        """
         value = self._read()
         if value is None:
             raise FluidTypeError("the tensor holds no value yet")
@@ -78,12 +88,16 @@ class LoDTensor:
         return self._read() is not None
 
     def _dtype(self) -> VarType:
-        """The dtype as VarType.FP32 and the like. Raises FluidTypeError without a value, as all that looks at one."""
+        """The dtype as VarType.FP32 and the like. Raises FluidTypeError without a value, as all
+        that looks at one.
+        """
         return enum_of(self.array().dtype.name)
 
     def _place(self) -> Place:
         """Where the array is."""
-        device = next(iter(value.devices())) if isinstance(value := self.array(), jax.Array) else None
+        device = (
+            next(iter(value.devices())) if isinstance(value := self.array(), jax.Array) else None
+        )
         return CPUPlace() if device is None or device.platform == "cpu" else CUDAPlace(device.id)
 
     def _clear(self) -> None:
@@ -107,12 +121,19 @@ class LoDTensor:
         self._set_element("float64", index, value)
 
     def _elements(self, dtype: str, index: int) -> np.ndarray:
-        """All elements in a row. Raises EnforceNotMet for a tensor of another dtype, and an index that it does not have."""
+        """All elements in a row. Raises EnforceNotMet for a tensor of another dtype, and an index
+        that it does not have.
+        """
         array = np.asarray(self.array())
         if array.dtype != dtype:
-            raise EnforceNotMet(f"the tensor holds {array.dtype.name}, and this is for {dtype}; use np.array(tensor) and set()")
+            raise EnforceNotMet(
+                f"the tensor holds {array.dtype.name}, and this is for {dtype}; use"
+                " np.array(tensor) and set()"
+            )
         if not 0 <= index < array.size:
-            raise EnforceNotMet(f"the tensor has {array.size} elements, and there is none of number {index}")
+            raise EnforceNotMet(
+                f"the tensor has {array.size} elements, and there is none of number {index}"
+            )
         return array.reshape(-1)
 
     def _set_element(self, dtype: str, index: int, value: float) -> None:
@@ -134,15 +155,21 @@ class LoDTensor:
         return [list(level) for level in self.offsets]
 
     def set_lod(self, lod: Sequence[Sequence[int]]) -> None:
-        """Set the offsets of each level. Raises EnforceNotMet for offsets that do not fit each other or the rows."""
+        """Set the offsets of each level. Raises EnforceNotMet for offsets that do not fit each
+        other or the rows.
+        """
         self._set_lod(lod_of(lod, "lod"), f"lod {_shown(lod)}")
 
     def recursive_sequence_lengths(self) -> list[list[int]]:
         """The lengths of the sequences of each level; [] without sequences."""
         return [[b - a for a, b in pairwise(level)] for level in self.offsets]
 
-    def set_recursive_sequence_lengths(self, recursive_sequence_lengths: Sequence[Sequence[int]]) -> None:
-        """Set the LoD by lengths. Raises EnforceNotMet for lengths that do not fit each other or the rows."""
+    def set_recursive_sequence_lengths(
+        self, recursive_sequence_lengths: Sequence[Sequence[int]]
+    ) -> None:
+        """Set the LoD by lengths. Raises EnforceNotMet for lengths that do not fit each other or
+        the rows.
+        """
         lengths = lod_of(recursive_sequence_lengths, "recursive_sequence_lengths")
         offsets = tuple(tuple(accumulate(level, initial=0)) for level in lengths)
         self._set_lod(offsets, f"recursive_sequence_lengths {_shown(recursive_sequence_lengths)}")
@@ -155,7 +182,9 @@ class LoDTensor:
         self.offsets = lod
 
     def _misfit(self, lod: Lod, rows: int | None) -> str | None:
-        """As :func:`fault`; the very offsets that fitted so many rows before are not looked at again."""
+        """As :func:`fault`; the very offsets that fitted so many rows before are not looked at
+        again.
+        """
         if self._fits is not None and self._fits[0] is lod and self._fits[1] == rows:
             return None
         wrong = fault(lod, rows)
@@ -174,12 +203,20 @@ class LoDTensor:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """A copy; without a value an empty array, as in Fluid."""
         value = self._read()
-        return np.zeros(0, "float64" if dtype is None else dtype) if value is None else np.array(value, dtype=dtype)
+        return (
+            np.zeros(0, "float64" if dtype is None else dtype)
+            if value is None
+            else np.array(value, dtype=dtype)
+        )
 
     def __repr__(self) -> str:
         value = self._read()
         lod = f", lod={self.lod()}" if self.offsets else ""
-        return "LoDTensor(empty)" if value is None else f"LoDTensor({value.dtype.name}{list(value.shape)}{lod})"
+        return (
+            "LoDTensor(empty)"
+            if value is None
+            else f"LoDTensor({value.dtype.name}{list(value.shape)}{lod})"
+        )
 
 
 class ScopeTensor(LoDTensor):
@@ -211,10 +248,11 @@ class Shape(tuple[int, ...]):
 
 
 class ArrayTensor(np.lib.mixins.NDArrayOperatorsMixin, LoDTensor):
-    """A LoDTensor without sequences that is read as the array it holds, too: what loaders and DataFeeder give, and py_func gets.
+    """A LoDTensor without sequences that is read as the array it holds, too: what loaders and
+    DataFeeder give, and py_func gets.
 
-    ``x.shape`` is the array's, ``x.shape()`` the tensor's. Arithmetic and what it has no name for are the array's; JAX takes it for
-    the array.
+    ``x.shape`` is the array's, ``x.shape()`` the tensor's. Arithmetic and what it has no name for
+    are the array's; JAX takes it for the array.
     """
 
     @property
@@ -227,14 +265,20 @@ class ArrayTensor(np.lib.mixins.NDArrayOperatorsMixin, LoDTensor):
         return getattr(self.array(), name)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """NumPy's function of the arrays; JAX's, where another operand is JAX's, which may be traced."""
+        """NumPy's function of the arrays; JAX's, where another operand is JAX's, which may be
+        traced.
+        """
         others = any(isinstance(v, jax.Array) for v in inputs)
         values = [v.array() if isinstance(v, ArrayTensor) else v for v in inputs]
         if others and method == "__call__":
             return getattr(jnp, ufunc.__name__)(*values, **kwargs)
         if "out" in kwargs:
-            kwargs["out"] = tuple(v.array() if isinstance(v, ArrayTensor) else v for v in kwargs["out"])
-        return getattr(ufunc, method)(*(np.asarray(v) if isinstance(v, jax.Array) else v for v in values), **kwargs)
+            kwargs["out"] = tuple(
+                v.array() if isinstance(v, ArrayTensor) else v for v in kwargs["out"]
+            )
+        return getattr(ufunc, method)(
+            *(np.asarray(v) if isinstance(v, jax.Array) else v for v in values), **kwargs
+        )
 
     def __jax_array__(self) -> Any:
         return jnp.asarray(self.array())
@@ -269,7 +313,9 @@ class ArrayTensor(np.lib.mixins.NDArrayOperatorsMixin, LoDTensor):
 
 
 # A function that JAX traces gets the array itself.
-jax.tree_util.register_pytree_node(ArrayTensor, lambda tensor: ((tensor.array(),), None), lambda _, arrays: arrays[0])
+jax.tree_util.register_pytree_node(
+    ArrayTensor, lambda tensor: ((tensor.array(),), None), lambda _, arrays: arrays[0]
+)
 
 
 def bare(value: Any) -> Any:
@@ -290,7 +336,9 @@ def as_tensor(value: Any) -> LoDTensor:
 
 
 class FittingTensor(LoDTensor):
-    """A LoDTensor that holds this very array, with a LoD that is known to fit it; as tuples that is made when it is looked at."""
+    """A LoDTensor that holds this very array, with a LoD that is known to fit it; as tuples that is
+    made when it is looked at.
+    """
 
     def __init__(self, array: np.ndarray, found: Measured) -> None:
         self._array, self._count = array, len(array)
@@ -321,7 +369,10 @@ def measured(tensor: LoDTensor) -> Measured:
     if tensor._measured is None or tensor._measured[0] is not lod:
         offsets = tuple(np.array(level, np.int32) for level in lod)
         longest = tuple(int(np.diff(level).max(initial=0)) for level in offsets)
-        tensor._measured = lod, Measured(offsets, longest, tuple(level.tobytes() for level in offsets))
+        tensor._measured = (
+            lod,
+            Measured(offsets, longest, tuple(level.tobytes() for level in offsets)),
+        )
     return tensor._measured[1]
 
 
@@ -344,7 +395,10 @@ def lod_of(levels: Any, what: str) -> Lod:
     """Levels of non-negative integers, as tuples. Raises FluidTypeError for anything else."""
     ok = isinstance(levels, _ROW) and all(isinstance(level, _ROW) for level in levels)
     if not ok or not all(map(_counts, levels)):
-        raise FluidTypeError(f"{what} is a list of lists of integers from 0, a list for each level, not {_shown(levels)}")
+        raise FluidTypeError(
+            f"{what} is a list of lists of integers from 0, a list for each level, not"
+            f" {_shown(levels)}"
+        )
     return tuple(tuple(map(int, level)) for level in levels)
 
 
@@ -355,7 +409,9 @@ def _counts(level: Any) -> bool:
 
 
 def fault(lod: Lod, rows: int | None) -> str | None:
-    """What is wrong with offsets, in words; None if they are right. rows: None if there is no array yet."""
+    """What is wrong with offsets, in words; None if they are right. rows: None if there is no array
+    yet.
+    """
     for i, level in enumerate(lod):
         if len(level) < 2:
             return f"level {i} has no sequences"
@@ -378,21 +434,25 @@ class LoDTensorArray(list[LoDTensor]):
         super().append(tensor)
 
 
-def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], place: Any = None) -> LoDTensor:
+def create_lod_tensor(
+    data: Any, recursive_seq_lens: Sequence[Sequence[int]], place: Any = None
+) -> LoDTensor:
     """A LoDTensor of `data` with sequences of these lengths, level by level: ``[[2, 3]]``.
 
-    data: an array or LoDTensor of packed rows; or a list with a list for each sequence, whose items then are rows of shape
-    [..., 1]. place: accepted as in Fluid.
+    data: an array or LoDTensor of packed rows; or a list with a list for each sequence, whose items
+    then are rows of shape [..., 1]. place: accepted as in Fluid.
 
-    Raises EnforceNotMet for lengths that do not fit, FluidValueError where the lists of `data` have other lengths,
-    FluidTypeError for data of another type.
+    Raises EnforceNotMet for lengths that do not fit, FluidValueError where the lists of `data` have
+    other lengths, FluidTypeError for data of another type.
     """
     if isinstance(data, LoDTensor):
         data = data.array()
     if isinstance(data, list):
         data = _packed(data, recursive_seq_lens)
     if not isinstance(data, np.ndarray):
-        raise FluidTypeError(f"data should be either a LoDTensor, a Numpy array or a list, not {type(data).__name__}")
+        raise FluidTypeError(
+            f"data should be either a LoDTensor, a Numpy array or a list, not {type(data).__name__}"
+        )
     tensor = LoDTensor()
     tensor.set(data, place)
     tensor.set_recursive_sequence_lengths(recursive_seq_lens)
@@ -405,7 +465,8 @@ def _packed(data: list[Any], lengths: Any) -> np.ndarray:
     found = [len(seq) for seq in data]
     if [found] != [list(level) for level in lod_of(lengths, "recursive_seq_lens")]:
         raise FluidValueError(
-            f"data and recursive_seq_lens do not match: the lists of data are {_shown([found])} long, not {_shown(lengths)}"
+            f"data and recursive_seq_lens do not match: the lists of data are {_shown([found])}"
+            f" long, not {_shown(lengths)}"
         )
     try:
         rows = np.array([row for seq in data for row in seq])
@@ -417,9 +478,14 @@ def _packed(data: list[Any], lengths: Any) -> np.ndarray:
 
 
 def create_random_int_lodtensor(
-    recursive_seq_lens: Sequence[Sequence[int]], base_shape: list[int], place: Any, low: int, high: int
+    recursive_seq_lens: Sequence[Sequence[int]],
+    base_shape: list[int],
+    place: Any,
+    low: int,
+    high: int,
 ) -> LoDTensor:
-    """A LoDTensor of random int64 in [low, high], with sequences of these lengths and rows of shape `base_shape`.
+    """A LoDTensor of random int64 in [low, high], with sequences of these lengths and rows of shape
+    `base_shape`.
 
     Raises FluidTypeError for a base_shape that is no list, and as create_lod_tensor.
     """
@@ -427,6 +493,8 @@ def create_random_int_lodtensor(
         raise FluidTypeError(f"base_shape should be a list, not {type(base_shape).__name__}")
     levels = lod_of(recursive_seq_lens, "recursive_seq_lens")
     if not levels:
-        raise FluidValueError("recursive_seq_lens has no level; give the lengths of the sequences, such as [[2, 3]]")
+        raise FluidValueError(
+            "recursive_seq_lens has no level; give the lengths of the sequences, such as [[2, 3]]"
+        )
     data = np.random.randint(low, high + 1, (sum(levels[-1]), *base_shape), np.int64)
     return create_lod_tensor(data, recursive_seq_lens, place)

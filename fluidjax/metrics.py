@@ -33,7 +33,11 @@ class MetricBase:
             if isinstance(value, int | float):
                 setattr(self, name, type(value)(0))
             else:
-                setattr(self, name, np.zeros_like(value) if isinstance(value, np.ndarray | np.generic) else None)
+                setattr(
+                    self,
+                    name,
+                    np.zeros_like(value) if isinstance(value, np.ndarray | np.generic) else None,
+                )
 
     def get_config(self) -> dict[str, Any]:
         """``{"name": ..., "states": a copy of the state}``."""
@@ -41,11 +45,15 @@ class MetricBase:
 
     def update(self, preds: Any, labels: Any) -> None:
         """Add a batch; a metric says how."""
-        raise UnsupportedError(f"{type(self).__name__} does not say how it is updated; define update(preds, labels)")
+        raise UnsupportedError(
+            f"{type(self).__name__} does not say how it is updated; define update(preds, labels)"
+        )
 
     def eval(self) -> Any:
         """The metric over what was added; a metric says how."""
-        raise UnsupportedError(f"{type(self).__name__} does not say what it evaluates to; define eval()")
+        raise UnsupportedError(
+            f"{type(self).__name__} does not say what it evaluates to; define eval()"
+        )
 
 
 class CompositeMetric(MetricBase):
@@ -59,7 +67,8 @@ class CompositeMetric(MetricBase):
         """Add a metric. Raises FluidValueError for anything else."""
         if not isinstance(metric, MetricBase):
             raise FluidValueError(
-                f"a sub-metric should inherit from MetricBase, which {type(metric).__name__} does not"
+                f"a sub-metric should inherit from MetricBase, which {type(metric).__name__}"
+                " does not"
             )
         self._metrics.append(metric)
 
@@ -86,8 +95,8 @@ class _Counts(MetricBase):
         array(self, "labels", labels)
         if np.size(preds) != np.size(labels):
             raise FluidValueError(
-                f"{self} takes a prediction for each label; got preds of shape {list(np.shape(preds))} and labels of "
-                f"shape {list(np.shape(labels))}"
+                f"{self} takes a prediction for each label; got preds of shape"
+                f" {list(np.shape(preds))} and labels of shape {list(np.shape(labels))}"
             )
         return np.rint(preds).astype("int32").ravel() == 1, np.ravel(labels)
 
@@ -101,7 +110,9 @@ class Precision(_Counts):
         self.fp = 0
 
     def update(self, preds: np.ndarray, labels: np.ndarray) -> None:
-        """preds: probabilities or 0/1; labels: 0/1. Raises FluidValueError unless both are arrays of one size."""
+        """preds: probabilities or 0/1; labels: 0/1. Raises FluidValueError unless both are arrays
+        of one size.
+        """
         chosen, truth = self._binary(preds, labels)
         right = int((chosen & (truth == 1)).sum())
         self.tp += right
@@ -121,7 +132,9 @@ class Recall(_Counts):
         self.fn = 0
 
     def update(self, preds: np.ndarray, labels: np.ndarray) -> None:
-        """preds: probabilities or 0/1; labels: 0/1. Raises FluidValueError unless both are arrays of one size."""
+        """preds: probabilities or 0/1; labels: 0/1. Raises FluidValueError unless both are arrays
+        of one size.
+        """
         chosen, truth = self._binary(preds, labels)
         ones = truth == 1
         right = int((chosen & ones).sum())
@@ -142,7 +155,9 @@ class Accuracy(MetricBase):
         self.weight: Any = 0.0
 
     def update(self, value: Any, weight: Any) -> None:
-        """Add a batch's value. Raises FluidValueError for something that is no number, or a negative weight."""
+        """Add a batch's value. Raises FluidValueError for something that is no number, or a
+        negative weight.
+        """
         number(self, "value", value, matrix=True)
         number(self, "weight", weight)
         if weight < 0:
@@ -153,7 +168,9 @@ class Accuracy(MetricBase):
     def eval(self) -> Any:
         """The weighted mean so far. Raises FluidValueError before the first update."""
         if self.weight == 0:
-            raise FluidValueError(f"there is no data in {self}; update it with what layers.accuracy gave")
+            raise FluidValueError(
+                f"there is no data in {self}; update it with what layers.accuracy gave"
+            )
         return self.value / self.weight
 
 
@@ -167,7 +184,9 @@ class ChunkEvaluator(MetricBase):
         self.num_correct_chunks: Any = 0
 
     def update(self, num_infer_chunks: Any, num_label_chunks: Any, num_correct_chunks: Any) -> None:  # type: ignore[override]
-        """Add the numbers of chunks found, labelled and found rightly. Raises FluidValueError for other than numbers."""
+        """Add the numbers of chunks found, labelled and found rightly. Raises FluidValueError for
+        other than numbers.
+        """
         given = {"num_infer_chunks": num_infer_chunks, "num_label_chunks": num_label_chunks}
         for what, value in (given | {"num_correct_chunks": num_correct_chunks}).items():
             number(self, what, value, matrix=True)
@@ -191,7 +210,9 @@ class EditDistance(MetricBase):
         self.instance_error: Any = 0
 
     def update(self, distances: np.ndarray, seq_num: Any) -> None:
-        """Add a batch of distances. Raises FluidValueError unless they are an array and `seq_num` a number."""
+        """Add a batch of distances. Raises FluidValueError unless they are an array and `seq_num` a
+        number.
+        """
         array(self, "distances", distances)
         number(self, "seq_num", seq_num)
         self.seq_num += seq_num
@@ -199,7 +220,9 @@ class EditDistance(MetricBase):
         self.total_distance += np.sum(distances)
 
     def eval(self) -> tuple[Any, Any]:
-        """(mean distance, share of sequences with an error). Raises FluidValueError before the first update."""
+        """(mean distance, share of sequences with an error). Raises FluidValueError before the
+        first update.
+        """
         if self.seq_num == 0:
             raise FluidValueError(f"there is no data in {self}; update it with edit distances")
         return self.total_distance / self.seq_num, self.instance_error / float(self.seq_num)
@@ -208,14 +231,16 @@ class EditDistance(MetricBase):
 class Auc(MetricBase):
     """Area under the ROC curve of two-class probabilities, by `num_thresholds` + 1 bins.
 
-    Unlike Fluid 1.8.5's, whose reset leaves the counts as they are, reset clears them; and curve "PR", for which 1.8.5
-    gives the ROC area, is refused with UnsupportedError.
+    Unlike Fluid 1.8.5's, whose reset leaves the counts as they are, reset clears them; and curve
+    "PR", for which 1.8.5 gives the ROC area, is refused with UnsupportedError.
     """
 
     def __init__(self, name: str | None, curve: str = "ROC", num_thresholds: int = 4095) -> None:
         super().__init__(name)
         if curve != "ROC":
-            raise UnsupportedError(f"metrics.Auc knows the curve 'ROC', not {curve!r}; layers.auc computes 'PR'")
+            raise UnsupportedError(
+                f"metrics.Auc knows the curve 'ROC', not {curve!r}; layers.auc computes 'PR'"
+            )
         self._num_thresholds = num_thresholds
         self._positive = np.zeros(num_thresholds + 1)
         self._negative = np.zeros(num_thresholds + 1)
@@ -225,16 +250,21 @@ class Auc(MetricBase):
         self._positive[:] = self._negative[:] = 0
 
     def update(self, preds: np.ndarray, labels: np.ndarray) -> None:
-        """preds: probabilities [N, 2]; labels: 0/1, N of them. Raises FluidValueError for what is neither."""
+        """preds: probabilities [N, 2]; labels: 0/1, N of them. Raises FluidValueError for what is
+        neither.
+        """
         array(self, "preds", preds)
         array(self, "labels", labels)
         if preds.ndim != 2 or preds.shape[1] < 2 or len(preds) != np.size(labels):
             raise FluidValueError(
-                f"{self} takes preds [N, 2] and N labels, not {list(preds.shape)} and {list(np.shape(labels))}"
+                f"{self} takes preds [N, 2] and N labels, not {list(preds.shape)} and"
+                f" {list(np.shape(labels))}"
             )
         scores = preds[:, 1]
         if not ((scores >= 0) & (scores <= 1)).all():
-            raise FluidValueError(f"{self} takes probabilities between 0 and 1; preds[:, 1] holds others")
+            raise FluidValueError(
+                f"{self} takes probabilities between 0 and 1; preds[:, 1] holds others"
+            )
         bins = (scores.astype("float64") * self._num_thresholds).astype("int64")
         truth = np.ravel(labels) != 0
         for counts, chosen in ((self._positive, truth), (self._negative, ~truth)):
@@ -242,7 +272,9 @@ class Auc(MetricBase):
 
     def eval(self) -> float:
         """The area so far; 0 unless both labels were there."""
-        positive, negative = (np.cumsum(counts[::-1]) for counts in (self._positive, self._negative))
+        positive, negative = (
+            np.cumsum(counts[::-1]) for counts in (self._positive, self._negative)
+        )
         if not (positive[-1] and negative[-1]):
             return 0.0
         area = np.trapezoid(np.append(0.0, positive), np.append(0.0, negative))
@@ -257,22 +289,30 @@ class Auc(MetricBase):
 def array(metric: MetricBase, what: str, value: Any) -> None:
     """Raises FluidValueError unless `value` is a NumPy array or scalar."""
     if not isinstance(value, np.ndarray | np.generic):
-        raise FluidValueError(f"{metric}: the {what!r} must be a numpy ndarray, not {type(value).__name__}")
+        raise FluidValueError(
+            f"{metric}: the {what!r} must be a numpy ndarray, not {type(value).__name__}"
+        )
 
 
 def number(metric: MetricBase, what: str, value: Any, matrix: bool = False) -> None:
-    """Raises FluidValueError unless `value` is a number or an array of one (of any shape, if `matrix`)."""
+    """Raises FluidValueError unless `value` is a number or an array of one (of any shape, if
+    `matrix`).
+    """
     numeric = isinstance(value, int | float | np.number)
-    if not numeric and not (isinstance(value, np.ndarray) and (matrix or value.shape in ((), (1,)))):
+    if not numeric and not (
+        isinstance(value, np.ndarray) and (matrix or value.shape in ((), (1,)))
+    ):
         kinds = "a number or a numpy ndarray" if matrix else "a number"
         raise FluidValueError(f"{metric}: the {what!r} must be {kinds}, not {type(value).__name__}")
 
 
 class DetectionMAP:
-    """The mean average precision of detections, computed by ops of the program: of a batch, and of all batches since the last reset.
+    """The mean average precision of detections, computed by ops of the program: of a batch, and of
+    all batches since the last reset.
 
-    input [rows, 6] (label, score, x1, y1, x2, y2), gt_label [boxes, 1], gt_box [boxes, 4], gt_difficult [boxes, 1] or None: a sequence
-    an image. The other parameters are those of layers.detection.detection_map; background_label does nothing, as in 1.8.5.
+    input [rows, 6] (label, score, x1, y1, x2, y2), gt_label [boxes, 1], gt_box [boxes, 4],
+    gt_difficult [boxes, 1] or None: a sequence an image. The other parameters are those of
+    layers.detection.detection_map; background_label does nothing, as in 1.8.5.
     """
 
     def __init__(
@@ -280,9 +320,15 @@ class DetectionMAP:
         overlap_threshold: float = 0.5, evaluate_difficult: bool = True, ap_version: str = "integral",
     ) -> None:  # fmt: skip
         self.helper = LayerHelper("map_eval")
-        attrs = {"overlap_threshold": overlap_threshold, "evaluate_difficult": evaluate_difficult, "ap_version": ap_version}
+        attrs = {
+            "overlap_threshold": overlap_threshold,
+            "evaluate_difficult": evaluate_difficult,
+            "ap_version": ap_version,
+        }
         given = input, gt_label, gt_box, gt_difficult, class_num, background_label
-        made = mean_precision_ops(*given, self._create_state, lambda: self._create_state("has_state", "int32", [1]), attrs)
+        made = mean_precision_ops(
+            *given, self._create_state, lambda: self._create_state("has_state", "int32", [1]), attrs
+        )
         self.cur_map, self.accum_map, self.has_state = made
 
     def _create_state(self, suffix: str, dtype: str, shape: Any) -> Any:
@@ -294,7 +340,9 @@ class DetectionMAP:
         return self.cur_map, self.accum_map
 
     def reset(self, executor: Any, reset_program: Any = None) -> None:
-        """Have the next batch be the first: runs reset_program (default a new one), to which an op is added that says so."""
+        """Have the next batch be the first: runs reset_program (default a new one), to which an op
+        is added that says so.
+        """
         forget(self.has_state, executor, reset_program)
 
 
@@ -302,7 +350,8 @@ def mean_precision_ops(
     input: Any, gt_label: Any, gt_box: Any, gt_difficult: Any, class_num: Any, background_label: int, new_state: Any,
     new_mark: Any, attrs: dict[str, Any],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Append the ops of DetectionMAP; returns the batch's mean, the mean so far, and the mark of whether there is a state.
+    """Append the ops of DetectionMAP; returns the batch's mean, the mean so far, and the mark of
+    whether there is a state.
 
     new_state(suffix, dtype, shape), new_mark() make the variables that outlive a run.
     """
@@ -318,7 +367,16 @@ def mean_precision_ops(
     states = [new_state(suffix, dtype, None) for suffix, dtype in kinds.items()]
     mark = new_mark()
     LayerHelper("map_eval").set_variable_initializer(mark, Constant(0))
-    so_far = found(input, label, class_num, background_label, has_state=mark, input_states=states, out_states=states, **attrs)
+    so_far = found(
+        input,
+        label,
+        class_num,
+        background_label,
+        has_state=mark,
+        input_states=states,
+        out_states=states,
+        **attrs,
+    )
     layers.fill_constant(shape=mark.shape, value=1, dtype=mark.dtype, out=mark)
     return mean, so_far, mark
 
@@ -327,7 +385,9 @@ def forget(mark: Any, executor: Any, program: Any) -> None:
     """Set a persistable mark to 0 by a program (default a new one), which is run."""
     program = Program() if program is None else program
     with program_guard(program):
-        var = program.current_block().create_var(name=mark.name, shape=mark.shape, dtype=mark.dtype, persistable=True)
+        var = program.current_block().create_var(
+            name=mark.name, shape=mark.shape, dtype=mark.dtype, persistable=True
+        )
         layers.fill_constant(shape=var.shape, value=0, dtype=var.dtype, out=var)
     executor.run(program)
 

@@ -46,7 +46,9 @@ def simple_img_conv_pool(
         use_cudnn,
         act,
     )
-    return layers.pool2d(image, pool_size, pool_type, pool_stride, pool_padding, global_pooling, use_cudnn)
+    return layers.pool2d(
+        image, pool_size, pool_type, pool_stride, pool_padding, global_pooling, use_cudnn
+    )
 
 
 @located
@@ -64,17 +66,21 @@ def img_conv_group(
     pool_type: str = "max",
     use_cudnn: bool = True,
 ) -> Variable:
-    """One conv2d for each number in conv_num_filter, each with batch_norm and dropout if wanted, then a pool2d.
+    """One conv2d for each number in conv_num_filter, each with batch_norm and dropout if wanted,
+    then a pool2d.
 
-    conv_padding, conv_filter_size, param_attr, conv_with_batchnorm, conv_batchnorm_drop_rate: one for all convolutions,
-    or a list with one each. conv_act follows batch_norm where there is one.
+    conv_padding, conv_filter_size, param_attr, conv_with_batchnorm, conv_batchnorm_drop_rate: one
+    for all convolutions, or a list with one each. conv_act follows batch_norm where there is one.
     """
     typed(conv_num_filter, "conv_num_filter", (list, tuple), "img_conv_group")
     count = len(conv_num_filter)
 
     def each(value: Any) -> list[Any]:
         many = list(value) if isinstance(value, list | tuple) else [value] * count
-        require(len(many) == count, f"img_conv_group has {count} convolutions, but a list of {len(many)} was given")
+        require(
+            len(many) == count,
+            f"img_conv_group has {count} convolutions, but a list of {len(many)} was given",
+        )
         return many
 
     settings = zip(
@@ -84,12 +90,16 @@ def img_conv_group(
     out = input
     for filters, padding, size, attr, normalised, drop in settings:
         act = None if normalised else conv_act
-        out = layers.conv2d(out, filters, size, padding=padding, param_attr=attr, act=act, use_cudnn=use_cudnn)
+        out = layers.conv2d(
+            out, filters, size, padding=padding, param_attr=attr, act=act, use_cudnn=use_cudnn
+        )
         if normalised:
             out = layers.batch_norm(out, act=conv_act)
             if abs(drop) > 1e-5:
                 out = layers.dropout(out, dropout_prob=drop)
-    return layers.pool2d(out, pool_size=pool_size, pool_type=pool_type, pool_stride=pool_stride, use_cudnn=use_cudnn)
+    return layers.pool2d(
+        out, pool_size=pool_size, pool_type=pool_type, pool_stride=pool_stride, use_cudnn=use_cudnn
+    )
 
 
 @located
@@ -104,7 +114,9 @@ def sequence_conv_pool(
 ) -> Variable:
     """sequence_conv, then sequence_pool; arguments as in those."""
     variable(input, "input", "sequence_conv_pool", ("float32", "float64"))
-    rows = layers.sequence_conv(input, num_filters, filter_size, bias_attr=bias_attr, param_attr=param_attr, act=act)
+    rows = layers.sequence_conv(
+        input, num_filters, filter_size, bias_attr=bias_attr, param_attr=param_attr, act=act
+    )
     return layers.sequence_pool(rows, pool_type)
 
 
@@ -118,31 +130,47 @@ def glu(input: Variable, dim: int = -1) -> Variable:
 
 @located
 def scaled_dot_product_attention(
-    queries: Variable, keys: Variable, values: Variable, num_heads: int = 1, dropout_rate: float = 0.0
+    queries: Variable,
+    keys: Variable,
+    values: Variable,
+    num_heads: int = 1,
+    dropout_rate: float = 0.0,
 ) -> Variable:
-    """softmax(q k^T / sqrt(d)) v for queries [N, M, D], keys [N, L, D], values [N, L, V]: [N, M, V].
+    """softmax(q k^T / sqrt(d)) v for queries [N, M, D], keys [N, L, D], values [N, L, V]: [N, M,
+    V].
 
-    num_heads > 1: q, k and v first pass through an fc each and attend in so many parts, d = D / num_heads.
-    Raises FluidTypeError for integers, FluidValueError for shapes that do not fit.
+    num_heads > 1: q, k and v first pass through an fc each and attend in so many parts, d = D /
+    num_heads. Raises FluidTypeError for integers, FluidValueError for shapes that do not fit.
     """
     for what, v in (("queries", queries), ("keys", keys), ("values", values)):
         variable(v, what, "scaled_dot_product_attention", ("float32", "float64"))
         require(
             v.ndim == 3,
-            f"scaled_dot_product_attention's {what} has three dimensions, but {v.name!r} has shape {list(v.shape)}",
+            f"scaled_dot_product_attention's {what} has three dimensions, but {v.name!r} has shape"
+            f" {list(v.shape)}",
         )
     if not queries.dtype == keys.dtype == values.dtype:
-        raise FluidTypeError("scaled_dot_product_attention's queries, keys and values are of one dtype")
+        raise FluidTypeError(
+            "scaled_dot_product_attention's queries, keys and values are of one dtype"
+        )
     width, out_width = keys.shape[-1], values.shape[-1]
-    require(queries.shape[-1] == width, f"queries of width {queries.shape[-1]} cannot attend to keys of width {width}")
-    require(keys.shape[-2] == values.shape[-2], f"there are {keys.shape[-2]} keys but {values.shape[-2]} values")
+    require(
+        queries.shape[-1] == width,
+        f"queries of width {queries.shape[-1]} cannot attend to keys of width {width}",
+    )
+    require(
+        keys.shape[-2] == values.shape[-2],
+        f"there are {keys.shape[-2]} keys but {values.shape[-2]} values",
+    )
     for n in (width, out_width):
         require(n % num_heads == 0, f"width {n} does not divide into {num_heads} heads")
     q, k, v = queries, keys, values
     if num_heads > 1:
         q, k, v = (layers.fc(x, x.shape[-1], num_flatten_dims=2) for x in (q, k, v))
     q, k, v = (_split_heads(x, num_heads) for x in (q, k, v))
-    product = layers.matmul(layers.scale(q, scale=(width // num_heads) ** -0.5), k, transpose_y=True)
+    product = layers.matmul(
+        layers.scale(q, scale=(width // num_heads) ** -0.5), k, transpose_y=True
+    )
     flat = layers.reshape(product, [-1, product.shape[-1]], act="softmax")
     weights = layers.reshape(flat, list(product.shape))
     if dropout_rate:
@@ -166,7 +194,13 @@ def _join_heads(x: Variable, heads: int) -> Variable:
     return layers.reshape(moved, [moved.shape[0], moved.shape[1], math.prod(moved.shape[2:])])
 
 
-__all__ = ["glu", "img_conv_group", "scaled_dot_product_attention", "sequence_conv_pool", "simple_img_conv_pool"]
+__all__ = [
+    "glu",
+    "img_conv_group",
+    "scaled_dot_product_attention",
+    "sequence_conv_pool",
+    "simple_img_conv_pool",
+]
 
 if not TYPE_CHECKING:
     __getattr__ = reporter("fluid.nets", __all__)

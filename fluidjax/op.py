@@ -1,12 +1,18 @@
-"""fluid.op, operators outside of programs, which are not there: it can be imported, and what is called says so."""
+"""fluid.op, operators outside of programs, which are not there: it can be imported, and what is
+called says so.
+"""
 
 from __future__ import annotations
 
 from .base.stand_in import fill
 
 NAMES = (
-    "CondOp DynamicRecurrentOp OpDescCreationMethod OpInfo Operator OperatorFactory RecurrentOp create_op_creation_method "
-    "get_all_op_protos is_str"
+    "CondOp DynamicRecurrentOp OpDescCreationMethod OpInfo Operator OperatorFactory RecurrentOp"
+    " create_op_creation_method get_all_op_protos is_str"
 )
 
-fill(__name__, {"": NAMES}, "operators outside of programs are not there; append ops to a program by fluid.layers")
+fill(
+    __name__,
+    {"": NAMES},
+    "operators outside of programs are not there; append ops to a program by fluid.layers",
+)

@@ -15,7 +15,12 @@ from .optimizers.adaptive import (
 )
 from .optimizers.averages import ExponentialMovingAverage, ModelAverage
 from .optimizers.base import Optimizer
-from .optimizers.descent import DpsgdOptimizer, LarsMomentumOptimizer, MomentumOptimizer, SGDOptimizer
+from .optimizers.descent import (
+    DpsgdOptimizer,
+    LarsMomentumOptimizer,
+    MomentumOptimizer,
+    SGDOptimizer,
+)
 from .optimizers.merged import GradientMergeOptimizer
 from .optimizers.optax_bridge import Optax
 from .optimizers.sparse_messages import DGCMomentumOptimizer

@@ -1,4 +1,6 @@
-"""fluid.parallel_executor: ParallelExecutor under the module name of Fluid's scripts; compiler.py has it."""
+"""fluid.parallel_executor: ParallelExecutor under the module name of Fluid's scripts; compiler.py
+has it.
+"""
 
 from .compiler import BuildStrategy, ExecutionStrategy, ParallelExecutor
 

@@ -13,11 +13,11 @@ from .graph.variable import Parameter
 class ParamAttr:
     """Name, initializer and training options of a parameter.
 
-    name: the parameter's name; two layers that give the same name share the parameter. None: a name of the layer's.
-    initializer: fills the parameter in the startup program; None: the layer's default.
-    learning_rate: factor on the optimizer's learning rate. regularizer: overrides the optimizer's.
-    trainable: False keeps minimize from updating it. do_model_average: whether ModelAverage takes part.
-    need_clip: False keeps gradient clips from its gradient.
+    name: the parameter's name; two layers that give the same name share the parameter. None: a name
+    of the layer's. initializer: fills the parameter in the startup program; None: the layer's
+    default. learning_rate: factor on the optimizer's learning rate. regularizer: overrides the
+    optimizer's. trainable: False keeps minimize from updating it. do_model_average: whether
+    ModelAverage takes part. need_clip: False keeps gradient clips from its gradient.
 
     Raises FluidTypeError for an argument of the wrong type, FluidValueError for an empty name.
     """
@@ -40,9 +40,13 @@ class ParamAttr:
             ("need_clip", need_clip, bool),
         ):
             if not isinstance(value, kinds):
-                raise FluidTypeError(f"ParamAttr's {what} is {value!r}, a {type(value).__name__}; it takes {kinds}")
+                raise FluidTypeError(
+                    f"ParamAttr's {what} is {value!r}, a {type(value).__name__}; it takes {kinds}"
+                )
         if name == "":
-            raise FluidValueError("ParamAttr's name is empty; leave it out to get a name of the layer's")
+            raise FluidValueError(
+                "ParamAttr's name is empty; leave it out to get a name of the layer's"
+            )
         self.name = name
         self.initializer = initializer
         self.learning_rate = learning_rate
@@ -63,7 +67,8 @@ class ParamAttr:
     def _to_attr(arg: Any) -> Any:
         """A ParamAttr (a list of them for a list, False for False) from what layers accept.
 
-        None and True mean the defaults, a string is a name, an initializer or a regularizer stands for itself.
+        None and True mean the defaults, a string is a name, an initializer or a regularizer stands
+        for itself.
         """
         if arg is None or arg is True:
             return ParamAttr()
@@ -81,7 +86,8 @@ class ParamAttr:
         if isinstance(arg, WeightDecayRegularizer):
             return ParamAttr(regularizer=arg)
         raise FluidTypeError(
-            f"a parameter attribute is a ParamAttr, a name, an initializer, a regularizer, None or False, not {arg!r}"
+            "a parameter attribute is a ParamAttr, a name, an initializer, a regularizer, None or"
+            f" False, not {arg!r}"
         )
 
     def _to_kwargs(self, with_initializer: bool = False) -> dict[str, Any]:
@@ -100,12 +106,12 @@ class ParamAttr:
 class WeightNormParamAttr(ParamAttr):
     """A weight w written as g * v / |v|: magnitude g and direction v are learned apart.
 
-    dim: the dimension that keeps its own norms; None takes one norm over the whole weight. The parameters are called
-    ``<name>_v`` and ``<name>_g``; startup sets g to |v|, so that w starts as v was initialised. Other arguments as in
-    ParamAttr.
+    dim: the dimension that keeps its own norms; None takes one norm over the whole weight. The
+    parameters are called ``<name>_v`` and ``<name>_g``; startup sets g to |v|, so that w starts as
+    v was initialised. Other arguments as in ParamAttr.
     """
 
-    params_with_weight_norm: list[Any] = []  # noqa: RUF012  Fluid's registry of such weights, by this name
+    params_with_weight_norm: list[Any] = []  # noqa: RUF012
 
     def __init__(
         self,
@@ -118,13 +124,17 @@ class WeightNormParamAttr(ParamAttr):
         do_model_average: bool = False,
         need_clip: bool = True,
     ) -> None:
-        super().__init__(name, initializer, learning_rate, regularizer, trainable, do_model_average, need_clip)
+        super().__init__(
+            name, initializer, learning_rate, regularizer, trainable, do_model_average, need_clip
+        )
         self.dim = dim
 
 
 def initialise(block: Block, attr: ParamAttr, shape: Sequence[int], dtype: Any) -> Parameter:
     """The parameter in startup block `block`, with the op that fills it unless one already does."""
-    return block.create_parameter(shape=shape, dtype=dtype, **attr._to_kwargs(with_initializer=True))
+    return block.create_parameter(
+        shape=shape, dtype=dtype, **attr._to_kwargs(with_initializer=True)
+    )
 
 
 __all__ = ["ParamAttr", "WeightNormParamAttr"]

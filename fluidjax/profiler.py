@@ -1,7 +1,7 @@
 """fluid.profiler: how long each op of a program takes, as a table and as a trace.
 
-While a profile is on, executors run programs op by op, each op compiled by itself and waited for; so figures tell how the
-time of a step is spread over its ops, and steps are slower than otherwise.
+While a profile is on, executors run programs op by op, each op compiled by itself and waited for;
+so figures tell how the time of a step is spread over its ops, and steps are slower than otherwise.
 """
 
 from __future__ import annotations
@@ -27,16 +27,21 @@ _OPTIONS = ("Default", "OpDetail", "AllOpDetail")
 def start_profiler(state: str, tracer_option: str = "Default") -> None:
     """Begin to record. Nothing happens where a profile is on already.
 
-    state: "CPU", "GPU" or "All"; the latter two also tell how much of a time the call took (CPU) and how long its results were
-    waited for (GPU). tracer_option: "Default"; "OpDetail" has rows for these two parts, "AllOpDetail" also for each single op.
-    Raises FluidValueError for other states and options.
+    state: "CPU", "GPU" or "All"; the latter two also tell how much of a time the call took (CPU)
+    and how long its results were waited for (GPU). tracer_option: "Default"; "OpDetail" has rows
+    for these two parts, "AllOpDetail" also for each single op. Raises FluidValueError for other
+    states and options.
     """
     if RECORDER.on is not None:
         return
     if state not in _STATES:
-        raise FluidValueError(f"start_profiler: the state is one of {', '.join(_STATES)}, not {state!r}")
+        raise FluidValueError(
+            f"start_profiler: the state is one of {', '.join(_STATES)}, not {state!r}"
+        )
     if tracer_option not in _OPTIONS:
-        raise FluidValueError(f"start_profiler: tracer_option is one of {', '.join(_OPTIONS)}, not {tracer_option!r}")
+        raise FluidValueError(
+            f"start_profiler: tracer_option is one of {', '.join(_OPTIONS)}, not {tracer_option!r}"
+        )
     RECORDER.on = Recording(state, tracer_option)
 
 
@@ -45,14 +50,17 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str = "/tmp/profi
 
     sorted_key: None (the order in which ops first ended), "calls", "total", "max", "min" or "ave".
     profile_path: the file for ui.perfetto.dev or chrome://tracing (JSON).
-    Raises FluidValueError for another key, and the profile goes on; OSError for a file that cannot be written.
+    Raises FluidValueError for another key, and the profile goes on; OSError for a file that cannot
+    be written.
     """
     recording = RECORDER.on
     if recording is None:
         return
     key = "default" if sorted_key is None else sorted_key
     if key not in SORTED:
-        raise FluidValueError(f"stop_profiler: sorted_key is None, calls, total, max, min or ave, not {sorted_key!r}")
+        raise FluidValueError(
+            f"stop_profiler: sorted_key is None, calls, total, max, min or ave, not {sorted_key!r}"
+        )
     RECORDER.on = None
     print(report(recording, key))
     where = Path(profile_path)
@@ -67,9 +75,14 @@ def reset_profiler() -> None:
 
 @contextlib.contextmanager
 def profiler(
-    state: str, sorted_key: str | None = None, profile_path: str = "/tmp/profile", tracer_option: str = "Default"
+    state: str,
+    sorted_key: str | None = None,
+    profile_path: str = "/tmp/profile",
+    tracer_option: str = "Default",
 ) -> Iterator[None]:
-    """start_profiler before the block and stop_profiler after it. Where the block raises, the profile ends without a table."""
+    """start_profiler before the block and stop_profiler after it. Where the block raises, the
+    profile ends without a table.
+    """
     start_profiler(state, tracer_option)
     try:
         yield
@@ -80,16 +93,20 @@ def profiler(
 
 
 @contextlib.contextmanager
-def cuda_profiler(output_file: str, output_mode: str | None = None, config: list[str] | None = None) -> Iterator[None]:
+def cuda_profiler(
+    output_file: str, output_mode: str | None = None, config: list[str] | None = None
+) -> Iterator[None]:
     """Trace what the GPU does within the block: jax.profiler.trace into the folder `output_file`.
 
-    output_mode: None, "csv" or "kvp", config: accepted as in Fluid; the trace is in the form of TensorBoard and Perfetto.
-    Raises FluidValueError for other modes, and where JAX sees no GPU.
+    output_mode: None, "csv" or "kvp", config: accepted as in Fluid; the trace is in the form of
+    TensorBoard and Perfetto. Raises FluidValueError for other modes, and where JAX sees no GPU.
     """
     if output_mode not in (None, "csv", "kvp"):
         raise FluidValueError(f"cuda_profiler: output_mode is csv or kvp, not {output_mode!r}")
     if not gpus():
-        raise FluidValueError("cuda_profiler: JAX sees no GPU; profiler('CPU') tells the times of ops here")
+        raise FluidValueError(
+            "cuda_profiler: JAX sees no GPU; profiler('CPU') tells the times of ops here"
+        )
     with jax.profiler.trace(output_file, create_perfetto_trace=True):
         yield
 

@@ -1,4 +1,6 @@
-"""paddle.reader's decorators of readers and fluid.reader's DataLoader, under one module name; loaders/ has them."""
+"""paddle.reader's decorators of readers and fluid.reader's DataLoader, under one module name;
+loaders/ has them.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,6 @@
-"""Weight decay: ops that add the gradient of a penalty on a parameter to the parameter's own gradient."""
+"""Weight decay: ops that add the gradient of a penalty on a parameter to the parameter's own
+gradient.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,14 @@ Pair = tuple[Parameter, Variable | None]
 
 
 class WeightDecayRegularizer:
-    """Base of the regularizers: a callable that appends ops and returns the variable to add to the gradient."""
+    """Base of the regularizers: a callable that appends ops and returns the variable to add to the
+    gradient.
+    """
 
     def __call__(self, param: Parameter, grad: Variable, block: Block) -> Variable:
-        raise NotImplementedError(f"{type(self).__name__} does not say what its penalty's gradient is")
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say what its penalty's gradient is"
+        )
 
 
 class _Decay(WeightDecayRegularizer):
@@ -30,9 +36,12 @@ class _Decay(WeightDecayRegularizer):
     _label = ""
 
     def __init__(self, regularization_coeff: float = 0.0) -> None:
-        if isinstance(regularization_coeff, bool) or not isinstance(regularization_coeff, int | float):
+        if isinstance(regularization_coeff, bool) or not isinstance(
+            regularization_coeff, int | float
+        ):
             raise FluidTypeError(
-                f"{type(self).__name__}'s regularization_coeff is a number, not {regularization_coeff!r}"
+                f"{type(self).__name__}'s regularization_coeff is a number, not"
+                f" {regularization_coeff!r}"
             )
         self._regularization_coeff = float(regularization_coeff)
 
@@ -59,7 +68,10 @@ class L2DecayRegularizer(_Decay):
         """Append the ``scale`` op; the result has the parameter's shape and dtype."""
         decay = self._variable(param, block)
         block.append_op(
-            type="scale", inputs={"X": param}, outputs={"Out": decay}, attrs={"scale": self._regularization_coeff}
+            type="scale",
+            inputs={"X": param},
+            outputs={"Out": decay},
+            attrs={"scale": self._regularization_coeff},
         )
         return decay
 
@@ -74,34 +86,46 @@ class L1DecayRegularizer(_Decay):
         decay = self._variable(param, block)
         block.append_op(type="sign", inputs={"X": param}, outputs={"Out": decay})
         block.append_op(
-            type="scale", inputs={"X": decay}, outputs={"Out": decay}, attrs={"scale": self._regularization_coeff}
+            type="scale",
+            inputs={"X": decay},
+            outputs={"Out": decay},
+            attrs={"scale": self._regularization_coeff},
         )
         return decay
 
 
 def _regularized(param: Parameter, grad: Variable, penalty: Callable[..., Variable]) -> Variable:
-    """Append ``grad + penalty``; the sum keeps the gradient's variable, except that a sparse one becomes dense."""
+    """Append ``grad + penalty``; the sum keeps the gradient's variable, except that a sparse one
+    becomes dense.
+    """
     block = grad.block.program.current_block()  # within a case where the updates stand there
     term = penalty(param, grad, block)
     total = grad
     if grad.desc.kind == "SELECTED_ROWS":
         total = block.create_var(
-            name=grad.name + NEW_GRAD, dtype=param.dtype, shape=param.shape, lod_level=param.lod_level
+            name=grad.name + NEW_GRAD,
+            dtype=param.dtype,
+            shape=param.shape,
+            lod_level=param.lod_level,
         )
     block.append_op(type="sum", inputs={"X": [grad, term]}, outputs={"Out": [total]})
     return total
 
 
-def append_regularization_ops(parameters_and_grads: Sequence[Pair], regularization: Any = None) -> list[Pair]:
+def append_regularization_ops(
+    parameters_and_grads: Sequence[Pair], regularization: Any = None
+) -> list[Pair]:
     """Append the weight decay of every parameter; the pairs with the gradients that include it.
 
-    A parameter's own regularizer (``ParamAttr(regularizer=...)``) takes the place of `regularization`, the optimizer's.
-    Pairs without a gradient pass through. Raises FluidTypeError for a regularizer that cannot be called.
+    A parameter's own regularizer (``ParamAttr(regularizer=...)``) takes the place of
+    `regularization`, the optimizer's. Pairs without a gradient pass through. Raises FluidTypeError
+    for a regularizer that cannot be called.
     """
     own = [p.name for p, _ in parameters_and_grads if getattr(p, "regularizer", None) is not None]
     if own and regularization is not None:
         _logger.info(
-            "parameters %s have a regularizer of their own; the optimizer's %s applies to the others",
+            "parameters %s have a regularizer of their own; the optimizer's %s applies to the"
+            " others",
             own,
             regularization,
         )
@@ -113,7 +137,8 @@ def append_regularization_ops(parameters_and_grads: Sequence[Pair], regularizati
             if grad is not None and chosen is not None:
                 if not callable(chosen):
                     raise FluidTypeError(
-                        f"parameter {param.name!r}: a regularizer is an object such as L2Decay(1e-4), not {chosen!r}"
+                        f"parameter {param.name!r}: a regularizer is an object such as"
+                        f" L2Decay(1e-4), not {chosen!r}"
                     )
                 with param.block.program._optimized_guard([param, grad]):
                     grad = _regularized(param, grad, chosen)

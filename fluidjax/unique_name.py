@@ -49,14 +49,17 @@ def generate_with_ignorable_key(key: str) -> str:
 def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenerator:
     """Put another generator in force (a fresh one by default); return the one that was.
 
-    Within a `guard` of this thread it is in force until the end of the block, otherwise for the whole process.
+    Within a `guard` of this thread it is in force until the end of the block, otherwise for the
+    whole process.
     """
     return _current.switch(UniqueNameGenerator() if new_generator is None else new_generator)
 
 
 @contextlib.contextmanager
 def guard(new_generator: str | UniqueNameGenerator | None = None) -> Iterator[None]:
-    """Number names afresh within the block, in this thread; a string becomes the prefix of every name."""
+    """Number names afresh within the block, in this thread; a string becomes the prefix of every
+    name.
+    """
     if isinstance(new_generator, bytes):
         new_generator = new_generator.decode()
     if isinstance(new_generator, str):

@@ -23,7 +23,12 @@ class _Writer:
         return self.block.create_var(name=name, dtype=self.dtype, persistable=False)
 
     def op(
-        self, kind: str, x: Variable, out: Variable | None = None, what: str | None = None, **attrs: Any
+        self,
+        kind: str,
+        x: Variable,
+        out: Variable | None = None,
+        what: str | None = None,
+        **attrs: Any,
     ) -> Variable:
         out = out if out is not None else self.var(what or kind)
         self.block.append_op(type=kind, inputs={"X": x}, outputs={"Out": out}, attrs=attrs)
@@ -38,7 +43,9 @@ class _Writer:
         return self.op("pow", total, out, factor=0.5)
 
     def norm_except(self, x: Variable, out: Variable | None, dim: int | None) -> Variable:
-        """Norms of `x` over every dimension but `dim`, which keeps its place: shape [1, .., n, .., 1]."""
+        """Norms of `x` over every dimension but `dim`, which keeps its place: shape [1, .., n, ..,
+        1].
+        """
         out = out if out is not None else self.var("norm")
         shape = x.shape
         if dim is None:
@@ -57,8 +64,16 @@ class _Writer:
         return self.op("transpose", back, out, axis=perm)
 
 
-def _layer(block: Block, kind: str, inputs: dict[str, Variable], outs: Sequence[str] = ("Out",), **attrs: Any) -> Variable:
-    """The first output of an op under the names that its layer would give; layers are built on this, so none can be called."""
+def _layer(
+    block: Block,
+    kind: str,
+    inputs: dict[str, Variable],
+    outs: Sequence[str] = ("Out",),
+    **attrs: Any,
+) -> Variable:
+    """The first output of an op under the names that its layer would give; layers are built on
+    this, so none can be called.
+    """
     name = unique_name.generate(kind)
     made = {}
     for slot in outs:
@@ -69,9 +84,15 @@ def _layer(block: Block, kind: str, inputs: dict[str, Variable], outs: Sequence[
 
 
 def normalized_weight(
-    layer: str, main_program: Program, startup_program: Program, attr: WeightNormParamAttr, shape: Sequence[int], dtype: Any
+    layer: str,
+    main_program: Program,
+    startup_program: Program,
+    attr: WeightNormParamAttr,
+    shape: Sequence[int],
+    dtype: Any,
 ) -> Variable:
-    """Parameters ``<name>_g`` and ``<name>_v`` and the ops for g * v / |v|; the startup program sets g to |v|.
+    """Parameters ``<name>_g`` and ``<name>_v`` and the ops for g * v / |v|; the startup program
+    sets g to |v|.
 
     layer: the name of the layer whose weight it is.
     """
@@ -88,8 +109,12 @@ def normalized_weight(
     writer.norm_except(v, g, dim)
     writer.op("reshape", g, g, shape=g_shape)
 
-    g = main_program.global_block().create_parameter(shape=g_shape, dtype=dtype, **g_attr._to_kwargs())
-    v = main_program.global_block().create_parameter(shape=shape, dtype=dtype, **v_attr._to_kwargs())
+    g = main_program.global_block().create_parameter(
+        shape=g_shape, dtype=dtype, **g_attr._to_kwargs()
+    )
+    v = main_program.global_block().create_parameter(
+        shape=shape, dtype=dtype, **v_attr._to_kwargs()
+    )
     block = main_program.current_block()
     norm = _Writer(layer, dtype, block).norm_except(v, None, dim)
     scale = _layer(block, "elementwise_div", {"X": g, "Y": norm}, axis=-1)

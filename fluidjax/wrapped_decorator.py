@@ -8,8 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 
-def wrap_decorator(decorator_func: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Callable[..., Any]:
-    """A decorator like `decorator_func` whose results show name, docstring and signature of the function."""
+def wrap_decorator(
+    decorator_func: Callable[[Callable[..., Any]], Callable[..., Any]],
+) -> Callable[..., Any]:
+    """A decorator like `decorator_func` whose results show name, docstring and signature of the
+    function.
+    """
 
     def wrap(func: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(func)

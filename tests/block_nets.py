@@ -1,4 +1,6 @@
-"""Nets that hold blocks, one a construct and all together, with batches of two equal parts: what everybody else has to see."""
+"""Nets that hold blocks, one a construct and all together, with batches of two equal parts: what
+everybody else has to see.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,11 @@ def sentences(h: Any) -> Any:
     with rnn.block():
         word, before = rnn.step_input(q), rnn.memory(init=h, need_reorder=True)
         n = number(2)
-        _, after = layers.while_loop(lambda i, y: layers.less_than(i, n), lambda i, y: [i + 1, fc(y, "inner")], [number(0), word + before])
+        _, after = layers.while_loop(
+            lambda i, y: layers.less_than(i, n),
+            lambda i, y: [i + 1, fc(y, "inner")],
+            [number(0), word + before],
+        )
         rnn.update_memory(before, after)
         rnn.output(after)
     return layers.sequence_pool(rnn(), "average")
@@ -61,7 +67,9 @@ def parts(h: Any) -> Any:
 
 def choice(h: Any) -> Any:
     """cond by a parameter, with a StaticRNN in a case."""
-    w = layers.create_parameter([3], "float32", name="w", default_initializer=fluid.initializer.Constant(0.5))
+    w = layers.create_parameter(
+        [3], "float32", name="w", default_initializer=fluid.initializer.Constant(0.5)
+    )
     positive = layers.less_than(layers.fill_constant([1], "float32", 0.0), layers.reduce_sum(w))
 
     def steps() -> Any:
@@ -90,8 +98,14 @@ def net(name: str) -> tuple[Any, Any]:
 def part(k: int, ragged: bool = True) -> dict[str, Any]:
     """One of the two parts of a batch."""
     numbers = np.random.default_rng(k)
-    x, q = (numbers.uniform(-1, 1, (n, 3)).astype("float32") for n in (len(LENGTHS[k]), sum(LENGTHS[k])))
-    return {"x": x, "q": fluid.create_lod_tensor(q, [LENGTHS[k]], fluid.CPUPlace())} if ragged else {"x": x}
+    x, q = (
+        numbers.uniform(-1, 1, (n, 3)).astype("float32") for n in (len(LENGTHS[k]), sum(LENGTHS[k]))
+    )
+    return (
+        {"x": x, "q": fluid.create_lod_tensor(q, [LENGTHS[k]], fluid.CPUPlace())}
+        if ragged
+        else {"x": x}
+    )
 
 
 def batch(ragged: bool = True) -> dict[str, Any]:

@@ -1,14 +1,18 @@
-"""What every test needs before jax starts: the CPU, unless JAX_PLATFORMS asks for something else, as four devices.
+"""What every test needs before jax starts: the CPU, unless JAX_PLATFORMS asks for something else,
+as four devices.
 
-How hard XLA tries (docs/testing.md): most of the suite's time would go to code that runs once, so it tries little, in
-sub-processes as well; where the tests are about what the compiler makes, @pytest.mark.optimized brings the ordinary effort
-back. With XLA_FLAGS in the environment, even if empty, these count, and everything is compiled with them.
+How hard XLA tries (docs/testing.md): most of the suite's time would go to code that runs once, so
+it tries little, in sub-processes as well; where the tests are about what the compiler makes,
+@pytest.mark.optimized brings the ordinary effort back. With XLA_FLAGS in the environment, even if
+empty, these count, and everything is compiled with them.
 
-Each process of the run keeps what it compiled, so that tests which build the same program compile it once. The cache is its
-own: JAX writes one without locking, and sub-processes that are killed would leave halves of files to others.
+Each process of the run keeps what it compiled, so that tests which build the same program compile
+it once. The cache is its own: JAX writes one without locking, and sub-processes that are killed
+would leave halves of files to others.
 
-And which examples property tests run. A change is judged by the same ones wherever its tests run, so that none fails by
-chance; new ones are searched for apart (`make search`), and what a search finds becomes an `@example` or a test of its own.
+And which examples property tests run. A change is judged by the same ones wherever its tests run,
+so that none fails by chance; new ones are searched for apart (`make search`), and what a search
+finds becomes an `@example` or a test of its own.
 """
 
 from __future__ import annotations
@@ -29,25 +33,33 @@ from hypothesis.internal.conjecture import providers
 
 jax.config.update("jax_platforms", os.environ.setdefault("JAX_PLATFORMS", "cpu"))
 jax.config.update("jax_num_cpu_devices", 4)
-# Thousands of tests raise through JAX; it would compare the file names of every frame with its own folder, each time.
+# Thousands of tests raise through JAX; it would compare the file names of every frame with its own
+# folder, each time.
 jax.config.update("jax_traceback_filtering", "off")
-jax.config.update("jax_traceback_in_locations_limit", 0)  # nobody reads the Python lines of an operation in these modules
+# nobody reads the Python lines of an operation in these modules
+jax.config.update("jax_traceback_in_locations_limit", 0)
 
-# What takes a compilation's time, and its ordinary value. XLA ends a process over a flag that it does not know, so a newer one
-# than these were tried with compiles as it always does.
+# What takes a compilation's time, and its ordinary value. XLA ends a process over a flag that it
+# does not know, so a newer one than these were tried with compiles as it always does.
 EFFORT = {
     "xla_backend_optimization_level": (0, 3), "xla_llvm_disable_expensive_passes": (True, False),
     "xla_cpu_use_fusion_emitters": (False, True), "xla_cpu_parallel_codegen_split_count": (1, 32),
 }  # fmt: skip
 if jaxlib.__version__.startswith("0.10."):
-    os.environ.setdefault("XLA_FLAGS", " ".join(f"--{name}={little}" for name, (little, _) in EFFORT.items()))
+    os.environ.setdefault(
+        "XLA_FLAGS", " ".join(f"--{name}={little}" for name, (little, _) in EFFORT.items())
+    )
 ORDINARY = {name: ordinary for name, (_, ordinary) in EFFORT.items()}
 WORTH_KEEPING = 0.04  # seconds: what is compiled sooner is not looked up sooner
 _jit = jax.jit
 
 
-def ordinary_jit(fun: Callable[..., Any], *, compiler_options: dict[str, Any] | None = None, **options: Any) -> Any:
-    """jax.jit that compiles as it does where nothing is said. What is inlined takes no options: it is a part of another."""
+def ordinary_jit(
+    fun: Callable[..., Any], *, compiler_options: dict[str, Any] | None = None, **options: Any
+) -> Any:
+    """jax.jit that compiles as it does where nothing is said. What is inlined takes no options: it
+    is a part of another.
+    """
     if options.get("inline"):
         return _jit(fun, **options)
     return _jit(fun, compiler_options={**ORDINARY, **(compiler_options or {})}, **options)
@@ -61,24 +73,31 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
-ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None, print_blob=True)
+ANY_SPEED = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None, print_blob=True
+)
 settings.register_profile("fixed", ANY_SPEED, derandomize=True, max_examples=60)
 settings.register_profile("search", ANY_SPEED, derandomize=False, max_examples=400)
 settings.register_profile("few", ANY_SPEED, derandomize=True, max_examples=15)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
-# Hypothesis also draws constants from the source of whatever has been imported so far: that depends on which tests ran before.
+# Hypothesis also draws constants from the source of whatever has been imported so far: that depends
+# on which tests ran before.
 _none, _found = providers._local_constants, providers._get_local_constants
 providers._get_local_constants = lambda: _none if settings.default.derandomize else _found()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[object]:
-    """Twenty thousand tests are made, and kept: Python's collector would look through all of them, over and over."""
+    """Twenty thousand tests are made, and kept: Python's collector would look through all of them,
+    over and over.
+    """
     gc.disable()
     try:
         return (yield)
-    finally:  # from here on it looks at what is made later, and at every 10,000 new objects, not 700: tracing makes as many in no time
+    finally:
+        # from here on it looks at what is made later, and at every 10,000 new objects, not 700:
+        # tracing makes as many in no time
         gc.freeze()
         gc.set_threshold(10_000, 10, 10)
         gc.enable()
@@ -86,8 +105,8 @@ def pytest_collection() -> Iterator[object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_unconfigure() -> None:
-    """A worker that has told all is gone at once: looking through what ten thousand tests left in memory, and clearing JAX's
-    caches one by one, would take it 15 seconds."""
+    """A worker that has told all is gone at once: looking through what ten thousand tests left in
+    memory, and clearing JAX's caches one by one, would take it 15 seconds."""
     if _cache is not None:
         _cache.cleanup()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -123,8 +142,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 class Brief:
-    """A worker tells of a test's setup and teardown only what went wrong, instead of sending five messages a test."""
-
+    """A worker tells of a test's setup and teardown only what went wrong, instead of sending five
+    messages a test.
+    """
 
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
         for report in runtestprotocol(item, log=False, nextitem=nextitem):
@@ -135,7 +155,11 @@ class Brief:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if "PYTEST_XDIST_WORKER" in os.environ and config.getoption("durations") is None and config.getoption("xmlpath") is None:
+    if (
+        "PYTEST_XDIST_WORKER" in os.environ
+        and config.getoption("durations") is None
+        and config.getoption("xmlpath") is None
+    ):
         config.pluginmanager.register(Brief())
 
 

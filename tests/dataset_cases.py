@@ -1,4 +1,7 @@
-"""Small files in the formats of the published data sets, and what is read of them; for Python 3.8 too (tests/tools/record_datasets.py)."""
+"""Small files in the formats of the published data sets, and what is read of them; for Python 3.8
+too (tests/tools/record_datasets.py).
+"""
+
 # ruff: noqa: UP031, E501 - the tables are wide
 import gzip
 import io
@@ -9,12 +12,20 @@ import zipfile
 
 import numpy as np
 
-TEXTS = ["A fine, fine film -- it's good.\n", "bad BAD film", "fine \xe9t\xe9 . good it's\r\n", "b a b a c"]
+TEXTS = [
+    "A fine, fine film -- it's good.\n",
+    "bad BAD film",
+    "fine \xe9t\xe9 . good it's\r\n",
+    "b a b a c",
+]
 PTB = "the cat <unk> sat on the mat\n the N cat\n\nthe cat sat\n"
 PTB_VALID = "the dog sat\nN N mat\n"
 RANKS = "".join(
-    "%d qid:%d %s #docid = GX%d\n" % (score, query, " ".join("%d:%.6f" % (k, (k * 7 + i) % 11 / 10) for k in range(1, 47)), i)
-    for i, (score, query) in enumerate([(0, 10), (2, 10), (1, 10), (2, 10), (0, 11), (0, 11), (1, 12)])
+    "%d qid:%d %s #docid = GX%d\n"
+    % (score, query, " ".join("%d:%.6f" % (k, (k * 7 + i) % 11 / 10) for k in range(1, 47)), i)
+    for i, (score, query) in enumerate(
+        [(0, 10), (2, 10), (1, 10), (2, 10), (0, 11), (0, 11), (1, 12)]
+    )
 )
 WORDS = "The\ncat\nsat\non\nthe\nmat\n.\n\nDogs\nbark\nand\nrun\n\n"
 PROPS = (
@@ -33,7 +44,10 @@ def tar(path, files, mode="w:gz"):
 
 def cifar(kind, labels, seed, protocol=2):
     rows = np.random.RandomState(seed).randint(0, 256, (len(labels), 3072)).astype("uint8")
-    return pickle.dumps({b"batch_label": b"x", b"data": rows, kind: labels, b"filenames": [b"a.png"] * len(labels)}, protocol)
+    return pickle.dumps(
+        {b"batch_label": b"x", b"data": rows, kind: labels, b"filenames": [b"a.png"] * len(labels)},
+        protocol,
+    )
 
 
 def write(home):
@@ -58,39 +72,81 @@ def write(home):
     ])  # fmt: skip
     reviews = [("aclImdb/%s/%s/%d_7.txt" % (part, kind, i), TEXTS[(i + k) % 4].encode("utf-8"))
                for part in ("train", "test") for k, kind in enumerate(("neg", "pos")) for i in (2, 0, 1)]  # fmt: skip
-    tar(at("imdb/imdb%2FaclImdb_v1.tar.gz"), [("aclImdb/README", b"x"), *reviews, ("aclImdb/train/unsup/0_0.txt", b"x y z")])
-    ptb = [("./simple-examples/data/ptb.%s.txt" % n, t.encode()) for n, t in (("train", PTB), ("valid", PTB_VALID), ("test", "x"))]
+    tar(
+        at("imdb/imdb%2FaclImdb_v1.tar.gz"),
+        [("aclImdb/README", b"x"), *reviews, ("aclImdb/train/unsup/0_0.txt", b"x y z")],
+    )
+    ptb = [
+        ("./simple-examples/data/ptb.%s.txt" % n, t.encode())
+        for n, t in (("train", PTB), ("valid", PTB_VALID), ("test", "x"))
+    ]
     tar(at("imikolov/imikolov%2Fsimple-examples.tgz"), ptb)
     with zipfile.ZipFile(at("movielens/movielens%2Fml-1m.zip"), "w") as package:
-        package.writestr("ml-1m/movies.dat", "1::Toy Story (1995)::Animation|Comedy\n7::\xc9t\xe9, the toy (1990)::Drama\n".encode("latin1"))
+        package.writestr(
+            "ml-1m/movies.dat",
+            "1::Toy Story (1995)::Animation|Comedy\n7::\xc9t\xe9, the toy (1990)::Drama\n".encode(
+                "latin1"
+            ),
+        )
         package.writestr("ml-1m/users.dat", "1::F::1::10::48067\n2::M::56::16::70072\n")
-        lines = ["%d::%d::%d::97830%d" % (1 + i % 2, (1, 7)[i // 2 % 2], 1 + i % 5, i) for i in range(30)]
+        lines = [
+            "%d::%d::%d::97830%d" % (1 + i % 2, (1, 7)[i // 2 % 2], 1 + i % 5, i) for i in range(30)
+        ]
         package.writestr("ml-1m/ratings.dat", "\n".join(lines) + "\n")
-    packed = [("conll05st-release/test.wsj/%s/test.wsj.%s.gz" % (n, n), gzip.compress(t.encode())) for n, t in (("words", WORDS), ("props", PROPS))]
+    packed = [
+        ("conll05st-release/test.wsj/%s/test.wsj.%s.gz" % (n, n), gzip.compress(t.encode()))
+        for n, t in (("words", WORDS), ("props", PROPS))
+    ]
     tar(at("conll05st/conll05st-tests.tar.gz"), packed)
-    text("conll05st/conll05st%2FwordDict.txt", "<unk>\nthe\nThe\ncat\nsat\nmat\nbos\neos\nDogs\nrun\n")
+    text(
+        "conll05st/conll05st%2FwordDict.txt",
+        "<unk>\nthe\nThe\ncat\nsat\nmat\nbos\neos\nDogs\nrun\n",
+    )
     text("conll05st/conll05st%2FverbDict.txt", "run\nsit\n")
     text("conll05st/conll05st%2FtargetDict.txt", "B-A0\nI-A0\nB-V\nO\nB-AM-LOC\nI-AM-LOC\n")
     text("conll05st/conll05st%2Femb", "0 0\n")
-    pairs = {"train": "le chat\tthe cat\nnope\nun  chien dort\ta dog sleeps \n" + "x " * 79 + "\ty\n", "test": "chien\tdog\n", "gen": "le\tthe cat dog\n"}
+    pairs = {
+        "train": "le chat\tthe cat\nnope\nun  chien dort\ta dog sleeps \n" + "x " * 79 + "\ty\n",
+        "test": "chien\tdog\n",
+        "gen": "le\tthe cat dog\n",
+    }
     tar(at("wmt14/wmt14.tgz"), [
         ("wmt14/src.dict", b"<s>\n<e>\n<unk>\nle\nchat\nun\n"), ("wmt14/trg.dict", b"<s>\n<e>\n<unk>\nthe\na\ndog\n"),
         *[("wmt14/%s/%s" % (n, n), t.encode()) for n, t in pairs.items()],
     ])  # fmt: skip
-    pairs = {"train": "a dog sleeps\tein Hund schl\xe4ft\na cat\teine Katze\nnope\na dog eats\tein Hund frisst\n", "val": "a cat eats\teine Katze\n", "test": "b\tein\n"}
+    pairs = {
+        "train": "a dog sleeps\tein Hund schl\xe4ft\na cat\teine Katze\nnope\na dog eats\tein Hund frisst\n",
+        "val": "a cat eats\teine Katze\n",
+        "test": "b\tein\n",
+    }
     tar(at("wmt16/wmt16.tar.gz"), [("wmt16/" + n, t.encode("utf-8")) for n, t in pairs.items()])
     with zipfile.ZipFile(at("corpora/movie_reviews.zip"), "w") as package:
-        for i, (kind, words) in enumerate([("pos", "good , good film !!!\nit's ok"), ("neg", "bad film ..."), ("neg", "worse film\n"), ("pos", "ok ")]):
+        for i, (kind, words) in enumerate(
+            [
+                ("pos", "good , good film !!!\nit's ok"),
+                ("neg", "bad film ..."),
+                ("neg", "worse film\n"),
+                ("pos", "ok "),
+            ]
+        ):
             package.writestr("movie_reviews/%s/cv%03d_%d.txt" % (kind, 9 - i, i), words)
         package.writestr("movie_reviews/README", "x")
     text("MQ2007/MQ2007/MQ2007/Fold1/train.txt", RANKS)
-    text("MQ2007/MQ2007/MQ2007/Fold1/test.txt", RANKS[: RANKS.index("\n") + 1].replace("0 qid", "2 qid", 1))
+    text(
+        "MQ2007/MQ2007/MQ2007/Fold1/test.txt",
+        RANKS[: RANKS.index("\n") + 1].replace("0 qid", "2 qid", 1),
+    )
 
 
 def plain(value):
     """as JSON has it, with dtypes; bytes as ["bytes", text]"""
     if isinstance(value, np.ndarray):
-        return [str(value.dtype), list(value.shape), np.round(value.astype("float64").ravel()[:40], 9).tolist(), float(value.astype("float64").sum())]
+        return [
+            str(value.dtype),
+            list(value.shape),
+            np.round(value.astype("float64").ravel()[:40], 9).tolist(),
+            float(value.astype("float64").sum()),
+        ]
     if isinstance(value, (list, tuple)):
         return [type(value).__name__, *map(plain, value)]
     if isinstance(value, bytes):
@@ -119,19 +175,28 @@ def read(d):
     words = d.imikolov.build_dict(1)
     found["imikolov.dict"] = plain(words)
     kind = d.imikolov.DataType
-    for name, n, what in (("2", 2, kind.NGRAM), ("5", 5, kind.NGRAM), ("all", 0, kind.SEQ), ("short", 4, kind.SEQ)):
+    for name, n, what in (
+        ("2", 2, kind.NGRAM),
+        ("5", 5, kind.NGRAM),
+        ("all", 0, kind.SEQ),
+        ("short", 4, kind.SEQ),
+    ):
         keep("imikolov.train." + name, d.imikolov.train(words, n, what))
     keep("imikolov.test", d.imikolov.test(words, 3))
     for size in (4, 5, 100):
         keep("wmt14.train.%d" % size, d.wmt14.train(size))
-        found["wmt14.dict.%d" % size] = plain(d.wmt14.get_dict(size)) + plain(d.wmt14.get_dict(size, reverse=False))
+        found["wmt14.dict.%d" % size] = plain(d.wmt14.get_dict(size)) + plain(
+            d.wmt14.get_dict(size, reverse=False)
+        )
     keep("wmt14.test", d.wmt14.test(6))
     keep("wmt14.gen", d.wmt14.gen(6))
     for size in (3, 5, 7, 100):
         keep("wmt16.train.%d" % size, d.wmt16.train(size, size))
         keep("wmt16.val.%d" % size, d.wmt16.validation(size, 6, src_lang="de"))
         keep("wmt16.test.%d" % size, d.wmt16.test(size, size))
-        found["wmt16.dict.%d" % size] = [plain(d.wmt16.get_dict(lang, size, r)) for lang in ("en", "de") for r in (True, False)]
+        found["wmt16.dict.%d" % size] = [
+            plain(d.wmt16.get_dict(lang, size, r)) for lang in ("en", "de") for r in (True, False)
+        ]
     found["sentiment.dict"] = plain(d.sentiment.get_word_dict())
     keep("sentiment.train", d.sentiment.train())
     keep("sentiment.test", d.sentiment.test())

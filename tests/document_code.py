@@ -1,4 +1,5 @@
-"""Carries out a page: its Python blocks one after another, in an empty folder, as one script; and what they print.
+"""Carries out a page: its Python blocks one after another, in an empty folder, as one script; and
+what they print.
 
 python -m tests.document_code docs/tutorial.md     puts what they print now into the page
 """
@@ -30,12 +31,21 @@ def fresh() -> Iterator[None]:
     """New default programs, names and scope, in an empty folder; flags and loggers are put back."""
     programs = fluid.program_guard(fluid.Program(), fluid.Program())
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        flags, loggers = fluid.get_flags(DEFAULTS), [(log, log.level, [*log.handlers]) for log in map(logging.getLogger, ("", "fluidjax"))]
+        flags, loggers = (
+            fluid.get_flags(DEFAULTS),
+            [(log, log.level, [*log.handlers]) for log in map(logging.getLogger, ("", "fluidjax"))],
+        )
         try:
             with programs, fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
                 yield
         finally:
-            fluid.set_flags({name: value for name, value in flags.items() if fluid.get_flags(name)[name] != value})
+            fluid.set_flags(
+                {
+                    name: value
+                    for name, value in flags.items()
+                    if fluid.get_flags(name)[name] != value
+                }
+            )
             for log, level, handlers in loggers:
                 log.setLevel(level)
                 log.handlers[:] = handlers
@@ -44,7 +54,8 @@ def fresh() -> Iterator[None]:
 def printed(page: str, before: str = "") -> list[tuple[str, str | None]]:
     """(what a block prints, what the page says that it prints or None) of each block of a page.
 
-    before: what a page leaves out because every script has it. Errors call a block train.py, with its own lines.
+    before: what a page leaves out because every script has it. Errors call a block train.py, with
+    its own lines.
     """
     text = (ROOT / page).read_text()
     names: dict = {"__name__": "__main__"}
@@ -62,7 +73,9 @@ def printed(page: str, before: str = "") -> list[tuple[str, str | None]]:
 def carry_out(page: str, before: str = "") -> None:
     """Run a page, and compare what it prints with what it says."""
     for said, promised in printed(page, before):
-        assert promised is None or close(said, promised), f"{page} says\n{promised}\nbut its example prints\n{said}"
+        assert promised is None or close(said, promised), (
+            f"{page} says\n{promised}\nbut its example prints\n{said}"
+        )
 
 
 def write(page: str) -> None:

@@ -1,4 +1,6 @@
-"""What the examples of some pages leave out because every script has it, and which tests run those of other pages."""
+"""What the examples of some pages leave out because every script has it, and which tests run those
+of other pages.
+"""
 
 NET = """
 import numpy as np
@@ -23,11 +25,13 @@ feed = {"x": array, "y": array[:, :1]}
 
 BEFORE = {
     "jax-functions": "",
-    "checkpoints": NET + """
+    "checkpoints": NET
+    + """
 train = lambda: iter([(array[0], array[0, :1])] * 64)
 feeder = fluid.DataFeeder([x, y], fluid.CPUPlace(), main)
 """,
-    "datasets": NET + """
+    "datasets": NET
+    + """
 import gzip
 from pathlib import Path
 
@@ -44,14 +48,16 @@ exe.run(startup)
 """,
     "fleet": "",
     "inference-transpiler": "",
-    "lod": NET + """
+    "lod": NET
+    + """
 main = fluid.Program()
 with fluid.program_guard(main, startup):
     tags = layers.cast(fluid.data("words", [None, 1], "int64", lod_level=1), "float32")
 ids = np.arange(5)[:, None]
 """,
     "looking": NET,
-    "memory": NET + """
+    "memory": NET
+    + """
 import jax
 
 before, optimize = main, fluid.program_guard(without, startup)
@@ -61,16 +67,19 @@ optimize.__enter__()
     "planning": "",
     "porting": "",
     "progress": "",
-    "profiler": NET + """
+    "profiler": NET
+    + """
 import fluidjax.paddle
 
 fluidjax.paddle.install()
 """,
-    "pserver": NET + """
+    "pserver": NET
+    + """
 batch_0 = batch_1 = feed
 batches = [(batch_0, batch_1)]
 """,
-    "quantization": NET + """
+    "quantization": NET
+    + """
 import fluidjax.paddle
 
 fluidjax.paddle.install()
@@ -78,7 +87,8 @@ place, scope, test = fluid.CPUPlace(), fluid.global_scope(), without.clone(for_t
 fluid.io.save_inference_model("model", ["x"], [out], exe, without)
 samples = lambda: iter([[row] for row in np.random.default_rng(0).standard_normal((100, 4), dtype=np.float32)])
 """,
-    "saved-models": NET + """
+    "saved-models": NET
+    + """
 import jax
 import fluidjax.paddle
 
@@ -88,7 +98,8 @@ for folder in ("model", "folder"):
 feed = {"x": array}
 """,
     "sizes": "",
-    "sparse": NET + """
+    "sparse": NET
+    + """
 from jax.sharding import Mesh
 import jax
 from fluidjax.dist.spmd.sharded_table import Split, lookup, make, update
@@ -98,7 +109,8 @@ ids, model = fluid.data("ids", [None], "int64"), layers.mean
 height, width, mesh = 10, 2, Mesh(np.array(jax.devices()[:4]), ("x",))
 initial_rows = lambda rows: np.ones((len(rows), 2), "float32")
 """,
-    "transpiler": NET + """
+    "transpiler": NET
+    + """
 guard = fluid.program_guard(main, startup)
 guard.__enter__()
 """,

@@ -1,7 +1,8 @@
-"""Processes for tests of jobs, forked from one that has done the imports (tests/zygote.py): a ``subprocess.Popen`` for them.
+"""Processes for tests of jobs, forked from one that has done the imports (tests/zygote.py): a
+``subprocess.Popen`` for them.
 
-What such a test is about happens after the imports: the meeting, the collectives, how processes die. Some tests start real
-processes all the same, so that nothing of the way there goes untested.
+What such a test is about happens after the imports: the meeting, the collectives, how processes
+die. Some tests start real processes all the same, so that nothing of the way there goes untested.
 """
 
 from __future__ import annotations
@@ -30,9 +31,12 @@ _asking = threading.Lock()
 def zygote() -> socket.socket:
     """The channel to this process's zygote, which ends when this process does."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    environ = os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}  # one thread, so that forking is safe
+    # one thread, so that forking is safe
+    environ = os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.zygote", str(its.fileno())]
-    process = subprocess.Popen(command, cwd=ROOT, env=environ, pass_fds=[its.fileno()], start_new_session=True)
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environ, pass_fds=[its.fileno()], start_new_session=True
+    )
     its.close()
 
     def end() -> None:
@@ -44,20 +48,32 @@ def zygote() -> socket.socket:
 
 
 class Popen:
-    """As subprocess.Popen, for a command that begins with this Python. The process has a session of its own."""
+    """As subprocess.Popen, for a command that begins with this Python. The process has a session of
+    its own.
+    """
 
     def __init__(
         self, args: Sequence[str], env: Mapping[str, str] | None = None, cwd: Any = None, stdin: int | None = None,
         stdout: int | None = None, stderr: int | None = None, text: bool = False, errors: str = "replace",
         start_new_session: bool = True,
     ) -> None:  # fmt: skip
-        assert args[0] == sys.executable and stdin in (None, subprocess.DEVNULL) and errors == "replace"
+        assert (
+            args[0] == sys.executable
+            and stdin in (None, subprocess.DEVNULL)
+            and errors == "replace"
+        )
         self.args, self.returncode = args, None
         self._text, self._judging = text, threading.Lock()
         self.stdout, out = _stream(stdout, 1, text)
-        self.stderr, err = (None, os.dup(out)) if stderr == subprocess.STDOUT else _stream(stderr, 2, text)
+        self.stderr, err = (
+            (None, os.dup(out)) if stderr == subprocess.STDOUT else _stream(stderr, 2, text)
+        )
         self._end, end = os.pipe()
-        asked = {"words": list(args[1:]), "env": dict(os.environ if env is None else env), "cwd": str(cwd or os.getcwd())}
+        asked = {
+            "words": list(args[1:]),
+            "env": dict(os.environ if env is None else env),
+            "cwd": str(cwd or os.getcwd()),
+        }
         with _asking:
             socket.send_fds(zygote(), [json.dumps(asked).encode()], [out, err, end])
             self.pid = int(zygote().recv(64))
@@ -96,7 +112,9 @@ class Popen:
             with stream:
                 found[stream] = stream.read()
 
-        threads = [threading.Thread(target=read, args=(s,), daemon=True) for s in streams if s is not None]
+        threads = [
+            threading.Thread(target=read, args=(s,), daemon=True) for s in streams if s is not None
+        ]
         for thread in threads:
             thread.start()
         self.wait(timeout)
@@ -111,11 +129,17 @@ def _stream(asked: int | None, standard: int, text: bool) -> tuple[IO[Any] | Non
     if asked == subprocess.PIPE:
         read, write = os.pipe()
         return (open(read, encoding="utf-8", errors="replace") if text else open(read, "rb")), write
-    return None, os.open(os.devnull, os.O_WRONLY) if asked == subprocess.DEVNULL else os.dup(standard)
+    return None, (
+        os.open(os.devnull, os.O_WRONLY) if asked == subprocess.DEVNULL else os.dup(standard)
+    )
 
 
 AS_SUBPROCESS = SimpleNamespace(
-    Popen=Popen, PIPE=subprocess.PIPE, DEVNULL=subprocess.DEVNULL, STDOUT=subprocess.STDOUT, TimeoutExpired=subprocess.TimeoutExpired
+    Popen=Popen,
+    PIPE=subprocess.PIPE,
+    DEVNULL=subprocess.DEVNULL,
+    STDOUT=subprocess.STDOUT,
+    TimeoutExpired=subprocess.TimeoutExpired,
 )
 
 

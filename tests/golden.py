@@ -1,4 +1,6 @@
-"""Descs from the recorded programs of Paddle 1.8.5 (plain dicts: blocks of ops and vars, see desc_from_golden)."""
+"""Descs from the recorded programs of Paddle 1.8.5 (plain dicts: blocks of ops and vars, see
+desc_from_golden).
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,17 @@ from fluidjax.ir.desc import BlockDesc, BlockRef, FrozenMap, OpDesc, ProgramDesc
 def desc_from_golden(program: Mapping[str, Any]) -> ProgramDesc:
     """The ProgramDesc of a recorded program; uids are ordinals.
 
-    The recordings do not say which variables are data: those are taken to be the tensors of block 0 that ops read and
-    none writes.
+    The recordings do not say which variables are data: those are taken to be the tensors of block 0
+    that ops read and none writes.
     """
     read, written = (
-        {n for b in program["blocks"] for op in b["ops"] for names in op[side].values() for n in names}
+        {
+            n
+            for b in program["blocks"]
+            for op in b["ops"]
+            for names in op[side].values()
+            for n in names
+        }
         for side in ("inputs", "outputs")
     )
     uid, blocks = 0, []
@@ -28,25 +36,32 @@ def desc_from_golden(program: Mapping[str, Any]) -> ProgramDesc:
             uid += 1
         unwritten = read - written if block["idx"] == 0 else set()
         vars = {v["name"]: variable(v, v["name"] in unwritten) for v in block.get("vars", ())}
-        blocks.append(BlockDesc(FrozenMap(vars), tuple(ops), block["parent"], block["forward_block"]))
+        blocks.append(
+            BlockDesc(FrozenMap(vars), tuple(ops), block["parent"], block["forward_block"])
+        )
     return ProgramDesc(tuple(blocks), program["random_seed"])
 
 
 def attribute(value: Any) -> Any:
     """A recorded attribute as a desc holds it."""
     if isinstance(value, dict):
-        return BlockRef(value["block"]) if "block" in value else tuple(map(BlockRef, value["blocks"]))
+        return (
+            BlockRef(value["block"]) if "block" in value else tuple(map(BlockRef, value["blocks"]))
+        )
     return tuple(value) if isinstance(value, list) else value
 
 
 def variable(var: Mapping[str, Any], unwritten: bool) -> VarDesc:
     """A recorded variable; `unwritten`: it is in block 0, ops read it and none writes it.
 
-    Paddle's shape rules multiply unknown dimensions (-1 * 6 = -6); every negative one becomes -1 here.
+    Paddle's shape rules multiply unknown dimensions (-1 * 6 = -6); every negative one becomes -1
+    here.
     """
     dtype = var.get("dtype")
     kind = var["type"] if isinstance(var["type"], str) else VarType(var["type"]).name
-    data = unwritten and not var["persistable"] and kind == "LOD_TENSOR" and "@GRAD" not in var["name"]
+    data = (
+        unwritten and not var["persistable"] and kind == "LOD_TENSOR" and "@GRAD" not in var["name"]
+    )
     return VarDesc(
         var["name"],
         tuple(max(d, -1) for d in var["shape"]) if "shape" in var else None,

@@ -1,8 +1,11 @@
-"""Programs that differentiate gradients, for Paddle 1.8.5 (the recorder) and for fluidjax (the tests).
+"""Programs that differentiate gradients, for Paddle 1.8.5 (the recorder) and for fluidjax (the
+tests).
 
-`TRAINED` are nets to train: builders that take the fluid module and return what to fetch, the loss first. `random_net`
-makes a program of a seed: layers, gradients() with all sorts of arguments in between, and minimize.
+`TRAINED` are nets to train: builders that take the fluid module and return what to fetch, the loss
+first. `random_net` makes a program of a seed: layers, gradients() with all sorts of arguments in
+between, and minimize.
 """
+
 import random
 import zlib
 
@@ -11,7 +14,9 @@ import numpy as np
 
 def values(name, shape):
     """what a parameter or a feed starts with"""
-    return np.random.RandomState(zlib.crc32(name.encode())).uniform(-0.5, 0.5, shape).astype("float32")
+    return (
+        np.random.RandomState(zlib.crc32(name.encode())).uniform(-0.5, 0.5, shape).astype("float32")
+    )
 
 
 def _critic(fluid, image, norm, act):
@@ -28,12 +33,23 @@ def _critic(fluid, image, norm, act):
 def _generator(fluid, noise):
     layers = fluid.layers
     h = layers.reshape(layers.fc(noise, 32, param_attr="g_fc_w", bias_attr="g_fc_b"), [-1, 2, 4, 4])
-    h = layers.batch_norm(h, act="relu", param_attr="g_n_w", bias_attr="g_n_b", moving_mean_name="g_m", moving_variance_name="g_v")
-    return layers.conv2d_transpose(h, 2, filter_size=4, stride=2, padding=1, act="tanh", param_attr="g_t_w", bias_attr="g_t_b")
+    h = layers.batch_norm(
+        h,
+        act="relu",
+        param_attr="g_n_w",
+        bias_attr="g_n_b",
+        moving_mean_name="g_m",
+        moving_variance_name="g_v",
+    )
+    return layers.conv2d_transpose(
+        h, 2, filter_size=4, stride=2, padding=1, act="tanh", param_attr="g_t_w", bias_attr="g_t_b"
+    )
 
 
 def _parameters(fluid, start):
-    return [p.name for p in fluid.default_main_program().all_parameters() if p.name.startswith(start)]
+    return [
+        p.name for p in fluid.default_main_program().all_parameters() if p.name.startswith(start)
+    ]
 
 
 def _penalty(fluid, grad, sizes):
@@ -44,7 +60,9 @@ def _penalty(fluid, grad, sizes):
     return layers.reduce_mean(layers.square(norm - 1.0))
 
 
-def _gan(fluid, norm="", no_grad=True, act=lambda layers, h: layers.leaky_relu(h, 0.2), optimizer=None):
+def _gan(
+    fluid, norm="", no_grad=True, act=lambda layers, h: layers.leaky_relu(h, 0.2), optimizer=None
+):
     layers = fluid.layers
     noise, real = layers.data("noise", [4]), layers.data("real", [2, 8, 8])
     alpha = layers.data("alpha", [1])
@@ -57,7 +75,9 @@ def _gan(fluid, norm="", no_grad=True, act=lambda layers, h: layers.leaky_relu(h
     grad = fluid.gradients(pred, between, no_grad_set=set(parameters) if no_grad else None)[0]
     penalty = _penalty(fluid, grad, 128)
     loss = layers.mean(of_fake) - layers.mean(of_real) + 10.0 * penalty
-    (optimizer or fluid.optimizer.Adam(0.01, beta1=0.5, beta2=0.9)).minimize(loss, parameter_list=parameters)
+    (optimizer or fluid.optimizer.Adam(0.01, beta1=0.5, beta2=0.9)).minimize(
+        loss, parameter_list=parameters
+    )
     return [loss, penalty]
 
 
@@ -70,7 +90,12 @@ def wgan_gp_without_no_grad_set(fluid):
 
 
 def wgan_gp_instance_norm(fluid):
-    return _gan(fluid, "instance_norm", act=lambda layers, h: layers.elu(h), optimizer=fluid.optimizer.SGD(0.01))
+    return _gan(
+        fluid,
+        "instance_norm",
+        act=lambda layers, h: layers.elu(h),
+        optimizer=fluid.optimizer.SGD(0.01),
+    )
 
 
 def r1_penalty(fluid):
@@ -82,7 +107,11 @@ def r1_penalty(fluid):
     grad = fluid.gradients([score], [real])[0]
     penalty = layers.reduce_sum(layers.square(grad), dim=[1, 2, 3])
     fake = _critic(fluid, _generator(fluid, noise), "", lambda layers, h: layers.relu(h))
-    loss = layers.reduce_mean(penalty * 0.5) + layers.mean(layers.softplus(fake)) + layers.mean(layers.softplus(score * -1.0))
+    loss = (
+        layers.reduce_mean(penalty * 0.5)
+        + layers.mean(layers.softplus(fake))
+        + layers.mean(layers.softplus(score * -1.0))
+    )
     fluid.optimizer.SGD(0.05).minimize(loss)
     return [loss]
 
@@ -101,7 +130,9 @@ def dense_penalty(fluid):
         e = layers.slice(layers.expand(layers.concat([d, b], axis=1), [1, 2]), [1], [3], [9])
         return layers.fc(layers.sqrt(layers.square(e) + 0.1), 1, param_attr="f3_w", bias_attr=False)
 
-    mixed = layers.elementwise_add(layers.elementwise_mul(x, w, axis=0), layers.elementwise_mul(y, 1.0 - w, axis=0))
+    mixed = layers.elementwise_add(
+        layers.elementwise_mul(x, w, axis=0), layers.elementwise_mul(y, 1.0 - w, axis=0)
+    )
     out = net(mixed)
     gx, gy = fluid.gradients(out, [x, mixed], no_grad_set=set(_parameters(fluid, "f")))
     penalty = _penalty(fluid, gx, 4) + layers.reduce_mean(layers.abs(gy))
@@ -111,19 +142,38 @@ def dense_penalty(fluid):
 
 
 def fused_activations(fluid):
-    """fluid.contrib's elementwise op with an activation, where what is between the two is saved and where it is not"""
+    """fluid.contrib's elementwise op with an activation, where what is between the two is saved and
+    where it is not
+    """
     layers, value = fluid.layers, fluid.layers.data("x", [4])
-    kinds = [("elementwise_add,relu", False), ("scale,elementwise_add", False), ("elementwise_mul,sigmoid", True),
-             ("tanh,elementwise_add", True), ("elementwise_mul,scale", False), ("relu,elementwise_add", True)]
+    kinds = [
+        ("elementwise_add,relu", False),
+        ("scale,elementwise_add", False),
+        ("elementwise_mul,sigmoid", True),
+        ("tanh,elementwise_add", True),
+        ("elementwise_mul,scale", False),
+        ("relu,elementwise_add", True),
+    ]
     for k, (functors, saved) in enumerate(kinds):
         side = layers.fc(value, 4, param_attr="f%d_w" % k, bias_attr=False)
-        value = fluid.contrib.layers.fused_elemwise_activation(value, side, functors.split(","), scale=0.7, save_intermediate_out=saved)
+        value = fluid.contrib.layers.fused_elemwise_activation(
+            value, side, functors.split(","), scale=0.7, save_intermediate_out=saved
+        )
     loss = layers.mean(layers.square(value))
     fluid.optimizer.SGD(0.5).minimize(loss)
-    return [loss] + ["fused_elemwise_activation_%d.tmp_1@GRAD" % k for k, (_, saved) in enumerate(kinds) if saved]
+    return [loss] + [
+        "fused_elemwise_activation_%d.tmp_1@GRAD" % k for k, (_, saved) in enumerate(kinds) if saved
+    ]
 
 
-NETS = (fused_activations, wgan_gp, wgan_gp_without_no_grad_set, wgan_gp_instance_norm, r1_penalty, dense_penalty)
+NETS = (
+    fused_activations,
+    wgan_gp,
+    wgan_gp_without_no_grad_set,
+    wgan_gp_instance_norm,
+    r1_penalty,
+    dense_penalty,
+)
 TRAINED = {f.__name__: f for f in NETS}
 BATCH = 3
 
@@ -135,12 +185,58 @@ def feeds(main, step):
     return {n: values("%s %d" % (n, step), shapes[n]) for n in data}
 
 
-UNARY = ("relu", "tanh", "sigmoid", "square", "leaky_relu", "sqrt", "abs", "exp", "elu", "softmax", "softplus", "scale",
-         "mean", "relu6", "hard_swish")
-BINARY = ("elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div", "elementwise_max")
-KINDS = ("unary", "unary", "unary", "binary", "binary", "binary", "fc", "fc", "concat", "split", "reshape", "reduce",
-         "batch_norm", "stop", "gradients", "gradients", "conv", "sums", "slice", "expand", "dropout", "assign",
-         "instance_norm", "bias", "matmul", "transpose")
+UNARY = (
+    "relu",
+    "tanh",
+    "sigmoid",
+    "square",
+    "leaky_relu",
+    "sqrt",
+    "abs",
+    "exp",
+    "elu",
+    "softmax",
+    "softplus",
+    "scale",
+    "mean",
+    "relu6",
+    "hard_swish",
+)
+BINARY = (
+    "elementwise_add",
+    "elementwise_sub",
+    "elementwise_mul",
+    "elementwise_div",
+    "elementwise_max",
+)
+KINDS = (
+    "unary",
+    "unary",
+    "unary",
+    "binary",
+    "binary",
+    "binary",
+    "fc",
+    "fc",
+    "concat",
+    "split",
+    "reshape",
+    "reduce",
+    "batch_norm",
+    "stop",
+    "gradients",
+    "gradients",
+    "conv",
+    "sums",
+    "slice",
+    "expand",
+    "dropout",
+    "assign",
+    "instance_norm",
+    "bias",
+    "matmul",
+    "transpose",
+)
 WIDTH = 4
 
 
@@ -185,10 +281,17 @@ class RandomNet:
     def _fc(self, a, b):
         weight = self.random.choice(["shared", "shared", None])
         bias = self.random.choice([None, False, "shared_bias"])
-        return self.layers.fc([a, b] if weight is None and self.random.random() < 0.3 else a, WIDTH, param_attr=weight, bias_attr=bias)
+        return self.layers.fc(
+            [a, b] if weight is None and self.random.random() < 0.3 else a,
+            WIDTH,
+            param_attr=weight,
+            bias_attr=bias,
+        )
 
     def _concat(self, a, b):
-        return self.layers.split(self.layers.concat([a, b], axis=1), 2, dim=1)[self.random.randint(0, 1)]
+        return self.layers.split(self.layers.concat([a, b], axis=1), 2, dim=1)[
+            self.random.randint(0, 1)
+        ]
 
     def _split(self, a, b):
         u, v = self.layers.split(a, 2, dim=1)
@@ -210,7 +313,9 @@ class RandomNet:
 
     def _conv(self, a, b):
         weight = self.random.choice(["shared_filter", None])
-        return self.wide(self.layers.conv2d(self.image(a), 1, 3, padding=1, param_attr=weight, bias_attr=False))
+        return self.wide(
+            self.layers.conv2d(self.image(a), 1, 3, padding=1, param_attr=weight, bias_attr=False)
+        )
 
     def _sums(self, a, b):
         return self.layers.sums([a, b, self.pick()])
@@ -228,7 +333,9 @@ class RandomNet:
         return self.layers.assign(a)
 
     def _bias(self, a, b):
-        return self.layers.elementwise_add(a, self.layers.create_parameter([WIDTH], "float32"), axis=1)
+        return self.layers.elementwise_add(
+            a, self.layers.create_parameter([WIDTH], "float32"), axis=1
+        )
 
     def _matmul(self, a, b):
         return self.layers.matmul(a, self.layers.matmul(a, b, transpose_x=True))
@@ -250,20 +357,37 @@ class RandomNet:
         given = [self.pick() for _ in targets] if r.random() < 0.15 and not self.log else None
         if given and any(g.shape != t.shape for g, t in zip(given, targets)):
             given = None
-        found = self.fluid.gradients(targets, inputs, target_gradients=given, no_grad_set=no_grad) or [None]
+        found = self.fluid.gradients(
+            targets, inputs, target_gradients=given, no_grad_set=no_grad
+        ) or [None]
         self.log.append([None if g is None else g.name for g in found])
         found = [g for g in found if g is not None and len(g.shape) == 2]
         if not found:
             return None
         kind = r.randint(0, 3)
-        out = (found[0] if kind == 0 else self.layers.square(found[0]) if kind == 1
-               else self.layers.sqrt(self.layers.square(found[0])) if kind == 2 else self.layers.elementwise_mul(found[-1], a))
+        out = (
+            found[0]
+            if kind == 0
+            else (
+                self.layers.square(found[0])
+                if kind == 1
+                else (
+                    self.layers.sqrt(self.layers.square(found[0]))
+                    if kind == 2
+                    else self.layers.elementwise_mul(found[-1], a)
+                )
+            )
+        )
         return self.layers.elementwise_add(out, a) if r.random() < 0.5 else out
 
     def train(self):
         r, layers = self.random, self.layers
         last = self.values[-1]
-        loss = layers.mean(layers.elementwise_add(last, layers.square(self.values[2])) if r.random() < 0.6 else last)
+        loss = layers.mean(
+            layers.elementwise_add(last, layers.square(self.values[2]))
+            if r.random() < 0.6
+            else last
+        )
         if r.random() < 0.3:
             loss = layers.elementwise_add(loss, layers.mean(layers.square(r.choice(self.values))))
         if r.random() < 0.2:
@@ -287,4 +411,7 @@ class RandomNet:
 def plain(main):
     """[type, inputs, outputs] of every op"""
     slots = lambda names, get: {s: list(get(s)) for s in sorted(names) if get(s)}
-    return [[op.type, slots(op.input_names, op.input), slots(op.output_names, op.output)] for op in main.global_block().ops]
+    return [
+        [op.type, slots(op.input_names, op.input), slots(op.output_names, op.output)]
+        for op in main.global_block().ops
+    ]

@@ -1,4 +1,6 @@
-"""Networks given as data ("steps" of layer calls, as in the recordings), built through the public API."""
+"""Networks given as data ("steps" of layer calls, as in the recordings), built through the public
+API.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def dotted(name: str) -> Any:
 
 
 def resolve(value: Any, env: dict[str, Any]) -> Any:
-    """JSON to arguments: "$key" is an earlier result, {"@": f, "args": a} a call, {"@ref": f} a function."""
+    """JSON to arguments: "$key" is an earlier result, {"@": f, "args": a} a call, {"@ref": f} a
+    function.
+    """
     if isinstance(value, str) and value.startswith("$"):
         return env[value[1:]]
     if isinstance(value, dict):

@@ -1,9 +1,11 @@
-"""Notebooks run without a kernel, and what their cells showed: ``python -m tests.notebooks`` writes it into them (make notebooks).
+"""Notebooks run without a kernel, and what their cells showed: ``python -m tests.notebooks`` writes
+it into them (make notebooks).
 
-A cell shows what it prints and, as in Jupyter, the value of a last line that is an expression without a semicolon, and the
-figures of pyplot that it leaves open. That needs no IPython, so the tests can compare what is committed with what the cells
-show now. What a machine or a compiler decides is left out of that comparison: numbers count as equal, and the looks of HTML
-and the pixels of figures do not count.
+A cell shows what it prints and, as in Jupyter, the value of a last line that is an expression
+without a semicolon, and the figures of pyplot that it leaves open. That needs no IPython, so the
+tests can compare what is committed with what the cells show now. What a machine or a compiler
+decides is left out of that comparison: numbers count as equal, and the looks of HTML and the pixels
+of figures do not count.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ _LOOKS = re.compile(r"<(style|script)\b.*?</\1>", re.DOTALL)
 
 def cells(path: Path) -> list[dict[str, Any]]:
     """The code cells."""
-    return [c for c in json.loads(path.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"]
+    return [
+        c for c in json.loads(path.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"
+    ]
 
 
 def run(path: Path) -> list[list[dict[str, Any]]]:
@@ -37,13 +41,18 @@ def run(path: Path) -> list[list[dict[str, Any]]]:
     os.environ["MPLBACKEND"] = "agg"
     names: dict[str, Any] = {"__name__": "__main__"}
     with contextlib.chdir(path.parent):
-        return [_outputs("".join(cell["source"]), f"{path.stem}, cell {k}", k, names) for k, cell in enumerate(cells(path), 1)]
+        return [
+            _outputs("".join(cell["source"]), f"{path.stem}, cell {k}", k, names)
+            for k, cell in enumerate(cells(path), 1)
+        ]
 
 
 def _outputs(source: str, file: str, number: int, names: dict[str, Any]) -> list[dict[str, Any]]:
     tree = ast.parse(source)
     quiet = source.rstrip().endswith(";")
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) and not quiet else None
+    last = (
+        tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) and not quiet else None
+    )
     printed, value = io.StringIO(), None
     with contextlib.redirect_stdout(printed):
         exec(compile(tree, file, "exec"), names)
@@ -51,12 +60,21 @@ def _outputs(source: str, file: str, number: int, names: dict[str, Any]) -> list
             value = eval(compile(ast.Expression(last.value), file, "eval"), names)
     found: list[dict[str, Any]] = []
     if printed.getvalue():
-        found.append({"output_type": "stream", "name": "stdout", "text": _lines(printed.getvalue())})
+        found.append(
+            {"output_type": "stream", "name": "stdout", "text": _lines(printed.getvalue())}
+        )
     if value is not None:
         data = {"text/plain": _lines(repr(value))}
         if hasattr(value, "_repr_html_"):
             data["text/html"] = _lines(value._repr_html_())
-        found.append({"output_type": "execute_result", "execution_count": number, "metadata": {}, "data": data})
+        found.append(
+            {
+                "output_type": "execute_result",
+                "execution_count": number,
+                "metadata": {},
+                "data": data,
+            }
+        )
     return found + _figures()
 
 
@@ -68,7 +86,10 @@ def _figures() -> list[dict[str, Any]]:
         figure, held = plt.figure(number), io.BytesIO()
         wide, high = figure.get_size_inches() * 80
         figure.savefig(held, format="png", dpi=80, bbox_inches="tight", metadata={"Software": None})
-        data = {"image/png": base64.b64encode(held.getvalue()).decode(), "text/plain": [f"<Figure size {wide:.0f}x{high:.0f}>"]}
+        data = {
+            "image/png": base64.b64encode(held.getvalue()).decode(),
+            "text/plain": [f"<Figure size {wide:.0f}x{high:.0f}>"],
+        }
         found.append({"output_type": "display_data", "metadata": {}, "data": data})
         plt.close(figure)
     return found
@@ -80,7 +101,10 @@ def _lines(text: str) -> list[str]:
 
 def told(outputs: list[list[dict[str, Any]]]) -> list[list[str]]:
     """What outputs say, cell by cell, without numbers and looks: to be compared."""
-    texts = [[t for out in cell for t in (out.get("text"), *_texts(out.get("data", {}))) if t] for cell in outputs]
+    texts = [
+        [t for out in cell for t in (out.get("text"), *_texts(out.get("data", {}))) if t]
+        for cell in outputs
+    ]
     return [[_masked("".join(t)) for t in cell] for cell in texts]
 
 
@@ -96,7 +120,9 @@ def write(path: Path) -> None:
     """Run a notebook and keep its outputs in it."""
     book = json.loads(path.read_text(encoding="utf-8"))
     shown = run(path)
-    for number, (cell, outputs) in enumerate(zip([c for c in book["cells"] if c["cell_type"] == "code"], shown, strict=True), 1):
+    for number, (cell, outputs) in enumerate(
+        zip([c for c in book["cells"] if c["cell_type"] == "code"], shown, strict=True), 1
+    ):
         cell["outputs"], cell["execution_count"] = outputs, number
     path.write_text(json.dumps(book, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -107,7 +133,13 @@ if __name__ == "__main__":
             print(json.dumps(told(run(Path(file)))))
         case ["--write", file]:
             write(Path(file))
-        case _:  # each in a process of its own: names of variables are counted from the start, and scopes are empty
+        case _:
+            # each in a process of its own: names of variables are counted from the start, and
+            # scopes are empty
             for each in NOTEBOOKS:
-                subprocess.run([sys.executable, "-m", "tests.notebooks", "--write", str(each)], check=True, cwd=ROOT)
+                subprocess.run(
+                    [sys.executable, "-m", "tests.notebooks", "--write", str(each)],
+                    check=True,
+                    cwd=ROOT,
+                )
                 print(f"{each.relative_to(ROOT)}: {each.stat().st_size:,} bytes")

@@ -1,8 +1,9 @@
-"""Small training programs for optimizers, clips, regularizers and averages, for any Fluid-compatible module.
+"""Small training programs for optimizers, clips, regularizers and averages, for any
+Fluid-compatible module.
 
-`record_optimizers.py` builds each with the real Paddle 1.8.5 and stores the programs; the tests build them with
-fluidjax and compare. A case is a function of the module that returns {name: program} on top of main and startup.
-Written for Python 3.8 as well.
+`record_optimizers.py` builds each with the real Paddle 1.8.5 and stores the programs; the tests
+build them with fluidjax and compare. A case is a function of the module that returns {name:
+program} on top of main and startup. Written for Python 3.8 as well.
 """
 
 import contextlib
@@ -35,7 +36,9 @@ def constant(fluid, name, value=0.5, **more):
 def line(fluid, w=None, b=None, dtype="float32"):
     """The mean of x w + b."""
     x = fluid.data("x", [None, 4], dtype)
-    h = fluid.layers.fc(x, 3, param_attr=w or constant(fluid, "w"), bias_attr=b or constant(fluid, "b"))
+    h = fluid.layers.fc(
+        x, 3, param_attr=w or constant(fluid, "w"), bias_attr=b or constant(fluid, "b")
+    )
     return fluid.layers.mean(h)
 
 
@@ -48,7 +51,9 @@ def only_w(param):
 
 
 def float64_adam(fluid):
-    fluid.optimizer.Adam(0.1, regularization=fluid.regularizer.L2Decay(0.1)).minimize(line(fluid, dtype="float64"))
+    fluid.optimizer.Adam(0.1, regularization=fluid.regularizer.L2Decay(0.1)).minimize(
+        line(fluid, dtype="float64")
+    )
 
 
 def adam_beta_variables(fluid):
@@ -69,7 +74,9 @@ def momentum_named(fluid):
 
 
 def lamb_exclude(fluid):
-    opt = fluid.optimizer.Lamb(0.1, lamb_weight_decay=0.5, exclude_from_weight_decay_fn=lambda p: p.name == "b")
+    opt = fluid.optimizer.Lamb(
+        0.1, lamb_weight_decay=0.5, exclude_from_weight_decay_fn=lambda p: p.name == "b"
+    )
     opt.minimize(line(fluid))
 
 
@@ -94,7 +101,11 @@ def two_losses(fluid):
     x = fluid.data("x", [None, 4])
     opt = fluid.optimizer.Momentum(0.1, 0.9)
     for i in "ab":
-        opt.minimize(fluid.layers.mean(fluid.layers.fc(x, 2, param_attr=constant(fluid, "w" + i), bias_attr=False)))
+        opt.minimize(
+            fluid.layers.mean(
+                fluid.layers.fc(x, 2, param_attr=constant(fluid, "w" + i), bias_attr=False)
+            )
+        )
 
 
 def same_loss_twice(fluid):
@@ -136,7 +147,9 @@ def one_gradient_missing(clip):
     def build(fluid):
         loss = line(fluid)
         more = {"grad_clip": fluid.clip.GradientClipByNorm(1.0)} if clip else {}
-        opt = fluid.optimizer.Momentum(0.1, 0.9, regularization=fluid.regularizer.L2Decay(0.1), **more)
+        opt = fluid.optimizer.Momentum(
+            0.1, 0.9, regularization=fluid.regularizer.L2Decay(0.1), **more
+        )
         opt.apply_gradients([(p, None if p.name == "b" else g) for p, g in opt.backward(loss)])
 
     return build
@@ -150,10 +163,16 @@ def no_gradients(fluid):
 
 def distributed_table(fluid):
     ids = fluid.data("ids", [None, 1], "int64")
-    e = fluid.layers.embedding(ids, (10, 4), is_sparse=True, is_distributed=True, param_attr=constant(fluid, "w"))
-    loss = fluid.layers.mean(fluid.layers.fc(e, 2, param_attr=constant(fluid, "w2"), bias_attr=False))
+    e = fluid.layers.embedding(
+        ids, (10, 4), is_sparse=True, is_distributed=True, param_attr=constant(fluid, "w")
+    )
+    loss = fluid.layers.mean(
+        fluid.layers.fc(e, 2, param_attr=constant(fluid, "w2"), bias_attr=False)
+    )
     clip = fluid.clip.GradientClipByNorm(1.0)
-    fluid.optimizer.Adam(0.1, regularization=fluid.regularizer.L2Decay(0.1), grad_clip=clip).minimize(loss)
+    fluid.optimizer.Adam(
+        0.1, regularization=fluid.regularizer.L2Decay(0.1), grad_clip=clip
+    ).minimize(loss)
 
 
 def not_trainable(fluid):
@@ -174,7 +193,9 @@ def outside_guard(fluid):
 
 def shared_regularizer_overrides(fluid):
     w = constant(fluid, "w", regularizer=fluid.regularizer.L1Decay(0.3))
-    fluid.optimizer.SGD(0.1, regularization=fluid.regularizer.L2Decay(0.1)).minimize(line(fluid, w=w))
+    fluid.optimizer.SGD(0.1, regularization=fluid.regularizer.L2Decay(0.1)).minimize(
+        line(fluid, w=w)
+    )
 
 
 def regularizer_of_parameter(fluid):
@@ -188,7 +209,9 @@ def need_clip(kind):
             "value": lambda: fluid.clip.GradientClipByValue(0.5, need_clip=only_w),
             "norm": lambda: fluid.clip.GradientClipByNorm(0.5, need_clip=only_w),
             "global_norm": lambda: fluid.clip.GradientClipByGlobalNorm(0.5, need_clip=only_w),
-            "global_norm_nothing": lambda: fluid.clip.GradientClipByGlobalNorm(0.5, need_clip=lambda p: False),
+            "global_norm_nothing": lambda: fluid.clip.GradientClipByGlobalNorm(
+                0.5, need_clip=lambda p: False
+            ),
         }[kind]()
         fluid.optimizer.SGD(0.1, grad_clip=clip).minimize(line(fluid))
 
@@ -196,7 +219,9 @@ def need_clip(kind):
 
 
 def clip_value_bounds(fluid):
-    fluid.optimizer.SGD(0.1, grad_clip=fluid.clip.GradientClipByValue(min=-2, max=1)).minimize(line(fluid))
+    fluid.optimizer.SGD(0.1, grad_clip=fluid.clip.GradientClipByValue(min=-2, max=1)).minimize(
+        line(fluid)
+    )
 
 
 def set_clip(param_list=None, **more):
@@ -211,7 +236,9 @@ def set_clip(param_list=None, **more):
 def set_clip_of_variables(fluid):
     loss = line(fluid)
     block = fluid.default_main_program().global_block()
-    fluid.clip.set_gradient_clip(fluid.clip.GradientClipByNorm(1.0), param_list=[block.var("w"), block.var("b")])
+    fluid.clip.set_gradient_clip(
+        fluid.clip.GradientClipByNorm(1.0), param_list=[block.var("w"), block.var("b")]
+    )
     fluid.optimizer.SGD(0.1).minimize(loss)
 
 
@@ -242,7 +269,9 @@ def set_clip_and_grad_clip(fluid):
 def error_clip(fluid):
     x = fluid.data("x", [None, 4])
     h = fluid.layers.fc(x, 3, param_attr=constant(fluid, "w"), bias_attr=constant(fluid, "b"))
-    fluid.default_main_program().block(0).var(h.name).error_clip = fluid.clip.ErrorClipByValue(max=0.5, min=-0.25)
+    fluid.default_main_program().block(0).var(h.name).error_clip = fluid.clip.ErrorClipByValue(
+        max=0.5, min=-0.25
+    )
     fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(h))
 
 
@@ -250,7 +279,9 @@ def sparse_embedding(clip, decay):
     def build(fluid):
         ids = fluid.data("ids", [None, 2], "int64")
         e = fluid.embedding(ids, (10, 4), is_sparse=True, param_attr=constant(fluid, "w"))
-        loss = fluid.layers.mean(fluid.layers.fc(e, 2, param_attr=constant(fluid, "w2"), bias_attr=False))
+        loss = fluid.layers.mean(
+            fluid.layers.fc(e, 2, param_attr=constant(fluid, "w2"), bias_attr=False)
+        )
         clip_ = clip_norm(fluid, 1.0) if clip else None
         decay_ = fluid.regularizer.L2Decay(0.1) if decay else None
         fluid.optimizer.SGD(0.1, grad_clip=clip_, regularization=decay_).minimize(loss)
@@ -261,7 +292,9 @@ def sparse_embedding(clip, decay):
 def model_average(name=None):
     def build(fluid):
         fluid.optimizer.SGD(0.1).minimize(line(fluid))
-        average = fluid.optimizer.ModelAverage(0.15, min_average_window=2, max_average_window=5, name=name)
+        average = fluid.optimizer.ModelAverage(
+            0.15, min_average_window=2, max_average_window=5, name=name
+        )
         return {"apply": average.apply_program, "restore": average.restore_program}
 
     return build
@@ -279,7 +312,9 @@ def moving_average(name=None, thres=False):
         fluid.optimizer.SGD(0.1).minimize(loss)
         steps = None
         if thres:
-            steps = fluid.layers.create_global_var([1], 5.0, "float32", persistable=True, name="steps")
+            steps = fluid.layers.create_global_var(
+                [1], 5.0, "float32", persistable=True, name="steps"
+            )
         ema = fluid.optimizer.ExponentialMovingAverage(0.9, thres_steps=steps, name=name)
         ema.update()
         return {"apply": ema.apply_program, "restore": ema.restore_program}
@@ -328,7 +363,12 @@ CASES = {
         distributed_table,
     )
 }
-CASES.update({"need_clip_" + k: need_clip(k) for k in ("value", "norm", "global_norm", "global_norm_nothing")})
+CASES.update(
+    {
+        "need_clip_" + k: need_clip(k)
+        for k in ("value", "norm", "global_norm", "global_norm_nothing")
+    }
+)
 CASES.update(set_clip=set_clip(), set_clip_w=set_clip(["w"]), set_clip_b=set_clip(["b"]))
 CASES.update(
     sparse_plain=sparse_embedding(False, False),
@@ -342,7 +382,9 @@ CASES.update(
     moving_average_named=moving_average("e"),
     moving_average_thres=moving_average(thres=True),
 )
-CASES.update(gradient_missing=one_gradient_missing(False), gradient_missing_clip=one_gradient_missing(True))
+CASES.update(
+    gradient_missing=one_gradient_missing(False), gradient_missing_clip=one_gradient_missing(True)
+)
 
 
 def _made(kind, *args, **more):
@@ -351,10 +393,12 @@ def _made(kind, *args, **more):
     def build(fluid):
         fluid.optimizer.SGD(0.1).minimize(line(fluid))
         if kind == "thres":
-            more["thres_steps"] = fluid.layers.create_global_var([1], 5.0, "float32", persistable=True, name="steps")
-        average = getattr(fluid.optimizer, "ModelAverage" if kind == "model" else "ExponentialMovingAverage")(
-            *args, **more
-        )
+            more["thres_steps"] = fluid.layers.create_global_var(
+                [1], 5.0, "float32", persistable=True, name="steps"
+            )
+        average = getattr(
+            fluid.optimizer, "ModelAverage" if kind == "model" else "ExponentialMovingAverage"
+        )(*args, **more)
         if kind != "model":
             average.update()
         return average
@@ -384,7 +428,9 @@ def feeds(main, steps):
 
 
 def applied(fluid, average, main, startup, steps=6):
-    """After each step: the parameters before, within and after apply (which is only entered once, at the last step)."""
+    """After each step: the parameters before, within and after apply (which is only entered once,
+    at the last step).
+    """
     scope, exe, trace = fluid.Scope(), fluid.Executor(fluid.CPUPlace()), []
 
     def now():
@@ -432,7 +478,9 @@ ERRORS = {
     "list_not_list": lambda f: _sgd(f, 0.1, parameter_list="w").minimize(line(f)),
     "minimize_list_text": lambda f: _sgd(f, 0.1).minimize(line(f), parameter_list="w"),
     "no_params_grads": lambda f: _sgd(f, 0.1).apply_gradients([]),
-    "no_gradients": lambda f: _sgd(f, 0.1).apply_gradients([(f.layers.create_parameter([2], "float32"), None)]),
+    "no_gradients": lambda f: _sgd(f, 0.1).apply_gradients(
+        [(f.layers.create_parameter([2], "float32"), None)]
+    ),
     "nothing_trainable": lambda f: _sgd(f, 0.1).minimize(
         line(f, constant(f, "w", trainable=False), constant(f, "b", trainable=False))
     ),
@@ -441,8 +489,13 @@ ERRORS = {
     "set_clip_class": lambda f: f.clip.set_gradient_clip(f.clip.GradientClipByNorm),
     "set_clip_error_clip": lambda f: f.clip.set_gradient_clip(f.clip.ErrorClipByValue(1.0)),
     "set_clip_list": lambda f: f.clip.set_gradient_clip(clip_norm(f, 1.0), param_list=[1]),
-    "set_clip_unknown": lambda f: f.clip.set_gradient_clip(clip_norm(f, 1.0), param_list=["nobody"]),
-    "set_clip_text_list": lambda f: (line(f), f.clip.set_gradient_clip(clip_norm(f, 1.0), param_list="w")),
+    "set_clip_unknown": lambda f: f.clip.set_gradient_clip(
+        clip_norm(f, 1.0), param_list=["nobody"]
+    ),
+    "set_clip_text_list": lambda f: (
+        line(f),
+        f.clip.set_gradient_clip(clip_norm(f, 1.0), param_list="w"),
+    ),
     "group_conflict": _conflict,
     "value_negative": lambda f: f.clip.GradientClipByValue(-1.0),
     "need_clip": lambda f: f.clip.GradientClipByValue(1.0, need_clip="w"),

@@ -1,9 +1,11 @@
-"""Random nets of blocks within blocks on rows and ragged sequences: a strategy, the program, and the same in plain JAX.
+"""Random nets of blocks within blocks on rows and ragged sequences: a strategy, the program, and
+the same in plain JAX.
 
-A net is a tree. ``Program`` writes it with Fluid's layers, ``Plain`` computes it by Python's own loops and branches, so that
-``jax.grad`` of that is the gradient of the function unrolled by hand. Values are rows [n, WIDTH]: one for each sequence,
-or, within a block on sequences or on parts of rows, as many as there are. ``whole`` tells whether all rows are at hand, so
-that a test may add them up.
+A net is a tree. ``Program`` writes it with Fluid's layers, ``Plain`` computes it by Python's own
+loops and branches, so that ``jax.grad`` of that is the gradient of the function unrolled by hand.
+Values are rows [n, WIDTH]: one for each sequence, or, within a block on sequences or on parts of
+rows, as many as there are. ``whole`` tells whether all rows are at hand, so that a test may add
+them up.
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ def rows(depth: int, whole: bool = True) -> st.SearchStrategy[Expr]:
     if not depth:
         return pick
     e, inside = rows(depth - 1, whole), rows(depth - 1, False)
-    test = st.one_of(st.tuples(st.just("parameter"), st.booleans()), *([st.tuples(st.just("rows"), pick)] if whole else []))
+    test = st.one_of(
+        st.tuples(st.just("parameter"), st.booleans()),
+        *([st.tuples(st.just("rows"), pick)] if whole else []),
+    )
     count = st.sampled_from(COUNTS if whole else COUNTS[:5])
     each = [
         st.tuples(st.just("unary"), st.sampled_from(UNARY), e),
@@ -53,15 +58,28 @@ def rows(depth: int, whole: bool = True) -> st.SearchStrategy[Expr]:
         st.tuples(st.just("if_else"), pick, pick, inside, inside),
     ]
     if whole:
-        each.append(st.tuples(st.just("static"), st.booleans(), st.lists(pick, min_size=1, max_size=3), pick, e))
+        each.append(
+            st.tuples(
+                st.just("static"), st.booleans(), st.lists(pick, min_size=1, max_size=3), pick, e
+            )
+        )
         each.append(st.tuples(st.just("pool"), st.sampled_from(POOLS), sequences(depth - 1)))
         each.append(st.tuples(st.just("pool"), st.sampled_from(POOLS), sequences(depth - 1)))
-        each.append(st.tuples(st.just("pages"), st.sampled_from(POOLS), st.sampled_from(POOLS), texts(depth - 1)))
-        each.append(st.tuples(st.just("reading"), texts(depth - 1), st.sampled_from(POOLS), rows(0), inside))
+        each.append(
+            st.tuples(
+                st.just("pages"), st.sampled_from(POOLS), st.sampled_from(POOLS), texts(depth - 1)
+            )
+        )
+        each.append(
+            st.tuples(st.just("reading"), texts(depth - 1), st.sampled_from(POOLS), rows(0), inside)
+        )
     return st.one_of(*each)
 
 
-TESTS = st.one_of(st.tuples(st.just("parameter"), st.booleans()), st.tuples(st.just("rows"), st.tuples(st.just("at"), st.integers(0, 5))))
+TESTS = st.one_of(
+    st.tuples(st.just("parameter"), st.booleans()),
+    st.tuples(st.just("rows"), st.tuples(st.just("at"), st.integers(0, 5))),
+)
 
 
 def sequences(depth: int) -> st.SearchStrategy[Expr]:
@@ -82,7 +100,9 @@ def sequences(depth: int) -> st.SearchStrategy[Expr]:
 
 
 def texts(depth: int) -> st.SearchStrategy[Expr]:
-    """Trees that give sequences of sequences: as many sentences in each text as the fed sequences have rows."""
+    """Trees that give sequences of sequences: as many sentences in each text as the fed sequences
+    have rows.
+    """
     if not depth:
         return st.just(("text",))
     below = texts(depth - 1)
@@ -98,7 +118,9 @@ LENGTHS = st.lists(st.integers(0, 4), min_size=1, max_size=3).filter(any)
 
 @dataclass(frozen=True)
 class Net:
-    """A net with what it is fed: the lengths of the sequences, and the number that loops and cases go by."""
+    """A net with what it is fed: the lengths of the sequences, and the number that loops and cases
+    go by.
+    """
 
     tree: Expr
     lengths: tuple[int, ...]
@@ -118,14 +140,16 @@ def sentences(net: Net) -> list[int]:
 
 
 def values(net: Net) -> dict[str, np.ndarray]:
-    """x: a row for each sequence; q: the rows of the sequences; w, m: parameters; p: the rows of the sentences of the texts."""
+    """x: a row for each sequence; q: the rows of the sequences; w, m: parameters; p: the rows of
+    the sentences of the texts.
+    """
     numbers = np.random.default_rng(len(net.lengths) + 10 * sum(net.lengths))
     shapes = {"x": (len(net.lengths), WIDTH), "q": (sum(net.lengths), WIDTH), "w": (WIDTH,), "m": (WIDTH, WIDTH),
               "p": (sum(sentences(net)), WIDTH)}  # fmt: skip
     return {n: numbers.uniform(-1, 1, s).astype("float32") for n, s in shapes.items()}
 
 
-# -- the net as a program ----------------------------------------------------------------------------------------------
+# -- the net as a program --------------------------------------------------------------------------
 
 
 def number(value: int) -> Any:
@@ -134,7 +158,9 @@ def number(value: int) -> Any:
 
 @dataclass(frozen=True)
 class Program:
-    """Writes a tree with layers. values: the rows at hand; q, n, p: the sequences, the number and the texts that are fed."""
+    """Writes a tree with layers. values: the rows at hand; q, n, p: the sequences, the number and
+    the texts that are fed.
+    """
 
     values: tuple[Any, ...]
     w: Any
@@ -158,7 +184,11 @@ class Program:
         return self.values[k % len(self.values)]
 
     def unary(self, kind: str, a: Expr) -> Any:
-        return layers.scale(self(a), 0.7, bias=0.1) if kind == "scale" else getattr(layers, kind)(self(a))
+        return (
+            layers.scale(self(a), 0.7, bias=0.1)
+            if kind == "scale"
+            else getattr(layers, kind)(self(a))
+        )
 
     def binary(self, kind: str, a: Expr, b: Expr) -> Any:
         return getattr(layers, "elementwise_" + kind)(self(a), self(b))
@@ -177,7 +207,9 @@ class Program:
         return layers.less_than(zero, layers.reduce_sum(self(what)))
 
     def cond(self, test: Expr, a: Expr, b: Expr) -> Any:
-        return layers.cond(self.test(*test), lambda: layers.scale(self(a), 1.0), lambda: layers.scale(self(b), 1.0))
+        return layers.cond(
+            self.test(*test), lambda: layers.scale(self(a), 1.0), lambda: layers.scale(self(b), 1.0)
+        )
 
     def case(self, one: Expr, two: Expr, a: Expr, b: Expr, c: Expr) -> Any:
         branch = lambda e: lambda: layers.scale(self(e), 1.0)  # noqa: E731
@@ -185,7 +217,9 @@ class Program:
 
     def numbered(self, a: Expr, b: Expr, c: Expr) -> Any:
         branch = lambda e: lambda: layers.scale(self(e), 1.0)  # noqa: E731
-        return layers.switch_case(layers.cast(self.n, "int32"), {0: branch(a), 2: branch(b)}, branch(c))
+        return layers.switch_case(
+            layers.cast(self.n, "int32"), {0: branch(a), 2: branch(b)}, branch(c)
+        )
 
     def switch(self, test: Expr, before: Expr, a: Expr, b: Expr) -> Any:
         out = layers.scale(self(before), 1.0)
@@ -203,7 +237,10 @@ class Program:
             few = layers.less_than(i, n)
             if count not in ("bounded", "until"):
                 return few
-            return layers.logical_and(few, layers.less_than(layers.reduce_sum(y), layers.fill_constant([1], "float32", 0.75)))
+            return layers.logical_and(
+                few,
+                layers.less_than(layers.reduce_sum(y), layers.fill_constant([1], "float32", 0.75)),
+            )
 
         def body(i: Any, y: Any) -> list[Any]:
             return [i + 1, layers.tanh(self.within(y)(step))]
@@ -211,8 +248,13 @@ class Program:
         return layers.while_loop(going, body, [number(0), layers.scale(self(start), 1.0)])[1]
 
     def entries(self, count: Any, last: bool, start: Expr, step: Expr) -> Any:
-        """A loop that writes its rows to an array; the last are taken behind it, or all added up, or the first and the last."""
-        i, n = number(0), self.n if count == "fed" else number(count if isinstance(count, int) else MOST)
+        """A loop that writes its rows to an array; the last are taken behind it, or all added up,
+        or the first and the last.
+        """
+        i, n = (
+            number(0),
+            self.n if count == "fed" else number(count if isinstance(count, int) else MOST),
+        )
         states = layers.array_write(layers.scale(self(start), 1.0), i)
         going = layers.less_than(i, n)
         with layers.While(going).block():
@@ -221,12 +263,16 @@ class Program:
             layers.increment(i)
             layers.array_write(after, i, states)
             if count == "bounded":
-                small = layers.less_than(layers.reduce_sum(after), layers.fill_constant([1], "float32", 0.75))
+                small = layers.less_than(
+                    layers.reduce_sum(after), layers.fill_constant([1], "float32", 0.75)
+                )
                 layers.logical_and(layers.less_than(i, n), small, out=going)
             else:
                 layers.less_than(i, n, cond=going)
         if not last and isinstance(count, int) and self.q is not None:
-            return layers.reduce_sum(layers.tensor_array_to_tensor(states, axis=0, use_stack=True)[0], 0)
+            return layers.reduce_sum(
+                layers.tensor_array_to_tensor(states, axis=0, use_stack=True)[0], 0
+            )
         end = layers.array_read(states, i)
         return end if last else layers.elementwise_add(layers.array_read(states, number(0)), end)
 
@@ -263,36 +309,59 @@ class Program:
             return self.rnn(*rest)
         if kind == "unary":
             given = self.sequence(rest[1])
-            return layers.scale(given, 0.7, bias=0.1) if rest[0] == "scale" else getattr(layers, rest[0])(given)
+            return (
+                layers.scale(given, 0.7, bias=0.1)
+                if rest[0] == "scale"
+                else getattr(layers, rest[0])(given)
+            )
         if kind == "cond":
             test, *cases = rest
-            return layers.cond(self.test(*test), *[lambda e=e: layers.scale(self.sequence(e), 1.0) for e in cases])
+            return layers.cond(
+                self.test(*test), *[lambda e=e: layers.scale(self.sequence(e), 1.0) for e in cases]
+            )
         if kind == "walk":
             return self.walk(*rest)
         given = self.sequence(rest[0])
         if kind == "plus":
             return layers.elementwise_add(given, layers.sequence_expand_as(self(rest[1]), given))
-        return layers.sequence_reverse(given) if kind == "reverse" else layers.tanh(layers.mul(given, self.m))
+        return (
+            layers.sequence_reverse(given)
+            if kind == "reverse"
+            else layers.tanh(layers.mul(given, self.m))
+        )
 
     def pages(self, outer: str, inner: str, text: Expr) -> Any:
         return layers.sequence_pool(layers.sequence_pool(self.sequence(text), inner), outer)
 
     def reading(self, text: Expr, kind: str, start: Expr, step: Expr) -> Any:
-        """Texts sentence by sentence, each pooled within the block; what all of them left is added up."""
-        return layers.sequence_pool(self.recurrent(text, start, step, lambda _, sentence: [layers.sequence_pool(sentence, kind)]), "sum")
+        """Texts sentence by sentence, each pooled within the block; what all of them left is added
+        up.
+        """
+        return layers.sequence_pool(
+            self.recurrent(
+                text, start, step, lambda _, sentence: [layers.sequence_pool(sentence, kind)]
+            ),
+            "sum",
+        )
 
     def walk(self, count: Any, seq: Expr) -> Any:
         """A loop that hands sequences on."""
         n, given = self.n if count == "fed" else number(count), self.sequence(seq)
         body = lambda i, y: [i + 1, layers.tanh(layers.mul(y, self.m) + given)]  # noqa: E731
-        return layers.while_loop(lambda i, y: layers.less_than(i, n), body, [number(0), layers.scale(given, 1.0)])[1]
+        return layers.while_loop(
+            lambda i, y: layers.less_than(i, n), body, [number(0), layers.scale(given, 1.0)]
+        )[1]
 
     def rnn(self, seq: Expr, start: Expr, static: bool, step: Expr) -> Any:
         more = lambda rnn: [rnn.static_input(self.values[-1])] if static else []  # noqa: E731
         return self.recurrent(seq, start, step, lambda rnn, word: [word], more)
 
-    def recurrent(self, seq: Expr, start: Expr, step: Expr, entry: Any, more: Any = lambda _: []) -> Any:
-        """A DynamicRNN whose step sees what `entry` makes of each entry, its memory, and what `more` gives."""
+    def recurrent(
+        self, seq: Expr, start: Expr, step: Expr, entry: Any, more: Any = lambda _: []
+    ) -> Any:
+        """A DynamicRNN whose step sees what `entry` makes of each entry, its memory, and what
+        `more` gives.
+        """
         given, begin = self.sequence(seq), self(start)
         rnn = layers.DynamicRNN()
         with rnn.block():
@@ -305,21 +374,28 @@ class Program:
 
 
 def written(net: Net) -> tuple[fluid.Program, fluid.Program, Any, list[str]]:
-    """The program of a net with its loss and, where there are any, its gradients by x, q, w, m and p; the startup program."""
+    """The program of a net with its loss and, where there are any, its gradients by x, q, w, m and
+    p; the startup program.
+    """
     main, startup = fluid.Program(), fluid.Program()
     with fluid.unique_name.guard(), fluid.program_guard(main, startup):
         x, q = fluid.data("x", [None, WIDTH]), fluid.data("q", [None, WIDTH], lod_level=1)
         n = fluid.data("n", [1], "int64")
         p = fluid.data("p", [None, WIDTH], lod_level=2)
         x.stop_gradient = q.stop_gradient = p.stop_gradient = False
-        w, m = (layers.create_parameter(s, "float32", name=p) for p, s in (("w", [WIDTH]), ("m", [WIDTH, WIDTH])))
+        w, m = (
+            layers.create_parameter(s, "float32", name=p)
+            for p, s in (("w", [WIDTH]), ("m", [WIDTH, WIDTH]))
+        )
         out = Program((x,), w, m, q, n, p)(net.tree)
-        loss = layers.reduce_sum(layers.square(out)) + layers.reduce_mean(layers.elementwise_mul(x, w))
+        loss = layers.reduce_sum(layers.square(out)) + layers.reduce_mean(
+            layers.elementwise_mul(x, w)
+        )
         grads = fluid.gradients(loss, [x, q, w, m, p])
     return main, startup, loss, ["" if g is None else g.name for g in grads]
 
 
-# -- the net by hand ---------------------------------------------------------------------------------------------------
+# -- the net by hand -------------------------------------------------------------------------------
 
 
 @dataclass
@@ -472,10 +548,18 @@ class Plain:
         return given[2 * ends - np.array(self.lengths)[each] - 1 - np.arange(len(each))]
 
     def pages(self, outer: str, inner: str, text: Expr) -> Any:
-        return self.pooled(outer, self.pooled(inner, self.sequence(text), self.sentences), self.lengths)
+        return self.pooled(
+            outer, self.pooled(inner, self.sequence(text), self.sentences), self.lengths
+        )
 
     def reading(self, text: Expr, kind: str, start: Expr, step: Expr) -> Any:
-        return self.pooled("sum", self.stepped(self.pooled(kind, self.sequence(text), self.sentences), start, False, step), self.lengths)
+        return self.pooled(
+            "sum",
+            self.stepped(
+                self.pooled(kind, self.sequence(text), self.sentences), start, False, step
+            ),
+            self.lengths,
+        )
 
     def rnn(self, seq: Expr, start: Expr, static: bool, step: Expr) -> Any:
         return self.stepped(self.sequence(seq), start, static, step)
@@ -493,8 +577,11 @@ class Plain:
 
 def by_hand(net: Net, margin: Margin) -> Callable[..., Any]:
     """The loss of a net as a function of x, q, w, m and p."""
+
     def loss(x: Any, q: Any, w: Any, m: Any, p: Any) -> Any:
-        out = Plain((x,), w, m, q, net.lengths, net.count, margin, p, tuple(sentences(net)))(net.tree)
+        out = Plain((x,), w, m, q, net.lengths, net.count, margin, p, tuple(sentences(net)))(
+            net.tree
+        )
         return (out**2).sum() + (x * w).mean()
 
     return loss

@@ -1,4 +1,6 @@
-"""Random small networks for property tests: a hypothesis strategy that builds training programs layer by layer."""
+"""Random small networks for property tests: a hypothesis strategy that builds training programs
+layer by layer.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ def _apply(step: tuple[Any, ...], values: list[Any]) -> Any:
 
 
 def build(recipe: list[tuple[Any, ...]], optimizer: Any = None, seed: int = 7) -> Net:
-    """The training program of a recipe; every program has at least one parameter that the loss depends on."""
+    """The training program of a recipe; every program has at least one parameter that the loss
+    depends on.
+    """
     with fresh(seed) as (main, startup):
         x = fluid.data("x", [None, WIDTH])
         values = [x, layers.fc(x, WIDTH)]

@@ -1,4 +1,7 @@
-"""Recurrent networks that Paddle 1.8.5 and this train alike; see tests/tools/record_recurrent.py. For Python 3.8 and numpy alone."""
+"""Recurrent networks that Paddle 1.8.5 and this train alike; see tests/tools/record_recurrent.py.
+For Python 3.8 and numpy alone.
+"""
+
 import zlib
 
 import numpy as np
@@ -19,7 +22,9 @@ def fed(fluid, name, shape):
 def static_rnn(fluid):
     """the network of tests/layers/cases.py on a batch of 3"""
     L = fluid.layers
-    first, second = cases.static_rnn(fluid, fed(fluid, "x", [5, 3, 3]), fed(fluid, "y", [5, 3, 2]), fluid.data("z", [3, 4]))
+    first, second = cases.static_rnn(
+        fluid, fed(fluid, "x", [5, 3, 3]), fed(fluid, "y", [5, 3, 2]), fluid.data("z", [3, 4])
+    )
     return L.reduce_mean(L.square(first)) + L.reduce_mean(second)
 
 
@@ -42,8 +47,12 @@ def unused_output(fluid):
 def lstm(fluid):
     """backwards, with lengths"""
     L = fluid.layers
-    out, (hidden, cell) = L.rnn(L.LSTMCell(4), fed(fluid, "x", [3, 5, 3]), sequence_length=fluid.data("lengths", [3], "int64"),
-                                is_reverse=True)
+    out, (hidden, cell) = L.rnn(
+        L.LSTMCell(4),
+        fed(fluid, "x", [3, 5, 3]),
+        sequence_length=fluid.data("lengths", [3], "int64"),
+        is_reverse=True,
+    )
     return L.reduce_mean(out) + L.reduce_sum(L.elementwise_mul(hidden, cell))
 
 
@@ -68,7 +77,11 @@ def numbers(name, shape):
 def trained(fluid, name):
     """the losses of a few steps of gradient descent, then every parameter's sum of squares"""
     main, startup = fluid.Program(), fluid.Program()
-    with fluid.unique_name.guard(), fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
+    with (
+        fluid.unique_name.guard(),
+        fluid.program_guard(main, startup),
+        fluid.scope_guard(fluid.Scope()),
+    ):
         loss = NETS[name](fluid)
         fluid.optimizer.SGD(0.5).minimize(loss)
         exe = fluid.Executor(fluid.CPUPlace())
@@ -77,7 +90,15 @@ def trained(fluid, name):
         for p in parameters:
             scope.find_var(p.name).get_tensor().set(numbers(p.name, p.shape), fluid.CPUPlace())
         inputs = [v for v in main.global_block().vars.values() if v.is_data]
-        feed = {v.name: LENGTHS if v.name == "lengths" else numbers(v.name, v.shape) for v in inputs}
-        losses = [float(np.asarray(exe.run(main, feed=feed, fetch_list=[loss])[0]).reshape(-1)[0]) for _ in range(STEPS)]
-        after = {p.name: float(np.square(np.array(scope.find_var(p.name).get_tensor())).sum()) for p in parameters}
+        feed = {
+            v.name: LENGTHS if v.name == "lengths" else numbers(v.name, v.shape) for v in inputs
+        }
+        losses = [
+            float(np.asarray(exe.run(main, feed=feed, fetch_list=[loss])[0]).reshape(-1)[0])
+            for _ in range(STEPS)
+        ]
+        after = {
+            p.name: float(np.square(np.array(scope.find_var(p.name).get_tensor())).sum())
+            for p in parameters
+        }
         return {"losses": losses, "parameters": after}

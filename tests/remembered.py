@@ -1,7 +1,8 @@
 """Ops whose results are remembered, for tests that run many programs which differ in little.
 
-An op is a pure function of its inputs, its attributes and its key. So a program that a pass rewrote needs to compute only
-what is new in it: an op that finds the same bits as another one did before gets the same result.
+An op is a pure function of its inputs, its attributes and its key. So a program that a pass rewrote
+needs to compute only what is new in it: an op that finds the same bits as another one did before
+gets the same result.
 """
 
 from __future__ import annotations
@@ -37,10 +38,26 @@ def ops() -> Iterator[dict[Any, Any]]:
     found: dict[Any, Any] = {}
     run = OpDef.__call__
 
-    def call(self: OpDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any], key: Any = None, wanted: Any = None) -> Any:
-        asked = tuple(wanted.items()) if isinstance(wanted, Mapping) else wanted and tuple(sorted(wanted))
+    def call(
+        self: OpDef,
+        inputs: Mapping[str, Any],
+        attrs: Mapping[str, Any],
+        key: Any = None,
+        wanted: Any = None,
+    ) -> Any:
+        asked = (
+            tuple(wanted.items())
+            if isinstance(wanted, Mapping)
+            else wanted and tuple(sorted(wanted))
+        )
         try:
-            same = self.type, repr(sorted(attrs.items())), asked, bits(key), tuple((s, bits(v)) for s, v in inputs.items())
+            same = (
+                self.type,
+                repr(sorted(attrs.items())),
+                asked,
+                bits(key),
+                tuple((s, bits(v)) for s, v in inputs.items()),
+            )
         except TypeError:
             return run(self, inputs, attrs, key, wanted)
         if same not in found:

@@ -1,6 +1,7 @@
 """Ops on sparse rows, and training with sparse embeddings, for any Fluid-compatible module.
 
-`record_sparse.py` runs them on the real Paddle 1.8.5 and stores the results. Written for Python 3.8 as well.
+`record_sparse.py` runs them on the real Paddle 1.8.5 and stores the results. Written for Python 3.8
+as well.
 """
 
 import collections
@@ -38,14 +39,17 @@ def _update(op, *accumulators, **more):
 
 _ADAM = ("Moment1", "Moment2", "Beta1Pow", "Beta2Pow")
 
-# name: (op, inputs, attributes, outputs {slot: input that it overwrites; "sparse" or "dense" for a new variable})
+# name: (op, inputs, attributes, outputs {slot: input that it overwrites; "sparse" or "dense" for a
+# new variable})
 OPS = {
     "sgd": _update("sgd"),
     "momentum": _update("momentum", "Velocity", mu=0.9),
     "momentum nesterov": _update("momentum", "Velocity", mu=0.9, use_nesterov=True),
     "adagrad": _update("adagrad", "Moment"),
     "rmsprop": _update("rmsprop", "Moment", "MeanSquare", "MeanGrad", decay=0.9, momentum=0.5),
-    "rmsprop centered": _update("rmsprop", "Moment", "MeanSquare", "MeanGrad", decay=0.9, momentum=0.5, centered=True),
+    "rmsprop centered": _update(
+        "rmsprop", "Moment", "MeanSquare", "MeanGrad", decay=0.9, momentum=0.5, centered=True
+    ),
     "adam": _update("adam", *_ADAM),
     "adam lazy": _update("adam", *_ADAM, lazy_mode=True),
     "sum": ("sum", {"X": [TWICE, OTHER]}, {}, {"Out": "sparse"}),
@@ -57,7 +61,12 @@ OPS = {
     "clip_by_norm": ("clip_by_norm", {"X": TWICE}, {"max_norm": 0.5}, {"Out": "sparse"}),
     "clip_by_norm below": ("clip_by_norm", {"X": TWICE}, {"max_norm": 50.0}, {"Out": "sparse"}),
     "merge_selected_rows": ("merge_selected_rows", {"X": TWICE}, {}, {"Out": "sparse"}),
-    "get_tensor_from_selected_rows": ("get_tensor_from_selected_rows", {"X": TWICE}, {}, {"Out": "dense"}),
+    "get_tensor_from_selected_rows": (
+        "get_tensor_from_selected_rows",
+        {"X": TWICE},
+        {},
+        {"Out": "dense"},
+    ),
     "elementwise_mul": ("elementwise_mul", {"X": TWICE, "Y": ONE}, {}, {"Out": "sparse"}),
     "assign": ("assign", {"X": TWICE}, {}, {"Out": "sparse"}),
     "square": ("square", {"X": TWICE}, {}, {"Out": "sparse"}),
@@ -78,19 +87,33 @@ REFUSED = {
         "ftrl",
         dict(_update("ftrl")[1], SquaredAccumulator=_table(), LinearAccumulator=_table()),
         {},
-        {"ParamOut": "Param", "SquaredAccumOut": "SquaredAccumulator", "LinearAccumOut": "LinearAccumulator"},
+        {
+            "ParamOut": "Param",
+            "SquaredAccumOut": "SquaredAccumulator",
+            "LinearAccumOut": "LinearAccumulator",
+        },
     ),
-    "elementwise_mul by a table": ("elementwise_mul", {"X": TWICE, "Y": _table()}, {}, {"Out": "sparse"}),
+    "elementwise_mul by a table": (
+        "elementwise_mul",
+        {"X": TWICE, "Y": _table()},
+        {},
+        {"Out": "sparse"},
+    ),
     "elementwise_add": ("elementwise_add", {"X": TWICE, "Y": ONE}, {}, {"Out": "sparse"}),
     "relu": ("relu", {"X": TWICE}, {}, {"Out": "sparse"}),
     "reduce_sum": ("reduce_sum", {"X": TWICE}, {"dim": [0], "reduce_all": True}, {"Out": "dense"}),
     "mean": ("mean", {"X": TWICE}, {}, {"Out": "dense"}),
     "cast": ("cast", {"X": TWICE}, {"in_dtype": 5, "out_dtype": 6}, {"Out": "sparse"}),
-    "merge_selected_rows of a tensor": ("merge_selected_rows", {"X": _table()}, {}, {"Out": "sparse"}),
+    "merge_selected_rows of a tensor": (
+        "merge_selected_rows",
+        {"X": _table()},
+        {},
+        {"Out": "sparse"},
+    ),
 }
 
 
-# -- training ----------------------------------------------------------------------------------------------------------
+# -- training --------------------------------------------------------------------------------------
 
 NAMES = {"w": 1.0, "v": 2.0}
 
@@ -101,14 +124,21 @@ def _start(fluid, name, *shape):
 
 
 def _loss(fluid, rows):
-    h = fluid.layers.fc(rows, 2, num_flatten_dims=2, param_attr=_start(fluid, "v", 4, 2), bias_attr=False)
+    h = fluid.layers.fc(
+        rows, 2, num_flatten_dims=2, param_attr=_start(fluid, "v", 4, 2), bias_attr=False
+    )
     return fluid.layers.mean(fluid.layers.square(h))
 
 
 def one(fluid):
     """Ids that repeat, and one that is padding."""
     ids = fluid.data("ids", [None, 3], "int64")
-    return _loss(fluid, fluid.embedding(ids, (10, 4), is_sparse=True, padding_idx=2, param_attr=_start(fluid, "w", 10, 4)))
+    return _loss(
+        fluid,
+        fluid.embedding(
+            ids, (10, 4), is_sparse=True, padding_idx=2, param_attr=_start(fluid, "w", 10, 4)
+        ),
+    )
 
 
 def columns(fluid):
@@ -116,13 +146,17 @@ def columns(fluid):
     ids = fluid.data("ids", [None, 3], "int64")
     ids = fluid.layers.unsqueeze(ids, [2])
     w = _start(fluid, "w", 10, 4)
-    return _loss(fluid, fluid.layers.embedding(ids, (10, 4), is_sparse=True, padding_idx=-1, param_attr=w))
+    return _loss(
+        fluid, fluid.layers.embedding(ids, (10, 4), is_sparse=True, padding_idx=-1, param_attr=w)
+    )
 
 
 def shared(fluid):
     """Two lookups of one table."""
     ids = fluid.data("ids", [None, 3], "int64")
-    a = fluid.embedding(ids, (10, 4), is_sparse=True, padding_idx=2, param_attr=_start(fluid, "w", 10, 4))
+    a = fluid.embedding(
+        ids, (10, 4), is_sparse=True, padding_idx=2, param_attr=_start(fluid, "w", 10, 4)
+    )
     b = fluid.embedding(fluid.layers.flip(ids, [1]), (10, 4), is_sparse=True, param_attr="w")
     return _loss(fluid, a + b * b)
 
@@ -132,7 +166,9 @@ def tied(fluid):
     ids = fluid.data("ids", [None, 3], "int64")
     a = fluid.embedding(ids, (10, 4), is_sparse=True, param_attr=_start(fluid, "w", 10, 4))
     w = fluid.default_main_program().global_block().var("w")
-    return _loss(fluid, a) + fluid.layers.mean(fluid.layers.square(fluid.layers.matmul(a, w, transpose_y=True)))
+    return _loss(fluid, a) + fluid.layers.mean(
+        fluid.layers.square(fluid.layers.matmul(a, w, transpose_y=True))
+    )
 
 
 NETS = {f.__name__: f for f in (one, columns, shared, tied)}
@@ -159,9 +195,18 @@ EXTRAS = {
     },
 }
 TRAINING = [(net, opt, None) for net in ("one", "shared") for opt in OPTIMIZERS]
-TRAINING += [(net, opt, extra) for net, opt in (("one", "Adagrad"), ("shared", "Adam lazy")) for extra in EXTRAS]
+TRAINING += [
+    (net, opt, extra)
+    for net, opt in (("one", "Adagrad"), ("shared", "Adam lazy"))
+    for extra in EXTRAS
+]
 TRAINING += [("shared", "SGD", extra) for extra in ("L2", "by value", "by global norm")]
-TRAINING += [("columns", "SGD", None), ("tied", "SGD", None), ("tied", "Adam", "L2"), ("tied", "Adam lazy", "by global norm")]
+TRAINING += [
+    ("columns", "SGD", None),
+    ("tied", "SGD", None),
+    ("tied", "Adam", "L2"),
+    ("tied", "Adam lazy", "by global norm"),
+]
 
 
 def build(fluid, net, optimizer, extra):

@@ -1,4 +1,6 @@
-"""What a forked process can do: run programs if its parent had not used JAX, else say so at once instead of waiting for ever."""
+"""What a forked process can do: run programs if its parent had not used JAX, else say so at once
+instead of waiting for ever.
+"""
 
 import subprocess
 import sys
@@ -23,7 +25,9 @@ def child(work, hangs=30):
         except BaseException as error: print(repr(error), flush=True); os._exit(8)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 """
-SCRIPT = BEGIN + """
+SCRIPT = (
+    BEGIN
+    + """
 assert child(lambda: float(train()) < 9) == 0  # the parent has built programs and run none
 exe = fluid.Executor(); exe.run(startup); step = fluid.step_fn(main, [loss]); state = fluid.read_state(main)
 def run(): return exe.run(main, feed=feed, fetch_list=[loss])
@@ -42,12 +46,17 @@ pool.terminate()
 assert child(lambda: fluid.read_state(main)[main.all_parameters()[0].name].shape) == 0  # values can be read
 print("parent", np.isfinite(run()[0]).all())
 """
+)
 
 
 def test_a_forked_process_runs_or_says_why_not() -> None:
-    found = subprocess.run([sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, timeout=200)
+    found = subprocess.run(
+        [sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, timeout=200
+    )
     assert found.returncode == 0, found.stderr[-3000:]
     lines = found.stdout.splitlines()
     said = [line for line in lines if line.startswith("UnsupportedError")]
     assert lines[0] == "True" and lines[-1] == "parent True" and "pool UnsupportedError" in lines
-    assert len(said) == 7 and all("forked from one that had made an executor or run a program" in line for line in said)
+    assert len(said) == 7 and all(
+        "forked from one that had made an executor or run a program" in line for line in said
+    )

@@ -1,7 +1,9 @@
-"""What programs with loops, sequences and searches may be given wrongly: one sentence each, and the scope as it was.
+"""What programs with loops, sequences and searches may be given wrongly: one sentence each, and the
+scope as it was.
 
-What else is refused stands beside what it is about: tests/test_checks.py (ids, entries and labels that only a running step
-knows), tests/test_while.py, tests/test_conditional.py, tests/test_static_rnn.py, tests/test_cuts.py (Ctrl-C), tests/test_py_func.py,
+What else is refused stands beside what it is about: tests/test_checks.py (ids, entries and labels
+that only a running step knows), tests/test_while.py, tests/test_conditional.py,
+tests/test_static_rnn.py, tests/test_cuts.py (Ctrl-C), tests/test_py_func.py,
 tests/test_lod_tensor.py, tests/sizes/test_ways.py (sizes that are enormous, many specialisations).
 """
 
@@ -41,12 +43,16 @@ def sequences(name: str = "q", width: int = 3) -> Any:
     return fluid.data(name, [None, width], lod_level=1)
 
 
-# -- loops and arrays --------------------------------------------------------------------------------------------------
+# -- loops and arrays ------------------------------------------------------------------------------
 
 
 def entry_before_any() -> Any:
     """In a loop of which nobody knows how often it runs."""
-    x, n, out = fluid.data("x", [2]), fluid.data("n", [1], "int64"), layers.fill_constant([2], "float32", 0.0)
+    x, n, out = (
+        fluid.data("x", [2]),
+        fluid.data("n", [1], "int64"),
+        layers.fill_constant([2], "float32", 0.0),
+    )
     array, i = layers.create_array("float32"), number(0)
     going = layers.less_than(i, n)
     with layers.While(going).block():
@@ -58,7 +64,9 @@ def entry_before_any() -> Any:
 
 def entry_of_two() -> Any:
     x = fluid.data("x", [2])
-    return layers.array_length(layers.array_write(x, layers.fill_constant([2], "int64", 0))), {"x": ones(2)}
+    return layers.array_length(layers.array_write(x, layers.fill_constant([2], "int64", 0))), {
+        "x": ones(2)
+    }
 
 
 def entry_below_none() -> Any:
@@ -85,6 +93,7 @@ def condition_grows() -> Any:
 
 def python_within(function: Callable[[Any], Any]) -> Net:
     """A Python function in a loop."""
+
     def net() -> Any:
         x, main = fluid.data("x", [2]), fluid.default_main_program()
         out = layers.scale(x, 1.0)
@@ -115,7 +124,7 @@ def size(kind: str) -> Net:
     return net
 
 
-# -- sequences ---------------------------------------------------------------------------------------------------------
+# -- sequences -------------------------------------------------------------------------------------
 
 
 def uncovered() -> Any:
@@ -131,7 +140,9 @@ def dynamic(begin: Any = None, second: Any = None, kept: Any = None) -> Any:
         word = rnn.step_input(sequences())
         before = rnn.memory(shape=[3]) if begin is None else rnn.memory(init=begin)
         more = [rnn.step_input(second)] if second is not None else []
-        after = layers.sums([word, before, *more, *([rnn.static_input(kept)] if kept is not None else [])])
+        after = layers.sums(
+            [word, before, *more, *([rnn.static_input(kept)] if kept is not None else [])]
+        )
         rnn.update_memory(before, after)
         rnn.output(after)
     return layers.sequence_pool(rnn(), "sum")
@@ -143,11 +154,15 @@ def table() -> Any:
 
 def put_together(*numbers: int) -> Net:
     """Entries of so many rows, by a table of two sequences of lengths 2 and 1."""
+
     def net() -> Any:
         x, ranks, array = rows(), table(), None
         for t, n in enumerate(numbers):
             array = layers.array_write(layers.slice(x, [0], [0], [n]), number(t), array=array)
-        return layers.sequence_pool(control_flow.array_to_lod_tensor(array, ranks), "sum"), {"q": ragged(2, 1), "x": ones(3, 3)}
+        return layers.sequence_pool(control_flow.array_to_lod_tensor(array, ranks), "sum"), {
+            "q": ragged(2, 1),
+            "x": ones(3, 3),
+        }
 
     return net
 
@@ -165,14 +180,29 @@ def split(mask: np.ndarray, wide: bool = False) -> Net:
     return net
 
 
-# -- searches ----------------------------------------------------------------------------------------------------------
+# -- searches --------------------------------------------------------------------------------------
 
 
-def search(beam_size: int = 2, scores: Any = (None, 3), ids: Any = (None, 3), prefixes: int = 2, level: int = 0, lod: bool = True) -> Net:
+def search(
+    beam_size: int = 2,
+    scores: Any = (None, 3),
+    ids: Any = (None, 3),
+    prefixes: int = 2,
+    level: int = 0,
+    lod: bool = True,
+) -> Net:
     def net() -> Any:
         one = (None, 1)
-        kinds = {"pre_ids": ("int64", one), "pre_scores": ("float32", one), "ids": ("int64", ids), "scores": ("float32", scores)}
-        given = [fluid.data(name, list(shape), dtype, lod_level=2) for name, (dtype, shape) in kinds.items()]
+        kinds = {
+            "pre_ids": ("int64", one),
+            "pre_scores": ("float32", one),
+            "ids": ("int64", ids),
+            "scores": ("float32", scores),
+        }
+        given = [
+            fluid.data(name, list(shape), dtype, lod_level=2)
+            for name, (dtype, shape) in kinds.items()
+        ]
         out = layers.beam_search(*given, beam_size, 1, level=level)[0]
         feed = {}
         for name, (dtype, shape) in kinds.items():
@@ -186,13 +216,20 @@ def search(beam_size: int = 2, scores: Any = (None, 3), ids: Any = (None, 3), pr
 
 def read_off(steps: tuple[int, int], beam_size: int = 2) -> Net:
     """beam_search_decode of so many entries of ids and of scores."""
+
     def net() -> Any:
-        kinds = [fluid.data(n, [None, 1], t, lod_level=2) for n, t in (("ids", "int64"), ("scores", "float32"))]
+        kinds = [
+            fluid.data(n, [None, 1], t, lod_level=2)
+            for n, t in (("ids", "int64"), ("scores", "float32"))
+        ]
         arrays: list[Any] = [None, None]
         for k, count in enumerate(steps):
             for t in range(count):
                 arrays[k] = layers.array_write(kinds[k], number(t), array=arrays[k])
-        feed = {v.name: fluid.create_lod_tensor(ones(2, 1, dtype=t), BEAMS, CPU) for v, t in zip(kinds, ("int64", "float32"), strict=True)}
+        feed = {
+            v.name: fluid.create_lod_tensor(ones(2, 1, dtype=t), BEAMS, CPU)
+            for v, t in zip(kinds, ("int64", "float32"), strict=True)
+        }
         return layers.beam_search_decode(*arrays, beam_size, 1)[0], feed
 
     return net
@@ -210,7 +247,10 @@ def decoder(beam_size: int = 2, end: int = 1) -> Net:
 
 def tree(shape: tuple[int, ...], parent: int) -> Net:
     def net() -> Any:
-        ids, parents = fluid.data("ids", [2, 2, 2], "int64"), fluid.data("parents", list(shape), "int64")
+        ids, parents = (
+            fluid.data("ids", [2, 2, 2], "int64"),
+            fluid.data("parents", list(shape), "int64"),
+        )
         out = layers.gather_tree(ids, parents + 0 if parent > 5 else parents)
         return out, {"ids": np.zeros((2, 2, 2), "int64"), "parents": np.full(shape, parent)}
 
@@ -264,14 +304,24 @@ BAD: dict[str, tuple[Net, type[Exception], str]] = {
 }  # fmt: skip
 
 
-OF_NO_OP = {"of the user", "level 0 ends at 5, but there are 4 rows", "BeamSearchDecoder's beam_size is an int, 1 or more, not -2"}
+OF_NO_OP = {
+    "of the user",
+    "level 0 ends at 5, but there are 4 rows",
+    "BeamSearchDecoder's beam_size is an int, 1 or more, not -2",
+}
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", BAD)
-def test_refused_in_one_sentence_and_the_scope_as_it_was(name: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_refused_in_one_sentence_and_the_scope_as_it_was(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
     net, error, sentence = BAD[name]
-    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+    with (
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+        fluid.unique_name.guard(),
+        fluid.scope_guard(fluid.Scope()),
+    ):
         with pytest.raises(error, match=sentence) as raised:
             out, feed = net()
             counter = layers.autoincreased_step_counter()
@@ -288,7 +338,13 @@ def test_refused_in_one_sentence_and_the_scope_as_it_was(name: str, caplog: pyte
 def test_sequences_of_no_rows() -> None:
     """They are in no time of a DynamicRNN, and pools give zero; even where no sequence has a row."""
     with fluid.program_guard(fluid.Program(), fluid.Program()):
-        found = [dynamic(), *(layers.sequence_pool(fluid.default_main_program().global_block().var("q"), k) for k in ("max", "last"))]
+        found = [
+            dynamic(),
+            *(
+                layers.sequence_pool(fluid.default_main_program().global_block().var("q"), k)
+                for k in ("max", "last")
+            ),
+        ]
         exe = fluid.Executor(CPU)
         for lengths in ((0, 2, 0), (0, 0, 0)):
             sums, most, last = exe.run(feed={"q": ragged(*lengths)}, fetch_list=found)
@@ -299,7 +355,9 @@ def test_sequences_of_no_rows() -> None:
 
 
 def test_a_carried_value_that_changes_its_dtype() -> None:
-    """Python drives the loop, and it is what it is, as in 1.8.5; 2 and 3 are not cut off to integers."""
+    """Python drives the loop, and it is what it is, as in 1.8.5; 2 and 3 are not cut off to
+    integers.
+    """
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x, n = fluid.data("x", [2], "int64"), number(3)
         body = lambda i, y: [i + 1, layers.cast(y, "float32") * 1.5]  # noqa: E731
@@ -318,7 +376,9 @@ def test_entries_of_as_many_rows_as_go_on() -> None:
         out = control_flow.array_to_lod_tensor(array, ranks)
         (grad,) = fluid.gradients(layers.reduce_sum(layers.square(out)), [x])
         value = np.arange(9, dtype="float32").reshape(3, 3)
-        got, slope = fluid.Executor(CPU).run(feed={"q": ragged(1, 2), "x": value}, fetch_list=[out, grad], return_numpy=False)
+        got, slope = fluid.Executor(CPU).run(
+            feed={"q": ragged(1, 2), "x": value}, fetch_list=[out, grad], return_numpy=False
+        )
     np.testing.assert_array_equal(np.array(got), value[[1, 0, 2]])
     np.testing.assert_array_equal(np.array(slope), 2 * value)
 
@@ -327,6 +387,20 @@ def test_an_op_that_names_other_numbers_of_outputs_than_it_gives() -> None:
     with fluid.program_guard(fluid.Program()):
         block = fluid.default_main_program().global_block()
         x, y = fluid.data("x", [2, 3]), fluid.data("y", [3, 4])
-        outputs = {"Out": [block.create_var(name="out")], "InnerCache": [block.create_var(name="cache")]}
-        with pytest.raises(ShapeError, match=r"op 'einsum' gives 2 InnerCache here, and its InnerCache names 1 \(at .*test_bad_input.py"):
-            block.append_op(type="einsum", inputs={"Operands": [x, y]}, outputs=outputs, attrs={"equation": "ij,jk->ik"})
+        outputs = {
+            "Out": [block.create_var(name="out")],
+            "InnerCache": [block.create_var(name="cache")],
+        }
+        with pytest.raises(
+            ShapeError,
+            match=(
+                r"op 'einsum' gives 2 InnerCache here, and its InnerCache names 1 \(at"
+                r" .*test_bad_input.py"
+            ),
+        ):
+            block.append_op(
+                type="einsum",
+                inputs={"Operands": [x, y]},
+                outputs=outputs,
+                attrs={"equation": "ij,jk->ik"},
+            )

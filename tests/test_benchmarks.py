@@ -30,7 +30,9 @@ def test_a_net_is_the_same_on_both_sides(case):
     feed = batch()
     with fluid.program_guard(fluid.Program(), fluid.Program()) as _, fluid.unique_name.guard():
         net(fluid, feed)
-        ours = [math.prod(p.shape) for p in fluid.default_main_program().all_parameters() if p.trainable]
+        ours = [
+            math.prod(p.shape) for p in fluid.default_main_program().all_parameters() if p.trainable
+        ]
     x = next(iter(feed.values()))
     x = x.transpose(0, 2, 3, 1) if x.ndim == 4 else x
     model = FLAX[case]()
@@ -42,11 +44,21 @@ def test_a_net_is_the_same_on_both_sides(case):
 @pytest.mark.parametrize("kind", parallel.KINDS)
 def test_a_spread_step_computes_what_the_hand_written_one_is_to(kind):
     """The loss over two devices is that of one; each side of a pair runs as the benchmark runs it."""
-    case = cases.Case("words", fluid_models.word_model, flax_models.WordModel, cases.adam, lambda: data.words(4, 4, 2000))
+    case = cases.Case(
+        "words",
+        fluid_models.word_model,
+        flax_models.WordModel,
+        cases.adam,
+        lambda: data.words(4, 4, 2000),
+    )
     alone, spread = cases.Ours(case), parallel.KINDS[kind](case, 2)
-    for name in {v.name for v in alone.main.list_vars() if v.persistable} & set(alone.scope.local_var_names()):
+    for name in {v.name for v in alone.main.list_vars() if v.persistable} & set(
+        alone.scope.local_var_names()
+    ):
         spread.scope.var(name).set(np.asarray(alone.scope.find_var(name).get_tensor()))
-    np.testing.assert_allclose(np.mean(np.asarray(spread.run())), np.asarray(alone.run()).item(), rtol=1e-5)
+    np.testing.assert_allclose(
+        np.mean(np.asarray(spread.run())), np.asarray(alone.run()).item(), rtol=1e-5
+    )
     assert np.isfinite(np.asarray(parallel.hand_written(case, 2)())).all()
 
 
@@ -56,9 +68,20 @@ def test_a_net_on_sentences_is_the_same_on_both_sides(name, monkeypatch):
     scan_side = importlib.import_module("scan_side")
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
         RAGGED[name][0](fluid)
-        ours = sum(math.prod(p.shape) for p in fluid.default_main_program().all_parameters() if p.trainable)
-    model = {"roles": scan_side.Roles, "sentiment": scan_side.Sentiment, "translation": scan_side.Translation}[name]
-    assert ours == sum(v.size for v in jax.tree.leaves(model(lambda *shape: np.broadcast_to(np.float32(0), shape)).weights))
+        ours = sum(
+            math.prod(p.shape) for p in fluid.default_main_program().all_parameters() if p.trainable
+        )
+    model = {
+        "roles": scan_side.Roles,
+        "sentiment": scan_side.Sentiment,
+        "translation": scan_side.Translation,
+    }[name]
+    assert ours == sum(
+        v.size
+        for v in jax.tree.leaves(
+            model(lambda *shape: np.broadcast_to(np.float32(0), shape)).weights
+        )
+    )
 
 
 SMALL_KERNELS = (
@@ -83,7 +106,9 @@ def test_bare_kernels_compute_what_they_are_named_for(monkeypatch, capsys):
         expected = sum(part * cell[0] if kernel.groups > 1 else part @ cell for part, cell in cells)
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     monkeypatch.setattr(kernels, "PYTHONS", dict.fromkeys(kernels.PEERS, Path("/nowhere")))
-    monkeypatch.setattr(kernels, "milliseconds", lambda runs: [2.0 for run in runs if run() is not None])
+    monkeypatch.setattr(
+        kernels, "milliseconds", lambda runs: [2.0 for run in runs if run() is not None]
+    )
     monkeypatch.setattr(kernels, "KERNELS", {"small": SMALL_KERNELS[1:]})
     kernels.table()
     shown = capsys.readouterr().out
@@ -93,8 +118,14 @@ def test_bare_kernels_compute_what_they_are_named_for(monkeypatch, capsys):
 
 
 TABLE = page.Table("t", "Steps", ("net", "ms"), (("LeNet", "1.5"),), ("torch 9",))
-FOUND = {"t": page.Measured("today", "here", ("jax 1",), TABLE), "loops": page.Measured("now", "there", (), lines=("a  1", "b  2"))}
-PLACES = "Head\n<!-- figures: t -->\nold\n<!-- end of figures -->\nand\n<!-- figures: others -->\n<!-- end of figures -->\n"
+FOUND = {
+    "t": page.Measured("today", "here", ("jax 1",), TABLE),
+    "loops": page.Measured("now", "there", (), lines=("a  1", "b  2")),
+}
+PLACES = (
+    "Head\n<!-- figures: t -->\nold\n<!-- end of figures -->\nand\n<!-- figures: others -->\n<!--"
+    " end of figures -->\n"
+)
 
 
 def test_figures_go_to_the_file_and_from_there_into_the_page(tmp_path):
@@ -103,8 +134,16 @@ def test_figures_go_to_the_file_and_from_there_into_the_page(tmp_path):
     page.keep(FOUND, figures, text)
     assert page.read(figures) == FOUND
     made = text.read_text()
-    assert "Steps. Measured today on here; jax 1.\n\n| net | ms |\n| --- | --- |\n| LeNet | 1.5 |\n<!-- end" in made and "old" not in made
-    assert "`make bench ARGS=loops` printed this. Measured now on there" in made and "```text\na  1\nb  2\n```" in made
+    assert (
+        "Steps. Measured today on here; jax 1.\n\n| net | ms |\n| --- | --- |\n| LeNet | 1.5"
+        " |\n<!-- end"
+        in made
+        and "old" not in made
+    )
+    assert (
+        "`make bench ARGS=loops` printed this. Measured now on there" in made
+        and "```text\na  1\nb  2\n```" in made
+    )
     page.keep({"t": replace(FOUND["t"], when="tomorrow")}, figures, text)
     assert "Measured tomorrow" in text.read_text() and "a  1" in text.read_text()
     with pytest.raises(KeyError, match=r"places for .'u'."):
@@ -113,8 +152,14 @@ def test_figures_go_to_the_file_and_from_there_into_the_page(tmp_path):
 
 def test_a_part_is_kept_as_its_tables_or_as_what_it_prints(capsys):
     rows = iter([["relu", "1"]])
-    tables = page.measured("ops", lambda: [page.shown("ops", "Ops", ["op", "ms"], rows, ["torch 9"], [8, 4])])
-    assert tables["ops"].table == page.Table("ops", "Ops", ("op", "ms"), (("relu", "1"),), ("torch 9",)) and not tables["ops"].lines
+    tables = page.measured(
+        "ops", lambda: [page.shown("ops", "Ops", ["op", "ms"], rows, ["torch 9"], [8, 4])]
+    )
+    assert (
+        tables["ops"].table
+        == page.Table("ops", "Ops", ("op", "ms"), (("relu", "1"),), ("torch 9",))
+        and not tables["ops"].lines
+    )
     assert tables["ops"].versions[-1] == "torch 9" and "cores" in tables["ops"].where
     assert page.measured("passes", lambda: print("\nname  3"))["passes"].lines == ("name  3",)
     assert capsys.readouterr().out == "\nOps\nop        ms\nrelu       1\n\nname  3\n"
@@ -126,10 +171,19 @@ def test_the_page_shows_the_figures_that_are_kept():
 
 @pytest.mark.thorough
 def test_budgets_are_measured_beside_the_same_step():
-    """Under jax.checkpoint and within a budget, a step begins with the same loss and goes on with the same."""
+    """Under jax.checkpoint and within a budget, a step begins with the same loss and goes on with
+    the same.
+    """
     whole = budget.CASES["lstm"]
-    case = replace(whole, network=lambda: budget.stacked_lstm(8, 8, 2), feed=lambda: budget.sequence(300, 8, 8))
-    runs = [budget.Ours(case), budget.Ours(case, 700_000), budget.Checkpointed(case, None), budget.Checkpointed(case, 0)]
+    case = replace(
+        whole, network=lambda: budget.stacked_lstm(8, 8, 2), feed=lambda: budget.sequence(300, 8, 8)
+    )
+    runs = [
+        budget.Ours(case),
+        budget.Ours(case, 700_000),
+        budget.Checkpointed(case, None),
+        budget.Checkpointed(case, 0),
+    ]
     losses = [[float(np.asarray(run.run()).reshape(())) for _ in range(3)] for run in runs]
     assert losses[0][2] < losses[0][0]
     np.testing.assert_allclose(losses[1:], [losses[0]] * 3, rtol=1e-4)

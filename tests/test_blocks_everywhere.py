@@ -1,4 +1,6 @@
-"""What is not about blocks sees them all the same: devices, jobs, passes, saved models and pages, on programs with loops and branches."""
+"""What is not about blocks sees them all the same: devices, jobs, passes, saved models and pages,
+on programs with loops and branches.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ from .tools import decode_nets
 
 CPU = fluid.CPUPlace()
 STEPS = 2
-Trained = tuple[list[float], dict[str, np.ndarray]]  # the losses of the steps, and the parameters behind them
+# the losses of the steps, and the parameters behind them
+Trained = tuple[list[float], dict[str, np.ndarray]]
 
 
 class Built:
@@ -35,11 +38,19 @@ class Built:
             self.rows, self.loss = net("all")
             self.test = main.clone(for_test=True)
             fluid.optimizer.Momentum(0.1, 0.9).minimize(self.loss)
-        self.main, self.startup, self.scope, self.exe = main, startup, fluid.Scope(), fluid.Executor(CPU)
+        self.main, self.startup, self.scope, self.exe = (
+            main,
+            startup,
+            fluid.Scope(),
+            fluid.Executor(CPU),
+        )
         self.exe.run(startup, scope=self.scope)
 
     def train(self, program: Any, feed: Any) -> Trained:
-        losses = [np.mean(self.exe.run(program, feed=feed, fetch_list=[self.loss], scope=self.scope)[0]) for _ in range(STEPS)]
+        losses = [
+            np.mean(self.exe.run(program, feed=feed, fetch_list=[self.loss], scope=self.scope)[0])
+            for _ in range(STEPS)
+        ]
         return losses, self.parameters()
 
     def parameters(self) -> dict[str, np.ndarray]:
@@ -54,16 +65,22 @@ def alone() -> Trained:
 
 def on_two_devices() -> Trained:
     built = Built()
-    program = fluid.CompiledProgram(built.main).with_data_parallel(built.loss.name, places=[CPU] * 2)
+    program = fluid.CompiledProgram(built.main).with_data_parallel(
+        built.loss.name, places=[CPU] * 2
+    )
     return built.train(program, [part(0), part(1)])
 
 
 def in_a_pserver_job() -> Trained:
-    """Trainers send gradients that a loop has made: within its gradient block they have the names that they had."""
+    """Trainers send gradients that a loop has made: within its gradient block they have the names
+    that they had.
+    """
     built = Built()
     job = LocalJob.of(transpiled(built.main, built.startup, 2, 2))
     job.start({n: built.scope.get(n) for n in job.parameters})
-    losses = [np.mean(job.step([part(0), part(1)], fetch_list=[built.loss.name])) for _ in range(STEPS)]
+    losses = [
+        np.mean(job.step([part(0), part(1)], fetch_list=[built.loss.name])) for _ in range(STEPS)
+    ]
     return losses, {n: job.get(n) for n in job.parameters}
 
 
@@ -76,7 +93,9 @@ def in_less_memory() -> Trained:
 
 
 @pytest.mark.first(1)
-@pytest.mark.parametrize("way", [on_two_devices, in_a_pserver_job, in_less_memory], ids=lambda way: way.__name__)
+@pytest.mark.parametrize(
+    "way", [on_two_devices, in_a_pserver_job, in_less_memory], ids=lambda way: way.__name__
+)
 def test_trains_as_alone(way: Callable[[], Trained], alone: Trained) -> None:
     if way is on_two_devices and jax.device_count() < 2:
         pytest.skip("one device")
@@ -87,12 +106,19 @@ def test_trains_as_alone(way: Callable[[], Trained], alone: Trained) -> None:
 
 
 def test_images_in_blocks_with_their_channels_last() -> None:
-    """A convolution around and within a branch, a loop and the steps of a StaticRNN: held with their channels last, the same values."""
+    """A convolution around and within a branch, a loop and the steps of a StaticRNN: held with
+    their channels last, the same values.
+    """
+
     def conv(x: Any) -> Any:
         return layers.conv2d(x, 3, 3, padding=1, act="tanh", param_attr="w", bias_attr="b")
 
     def steps(h: Any) -> Any:
-        given, rnn, start = layers.stack([h, layers.scale(h, 0.5)]), layers.StaticRNN(), layers.scale(h, 0.1)
+        given, rnn, start = (
+            layers.stack([h, layers.scale(h, 0.5)]),
+            layers.StaticRNN(),
+            layers.scale(h, 0.1),
+        )
         with rnn.step():
             before = rnn.memory(init=start)
             after = layers.instance_norm(conv(rnn.step_input(given) + before))
@@ -103,7 +129,9 @@ def test_images_in_blocks_with_their_channels_last() -> None:
     with fresh(3) as (main, startup):
         h = conv(fluid.data("x", [2, 3, 4, 4]))
         n = number(2)
-        _, h = layers.while_loop(lambda i, y: layers.less_than(i, n), lambda i, y: [i + 1, conv(y) + h], [number(0), h])
+        _, h = layers.while_loop(
+            lambda i, y: layers.less_than(i, n), lambda i, y: [i + 1, conv(y) + h], [number(0), h]
+        )
         positive = layers.less_than(layers.fill_constant([1], "float32", 0.0), layers.reduce_sum(h))
         out = layers.pool2d(layers.cond(positive, lambda: steps(h), lambda: conv(h)), 2, "avg", 2)
         loss = layers.reduce_sum(layers.square(out))
@@ -114,19 +142,26 @@ def test_images_in_blocks_with_their_channels_last() -> None:
     state = {n: scope.get(n) for n in step.reads}
     feed = {"x": np.random.default_rng(4).uniform(-1, 1, (2, 3, 4, 4)).astype("float32")}
     with jax.enable_x64(True):
-        want, got = (jax.jit(replace(step, channels_last=last))(state, feed) for last in (False, True))
+        want, got = (
+            jax.jit(replace(step, channels_last=last))(state, feed) for last in (False, True)
+        )
     for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
 
 
 def test_small_ops_around_a_block_are_not_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When an op with a block runs is said by more than it reads and writes, so the order of such a program stays."""
+    """When an op with a block runs is said by more than it reads and writes, so the order of such a
+    program stays.
+    """
+
     def built(branch: bool) -> Step:
         with fresh() as (main, _):
             x = fluid.data("x", [None, 4, 2])
             total = layers.sum([layers.tanh(x[:, i] * x[:, j]) for i in range(4) for j in range(i)])
             if branch:
-                total = layers.cond(layers.less_than(number(0), number(1)), lambda: total * 2.0, lambda: total)
+                total = layers.cond(
+                    layers.less_than(number(0), number(1)), lambda: total * 2.0, lambda: total
+                )
             out = layers.reduce_sum(total)
             return Step(main.desc, (out.name,))
 
@@ -145,12 +180,18 @@ def test_a_copy_for_testing_a_saved_model_and_what_shows_programs(tmp_path: Path
     (want,) = exe.run(built.test, feed=feed, fetch_list=[built.rows], scope=built.scope)
     folded = built.test.clone()
     with fluid.scope_guard(built.scope):
-        fluid.io.save_inference_model(str(tmp_path), ["x", "q"], [built.rows], exe, main_program=built.main)
+        fluid.io.save_inference_model(
+            str(tmp_path), ["x", "q"], [built.rows], exe, main_program=built.main
+        )
         fluid.transpiler.InferenceTranspiler().transpile(folded, CPU, built.scope)
-    assert [op.type for op in folded.global_block().ops] == [op.type for op in built.test.global_block().ops]
+    assert [op.type for op in folded.global_block().ops] == [
+        op.type for op in built.test.global_block().ops
+    ]
     with fluid.scope_guard(fluid.Scope()):
         program, _, fetches = fluid.io.load_inference_model(str(tmp_path), exe)
-        np.testing.assert_allclose(exe.run(program, feed=feed, fetch_list=fetches)[0], want, rtol=1e-6)
+        np.testing.assert_allclose(
+            exe.run(program, feed=feed, fetch_list=fetches)[0], want, rtol=1e-6
+        )
     assert all(f"block {b.idx}" in built.main._repr_html_() for b in built.main.blocks[1:])
     assert built.main._prune([built.rows]).desc.blocks[1:]
 
@@ -163,8 +204,13 @@ def test_a_beam_search_is_rewritten() -> None:
     state = {p.name: decode_nets.initial(p.name, p.shape) for p in main.all_parameters()}
     every = "inference,memory_optimize,fold_constants,fuse_batch_norm,fuse_conv_affine,dce,release_memory"
     result = passes.run(every, main.desc, state, found)
-    feed = fluid.bucketed({k: decode_nets.fed(fluid, v) for k, v in decode_nets.FEEDS["book"][0].items()})
+    feed = fluid.bucketed(
+        {k: decode_nets.fed(fluid, v) for k, v in decode_nets.FEEDS["book"][0].items()}
+    )
     with jax.enable_x64(True):
-        want, got = ((jax.jit(Step(d, tuple(found)))({**state, **p}, feed)[1]) for d, p in ((main.desc, {}), (result.desc, result.params)))
+        want, got = (
+            (jax.jit(Step(d, tuple(found)))({**state, **p}, feed)[1])
+            for d, p in ((main.desc, {}), (result.desc, result.params))
+        )
     for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         np.testing.assert_array_equal(a, b)

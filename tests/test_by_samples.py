@@ -37,12 +37,21 @@ def two_of_one(h: Any) -> Any:
 
 def net(build: Any) -> tuple[fluid.Program, fluid.Program, Any]:
     with fresh(3) as (main, startup):
-        h = layers.relu(layers.batch_norm(layers.conv2d(fluid.data("x", [None, 3, 8, 8]), 4, 3, padding=1), is_test=True))
+        h = layers.relu(
+            layers.batch_norm(
+                layers.conv2d(fluid.data("x", [None, 3, 8, 8]), 4, 3, padding=1), is_test=True
+            )
+        )
         return main, startup, build(h)
 
 
-@pytest.mark.parametrize(("build", "own"), [(alone, True), (over_samples, False), (less_their_mean, False), (two_of_one, False)])
-def test_only_steps_that_keep_samples_apart_are_cut(monkeypatch: pytest.MonkeyPatch, build: Any, own: bool) -> None:
+@pytest.mark.parametrize(
+    ("build", "own"),
+    [(alone, True), (over_samples, False), (less_their_mean, False), (two_of_one, False)],
+)
+def test_only_steps_that_keep_samples_apart_are_cut(
+    monkeypatch: pytest.MonkeyPatch, build: Any, own: bool
+) -> None:
     """And give what the whole batch gives."""
     main, startup, out = net(build)
     found, asked = [], []
@@ -54,7 +63,8 @@ def test_only_steps_that_keep_samples_apart_are_cut(monkeypatch: pytest.MonkeyPa
         exe, scope = fluid.Executor(), fluid.Scope()
         exe.run(startup, scope=scope)
         found += exe.run(main, feed={"x": FEED}, fetch_list=[out], scope=scope)
-    assert asked == ([2] if own else [])  # blocks: of three, which divides six and is no more than the cores
+    # blocks: of three, which divides six and is no more than the cores
+    assert asked == ([2] if own else [])
     np.testing.assert_allclose(found[1], found[0], rtol=1e-5, atol=1e-6)
 
 
@@ -74,4 +84,5 @@ def test_the_largest_value_of_a_sample_decides() -> None:
     step = predicting(Step(main.desc, (out.name,), channels_last=True))
     vars = main.desc.blocks[0].vars
     state = {n: jax.numpy.zeros(vars[n].shape, vars[n].dtype) for n in step.reads}
-    assert by_samples.largest_value(step, state, {"x": jax.numpy.asarray(FEED)}) == 4 * 8 * 8 * 4  # four channels of 8x8 float32
+    # four channels of 8x8 float32
+    assert by_samples.largest_value(step, state, {"x": jax.numpy.asarray(FEED)}) == 4 * 8 * 8 * 4

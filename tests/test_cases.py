@@ -1,4 +1,6 @@
-"""Cases that only assign constants are one look-up, whatever their conditions are: the same values as case by case."""
+"""Cases that only assign constants are one look-up, whatever their conditions are: the same values
+as case by case.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ AROUND = [-1e30, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 7.0, 1e30, np.inf
 COMPARISONS = ["less_than", "less_equal", "greater_than", "greater_equal", "equal", "not_equal"]
 
 
-def built(body: Callable[[Any], Any], dtype: str = "float32") -> tuple[fluid.Program, fluid.Program, Any]:
+def built(
+    body: Callable[[Any], Any], dtype: str = "float32"
+) -> tuple[fluid.Program, fluid.Program, Any]:
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
         outs = body(fluid.data("x", [1], dtype))
@@ -26,7 +30,9 @@ def built(body: Callable[[Any], Any], dtype: str = "float32") -> tuple[fluid.Pro
 
 
 def steps(main: fluid.Program, outs: Any) -> list[Step]:
-    return [Step(main.desc, tuple(v.name for v in outs), literal=literal) for literal in (False, True)]
+    return [
+        Step(main.desc, tuple(v.name for v in outs), literal=literal) for literal in (False, True)
+    ]
 
 
 def cases_left(step: Step) -> int:
@@ -37,9 +43,15 @@ def variable(value: float = -9.0, shape: tuple[int, ...] = (1,), dtype: str = "f
     return layers.create_global_var(list(shape), value, dtype, persistable=True)
 
 
-def agree(main: fluid.Program, startup: fluid.Program, outs: Any, xs: list[Any], dtype: str = "float32") -> list[Any]:
-    """The values of the two steps, which are equal bit for bit, for each x; the state that they leave too."""
-    quick, literal = (jax.jit(lambda s, x, step=step: step(s, {"x": x})) for step in steps(main, outs))
+def agree(
+    main: fluid.Program, startup: fluid.Program, outs: Any, xs: list[Any], dtype: str = "float32"
+) -> list[Any]:
+    """The values of the two steps, which are equal bit for bit, for each x; the state that they
+    leave too.
+    """
+    quick, literal = (
+        jax.jit(lambda s, x, step=step: step(s, {"x": x})) for step in steps(main, outs)
+    )
     found = []
     for x in xs:
         with fluid.scope_guard(fluid.Scope()):
@@ -55,16 +67,24 @@ def agree(main: fluid.Program, startup: fluid.Program, outs: Any, xs: list[Any],
 
 @pytest.mark.parametrize("seed", range(4))
 def test_any_conditions_about_one_number(seed: int) -> None:
-    """Random logic of random comparisons, the constant on either side; one variable is assigned in each case, others in some."""
+    """Random logic of random comparisons, the constant on either side; one variable is assigned in
+    each case, others in some.
+    """
     draw = np.random.default_rng(seed)
     dtype = ["float32", "int32", "float32", "int64"][seed]
 
     def condition(x: Any, depth: int = 0) -> Any:
-        kind = str(draw.choice(["compare", "compare", "and", "or", "not", "xor"] if depth < 3 else ["compare"]))
+        kind = str(
+            draw.choice(
+                ["compare", "compare", "and", "or", "not", "xor"] if depth < 3 else ["compare"]
+            )
+        )
         if kind == "compare":
             # below 1 `equal` overlooks differences of float32 numbers
             bound = layers.fill_constant(
-                [1], dtype, float(draw.choice([1, 2, 3, 4] if dtype != "float32" else [1, 1.5, 2, 3, 7]))
+                [1],
+                dtype,
+                float(draw.choice([1, 2, 3, 4] if dtype != "float32" else [1, 1.5, 2, 3, 7])),
             )
             pair = (x, bound) if draw.random() < 0.7 else (bound, x)
             return getattr(layers, str(draw.choice(COMPARISONS)))(*pair)
@@ -78,7 +98,9 @@ def test_any_conditions_about_one_number(seed: int) -> None:
             for i in range(LEAST + 2):
                 outside = layers.fill_constant([1], "float32", 10.0 + i)
                 with switch.case(condition(x)):
-                    layers.assign(outside if i % 2 else layers.fill_constant([1], "float32", 10.0 + i), every)
+                    layers.assign(
+                        outside if i % 2 else layers.fill_constant([1], "float32", 10.0 + i), every
+                    )
                     if i % 3:
                         layers.assign(np.array([i, -i], "int64"), some)
             if seed > 1:
@@ -95,7 +117,9 @@ def test_any_conditions_about_one_number(seed: int) -> None:
 def test_a_thousand_boundaries_are_as_many_ops_as_five() -> None:
     def body(count: int) -> Callable[[Any], Any]:
         def net(x: Any) -> Any:
-            rate = layers.piecewise_decay(list(range(1, count + 1)), [float(i) for i in range(count + 1)])
+            rate = layers.piecewise_decay(
+                list(range(1, count + 1)), [float(i) for i in range(count + 1)]
+            )
             return [rate, layers.elementwise_add(x, rate)]
 
         return net
@@ -109,8 +133,11 @@ def test_a_thousand_boundaries_are_as_many_ops_as_five() -> None:
         state = fluid.read_state(main)
         counter, step = next(n for n in state if "COUNTER" in n), fluid.step_fn(main, outs)
         for at in (-1, 0, 1, 2, 499, 998, 999, 1000, 5000):
-            _, (rate, _) = step({**state, counter: np.array([at], "int64")}, {"x": np.zeros(1, "float32")})
-            assert float(rate[0]) == min(max(at + 1, 0), 1000), at  # the counter counts this step too
+            _, (rate, _) = step(
+                {**state, counter: np.array([at], "int64")}, {"x": np.zeros(1, "float32")}
+            )
+            # the counter counts this step too
+            assert float(rate[0]) == min(max(at + 1, 0), 1000), at
 
 
 def chain(x: Any, assign: Callable[[int], Any], count: int = LEAST + 1) -> None:
@@ -184,7 +211,9 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("net", OTHERS, ids=lambda net: net.__name__)
-def test_what_is_no_look_up_stays_and_what_is_one_keeps_its_order(net: Callable[[Any], Any]) -> None:
+def test_what_is_no_look_up_stays_and_what_is_one_keeps_its_order(
+    net: Callable[[Any], Any],
+) -> None:
     main, startup, outs = built(net)
     assert cases_left(steps(main, outs)[0]) == OTHERS[net]
     agree(main, startup, outs, [-1.0, 0.0, 3e-9, 0.5, 1.5, 2.5, 3.5, 100.0, np.nan])

@@ -78,7 +78,7 @@ def test_version(capsys):
     assert capsys.readouterr().out.startswith("fluidjax ")
 
 
-# -- run ---------------------------------------------------------------------------------------------------------------
+# -- run -------------------------------------------------------------------------------------------
 
 
 def test_run_gives_the_script_fluidjax_for_paddle(tmp_path, capsys):
@@ -95,7 +95,11 @@ def test_run_gives_the_script_fluidjax_for_paddle(tmp_path, capsys):
     assert cli.main(["run", script, "--epochs", "3", "-v"]) == 0
     out = capsys.readouterr().out.split(maxsplit=1)
     assert out[0] == "__main__"
-    assert out[1] == "['--epochs', '3', '-v'] fluidjax.graph.program fluidjax.layers.nn_dense beside the script\n"
+    assert (
+        out[1]
+        == "['--epochs', '3', '-v'] fluidjax.graph.program fluidjax.layers.nn_dense beside the"
+        " script\n"
+    )
     assert (sys.argv, sys.path, fluidjax.__spec__) == (argv, path, spec)
     assert not [n for n in sys.modules if n.split(".")[0] == "paddle"]
     assert "helper" not in sys.modules
@@ -122,37 +126,55 @@ def test_run_shows_a_syntax_error(tmp_path, capsys):
 
 def test_a_missing_name_is_named_with_the_nearest(tmp_path, capsys):
     assert cli.main(["run", write(tmp_path, "from paddle.fluid.layers import conv2dd\n")]) == 1
-    assert "fluidjax has no paddle.fluid.layers.conv2dd (did you mean 'conv2d'" in capsys.readouterr().err
+    assert (
+        "fluidjax has no paddle.fluid.layers.conv2dd (did you mean 'conv2d'"
+        in capsys.readouterr().err
+    )
 
 
 def test_no_cache_holds_for_the_script_and_what_it_starts(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("FLAGS_compilation_cache", "1")
     before = fluidjax.get_flags("FLAGS_compilation_cache")
     fluidjax.set_flags({"FLAGS_compilation_cache": True})
-    asks = "import os, paddle\nprint(os.environ['FLAGS_compilation_cache'], paddle.get_flags('FLAGS_compilation_cache'))\n"
-    for option, told in (([], "1 {'FLAGS_compilation_cache': True}"), (["--no-cache"], "0 {'FLAGS_compilation_cache': False}")):
+    asks = (
+        "import os, paddle\nprint(os.environ['FLAGS_compilation_cache'],"
+        " paddle.get_flags('FLAGS_compilation_cache'))\n"
+    )
+    for option, told in (
+        ([], "1 {'FLAGS_compilation_cache': True}"),
+        (["--no-cache"], "0 {'FLAGS_compilation_cache': False}"),
+    ):
         assert cli.main(["run", *option, write(tmp_path, asks)]) == 0
         assert capsys.readouterr().out.strip() == told
-    assert cli.main(["run", write(tmp_path, "import sys\nassert sys.argv[1:] == ['--no-cache']\n"), "--no-cache"]) == 0
+    assert (
+        cli.main(
+            [
+                "run",
+                write(tmp_path, "import sys\nassert sys.argv[1:] == ['--no-cache']\n"),
+                "--no-cache",
+            ]
+        )
+        == 0
+    )
     fluidjax.set_flags(before)
 
 
 def test_a_script_trains(tmp_path, capsys):
     script = write(
         tmp_path,
-        "import numpy as np\n"
-        "import paddle\n"
-        "paddle.enable_static()\n"
-        "x = paddle.static.data('x', [None, 3])\n"
-        "loss = paddle.mean(paddle.static.nn.fc(x, 1))\n"
-        "paddle.optimizer.SGD(0.1).minimize(loss)\n"
-        "exe = paddle.static.Executor(paddle.CPUPlace())\n"
-        "exe.run(paddle.static.default_startup_program())\n"
-        "costs = [exe.run(feed={'x': np.ones((4, 3), 'float32')}, fetch_list=[loss])[0] for _ in range(3)]\n"
-        "print(costs[0] > costs[1] > costs[2])\n",
+        "import numpy as np\nimport paddle\npaddle.enable_static()\nx = paddle.static.data('x',"
+        " [None, 3])\nloss = paddle.mean(paddle.static.nn.fc(x,"
+        " 1))\npaddle.optimizer.SGD(0.1).minimize(loss)\nexe ="
+        " paddle.static.Executor(paddle.CPUPlace())\nexe.run(paddle.static.default_startup_program())\ncosts"
+        " = [exe.run(feed={'x': np.ones((4, 3), 'float32')}, fetch_list=[loss])[0] for _ in"
+        " range(3)]\nprint(costs[0] > costs[1] > costs[2])\n",
     )
     done = subprocess.run(
-        [sys.executable, "-m", "fluidjax", "run", script], capture_output=True, text=True, cwd=ROOT, timeout=240
+        [sys.executable, "-m", "fluidjax", "run", script],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=240,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "[ True]\n", "")
 
@@ -189,15 +211,47 @@ def test_optimize_then_infer(form, capsys, tmp_path):
     np.savez(tmp_path / "in.npz", x=reference["x"])
     files = FILES if form == "combined" else []
     model = str(ROOT / "tests/data/saved" / form)
-    assert cli.main(["optimize", model, str(tmp_path / "out"), *files, "--json", str(tmp_path / "c.json"), "--check"]) == 0
+    assert (
+        cli.main(
+            [
+                "optimize",
+                model,
+                str(tmp_path / "out"),
+                *files,
+                "--json",
+                str(tmp_path / "c.json"),
+                "--check",
+            ]
+        )
+        == 0
+    )
     out = capsys.readouterr().out
-    assert "batch_norm: 1 -> 0" in out and "fuse_batch_norm: 1 folded, 0 refused" in out and "largest difference" in out
-    assert json.loads((tmp_path / "c.json").read_text())[0]["folds"][0]["layer"] == "conv2d+elementwise_add+batch_norm"
+    assert (
+        "batch_norm: 1 -> 0" in out
+        and "fuse_batch_norm: 1 folded, 0 refused" in out
+        and "largest difference" in out
+    )
+    assert (
+        json.loads((tmp_path / "c.json").read_text())[0]["folds"][0]["layer"]
+        == "conv2d+elementwise_add+batch_norm"
+    )
     for path in (model, str(tmp_path / "out")):
-        command = ["infer", path, *files, "--input", str(tmp_path / "in.npz"), "--output", str(tmp_path / "y.npz"), "--repeat", "2"]
+        command = [
+            "infer",
+            path,
+            *files,
+            "--input",
+            str(tmp_path / "in.npz"),
+            "--output",
+            str(tmp_path / "y.npz"),
+            "--repeat",
+            "2",
+        ]
         assert cli.main(command) == 0
         assert "float32[4, 5]" in capsys.readouterr().out
-        np.testing.assert_allclose(np.load(tmp_path / "y.npz")["out0"], reference["y"], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            np.load(tmp_path / "y.npz")["out0"], reference["y"], rtol=1e-5, atol=1e-6
+        )
 
 
 def test_mistakes_on_the_command_line(capsys, tmp_path):
@@ -205,8 +259,14 @@ def test_mistakes_on_the_command_line(capsys, tmp_path):
     (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 nothing")
     cases = [
         (["optimize", model, model], "name another one"),
-        (["optimize", model, str(tmp_path), "--passes", "fuse_batchnorm"], "did you mean 'fuse_batch_norm'"),
-        (["optimize", model, str(tmp_path / "out"), "--check", "--shape", "y=1"], "has no such input; it has x"),
+        (
+            ["optimize", model, str(tmp_path), "--passes", "fuse_batchnorm"],
+            "did you mean 'fuse_batch_norm'",
+        ),
+        (
+            ["optimize", model, str(tmp_path / "out"), "--check", "--shape", "y=1"],
+            "has no such input; it has x",
+        ),
         (["infer", model, "--shape", "y=1"], "has no such input; it has x"),
         (["infer", model, "--shape", "x=a"], "should look like"),
         (["infer", model, "--batch", "0"], "is a positive number"),
@@ -226,5 +286,9 @@ def test_memory_of_a_saved_model(capsys, tmp_path):
     model = str(ROOT / "tests/data/saved/separate")
     assert cli.main(["memory", model, "--batch", "4", "--picture", str(tmp_path / "m.svg")]) == 0
     out = capsys.readouterr().out
-    assert "fed x [4, 3, 6, 6]" in out and "compiler, default" in out and "alive at op 2, batch_norm" in out
+    assert (
+        "fed x [4, 3, 6, 6]" in out
+        and "compiler, default" in out
+        and "alive at op 2, batch_norm" in out
+    )
     assert (tmp_path / "m.svg").read_text().lstrip().startswith("<?xml")

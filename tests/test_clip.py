@@ -1,4 +1,6 @@
-"""What clipping does to values, and the warnings of the two ways in (the programs: test_optimizer_programs.py)."""
+"""What clipping does to values, and the warnings of the two ways in (the programs:
+test_optimizer_programs.py).
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,14 @@ def clipped(make_optimizer, before=lambda: None):
     with optimizer_cases.fresh(fluid) as (main, startup):
         terms = []
         for n, g in GRADS.items():
-            p = fluid.layers.create_parameter(list(g.shape), "float32", attr=optimizer_cases.constant(fluid, n, 0.0))
-            terms.append(fluid.layers.reduce_sum(fluid.layers.elementwise_mul(p, fluid.data("g" + n, list(g.shape)))))
+            p = fluid.layers.create_parameter(
+                list(g.shape), "float32", attr=optimizer_cases.constant(fluid, n, 0.0)
+            )
+            terms.append(
+                fluid.layers.reduce_sum(
+                    fluid.layers.elementwise_mul(p, fluid.data("g" + n, list(g.shape)))
+                )
+            )
         before()
         make_optimizer().minimize(fluid.layers.sums(terms))
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
@@ -80,7 +88,8 @@ def test_clipping_comes_before_weight_decay():
             1.0, grad_clip=C.GradientClipByValue(0.5), regularization=fluid.regularizer.L2Decay(0.1)
         )
 
-    got = clipped(optimizer)  # the parameters are 0, so decay adds nothing to a gradient that is clipped already
+    # the parameters are 0, so decay adds nothing to a gradient that is clipped already
+    got = clipped(optimizer)
     np.testing.assert_allclose(got["w"], BY_VALUE["w"], rtol=1e-6)
 
 
@@ -96,13 +105,17 @@ def test_set_gradient_clip_warns():
         loss = optimizer_cases.line(fluid)
         first = messages(lambda: C.set_gradient_clip(C.GradientClipByNorm(1.0)))
         assert len(first) == 1 and "grad_clip" in first[0]
-        own = messages(lambda: fluid.optimizer.SGD(0.1, grad_clip=C.GradientClipByNorm(1.0)).minimize(loss))
+        own = messages(
+            lambda: fluid.optimizer.SGD(0.1, grad_clip=C.GradientClipByNorm(1.0)).minimize(loss)
+        )
         assert len(own) == 1 and "no effect" in own[0]
         late = messages(lambda: C.set_gradient_clip(C.GradientClipByNorm(1.0)))
         assert len(late) == 2 and "after minimize" in late[1]
 
 
-@pytest.mark.parametrize("which, text", [("w", "no gradient is clipped"), ("b", "no gradient is clipped")])
+@pytest.mark.parametrize(
+    "which, text", [("w", "no gradient is clipped"), ("b", "no gradient is clipped")]
+)
 def test_a_clip_for_some_parameters_says_that_it_does_nothing(which, text):
     with optimizer_cases.fresh(fluid):
         loss = optimizer_cases.line(fluid)
@@ -154,7 +167,9 @@ def test_error_clip_bounds_what_flows_further_back():
     exe = fluid.Executor(fluid.CPUPlace())
     with fluid.scope_guard(fluid.Scope()):
         exe.run(startup)
-        (g,) = exe.run(main, feed={"x": np.ones((1, 4), "float32")}, fetch_list=[grads.var("fc_0.tmp_1@GRAD")])
+        (g,) = exe.run(
+            main, feed={"x": np.ones((1, 4), "float32")}, fetch_list=[grads.var("fc_0.tmp_1@GRAD")]
+        )
     np.testing.assert_allclose(g, np.full((1, 3), 1 / 3), rtol=1e-6)
     assert "clip" not in [op.type for op in main.clone(for_test=True).global_block().ops]
 

@@ -43,18 +43,32 @@ def test_a_script(script):
     assert [(u.line, u.name.removeprefix("paddle.fluid.")) for u in report.absent] == [
         (3, "layers.gone"), (4, "incubate.fleet.utils.fleet_barrier_util"), (8, "layers.gone_too"), (11, "ComplexVariable"),
     ]  # fmt: skip
-    assert [(u.line, u.name, u.told) for u in report.different] == [(8, "paddle.fluid.layers.fc", "takes no argument units")]
+    assert [(u.line, u.name, u.told) for u in report.different] == [
+        (8, "paddle.fluid.layers.fc", "takes no argument units")
+    ]
     there = {(u.line, u.name) for u in report.there}
     assert {(10, "paddle.fluid.Executor.run"), (12, "paddle.fluid.optimizer.Adam.minimize"), (15, "paddle.dataset.mnist.train"),
             (15, "paddle.fluid.core.VarDesc.VarType.FP32"), (3, "paddle.fluid.layers.fc")} <= there  # fmt: skip
-    assert len(report) == len(report.there) + len(report.different) + len(report.absent) == len(list(report))
+    assert (
+        len(report)
+        == len(report.there) + len(report.different) + len(report.absent)
+        == len(list(report))
+    )
 
 
 def test_it_prints_and_has_html(script):
     report = fluid.compat_report(str(script))
     first, *lines = str(report).splitlines()
-    assert first.startswith(f"{len({u.name for u in report})} names of Paddle in {len(report)} places: ") and len(lines) == 5
-    assert f"{script}:11: paddle.fluid.ComplexVariable is absent: belongs to complex numbers" in str(report)
+    assert (
+        first.startswith(
+            f"{len({u.name for u in report})} names of Paddle in {len(report)} places: "
+        )
+        and len(lines) == 5
+    )
+    assert (
+        f"{script}:11: paddle.fluid.ComplexVariable is absent: belongs to complex numbers"
+        in str(report)
+    )
     html = report._repr_html_()
     assert html.count("<tr>") == 6 and "<td>paddle.fluid.layers.gone</td>" in html
     harmless(parsed(html))
@@ -62,13 +76,18 @@ def test_it_prints_and_has_html(script):
 
 def test_star_imports_and_modules(script):
     path = script.with_name("starred.py")
-    path.write_text("from paddle.fluid.layers import *\nfrom paddle.fluid import *\n\nx = data('x', [1])\ny = cross_entropy2(x)\n")
+    path.write_text(
+        "from paddle.fluid.layers import *\nfrom paddle.fluid import *\n\nx = data('x', [1])\ny ="
+        " cross_entropy2(x)\n"
+    )
     found = {(u.line, u.name, u.status) for u in fluid.compat_report(path)}
     assert {(4, "paddle.fluid.layers.data", "there"), (4, "paddle.fluid.data", "there")} & found
     module = ModuleType("starred")
     module.__file__ = str(path)
     assert fluid.compat_report(module).uses == fluid.compat_report(path).uses
-    assert len(fluid.compat_report(script.parent)) == len(fluid.compat_report(path)) + len(fluid.compat_report(script))
+    assert len(fluid.compat_report(script.parent)) == len(fluid.compat_report(path)) + len(
+        fluid.compat_report(script)
+    )
 
 
 def test_scripts_that_run_here_lack_nothing():
@@ -105,15 +124,28 @@ def test_a_folder_goes_on_behind_files_that_are_no_python_3(tmp_path, script, ca
         "sub.py/gone.py": None,
     }
     for name, text in bad.items():
-        (tmp_path / name).symlink_to(tmp_path / "nowhere") if text is None else (tmp_path / name).write_bytes(text)
-    (tmp_path / "zlast.py").write_bytes("# -*- coding: latin-1 -*-\nimport paddle.fluid.core as c  # \xe9\nc.kNoSuch\n".encode("latin-1"))
+        (
+            (tmp_path / name).symlink_to(tmp_path / "nowhere")
+            if text is None
+            else (tmp_path / name).write_bytes(text)
+        )
+    (tmp_path / "zlast.py").write_bytes(
+        "# -*- coding: latin-1 -*-\nimport paddle.fluid.core as c  # \xe9\nc.kNoSuch\n".encode(
+            "latin-1"
+        )
+    )
     report = fluid.compat_report(tmp_path)
-    assert len(report.unread) == len(bad) and all(any(str(tmp_path / n) in line for line in report.unread) for n in bad)
+    assert len(report.unread) == len(bad) and all(
+        any(str(tmp_path / n) in line for line in report.unread) for n in bad
+    )
     assert {use.file for use in report} == {str(script), str(tmp_path / "zlast.py")}
     *_, count, last = str(report).splitlines()[: -len(bad) + 1]
     assert count == "5 files were not read:" and "deep.py" in last
     assert "5 files were not read" in report._repr_html_()
-    assert cli.main(["compat", str(tmp_path)]) == 1 and "5 files were not read" in capsys.readouterr().out
+    assert (
+        cli.main(["compat", str(tmp_path)]) == 1
+        and "5 files were not read" in capsys.readouterr().out
+    )
     for name in bad:
         with pytest.raises(FluidValueError):
             fluid.compat_report(tmp_path / name)

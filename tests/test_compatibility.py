@@ -1,7 +1,9 @@
-"""docs/compatibility.md says of every public name of Paddle whether it is there, and is what the code makes it.
+"""docs/compatibility.md says of every public name of Paddle whether it is there, and is what the
+code makes it.
 
-After a change of names or arguments: make api (or: python -m tests.test_compatibility). The page names for each name that is
-there a recording of Paddle or a test that calls it; these are looked up when it is written, and checked here.
+After a change of names or arguments: make api (or: python -m tests.test_compatibility). The page
+names for each name that is there a recording of Paddle or a test that calls it; these are looked up
+when it is written, and checked here.
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ def paths() -> Iterator[tuple[str, str]]:
 
 @cache
 def standings() -> Mapping[str, Standing]:
-    known = {f"{m}.{n}" for m, n in paths()} | {f"{m}.{n}" for m, names in INDEX.items() for n in names.split()}
+    known = {f"{m}.{n}" for m, n in paths()} | {
+        f"{m}.{n}" for m, names in INDEX.items() for n in names.split()
+    }
     return {path: compare.standing(path) for path in sorted(known)}
 
 
@@ -71,8 +75,12 @@ def page(shown_by: Mapping[str, str]) -> str:
 def sums() -> Iterator[str]:
     yield "| names | in all | exact | different | absent |\n| --- | ---: | ---: | ---: | ---: |"
     groups = {
-        "Paddle 1.8.5": [f"{m}.{n}" for m, rows in recorded.modules(recorded.FLUID).items() for n in rows],
-        "Paddle 2": [f"{m}.{n}" for m, rows in recorded.modules(recorded.LATER).items() for n in rows],
+        "Paddle 1.8.5": [
+            f"{m}.{n}" for m, rows in recorded.modules(recorded.FLUID).items() for n in rows
+        ],
+        "Paddle 2": [
+            f"{m}.{n}" for m, rows in recorded.modules(recorded.LATER).items() for n in rows
+        ],
         "the API index": [f"{m}.{n}" for m, names in INDEX.items() for n in names.split()],
     }
     for title, names in groups.items():
@@ -82,15 +90,26 @@ def sums() -> Iterator[str]:
 
 
 def section(module: str, names: list[str], shown_by: Mapping[str, str]) -> Iterator[str]:
-    by = {status: [n for n in names if standings()[n].status == status] for status in (THERE, DIFFERENT, ABSENT)}
-    yield f"## {module}\n\n{len(by[THERE])} exact, {len(by[DIFFERENT])} different, {len(by[ABSENT])} absent.\n"
+    by = {
+        status: [n for n in names if standings()[n].status == status]
+        for status in (THERE, DIFFERENT, ABSENT)
+    }
+    yield (
+        f"## {module}\n\n{len(by[THERE])} exact, {len(by[DIFFERENT])} different, {len(by[ABSENT])}"
+        " absent.\n"
+    )
     shows = defaultdict(list)
     for n in by[THERE]:
         shows[shown_by.get(n, "")].append(n)
     for file in sorted(shows, key=lambda f: (not f, f)):
-        yield f"- Exact, {f'`{file}`' if file else 'called by no test under this name'}: {short(shows[file])}"
+        yield (
+            f"- Exact, {f'`{file}`' if file else 'called by no test under this name'}:"
+            f" {short(shows[file])}"
+        )
     for n in by[DIFFERENT]:
-        yield f"- Different: `{last(n)}` {standings()[n].told}" + (f" (`{shown_by[n]}`)" if n in shown_by else "")
+        yield f"- Different: `{last(n)}` {standings()[n].told}" + (
+            f" (`{shown_by[n]}`)" if n in shown_by else ""
+        )
     reasons = defaultdict(list)
     for n in by[ABSENT]:
         reasons[standings()[n].told].append(n)
@@ -107,7 +126,7 @@ def short(names: list[str]) -> str:
     return " ".join(f"`{last(n)}`" for n in sorted(names))
 
 
-# -- what shows a name -------------------------------------------------------------------------------------------------
+# -- what shows a name -----------------------------------------------------------------------------
 
 
 RECORDED_LAYERS = "tests/data/layers_1.8.5.json"
@@ -118,7 +137,10 @@ SHIM = ("tests/test_paddle_shim.py", "tests/paddle/")
 def named(file: str, module: str) -> frozenset[str]:
     """The names of a module of Paddle's that a file of tests uses."""
     path = ROOT / ("tests/layers/cases.py" if file == RECORDED_LAYERS else file)
-    written = WRITTEN.get(module) or rf"(?:{re.escape(module.removeprefix('paddle.'))}|{re.escape(last(module))})"
+    written = (
+        WRITTEN.get(module)
+        or rf"(?:{re.escape(module.removeprefix('paddle.'))}|{re.escape(last(module))})"
+    )
     if file.startswith(SHIM) and module == "paddle":
         written = "(?:p|paddle)"
     return frozenset(re.findall(rf"\b{written}\.(\w+)\b", source(path)))
@@ -134,11 +156,25 @@ def shows(file: str, path: str) -> bool:
 
 
 def found() -> dict[str, str]:
-    """For each name that is there the first file of tests that shows it; recordings of Paddle come first."""
-    files = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "tests").rglob("*.py") if p.name != Path(__file__).name)
-    files = [RECORDED_LAYERS, *sorted(files, key=lambda f: (not f.startswith(SHIM), "tools" in f, f))]
+    """For each name that is there the first file of tests that shows it; recordings of Paddle come
+    first.
+    """
+    files = sorted(
+        str(p.relative_to(ROOT))
+        for p in (ROOT / "tests").rglob("*.py")
+        if p.name != Path(__file__).name
+    )
+    files = [
+        RECORDED_LAYERS,
+        *sorted(files, key=lambda f: (not f.startswith(SHIM), "tools" in f, f)),
+    ]
     there = [path for path, (status, _) in standings().items() if status != ABSENT]
-    return {path: file for path in there for file in [next((f for f in files if shows(f, path)), None)] if file}
+    return {
+        path: file
+        for path in there
+        for file in [next((f for f in files if shows(f, path)), None)]
+        if file
+    }
 
 
 def told() -> dict[str, str]:
@@ -160,8 +196,12 @@ def write() -> None:
 
 def test_the_page_is_what_the_code_makes_it():
     shown_by = told()
-    assert PAGE.read_text().splitlines() == page(shown_by).splitlines(), "docs/compatibility.md is stale: make api"
-    assert not [path for path, file in shown_by.items() if not shows(file, path)], "gone from these tests: make api"
+    assert PAGE.read_text().splitlines() == page(shown_by).splitlines(), (
+        "docs/compatibility.md is stale: make api"
+    )
+    assert not [path for path, file in shown_by.items() if not shows(file, path)], (
+        "gone from these tests: make api"
+    )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,9 @@ import pytest
 import fluidjax as fluid
 from fluidjax.errors import EnforceNotMet, FluidError, FluidTypeError, FluidValueError
 
-RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())["strategies"]
+RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())[
+    "strategies"
+]
 OPTIONS = [(kind, name) for kind in RECORDED for name in RECORDED[kind]]
 X = np.arange(4, dtype="float32")[:, None]
 
@@ -21,7 +23,9 @@ X = np.arange(4, dtype="float32")[:, None]
 def test_options_as_recorded(kind, name):
     made, row = getattr(fluid, kind)(), RECORDED[kind][name]
     default = getattr(made, name)
-    shown = f"{type(default).__name__}.{default.name}" if isinstance(default, enum.Enum) else default
+    shown = (
+        f"{type(default).__name__}.{default.name}" if isinstance(default, enum.Enum) else default
+    )
     assert (sorted(shown) if isinstance(shown, set) else shown) == row["default"]
     for value in ("a", 1.5, None, ["a"], [3], 1, True):
         if any(value == v and type(value) is type(v) for v in row["refused"]):
@@ -30,13 +34,16 @@ def test_options_as_recorded(kind, name):
             assert isinstance(error.value, FluidError) and name in str(error.value)
         else:
             setattr(made, name, value)
-            assert getattr(made, name) == value or isinstance(default, bool) or isinstance(value, str)
+            assert (
+                getattr(made, name) == value or isinstance(default, bool) or isinstance(value, str)
+            )
 
 
 def test_unknown_options():
     strategy = fluid.BuildStrategy()
     with pytest.raises(
-        AttributeError, match=r"BuildStrategy has no option 'reduce_stategy' \(did you mean 'reduce_strategy'"
+        AttributeError,
+        match=r"BuildStrategy has no option 'reduce_stategy' \(did you mean 'reduce_strategy'",
     ):
         strategy.reduce_stategy = 1
     with pytest.raises(AttributeError, match="ExecutionStrategy has no option 'foo'") as error:
@@ -53,7 +60,11 @@ def test_unknown_options():
 def network():
     """A trained program, its test clone, its startup program, and the loss."""
     main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
+    with (
+        fluid.program_guard(main, startup),
+        fluid.scope_guard(fluid.Scope()),
+        fluid.unique_name.guard(),
+    ):
         hidden = fluid.layers.fc(fluid.data("x", [None, 1]), 3)
         loss = fluid.layers.mean(hidden)
         test = main.clone(for_test=True)
@@ -81,7 +92,9 @@ def test_data_parallel_on_one_place(network):
     train = fluid.CompiledProgram(main).with_data_parallel(
         loss.name, exec_strategy=fluid.ExecutionStrategy(), places=fluid.CPUPlace()
     )
-    check = fluid.CompiledProgram(test).with_data_parallel(share_vars_from=train, places=[fluid.CPUPlace()])
+    check = fluid.CompiledProgram(test).with_data_parallel(
+        share_vars_from=train, places=[fluid.CPUPlace()]
+    )
     first = exe.run(train, feed={"x": X}, fetch_list=[loss])[0]
     second = exe.run(check, feed=[{"x": X}], fetch_list=[loss.name])[0]
     assert first.shape == second.shape == (1,) and second < first
@@ -93,7 +106,11 @@ def test_refused(network):
     for call, error, told in (
         (lambda: compiled(3), FluidTypeError, "CompiledProgram takes a Program, not int"),
         (lambda: compiled(compiled(main)), FluidTypeError, "takes a Program, not CompiledProgram"),
-        (lambda: compiled(main, build_strategy=3), FluidTypeError, "build_strategy is a BuildStrategy, not int"),
+        (
+            lambda: compiled(main, build_strategy=3),
+            FluidTypeError,
+            "build_strategy is a BuildStrategy, not int",
+        ),
         (
             lambda: compiled(test).with_data_parallel(exec_strategy=3, places=one),
             FluidTypeError,
@@ -104,9 +121,21 @@ def test_refused(network):
             FluidValueError,
             "The loss name of CompiledProgram is None",
         ),
-        (lambda: compiled(main).with_data_parallel(loss, places=one), FluidTypeError, "a string, not Variable"),
-        (lambda: compiled(test).with_data_parallel(places=[]), FluidValueError, "No places for execution"),
-        (lambda: compiled(test).with_data_parallel(places=["cpu"]), FluidTypeError, "a place is CPUPlace"),
+        (
+            lambda: compiled(main).with_data_parallel(loss, places=one),
+            FluidTypeError,
+            "a string, not Variable",
+        ),
+        (
+            lambda: compiled(test).with_data_parallel(places=[]),
+            FluidValueError,
+            "No places for execution",
+        ),
+        (
+            lambda: compiled(test).with_data_parallel(places=["cpu"]),
+            FluidTypeError,
+            "a place is CPUPlace",
+        ),
         (
             lambda: compiled(test).with_data_parallel(share_vars_from=compiled(main), places=one),
             FluidValueError,

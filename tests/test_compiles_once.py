@@ -62,7 +62,9 @@ def conv_net():
     for _ in range(3):
         x = layers.batch_norm(layers.conv2d(x, 2, 3, padding=1, bias_attr=False), act="relu")
     loss = layers.mean(layers.softmax_with_cross_entropy(layers.fc(layers.fc(x, 3), 4), y))
-    fluid.optimizer.Momentum(0.1, 0.9, regularization=fluid.regularizer.L2Decay(1e-4)).minimize(loss)
+    fluid.optimizer.Momentum(0.1, 0.9, regularization=fluid.regularizer.L2Decay(1e-4)).minimize(
+        loss
+    )
     return loss
 
 
@@ -70,8 +72,14 @@ def loop_net():
     x = fluid.data("x", [2, 3])
     i, three = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 3)
     start = [i, layers.fc(x, 3)]
-    _, a = layers.while_loop(lambda i, a: layers.less_than(i, three), lambda i, a: [i + 1, layers.fc(layers.fc(a, 3), 3)], start)
-    chosen = layers.cond(layers.reduce_sum(x) > 0, lambda: layers.fc(a, 2), lambda: layers.fc(a, 2) * 2.0)
+    _, a = layers.while_loop(
+        lambda i, a: layers.less_than(i, three),
+        lambda i, a: [i + 1, layers.fc(layers.fc(a, 3), 3)],
+        start,
+    )
+    chosen = layers.cond(
+        layers.reduce_sum(x) > 0, lambda: layers.fc(a, 2), lambda: layers.fc(a, 2) * 2.0
+    )
     loss = layers.mean(layers.dropout(chosen, 0.5))
     fluid.optimizer.Adam(0.1).minimize(loss)
     return loss
@@ -97,7 +105,9 @@ def row_net():
 
 @pytest.mark.parametrize("net", [conv_net, loop_net, row_net])
 def test_names_decide_nothing_about_what_is_compiled(net):
-    """A net built again has other names, and `fc_10` sorts before `fc_9`: XLA gets the same module all the same."""
+    """A net built again has other names, and `fc_10` sorts before `fc_9`: XLA gets the same module
+    all the same.
+    """
 
     def module(first: int) -> str:
         names = unique_name.UniqueNameGenerator()
@@ -106,7 +116,10 @@ def test_names_decide_nothing_about_what_is_compiled(net):
             loss = net()
         desc = loss.block.program.desc
         compiled = Compiled(desc, (loss.name,), OneDevice(jax.local_devices()[0]), Recompiles())
-        state, feed = ({n: _type(desc.blocks[0].vars[n]) for n in of} for of in (compiled.step.reads, compiled.step.feeds))
+        state, feed = (
+            {n: _type(desc.blocks[0].vars[n]) for n in of}
+            for of in (compiled.step.reads, compiled.step.feeds)
+        )
         return compiled.lower(state, feed).as_text()
 
     one = module(0)
@@ -122,7 +135,9 @@ PREDICT = np.array([[0.3, 0.7], [0.8, 0.2], [0.4, 0.6]], np.float32)
 
 @pytest.mark.parametrize("declared", [(9,), (1, 8)])
 def test_the_counts_of_auc_keep_their_shape(compiles, declared):
-    """layers.auc(slide_steps=0) fills [9]; Paddle's programs declare [1, 8] for it. 1.8.5 gives 0.75, and these counts."""
+    """layers.auc(slide_steps=0) fills [9]; Paddle's programs declare [1, 8] for it. 1.8.5 gives
+    0.75, and these counts.
+    """
     with fresh(1) as (main, startup):
         predict, label = fluid.data("predict", [None, 2]), fluid.data("label", [None, 1], "int64")
         area, recent, states = layers.auc(predict, label, num_thresholds=7, slide_steps=0)
@@ -138,7 +153,9 @@ def test_the_counts_of_auc_keep_their_shape(compiles, declared):
         compiles.clear()
     counts = [np.asarray(scope.find_var(s.name).get_tensor()) for s in states]
     assert [c.shape for c in counts] == [(9,), (9,), (1, 8), (1, 8)]
-    np.testing.assert_equal([c.ravel()[:8] for c in counts], [[0, 0, 0, 0, 3, 0, 0, 0], [0, 3, 0, 0, 3, 0, 0, 0]] * 2)
+    np.testing.assert_equal(
+        [c.ravel()[:8] for c in counts], [[0, 0, 0, 0, 3, 0, 0, 0], [0, 3, 0, 0, 3, 0, 0, 0]] * 2
+    )
 
 
 def test_auc_refuses_another_number_of_counts():
@@ -148,5 +165,7 @@ def test_auc_refuses_another_number_of_counts():
     exe, scope = fluid.Executor(), fluid.Scope()
     exe.run(startup, scope=scope)
     scope.find_var(state.name).get_tensor().set(np.zeros(7, np.int64), fluid.CPUPlace())
-    with pytest.raises(FluidError, match=r"auc with 8 buckets and slide_steps=0 keeps 9 or 8 numbers, not \[7\]"):
+    with pytest.raises(
+        FluidError, match=r"auc with 8 buckets and slide_steps=0 keeps 9 or 8 numbers, not \[7\]"
+    ):
         exe.run(main, {"predict": PREDICT, "label": np.array([[1], [0], [0]])}, [area], scope=scope)

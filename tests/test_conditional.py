@@ -1,4 +1,6 @@
-"""Branches: what cond, case, switch_case and Switch compute and how they are differentiated, against NumPy and jax.grad."""
+"""Branches: what cond, case, switch_case and Switch compute and how they are differentiated,
+against NumPy and jax.grad.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,18 @@ W = np.array([0.3, -0.7, 1.1], "float32")
 
 
 def built(net: Callable[[Any, Any], Any]) -> tuple[fluid.Program, list[str]]:
-    """A program of net(x, w), reduced to a loss, with the gradients by both; the names of loss and gradients."""
+    """A program of net(x, w), reduced to a loss, with the gradients by both; the names of loss and
+    gradients.
+    """
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x, w = fluid.data("x", [2, 3], "float32"), fluid.data("w", [3], "float32")
         x.stop_gradient = w.stop_gradient = False
         loss = layers.reduce_sum(layers.square(net(x, w)))
         grads = fluid.gradients(loss, [x, w])
-        return fluid.default_main_program(), [loss.name, *("" if g is None else g.name for g in grads)]
+        return fluid.default_main_program(), [
+            loss.name,
+            *("" if g is None else g.name for g in grads),
+        ]
 
 
 def positive(x: Any) -> Any:
@@ -50,6 +57,7 @@ def plain_jax(x: Any, w: Any) -> Any:
 
 def nested(x: Any, w: Any) -> Any:
     """w is captured twice in one branch, and by a branch within."""
+
     def inner() -> Any:
         return layers.cond(positive(w), lambda: x * w * w, lambda: layers.exp(x) * w)
 
@@ -62,7 +70,9 @@ def nested_jax(x: Any, w: Any) -> Any:
 
 def two_results(x: Any, w: Any) -> Any:
     """One of the results is not used, and one branch hands a variable from outside out as it is."""
-    used, _ = layers.cond(positive(x), lambda: (x, x * 2.0), lambda: (layers.elementwise_mul(x, w), x * 3.0))
+    used, _ = layers.cond(
+        positive(x), lambda: (x, x * 2.0), lambda: (layers.elementwise_mul(x, w), x * 3.0)
+    )
     return used
 
 
@@ -72,6 +82,7 @@ def two_results_jax(x: Any, w: Any) -> Any:
 
 def stopped(x: Any, w: Any) -> Any:
     """A stop_gradient within a branch."""
+
     def inner() -> Any:
         half = x * w
         half.stop_gradient = True
@@ -95,7 +106,9 @@ def cases_jax(x: Any, w: Any) -> Any:
 
 def numbered(x: Any, w: Any) -> Any:
     index = layers.cast(layers.reduce_sum(x), "int32")
-    return layers.switch_case(index, {1: lambda: x * w, 2: lambda: layers.sin(x) * w, 5: lambda: x - w})
+    return layers.switch_case(
+        index, {1: lambda: x * w, 2: lambda: layers.sin(x) * w, 5: lambda: x - w}
+    )
 
 
 def numbered_jax(x: Any, w: Any) -> Any:
@@ -118,7 +131,9 @@ def programs() -> dict[str, tuple[fluid.Program, list[str]]]:
 @pytest.mark.parametrize("form", [Step, OpByOp])
 @pytest.mark.parametrize("name", NETS)
 def test_values_and_gradients(programs: Any, name: str, form: type[Step]) -> None:
-    """On all sides, with the condition known only when the step runs, and op by op, where it is known."""
+    """On all sides, with the condition known only when the step runs, and op by op, where it is
+    known.
+    """
     program, names = programs[name]
     wanted = [n for n in names if n]
     step = form(program.desc, tuple(wanted))
@@ -132,11 +147,15 @@ def test_values_and_gradients(programs: Any, name: str, form: type[Step]) -> Non
         _, got = run({}, {"x": x, "w": w})
         found = dict(zip(wanted, got, strict=True))
         for what, n in zip(want, names, strict=True):
-            np.testing.assert_allclose(found[n] if n else np.zeros_like(what), what, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(
+                found[n] if n else np.zeros_like(what), what, rtol=1e-5, atol=1e-6
+            )
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_programs_with_gradient_blocks_are_checked_printed_and_rewritten(programs: Any, name: str) -> None:
+def test_programs_with_gradient_blocks_are_checked_printed_and_rewritten(
+    programs: Any, name: str
+) -> None:
     program, names = programs[name]
     desc, wanted = program.desc, [n for n in names if n]
     verify.verify(desc, lookup)
@@ -146,8 +165,16 @@ def test_programs_with_gradient_blocks_are_checked_printed_and_rewritten(program
     assert program.clone().desc == desc
     kept = passes.run("dce", desc, keep=wanted).desc
     feed = {"x": X, "w": W}
-    for rewritten in (kept, passes.run("memory_optimize", desc, keep=wanted).desc, program._prune(wanted).desc):
-        for a, b in zip(Step(rewritten, tuple(wanted))({}, feed)[1], Step(desc, tuple(wanted))({}, feed)[1], strict=True):
+    for rewritten in (
+        kept,
+        passes.run("memory_optimize", desc, keep=wanted).desc,
+        program._prune(wanted).desc,
+    ):
+        for a, b in zip(
+            Step(rewritten, tuple(wanted))({}, feed)[1],
+            Step(desc, tuple(wanted))({}, feed)[1],
+            strict=True,
+        ):
             np.testing.assert_array_equal(a, b)
 
 
@@ -155,7 +182,9 @@ def test_a_case_known_while_tracing_is_chosen_then() -> None:
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x = fluid.data("x", [3], "float32")
         seven = layers.fill_constant([1], "int32", 7)
-        out = layers.cond(layers.less_than(seven, seven), lambda: layers.exp(x), lambda: layers.tanh(x))
+        out = layers.cond(
+            layers.less_than(seven, seven), lambda: layers.exp(x), lambda: layers.tanh(x)
+        )
         step = Step(fluid.default_main_program().desc, (out.name,))
     lowered = jax.jit(step).lower({}, {"x": X[0]}).as_text()
     assert "exponential" not in lowered and "stablehlo.case" not in lowered and "tanh" in lowered
@@ -168,19 +197,28 @@ def test_sixteen_cases_are_traced_once_each() -> None:
         out = layers.switch_case(index, [lambda k=k: layers.scale(x, float(k)) for k in range(17)])
         step = Step(fluid.default_main_program().desc, (out.name,))
     ran: list[str] = []
-    jax.eval_shape(lambda i: step({}, {"x": X[0], "index": i}, watch=lambda op, env: ran.append(op.type)), np.zeros(1, "int32"))
+    jax.eval_shape(
+        lambda i: step({}, {"x": X[0], "index": i}, watch=lambda op, env: ran.append(op.type)),
+        np.zeros(1, "int32"),
+    )
     assert ran.count("scale") == 17
 
 
 def test_long_chains_of_cases_need_no_higher_limit_of_calls() -> None:
-    """Some forty calls for each of them: 1.8.5 runs 80 and more, and Python's usual limit ends at 40."""
+    """Some forty calls for each of them: 1.8.5 runs 80 and more, and Python's usual limit ends at
+    40.
+    """
     usual = sys.getrecursionlimit()
     try:
         sys.setrecursionlimit(500)  # so that 27 are as much as 50 in a script
         with fluid.program_guard(fluid.Program(), fluid.Program()):
             x = fluid.data("x", [1], "float32")
-            out = layers.case([(x > float(27 - i), lambda i=i: layers.scale(x, float(i))) for i in range(27)])
-            found = fluid.Executor().run(feed={"x": np.array([1.5], "float32")}, fetch_list=[out])[0]
+            out = layers.case(
+                [(x > float(27 - i), lambda i=i: layers.scale(x, float(i))) for i in range(27)]
+            )
+            found = fluid.Executor().run(feed={"x": np.array([1.5], "float32")}, fetch_list=[out])[
+                0
+            ]
     finally:
         sys.setrecursionlimit(usual)
     assert found.tolist() == [1.5 * 26]
@@ -199,32 +237,50 @@ def test_a_block_that_writes_anew_what_it_reads(value: float, kept: float) -> No
             with switch.default():
                 layers.assign(layers.scale(y, 0.25), y)
         (grad,) = fluid.gradients(y, [x])
-        out, d_x = fluid.Executor().run(feed={"x": np.array([value], "float32")}, fetch_list=[y, grad])
+        out, d_x = fluid.Executor().run(
+            feed={"x": np.array([value], "float32")}, fetch_list=[y, grad]
+        )
     assert (out, d_x) == (value * kept, kept)
 
 
 def test_refusals() -> None:
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x = fluid.data("x", [2, 3], "float32")
-        with pytest.raises(FluidTypeError, match="cond's pred is of dtype bool, but variable 'x' is float32"):
+        with pytest.raises(
+            FluidTypeError, match="cond's pred is of dtype bool, but variable 'x' is float32"
+        ):
             layers.cond(x, lambda: x, lambda: x)
         flag = positive(x)
-        with pytest.raises(FluidValueError, match="cond's false_fn returns None, but true_fn does not"):
+        with pytest.raises(
+            FluidValueError, match="cond's false_fn returns None, but true_fn does not"
+        ):
             layers.cond(flag, lambda: x, lambda: None)
         with pytest.raises(FluidValueError, match="return different structures"):
             layers.cond(flag, lambda: (x, x), lambda: [x])
-        with pytest.raises(FluidTypeError, match="cond's true_fn is a function without arguments, not 3"):
+        with pytest.raises(
+            FluidTypeError, match="cond's true_fn is a function without arguments, not 3"
+        ):
             layers.cond(flag, 3, lambda: x)
-        with pytest.raises(FluidValueError, match="key in 'branch_fns' must be unique, but '1' appears more than once"):
-            layers.switch_case(layers.fill_constant([1], "int32", 1), [(1, lambda: x), (1, lambda: x)])
+        with pytest.raises(
+            FluidValueError,
+            match="key in 'branch_fns' must be unique, but '1' appears more than once",
+        ):
+            layers.switch_case(
+                layers.fill_constant([1], "int32", 1), [(1, lambda: x), (1, lambda: x)]
+            )
         wide = layers.fill_constant([2], "bool", True)
         out = layers.cond(wide, lambda: x, lambda: x * 2.0)
-        with pytest.raises(EnforceNotMet, match=r"one boolean as its condition, but '\w+.tmp_0' is bool of shape \[2\]"):
+        with pytest.raises(
+            EnforceNotMet,
+            match=r"one boolean as its condition, but '\w+.tmp_0' is bool of shape \[2\]",
+        ):
             fluid.Executor().run(feed={"x": X}, fetch_list=[out])
 
 
 def test_a_value_that_one_case_alone_makes() -> None:
-    """Where the case is taken it may be read and fetched; where it is not, that is an error, and so it is in a block of its own."""
+    """Where the case is taken it may be read and fetched; where it is not, that is an error, and so
+    it is in a block of its own.
+    """
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x = fluid.data("x", [2, 3], "float32")
         main, exe = fluid.default_main_program(), fluid.Executor()
@@ -232,11 +288,23 @@ def test_a_value_that_one_case_alone_makes() -> None:
         with layers.Switch() as switch, switch.case(positive(x)):
             layers.assign(layers.scale(x, 2.0), made)
         np.testing.assert_array_equal(exe.run(main, feed={"x": X}, fetch_list=[made])[0], 2 * X)
-        with pytest.raises(EnforceNotMet, match=r"op 'conditional_block' \(tests/.*:\d+\) is what gives 'made' a value, which is fetched"):
+        with pytest.raises(
+            EnforceNotMet,
+            match=(
+                r"op 'conditional_block' \(tests/.*:\d+\) is what gives 'made' a value, which is"
+                r" fetched"
+            ),
+        ):
             exe.run(main, feed={"x": -X}, fetch_list=[made])
         out = layers.scale(made, 1.0)
         np.testing.assert_array_equal(exe.run(main, feed={"x": X}, fetch_list=[out])[0], 2 * X)
-        with pytest.raises(EnforceNotMet, match=r"op 'scale' \(tests/.*:\d+\) reads 'made', to which only a block that has not run gives"):
+        with pytest.raises(
+            EnforceNotMet,
+            match=(
+                r"op 'scale' \(tests/.*:\d+\) reads 'made', to which only a block that has not run"
+                r" gives"
+            ),
+        ):
             exe.run(main, feed={"x": -X}, fetch_list=[out])
 
 
@@ -247,14 +315,22 @@ def test_branches_of_different_shapes() -> None:
         out = layers.cond(positive(x), lambda: x, lambda: layers.reduce_sum(x, 0))
         exe = fluid.Executor()
         np.testing.assert_array_equal(exe.run(feed={"x": X}, fetch_list=[out])[0], X)
-        np.testing.assert_allclose(exe.run(feed={"x": -X}, fetch_list=[out])[0], -X.sum(0), rtol=1e-6)
+        np.testing.assert_allclose(
+            exe.run(feed={"x": -X}, fetch_list=[out])[0], -X.sum(0), rtol=1e-6
+        )
         step = fluid.step_fn(fluid.default_main_program(), [out])
-        with pytest.raises(UnsupportedError, match=r"shape \[3\] and '.*' of shape \[2, 3\].* give both branches results of one shape"):
+        with pytest.raises(
+            UnsupportedError,
+            match=(
+                r"shape \[3\] and '.*' of shape \[2, 3\].* give both branches results of one shape"
+            ),
+        ):
             jax.jit(step)({}, {"x": X})
 
 
 def handed_out(x: Any, out: Any, default: bool) -> Any:
     """Cases that give `out` a value: -1 below 0, 2x below 1, 9 from there on if there is a default."""
+
     def number(value: float) -> Any:
         return layers.fill_constant([1], "float32", value)
 
@@ -278,7 +354,9 @@ NEW = {
 @pytest.mark.parametrize("kind", NEW)
 @pytest.mark.parametrize("default", [True, False])
 def test_only_cases_give_a_value(kind: str, default: bool) -> None:
-    """As in 1.8.5: one case is enough; where none runs there is no value; what is fed is the value before."""
+    """As in 1.8.5: one case is enough; where none runs there is no value; what is fed is the value
+    before.
+    """
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x = fluid.data("x", [1], "float32")
         out = handed_out(x, NEW[kind](), default)
@@ -295,24 +373,40 @@ def test_only_cases_give_a_value(kind: str, default: bool) -> None:
     for fetched in (out, more):
         with pytest.raises(EnforceNotMet, match=r"'out'.*give it one before"):
             run(3.0, fetched)
-    assert [run(3.0, out=np.array([7.0], "float32")), run(-3.0, out=np.array([7.0], "float32"))] == [7.0, -1.0]
+    assert [
+        run(3.0, out=np.array([7.0], "float32")),
+        run(-3.0, out=np.array([7.0], "float32")),
+    ] == [7.0, -1.0]
 
 
 def test_both_branches_give_a_tensor_its_value() -> None:
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x, out = fluid.data("x", [1], "float32"), layers.create_tensor("float32")
         below = layers.less_than(x, layers.fill_constant([1], "float32", 0.0))
-        layers.cond(below, lambda: layers.assign(x, out) and None, lambda: layers.assign(layers.scale(x, 3.0), out) and None)
+        layers.cond(
+            below,
+            lambda: layers.assign(x, out) and None,
+            lambda: layers.assign(layers.scale(x, 3.0), out) and None,
+        )
         exe = fluid.Executor()
-        got = [exe.run(feed={"x": np.array([v], "float32")}, fetch_list=[out])[0].item() for v in (-1.0, 0.5)]
+        got = [
+            exe.run(feed={"x": np.array([v], "float32")}, fetch_list=[out])[0].item()
+            for v in (-1.0, 0.5)
+        ]
     assert got == [-1.0, 1.5]
 
 
 def test_conditional_block_by_its_own_name():
-    """layers.control_flow.ConditionalBlock: the ops of 1.8.5, values and gradients; a scalar condition; what it refuses."""
+    """layers.control_flow.ConditionalBlock: the ops of 1.8.5, values and gradients; a scalar
+    condition; what it refuses.
+    """
     layers = fluid.layers
     main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+    with (
+        fluid.program_guard(main, startup),
+        fluid.unique_name.guard(),
+        fluid.scope_guard(fluid.Scope()),
+    ):
         x, yes = layers.data("x", [1]), fluid.data("yes", [1], "bool")
         out, chosen = layers.create_tensor("float32"), layers.fill_constant([1], "float32", 0.0)
         with layers.control_flow.ConditionalBlock(inputs=[x]).block():
@@ -320,9 +414,13 @@ def test_conditional_block_by_its_own_name():
         with layers.control_flow.ConditionalBlock([yes], is_scalar_condition=True).block():
             layers.assign(layers.fill_constant([1], "float32", 7.0), chosen)
         loss = layers.mean(out)
-        ((_, grad), _) = fluid.append_backward(loss)
+        (_, grad), _ = fluid.append_backward(loss)
         op = next(op for op in main.global_block().ops if op.type == "conditional_block")
-        assert (op.input("Cond"), op.input("Input"), op.output("Out")) == (["x"], ["x", "fc_0.w_0", "fc_0.b_0"], [out.name])
+        assert (op.input("Cond"), op.input("Input"), op.output("Out")) == (
+            ["x"],
+            ["x", "fc_0.w_0", "fc_0.b_0"],
+            [out.name],
+        )
         exe = fluid.Executor()
         exe.run(startup)
         for condition, want in ((True, 7.0), (False, 0.0)):
@@ -335,7 +433,10 @@ def test_conditional_block_by_its_own_name():
 
 def test_select_by_a_number():
     """select_output and select_input: the value that the mask chooses, and its gradient."""
-    select_input, select_output = fluid.layers.control_flow.select_input, fluid.layers.control_flow.select_output
+    select_input, select_output = (
+        fluid.layers.control_flow.select_input,
+        fluid.layers.control_flow.select_output,
+    )
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):
         a, mask = fluid.data("a", [2]), fluid.data("mask", [1], "int32")
@@ -345,7 +446,11 @@ def test_select_by_a_number():
         chosen = select_input([one, two], mask)
         (grad,) = fluid.gradients(fluid.layers.reduce_sum(chosen * chosen), [a])
         other = select_input([a, fluid.layers.scale(a, 10.0)], mask)
-        for wrong in (lambda: select_input([a], a), lambda: select_input(a, mask), lambda: select_output(a, one, mask)):
+        for wrong in (
+            lambda: select_input([a], a),
+            lambda: select_input(a, mask),
+            lambda: select_output(a, one, mask),
+        ):
             with pytest.raises(TypeError):
                 wrong()
     for number, factor in ((0, 1), (1, 10)):
@@ -356,14 +461,20 @@ def test_select_by_a_number():
 
 @pytest.mark.parametrize("make", ["tensor", "global"])
 def test_a_persistable_variable_that_only_cases_write_needs_no_value_before(make: str) -> None:
-    """Schedules of old scripts: a rate that a Switch assigns in every step (1.8.5: 0.5, 0.25, 0.25)."""
+    """Schedules of old scripts: a rate that a Switch assigns in every step (1.8.5: 0.5, 0.25,
+    0.25).
+    """
     with fresh(1) as (main, startup), fluid.scope_guard(fluid.Scope()):
-        loss = layers.mean(layers.fc(fluid.data("x", [None, 3]), 1, param_attr="w", bias_attr=False))
+        loss = layers.mean(
+            layers.fc(fluid.data("x", [None, 3]), 1, param_attr="w", bias_attr=False)
+        )
         step = layers.cast(layers.autoincreased_step_counter("steps"), "float32")
         if make == "tensor":
             rate = layers.create_tensor("float32", name="rate", persistable=True)
         else:
-            rate = main.global_block().create_var(name="rate", shape=[1], dtype="float32", persistable=True)
+            rate = main.global_block().create_var(
+                name="rate", shape=[1], dtype="float32", persistable=True
+            )
         with layers.Switch() as switch:
             with switch.case(layers.less_than(step, layers.fill_constant([1], "float32", 2.0))):
                 layers.assign(layers.fill_constant([1], "float32", 0.5), rate)
@@ -376,7 +487,9 @@ def test_a_persistable_variable_that_only_cases_write_needs_no_value_before(make
         for want in (0.5, 0.25, 0.25):
             assert exe.run(main, feed=feed, fetch_list=[rate])[0].tolist() == [want]
             weights.append(fluid.global_scope().get("w"))
-        np.testing.assert_allclose([float((a - b)[0, 0]) for a, b in pairwise(weights)], [0.5, 0.25, 0.25], rtol=1e-5)
+        np.testing.assert_allclose(
+            [float((a - b)[0, 0]) for a, b in pairwise(weights)], [0.5, 0.25, 0.25], rtol=1e-5
+        )
         assert fluid.global_scope().get("rate").tolist() == [0.25]
 
 
@@ -384,7 +497,10 @@ def test_one_that_no_case_has_written_is_told() -> None:
     with fresh() as (main, _), fluid.scope_guard(fluid.Scope()):
         x = fluid.data("x", [1])
         kept = layers.create_tensor("float32", name="kept", persistable=True)
-        with layers.Switch() as switch, switch.case(layers.less_than(x, layers.fill_constant([1], "float32", 2.0))):
+        with (
+            layers.Switch() as switch,
+            switch.case(layers.less_than(x, layers.fill_constant([1], "float32", 2.0))),
+        ):
             layers.assign(x * 2.0, kept)
         exe = fluid.Executor()
         with pytest.raises(EnforceNotMet, match="gives 'kept' a value"):

@@ -1,4 +1,6 @@
-"""Constants with a LoD, and rows with a LoD given to ops that want padded ones: values of real 1.8.5."""
+"""Constants with a LoD, and rows with a LoD given to ops that want padded ones: values of real
+1.8.5.
+"""
 
 from __future__ import annotations
 
@@ -71,14 +73,22 @@ def test_sequence_unpad_of_rows_that_have_a_lod(known: bool) -> None:
         (grad,) = fluid.gradients(L.reduce_sum(pooled * pooled), padded)
     feed = {} if known else {"length": lengths}
     exe = fluid.Executor()
-    plain = exe.run(main, feed={**feed, "padded": data}, fetch_list=[rows, pooled, grad], return_numpy=False)
+    plain = exe.run(
+        main, feed={**feed, "padded": data}, fetch_list=[rows, pooled, grad], return_numpy=False
+    )
     for level in ([1, 1, 1], [2, 1], [3]):
         fed = fluid.create_lod_tensor(data, [level], fluid.CPUPlace())
-        found = exe.run(main, feed={**feed, "padded": fed}, fetch_list=[rows, pooled, grad], return_numpy=False)
+        found = exe.run(
+            main, feed={**feed, "padded": fed}, fetch_list=[rows, pooled, grad], return_numpy=False
+        )
         assert found[0].lod() == plain[0].lod() == [[0, 2, 5, 6]]
         for got, want in zip(found, plain, strict=True):
             np.testing.assert_array_equal(np.array(got), np.array(want))
     short = fluid.create_lod_tensor(data[:2], [[1, 1]], fluid.CPUPlace())
-    bad, told = ({}, "takes a Length for each") if known else ({"length": lengths[:2] + 3}, "takes lengths from 0 to 5")
+    bad, told = (
+        ({}, "takes a Length for each")
+        if known
+        else ({"length": lengths[:2] + 3}, "takes lengths from 0 to 5")
+    )
     with pytest.raises(fluid.FluidError, match=rf"'sequence_unpad'.* {told}"):
         exe.run(main, feed={**bad, "padded": short}, fetch_list=[pooled])

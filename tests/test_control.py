@@ -1,4 +1,6 @@
-"""Networks with control flow against recordings of Paddle 1.8.5: programs op by op, and three steps of training."""
+"""Networks with control flow against recordings of Paddle 1.8.5: programs op by op, and three steps
+of training.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,28 @@ from .nets import fresh
 from .test_golden_programs import compare
 from .tools import control_nets
 
-RECORDS = json.loads(gzip.decompress((Path(__file__).parent / "data" / "control_1.8.5.json.gz").read_bytes()))
+RECORDS = json.loads(
+    gzip.decompress((Path(__file__).parent / "data" / "control_1.8.5.json.gz").read_bytes())
+)
 NETS = {net.__name__: net for net in control_nets.NETS}
-# Loops that write anew, by assign, what they multiply: 1.8.5 differentiates by what it is after the loop, which differences
-# of the loss contradict. tests/test_while.py compares ours with jax.grad.
-WRONG_IN_PADDLE = {"while_loop", "while_in_cond", "cond_in_while", "while_in_while", "slope_in_a_case"}
-# 1.8.5 takes what the first gradients() computed for what flows back in the second, and has ops for that.
+# Loops that write anew, by assign, what they multiply: 1.8.5 differentiates by what it is after the
+# loop, which differences of the loss contradict. tests/test_while.py compares ours with jax.grad.
+WRONG_IN_PADDLE = {
+    "while_loop",
+    "while_in_cond",
+    "cond_in_while",
+    "while_in_while",
+    "slope_in_a_case",
+}
+# 1.8.5 takes what the first gradients() computed for what flows back in the second, and has ops for
+# that.
 OTHER_OPS = {"slope_in_a_case", "slope_in_a_step"}
 
 
 def trained(name: str) -> tuple[fluid.Program, fluid.Program, Any, list[Any]]:
-    """The main program with SGD, the startup program, the loss, and the pairs of parameters and gradients."""
+    """The main program with SGD, the startup program, the loss, and the pairs of parameters and
+    gradients.
+    """
     with fresh() as (main, startup):
         loss = NETS[name](fluid)
         _, pairs = fluid.optimizer.SGD(0.1).minimize(loss)
@@ -41,7 +54,9 @@ def run_steps(feeds: Any, main: Any, startup: Any, loss: Any, pairs: Any) -> lis
     with fluid.scope_guard(scope):
         exe.run(startup)
         for p, _ in pairs:
-            scope.find_var(p.name).get_tensor().set(control_nets.initial(p.name, p.shape), fluid.CPUPlace())
+            scope.find_var(p.name).get_tensor().set(
+                control_nets.initial(p.name, p.shape), fluid.CPUPlace()
+            )
         for feed in feeds:
             given = {k: control_nets.fed(fluid, v) for k, v in feed.items()}
             values = exe.run(main, feed=given, fetch_list=[loss, *(g for _, g in pairs)])
@@ -83,16 +98,26 @@ def test_three_steps_equal_paddles(name: str) -> None:
     if name in WRONG_IN_PADDLE:
         want = RECORDS[name]["steps"][0]
         np.testing.assert_allclose(got[0]["loss"], want["loss"], rtol=2e-5)
-        ours, theirs = (np.asarray(grads["w"], np.float64) for grads in (got[0]["grads"], want["grads"]))
+        ours, theirs = (
+            np.asarray(grads["w"], np.float64) for grads in (got[0]["grads"], want["grads"])
+        )
         slope = differences(name)
         np.testing.assert_allclose(ours, slope, rtol=2e-2, atol=1e-3)
         assert np.abs(theirs - slope).max() > 10 * np.abs(ours - slope).max()
         return
     for step, (mine, want) in enumerate(zip(got, RECORDS[name]["steps"], strict=True)):
-        np.testing.assert_allclose(mine["loss"], want["loss"], rtol=2e-5, atol=1e-6, err_msg=f"loss of step {step}")
+        np.testing.assert_allclose(
+            mine["loss"], want["loss"], rtol=2e-5, atol=1e-6, err_msg=f"loss of step {step}"
+        )
         for what in ("grads", "after"):
             for p, value in want[what].items():
-                np.testing.assert_allclose(mine[what][p], value, rtol=2e-5, atol=1e-6, err_msg=f"{what} of {p}, step {step}")
+                np.testing.assert_allclose(
+                    mine[what][p],
+                    value,
+                    rtol=2e-5,
+                    atol=1e-6,
+                    err_msg=f"{what} of {p}, step {step}",
+                )
 
 
 def test_the_documents_example(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,6 @@
-"""Programs that are no single traced step: Python drives them by segments, and values and gradients are what they should be."""
+"""Programs that are no single traced step: Python drives them by segments, and values and gradients
+are what they should be.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,13 @@ def number(value: float, dtype: str = "int64") -> Any:
 
 def grown(x: Any, w: Any, n: Any) -> Any:
     """A carried value that gets longer, and one that a parameter multiplies."""
+
     def body(i: Any, y: Any, z: Any) -> Any:
         return [i + 1, layers.concat([y * w, x]), z * w]
 
-    _, y, z = layers.while_loop(lambda i, *_: layers.less_than(i, n), body, [number(0), x * 1.0, x * 2.0])
+    _, y, z = layers.while_loop(
+        lambda i, *_: layers.less_than(i, n), body, [number(0), x * 1.0, x * 2.0]
+    )
     return layers.reduce_sum(y * y) + layers.reduce_sum(z)
 
 
@@ -47,7 +52,13 @@ def until(x: Any, w: Any, n: Any) -> Any:
     zero = number(0, "float32")
 
     def body(y: Any) -> Any:
-        return [layers.cond(layers.less_than(layers.reduce_sum(y), number(3, "float32")), lambda: y * w + x, lambda: y * 2.0)]
+        return [
+            layers.cond(
+                layers.less_than(layers.reduce_sum(y), number(3, "float32")),
+                lambda: y * w + x,
+                lambda: y * 2.0,
+            )
+        ]
 
     most = number(20, "float32") + layers.cast(n, "float32")
     y = layers.while_loop(lambda y: layers.less_than(layers.reduce_sum(y), most), body, [x * w])
@@ -88,20 +99,30 @@ NETS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 @pytest.mark.first(1)
 @pytest.mark.parametrize("name", NETS)
 def test_values_and_gradients(name: str) -> None:
-    """Against jax.grad of the loop unrolled; and it trains: the parameter is what the gradient makes of it."""
+    """Against jax.grad of the loop unrolled; and it trains: the parameter is what the gradient
+    makes of it.
+    """
     net, plain = NETS[name]
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x, n = fluid.data("x", [2], "float32"), fluid.data("n", [1], "int64")
         x.stop_gradient = False
-        w = layers.create_parameter([1], "float32", name="w", default_initializer=fluid.initializer.Constant(1.5))
+        w = layers.create_parameter(
+            [1], "float32", name="w", default_initializer=fluid.initializer.Constant(1.5)
+        )
         loss = net(x, w, n)
         _, ((_, grad),) = fluid.optimizer.SGD(0.125).minimize(loss)
         exe = fluid.Executor()
         for count in (2, 1)[: 1 + (net is until)]:
             scope = fluid.Scope()
             exe.run(fluid.default_startup_program(), scope=scope)
-            found, d_x, d_w = exe.run(feed={"x": X, "n": np.array([count])}, fetch_list=[loss, x.name + "@GRAD", grad], scope=scope)
-            want, slopes = jax.value_and_grad(lambda x, w, count=count: plain(x, w[0], count), (0, 1))(X, np.array([1.5], "float32"))
+            found, d_x, d_w = exe.run(
+                feed={"x": X, "n": np.array([count])},
+                fetch_list=[loss, x.name + "@GRAD", grad],
+                scope=scope,
+            )
+            want, slopes = jax.value_and_grad(
+                lambda x, w, count=count: plain(x, w[0], count), (0, 1)
+            )(X, np.array([1.5], "float32"))
             np.testing.assert_allclose(found.reshape(()), want, rtol=1e-5)
             np.testing.assert_allclose(d_x, slopes[0], rtol=1e-5)
             np.testing.assert_allclose(d_w, slopes[1], rtol=1e-5)
@@ -109,8 +130,14 @@ def test_values_and_gradients(name: str) -> None:
 
 
 def test_what_explain_tells() -> None:
-    """Where a step is cut first, and why; a fed count is a bound; what runs as it stands is not told of. One step refuses the first."""
-    for name, way in {"a value that grows": "cut", "entries of all shapes": "bounded", "an end that data say": None}.items():
+    """Where a step is cut first, and why; a fed count is a bound; what runs as it stands is not
+    told of. One step refuses the first.
+    """
+    for name, way in {
+        "a value that grows": "cut",
+        "entries of all shapes": "bounded",
+        "an end that data say": None,
+    }.items():
         with fluid.program_guard(fluid.Program(), fluid.Program()):
             x, n = fluid.data("x", [2], "float32"), fluid.data("n", [1], "int64")
             out = NETS[name][0](x, layers.fill_constant([1], "float32", 1.5), n)
@@ -125,16 +152,27 @@ def test_what_explain_tells() -> None:
 
 
 @pytest.mark.first(1)
-@pytest.mark.parametrize("name", ["while_array", "while_in_while", "cond_in_while", "while_in_cond"])
-def test_driven_by_python_equals_the_traced_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Recorded networks, also as if none of their loops could be traced: losses and parameters of two steps."""
+@pytest.mark.parametrize(
+    "name", ["while_array", "while_in_while", "cond_in_while", "while_in_cond"]
+)
+def test_driven_by_python_equals_the_traced_step(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recorded networks, also as if none of their loops could be traced: losses and parameters of
+    two steps.
+    """
+
     def untraceable(loop: Loop) -> None:
         raise NotOneStep("as a test wants it")
 
     net = next(net for net in control_nets.NETS if net.__name__ == name)
     found = []
     for driven in (False, True):
-        with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+        with (
+            fluid.program_guard(fluid.Program(), fluid.Program()),
+            fluid.unique_name.guard(),
+            fluid.scope_guard(fluid.Scope()),
+        ):
             loss = net(fluid)
             fluid.optimizer.SGD(0.1).minimize(loss)
             main, exe = fluid.default_main_program(), fluid.Executor()
@@ -144,7 +182,10 @@ def test_driven_by_python_equals_the_traced_step(name: str, monkeypatch: pytest.
                 fluid.global_scope().var(p.name).set(control_nets.initial(p.name, p.shape))
             if driven:
                 monkeypatch.setattr(Loop, "run", untraceable)
-            feeds = [{k: control_nets.fed(fluid, v) for k, v in feed.items()} for feed in control_nets.FEEDS[name][:2]]
+            feeds = [
+                {k: control_nets.fed(fluid, v) for k, v in feed.items()}
+                for feed in control_nets.FEEDS[name][:2]
+            ]
             losses = [exe.run(main, feed=feed, fetch_list=[loss])[0] for feed in feeds]
             found.append([*losses, *(fluid.global_scope().get(p.name) for p in params)])
     for traced, by_python in zip(*found, strict=True):
@@ -152,14 +193,18 @@ def test_driven_by_python_equals_the_traced_step(name: str, monkeypatch: pytest.
 
 
 def test_a_fed_count_is_a_bound() -> None:
-    """A gradient through a loop whose count is fed: one program for a bucket of counts; a derived one is a constant."""
+    """A gradient through a loop whose count is fed: one program for a bucket of counts; a derived
+    one is a constant.
+    """
     for derived in (False, True):
         with fluid.program_guard(fluid.Program(), fluid.Program()):
             x, n = fluid.data("x", [2], "float32"), fluid.data("n", [1], "int64")
             x.stop_gradient = False
             most = n * 2 if derived else n
             _, y = layers.while_loop(
-                lambda i, y, most=most: layers.less_than(i, most), lambda i, y, x=x: [i + 1, y * x], [number(0), x * 1.0]
+                lambda i, y, most=most: layers.less_than(i, most),
+                lambda i, y, x=x: [i + 1, y * x],
+                [number(0), x * 1.0],
             )
             (slope,) = fluid.gradients(y, x)
             exe = fluid.Executor()
@@ -176,7 +221,9 @@ def test_a_fed_count_beyond_what_is_foreseen(monkeypatch: pytest.MonkeyPatch) ->
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x, n = fluid.data("x", [2], "float32"), fluid.data("n", [1], "int64")
         x.stop_gradient = False
-        _, y = layers.while_loop(lambda i, y: layers.less_than(i, n), lambda i, y: [i + 1, y * x], [number(0), x * 1.0])
+        _, y = layers.while_loop(
+            lambda i, y: layers.less_than(i, n), lambda i, y: [i + 1, y * x], [number(0), x * 1.0]
+        )
         (slope,) = fluid.gradients(y, x)
         (found,) = fluid.Executor().run(feed={"x": X, "n": np.array([5])}, fetch_list=[slope])
     np.testing.assert_allclose(found, 6 * X**5, rtol=1e-5)
@@ -188,7 +235,8 @@ def test_ctrl_c_and_errors_leave_the_scope() -> None:
 
     def stop(value: Any) -> Any:
         if value.size == 6 and wishes[-1] == "interrupt":
-            raise KeyboardInterrupt  # as one that falls into the function; tests/test_interrupt.py has them fall anywhere
+            # as one that falls into the function; tests/test_interrupt.py has them fall anywhere
+            raise KeyboardInterrupt
         if value.size == 6 and wishes[-1] == "fail":
             raise ValueError("of the user")
         return value
@@ -201,13 +249,22 @@ def test_ctrl_c_and_errors_leave_the_scope() -> None:
             seen = main.current_block().create_var(name="seen", shape=[-1], dtype="float32")
             return [i + 1, layers.concat([layers.py_func(stop, y, seen), x])]
 
-        _, y = layers.while_loop(lambda i, y: layers.less_than(i, number(4)), body, [number(0), x * 1.0])
+        _, y = layers.while_loop(
+            lambda i, y: layers.less_than(i, number(4)), body, [number(0), x * 1.0]
+        )
         exe, scope = fluid.Executor(), fluid.Scope()
         exe.run(fluid.default_startup_program(), scope=scope)
-        for wish, error in (("go on", None), ("interrupt", KeyboardInterrupt), ("fail", ValueError), ("go on", None)):
+        for wish, error in (
+            ("go on", None),
+            ("interrupt", KeyboardInterrupt),
+            ("fail", ValueError),
+            ("go on", None),
+        ):
             wishes.append(wish)
             if error is None:
-                np.testing.assert_array_equal(exe.run(feed={"x": X}, fetch_list=[y], scope=scope)[0], np.tile(X, 5))
+                np.testing.assert_array_equal(
+                    exe.run(feed={"x": X}, fetch_list=[y], scope=scope)[0], np.tile(X, 5)
+                )
             else:
                 with pytest.raises(error):
                     exe.run(feed={"x": X}, fetch_list=[y], scope=scope)
@@ -224,9 +281,15 @@ def test_each_iteration_draws_anew_as_in_one_step() -> None:
             x = layers.fill_constant([4], "float32", 1.0)
 
             def body(i: Any, y: Any, z: Any, x: Any = x, grows: bool = grows) -> Any:
-                return [i + 1, y + layers.dropout(x, 0.5) * layers.cast(i + 1, "float32"), layers.concat([z, x]) if grows else z + x]
+                return [
+                    i + 1,
+                    y + layers.dropout(x, 0.5) * layers.cast(i + 1, "float32"),
+                    layers.concat([z, x]) if grows else z + x,
+                ]
 
-            _, y, _ = layers.while_loop(lambda i, *_: layers.less_than(i, number(3)), body, [number(0), x * 0.0, x * 1.0])
+            _, y, _ = layers.while_loop(
+                lambda i, *_: layers.less_than(i, number(3)), body, [number(0), x * 0.0, x * 1.0]
+            )
             exe = fluid.Executor()
             found.append([exe.run(fetch_list=[y])[0] for _ in range(2)])
     np.testing.assert_array_equal(found[0], found[1])
@@ -238,13 +301,17 @@ def test_what_is_not_finite_is_found() -> None:
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x = fluid.data("x", [2], "float32")
         _, y = layers.while_loop(
-            lambda i, y: layers.less_than(i, number(2)), lambda i, y: [i + 1, layers.concat([layers.log(y), x])], [number(0), x * 1.0]
+            lambda i, y: layers.less_than(i, number(2)),
+            lambda i, y: [i + 1, layers.concat([layers.log(y), x])],
+            [number(0), x * 1.0],
         )
         exe = fluid.Executor()
         assert np.isnan(exe.run(feed={"x": X}, fetch_list=[y])[0]).any()
         fluid.set_flags({"FLAGS_check_nan_inf": True})
         try:
-            with pytest.raises(NanInfError, match=r"op 'assign' \(tests/test_cuts.py:\d+\) wrote NaN or infinity"):
+            with pytest.raises(
+                NanInfError, match=r"op 'assign' \(tests/test_cuts.py:\d+\) wrote NaN or infinity"
+            ):
                 exe.run(feed={"x": X}, fetch_list=[y])
         finally:
             fluid.set_flags({"FLAGS_check_nan_inf": False})
@@ -253,7 +320,11 @@ def test_what_is_not_finite_is_found() -> None:
 def test_an_op_that_does_not_take_what_a_loop_made_says_what_has_changed() -> None:
     """The variable, both shapes, the iteration and the loop's line."""
     with fluid.program_guard(fluid.Program(), fluid.Program()):
-        i, n, x = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 3), fluid.data("x", [None, 2])
+        i, n, x = (
+            layers.fill_constant([1], "int64", 0),
+            layers.fill_constant([1], "int64", 3),
+            fluid.data("x", [None, 2]),
+        )
         y, going = x * 1.0, layers.less_than(i, n)
         with layers.While(going).block():
             layers.assign(layers.concat([y + x, y], 0), y)

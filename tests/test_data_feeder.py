@@ -36,11 +36,17 @@ def made():
 @pytest.mark.parametrize("case", RECORDED)
 def test_as_recorded(made, case):
     row = RECORDED[case]
-    fed = DataFeeder([made[n] for n in row["names"]], fluid.CPUPlace()).feed([tuple(s) for s in row["samples"]])
+    fed = DataFeeder([made[n] for n in row["names"]], fluid.CPUPlace()).feed(
+        [tuple(s) for s in row["samples"]]
+    )
     assert list(fed) == row["names"]
     for name, array in fed.items():
         want = row["feed"][name]
-        assert isinstance(array, fluid.LoDTensor) and array.lod() == want["lod"] and array.shape() == want["shape"]
+        assert (
+            isinstance(array, fluid.LoDTensor)
+            and array.lod() == want["lod"]
+            and array.shape() == want["shape"]
+        )
         array = np.asarray(array)
         assert (array.dtype.name, list(array.shape), array.ravel().tolist()) == (
             want["dtype"],
@@ -67,15 +73,38 @@ def test_arrays_are_stacked_and_converted(made):
         ("x", ("ab",), "feed 'x' has <U2 values; it takes numbers of dtype float32"),
         ("x", (None,), "feed 'x' has samples of different lengths or kinds"),
         ("x", ([1, 2, 3],), r"feed 'x' has shape \[1, 3\], but the program declares \[-1, 2\]"),
-        ("x", (1,), r"feed 'x' has samples of shape \[\], which cannot be reshaped to the declared \[-1, 2\]"),
+        (
+            "x",
+            (1,),
+            (
+                r"feed 'x' has samples of shape \[\], which cannot be reshaped to the declared"
+                r" \[-1, 2\]"
+            ),
+        ),
         ("im", (np.arange(5),), r"feed 'im' has samples of shape \[5\], which cannot be reshaped"),
-        ("im", (np.zeros((2, 2, 2)),), r"feed 'im' has shape \[1, 2, 2, 2\], but the program declares \[-1, 1, 2, 2\]"),
+        (
+            "im",
+            (np.zeros((2, 2, 2)),),
+            r"feed 'im' has shape \[1, 2, 2, 2\], but the program declares \[-1, 1, 2, 2\]",
+        ),
         ("b", (2,), "feed 'b' is bool, but a sample holds 2"),
         ("words", (3,), "feed 'words' has lod_level 1, so a sample holds sequences of rows, not 3"),
         ("words", ([1.5],), "feed 'words' is int64, but a sample holds 1.5"),
-        ("rows", ([1.0, 2.0, 3.0],), r"feed 'rows' has samples of shape \[\], which cannot be reshaped"),
-        ("pages", ([1, 2],), "feed 'pages' has lod_level 2, so a sample holds sequences of rows, not 1"),
-        ("x y", ([1, 2],), r"the number of fields in data \(1\) does not match len\(feed_list\) \(2\) in sample 0"),
+        (
+            "rows",
+            ([1.0, 2.0, 3.0],),
+            r"feed 'rows' has samples of shape \[\], which cannot be reshaped",
+        ),
+        (
+            "pages",
+            ([1, 2],),
+            "feed 'pages' has lod_level 2, so a sample holds sequences of rows, not 1",
+        ),
+        (
+            "x y",
+            ([1, 2],),
+            r"the number of fields in data \(1\) does not match len\(feed_list\) \(2\) in sample 0",
+        ),
         ("x y", 5, "sample 0 is a int; it should be a tuple of 2 fields: 'x', 'y'"),
     ],
 )
@@ -89,19 +118,27 @@ def test_samples_of_different_shapes(made):
     feeder = DataFeeder([made["x"]], fluid.CPUPlace())
     with pytest.raises(FeedError, match="feed 'x' has samples of different lengths"):
         feeder.feed([([1, 2],), ([1],)])
-    with pytest.raises(FeedError, match=r"feed 'x' has samples of different shapes, such as \[1\] and \[2\]; pad them"):
+    with pytest.raises(
+        FeedError,
+        match=r"feed 'x' has samples of different shapes, such as \[1\] and \[2\]; pad them",
+    ):
         feeder.feed([(np.ones(2),), (np.ones(1),)])
 
 
 def test_a_row_is_not_made_of_several_samples(made):
     with pytest.raises(FeedError, match="cannot be reshaped"):
-        DataFeeder([made["x"]], fluid.CPUPlace()).feed([(1,), (2,)])  # Paddle makes one row of the two
+        # Paddle makes one row of the two
+        DataFeeder([made["x"]], fluid.CPUPlace()).feed([(1,), (2,)])
 
 
 def test_integers_that_do_not_fit():
     with fluid.program_guard(fluid.Program(), fluid.Program()):
-        small = DataFeeder([fluid.data("i8", [None], "int8"), fluid.data("u8", [None], "uint8")], fluid.CPUPlace())
-    with pytest.raises(FeedError, match=r"feed 'i8' holds integers that do not fit int8 \(-128 to 127\)"):
+        small = DataFeeder(
+            [fluid.data("i8", [None], "int8"), fluid.data("u8", [None], "uint8")], fluid.CPUPlace()
+        )
+    with pytest.raises(
+        FeedError, match=r"feed 'i8' holds integers that do not fit int8 \(-128 to 127\)"
+    ):
         small.feed([(300, 0)])
     with pytest.raises(FeedError, match="feed 'u8' holds integers that do not fit uint8"):
         small.feed([(1, -1)])
@@ -116,7 +153,10 @@ def test_bad_lists(made):
 
 def test_feed_parallel(made):
     feeder = DataFeeder([made["y"]], fluid.CPUPlace())
-    assert [f["y"].tolist() for f in feeder.feed_parallel([[(3,)], [(4,), (5,)]], 2)] == [[[3]], [[4], [5]]]
+    assert [f["y"].tolist() for f in feeder.feed_parallel([[(3,)], [(4,), (5,)]], 2)] == [
+        [[3]],
+        [[4], [5]],
+    ]
     with pytest.raises(FluidValueError, match="there are 2 devices and 1 batches"):
         list(feeder.feed_parallel([[(3,)]], 2))
 
@@ -127,7 +167,13 @@ def test_decorate_reader(made):
     def batches():
         return ([(i,)] for i in range(5))
 
-    assert [f["y"].item() for f in feeder.decorate_reader(batches, multi_devices=False)()] == [0, 1, 2, 3, 4]
+    assert [f["y"].item() for f in feeder.decorate_reader(batches, multi_devices=False)()] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]
     groups = feeder.decorate_reader(batches, multi_devices=True, num_places=2)
     assert [[f["y"].item() for f in g] for g in groups()] == [[0, 1], [2, 3]]
     with pytest.raises(FluidValueError, match="1 batches remain for 2 devices"):
@@ -166,8 +212,11 @@ def taken(make, declared):
 def test_what_brings_a_dtype_brings_the_declared_one(declared):
     assert taken(lambda a: a, declared) == FED["array"][declared] == [declared]
     assert taken(Exporter, declared) == FED["exporter"][declared]
-    # 1.8.5 takes no lists. Here one of arrays is like an array, and one of numbers takes the declared dtype.
+    # 1.8.5 takes no lists. Here one of arrays is like an array, and one of numbers takes the
+    # declared dtype.
     assert FED["list"][declared] == FED["list of arrays"][declared] == []
     assert taken(list, declared) == [declared]
     whole = ["bool", "uint8", "int32", "int64"]
-    assert taken(lambda a: a.tolist(), declared) == (whole if declared.startswith("int") else DTYPES)
+    assert taken(lambda a: a.tolist(), declared) == (
+        whole if declared.startswith("int") else DTYPES
+    )

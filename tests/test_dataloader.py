@@ -48,8 +48,13 @@ def test_samples_become_batches_on_the_device(xy):
     batches = list(made())
     assert [type(b) for b in batches] == [list, list] and values(batches) == [[0, 1], [2, 3]]
     feed = batches[0][0]
-    assert all(isinstance(v, fluid.LoDTensor) and isinstance(v.array(), jax.Array) for v in feed.values())
-    assert {n: (v.dtype.name, v.shape) for n, v in feed.items()} == {"x": ("float32", (2, 2)), "y": ("int64", (2, 1))}
+    assert all(
+        isinstance(v, fluid.LoDTensor) and isinstance(v.array(), jax.Array) for v in feed.values()
+    )
+    assert {n: (v.dtype.name, v.shape) for n, v in feed.items()} == {
+        "x": ("float32", (2, 2)),
+        "y": ("int64", (2, 1)),
+    }
     assert values(made()) == [[0, 1], [2, 3]]  # again, from the first batch
     made.set_sample_generator(samples, batch_size=2, drop_last=False, places=[CPU])
     assert values(made) == [[0, 1], [2, 3], [4]]
@@ -69,14 +74,20 @@ def test_sample_lists_and_batches(xy):
 def test_a_group_for_each_place(xy):
     made = loader(xy).set_sample_generator(samples, batch_size=1, places=[CPU, CPU])
     assert [len(g) for g in made()] == [2, 2]
-    made = loader(xy, drop_last=False).set_sample_generator(samples, batch_size=1, places=[CPU, CPU])
+    made = loader(xy, drop_last=False).set_sample_generator(
+        samples, batch_size=1, places=[CPU, CPU]
+    )
     assert [len(g) for g in made()] == [2, 2, 1]
 
 
 def test_return_list_and_no_double_buffer(xy):
-    made = loader(xy, return_list=True, use_double_buffer=False).set_sample_generator(samples, batch_size=2, places=CPU)
+    made = loader(xy, return_list=True, use_double_buffer=False).set_sample_generator(
+        samples, batch_size=2, places=CPU
+    )
     group = next(iter(made))
-    assert [v.shape for v in group[0]] == [(2, 2), (2, 1)] and isinstance(group[0][0].array(), np.ndarray)
+    assert [v.shape for v in group[0]] == [(2, 2), (2, 1)] and isinstance(
+        group[0][0].array(), np.ndarray
+    )
 
 
 def test_next(xy):
@@ -93,7 +104,10 @@ def test_the_executor_takes_a_batch(xy):
     exe = fluid.Executor(CPU)
     made = loader(xy).set_sample_generator(samples, batch_size=2, places=CPU)
     program = xy[0].block.program
-    assert [exe.run(program, feed=data, fetch_list=[total])[0].item() for data in made()] == [2.0, 10.0]
+    assert [exe.run(program, feed=data, fetch_list=[total])[0].item() for data in made()] == [
+        2.0,
+        10.0,
+    ]
 
 
 def test_a_generator_may_fill_its_array_anew(xy):
@@ -111,12 +125,18 @@ def test_a_generator_may_fill_its_array_anew(xy):
 @pytest.mark.parametrize(
     ("batch", "told"),
     [
-        ((np.ones((2, 2)), np.ones((2, 1), "int64")), "feed 'x' is float64, but the program declares float32"),
+        (
+            (np.ones((2, 2)), np.ones((2, 1), "int64")),
+            "feed 'x' is float64, but the program declares float32",
+        ),
         (
             (np.ones((2, 3), "float32"), np.ones((2, 1), "int64")),
             r"feed 'x' has shape \[2, 3\], but the program declares \[-1, 2\]",
         ),
-        ((np.ones((2, 2), "float32"),), "a batch holds 1 arrays, but the feed_list has 2 variables: 'x', 'y'"),
+        (
+            (np.ones((2, 2), "float32"),),
+            "a batch holds 1 arrays, but the feed_list has 2 variables: 'x', 'y'",
+        ),
         ({"x": 1}, "a batch is a tuple or list of arrays for 'x', 'y', not a dict"),
     ],
 )
@@ -135,7 +155,8 @@ def test_a_label_out_of_range_is_caught_on_the_host(xy, on_device):
         label = jax.numpy.asarray(label) if on_device else label
     made.set_batch_generator(lambda: iter([(np.ones((2, 2), "float32"), label)]), CPU)
     with pytest.raises(
-        FeedError, match=r"feed 'y' is the label of op 'cross_entropy2'.*0 <= value < 2, but it holds 2"
+        FeedError,
+        match=r"feed 'y' is the label of op 'cross_entropy2'.*0 <= value < 2, but it holds 2",
     ):
         list(made())
 
@@ -146,11 +167,17 @@ def test_the_generators_error_arrives_after_its_batches(xy):
         raise KeyError("boo")
 
     seen = []
-    with pytest.raises(fluid.core.EnforceNotMet, match="the reader of a DataLoader raised KeyError: 'boo'") as error:
+    with pytest.raises(
+        fluid.core.EnforceNotMet, match="the reader of a DataLoader raised KeyError: 'boo'"
+    ) as error:
         for data in loader(xy).set_sample_generator(broken, batch_size=2, places=CPU)():
             seen.append(data)
     cause = error.value.__cause__
-    assert len(seen) == 2 and isinstance(cause, KeyError) and "broken" in [f.name for f in traceback.extract_tb(cause.__traceback__)]
+    assert (
+        len(seen) == 2
+        and isinstance(cause, KeyError)
+        and "broken" in [f.name for f in traceback.extract_tb(cause.__traceback__)]
+    )
     assert not ours()
 
 
@@ -179,7 +206,9 @@ def test_an_iteration_that_is_open_at_exit_makes_no_noise():
         "print(next(it)[0]['x'].shape)\n"
     )
     env = {**os.environ, "PYTHONPATH": str(Path(fluid.__file__).parents[1])}
-    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True
+    )
     assert (done.stdout, done.stderr) == ("(1, 2)\n", "")
 
 
@@ -245,15 +274,23 @@ def test_bad_arguments(xy):
         make(feed_list=list(xy))
     with pytest.raises(FluidValueError, match="needs a feed_list"):
         make(capacity=2)
-    with pytest.raises(FluidValueError, match="places cannot be None when the DataLoader is iterable"):
+    with pytest.raises(
+        FluidValueError, match="places cannot be None when the DataLoader is iterable"
+    ):
         loader(xy).set_sample_generator(samples, batch_size=2)
     with pytest.raises(FluidValueError, match="has no source of data yet"):
         list(loader(xy)())
-    with pytest.raises(FluidTypeError, match=r"start\(\) cannot be called when the DataLoader is iterable"):
+    with pytest.raises(
+        FluidTypeError, match=r"start\(\) cannot be called when the DataLoader is iterable"
+    ):
         loader(xy).start()
-    with pytest.raises(FluidTypeError, match=r"reset\(\) cannot be called when the DataLoader is iterable"):
+    with pytest.raises(
+        FluidTypeError, match=r"reset\(\) cannot be called when the DataLoader is iterable"
+    ):
         loader(xy).reset()
-    with pytest.raises(FluidTypeError, match="takes a function that returns a generator, not generator"):
+    with pytest.raises(
+        FluidTypeError, match="takes a function that returns a generator, not generator"
+    ):
         loader(xy).set_batch_generator(samples(), CPU)
     with pytest.raises(FluidValueError, match="batch_size should be a positive integer"):
         loader(xy).set_sample_generator(samples, batch_size=0, places=CPU)
@@ -268,6 +305,8 @@ def test_sequences():
         words = fluid.data("words", [None, 1], "int64", lod_level=1)
         total = fluid.layers.sequence_pool(fluid.layers.cast(words, "float32"), "sum")
     make = fluid.io.DataLoader.from_generator
-    batches = make(feed_list=[words], capacity=2).set_sample_generator(lambda: iter([([1, 2],), ([3],), ([4, 5, 6],)]), 2, False, CPU)
+    batches = make(feed_list=[words], capacity=2).set_sample_generator(
+        lambda: iter([([1, 2],), ([3],), ([4, 5, 6],)]), 2, False, CPU
+    )
     exe = fluid.Executor(CPU)
     assert [exe.run(main, feed, [total])[0].tolist() for feed in batches()] == [[[3], [3]], [[15]]]

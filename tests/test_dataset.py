@@ -12,7 +12,9 @@ import pytest
 from fluidjax.dataset import common, mnist, uci_housing
 from fluidjax.errors import FluidError, FluidValueError
 
-RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())["housing"]
+RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())[
+    "housing"
+]
 
 
 @pytest.fixture
@@ -28,12 +30,17 @@ def write_housing(home, text):
 
 def test_housing_as_recorded(home):
     write_housing(home, "\n".join("  ".join(map(str, row)) for row in RECORDED["table"]))
-    for reader, rows in ((uci_housing.train(), RECORDED["train"]), (uci_housing.test(), RECORDED["test"])):
+    for reader, rows in (
+        (uci_housing.train(), RECORDED["train"]),
+        (uci_housing.test(), RECORDED["test"]),
+    ):
         samples = list(reader())
         assert [x.shape for x, _ in samples] == [(13,)] * len(rows) and samples[0][1].shape == (1,)
         np.testing.assert_allclose([[*x, *y] for x, y in samples], rows, rtol=1e-12)
         assert len(list(reader())) == len(rows)
-    np.testing.assert_allclose(uci_housing.predict_reader()[0], RECORDED["test"][0][:-1], rtol=1e-12)
+    np.testing.assert_allclose(
+        uci_housing.predict_reader()[0], RECORDED["test"][0][:-1], rtol=1e-12
+    )
     assert len(uci_housing.feature_names) == 13
 
 
@@ -80,15 +87,21 @@ def test_mnist(home):
     images, labels = rng.integers(0, 256, (6, 28, 28)), rng.integers(0, 10, 6)
     images[0, 0, :2] = 0, 255
     (folder / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(images)))
-    with pytest.raises(common.MissingFileError, match=r"train-labels-idx1-ubyte\.gz \(or train-labels-idx1-ubyte"):
+    with pytest.raises(
+        common.MissingFileError, match=r"train-labels-idx1-ubyte\.gz \(or train-labels-idx1-ubyte"
+    ):
         mnist.train()
     (folder / "train-labels-idx1-ubyte").write_bytes(idx(labels))
     reader = mnist.train()
     samples = list(reader())
-    assert [label for _, label in samples] == labels.tolist() and all(type(label) is int for _, label in samples)
+    assert [label for _, label in samples] == labels.tolist() and all(
+        type(label) is int for _, label in samples
+    )
     image = samples[0][0]
     assert image.shape == (784,) and image.dtype == "float32" and image[:2].tolist() == [-1.0, 1.0]
-    np.testing.assert_array_equal([x for x, _ in samples], images.reshape(6, 784).astype("float32") / 255.0 * 2.0 - 1.0)
+    np.testing.assert_array_equal(
+        [x for x, _ in samples], images.reshape(6, 784).astype("float32") / 255.0 * 2.0 - 1.0
+    )
 
 
 def test_a_damaged_mnist_file_is_named(home):

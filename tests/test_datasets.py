@@ -1,4 +1,6 @@
-"""Data sets from local files: what 1.8.5 reads of small ones (recorded), and files that are missing, damaged or hostile."""
+"""Data sets from local files: what 1.8.5 reads of small ones (recorded), and files that are
+missing, damaged or hostile.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,23 @@ import pytest
 
 from fluidjax import dataset
 from fluidjax.dataset import common, image
-from fluidjax.errors import FluidError, FluidTypeError, FluidValueError, ParseError, UnsupportedError
+from fluidjax.errors import (
+    FluidError,
+    FluidTypeError,
+    FluidValueError,
+    ParseError,
+    UnsupportedError,
+)
 from fluidjax.saved import pickles
 from tests import dataset_cases as cases
 
-RECORDED = json.loads(gzip.decompress((Path(__file__).parent / "data" / "datasets_1.8.5.json.gz").read_bytes()))
-MODULES = "cifar conll05 flowers imdb imikolov mnist movielens mq2007 sentiment uci_housing voc2012 wmt14 wmt16".split()
+RECORDED = json.loads(
+    gzip.decompress((Path(__file__).parent / "data" / "datasets_1.8.5.json.gz").read_bytes())
+)
+MODULES = (
+    "cifar conll05 flowers imdb imikolov mnist movielens mq2007 sentiment uci_housing voc2012 wmt14"
+    " wmt16".split()
+)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +89,9 @@ def test_a_missing_file_is_named_with_its_sum_and_place(home, module, name, args
     with pytest.raises(common.MissingFileError) as error:
         getattr(loaded, name)(*args)
     text = str(error.value)
-    assert file in text and ", md5 " in text and str(home) in text and "nothing is downloaded" in text
+    assert (
+        file in text and ", md5 " in text and str(home) in text and "nothing is downloaded" in text
+    )
     with pytest.raises(common.MissingFileError):
         loaded.fetch() if hasattr(loaded, "fetch") else loaded.train()
 
@@ -119,7 +134,10 @@ def test_damaged_archives_raise_nothing_but_our_errors(home, written, name, read
             assert name.split("/")[1] in str(error) or "is plain" in str(error)
     assert raised >= 3
     (home / name).write_bytes(b"text")
-    with pytest.raises(FluidValueError, match=r"its md5 is 1cb251ec0d568de6a929b520c4aed8d1, not \w{32} as published"):
+    with pytest.raises(
+        FluidValueError,
+        match=r"its md5 is 1cb251ec0d568de6a929b520c4aed8d1, not \w{32} as published",
+    ):
         read(dataset)
 
 
@@ -169,7 +187,12 @@ def test_what_is_wrong_within_is_said(home, name, files, read, told):
 
 def test_links_and_folders_within_an_archive_are_no_files(home):
     """A member's name is compared, never made a path; a link leads to another member or nowhere."""
-    for kind, target in ((tarfile.SYMTYPE, "/etc/passwd"), (tarfile.DIRTYPE, ""), (tarfile.LNKTYPE, "../../x"), (tarfile.FIFOTYPE, "")):
+    for kind, target in (
+        (tarfile.SYMTYPE, "/etc/passwd"),
+        (tarfile.DIRTYPE, ""),
+        (tarfile.LNKTYPE, "../../x"),
+        (tarfile.FIFOTYPE, ""),
+    ):
         with tarfile.open(home / "a.tgz", "w:gz") as archive:
             info = tarfile.TarInfo("./simple-examples/data/ptb.train.txt")
             info.type, info.linkname = kind, target
@@ -193,15 +216,27 @@ def array_pickle(dtype, shape=(2,), data=b"12"):
     """an array with this in its state, as NumPy writes one"""
     text = f"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntS'b'\ntR(I1\n({''.join(f'I{n}' + chr(10) for n in shape)}t"
     state = "(I3\nS'|'\nNNNI-1\nI-1\nI0\ntb" if dtype == "u1" else ""
-    return f"{text}cnumpy\ndtype\n(S'{dtype}'\nI0\nI1\ntR{state}I00\nS{data.decode('latin1')!r}\ntb.".encode("latin1")
+    return f"{text}cnumpy\ndtype\n(S'{dtype}'\nI0\nI1\ntR{state}I00\nS{data.decode('latin1')!r}\ntb.".encode(
+        "latin1"
+    )
 
 
 def test_plain_pickles_are_read():
-    value = {b"a": [1, 2.5, "x", None, True], "b": (np.arange(6, dtype=">i2").reshape(2, 3, order="F"), b"", 2**70), 3: np.zeros((0, 2))}
+    value = {
+        b"a": [1, 2.5, "x", None, True],
+        "b": (np.arange(6, dtype=">i2").reshape(2, 3, order="F"), b"", 2**70),
+        3: np.zeros((0, 2)),
+    }
     for protocol in range(2, 6):
-        found = pickles.loads(pickle.dumps(value, protocol) if protocol < 5 else pickle.dumps(value, 4))
+        found = pickles.loads(
+            pickle.dumps(value, protocol) if protocol < 5 else pickle.dumps(value, 4)
+        )
         np.testing.assert_array_equal(found["b"][0], value["b"][0])
-        assert found[b"a"] == value[b"a"] and found["b"][1:] == value["b"][1:] and found[3].shape == (0, 2)
+        assert (
+            found[b"a"] == value[b"a"]
+            and found["b"][1:] == value["b"][1:]
+            and found[3].shape == (0, 2)
+        )
     assert pickles.loads(array_pickle("u1")).tolist() == [49, 50]
     assert pickles.loads(b"U\x01\xe9.") == b"\xe9"  # a string of Python 2
 
@@ -220,7 +255,10 @@ def test_plain_pickles_are_read():
         (array_pickle("u1", (-1,)), "is not shape, dtype, order and bytes"),
         (b"cnumpy\nndarray\n.", "holds a name for a value"),
         (b"cnumpy\ndtype\n(S'x'\nI1\ndb.", "sets a state that is not"),
-        (b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntS'b'\ntR.", "holds an array without numbers"),
+        (
+            b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntS'b'\ntR.",
+            "holds an array without numbers",
+        ),
         (b"(lp0\ng0\na.", "holds a container that holds itself"),
         (pickle.dumps({1, 2}), "set|EMPTY_SET"),
         (b"P1\n.", "opcode PERSID does not belong"),
@@ -244,7 +282,9 @@ def test_a_pickle_of_lists_of_lists_takes_no_time():
 
 def test_damaged_pickles_raise_nothing_but_our_errors():
     draw = random.Random(5)
-    whole = cases.cifar(b"labels", [1, 2], 0)[-120:] + pickle.dumps({b"a": np.arange(3), "b": [1, "x"]}, 2)
+    whole = cases.cifar(b"labels", [1, 2], 0)[-120:] + pickle.dumps(
+        {b"a": np.arange(3), "b": [1, "x"]}, 2
+    )
     start = pickle.dumps({b"a": np.arange(3), "b": [1, ("x", 2.5)]}, 2)
     for _ in range(400):
         data = bytearray(draw.choice((whole, start)))
@@ -260,7 +300,9 @@ def test_common(home, monkeypatch):
     (home / "x").mkdir()
     (home / "x" / "a.txt").write_bytes(b"text")
     text = "1cb251ec0d568de6a929b520c4aed8d1"
-    assert common.md5file(home / "x" / "a.txt") == text and common.download("http://none/a.txt", "x", text) == str(home / "x" / "a.txt")
+    assert common.md5file(home / "x" / "a.txt") == text and common.download(
+        "http://none/a.txt", "x", text
+    ) == str(home / "x" / "a.txt")
     with pytest.raises(FluidValueError, match=f"its md5 is {text}, not 0"):
         common.download("http://none/b", "x", "0", save_name="a.txt")
     with pytest.raises(common.MissingFileError, match="needs the file b, md5 0"):
@@ -270,13 +312,18 @@ def test_common(home, monkeypatch):
     pattern = str(home / "part-%03d")
     common.split(lambda: iter(range(8)), 3, pattern)
     read = common.cluster_files_reader(str(home / "part-*"), 2, 0)
-    assert [*read()] == [0, 1, 2, 3, 7] and [*common.cluster_files_reader(str(home / "part-*"), 2, 1)()] == [4, 5, 6]
+    assert [*read()] == [0, 1, 2, 3, 7] and [
+        *common.cluster_files_reader(str(home / "part-*"), 2, 1)()
+    ] == [4, 5, 6]
     common.split(lambda: iter(range(2)), 3, str(home / "json-%d"), json.dump)
     assert [*common.cluster_files_reader(str(home / "json-*"), 1, 0, json.load)()] == [0, 1]
     (home / "part-000").write_bytes(pickle.dumps(Calls(eval, "1/0")))
     with pytest.raises(ParseError, match=r"part-000, offset \d+: the pickle wants"):
         list(read())
-    for wrong in (lambda: common.split(range, 1, dumper=1), lambda: common.cluster_files_reader("x", 1, 0, loader=1)):
+    for wrong in (
+        lambda: common.split(range, 1, dumper=1),
+        lambda: common.cluster_files_reader("x", 1, 0, loader=1),
+    ):
         with pytest.raises(FluidTypeError, match="can be called"):
             wrong()
 
@@ -292,16 +339,27 @@ def jpeg(array, kind="JPEG"):
 def test_voc2012(home):
     image, classes = np.full((4, 6, 3), 200, "uint8"), np.arange(24, dtype="uint8").reshape(4, 6)
     top = "VOCdevkit/VOC2012"
-    sets = [(f"{top}/ImageSets/Segmentation/{n}.txt", t) for n, t in (("trainval", b"b\na\n"), ("train", b"a\n"), ("val", b"gone\n"))]
+    sets = [
+        (f"{top}/ImageSets/Segmentation/{n}.txt", t)
+        for n, t in (("trainval", b"b\na\n"), ("train", b"a\n"), ("val", b"gone\n"))
+    ]
     files = [(f"{top}/JPEGImages/{n}.jpg", jpeg(image)) for n in "ab"]
     files += [(f"{top}/SegmentationClass/{n}.png", jpeg(classes, "PNG")) for n in "ab"]
     put(home, "voc2012/VOCtrainval_11-May-2012.tar", [*sets, *files])
     samples = list(dataset.voc2012.train()())
-    assert len(samples) == 2 and samples[0][0].shape == (4, 6, 3) and len(list(dataset.voc2012.test()())) == 1
+    assert (
+        len(samples) == 2
+        and samples[0][0].shape == (4, 6, 3)
+        and len(list(dataset.voc2012.test()())) == 1
+    )
     np.testing.assert_array_equal(samples[1][1], classes)
     with pytest.raises(FluidValueError, match=r"holds no file .*gone\.jpg"):
         list(dataset.voc2012.val()())
-    put(home, "voc2012/VOCtrainval_11-May-2012.tar", [*sets, (f"{top}/JPEGImages/b.jpg", b"x"), *files[2:]])
+    put(
+        home,
+        "voc2012/VOCtrainval_11-May-2012.tar",
+        [*sets, (f"{top}/JPEGImages/b.jpg", b"x"), *files[2:]],
+    )
     with pytest.raises(FluidValueError, match=r"b\.jpg holds no image"):
         list(dataset.voc2012.train()())
 
@@ -313,14 +371,27 @@ def test_matlab_tables_are_those_that_scipy_writes(packed):
     from fluidjax.dataset.matlab import table
 
     for kind in "u1 i1 u2 i2 u4 i4 u8 i8 f4 f8".split():
-        for values in (np.arange(6).reshape(2, 3), np.arange(2000).reshape(1, -1) % 120, np.zeros((0, 3)), np.array([[7]])):
+        for values in (
+            np.arange(6).reshape(2, 3),
+            np.arange(2000).reshape(1, -1) % 120,
+            np.zeros((0, 3)),
+            np.array([[7]]),
+        ):
             values, file = values.astype(kind), io.BytesIO()
-            savemat(file, {"other": np.ones(3), "b": values, "a_longer_name": values}, do_compression=packed)
+            savemat(
+                file,
+                {"other": np.ones(3), "b": values, "a_longer_name": values},
+                do_compression=packed,
+            )
             for name in ("b", "a_longer_name"):
                 found = table(file.getvalue(), name)
                 assert found.dtype == values.dtype
                 np.testing.assert_array_equal(found, values)
-    for told, held in (("none of this name", {"a": np.ones(3)}), ("no real numbers", {"b": np.ones(3) * 1j}), ("no real", {"b": "text"})):
+    for told, held in (
+        ("none of this name", {"a": np.ones(3)}),
+        ("no real numbers", {"b": np.ones(3) * 1j}),
+        ("no real", {"b": "text"}),
+    ):
         file = io.BytesIO()
         savemat(file, held, do_compression=packed)
         with pytest.raises(ValueError, match=told):
@@ -346,7 +417,10 @@ def test_flowers(home):
     files = [(f"jpg/image_{i:05d}.jpg", bytes([i])) for i in (3, 1, 2, 4)]
     put(home, "flowers/102flowers.tgz", files)
     savemat(home / "flowers" / "imagelabels.mat", {"labels": np.array([[5, 102, 1, 7]], "uint8")})
-    savemat(home / "flowers" / "setid.mat", {"trnid": np.array([[1]]), "valid": np.array([[4]]), "tstid": np.array([[2, 3]], "uint16")})
+    savemat(
+        home / "flowers" / "setid.mat",
+        {"trnid": np.array([[1]]), "valid": np.array([[4]]), "tstid": np.array([[2, 3]], "uint16")},
+    )
     assert list(dataset.flowers.train(lambda s: s)()) == [(b"\3", 0), (b"\2", 101)]
     assert list(dataset.flowers.test(lambda s: s, use_xmap=False)()) == [(b"\1", 4)]
     assert list(dataset.flowers.valid(lambda s: s)()) == [(b"\4", 6)]
@@ -367,8 +441,13 @@ def test_images(home):
     top = np.random.randint(0, 5 - 3 + 1)
     left = np.random.randint(0, 4 - 3 + 1)
     np.random.seed(3)
-    np.testing.assert_array_equal(image.random_crop(array, 3), array[top : top + 3, left : left + 3])
-    for wrong, told in ((lambda: image.random_crop(array, 5), "no square of 5"), (lambda: image.to_chw(array[0]), "turns 3 axes")):
+    np.testing.assert_array_equal(
+        image.random_crop(array, 3), array[top : top + 3, left : left + 3]
+    )
+    for wrong, told in (
+        (lambda: image.random_crop(array, 5), "no square of 5"),
+        (lambda: image.to_chw(array[0]), "turns 3 axes"),
+    ):
         with pytest.raises(FluidValueError, match=told):
             wrong()
     cases.tar(str(home / "a.tgz"), [("b", b"1"), ("a", b"2"), ("c", b"3"), ("d", b"4")])
@@ -380,5 +459,7 @@ def test_images(home):
         with pytest.raises(UnsupportedError, match="install opencv-python"):
             image.load_image_bytes(b"x")
         return
-    made = image.simple_transform(image.load_image_bytes(jpeg(array, "PNG")), 8, 6, False, mean=[1.0, 2.0, 3.0])
+    made = image.simple_transform(
+        image.load_image_bytes(jpeg(array, "PNG")), 8, 6, False, mean=[1.0, 2.0, 3.0]
+    )
     assert made.shape == (3, 6, 6) and made.dtype == "float32"

@@ -1,4 +1,6 @@
-"""Programs as graphs: nodes and edges are those of 1.8.5's picture; names that DOT or HTML would take for their own stay names."""
+"""Programs as graphs: nodes and edges are those of 1.8.5's picture; names that DOT or HTML would
+take for their own stay names.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,14 @@ def drawn(block, path, **more):
     """Nodes by their label, and the edges between labels."""
     fluid.debugger.draw_block_graphviz(block, path=str(path), **more)
     text = path.read_text()
-    found = re.findall(r'^  (\w+) \[label=(?:"((?:[^"\\]|\\.)*)"|<<b>(.*?)</b>)(.*)\];$', text, re.MULTILINE)
+    found = re.findall(
+        r'^  (\w+) \[label=(?:"((?:[^"\\]|\\.)*)"|<<b>(.*?)</b>)(.*)\];$', text, re.MULTILINE
+    )
     labels = {node: plain or param for node, plain, param, _ in found}
     edges = re.findall(r"^  (\w+) -> (\w+);$", text, re.MULTILINE)
-    return {plain or param: rest for _, plain, param, rest in found}, sorted(f"{labels[a]}>{labels[b]}" for a, b in edges)
+    return {plain or param: rest for _, plain, param, rest in found}, sorted(
+        f"{labels[a]}>{labels[b]}" for a, b in edges
+    )
 
 
 def net():
@@ -48,7 +54,9 @@ def no_dot(monkeypatch, tmp_path):
 def test_the_graph_is_that_of_1_8_5(no_dot):
     nodes, edges = drawn(net().global_block(), no_dot, highlights=["w_0$"])
     assert edges == sorted(EDGES.split())
-    assert [n for n, rest in nodes.items() if "orange" in rest] == ["fc_0.w_0"] and "float32 [3, 2]" in nodes["fc_0.w_0"]
+    assert [n for n, rest in nodes.items() if "orange" in rest] == [
+        "fc_0.w_0"
+    ] and "float32 [3, 2]" in nodes["fc_0.w_0"]
     assert not list(no_dot.parent.glob("*.pdf"))
 
 
@@ -68,7 +76,12 @@ def test_dot_draws_where_it_is_installed(no_dot):
     dot.chmod(0o755)
     main = net()
     fluid.debugger.draw_block_graphviz(main.global_block(), path=str(no_dot))
-    assert no_dot.with_suffix(".pdf").read_text().split() == ["-Tpdf", str(no_dot), "-o", str(no_dot.with_suffix(".pdf"))]
+    assert no_dot.with_suffix(".pdf").read_text().split() == [
+        "-Tpdf",
+        str(no_dot),
+        "-o",
+        str(no_dot.with_suffix(".pdf")),
+    ]
     dot.write_text("#!/bin/sh\necho no fonts >&2\nexit 1\n")
     with pytest.raises(UnsupportedError, match="could not draw it: no fonts"):
         fluid.debugger.draw_block_graphviz(main.global_block(), path=str(no_dot))
@@ -94,4 +107,9 @@ def test_texts(capsys):
     fluid.debugger.pprint_block_codes(main.global_block())
     forward = capsys.readouterr().out
     fluid.debugger.pprint_block_codes(main.global_block(), show_backward=True)
-    assert "mul_grad" in whole and "mul_grad" not in forward and "mul_grad" in capsys.readouterr().out and "mul" in forward
+    assert (
+        "mul_grad" in whole
+        and "mul_grad" not in forward
+        and "mul_grad" in capsys.readouterr().out
+        and "mul" in forward
+    )

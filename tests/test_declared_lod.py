@@ -1,4 +1,6 @@
-"""Which lod_level a layer's output is declared with: what Paddle 1.8.5 declares, given rows with one level beside a plain [4, 3]."""
+"""Which lod_level a layer's output is declared with: what Paddle 1.8.5 declares, given rows with
+one level beside a plain [4, 3].
+"""
 
 from __future__ import annotations
 
@@ -41,11 +43,15 @@ DECLARED: dict[str, tuple[int, Callable[[Any, Any], Any]]] = {
 def test_levels_are_paddles(name: str) -> None:
     level, form = DECLARED[name]
     with fresh():
-        assert form(fluid.data("x", [-1, 3], lod_level=1), fluid.data("y", [4, 3])).lod_level == level
+        assert (
+            form(fluid.data("x", [-1, 3], lod_level=1), fluid.data("y", [4, 3])).lod_level == level
+        )
 
 
 def test_an_id_is_one_of_the_rows_that_there_are() -> None:
-    """A DynamicRNN with an init of known size declares as many rows, as in 1.8.5; how many there are, sequences say."""
+    """A DynamicRNN with an init of known size declares as many rows, as in 1.8.5; how many there
+    are, sequences say.
+    """
     with fresh() as (main, _):
         rnn = layers.DynamicRNN()
         with rnn.block():
@@ -85,7 +91,10 @@ def test_of_several_inputs_the_first_gives_its_lod() -> None:
         "y": rows,
         "label": np.ones((5, 1), "int64"),
     }
-    found = [v.recursive_sequence_lengths() for v in exe.run(main, feed=feed, fetch_list=fetched, return_numpy=False)]
+    found = [
+        v.recursive_sequence_lengths()
+        for v in exe.run(main, feed=feed, fetch_list=fetched, return_numpy=False)
+    ]
     assert found == [[[2, 3]]] * 4 + [[]] * 4 + [[[2, 3]], []]
     assert [len(lod) for lod in found] == [v.lod_level for v in fetched]
 

@@ -1,4 +1,6 @@
-"""Decoding against recordings of Paddle 1.8.5: programs op by op, what is found, and three steps of training."""
+"""Decoding against recordings of Paddle 1.8.5: programs op by op, what is found, and three steps of
+training.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from .nets import fresh
 from .test_golden_programs import compare
 from .tools import decode_nets
 
-RECORDS = json.loads(gzip.decompress((Path(__file__).parent / "data" / "decode_1.8.5.json.gz").read_bytes()))
+RECORDS = json.loads(
+    gzip.decompress((Path(__file__).parent / "data" / "decode_1.8.5.json.gz").read_bytes())
+)
 NETS = {net.__name__: net for net in decode_nets.NETS}
 
 
@@ -31,7 +35,8 @@ def built(name: str) -> tuple[fluid.Program, fluid.Program, list[Any]]:
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("name", [n for n in NETS if n != "matched"])  # 1.8.5 says of pos that it is a float, which it is not
+# 1.8.5 says of pos that it is a float, which it is not
+@pytest.mark.parametrize("name", [n for n in NETS if n != "matched"])
 def test_programs_equal_paddles(name: str) -> None:
     with fresh() as (main, _):
         NETS[name](fluid)
@@ -50,7 +55,9 @@ def test_what_is_found_equals_paddles(name: str) -> None:
     scope, exe = fluid.Scope(), fluid.Executor()
     exe.run(startup, scope=scope)
     for p in main.global_block().all_parameters():
-        scope.find_var(p.name).get_tensor().set(decode_nets.initial(p.name, p.shape), fluid.CPUPlace())
+        scope.find_var(p.name).get_tensor().set(
+            decode_nets.initial(p.name, p.shape), fluid.CPUPlace()
+        )
     for feed, want in zip(decode_nets.FEEDS[name], RECORDS[name]["steps"], strict=True):
         given = {k: decode_nets.fed(fluid, v) for k, v in feed.items()}
         got = exe.run(main, feed=given, fetch_list=fetches, scope=scope, return_numpy=False)
@@ -59,4 +66,6 @@ def test_what_is_found_equals_paddles(name: str) -> None:
             array = np.array(value)
             assert (list(array.shape), lod) == (answer["shape"], answer["lod"])
             right = np.array(answer["values"])
-            np.testing.assert_allclose(array, right, rtol=2e-5, atol=2e-6 * max(1, np.abs(right).max(initial=0)))
+            np.testing.assert_allclose(
+                array, right, rtol=2e-5, atol=2e-6 * max(1, np.abs(right).max(initial=0))
+            )

@@ -22,7 +22,9 @@ CODES = {"u1": 0x08, "i1": 0x09, "i2": 0x0B, "i4": 0x0C, "f4": 0x0D, "f8": 0x0E}
 
 
 def idx(array: np.ndarray) -> bytes:
-    header = bytes([0, 0, CODES[array.dtype.str[1:]], array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
+    header = bytes([0, 0, CODES[array.dtype.str[1:]], array.ndim]) + struct.pack(
+        f">{array.ndim}I", *array.shape
+    )
     return header + array.astype(array.dtype.newbyteorder(">")).tobytes()
 
 
@@ -33,11 +35,13 @@ def folder(tmp_path):
     for part, (images, labels) in MNIST.items():
         count = 96 if part == "train" else 10
         (tmp_path / images).write_bytes(idx(rng.integers(0, 256, (count, 28, 28), "u1")))
-        (tmp_path / f"{labels}.gz").write_bytes(gzip.compress(idx(np.arange(count, dtype="u1") % 10)))
+        (tmp_path / f"{labels}.gz").write_bytes(
+            gzip.compress(idx(np.arange(count, dtype="u1") % 10))
+        )
     return tmp_path
 
 
-# -- IDX files ---------------------------------------------------------------------------------------------------------
+# -- IDX files -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", CODES)
@@ -57,10 +61,16 @@ def test_idx_round_trip(dtype, shape):
         (b"\0\0\x07\x01", "is no IDX file"),
         (b"\0\0\x08\x02\0\0\0\1", "ends within its header"),
         (b"\0\0\x08\0", "ends within its header"),
-        (idx(np.zeros((2, 3), "i2"))[:-1], r"should hold 12 bytes for shape \[2, 3\], but holds 11"),
+        (
+            idx(np.zeros((2, 3), "i2"))[:-1],
+            r"should hold 12 bytes for shape \[2, 3\], but holds 11",
+        ),
         (idx(np.zeros(4, "u1")) + b"x", "should hold 4 bytes"),
         (b"\0\0\x08\x03" + b"\xff" * 12, "should hold 7922"),
-        (b"\0\0\x08\x41" + b"\0\0\0\1" * 65 + b"x", "holds an array of 65 dimensions; at most 64 are read"),
+        (
+            b"\0\0\x08\x41" + b"\0\0\0\1" * 65 + b"x",
+            "holds an array of 65 dimensions; at most 64 are read",
+        ),
         (b"\0\0\x0e\x05" + b"\0" * 4 + b"\xff" * 16, r"has the shape \[0, 4294967295, "),
     ],
 )
@@ -72,9 +82,15 @@ def test_malformed_idx(data, told, tmp_path):
 
 
 def test_no_more_is_unpacked_than_the_header_names(tmp_path):
-    """Zeros pack a thousand times smaller: 64 MB in a file of 64 kB, with a header of 10 numbers, with none, and with a huge one."""
+    """Zeros pack a thousand times smaller: 64 MB in a file of 64 kB, with a header of 10 numbers,
+    with none, and with a huge one.
+    """
     few, huge = (b"\0\0\x08\1" + n.to_bytes(4, "big") for n in (10, 2**32 - 1))
-    for head, told in ((few, "should hold 10 bytes .*, but holds more"), (b"", "is no IDX file"), (huge, "but holds [0-9]+ at most")):
+    for head, told in (
+        (few, "should hold 10 bytes .*, but holds more"),
+        (b"", "is no IDX file"),
+        (huge, "but holds [0-9]+ at most"),
+    ):
         (tmp_path / "bomb.gz").write_bytes(gzip.compress(head + bytes(64 << 20), 9))
         tracemalloc.start()
         try:
@@ -109,7 +125,8 @@ def test_mnist(folder):
     assert images.shape == (10, 28, 28) and labels.tolist() == list(range(10))
     with pytest.raises(FluidValueError, match="parts 'train', 'test', not 'valid'"):
         mnist(folder, "valid")
-    (folder / MNIST["test"][0]).rename(folder / "t10k-images.idx3-ubyte")  # as some archives spell it
+    # as some archives spell it
+    (folder / MNIST["test"][0]).rename(folder / "t10k-images.idx3-ubyte")
     assert mnist(folder, "test")[0].shape == (10, 28, 28)
 
 
@@ -119,19 +136,28 @@ def test_mnist_that_does_not_belong_together(folder):
         mnist(folder, "train")
     (folder / MNIST["train"][0]).unlink()
     with pytest.raises(
-        FluidValueError, match=r"there is no train-images-idx3-ubyte \(or .*; put MNIST's four IDX files there"
+        FluidValueError,
+        match=r"there is no train-images-idx3-ubyte \(or .*; put MNIST's four IDX files there",
     ):
         mnist(folder, "train")
 
 
-# -- data and network ------------------------------------------------------------------------------------------------
+# -- data and network ------------------------------------------------------------------------------
 
 
 def test_digits():
     data = load(seed=3)
-    assert data.train_images.shape == (1438, 1, SIDE, SIDE) and data.test_images.shape == (359, 1, SIDE, SIDE)
+    assert data.train_images.shape == (1438, 1, SIDE, SIDE) and data.test_images.shape == (
+        359,
+        1,
+        SIDE,
+        SIDE,
+    )
     assert data.train_labels.shape == (1438, 1) and data.train_labels.dtype == np.int64
-    assert data.train_images.dtype == np.float32 and (data.train_images.min(), data.train_images.max()) == (-1, 1)
+    assert data.train_images.dtype == np.float32 and (
+        data.train_images.min(),
+        data.train_images.max(),
+    ) == (-1, 1)
     again, other = load(seed=3), load(seed=4)
     np.testing.assert_array_equal(data.test_labels, again.test_labels)
     assert (data.test_labels != other.test_labels).any()
@@ -142,19 +168,29 @@ def test_the_test_program_has_no_training_in_it():
     types = [op.type for op in net.test.global_block().ops]
     assert "adam" in [op.type for op in net.train.global_block().ops]
     assert not [t for t in types if t.endswith("_grad") or t == "adam"]
-    modes = [op.attr("is_test") for op in net.test.global_block().ops if op.type in ("batch_norm", "dropout")]
+    modes = [
+        op.attr("is_test")
+        for op in net.test.global_block().ops
+        if op.type in ("batch_norm", "dropout")
+    ]
     assert modes == [True] * 3
 
 
 @pytest.mark.slow
 def test_equal_seeds_give_equal_results():
     data = load()
-    few = Digits("few", data.train_images[:96], data.train_labels[:96], data.test_images[:32], data.test_labels[:32])
+    few = Digits(
+        "few",
+        data.train_images[:96],
+        data.train_labels[:96],
+        data.test_images[:32],
+        data.test_labels[:32],
+    )
     losses = [Trainer(seed).fit(few, 1, 32, quiet=True).loss for seed in (5, 5, 6)]
     assert losses[0] == losses[1] != losses[2]
 
 
-# -- the whole demo ----------------------------------------------------------------------------------------------------
+# -- the whole demo --------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -186,7 +222,10 @@ def test_bad_arguments(arguments, told, tmp_path, monkeypatch, capsys):
 def test_missing_packages(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr("fluidjax.demo.find_spec", lambda name: None)
     assert cli.main(["demo", "--out", str(tmp_path)]) == 1
-    assert "the demo needs matplotlib, tqdm, scikit-learn: pip install 'fluidjax[demo]'" in capsys.readouterr().err
+    assert (
+        "the demo needs matplotlib, tqdm, scikit-learn: pip install 'fluidjax[demo]'"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.slow
@@ -195,4 +234,6 @@ def test_the_demo_reaches_its_goal(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     accuracies = [float(line.split()[-1].rstrip("%")) for line in lines if line.startswith("epoch")]
     assert len(accuracies) == 6 and accuracies[-1] >= 100 * GOAL
-    assert (tmp_path / "loss.png").stat().st_size > 10_000 and (tmp_path / "mistakes.png").stat().st_size > 1_000
+    assert (tmp_path / "loss.png").stat().st_size > 10_000 and (
+        tmp_path / "mistakes.png"
+    ).stat().st_size > 1_000

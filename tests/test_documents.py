@@ -1,4 +1,6 @@
-"""Documents stay true where a test can tell: links and files that they name exist, the glossary is in order."""
+"""Documents stay true where a test can tell: links and files that they name exist, the glossary is
+in order.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,18 @@ import pytest
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted(
+    [
+        ROOT / "README.md",
+        ROOT / "CHANGELOG.md",
+        ROOT / "CONTRIBUTING.md",
+        *(ROOT / "docs").glob("*.md"),
+    ]
+)
 ROOMS = ("fluidjax", "tests", "benchmarks", "website")
-FILES = {path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py")}
+FILES = {
+    path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py")
+}
 EXAMPLES = {"train.py", "ops/curved.py", "tests/ops/samples/curved.py", "ops/control/when_positive.py", "passes/drop_casts.py",
             "tests/passes/test_drop_casts.py"}  # fmt: skip
 GONE = {"memory/test_predict.py"}  # testing.md says that it is
@@ -46,12 +57,27 @@ def test_files_that_are_named_exist(page: Path) -> None:
 
     Capitals (`ops/FAMILY.py`) stand for a name to choose.
     """
-    named = {name for name in re.findall(r"`([\w/]+\.py)(?:::\w+)?`", prose(page)) if name == name.lower()} - EXAMPLES - GONE
-    assert sorted(name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in FILES)) == []
+    named = (
+        {
+            name
+            for name in re.findall(r"`([\w/]+\.py)(?:::\w+)?`", prose(page))
+            if name == name.lower()
+        }
+        - EXAMPLES
+        - GONE
+    )
+    assert (
+        sorted(name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in FILES))
+        == []
+    )
 
 
 def terms() -> list[str]:
-    return re.findall(r"^- \*\*(.+?)\*\*(?: \((?:of .+?|`?\w+`?)\))?", (ROOT / "docs" / "glossary.md").read_text(), re.M)
+    return re.findall(
+        r"^- \*\*(.+?)\*\*(?: \((?:of .+?|`?\w+`?)\))?",
+        (ROOT / "docs" / "glossary.md").read_text(),
+        re.M,
+    )
 
 
 def test_the_glossary_is_in_alphabetical_order() -> None:
@@ -62,5 +88,9 @@ def test_the_glossary_is_in_alphabetical_order() -> None:
 def test_names_in_the_glossary_are_defined() -> None:
     """What stands in code font behind a term is a class of the package."""
     text = "\n".join((ROOT / path).read_text() for path in FILES if path.startswith("fluidjax/"))
-    named = re.findall(r"^- \*\*[^*]+\*\* \(`(\w+)`\)", (ROOT / "docs" / "glossary.md").read_text(), re.M)
-    assert named and [name for name in named if not re.search(rf"^class {name}\b", text, re.M)] == []
+    named = re.findall(
+        r"^- \*\*[^*]+\*\* \(`(\w+)`\)", (ROOT / "docs" / "glossary.md").read_text(), re.M
+    )
+    assert (
+        named and [name for name in named if not re.search(rf"^class {name}\b", text, re.M)] == []
+    )

@@ -1,4 +1,6 @@
-"""Within loops and branches convolutions have the one form that XLA:CPU is quick with; XLA itself turns only those outside."""
+"""Within loops and branches convolutions have the one form that XLA:CPU is quick with; XLA itself
+turns only those outside.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ FEED = np.random.default_rng(0).standard_normal((3, 8, 1, 12, 12)).astype("float
 
 def convolved(state: fluid.Variable, step: fluid.Variable) -> fluid.Variable:
     weight = fluid.ParamAttr("w", initializer=fluid.initializer.Constant(0.3))
-    return layers.elementwise_add(layers.conv2d(state, 1, 3, padding=1, param_attr=weight, bias_attr=False, act="tanh"), step)
+    return layers.elementwise_add(
+        layers.conv2d(state, 1, 3, padding=1, param_attr=weight, bias_attr=False, act="tanh"), step
+    )
 
 
 def program(in_loop: bool) -> tuple[fluid.Program, fluid.Program, str]:
@@ -38,7 +42,9 @@ def program(in_loop: bool) -> tuple[fluid.Program, fluid.Program, str]:
             state = layers.slice(x, [0], [0], [1])
             state = layers.reshape(layers.scale(state, 0.0), [8, 1, 12, 12])
             for i in range(3):
-                state = convolved(state, layers.reshape(layers.slice(x, [0], [i], [i + 1]), [8, 1, 12, 12]))
+                state = convolved(
+                    state, layers.reshape(layers.slice(x, [0], [i], [i + 1]), [8, 1, 12, 12])
+                )
             last = state
         loss = layers.mean(layers.square(last))
         fluid.optimizer.SGD(0.1).minimize(loss)
@@ -47,7 +53,13 @@ def program(in_loop: bool) -> tuple[fluid.Program, fluid.Program, str]:
 
 def forms(main: fluid.Program, startup: fluid.Program, loss: str) -> set[str]:
     state = fluid.init_fn(startup)(jax.random.key(0))
-    return set(FORM.findall(jax.jit(fluid.step_fn(main, [loss])).lower(state, {"x": FEED}, jax.random.key(0)).as_text()))
+    return set(
+        FORM.findall(
+            jax.jit(fluid.step_fn(main, [loss]))
+            .lower(state, {"x": FEED}, jax.random.key(0))
+            .as_text()
+        )
+    )
 
 
 def test_only_what_a_loop_holds_is_turned() -> None:
@@ -61,7 +73,9 @@ def test_a_loop_trains_as_what_it_stands_for() -> None:
         main, startup, loss = program(in_loop)
         exe, scope = fluid.Executor(), fluid.Scope()
         exe.run(startup, scope=scope)
-        found.append([exe.run(main, feed={"x": FEED}, fetch_list=[loss, "w"], scope=scope) for _ in range(2)])
+        found.append(
+            [exe.run(main, feed={"x": FEED}, fetch_list=[loss, "w"], scope=scope) for _ in range(2)]
+        )
     for looped, written in zip(*found, strict=True):
         for a, b in zip(looped, written, strict=True):
             np.testing.assert_allclose(a, b, rtol=2e-6)

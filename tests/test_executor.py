@@ -31,7 +31,9 @@ def line(seed=0, optimizer=None):
     """fit_a_line: (main, startup, loss, prediction)."""
     with fresh(seed) as (main, startup):
         x, y = fluid.data("x", [None, 13]), fluid.data("y", [None, 1])
-        prediction = layers.fc(x, 1, param_attr=fluid.ParamAttr(name="w"), bias_attr=fluid.ParamAttr(name="b"))
+        prediction = layers.fc(
+            x, 1, param_attr=fluid.ParamAttr(name="w"), bias_attr=fluid.ParamAttr(name="b")
+        )
         loss = layers.mean(layers.square_error_cost(prediction, y))
         (optimizer or fluid.optimizer.SGD(0.01)).minimize(loss)
     return main, startup, loss, prediction
@@ -71,7 +73,9 @@ def test_fetch_by_name_and_variable_and_batch_sizes(scope):
     a, b = exe.run(main, feed=batch(4), fetch_list=[loss.name, prediction])
     assert a.shape == (1,) and b.shape == (4, 1) and a.flags.writeable
     (c,) = exe.run(main, feed=batch(6), fetch_list=prediction, return_numpy=False)
-    assert isinstance(c, fluid.LoDTensor) and c.shape() == [6, 1] and isinstance(c.array(), jax.Array)
+    assert (
+        isinstance(c, fluid.LoDTensor) and c.shape() == [6, 1] and isinstance(c.array(), jax.Array)
+    )
     assert exe.run(main, feed=batch(6)) == []
 
 
@@ -81,7 +85,7 @@ def test_a_fetched_loss_converts_to_a_number(scope):
     exe.run(startup)
     (got,) = exe.run(main, feed=batch(), fetch_list=[loss])
     assert isinstance(got, np.ndarray) and got.shape == (1,) and float(got) == got[0]
-    assert "%.2f" % got == f"{got[0]:.2f}"  # noqa: UP031 - as old scripts do
+    assert "%.2f" % got == f"{got[0]:.2f}"  # noqa: UP031
     assert repr(got).startswith("array(") and type(got + np.ones(2)) is np.ndarray
 
 
@@ -108,7 +112,9 @@ def test_a_fed_array_may_be_filled_anew_at_once(fetch, scope):
     buffer, y = np.empty((500, 500), np.float32), np.ones((500, 500), np.float32)
     for i in range(8):
         buffer[:] = i
-        exe.run(main, feed={"x": buffer, "y": y}, fetch_list=[seen] if fetch else [], return_numpy=False)
+        exe.run(
+            main, feed={"x": buffer, "y": y}, fetch_list=[seen] if fetch else [], return_numpy=False
+        )
         buffer[:] = 1000
     assert scope.get("total")[0] == sum(range(8)) * 500 * 500
 
@@ -134,7 +140,9 @@ def test_scope_reads_and_writes_go_to_the_state(scope):
     assert not np.array(scope.find_var("w").get_tensor()).any()
     feed = batch()
     exe.run(main, feed=feed)
-    np.testing.assert_allclose(scope.get("w"), 0.02 * feed["x"].T @ (feed["y"] - b) / 8, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        scope.get("w"), 0.02 * feed["x"].T @ (feed["y"] - b) / 8, rtol=1e-5, atol=1e-6
+    )
 
 
 def test_two_programs_share_a_scope(scope):
@@ -145,7 +153,9 @@ def test_two_programs_share_a_scope(scope):
     for _ in range(3):
         exe.run(main, feed=batch())
         (got,) = exe.run(test, feed=batch(), fetch_list=[prediction])
-        np.testing.assert_allclose(got, batch()["x"] @ scope.get("w") + scope.get("b"), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(
+            got, batch()["x"] @ scope.get("w") + scope.get("b"), rtol=1e-4, atol=1e-5
+        )
 
 
 def many_parameters(count=40):
@@ -187,13 +197,16 @@ def test_packed_variables_are_seen_and_set_by_name(scope):
     np.testing.assert_array_equal(scope.get("fc_3.b_0"), [7, 7, 7, 7])
     exe.run(main, feed={"x": np.ones((2, 4), np.float32)})
     np.testing.assert_allclose(scope.get("fc_3.b_0"), 7, atol=0.05)
-    scope.var("fc_3.b_0").set(np.zeros((2, 2), np.float32))  # does not fit: every variable has its own array again
+    # does not fit: every variable has its own array again
+    scope.var("fc_3.b_0").set(np.zeros((2, 2), np.float32))
     assert not state_buffers.in_force(scope)
-    with pytest.raises(EnforceNotMet, match=r"'fc_3.b_0' holds a value of shape \[2, 2\].*declares \[4\]"):
+    with pytest.raises(
+        EnforceNotMet, match=r"'fc_3.b_0' holds a value of shape \[2, 2\].*declares \[4\]"
+    ):
         exe.run(main, feed={"x": np.ones((2, 4), np.float32)})
 
 
-# -- random numbers ------------------------------------------------------------------------------------------------
+# -- random numbers --------------------------------------------------------------------------------
 
 
 def dropped(seed):
@@ -213,7 +226,9 @@ def test_dropout_draws_per_step_and_repeats_under_a_seed():
     assert not np.array_equal(runs[0][0], runs[0][1])
     np.testing.assert_array_equal(runs[0], runs[1])
     main, _, out = dropped(12)
-    assert not np.array_equal(fluid.Executor().run(main, feed=feed, fetch_list=[out])[0], runs[0][0])
+    assert not np.array_equal(
+        fluid.Executor().run(main, feed=feed, fetch_list=[out])[0], runs[0][0]
+    )
 
 
 def test_an_ops_own_seed_fixes_its_draw():
@@ -248,7 +263,8 @@ def test_run_steps_draws_like_single_runs():
     np.testing.assert_array_equal(stacked, singles)
 
 
-# -- bad input -----------------------------------------------------------------------------------------------------
+# -- bad input -------------------------------------------------------------------------------------
+
 
 class Frame:
     """What is no array and has one, as a DataFrame or a torch tensor."""
@@ -268,22 +284,55 @@ class Tensor:
 
 
 BAD_FEEDS = {
-    "missing": (lambda f: {"x": f["x"]}, r"'y' must be fed: op 'elementwise_sub' \(.*test_executor.py:\d+\) reads it"),
-    "extra, and one missing": (lambda f: {"x": f["x"], "z": f["x"]}, r"feed 'z': var z not in this block"),
+    "missing": (
+        lambda f: {"x": f["x"]},
+        r"'y' must be fed: op 'elementwise_sub' \(.*test_executor.py:\d+\) reads it",
+    ),
+    "extra, and one missing": (
+        lambda f: {"x": f["x"], "z": f["x"]},
+        r"feed 'z': var z not in this block",
+    ),
     "misnamed": (lambda f: {"x": f["x"], "Y": f["y"]}, r"feed 'Y'.*'y'"),
-    "dtype": (lambda f: {**f, "x": f["x"].astype("float64")}, r"feed 'x' is float64.*float32.*astype"),
+    "dtype": (
+        lambda f: {**f, "x": f["x"].astype("float64")},
+        r"feed 'x' is float64.*float32.*astype",
+    ),
     "rank": (lambda f: {**f, "y": f["y"][:, 0]}, r"feed 'y' has shape \[8\].*\[-1, 1\]"),
     "size": (lambda f: {**f, "x": f["x"][:, :12]}, r"feed 'x' has shape \[8, 12\].*\[-1, 13\]"),
     "ragged": (lambda f: {**f, "x": [[1.0], [1.0, 2.0]]}, r"feed 'x' is no array of numbers"),
-    "text": (lambda f: {**f, "x": "abc"}, r"feed 'x' holds strings, such as 'abc', but the program declares float32 \[-1, 13\]"),
-    "strings": (lambda f: {**f, "x": np.array([["a"] * 13])}, "feed 'x' holds strings, such as 'a'"),
-    "objects": (lambda f: {**f, "x": f["x"].astype(object)}, "holds Python objects .*all are numbers; .astype"),
-    "mixed": (lambda f: {**f, "x": np.array([[1.0, None]])}, "feed 'x' holds Python objects|feed 'x' holds a NoneType"),
+    "text": (
+        lambda f: {**f, "x": "abc"},
+        r"feed 'x' holds strings, such as 'abc', but the program declares float32 \[-1, 13\]",
+    ),
+    "strings": (
+        lambda f: {**f, "x": np.array([["a"] * 13])},
+        "feed 'x' holds strings, such as 'a'",
+    ),
+    "objects": (
+        lambda f: {**f, "x": f["x"].astype(object)},
+        "holds Python objects .*all are numbers; .astype",
+    ),
+    "mixed": (
+        lambda f: {**f, "x": np.array([[1.0, None]])},
+        "feed 'x' holds Python objects|feed 'x' holds a NoneType",
+    ),
     "variable": (lambda f: {**f, "x": line()[2]}, "feed 'x' holds a Variable"),
-    "frame of 64 bits": (lambda f: {**f, "x": Frame(f["x"].astype("float64"))}, "feed 'x' is float64.*float32.*astype"),
-    "list of 64 bits": (lambda f: {**f, "x": list(f["x"].astype("float64"))}, "feed 'x' is float64.*float32.*astype"),
-    "bfloat16": (lambda f: {**f, "x": Tensor()}, "is a tests.Tensor of torch.bfloat16, which NumPy cannot read .*BFloat16"),
-    "samples": (lambda f: {"x": f["x"][:3], "y": f["y"][:2]}, "different numbers of samples.*: 'x' has 3, 'y' has 2 .*"),
+    "frame of 64 bits": (
+        lambda f: {**f, "x": Frame(f["x"].astype("float64"))},
+        "feed 'x' is float64.*float32.*astype",
+    ),
+    "list of 64 bits": (
+        lambda f: {**f, "x": list(f["x"].astype("float64"))},
+        "feed 'x' is float64.*float32.*astype",
+    ),
+    "bfloat16": (
+        lambda f: {**f, "x": Tensor()},
+        "is a tests.Tensor of torch.bfloat16, which NumPy cannot read .*BFloat16",
+    ),
+    "samples": (
+        lambda f: {"x": f["x"][:3], "y": f["y"][:2]},
+        "different numbers of samples.*: 'x' has 3, 'y' has 2 .*",
+    ),
 }
 
 
@@ -294,27 +343,41 @@ def test_no_room_is_an_error_of_ours(scope, monkeypatch):
     exe.run(startup)
 
     def full(*_, **__):
-        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 8589934592 bytes.")
+        raise jax.errors.JaxRuntimeError(
+            "RESOURCE_EXHAUSTED: Out of memory allocating 8589934592 bytes."
+        )
 
     monkeypatch.setattr("fluidjax.executor.call", full)
-    with pytest.raises(EnforceNotMet, match=r"the step needs more memory than there is \(Out of memory allocating 8589934592 bytes.\)"):
+    with pytest.raises(
+        EnforceNotMet,
+        match=(
+            r"the step needs more memory than there is \(Out of memory allocating 8589934592"
+            r" bytes.\)"
+        ),
+    ):
         exe.run(main, feed=batch(), fetch_list=[loss])
 
 
 def test_a_feed_that_nobody_knows_is_passed_over_with_a_warning(scope):
-    """As 1.8.5 does, for a program that was pruned, and by run_steps; on several devices 1.8.5 refuses it."""
+    """As 1.8.5 does, for a program that was pruned, and by run_steps; on several devices 1.8.5
+    refuses it.
+    """
     main, startup, loss, _ = line()
     exe = fluid.Executor()
     exe.run(startup)
     extra = {**batch(), "z": np.zeros(3)}
     pair = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=fluid.cpu_places(2))
     for run in (lambda: exe.run(main, extra, [loss]), lambda: exe.run_steps(main, [extra], [loss])):
-        with pytest.warns(RuntimeWarning, match=r"feed 'z': var z not in this block: .*; it is passed over"):
+        with pytest.warns(
+            RuntimeWarning, match=r"feed 'z': var z not in this block: .*; it is passed over"
+        ):
             assert np.isfinite(run()).all()
     with pytest.raises(FeedError, match=r"feed 'z': var z not in this block"):
         exe.run(pair, extra, [loss])
     for wrong in ("x", 3, [batch(), 3]):
-        with pytest.raises((FluidTypeError, FeedError), match=r"feed requires dict|a list of one such dict"):
+        with pytest.raises(
+            (FluidTypeError, FeedError), match=r"feed requires dict|a list of one such dict"
+        ):
             exe.run(main, wrong, [loss])
     with pytest.raises(FeedError, match=r"keys of a feed are the names of variables, not int"):
         exe.run(main, {**batch(), 3: np.zeros(3)}, [loss])
@@ -339,10 +402,17 @@ def test_what_brings_a_dtype_keeps_it_and_what_has_none_takes_the_declared_one(s
     exe.run(startup)
     test = main.clone(for_test=True)
     plain = batch()
-    same = [plain["x"].tolist(), Frame(plain["x"]), list(plain["x"]), [[np.float64(v) for v in row] for row in plain["x"]]]
+    same = [
+        plain["x"].tolist(),
+        Frame(plain["x"]),
+        list(plain["x"]),
+        [[np.float64(v) for v in row] for row in plain["x"]],
+    ]
     want = exe.run(test, feed=plain, fetch_list=[loss])[0]
     for x in same:
-        np.testing.assert_array_equal(exe.run(test, feed={**plain, "x": x}, fetch_list=[loss])[0], want)
+        np.testing.assert_array_equal(
+            exe.run(test, feed={**plain, "x": x}, fetch_list=[loss])[0], want
+        )
 
 
 def test_integers_that_do_not_fit_are_refused():
@@ -381,7 +451,9 @@ def labelled(op):
     return main, startup, out
 
 
-@pytest.mark.parametrize("op", ["cross_entropy", "softmax_with_cross_entropy", "embedding", "one_hot"])
+@pytest.mark.parametrize(
+    "op", ["cross_entropy", "softmax_with_cross_entropy", "embedding", "one_hot"]
+)
 @pytest.mark.parametrize("bad", [5, -1, 99])
 def test_labels_and_ids_out_of_range_are_refused(op, bad, scope):
     main, startup, out = labelled(op)
@@ -426,7 +498,9 @@ def test_shape_mismatch_while_building_names_the_line():
         x, y = fluid.data("x", [None, 3]), fluid.data("y", [4, 5])
         with pytest.raises(ValueError, match=r"matmul.*3.*4.*test_executor.py:\d+"):
             layers.matmul(x, y)
-        with pytest.raises(ShapeError, match=r"X\[-1, 3\] and Y\[4, 5\] do not broadcast.*test_executor.py:\d+"):
+        with pytest.raises(
+            ShapeError, match=r"X\[-1, 3\] and Y\[4, 5\] do not broadcast.*test_executor.py:\d+"
+        ):
             layers.elementwise_add(x, y)
 
 
@@ -441,7 +515,9 @@ def test_unknown_op_slot_and_attribute():
         with pytest.raises(UnknownOpError, match=r"no input slot 'Y'"):
             block.append_op(type="relu", inputs={"Y": x}, outputs={"Out": x})
         with pytest.raises(FluidTypeError, match=r"'scale' of op 'scale' is FLOAT"):
-            block.append_op(type="scale", inputs={"X": x}, outputs={"Out": x}, attrs={"scale": "two"})
+            block.append_op(
+                type="scale", inputs={"X": x}, outputs={"Out": x}, attrs={"scale": "two"}
+            )
 
 
 def test_parameter_twice_with_another_shape():
@@ -457,7 +533,12 @@ def test_no_gradient_path():
         x = fluid.data("x", [None, 3])
         h = layers.fc(x, 4)
         h.stop_gradient = True
-        with pytest.warns(UserWarning, match=r"no gradient reaches any parameter .*test_executor.py:\d+.*'fc_0.tmp_1' has stop_"):
+        with pytest.warns(
+            UserWarning,
+            match=(
+                r"no gradient reaches any parameter .*test_executor.py:\d+.*'fc_0.tmp_1' has stop_"
+            ),
+        ):
             assert fluid.optimizer.Adam(0.1).minimize(layers.mean(h)) == ([], [])  # as in 1.8.5
 
 
@@ -468,7 +549,10 @@ def test_nan_check_names_op_and_variable(scope):
     fluid.set_flags({"FLAGS_check_nan_inf": True})
     try:
         exe = fluid.Executor()
-        with pytest.raises(NanInfError, match=r"op 'log' \(.*test_executor.py:\d+\) wrote NaN or infinity to 'log_0.tmp_0'"):
+        with pytest.raises(
+            NanInfError,
+            match=r"op 'log' \(.*test_executor.py:\d+\) wrote NaN or infinity to 'log_0.tmp_0'",
+        ):
             exe.run(main, feed={"x": np.array([-1, 2], np.float32)}, fetch_list=[out])
         exe.run(main, feed={"x": np.array([2, 2], np.float32)}, fetch_list=[out])
     finally:
@@ -479,30 +563,44 @@ def test_nan_check_looks_at_what_a_block_leaves(scope):
     with fresh() as (main, _):
         x = fluid.data("x", [2])
         out = layers.fill_constant([2], "float32", 1.0)
-        with layers.Switch() as switch, switch.case(layers.fill_constant([1], "float32", 0.0) < layers.reduce_sum(x)):
+        with (
+            layers.Switch() as switch,
+            switch.case(layers.fill_constant([1], "float32", 0.0) < layers.reduce_sum(x)),
+        ):
             layers.assign(layers.log(x), out)
     fluid.set_flags({"FLAGS_check_nan_inf": True})
     try:
         exe = fluid.Executor()
-        with pytest.raises(NanInfError, match=r"op 'conditional_block' .*wrote NaN or infinity to 'fill_constant_0.tmp_0'"):
+        with pytest.raises(
+            NanInfError,
+            match=r"op 'conditional_block' .*wrote NaN or infinity to 'fill_constant_0.tmp_0'",
+        ):
             exe.run(main, feed={"x": np.array([-1, 2], np.float32)}, fetch_list=[out])
-        assert exe.run(main, feed={"x": np.array([-1, -2], np.float32)}, fetch_list=[out])[0].tolist() == [1, 1]
+        assert exe.run(main, feed={"x": np.array([-1, -2], np.float32)}, fetch_list=[out])[
+            0
+        ].tolist() == [1, 1]
     finally:
         fluid.set_flags({"FLAGS_check_nan_inf": False})
 
 
 @pytest.mark.parametrize("runs", [True, False])
 def test_gradients_go_through_what_a_block_writes(scope, runs):
-    """The block gives y another value where it runs, so y's gradient is not always that of its first writer."""
+    """The block gives y another value where it runs, so y's gradient is not always that of its
+    first writer.
+    """
     with fresh() as (main, startup):
-        w = layers.create_parameter([3], "float32", name="w", default_initializer=fluid.initializer.Constant(1.0))
+        w = layers.create_parameter(
+            [3], "float32", name="w", default_initializer=fluid.initializer.Constant(1.0)
+        )
         y = layers.scale(w, 1.0)
         with layers.Switch() as switch, switch.case(layers.fill_constant([1], "bool", runs)):
             layers.assign(layers.scale(y, 5.0), y)
         grads = fluid.gradients(layers.mean(y), w)
     exe = fluid.Executor()
     exe.run(startup)
-    np.testing.assert_allclose(exe.run(main, fetch_list=grads)[0], np.full(3, (5.0 if runs else 1.0) / 3), rtol=1e-6)
+    np.testing.assert_allclose(
+        exe.run(main, fetch_list=grads)[0], np.full(3, (5.0 if runs else 1.0) / 3), rtol=1e-6
+    )
 
 
 def test_nan_check_keeps_the_state(scope):
@@ -534,7 +632,7 @@ def test_too_many_recompilations_warn_once():
     assert len(messages) == 1 and "dimension 0 of 'x' keeps changing" in messages[0]
 
 
-# -- the pure functions --------------------------------------------------------------------------------------------
+# -- the pure functions ----------------------------------------------------------------------------
 
 
 def test_pure_step_under_jit_scan_vmap_and_grad():
@@ -570,7 +668,9 @@ def test_pure_step_says_what_is_missing():
     with pytest.raises(FetchError, match="'nope' is not in the program"):
         fluid.step_fn(main, ["nope"])
     for target in (loss, loss.name):
-        with pytest.raises(FluidTypeError, match=r"is a list.*write \['?mean_0.tmp_0'?\], as in step_fn\(main, \["):
+        with pytest.raises(
+            FluidTypeError, match=r"is a list.*write \['?mean_0.tmp_0'?\], as in step_fn\(main, \["
+        ):
             fluid.step_fn(main, target)
 
 
@@ -612,11 +712,14 @@ def test_a_state_goes_to_a_scope_and_back(scope):
     for name in again:
         assert again[name].dtype == main.global_block().var(name).desc.dtype
         np.testing.assert_allclose(again[name], after[name], rtol=1e-5, atol=1e-7, err_msg=name)
-        np.testing.assert_array_equal(state[name], copied[name])  # nobody donated the caller's arrays
+        # nobody donated the caller's arrays
+        np.testing.assert_array_equal(state[name], copied[name])
     fluid.io.set_program_state(main, state)
     np.testing.assert_array_equal(scope.get("w"), state["w"])
     with pytest.raises(LoadError, match=r"missing in the file.*\n +w\n +unexpected.*\n +nope"):
-        fluid.write_state({**{n: v for n, v in state.items() if n != "w"}, "nope": state["w"]}, main)
+        fluid.write_state(
+            {**{n: v for n, v in state.items() if n != "w"}, "nope": state["w"]}, main
+        )
 
 
 def test_the_state_of_a_loaded_program(tmp_path, scope):
@@ -628,16 +731,26 @@ def test_the_state_of_a_loaded_program(tmp_path, scope):
         program, _, (out,) = fluid.io.load_inference_model(str(tmp_path), exe)
         step = fluid.step_fn(program, [out])
         x = {"x": batch()["x"]}
-        with pytest.raises(EnforceNotMet, match=r"'w' is not initialised.*init_fn.*read_state\(program\)"):
+        with pytest.raises(
+            EnforceNotMet, match=r"'w' is not initialised.*init_fn.*read_state\(program\)"
+        ):
             step({}, x)
-        np.testing.assert_allclose(step(fluid.read_state(program), x)[1][0], exe.run(program, feed=x, fetch_list=[out])[0], rtol=1e-6)
+        np.testing.assert_allclose(
+            step(fluid.read_state(program), x)[1][0],
+            exe.run(program, feed=x, fetch_list=[out])[0],
+            rtol=1e-6,
+        )
 
 
-@pytest.mark.parametrize("compute", [jnp.sin, jnp.asarray, jax.jit(lambda v: v), lambda v: jnp.ones(3) + v])
+@pytest.mark.parametrize(
+    "compute", [jnp.sin, jnp.asarray, jax.jit(lambda v: v), lambda v: jnp.ones(3) + v]
+)
 def test_jax_numpy_says_what_a_variable_is(compute):
     with fresh():
         x = fluid.data("x", [None, 3])
-        with pytest.raises(FluidValueError, match=r"'x' has no value while the program is built.*fluid\.layers"):
+        with pytest.raises(
+            FluidValueError, match=r"'x' has no value while the program is built.*fluid\.layers"
+        ):
             compute(x)
 
 
@@ -652,11 +765,16 @@ def test_an_ops_error_carries_its_text_and_line():
 
 
 def test_state_that_is_reshaped_in_place_begins_in_another_shape(scope):
-    """Programs of Paddle declare such a variable in the shape that it ends with; a value of another size is refused."""
+    """Programs of Paddle declare such a variable in the shape that it ends with; a value of another
+    size is refused.
+    """
     main = fluid.Program()
     block = main.global_block()
     mask = block.create_var(name="mask", shape=[2, 6], dtype="float32", persistable=True)
-    shape, out = block.create_var(name="mask.shape", dtype="float32"), block.create_var(name="out", dtype="float32")
+    shape, out = (
+        block.create_var(name="mask.shape", dtype="float32"),
+        block.create_var(name="out", dtype="float32"),
+    )
     block.append_op("reshape2", {"X": mask}, {"Out": mask, "XShape": shape}, {"shape": [2, 6]})
     block.append_op("scale", {"X": mask}, {"Out": out}, {"scale": 2.0})
     value = np.arange(12, dtype=np.float32)
@@ -666,18 +784,24 @@ def test_state_that_is_reshaped_in_place_begins_in_another_shape(scope):
         np.testing.assert_array_equal(exe.run(main, fetch_list=[out])[0], 2 * value.reshape(2, 6))
     assert scope.get("mask").shape == (2, 6)
     scope.var("mask").set(np.zeros((2, 5), np.float32))
-    with pytest.raises(EnforceNotMet, match=r"'mask' holds a value of shape \[2, 5\].*declares \[2, 6\]"):
+    with pytest.raises(
+        EnforceNotMet, match=r"'mask' holds a value of shape \[2, 5\].*declares \[2, 6\]"
+    ):
         exe.run(main, fetch_list=[out])
 
 
-# -- state that nothing sets ---------------------------------------------------------------------------------------
+# -- state that nothing sets -----------------------------------------------------------------------
 
 
 def test_an_accumulator_that_nothing_sets_begins_at_zero(scope):
-    """As in 1.8.5, whose kernel of `sum` passes over empty tensors: evaluators count so before their first reset."""
+    """As in 1.8.5, whose kernel of `sum` passes over empty tensors: evaluators count so before
+    their first reset.
+    """
     with fresh() as (main, _):
         x = fluid.data("x", [2])
-        total = main.global_block().create_var(name="total", shape=[2], dtype="float32", persistable=True)
+        total = main.global_block().create_var(
+            name="total", shape=[2], dtype="float32", persistable=True
+        )
         layers.sums([total, x], out=total)
         fetched = layers.scale(total, 2.0)
     exe, step, state = fluid.Executor(), fluid.step_fn(main, [fetched]), {}
@@ -695,7 +819,9 @@ def test_other_state_must_be_set(scope):
     for shape, early in (([2], True), ([-1], False)):
         with fresh() as (main, _):
             x = fluid.data("x", [2])
-            total = main.global_block().create_var(name="total", shape=shape, dtype="float32", persistable=True)
+            total = main.global_block().create_var(
+                name="total", shape=shape, dtype="float32", persistable=True
+            )
             fetched = layers.scale(total, 2.0) if early else total
             layers.sums([total, x], out=total)
         feed = {"x": np.ones(2, np.float32)}
@@ -711,24 +837,39 @@ def test_a_persistable_variable_that_is_fed_keeps_the_value():
         x = layers.data("x", [2])
         x.persistable = True
         rate = layers.create_global_var([1], 0.1, "float32", persistable=True, name="rate")
-        loss = layers.mean(layers.fc(x, 1, param_attr=fluid.ParamAttr(name="w", initializer=fluid.initializer.Constant(0.5))))
+        loss = layers.mean(
+            layers.fc(
+                x,
+                1,
+                param_attr=fluid.ParamAttr(name="w", initializer=fluid.initializer.Constant(0.5)),
+            )
+        )
         fluid.optimizer.SGD(rate).minimize(loss)
         exe, ones = fluid.Executor(fluid.CPUPlace()), np.ones((3, 2), "float32")
         exe.run(fluid.default_startup_program())
         feeds = [{"x": ones * i, "rate": np.array([0.5 * i], "float32")} for i in range(3)]
-        assert [[v.item() for v in exe.run(feed=feed, fetch_list=[loss, rate])] for feed in feeds] == [[0, 0], [1, 0.5], [-0.5, 1]]
+        assert [
+            [v.item() for v in exe.run(feed=feed, fetch_list=[loss, rate])] for feed in feeds
+        ] == [[0, 0], [1, 0.5], [-0.5, 1]]
         with pytest.raises(FeedError):
             exe.run(feed={"x": ones, "w": np.ones((3, 1), "float32")})
-        found = exe.run(feed={"x": ones, "w": np.array([[1.0], [2.0]], "float32")}, fetch_list=[loss, rate, "w"])
+        found = exe.run(
+            feed={"x": ones, "w": np.array([[1.0], [2.0]], "float32")}, fetch_list=[loss, rate, "w"]
+        )
         assert [v.ravel().tolist() for v in found] == [[1.5], [1.0], [0.0, 1.0]]
         assert exe.run(fetch_list=[loss, x])[0].item() == -1.5  # of the x that was fed before
-        steps = exe.run_steps(feeds=[{"x": ones, "rate": np.array([r], "float32")} for r in (0.0, 1.0)], fetch_list=[loss, rate])
+        steps = exe.run_steps(
+            feeds=[{"x": ones, "rate": np.array([r], "float32")} for r in (0.0, 1.0)],
+            fetch_list=[loss, rate],
+        )
         assert [v.ravel().tolist() for v in steps] == [[-4.5, -4.5], [0.0, 1.0]]
         assert np.array(fluid.global_scope().find_var("rate").get_tensor()).item() == 1.0
 
 
 def test_what_a_program_keeps_is_made_in_the_outermost_scope():
-    """As in 1.8.5: a startup program run in a kid scope gives the root its parameters; a value that a kid has itself stays there."""
+    """As in 1.8.5: a startup program run in a kid scope gives the root its parameters; a value that
+    a kid has itself stays there.
+    """
     main, startup, loss, _ = line()
     exe, root = fluid.Executor(), fluid.Scope()
     kid = root.new_scope()

@@ -1,4 +1,6 @@
-"""What a fetch list may hold beside variables, and which updates take place then: as 1.8.5 does it (tried there)."""
+"""What a fetch list may hold beside variables, and which updates take place then: as 1.8.5 does it
+(tried there).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Net:
         self.loss, self.most = fluid.layers.mean(self.hidden), fluid.layers.reduce_max(self.hidden)
         rate = fluid.layers.exponential_decay(0.1, 1, 0.99)
         self.result: Any = fluid.optimizer.SGD(rate).minimize(self.loss)
-        self.other: Any = fluid.optimizer.Adam(0.1).minimize(fluid.layers.mean(fluid.layers.fc(self.x, 2)))
+        self.other: Any = fluid.optimizer.Adam(0.1).minimize(
+            fluid.layers.mean(fluid.layers.fc(self.x, 2))
+        )
         fluid.layers.autoincreased_step_counter("count")
 
 
@@ -63,7 +67,11 @@ CASES: dict[str, tuple[Callable[[Net], Any], int, set[str]]] = {
     "in a tuple": (lambda n: (n.loss.name, n.result), 1, FIRST),
     "the ops": (lambda n: [n.loss, n.result[0]], 1, FIRST),
     "one op": (lambda n: [n.loss, n.result[0][0]], 1, {"fc_0.b_0", "@LR_DECAY_COUNTER@"}),
-    "an op in a list": (lambda n: [n.loss, [n.result[0][0], n.most]], 2, {"fc_0.b_0", "@LR_DECAY_COUNTER@"}),
+    "an op in a list": (
+        lambda n: [n.loss, [n.result[0][0], n.most]],
+        2,
+        {"fc_0.b_0", "@LR_DECAY_COUNTER@"},
+    ),
     "no value": (lambda n: [n.result], 0, FIRST),
     "ops alone": (lambda n: n.result[0], 0, FIRST),
     "the other": (lambda n: [n.loss, n.other], 1, SECOND),
@@ -86,7 +94,9 @@ def test_of_ops_there_is_no_value_and_no_other_update(case: str, net: Any) -> No
 
 def test_with_use_prune_all_updates_take_place_but_no_counter(net: Any) -> None:
     made, main, exe = net
-    assert moved(lambda: exe.run(main, feed=FEED, fetch_list=[made.loss], use_prune=True))[1] == ALL - {"count"}
+    assert moved(lambda: exe.run(main, feed=FEED, fetch_list=[made.loss], use_prune=True))[
+        1
+    ] == ALL - {"count"}
     assert moved(lambda: exe.run(main, feed=FEED, fetch_list=[made.loss]))[1] == ALL
 
 
@@ -98,7 +108,12 @@ def test_a_fed_variable_stands_for_what_computes_it(net: Any) -> None:
     assert exe.run(main, feed=feed, fetch_list=[made.most, made.result])[0] == 5
     assert exe.run(main, feed=feed, fetch_list=[made.most])[0] != 5
     with pytest.raises(FeedError, match="'x' must be fed"):  # which the updates need
-        exe.run(main, feed={made.hidden.name: feed[made.hidden.name]}, fetch_list=[made.most], use_prune=True)
+        exe.run(
+            main,
+            feed={made.hidden.name: feed[made.hidden.name]},
+            fetch_list=[made.most],
+            use_prune=True,
+        )
 
 
 def test_what_updates_need_is_computed() -> None:
@@ -106,7 +121,9 @@ def test_what_updates_need_is_computed() -> None:
     with fresh(1) as (main, startup), fluid.scope_guard(fluid.Scope()):
         loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [3]), 1))
         clip = fluid.clip.GradientClipByGlobalNorm(0.1)
-        result = fluid.optimizer.SGD(0.1, regularization=fluid.regularizer.L2Decay(0.1), grad_clip=clip).minimize(loss)
+        result = fluid.optimizer.SGD(
+            0.1, regularization=fluid.regularizer.L2Decay(0.1), grad_clip=clip
+        ).minimize(loss)
         exe = fluid.Executor()
         found = []
         for fetches in ([loss], [loss, result]):
@@ -118,8 +135,14 @@ def test_what_updates_need_is_computed() -> None:
 
 def test_data_parallel(net: Any) -> None:
     made, main, exe = net
-    several = fluid.CompiledProgram(main).with_data_parallel(loss_name=made.loss.name, places=fluid.cpu_places(2))
-    for fetches, want in (([made.loss, made.result], FIRST), ([made.loss, made.other], SECOND), ([made.loss], ALL)):
+    several = fluid.CompiledProgram(main).with_data_parallel(
+        loss_name=made.loss.name, places=fluid.cpu_places(2)
+    )
+    for fetches, want in (
+        ([made.loss, made.result], FIRST),
+        ([made.loss, made.other], SECOND),
+        ([made.loss], ALL),
+    ):
         got, changed = moved(lambda f=fetches: exe.run(several, feed=FEED, fetch_list=f))
         assert got[0].shape == (2,) and changed == want
 
@@ -127,7 +150,9 @@ def test_data_parallel(net: Any) -> None:
 def test_what_is_refused(net: Any) -> None:
     made, main, exe = net
     mean = next(op for op in main.global_block().ops if op.type == "mean")
-    with pytest.raises(FluidTypeError, match="optimize ops such as minimize returns, but op 'mean' is none"):
+    with pytest.raises(
+        FluidTypeError, match="optimize ops such as minimize returns, but op 'mean' is none"
+    ):
         exe.run(main, feed=FEED, fetch_list=[made.loss, mean])
     for bad in (made.result[0][0], [made.loss, None], [1]):
         with pytest.raises(FluidTypeError, match="fetch_list takes"):

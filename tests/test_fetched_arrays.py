@@ -1,4 +1,6 @@
-"""A fetched tensor array is a list of its entries, on one device and on several, as 1.8.5 gives it (tried there)."""
+"""A fetched tensor array is a list of its entries, on one device and on several, as 1.8.5 gives it
+(tried there).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def array(kind: str, x: Any) -> Any:
     if kind == "empty":
         return layers.create_array("float32")
     made = layers.array_write(x, at[0])
-    layers.array_write(layers.reduce_sum(x) if kind == "unlike" else x * 2.0, at[3 if kind == "gap" else 1], made)
+    layers.array_write(
+        layers.reduce_sum(x) if kind == "unlike" else x * 2.0, at[3 if kind == "gap" else 1], made
+    )
     return made
 
 
@@ -38,7 +42,13 @@ WANT: dict[str, list[Any]] = {
 
 
 def values(found: Any) -> Any:
-    return [values(v) for v in found] if type(found) is list else None if found is None else np.asarray(found).tolist()
+    return (
+        [values(v) for v in found]
+        if type(found) is list
+        else None
+        if found is None
+        else np.asarray(found).tolist()
+    )
 
 
 @pytest.mark.parametrize("kind", WANT)

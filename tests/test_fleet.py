@@ -13,7 +13,10 @@ from fluidjax.contrib import mixed_precision
 from fluidjax.errors import FluidTypeError, FluidValueError, UnsupportedError
 from fluidjax.incubate.fleet.base import role_maker
 from fluidjax.incubate.fleet.collective import Collective, DistributedStrategy
-from fluidjax.incubate.fleet.parameter_server.distribute_transpiler import DistributedTranspiler, StrategyFactory
+from fluidjax.incubate.fleet.parameter_server.distribute_transpiler import (
+    DistributedTranspiler,
+    StrategyFactory,
+)
 
 from .nets import fresh
 from .tools.record_mixed_precision import line
@@ -25,7 +28,9 @@ X, Y = np.array([[1, 2, 3], [0, 1, -1]], "float32"), np.array([[1], [2]], "float
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_roles(name):
-    """1.8.5 forgets that a worker of a collective job is one, so that none is the first and nobody saves."""
+    """1.8.5 forgets that a worker of a collective job is one, so that none is the first and nobody
+    saves.
+    """
     got, want = told(role_maker, name), RECORDED[name]
     if name in ("workers", "workers, first"):
         assert want[:2] == [False, False] and got[:2] == [True, name == "workers, first"]
@@ -45,7 +50,9 @@ def test_a_missing_variable_is_named(nowhere, monkeypatch):
         role_maker.PaddleCloudRoleMaker(is_collective=True).worker_num()
     monkeypatch.setenv("PADDLE_PSERVERS_IP_PORT_LIST", "a:1")
     monkeypatch.setenv("PADDLE_TRAINERS_NUM", "two")
-    with pytest.raises(FluidValueError, match="PADDLE_TRAINERS_NUM is a whole number from 0 on, not 'two'"):
+    with pytest.raises(
+        FluidValueError, match="PADDLE_TRAINERS_NUM is a whole number from 0 on, not 'two'"
+    ):
         role_maker.PaddleCloudRoleMaker().generate_role()
     with pytest.raises(UnsupportedError, match="MPI's roles"):
         Collective().init()
@@ -57,7 +64,11 @@ def test_a_missing_variable_is_named(nowhere, monkeypatch):
 
 def worker(index, count, of=Collective):
     fleet = of()
-    fleet.init(role_maker.UserDefinedCollectiveRoleMaker(index, [f"127.0.0.1:{6170 + i}" for i in range(count)]))
+    fleet.init(
+        role_maker.UserDefinedCollectiveRoleMaker(
+            index, [f"127.0.0.1:{6170 + i}" for i in range(count)]
+        )
+    )
     return fleet
 
 
@@ -65,7 +76,10 @@ def test_files_are_split(nowhere):
     files = list("abcdefg")
     parts = [worker(i, 3).split_files(files) for i in range(3)]
     assert parts == [["a", "b", "c"], ["d", "e"], ["f", "g"]]
-    assert worker(2, 3).split_files(["a"]) == [] and worker(1, 3).worker_endpoints(to_string=True).count(",") == 2
+    assert (
+        worker(2, 3).split_files(["a"]) == []
+        and worker(1, 3).worker_endpoints(to_string=True).count(",") == 2
+    )
     with pytest.raises(FluidTypeError, match="takes a list of files"):
         worker(0, 1).split_files("abc")
 
@@ -81,12 +95,21 @@ def test_one_worker_trains_as_without_a_fleet(nowhere, tmp_path, monkeypatch):
             exe = fluid.Executor(fluid.CPUPlace())
             exe.run(startup if fleet is None else fleet.startup_program)
             for _ in range(2):
-                (value,) = exe.run(main if fleet is None else fleet.main_program, {"x": X, "y": Y}, [loss])
+                (value,) = exe.run(
+                    main if fleet is None else fleet.main_program, {"x": X, "y": Y}, [loss]
+                )
             found.append((value, fluid.global_scope().get("fc_0.w_0")))
             if fleet is not None:
                 fleet.save_persistables(exe, str(tmp_path / "all"))
-                fluid.io.load_vars(exe, str(tmp_path / "all"), fluid.default_main_program(), vars=[main.global_block().var("fc_0.w_0")])
-                fleet.save_inference_model(exe, str(tmp_path / "model"), ["x"], [main.global_block().var("fc_0.tmp_1")])
+                fluid.io.load_vars(
+                    exe,
+                    str(tmp_path / "all"),
+                    fluid.default_main_program(),
+                    vars=[main.global_block().var("fc_0.w_0")],
+                )
+                fleet.save_inference_model(
+                    exe, str(tmp_path / "model"), ["x"], [main.global_block().var("fc_0.tmp_1")]
+                )
                 assert (tmp_path / "model" / "__model__").is_file()
     assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
 
@@ -111,12 +134,16 @@ def test_programs_are_the_transpilers(nowhere):
         with fresh() as (plain, start):
             loss = line(fluid)
             optimizer = fluid.optimizer.SGD(0.1)
-            (mixed_precision.decorate(optimizer) if "use_amp" in options else optimizer).minimize(loss)
+            (mixed_precision.decorate(optimizer) if "use_amp" in options else optimizer).minimize(
+                loss
+            )
             config = fluid.DistributeTranspilerConfig()
             config.mode, config.collective_mode = mode, collective
             ends = "127.0.0.1:6170,127.0.0.1:6171"
             transpiler = fluid.DistributeTranspiler(config)
-            transpiler.transpile(1, plain, trainers=ends, startup_program=start, current_endpoint=ends.split(",")[1])
+            transpiler.transpile(
+                1, plain, trainers=ends, startup_program=start, current_endpoint=ends.split(",")[1]
+            )
         assert main.desc == plain.desc and startup.desc == start.desc, options
         assert fleet.startup_program is startup
         assert (fleet.main_program is main) == (mode == "collective")
@@ -126,7 +153,11 @@ def test_what_is_refused(nowhere):
     for options, error, sentence in (
         ({"forward_recompute": True}, FluidValueError, "forward_recompute needs"),
         ({"use_dist_fc": True}, UnsupportedError, "splits a layer"),
-        ({"collective_mode": "local_sgd"}, FluidValueError, "belongs to mode 'collective', not to 'nccl2'"),
+        (
+            {"collective_mode": "local_sgd"},
+            FluidValueError,
+            "belongs to mode 'collective', not to 'nccl2'",
+        ),
     ):
         with pytest.raises(error, match=sentence):
             minimized(**options)
@@ -140,11 +171,15 @@ def test_what_is_refused(nowhere):
         strategy = DistributedStrategy()
         strategy.use_amp = True
         loss = line(fluid)
-        worker(0, 1).distributed_optimizer(mixed_precision.decorate(fluid.optimizer.SGD(0.1)), strategy).minimize(loss)
+        worker(0, 1).distributed_optimizer(
+            mixed_precision.decorate(fluid.optimizer.SGD(0.1)), strategy
+        ).minimize(loss)
 
 
 def of_servers(role, strategy):
-    """The fleet of one process in a job of two workers and two servers, after minimize; its programs before that."""
+    """The fleet of one process in a job of two workers and two servers, after minimize; its
+    programs before that.
+    """
     fleet = DistributedTranspiler()
     fleet.init(role)
     with fresh() as (main, startup):
@@ -161,21 +196,39 @@ def test_fleets_with_servers_have_the_transpilers_programs(mode):
     """Whose modes they are; a DistributeTranspilerConfig of the mode makes the same."""
     strategy = getattr(StrategyFactory, f"create_{mode}_strategy")()
     config = strategy.get_program_config()
-    assert not config.sync_mode and config.runtime_split_send_recv and config.geo_sgd_mode == (mode == "geo")
-    assert config.completely_not_async == (mode == "sync") and config.half_async == (mode in ("sync", "half_async"))
+    assert (
+        not config.sync_mode
+        and config.runtime_split_send_recv
+        and config.geo_sgd_mode == (mode == "geo")
+    )
+    assert config.completely_not_async == (mode == "sync") and config.half_async == (
+        mode in ("sync", "half_async")
+    )
     alike = fluid.DistributeTranspilerConfig()
     alike.sync_mode = mode == "sync"
-    alike.runtime_split_send_recv, alike.half_async, alike.geo_sgd_mode = mode != "sync", mode == "half_async", mode == "geo"
-    worker, _, startup = of_servers(role_maker.UserDefinedRoleMaker(1, role_maker.Role.WORKER, 2, SERVERS), strategy)
-    server, _, _ = of_servers(role_maker.UserDefinedRoleMaker(1, role_maker.Role.SERVER, 2, SERVERS), alike)
+    alike.runtime_split_send_recv, alike.half_async, alike.geo_sgd_mode = (
+        mode != "sync",
+        mode == "half_async",
+        mode == "geo",
+    )
+    worker, _, startup = of_servers(
+        role_maker.UserDefinedRoleMaker(1, role_maker.Role.WORKER, 2, SERVERS), strategy
+    )
+    server, _, _ = of_servers(
+        role_maker.UserDefinedRoleMaker(1, role_maker.Role.SERVER, 2, SERVERS), alike
+    )
     with fresh() as (plain, start):
         fluid.optimizer.SGD(0.1).minimize(line(fluid))
-        t = (fluid.transpiler.GeoSgdTranspiler if mode == "geo" else fluid.DistributeTranspiler)(config)
+        t = (fluid.transpiler.GeoSgdTranspiler if mode == "geo" else fluid.DistributeTranspiler)(
+            config
+        )
         t.transpile(1, plain, ",".join(SERVERS), 2, sync_mode=False, startup_program=start)
         assert worker.main_program.desc == t.get_trainer_program().desc
         assert worker.startup_program is startup and startup.desc == start.desc
         programs = t.get_pserver_programs(SERVERS[1])
-    assert (server.main_program.desc, server.startup_program.desc) == tuple(p.desc for p in programs)
+    assert (server.main_program.desc, server.startup_program.desc) == tuple(
+        p.desc for p in programs
+    )
 
 
 def test_what_fleets_with_servers_refuse():
@@ -196,7 +249,9 @@ def test_what_fleets_with_servers_refuse():
     assert strategy.get_program_config().min_block_size == 9000
     with pytest.raises(FluidValueError, match="program_config has no 'min_blok_size'"):
         strategy.set_program_config({"min_blok_size": 1})
-    with pytest.raises(FluidValueError, match=r"trainer_runtime_config has no 'rpc_deadlin'.*rpc_deadline"):
+    with pytest.raises(
+        FluidValueError, match=r"trainer_runtime_config has no 'rpc_deadlin'.*rpc_deadline"
+    ):
         strategy.set_trainer_runtime_config({"rpc_deadlin": 1})
     with pytest.raises(UnsupportedError, match="does not dump"):
         strategy.set_debug_opt({"dump_fields": ["x"]})

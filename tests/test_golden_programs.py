@@ -1,4 +1,6 @@
-"""Programs that the API builds equal those that Paddle 1.8.5 built: ops, slots, names, order, attributes, variables."""
+"""Programs that the API builds equal those that Paddle 1.8.5 built: ops, slots, names, order,
+attributes, variables.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,22 @@ CASES = sorted(n for n, r in RECORDS.items() if ("net" in r or "builder_source" 
 ROLES = {"op_role", "op_role_var"}
 # What 1.8.5 does not know while it builds, and we do.
 # dtype of gradients()' shape ops, and of int32 masks and indices
-UNTYPED = ("_shape", "max_pool2d_with_index_0.tmp_1", *(f"sequence_pool_{i}.tmp_1" for i in range(6)))
+UNTYPED = (
+    "_shape",
+    "max_pool2d_with_index_0.tmp_1",
+    *(f"sequence_pool_{i}.tmp_1" for i in range(6)),
+)
 UNSHAPED = ("expand_as",)
 pytestmark = [
     pytest.mark.once,
     # ours warn where 1.8.5 does something surprising
-    *(pytest.mark.filterwarnings(f"ignore:{start}") for start in ("set_gradient_clip", "Ftrl", "no gradient is clipped")),
+    *(
+        pytest.mark.filterwarnings(f"ignore:{start}")
+        for start in ("set_gradient_clip", "Ftrl", "no gradient is clipped")
+    ),
 ]
-NUMBERS = {"forward_callable_id", "backward_callable_id"}  # of Python functions, in the order in which a process made them
+# of Python functions, in the order in which a process made them
+NUMBERS = {"forward_callable_id", "backward_callable_id"}
 IGNORED = (set(HINTS) - ROLES) | NUMBERS | {"is_test_", "use_global_stats_"}
 
 
@@ -48,17 +58,28 @@ def op_view(op: fluid.framework.Operator) -> tuple[str, dict[str, list[str]], di
     return settled(op.type, ins, outs)
 
 
-def settled(kind: str, ins: dict[str, list[str]], outs: dict[str, list[str]]) -> tuple[str, dict[str, list[str]], dict[str, list[str]]]:
-    """Paddle captures the names of a block as a set, whose order depends on the hashes of strings; here they are sorted."""
+def settled(
+    kind: str, ins: dict[str, list[str]], outs: dict[str, list[str]]
+) -> tuple[str, dict[str, list[str]], dict[str, list[str]]]:
+    """Paddle captures the names of a block as a set, whose order depends on the hashes of strings;
+    here they are sorted.
+    """
     if kind.removesuffix("_grad") in ("conditional_block", "while"):
-        ins, outs = ({slot: sorted(names) for slot, names in slots.items()} for slots in (ins, outs))
+        ins, outs = (
+            {slot: sorted(names) for slot, names in slots.items()} for slots in (ins, outs)
+        )
     if kind.removesuffix("_grad") == "recurrent":
-        ins, outs = ({slot: sorted(n) if slot.startswith("parameters") else n for slot, n in slots.items()} for slots in (ins, outs))
+        ins, outs = (
+            {slot: sorted(n) if slot.startswith("parameters") else n for slot, n in slots.items()}
+            for slots in (ins, outs)
+        )
     return kind, ins, outs
 
 
 def in_order(ops: Any, key: Any) -> list[Any]:
-    """The ops, with neighbouring sums in the order of what they write: sums in front of one op stand as its inputs do."""
+    """The ops, with neighbouring sums in the order of what they write: sums in front of one op
+    stand as its inputs do.
+    """
     found: list[Any] = []
     for same, group in itertools.groupby(ops, lambda op: key(op)[0] == "sum"):
         members = list(group)
@@ -75,7 +96,9 @@ def compare_ops(got: Any, want: dict[str, Any], what: str) -> None:
         assert op_view(op) == settled(w["type"], w["inputs"], w["outputs"]), where
         for name, value in w["attrs"].items():
             if isinstance(value, dict):
-                assert op.desc.blocks == tuple(value["blocks"] if "blocks" in value else [value["block"]]), where
+                assert op.desc.blocks == tuple(
+                    value["blocks"] if "blocks" in value else [value["block"]]
+                ), where
             if name in IGNORED or isinstance(value, dict):
                 continue
             assert op.has_attr(name), f"{where}: no attribute {name}"
@@ -100,7 +123,11 @@ def compare_vars(got: Any, want: dict[str, Any], what: str) -> None:
         assert isinstance(var, fluid.framework.Parameter) == w.get("parameter", False), where
         if "shape" in w and not w["name"].startswith(UNSHAPED):
             assert [max(d, -1) for d in w["shape"]] == list(var.shape), where
-        if w.get("dtype") in VarType.__members__ and var.desc.dtype is not None and not w["name"].endswith(UNTYPED):
+        if (
+            w.get("dtype") in VarType.__members__
+            and var.desc.dtype is not None
+            and not w["name"].endswith(UNTYPED)
+        ):
             assert VarType[w["dtype"]] == enum_of(var.desc.dtype), where
         assert var.stop_gradient == w["stop_gradient"], where
 
@@ -149,7 +176,9 @@ def test_minimize(name: str, optimizer: str) -> None:
         compare(startup, record["startup"], "startup")
     if "main_optimize_part" in record:
         part = [op for op in main.global_block().ops if op.attr("op_role") & 2]
-        assert [op_view(op) for op in part] == [(w["type"], w["inputs"], w["outputs"]) for w in record["main_optimize_part"]]
+        assert [op_view(op) for op in part] == [
+            (w["type"], w["inputs"], w["outputs"]) for w in record["main_optimize_part"]
+        ]
     if "params_grads" in record:
         assert [[p.name, g.name] for p, g in pairs] == record["params_grads"]
     if "clone_for_test_after_minimize_ops" in record:
@@ -159,5 +188,13 @@ def test_minimize(name: str, optimizer: str) -> None:
 
 def test_every_recorded_network_is_there() -> None:
     """The list of cases cannot silently shrink."""
-    assert {"mlp", "lenet", "lenet_bn", "dropout", "word_emb_dense", "double_grad", "shared_param"} <= set(CASES)
+    assert {
+        "mlp",
+        "lenet",
+        "lenet_bn",
+        "dropout",
+        "word_emb_dense",
+        "double_grad",
+        "shared_param",
+    } <= set(CASES)
     assert len(MINIMIZED) >= 30

@@ -1,4 +1,6 @@
-"""The run on a machine with a GPU keeps what was found, whatever becomes of a case; and its page is made of that."""
+"""The run on a machine with a GPU keeps what was found, whatever becomes of a case; and its page is
+made of that.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ from benchmarks.gpu.listed import GROUPS, LISTED, REHEARSED, Listed
 from benchmarks.gpu.records import Records
 
 WAITS = "import sys; print('READY one', flush=True); sys.stdin.readline(); "
-ADDS = "from pathlib import Path; from benchmarks.gpu.records import Records; Records(Path(sys.argv[1])).add"
+ADDS = (
+    "from pathlib import Path; from benchmarks.gpu.records import Records;"
+    " Records(Path(sys.argv[1])).add"
+)
 SCRIPTS = {
     "fine": f"{WAITS}{ADDS}('fine', {{'ms': 1.5}}); print('DONE', flush=True)",
     "crashes": f"{WAITS}{ADDS}('crashes', {{'ms': 2.5}}); import os; os.abort()",
@@ -25,7 +30,9 @@ SCRIPTS = {
 }
 
 
-def test_a_case_that_dies_or_hangs_costs_itself_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_a_case_that_dies_or_hangs_costs_itself_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
     listed = [Listed(name, "g", 1.0) for name in SCRIPTS]
     monkeypatch.setattr(conductor, "LISTED", listed)
     run = conductor.Conductor(tmp_path, tmp_path, 8, ["g"], rehearsal=True)
@@ -33,7 +40,9 @@ def test_a_case_that_dies_or_hangs_costs_itself_alone(tmp_path: Path, monkeypatc
 
     def processes() -> Any:
         for name, script in SCRIPTS.items():
-            yield conductor.Process(name, [sys.executable, "-c", script, results], tmp_path, run.env, turns=True)
+            yield conductor.Process(
+                name, [sys.executable, "-c", script, results], tmp_path, run.env, turns=True
+            )
 
     monkeypatch.setattr(run, "processes", processes)
     assert not run.run()
@@ -47,43 +56,69 @@ def test_a_case_that_dies_or_hangs_costs_itself_alone(tmp_path: Path, monkeypatc
 
 def test_every_listed_case_is_there() -> None:
     assert list(cases.CASES) == [c.name for c in LISTED]
-    assert {c.group for c in LISTED} | {"tests"} == set(GROUPS) and set(REHEARSED) <= set(cases.CASES)
+    assert {c.group for c in LISTED} | {"tests"} == set(GROUPS) and set(REHEARSED) <= set(
+        cases.CASES
+    )
 
 
 def test_records_are_whole_lines_of_plain_json(tmp_path: Path) -> None:
     records = Records(tmp_path / "r")
-    records.add("a", {"x": np.float32(1 / 3), "y": [np.int64(2), np.nan], "z": {"s": {1, 2} and "text"}})
+    records.add(
+        "a", {"x": np.float32(1 / 3), "y": [np.int64(2), np.nan], "z": {"s": {1, 2} and "text"}}
+    )
     with records.path.open("a") as file:
         file.write('{"case": "cut off')
     (found,) = records.read()
-    assert found["x"] == pytest.approx(1 / 3, rel=1e-4) and found["y"] == [2, "nan"] and found["z"] == {"s": "text"}
+    assert (
+        found["x"] == pytest.approx(1 / 3, rel=1e-4)
+        and found["y"] == [2, "nan"]
+        and found["z"] == {"s": "text"}
+    )
     json.dumps(found)
 
 
 def test_the_page_is_made_of_the_lines(tmp_path: Path) -> None:
     records = Records(tmp_path / "results.jsonl")
     records.add("run", {"rehearsal": False})
-    records.add("machine", {"device": "NVIDIA H100", "cores": 16, "python": "3.12.3", "versions": {"jax": "0.11.2"}})
+    records.add(
+        "machine",
+        {"device": "NVIDIA H100", "cores": 16, "python": "3.12.3", "versions": {"jax": "0.11.2"}},
+    )
     records.add("roofline", {"f32 tflops": 400.0, "bf16 tflops": 800.0, "copy tb_s": 3.0})
     records.add("mlp", {"sides": {"f32": {"first_s": 3.0, "total_mb": 12.0}}})
-    records.add("mlp", {"sides": {"f32": {"ms": 2.0, "ratio": 1.01, "samples_a_second": 2048.0}}, "gflop": 400.0})
+    records.add(
+        "mlp",
+        {"sides": {"f32": {"ms": 2.0, "ratio": 1.01, "samples_a_second": 2048.0}}, "gflop": 400.0},
+    )
     records.add("tests", {"outcome": "passed", "test": "test_ops.py::test_x[1]"})
     kept, written = tmp_path / "gpu.json", tmp_path / "gpu.md"
     written.write_text(page.PAGE.read_text())
     page.main(str(records.path), page=written, figures=kept)
     text = written.read_text()
-    assert "| mlp | f32 | 2 | 1.01 | 2,048 | 50 % |  | 3 | 12 |" in text and "| test_ops.py | 1 | 0 | 0 |" in text
-    assert "on NVIDIA H100, 16 cores; Python 3.12.3, jax 0.11.2" in text and "No GPU has been measured yet" not in text
+    assert (
+        "| mlp | f32 | 2 | 1.01 | 2,048 | 50 % |  | 3 | 12 |" in text
+        and "| test_ops.py | 1 | 0 | 0 |" in text
+    )
+    assert (
+        "on NVIDIA H100, 16 cores; Python 3.12.3, jax 0.11.2" in text
+        and "No GPU has been measured yet" not in text
+    )
     assert set(json.loads(kept.read_text())) == {"a tests", "b roofline", "c training"}
     later = Records(tmp_path / "later.jsonl")
     later.add("run", {"rehearsal": False})
-    later.add("machine", {"device": "NVIDIA H100", "python": "3.12.3", "versions": {"jax": "0.11.2"}})
+    later.add(
+        "machine", {"device": "NVIDIA H100", "python": "3.12.3", "versions": {"jax": "0.11.2"}}
+    )
     later.add("mlp", {"failed": "over 30 s with the card"})
     later.add("lenet", {"sides": {"f32": {"ms": 3.0, "ratio": 0.9}}, "gflop": 1.0})
     later.add("tests", {"outcome": "failed", "test": "test_ops.py::test_x[1]"})
     page.main(str(records.path), str(later.path), page=written, figures=kept)
     text = written.read_text()
-    assert "| mlp | f32 | 2 |" in text and "| lenet | f32 | 3 |" in text and "| test_ops.py | 0 | 1 | 0 |" in text
+    assert (
+        "| mlp | f32 | 2 |" in text
+        and "| lenet | f32 | 3 |" in text
+        and "| test_ops.py | 0 | 1 | 0 |" in text
+    )
     with pytest.raises(ValueError, match="different machines"):
         page.main(str(later.path), str(_another(tmp_path)), page=written, figures=kept)
 
@@ -91,5 +126,7 @@ def test_the_page_is_made_of_the_lines(tmp_path: Path) -> None:
 def _another(folder: Path) -> Path:
     records = Records(folder / "another.jsonl")
     records.add("run", {"rehearsal": False})
-    records.add("machine", {"device": "NVIDIA H200", "python": "3.12.3", "versions": {"jax": "0.11.2"}})
+    records.add(
+        "machine", {"device": "NVIDIA H200", "python": "3.12.3", "versions": {"jax": "0.11.2"}}
+    )
     return records.path

@@ -28,7 +28,9 @@ def leaves(names: str = "xyz") -> Values:
 
 
 def declared(names: str) -> dict[str, Any]:
-    found = {n: layers.data(n, [ROWS, WIDTH], dtype="float64", append_batch_size=False) for n in names}
+    found = {
+        n: layers.data(n, [ROWS, WIDTH], dtype="float64", append_batch_size=False) for n in names
+    }
     for var in found.values():
         var.stop_gradient = False
     return found
@@ -38,7 +40,10 @@ def run(main: Any, feed: Values, fetches: list[Any]) -> list[np.ndarray]:
     """What the step gives, op by op: to compile each program would take longer than the test."""
     with jax.enable_x64(True):
         return [
-            np.asarray(v) for v in fluid.step_fn(main, fetches)({}, {n: jnp.asarray(v) for n, v in feed.items()})[1]
+            np.asarray(v)
+            for v in fluid.step_fn(main, fetches)({}, {n: jnp.asarray(v) for n, v in feed.items()})[
+                1
+            ]
         ]
 
 
@@ -47,7 +52,9 @@ def slope(of: Function, name: str, seed: Function | None = None) -> Function:
 
     def at(values: Values) -> Any:
         weights = 1.0 if seed is None else seed(values)
-        return jax.grad(lambda v: jnp.sum(of({**values, name: v}) * jax.lax.stop_gradient(weights)))(values[name])
+        return jax.grad(
+            lambda v: jnp.sum(of({**values, name: v}) * jax.lax.stop_gradient(weights))
+        )(values[name])
 
     def with_seed(values: Values) -> Any:
         _, pull = jax.vjp(lambda v: of({**values, name: v}), values[name])
@@ -99,12 +106,22 @@ BINARY: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] =
     "div": (lambda x, y: x / (y * y + 1.0), lambda x, y: x / (y * y + 1.0)),
     "div by the other": (layers.elementwise_div, jnp.divide),
     "max": (layers.elementwise_max, jnp.maximum),
-    "dense": (lambda x, y: layers.mul(x, layers.mul(layers.transpose(y, [1, 0]), x)), lambda x, y: x @ (y.T @ x)),
-    "matmul": (lambda x, y: layers.matmul(layers.matmul(x, y, transpose_y=True), y), lambda x, y: x @ y.T @ y),
+    "dense": (
+        lambda x, y: layers.mul(x, layers.mul(layers.transpose(y, [1, 0]), x)),
+        lambda x, y: x @ (y.T @ x),
+    ),
+    "matmul": (
+        lambda x, y: layers.matmul(layers.matmul(x, y, transpose_y=True), y),
+        lambda x, y: x @ y.T @ y,
+    ),
     "sums": (lambda x, y: layers.sums([x, y, x]), lambda x, y: x + y + x),
     "conv2d": (
-        lambda x, y: layers.reshape(conv2d(image(x), layers.reshape(y, [2, 1, 2, 2])), [ROWS, WIDTH]),
-        lambda x, y: conv(x.reshape(ROWS, 1, 2, 2), y.reshape(2, 1, 2, 2)).reshape(ROWS, -1)[:, :WIDTH],
+        lambda x, y: layers.reshape(
+            conv2d(image(x), layers.reshape(y, [2, 1, 2, 2])), [ROWS, WIDTH]
+        ),
+        lambda x, y: conv(x.reshape(ROWS, 1, 2, 2), y.reshape(2, 1, 2, 2)).reshape(ROWS, -1)[
+            :, :WIDTH
+        ],
     ),
 }
 
@@ -135,7 +152,9 @@ class Net:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.leaves = declared("xyz")
-        self.values: list[tuple[Any, Function, int]] = [(v, lambda at, n=n: at[n], 0) for n, v in self.leaves.items()]
+        self.values: list[tuple[Any, Function, int]] = [
+            (v, lambda at, n=n: at[n], 0) for n, v in self.leaves.items()
+        ]
         self.slopes: list[tuple[Any, Function, str]] = []
         for _ in range(2):
             self.layer()
@@ -157,14 +176,17 @@ class Net:
         self.values.append((make2(a, b), lambda at: compute2(f(at), g(at)), max(order, other)))
 
     def differentiate(self) -> None:
-        able = [v for v in self.values[3:] if v[2] < 3][-3:]  # a leaf has no gradient of itself, as in 1.8.5
+        # a leaf has no gradient of itself, as in 1.8.5
+        able = [v for v in self.values[3:] if v[2] < 3][-3:]
         target, function, order = self.random.choice(able)
         names = self.random.sample("xyz", self.random.randint(1, 3))
         given, seed = None, None
         if self.random.random() < 0.3:
             given, seed, other = self.random.choice(able)
             order = max(order, other)
-        found = fluid.gradients([target], [self.leaves[n] for n in names], None if given is None else [given])
+        found = fluid.gradients(
+            [target], [self.leaves[n] for n in names], None if given is None else [given]
+        )
         for var, name in zip(found, names, strict=True):
             self.slopes.append((var, slope(function, name, seed), name))
             if var is not None and order < 3:
@@ -183,7 +205,11 @@ def test_random_graphs_and_patterns(seed: int) -> None:
             want = np.asarray(function({n: jnp.asarray(v) for n, v in at.items()}))
             mine = np.zeros_like(want) if var is None else next(got)
             np.testing.assert_allclose(
-                mine, want, rtol=1e-8, atol=1e-8 * max(1, abs(want).max()), err_msg=f"gradient {k}, by {name}"
+                mine,
+                want,
+                rtol=1e-8,
+                atol=1e-8 * max(1, abs(want).max()),
+                err_msg=f"gradient {k}, by {name}",
             )
 
 
@@ -200,12 +226,16 @@ def test_three_orders_of_one_op(kind: str) -> None:
     at = leaves("x")
     with jax.enable_x64(True):
         for mine, want in zip(run(main, at, found), functions, strict=True):
-            np.testing.assert_allclose(mine, want({"x": jnp.asarray(at["x"])}), rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(
+                mine, want({"x": jnp.asarray(at["x"])}), rtol=1e-9, atol=1e-9
+            )
 
 
 @pytest.mark.parametrize("kind", [*BINARY])
 def test_each_operand_alone(kind: str) -> None:
-    """Where only one operand's gradient is wanted, or only one's goes on, the other's is zero and not missing."""
+    """Where only one operand's gradient is wanted, or only one's goes on, the other's is zero and
+    not missing.
+    """
     make, compute = BINARY[kind]
 
     def function(at: Values) -> Any:
@@ -218,7 +248,9 @@ def test_each_operand_alone(kind: str) -> None:
         for one in "xy":
             (alone,) = fluid.gradients(out, v[one])
             g = slope(function, one)
-            for other, var in zip("xy", fluid.gradients(layers.square(alone), [v["x"], v["y"]]), strict=True):
+            for other, var in zip(
+                "xy", fluid.gradients(layers.square(alone), [v["x"], v["y"]]), strict=True
+            ):
                 found.append((var, slope(lambda at, g=g: g(at) ** 2, other)))
         gx, _ = fluid.gradients(out, [v["x"], v["y"]])
         for other, var in zip("xy", fluid.gradients(gx, [v["x"], v["y"]]), strict=True):
@@ -228,7 +260,9 @@ def test_each_operand_alone(kind: str) -> None:
     with jax.enable_x64(True):
         for var, want in found:
             mine = 0.0 if var is None else next(got)
-            np.testing.assert_allclose(mine, want({n: jnp.asarray(a) for n, a in at.items()}), rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(
+                mine, want({n: jnp.asarray(a) for n, a in at.items()}), rtol=1e-9, atol=1e-9
+            )
 
 
 def test_products_and_quotients_of_one_number() -> None:
@@ -241,22 +275,32 @@ def test_products_and_quotients_of_one_number() -> None:
             gx, _ = fluid.gradients(out, [x, y])
             found += fluid.gradients(gx, [x, y])
         got = fluid.Executor().run(
-            main, feed={"x": np.float32([2]), "y": np.float32([3])}, fetch_list=[v for v in found if v is not None]
+            main,
+            feed={"x": np.float32([2]), "y": np.float32([3])},
+            fetch_list=[v for v in found if v is not None],
         )
     np.testing.assert_allclose(np.ravel(got)[-1], -1 / 9, rtol=1e-6)
     assert 0 in np.ravel(got) and 1 in np.ravel(got)
 
 
 def test_several_targets_that_lead_to_one_another() -> None:
-    """A target that another one is made of has its own gradient besides; one that is given twice counts twice."""
+    """A target that another one is made of has its own gradient besides; one that is given twice
+    counts twice.
+    """
     with fresh() as (main, _):
         x = declared("x")["x"]
         a = layers.square(x)
         b = a * x
-        found = [*fluid.gradients([a, b], x), *fluid.gradients([b, b], x), *fluid.gradients([a, b], x, [x, None])]
+        found = [
+            *fluid.gradients([a, b], x),
+            *fluid.gradients([b, b], x),
+            *fluid.gradients([a, b], x, [x, None]),
+        ]
     at = leaves("x")
     u = at["x"]
-    for mine, want in zip(run(main, at, found), [2 * u + 3 * u**2, 6 * u**2, 2 * u**2 + 3 * u**2], strict=True):
+    for mine, want in zip(
+        run(main, at, found), [2 * u + 3 * u**2, 6 * u**2, 2 * u**2 + 3 * u**2], strict=True
+    ):
         np.testing.assert_allclose(mine, want, rtol=1e-12)
 
 
@@ -281,7 +325,9 @@ def test_a_gradient_asked_twice() -> None:
 
 
 def test_two_backward_passes_share_a_gradient() -> None:
-    """Two losses of one gradient, each by append_backward: each parameter's gradients are those of its loss."""
+    """Two losses of one gradient, each by append_backward: each parameter's gradients are those of
+    its loss.
+    """
     with fresh() as (main, _):
         x = declared("x")["x"]
         w = layers.create_parameter([WIDTH, WIDTH], "float64", name="w")
@@ -291,12 +337,17 @@ def test_two_backward_passes_share_a_gradient() -> None:
         fetches = [grad for _, grad in pairs]
     at, weight = leaves("x"), np.random.default_rng(5).uniform(-1, 1, (WIDTH, WIDTH))
     with jax.enable_x64(True):
-        got = fluid.step_fn(main, fetches)({"w": jnp.asarray(weight)}, {"x": jnp.asarray(at["x"])})[1]
+        got = fluid.step_fn(main, fetches)({"w": jnp.asarray(weight)}, {"x": jnp.asarray(at["x"])})[
+            1
+        ]
 
         def first(w: Any) -> Any:
             return jax.grad(lambda x: jnp.tanh(x @ w).sum())(jnp.asarray(at["x"]))
 
-        functions = [lambda w: jnp.mean(first(w) ** 2), lambda w: jnp.mean(first(w) * (at["x"] @ w))]
+        functions = [
+            lambda w: jnp.mean(first(w) ** 2),
+            lambda w: jnp.mean(first(w) * (at["x"] @ w)),
+        ]
         for mine, function in zip(got, functions, strict=True):
             np.testing.assert_allclose(mine, jax.grad(function)(jnp.asarray(weight)), rtol=1e-9)
 
@@ -322,6 +373,9 @@ def test_what_cannot_be_differentiated_again_is_told() -> None:
         cost = layers.nce(x, layers.data("label", [1], dtype="int64"), 10)
         (g,) = fluid.gradients(cost, x)
         with pytest.warns(
-            UserWarning, match=r"the gradient of op 'nce_grad' \(.*test_gradients_again.py:\d+\) is taken for zero"
+            UserWarning,
+            match=(
+                r"the gradient of op 'nce_grad' \(.*test_gradients_again.py:\d+\) is taken for zero"
+            ),
         ):
             fluid.gradients(layers.square(g), x)

@@ -1,4 +1,6 @@
-"""fluid.gradients of outputs that have a LoD, and plain arrays beside padded rows: what 1.8.5 gave stands beside each."""
+"""fluid.gradients of outputs that have a LoD, and plain arrays beside padded rows: what 1.8.5 gave
+stands beside each.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,14 @@ def expand() -> tuple[dict[str, Any], list[Any]]:
 
 def some_rows() -> tuple[dict[str, Any], list[Any]]:
     x = given("x", 1, 1)
-    out = fluid.layers.sequence_slice(x, given("offset", 1, dtype="int64"), given("length", 1, dtype="int64"))
-    feed = {"x": tensor(ROWS[:, :1], [3, 2]), "offset": np.array([[0], [1]]), "length": np.array([[2], [1]])}
+    out = fluid.layers.sequence_slice(
+        x, given("offset", 1, dtype="int64"), given("length", 1, dtype="int64")
+    )
+    feed = {
+        "x": tensor(ROWS[:, :1], [3, 2]),
+        "offset": np.array([[0], [1]]),
+        "length": np.array([[2], [1]]),
+    }
     return feed, fluid.gradients(out, x)
 
 
@@ -50,14 +58,23 @@ def shown_and_clicked() -> tuple[dict[str, Any], list[Any]]:
     x = given("x", 4, 1)
     out = fluid.layers.continuous_value_model(x, given("cvm", 2), True)
     flow = fluid.data("flow", [-1, 4], "float32")
-    return {"x": tensor(ROWS, [3, 2]), "cvm": np.ones((2, 2), np.float32), "flow": ROWS}, fluid.gradients(out, x, flow)
+    return {
+        "x": tensor(ROWS, [3, 2]),
+        "cvm": np.ones((2, 2), np.float32),
+        "flow": ROWS,
+    }, fluid.gradients(out, x, flow)
 
 
 def pooled() -> tuple[dict[str, Any], list[Any]]:
     x, rois = fluid.data("x", [-1, 1, 4, 4], "float32"), given("rois", 4, 1)
     x.stop_gradient = False
-    trans, flow = fluid.data("trans", [-1, 2, 2, 2], "float32"), fluid.data("flow", [-1, 1, 2, 2], "float32")
-    out = fluid.layers.deformable_roi_pooling(x, rois, trans, False, 1.0, [1, 1], 2, 2, [2, 2], 1, 0.1, False)
+    trans, flow = (
+        fluid.data("trans", [-1, 2, 2, 2], "float32"),
+        fluid.data("flow", [-1, 1, 2, 2], "float32"),
+    )
+    out = fluid.layers.deformable_roi_pooling(
+        x, rois, trans, False, 1.0, [1, 1], 2, 2, [2, 2], 1, 0.1, False
+    )
     boxes = tensor(np.float32([[0, 0, 2, 2], [0, 0, 3, 3], [1, 1, 2, 2]]), [2, 1])
     ones = np.ones((3, 2, 2, 2), np.float32)
     return {
@@ -101,12 +118,18 @@ def test_the_gradient_of_moved_rows_has_their_lod() -> None:
             layers.transpose(layers.sequence_unpad(padded, lengths), [1, 0]),
         ]  # fmt: skip
         fetched = [g for out in moved for g in fluid.gradients(out, x)]
-    for grad in fluid.Executor().run(main, feed={"x": tensor(ROWS, [3, 2])}, fetch_list=fetched, return_numpy=False):
-        assert grad.recursive_sequence_lengths() == [[3, 2]] and np.array_equal(np.asarray(grad), np.ones((5, 4)))
+    for grad in fluid.Executor().run(
+        main, feed={"x": tensor(ROWS, [3, 2])}, fetch_list=fetched, return_numpy=False
+    ):
+        assert grad.recursive_sequence_lengths() == [[3, 2]] and np.array_equal(
+            np.asarray(grad), np.ones((5, 4))
+        )
 
 
 def test_a_wrong_gradient_is_told_in_the_sizes_that_were_fed() -> None:
-    """Rows are padded to 8 at first; the sentence is about the 5 that there are. Other feeds are padded as ever."""
+    """Rows are padded to 8 at first; the sentence is about the 5 that there are. Other feeds are
+    padded as ever.
+    """
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):
         x, scale = given("x", 1, 1), given("scale", 1)
@@ -114,7 +137,8 @@ def test_a_wrong_gradient_is_told_in_the_sizes_that_were_fed() -> None:
     exe = fluid.Executor()
     for wrong in range(2):
         with pytest.raises(
-            fluid.FluidError, match=r"X\[5, 1\] and Y\[4, 1\] do not broadcast along axis -1: 5 is not 4"
+            fluid.FluidError,
+            match=r"X\[5, 1\] and Y\[4, 1\] do not broadcast along axis -1: 5 is not 4",
         ) as error:
             exe.run(
                 main,
@@ -124,6 +148,9 @@ def test_a_wrong_gradient_is_told_in_the_sizes_that_were_fed() -> None:
             )
         assert "[8" not in str(error.value), wrong
     for count in (5, 6, 7):
-        feed = {"x": tensor(np.ones((count, 1), np.float32), [3, count - 3]), "scale": np.ones((1, 1), np.float32)}
+        feed = {
+            "x": tensor(np.ones((count, 1), np.float32), [3, count - 3]),
+            "scale": np.ones((1, 1), np.float32),
+        }
         exe.run(main, feed=feed, fetch_list=[out], return_numpy=False)
     assert len(exe.compilations(main)) == 1

@@ -1,4 +1,6 @@
-"""What a guard puts in force holds in the thread that is within it; other threads have the process's own, or guards of theirs."""
+"""What a guard puts in force holds in the thread that is within it; other threads have the
+process's own, or guards of theirs.
+"""
 
 import contextvars
 import itertools
@@ -21,7 +23,10 @@ GUARDS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         lambda: (fluid.default_main_program(), fluid.default_startup_program()),
     ),
     "scope_guard": (lambda: fluid.scope_guard(fluid.Scope()), fluid.global_scope),
-    "unique_name.guard": (lambda: fluid.unique_name.guard("mine_"), lambda: fluid.unique_name.generator),
+    "unique_name.guard": (
+        lambda: fluid.unique_name.guard("mine_"),
+        lambda: fluid.unique_name.generator,
+    ),
     "name_scope": (lambda: fluid.name_scope("part"), lambda: current_name_scope().full()),
     "device_guard": (lambda: fluid.device_guard("cpu"), current_device),
     "init_on_cpu": (fluid.initializer.init_on_cpu, fluid.initializer.force_init_on_cpu),
@@ -44,13 +49,16 @@ def test_a_guard_is_in_force_in_its_thread_alone(guard: str) -> None:
         assert in_thread(current) == before
         assert in_thread(lambda: contextvars.Context().run(current)) == before
         copied = contextvars.copy_context()
-        assert in_thread(lambda: copied.run(current)) == mine  # a thread that is given the context is within the block
+        # a thread that is given the context is within the block
+        assert in_thread(lambda: copied.run(current)) == mine
     assert in_thread(current) == before
 
 
 @pytest.mark.parametrize("guard", GUARDS)
 def test_two_threads_are_within_guards_of_their_own(guard: str) -> None:
-    """One enters before the other and leaves before it too, which a stack of the process's would mix up."""
+    """One enters before the other and leaves before it too, which a stack of the process's would
+    mix up.
+    """
     enter, current = GUARDS[guard]
     outside, barrier = in_thread(current), threading.Barrier(2, timeout=20)
 
@@ -109,7 +117,9 @@ def test_a_generator_may_leave_a_guard_in_another_context_than_it_entered_it_in(
 def test_threads_number_names_in_turn() -> None:
     generator = fluid.unique_name.UniqueNameGenerator()
     with ThreadPoolExecutor(4) as pool:
-        names = [*itertools.chain(*pool.map(lambda _: [generator("fc") for _ in range(500)], range(4)))]
+        names = [
+            *itertools.chain(*pool.map(lambda _: [generator("fc") for _ in range(500)], range(4)))
+        ]
     assert sorted(names) == sorted(f"fc_{i}" for i in range(2000))
 
 
@@ -139,7 +149,10 @@ def test_programs_are_built_and_run_in_threads() -> None:
             fluid.optimizer.Adam(0.1).minimize(loss)
             exe = fluid.Executor()
             exe.run(startup)
-            values = [exe.run(feed={"x": np.ones((2, 4), "float32")}, fetch_list=[loss])[0] for _ in range(2)]
+            values = [
+                exe.run(feed={"x": np.ones((2, 4), "float32")}, fetch_list=[loss])[0]
+                for _ in range(2)
+            ]
         return str(main), float(values[-1][0])
 
     with ThreadPoolExecutor(4) as pool:

@@ -47,33 +47,61 @@ def client(tmp_path):
     binary.write_text(HADOOP.format(root=tmp_path / "hdfs"))
     binary.chmod(0o755)
     (tmp_path / "hdfs").mkdir()
-    return HDFSClient(str(tmp_path / "client"), {"fs.default.name": "here", "hadoop.job.ugi": "me,secret"})
+    return HDFSClient(
+        str(tmp_path / "client"), {"fs.default.name": "here", "hadoop.job.ugi": "me,secret"}
+    )
 
 
 def test_files_there_and_back(client, tmp_path, capfd):
     local = tmp_path / "local"
     (local / "deep er").mkdir(parents=True)
-    for name, text in {"a": "2", "b": "1", "deep er/c; touch x": "3"}.items():  # the first character is the day of its change
+    # the first character is the day of its change
+    for name, text in {"a": "2", "b": "1", "deep er/c; touch x": "3"}.items():
         (local / name).write_text(text)
     multi_upload(client, "/data", str(local), multi_processes=2)
     said = capfd.readouterr()
-    assert "bin/hadoop fs -Dfs.default.name=... -Dhadoop.job.ugi=... -put " in said.out and "secret" not in said.out + said.err
-    assert client.is_dir("/data") and client.is_exist("/data/a") and not client.is_dir("/data/a") and not client.is_exist("/no")
-    assert sorted(client.ls("/data")) == ["/data/a", "/data/b", "/data/deep er"] and client.ls("/no") == client.lsr("/no") == []
+    assert (
+        "bin/hadoop fs -Dfs.default.name=... -Dhadoop.job.ugi=... -put " in said.out
+        and "secret" not in said.out + said.err
+    )
+    assert (
+        client.is_dir("/data")
+        and client.is_exist("/data/a")
+        and not client.is_dir("/data/a")
+        and not client.is_exist("/no")
+    )
+    assert (
+        sorted(client.ls("/data")) == ["/data/a", "/data/b", "/data/deep er"]
+        and client.ls("/no") == client.lsr("/no") == []
+    )
     assert client.lsr("/data") == ["/data/b", "/data/a", "/data/deep er/c; touch x"]
     assert "/data/deep er" in client.lsr("/data", only_file=False, sort=False)
     shares = [multi_download(client, "/data", str(tmp_path / "got"), i, 2) for i in range(2)]
-    assert shares == [[str(tmp_path / "got" / n) for n in names] for names in (["b", "deep er/c; touch x"], ["a"])]
+    assert shares == [
+        [str(tmp_path / "got" / n) for n in names] for names in (["b", "deep er/c; touch x"], ["a"])
+    ]
     assert [Path(path).read_text() for share in shares for path in share] == ["1", "3", "2"]
     getfilelist(str(tmp_path / "got" / "deep er"))
     assert capfd.readouterr().out.splitlines()[-1] == shares[0][1]
-    assert multi_download(client, "/data", str(tmp_path / "got"), 1, 2) == shares[1]  # what lies there is left
-    assert not client.download("/data/a", str(tmp_path / "got")) and not client.download("/data", str(tmp_path))
+    # what lies there is left
+    assert multi_download(client, "/data", str(tmp_path / "got"), 1, 2) == shares[1]
+    assert not client.download("/data/a", str(tmp_path / "got")) and not client.download(
+        "/data", str(tmp_path)
+    )
     (local / "a").write_text("4")
-    assert not client.upload("/data", str(local / "a")) and client.upload("/data", str(local / "a"), overwrite=True)
-    assert client.download("/data/a", str(tmp_path / "got"), overwrite=True) and (tmp_path / "got" / "a").read_text() == "4"
+    assert not client.upload("/data", str(local / "a")) and client.upload(
+        "/data", str(local / "a"), overwrite=True
+    )
+    assert (
+        client.download("/data/a", str(tmp_path / "got"), overwrite=True)
+        and (tmp_path / "got" / "a").read_text() == "4"
+    )
     assert client.is_exist("/data/b")  # 1.8.5 deletes the folder
-    assert not client.rename("/data/a", "/data/b") and client.rename("/data/a", "/data/e") and not client.is_exist("/data/a")
+    assert (
+        not client.rename("/data/a", "/data/b")
+        and client.rename("/data/a", "/data/e")
+        and not client.is_exist("/data/a")
+    )
     assert client.makedirs("/new") is True and client.makedirs("/new") is None
     assert client.delete("/data") and client.delete("/data") and not client.is_exist("/data")
     multi_upload(client, "/data", str(tmp_path / "nothing here"))
@@ -81,7 +109,12 @@ def test_files_there_and_back(client, tmp_path, capfd):
 
 
 def test_what_goes_wrong(client, tmp_path):
-    for call in (lambda: HDFSClient(3, {}), lambda: client.ls("-rmr"), lambda: client.is_exist(None), lambda: multi_upload("c", "/", ".")):
+    for call in (
+        lambda: HDFSClient(3, {}),
+        lambda: client.ls("-rmr"),
+        lambda: client.is_exist(None),
+        lambda: multi_upload("c", "/", "."),
+    ):
         with pytest.raises(FluidTypeError):
             call()
     with pytest.raises(FluidValueError, match="nowhere/bin/hadoop to run"):
@@ -96,7 +129,9 @@ def test_what_goes_wrong(client, tmp_path):
     (tmp_path / "hdfs" / "bad").mkdir()
     (tmp_path / "hdfs" / "bad" / "f").write_text("1")
     client.download = lambda *_: False
-    with pytest.raises(EnforceNotMet, match="1 of 1 files of '/bad' did not come, such as '/bad/f'"):
+    with pytest.raises(
+        EnforceNotMet, match="1 of 1 files of '/bad' did not come, such as '/bad/f'"
+    ):
         multi_download(client, "/bad", str(tmp_path / "to"), 0, 1)
     client.upload = lambda *_: False
     with pytest.raises(EnforceNotMet, match=r"1 of 1 files .* did not go"):

@@ -1,4 +1,6 @@
-"""Small ops that are alike run at once: the values are those of the ops one by one, and so few are left to compile."""
+"""Small ops that are alike run at once: the values are those of the ops one by one, and so few are
+left to compile.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def chosen(x: Any) -> Any:
     """Rows of two stacks, in another order than theirs, with one that is no row between them."""
     parts = pairs(x)
     others = [layers.relu(p) for p in parts]
-    mixed = [layers.elementwise_sub(a, b) for a, b in zip(parts, [*others[3:], *parts[:3]], strict=True)]
+    mixed = [
+        layers.elementwise_sub(a, b) for a, b in zip(parts, [*others[3:], *parts[:3]], strict=True)
+    ]
     return layers.sum([*mixed, layers.scale(mixed[0], 3.0)])
 
 
@@ -72,7 +76,9 @@ NETS = (summed, stacked, joined, chosen, overlapping, written_again)
 
 
 def built(net: Any) -> tuple[Step, Step, dict[str, Any], dict[str, Any]]:
-    """The training step of a net, the same with ops one by one, a state and a feed of whole numbers, whose sums are exact."""
+    """The training step of a net, the same with ops one by one, a state and a feed of whole
+    numbers, whose sums are exact.
+    """
     with fresh(1) as (main, _):
         x = fluid.data("x", [None, FIELDS, 2])
         weight = layers.create_parameter([FIELDS, 2], "float32", name="w")
@@ -81,10 +87,19 @@ def built(net: Any) -> tuple[Step, Step, dict[str, Any], dict[str, Any]]:
         fluid.optimizer.SGD(0.5).minimize(loss)
     fetches = (loss.name, "w@GRAD", out.name)
     rng = np.random.default_rng(3)
-    state = {n: rng.integers(1, 4, v.shape).astype("float32") for n, v in main.desc.blocks[0].vars.items() if v.persistable}
+    state = {
+        n: rng.integers(1, 4, v.shape).astype("float32")
+        for n, v in main.desc.blocks[0].vars.items()
+        if v.persistable
+    }
     feed = {"x": jax.numpy.asarray(rng.integers(-3, 4, (2, FIELDS, 2)).astype("float32"))}
     step = Step(main.desc, fetches)
-    return step, Step(main.desc, fetches, literal=True), {n: jax.numpy.asarray(state[n]) for n in step.reads}, feed
+    return (
+        step,
+        Step(main.desc, fetches, literal=True),
+        {n: jax.numpy.asarray(state[n]) for n in step.reads},
+        feed,
+    )
 
 
 @pytest.mark.first(2)
@@ -93,9 +108,13 @@ def built(net: Any) -> tuple[Step, Step, dict[str, Any], dict[str, Any]]:
 def test_values_are_those_of_the_ops_one_by_one(net: Any) -> None:
     step, one_by_one, state, feed = built(net)
     assert step.units is not None and max(map(len, step.units)) >= 3
-    assert Counter(op.uid for unit in step.units for op in unit) == Counter(op.uid for op in step.ops)
+    assert Counter(op.uid for unit in step.units for op in unit) == Counter(
+        op.uid for op in step.ops
+    )
     rounded = net in (joined, written_again)  # tanh, whose sums are not exact
-    for got, want in zip(*(jax.tree.leaves(jax.jit(each)(state, feed)) for each in (step, one_by_one)), strict=True):
+    for got, want in zip(
+        *(jax.tree.leaves(jax.jit(each)(state, feed)) for each in (step, one_by_one)), strict=True
+    ):
         np.testing.assert_allclose(got, want, rtol=1e-5 if rounded else 0)
 
 

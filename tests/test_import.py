@@ -1,4 +1,6 @@
-"""``import fluidjax`` loads what a first program needs, and the rest when it is asked for; nothing is hidden by that."""
+"""``import fluidjax`` loads what a first program needs, and the rest when it is asked for; nothing
+is hidden by that.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,9 @@ print(json.dumps([early, names, built, len(first), len(REGISTRY), changed]))
 
 @pytest.fixture(scope="module")
 def seen() -> tuple[list[str], list[str], list[str], int, int, list[str]]:
-    """Of a fresh process: its modules after the import, the names that a star import then binds, and its modules after a small
-    net was built; how many op types it knows then, how many there are, and those of the first that the others have changed.
+    """Of a fresh process: its modules after the import, the names that a star import then binds,
+    and its modules after a small net was built; how many op types it knows then, how many there
+    are, and those of the first that the others have changed.
     """
     run = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True)
     found = json.loads(run.stdout)
@@ -53,7 +56,9 @@ def test_a_first_program_waits_for_no_room_that_it_does_not_need(seen):
 
 def test_a_small_net_waits_for_no_family_of_ops_that_it_does_not_need(seen):
     _, _, built, first, all_, changed = seen
-    assert {"fluidjax.ops.rnn", "fluidjax.ops.detection", "fluidjax.ops.control"}.isdisjoint(built) and "fluidjax.ops.math" in built
+    assert {"fluidjax.ops.rnn", "fluidjax.ops.detection", "fluidjax.ops.control"}.isdisjoint(
+        built
+    ) and "fluidjax.ops.math" in built
     assert 300 < first < all_ - 200
     assert not changed  # so it makes no difference when the others come
 
@@ -64,7 +69,9 @@ def test_a_star_import_binds_them_all(seen):
 
 @pytest.mark.parametrize("package", ["fluidjax", "fluidjax.dist"])
 def test_names_that_come_later_are_those_that_type_checkers_read(package):
-    """What stands under ``if TYPE_CHECKING`` is what the package finds on demand, and listed by dir()."""
+    """What stands under ``if TYPE_CHECKING`` is what the package finds on demand, and listed by
+    dir().
+    """
     loaded = sys.modules[package]
     later = {
         alias.asname or alias.name: node
@@ -77,7 +84,11 @@ def test_names_that_come_later_are_those_that_type_checkers_read(package):
     for name, node in later.items():
         value = getattr(loaded, name)
         whole = node.module is None
-        assert value is (sys.modules[f"{package}.{name}"] if whole else getattr(sys.modules[f"{package}.{node.module}"], name))
+        assert value is (
+            sys.modules[f"{package}.{name}"]
+            if whole
+            else getattr(sys.modules[f"{package}.{node.module}"], name)
+        )
         assert name in dir(loaded)
 
 

@@ -1,7 +1,8 @@
-"""Every name of the API index is called by a test that compares numbers (or texts) with something else.
+"""Every name of the API index is called by a test that compares numbers (or texts) with something
+else.
 
-tests/data/index_called.json says of each name which file calls it; cases that are kept apart stand with the test that compares them.
-After a change of tests: python -m tests.test_index_is_called
+tests/data/index_called.json says of each name which file calls it; cases that are kept apart stand
+with the test that compares them. After a change of tests: python -m tests.test_index_is_called
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-import fluidjax.paddle  # noqa: F401  (the names are found below it)
+import fluidjax.paddle  # noqa: F401
 
 pytestmark = pytest.mark.once
 
@@ -32,7 +33,9 @@ COMPARED_IN = {
     "tests/detection_cases.py": "tests/test_detection.py", "tests/tools/decode_nets.py": "tests/test_decode.py",
     "tests/sizes/cases.py": "tests/sizes/test_fed_sizes.py",
 }  # fmt: skip
-COMPARES = re.compile(r"\b(?:assert_\w+|approx|array_equal|allclose)\(|^\s*assert .*==", re.MULTILINE)
+COMPARES = re.compile(
+    r"\b(?:assert_\w+|approx|array_equal|allclose)\(|^\s*assert .*==", re.MULTILINE
+)
 # how tests write a module, besides its last word
 SHORT: dict[str, set[str]] = {
     "paddle": {"paddle", "p"}, "paddle.fluid": {"fluid"}, "paddle.fluid.layers": {"layers", "L"},
@@ -43,7 +46,9 @@ SHORT: dict[str, set[str]] = {
 
 @cache
 def called(file: str) -> frozenset[tuple[str, str]]:
-    """(the word before it, name) of all that a file calls, in texts that are evaluated too; imported names have none before them."""
+    """(the word before it, name) of all that a file calls, in texts that are evaluated too;
+    imported names have none before them.
+    """
     found: set[tuple[str, str]] = set()
     imported: set[str] = set()
     trees: list[ast.AST] = [ast.parse((ROOT / file).read_text())]
@@ -55,7 +60,9 @@ def called(file: str) -> frozenset[tuple[str, str]]:
                 found.update(map(words, node.bases))
             elif isinstance(node, ast.ImportFrom):
                 imported.update(a.asname or a.name for a in node.names)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "(" in node.value:
+            elif (
+                isinstance(node, ast.Constant) and isinstance(node.value, str) and "(" in node.value
+            ):
                 with suppress(SyntaxError):
                     trees.append(ast.parse(node.value.strip(), mode="eval"))
     return frozenset((owner, name) for owner, name in found if owner or name in imported)
@@ -76,14 +83,21 @@ def calls(file: str, path: str) -> bool:
 @cache
 def owners(path: str) -> set[str]:
     module, _, name = path.rpartition(".")
-    return SHORT[module].union({""}, *(SHORT[m] for m in SHORT if m != module and resolved(f"{m}.{name}") is resolved(path)))
+    return SHORT[module].union(
+        {""},
+        *(SHORT[m] for m in SHORT if m != module and resolved(f"{m}.{name}") is resolved(path)),
+    )
 
 
 @cache
 def resolved(path: str) -> object:
     """What a name of Paddle is here; another object for each that is not there."""
     module, _, name = path.rpartition(".")
-    here = module.replace("paddle.fluid", "fluidjax") if module.startswith("paddle.fluid") else f"fluidjax.{module}"
+    here = (
+        module.replace("paddle.fluid", "fluidjax")
+        if module.startswith("paddle.fluid")
+        else f"fluidjax.{module}"
+    )
     return getattr(importlib.import_module(here), name, object())
 
 
@@ -97,15 +111,25 @@ def test_the_table_has_every_name() -> None:
 
 
 def test_each_is_called_where_the_table_says_and_something_is_compared_there() -> None:
-    wrong = [f"{name}: {file}" for name, file in json.loads(TABLE.read_text()).items() if not (calls(file, name) and compares(file))]
+    wrong = [
+        f"{name}: {file}"
+        for name, file in json.loads(TABLE.read_text()).items()
+        if not (calls(file, name) and compares(file))
+    ]
     assert not wrong, "call them in a test that compares; then python -m tests.test_index_is_called"
 
 
 def found() -> dict[str, str | None]:
-    """For each name the first file that calls it; recorded cases come first, files whose subject is the name's module next."""
-    files = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "tests").rglob("test_*.py") if p != Path(__file__))
+    """For each name the first file that calls it; recorded cases come first, files whose subject is
+    the name's module next.
+    """
+    files = sorted(
+        str(p.relative_to(ROOT)) for p in (ROOT / "tests").rglob("test_*.py") if p != Path(__file__)
+    )
     files = [*COMPARED_IN, *sorted(files, key=lambda f: (not f.startswith("tests/paddle"), f))]
-    return {name: next((f for f in files if calls(f, name) and compares(f)), None) for name in NAMES}
+    return {
+        name: next((f for f in files if calls(f, name) and compares(f)), None) for name in NAMES
+    }
 
 
 if __name__ == "__main__":

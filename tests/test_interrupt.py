@@ -1,4 +1,6 @@
-"""Ctrl-C during a run: every variable of the scope is readable, unchanged or wholly updated, although it was donated."""
+"""Ctrl-C during a run: every variable of the scope is readable, unchanged or wholly updated,
+although it was donated.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ ROOT = Path(__file__).parent.parent
 
 
 def counters(count=6):
-    """A program whose variables all go up by one per run, with enough work for a signal to arrive in the middle."""
+    """A program whose variables all go up by one per run, with enough work for a signal to arrive
+    in the middle.
+    """
     with fresh() as (main, startup):
         x = fluid.data("x", [300, 300])
         h = x
@@ -31,7 +35,9 @@ def counters(count=6):
             h = layers.tanh(layers.matmul(h, x))
         for i in range(count):
             v = layers.create_global_var([2], 0.0, "float32", persistable=True, name=f"v{i}")
-            main.global_block().append_op(type="scale", inputs={"X": v}, outputs={"Out": v}, attrs={"bias": 1.0})
+            main.global_block().append_op(
+                type="scale", inputs={"X": v}, outputs={"Out": v}, attrs={"bias": 1.0}
+            )
         out = layers.mean(h)
     return main, startup, out
 
@@ -48,12 +54,14 @@ def send_interrupt(after):
 
 def interrupt_many_runs():
     """Run with Ctrl-C arriving at random moments; the counters always agree."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started with SIGINT ignored
+    # a job in the background is started with SIGINT ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     main, startup, out = counters()
     scope, exe = fluid.Scope(), fluid.Executor()
     exe.run(startup, scope=scope)
     feed = {"x": np.full((300, 300), 0.01, np.float32)}
-    exe.run(main, feed=feed, fetch_list=[out], scope=scope)  # JAX imports modules when it first compiles, which must not be cut short
+    # JAX imports modules when it first compiles, which must not be cut short
+    exe.run(main, feed=feed, fetch_list=[out], scope=scope)
     rng = np.random.default_rng(0)
     interrupted = 0
     for trial in range(40):
@@ -83,7 +91,10 @@ class Lowered:
         self.text = text
 
     def compile(self):
-        raise RuntimeError(f'Exception raised in callback: Traceback (most recent call last):\n  File "a.py", line 1, in f\n{self.text}\n')
+        raise RuntimeError(
+            'Exception raised in callback: Traceback (most recent call last):\n  File "a.py", line'
+            f" 1, in f\n{self.text}\n"
+        )
 
 
 def test_an_interrupt_that_arrives_as_text_is_one():
@@ -96,5 +107,7 @@ def test_an_interrupt_that_arrives_as_text_is_one():
 def test_interrupted_runs_lose_nothing():
     """In a process of its own, since the signal would reach the test runner too."""
     code = "from tests.test_interrupt import interrupt_many_runs; interrupt_many_runs()"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0 and "interrupted" in done.stdout, done.stderr[-3000:]

@@ -1,4 +1,6 @@
-"""Steps that hold images with their channels last: the same values, nothing turned round but at the edges, decided by the program."""
+"""Steps that hold images with their channels last: the same values, nothing turned round but at the
+edges, decided by the program.
+"""
 
 from __future__ import annotations
 
@@ -47,12 +49,16 @@ def cut(x: Any) -> Any:
 
 
 def padded(x: Any) -> Any:
-    return layers.slice(layers.pad2d(x, [1, 0, 2, 1], mode="reflect"), [2, 3], [0, 1], [SHAPE[2], 1 + SHAPE[3]])
+    return layers.slice(
+        layers.pad2d(x, [1, 0, 2, 1], mode="reflect"), [2, 3], [0, 1], [SHAPE[2], 1 + SHAPE[3]]
+    )
 
 
 def turned(x: Any) -> Any:
     """Ops that need channels first."""
-    return layers.reshape(layers.transpose(layers.transpose(x, [0, 3, 1, 2]), [0, 2, 3, 1]), [-1, *SHAPE[1:]])
+    return layers.reshape(
+        layers.transpose(layers.transpose(x, [0, 3, 1, 2]), [0, 2, 3, 1]), [-1, *SHAPE[1:]]
+    )
 
 
 EXACT = {
@@ -73,12 +79,20 @@ ROUNDED = {
     "global": lambda x: layers.elementwise_mul(x, layers.sigmoid(layers.pool2d(x, pool_type="avg", global_pooling=True))),
     "normalised": lambda x: layers.l2_normalize(x, axis=1),
 }  # fmt: skip
-PAIRS = {"add": layers.elementwise_add, "max": layers.elementwise_max, "minus": layers.elementwise_sub}
-NETS = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99), st.integers(0, 99)), min_size=2, max_size=5)
+PAIRS = {
+    "add": layers.elementwise_add,
+    "max": layers.elementwise_max,
+    "minus": layers.elementwise_sub,
+}
+NETS = st.lists(
+    st.tuples(st.integers(0, 99), st.integers(0, 99), st.integers(0, 99)), min_size=2, max_size=5
+)
 
 
 def built(recipe: list[tuple[int, int, int]], kinds: dict[str, Any]) -> tuple[Step, dict[str, Any]]:
-    """A training step that fetches every value it computes, gradients too, and its state: whole numbers, whose sums are exact."""
+    """A training step that fetches every value it computes, gradients too, and its state: whole
+    numbers, whose sums are exact.
+    """
     with fresh() as (main, _):
         values = [conv(fluid.data("x", [None, *SHAPE[1:]], "float64"))]
         for kind, first, second in recipe:
@@ -100,7 +114,10 @@ def both(step: Step, state: dict[str, Any]) -> list[tuple[dict[str, Any], list[A
     """What the step gives, as the program has its values and with channels last."""
     feed = {"x": np.random.default_rng(1).integers(-3, 4, SHAPE).astype("float64")}
     with jax.enable_x64(True):
-        return [jax.jit(replace(step, channels_last=last))(state, feed, jax.random.key(5)) for last in (False, True)]
+        return [
+            jax.jit(replace(step, channels_last=last))(state, feed, jax.random.key(5))
+            for last in (False, True)
+        ]
 
 
 @settings(max_examples=5, deadline=None)
@@ -109,7 +126,10 @@ def test_whole_numbers_are_equal_bit_for_bit(recipe: list[tuple[int, int, int]])
     """Every value and gradient, whatever the order of sums; dropped elements are the same ones."""
     step, state = built(recipe, EXACT)
     (kept, values), (kept_last, values_last) = both(step, state)
-    for name, want, got in [*zip(step.fetches, values, values_last, strict=True), *((n, kept[n], kept_last[n]) for n in kept)]:
+    for name, want, got in [
+        *zip(step.fetches, values, values_last, strict=True),
+        *((n, kept[n], kept_last[n]) for n in kept),
+    ]:
         assert want.shape == got.shape and (np.asarray(want) == np.asarray(got)).all(), name
 
 
@@ -120,13 +140,19 @@ def test_other_numbers_are_equal_but_for_rounding(recipe: list[tuple[int, int, i
     step, state = built(recipe, ROUNDED)
     (_, values), (_, values_last) = both(step, state)
     for name, want, got in zip(step.fetches, values, values_last, strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-7 * float(np.abs(want).max(initial=1)), err_msg=name)
+        np.testing.assert_allclose(
+            got, want, rtol=1e-7, atol=1e-7 * float(np.abs(want).max(initial=1)), err_msg=name
+        )
 
 
 def residual(x: Any, filters: int, stride: int) -> Any:
     """As in a ResNet."""
     short = normed(x, filters, 1, stride) if stride > 1 else x
-    return layers.relu(layers.elementwise_add(normed(layers.relu(normed(x, filters, 3, stride)), filters, 3), short))
+    return layers.relu(
+        layers.elementwise_add(
+            normed(layers.relu(normed(x, filters, 3, stride)), filters, 3), short
+        )
+    )
 
 
 def normed(x: Any, filters: int, size: int, stride: int = 1, groups: int = 1) -> Any:
@@ -152,7 +178,10 @@ def mobilenet(x: Any) -> Any:
 def densenet(x: Any) -> Any:
     x = normed(x, 8, 3)
     for _ in range(2):
-        x = layers.concat([x, layers.conv2d(layers.relu(layers.batch_norm(x)), 4, 3, padding=1, bias_attr=False)], axis=1)
+        x = layers.concat(
+            [x, layers.conv2d(layers.relu(layers.batch_norm(x)), 4, 3, padding=1, bias_attr=False)],
+            axis=1,
+        )
     x = layers.pool2d(normed(layers.relu(x), 8, 1), 2, "avg", 2)
     return layers.fc(layers.pool2d(x, pool_type="avg", global_pooling=True), 5)
 
@@ -166,7 +195,9 @@ def unet(x: Any) -> Any:
 
 
 def turns(build: Any, training: bool, channels_last: bool) -> int:
-    """How many arrays XLA turns from channels first to last or back: those of an image, a filter is turned otherwise."""
+    """How many arrays XLA turns from channels first to last or back: those of an image, a filter is
+    turned otherwise.
+    """
     with fresh() as (main, _):
         out = build(fluid.data("x", [None, 3, 16, 16]))
         if training:
@@ -175,15 +206,19 @@ def turns(build: Any, training: bool, channels_last: bool) -> int:
     vars = main.desc.blocks[0].vars
     state = {n: jax.ShapeDtypeStruct(vars[n].shape, vars[n].dtype) for n in step.reads}
     with jax.enable_x64(True):
-        lowered = jax.jit(lambda state, feed: step(state, feed)).lower(state, {"x": jax.ShapeDtypeStruct((2, 3, 16, 16), "float32")})
-    text = lowered.compile().as_text()  # a transpose by name, with XLA's layouts; the copy behind it moves the elements
+        lowered = jax.jit(lambda state, feed: step(state, feed)).lower(
+            state, {"x": jax.ShapeDtypeStruct((2, 3, 16, 16), "float32")}
+        )
+    # a transpose by name, with XLA's layouts; the copy behind it moves the elements
+    text = lowered.compile().as_text()
     return len(re.findall(r"transpose\([^)]*\), dimensions=\{(?:0,2,3,1|0,3,1,2)\}", text))
 
 
 @pytest.mark.first(1)
 @pytest.mark.parametrize("build", [resnet, mobilenet, densenet, unet])
 def test_only_the_fed_image_is_turned(build: Any) -> None:
-    """Forward and backward. What leaves is a matrix by then; without the layout XLA turns around every convolution.
+    """Forward and backward. What leaves is a matrix by then; without the layout XLA turns around
+    every convolution.
 
     The graph that XLA's passes leave does not depend on how hard its code generator tries.
     """
@@ -192,17 +227,34 @@ def test_only_the_fed_image_is_turned(build: Any) -> None:
         assert turns(build, training=True, channels_last=False) > 10
 
 
-@pytest.mark.parametrize(("groups", "size", "last"), [(4, 3, False), (1, 3, False), (1, 1, False), (1, 3, True)])
-def test_a_filter_that_is_only_read_is_held_as_it_is_read(monkeypatch: pytest.MonkeyPatch, groups: int, size: int, last: bool) -> None:
-    """And nobody sees it: values, fetches, the scope, writes to it, and another program that trains it."""
+@pytest.mark.parametrize(
+    ("groups", "size", "last"), [(4, 3, False), (1, 3, False), (1, 1, False), (1, 3, True)]
+)
+def test_a_filter_that_is_only_read_is_held_as_it_is_read(
+    monkeypatch: pytest.MonkeyPatch, groups: int, size: int, last: bool
+) -> None:
+    """And nobody sees it: values, fetches, the scope, writes to it, and another program that trains
+    it.
+    """
     with fresh(2) as (main, startup):
         x = fluid.data("x", [None, 5, 5, 4] if last else [None, 4, 5, 5])
-        attr = {"groups": groups, "param_attr": fluid.ParamAttr(name="w"), "bias_attr": False, "data_format": "NHWC" if last else "NCHW"}
+        attr = {
+            "groups": groups,
+            "param_attr": fluid.ParamAttr(name="w"),
+            "bias_attr": False,
+            "data_format": "NHWC" if last else "NCHW",
+        }
         h = layers.conv2d(x, 8, size, padding=size // 2, **attr)
         out = layers.reduce_sum(h, dim=[1, 2] if last else [2, 3])
         test = main.clone(for_test=True)
         fluid.optimizer.SGD(0.1).minimize(layers.mean(out))
-    feed = {"x": np.random.default_rng(0).integers(-3, 4, (2, 5, 5, 4) if last else (2, 4, 5, 5)).astype(np.float32)}
+    feed = {
+        "x": (
+            np.random.default_rng(0)
+            .integers(-3, 4, (2, 5, 5, 4) if last else (2, 4, 5, 5))
+            .astype(np.float32)
+        )
+    }
     whole = np.arange(32 // groups * size**2, dtype=np.float32).reshape(8, 4 // groups, size, size)
 
     def course(held: bool) -> list[Any]:
@@ -218,13 +270,18 @@ def test_a_filter_that_is_only_read_is_held_as_it_is_read(monkeypatch: pytest.Mo
                 exe.run(main, feed=feed, scope=scope)
             seen += [*exe.run(test, feed=feed, fetch_list=[out, "w"], scope=scope), scope.get("w")]
             (compiled,) = exe.compiled_steps(test)
-            assert compiled.layouts is not None and compiled.layouts[1].turned == ({"w": (2, 3, 1, 0)} if held else {})
+            assert compiled.layouts is not None and compiled.layouts[1].turned == (
+                {"w": (2, 3, 1, 0)} if held else {}
+            )
             (array,) = compiled.bind(scope).constant
             assert array.shape == ((*whole.shape[2:], 4 // groups, 8) if held else whole.shape)
         return seen
 
     for i, (held, plain) in enumerate(zip(course(True), course(False), strict=True)):
-        np.testing.assert_allclose(held, plain, rtol=0 if i == 3 else 1e-5, atol=0 if i == 3 else 1e-4)  # i == 3: sums of whole numbers
+        # i == 3: sums of whole numbers
+        np.testing.assert_allclose(
+            held, plain, rtol=0 if i == 3 else 1e-5, atol=0 if i == 3 else 1e-4
+        )
 
 
 @pytest.mark.parametrize(("outs", "reads"), [(32, True), (24, False)])
@@ -257,7 +314,9 @@ def step_of(data_format: str) -> Step:
         ("NCHW", "cpu", "off", False, "FLAGS_channels_last is off"),
     ],
 )
-def test_the_program_decides(data_format: str, platform: str, asked: str, last: bool, why: str) -> None:
+def test_the_program_decides(
+    data_format: str, platform: str, asked: str, last: bool, why: str
+) -> None:
     fluid.set_flags({"FLAGS_channels_last": asked})
     try:
         found = layout_of(step_of(data_format), platform)

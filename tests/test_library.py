@@ -23,7 +23,28 @@ from fluidjax.runtime.compiler_options import IN_LIBRARY, ORDINARY, known
 from .nets import fresh
 
 MANY = 256
-ODD = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -1.5, 2.5, 127.5, 128.0, -129.0, 255.0, 256.0, 3e9, -3e9, 88.0, -104.0, 1e-8, 1e20, -1e20]
+ODD = [
+    np.nan,
+    np.inf,
+    -np.inf,
+    0.0,
+    -0.0,
+    1.5,
+    -1.5,
+    2.5,
+    127.5,
+    128.0,
+    -129.0,
+    255.0,
+    256.0,
+    3e9,
+    -3e9,
+    88.0,
+    -104.0,
+    1e-8,
+    1e20,
+    -1e20,
+]
 EXACT: dict[str, Callable[[Any, Any], Any]] = {
     "maximum": jnp.maximum,
     "minimum": jnp.minimum,
@@ -33,14 +54,23 @@ EXACT: dict[str, Callable[[Any, Any], Any]] = {
     "relu": lambda x, _: jax.nn.relu(x * 2),
     "clip": lambda x, y: jnp.clip(y * x, -1, 1),
     "bytes": lambda x, y: ((x * 1).astype(jnp.int8), (y * 1).astype(jnp.uint8)),
-    "in a branch": lambda x, y: lax.cond(x[-1] < 0, lambda v: jnp.maximum(v, y) * 2, lambda v: v * 3, x),
+    "in a branch": lambda x, y: lax.cond(
+        x[-1] < 0, lambda v: jnp.maximum(v, y) * 2, lambda v: v * 3, x
+    ),
     "in a loop": lambda x, y: lax.fori_loop(0, 3, lambda _, v: jnp.minimum(v, y) * 2, x),
     "mapped": lambda x, _: lax.map(lambda v: jnp.maximum(v, 2) * 2, x.reshape(2, -1)),
-    "in a scan": lambda x, y: lax.scan(lambda c, t: (jnp.maximum(c, t), jnp.minimum(c, t) * 2), x, jnp.stack([x, y])),
+    "in a scan": lambda x, y: lax.scan(
+        lambda c, t: (jnp.maximum(c, t), jnp.minimum(c, t) * 2), x, jnp.stack([x, y])
+    ),
     "of all": lambda x, _: jnp.max(x * 2),
-    "of windows": lambda x, _: lax.reduce_window(x * 2, np.array(-np.inf, x.dtype), lax.max, (2,), (2,), "VALID"),
+    "of windows": lambda x, _: lax.reduce_window(
+        x * 2, np.array(-np.inf, x.dtype), lax.max, (2,), (2,), "VALID"
+    ),
     "the greatest's index": lambda x, _: jnp.argmax(x * 2),
-    "running": lambda x, _: (lax.cummax((x * 2).reshape(400, -1), 1), lax.cummin((x * 2).reshape(-1, 400), 0, reverse=True)),
+    "running": lambda x, _: (
+        lax.cummax((x * 2).reshape(400, -1), 1),
+        lax.cummin((x * 2).reshape(-1, 400), 0, reverse=True),
+    ),
     "scattered": lambda x, y: jnp.zeros(4, x.dtype).at[jnp.arange(x.size) % 4].max(x * 2),
     "its gradient": lambda x, y: jax.grad(lambda v: jnp.sum(jnp.maximum(v * 2, y)))(x),
 }
@@ -48,12 +78,20 @@ EXACT: dict[str, Callable[[Any, Any], Any]] = {
 
 def inputs(dtype: str) -> tuple[Any, Any]:
     """Every odd value beside every other, often enough for XLA to think of the library."""
-    values = np.array(ODD).clip(*(-6e4, 6e4) if dtype == "float16" else (None, None)).astype(jnp.dtype(dtype))
+    values = (
+        np.array(ODD)
+        .clip(*(-6e4, 6e4) if dtype == "float16" else (None, None))
+        .astype(jnp.dtype(dtype))
+    )
     return np.tile(np.repeat(values, len(ODD)), MANY), np.tile(values, len(ODD) * MANY)
 
 
 def within(function: Callable[..., Any], *args: Any) -> Any:
-    return jax.jit(kept_apart(function)).lower(*args).compile(compiler_options=known(IN_LIBRARY))(*args)
+    return (
+        jax.jit(kept_apart(function))
+        .lower(*args)
+        .compile(compiler_options=known(IN_LIBRARY))(*args)
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
@@ -61,10 +99,15 @@ def within(function: Callable[..., Any], *args: Any) -> Any:
 def test_values_are_those_of_xla(name: str, dtype: str) -> None:
     with jax.enable_x64(True):
         args = inputs(dtype)
-        wanted, found = jax.tree.leaves(jax.jit(EXACT[name])(*args)), jax.tree.leaves(within(EXACT[name], *args))
+        wanted, found = (
+            jax.tree.leaves(jax.jit(EXACT[name])(*args)),
+            jax.tree.leaves(within(EXACT[name], *args)),
+        )
         for one, other in zip(wanted, found, strict=True):
             assert one.dtype == other.dtype
-            np.testing.assert_array_equal(np.asarray(other).astype(np.float64), np.asarray(one).astype(np.float64))
+            np.testing.assert_array_equal(
+                np.asarray(other).astype(np.float64), np.asarray(one).astype(np.float64)
+            )
 
 
 NEAR: dict[str, Callable[[Any], Any]] = {
@@ -83,7 +126,9 @@ def test_functions_of_a_number_are_near_and_nan_where_they_are(name: str, dtype:
         def doubled(x: Any) -> Any:
             return NEAR[name](x) * 2
 
-        np.testing.assert_allclose(within(doubled, x), jax.jit(doubled)(x), rtol=1e-6 if dtype == "float32" else 1e-14)
+        np.testing.assert_allclose(
+            within(doubled, x), jax.jit(doubled)(x), rtol=1e-6 if dtype == "float32" else 1e-14
+        )
 
 
 def test_a_step_with_loops_in_the_library_hands_nan_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +136,12 @@ def test_a_step_with_loops_in_the_library_hands_nan_on(monkeypatch: pytest.Monke
     with fresh() as (main, startup):
         x = layers.scale(fluid.data("x", [None, 400]), 2.0)
         ones = layers.fill_constant([400], "float32", 1.0)
-        outs = [layers.relu(x), layers.clip(x, -1.0, 1.0), layers.elementwise_max(x, ones, axis=1), layers.elementwise_min(x, ones, axis=1)]
+        outs = [
+            layers.relu(x),
+            layers.clip(x, -1.0, 1.0),
+            layers.elementwise_max(x, ones, axis=1),
+            layers.elementwise_min(x, ones, axis=1),
+        ]
         loss = layers.mean(layers.fc(layers.sums(outs), 3))
         fluid.optimizer.SGD(0.1).minimize(loss)
     feed = {"x": inputs("float32")[0].reshape(-1, 400)}
@@ -127,7 +177,12 @@ BATCHES = {
     "nan": channel(*[1.0] * 23, np.nan),
 }
 FINITE = ("plain", "far from 0", "equal", "large", "small")
-GIVEN = {"Scale": np.array([2.0, -0.5], "f4"), "Bias": np.array([0.25, 1.0], "f4"), "Mean": np.zeros(2, "f4"), "Variance": np.ones(2, "f4")}
+GIVEN = {
+    "Scale": np.array([2.0, -0.5], "f4"),
+    "Bias": np.array([0.25, 1.0], "f4"),
+    "Mean": np.zeros(2, "f4"),
+    "Variance": np.ones(2, "f4"),
+}
 ATTRS = {"data_layout": "NHWC", "epsilon": 1e-5, "momentum": 0.9}
 
 
@@ -136,7 +191,13 @@ def batch_norm(x: Any, dy: Any, library: bool) -> dict[str, Any]:
     with loops_in_library(library):
         out = lookup("batch_norm")({"X": jnp.asarray(x), **GIVEN}, ATTRS)
         saved = {slot: out[slot] for slot in ("SavedMean", "SavedVariance")}
-        given = {"X": jnp.asarray(x), "Scale": GIVEN["Scale"], "Bias": GIVEN["Bias"], **saved, "Y@GRAD": jnp.asarray(dy)}
+        given = {
+            "X": jnp.asarray(x),
+            "Scale": GIVEN["Scale"],
+            "Bias": GIVEN["Bias"],
+            **saved,
+            "Y@GRAD": jnp.asarray(dy),
+        }
         found = lookup("batch_norm_grad")(given, ATTRS)
     return {slot: np.asarray(v) for slot, v in {**out, **found}.items() if v is not None}
 
@@ -160,12 +221,22 @@ def test_a_batch_norm_for_the_library_is_the_same(kind: str) -> None:
     found, ordinary = batch_norm(x, dy, True), batch_norm(x, dy, False)
     assert found.keys() == ordinary.keys() and len(found) == 8
     for slot, value in found.items():
-        assert (np.isnan(value) == np.isnan(ordinary[slot])).all() and (np.isinf(value) == np.isinf(ordinary[slot])).all(), slot
+        assert (np.isnan(value) == np.isnan(ordinary[slot])).all() and (
+            np.isinf(value) == np.isinf(ordinary[slot])
+        ).all(), slot
     if kind in FINITE:
         wanted = in_float64(x, dy)
         # in deviations, what a mean in float32 may lack
         rounded = np.spacing(np.abs(wanted["SavedMean"]).astype("f4")) * wanted["SavedVariance"]
         for slot, value in wanted.items():
             scale = np.abs(value).max((0, 1, 2)) if value.ndim == 4 else np.abs(value)
-            sums = np.abs(dy).sum((0, 1, 2)) if slot == "Scale@GRAD" else wanted["SavedVariance"] if slot == "X@GRAD" else 1
-            assert (np.abs(found[slot] - value) <= 2e-6 * scale + 4 * rounded * sums + 1e-6).all(), slot
+            sums = (
+                np.abs(dy).sum((0, 1, 2))
+                if slot == "Scale@GRAD"
+                else wanted["SavedVariance"]
+                if slot == "X@GRAD"
+                else 1
+            )
+            assert (
+                np.abs(found[slot] - value) <= 2e-6 * scale + 4 * rounded * sums + 1e-6
+            ).all(), slot

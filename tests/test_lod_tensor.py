@@ -1,4 +1,6 @@
-"""LoDTensor and what makes one, as Paddle 1.8.5 has them (facts looked up in it stand here as literals)."""
+"""LoDTensor and what makes one, as Paddle 1.8.5 has them (facts looked up in it stand here as
+literals).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ def tensor(lod=None, lengths=None, rows=ROWS):
 def test_without_sequences():
     assert tensor().lod() == tensor().recursive_sequence_lengths() == []
     assert tensor().has_valid_recursive_sequence_lengths()
-    assert repr(tensor()) == "LoDTensor(float32[5, 1])" and repr(fluid.LoDTensor()) == "LoDTensor(empty)"
+    assert (
+        repr(tensor()) == "LoDTensor(float32[5, 1])"
+        and repr(fluid.LoDTensor()) == "LoDTensor(empty)"
+    )
     empty, held = fluid.LoDTensor(), fluid.Scope().var("a").get_tensor()  # what 1.8.5 says of them
     found = [(t.shape(), t._get_dims(), t._is_initialized()) for t in (empty, held, tensor())]
     assert found == [([0], [0], False), ([0], [0], False), ([5, 1], [5, 1], True)]
@@ -47,7 +52,11 @@ def test_without_sequences():
     ],
 )
 def test_offsets_and_lengths(lod, lengths):
-    for made in (tensor(lod=lod), tensor(lengths=lengths), tensor(lengths=[tuple(level) for level in lengths])):
+    for made in (
+        tensor(lod=lod),
+        tensor(lengths=lengths),
+        tensor(lengths=[tuple(level) for level in lengths]),
+    ):
         assert made.lod() == lod and made.recursive_sequence_lengths() == lengths
         assert made.has_valid_recursive_sequence_lengths()
     assert ("lod=" in repr(tensor(lod=lod))) == bool(lod)
@@ -75,13 +84,17 @@ def test_invalid_lods_are_refused(lod, told):
 
 @pytest.mark.parametrize("lengths", [[[2, 2]], [[]], [[1], [2, 3]], [[2, 3, 1]]])
 def test_invalid_lengths_are_refused(lengths):
-    with pytest.raises(EnforceNotMet, match=r"^recursive_sequence_lengths \[.*\] is no LoD for this tensor"):
+    with pytest.raises(
+        EnforceNotMet, match=r"^recursive_sequence_lengths \[.*\] is no LoD for this tensor"
+    ):
         tensor(lengths=lengths)
 
 
 @pytest.mark.parametrize("lod", [5, [0, 2, 5], [[0, 1.5, 5]], [[0, -1, 5]], "x", [["0", "5"]]])
 def test_what_is_no_list_of_lists_is_refused(lod):
-    with pytest.raises(FluidTypeError, match="a list of lists of integers from 0, a list for each level"):
+    with pytest.raises(
+        FluidTypeError, match="a list of lists of integers from 0, a list for each level"
+    ):
         tensor(lod=lod)
     with pytest.raises(TypeError):
         tensor(lengths=lod)
@@ -116,7 +129,11 @@ def test_create_from_an_array_or_a_tensor():
 )
 def test_create_from_lists(data, lengths, shape, dtype):
     made = fluid.create_lod_tensor(data, lengths, fluid.CPUPlace())
-    assert (made.recursive_sequence_lengths(), made.shape(), np.array(made).dtype) == (lengths, shape, dtype)
+    assert (made.recursive_sequence_lengths(), made.shape(), np.array(made).dtype) == (
+        lengths,
+        shape,
+        dtype,
+    )
 
 
 @pytest.mark.parametrize(
@@ -174,21 +191,34 @@ def test_what_a_run_hands_over_is_a_tensor() -> None:
     assert isinstance(tensor, fluid.LoDTensor) and isinstance(tensor.array(), jax.Array)
     assert tensor.shape() == [2, 3] and tensor.lod() == tensor.recursive_sequence_lengths() == []
     types = fluid.core.VarDesc.VarType
-    assert [t._dtype() for t in (tensor, *others)] == [types.FP32, types.FP64, types.INT64, types.BOOL]
+    assert [t._dtype() for t in (tensor, *others)] == [
+        types.FP32,
+        types.FP64,
+        types.INT64,
+        types.BOOL,
+    ]
     assert (
         isinstance(tensor._place(), fluid.CPUPlace)
         and np.array(tensor[1]).tolist() == [6, 8, 10] == np.array(tensor[1:]).tolist()[0]
     )
-    assert exe.run(main, feed={"x": tensor}, fetch_list=[out])[0].tolist() == [[0, 4, 8], [12, 16, 20]]
+    assert exe.run(main, feed={"x": tensor}, fetch_list=[out])[0].tolist() == [
+        [0, 4, 8],
+        [12, 16, 20],
+    ]
     assert float(jax.numpy.sum(jax.block_until_ready(tensor).array())) == 30
     assert tensor._get_float_element(4) == 8 and others[0]._get_double_element(5) == 5
     tensor._set_float_element(4, 1.5)
     others[0]._set_double_element(0, 2.5)
-    assert np.asarray(tensor).tolist() == [[0, 2, 4], [6, 1.5, 10]] and np.asarray(others[0])[0, 0] == 2.5
+    assert (
+        np.asarray(tensor).tolist() == [[0, 2, 4], [6, 1.5, 10]]
+        and np.asarray(others[0])[0, 0] == 2.5
+    )
     with pytest.raises(EnforceNotMet, match="the tensor holds float32, and this is for float64"):
         tensor._get_double_element(0)
     for index in (6, -1):
-        with pytest.raises(EnforceNotMet, match=f"the tensor has 6 elements, and there is none of number {index}"):
+        with pytest.raises(
+            EnforceNotMet, match=f"the tensor has 6 elements, and there is none of number {index}"
+        ):
             tensor._get_float_element(index)
 
 
@@ -211,7 +241,9 @@ def test_lengths_may_be_ranges() -> None:
 
 
 def handed_over(how):
-    """What a DataFeeder or a loader gives for x = [[0, 1], [2, 3]], and how to feed it to a program that fetches x + 1."""
+    """What a DataFeeder or a loader gives for x = [[0, 1], [2, 3]], and how to feed it to a program
+    that fetches x + 1.
+    """
     rows = np.arange(4, dtype="float32").reshape(2, 2)
     with fluid.program_guard(fluid.Program()):
         x = fluid.data("x", [None, 2], "float32")
@@ -225,25 +257,52 @@ def handed_over(how):
             made.decorate_batch_generator(lambda: iter([(rows,)]), fluid.CPUPlace())
         else:
             made = fluid.io.DataLoader.from_generator([x], capacity=2, return_list=as_list)
-            made.set_sample_list_generator(lambda: iter([[(row,) for row in rows]]), fluid.CPUPlace())
+            made.set_sample_list_generator(
+                lambda: iter([[(row,) for row in rows]]), fluid.CPUPlace()
+            )
         (batch,) = list(made())
-    return (batch[0][0], {"x": batch[0][0]}, program, plus) if as_list else (batch[0]["x"], batch, program, plus)
+    return (
+        (batch[0][0], {"x": batch[0][0]}, program, plus)
+        if as_list
+        else (batch[0]["x"], batch, program, plus)
+    )
 
 
-@pytest.mark.parametrize("how", ["feeder", *((kind, as_list) for kind in ("reader", "loader") for as_list in (False, True))])
+@pytest.mark.parametrize(
+    "how",
+    ["feeder", *((kind, as_list) for kind in ("reader", "loader") for as_list in (False, True))],
+)
 def test_what_feeders_and_loaders_give_is_a_tensor_and_an_array(how):
     """A LoDTensor's methods answer as 1.8.5's do; what NumPy and JAX do with arrays goes on."""
     got, feed, program, plus = handed_over(how)
     want = np.arange(4, dtype="float32").reshape(2, 2)
-    assert isinstance(got, fluid.LoDTensor) and got.shape() == [2, 2] and got.lod() == got.recursive_sequence_lengths() == []
+    assert (
+        isinstance(got, fluid.LoDTensor)
+        and got.shape() == [2, 2]
+        and got.lod() == got.recursive_sequence_lengths() == []
+    )
     assert got._dtype() == fluid.core.VarDesc.VarType.FP32 and type(got._place()) is fluid.CPUPlace
     assert (got.shape, got.ndim, got.dtype, len(got), got[1, 0]) == ((2, 2), 2, np.float32, 2, 2)
-    for found in (np.array(got), got + 0, 0 + got, got[:], list(got), jnp.asarray(got), jax.jit(lambda v: v)(got)):
+    for found in (
+        np.array(got),
+        got + 0,
+        0 + got,
+        got[:],
+        list(got),
+        jnp.asarray(got),
+        jax.jit(lambda v: v)(got),
+    ):
         np.testing.assert_array_equal(found, want)
     np.testing.assert_array_equal(jax.jit(lambda v: got * v)(want), want * want)
-    assert np.sum(got) == got.sum() == 6 and bool((got > -1).all()) and f"{float(got[0, 1]):.1f}" == "1.0"
+    assert (
+        np.sum(got) == got.sum() == 6
+        and bool((got > -1).all())
+        and f"{float(got[0, 1]):.1f}" == "1.0"
+    )
     for _ in range(3):
-        np.testing.assert_array_equal(fluid.Executor().run(program, feed=feed, fetch_list=[plus])[0], want + 1)
+        np.testing.assert_array_equal(
+            fluid.Executor().run(program, feed=feed, fetch_list=[plus])[0], want + 1
+        )
     with pytest.raises(AttributeError, match="no attribute"):
         got.no_such_name  # noqa: B018
 
@@ -252,4 +311,6 @@ def test_tensors_without_sequences_are_split_over_devices():
     """By a program that reads, too, where feeds are split before they are checked."""
     got, feed, program, plus = handed_over("feeder")
     both = fluid.CompiledProgram(program).with_data_parallel(places=fluid.cpu_places(2))
-    np.testing.assert_array_equal(fluid.Executor().run(both, feed=feed, fetch_list=[plus])[0], np.array(got) + 1)
+    np.testing.assert_array_equal(
+        fluid.Executor().run(both, feed=feed, fetch_list=[plus])[0], np.array(got) + 1
+    )

@@ -11,7 +11,9 @@ import pytest
 from fluidjax import metrics
 from fluidjax.errors import FluidValueError, UnsupportedError
 
-RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())["metrics"]
+RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())[
+    "metrics"
+]
 PROBABILITY = np.array(RECORDED["probability"])[:, None]
 LABEL = np.array(RECORDED["label"])[:, None]
 BOTH = np.concatenate([1 - PROBABILITY, PROBABILITY], 1)
@@ -80,7 +82,9 @@ def test_composite():
     assert both.eval() == [precision.eval(), recall.eval()]
     both.reset()
     assert both.eval() == [0.0, 0.0]
-    with pytest.raises(FluidValueError, match="a sub-metric should inherit from MetricBase, which int does not"):
+    with pytest.raises(
+        FluidValueError, match="a sub-metric should inherit from MetricBase, which int does not"
+    ):
         both.add_metric(3)
 
 
@@ -101,15 +105,36 @@ def test_a_metric_of_ones_own():
 
 def test_refused():
     for call, told in (
-        (lambda: metrics.Precision().update([1], LABEL), "the 'preds' must be a numpy ndarray, not list"),
-        (lambda: metrics.Recall().update(PROBABILITY, [1]), "the 'labels' must be a numpy ndarray, not list"),
-        (lambda: metrics.Precision().update(PROBABILITY, LABEL[:3]), "takes a prediction for each label"),
-        (lambda: metrics.Accuracy().update("1", 2), "the 'value' must be a number or a numpy ndarray, not str"),
-        (lambda: metrics.Accuracy().update(1.0, np.ones(2)), "the 'weight' must be a number, not ndarray"),
+        (
+            lambda: metrics.Precision().update([1], LABEL),
+            "the 'preds' must be a numpy ndarray, not list",
+        ),
+        (
+            lambda: metrics.Recall().update(PROBABILITY, [1]),
+            "the 'labels' must be a numpy ndarray, not list",
+        ),
+        (
+            lambda: metrics.Precision().update(PROBABILITY, LABEL[:3]),
+            "takes a prediction for each label",
+        ),
+        (
+            lambda: metrics.Accuracy().update("1", 2),
+            "the 'value' must be a number or a numpy ndarray, not str",
+        ),
+        (
+            lambda: metrics.Accuracy().update(1.0, np.ones(2)),
+            "the 'weight' must be a number, not ndarray",
+        ),
         (lambda: metrics.Accuracy().update(1.0, -1), "the 'weight' can not be negative"),
         (lambda: metrics.Auc("a").update(BOTH + 1, LABEL), "takes probabilities between 0 and 1"),
-        (lambda: metrics.Auc("a").update(PROBABILITY, LABEL), r"takes preds \[N, 2\] and N labels, not \[50, 1\]"),
-        (lambda: metrics.EditDistance("e").update([1.0], 1), "the 'distances' must be a numpy ndarray"),
+        (
+            lambda: metrics.Auc("a").update(PROBABILITY, LABEL),
+            r"takes preds \[N, 2\] and N labels, not \[50, 1\]",
+        ),
+        (
+            lambda: metrics.EditDistance("e").update([1.0], 1),
+            "the 'distances' must be a numpy ndarray",
+        ),
         (lambda: metrics.ChunkEvaluator().update(1, 2, "3"), "the 'num_correct_chunks' must be"),
     ):
         with pytest.raises(FluidValueError, match=told):

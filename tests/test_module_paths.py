@@ -1,4 +1,6 @@
-"""Fluid's module paths are modules: 1.8.5's own list of them, recorded, each imported or said to be missing."""
+"""Fluid's module paths are modules: 1.8.5's own list of them, recorded, each imported or said to be
+missing.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from fluidjax.base.absent import MODULES, subject
 from fluidjax.errors import FluidError
 from fluidjax.layers import utils
 
-RECORDED = json.loads(gzip.decompress((Path(__file__).parent / "data" / "modules_1.8.5.json.gz").read_bytes()))
+RECORDED = json.loads(
+    gzip.decompress((Path(__file__).parent / "data" / "modules_1.8.5.json.gz").read_bytes())
+)
 THERE = {m for m in RECORDED if m == "paddle" or subject(m.removeprefix("paddle.")) is None}
 
 # Modules of 1.8.5 that exist here under the same path, directly and for scripts.
@@ -43,17 +47,29 @@ contrib.slim.quantization.quantization_pass
 contrib.slim.quantization.post_training_quantization contrib.utils contrib.utils.hdfs_utils layers.collective
 op transpiler.details transpiler.details.program_utils
 """.split()
-# dynamic mode's: they import, and what is called says that it is not there (amp and io are of later Paddles)
+# dynamic mode's: they import, and what is called says that it is not there (amp and io are of later
+# Paddles)
 FLUID += [f"dygraph.{m}".rstrip(".") for m in dygraph.NAMES if m not in ("amp", "io")]
 ROOT = (
-    "paddle paddle.batch paddle.dataset paddle.dataset.common paddle.dataset.mnist paddle.dataset.uci_housing paddle.compat "
-    "paddle.version paddle.utils paddle.dataset.cifar paddle.dataset.conll05 paddle.dataset.flowers paddle.dataset.image "
-    "paddle.dataset.imdb paddle.dataset.imikolov paddle.dataset.movielens paddle.dataset.mq2007 paddle.dataset.sentiment "
-    "paddle.dataset.voc2012 paddle.dataset.wmt14 paddle.dataset.wmt16 paddle.device"
+    "paddle paddle.batch paddle.dataset paddle.dataset.common paddle.dataset.mnist"
+    " paddle.dataset.uci_housing paddle.compat paddle.version paddle.utils paddle.dataset.cifar"
+    " paddle.dataset.conll05 paddle.dataset.flowers paddle.dataset.image paddle.dataset.imdb"
+    " paddle.dataset.imikolov paddle.dataset.movielens paddle.dataset.mq2007"
+    " paddle.dataset.sentiment paddle.dataset.voc2012 paddle.dataset.wmt14 paddle.dataset.wmt16"
+    " paddle.device"
 ).split()
-OTHER = ["paddle.fluid", "paddle.fluid.dataset", "paddle.reader", "paddle.reader.decorator", "paddle.regularizer", "paddle.fluid.core_avx",
-         "paddle.fluid.dataloader.batch_sampler", "paddle.fluid.dataloader.dataset", "paddle.distributed",
-         "paddle.distributed.fs_wrapper"]
+OTHER = [
+    "paddle.fluid",
+    "paddle.fluid.dataset",
+    "paddle.reader",
+    "paddle.reader.decorator",
+    "paddle.regularizer",
+    "paddle.fluid.core_avx",
+    "paddle.fluid.dataloader.batch_sampler",
+    "paddle.fluid.dataloader.dataset",
+    "paddle.distributed",
+    "paddle.distributed.fs_wrapper",
+]
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +102,8 @@ def test_imports(shim, module):
     parent, _, name = module.rpartition(".")
     scope = {}
     exec(f"import {module}" + (f"\nfrom {parent} import {name}" if parent else ""), scope)
-    if module not in ("paddle.batch", "paddle.fluid.data", "paddle.fluid.layers.rnn"):  # also functions of the parent
+    # also functions of the parent
+    if module not in ("paddle.batch", "paddle.fluid.data", "paddle.fluid.layers.rnn"):
         assert not parent or scope[name] is loaded is getattr(importlib.import_module(parent), name)
     lacking = [n for n in (*RECORDED[module][0], *RECORDED[module][1]) if not hasattr(loaded, n)]
     for missing in lacking:
@@ -143,7 +160,10 @@ def test_function_and_module_of_one_name(shim):
     ("call", "told"),
     [
         (lambda: fluidjax.layers.expand_as_dims, "fluid.layers has no .expand_as_dims."),
-        (lambda: fluidjax.layers.softmaxx, r"fluid.layers has no 'softmaxx' \(did you mean 'softmax'\?\)"),
+        (
+            lambda: fluidjax.layers.softmaxx,
+            r"fluid.layers has no 'softmaxx' \(did you mean 'softmax'\?\)",
+        ),
         (lambda: fluidjax.layers.nothing_like_it, "fluid.layers has no 'nothing_like_it'$"),
     ],
 )
@@ -158,10 +178,17 @@ def test_nested_structures():
     assert utils.map_structure(lambda x, y: x + y, nest, nest) == {"b": [2, (4, 6)], "a": 8}
     assert utils.pack_sequence_as(nest, [1, 2, 3, 4]) == {"b": [2, (3, 4)], "a": 1}
     utils.assert_same_structure(nest, {"a": 0, "b": [0, (0, 0)]})
-    for other in ({"a": 0, "b": [0, 0, 0]}, {"a": 0, "c": [0, (0, 0)]}, {"a": 0, "b": (0, (0, 0))}, 3):
+    for other in (
+        {"a": 0, "b": [0, 0, 0]},
+        {"a": 0, "c": [0, (0, 0)]},
+        {"a": 0, "b": (0, (0, 0))},
+        3,
+    ):
         with pytest.raises((ValueError, TypeError)):
             utils.assert_same_structure(nest, other)
-    assert utils.convert_to_list(2, 3, "size") == [2, 2, 2] and utils.convert_to_list((1, 2), 2, "size") == [1, 2]
+    assert utils.convert_to_list(2, 3, "size") == [2, 2, 2] and utils.convert_to_list(
+        (1, 2), 2, "size"
+    ) == [1, 2]
     with pytest.raises(ValueError, match="size is a int or a list of 2, not"):
         utils.convert_to_list([1, 2, 3], 2, "size")
     with pytest.raises(ValueError, match="the structure has 4 leaves, but 1 were given"):

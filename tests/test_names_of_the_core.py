@@ -1,4 +1,6 @@
-"""Names that scripts take from Fluid's inside: constants, descs, flags, helpers; the values are those of Paddle 1.8.5."""
+"""Names that scripts take from Fluid's inside: constants, descs, flags, helpers; the values are
+those of Paddle 1.8.5.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ import fluidjax as fluid
 import fluidjax.paddle as paddle
 from fluidjax.errors import FluidError, LoadError
 from fluidjax.incubate.fleet.collective import Collective, TrainStatus
-from fluidjax.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import StrategyFactory
+from fluidjax.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import (
+    StrategyFactory,
+)
 from fluidjax.ir.desc import OpType
 from fluidjax.transpiler.details import find_op_by_input_arg, find_op_by_output_arg, program_to_code
 
@@ -19,7 +23,11 @@ from fluidjax.transpiler.details import find_op_by_input_arg, find_op_by_output_
 @pytest.fixture
 def net():
     main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+    with (
+        fluid.program_guard(main, startup),
+        fluid.unique_name.guard(),
+        fluid.scope_guard(fluid.Scope()),
+    ):
         y = fluid.layers.fc(fluid.data("x", [2, 3]), 2, param_attr=fluid.initializer.Constant(0.5))
         fluid.Executor().run(startup)
         yield main, y
@@ -27,7 +35,12 @@ def net():
 
 def test_constants():
     f, core = fluid.framework, fluid.core
-    assert (f.TEMP_VAR_NAME, f.ZERO_VAR_SUFFIX, f.EMPTY_VAR_NAME, f.GRAD_VAR_SUFFIX) == ("@TEMP@", "@ZERO", "@EMPTY@", "@GRAD")
+    assert (f.TEMP_VAR_NAME, f.ZERO_VAR_SUFFIX, f.EMPTY_VAR_NAME, f.GRAD_VAR_SUFFIX) == (
+        "@TEMP@",
+        "@ZERO",
+        "@EMPTY@",
+        "@GRAD",
+    )
     assert f.CONTROL_DEP_VAR_PREFIX == core.kControlDepVarName() == "__control_var"
     names = core.kTempVarName(), core.kZeroVarSuffix(), core.kEmptyVarName(), core.kGradVarSuffix()
     assert names == ("@TEMP@", "@ZERO", "@EMPTY@", "@GRAD")
@@ -39,30 +52,59 @@ def test_constants():
     assert [backward._as_list(v) for v in (None, 3, (1, 2), [1])] == [[], [3], [1, 2], [1]]
     assert compat.int_type is compat.long_type is int
     assert fluid.layers.device.get_places().type == fluid.core.VarDesc.VarType.PLACE_LIST
-    assert core._set_eager_deletion_mode(-1, 1.0, True) is fluid.reader.keep_data_loader_order(True) is None
+    assert (
+        core._set_eager_deletion_mode(-1, 1.0, True)
+        is fluid.reader.keep_data_loader_order(True)
+        is None
+    )
 
 
 def test_descs_answer_as_the_core_does(net):
     main, _ = net
     op = main.global_block().ops[0]
     desc = op.desc
-    assert desc.type() == desc.type == op.type == "mul" and type(desc.type()) is str and type(desc.type) is OpType
-    assert (desc.input_names(), desc.output_names(), desc.input_arg_names()) == (["X", "Y"], ["Out"], ["x", "fc_0.w_0"])
-    assert desc.output_arg_names() == ["fc_0.tmp_0"] and desc.attr("x_num_col_dims") == 1 and desc.has_attr("y_num_col_dims")
+    assert (
+        desc.type() == desc.type == op.type == "mul"
+        and type(desc.type()) is str
+        and type(desc.type) is OpType
+    )
+    assert (desc.input_names(), desc.output_names(), desc.input_arg_names()) == (
+        ["X", "Y"],
+        ["Out"],
+        ["x", "fc_0.w_0"],
+    )
+    assert (
+        desc.output_arg_names() == ["fc_0.tmp_0"]
+        and desc.attr("x_num_col_dims") == 1
+        and desc.has_attr("y_num_col_dims")
+    )
     with pytest.raises(ValueError, match="no attribute 'axes'"):
         desc.attr("axes")
     data = main.desc.serialize_to_string()
-    assert data == main.serialize_to_string() and fluid.Program.parse_from_string(data).desc == main.desc
+    assert (
+        data == main.serialize_to_string()
+        and fluid.Program.parse_from_string(data).desc == main.desc
+    )
 
 
 def test_protos():
     proto = fluid.framework.OpProtoHolder.instance().get_op_proto("sum")
-    assert (proto.type, [(v.name, v.duplicable) for v in proto.inputs], [v.name for v in proto.outputs]) == ("sum", [("X", True)], ["Out"])
-    assert [a.name for a in fluid.framework.OpProtoHolder.instance().get_op_proto("mul").attrs] == ["x_num_col_dims", "y_num_col_dims"]
+    assert (
+        proto.type,
+        [(v.name, v.duplicable) for v in proto.inputs],
+        [v.name for v in proto.outputs],
+    ) == ("sum", [("X", True)], ["Out"])
+    assert [a.name for a in fluid.framework.OpProtoHolder.instance().get_op_proto("mul").attrs] == [
+        "x_num_col_dims",
+        "y_num_col_dims",
+    ]
     with pytest.raises(ValueError, match="nope"):
         fluid.framework.OpProtoHolder.instance().get_op_proto("nope")
     for kind, there in (("mul", True), ("sgd", False), ("while", True), ("shape", False)):
-        assert fluid.core.has_grad_op_maker(kind) is True and fluid.core.has_non_empty_grad_op_maker(kind) is there
+        assert (
+            fluid.core.has_grad_op_maker(kind) is True
+            and fluid.core.has_non_empty_grad_op_maker(kind) is there
+        )
     with pytest.raises(fluid.core.EnforceNotMet):
         fluid.core.has_grad_op_maker("nope")
 
@@ -71,16 +113,27 @@ def test_flags_by_name():
     flags = fluid.core.globals()
     try:
         flags["FLAGS_benchmark"] = True
-        assert flags["FLAGS_benchmark"] is flags.get("FLAGS_benchmark") is fluid.get_flags("FLAGS_benchmark")["FLAGS_benchmark"] is True
+        assert (
+            flags["FLAGS_benchmark"]
+            is flags.get("FLAGS_benchmark")
+            is fluid.get_flags("FLAGS_benchmark")["FLAGS_benchmark"]
+            is True
+        )
     finally:
         flags["FLAGS_benchmark"] = False
-    assert "FLAGS_check_nan_inf" in flags and flags.is_public("FLAGS_benchmark") and "FLAGS_nope" not in flags
+    assert (
+        "FLAGS_check_nan_inf" in flags
+        and flags.is_public("FLAGS_benchmark")
+        and "FLAGS_nope" not in flags
+    )
     assert set(flags.keys()) >= {"FLAGS_check_nan_inf", "FLAGS_benchmark"}
 
 
 def test_as_numpy(net):
     main, y = net
-    fetched = fluid.Executor().run(main, feed={"x": np.ones((2, 3), "float32")}, fetch_list=[y], return_numpy=False)
+    fetched = fluid.Executor().run(
+        main, feed={"x": np.ones((2, 3), "float32")}, fetch_list=[y], return_numpy=False
+    )
     assert np.array_equal(fluid.executor.as_numpy(fetched)[0], np.full((2, 2), 1.5))
     assert type(fluid.executor.as_numpy(fetched[0])) is np.ndarray
     rows = fluid.create_lod_tensor(np.ones((3, 1), "float32"), [[1, 2]], fluid.CPUPlace())
@@ -110,19 +163,28 @@ def test_programs_as_code(net, capsys, tmp_path):
         program_to_code(main, fout=file)
     assert (tmp_path / "code").read_text() == f"{main}\n"
     block = main.global_block()
-    assert (find_op_by_input_arg(block, "fc_0.tmp_0"), find_op_by_output_arg(block, "fc_0.tmp_0")) == (1, 0)
+    assert (
+        find_op_by_input_arg(block, "fc_0.tmp_0"),
+        find_op_by_output_arg(block, "fc_0.tmp_0"),
+    ) == (1, 0)
     assert find_op_by_input_arg(block, "no") == -1
 
 
 def test_strategies_are_asynchronous_as_in_1_8_5():
-    for made in (StrategyFactory.create_sync_strategy(), StrategyFactory.create_async_strategy(), StrategyFactory.create_geo_strategy(10)):
+    for made in (
+        StrategyFactory.create_sync_strategy(),
+        StrategyFactory.create_async_strategy(),
+        StrategyFactory.create_geo_strategy(10),
+    ):
         assert made._build_strategy.async_mode is True
 
 
 def test_a_loader_is_reset(net):
     main, _ = net
     loader = fluid.io.DataLoader.from_generator([main.global_block().var("x")], 2, iterable=True)
-    loader.set_batch_generator(lambda: ([np.full((2, 3), i, "float32")] for i in range(3)), fluid.CPUPlace())
+    loader.set_batch_generator(
+        lambda: ([np.full((2, 3), i, "float32")] for i in range(3)), fluid.CPUPlace()
+    )
     assert [float(np.asarray(next(loader)[0]["x"])[0, 0]) for _ in range(2)] == [0, 1]
     loader._reset()
     assert float(np.asarray(next(loader)[0]["x"])[0, 0]) == 0
@@ -144,7 +206,9 @@ def test_check_points_of_a_fleet(net, tmp_path):
     assert np.array_equal(np.asarray(weight.get_tensor()), np.full((3, 2), 4.0))
     fleet.save_check_point(exe, path, TrainStatus(5), main, remain_all_checkpoint=False)
     assert [p.name for p in (tmp_path / "points").iterdir()] == ["__paddle_fleet_checkpoint__.2"]
-    (tmp_path / "points" / "__paddle_fleet_checkpoint__.2" / "fleet_train_status").write_text(json.dumps({"epoch_no": -3}))
+    (tmp_path / "points" / "__paddle_fleet_checkpoint__.2" / "fleet_train_status").write_text(
+        json.dumps({"epoch_no": -3})
+    )
     with pytest.raises(LoadError, match="epoch_no"):
         fleet.load_check_point(exe, path, 0, main)
     with pytest.raises(ValueError, match="no check point"):
@@ -152,25 +216,40 @@ def test_check_points_of_a_fleet(net, tmp_path):
 
 
 @pytest.mark.parametrize("drop_last", [False, True])
-@pytest.mark.parametrize("samples, batch, ranks", [(11, 2, 3), (12, 2, 3), (7, 3, 2), (5, 4, 1), (23, 4, 4)])
+@pytest.mark.parametrize(
+    "samples, batch, ranks", [(11, 2, 3), (12, 2, 3), (7, 3, 2), (5, 4, 1), (23, 4, 4)]
+)
 def test_batches_of_one_worker_of_several(samples, batch, ranks, drop_last):
-    """Each worker has as many samples, together they have all, the first ones again at the end; batches lie as one worker's would."""
+    """Each worker has as many samples, together they have all, the first ones again at the end;
+    batches lie as one worker's would.
+    """
     data = paddle.io.TensorDataset([np.arange(samples)])
-    workers = [paddle.io.DistributedBatchSampler(data, batch, ranks, rank, drop_last=drop_last) for rank in range(ranks)]
+    workers = [
+        paddle.io.DistributedBatchSampler(data, batch, ranks, rank, drop_last=drop_last)
+        for rank in range(ranks)
+    ]
     found = [list(worker) for worker in workers]
-    assert [len(f) for f in found] == [len(w) for w in workers] and len({len(f) for f in found}) == 1
+    assert [len(f) for f in found] == [len(w) for w in workers] and len(
+        {len(f) for f in found}
+    ) == 1
     for k, group in enumerate(zip(*found, strict=True)):
         if all(len(b) == batch for b in group):
-            assert [i for b in group for i in b] == [i % samples for i in range(k * batch * ranks, (k + 1) * batch * ranks)]
+            assert [i for b in group for i in b] == [
+                i % samples for i in range(k * batch * ranks, (k + 1) * batch * ranks)
+            ]
     if not drop_last:
         assert {i for f in found for b in f for i in b} == set(range(samples))
 
 
 def test_shuffled_batches_of_workers_are_apart():
     data = paddle.io.TensorDataset([np.arange(12)])
-    workers = [paddle.io.DistributedBatchSampler(data, 2, 3, rank, shuffle=True) for rank in range(3)]
+    workers = [
+        paddle.io.DistributedBatchSampler(data, 2, 3, rank, shuffle=True) for rank in range(3)
+    ]
     first, second = ([[i for b in w for i in b] for w in workers] for _ in range(2))
-    assert {i for own in first for i in own} == {i for own in second for i in own} == set(range(12)) and first != second
+    assert {i for own in first for i in own} == {i for own in second for i in own} == set(
+        range(12)
+    ) and first != second
     for worker in workers:
         worker.set_epoch(0)
     assert [[i for b in w for i in b] for w in workers] == first
@@ -180,7 +259,9 @@ def test_shuffled_batches_of_workers_are_apart():
 
 def test_mixed_precision_of_paddle_2():
     for make in (
-        lambda o: paddle.static.amp.decorate(o, paddle.static.amp.CustomOpLists(), init_loss_scaling=8.0),
+        lambda o: paddle.static.amp.decorate(
+            o, paddle.static.amp.CustomOpLists(), init_loss_scaling=8.0
+        ),
         paddle.static.amp.bf16.decorate_bf16,
     ):
         main = fluid.Program()
@@ -191,11 +272,17 @@ def test_mixed_precision_of_paddle_2():
         assert "cast" in [op.type for op in main.global_block().ops]
     with pytest.raises(FluidError, match="O2"):
         paddle.static.amp.decorate(fluid.optimizer.SGD(0.1), level="O2")
-    assert fluid.contrib.mixed_precision.decorator.OptimizerWithMixedPrecison.__name__ == "OptimizerWithMixedPrecision"
+    assert (
+        fluid.contrib.mixed_precision.decorator.OptimizerWithMixedPrecison.__name__
+        == "OptimizerWithMixedPrecision"
+    )
 
 
 def test_names_of_paddle_2():
-    assert paddle.device.get_device() == paddle.get_device() and "cpu" in paddle.device.get_all_device_type()
+    assert (
+        paddle.device.get_device() == paddle.get_device()
+        and "cpu" in paddle.device.get_all_device_type()
+    )
     from fluidjax.paddle import utils
 
     assert utils.require_version("1.8.5") is None

@@ -1,4 +1,6 @@
-"""The notebooks run from top to bottom, each in a process of its own, and what is committed is what they show."""
+"""The notebooks run from top to bottom, each in a process of its own, and what is committed is what
+they show.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ pytestmark = pytest.mark.once
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_notebook_runs_and_its_outputs_are_current(path: Path) -> None:
     command = [sys.executable, "-m", "tests.notebooks", "--tell", str(path)]
-    process = forked.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = forked.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         out, err = process.communicate(timeout=600)
     finally:
@@ -28,7 +32,9 @@ def test_notebook_runs_and_its_outputs_are_current(path: Path) -> None:
     assert process.returncode == 0, err[-2000:]
     committed = told([c["outputs"] for c in cells(path)])
     for number, (now, then) in enumerate(zip(json.loads(out), committed, strict=True), 1):
-        assert now == then, f"cell {number} of {path.name} shows something else now; make notebooks writes it anew"
+        assert now == then, (
+            f"cell {number} of {path.name} shows something else now; make notebooks writes it anew"
+        )
 
 
 def test_what_notebooks_hold_fetches_nothing() -> None:
@@ -50,7 +56,9 @@ def test_a_notebook_opens_with_a_title_and_what_it_is_about(path: Path) -> None:
     assert first["cell_type"] == "markdown" and title.startswith("# ") and len(told.split(".")) > 1
 
 
-def test_figures_that_are_open_are_shown_and_closed_and_a_semicolon_keeps_a_value(tmp_path: Path) -> None:
+def test_figures_that_are_open_are_shown_and_closed_and_a_semicolon_keeps_a_value(
+    tmp_path: Path,
+) -> None:
     code = ["import matplotlib.pyplot as plt\nplt.figure()\nplt.plot([1, 2]);", "1 + 1;", "1 + 1"]
     book = {"cells": [{"cell_type": "code", "source": [c], "outputs": []} for c in code]}
     (tmp_path / "plots.ipynb").write_text(json.dumps(book))

@@ -1,4 +1,6 @@
-"""Names that Fluid had before 1.8 or got after it: AsyncExecutor, contrib.Trainer and Inferencer, XPUPlace, sparse_embedding."""
+"""Names that Fluid had before 1.8 or got after it: AsyncExecutor, contrib.Trainer and Inferencer,
+XPUPlace, sparse_embedding.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,13 @@ def folder(tmp_path: Any, monkeypatch: Any) -> Any:
 
 
 def counted() -> Any:
-    """A net whose loss is linear in its table, of words and labels; and what a pass of SGD leaves of the table by hand."""
-    words, label = layers.data("words", [1], dtype="int64", lod_level=1), layers.data("label", [1], dtype="int64")
+    """A net whose loss is linear in its table, of words and labels; and what a pass of SGD leaves
+    of the table by hand.
+    """
+    words, label = (
+        layers.data("words", [1], dtype="int64", lod_level=1),
+        layers.data("label", [1], dtype="int64"),
+    )
     table = fluid.ParamAttr(name="table", initializer=fluid.initializer.Constant(0.0))
     pooled = layers.sequence_pool(layers.embedding(words, [5, 1], param_attr=table), "sum")
     loss = layers.mean(pooled * layers.cast(label, "float32"))
@@ -57,9 +64,13 @@ def test_an_async_executor_trains_over_files(folder: Any, capfd: Any) -> None:
         with pytest.raises(FluidValueError, match="uses none of its slots"):
             executor.run(None, feed, "a.txt", 1, loss)
         feed.set_use_slots(["words", "label"])
-        assert executor.run(fluid.default_main_program(), feed, ["a.txt", "b.txt"], 2, [loss]) is None
+        assert (
+            executor.run(fluid.default_main_program(), feed, ["a.txt", "b.txt"], 2, [loss]) is None
+        )
         assert capfd.readouterr().out == ""
-        np.testing.assert_allclose(np.array(fluid.global_scope().find_var("table").get_tensor()).ravel(), left, rtol=1e-6)
+        np.testing.assert_allclose(
+            np.array(fluid.global_scope().find_var("table").get_tensor()).ravel(), left, rtol=1e-6
+        )
         executor.run(None, feed, "b.txt", 1, loss.name, debug=True)
         assert capfd.readouterr().out.count(f"{loss.name}\t{loss.name}") == 1
         (folder / "none.txt").write_text("")
@@ -68,9 +79,17 @@ def test_an_async_executor_trains_over_files(folder: Any, capfd: Any) -> None:
         for wrong, error, told in (
             ((None, feed, "c.txt", 1, loss), FluidValueError, "'c.txt' cannot be read"),
             ((None, feed, "a.txt", 0, loss), FluidValueError, "thread_num is a positive number"),
-            ((None, "data.proto", "a.txt", 1, loss), FluidTypeError, "takes a DataFeedDesc as data_feed, not str"),
+            (
+                (None, "data.proto", "a.txt", 1, loss),
+                FluidTypeError,
+                "takes a DataFeedDesc as data_feed, not str",
+            ),
             ((None, feed, "a.txt", 1, "losss"), FluidError, "losss"),
-            ((None, feed, "a.txt", 1, loss, "mpi"), UnsupportedError, "the mode 'mpi' belongs to pslib"),
+            (
+                (None, feed, "a.txt", 1, loss, "mpi"),
+                UnsupportedError,
+                "the mode 'mpi' belongs to pslib",
+            ),
         ):
             with pytest.raises(error, match=told):
                 executor.run(*wrong)
@@ -99,7 +118,9 @@ def by_hand(steps: int, w: float = 0.0) -> list[tuple[float, float]]:
     batches = list(samples())
     for step in range(steps):
         x, y = np.array(batches[step % 2]).T
-        found.append((float(np.mean((w * x - y) ** 2)), w := w - 0.01 * float(np.mean(2 * (w * x - y) * x))))
+        found.append(
+            (float(np.mean((w * x - y) ** 2)), w := w - 0.01 * float(np.mean(2 * (w * x - y) * x)))
+        )
     return found
 
 
@@ -118,17 +139,33 @@ def test_a_trainer_tells_what_happens(order: Any, folder: Any) -> None:
 
     trainer = fluid.contrib.Trainer(line, lambda: fluid.optimizer.SGD(0.01), place=fluid.CPUPlace())
     trainer.train(2, handler, samples, order)
-    assert fluid.Trainer is fluid.contrib.Trainer and fluid.EndStepEvent is fluid.contrib.trainer.EndStepEvent  # as in 0.14
+    # as in 0.14
+    assert (
+        fluid.Trainer is fluid.contrib.Trainer
+        and fluid.EndStepEvent is fluid.contrib.trainer.EndStepEvent
+    )
     names = [type(e).__name__ for e in told]
-    assert names == (["BeginEpochEvent"] + ["BeginStepEvent", "EndStepEvent"] * 2 + ["EndEpochEvent"]) * 2
+    assert (
+        names
+        == (["BeginEpochEvent"] + ["BeginStepEvent", "EndStepEvent"] * 2 + ["EndEpochEvent"]) * 2
+    )
     ends = [e for e in told if isinstance(e, fluid.contrib.EndStepEvent)]
-    assert [(e.epoch, e.step, len(e.metrics)) for e in ends] == [(0, 0, 2), (0, 1, 0), (1, 0, 2), (1, 1, 0)]
+    assert [(e.epoch, e.step, len(e.metrics)) for e in ends] == [
+        (0, 0, 2),
+        (0, 1, 0),
+        (1, 0, 2),
+        (1, 1, 0),
+    ]
     wanted = by_hand(4)
-    assert [e.metrics[0].item() for e in ends[::2]] == pytest.approx([wanted[0][0], wanted[2][0]], rel=1e-5)
+    assert [e.metrics[0].item() for e in ends[::2]] == pytest.approx(
+        [wanted[0][0], wanted[2][0]], rel=1e-5
+    )
     assert weight(trainer) == pytest.approx(wanted[3][1], rel=1e-5)
     w = weight(trainer)
     errors = [np.mean([(w * x - y) ** 2 for x, y in batch]) for batch in samples()]
-    assert trainer.test(samples, order) == pytest.approx([np.mean(errors), (2 * w + 3 * w) / 2], rel=1e-5)
+    assert trainer.test(samples, order) == pytest.approx(
+        [np.mean(errors), (2 * w + 3 * w) / 2], rel=1e-5
+    )
     trainer.save_params("saved")
     trainer.save_inference_model("model", ["x"], [1])
     inferencer = fluid.contrib.Inferencer(predicted, "saved", fluid.CPUPlace())
@@ -145,14 +182,22 @@ def test_a_trainer_goes_on_from_its_checkpoint(folder: Any, monkeypatch: Any) ->
         if isinstance(event, fluid.contrib.EndStepEvent) and (event.epoch, event.step) == (1, 0):
             trainer.stop()
 
-    trainer = fluid.contrib.Trainer(line, lambda: fluid.optimizer.SGD(0.01), place=fluid.CPUPlace(), checkpoint_config=config)
+    trainer = fluid.contrib.Trainer(
+        line, lambda: fluid.optimizer.SGD(0.01), place=fluid.CPUPlace(), checkpoint_config=config
+    )
     trainer.train(3, stopping, samples, ["x", "y"])
     assert sorted(p.name for p in (folder / "checks").iterdir()) == ["checkpoint_1", "checkpoint_2"]
     assert weight(trainer) == pytest.approx(by_hand(3)[-1][1], rel=1e-5)
     seen: list[Any] = []
-    trainer = fluid.contrib.Trainer(line, lambda: fluid.optimizer.SGD(0.01), place=fluid.CPUPlace(), checkpoint_config=config)
+    trainer = fluid.contrib.Trainer(
+        line, lambda: fluid.optimizer.SGD(0.01), place=fluid.CPUPlace(), checkpoint_config=config
+    )
     trainer.train(3, seen.append, samples, ["x", "y"])
-    assert [(e.epoch, e.step) for e in seen if isinstance(e, fluid.contrib.EndStepEvent)] == [(1, 1), (2, 0), (2, 1)]
+    assert [(e.epoch, e.step) for e in seen if isinstance(e, fluid.contrib.EndStepEvent)] == [
+        (1, 1),
+        (2, 0),
+        (2, 1),
+    ]
     assert weight(trainer) == pytest.approx(by_hand(6)[-1][1], rel=1e-5)
     assert not list((folder / "checks").iterdir())  # it is done
 
@@ -161,7 +206,12 @@ def test_a_trainer_goes_on_from_its_checkpoint(folder: Any, monkeypatch: Any) ->
 
     with monkeypatch.context() as patched:
         patched.setattr("fluidjax.contrib.trainer.os.replace", full)
-        again = fluid.contrib.Trainer(line, lambda: fluid.optimizer.SGD(0.01), place=fluid.CPUPlace(), checkpoint_config=config)
+        again = fluid.contrib.Trainer(
+            line,
+            lambda: fluid.optimizer.SGD(0.01),
+            place=fluid.CPUPlace(),
+            checkpoint_config=config,
+        )
         with pytest.raises(OSError, match="No space"):
             again.train(1, lambda event: None, samples, ["x", "y"])
     assert not list((folder / "checks").iterdir())  # no half of one is left
@@ -170,13 +220,20 @@ def test_a_trainer_goes_on_from_its_checkpoint(folder: Any, monkeypatch: Any) ->
         if text is not None:
             (folder / "checks" / "checkpoint_0" / "trainer.json").write_text(text)
         with pytest.raises(FluidError, match=r"trainer\.json"):
-            fluid.contrib.Trainer(line, lambda: fluid.optimizer.SGD(0.01), place=fluid.CPUPlace(), checkpoint_config=config)
+            fluid.contrib.Trainer(
+                line,
+                lambda: fluid.optimizer.SGD(0.01),
+                place=fluid.CPUPlace(),
+                checkpoint_config=config,
+            )
 
 
 def test_a_trainer_on_several_devices(monkeypatch: Any) -> None:
     """Two devices take a batch each, and update by the mean of their gradients."""
     monkeypatch.setenv("CPU_NUM", "2")
-    trainer = fluid.contrib.Trainer(line, lambda: fluid.optimizer.SGD(0.01), place=fluid.CPUPlace(), parallel=True)
+    trainer = fluid.contrib.Trainer(
+        line, lambda: fluid.optimizer.SGD(0.01), place=fluid.CPUPlace(), parallel=True
+    )
     trainer.train(1, lambda event: None, samples, ["x", "y"])
     grads = [np.mean([-2 * y * x for x, y in batch]) for batch in samples()]
     assert weight(trainer) == pytest.approx(-0.01 * np.mean(grads), rel=1e-5)
@@ -203,18 +260,28 @@ def test_trainers_refuse(monkeypatch: Any) -> None:
 def test_layers_of_paddle_2() -> None:
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
         ids = layers.data("ids", [1], dtype="int64")
-        numbers = fluid.initializer.NumpyArrayInitializer(np.arange(8, dtype="float32").reshape(4, 2))
+        numbers = fluid.initializer.NumpyArrayInitializer(
+            np.arange(8, dtype="float32").reshape(4, 2)
+        )
         attr = fluid.ParamAttr(name="table", initializer=numbers)
         out = fluid.contrib.layers.sparse_embedding(ids, [4, 2], padding_idx=1, param_attr=attr)
         chosen = fluid.contrib.layers.index_sample(out, layers.data("at", [1], dtype="int64"))
         optimizer = fluid.optimizer.SGD(1.0)
-        assert [(p.name, g.name) for p, g in optimizer._backward(layers.mean(out))] == [("table", "table@GRAD")]
-        assert fluid.get_var("table") is fluid.default_main_program().global_block().var("table") and fluid.get_var("ids").name == "ids"
+        assert [(p.name, g.name) for p, g in optimizer._backward(layers.mean(out))] == [
+            ("table", "table@GRAD")
+        ]
+        assert (
+            fluid.get_var("table") is fluid.default_main_program().global_block().var("table")
+            and fluid.get_var("ids").name == "ids"
+        )
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(fluid.default_startup_program())
         feed = {"ids": np.array([[3], [1]]), "at": np.array([[0], [1]])}
         found = exe.run(feed=feed, fetch_list=[out, chosen, "table@GRAD"], return_numpy=False)
-        assert np.array(found[0]).tolist() == [[6, 7], [0, 0]] and np.array(found[1]).tolist() == [[6], [0]]
+        assert np.array(found[0]).tolist() == [[6, 7], [0, 0]] and np.array(found[1]).tolist() == [
+            [6],
+            [0],
+        ]
         with pytest.raises(UnsupportedError, match="entry is not there"):
             fluid.contrib.layers.sparse_embedding(ids, [4, 2], entry=1)
 

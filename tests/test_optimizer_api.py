@@ -78,7 +78,9 @@ def test_one_optimizer_object_updates_a_parameter_once():
         loss = optimizer_cases.line(fluid)
         opt = fluid.optimizer.Adam(0.1)
         opt.minimize(loss)
-        with pytest.raises(fluid.errors.FluidValueError, match="moment1 already exists for parameter b"):
+        with pytest.raises(
+            fluid.errors.FluidValueError, match="moment1 already exists for parameter b"
+        ):
             opt.minimize(loss)
 
 
@@ -97,13 +99,19 @@ def test_a_fixed_rate_gets_a_variable_in_each_program():
         opt.minimize(optimizer_cases.line(fluid))
         with fluid.program_guard(fluid.Program(), fluid.Program()):
             opt.minimize(optimizer_cases.line(fluid))
-    assert [v.name for v in opt._learning_rate_map.values()] == ["learning_rate_0", "learning_rate_1"]
+    assert [v.name for v in opt._learning_rate_map.values()] == [
+        "learning_rate_0",
+        "learning_rate_1",
+    ]
 
 
 def test_two_distributed_tables_are_refused():
     with optimizer_cases.fresh(fluid):
         ids = fluid.data("ids", [None, 1], "int64")
-        tables = [fluid.layers.embedding(ids, (10, 4), is_sparse=True, is_distributed=True) for _ in range(2)]
+        tables = [
+            fluid.layers.embedding(ids, (10, 4), is_sparse=True, is_distributed=True)
+            for _ in range(2)
+        ]
         loss = fluid.layers.mean(fluid.layers.sums(tables))
         with pytest.raises(RuntimeError, match="only one table") as caught:  # as in 1.8.5
             fluid.optimizer.SGD(0.1).minimize(loss)
@@ -132,20 +140,32 @@ def test_the_loss_of_another_program_under_its_copy_s_guard(derive):
             with pytest.raises(fluid.errors.FluidValueError) as caught:
                 fluid.optimizer.SGD(0.1).minimize(loss)
             said = str(caught.value)
-            assert f"is a variable of the program that has 1 block, {ops[0]} ops" in said and "\n" not in said
-            assert f"another program, made later, that has 1 block, {ops[1]} ops" in said and f".var('{loss.name}')" in said
+            assert (
+                f"is a variable of the program that has 1 block, {ops[0]} ops" in said
+                and "\n" not in said
+            )
+            assert (
+                f"another program, made later, that has 1 block, {ops[1]} ops" in said
+                and f".var('{loss.name}')" in said
+            )
             assert [len(p.global_block().ops) for p in (main, made)] == ops
             fluid.optimizer.SGD(0.1).minimize(made.global_block().var(loss.name))
-    assert "sgd" in {op.type for op in made.global_block().ops} - {op.type for op in main.global_block().ops}
+    assert "sgd" in {op.type for op in made.global_block().ops} - {
+        op.type for op in main.global_block().ops
+    }
 
 
 def test_the_loss_decides_which_program_is_trained():
-    """As in 1.8.5: under no guard, under that of a program without such a variable, and under that of the first."""
+    """As in 1.8.5: under no guard, under that of a program without such a variable, and under that
+    of the first.
+    """
     with optimizer_cases.fresh(fluid) as (main, startup):
         loss = optimizer_cases.line(fluid)
         copy = main.clone()
         fluid.optimizer.SGD(0.1).minimize(copy.global_block().var(loss.name), startup)
-    assert "sgd" in {op.type for op in copy.global_block().ops} - {op.type for op in main.global_block().ops}
+    assert "sgd" in {op.type for op in copy.global_block().ops} - {
+        op.type for op in main.global_block().ops
+    }
     with fluid.program_guard(fluid.Program(), startup):
         fluid.optimizer.SGD(0.1).minimize(loss)
     assert "sgd" in {op.type for op in main.global_block().ops}

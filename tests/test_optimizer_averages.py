@@ -11,7 +11,9 @@ import pytest
 import fluidjax as fluid
 from tests import optimizer_cases
 
-RECORD = json.loads((pathlib.Path(__file__).parent / "data" / "optimizer_programs_1.8.5.json").read_text())["averages"]
+RECORD = json.loads(
+    (pathlib.Path(__file__).parent / "data" / "optimizer_programs_1.8.5.json").read_text()
+)["averages"]
 
 
 @pytest.fixture(scope="module", params=sorted(optimizer_cases.AVERAGES))

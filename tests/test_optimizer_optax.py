@@ -45,7 +45,10 @@ def build(transformation, w=None, **more):
     with optimizer_cases.fresh(fluid) as (main, startup):
         x = fluid.data("x", [None, 4])
         h = fluid.layers.fc(
-            x, 3, param_attr=w or optimizer_cases.constant(fluid, "w"), bias_attr=optimizer_cases.constant(fluid, "b")
+            x,
+            3,
+            param_attr=w or optimizer_cases.constant(fluid, "w"),
+            bias_attr=optimizer_cases.constant(fluid, "b"),
         )
         loss = fluid.layers.mean(fluid.layers.square(h))
         opt = fluid.optimizer.Optax(transformation, **more)
@@ -102,7 +105,9 @@ def test_the_state_is_in_the_scope():
     names = ["optax_count_0", "b_mu_0", "w_mu_0", "b_nu_0", "w_nu_0"]
     assert opt.get_opti_var_name_list() == names
     block = main.global_block()
-    assert all(block.var(n).persistable and startup.global_block().var(n).persistable for n in names)
+    assert all(
+        block.var(n).persistable and startup.global_block().var(n).persistable for n in names
+    )
     assert block.var("optax_count_0").desc.dtype == "int32" and block.var("w_mu_0").shape == (4, 3)
     _, scope = trained(main, startup)
     _, state = by_itself(tx, main)
@@ -117,9 +122,17 @@ def test_one_op_each_for_update_and_state():
     (update,) = ops
     assert update.type == "optax_update" and update is main.global_block().ops[-1]
     assert update.input("Params") == ["b", "w"] and update.input("Grads") == ["b@GRAD", "w@GRAD"]
-    assert update.input("State") == update.output("StateOut") and update.output("ParamsOut") == ["b", "w"]
+    assert update.input("State") == update.output("StateOut") and update.output("ParamsOut") == [
+        "b",
+        "w",
+    ]
     assert update.input("Loss") == [loss.name]
-    assert update.attr("op_role") == 2 and update.attr("op_role_var") == ["b", "b@GRAD", "w", "w@GRAD"]
+    assert update.attr("op_role") == 2 and update.attr("op_role_var") == [
+        "b",
+        "b@GRAD",
+        "w",
+        "w@GRAD",
+    ]
     assert startup.global_block().ops[-1].type == "optax_init"
     assert [(p.name, g.name) for p, g in pairs] == [("w", "w@GRAD"), ("b", "b@GRAD")]
     assert "optax_update" not in [o.type for o in main.clone(for_test=True).global_block().ops]
@@ -141,7 +154,9 @@ def test_decay_and_clip_come_first():
 
 
 def test_a_parameter_s_learning_rate_multiplies_its_update():
-    main, startup, *_ = build(optax.adam(0.1), w=optimizer_cases.constant(fluid, "w", learning_rate=0.25))
+    main, startup, *_ = build(
+        optax.adam(0.1), w=optimizer_cases.constant(fluid, "w", learning_rate=0.25)
+    )
     got, _ = trained(main, startup)
     scale = optax.stateless(lambda u, p: {"w": 0.25 * u["w"], "b": u["b"]})
     want, _ = by_itself(optax.chain(optax.adam(0.1), scale), main)
@@ -150,7 +165,9 @@ def test_a_parameter_s_learning_rate_multiplies_its_update():
 
 def test_float64_parameters_are_updated_in_float64():
     with optimizer_cases.fresh(fluid) as (main, startup):
-        fluid.optimizer.Optax(optax.sgd(0.1, momentum=0.9)).minimize(optimizer_cases.line(fluid, dtype="float64"))
+        fluid.optimizer.Optax(optax.sgd(0.1, momentum=0.9)).minimize(
+            optimizer_cases.line(fluid, dtype="float64")
+        )
     assert main.global_block().var("w_trace_0").desc.dtype == "float64"
     got, _ = trained(main, startup)
     w, v = np.full((4, 3), 0.5), 0.0
@@ -173,7 +190,10 @@ def test_names_and_keys():
 def test_a_program_of_another_process_says_what_is_missing():
     main, startup, *_ = build(optax.adam(0.1), key="test_of_another_process")
     held = bridge.TRANSFORMATIONS.pop("test_of_another_process")
-    with fluid.scope_guard(fluid.Scope()), pytest.raises(fluid.errors.EnforceNotMet, match="register_transformation"):
+    with (
+        fluid.scope_guard(fluid.Scope()),
+        pytest.raises(fluid.errors.EnforceNotMet, match="register_transformation"),
+    ):
         fluid.Executor(fluid.CPUPlace()).run(startup)
     bridge.register_transformation("test_of_another_process", held)
     assert len(trained(main, startup)[0]) == STEPS
@@ -215,20 +235,30 @@ DIFFERENT = {
     "another_schedule": lambda: optax.adam(optax.exponential_decay(0.1, 3, 0.5)),
     "another_mask": lambda: optax.masked(optax.adam(0.1), lambda p: {n: n == "b" for n in p}),
     "table": lambda: optax.stateless(lambda u, p: {**u, "w": jax.jit(lambda x: x * TABLE)(u["w"])}),
-    "another_table": lambda: optax.stateless(lambda u, p: {**u, "w": jax.jit(lambda x: x * (TABLE + 1))(u["w"])}),
+    "another_table": lambda: optax.stateless(
+        lambda u, p: {**u, "w": jax.jit(lambda x: x * (TABLE + 1))(u["w"])}
+    ),
 }
 
 
 def test_equal_settings_have_one_identity_and_different_ones_differ():
     found = {name: bridge.identify(make(), SHAPES, "float32") for name, make in DIFFERENT.items()}
-    assert found == {name: bridge.identify(make(), SHAPES, "float32") for name, make in DIFFERENT.items()}
+    assert found == {
+        name: bridge.identify(make(), SHAPES, "float32") for name, make in DIFFERENT.items()
+    }
     digests = [digest for digest, _ in found.values()]
     assert None not in digests and len(set(digests)) == len(digests)
 
 
 def test_the_setting_is_told_in_words():
-    told = {name: bridge.identify(DIFFERENT[name](), SHAPES, "float32")[1] for name in ("adamw", "schedule", "by_label")}
-    assert "scale_by_adam(b1=0.9, b2=0.999," in told["adamw"] and "scale(step_size=-0.01)" in told["adamw"]
+    told = {
+        name: bridge.identify(DIFFERENT[name](), SHAPES, "float32")[1]
+        for name in ("adamw", "schedule", "by_label")
+    }
+    assert (
+        "scale_by_adam(b1=0.9, b2=0.999," in told["adamw"]
+        and "scale(step_size=-0.01)" in told["adamw"]
+    )
     assert "exponential_decay(decay_rate=0.5," in told["schedule"]
     assert all(len(text) <= optax_identity.LONGEST + 15 for text in told.values())
     main, *_, ops, _ = build(optax.adamw(1e-3), key="test_the_setting_is_told")
@@ -238,8 +268,15 @@ def test_the_setting_is_told_in_words():
 def test_a_checkpoint_of_another_setting_is_told_by_the_setting():
     record, other = (build(optax.adamw(rate))[0].desc for rate in (1e-3, 3e-3))
     said = program_difference(Record(1, lines(record), Random(0, 1, 0)), other, 0)
-    assert "the checkpoint's has `" in said and said.index("step_size=-0.001") < said.index("step_size=-0.003")
-    assert program_difference(Record(1, lines(record), Random(0, 1, 0)), build(optax.adamw(1e-3))[0].desc, 0) == ""
+    assert "the checkpoint's has `" in said and said.index("step_size=-0.001") < said.index(
+        "step_size=-0.003"
+    )
+    assert (
+        program_difference(
+            Record(1, lines(record), Random(0, 1, 0)), build(optax.adamw(1e-3))[0].desc, 0
+        )
+        == ""
+    )
 
 
 def test_an_optimizer_built_twice_has_one_key():
@@ -256,7 +293,10 @@ def test_what_calls_back_to_the_host_is_never_taken_for_another():
             return np.asarray(g) * factor
 
         def update(u, p):
-            return {**u, "b": jax.pure_callback(host, jax.ShapeDtypeStruct((3,), np.float32), u["b"])}
+            return {
+                **u,
+                "b": jax.pure_callback(host, jax.ShapeDtypeStruct((3,), np.float32), u["b"]),
+            }
 
         return optax.stateless(update)
 
@@ -265,5 +305,8 @@ def test_what_calls_back_to_the_host_is_never_taken_for_another():
 
 
 def test_an_update_that_cannot_be_traced_is_an_error_while_building():
-    with pytest.raises(fluid.errors.FluidValueError, match=r"cannot update the parameters \['b', 'w'\].*no such thing"):
+    with pytest.raises(
+        fluid.errors.FluidValueError,
+        match=r"cannot update the parameters \['b', 'w'\].*no such thing",
+    ):
         build(optax.stateless(lambda u, p: {}["no such thing"]))

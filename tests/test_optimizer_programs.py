@@ -1,4 +1,6 @@
-"""Optimizers, clips, regularizers and averages write the programs that Paddle 1.8.5 writes, and train as it does."""
+"""Optimizers, clips, regularizers and averages write the programs that Paddle 1.8.5 writes, and
+train as it does.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ import pytest
 import fluidjax as fluid
 from tests import optimizer_cases
 
-RECORD = json.loads((pathlib.Path(__file__).parent / "data" / "optimizer_programs_1.8.5.json").read_text())
+RECORD = json.loads(
+    (pathlib.Path(__file__).parent / "data" / "optimizer_programs_1.8.5.json").read_text()
+)
 CASES = RECORD["cases"]
 DTYPES = {"BOOL": "bool", "INT32": "int32", "INT64": "int64", "FP32": "float32", "FP64": "float64"}
 
@@ -34,7 +38,9 @@ def value(v):
 
 
 def view(op, wanted):
-    """What is compared: the sub-blocks' captured names come in set order, and only recorded attributes count."""
+    """What is compared: the sub-blocks' captured names come in set order, and only recorded
+    attributes count.
+    """
     ins = {s: list(n) for s, n in op.desc.inputs.items() if n}
     outs = {s: list(n) for s, n in op.desc.outputs.items() if n}
     if op.type == "conditional_block":
@@ -67,11 +73,18 @@ def test_programs_equal_those_of_paddle(name):
 def test_persistable_variables_equal_those_of_paddle(name):
     programs = build(name)
     for which in ("main", "startup"):
-        for block, wanted in zip(programs[which].blocks, CASES[name]["programs"][which], strict=True):
-            held = {n: v for n, v in block.vars.items() if v.persistable and v.desc.kind == "LOD_TENSOR"}
+        for block, wanted in zip(
+            programs[which].blocks, CASES[name]["programs"][which], strict=True
+        ):
+            held = {
+                n: v for n, v in block.vars.items() if v.persistable and v.desc.kind == "LOD_TENSOR"
+            }
             assert set(held) == set(wanted["vars"]), which
             for n, (shape, dtype, stopped) in wanted["vars"].items():
-                assert [list(held[n].shape), held[n].desc.dtype] == [shape, DTYPES[dtype]], (which, n)
+                assert [list(held[n].shape), held[n].desc.dtype] == [shape, DTYPES[dtype]], (
+                    which,
+                    n,
+                )
                 assert held[n].stop_gradient == stopped, (which, n)
 
 
@@ -88,7 +101,9 @@ def test_training_equals_paddle(name):
             exe.run(programs["main"], feed=feed)
             for n, values in want.items():
                 got = np.array(scope.find_var(n).get_tensor()).ravel()
-                np.testing.assert_allclose(got, values, rtol=2e-6, atol=1e-6, err_msg=f"{n} after step {step}")
+                np.testing.assert_allclose(
+                    got, values, rtol=2e-6, atol=1e-6, err_msg=f"{n} after step {step}"
+                )
 
 
 def test_returned_ops_and_pairs():

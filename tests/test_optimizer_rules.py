@@ -45,7 +45,9 @@ def f32(x):
     return float(np.float32(x))
 
 
-TINY, CENTI, TENTH, HALF, MOST, NINE, NEARLY, MORE = (f32(x) for x in (1e-3, 0.01, 0.1, 0.5, 0.8, 0.9, 0.95, 1.5))
+TINY, CENTI, TENTH, HALF, MOST, NINE, NEARLY, MORE = (
+    f32(x) for x in (1e-3, 0.01, 0.1, 0.5, 0.8, 0.9, 0.95, 1.5)
+)
 
 
 def sgd(p, g, s, lr):
@@ -107,7 +109,9 @@ def ftrl(p, g, s, lr, l1=TENTH, l2=TENTH, power=-0.5):
     old = s.get("q", np.zeros_like(p))
     new = s["q"] = old + g**2
     s["l"] = s.get("l", 0) + g - (new**-power - old**-power) / lr * p
-    return np.where(np.abs(s["l"]) > l1, (l1 * np.sign(s["l"]) - s["l"]) / (new**-power / lr + 2 * l2), 0)
+    return np.where(
+        np.abs(s["l"]) > l1, (l1 * np.sign(s["l"]) - s["l"]) / (new**-power / lr + 2 * l2), 0
+    )
 
 
 def lamb(p, g, s, lr, b1=MOST, b2=NEARLY, eps=TINY, decay=TENTH):
@@ -128,13 +132,21 @@ RULES = {
     "nesterov": (lambda: opt.Momentum(0.1, 0.9, use_nesterov=True), momentum, {"nesterov": True}),
     "lars": (lambda: opt.LarsMomentum(0.1, 0.9, lars_coeff=0.01, lars_weight_decay=0.1), lars, {}),
     "adagrad": (lambda: opt.Adagrad(0.1, epsilon=1e-3, initial_accumulator_value=0.1), adagrad, {}),
-    "decayed_adagrad": (lambda: opt.DecayedAdagrad(0.1, decay=0.8, epsilon=1e-3), decayed_adagrad, {}),
+    "decayed_adagrad": (
+        lambda: opt.DecayedAdagrad(0.1, decay=0.8, epsilon=1e-3),
+        decayed_adagrad,
+        {},
+    ),
     "adadelta": (lambda: opt.Adadelta(0.1, epsilon=1e-3, rho=0.8), adadelta, {}),
     "adam": (lambda: opt.Adam(0.1, 0.8, 0.95, 1e-3), adam, {}),
     "adam_lazy": (lambda: opt.Adam(0.1, 0.8, 0.95, 1e-3, lazy_mode=True), adam, {}),
     "adamax": (lambda: opt.Adamax(0.1, 0.8, 0.95, 1e-3), adamax, {}),
     "rmsprop": (lambda: opt.RMSProp(0.1, rho=0.8, epsilon=1e-3, momentum=0.5), rmsprop, {}),
-    "rmsprop_centered": (lambda: opt.RMSProp(0.1, 0.8, 1e-3, 0.5, True), rmsprop, {"centered": True}),
+    "rmsprop_centered": (
+        lambda: opt.RMSProp(0.1, 0.8, 1e-3, 0.5, True),
+        rmsprop,
+        {"centered": True},
+    ),
     "ftrl": (lambda: opt.Ftrl(0.1, l1=0.1, l2=0.1), ftrl, {}),
     "lamb": (lambda: opt.Lamb(0.1, 0.1, 0.8, 0.95, 1e-3), lamb, {}),
     "dpsgd": (lambda: opt.Dpsgd(0.1, clip=1.5, batch_size=4.0, sigma=0.0), dpsgd, {}),
@@ -165,7 +177,9 @@ def test_ftrl_hands_l1_to_the_op_for_l2_and_says_so():
 
 def test_dpsgd_noise_has_the_scale_asked_for():
     start, grads = np.zeros((1, 1)), [np.zeros((1, 1))] * 400
-    got = np.array(trained(lambda: opt.Dpsgd(1.0, clip=2.0, batch_size=4.0, sigma=0.5), start, grads)).ravel()
+    got = np.array(
+        trained(lambda: opt.Dpsgd(1.0, clip=2.0, batch_size=4.0, sigma=0.5), start, grads)
+    ).ravel()
     noise = np.diff(got)
     assert np.unique(noise).size > 300
     assert 0.85 < noise.std() / (0.5 / 4) < 1.15

@@ -41,25 +41,55 @@ def paddle():
 @pytest.mark.parametrize(
     "statement",
     [
-        "import paddle.fluid as fluid; assert fluid.Program is ours.Program and fluid.layers.fc is ours.layers.fc",
+        (
+            "import paddle.fluid as fluid; assert fluid.Program is ours.Program and fluid.layers.fc"
+            " is ours.layers.fc"
+        ),
         "from paddle.fluid import layers; assert layers.fc is ours.layers.fc",
         "import paddle.fluid.core; assert paddle.fluid.core.EOFException is ours.core.EOFException",
         "from paddle.fluid.framework import Program, program_guard; assert Program is ours.Program",
         "import paddle.fluid as fluid; assert fluid.framework.Program is ours.Program",
         "from paddle.fluid.reader import DataLoader; assert DataLoader is ours.io.DataLoader",
-        "from paddle.fluid.param_attr import ParamAttr; from paddle.fluid.initializer import Constant",
-        "from paddle.fluid.optimizer import SGDOptimizer; assert SGDOptimizer is ours.optimizer.SGD",
+        (
+            "from paddle.fluid.param_attr import ParamAttr; from paddle.fluid.initializer import"
+            " Constant"
+        ),
+        (
+            "from paddle.fluid.optimizer import SGDOptimizer; assert SGDOptimizer is"
+            " ours.optimizer.SGD"
+        ),
         "from paddle.fluid import *; assert Program is ours.Program",
         "from paddle.fluid.layers import *; assert fc is ours.layers.fc",
-        "import paddle.static as static; assert static.Program is ours.Program and static.nn.conv2d is ours.layers.conv2d",
+        (
+            "import paddle.static as static; assert static.Program is ours.Program and"
+            " static.nn.conv2d is ours.layers.conv2d"
+        ),
         "from paddle.static import *; assert Program is ours.Program",
-        "import paddle.static.nn, paddle.nn.functional as F, paddle.nn.initializer; F.relu, paddle.static.nn.fc",
-        "import paddle.reader; assert paddle.reader.shuffle is ours.io.shuffle and paddle.batch is ours.io.batch",
+        (
+            "import paddle.static.nn, paddle.nn.functional as F, paddle.nn.initializer; F.relu,"
+            " paddle.static.nn.fc"
+        ),
+        (
+            "import paddle.reader; assert paddle.reader.shuffle is ours.io.shuffle and paddle.batch"
+            " is ours.io.batch"
+        ),
         "from paddle.reader.decorator import buffered; assert buffered is ours.io.buffered",
-        "import paddle.dataset.mnist as mnist; from paddle.dataset import uci_housing; mnist.train, uci_housing.test",
-        "import paddle; paddle.dataset.uci_housing.feature_names; assert paddle.CPUPlace is ours.CPUPlace",
-        "import paddle; assert not hasattr(paddle, 'nothing') and not hasattr(paddle.fluid.layers, 'nothing')",
-        "import paddle; assert paddle.in_dynamic_mode() is False and paddle.enable_static() is None and paddle.__version__",
+        (
+            "import paddle.dataset.mnist as mnist; from paddle.dataset import uci_housing;"
+            " mnist.train, uci_housing.test"
+        ),
+        (
+            "import paddle; paddle.dataset.uci_housing.feature_names; assert paddle.CPUPlace is"
+            " ours.CPUPlace"
+        ),
+        (
+            "import paddle; assert not hasattr(paddle, 'nothing') and not"
+            " hasattr(paddle.fluid.layers, 'nothing')"
+        ),
+        (
+            "import paddle; assert paddle.in_dynamic_mode() is False and paddle.enable_static() is"
+            " None and paddle.__version__"
+        ),
     ],
 )
 def test_imports(paddle, statement):
@@ -67,7 +97,11 @@ def test_imports(paddle, statement):
 
 
 MISSING = [
-    ("paddle.fluid", "programm_guard", "fluidjax has no paddle.fluid.programm_guard (did you mean 'program_guard'"),
+    (
+        "paddle.fluid",
+        "programm_guard",
+        "fluidjax has no paddle.fluid.programm_guard (did you mean 'program_guard'",
+    ),
     ("paddle.fluid.layers", "fcc", "fluidjax has no paddle.fluid.layers.fcc (did you mean 'fc'?)"),
     ("paddle", "relu", "fluidjax has no paddle.relu; there is paddle.nn.functional.relu"),
     ("paddle.vision", "transformss", "(did you mean 'transforms'"),
@@ -91,7 +125,9 @@ def test_missing_names(paddle, module, name, told):
 
 
 def test_missing_modules(paddle):
-    with pytest.raises(ImportError, match=r"fluidjax has no paddle.fluid.layerss \(did you mean 'layers'"):
+    with pytest.raises(
+        ImportError, match=r"fluidjax has no paddle.fluid.layerss \(did you mean 'layers'"
+    ):
         importlib.import_module("paddle.fluid.layerss")
     with pytest.raises(ImportError, match=r"fluidjax has no paddle\.v2"):
         importlib.import_module("paddle.v2")
@@ -127,7 +163,7 @@ def test_real_names():
     ]  # fmt: skip
 
 
-# -- the arguments of Paddle 2.0 ---------------------------------------------------------------------------------------
+# -- the arguments of Paddle 2.0 -------------------------------------------------------------------
 
 A = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], "float32")
 B = np.array([[2.0, 2.0, 1.0], [1.0, 2.0, 3.0]], "float32")
@@ -156,7 +192,10 @@ TENSOR = {
     "squeeze none": (lambda p, x, y, i: p.squeeze(x, 1), A),
     "flatten": (lambda p, x, y, i: p.flatten(p.stack([x, y]), 1), np.stack([A, B]).reshape(2, 6)),
     "flatten all": (lambda p, x, y, i: p.flatten(x), A.ravel()),
-    "expand": (lambda p, x, y, i: p.expand(p.unsqueeze(x, [1]), [-1, 2, 3]), np.repeat(A[:, None], 2, 1)),
+    "expand": (
+        lambda p, x, y, i: p.expand(p.unsqueeze(x, [1]), [-1, 2, 3]),
+        np.repeat(A[:, None], 2, 1),
+    ),
     "expand front": (lambda p, x, y, i: p.expand(x, [2, -1, 3]), np.stack([A, A])),
     "tile": (lambda p, x, y, i: p.tile(x, [1, 2]), np.tile(A, (1, 2))),
     "gather": (lambda p, x, y, i: p.gather(x, i), A[[1, 0]]),
@@ -165,7 +204,10 @@ TENSOR = {
     "clip": (lambda p, x, y, i: p.clip(x, min=-1.0, max=4.0), A.clip(-1, 4)),
     "argmax": (lambda p, x, y, i: p.argmax(x), np.array([4])),
     "argmax axis": (lambda p, x, y, i: p.argmax(x, axis=1, keepdim=True), A.argmax(1)[:, None]),
-    "argmin dtype": (lambda p, x, y, i: p.argmin(x, axis=0, dtype="int32"), A.argmin(0).astype("int32")),
+    "argmin dtype": (
+        lambda p, x, y, i: p.argmin(x, axis=0, dtype="int32"),
+        A.argmin(0).astype("int32"),
+    ),
     "sort": (lambda p, x, y, i: p.sort(x, axis=1, descending=True), -np.sort(-A, 1)),
     "argsort": (lambda p, x, y, i: p.argsort(x), A.argsort(-1)),
     "topk": (lambda p, x, y, i: p.topk(x, 2)[0], -np.sort(-A, 1)[:, :2]),
@@ -180,14 +222,32 @@ TENSOR = {
     "arange float": (lambda p, x, y, i: p.arange(0.0, 1.0, 0.5), np.arange(0, 1, 0.5, "float32")),
     "eye": (lambda p, x, y, i: p.eye(2), np.eye(2, dtype="float32")),
     "relu": (lambda p, x, y, i: p.nn.functional.relu(x), A.clip(0)),
-    "leaky_relu": (lambda p, x, y, i: p.nn.functional.leaky_relu(x, 0.5), np.where(A > 0, A, A * 0.5)),
-    "softmax": (lambda p, x, y, i: p.nn.functional.softmax(x, axis=0), np.exp(A) / np.exp(A).sum(0)),
-    "mse_loss": (lambda p, x, y, i: p.nn.functional.mse_loss(x, y), np.array([((A - B) ** 2).mean()])),
-    "l1_loss": (lambda p, x, y, i: p.nn.functional.l1_loss(x, y, "sum"), np.array([abs(A - B).sum()])),
-    "one_hot": (lambda p, x, y, i: p.nn.functional.one_hot(i, 3), np.eye(3, dtype="float32")[[1, 0]]),
+    "leaky_relu": (
+        lambda p, x, y, i: p.nn.functional.leaky_relu(x, 0.5),
+        np.where(A > 0, A, A * 0.5),
+    ),
+    "softmax": (
+        lambda p, x, y, i: p.nn.functional.softmax(x, axis=0),
+        np.exp(A) / np.exp(A).sum(0),
+    ),
+    "mse_loss": (
+        lambda p, x, y, i: p.nn.functional.mse_loss(x, y),
+        np.array([((A - B) ** 2).mean()]),
+    ),
+    "l1_loss": (
+        lambda p, x, y, i: p.nn.functional.l1_loss(x, y, "sum"),
+        np.array([abs(A - B).sum()]),
+    ),
+    "one_hot": (
+        lambda p, x, y, i: p.nn.functional.one_hot(i, 3),
+        np.eye(3, dtype="float32")[[1, 0]],
+    ),
     "dropout": (lambda p, x, y, i: p.nn.functional.dropout(x, 0.5, training=False), A),
     "linear": (lambda p, x, y, i: p.nn.functional.linear(x, p.transpose(y, [1, 0])), A @ B.T),
-    "normalize": (lambda p, x, y, i: p.nn.functional.normalize(x), A / np.sqrt((A**2).sum(1, keepdims=True))),
+    "normalize": (
+        lambda p, x, y, i: p.nn.functional.normalize(x),
+        A / np.sqrt((A**2).sum(1, keepdims=True)),
+    ),
 }
 
 
@@ -225,7 +285,16 @@ def reads(name):
 
 @pytest.mark.parametrize(
     "module",
-    ["tensor", "creation", "nn.functional", "nn.initializer", "optimizer", "regularizer", "static", "static.nn"],
+    [
+        "tensor",
+        "creation",
+        "nn.functional",
+        "nn.initializer",
+        "optimizer",
+        "regularizer",
+        "static",
+        "static.nn",
+    ],
 )
 def test_all_is_there_and_says_what_it_is(module):
     loaded = importlib.import_module(f"fluidjax.paddle.{module}")
@@ -252,14 +321,42 @@ def test_refused_with_a_reason(paddle):
         (lambda: paddle.flatten(x, 2, 1), FluidValueError, "start_axis 2 comes after stop_axis 1"),
         (lambda: paddle.expand(x, [4]), FluidValueError, "has fewer dimensions than 'x'"),
         (lambda: paddle.expand(x, [-1, 8, -1]), FluidValueError, "only sizes of 1 are repeated"),
-        (lambda: f.mse_loss(x, x, "avg"), FluidValueError, "reduction is 'mean', 'sum' or 'none', not 'avg'"),
-        (lambda: f.cross_entropy(x, x, weight=x, axis=1), FluidValueError, "weight goes with classes along the last axis, not 1"),
+        (
+            lambda: f.mse_loss(x, x, "avg"),
+            FluidValueError,
+            "reduction is 'mean', 'sum' or 'none', not 'avg'",
+        ),
+        (
+            lambda: f.cross_entropy(x, x, weight=x, axis=1),
+            FluidValueError,
+            "weight goes with classes along the last axis, not 1",
+        ),
         (lambda: f.dropout(x, axis=3), FluidValueError, "dropout's axis 3 is none of 'x'"),
-        (lambda: f.interpolate(x, 3, mode="bilinear"), FluidValueError, "bilinear takes 4 dimensions"),
-        (lambda: f.conv1d(x, x, groups=3), FluidValueError, "4 channels of 'x' do not divide into 3 groups"),
-        (lambda: f.pad(x, [1], "reflect", data_format="NCL"), FluidValueError, "takes 2 integers or 6"),
-        (lambda: f.max_pool2d(f.pad(x, [0] * 6), 2, return_mask=True, ceil_mode=True), FluidValueError, "ceil_mode=False"),
-        (lambda: paddle.optimizer.SGD(weight_decay="l2"), FluidTypeError, "weight_decay is a number or a regularizer"),
+        (
+            lambda: f.interpolate(x, 3, mode="bilinear"),
+            FluidValueError,
+            "bilinear takes 4 dimensions",
+        ),
+        (
+            lambda: f.conv1d(x, x, groups=3),
+            FluidValueError,
+            "4 channels of 'x' do not divide into 3 groups",
+        ),
+        (
+            lambda: f.pad(x, [1], "reflect", data_format="NCL"),
+            FluidValueError,
+            "takes 2 integers or 6",
+        ),
+        (
+            lambda: f.max_pool2d(f.pad(x, [0] * 6), 2, return_mask=True, ceil_mode=True),
+            FluidValueError,
+            "ceil_mode=False",
+        ),
+        (
+            lambda: paddle.optimizer.SGD(weight_decay="l2"),
+            FluidTypeError,
+            "weight_decay is a number or a regularizer",
+        ),
         (lambda: paddle.nn.initializer.Assign(3), FluidTypeError, "Assign takes an array"),
     ):
         with pytest.raises(error, match=told):
@@ -306,22 +403,34 @@ def test_optimizers_write_the_program_of_fluids(paddle, name):
         with fluid.program_guard(main, startup), fluid.unique_name.guard():
             hidden = fluid.layers.fc(fluid.data("x", [None, 2]), 3, param_attr="w")
             cls(**options).minimize(fluid.layers.mean(hidden))
-        text = re.sub(r"(, Beta.PowOut=\w+(?!.*= adam)|, (multi_precision|always_adapt|rescale_grad)=\S+?(?=[,)]))", "", f"{main}{startup}")
-        texts.append(re.sub(r'(op_namescope="/\w+?)(_\d+)?/', r"\1/", text))  # name scopes are counted on
+        text = re.sub(
+            r"(, Beta.PowOut=\w+(?!.*= adam)|,"
+            r" (multi_precision|always_adapt|rescale_grad)=\S+?(?=[,)]))",
+            "",
+            f"{main}{startup}",
+        )
+        # name scopes are counted on
+        texts.append(re.sub(r'(op_namescope="/\w+?)(_\d+)?/', r"\1/", text))
     assert texts[0] == texts[1]
 
 
-# -- scripts -----------------------------------------------------------------------------------------------------------
+# -- scripts ---------------------------------------------------------------------------------------
 
 
 def run(name, tmp_path, *args, one_device=True):
-    """Run a script by the command line; on a machine without a GPU, its own choice of the CPU is switched on."""
+    """Run a script by the command line; on a machine without a GPU, its own choice of the CPU is
+    switched on.
+    """
     text = (SCRIPTS / name).read_text()
     if not fluid.is_compiled_with_cuda():
         text = text.replace("use_cuda = True", "use_cuda = False")
-        text = text.replace("place = paddle.CUDAPlace(0) # paddle.CPUPlace()", "place = paddle.CPUPlace()")
+        text = text.replace(
+            "place = paddle.CUDAPlace(0) # paddle.CPUPlace()", "place = paddle.CPUPlace()"
+        )
     if one_device:
-        text = text.replace("str(2)", "str(1)").replace("[paddle.CPUPlace()] * 2", "[paddle.CPUPlace()]")
+        text = text.replace("str(2)", "str(1)").replace(
+            "[paddle.CPUPlace()] * 2", "[paddle.CPUPlace()]"
+        )
         text = text.replace("[paddle.CUDAPlace(0), paddle.CUDAPlace(1)]", "[paddle.CUDAPlace(0)]")
     script = tmp_path / name
     script.write_text(text)
@@ -334,7 +443,14 @@ def run(name, tmp_path, *args, one_device=True):
 
 
 @pytest.mark.parametrize(
-    "name", ["compiled_program", "data_parallel", "parallel_executor", "drop_local_exe_scopes", "fit_a_line"]
+    "name",
+    [
+        "compiled_program",
+        "data_parallel",
+        "parallel_executor",
+        "drop_local_exe_scopes",
+        "fit_a_line",
+    ],
 )
 def test_examples_of_paddles_documentation(name, tmp_path, monkeypatch):
     monkeypatch.setenv("CPU_NUM", "1")
@@ -346,7 +462,9 @@ def test_a_book_script_learns_from_local_files(tmp_path, monkeypatch, capsys):
     features = rng.random((200, 13)) * 10
     prices = features @ np.linspace(-1, 1, 13) + 20
     (tmp_path / "uci_housing").mkdir()
-    np.savetxt(tmp_path / "uci_housing" / "housing.data", np.column_stack([features, prices]), fmt="%.4f")
+    np.savetxt(
+        tmp_path / "uci_housing" / "housing.data", np.column_stack([features, prices]), fmt="%.4f"
+    )
     monkeypatch.setenv("PADDLE_DATASET_HOME", str(tmp_path))
     run("book_housing.py", tmp_path, "20")
     before, after = map(float, capsys.readouterr().out.split())
@@ -365,6 +483,10 @@ def test_by_the_command_line(tmp_path):
     script.write_text("import paddle.fluid as fluid\nprint(fluid.layers.fcc)\n")
     env = {**os.environ, "PYTHONPATH": str(Path(fluid.__file__).parents[1]), "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(
-        [sys.executable, "-m", "fluidjax", "run", str(script)], env=env, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "fluidjax", "run", str(script)],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 1 and "(did you mean 'fc'?)" in done.stderr

@@ -40,7 +40,9 @@ class Loader:
             self.x = fluid.data("x", [None], "int64")
             self.y = fluid.layers.scale(self.x, 1.0)
         self.loader = fluid.io.DataLoader.from_generator([self.x], capacity=2, iterable=iterable)
-        self.loader.set_batch_generator(lambda: ((np.array(b),) for b in source()), fluid.CPUPlace() if iterable else None)
+        self.loader.set_batch_generator(
+            lambda: ((np.array(b),) for b in source()), fluid.CPUPlace() if iterable else None
+        )
         self.iterable = iterable
 
     @property

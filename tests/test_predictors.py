@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
-from fluidjax.errors import EnforceNotMet, FeedError, FluidTypeError, FluidValueError, UnsupportedError
+from fluidjax.errors import (
+    EnforceNotMet,
+    FeedError,
+    FluidTypeError,
+    FluidValueError,
+    UnsupportedError,
+)
 from fluidjax.paddle import inference
 
 DATA = Path(__file__).parent / "data"
@@ -40,9 +46,18 @@ def same(outs):
 def test_run(predictor):
     outs = predictor.run([core.PaddleTensor(RECORDED["x"]), core.PaddleTensor(RECORDED["i"])])
     same([t.as_ndarray() for t in outs])
-    assert [[t.name, t.shape, str(t.dtype), t.lod, t.data.length()] for t in outs] == TOLD["results"]
-    assert outs[0].data.float_data() == outs[0].as_ndarray().ravel().tolist() == outs[0].data.tolist("float32")
-    assert predictor.get_input_names() == TOLD["inputs"] and predictor.get_output_names() == TOLD["outputs"]
+    assert [[t.name, t.shape, str(t.dtype), t.lod, t.data.length()] for t in outs] == TOLD[
+        "results"
+    ]
+    assert (
+        outs[0].data.float_data()
+        == outs[0].as_ndarray().ravel().tolist()
+        == outs[0].data.tolist("float32")
+    )
+    assert (
+        predictor.get_input_names() == TOLD["inputs"]
+        and predictor.get_output_names() == TOLD["outputs"]
+    )
     assert predictor.get_input_tensor_shape() == TOLD["shapes"]
     for wrong in ([core.PaddleTensor(RECORDED["x"])], []):
         with pytest.raises(FeedError, match="takes 2 inputs, 'x', 'i', not"):
@@ -59,7 +74,12 @@ def test_by_name_from_bytes_and_built_by_hand(files):
     assert config.model_from_memory() and config.specify_input_name()
     predictor = core.create_paddle_predictor(config)
     x, i = core.PaddleTensor(), core.PaddleTensor(RECORDED["i"], name="i")
-    x.name, x.shape, x.data, x.dtype = "x", [2, 3], core.PaddleBuf(RECORDED["x"].ravel().tolist()), core.PaddleDType.FLOAT32
+    x.name, x.shape, x.data, x.dtype = (
+        "x",
+        [2, 3],
+        core.PaddleBuf(RECORDED["x"].ravel().tolist()),
+        core.PaddleDType.FLOAT32,
+    )
     same([t.as_ndarray() for t in predictor.run([i, x])])
     with pytest.raises(FeedError, match="not 2: 'i', ''"):
         predictor.run([i, core.PaddleTensor(RECORDED["x"])])
@@ -80,7 +100,11 @@ def test_tensors_that_stay(predictor):
     assert other.zero_copy_run() is True
     outs = [other.get_output_tensor(n) for n in other.get_output_names()]
     same([t.copy_to_cpu() for t in outs])
-    assert outs[0].shape() == [2, 2] and outs[0].type() == core.PaddleDType.FLOAT32 and outs[0].lod() == []
+    assert (
+        outs[0].shape() == [2, 2]
+        and outs[0].type() == core.PaddleDType.FLOAT32
+        and outs[0].lod() == []
+    )
     x.copy_from_cpu(RECORDED["x"][:1])
     i.copy_from_cpu(RECORDED["i"][:1])
     other.zero_copy_run()
@@ -111,7 +135,11 @@ def test_ragged_words_through_paddle_inference(tmp_path):
     assert (out.as_ndarray() == ref["out"]).all() and out.lod == offsets
     predictor.SaveOptimModel(str(tmp_path / "again"))
     pool = inference.PredictorPool(inference.Config(str(tmp_path / "again")), 2)
-    assert pool.retrive(0).get_input_names() == pool.retrieve(1).get_input_names() == predictor.get_input_names()
+    assert (
+        pool.retrive(0).get_input_names()
+        == pool.retrieve(1).get_input_names()
+        == predictor.get_input_names()
+    )
     written = fluid.Program.parse_from_string(predictor.get_serialized_program())
     assert written.desc.blocks[0].ops == predictor.program().desc.blocks[0].ops
 
@@ -128,18 +156,42 @@ def test_configs(files, tmp_path):
     config.set_cpu_math_library_num_threads(4)
     assert not config.ir_optim() and config.cpu_math_library_num_threads() == 4
     native = core.NativeConfig()
-    assert [native.device, native.fraction_of_gpu_memory, native.prog_file, native.specify_input_name, native.use_gpu] == TOLD["native"]
+    assert [
+        native.device,
+        native.fraction_of_gpu_memory,
+        native.prog_file,
+        native.specify_input_name,
+        native.use_gpu,
+    ] == TOLD["native"]
     native.prog_file, native.param_file = files
-    same([t.as_ndarray() for t in core.create_paddle_predictor(native).run([core.PaddleTensor(RECORDED[n]) for n in "xi"])])
+    same(
+        [
+            t.as_ndarray()
+            for t in core.create_paddle_predictor(native).run(
+                [core.PaddleTensor(RECORDED[n]) for n in "xi"]
+            )
+        ]
+    )
     assert {n: int(core.PaddleDType[n]) for n in TOLD["dtypes"]} == TOLD["dtypes"]
     assert {n: int(config.Precision[n]) for n in TOLD["precision"]} == TOLD["precision"]
     assert (config.Int8, config.Half, config.Float32) == (1, 2, 0)
     config.switch_specify_input_names(True)
     older = config.to_native_config()  # as 1.8.5 answers
-    assert [older.device, older.fraction_of_gpu_memory, older.specify_input_name, older.use_gpu] == [0, 0.0, True, False]
+    assert [
+        older.device,
+        older.fraction_of_gpu_memory,
+        older.specify_input_name,
+        older.use_gpu,
+    ] == [0, 0.0, True, False]
     assert [older.model_dir, older.prog_file, older.param_file] == ["", *files]
-    assert [core.PaddleBuf(b).length() for b in ([1, 2], [1.0, 2.0], RECORDED["i"], RECORDED["x"], 8)] == TOLD["buffers"]
-    for call in (config.enable_quantizer, config.enable_profile, lambda: config.pass_builder().append_pass("p")):
+    assert [
+        core.PaddleBuf(b).length() for b in ([1, 2], [1.0, 2.0], RECORDED["i"], RECORDED["x"], 8)
+    ] == TOLD["buffers"]
+    for call in (
+        config.enable_quantizer,
+        config.enable_profile,
+        lambda: config.pass_builder().append_pass("p"),
+    ):
         with pytest.raises(UnsupportedError):
             call()
     with pytest.warns(UserWarning, match="no TensorRT"):

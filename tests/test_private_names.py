@@ -1,7 +1,8 @@
-"""What begins with an underscore stays in its room: no module of another room, and no test, reaches for it.
+"""What begins with an underscore stays in its room: no module of another room, and no test, reaches
+for it.
 
-A room is a folder of the package, or a module at its root. Some of Fluid's own names begin with an underscore; scripts use
-them, and so may everybody here.
+A room is a folder of the package, or a module at its root. Some of Fluid's own names begin with an
+underscore; scripts use them, and so may everybody here.
 """
 
 from __future__ import annotations
@@ -20,22 +21,29 @@ pytestmark = pytest.mark.once
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "fluidjax"
 FLUIDS = frozenset(
-    "_optimized_guard _backward_role_guard _lr_schedule_guard _clone_variable _find_var_recursive _var_recursive _set_attr "
-    "_remove_attr _rename_input _rename_output _rename_var _remove_op _remove_var _prepend_op _insert_op _create_block _rollback "
-    "_prune _prune_with_input _block_attr _block_attr_id _blocks_attr_ids _to_attr _to_kwargs _global_learning_rate "
-    "_learning_rate_map _set_error_clip _repr_html_ _backward _get_dims _is_initialized _dtype _place _clear "
-    "_get_float_element _get_double_element _set_float_element _set_double_element "
-    "_set_checkpoints _set_role_maker _worker_num _worker_index _is_first_worker _is_non_distributed "
-    "_decay_step_counter _learning_rate _get_var _fetch_var _current_expected_place _clone_var_in_block_ _cuda_synchronize "
-    "_allreduce _broadcast _c_allreduce _c_broadcast _c_allgather _c_reducescatter _c_sync_calc_stream _c_sync_comm_stream "
-    "_append_grad_suffix_ _strip_grad_suffix_ _as_list _set_eager_deletion_mode _build_strategy _reset".split()
+    "_optimized_guard _backward_role_guard _lr_schedule_guard _clone_variable _find_var_recursive"
+    " _var_recursive _set_attr _remove_attr _rename_input _rename_output _rename_var _remove_op"
+    " _remove_var _prepend_op _insert_op _create_block _rollback _prune _prune_with_input"
+    " _block_attr _block_attr_id _blocks_attr_ids _to_attr _to_kwargs _global_learning_rate"
+    " _learning_rate_map _set_error_clip _repr_html_ _backward _get_dims _is_initialized _dtype"
+    " _place _clear _get_float_element _get_double_element _set_float_element _set_double_element"
+    " _set_checkpoints _set_role_maker _worker_num _worker_index _is_first_worker"
+    " _is_non_distributed _decay_step_counter _learning_rate _get_var _fetch_var"
+    " _current_expected_place _clone_var_in_block_ _cuda_synchronize _allreduce _broadcast"
+    " _c_allreduce _c_broadcast _c_allgather _c_reducescatter _c_sync_calc_stream"
+    " _c_sync_comm_stream _append_grad_suffix_ _strip_grad_suffix_ _as_list"
+    " _set_eager_deletion_mode _build_strategy _reset".split()
 )
 UNDERSCORED = re.compile(r"(?<!\w)_[^\W_]")  # most files have no such name, and need not be parsed
-FILES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")])
+FILES = sorted(
+    [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
+)
 
 
 def room(path: Path) -> str:
-    """The folder that a file lies in, below the package; its own name at the root; "" of what is no part of the package."""
+    """The folder that a file lies in, below the package; its own name at the root; "" of what is no
+    part of the package.
+    """
     if PACKAGE not in path.parents:
         return ""
     inside = path.relative_to(PACKAGE).parts
@@ -53,7 +61,9 @@ def is_private(name: str) -> bool:
 
 @cache
 def private(path: Path) -> tuple[frozenset[str], tuple[tuple[int, str], ...]]:
-    """The private names that a file makes, and those that it may have from elsewhere, with their lines."""
+    """The private names that a file makes, and those that it may have from elsewhere, with their
+    lines.
+    """
     made, used, text = set(), [], path.read_text()
     for node in ast.walk(ast.parse(text)) if UNDERSCORED.search(text) else ():
         if isinstance(node, ast.Attribute):
@@ -65,9 +75,13 @@ def private(path: Path) -> tuple[frozenset[str], tuple[tuple[int, str], ...]]:
             made |= {node.id} if isinstance(node.ctx, ast.Store) else set()
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             made.add(node.name)
-        elif isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("fluidjax")):
+        elif isinstance(node, ast.ImportFrom) and (
+            node.level or (node.module or "").startswith("fluidjax")
+        ):
             used += [(node.lineno, alias.name) for alias in node.names]
-    return frozenset(filter(is_private, made)), tuple((line, name) for line, name in used if name.startswith("_"))
+    return frozenset(filter(is_private, made)), tuple(
+        (line, name) for line, name in used if name.startswith("_")
+    )
 
 
 @cache

@@ -1,4 +1,6 @@
-"""What is told while something lasts, where somebody watches; and that nothing is told where nobody does."""
+"""What is told while something lasts, where somebody watches; and that nothing is told where nobody
+does.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ def put_back() -> Iterator[None]:
 def stderr(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """A stderr that is a terminal."""
     terminal = Terminal()
-    monkeypatch.setattr(progress, "stream", lambda: terminal)  # pytest sets sys.stderr anew between a fixture and its test
+    # pytest sets sys.stderr anew between a fixture and its test
+    monkeypatch.setattr(progress, "stream", lambda: terminal)
     return terminal
 
 
@@ -118,13 +121,22 @@ def test_nobody_watches(capsys):
 
 
 @pytest.mark.parametrize(
-    ("n", "told"), [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (1_250_000_000, "1.2 GB"), (10**16, "10,000.0 TB")]
+    ("n", "told"),
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (1000, "1.0 kB"),
+        (1_250_000_000, "1.2 GB"),
+        (10**16, "10,000.0 TB"),
+    ],
 )
 def test_sizes(n, told):
     assert progress.size(n) == told
 
 
-def at_once(monkeypatch: pytest.MonkeyPatch, stderr: io.StringIO, module: str, name: str, told: str) -> None:
+def at_once(
+    monkeypatch: pytest.MonkeyPatch, stderr: io.StringIO, module: str, name: str, told: str
+) -> None:
     """Have waits told at once, and `name` of a module last until `told` is."""
     monkeypatch.setattr(progress, "SOON", 0.0)
     owner, _, attribute = name.rpartition(".")
@@ -140,7 +152,13 @@ def at_once(monkeypatch: pytest.MonkeyPatch, stderr: io.StringIO, module: str, n
 
 
 def test_compilations_are_told(stderr, monkeypatch):
-    at_once(monkeypatch, stderr, "fluidjax.runtime.building", "compile_lowered", "compiling a step of 2 ops ... ")
+    at_once(
+        monkeypatch,
+        stderr,
+        "fluidjax.runtime.building",
+        "compile_lowered",
+        "compiling a step of 2 ops ... ",
+    )
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):
         out = layers.mean(layers.scale(fluid.data("x", [3]), 2.0))
@@ -150,10 +168,18 @@ def test_compilations_are_told(stderr, monkeypatch):
 def test_files_and_checkpoints_are_told(stderr, monkeypatch, tmp_path):
     main, startup = fluid.Program(), fluid.Program()
     with fluid.scope_guard(fluid.Scope()), fluid.program_guard(main, startup):
-        layers.create_parameter([2, 3], "float32", name="w", default_initializer=fluid.initializer.Constant(2.0))
+        layers.create_parameter(
+            [2, 3], "float32", name="w", default_initializer=fluid.initializer.Constant(2.0)
+        )
         exe = fluid.Executor()
         exe.run(startup)
-        at_once(monkeypatch, stderr, "fluidjax.saved.files", "os.fsync", f"writing file 1 of 1 into {str(tmp_path / 'files')!r} ... ")
+        at_once(
+            monkeypatch,
+            stderr,
+            "fluidjax.saved.files",
+            "os.fsync",
+            f"writing file 1 of 1 into {str(tmp_path / 'files')!r} ... ",
+        )
         fluid.io.save_persistables(exe, str(tmp_path / "files"), main)
         told = f"reading variable 0 of 1 from {str(tmp_path / 'files')!r} ... "
         at_once(monkeypatch, stderr, "fluidjax.saved.arrays", "read_array", told)
@@ -163,7 +189,13 @@ def test_files_and_checkpoints_are_told(stderr, monkeypatch, tmp_path):
         at_once(monkeypatch, stderr, "fluidjax.checkpoint.folder", "Checkpoint._write", told)
         fluid.io.save_checkpoint(exe, folder, main)
         fluid.io.wait_checkpoint(folder)
-        at_once(monkeypatch, stderr, "fluidjax.checkpoint.folder", "load", "restoring 1 variables of the checkpoint")
+        at_once(
+            monkeypatch,
+            stderr,
+            "fluidjax.checkpoint.folder",
+            "load",
+            "restoring 1 variables of the checkpoint",
+        )
         assert fluid.io.load_checkpoint(exe, folder, main).step == 0
 
 
@@ -189,9 +221,17 @@ def test_a_pass_over_a_dataset_and_its_files_are_told(stderr, monkeypatch, tmp_p
     dataset.set_batch_size(1)
     dataset.set_thread(1)
     dataset.set_filelist([str(tmp_path / "part")])
-    at_once(monkeypatch, stderr, "fluidjax.loaders.slots.datasets", "InMemoryDataset._loaded", "reading 1 files into memory ... ")
+    at_once(
+        monkeypatch,
+        stderr,
+        "fluidjax.loaders.slots.datasets",
+        "InMemoryDataset._loaded",
+        "reading 1 files into memory ... ",
+    )
     dataset.load_into_memory()
-    fluid.Executor().train_from_dataset(main, dataset, fetch_list=[out], fetch_info=["doubled"], print_period=2)
+    fluid.Executor().train_from_dataset(
+        main, dataset, fetch_list=[out], fetch_info=["doubled"], print_period=2
+    )
     assert "dataset: " in stderr.getvalue()
     assert "doubled" in capsys.readouterr().out
 
@@ -216,7 +256,9 @@ def test_an_epoch_of_a_model_is_told(stderr, capsys):
     with programs, fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
         net = nn.Linear(2, 1)
         spec = paddle.static.InputSpec
-        model = paddle.Model(net, [spec([None, 2], "float32", "x")], [spec([None, 1], "float32", "y")])
+        model = paddle.Model(
+            net, [spec([None, 2], "float32", "x")], [spec([None, 1], "float32", "y")]
+        )
         model.prepare(paddle.optimizer.SGD(0.1, parameters=net.parameters()), nn.MSELoss())
         data = [(np.ones(2, "float32"), np.ones(1, "float32"))] * 4
         model.fit(data, batch_size=2, epochs=1, verbose=1)

@@ -12,7 +12,9 @@ from fluidjax.proto import framework_pb2
 
 from .tools.record_proto import module
 
-RECORDED = json.loads(gzip.decompress((Path(__file__).parent / "data" / "proto_1.8.5.json.gz").read_bytes()))
+RECORDED = json.loads(
+    gzip.decompress((Path(__file__).parent / "data" / "proto_1.8.5.json.gz").read_bytes())
+)
 
 
 def has(got, want):
@@ -31,7 +33,9 @@ def test_messages():
     for part in ("messages", "enums"):
         for name, want in RECORDED[part].items():
             has(got[part][name], want)
-    assert {n: getattr(framework_pb2, n) for n in RECORDED["enums"]["AttrType"]} == RECORDED["enums"]["AttrType"]
+    assert {n: getattr(framework_pb2, n) for n in RECORDED["enums"]["AttrType"]} == RECORDED[
+        "enums"
+    ]["AttrType"]
     assert framework_pb2.VarType.FP32 == 5 and framework_pb2.AttrType.Name(2) == "STRING"
 
 
@@ -45,4 +49,6 @@ def test_a_program():
     again = framework_pb2.ProgramDesc.FromString(program.serialize_to_string())
     assert [op.type for op in again.blocks[0].ops] == [op.type for op in program.global_block().ops]
     again.blocks[0].vars[0].name = "renamed"
-    assert "renamed" in fluid.Program.parse_from_string(again.SerializeToString()).global_block().vars
+    assert (
+        "renamed" in fluid.Program.parse_from_string(again.SerializeToString()).global_block().vars
+    )

@@ -22,15 +22,20 @@ from website.signatures import written
 GOLDEN = Path(__file__).parent / "data" / "public_api.txt"
 # the modules that users import; below "fluidjax.paddle" every one
 PUBLIC = (
-    "fluidjax backward clip compiler core data_feeder dataset.idx dist errors executor functional initializer io layers metrics "
-    "nets optimizer param_attr place profiler program reader regularizer scope transpiler unique_name "
-    "ir.desc ir.edit ir.proto ir.show ir.text ir.verify ir.walk ops.registry"
+    "fluidjax backward clip compiler core data_feeder dataset.idx dist errors executor functional"
+    " initializer io layers metrics nets optimizer param_attr place profiler program reader"
+    " regularizer scope transpiler unique_name ir.desc ir.edit ir.proto ir.show ir.text ir.verify"
+    " ir.walk ops.registry"
 )
 
 
 def public_modules() -> list[str]:
     """The modules in PUBLIC that exist."""
-    found = [name for name in ("fluidjax", *(f"fluidjax.{n}" for n in PUBLIC.split()[1:])) if exists(name)]
+    found = [
+        name
+        for name in ("fluidjax", *(f"fluidjax.{n}" for n in PUBLIC.split()[1:]))
+        if exists(name)
+    ]
     if exists("fluidjax.paddle"):
         package = importlib.import_module("fluidjax.paddle")
         found += [
@@ -47,13 +52,21 @@ def exists(module: str) -> bool:
 
 
 def names(module: ModuleType) -> list[str]:
-    """``__all__``, or what the module itself defines; for a package, what it re-exports (but for its own modules)."""
+    """``__all__``, or what the module itself defines; for a package, what it re-exports (but for
+    its own modules).
+    """
     if hasattr(module, "__all__"):
         return sorted(set(module.__all__))
     public = [n for n in dir(module) if not n.startswith("_") and n != "annotations"]
     if hasattr(module, "__path__"):
-        return sorted(n for n in public if getattr(getattr(module, n), "__name__", "") != f"{module.__name__}.{n}")
-    return sorted(n for n in public if getattr(getattr(module, n), "__module__", None) == module.__name__)
+        return sorted(
+            n
+            for n in public
+            if getattr(getattr(module, n), "__name__", "") != f"{module.__name__}.{n}"
+        )
+    return sorted(
+        n for n in public if getattr(getattr(module, n), "__module__", None) == module.__name__
+    )
 
 
 def arguments(thing: Any) -> str:
@@ -67,7 +80,8 @@ def arguments(thing: Any) -> str:
 def members(cls: type) -> Iterator[str]:
     """The public methods and properties that a class, or one of ours that it derives from, defines."""
     ours = [c for c in cls.__mro__ if c.__module__.startswith("fluidjax")]
-    ours = [c for c in ours if c is cls or c.__name__ != "Layer"]  # what every layer has is listed once
+    # what every layer has is listed once
+    ours = [c for c in ours if c is cls or c.__name__ != "Layer"]
     for name in sorted({n for c in ours for n in vars(c) if not n.startswith("_")}):
         value = inspect.getattr_static(cls, name)
         if isinstance(value, staticmethod | classmethod):
@@ -94,10 +108,14 @@ def described(module: str, seen: dict[int, str]) -> Iterator[str]:
         if isinstance(value, ModuleType):
             yield f"{name} -> module {value.__name__}"
         elif inspect.isclass(value) and value.__module__.startswith("fluidjax"):
-            own_init = any("__init__" in vars(c) for c in value.__mro__ if c.__module__.startswith("fluidjax"))
+            own_init = any(
+                "__init__" in vars(c) for c in value.__mro__ if c.__module__.startswith("fluidjax")
+            )
             plain = issubclass(value, enum.Enum) or not own_init
             bases = ", ".join(b.__name__ for b in value.__bases__)
-            yield f"class {name}{'' if plain else arguments(value)}" + ("" if bases == "object" else f" < {bases}")
+            yield f"class {name}{'' if plain else arguments(value)}" + (
+                "" if bases == "object" else f" < {bases}"
+            )
             yield from (f"    {line}" for line in members(value))
         elif not inspect.isroutine(value):
             yield f"{name}: {'type' if inspect.isclass(value) else type(value).__name__}"

@@ -17,7 +17,9 @@ X = np.array([[0.5, -1.0], [2.0, 0.25], [1.0, 3.0]], "float32")
 
 
 def made(name: str, shape: list[int], dtype: str = "float32") -> Any:
-    return fluid.default_main_program().current_block().create_var(name=name, shape=shape, dtype=dtype)
+    return (
+        fluid.default_main_program().current_block().create_var(name=name, shape=shape, dtype=dtype)
+    )
 
 
 def cube(x: Any) -> Any:
@@ -33,11 +35,19 @@ def test_values_and_gradients_in_a_training_step() -> None:
     """The parameter's gradient goes through the backward function; three steps are those of NumPy."""
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
         x = fluid.data("x", [-1, 2], "float32")
-        w = layers.create_parameter([2], "float32", name="w", default_initializer=fluid.initializer.Constant(0.5))
-        out = layers.py_func(cube, layers.elementwise_mul(x, w), made("out", [-1, 2]), backward_func=cube_grad)
+        w = layers.create_parameter(
+            [2], "float32", name="w", default_initializer=fluid.initializer.Constant(0.5)
+        )
+        out = layers.py_func(
+            cube, layers.elementwise_mul(x, w), made("out", [-1, 2]), backward_func=cube_grad
+        )
         loss = layers.mean(out)
         fluid.optimizer.SGD(0.1).minimize(loss)
-        (op,) = (o for o in fluid.default_main_program().global_block().ops if o.type == "py_func" and "out@GRAD" in o.input("X"))
+        (op,) = (
+            o
+            for o in fluid.default_main_program().global_block().ops
+            if o.type == "py_func" and "out@GRAD" in o.input("X")
+        )
         assert op.input("X")[1:] == ["out", "out@GRAD"] and op.attr("backward_callable_id") == -1
         exe = fluid.Executor()
         exe.run(fluid.default_startup_program())
@@ -46,11 +56,15 @@ def test_values_and_gradients_in_a_training_step() -> None:
             (got,) = exe.run(feed={"x": X[:rows]}, fetch_list=[loss])
             np.testing.assert_allclose(got, np.mean((X[:rows] * want) ** 3), rtol=1e-5)
             want = want - 0.1 * np.sum(3 * (X[:rows] * want) ** 2 * X[:rows], 0) / X[:rows].size
-        np.testing.assert_allclose(np.array(fluid.global_scope().find_var("w").get_tensor()), want, rtol=1e-5)
+        np.testing.assert_allclose(
+            np.array(fluid.global_scope().find_var("w").get_tensor()), want, rtol=1e-5
+        )
 
 
 def test_other_dtypes_several_results_skipped_inputs_and_no_gradient() -> None:
-    """int64 stays 64 bits wide; a backward function gets None for a gradient that there is not, and may return None."""
+    """int64 stays 64 bits wide; a backward function gets None for a gradient that there is not, and
+    may return None.
+    """
     seen: list[Any] = []
 
     def backward(out: Any, d_total: Any, d_out: Any) -> Any:
@@ -67,7 +81,9 @@ def test_other_dtypes_several_results_skipped_inputs_and_no_gradient() -> None:
         )  # fmt: skip
         (grad,) = fluid.gradients(layers.reduce_sum(layers.square(out)), [y])
         big = np.array([2**40, 3])
-        got = fluid.Executor().run(feed={"x": big, "y": np.array([1.5, -1], "float32")}, fetch_list=[total, grad])
+        got = fluid.Executor().run(
+            feed={"x": big, "y": np.array([1.5, -1], "float32")}, fetch_list=[total, grad]
+        )
     assert int(got[0]) == 2**40 + 3 and got[0].dtype == np.int64
     np.testing.assert_allclose(got[1], [12, -8])
     assert seen[0][0] is None
@@ -78,7 +94,9 @@ def test_a_function_without_outputs_is_called() -> None:
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x = fluid.data("x", [2], "float32")
         layers.py_func(lambda x: seen.append(x.tolist()), x, None)
-        fluid.Executor().run(feed={"x": np.array([1, 2], "float32")}, fetch_list=[layers.scale(x, 2.0)])
+        fluid.Executor().run(
+            feed={"x": np.array([1, 2], "float32")}, fetch_list=[layers.scale(x, 2.0)]
+        )
     assert seen == [[1.0, 2.0]]
 
 
@@ -92,8 +110,12 @@ def failing(x: Any) -> Any:
     (lambda x: (x, x), EnforceNotMet, "returns 2 values, but the op has 1 outputs"),
     (lambda x: x.astype("float64"), EnforceNotMet, "returns float64 of shape"),
 ])  # fmt: skip
-def test_what_a_function_raises_a_run_raises_and_the_scope_stays(fn: Any, error: type[Exception], match: str, caplog: Any) -> None:
-    """With its own traceback, which nothing logs besides; afterwards the program runs on from where it was."""
+def test_what_a_function_raises_a_run_raises_and_the_scope_stays(
+    fn: Any, error: type[Exception], match: str, caplog: Any
+) -> None:
+    """With its own traceback, which nothing logs besides; afterwards the program runs on from where
+    it was.
+    """
     ok = [True]
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
         x = fluid.data("x", [-1, 2], "float32")
@@ -118,15 +140,26 @@ def test_refusals() -> None:
         x = fluid.data("x", [2], "float32")
         with pytest.raises(FluidTypeError, match="py_func's func is a Python function, not 3"):
             layers.py_func(3, x, x)
-        with pytest.raises(FluidTypeError, match="py_func's out is a variable, or a list or tuple of variables, not 'out'"):
+        with pytest.raises(
+            FluidTypeError,
+            match="py_func's out is a variable, or a list or tuple of variables, not 'out'",
+        ):
             layers.py_func(cube, x, "out")
-        with pytest.raises(FluidValueError, match="py_func skips 'other', which is neither in x nor in out"):
+        with pytest.raises(
+            FluidValueError, match="py_func skips 'other', which is neither in x nor in out"
+        ):
             layers.py_func(cube, x, made("out", [2]), cube_grad, made("other", [2]))
         layers.py_func(cube, x, made("out", [2]))
         data = fluid.default_main_program().serialize_to_string()
     loaded = fluid.Program.parse_from_string(data)
     loaded.global_block().ops[-1]._set_attr("forward_callable_id", 10**6)
-    with pytest.raises(EnforceNotMet, match="calls a Python function that this process has not made, since files of programs hold none"):
+    with pytest.raises(
+        EnforceNotMet,
+        match=(
+            "calls a Python function that this process has not made, since files of programs hold"
+            " none"
+        ),
+    ):
         fluid.Executor().run(loaded, feed={"x": np.ones(2, "float32")}, fetch_list=["out"])
 
 
@@ -142,10 +175,12 @@ def test_print_shows_the_value_and_its_gradient_passes(capfd: Any) -> None:
 
 
 def test_gradients_through_the_steps_of_a_loop() -> None:
-    """In a StaticRNN, whose states a While takes on that hands entries on and joins them behind: those of NumPy's differences.
+    """In a StaticRNN, whose states a While takes on that hands entries on and joins them behind:
+    those of NumPy's differences.
 
     1.8.5's gradients of both are others.
     """
+
     def plain(w: Any) -> Any:
         before, entry = X[0] * w, []
         for row in X * w:
@@ -156,7 +191,9 @@ def test_gradients_through_the_steps_of_a_loop() -> None:
         return np.mean(np.square(entry))
 
     with fluid.program_guard(fluid.Program(), fluid.Program()):
-        w = layers.create_parameter([2], "float32", name="w", default_initializer=fluid.initializer.Constant(0.5))
+        w = layers.create_parameter(
+            [2], "float32", name="w", default_initializer=fluid.initializer.Constant(0.5)
+        )
         given, rnn = layers.elementwise_mul(fluid.data("x", [3, 2]), w), layers.StaticRNN()
         begin = layers.reshape(layers.slice(given, [0], [0], [1]), [2])
         with rnn.step():
@@ -190,9 +227,15 @@ def test_sizes_that_only_the_function_knows():
         x = fluid.data("x", [None, 3])
         x.stop_gradient = False
         block = main.current_block()
-        twice, wrong = (block.create_var(name=n, dtype="float32", shape=s) for n, s in (("twice", [-1, -1]), ("wrong", [-1, 5])))
+        twice, wrong = (
+            block.create_var(name=n, dtype="float32", shape=s)
+            for n, s in (("twice", [-1, -1]), ("wrong", [-1, 5]))
+        )
         fluid.layers.py_func(
-            lambda v: np.concatenate([np.array(v)] * 2, 1), x, twice, lambda x, out, g: np.array(g)[:, :3] + 3 * np.array(g)[:, 3:]
+            lambda v: np.concatenate([np.array(v)] * 2, 1),
+            x,
+            twice,
+            lambda x, out, g: np.array(g)[:, :3] + 3 * np.array(g)[:, 3:],
         )
         total = fluid.layers.reduce_sum(fluid.layers.relu(twice), dim=[0])
         (grad,) = fluid.gradients(total, [x])
@@ -200,15 +243,23 @@ def test_sizes_that_only_the_function_knows():
     for rows in (2, 4):
         feed = {"x": np.ones((rows, 3), "float32")}
         found = exe.run(main, feed=feed, fetch_list=[twice, total, grad])
-        assert found[0].shape == (rows, 6) and found[1].tolist() == [rows] * 6 and (found[2] == 4).all()
+        assert (
+            found[0].shape == (rows, 6)
+            and found[1].tolist() == [rows] * 6
+            and (found[2] == 4).all()
+        )
     with fluid.program_guard(main):
         fluid.layers.py_func(lambda v: np.array(v), x, wrong)
-    with pytest.raises(EnforceNotMet, match=r"returns float32 of shape \[2, 3\] for 'wrong', which is declared as"):
+    with pytest.raises(
+        EnforceNotMet, match=r"returns float32 of shape \[2, 3\] for 'wrong', which is declared as"
+    ):
         exe.run(main, feed={"x": np.ones((2, 3), "float32")}, fetch_list=[wrong])
 
 
 def test_functions_get_tensors_as_in_paddle() -> None:
-    """As 1.8.5 hands them over: LoDTensors, the input's with its LoD, others without; forward and backward, padded rows cut off."""
+    """As 1.8.5 hands them over: LoDTensors, the input's with its LoD, others without; forward and
+    backward, padded rows cut off.
+    """
     seen: list[Any] = []
 
     def told(x: Any) -> None:

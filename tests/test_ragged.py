@@ -1,4 +1,6 @@
-"""Ragged sequences through the executor and step_fn: padded and exact sizes agree, and few programs are compiled."""
+"""Ragged sequences through the executor and step_fn: padded and exact sizes agree, and few programs
+are compiled.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,19 @@ WIDTH = 4
 
 @pytest.fixture(autouse=True)
 def fresh():
-    with fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard(), fluid.program_guard(fluid.Program(), fluid.Program()):
+    with (
+        fluid.scope_guard(fluid.Scope()),
+        fluid.unique_name.guard(),
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+    ):
         yield
 
 
 def ragged(lengths, width=WIDTH, seed=0, dtype="float32"):
     rng = np.random.default_rng(seed)
-    return fluid.create_lod_tensor(rng.uniform(-1, 1, (sum(lengths), width)).astype(dtype), [list(lengths)], CPU)
+    return fluid.create_lod_tensor(
+        rng.uniform(-1, 1, (sum(lengths), width)).astype(dtype), [list(lengths)], CPU
+    )
 
 
 def x_var(level=1, width=WIDTH):
@@ -46,7 +54,7 @@ def run(fetch, feed, numpy=True):
     return exe.run(feed=feed, fetch_list=fetch, return_numpy=numpy)
 
 
-# -- buckets ---------------------------------------------------------------------------------------------------------
+# -- buckets ---------------------------------------------------------------------------------------
 
 
 def test_buckets():
@@ -59,7 +67,9 @@ def test_buckets():
 
 
 def test_bucketed_feed():
-    feed = fluid.bucketed({"a": ragged([2, 3]), "b": ragged([2, 3], 1), "c": ragged([3, 2], 1), "d": np.ones(3)})
+    feed = fluid.bucketed(
+        {"a": ragged([2, 3]), "b": ragged([2, 3], 1), "c": ragged([3, 2], 1), "d": np.ones(3)}
+    )
     assert isinstance(feed["d"], np.ndarray)
     assert feed["a"].rows.shape == (8, WIDTH) and feed["a"].longest == (8,) and feed["a"].padded
     assert feed["a"].offsets[0].tolist() == [0, 2, 5]
@@ -68,15 +78,22 @@ def test_bucketed_feed():
     assert exact.rows.shape == (5, WIDTH) and exact.longest == (3,) and not exact.padded
 
 
-# -- feeding and fetching --------------------------------------------------------------------------------------------
+# -- feeding and fetching --------------------------------------------------------------------------
 
 
 def test_fetch_keeps_rows_and_lod():
     out = layers.relu(x_var())
     fed = ragged([2, 0, 3])
     (got,) = run([out], {"x": fed}, numpy=False)
-    assert isinstance(got, fluid.LoDTensor) and got.lod() == [[0, 2, 2, 5]] and got.shape() == [5, WIDTH]
-    assert got.recursive_sequence_lengths() == [[2, 0, 3]] and got.has_valid_recursive_sequence_lengths()
+    assert (
+        isinstance(got, fluid.LoDTensor)
+        and got.lod() == [[0, 2, 2, 5]]
+        and got.shape() == [5, WIDTH]
+    )
+    assert (
+        got.recursive_sequence_lengths() == [[2, 0, 3]]
+        and got.has_valid_recursive_sequence_lengths()
+    )
     np.testing.assert_array_equal(np.array(got), np.maximum(np.array(fed), 0))
 
 
@@ -87,7 +104,10 @@ def test_fetch_as_an_array_is_refused_before_anything_runs():
     exe = fluid.Executor(CPU)
     exe.run(fluid.default_startup_program())
     for _ in range(2):
-        with pytest.raises(RuntimeError, match=r"Some of your fetched tensors hold LoD information: 'relu_0\.tmp_0'"):
+        with pytest.raises(
+            RuntimeError,
+            match=r"Some of your fetched tensors hold LoD information: 'relu_0\.tmp_0'",
+        ):
             exe.run(feed={"x": ragged([2, 3])}, fetch_list=[out])
     exe.run(feed={"x": ragged([2, 3])}, fetch_list=[out], return_numpy=False)
     with pytest.raises(EnforceNotMet, match="set the parameter 'return_numpy' as 'False'"):
@@ -121,9 +141,14 @@ def test_a_lod_comes_from_what_is_fed_not_from_lod_level():
 
 
 def test_sequence_ops_say_that_a_lod_is_missing():
-    with pytest.raises(EnforceNotMet, match="input X of op 'sequence_pool' holds no LoD, so it has no sequences; feed what it"):
+    with pytest.raises(
+        EnforceNotMet,
+        match="input X of op 'sequence_pool' holds no LoD, so it has no sequences; feed what it",
+    ):
         run([layers.sequence_pool(x_var(), "sum")], {"x": np.ones((5, WIDTH), "float32")})
-    with pytest.raises(EnforceNotMet, match="input X of op 'sequence_reverse' has 2 LoD levels, but the op takes 1"):
+    with pytest.raises(
+        EnforceNotMet, match="input X of op 'sequence_reverse' has 2 LoD levels, but the op takes 1"
+    ):
         deep = fluid.create_lod_tensor(np.ones((5, WIDTH), "float32"), [[2, 1], [2, 0, 3]], CPU)
         run([layers.sequence_reverse(x_var(2))], {"x": deep}, numpy=False)
 
@@ -133,21 +158,39 @@ def test_feeds_are_checked():
     cost = layers.mean(layers.cross_entropy(layers.softmax(x), label))
     good = fluid.create_lod_tensor(np.array([[0], [3]]), [[1, 1]], CPU)
     run([cost], {"x": ragged([1, 1]), "label": good})
-    with pytest.raises(FeedError, match=r"'label' is the label of op 'cross_entropy2' .* expects 0 <= value < 4, but it holds 4"):
-        run([cost], {"x": ragged([1, 1]), "label": fluid.create_lod_tensor(np.array([[0], [4]]), [[1, 1]], CPU)})
+    with pytest.raises(
+        FeedError,
+        match=(
+            r"'label' is the label of op 'cross_entropy2' .* expects 0 <= value < 4, but it holds 4"
+        ),
+    ):
+        run(
+            [cost],
+            {
+                "x": ragged([1, 1]),
+                "label": fluid.create_lod_tensor(np.array([[0], [4]]), [[1, 1]], CPU),
+            },
+        )
     with pytest.raises(FeedError, match="'x' has shape"):
         run([cost], {"x": ragged([1, 1], 3), "label": good})
     with pytest.raises(FeedError, match="'x' is float64"):
         run([cost], {"x": ragged([1, 1], dtype="float64"), "label": good})
     stale = ragged([2, 3])
     stale.set(np.ones((4, WIDTH), "float32"))
-    with pytest.raises(FeedError, match="'x' has a LoD that does not fit its rows: level 0 ends at 5, but there are 4 rows"):
+    with pytest.raises(
+        FeedError,
+        match="'x' has a LoD that does not fit its rows: level 0 ends at 5, but there are 4 rows",
+    ):
         run([cost], {"x": stale, "label": good})
 
 
 def test_steps_in_one_call():
-    """Equal to as many runs, from 3 rows to 20 in a batch, ragged fetches among them; another number of sequences is refused."""
-    w = layers.create_parameter([WIDTH, 1], "float32", name="w", default_initializer=fluid.initializer.Constant(0.5))
+    """Equal to as many runs, from 3 rows to 20 in a batch, ragged fetches among them; another
+    number of sequences is refused.
+    """
+    w = layers.create_parameter(
+        [WIDTH, 1], "float32", name="w", default_initializer=fluid.initializer.Constant(0.5)
+    )
     rows = layers.tanh(layers.matmul(x_var(), w))
     loss = layers.mean(layers.sequence_pool(rows, "sum"))
     fluid.optimizer.SGD(0.1).minimize(loss)
@@ -157,15 +200,23 @@ def test_steps_in_one_call():
         exe, scope = fluid.Executor(CPU), fluid.Scope()
         exe.run(fluid.default_startup_program(), scope=scope)
         if many:
-            losses, each = exe.run_steps(feeds=feeds, fetch_list=[loss, rows], scope=scope, return_numpy=False)
+            losses, each = exe.run_steps(
+                feeds=feeds, fetch_list=[loss, rows], scope=scope, return_numpy=False
+            )
         else:
-            got = [exe.run(feed=f, fetch_list=[loss, rows], scope=scope, return_numpy=False) for f in feeds]
+            got = [
+                exe.run(feed=f, fetch_list=[loss, rows], scope=scope, return_numpy=False)
+                for f in feeds
+            ]
             losses, each = [g[0] for g in got], [g[1] for g in got]
         found.append([np.array(losses).ravel(), scope.get("w"), *map(np.array, each)])
         assert [v.recursive_sequence_lengths() for v in each] == [[[2, 1]], [[12, 8]], [[1, 4]]]
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
-    with pytest.raises(UnsupportedError, match=r"batches of as many sequences, .* but 'x' is fed 2 and 3; call run for each step"):
+    with pytest.raises(
+        UnsupportedError,
+        match=r"batches of as many sequences, .* but 'x' is fed 2 and 3; call run for each step",
+    ):
         exe.run_steps(feeds=[feeds[0], {"x": ragged([1, 1, 1])}], fetch_list=[loss], scope=scope)
 
 
@@ -180,7 +231,7 @@ def test_fed_rows_may_be_filled_anew():
     assert np.array(got).max() == 2
 
 
-# -- padding ---------------------------------------------------------------------------------------------------------
+# -- padding ---------------------------------------------------------------------------------------
 
 
 def test_padded_rows_do_not_leak():
@@ -191,7 +242,9 @@ def test_padded_rows_do_not_leak():
         layers.mean(layers.exp(x)): np.exp(value).mean().reshape(1),
         layers.reduce_sum(layers.exp(x)): np.exp(value).sum().reshape(1),
         layers.reduce_mean(layers.exp(x), dim=0): np.exp(value).mean(0),
-        layers.reduce_max(layers.scale(x, 1.0, -9.0), dim=0, keep_dim=True): (value - 9).max(0, keepdims=True),
+        layers.reduce_max(layers.scale(x, 1.0, -9.0), dim=0, keep_dim=True): (
+            (value - 9).max(0, keepdims=True)
+        ),
         layers.reduce_min(layers.scale(x, 1.0, 9.0)): (value + 9).min().reshape(1),
         layers.reduce_prod(x): value.prod().reshape(1),
         layers.isfinite(layers.log(layers.abs(x))): np.array([True]),
@@ -221,15 +274,23 @@ def test_feeds_of_different_lods():
     (got,) = exe.run(feed={"x": a, "y": b}, fetch_list=[out], return_numpy=False)
     assert got.lod() == [[0, 2, 5]]
     np.testing.assert_allclose(np.array(got), np.array(a) + np.array(b))
-    (got,) = exe.run(feed={"x": a, "y": ragged([4, 1], seed=1)}, fetch_list=[out], return_numpy=False)
+    (got,) = exe.run(
+        feed={"x": a, "y": ragged([4, 1], seed=1)}, fetch_list=[out], return_numpy=False
+    )
     assert got.lod() == [[0, 2, 5]]
     np.testing.assert_allclose(np.array(got), np.array(a) + np.array(b))
-    with pytest.raises(ShapeError, match=r"X\[5, 4\] and Y\[6, 4\] do not broadcast along axis -1: 5 is not 6"):
+    with pytest.raises(
+        ShapeError, match=r"X\[5, 4\] and Y\[6, 4\] do not broadcast along axis -1: 5 is not 6"
+    ):
         exe.run(feed={"x": a, "y": ragged([2, 4])}, fetch_list=[out], return_numpy=False)
 
 
 def test_persistable_variables_take_exact_rows():
-    kept = fluid.default_main_program().global_block().create_var(name="kept", shape=[-1, WIDTH], dtype="float32", persistable=True)
+    kept = (
+        fluid.default_main_program()
+        .global_block()
+        .create_var(name="kept", shape=[-1, WIDTH], dtype="float32", persistable=True)
+    )
     layers.assign(x_var(), kept)
     fed = ragged([2, 3])
     run([], {"x": fed})
@@ -243,7 +304,10 @@ def test_nan_check_sees_no_padding():
     try:
         assert run([out], {"x": fed})[0].tolist() == [0]
         with pytest.raises(NanInfError, match="op 'log'"):
-            run([out], {"x": fluid.create_lod_tensor(np.zeros((5, WIDTH), "float32"), [[2, 3]], CPU)})
+            run(
+                [out],
+                {"x": fluid.create_lod_tensor(np.zeros((5, WIDTH), "float32"), [[2, 3]], CPU)},
+            )
     finally:
         fluid.set_flags({"FLAGS_check_nan_inf": False})
 
@@ -263,17 +327,21 @@ def test_blocks_and_prints_take_what_they_can():
         layers.assign(layers.mean(layers.exp(x)), out)
     fed = ragged([2, 3])
     run([], {"x": fed})
-    np.testing.assert_allclose(fluid.global_scope().get("out"), [np.exp(np.array(fed)).mean()], rtol=1e-6)
+    np.testing.assert_allclose(
+        fluid.global_scope().get("out"), [np.exp(np.array(fed)).mean()], rtol=1e-6
+    )
 
 
-# -- how often is compiled -------------------------------------------------------------------------------------------
+# -- how often is compiled -------------------------------------------------------------------------
 
 
 def tagger(words=50, tags=5, hidden=6):
     """A small tagger in the form of LAC's."""
     word = fluid.data("word", [None, 1], "int64", lod_level=1)
     h = layers.embedding(word, [words, hidden])
-    both = [layers.dynamic_gru(layers.fc(h, 3 * hidden), hidden, is_reverse=r) for r in (False, True)]
+    both = [
+        layers.dynamic_gru(layers.fc(h, 3 * hidden), hidden, is_reverse=r) for r in (False, True)
+    ]
     return word, layers.fc(layers.concat(both, axis=1), tags)
 
 
@@ -288,7 +356,9 @@ def compiled(exe):
 
 @pytest.mark.slow
 def test_two_hundred_batches_of_sentences_make_few_programs():
-    """At most a program for each other pair of buckets that the batches' rows and longest sentences fall into."""
+    """At most a program for each other pair of buckets that the batches' rows and longest sentences
+    fall into.
+    """
     _, emission = tagger()
     layers.create_parameter([7, 5], "float32", name="crfw")
     tags = layers.crf_decoding(emission, fluid.ParamAttr(name="crfw"))
@@ -308,7 +378,9 @@ def test_two_hundred_batches_of_sentences_make_few_programs():
 
 
 def test_a_batch_that_fits_waits_for_sizes_of_its_own():
-    """It is padded up to sizes that are compiled, unless they are more than twice its own, until it has come often enough."""
+    """It is padded up to sizes that are compiled, unless they are more than twice its own, until it
+    has come often enough.
+    """
     pooled = layers.sequence_pool(layers.scale(x_var(), 2.0), "sum")
     exe = fluid.Executor(CPU)
 
@@ -348,18 +420,23 @@ def test_recompile_warning_names_the_mixing_op():
             exe.run(feed={"x": ragged([n])}, fetch_list=[out], return_numpy=False)
     (text,) = [str(w.message) for w in caught]
     assert "more than 16 different feeds: dimension 0 of 'x' keeps changing" in text
-    assert "ragged feeds run on exact sizes, because op 'cumsum' mixes the rows of its ragged input X" in text
+    assert (
+        "ragged feeds run on exact sizes, because op 'cumsum' mixes the rows of its ragged input X"
+        in text
+    )
     assert "test_ragged.py:" in text
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert compiled(exe) == 18
 
 
-# -- gradients -------------------------------------------------------------------------------------------------------
+# -- gradients -------------------------------------------------------------------------------------
 
 
 def test_a_tagger_learns():
-    """Training runs on buckets: no gradient op needs exact sizes, and one program serves batches of other lengths."""
+    """Training runs on buckets: no gradient op needs exact sizes, and one program serves batches of
+    other lengths.
+    """
     word, emission = tagger()
     label = fluid.data("label", [None, 1], "int64", lod_level=1)
     crf = layers.linear_chain_crf(emission, label, fluid.ParamAttr(name="crfw"))
@@ -375,7 +452,10 @@ def test_a_tagger_learns():
         lengths = rng.integers(3, 5, 3).tolist()
         ids = rng.integers(0, 50, (sum(lengths), 1))
         want = ids % 5
-        feed = {"word": fluid.create_lod_tensor(ids, [lengths], CPU), "label": fluid.create_lod_tensor(want, [lengths], CPU)}
+        feed = {
+            "word": fluid.create_lod_tensor(ids, [lengths], CPU),
+            "label": fluid.create_lod_tensor(want, [lengths], CPU),
+        }
         losses.append(exe.run(feed=feed, fetch_list=[cost])[0].item())
     (trained,) = [c for c in exe.compiled_steps() if cost.name in c.fetches]
     assert not trained.recompiles.mixes and len(trained.recompiles.seen) == 1
@@ -396,7 +476,9 @@ def test_gradients_are_derivatives_of_padded_steps():
     literal = jax.jit(fluid.step_fn(fetch_list=[grad], literal=True))
     feed = {"x": ragged([2, 0, 3, 1])}
     padded, exact = fluid.bucketed(feed), fluid.bucketed(feed, exact=True)
-    want = jax.jit(jax.grad(lambda rows: forward(state, {"x": padded["x"].with_rows(rows)})[1][0].sum()))(padded["x"].rows)
+    want = jax.jit(
+        jax.grad(lambda rows: forward(state, {"x": padded["x"].with_rows(rows)})[1][0].sum())
+    )(padded["x"].rows)
     for step in (jax.jit(backward), literal):
         for fed in (exact, padded):
             got = step(state, fed)[1][0]
@@ -405,7 +487,7 @@ def test_gradients_are_derivatives_of_padded_steps():
     assert not np.asarray(want[6:]).any()
 
 
-# -- random programs -------------------------------------------------------------------------------------------------
+# -- random programs -------------------------------------------------------------------------------
 
 ROWS = {
     "fc": lambda h, x: layers.fc(h, WIDTH, act="tanh"),
@@ -413,17 +495,27 @@ ROWS = {
     "log": lambda h, x: layers.log(layers.scale(layers.square(h), 1.0, 0.1)),
     "softmax": lambda h, x: layers.softmax(h),
     "add": lambda h, x: layers.elementwise_add(h, x),
-    "scaled": lambda h, x: layers.elementwise_mul(h, layers.assign(np.arange(1, WIDTH + 1, dtype="float32"))),
+    "scaled": lambda h, x: layers.elementwise_mul(
+        h, layers.assign(np.arange(1, WIDTH + 1, dtype="float32"))
+    ),
     "concat": lambda h, x: layers.fc(layers.concat([h, x], axis=1), WIDTH),
-    "weighted": lambda h, x: layers.elementwise_mul(h, layers.sequence_softmax(layers.fc(h, 1)), axis=0),
+    "weighted": lambda h, x: layers.elementwise_mul(
+        h, layers.sequence_softmax(layers.fc(h, 1)), axis=0
+    ),
     "reverse": lambda h, x: layers.sequence_reverse(h),
     "gru": lambda h, x: layers.dynamic_gru(layers.fc(h, 3 * WIDTH), WIDTH, is_reverse=True),
     "lstm": lambda h, x: layers.dynamic_lstm(layers.fc(h, 4 * WIDTH), 4 * WIDTH)[0],
-    "pooled": lambda h, x: layers.elementwise_sub(h, layers.sequence_expand_as(layers.sequence_pool(h, "average"), h)),
+    "pooled": lambda h, x: layers.elementwise_sub(
+        h, layers.sequence_expand_as(layers.sequence_pool(h, "average"), h)
+    ),
     "norm": lambda h, x: layers.layer_norm(h),
     "centred": lambda h, x: layers.elementwise_sub(h, layers.reduce_mean(h, dim=0, keep_dim=True)),
-    "reshape": lambda h, x: layers.reshape(layers.softmax(layers.reshape(h, [-1, 2, 2]), axis=1), [0, WIDTH]),
-    "slice": lambda h, x: layers.concat([layers.slice(h, [1], [0], [2]), layers.slice(x, [1], [1], [3])], axis=1),
+    "reshape": lambda h, x: layers.reshape(
+        layers.softmax(layers.reshape(h, [-1, 2, 2]), axis=1), [0, WIDTH]
+    ),
+    "slice": lambda h, x: layers.concat(
+        [layers.slice(h, [1], [0], [2]), layers.slice(x, [1], [1], [3])], axis=1
+    ),
     "dropout": lambda h, x: layers.dropout(h, 0.3),
 }
 ENDS = {
@@ -433,7 +525,9 @@ ENDS = {
     "sum": lambda h: layers.reduce_sum(h, dim=[0, 1], keep_dim=True),
     "last": lambda h: layers.sequence_last_step(h),
     "most": lambda h: layers.sequence_pool(h, "max"),
-    "padded": lambda h: layers.sequence_pad(h, layers.fill_constant([1], "float32", 5.0), maxlen=30)[0],
+    "padded": lambda h: layers.sequence_pad(
+        h, layers.fill_constant([1], "float32", 5.0), maxlen=30
+    )[0],
     "twice": lambda h: layers.sequence_concat([h, h]),
     "tags": lambda h: layers.argmax(h, axis=-1),
 }
@@ -469,9 +563,17 @@ LOSSES = {
     "columns": lambda h: layers.mean(layers.reduce_mean(layers.exp(h), dim=0)),
     "last": lambda h: layers.mean(layers.sequence_last_step(h)),
     "most": lambda h: layers.mean(layers.square(layers.sequence_pool(h, "max"))),
-    "crf": lambda h: layers.mean(layers.linear_chain_crf(h, layers.cast(layers.reduce_sum(h, dim=1, keep_dim=True) > 0.0, "int64"))),
-    "entropy": lambda h: layers.reduce_sum(layers.cross_entropy(
-        layers.softmax(h), layers.cast(layers.reduce_sum(h, dim=1, keep_dim=True) > 0.0, "int64"))),
+    "crf": lambda h: layers.mean(
+        layers.linear_chain_crf(
+            h, layers.cast(layers.reduce_sum(h, dim=1, keep_dim=True) > 0.0, "int64")
+        )
+    ),
+    "entropy": lambda h: layers.reduce_sum(
+        layers.cross_entropy(
+            layers.softmax(h),
+            layers.cast(layers.reduce_sum(h, dim=1, keep_dim=True) > 0.0, "int64"),
+        )
+    ),
 }
 
 
@@ -504,13 +606,16 @@ def test_padded_and_exact_gradients_agree(body, end, lengths):
     assert isinstance(dx, fluid.Ragged) and not np.asarray(dx.rows[sum(lengths) :]).any()
     for a, b in zip(padded, exact, strict=True):
         if isinstance(a, SelectedRows):
-            assert set(np.asarray(a.rows).tolist()) == set(np.asarray(b.rows).tolist())  # no id that the batch does not have
+            # no id that the batch does not have
+            assert set(np.asarray(a.rows).tolist()) == set(np.asarray(b.rows).tolist())
             a, b = dense(a), dense(b)
         compare(a, b)
 
 
 def dense(sparse):
-    return np.asarray(jnp.zeros(sparse.shape, sparse.dtype).at[sparse.rows].add(sparse.values, mode="drop"))
+    return np.asarray(
+        jnp.zeros(sparse.shape, sparse.dtype).at[sparse.rows].add(sparse.values, mode="drop")
+    )
 
 
 def compare(padded, exact):
@@ -519,7 +624,10 @@ def compare(padded, exact):
         if isinstance(exact, fluid.Ragged):
             assert [a.tolist() for a in padded.offsets] == [b.tolist() for b in exact.offsets]
         count = int(padded.count)
-        padded, exact = padded.rows[:count], exact.rows if isinstance(exact, fluid.Ragged) else exact
+        padded, exact = (
+            padded.rows[:count],
+            exact.rows if isinstance(exact, fluid.Ragged) else exact,
+        )
     assert padded.shape == exact.shape and padded.dtype == exact.dtype
     np.testing.assert_allclose(padded, exact, rtol=2e-5, atol=2e-6)
 
@@ -529,7 +637,9 @@ def test_two_levels():
     words = layers.sequence_pool(x, "sum")
     pages = layers.sequence_pool(words, "max")
     again = layers.sequence_expand(pages, x, ref_level=0)
-    fed = fluid.create_lod_tensor(np.arange(20, dtype="float32").reshape(5, 4), [[2, 0, 1], [2, 0, 3]], CPU)
+    fed = fluid.create_lod_tensor(
+        np.arange(20, dtype="float32").reshape(5, 4), [[2, 0, 1], [2, 0, 3]], CPU
+    )
     a, b, c = run([words, pages, again], {"x": fed}, numpy=False)
     value = np.array(fed)
     sums = np.stack([part.sum(0) for part in np.split(value, [2, 2])])

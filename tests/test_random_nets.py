@@ -1,5 +1,6 @@
-"""Some random nets that Paddle 1.8.5 has run: their programs, values, gradients, LoDs and state are the same here, or differ for a
-reason that stands in docs/random-nets.md. `make nets` draws others, where there is a Paddle (docs/testing.md)."""
+"""Some random nets that Paddle 1.8.5 has run: their programs, values, gradients, LoDs and state are
+the same here, or differ for a reason that stands in docs/random-nets.md. `make nets` draws others,
+where there is a Paddle (docs/testing.md)."""
 
 from __future__ import annotations
 
@@ -23,7 +24,11 @@ def recorded(net: dict[str, Any]) -> dict[str, np.ndarray]:
     arrays = {}
     for key, (dtype, shape, values, lod, moved) in net["values"].items():
         v = np.array(values, dtype).reshape(shape)
-        arrays |= {"v:" + key: v, "a:" + key: v, "n:" + key: v + v.dtype.type(moved) if v.dtype.kind == "f" else v}
+        arrays |= {
+            "v:" + key: v,
+            "a:" + key: v,
+            "n:" + key: v + v.dtype.type(moved) if v.dtype.kind == "f" else v,
+        }
         arrays["l:" + key] = np.array(json.dumps(lod))
     return arrays
 
@@ -37,10 +42,20 @@ def test_is_what_it_is_in_paddle(net: dict[str, Any]) -> None:
 
 def test_a_difference_is_found() -> None:
     """Of values, of attributes and of declarations."""
-    net = next(n for n in NETS if n["train"] and any(v[0] == "float32" and v[2] for v in n["values"].values()))
+    net = next(
+        n
+        for n in NETS
+        if n["train"] and any(v[0] == "float32" and v[2] for v in n["values"].values())
+    )
     key = next(k for k, v in net["values"].items() if v[0] == "float32" and v[2])
     dtype, shape, values, lod, moved = net["values"][key]
-    changed = {**net, "values": {**net["values"], key: [dtype, shape, [values[0] + 1.0, *values[1:]], lod, moved]}}
+    changed = {
+        **net,
+        "values": {
+            **net["values"],
+            key: [dtype, shape, [values[0] + 1.0, *values[1:]], lod, moved],
+        },
+    }
     found, _ = compare(changed, recorded(changed))
     assert [f for f in found if f.startswith(key + ":")]
     programs = json.loads(json.dumps(net["programs"]))
@@ -49,7 +64,9 @@ def test_a_difference_is_found() -> None:
     block["vars"][name][4] = not block["vars"][name][4]
     block["ops"][-1][3]["an_attribute"] = 1
     found, _ = compare({**net, "programs": programs}, recorded(net))
-    assert any(f"stop_gradient of {name}" in f for f in found) and any(".an_attribute" in f for f in found)
+    assert any(f"stop_gradient of {name}" in f for f in found) and any(
+        ".an_attribute" in f for f in found
+    )
 
 
 def test_every_reason_stands_on_the_page() -> None:

@@ -1,4 +1,6 @@
-"""Networks with DynamicRNN, IfElse and rank tables against recordings of Paddle 1.8.5: programs op by op, and training."""
+"""Networks with DynamicRNN, IfElse and rank tables against recordings of Paddle 1.8.5: programs op
+by op, and training.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from .test_control import run_steps
 from .test_golden_programs import compare
 from .tools import rank_nets
 
-RECORDS = json.loads(gzip.decompress((Path(__file__).parent / "data" / "rank_1.8.5.json.gz").read_bytes()))
+RECORDS = json.loads(
+    gzip.decompress((Path(__file__).parent / "data" / "rank_1.8.5.json.gz").read_bytes())
+)
 NETS = {net.__name__: net for net in rank_nets.NETS}
 
 
@@ -31,7 +35,15 @@ def test_programs_and_steps_equal_paddles(name: str) -> None:
     compare(main, record["main"], "main")
     got = run_steps(rank_nets.FEEDS[name], main, startup, loss, pairs)
     for step, (mine, want) in enumerate(zip(got, record["steps"], strict=True)):
-        np.testing.assert_allclose(mine["loss"], want["loss"], rtol=2e-5, atol=1e-6, err_msg=f"loss of step {step}")
+        np.testing.assert_allclose(
+            mine["loss"], want["loss"], rtol=2e-5, atol=1e-6, err_msg=f"loss of step {step}"
+        )
         for what in ("grads", "after"):
             for p, value in want[what].items():
-                np.testing.assert_allclose(mine[what][p], value, rtol=2e-5, atol=1e-6, err_msg=f"{what} of {p}, step {step}")
+                np.testing.assert_allclose(
+                    mine[what][p],
+                    value,
+                    rtol=2e-5,
+                    atol=1e-6,
+                    err_msg=f"{what} of {p}, step {step}",
+                )

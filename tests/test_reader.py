@@ -14,7 +14,9 @@ from fluidjax.errors import FluidTypeError, FluidValueError
 from fluidjax.loaders import decorators as r
 from fluidjax.loaders.channel import Background
 
-RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())["readers"]
+RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())[
+    "readers"
+]
 
 
 def count(n, start=0):
@@ -77,7 +79,8 @@ def broken():
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: r.buffered(broken, 2), lambda: r.xmap_readers(lambda v: v, broken, 2, 2, order=True)]
+    "make",
+    [lambda: r.buffered(broken, 2), lambda: r.xmap_readers(lambda v: v, broken, 2, 2, order=True)],
 )
 def test_an_error_of_the_reader_arrives(make):
     samples = make()()
@@ -97,7 +100,9 @@ def ours():
     return [t for t in threading.enumerate() if t.name.startswith("fluidjax")]
 
 
-@pytest.mark.parametrize("make", [r.buffered, lambda reader, n: r.xmap_readers(lambda v: v, reader, 2, n)])
+@pytest.mark.parametrize(
+    "make", [r.buffered, lambda reader, n: r.xmap_readers(lambda v: v, reader, 2, n)]
+)
 def test_no_thread_stays_behind(make):
     closed = []
 
@@ -139,11 +144,16 @@ def test_background_gives_the_end_again():
 
 
 def test_bad_arguments():
-    with pytest.raises(FluidValueError, match="batch_size should be a positive integer, but got batch_size=0"):
+    with pytest.raises(
+        FluidValueError, match="batch_size should be a positive integer, but got batch_size=0"
+    ):
         r.batch(count(3), 0)
-    with pytest.raises(FluidValueError, match="xmap_readers' process_num is a positive number, not 0"):
+    with pytest.raises(
+        FluidValueError, match="xmap_readers' process_num is a positive number, not 0"
+    ):
         r.xmap_readers(abs, count(3), 0, 1)
     with pytest.raises(
-        FluidTypeError, match="shuffle takes readers, functions that return an iterable of samples, not list"
+        FluidTypeError,
+        match="shuffle takes readers, functions that return an iterable of samples, not list",
     ):
         r.shuffle([1, 2], 2)

@@ -1,4 +1,5 @@
-"""The README's examples run, and print what it says: equal texts, and numbers within a few per cent.
+"""The README's examples run, and print what it says: equal texts, and numbers within a few per
+cent.
 
 python -m tests.test_readme     puts what they print now into the README
 """
@@ -47,12 +48,16 @@ def test_examples_print_what_the_readme_says():
     results = outputs()
     assert len(results) == README.count("```python")
     for printed, promised in results:
-        assert close(printed, promised), f"the README says\n{promised}\nbut the example prints\n{printed}"
+        assert close(printed, promised), (
+            f"the README says\n{promised}\nbut the example prints\n{printed}"
+        )
 
 
 def test_the_commands_and_files_exist():
     targets = re.findall(r"\bmake ([a-z]+)", README)
-    assert set(targets) <= set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)) | {"demo"}
+    assert set(targets) <= set(
+        re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    ) | {"demo"}
     assert set(re.findall(r"python -m fluidjax (\w+)", README)) <= set(COMMANDS)
     for link in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / link).exists(), link

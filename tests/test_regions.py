@@ -28,16 +28,25 @@ def test_a_detector_trains_as_in_paddle() -> None:
     assert "bounded" in ways and "specialised" not in ways
 
 
-SEGMENTS = [([1, 1], [1, 1], [5, 5]), ([2, 1], [1, 1, 1], [3, 4, 3]), ([1, 2], [1, 2, 1], [3, 3, 3, 3])]
+SEGMENTS = [
+    ([1, 1], [1, 1], [5, 5]),
+    ([2, 1], [1, 1, 1], [3, 4, 3]),
+    ([1, 2], [1, 2, 1], [3, 3, 3, 3]),
+]
 
 
 def test_masks_are_compiled_once_for_objects_and_polygons_of_any_number() -> None:
     """Up to their buckets; and they are what exact sizes give."""
     main, place, exe = fluid.Program(), fluid.CPUPlace(), fluid.Executor(fluid.CPUPlace())
     with fluid.program_guard(main, fluid.Program()):
-        info, segments = fluid.data("info", [None, 3]), fluid.data("segments", [None, 2], "float32", 3)
+        info, segments = (
+            fluid.data("info", [None, 3]),
+            fluid.data("segments", [None, 2], "float32", 3),
+        )
         rois = fluid.data("rois", [None, 4], "float32", 1)
-        classes, crowd, labels = (fluid.data(n, [None, 1], "int32", 1) for n in ("classes", "crowd", "labels"))
+        classes, crowd, labels = (
+            fluid.data(n, [None, 1], "int32", 1) for n in ("classes", "crowd", "labels")
+        )
         masks = layers.generate_mask_labels(info, classes, crowd, segments, rois, labels, 3, 4)[2]
     box = np.array([[0, 0, 7, 9], [4, 2, 11, 9], [3, 3, 9, 8], [1, 1, 9, 9]], "float32")
     for objects, polygons, points in SEGMENTS:

@@ -1,4 +1,6 @@
-"""Weight decay: values against NumPy, whose turn it is, and what is logged (programs: test_optimizer_programs.py)."""
+"""Weight decay: values against NumPy, whose turn it is, and what is logged (programs:
+test_optimizer_programs.py).
+"""
 
 from __future__ import annotations
 

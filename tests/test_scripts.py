@@ -1,4 +1,6 @@
-"""Scripts as models of Paddle 1.8's time are written, under ``fluidjax run``: they print what Paddle 1.8.5 printed."""
+"""Scripts as models of Paddle 1.8's time are written, under ``fluidjax run``: they print what
+Paddle 1.8.5 printed.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ def alone(monkeypatch):
         monkeypatch.setenv(variable, value)
     monkeypatch.setenv("PIPE_PYTHON", sys.executable)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
+    with (
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+        fluid.scope_guard(fluid.Scope()),
+        fluid.unique_name.guard(),
+    ):
         yield
 
 
@@ -44,8 +50,12 @@ def test_prints_what_paddle_prints(name, tmp_path, capsys, monkeypatch):
 
 
 def _same_lines(found, recorded):
-    assert [_NUMBER.sub("#", line) for line in found] == [_NUMBER.sub("#", line) for line in recorded]
-    got, want = ([float(n) for line in of for n in _NUMBER.findall(line)] for of in (found, recorded))
+    assert [_NUMBER.sub("#", line) for line in found] == [
+        _NUMBER.sub("#", line) for line in recorded
+    ]
+    got, want = (
+        [float(n) for line in of for n in _NUMBER.findall(line)] for of in (found, recorded)
+    )
     assert got == pytest.approx(want, rel=1e-5, abs=3e-6)
 
 
@@ -58,32 +68,46 @@ def launched(monkeypatch, forked, capfd):
     def run(*words):
         assert cli.main(["launch", "--nproc", "2", *words]) == 0
         said = [line.partition("] ") for line in capfd.readouterr().out.splitlines()]
-        return [[text for who, _, text in said if who == f"[trainer {k}" and text.startswith(TOLD)] for k in range(2)]
+        return [
+            [text for who, _, text in said if who == f"[trainer {k}" and text.startswith(TOLD)]
+            for k in range(2)
+        ]
 
     return run
 
 
 @pytest.mark.thorough
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize(("name", "words"), [("bert_fleet", []), ("image_classification_dist", ["--update_method", "nccl2"])])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("bert_fleet", []), ("image_classification_dist", ["--update_method", "nccl2"])],
+)
 def test_two_workers_print_what_one_of_paddle_prints(name, words, tmp_path, launched):
-    """Each has a half of every batch, so the losses' and accuracies' means are recorded; the other numbers are the same in both."""
+    """Each has a half of every batch, so the losses' and accuracies' means are recorded; the other
+    numbers are the same in both.
+    """
     words = [*(str(tmp_path) if word == "FOLDER" else word for word in ARGUMENTS[name]), *words]
     first, second = launched(str(ZOO / f"{name}.py"), *words)
     saved = [line for line in first if line.startswith("saved")]
-    assert saved == [line for line in RECORDED[name] if line.startswith("saved")]  # by the first alone
+    # by the first alone
+    assert saved == [line for line in RECORDED[name] if line.startswith("saved")]
     rows = [line for line in first if line not in saved and ":" not in line]
     recorded = [line for line in RECORDED[name] if not line.startswith("saved") and ":" not in line]
-    for *both, told in zip(rows, [line for line in second if ":" not in line], recorded, strict=True):
+    for *both, told in zip(
+        rows, [line for line in second if ":" not in line], recorded, strict=True
+    ):
         found = [[float(n) for n in _NUMBER.findall(line)] for line in both]
         assert [sum(pair) / 2 for pair in zip(*found, strict=True)] == pytest.approx(
-            [float(n) for n in _NUMBER.findall(told)], rel=1e-5, abs=3e-6)
+            [float(n) for n in _NUMBER.findall(told)], rel=1e-5, abs=3e-6
+        )
 
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("name", JOBS)
 def test_a_job_with_pservers_prints_what_one_of_paddle_prints(name, tmp_path, launched):
-    """Of every trainer: losses on its own files, what it says of the whole; the first alone saves, while the second goes on."""
+    """Of every trainer: losses on its own files, what it says of the whole; the first alone saves,
+    while the second goes on.
+    """
     words = [str(tmp_path) if word == "FOLDER" else word for word in JOBS[name]]
     found = launched("--pservers", "2", str(ZOO / f"{name}.py"), *words)
     for mine, recorded in zip(found, RECORDED[name], strict=True):
@@ -109,10 +133,17 @@ def test_the_report_says_what_happened(tmp_path, capsys):
     assert cli.main(["run", "--report", str(script)]) == 0
     out, report = capsys.readouterr()
     assert out == "(1, 1)\n(1, 1)\n(2, 1)\n"
-    names, compiled = (int(re.search(p, report)[1]) for p in (r"run: (\d+) names of Paddle", r"(\d+) steps? (?:was|were) compiled"))
-    rows = {name: int(times) for times, name in re.findall(r"^ +(\d+)  (paddle[\w.]+)", report, re.M)}
+    names, compiled = (
+        int(re.search(p, report)[1])
+        for p in (r"run: (\d+) names of Paddle", r"(\d+) steps? (?:was|were) compiled")
+    )
+    rows = {
+        name: int(times) for times, name in re.findall(r"^ +(\d+)  (paddle[\w.]+)", report, re.M)
+    }
     used = {"data": 1, "layers.fc": 2, "Executor": 1, "CPUPlace": 1, "default_startup_program": 1}
-    assert rows == {f"paddle.fluid.{name}": times for name, times in used.items()} and names == len(used)
+    assert rows == {f"paddle.fluid.{name}": times for name, times in used.items()} and names == len(
+        used
+    )
     assert compiled == 2  # for each size
     assert "first values of parameters are others for the same seed" in report
 
@@ -136,7 +167,10 @@ def test_what_surrounds_an_old_script(tmp_path, capsys):
     assert cli.main(["run", "--report", str(script), "-a", "b"]) == 0
     out, err = capsys.readouterr()
     assert out == "['-a', 'b'] __main__ relu basic_gru\n"
-    assert "numpy.float, numpy.int, numpy.product are no longer in NumPy" in err and "0 steps were compiled" in err
+    assert (
+        "numpy.float, numpy.int, numpy.product are no longer in NumPy" in err
+        and "0 steps were compiled" in err
+    )
     assert not hasattr(np, "int") and not hasattr(np, "product")
 
 
@@ -147,7 +181,10 @@ def test_what_surrounds_an_old_script(tmp_path, capsys):
         ("try: pass\nexcept E, e: pass", r"old.py:2: this line is Python 2"),
         ("a = 1\nfor i in xrange(3): pass", "xrange is Python 2's; Python 3 has range"),
         ("import cPickle", "cPickle is a module of Python 2; Python 3 has it as pickle"),
-        ("raise TypeError('only 0-dimensional arrays can be converted to Python scalars')", "pip install 'numpy<2.4'"),
+        (
+            "raise TypeError('only 0-dimensional arrays can be converted to Python scalars')",
+            "pip install 'numpy<2.4'",
+        ),
         ("{}.iteritems()", ".iteritems is Python 2's; Python 3 has items"),
         ("if 1:\n\ta = 1\n        b = 2", r"old.py:3: this line is Python 2"),
         ("a = ur'b'", r"old.py:1: this line is Python 2"),

@@ -1,4 +1,6 @@
-"""contrib's shuffle_batch: the order follows from a seed that goes on from step to step; padding stays behind."""
+"""contrib's shuffle_batch: the order follows from a seed that goes on from step to step; padding
+stays behind.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,11 @@ ROWS = np.arange(12, dtype="float32").reshape(6, 2)
 
 def steps(seed: object, feeds: list[object]) -> list[list[np.ndarray]]:
     main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+    with (
+        fluid.program_guard(main, startup),
+        fluid.unique_name.guard(),
+        fluid.scope_guard(fluid.Scope()),
+    ):
         x = fluid.data("x", [None, 2], lod_level=1)
         x.stop_gradient = False
         out = fluid.contrib.layers.shuffle_batch(x, seed)
@@ -22,11 +28,19 @@ def steps(seed: object, feeds: list[object]) -> list[list[np.ndarray]]:
         fetched = [out, op.output("ShuffleIdx")[0], op.output("SeedOut")[0], slope]
         exe = fluid.Executor()
         exe.run(startup)
-        return [[np.array(v) for v in exe.run(main, feed={"x": fed}, fetch_list=fetched, return_numpy=False)] for fed in feeds]
+        return [
+            [
+                np.array(v)
+                for v in exe.run(main, feed={"x": fed}, fetch_list=fetched, return_numpy=False)
+            ]
+            for fed in feeds
+        ]
 
 
 def test_rows_move_and_gradients_move_back() -> None:
-    """The same of a padded batch of sequences and of an exact one; what 1.8.5 does but for the draw itself."""
+    """The same of a padded batch of sequences and of an exact one; what 1.8.5 does but for the draw
+    itself.
+    """
     ragged = fluid.create_lod_tensor(ROWS, [[2, 4]], fluid.CPUPlace())
     padded, plain = steps(3, [ragged] * 2), steps(3, [ROWS] * 2)
     for (out, order, seed, slope), other in zip(padded, plain, strict=True):
@@ -40,5 +54,8 @@ def test_rows_move_and_gradients_move_back() -> None:
 
 
 def test_a_seed_is_a_number_or_a_variable() -> None:
-    with fluid.program_guard(fluid.Program(), fluid.Program()), pytest.raises(FluidTypeError, match="an int, a Variable or None"):
+    with (
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+        pytest.raises(FluidTypeError, match="an int, a Variable or None"),
+    ):
         fluid.contrib.layers.shuffle_batch(fluid.data("x", [None, 2]), "3")

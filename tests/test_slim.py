@@ -1,4 +1,6 @@
-"""fluid.contrib.slim.quantization: small nets from training to int8, equal to Paddle 1.8.5's at each stage."""
+"""fluid.contrib.slim.quantization: small nets from training to int8, equal to Paddle 1.8.5's at
+each stage.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +21,31 @@ from fluidjax.ops.registry import lookup
 from .test_golden_programs import compare
 from .tools.slim_nets import CASES
 
-RECORDED = json.loads(gzip.decompress((Path(__file__).parent / "data" / "slim_1.8.5.json.gz").read_bytes()))
+RECORDED = json.loads(
+    gzip.decompress((Path(__file__).parent / "data" / "slim_1.8.5.json.gz").read_bytes())
+)
 
 
 _MORE = ("after training, abs_max", "weights, channels", "conv, functions of weights")
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.thorough) if n in _MORE else n for n in sorted(CASES)])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.thorough) if n in _MORE else n for n in sorted(CASES)],
+)
 def test_stages_equal_paddles(name):
-    """Programs op by op with all their attributes, losses, everything that is kept, what saved models compute."""
+    """Programs op by op with all their attributes, losses, everything that is kept, what saved
+    models compute.
+    """
     with fluid.unique_name.guard():
         said = CASES[name](fluid)
     want = RECORDED[name]
     assert said["programs"].keys() == want["programs"].keys()
     for stage, program in said["programs"].items():
         compare(program, want["programs"][stage], stage)
-        for op, w in zip(program.global_block().ops, want["programs"][stage]["blocks"][0]["ops"], strict=True):
+        for op, w in zip(
+            program.global_block().ops, want["programs"][stage]["blocks"][0]["ops"], strict=True
+        ):
             assert op.type == w["type"], stage
         if stage != "mobile":  # whose ops are for other engines
             verify(program.desc, lookup)
@@ -42,7 +53,9 @@ def test_stages_equal_paddles(name):
     for what, w in want["arrays"].items():
         got = said["arrays"][what]
         assert (str(got.dtype), list(got.shape)) == (w["dtype"], w["shape"]), what
-        np.testing.assert_allclose(got.reshape(-1), np.array(w["values"]), rtol=1e-5, atol=1e-6, err_msg=what)
+        np.testing.assert_allclose(
+            got.reshape(-1), np.array(w["values"]), rtol=1e-5, atol=1e-6, err_msg=what
+        )
 
 
 def conv_graph(program, for_test=False):
@@ -62,7 +75,9 @@ def test_weights_as_int8():
     """A convolution takes them as the floats that they are."""
     x, w = np.ones((1, 1, 3, 3), "float32"), np.array([[[[1, -2], [3, 127]]]])
     run = lookup("conv2d").fn
-    assert np.array_equal(run(x, w.astype("int8"), None, None), run(x, w.astype("float32"), None, None))
+    assert np.array_equal(
+        run(x, w.astype("int8"), None, None), run(x, w.astype("float32"), None, None)
+    )
 
 
 def test_zeros_are_frozen_as_zeros(net):
@@ -91,14 +106,20 @@ def test_a_graph(net, tmp_path):
     """What scripts ask of it."""
     graph = conv_graph(net)
     (op,) = graph.all_op_nodes()
-    assert [n.name() for n in graph.topology_sort()] == [op.name()] == ["conv2d"] and (graph.graph_num(), graph.has_circle()) == (1, False)
-    assert [n.name() for n in graph.all_persistable_nodes()] == ["conv2d_0.w_0"] and op in graph.all_nodes()
+    assert [n.name() for n in graph.topology_sort()] == [op.name()] == ["conv2d"] and (
+        graph.graph_num(),
+        graph.has_circle(),
+    ) == (1, False)
+    assert [n.name() for n in graph.all_persistable_nodes()] == [
+        "conv2d_0.w_0"
+    ] and op in graph.all_nodes()
     graph.link_to(op.outputs[0], op)
     assert graph.has_circle()
     graph.create_var_node('a"\\b', VarType.LOD_TENSOR, [1], VarType.FP32)
     graph.draw(str(tmp_path), "g", marked_nodes=op)
     drawn = (tmp_path / "g.dot").read_text(encoding="utf-8")
-    assert 'label="conv2d", shape=box, style=filled' in drawn and r'label="a\"\\b"' in drawn  # no name ends its label
+    # no name ends its label
+    assert 'label="conv2d", shape=box, style=filled' in drawn and r'label="a\"\\b"' in drawn
     graph.safe_remove_nodes(op)
     assert not graph.all_op_nodes()
     with pytest.raises(FluidValueError, match="conv2d are not in this graph"):
@@ -137,7 +158,9 @@ WRONG = {
 
 
 def post(**args):
-    return slim.PostTrainingQuantization(fluid.Executor(fluid.CPUPlace()), **{"model_dir": "m", "sample_generator": list, **args})
+    return slim.PostTrainingQuantization(
+        fluid.Executor(fluid.CPUPlace()), **{"model_dir": "m", "sample_generator": list, **args}
+    )
 
 
 def test_no_batch_and_a_weight_that_two_ops_read(tmp_path):
@@ -147,32 +170,54 @@ def test_no_batch_and_a_weight_that_two_ops_read(tmp_path):
 
 def _no_batch_and_a_weight_that_two_ops_read(tmp_path):
     x = fluid.data("x", [None, 3])
-    shared = fluid.ParamAttr("w", initializer=fluid.initializer.NumpyArrayInitializer(np.array([[0, 1, 2]] * 3, "float32")))
-    out = fluid.layers.fc(fluid.layers.fc(x, 3, param_attr=shared, bias_attr=False), 3, param_attr=shared, bias_attr=False)
+    shared = fluid.ParamAttr(
+        "w",
+        initializer=fluid.initializer.NumpyArrayInitializer(np.array([[0, 1, 2]] * 3, "float32")),
+    )
+    out = fluid.layers.fc(
+        fluid.layers.fc(x, 3, param_attr=shared, bias_attr=False),
+        3,
+        param_attr=shared,
+        bias_attr=False,
+    )
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(fluid.default_startup_program())
     fluid.io.save_inference_model(str(tmp_path), ["x"], [out], exe)
-    with pytest.raises(FluidValueError, match="gave no batch of 10 samples"), fluid.scope_guard(fluid.Scope()):
-        post(model_dir=str(tmp_path), sample_generator=lambda: iter([np.zeros(3, "float32")] * 9)).quantize()
-    slim.WeightQuantization(str(tmp_path)).quantize_weight_to_int(str(tmp_path), generate_test_model=True)
+    with (
+        pytest.raises(FluidValueError, match="gave no batch of 10 samples"),
+        fluid.scope_guard(fluid.Scope()),
+    ):
+        post(
+            model_dir=str(tmp_path), sample_generator=lambda: iter([np.zeros(3, "float32")] * 9)
+        ).quantize()
+    slim.WeightQuantization(str(tmp_path)).quantize_weight_to_int(
+        str(tmp_path), generate_test_model=True
+    )
     assert fluid.global_scope().get("w").tolist() == [[0, 1, 2]] * 3
     with fluid.scope_guard(fluid.Scope()):
         program = fluid.io.load_inference_model(str(tmp_path / "test_model"), exe)[0]
-        assert fluid.global_scope().get("w").tolist() == [[0, 1, 2]] * 3  # a column of zeros stays one
-    assert [op.attr("w_quant_scale") for op in program.global_block().ops if op.type == "mul"] == [pytest.approx([0, 1 / 127, 2 / 127])] * 2
+        # a column of zeros stays one
+        assert fluid.global_scope().get("w").tolist() == [[0, 1, 2]] * 3
+    assert [op.attr("w_quant_scale") for op in program.global_block().ops if op.type == "mul"] == [
+        pytest.approx([0, 1 / 127, 2 / 127])
+    ] * 2
     verify(program.desc, lookup)
 
 
 def trained_net():
     main = fluid.Program()
     with fluid.unique_name.guard(), fluid.program_guard(main, fluid.Program()):
-        fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(fluid.layers.conv2d(fluid.layers.data("x", [1, 3, 3]), 2, 2)))
+        fluid.optimizer.SGD(0.1).minimize(
+            fluid.layers.mean(fluid.layers.conv2d(fluid.layers.data("x", [1, 3, 3]), 2, 2))
+        )
     return main
 
 
 def by_function(net, function, test=True, what="weight_quantize_func"):
     graph = conv_graph(net, test)
-    slim.QuantizationTransformPass(fluid.Scope(), executor=fluid.Executor(), **{what: function}).apply(graph)
+    slim.QuantizationTransformPass(
+        fluid.Scope(), executor=fluid.Executor(), **{what: function}
+    ).apply(graph)
     return graph
 
 
@@ -191,18 +236,30 @@ def test_what_does_not_fit_is_said(net, sentence):
 @pytest.mark.parametrize("bits", [8, 16])
 @pytest.mark.parametrize("how", ["channel_wise_abs_max", "abs_max"])
 def test_a_model_of_quantised_weights_is_loaded_again(how, bits, tmp_path):
-    """Its weights times their scales: those of the test model, and as near to the ones before as the bits let them be."""
+    """Its weights times their scales: those of the test model, and as near to the ones before as
+    the bits let them be.
+    """
     main, startup = fluid.Program(), fluid.Program()
     exe = fluid.Executor(fluid.CPUPlace())
-    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+    with (
+        fluid.program_guard(main, startup),
+        fluid.unique_name.guard(),
+        fluid.scope_guard(fluid.Scope()),
+    ):
         image = fluid.data("image", [None, 2, 4, 4])
         out = fluid.layers.fc(fluid.layers.conv2d(image, 3, 3), 5)
         exe.run(startup)
         fluid.io.save_inference_model(str(tmp_path / "m"), ["image"], [out], exe)
-        names = [v.name for v in main.list_vars() if v.persistable and fluid.global_scope().find_var(v.name) is not None]
+        names = [
+            v.name
+            for v in main.list_vars()
+            if v.persistable and fluid.global_scope().find_var(v.name) is not None
+        ]
         before = {name: np.asarray(fluid.global_scope().get(name)) for name in names}
     quantised = slim.WeightQuantization(str(tmp_path / "m"))
-    quantised.quantize_weight_to_int(str(tmp_path), weight_bits=bits, weight_quantize_type=how, generate_test_model=True)
+    quantised.quantize_weight_to_int(
+        str(tmp_path), weight_bits=bits, weight_quantize_type=how, generate_test_model=True
+    )
     found = []
     for folder in ("quantized_model", "test_model"):
         with fluid.scope_guard(fluid.Scope()):
@@ -211,7 +268,9 @@ def test_a_model_of_quantised_weights_is_loaded_again(how, bits, tmp_path):
     for name, value in before.items():
         assert found[0][name].dtype == np.float32
         np.testing.assert_allclose(found[0][name], found[1][name], rtol=1e-6)
-        np.testing.assert_allclose(found[0][name], value, atol=np.abs(value).max() / 2 ** (bits - 1) if value.any() else 0)
+        np.testing.assert_allclose(
+            found[0][name], value, atol=np.abs(value).max() / 2 ** (bits - 1) if value.any() else 0
+        )
 
 
 def test_matmul_v2_is_quantised_as_matmul():
@@ -225,6 +284,11 @@ def test_matmul_v2_is_quantised_as_matmul():
             out = main.global_block().create_var(name="out", dtype="float32")
             main.global_block().append_op(type=kind, inputs={"X": x, "Y": w}, outputs={"Out": out})
         graph = fluid.framework.IrGraph(fluid.core.Graph(main.desc), for_test=True)
-        slim.QuantizationTransformPass(fluid.Scope(), fluid.CPUPlace(), quantizable_op_type=[kind]).apply(graph)
+        slim.QuantizationTransformPass(
+            fluid.Scope(), fluid.CPUPlace(), quantizable_op_type=[kind]
+        ).apply(graph)
         kinds[kind] = [op.type for op in graph.to_program().global_block().ops]
-    assert kinds["matmul_v2"] == [k.replace("matmul", "matmul_v2") for k in kinds["matmul"]] and len(kinds["matmul"]) > 3
+    assert (
+        kinds["matmul_v2"] == [k.replace("matmul", "matmul_v2") for k in kinds["matmul"]]
+        and len(kinds["matmul"]) > 3
+    )

@@ -65,9 +65,15 @@ def test_batches_as_recorded(folder, kind):
     loader = fluid.io.DataLoader.from_dataset(made, CPU, False)
     for _ in range(2):
         found = [group[0] for group in loader()]
-        assert [plain(feed) for feed in found] == [{n: v for n, (v, _) in batch.items()} for batch in recorded]
+        assert [plain(feed) for feed in found] == [
+            {n: v for n, (v, _) in batch.items()} for batch in recorded
+        ]
         assert [feed["ids"].lod() for feed in found] == [batch["ids"][1] for batch in recorded]
-    assert [a.dtype.name for a in (found[0]["ids"].array(), found[0]["x"], found[0]["y"])] == ["int64", "float32", "int64"]
+    assert [a.dtype.name for a in (found[0]["ids"].array(), found[0]["x"], found[0]["y"])] == [
+        "int64",
+        "float32",
+        "int64",
+    ]
     assert len(list(fluid.io.DataLoader.from_dataset(made, [CPU], True)())) == len(recorded) - 1
     two = fluid.io.DataLoader.from_dataset(made, [CPU, CPU], False)
     assert [len(group) for group in two] == [2, 2] and plain(next(two)[1]) == plain(found[1])
@@ -78,7 +84,10 @@ def test_batches_as_recorded(folder, kind):
 
 @pytest.mark.parametrize("base", ["Numbers", "Strings"])
 def test_generators_write_what_1_8_5_writes(base):
-    made = {"Numbers": data_generator.MultiSlotDataGenerator, "Strings": data_generator.MultiSlotStringDataGenerator}[base]
+    made = {
+        "Numbers": data_generator.MultiSlotDataGenerator,
+        "Strings": data_generator.MultiSlotStringDataGenerator,
+    }[base]
     table = {"Numbers": cases.NUMBERS, "Strings": cases.STRINGS}[base]
     for samples, recorded in zip(table, RECORDED[base.lower()], strict=True):
         text = io.StringIO()
@@ -103,7 +112,10 @@ def test_descriptions(folder):
     assert desc.desc() == RECORDED["desc"][1]
     with pytest.raises(FluidValueError, match="no slot 'b'; the description has 'words', "):
         desc.set_use_slots(["b"])
-    for text, told in (("name: 1", r"desc\.txt .*1:7"), ("multi_slot_desc { slots { name: 'x' } }", "a name and a type")):
+    for text, told in (
+        ("name: 1", r"desc\.txt .*1:7"),
+        ("multi_slot_desc { slots { name: 'x' } }", "a name and a type"),
+    ):
         Path("desc.txt").write_text(text)
         with pytest.raises(FluidValueError, match=told):
             fluid.DataFeedDesc("desc.txt")
@@ -118,19 +130,34 @@ def test_training_from_files(folder, capsys):
     with fluid.scope_guard(fluid.Scope()):
         exe.run(startup)
         made = cases.dataset(fluid, "QueueDataset", ["ctr.txt"], fed)
-        exe.train_from_dataset(main, made, fetch_list=[loss, fed[0]], fetch_info=["loss", "words"], print_period=1)
-        exe.infer_from_dataset(main, made, fetch_list=[loss, fed[0]], fetch_info=["again", "ids"], print_period=1, debug=True)
+        exe.train_from_dataset(
+            main, made, fetch_list=[loss, fed[0]], fetch_info=["loss", "words"], print_period=1
+        )
+        exe.infer_from_dataset(
+            main,
+            made,
+            fetch_list=[loss, fed[0]],
+            fetch_info=["again", "ids"],
+            print_period=1,
+            debug=True,
+        )
         for name, recorded in RECORDED["values"].items():
             found = np.asarray(fluid.global_scope().find_var(name).get_tensor())
             np.testing.assert_allclose(found, recorded, rtol=0, atol=2e-6)
         printed = capsys.readouterr()
         assert "waiting for data" in printed.err
-        for line, recorded in zip(printed.out.split("\n"), RECORDED["printed"].split("\n"), strict=True):
+        for line, recorded in zip(
+            printed.out.split("\n"), RECORDED["printed"].split("\n"), strict=True
+        ):
             if "data: [0." in recorded:
-                assert float(line.removeprefix("\tdata: [")[:-1]) == pytest.approx(float(recorded[8:-1]), abs=3e-6)
+                assert float(line.removeprefix("\tdata: [")[:-1]) == pytest.approx(
+                    float(recorded[8:-1]), abs=3e-6
+                )
             else:
                 assert line == recorded
-        exe.train_from_dataset(main, made, fetch_list=[loss, fed[0]], fetch_info=["second", ""], print_period=2)
+        exe.train_from_dataset(
+            main, made, fetch_list=[loss, fed[0]], fetch_info=["second", ""], print_period=2
+        )
         assert capsys.readouterr().out.count("second") == 1
         seen = []
 
@@ -144,7 +171,9 @@ def test_training_from_files(folder, capsys):
                 assert values == {"words": None}
 
         def watch(**more):
-            exe.train_from_dataset(main, made, fetch_list=[loss, fed[0]], fetch_info=["", ""], **more)
+            exe.train_from_dataset(
+                main, made, fetch_list=[loss, fed[0]], fetch_info=["", ""], **more
+            )
 
         made.set_filelist(["ctr.txt"] * 1000)  # for longer than a handler waits, 10 ms
         with pytest.raises(KeyError, match="enough"):
@@ -173,14 +202,23 @@ def test_training_from_files(folder, capsys):
     [
         ("1 2 1 0.5 1 0\n1 3 1 0.25 1 0 77\n", r"f:8: too long: '77' stands behind the last slot"),
         ("1 3 1 0.25\n", r"f:7: too short: slot 'y' is missing"),
-        ("0 1 0.25 1 0\n", "f:7: slot 'ids' begins with how many values it has, at least 1, not '0'"),
+        (
+            "0 1 0.25 1 0\n",
+            "f:7: slot 'ids' begins with how many values it has, at least 1, not '0'",
+        ),
         ("1 3 1 0.25 1 0\n\n1 4 1 0.25 1 0\n", "f:8: too short: slot 'ids' is missing"),
         ("1 a 1 0.25 1 0\n", "f:7: 'a' is not a whole number"),
         ("1 3.7 1 0.25 1 0\n", "f:7: '3.7' is not a whole number"),
         ("1 18446744073709551616 1 0.25 1 0", "is not a whole number of at most 64 bits"),
         ("1 3 1 0,25 1 0\n", "f:7: '0,25' is not a number"),
-        ("1 3 2 0.25 0.5 1 0\n", r"f:7: dense slot 'x' has '2' values, where its shape \[-1, 1\] asks for 1"),
-        ("9223372036854775807 1 1 1", "too short for the '9223372036854775807' values of slot 'ids'"),
+        (
+            "1 3 2 0.25 0.5 1 0\n",
+            r"f:7: dense slot 'x' has '2' values, where its shape \[-1, 1\] asks for 1",
+        ),
+        (
+            "9223372036854775807 1 1 1",
+            "too short for the '9223372036854775807' values of slot 'ids'",
+        ),
         ("-1", "at least 1, not '-1'"),
         ("\xff\0", r"not '\\\\xff\\x00'"),
         ("1 3 1 0.25 1 " + "9" * 100, r"'9{37}\.\.\.'"),
@@ -194,12 +232,16 @@ def test_bad_lines(text, told):
 def words(kind):
     if kind == "uint64":
         return st.integers(-(2**63), 2**64 - 1).map(str)
-    fixed = st.tuples(st.integers(-(10**9), 10**9), st.integers(0, 9)).map(lambda t: f"{t[0] / 10 ** t[1]:.{t[1]}f}")
+    fixed = st.tuples(st.integers(-(10**9), 10**9), st.integers(0, 9)).map(
+        lambda t: f"{t[0] / 10 ** t[1]:.{t[1]}f}"
+    )
     return fixed | st.floats(width=32).map(repr)
 
 
 SAMPLES = st.lists(
-    st.tuples(*(st.lists(words(s.kind), min_size=1, max_size=s.width() or 3) for s in SLOTS)), min_size=0, max_size=9
+    st.tuples(*(st.lists(words(s.kind), min_size=1, max_size=s.width() or 3) for s in SLOTS)),
+    min_size=0,
+    max_size=9,
 )
 
 
@@ -208,7 +250,9 @@ SAMPLES = st.lists(
 def test_lines_as_read_one_by_one(samples, size, blank):
     text = "".join(blank.join(w for f in s for w in [str(len(f)), *f]) + "\n" for s in samples)
     batches = list(in_batches([parse(text.encode(), SLOTS)], size))
-    assert [len(b) for b in batches] == [len(samples[i : i + size]) for i in range(0, len(samples), size)]
+    assert [len(b) for b in batches] == [
+        len(samples[i : i + size]) for i in range(0, len(samples), size)
+    ]
     found = [[c.true() for c in b.columns] for b in batches]
     for i, slot in enumerate(SLOTS):
         read = (lambda w: int(w) % 2**64) if slot.kind == "uint64" else np.float32
@@ -233,12 +277,23 @@ def test_shuffles_and_memory(folder):
         random.seed(seed)
         made.local_shuffle() if seed == 1 else made.global_shuffle()
         orders.append(ids(made))
-    assert orders[0] == orders[1] != orders[2] and sorted(orders[2]) == sorted(first) and made.get_shuffle_data_size() == 6
+    assert (
+        orders[0] == orders[1] != orders[2]
+        and sorted(orders[2]) == sorted(first)
+        and made.get_shuffle_data_size() == 6
+    )
     made.load_into_memory()
     assert ids(made) == first
     made.set_fea_eval(2)
     made.slots_shuffle(["ids"])
-    assert len({tuple(v) for v in ids(made)}) <= 2 and [f["x"].item() for f in made.feeds()] == [0.5, 0.25, -1.5, 0, 2.5, np.float32(0.1)]
+    assert len({tuple(v) for v in ids(made)}) <= 2 and [f["x"].item() for f in made.feeds()] == [
+        0.5,
+        0.25,
+        -1.5,
+        0,
+        2.5,
+        np.float32(0.1),
+    ]
     with pytest.raises(FluidValueError, match="did you mean 'ids'"):
         made.slots_shuffle(["idss"])
     made.release_memory()
@@ -253,24 +308,35 @@ def test_shuffles_and_memory(folder):
 
 
 def test_slots_settle_on_few_sizes(folder):
-    """Each slot is padded up to the largest bucket that it has needed, so that its neighbours' sizes make no new steps."""
+    """Each slot is padded up to the largest bucket that it has needed, so that its neighbours'
+    sizes make no new steps.
+    """
     draw = np.random.default_rng(0)
     lines = [f"{n} {' '.join('1' * n)} 1 0.5 1 0\n" for n in draw.integers(1, 8, 400)]
     Path("many.txt").write_text("".join(lines))
     made = cases.dataset(fluid, "QueueDataset", ["many.txt"], cases.variables(fluid), batch=4)
     first, second = ([bucketed(feed)["ids"] for feed in made.feeds()] for _ in range(2))
-    assert len({(v.rows.shape, v.longest) for v in second}) == 1 < len({(v.rows.shape, v.longest) for v in first})
+    assert (
+        len({(v.rows.shape, v.longest) for v in second})
+        == 1
+        < len({(v.rows.shape, v.longest) for v in first})
+    )
     assert [v.offsets[0].tolist() for v in first] == [v.offsets[0].tolist() for v in second]
 
 
 def test_pipe_commands(folder, capfd):
-    made = cases.dataset(fluid, "QueueDataset", ["a.txt", "b.txt"], cases.variables(fluid), batch=100)
+    made = cases.dataset(
+        fluid, "QueueDataset", ["a.txt", "b.txt"], cases.variables(fluid), batch=100
+    )
     plain = ids(made)
     assert capfd.readouterr().err == ""
     made.set_thread(2)
     made.set_pipe_command("sed -e 's/^1 3 /1 19 /'")
     assert ids(made) == [[19 if i == 3 else i for i in plain[0]]]
-    assert "for each of 2 files this shell command runs: sed -e 's/^1 3 /1 19 /'" in capfd.readouterr().err
+    assert (
+        "for each of 2 files this shell command runs: sed -e 's/^1 3 /1 19 /'"
+        in capfd.readouterr().err
+    )
     Path("a.txt.gz").write_bytes(gzip.compress(Path("a.txt").read_bytes()))
     made.set_filelist(["a.txt.gz"])
     assert ids(made)[0][2] == 19
@@ -278,7 +344,10 @@ def test_pipe_commands(folder, capfd):
     with pytest.raises(FluidValueError, match=r"a\.txt\.gz \| head -c 20; .*:2: too short"):
         ids(made)
     made.set_pipe_command("echo why >&2; exit 3")
-    with pytest.raises(FluidValueError, match=r"the pipe command 'echo why .* ended with status 3 on the file a\.txt\.gz"):
+    with pytest.raises(
+        FluidValueError,
+        match=r"the pipe command 'echo why .* ended with status 3 on the file a\.txt\.gz",
+    ):
         ids(made)
     assert "why" in capfd.readouterr().err
     made.set_pipe_command("kill -9 $$")
@@ -295,7 +364,11 @@ def test_pipe_commands(folder, capfd):
 @pytest.fixture
 def apart(monkeypatch):
     """Even small files are parsed by processes, from their first line on."""
-    for module, name, value in ((parsers, "_WORTH", 0), (parsers, "_cores", lambda: 4), (datasets, "_HERE", 0)):
+    for module, name, value in (
+        (parsers, "_WORTH", 0),
+        (parsers, "_cores", lambda: 4),
+        (datasets, "_HERE", 0),
+    ):
         monkeypatch.setattr(module, name, value)
 
 
@@ -305,7 +378,11 @@ def parsing(parent):
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             state, above = stat.read_text().rpartition(")")[2].split()[:2]
-            if int(above) == parent and state != "Z" and b"slots.parsing" in stat.with_name("cmdline").read_bytes():
+            if (
+                int(above) == parent
+                and state != "Z"
+                and b"slots.parsing" in stat.with_name("cmdline").read_bytes()
+            ):
                 found.append(int(stat.parent.name))
     return found
 
@@ -315,14 +392,25 @@ def test_processes_parse_as_threads_do(folder, apart, monkeypatch):
     Path("a.txt.gz").write_bytes(gzip.compress(Path("a.txt").read_bytes()))
     Path("bad.txt").write_text("1 1 1 0.5 1 1\n" * 9 + "1 1 1 0.5 1 x\n")
     Path("empty.txt").write_text("")
-    made = cases.dataset(fluid, "QueueDataset", ["a.txt", "empty.txt", "a.txt.gz", "b.txt", "bad.txt", "a.txt"], cases.variables(fluid))
+    made = cases.dataset(
+        fluid,
+        "QueueDataset",
+        ["a.txt", "empty.txt", "a.txt.gz", "b.txt", "bad.txt", "a.txt"],
+        cases.variables(fluid),
+    )
     found = []
 
     def look():
         batches = []
         with pytest.raises(FluidValueError) as error:
             for feed in made.feeds():
-                batches.append({n: (v.dtype, v.tobytes(), getattr(t, "offsets", ())) for n, t in feed.items() for v in [np.asarray(t)]})
+                batches.append(
+                    {
+                        n: (v.dtype, v.tobytes(), getattr(t, "offsets", ()))
+                        for n, t in feed.items()
+                        for v in [np.asarray(t)]
+                    }
+                )
         found.append((batches, str(error.value)))
         assert not parsing(os.getpid())
 
@@ -340,22 +428,31 @@ def test_processes_parse_as_threads_do(folder, apart, monkeypatch):
     made.set_pipe_command("cut -c 1-4; exit 2")
     with pytest.raises(FluidValueError, match=r"^a\.txt\.gz \| cut -c 1-4; exit 2:1: too short"):
         list(made.feeds())
-    monkeypatch.setattr(parsers, "_BEGIN", "import nothing_of_this_name")  # where it cannot begin, threads parse
+    # where it cannot begin, threads parse
+    monkeypatch.setattr(parsers, "_BEGIN", "import nothing_of_this_name")
     made.set_pipe_command("cat")
     assert len(list(made.feeds())) == 2
 
 
 def test_tensors_of_batches_can_be_changed(folder):
-    """They are known to fit and make their LoD late; what is set afterwards counts, by offsets that equal tensors have."""
+    """They are known to fit and make their LoD late; what is set afterwards counts, by offsets that
+    equal tensors have.
+    """
     made = cases.dataset(fluid, "QueueDataset", ["a.txt"], cases.variables(fluid), batch=2)
     tensor = next(made.feeds())["ids"]
     plain = fluid.create_lod_tensor(np.asarray(tensor), tensor.recursive_sequence_lengths(), CPU)
     keys = {v.key for v in bucketed({"a": tensor, "b": plain}).values()}
     assert len(keys) == 1 and form_of({"a": tensor, "b": plain}) == (("a", 0, 1), ("b", 0, 1))
     tensor.set(np.zeros((9, 1), np.int64))
-    assert "there are 9 rows" in tensor.misfit() and not tensor.has_valid_recursive_sequence_lengths()
+    assert (
+        "there are 9 rows" in tensor.misfit() and not tensor.has_valid_recursive_sequence_lengths()
+    )
     tensor.set_lod([[0, 4, 9]])
-    assert tensor.misfit() is None and bucketed({"a": tensor})["a"].offsets[0].tolist() == [0, 4, 9] and tensor.lod() == [[0, 4, 9]]
+    assert (
+        tensor.misfit() is None
+        and bucketed({"a": tensor})["a"].offsets[0].tolist() == [0, 4, 9]
+        and tensor.lod() == [[0, 4, 9]]
+    )
     assert form_of({"a": tensor, "b": plain}) == (("a", 0, 1), ("b", 1, 1))
 
 
@@ -366,7 +463,13 @@ def test_a_dead_parser_is_told(folder, apart):
     next(feeds)
     (process,) = parsing(os.getpid())
     os.kill(process, signal.SIGKILL)
-    with pytest.raises(WorkerDied, match=rf"parses the dataset's files \(process {process}\) was ended by SIGKILL before it was done"):
+    with pytest.raises(
+        WorkerDied,
+        match=(
+            rf"parses the dataset's files \(process {process}\) was ended by SIGKILL before it was"
+            r" done"
+        ),
+    ):
         for _ in feeds:
             pass
     assert not parsing(os.getpid())
@@ -376,7 +479,10 @@ def test_a_file_that_changes_while_it_is_read(folder, monkeypatch):
     monkeypatch.setattr(blocks, "_BLOCK", 16)  # the file is longer than what is read ahead
     for harm, told in (
         (lambda: os.truncate("long.txt", 1414), r"^long\.txt changed while it was read"),
-        (lambda: os.truncate("long.txt", 1411), r"^long\.txt:101: too short.*; the file changed while it was read$"),
+        (
+            lambda: os.truncate("long.txt", 1411),
+            r"^long\.txt:101: too short.*; the file changed while it was read$",
+        ),
     ):
         Path("long.txt").write_text("1 1 1 0.5 1 0\n" * 200)
         made = cases.dataset(fluid, "QueueDataset", ["long.txt"], cases.variables(fluid), batch=1)
@@ -393,7 +499,8 @@ def test_ctrl_c_ends_the_pipe_command(folder):
         "import signal, fluidjax as fluid\n"
         "from fluidjax.loaders.slots import datasets, parsers\n"
         "parsers._WORTH, parsers._cores, datasets._HERE = 0, lambda: 3, 0\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # what a shell starts in the background ignores it
+        # what a shell starts in the background ignores it
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "x = fluid.data('x', [None, 1])\n"
         "y = fluid.layers.relu(x)\n"
         "made = fluid.DatasetFactory().create_dataset()\n"
@@ -413,7 +520,8 @@ def test_ctrl_c_ends_the_pipe_command(folder):
     assert process.communicate(timeout=60)[0] == "interrupted\n"
     left = [Path(f"/proc/{pid}/stat") for pid in [*Path("pids").read_text().split(), *parses]]
     assert len(left) == 3
-    while any(stat.exists() and stat.read_text().split()[2] != "Z" for stat in left):  # the kernel takes a moment
+    # the kernel takes a moment
+    while any(stat.exists() and stat.read_text().split()[2] != "Z" for stat in left):
         assert time.monotonic() < limit
         time.sleep(0.01)
 
@@ -478,10 +586,15 @@ def test_bad_datasets(folder):
 
 
 def test_names_and_texts_before_the_slots_are_passed_over(tmp_path):
-    """What set_parse_ins_id and set_parse_content say that a line begins with; the slots are as without."""
+    """What set_parse_ins_id and set_parse_content say that a line begins with; the slots are as
+    without.
+    """
     (tmp_path / "a").write_text("1 line_7 1 some:text 2 5 6 1 1\n1 x 1 y 1 7 1 0\n")
     with fluid.program_guard(fluid.Program(), fluid.Program()):
-        ids, label = fluid.data("ids", [None, 1], "int64", lod_level=1), fluid.data("label", [None, 1], "int64")
+        ids, label = (
+            fluid.data("ids", [None, 1], "int64", lod_level=1),
+            fluid.data("label", [None, 1], "int64"),
+        )
     dataset = fluid.DatasetFactory().create_dataset("InMemoryDataset")
     dataset.set_use_var([ids, label])
     dataset.set_filelist([str(tmp_path / "a")])
@@ -491,7 +604,9 @@ def test_names_and_texts_before_the_slots_are_passed_over(tmp_path):
     dataset.set_parse_content(True)
     dataset.load_into_memory()
     (feed,) = dataset.feeds()
-    assert np.asarray(feed["ids"]).ravel().tolist() == [5, 6, 7] and np.asarray(feed["label"]).ravel().tolist() == [1, 0]
+    assert np.asarray(feed["ids"]).ravel().tolist() == [5, 6, 7] and np.asarray(
+        feed["label"]
+    ).ravel().tolist() == [1, 0]
     dataset.set_generate_unique_feasigns(True, 2)
     dataset.generate_local_tables_unlock(0, 11, 1, 1, 2)
     dataset.global_shuffle()
@@ -501,7 +616,9 @@ def test_names_and_texts_before_the_slots_are_passed_over(tmp_path):
 
 
 def test_datasets_without_files(capsys):
-    """A pass over nothing is told, and changes nothing; no dataset is a RuntimeError as in 1.8.5, and a TypeError."""
+    """A pass over nothing is told, and changes nothing; no dataset is a RuntimeError as in 1.8.5,
+    and a TypeError.
+    """
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):
         x = fluid.data("x", [None, 1], "int64")
@@ -512,7 +629,9 @@ def test_datasets_without_files(capsys):
         dataset.set_download_cmd("cat")
         dataset.set_rank_offset("rank_offset")
         dataset.set_pv_batch_size(16)
-        assert 'rank_offset: "rank_offset"' in dataset.desc() and "pv_batch_size: 16" in dataset.desc()
+        assert (
+            'rank_offset: "rank_offset"' in dataset.desc() and "pv_batch_size: 16" in dataset.desc()
+        )
         if kind == "InMemoryDataset":
             dataset.load_into_memory()
             assert dataset.get_memory_data_size() == 0

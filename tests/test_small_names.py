@@ -1,4 +1,6 @@
-"""Fluid's small names: statistics of programs, averages, private names, texts, equal to what Paddle 1.8.5 gave."""
+"""Fluid's small names: statistics of programs, averages, private names, texts, equal to what Paddle
+1.8.5 gave.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Sparse gradients: what ops make of them, and training with them, are those of Paddle 1.8.5. docs/sparse.md."""
+"""Sparse gradients: what ops make of them, and training with them, are those of Paddle 1.8.5.
+docs/sparse.md.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from fluidjax.ops.selected import SelectedRows
 from fluidjax.runtime.fetching import to_tensor
 from tests import sparse_cases as cases
 
-RECORD = json.loads(gzip.decompress((pathlib.Path(__file__).parent / "data" / "sparse_1.8.5.json.gz").read_bytes()))
+RECORD = json.loads(
+    gzip.decompress((pathlib.Path(__file__).parent / "data" / "sparse_1.8.5.json.gz").read_bytes())
+)
 CLOSE = {"rtol": 1e-6, "atol": 1e-6}
 
 
@@ -32,13 +36,20 @@ def run_op(kind, inputs, attrs, outputs):
     for slot, given in inputs.items():
         ins[slot] = []
         for i, v in enumerate(given if isinstance(given, list) else [given]):
-            var = block.create_var(name=f"{slot}_{i}", shape=value_of(v).shape, dtype=str(value_of(v).dtype), is_data=True)
+            var = block.create_var(
+                name=f"{slot}_{i}",
+                shape=value_of(v).shape,
+                dtype=str(value_of(v).dtype),
+                is_data=True,
+            )
             if isinstance(v, cases.Rows):
                 var.change(kind="SELECTED_ROWS")
             ins[slot].append(var)
             feed[var.name] = value_of(v)
     for slot, what in outputs.items():
-        outs[slot] = ins[what][0] if what in ins else block.create_var(name="out_" + slot, dtype="float32")
+        outs[slot] = (
+            ins[what][0] if what in ins else block.create_var(name="out_" + slot, dtype="float32")
+        )
     block.append_op(kind, ins, outs, attrs)
     fetched = Step(main.desc, tuple(v.name for v in outs.values()))({}, feed)[1]
     for slot, what in outputs.items():
@@ -65,7 +76,9 @@ def test_ops_equal_those_of_paddle(name):
 @pytest.mark.parametrize("name", cases.REFUSED)
 def test_ops_that_paddle_refuses_are_refused(name):
     assert RECORD["refused"][name] == "EnforceNotMet"
-    with pytest.raises((fluid.errors.UnsupportedError, fluid.errors.EnforceNotMet), match="spars") as caught:
+    with pytest.raises(
+        (fluid.errors.UnsupportedError, fluid.errors.EnforceNotMet), match="spars"
+    ) as caught:
         run_op(*cases.REFUSED[name])
     assert cases.REFUSED[name][0] in str(caught.value)
 
@@ -76,7 +89,10 @@ def test_training_equals_paddle(case):
     want = RECORD["training"]["/".join(map(str, case))]
     main, startup = cases.build(fluid, *case)
     assert [op.type for op in main.global_block().ops] == want["ops"]
-    assert sorted(n for n, v in main.global_block().vars.items() if v.desc.kind == "SELECTED_ROWS") == want["sparse"]
+    assert (
+        sorted(n for n, v in main.global_block().vars.items() if v.desc.kind == "SELECTED_ROWS")
+        == want["sparse"]
+    )
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
     for step, feed in enumerate(cases.feeds()):
@@ -91,7 +107,7 @@ def test_the_recording_is_of_these_cases():
     assert set(RECORD["training"]) == {"/".join(map(str, case)) for case in cases.TRAINING}
 
 
-# -- what a user sees --------------------------------------------------------------------------------------------------
+# -- what a user sees ------------------------------------------------------------------------------
 
 FEED = {"ids": np.array([[2, 9, 2], [1, 1, 0]])}
 
@@ -111,7 +127,8 @@ def test_a_fetched_gradient_is_the_table_or_its_rows():
     assert table.shape == rows.shape == (10, 4)
     assert rows.rows.tolist() == [2, 9, 2, 1, 1, 0]
     assert rows.rows.dtype == np.int64
-    assert set(np.nonzero(table.any(axis=1))[0]) == {0, 1, 9}  # looked up as padding, 2 is zero, and the loss flat there
+    # looked up as padding, 2 is zero, and the loss flat there
+    assert set(np.nonzero(table.any(axis=1))[0]) == {0, 1, 9}
     np.testing.assert_allclose(table[1], rows.values[3] + rows.values[4], rtol=1e-6)
 
 
@@ -121,7 +138,9 @@ def test_merged_rows_are_fetched_without_spare_entries():
     assert rows.rows.tolist() == [0, 1, 2, 9]
     assert rows.values.shape == (4, 4)
     exe, main, scope = trained("shared")
-    np.testing.assert_allclose(exe.run(main, FEED, ["w@GRAD"], scope=scope)[0], rows.dense(), rtol=1e-6)
+    np.testing.assert_allclose(
+        exe.run(main, FEED, ["w@GRAD"], scope=scope)[0], rows.dense(), rtol=1e-6
+    )
 
 
 def test_several_steps_at_once():
@@ -157,14 +176,22 @@ def test_the_layers_take_sparse_rows_alone():
                 layer(main.global_block().var("w"))
 
 
-@pytest.mark.parametrize("optimizer", ["Ftrl", "Adamax", "Adadelta", "DecayedAdagrad", "LarsMomentum", "Dpsgd"])
+@pytest.mark.parametrize(
+    "optimizer", ["Ftrl", "Adamax", "Adadelta", "DecayedAdagrad", "LarsMomentum", "Dpsgd"]
+)
 def test_an_optimizer_without_a_sparse_rule_says_so_before_anything_runs(optimizer):
-    more = {"LarsMomentum": {"momentum": 0.9}, "Dpsgd": {"clip": 1.0, "batch_size": 1.0, "sigma": 0.0}}.get(optimizer, {})
+    more = {
+        "LarsMomentum": {"momentum": 0.9},
+        "Dpsgd": {"clip": 1.0, "batch_size": 1.0, "sigma": 0.0},
+    }.get(optimizer, {})
     with cases.fresh(fluid) as (main, startup):
         getattr(fluid.optimizer, optimizer)(0.1, **more).minimize(cases.one(fluid))
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
     before = scope.get("w")
-    with pytest.raises(fluid.errors.UnsupportedError, match=r"takes a plain array as Grad, but 'w@GRAD' is sparse.*is_sparse"):
+    with pytest.raises(
+        fluid.errors.UnsupportedError,
+        match=r"takes a plain array as Grad, but 'w@GRAD' is sparse.*is_sparse",
+    ):
         exe.run(main, FEED, scope=scope)
     np.testing.assert_array_equal(scope.get("w"), before)

@@ -1,4 +1,6 @@
-"""Sparse gradients in all ways of running a program: literal steps, op by op, NaN checks, passes, LoD, reports, memory."""
+"""Sparse gradients in all ways of running a program: literal steps, op by op, NaN checks, passes,
+LoD, reports, memory.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def test_merging_keeps_the_table(rows):
     assert (np.diff(merged.rows) > 0).all()
     np.testing.assert_array_equal(total([merged, rows, merged]).dense(), 3 * want)
     np.testing.assert_array_equal(total([rows, want, merged]), 3 * want)
-    np.testing.assert_array_equal(merged.with_values(merged.values + 1).on_host().values, merged.on_host().values + 1)
+    np.testing.assert_array_equal(
+        merged.with_values(merged.values + 1).on_host().values, merged.on_host().values + 1
+    )
 
 
 @pytest.mark.first(1)
@@ -77,7 +81,8 @@ def test_literal_and_op_by_op_equal_the_compiled_step(net, optimizer):
     exe.run(main, FEED, scope=scope)
     for step in (Step(main.desc, (), literal=True), OpByOp(main.desc)):
         new, _ = step(dict(state), FEED)
-        np.testing.assert_allclose(new["w"], scope.get("w"), rtol=1e-6, atol=1e-6)  # Adam divides small numbers
+        # Adam divides small numbers
+        np.testing.assert_allclose(new["w"], scope.get("w"), rtol=1e-6, atol=1e-6)
 
 
 def test_the_measured_bytes_of_a_gradient_are_those_of_its_rows():
@@ -121,14 +126,20 @@ def test_sequences_of_ids():
     def built(sparse):
         with cases.fresh(fluid) as (main, startup):
             ids = fluid.data("ids", [None, 1], "int64", lod_level=1)
-            rows = fluid.layers.embedding(ids, [20, 4], is_sparse=sparse, param_attr=cases._start(fluid, "w", 20, 4))
+            rows = fluid.layers.embedding(
+                ids, [20, 4], is_sparse=sparse, param_attr=cases._start(fluid, "w", 20, 4)
+            )
             loss = fluid.layers.mean(fluid.layers.square(fluid.layers.sequence_pool(rows, "sum")))
             fluid.optimizer.Adagrad(0.1).minimize(loss)
         exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
         exe.run(startup, scope=scope)
         for lengths in ([2, 3, 1], [4, 1]):
             data = np.arange(sum(lengths)).reshape(-1, 1) % 4
-            exe.run(main, {"ids": fluid.create_lod_tensor(data, [lengths], fluid.CPUPlace())}, scope=scope)
+            exe.run(
+                main,
+                {"ids": fluid.create_lod_tensor(data, [lengths], fluid.CPUPlace())},
+                scope=scope,
+            )
         return scope.get("w")
 
     np.testing.assert_allclose(built(True), built(False), **CLOSE)
@@ -156,14 +167,23 @@ def test_a_persistable_sparse_variable_lives_in_the_scope():
 def test_printing_sparse_rows_is_refused():
     exe, main, scope = started()
     block = main.global_block()
-    block.append_op("print", {"In": block.var("w@GRAD")}, {"Out": block.create_var(name="p", dtype="float32")}, {"first_n": -1})
+    block.append_op(
+        "print",
+        {"In": block.var("w@GRAD")},
+        {"Out": block.create_var(name="p", dtype="float32")},
+        {"first_n": -1},
+    )
     with pytest.raises(fluid.errors.UnsupportedError, match=r"'print'.*'w@GRAD' is sparse"):
         exe.run(main, FEED, scope=scope)
 
 
 def test_a_batch_without_ids_changes_nothing_but_what_decays():
     exe, main, scope = started("one", "Adam")
-    before = {v.name: scope.get(v.name) for v in main.list_vars() if v.persistable and v.name.startswith("w")}
+    before = {
+        v.name: scope.get(v.name)
+        for v in main.list_vars()
+        if v.persistable and v.name.startswith("w")
+    }
     exe.run(main, {"ids": np.zeros((0, 3), "int64")}, scope=scope)
     for name, value in before.items():
         np.testing.assert_array_equal(scope.get(name), value)
@@ -185,7 +205,9 @@ def lowered(optimizer, height):
 @pytest.mark.optimized
 @pytest.mark.parametrize("optimizer", ["SGD", "Adagrad", "Adam lazy"])
 def test_only_the_rows_of_the_batch_are_touched(optimizer):
-    """The step's own memory does not grow with the table, which is written where it lies; so nothing copies it."""
+    """The step's own memory does not grow with the table, which is written where it lies; so
+    nothing copies it.
+    """
     small, large = (lowered(optimizer, h).memory_analysis() for h in (1_000, 64_000))
     assert large.temp_size_in_bytes == small.temp_size_in_bytes
     tables = large.argument_size_in_bytes // (64_000 * 8 * 4)
@@ -198,7 +220,9 @@ def test_the_gradients_of_two_devices_are_fetched_as_tables(rows):
     ids = np.array([[2, 9, 2], [1, 1, 0], [3, 3, 3], [0, 1, 2]])[:rows]
     exe, main, scope = started()
     (loss,) = (op.output("Out")[0] for op in main.global_block().ops if op.type == "mean")
-    both = fluid.CompiledProgram(main).with_data_parallel(loss_name=loss, places=fluid.cpu_places(2))
+    both = fluid.CompiledProgram(main).with_data_parallel(
+        loss_name=loss, places=fluid.cpu_places(2)
+    )
     (got,) = exe.run(both, {"ids": ids}, ["w@GRAD"], scope=scope)
     assert got.shape == (20, 4)
     parts = []
@@ -218,20 +242,34 @@ def test_a_sparse_program_prints_parses_and_travels():
         verify(main.desc, lookup)
 
 
-LOOKUPS = st.lists(st.tuples(st.integers(0, 1), st.booleans(), st.sampled_from(["add", "mul", "max"])), min_size=1, max_size=4)
+LOOKUPS = st.lists(
+    st.tuples(st.integers(0, 1), st.booleans(), st.sampled_from(["add", "mul", "max"])),
+    min_size=1,
+    max_size=4,
+)
 
 
 def trained_on(lookups, optimizer, sparse):
-    """Parameters after three steps of a net that looks up two tables in some order, reversed or not."""
+    """Parameters after three steps of a net that looks up two tables in some order, reversed or
+    not.
+    """
     with cases.fresh(fluid) as (main, startup):
         ids = fluid.data("ids", [None, 3], "int64")
         total_ = None
         for k, (table, reverse, how) in enumerate(lookups):
             attr = cases._start(fluid, f"t{table}", 10, 4)
             given_ids = fluid.layers.flip(ids, [1]) if reverse else ids
-            rows = fluid.layers.scale(fluid.embedding(given_ids, (10, 4), is_sparse=sparse, param_attr=attr), 1.0 + k)
-            total_ = rows if total_ is None else getattr(fluid.layers, "elementwise_" + how)(total_, rows)
-        cases.OPTIMIZERS[optimizer](fluid).minimize(fluid.layers.mean(fluid.layers.square(fluid.layers.tanh(total_))))
+            rows = fluid.layers.scale(
+                fluid.embedding(given_ids, (10, 4), is_sparse=sparse, param_attr=attr), 1.0 + k
+            )
+            total_ = (
+                rows
+                if total_ is None
+                else getattr(fluid.layers, "elementwise_" + how)(total_, rows)
+            )
+        cases.OPTIMIZERS[optimizer](fluid).minimize(
+            fluid.layers.mean(fluid.layers.square(fluid.layers.tanh(total_)))
+        )
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
     for feed in cases.feeds(3):

@@ -1,4 +1,6 @@
-"""Modules whose subject is not there import, their classes can be derived from, and what is called says so."""
+"""Modules whose subject is not there import, their classes can be derived from, and what is called
+says so.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ def test_every_name_is_there(below):
 
 
 def test_a_script_that_imports_them_runs(tmp_path):
-    """With the rest of its module static, as old toolkits have it; and the report of names still says that they are absent."""
+    """With the rest of its module static, as old toolkits have it; and the report of names still
+    says that they are absent.
+    """
     script = tmp_path / "script.py"
     script.write_text(
         textwrap.dedent(
@@ -85,9 +89,13 @@ def test_a_script_that_imports_them_runs(tmp_path):
             """
         )
     )
-    run = subprocess.run([sys.executable, "-m", "fluidjax", "run", str(script)], capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-m", "fluidjax", "run", str(script)], capture_output=True, text=True
+    )
     assert run.stdout == "(2,) False\n"
-    assert run.stderr.splitlines()[-1].endswith("fluid.dygraph.to_variable: dynamic mode is not there; build static programs")
+    assert run.stderr.splitlines()[-1].endswith(
+        "fluid.dygraph.to_variable: dynamic mode is not there; build static programs"
+    )
     absent = {use.name for use in compat_report(script).absent}
     names = ("dygraph.Layer", "dygraph.nn.Conv2D", "op.Operator", "dygraph.to_variable")
     assert {f"paddle.fluid.{name}" for name in names} <= absent

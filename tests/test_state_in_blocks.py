@@ -1,4 +1,6 @@
-"""State that blocks change and that is no parameter, statistics and rates: as Paddle 1.8.5 changes it, in every way of running."""
+"""State that blocks change and that is no parameter, statistics and rates: as Paddle 1.8.5 changes
+it, in every way of running.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from .nets import fresh
 from .test_golden_programs import compare
 from .tools import control_nets, state_nets
 
-RECORDS = json.loads(gzip.decompress((Path(__file__).parent / "data" / "state_1.8.5.json.gz").read_bytes()))
+RECORDS = json.loads(
+    gzip.decompress((Path(__file__).parent / "data" / "state_1.8.5.json.gz").read_bytes())
+)
 NETS = {net.__name__: net for net in state_nets.NETS}
 Step = Callable[[Any], Any]
 
@@ -42,7 +46,9 @@ class Built:
                 self.scope.var(p.name).set(control_nets.initial(p.name, p.shape))
 
     def run(self, feed: Any, program: Any = None) -> Any:
-        return self.exe.run(program or self.main, feed=feed, fetch_list=[self.loss], scope=self.scope)[0]
+        return self.exe.run(
+            program or self.main, feed=feed, fetch_list=[self.loss], scope=self.scope
+        )[0]
 
 
 def alone(built: Built) -> Step:
@@ -51,7 +57,9 @@ def alone(built: Built) -> Step:
 
 def on_two_devices(built: Built) -> Step:
     """Both are fed the same, so each has the statistics of one."""
-    program = fluid.CompiledProgram(built.main).with_data_parallel(built.loss.name, places=[fluid.CPUPlace()] * 2)
+    program = fluid.CompiledProgram(built.main).with_data_parallel(
+        built.loss.name, places=[fluid.CPUPlace()] * 2
+    )
     return lambda feed: built.run([feed, feed], program)[:1]
 
 
@@ -70,7 +78,10 @@ def literal(built: Built) -> Step:
 
 
 @pytest.mark.first(2)
-@pytest.mark.parametrize(("name", "way"), [(n, alone) for n in NETS] + [("norm_in_steps", w) for w in (on_two_devices, literal)])
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [(n, alone) for n in NETS] + [("norm_in_steps", w) for w in (on_two_devices, literal)],
+)
 def test_three_steps_equal_paddles(name: str, way: Callable[[Built], Step]) -> None:
     if way is on_two_devices and jax.device_count() < 2:
         pytest.skip("one device")
@@ -79,10 +90,16 @@ def test_three_steps_equal_paddles(name: str, way: Callable[[Built], Step]) -> N
 
 
 def agree(built: Built, name: str, run: Step) -> None:
-    for step, (feed, want) in enumerate(zip(state_nets.FEEDS[name], RECORDS[name]["steps"], strict=True)):
-        np.testing.assert_allclose(run(feed), want["loss"], rtol=2e-5, atol=1e-6, err_msg=f"loss of step {step}")
+    for step, (feed, want) in enumerate(
+        zip(state_nets.FEEDS[name], RECORDS[name]["steps"], strict=True)
+    ):
+        np.testing.assert_allclose(
+            run(feed), want["loss"], rtol=2e-5, atol=1e-6, err_msg=f"loss of step {step}"
+        )
         for n, value in want["after"].items():
-            np.testing.assert_allclose(built.scope.get(n), value, rtol=2e-5, atol=1e-6, err_msg=f"{n} after step {step}")
+            np.testing.assert_allclose(
+                built.scope.get(n), value, rtol=2e-5, atol=1e-6, err_msg=f"{n} after step {step}"
+            )
 
 
 def test_driven_by_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +109,10 @@ def test_driven_by_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Loop, "run", untraceable)
     number = lambda v, dtype="int64": layers.fill_constant([1], dtype, v)  # noqa: E731
     with fresh() as (main, startup):
-        rate, w = layers.create_global_var([1], 1.0, "float32", persistable=True), layers.create_parameter([1], "float32")
+        rate, w = (
+            layers.create_global_var([1], 1.0, "float32", persistable=True),
+            layers.create_parameter([1], "float32"),
+        )
         i, n = number(0), number(3)
         states, going = layers.array_write(w, i), layers.less_than(i, n)
         with layers.While(going).block():
@@ -124,7 +144,11 @@ def test_what_steps_write_outside_is_the_last_ones(reverse: bool) -> None:
             rnn.step_output(row * total)
         main.global_block().ops[-1]._set_attr("reverse", reverse)
         value = np.arange(8, dtype="float32").reshape(4, 2)
-        out, last, end = fluid.Executor(fluid.CPUPlace()).run(main, feed={"x": value}, fetch_list=[rnn(), total, seen])
-    np.testing.assert_array_equal(out, value * np.array([[2], [4], [6], [8]])[:: -1 if reverse else 1])
+        out, last, end = fluid.Executor(fluid.CPUPlace()).run(
+            main, feed={"x": value}, fetch_list=[rnn(), total, seen]
+        )
+    np.testing.assert_array_equal(
+        out, value * np.array([[2], [4], [6], [8]])[:: -1 if reverse else 1]
+    )
     assert last == 8
     np.testing.assert_array_equal(end, value[0 if reverse else -1])

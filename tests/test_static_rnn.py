@@ -1,4 +1,6 @@
-"""StaticRNN and what is built on it: trained as by Paddle 1.8.5, differentiated as by jax.grad, and what is refused."""
+"""StaticRNN and what is built on it: trained as by Paddle 1.8.5, differentiated as by jax.grad, and
+what is refused.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ RECORDED = json.loads((Path(__file__).parent / "data" / "recurrent_1.8.5.json").
 
 @pytest.fixture(autouse=True)
 def fresh():
-    with fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard(), fluid.program_guard(fluid.Program(), fluid.Program()):
+    with (
+        fluid.scope_guard(fluid.Scope()),
+        fluid.unique_name.guard(),
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+    ):
         yield
 
 
@@ -59,7 +65,10 @@ def test_gradients_are_jaxs(reverse):
     loss = layers.reduce_sum(layers.square(out))
     grads = fluid.gradients(loss, [x, h0])
     main = fluid.default_main_program()
-    values = {n: numbers(n, s) for n, s in (("x", (3, 2, 3)), ("h", (2, 4)), ("fc_0.w_0", (3, 4)), ("fc_0.w_1", (4, 4)))}
+    values = {
+        n: numbers(n, s)
+        for n, s in (("x", (3, 2, 3)), ("h", (2, 4)), ("fc_0.w_0", (3, 4)), ("fc_0.w_1", (4, 4)))
+    }
     state = {n: v for n, v in values.items() if n.startswith("fc")}
 
     def unrolled(x, h):
@@ -80,7 +89,9 @@ def test_gradients_are_jaxs(reverse):
 
 
 def test_sequences_that_every_step_reads():
-    """A value with a LoD from outside: its gradient is summed over the steps, row by row, and has the LoD."""
+    """A value with a LoD from outside: its gradient is summed over the steps, row by row, and has
+    the LoD.
+    """
     t, rows = fluid.data("t", [3, 1]), fluid.data("rows", [None, 2], lod_level=1)
     t.stop_gradient = rows.stop_gradient = False
     loop = layers.StaticRNN()
@@ -88,11 +99,18 @@ def test_sequences_that_every_step_reads():
         scaled = layers.elementwise_mul(rows, loop.step_input(t), axis=-1)
         loop.step_output(layers.sequence_pool(scaled, "sum"))
     loss = layers.reduce_sum(layers.square(loop()))
-    a, times = np.arange(10.0, dtype="float32").reshape(5, 2) / 10, np.array([[1], [2], [-1]], "float32")
+    a, times = (
+        np.arange(10.0, dtype="float32").reshape(5, 2) / 10,
+        np.array([[1], [2], [-1]], "float32"),
+    )
     feed = {"t": times, "rows": fluid.create_lod_tensor(a, [[3, 2]], fluid.CPUPlace())}
-    d_rows, d_t = fluid.Executor().run(feed=feed, fetch_list=fluid.gradients(loss, [rows, t]), return_numpy=False)
+    d_rows, d_t = fluid.Executor().run(
+        feed=feed, fetch_list=fluid.gradients(loss, [rows, t]), return_numpy=False
+    )
     sums = np.stack([a[:3].sum(0), a[3:].sum(0)])
-    np.testing.assert_allclose(np.array(d_rows), 2 * (times**2).sum() * np.repeat(sums, [3, 2], 0), rtol=1e-5)
+    np.testing.assert_allclose(
+        np.array(d_rows), 2 * (times**2).sum() * np.repeat(sums, [3, 2], 0), rtol=1e-5
+    )
     np.testing.assert_allclose(np.array(d_t), 2 * times * (sums**2).sum(), rtol=1e-5)
     assert d_rows.recursive_sequence_lengths() == [[3, 2]]
 
@@ -106,7 +124,9 @@ def test_each_step_draws_anew():
         new = layers.elementwise_add(total, layers.dropout(row, 0.5))
         loop.update_memory(total, new)
         loop.step_output(layers.dropout(row, 0.5))
-    (rows,) = fluid.Executor(fluid.CPUPlace()).run(feed={"x": np.ones((4, 50), "float32")}, fetch_list=[loop()])
+    (rows,) = fluid.Executor(fluid.CPUPlace()).run(
+        feed={"x": np.ones((4, 50), "float32")}, fetch_list=[loop()]
+    )
     assert len({row.tobytes() for row in rows}) == 4
 
 
@@ -131,11 +151,18 @@ def test_inside_data_parallel_as_alone():
     main, startup = fluid.default_main_program(), fluid.default_startup_program()
     startup.random_seed = 7
     feed, losses = {"x": numbers("x", (4, 3, 3))}, []
-    for program in (main, fluid.CompiledProgram(main).with_data_parallel(loss_name=loss.name, places=[fluid.CPUPlace()] * 2)):
+    for program in (
+        main,
+        fluid.CompiledProgram(main).with_data_parallel(
+            loss_name=loss.name, places=[fluid.CPUPlace()] * 2
+        ),
+    ):
         with fluid.scope_guard(fluid.Scope()):
             exe = fluid.Executor(fluid.CPUPlace())
             exe.run(startup)
-            losses.append([np.mean(exe.run(program, feed=feed, fetch_list=[loss])[0]) for _ in range(3)])
+            losses.append(
+                [np.mean(exe.run(program, feed=feed, fetch_list=[loss])[0]) for _ in range(3)]
+            )
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
 
 
@@ -159,7 +186,9 @@ def unequal():
 
 
 def writing_outside():
-    """What gradients flow through: the op's gradient knows only what is listed, so this one would be lost without a word."""
+    """What gradients flow through: the op's gradient knows only what is listed, so this one would
+    be lost without a word.
+    """
     total = layers.reduce_sum(fluid.data("x", [3, 2]), 0)
     loop = layers.StaticRNN()
     with loop.step():
@@ -170,17 +199,36 @@ def writing_outside():
 
 
 REFUSED = [
-    (growing, {"x": (3, 2, 2)}, EnforceNotMet, r"carries 'static_rnn_0@mem_0', .* \[2, 2\] before a step and .* \[2, 4\] after"),
-    (unequal, {"x": (3, 2), "y": (4, 2)}, FeedError, "takes inputs of one length, not 'x' of 3, 'y' of 4"),
-    (writing_outside, {"x": (3, 2)}, UnsupportedError, "writes 'reduce_sum_0.tmp_0', which is declared outside"),
+    (
+        growing,
+        {"x": (3, 2, 2)},
+        EnforceNotMet,
+        r"carries 'static_rnn_0@mem_0', .* \[2, 2\] before a step and .* \[2, 4\] after",
+    ),
+    (
+        unequal,
+        {"x": (3, 2), "y": (4, 2)},
+        FeedError,
+        "takes inputs of one length, not 'x' of 3, 'y' of 4",
+    ),
+    (
+        writing_outside,
+        {"x": (3, 2)},
+        UnsupportedError,
+        "writes 'reduce_sum_0.tmp_0', which is declared outside",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("net", "shapes", "kind", "told"), REFUSED, ids=lambda v: getattr(v, "__name__", ""))
+@pytest.mark.parametrize(
+    ("net", "shapes", "kind", "told"), REFUSED, ids=lambda v: getattr(v, "__name__", "")
+)
 def test_refused_when_run(net, shapes, kind, told):
     out = net()
     with pytest.raises(kind, match=told):
-        fluid.Executor(fluid.CPUPlace()).run(feed={n: numbers(n, s) for n, s in shapes.items()}, fetch_list=[out])
+        fluid.Executor(fluid.CPUPlace()).run(
+            feed={n: numbers(n, s) for n, s in shapes.items()}, fetch_list=[out]
+        )
 
 
 def test_refused_while_building():
@@ -191,11 +239,19 @@ def test_refused_while_building():
     with pytest.raises(FluidValueError, match="RNN output can only be retrieved after rnn block"):
         loop()
     begin = layers.fill_constant([2], "float32", 0.0)
-    with pytest.raises(FluidValueError, match=r"fill_constant_0.tmp_0 should be updated in every step\."), loop.step():
+    with (
+        pytest.raises(
+            FluidValueError, match=r"fill_constant_0.tmp_0 should be updated in every step\."
+        ),
+        loop.step(),
+    ):
         loop.memory(init=begin)
         loop.step_output(loop.step_input(x))
     assert fluid.default_main_program().current_block_idx == 0
     other = layers.StaticRNN()
-    with pytest.raises(FluidValueError, match="Static RNN only take fix seq_len input"), other.step():
+    with (
+        pytest.raises(FluidValueError, match="Static RNN only take fix seq_len input"),
+        other.step(),
+    ):
         other.step_input(x)
         other.step_input(fluid.data("y", [4, 2]))

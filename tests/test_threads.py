@@ -1,6 +1,7 @@
 """Threads of one program that share scopes, programs, executors and predictors.
 
-What the threads must not do is tried where they can: they meet at barriers, and functions that a step calls wait for one another.
+What the threads must not do is tried where they can: they meet at barriers, and functions that a
+step calls wait for one another.
 """
 
 import contextlib
@@ -21,13 +22,15 @@ from fluidjax.predictors.predictor import Predictor
 from fluidjax.runtime.turns import NOBODY, Turn, looking, stepping
 
 from .nets import fresh
-from .test_compiles_once import compiles  # noqa: F401  (a fixture)
+from .test_compiles_once import compiles  # noqa: F401
 
 SECONDS = 60
 
 
 def together(*works: Callable[[], Any]) -> list[Any]:
-    """What these return, each in a thread of its own, all begun at once. Raises what one of them raises, or if they hang."""
+    """What these return, each in a thread of its own, all begun at once. Raises what one of them
+    raises, or if they hang.
+    """
     barrier = threading.Barrier(len(works), timeout=SECONDS)
 
     def begin(work: Callable[[], Any]) -> Any:
@@ -43,7 +46,9 @@ def together(*works: Callable[[], Any]) -> list[Any]:
 
 
 class Net:
-    """Adam on a net with dropout and batch_norm: parameters, packed moments, statistics and random numbers."""
+    """Adam on a net with dropout and batch_norm: parameters, packed moments, statistics and random
+    numbers.
+    """
 
     def __init__(self, seed: int = 3, width: int = 4) -> None:
         with fresh(seed) as (self.main, self.startup):
@@ -59,21 +64,29 @@ class Net:
 
     def step(self, exe: fluid.Executor | None = None, scale: float = 1.0) -> Any:
         feed = {"x": np.full((2, 4), scale, np.float32)}
-        return (exe or self.exe).run(self.main, feed=feed, fetch_list=[self.loss], scope=self.scope)[0]
+        return (exe or self.exe).run(
+            self.main, feed=feed, fetch_list=[self.loss], scope=self.scope
+        )[0]
 
     def predict(self, exe: fluid.Executor | None = None, rows: int = 2) -> np.ndarray:
         feed = {"x": np.ones((rows, 4), np.float32)}
-        return (exe or self.exe).run(self.test, feed=feed, fetch_list=[self.out], scope=self.scope)[0]
+        return (exe or self.exe).run(self.test, feed=feed, fetch_list=[self.out], scope=self.scope)[
+            0
+        ]
 
     def state(self) -> dict[str, np.ndarray]:
-        return self.scope.between_steps(self.names, lambda: {n: self.scope.get(n) for n in self.names})
+        return self.scope.between_steps(
+            self.names, lambda: {n: self.scope.get(n) for n in self.names}
+        )
 
 
-# -- one scope, several threads ------------------------------------------------------------------------------------------------
+# -- one scope, several threads --------------------------------------------------------------------
 
 
 def test_training_by_threads_is_training_in_some_order() -> None:
-    """Equal steps: whatever the order, so many of them were taken, each from where another one ended."""
+    """Equal steps: whatever the order, so many of them were taken, each from where another one
+    ended.
+    """
     one, other = Net(), Net()
     together(*[lambda: [one.step() for _ in range(12)]] * 4)
     for _ in range(48):
@@ -83,7 +96,9 @@ def test_training_by_threads_is_training_in_some_order() -> None:
 
 
 def test_executors_of_several_threads_take_turns() -> None:
-    """Without random numbers, of which each executor counts its own, their steps are one sequence too."""
+    """Without random numbers, of which each executor counts its own, their steps are one sequence
+    too.
+    """
     with fresh(3) as (main, startup):
         loss = layers.mean(layers.square(layers.fc(fluid.data("x", [None, 4]), 3)))
         fluid.optimizer.Adam(0.1).minimize(loss)
@@ -105,7 +120,9 @@ def test_executors_of_several_threads_take_turns() -> None:
 
 @pytest.fixture
 def waits() -> Iterator[tuple[threading.Event, threading.Event, fluid.Program, Any]]:
-    """A program that adds 1 to `w`, which waits within its step: an event that says that it is there, one that lets it go on."""
+    """A program that adds 1 to `w`, which waits within its step: an event that says that it is
+    there, one that lets it go on.
+    """
     inside, go_on = threading.Event(), threading.Event()
 
     def wait(x: np.ndarray) -> np.ndarray:
@@ -174,7 +191,9 @@ def test_a_function_of_a_step_reads_and_sets_variables() -> None:
 
 
 def test_steps_on_different_states_run_side_by_side() -> None:
-    """Two programs in one scope, and one program in two scopes: each waits for the other within its step."""
+    """Two programs in one scope, and one program in two scopes: each waits for the other within its
+    step.
+    """
     barrier = threading.Barrier(2, timeout=SECONDS)
 
     def meet(x: np.ndarray) -> np.ndarray:
@@ -199,7 +218,9 @@ def test_steps_on_different_states_run_side_by_side() -> None:
 
 
 def test_readers_and_savers_see_a_state_between_two_steps(tmp_path: Path) -> None:
-    """`a` and `b` are always equal between steps; the large one travels by itself, the small ones packed."""
+    """`a` and `b` are always equal between steps; the large one travels by itself, the small ones
+    packed.
+    """
     with fresh() as (main, startup):
         parts = [
             layers.create_global_var([n], 0.0, "float32", persistable=True, name=f"v{i}")
@@ -218,7 +239,15 @@ def test_readers_and_savers_see_a_state_between_two_steps(tmp_path: Path) -> Non
 
     def look() -> None:
         while not ended.is_set():
-            assert len({float(v.max()) for v in scope.between_steps(names, lambda: [scope.get(n) for n in names])}) == 1
+            assert (
+                len(
+                    {
+                        float(v.max())
+                        for v in scope.between_steps(names, lambda: [scope.get(n) for n in names])
+                    }
+                )
+                == 1
+            )
             assert len(set(scope.get(names[0]).tolist())) == 1
 
     def save() -> None:
@@ -239,7 +268,10 @@ def test_readers_and_savers_see_a_state_between_two_steps(tmp_path: Path) -> Non
 def test_loading_comes_between_two_steps(tmp_path: Path) -> None:
     """Every step sees all of what was loaded, or nothing."""
     with fresh() as (main, startup):
-        parts = [layers.create_global_var([2], 0.0, "float32", persistable=True, name=f"v{i}") for i in range(20)]
+        parts = [
+            layers.create_global_var([2], 0.0, "float32", persistable=True, name=f"v{i}")
+            for i in range(20)
+        ]
         apart = layers.reduce_sum(layers.abs(layers.concat([p - parts[0] for p in parts])))
         for part in parts:
             layers.assign(part + 1.0, part)
@@ -264,7 +296,9 @@ def test_loading_comes_between_two_steps(tmp_path: Path) -> None:
 
 
 def test_predictions_beside_training_in_one_scope() -> None:
-    """The program for tests reads what the other one donates; programs that share parameters; loads and stores between."""
+    """The program for tests reads what the other one donates; programs that share parameters; loads
+    and stores between.
+    """
     net = Net(width=40)
     net.step(), net.predict()
     stop = threading.Event()
@@ -290,14 +324,21 @@ def test_predictions_beside_training_in_one_scope() -> None:
 
 
 def test_programs_that_share_some_of_their_state() -> None:
-    """Two optimizers on overlapping parameters, and one that reads what the other writes (a GAN's): all steps count."""
+    """Two optimizers on overlapping parameters, and one that reads what the other writes (a GAN's):
+    all steps count.
+    """
     programs = []
     with fresh() as (_, startup):
         for names in (("a", "b"), ("b", "c"), ("c", "a")):
             with fluid.program_guard(fluid.Program(), startup):
-                first, second = (layers.create_global_var([1], 0.0, "float32", persistable=True, name=n) for n in names)
+                first, second = (
+                    layers.create_global_var([1], 0.0, "float32", persistable=True, name=n)
+                    for n in names
+                )
                 layers.increment(first)
-                seen = layers.create_global_var([1], 0.0, "float32", persistable=True, name="seen_" + names[1])
+                seen = layers.create_global_var(
+                    [1], 0.0, "float32", persistable=True, name="seen_" + names[1]
+                )
                 layers.assign(second + first * 0.0, seen)
                 if names[0] != "c":
                     layers.increment(second)
@@ -305,14 +346,21 @@ def test_programs_that_share_some_of_their_state() -> None:
     scope, exe = fluid.Scope(), fluid.Executor()
     for name in ("a", "b", "c", "seen_a", "seen_b", "seen_c"):
         scope.var(name).set(np.zeros(1, np.float32))
-    together(*(lambda main=main: [exe.run(main, scope=scope) for _ in range(25)] for main in programs * 2))
+    together(
+        *(
+            lambda main=main: [exe.run(main, scope=scope) for _ in range(25)]
+            for main in programs * 2
+        )
+    )
     assert [float(scope.get(n)[0]) for n in "abc"] == [50, 100, 100]
 
 
 def test_run_steps_and_runs_of_other_threads() -> None:
     one, other = Net(), Net()
     feed = {"x": np.ones((2, 4), np.float32)}
-    many = lambda: [one.exe.run_steps(one.main, [feed] * 4, [one.loss], scope=one.scope) for _ in range(4)]  # noqa: E731
+    many = lambda: [  # noqa: E731
+        one.exe.run_steps(one.main, [feed] * 4, [one.loss], scope=one.scope) for _ in range(4)
+    ]
     together(many, lambda: [one.step() for _ in range(16)])
     for _ in range(32):
         other.step()
@@ -323,7 +371,10 @@ def test_run_steps_and_runs_of_other_threads() -> None:
 
 def test_a_startup_program_comes_between_two_steps() -> None:
     with fresh() as (main, startup):
-        parts = [layers.create_global_var([2], 0.0, "float32", persistable=True, name=f"v{i}") for i in range(20)]
+        parts = [
+            layers.create_global_var([2], 0.0, "float32", persistable=True, name=f"v{i}")
+            for i in range(20)
+        ]
         apart = layers.reduce_sum(layers.abs(layers.concat([p - parts[0] for p in parts])))
         for part in parts:
             layers.assign(part + 1.0, part)
@@ -353,7 +404,7 @@ def test_an_executor_that_is_closed_meanwhile_says_so() -> None:
     assert np.isfinite(net.scope.get(net.names[0])).all()
 
 
-# -- who only predicts -----------------------------------------------------------------------------------------------------------
+# -- who only predicts -----------------------------------------------------------------------------
 
 
 def looping() -> tuple[fluid.Program, fluid.Program, Any]:
@@ -376,11 +427,15 @@ def plain() -> tuple[fluid.Program, fluid.Program, Any]:
 
 
 @pytest.mark.parametrize("build", [plain, looping])
-def test_a_program_that_predicts_changes_nothing_and_is_given_nothing(build: Callable[[], Any]) -> None:
+def test_a_program_that_predicts_changes_nothing_and_is_given_nothing(
+    build: Callable[[], Any],
+) -> None:
     main, startup, out = build()
     scope, exe = fluid.Scope(), fluid.Executor()
     exe.run(startup, scope=scope)
-    names = [v.name for v in main.list_vars() if v.persistable and scope.find_var(v.name) is not None]
+    names = [
+        v.name for v in main.list_vars() if v.persistable and scope.find_var(v.name) is not None
+    ]
     vars = [scope.find_var(n) for n in names]
     width = 4 if build is plain else 3
     before = [v.storage.read() for v in vars]
@@ -393,9 +448,11 @@ def test_a_program_that_predicts_changes_nothing_and_is_given_nothing(build: Cal
 
 
 def test_predictions_run_beside_each_other() -> None:
-    """Two threads in one executor on one program and scope: each waits for the other within its run.
+    """Two threads in one executor on one program and scope: each waits for the other within its
+    run.
 
-    They fetch different things, for XLA's CPU backend has calls of one executable that call Python wait for each other itself.
+    They fetch different things, for XLA's CPU backend has calls of one executable that call Python
+    wait for each other itself.
     """
     barrier = threading.Barrier(2, timeout=SECONDS)
 
@@ -413,7 +470,10 @@ def test_predictions_run_beside_each_other() -> None:
     feed = {"x": np.ones((1, 3), np.float32)}
     fetches = [out], [out, met]
     found = together(
-        *(lambda f=f: [exe.run(main, feed=feed, fetch_list=f, scope=scope)[0] for _ in range(3)] for f in fetches)
+        *(
+            lambda f=f: [exe.run(main, feed=feed, fetch_list=f, scope=scope)[0] for _ in range(3)]
+            for f in fetches
+        )
     )
     assert len({value.tobytes() for each in found for value in each}) == 1
 
@@ -430,7 +490,9 @@ def ask(predictor: Predictor, times: int, sizes: tuple[int, ...] = (2,)) -> set[
     """The first rows of the answers; all samples are alike, so these must be."""
     found = set()
     for i in range(times):
-        predictor.get_input_tensor("x").copy_from_cpu(np.ones((sizes[i % len(sizes)], 4), np.float32))
+        predictor.get_input_tensor("x").copy_from_cpu(
+            np.ones((sizes[i % len(sizes)], 4), np.float32)
+        )
         predictor.zero_copy_run()
         answer = predictor.get_output_tensor(predictor.get_output_names()[0]).copy_to_cpu()
         assert answer.shape == (sizes[i % len(sizes)], 1)
@@ -470,7 +532,9 @@ def test_one_executor_serves_a_loaded_program_in_threads(tmp_path: Path) -> None
 
     def work(rows: int) -> bytes:
         feed = {feeds[0]: np.ones((rows, 4), np.float32)}
-        answers = [exe.run(program, feed=feed, fetch_list=targets, scope=scope)[0] for _ in range(30)]
+        answers = [
+            exe.run(program, feed=feed, fetch_list=targets, scope=scope)[0] for _ in range(30)
+        ]
         assert all(a.shape == (rows, 1) for a in answers)
         return np.round(answers[-1][0], 5).tobytes()
 
@@ -485,7 +549,7 @@ def test_stress_of_a_server(tmp_path: Path) -> None:
     assert len(set.union(*answers)) == 1
 
 
-# -- the turns themselves ----------------------------------------------------------------------------------------------------------
+# -- the turns themselves --------------------------------------------------------------------------
 
 
 class Var:
@@ -498,7 +562,10 @@ def test_turns_are_taken_in_one_order() -> None:
     first, second = Turn(), Turn()
     together(
         lambda: [stepping([first, second], lambda: None) for _ in range(300)],
-        lambda: [looking([Var(second), Var(NOBODY), Var(first)], lambda: None, changing=True) for _ in range(300)],
+        lambda: [
+            looking([Var(second), Var(NOBODY), Var(first)], lambda: None, changing=True)
+            for _ in range(300)
+        ],
         lambda: [looking([Var(NOBODY), Var(first)], lambda: None) for _ in range(300)],
     )
 
@@ -528,4 +595,6 @@ def test_a_wait_that_is_interrupted_leaves_nothing_behind() -> None:
     for work in (lambda: stepping([turn], stop), lambda: looking([Var(turn)], stop)):
         with pytest.raises(KeyboardInterrupt):
             work()
-    assert not turn.waiting and together(lambda: looking([Var(turn)], lambda: 1, changing=True)) == [1]
+    assert not turn.waiting and together(
+        lambda: looking([Var(turn)], lambda: 1, changing=True)
+    ) == [1]

@@ -1,4 +1,6 @@
-"""JAX's transforms of a step: what `fluid.step_fn` gives is exported for any batch, mapped over devices, and asks for no needless key."""
+"""JAX's transforms of a step: what `fluid.step_fn` gives is exported for any batch, mapped over
+devices, and asks for no needless key.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def classes(x: Any) -> Any:
     """Convolutions of all kinds (grouped, depthwise, 1x1, strided), poolings, batch_norm, dropout."""
     h = layers.pool2d(layers.conv2d(x, 6, 5, padding=2, act="relu"), 2, pool_stride=2)
     h = layers.batch_norm(layers.conv2d(h, 16, 3, groups=2, stride=2), act="relu")
-    h = layers.pool2d(layers.conv2d(h, 16, 3, groups=16, padding=1), 2, pool_type="avg", pool_stride=2)
+    h = layers.pool2d(
+        layers.conv2d(h, 16, 3, groups=16, padding=1), 2, pool_type="avg", pool_stride=2
+    )
     h = layers.elementwise_add(h, layers.conv2d(h, 16, 1))
     return layers.fc(layers.dropout(h, 0.3), 10)
 
@@ -40,7 +44,9 @@ def built(net: Any, size: int | None, train: bool) -> tuple[fluid.Program, Any, 
     with fresh(3) as (main, startup):
         out = net(fluid.data("x", [None, 4, size, size]))
         if net is classes:
-            loss = layers.mean(layers.softmax_with_cross_entropy(out, fluid.data("y", [None, 1], "int64")))
+            loss = layers.mean(
+                layers.softmax_with_cross_entropy(out, fluid.data("y", [None, 1], "int64"))
+            )
         else:
             loss = layers.mean(layers.square(out))
         program = main if train else main.clone(for_test=True)
@@ -66,19 +72,31 @@ def test_a_step_is_exported_for_any_batch(net: Any, size: int | None, train: boo
         types = {"x": jax.ShapeDtypeStruct((b, 4, size or h, size or w), "float32")}
         if train and net is classes:
             types["y"] = jax.ShapeDtypeStruct((b, 1), "int64")
-        exported = export.export(jax.jit(lambda state, feed: step(state, feed, *keys)))(state, types)
+        exported = export.export(jax.jit(lambda state, feed: step(state, feed, *keys)))(
+            state, types
+        )
         for batch in (3,):
-            feed = {"x": np.linspace(-1, 1, batch * 4 * 16 * 16, dtype=np.float32).reshape(batch, 4, 16, 16)}
+            feed = {
+                "x": (
+                    np.linspace(-1, 1, batch * 4 * 16 * 16, dtype=np.float32).reshape(
+                        batch, 4, 16, 16
+                    )
+                )
+            }
             feed["x"] = feed["x"] if size is None else feed["x"][..., :size, :size]
             feed.update({"y": np.full((batch, 1), 3)} if "y" in types else {})
             for got, want in zip(
-                jax.tree.leaves(exported.call(state, feed)), jax.tree.leaves(step(state, feed, *keys)), strict=True
+                jax.tree.leaves(exported.call(state, feed)),
+                jax.tree.leaves(step(state, feed, *keys)),
+                strict=True,
             ):
                 np.testing.assert_allclose(got, want, rtol=2e-3, atol=2e-5)
 
 
 def test_a_training_step_is_mapped_over_devices() -> None:
-    """In jax.shard_map as it checks by default: JAX adds up the gradients of parameters that all devices share."""
+    """In jax.shard_map as it checks by default: JAX adds up the gradients of parameters that all
+    devices share.
+    """
     with fresh(3) as (main, startup):
         x, y = fluid.data("x", [None, 1, 6, 6]), fluid.data("y", [None, 1], "int64")
         h = layers.fc(layers.pool2d(layers.conv2d(x, 4, 3, act="relu"), 2, pool_stride=2), 3)
@@ -87,11 +105,16 @@ def test_a_training_step_is_mapped_over_devices() -> None:
     scope = fluid.Scope()
     fluid.Executor().run(startup, scope=scope)
     state, step = fluid.read_state(main, scope), fluid.step_fn(main, [loss])
-    feed = {"x": np.linspace(-1, 1, 144, dtype=np.float32).reshape(4, 1, 6, 6), "y": np.array([[0], [1], [2], [0]])}
+    feed = {
+        "x": np.linspace(-1, 1, 144, dtype=np.float32).reshape(4, 1, 6, 6),
+        "y": np.array([[0], [1], [2], [0]]),
+    }
     mesh = jax.make_mesh((2,), ("d",), axis_types=(AxisType.Auto,))
     with jax.enable_x64(True):
         mapped = jax.jit(
-            jax.shard_map(lambda s, f: step(s, f)[1][0], mesh=mesh, in_specs=(P(), P("d")), out_specs=P("d"))
+            jax.shard_map(
+                lambda s, f: step(s, f)[1][0], mesh=mesh, in_specs=(P(), P("d")), out_specs=P("d")
+            )
         )
         found = mapped(state, feed)
     alone = [step(state, {n: v[i : i + 2] for n, v in feed.items()})[1][0] for i in (0, 2)]
@@ -103,13 +126,23 @@ def test_a_test_program_asks_for_no_key() -> None:
     with fresh(3) as (main, startup):
         x = fluid.data("x", [None, 3, 4])
         zeros = layers.fill_constant([2, 3, 4], "float32", 0.0)
-        h = layers.lstm(layers.dropout(layers.transpose(x, [1, 0, 2]), 0.5), zeros, zeros, 3, 4, 2, dropout_prob=0.4)[0]
+        h = layers.lstm(
+            layers.dropout(layers.transpose(x, [1, 0, 2]), 0.5),
+            zeros,
+            zeros,
+            3,
+            4,
+            2,
+            dropout_prob=0.4,
+        )[0]
         out = layers.mean(layers.dropout(h, 0.3, dropout_implementation="upscale_in_train"))
     feed = {"x": np.ones((3, 3, 4), np.float32)}
     scope, test = fluid.Scope(), main.clone(for_test=True)
     fluid.Executor().run(startup, scope=scope)
     state = fluid.read_state(test, scope)
-    first, second = (fluid.step_fn(test, [out])(state, feed, *key)[1][0] for key in ([], [jax.random.key(7)]))
+    first, second = (
+        fluid.step_fn(test, [out])(state, feed, *key)[1][0] for key in ([], [jax.random.key(7)])
+    )
     np.testing.assert_array_equal(first, second)
     with pytest.raises(fluid.FluidError, match="key"):
         fluid.step_fn(main, [out])(state, feed)
@@ -123,11 +156,15 @@ def test_the_gradient_of_a_cross_entropy_outside_of_x64() -> None:
     step, labels = fluid.step_fn(main, [out]), np.array([[0], [1], [3]])
     logits = np.linspace(0.1, 0.9, 12, dtype=np.float32).reshape(3, 4)
     found = jax.grad(lambda v: step({}, {"x": v, "y": labels})[1][0].sum())(logits)
-    np.testing.assert_allclose(found, jax.nn.softmax(logits) - np.eye(4, dtype=np.float32)[labels[:, 0]], atol=1e-6)
+    np.testing.assert_allclose(
+        found, jax.nn.softmax(logits) - np.eye(4, dtype=np.float32)[labels[:, 0]], atol=1e-6
+    )
 
 
 def pooled(x: Any) -> Any:
-    """Pools of all kinds, whose windows overlap, reach out or are cut; strided and padded convolutions."""
+    """Pools of all kinds, whose windows overlap, reach out or are cut; strided and padded
+    convolutions.
+    """
     h = layers.conv2d(x, 4, 3, stride=2, padding=1, act="relu")
     parts = [
         layers.pool2d(h, 3, pool_stride=2, pool_padding=1),
@@ -137,7 +174,10 @@ def pooled(x: Any) -> Any:
         layers.adaptive_pool2d(h, 2, "avg"),
         layers.resize_bilinear(h, scale=2.0),
     ]
-    whole = [layers.pool2d(layers.transpose(p, [0, 1, 3, 2]), 1, "avg", global_pooling=True) for p in parts]
+    whole = [
+        layers.pool2d(layers.transpose(p, [0, 1, 3, 2]), 1, "avg", global_pooling=True)
+        for p in parts
+    ]
     return layers.flatten(layers.concat(whole, 1))
 
 
@@ -151,7 +191,9 @@ def test_windows_over_any_height_and_width() -> None:
     )
     x = np.random.RandomState(0).randn(2, 4, 19, 18).astype(np.float32)
     for got, want in zip(
-        jax.tree.leaves(exported.call(state, x)), jax.tree.leaves(jax.jit(step)(state, {"x": x})), strict=True
+        jax.tree.leaves(exported.call(state, x)),
+        jax.tree.leaves(jax.jit(step)(state, {"x": x})),
+        strict=True,
     ):
         np.testing.assert_allclose(got, want, rtol=2e-3, atol=2e-5)
 
@@ -161,7 +203,10 @@ def recurrent(x: Any) -> Any:
     rows = layers.transpose(layers.reshape(layers.fc(x, 4, act="tanh"), [-1, 2, 2]), [1, 0, 2])
     rnn = layers.StaticRNN()
     with rnn.step():
-        row, memory = rnn.step_input(rows), rnn.memory(shape=[-1, 4], batch_ref=rows, ref_batch_dim_idx=1)
+        row, memory = (
+            rnn.step_input(rows),
+            rnn.memory(shape=[-1, 4], batch_ref=rows, ref_batch_dim_idx=1),
+        )
         new = layers.fc([row, memory], 4, act="tanh")
         rnn.update_memory(memory, new)
         rnn.output(new)
@@ -176,7 +221,9 @@ def convolved(x: Any) -> Any:
 
 @pytest.mark.parametrize("net", [recurrent, convolved])
 def test_devices_share_the_parameters_of_a_mapped_step(net: Any) -> None:
-    """The parameters that a mapped step gives are the same on all devices: moved by the sum of the devices' gradients."""
+    """The parameters that a mapped step gives are the same on all devices: moved by the sum of the
+    devices' gradients.
+    """
     with fresh(3) as (main, startup):
         loss = layers.mean(net(fluid.data("x", [None, 3])))
         _, pairs = fluid.optimizer.SGD(0.1).minimize(loss)
@@ -191,7 +238,9 @@ def test_devices_share_the_parameters_of_a_mapped_step(net: Any) -> None:
         return {n: new[n] for n in names}
 
     mesh = jax.make_mesh((2,), ("d",), axis_types=(AxisType.Auto,))
-    found = jax.jit(jax.shard_map(trained, mesh=mesh, in_specs=(P(), P("d")), out_specs=P()))(state, x)
+    found = jax.jit(jax.shard_map(trained, mesh=mesh, in_specs=(P(), P("d")), out_specs=P()))(
+        state, x
+    )
     alone = [jax.jit(trained)(state, x[i : i + 2]) for i in (0, 2)]
     for n in names:
         want = state[n] + sum(a[n] - state[n] for a in alone)
@@ -199,9 +248,13 @@ def test_devices_share_the_parameters_of_a_mapped_step(net: Any) -> None:
 
 
 def test_every_loop_of_an_op_goes_through_loops() -> None:
-    """lax.scan and its like know nothing of values that vary among devices; fluidjax/ops/loops.py does."""
+    """lax.scan and its like know nothing of values that vary among devices; fluidjax/ops/loops.py
+    does.
+    """
     bare = re.compile(r"\blax\.(scan|while_loop|fori_loop|cond|switch)\(")
     root = Path(fluid.__file__).parent
-    files = [f for room in ("ops", "lower") for f in (root / room).rglob("*.py") if f.name != "loops.py"]
+    files = [
+        f for room in ("ops", "lower") for f in (root / room).rglob("*.py") if f.name != "loops.py"
+    ]
     assert len(files) > 200
     assert [f.name for f in files if bare.search(f.read_text())] == []

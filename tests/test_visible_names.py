@@ -1,7 +1,9 @@
-"""Editors and type checkers see what Python sees: names are bound by statements that can be read off the source.
+"""Editors and type checkers see what Python sees: names are bound by statements that can be read
+off the source.
 
-For every module of the package: each public name is bound by a def, a class, an assignment or an import, star imports
-being followed through literal ``__all__``; each function shows its parameters and its docstring where it is defined.
+For every module of the package: each public name is bound by a def, a class, an assignment or an
+import, star imports being followed through literal ``__all__``; each function shows its parameters
+and its docstring where it is defined.
 """
 
 from __future__ import annotations
@@ -60,13 +62,17 @@ def targets(node: ast.stmt) -> Iterator[str]:
 
 @cache
 def listed(module: str) -> list[str] | None:
-    """``__all__`` as a type checker reads it: a literal list, and ``__all__ += other.__all__`` for an imported module."""
+    """``__all__`` as a type checker reads it: a literal list, and ``__all__ += other.__all__`` for
+    an imported module.
+    """
     found: list[str] | None = None
     for node in statements(tree(module).body):
         if isinstance(node, ast.Assign | ast.AnnAssign) and "__all__" in targets(node):
             found = list(ast.literal_eval(node.value))
         elif isinstance(node, ast.AugAssign) and "__all__" in targets(node):
-            assert isinstance(node.value, ast.Attribute) and isinstance(node.value.value, ast.Name), module
+            assert isinstance(node.value, ast.Attribute) and isinstance(
+                node.value.value, ast.Name
+            ), module
             found = [*found, *listed(f"{module_of(module, node.value.value.id)}")]
     return found
 
@@ -75,7 +81,9 @@ def listed(module: str) -> list[str] | None:
 def module_of(module: str, name: str) -> str:
     """The module that `name` is bound to by ``from . import name``."""
     for node in statements(tree(module).body):
-        if isinstance(node, ast.ImportFrom) and any((a.asname or a.name) == name for a in node.names):
+        if isinstance(node, ast.ImportFrom) and any(
+            (a.asname or a.name) == name for a in node.names
+        ):
             return f"{_base(module, node)}.{name}"
     raise AssertionError(f"{module}: {name} is no imported module")
 
@@ -96,8 +104,12 @@ def bound(module: str) -> dict[str, ast.stmt]:
 
 def public(module: ModuleType) -> set[str]:
     """What a module offers, its own modules not counted: those are files."""
-    own = {n for n, v in vars(module).items() if getattr(v, "__name__", "") == f"{module.__name__}.{n}"}
-    return {n for n in vars(module) if not n.startswith("_")} - {n for n in own if isinstance(vars(module)[n], ModuleType)}
+    own = {
+        n for n, v in vars(module).items() if getattr(v, "__name__", "") == f"{module.__name__}.{n}"
+    }
+    return {n for n in vars(module) if not n.startswith("_")} - {
+        n for n in own if isinstance(vars(module)[n], ModuleType)
+    }
 
 
 def test_names_are_bound_in_sight():
@@ -110,19 +122,24 @@ def test_names_are_bound_in_sight():
         hidden += [f"{module}.{name}" for name in sorted(public(loaded) - known)]
         if hasattr(loaded, "__all__"):
             assert sorted(loaded.__all__) == sorted(listed(module)), module
-            assert all(n in known or isinstance(getattr(loaded, n), ModuleType) for n in loaded.__all__), module
+            assert all(
+                n in known or isinstance(getattr(loaded, n), ModuleType) for n in loaded.__all__
+            ), module
     assert not hidden
 
 
 def test_no_code_out_of_text():
-    """No module executes text, and none binds names by ``globals()`` or ``setattr`` as it is imported."""
+    """No module executes text, and none binds names by ``globals()`` or ``setattr`` as it is
+    imported.
+    """
     made = [
         f"{module}, line {node.lineno}: {ast.unparse(call)[:60]}"
         for module in MODULES
         for node in statements(tree(module).body)
         for call in ast.walk(node)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-        if call.func.id in ("exec", "eval") or (call.func.id in ("globals", "setattr") and not _within_function(node))
+        if call.func.id in ("exec", "eval")
+        or (call.func.id in ("globals", "setattr") and not _within_function(node))
     ]
     assert not made
 
@@ -139,7 +156,9 @@ def arguments(node: ast.FunctionDef) -> list[str]:
 
 
 def test_functions_show_their_parameters():
-    """The parameters and the docstring that Python reports are those written at the def, whatever decorates it."""
+    """The parameters and the docstring that Python reports are those written at the def, whatever
+    decorates it.
+    """
     other = []
     for module in MODULES:
         loaded = importlib.import_module(module)
@@ -154,19 +173,31 @@ def test_functions_show_their_parameters():
 
 
 def test_methods_stand_in_their_class():
-    """No class gets a method from elsewhere; what dataclasses and enums make of themselves is theirs."""
+    """No class gets a method from elsewhere; what dataclasses and enums make of themselves is
+    theirs.
+    """
     planted = []
     for module in MODULES:
         loaded = importlib.import_module(module)
         for name, node in bound(module).items():
             cls = getattr(loaded, name, None)
-            if not isinstance(node, ast.ClassDef) or not inspect.isclass(cls) or issubclass(cls, enum.Enum):
+            if (
+                not isinstance(node, ast.ClassDef)
+                or not inspect.isclass(cls)
+                or issubclass(cls, enum.Enum)
+            ):
                 continue
             written = {t for statement in statements(node.body) for t in targets(statement)}
-            made = {n for n, v in vars(cls).items() if inspect.isfunction(v) and v.__module__ == module}
+            made = {
+                n for n, v in vars(cls).items() if inspect.isfunction(v) and v.__module__ == module
+            }
             if not is_dataclass(cls) and not issubclass(cls, tuple):
                 planted += [f"{module}.{name}.{n}" for n in made - written]
-            planted += [f"{module}.{name}.{n}" for n in vars(cls) if not n.startswith("_") and n not in written | slots(cls)]
+            planted += [
+                f"{module}.{name}.{n}"
+                for n in vars(cls)
+                if not n.startswith("_") and n not in written | slots(cls)
+            ]
     assert not planted
 
 
@@ -178,7 +209,10 @@ def slots(cls: type) -> set[str]:
 def test_editors_see_the_operators():
     import fluidjax
 
-    symbols = "add radd sub rsub mul rmul truediv rtruediv pow rpow floordiv mod neg lt le gt ge eq ne bool getitem"
+    symbols = (
+        "add radd sub rsub mul rmul truediv rtruediv pow rpow floordiv mod neg lt le gt ge eq ne"
+        " bool getitem"
+    )
     seen = {n for m in ("operators", "indexing") for c in tree(f"fluidjax.graph.{m}").body if isinstance(c, ast.ClassDef)
             for s in c.body for n in targets(s)}  # fmt: skip
     for name in (f"__{s}__" for s in symbols.split()):

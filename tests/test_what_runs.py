@@ -1,4 +1,6 @@
-"""The tests that run are all that there are, and property tests run the same examples wherever and after whatever they run."""
+"""The tests that run are all that there are, and property tests run the same examples wherever and
+after whatever they run.
+"""
 
 from __future__ import annotations
 
@@ -31,20 +33,36 @@ seen()
 
 def test_no_folder_of_tests_is_left_out(pytestconfig: pytest.Config) -> None:
     """pytest's own norecursedirs names "dist"."""
-    folders = {part for path in TESTS.rglob("test_*.py") for part in path.relative_to(TESTS).parts[:-1]}
+    folders = {
+        part for path in TESTS.rglob("test_*.py") for part in path.relative_to(TESTS).parts[:-1]
+    }
     assert "dist" in folders
-    left_out = {f for f in folders for pattern in pytestconfig.getini("norecursedirs") if fnmatch(f, pattern)}
+    left_out = {
+        f
+        for f in folders
+        for pattern in pytestconfig.getini("norecursedirs")
+        if fnmatch(f, pattern)
+    }
     assert not left_out
 
 
 def test_the_same_examples_in_every_process() -> None:
-    """Whatever the hash seed, and whatever has been imported (hypothesis collects constants from modules)."""
+    """Whatever the hash seed, and whatever has been imported (hypothesis collects constants from
+    modules).
+    """
     if not settings.default.derandomize:
         pytest.skip("this is a search")
-    kinds = [("1", ""), ("2", "import fluidjax.demo, fluidjax.cli, fluidjax.paddle, benchmarks.transpile")]
+    kinds = [
+        ("1", ""),
+        ("2", "import fluidjax.demo, fluidjax.cli, fluidjax.paddle, benchmarks.transpile"),
+    ]
     said = []
     for seed, more in kinds:
         env = {**os.environ, "PYTHONHASHSEED": seed}
         command = [sys.executable, "-c", DRAWS % more]
-        said.append(subprocess.run(command, capture_output=True, text=True, check=True, env=env, cwd=TESTS.parent).stdout)
+        said.append(
+            subprocess.run(
+                command, capture_output=True, text=True, check=True, env=env, cwd=TESTS.parent
+            ).stdout
+        )
     assert said[0] == said[1] and said[0].count("\n") >= 10

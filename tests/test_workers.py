@@ -1,4 +1,6 @@
-"""Processes that read: DataLoader over data sets, multiprocess_reader, and a job's share of the batches."""
+"""Processes that read: DataLoader over data sets, multiprocess_reader, and a job's share of the
+batches.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,11 @@ def xy():
 def children():
     """Processes of this one that are there."""
     text = Path(f"/proc/{os.getpid()}/task/{threading.get_native_id()}/children").read_text()
-    return [p for p in text.split() if "fluidjax" not in p and "Z" not in Path(f"/proc/{p}/stat").read_text().split(")")[1][:3]]
+    return [
+        p
+        for p in text.split()
+        if "fluidjax" not in p and "Z" not in Path(f"/proc/{p}/stat").read_text().split(")")[1][:3]
+    ]
 
 
 def numbers(loader):
@@ -76,19 +82,39 @@ def numbers(loader):
 @pytest.mark.parametrize("workers", [0, 2])
 def test_batches(xy, workers):
     before = children()
-    loader = fluid.io.DataLoader(Samples(), feed_list=list(xy), places=CPU, batch_size=2, num_workers=workers)
+    loader = fluid.io.DataLoader(
+        Samples(), feed_list=list(xy), places=CPU, batch_size=2, num_workers=workers
+    )
     assert len(loader) == 3 and numbers(loader) == numbers(loader()) == [[0, 1], [2, 3], [4]]
-    assert {n: (v.dtype.name, v.shape) for n, v in next(iter(loader))[0].items()} == {"x": ("float32", (2, 2)), "y": ("int64", (2, 1))}
-    lists = DataLoader(Samples(), list(xy), CPU, return_list=True, batch_size=2, drop_last=True, num_workers=workers)
+    assert {n: (v.dtype.name, v.shape) for n, v in next(iter(loader))[0].items()} == {
+        "x": ("float32", (2, 2)),
+        "y": ("int64", (2, 1)),
+    }
+    lists = DataLoader(
+        Samples(),
+        list(xy),
+        CPU,
+        return_list=True,
+        batch_size=2,
+        drop_last=True,
+        num_workers=workers,
+    )
     first = next(iter(lists))
     assert [v.shape for v in (first if workers else first[0])] == [(2, 2), (2, 1)]  # as in 1.8.5
     two = DataLoader(Samples(), list(xy), [CPU, CPU], batch_size=2, num_workers=workers)
     assert [len(group) for group in two] == [2]  # the last batch has no other beside it
-    bare = DataLoader(Samples(), return_list=True, batch_size=3, num_workers=workers, collate_fn=len)
+    bare = DataLoader(
+        Samples(), return_list=True, batch_size=3, num_workers=workers, collate_fn=len
+    )
     assert list(bare) == ([3, 2] if workers else [[3], [2]])
     sampler = BatchSampler(indices=[4, 0], batch_size=1)
-    assert numbers(DataLoader(Samples(), list(xy), batch_sampler=sampler, num_workers=workers)) == [[4], [0]]
-    stream = DataLoader(Stream(), return_list=True, batch_size=2, num_workers=workers, drop_last=True)
+    assert numbers(DataLoader(Samples(), list(xy), batch_sampler=sampler, num_workers=workers)) == [
+        [4],
+        [0],
+    ]
+    stream = DataLoader(
+        Stream(), return_list=True, batch_size=2, num_workers=workers, drop_last=True
+    )
     found = [(b if workers else b[0])[0].ravel().tolist() for b in stream]
     assert found == ([[0, 2], [1, 3], [4, 6]] if workers else [[0, 1], [2, 3], [4, 5]])
     assert children() == before
@@ -129,7 +155,9 @@ def test_errors_of_workers(xy):
     cause = error.value.__cause__
     assert seen == [0, 1, 2, 3] and isinstance(cause, KeyError)
     assert isinstance(cause.__cause__, WorkerTraceback) and "in boo" in str(cause.__cause__)
-    with pytest.raises(WorkerDied, match=r"worker 0 of the DataLoader \(process \d+\) was ended by SIGKILL"):
+    with pytest.raises(
+        WorkerDied, match=r"worker 0 of the DataLoader \(process \d+\) was ended by SIGKILL"
+    ):
         read(Samples(9, 4, die), [])
     with pytest.raises(WorkerDied, match="ended with status 3"):
         read(Samples(9, 4, lambda: os._exit(3)), [])
@@ -138,6 +166,7 @@ def test_errors_of_workers(xy):
     with pytest.raises(EnforceNotMet, match="KeyError: 1"):
         read(Samples(), [], worker_init_fn=lambda n: {0: 0}[n])
     with pytest.raises(RuntimeError, match="Odd: it"):
+
         class Odd(Exception):  # cannot be sent: nobody finds a class within a function
             pass
 
@@ -151,7 +180,9 @@ def test_errors_of_workers(xy):
         list(DataLoader(Ragged(), return_list=True, batch_size=2))
     for _ in DataLoader(Samples(50), list(xy), CPU, num_workers=2):
         break
-    assert children() == before and not [t for t in threading.enumerate() if t.name.startswith("fluidjax-")]
+    assert children() == before and not [
+        t for t in threading.enumerate() if t.name.startswith("fluidjax-")
+    ]
 
 
 class Ragged(Samples):
@@ -162,10 +193,16 @@ class Ragged(Samples):
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"dataset": [1, 2]}, "takes a paddle.io.Dataset, not list; for a generator there is from_generator"),
+        (
+            {"dataset": [1, 2]},
+            "takes a paddle.io.Dataset, not list; for a generator there is from_generator",
+        ),
         ({}, "needs a feed_list"),
         ({"return_list": True, "num_workers": -1}, "numbers from 0"),
-        ({"return_list": True, "batch_sampler": BatchSampler(indices=[0]), "shuffle": True}, "do not give them beside it"),
+        (
+            {"return_list": True, "batch_sampler": BatchSampler(indices=[0]), "shuffle": True},
+            "do not give them beside it",
+        ),
         ({"dataset": Stream(), "return_list": True, "shuffle": True}, "its own order"),
         ({"dataset": Stream(), "return_list": True, "batch_size": 0}, "positive"),
     ],
@@ -186,9 +223,18 @@ def counting(n, harm=None):
 
 
 def test_what_workers_send():
-    """Large arrays come whole and writable; dead in the middle of one is dead; what was sent before an end comes, and why it ended."""
+    """Large arrays come whole and writable; dead in the middle of one is dead; what was sent before
+    an end comes, and why it ended.
+    """
     whole = np.arange(600_000, dtype=np.int32).reshape(600, 1000)
-    sent = [whole, whole.T, whole[::2, ::3], whole[:0], whole[0], {"x": np.arange(9000.0).astype("c16")}]
+    sent = [
+        whole,
+        whole.T,
+        whole[::2, ::3],
+        whole[:0],
+        whole[0],
+        {"x": np.arange(9000.0).astype("c16")},
+    ]
 
     def work(sender):
         sender.send(sent)
@@ -201,7 +247,10 @@ def test_what_workers_send():
     worker = Worker(work, "the worker")
     try:
         for got, want in zip(worker.take(), sent, strict=True):
-            for a, b in zip(*(list(v.values()) if isinstance(v, dict) else [v] for v in (got, want)), strict=True):
+            for a, b in zip(
+                *(list(v.values()) if isinstance(v, dict) else [v] for v in (got, want)),
+                strict=True,
+            ):
                 np.testing.assert_array_equal(a, b)
                 assert a.dtype == b.dtype and a.flags.writeable
         os.kill(worker.pid, signal.SIGKILL)
@@ -223,10 +272,27 @@ def test_what_workers_send():
 def test_multiprocess_reader():
     before = children()
     make = fluid.io.multiprocess_reader
-    assert list(make([counting(2), counting(4)])()) == [[2, 0], [4, 0], [2, 1], [4, 1], [4, 2], [4, 3]]  # 1.8.5's
-    assert sorted(make([counting(2), counting(4)], False)()) == [(2, 0), (2, 1), (4, 0), (4, 1), (4, 2), (4, 3)]
+    # 1.8.5's
+    assert list(make([counting(2), counting(4)])()) == [
+        [2, 0],
+        [4, 0],
+        [2, 1],
+        [4, 1],
+        [4, 2],
+        [4, 3],
+    ]
+    assert sorted(make([counting(2), counting(4)], False)()) == [
+        (2, 0),
+        (2, 1),
+        (4, 0),
+        (4, 1),
+        (4, 2),
+        (4, 3),
+    ]
     for fair in (True, False):
-        with pytest.raises(ValueError, match="reader 1 of multiprocess_reader raised KeyError: 'boo'") as error:
+        with pytest.raises(
+            ValueError, match="reader 1 of multiprocess_reader raised KeyError: 'boo'"
+        ) as error:
             list(make([counting(2), counting(1, boo)], fair)())
         assert isinstance(error.value.__cause__, KeyError)
         with pytest.raises(WorkerDied, match="reader 0 of multiprocess_reader"):
@@ -246,20 +312,27 @@ def test_ctrl_c_leaves_no_process(tmp_path):
     script = (
         "import os, signal, time, json, numpy as np, fluidjax as fluid\n"
         "from fluidjax.paddle.io import DataLoader, IterableDataset\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # what a shell starts in the background ignores it
+        # what a shell starts in the background ignores it
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "class Slow(IterableDataset):\n"
         "    def __iter__(self):\n"
         "        open(f'pid-{os.getpid()}', 'w').close()\n"
         "        yield np.zeros(1)\n"
         "        time.sleep(600)\n"
         "try:\n"
-        "    for _ in DataLoader(Slow(), return_list=True, num_workers=2): open('begun', 'w').close()\n"
+        "    for _ in DataLoader(Slow(), return_list=True, num_workers=2): open('begun',"
+        " 'w').close()\n"
         "except KeyboardInterrupt: print('interrupted')\n"
     )
     env = {**os.environ, "PYTHONPATH": str(Path(fluid.__file__).parents[1])}
-    process = Popen([sys.executable, "-c", script], cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True)
+    process = Popen(
+        [sys.executable, "-c", script], cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True
+    )
     limit = time.monotonic() + 60
-    while not ((tmp_path / "begun").exists() and len(list(tmp_path.glob("pid-*"))) == 2) and time.monotonic() < limit:
+    while (
+        not ((tmp_path / "begun").exists() and len(list(tmp_path.glob("pid-*"))) == 2)
+        and time.monotonic() < limit
+    ):
         time.sleep(0.02)  # the first batch is there before the second worker has begun
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=60)[0] == "interrupted\n"
@@ -271,7 +344,9 @@ def test_ctrl_c_leaves_no_process(tmp_path):
 
 
 def test_ctrl_c_while_workers_are_started_or_ended(monkeypatch):
-    """In the moment after a fork, and in the middle of ending them: no process stays, and the interrupt is heard."""
+    """In the moment after a fork, and in the middle of ending them: no process stays, and the
+    interrupt is heard.
+    """
     before, process = children(), multiprocessing.get_context("fork").Process
     real_start, real_kill, seen = process.start, process.kill, []
 
@@ -309,8 +384,14 @@ def test_a_trainers_share(monkeypatch, capsys):
         monkeypatch.setenv("PADDLE_TRAINERS_NUM", "3")
         monkeypatch.setenv("PADDLE_TRAINER_ID", str(trainer))
         assert list(distributed_batch_reader(lambda: iter(range(7)))()) == share
-        assert capsys.readouterr().out == f"start data reader (trainers_num: 3, trainer_id: {trainer})\n"
-    for value, told in (("3", "which count from 0"), ("x", "PADDLE_TRAINER_ID is a whole number, not 'x'")):
+        assert (
+            capsys.readouterr().out
+            == f"start data reader (trainers_num: 3, trainer_id: {trainer})\n"
+        )
+    for value, told in (
+        ("3", "which count from 0"),
+        ("x", "PADDLE_TRAINER_ID is a whole number, not 'x'"),
+    ):
         monkeypatch.setenv("PADDLE_TRAINER_ID", value)
         with pytest.raises(FluidValueError, match=told):
             distributed_batch_reader(lambda: iter(()))

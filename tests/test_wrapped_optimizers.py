@@ -1,4 +1,6 @@
-"""Optimizers around optimizers: programs and three steps are those of Paddle 1.8.5, and recomputation needs less memory."""
+"""Optimizers around optimizers: programs and three steps are those of Paddle 1.8.5, and
+recomputation needs less memory.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,23 @@ from .nets import fresh
 from .test_golden_programs import compare
 from .tools import wrapped_nets
 
-RECORDS = json.loads(gzip.decompress((Path(__file__).parent / "data" / "wrapped_1.8.5.json.gz").read_bytes()))
+RECORDS = json.loads(
+    gzip.decompress((Path(__file__).parent / "data" / "wrapped_1.8.5.json.gz").read_bytes())
+)
 
 
 def own_blocks(record: dict[str, Any]) -> dict[str, Any]:
-    """The recorded program without what 1.8.5 leaves behind: two blocks of drafts that no op names, and dtypes that it did not infer."""
+    """The recorded program without what 1.8.5 leaves behind: two blocks of drafts that no op names,
+    and dtypes that it did not infer.
+    """
     blocks = record["blocks"]
-    named = {v["block"] for b in blocks for op in b["ops"] for v in op["attrs"].values() if isinstance(v, dict) and "block" in v}
+    named = {
+        v["block"]
+        for b in blocks
+        for op in b["ops"]
+        for v in op["attrs"].values()
+        if isinstance(v, dict) and "block" in v
+    }
     kept = [b for b in blocks if b["idx"] == 0 or b["idx"] in named]
     for var in (v for b in kept for v in b["vars"] if ".subprog_" in v["name"]):
         var.pop("dtype")
@@ -41,7 +53,11 @@ def test_programs_and_three_steps_equal_paddles(net: Any) -> None:
     compare(main, own_blocks(record["main"]), "main")
     compare(startup, record["startup"], "startup")
     verify(main.desc, REGISTRY.get)
-    assert record["pairs"] == (None if result is None or net is wrapped_nets.pipeline else [[p.name, g.name] for p, g in result[1]])
+    assert record["pairs"] == (
+        None
+        if result is None or net is wrapped_nets.pipeline
+        else [[p.name, g.name] for p, g in result[1]]
+    )
     if "steps" not in record:
         return
     exe, scope = fluid.Executor(), fluid.Scope()
@@ -52,7 +68,9 @@ def test_programs_and_three_steps_equal_paddles(net: Any) -> None:
             if scope.find_var(held) is not None:
                 scope.var(held).set(wrapped_nets.initial(name, main.global_block().var(name).shape))
     for feed, (value, after) in zip(wrapped_nets.FEEDS, record["steps"], strict=True):
-        np.testing.assert_allclose(exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0], value, rtol=1e-5)
+        np.testing.assert_allclose(
+            exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0], value, rtol=1e-5
+        )
         for name in params:
             np.testing.assert_allclose(scope.get(name), after[name], rtol=2e-5, atol=2e-6)
 
@@ -75,14 +93,19 @@ def tower(checkpoints: bool) -> tuple[fluid.Program, Any]:
 
 def test_recomputation_needs_less_memory() -> None:
     """XLA does not keep what the forward pass computed, though it computes the same again."""
-    plain, again = (main.memory_report(batch_size=4096, fetch_list=[loss]) for main, loss in (tower(False), tower(True)))
+    plain, again = (
+        main.memory_report(batch_size=4096, fetch_list=[loss])
+        for main, loss in (tower(False), tower(True))
+    )
     assert again.compiled["default"].temporaries < 0.75 * plain.compiled["default"].temporaries
 
 
 def test_masks_are_those_of_the_forward_pass() -> None:
     """The gradient, through a mask that is drawn again, by the mask that the forward pass shows."""
     with fresh() as (main, startup):
-        w = layers.create_parameter([32], "float32", name="w", default_initializer=fluid.initializer.Constant(0.5))
+        w = layers.create_parameter(
+            [32], "float32", name="w", default_initializer=fluid.initializer.Constant(0.5)
+        )
         dropped = layers.dropout(fluid.data("x", [4, 32]) * w, 0.5)
         squared = layers.square(dropped)
         loss = layers.mean(squared)
@@ -93,7 +116,12 @@ def test_masks_are_those_of_the_forward_pass() -> None:
     exe = fluid.Executor()
     with fluid.scope_guard(fluid.Scope()):
         exe.run(startup)
-        seen = [exe.run(main, feed={"x": np.ones((4, 32), "float32")}, fetch_list=[dropped, pairs[0][1]]) for _ in range(2)]
+        seen = [
+            exe.run(
+                main, feed={"x": np.ones((4, 32), "float32")}, fetch_list=[dropped, pairs[0][1]]
+            )
+            for _ in range(2)
+        ]
     for shown, grad in seen:
         assert 0 < np.count_nonzero(shown) < shown.size
         np.testing.assert_allclose(grad, (2 * shown**2 / 0.5).sum(0) / shown.size, rtol=1e-6)
@@ -103,18 +131,24 @@ def test_masks_are_those_of_the_forward_pass() -> None:
 def test_refused() -> None:
     with fresh():
         x = fluid.data("x", [2, 3])
-        y = layers.cond(layers.reduce_sum(x) > 0.0, lambda: layers.fc(x, 1), lambda: layers.fc(x, 1))
+        y = layers.cond(
+            layers.reduce_sum(x) > 0.0, lambda: layers.fc(x, 1), lambda: layers.fc(x, 1)
+        )
         loss = layers.mean(y)
         optimizer = fluid.optimizer.RecomputeOptimizer(fluid.optimizer.SGD(0.1))
         with pytest.raises(FluidValueError, match="_set_checkpoints"):
             optimizer.minimize(loss)
         optimizer._set_checkpoints([y])
-        with pytest.raises(UnsupportedError, match=r"has a block.*test_wrapped|test_wrapped.*has a block"):
+        with pytest.raises(
+            UnsupportedError, match=r"has a block.*test_wrapped|test_wrapped.*has a block"
+        ):
             optimizer.minimize(loss)
         with pytest.raises(FluidTypeError, match="holds 3"):
             fluid.backward.append_backward(loss, checkpoints=[3])
         with pytest.raises(FluidValueError, match="3 sections, but place_list has 1"):
-            fluid.optimizer.PipelineOptimizer(fluid.optimizer.SGD(0.1), [[y], [loss]], [fluid.CPUPlace()])
+            fluid.optimizer.PipelineOptimizer(
+                fluid.optimizer.SGD(0.1), [[y], [loss]], [fluid.CPUPlace()]
+            )
         with pytest.raises(FluidValueError, match="alpha"):
             fluid.optimizer.LookaheadOptimizer(fluid.optimizer.SGD(0.1), alpha=2.0)
         with pytest.raises(FluidTypeError, match="an optimizer class"):

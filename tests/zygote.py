@@ -1,8 +1,10 @@
-"""A process that has imported JAX and the package and does nothing but fork: ``python -m tests.zygote SOCKET_FD``.
+"""A process that has imported JAX and the package and does nothing but fork: ``python -m
+tests.zygote SOCKET_FD``.
 
-Each message over the socket is a command to run as Python would, in a fork of this process, with the file descriptors for
-its stdout, its stderr and the word how it ended. A fork costs nothing where a new process needs most of a second for its
-imports. This process starts no thread and no JAX backend, so a fork is what a new process is after its imports.
+Each message over the socket is a command to run as Python would, in a fork of this process, with
+the file descriptors for its stdout, its stderr and the word how it ended. A fork costs nothing
+where a new process needs most of a second for its imports. This process starts no thread and no JAX
+backend, so a fork is what a new process is after its imports.
 """
 
 from __future__ import annotations
@@ -27,15 +29,20 @@ import orbax.checkpoint  # noqa: F401
 
 import fluidjax.executor
 
-UNASKED = ("fluidjax.__main__", "fluidjax.demo")  # one runs what is asked for; the other needs what few tests do
+# one runs what is asked for; the other needs what few tests do
+UNASKED = ("fluidjax.__main__", "fluidjax.demo")
 
 
 def load_all() -> None:
-    """Import every module of the package: by itself it imports most of them, and the ops, where they are first used."""
+    """Import every module of the package: by itself it imports most of them, and the ops, where
+    they are first used.
+    """
     for module in pkgutil.walk_packages(fluidjax.__path__, "fluidjax."):
         if not module.name.startswith(UNASKED):
             importlib.import_module(module.name)
-            assert len(os.listdir("/proc/self/task")) == 1, f"importing {module.name} starts a thread, or uses a device"
+            assert len(os.listdir("/proc/self/task")) == 1, (
+                f"importing {module.name} starts a thread, or uses a device"
+            )
 
 
 def serve(channel: socket.socket) -> dict[str, Any]:
@@ -87,16 +94,21 @@ def _take_over(out: int, err: int) -> None:
 
 
 def become(asked: dict[str, Any]) -> None:
-    """Be as if this process had been started so: its folder, environment, output, random numbers and JAX settings."""
+    """Be as if this process had been started so: its folder, environment, output, random numbers
+    and JAX settings.
+    """
     before = dict(os.environ)
     os.chdir(asked["cwd"])
     os.environ.clear()
     os.environ.update(asked["env"])
     if os.environ.get("PYTHONUNBUFFERED"):
-        sys.stdout = io.TextIOWrapper(os.fdopen(1, "wb", 0, closefd=False), encoding="utf-8", write_through=True)
+        sys.stdout = io.TextIOWrapper(
+            os.fdopen(1, "wb", 0, closefd=False), encoding="utf-8", write_through=True
+        )
     random.seed()
     np.random.seed()
-    vars(fluidjax.executor)["_PROCESS_SEED"] = int.from_bytes(os.urandom(4), "little")  # drawn when the module is imported
+    # drawn when the module is imported
+    vars(fluidjax.executor)["_PROCESS_SEED"] = int.from_bytes(os.urandom(4), "little")
     for name, text in os.environ.items():
         setting = name.lower()
         if name.startswith("JAX_") and text != before.get(name) and hasattr(jax.config, setting):

@@ -1,4 +1,5 @@
-"""The built site holds together: every link leads to a page, a file, a heading that is there, and nothing comes from the network.
+"""The built site holds together: every link leads to a page, a file, a heading that is there, and
+nothing comes from the network.
 
     python -m website.check build/site
 """
@@ -12,7 +13,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-LOADS = {("link", "href"), ("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("use", "href"), ("object", "data")}
+LOADS = {
+    ("link", "href"),
+    ("script", "src"),
+    ("img", "src"),
+    ("iframe", "src"),
+    ("source", "src"),
+    ("use", "href"),
+    ("object", "data"),
+}
 OUTSIDE = re.compile(r"^(https?:)?//")
 STYLE_LOADS = re.compile(r"""(?:url\(|@import)\s*["']?((?:https?:)?//[^"')\s]+)""")
 
@@ -57,16 +66,26 @@ def faults(site: Path) -> Iterator[str]:
             target = target / "index.html" if target.is_dir() else target
             if not target.is_file():
                 yield f"{here} links to {link}, which is not there"
-            elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].names:
+            elif (
+                parts.fragment
+                and target in pages
+                and unquote(parts.fragment) not in pages[target].names
+            ):
                 yield f"{here} links to {link}, but that page has no such heading"
     for path in sorted(site.rglob("*.css")):
-        yield from (f"{path.relative_to(site)} loads {url} from the network" for url in STYLE_LOADS.findall(path.read_text()))
+        yield from (
+            f"{path.relative_to(site)} loads {url} from the network"
+            for url in STYLE_LOADS.findall(path.read_text())
+        )
 
 
 def main(folder: str) -> int:
     """Print what is wrong; 1 if anything is."""
     found = list(faults(Path(folder).resolve()))
-    print("\n".join(found) or f"{folder}: every link leads somewhere, and nothing comes from the network")
+    print(
+        "\n".join(found)
+        or f"{folder}: every link leads somewhere, and nothing comes from the network"
+    )
     return int(bool(found))
 
 

@@ -1,4 +1,6 @@
-"""What mkdocs calls (mkdocs.yml names this file): navigation, generated pages, links between files of the repository."""
+"""What mkdocs calls (mkdocs.yml names this file): navigation, generated pages, links between files
+of the repository.
+"""
 
 from __future__ import annotations
 
@@ -30,31 +32,49 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     types = ops.pages()
     made.update({page.path: page.markdown for page in (*names, *types)})
     layers = {page.title: page.path for page in names if page.path.startswith("api/layers/")}
-    subjects = {page.title: page.path for page in names if page.path.startswith("api/") and page.path not in layers.values()}
+    subjects = {
+        page.title: page.path
+        for page in names
+        if page.path.startswith("api/") and page.path not in layers.values()
+    }
     first = subjects.pop("All names")
     later = {page.title: page.path for page in names if page.path.startswith("paddle/")}
     groups = {
         "fluid.layers": layers, "fluid, by subject": subjects, "Paddle 2": later,
         "Op types": {page.title: page.path for page in types},
     }  # fmt: skip
-    listed: list[Any] = [{group: [{title: path} for title, path in pages.items()]} for group, pages in groups.items()]
+    listed: list[Any] = [
+        {group: [{title: path} for title, path in pages.items()]} for group, pages in groups.items()
+    ]
     behind = {"Reference": [{"All names": first}, *listed]}
     config.nav = navigation.nav(behind)
     return config
 
 
 def beside() -> dict[str, str]:
-    """Pages of the repository outside of docs/ that those of docs/ link to: the README, changes, notebooks, READMEs of rooms."""
+    """Pages of the repository outside of docs/ that those of docs/ link to: the README, changes,
+    notebooks, READMEs of rooms.
+    """
     found: dict[str, str] = {}
     todo = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))
     while todo:
         path = todo.pop()
-        text = notebooks.markdown(ROOT / path) if path.endswith(".ipynb") else (ROOT / path).read_text()
+        text = (
+            notebooks.markdown(ROOT / path)
+            if path.endswith(".ipynb")
+            else (ROOT / path).read_text()
+        )
         if not path.startswith("docs/"):
             found[in_site(path) or path] = rewritten(text, path)
         for other in linked(text, path):
             site = in_site(other)
-            if site and site.endswith(".md") and not other.startswith("docs/") and site not in found and other not in todo:
+            if (
+                site
+                and site.endswith(".md")
+                and not other.startswith("docs/")
+                and site not in found
+                and other not in todo
+            ):
                 todo.append(other)
     return found
 
@@ -64,7 +84,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, text in made.items():
         files.append(File.generated(config, path, content=text))
     for name in ("site.css", "site.js", "iframe-worker.js"):
-        files.append(File.generated(config, f"assets/{name}", abs_src_path=str(ROOT / "website" / name)))
+        files.append(
+            File.generated(config, f"assets/{name}", abs_src_path=str(ROOT / "website" / name))
+        )
     return files
 
 

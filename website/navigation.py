@@ -1,4 +1,6 @@
-"""The site's navigation is docs/README.md: its headings are the sections, the links that begin its lines are the pages."""
+"""The site's navigation is docs/README.md: its headings are the sections, the links that begin its
+lines are the pages.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,10 @@ import re
 from .paths import ROOT, in_site
 
 INDEX = "docs/README.md"
-ADVICE = "add a line `- [Title]({path}): what the reader finds there.` under the heading of docs/README.md that fits"
+ADVICE = (
+    "add a line `- [Title]({path}): what the reader finds there.` under the heading of"
+    " docs/README.md that fits"
+)
 
 
 def sections() -> dict[str, list[tuple[str, str]]]:
@@ -24,7 +29,9 @@ def sections() -> dict[str, list[tuple[str, str]]]:
 
 
 def missing() -> list[str]:
-    """A sentence for each page of docs/ and each notebook that docs/README.md does not list, or lists twice."""
+    """A sentence for each page of docs/ and each notebook that docs/README.md does not list, or
+    lists twice.
+    """
     every = [path for pages in sections().values() for _, path in pages]
     listed = {*every, INDEX}
     there = [*(ROOT / "docs").glob("*.md"), *(ROOT / "notebooks").glob("*.ipynb")]
@@ -32,8 +39,15 @@ def missing() -> list[str]:
     advice = {path: ADVICE.format(path=posixpath.relpath(path, "docs")) for path in paths}
     twice = sorted(path for path in listed if every.count(path) > 1)
     return [
-        *(f"{path} is not in the navigation: {advice[path]}" for path in paths if path not in listed),
-        *(f"{path} is in the navigation twice: leave one of its lines in docs/README.md" for path in twice),
+        *(
+            f"{path} is not in the navigation: {advice[path]}"
+            for path in paths
+            if path not in listed
+        ),
+        *(
+            f"{path} is in the navigation twice: leave one of its lines in docs/README.md"
+            for path in twice
+        ),
     ]
 
 
@@ -41,5 +55,7 @@ def nav(more: dict[str, list[object]]) -> list[object]:
     """mkdocs's `nav`. more: generated pages to put behind those of a section."""
     pages: list[object] = ["README.md"]
     for heading, listed in sections().items():
-        pages.append({heading: [*({title: in_site(path)} for title, path in listed), *more.get(heading, [])]})
+        pages.append(
+            {heading: [*({title: in_site(path)} for title, path in listed), *more.get(heading, [])]}
+        )
     return pages

@@ -25,7 +25,10 @@ def parts(cell: dict[str, Any]) -> list[str]:
         return [source]
     if cell["cell_type"] != "code":
         return []
-    return [fenced(source, "python"), *(shown for output in cell["outputs"] if (shown := output_of(output)))]
+    return [
+        fenced(source, "python"),
+        *(shown for output in cell["outputs"] if (shown := output_of(output))),
+    ]
 
 
 def output_of(output: dict[str, Any]) -> str:
@@ -37,11 +40,17 @@ def output_of(output: dict[str, Any]) -> str:
     data = output["data"]
     if "text/html" in data:  # styles and scripts of its own, which must not meet the site's
         page = html.escape(FRAME + joined(data["text/html"]), quote=True).replace("\n", "&#10;")
-        return f'<iframe class="output" title="what the cell shows" loading="lazy" srcdoc="{page}"></iframe>'
+        return (
+            '<iframe class="output" title="what the cell shows" loading="lazy"'
+            f' srcdoc="{page}"></iframe>'
+        )
     if "image/svg+xml" in data:
         return flat(joined(data["image/svg+xml"]))
     if "image/png" in data:
-        return f'<img class="output" alt="what the cell draws" src="data:image/png;base64,{joined(data["image/png"]).strip()}">'
+        return (
+            '<img class="output" alt="what the cell draws"'
+            f' src="data:image/png;base64,{joined(data["image/png"]).strip()}">'
+        )
     return fenced(joined(data.get("text/plain", "")).rstrip(), "text")
 
 

@@ -22,30 +22,48 @@ def pages() -> list[Page]:
         if op.forward is None:
             fn = inspect.unwrap(op.fn) if op.fn else op.control
             module = getattr(fn, "__module__", "")
-            families.setdefault(module if module.startswith("fluidjax.ops.") else "fluidjax.ops.control", []).append(op)
+            families.setdefault(
+                module if module.startswith("fluidjax.ops.") else "fluidjax.ops.control", []
+            ).append(op)
     halves: dict[str, list[str]] = {}
     for module in sorted(families):
         initial = "control ops" if ".control" in module else ""
         halves.setdefault(initial or letter(module), []).append(module)
-    return [page(title, {m: families[m] for m in modules}) for title, modules in sorted(halves.items())]
+    return [
+        page(title, {m: families[m] for m in modules}) for title, modules in sorted(halves.items())
+    ]
 
 
 def letter(module: str) -> str:
     first = module.removeprefix("fluidjax.ops.").lstrip("_")[0]
-    return next(span for span in ("a-c", "d-e", "f-l", "m-q", "r-s", "t-z") if span[0] <= first <= span[2])
+    return next(
+        span for span in ("a-c", "d-e", "f-l", "m-q", "r-s", "t-z") if span[0] <= first <= span[2]
+    )
 
 
 def page(title: str, families: dict[str, list[OpDef]]) -> Page:
-    found = Page(f"ops/{title.replace(' ', '-')}.md", title if len(title) > 3 else f"Families {title}")
+    found = Page(
+        f"ops/{title.replace(' ', '-')}.md", title if len(title) > 3 else f"Families {title}"
+    )
 
     def link(name: str) -> str | None:
-        return up(found.path) + name.removeprefix("docs/").replace(".md", ".html") if name.startswith("docs/") else None
+        return (
+            up(found.path) + name.removeprefix("docs/").replace(".md", ".html")
+            if name.startswith("docs/")
+            else None
+        )
 
     lines = [f"# Op types: {found.title.lower()}\n"]
     for module, ops in families.items():
-        name = module.removeprefix("fluidjax.ops.").replace("control_interface", "control").replace("_", " ")
+        name = (
+            module.removeprefix("fluidjax.ops.")
+            .replace("control_interface", "control")
+            .replace("_", " ")
+        )
         lines.append(f"## {plain(name)}\n")
-        lines.append(f'<p class="subject">{docstrings.inline(first_line(importlib.import_module(module)), link)}</p>\n')
+        lines.append(
+            f'<p class="subject">{docstrings.inline(first_line(importlib.import_module(module)), link)}</p>\n'
+        )
         for op in sorted(ops, key=lambda op: op.type):
             lines += described(op, link)
     found.markdown = "\n".join(lines)
@@ -60,11 +78,18 @@ def described(op: OpDef, link: docstrings.Link) -> Iterator[str]:
     rows.append(("attributes", ", ".join(attribute(a) for a in op.attrs.values())))
     rows.append(("gradient", gradient(op)))
     table = "".join(f"<tr><th>{head}</th><td>{says}</td></tr>" for head, says in rows if says)
-    yield f'<div class="doc">{docstrings.html(doc, names, link)}<table class="op">{table}</table></div>\n'
+    yield (
+        f'<div class="doc">{docstrings.html(doc, names, link)}<table'
+        f' class="op">{table}</table></div>\n'
+    )
 
 
 def slot(found: Slot) -> str:
-    said = {"several": found.many, "optional": found.optional, "for the gradient": found.intermediate}
+    said = {
+        "several": found.many,
+        "optional": found.optional,
+        "for the gradient": found.intermediate,
+    }
     words = [word for word, holds in said.items() if holds]
     return f"<code>{escape(found.name)}</code>" + (f" ({', '.join(words)})" if words else "")
 
@@ -76,7 +101,9 @@ def attribute(found: Attr) -> str:
 
 def gradient(op: OpDef) -> str:
     if op.grad is not None:
-        return f"<code>{escape(op.grad.type)}</code>, of " + ", ".join(f"<code>{escape(s)}</code>" for s in op.grad.gives.values())
+        return f"<code>{escape(op.grad.type)}</code>, of " + ", ".join(
+            f"<code>{escape(s)}</code>" for s in op.grad.gives.values()
+        )
     if op.reuse:
         return " and ".join(f"<code>{escape(r.type)}</code>" for r in op.reuse)
     return "ops that its family writes" if op.write_grad else "none"

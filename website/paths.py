@@ -9,13 +9,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 # pages from outside of docs/ under the names that they have in the site
-RENAMED = {"README.md": "project.md", "CHANGELOG.md": "changes.md", "CONTRIBUTING.md": "contributing.md"}
+RENAMED = {
+    "README.md": "project.md",
+    "CHANGELOG.md": "changes.md",
+    "CONTRIBUTING.md": "contributing.md",
+}
 CODE = re.compile(r"^(```|~~~).*?^\1$|`[^`\n]+`", re.M | re.S)
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|#)([^)\s#]+)(#[^)\s]*)?\)")
 
 
 def in_site(path: str) -> str | None:
-    """The site's source for a file of the repository ("docs/lod.md" -> "lod.md"); None for files that it does not show."""
+    """The site's source for a file of the repository ("docs/lod.md" -> "lod.md"); None for files
+    that it does not show.
+    """
     if path in RENAMED:
         return RENAMED[path]
     if path.startswith("docs/"):
@@ -50,11 +56,17 @@ def linked(markdown: str, path: str) -> list[str]:
 
 
 def rewritten(markdown: str, path: str) -> str:
-    """A page with its links as the site needs them; one to a file that the site does not show becomes plain text."""
+    """A page with its links as the site needs them; one to a file that the site does not show
+    becomes plain text.
+    """
     here = posixpath.dirname(in_site(path) or path)
 
     def turn(link: re.Match[str]) -> str:
         target = in_site(posixpath.normpath(posixpath.join(posixpath.dirname(path), link[2])))
-        return f"[{link[1]}]({posixpath.relpath(target, here or '.')}{link[3] or ''})" if target else link[1]
+        return (
+            f"[{link[1]}]({posixpath.relpath(target, here or '.')}{link[3] or ''})"
+            if target
+            else link[1]
+        )
 
     return outside(turn, markdown)

@@ -1,4 +1,6 @@
-"""Every public name with its signature and what its docstring says, by subject: pages that `make docs` makes anew each time."""
+"""Every public name with its signature and what its docstring says, by subject: pages that `make
+docs` makes anew each time.
+"""
 
 from __future__ import annotations
 
@@ -40,37 +42,56 @@ FAMILIES = {
     "distributions": ("Distributions", "distributions"),
     "others": ("Reading, Python, others", "io readers callbacks device"),
 }
-# page -> title, modules below fluidjax; names are explained on the first page that has them. "fluidjax" itself, the names at the
-# top, comes last: most of them belong to a subject.
+# page -> title, modules below fluidjax; names are explained on the first page that has them.
+# "fluidjax" itself, the names at the top, comes last: most of them belong to a subject.
 SUBJECTS = {
     "api/programs": ("Programs", "program framework backward input param_attr unique_name"),
-    "api/running": ("Running programs", "executor compiler parallel_executor functional scope place core base.flags"),
+    "api/running": (
+        "Running programs",
+        "executor compiler parallel_executor functional scope place core base.flags",
+    ),
     "api/nets": ("fluid.nets", "nets"),
     "api/optimizers": ("Optimizers", "optimizer regularizer clip initializer"),
     "api/data": (
         "Data",
-        "reader data_feeder lod_tensor data_feed_desc incubate.data_generator dataset dataset.idx dataset.cifar dataset.common "
-        "dataset.conll05 dataset.flowers dataset.image dataset.imdb dataset.imikolov dataset.mnist dataset.movielens "
-        "dataset.sentiment dataset.uci_housing dataset.voc2012 dataset.wmt14 dataset.wmt16",
+        (
+            "reader data_feeder lod_tensor data_feed_desc incubate.data_generator dataset"
+            " dataset.idx dataset.cifar dataset.common dataset.conll05 dataset.flowers"
+            " dataset.image dataset.imdb dataset.imikolov dataset.mnist dataset.movielens"
+            " dataset.sentiment dataset.uci_housing dataset.voc2012 dataset.wmt14 dataset.wmt16"
+        ),
     ),
     "api/io": ("Saving and loading", "io saved checkpoint predictors"),
     "api/passes": ("Passes", "passes"),
     "api/transpilers": ("Transpilers", "transpiler transpiler.collective"),
     "api/dist": (
         "Several devices and processes",
-        "dist planning incubate.fleet.base.role_maker incubate.fleet.base.fleet_base incubate.fleet.collective "
-        "incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy",
+        (
+            "dist planning incubate.fleet.base.role_maker incubate.fleet.base.fleet_base"
+            " incubate.fleet.collective"
+            " incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy"
+        ),
     ),
-    "api/contrib": ("fluid.contrib", "contrib contrib.slim.graph contrib.slim.quantization contrib.mixed_precision"),
-    "api/measures": ("Metrics, profiles, memory", "metrics evaluator average profiler memory debugger compat"),
+    "api/contrib": (
+        "fluid.contrib",
+        "contrib contrib.slim.graph contrib.slim.quantization contrib.mixed_precision",
+    ),
+    "api/measures": (
+        "Metrics, profiles, memory",
+        "metrics evaluator average profiler memory debugger compat",
+    ),
     "api/errors": ("Errors", "errors"),
-    "api/ir": ("Programs as values", "ir.desc ir.edit ir.walk ir.verify ir.text ir.proto ir.show ops.registry"),
+    "api/ir": (
+        "Programs as values",
+        "ir.desc ir.edit ir.walk ir.verify ir.text ir.proto ir.show ops.registry",
+    ),
     "api/fluid": ("Other names of fluid", "fluidjax"),
 }
 # modules below fluidjax.paddle in this order; packages that are not named here follow
 LATER = (
-    "nn nn.functional nn.layer nn.initializer optimizer optimizer.lr static static.nn linalg io metric vision.transforms inference "
-    "signal regularizer hapi distributed distributed.fleet framework compat utils"
+    "nn nn.functional nn.layer nn.initializer optimizer optimizer.lr static static.nn linalg io"
+    " metric vision.transforms inference signal regularizer hapi distributed distributed.fleet"
+    " framework compat utils"
 )
 
 
@@ -120,7 +141,11 @@ def public(module: ModuleType) -> list[str]:
         return sorted(set(module.__all__))
     names = [n for n in dir(module) if not n.startswith("_")]
     if hasattr(module, "__path__"):
-        return [n for n in names if str(getattr(getattr(module, n), "__module__", "")).startswith(module.__name__)]
+        return [
+            n
+            for n in names
+            if str(getattr(getattr(module, n), "__module__", "")).startswith(module.__name__)
+        ]
     return [n for n in names if getattr(getattr(module, n), "__module__", None) == module.__name__]
 
 
@@ -149,17 +174,36 @@ def layers() -> Iterator[Page]:
     by_module: dict[str, list[str]] = {}
     for name in public(every):
         value = getattr(every, name)
-        if (inspect.isfunction(value) or inspect.isclass(value)) and value.__module__.startswith("fluidjax"):
+        if (inspect.isfunction(value) or inspect.isclass(value)) and value.__module__.startswith(
+            "fluidjax"
+        ):
             if id(value) not in seen_names:
                 seen_names.add(id(value))
-                by_module.setdefault(value.__module__.removeprefix("fluidjax.layers."), []).append(name)
+                by_module.setdefault(value.__module__.removeprefix("fluidjax.layers."), []).append(
+                    name
+                )
     named = {module for _, modules in FAMILIES.values() for module in modules.split()}
     for path, (title, modules) in FAMILIES.items():
         page = Page(f"api/layers/{path}.md", title)
-        for module in [*modules.split(), *(sorted(set(by_module) - named) if path == "others" else ())]:
+        for module in [
+            *modules.split(),
+            *(sorted(set(by_module) - named) if path == "others" else ()),
+        ]:
             if module in by_module:
-                says = first_line(importlib.import_module(module if "." in module else f"fluidjax.layers.{module}"))
-                page.sections.append((says, [Entry(f"fluid.layers.{name}", getattr(every, name), page.path) for name in by_module[module]]))
+                says = first_line(
+                    importlib.import_module(
+                        module if "." in module else f"fluidjax.layers.{module}"
+                    )
+                )
+                page.sections.append(
+                    (
+                        says,
+                        [
+                            Entry(f"fluid.layers.{name}", getattr(every, name), page.path)
+                            for name in by_module[module]
+                        ],
+                    )
+                )
         yield page
 
 
@@ -171,10 +215,25 @@ def subjects() -> Iterator[Page]:
     for path, (title, modules) in SUBJECTS.items():
         page = Page(f"{path}.md", title)
         for module in modules.split():
-            found = entries(module, "fluid" if module == "fluidjax" else f"fluid.{module}", page.path, seen_names)
+            found = entries(
+                module,
+                "fluid" if module == "fluidjax" else f"fluid.{module}",
+                page.path,
+                seen_names,
+            )
             if module.startswith(("ir.", "ops.")):
-                found = [dataclasses.replace(e, name=f"fluidjax.{e.name.removeprefix('fluid.')}") for e in found]
-            found = [dataclasses.replace(e, name=f"fluid.{top[id(e.value)]}") if id(e.value) in top else e for e in found]
+                found = [
+                    dataclasses.replace(e, name=f"fluidjax.{e.name.removeprefix('fluid.')}")
+                    for e in found
+                ]
+            found = [
+                (
+                    dataclasses.replace(e, name=f"fluid.{top[id(e.value)]}")
+                    if id(e.value) in top
+                    else e
+                )
+                for e in found
+            ]
             if found:
                 page.sections.append((f"{module}: {first_line(load(module))}", found))
         if path == "api/passes":
@@ -190,22 +249,37 @@ def passes(page: str) -> list[Entry]:
 
 def later() -> Iterator[Page]:
     """Paddle 2's names; a large module by the modules that its functions come from."""
-    packages = [info.name for info in pkgutil.walk_packages(load("paddle").__path__, "fluidjax.paddle.") if info.ispkg]
+    packages = [
+        info.name
+        for info in pkgutil.walk_packages(load("paddle").__path__, "fluidjax.paddle.")
+        if info.ispkg
+    ]
     named = LATER.split()
-    for module in ("", *named, *(n for n in (p.removeprefix("fluidjax.paddle.") for p in packages) if n not in named)):
+    for module in (
+        "",
+        *named,
+        *(n for n in (p.removeprefix("fluidjax.paddle.") for p in packages) if n not in named),
+    ):
         name = f"paddle.{module}".rstrip(".")
         page = Page(f"paddle/{module or 'paddle'}.md", name)
         found = entries(name, name, page.path, seen_names)
         groups: dict[str, list[Entry]] = {}
         for entry in found:
-            groups.setdefault(entry.value.__module__ if len(found) > 30 else load(name).__name__, []).append(entry)
-        page.sections = [(first_line(importlib.import_module(group)), listed) for group, listed in sorted(groups.items())]
+            groups.setdefault(
+                entry.value.__module__ if len(found) > 30 else load(name).__name__, []
+            ).append(entry)
+        page.sections = [
+            (first_line(importlib.import_module(group)), listed)
+            for group, listed in sorted(groups.items())
+        ]
         if page.sections:
             yield page
 
 
 def first_line(module: ModuleType) -> str:
-    return re.split(r"\n\n", inspect.cleandoc(module.__doc__ or module.__name__))[0].replace("\n", " ")
+    return re.split(r"\n\n", inspect.cleandoc(module.__doc__ or module.__name__))[0].replace(
+        "\n", " "
+    )
 
 
 # How it is written.
@@ -220,7 +294,8 @@ class Names:
         self.short: dict[str, Entry | None] = {}
         for entry in all_entries:
             last = entry.name.rpartition(".")[2]
-            self.short[last] = None if last in self.short else entry  # a word that means two things leads nowhere
+            # a word that means two things leads nowhere
+            self.short[last] = None if last in self.short else entry
 
     def written(self, page: Page) -> str:
         """A page as Markdown: headings, and HTML below them."""
@@ -231,8 +306,18 @@ class Names:
             called = name.partition("(")[0].lstrip("~.")
             plain = called.replace("fluidjax.", "fluid.")
             last = called.rpartition(".")[2]
-            entry = self.entries.get(plain) or self.entries.get(called) or (self.short.get(last) if last[:1].isupper() else None)
-            return None if entry is None else f"{up(page.path) if entry.page != page.path else ''}{address(entry, page.path)}"
+            entry = (
+                self.entries.get(plain)
+                or self.entries.get(called)
+                or (self.short.get(last) if last[:1].isupper() else None)
+            )
+            return (
+                None
+                if entry is None
+                else (
+                    f"{up(page.path) if entry.page != page.path else ''}{address(entry, page.path)}"
+                )
+            )
 
         lines = [f"# {page.title}\n"]
         for title, listed in page.sections:
@@ -251,7 +336,11 @@ def up(path: str) -> str:
 
 
 def address(entry: Entry, here: str) -> str:
-    return f"#{entry.name}" if entry.page == here else f"{entry.page.removesuffix('.md')}.html#{entry.name}"
+    return (
+        f"#{entry.name}"
+        if entry.page == here
+        else f"{entry.page.removesuffix('.md')}.html#{entry.name}"
+    )
 
 
 def plain(text: str) -> str:
@@ -263,10 +352,13 @@ def described(entry: Entry, known: Mapping[int, Entry], link: docstrings.Link) -
     """The heading, signature and text of one name, and for a class its members."""
     value = entry.value
     yield f"### `{entry.name}` {{#{entry.name}}}\n"
-    if dataclasses.is_dataclass(value) and hasattr(value, "rewrite") and "." not in entry.name:  # a pass of a pipeline
+    # a pass of a pipeline
+    if dataclasses.is_dataclass(value) and hasattr(value, "rewrite") and "." not in entry.name:
         options = ", ".join(f"{f.name}={f.default!r}" for f in dataclasses.fields(value))
         yield fence(f"{entry.name}({options})" if options else entry.name)
-    elif not (inspect.isclass(value) and (issubclass(value, enum.Enum | Exception) or not own_init(value))):
+    elif not (
+        inspect.isclass(value) and (issubclass(value, enum.Enum | Exception) or not own_init(value))
+    ):
         yield fence(code(entry.name, value))
     yield f'<div class="doc">{text_of(value, link)}{source(entry)}</div>\n'
     if inspect.isclass(value):
@@ -285,7 +377,11 @@ def source(entry: Entry) -> str:
         file = str(inspect.getsourcefile(inspect.unwrap(entry.value))).removeprefix(f"{ROOT}/")
     except TypeError:
         return ""
-    line = f":{inspect.unwrap(entry.value).__code__.co_firstlineno}" if inspect.isfunction(entry.value) else ""
+    line = (
+        f":{inspect.unwrap(entry.value).__code__.co_firstlineno}"
+        if inspect.isfunction(entry.value)
+        else ""
+    )
     return f'<p class="source">{" · ".join(filter(None, [beside_paddle(entry.name), file + line]))}</p>'
 
 
@@ -296,7 +392,11 @@ def beside_paddle(name: str) -> str:
     if recorded is None:
         return ""
     told = standing(theirs).told
-    return escape(f"differs from Paddle {recorded.version}: {told}" if told else f"arguments as in Paddle {recorded.version}")
+    return escape(
+        f"differs from Paddle {recorded.version}: {told}"
+        if told
+        else f"arguments as in Paddle {recorded.version}"
+    )
 
 
 def overview(pages: list[Page]) -> Page:
@@ -305,7 +405,11 @@ def overview(pages: list[Page]) -> Page:
     lines = ["# All names\n"]
     for other in pages:
         found = [entry for _, listed in other.sections for entry in listed]
-        rows = "".join(f'<li><a href="{up(page.path)}{address(e, page.path)}"><code>{e.name}</code></a> {brief(e)}</li>' for e in found)
+        rows = "".join(
+            f'<li><a href="{up(page.path)}{address(e, page.path)}"><code>{e.name}</code></a>'
+            f" {brief(e)}</li>"
+            for e in found
+        )
         lines.append(f'## {plain(other.title)}\n\n<ul class="names">{rows}</ul>\n')
     page.markdown = "\n".join(lines)
     return page
@@ -314,7 +418,9 @@ def overview(pages: list[Page]) -> Page:
 def brief(entry: Entry) -> str:
     """The first sentence of its docstring."""
     first = " ".join(docstrings.blocks(inspect.getdoc(entry.value) or " ")[:1]).split()
-    return docstrings.inline(re.split(r"(?<=[^.][.;:]) ", " ".join(first))[0].rstrip(".;:"), lambda name: None)
+    return docstrings.inline(
+        re.split(r"(?<=[^.][.;:]) ", " ".join(first))[0].rstrip(".;:"), lambda name: None
+    )
 
 
 def own_init(cls: type) -> bool:
@@ -322,7 +428,9 @@ def own_init(cls: type) -> bool:
 
 
 def members(entry: Entry, known: Mapping[int, Entry], link: docstrings.Link) -> Iterator[str]:
-    """The public methods, properties and values of a class; what it has from a class of the reference stands there."""
+    """The public methods, properties and values of a class; what it has from a class of the
+    reference stands there.
+    """
     rows = []
     ours = [c for c in entry.value.__mro__ if c.__module__.startswith("fluidjax")]
     bases = [known[id(c)] for c in ours[1:] if id(c) in known]
@@ -330,7 +438,9 @@ def members(entry: Entry, known: Mapping[int, Entry], link: docstrings.Link) -> 
     for name in sorted({n for c in own for n in vars(c) if not n.startswith("_")}):
         value = inspect.getattr_static(entry.value, name)
         if isinstance(value, staticmethod | classmethod):
-            rows.append((code(name, getattr(entry.value, name)), text_of(getattr(entry.value, name), link)))
+            rows.append(
+                (code(name, getattr(entry.value, name)), text_of(getattr(entry.value, name), link))
+            )
         elif inspect.isfunction(value):
             rows.append((code(name, value), text_of(value, link)))
         elif isinstance(value, property):
@@ -338,7 +448,9 @@ def members(entry: Entry, known: Mapping[int, Entry], link: docstrings.Link) -> 
         elif isinstance(value, enum.Enum):
             rows.append((f"{name} = {value.value!r}", ""))
     if rows:
-        shown = "".join(f"<dt><code>{escape(head)}</code></dt><dd>{says}</dd>" for head, says in rows)
+        shown = "".join(
+            f"<dt><code>{escape(head)}</code></dt><dd>{says}</dd>" for head, says in rows
+        )
         yield f'<dl class="members">{shown}</dl>\n'
     if bases:
         names = ", ".join(docstrings.inline(f"`{base.name}`", link) for base in bases)

@@ -25,9 +25,17 @@ def code(name: str, thing: Any) -> str:
         return f"{name}(...)"
     words = [word for word in written(signature) if word != "self"]
     result = signature.return_annotation
-    end = "" if result in (inspect.Signature.empty, None, "None") or inspect.isclass(thing) else f" -> {annotation(result)}"
+    end = (
+        ""
+        if result in (inspect.Signature.empty, None, "None") or inspect.isclass(thing)
+        else f" -> {annotation(result)}"
+    )
     line = f"{name}({', '.join(words)}){end}"
-    return line if len(line) <= WIDTH else f"{name}(\n" + "".join(f"    {word},\n" for word in words) + f"){end}"
+    return (
+        line
+        if len(line) <= WIDTH
+        else f"{name}(\n" + "".join(f"    {word},\n" for word in words) + f"){end}"
+    )
 
 
 def written(signature: inspect.Signature, annotated: bool = True) -> list[str]:
@@ -38,9 +46,16 @@ def written(signature: inspect.Signature, annotated: bool = True) -> list[str]:
             words.append("*")
         bare = bare and p.kind not in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
         star = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
-        kind = "" if not annotated or p.annotation is p.empty or p.annotation in ("Any", Any) else f": {annotation(p.annotation)}"
+        kind = (
+            ""
+            if not annotated or p.annotation is p.empty or p.annotation in ("Any", Any)
+            else f": {annotation(p.annotation)}"
+        )
         equals = " = " if kind else "="
-        words.append(f"{star}{p.name}{kind}" + ("" if p.default is p.empty else f"{equals}{default(p.default)}"))
+        words.append(
+            f"{star}{p.name}{kind}"
+            + ("" if p.default is p.empty else f"{equals}{default(p.default)}")
+        )
     return words
 
 

@@ -1,9 +1,10 @@
 """Conducts what run.sh asks for: ``python -m benchmarks.gpu``.
 
-Cases prepare side by side, each in a process of its own, the most important first and no more at once than the cores can compile for,
-while the tests run. Whichever is ready has the card for itself until it is done: whatever else runs is stopped meanwhile. A process that
-dies, or takes longer with the card than it may, costs its own findings alone: they are written as they come, and what became of it is
-written too.
+Cases prepare side by side, each in a process of its own, the most important first and no more at
+once than the cores can compile for, while the tests run. Whichever is ready has the card for itself
+until it is done: whatever else runs is stopped meanwhile. A process that dies, or takes longer with
+the card than it may, costs its own findings alone: they are written as they come, and what became
+of it is written too.
 """
 
 from __future__ import annotations
@@ -33,22 +34,34 @@ SLACK = 8.0  # seconds at the end, to pack up
 TEST_FILES = "tests/gpu"
 REHEARSED_TESTS = "test_ops or test_places or mlp"
 AT_ONCE = max(2, (os.cpu_count() or 2) // 3)  # cases that prepare at once
-WORKERS = max(2, min(8, (os.cpu_count() or 2) // 2))  # of all tests; of those that were named half as many
+# of all tests; of those that were named half as many
+WORKERS = max(2, min(8, (os.cpu_count() or 2) // 2))
 LITTLE = (
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"  # effort of a rehearsal's compiler
+    # effort of a rehearsal's compiler
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )
 
 
 class Process:
-    """A process of its own session, whose output goes to a file. With a pipe to it, it waits for its turn."""
+    """A process of its own session, whose output goes to a file. With a pipe to it, it waits for
+    its turn.
+    """
 
-    def __init__(self, name: str, command: Sequence[str], folder: Path, env: dict[str, str], turns: bool) -> None:
+    def __init__(
+        self, name: str, command: Sequence[str], folder: Path, env: dict[str, str], turns: bool
+    ) -> None:
         self.name, self.turns = name, turns
         self.log = folder / f"{name.replace(' ', '_')}.log"
         out: IO[bytes] = self.log.open("wb")
         stdin = subprocess.PIPE if turns else subprocess.DEVNULL
         self.process = subprocess.Popen(
-            command, cwd=ROOT, env=env, stdin=stdin, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            cwd=ROOT,
+            env=env,
+            stdin=stdin,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         out.close()
         self.given = 0  # turns that it was given
@@ -93,7 +106,9 @@ class Process:
 
 
 class Conductor:
-    def __init__(self, out: Path, work: Path, budget: float, only: Sequence[str], rehearsal: bool) -> None:
+    def __init__(
+        self, out: Path, work: Path, budget: float, only: Sequence[str], rehearsal: bool
+    ) -> None:
         self.records, self.work, self.rehearsal = Records(out / RESULTS), work, rehearsal
         self.began = time.monotonic()
         self.end = self.began + budget - (1.0 if rehearsal else SLACK)
@@ -104,7 +119,9 @@ class Conductor:
         self.env = {**os.environ, "GPU_WORK": str(work), **self._settings()}
 
     def _settings(self) -> dict[str, str]:
-        """Of the processes: several share the card, what one compiles another may find, and nothing is kept elsewhere."""
+        """Of the processes: several share the card, what one compiles another may find, and nothing
+        is kept elsewhere.
+        """
         given = {
             "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_CPP_MIN_LOG_LEVEL": "2", "FLAGS_compilation_cache": "0",
             "JAX_COMPILATION_CACHE_DIR": str(self.work / "cache"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5",
@@ -130,7 +147,9 @@ class Conductor:
         worker = [sys.executable, "-m", "benchmarks.gpu.worker", results]
         if self.rehearsal and self.wanted and not os.environ.get("APART"):
             # one process for all: to import jax takes longer than a case
-            yield Process("cases", [*worker, *(c.name for c in self.wanted)], logs, self.env, turns=True)
+            yield Process(
+                "cases", [*worker, *(c.name for c in self.wanted)], logs, self.env, turns=True
+            )
             return
         for case in self.wanted:
             yield Process(case.name, [*worker, case.name], logs, self.env, turns=True)
@@ -151,15 +170,27 @@ class Conductor:
         named = os.environ.get("TESTS") or (REHEARSED_TESTS if self.rehearsal else "")
         command += ["-k", named] if named else []
         if not self.rehearsal:
-            command += ["-n", str(max(2, WORKERS // 2) if named else WORKERS), "--dist", "worksteal"]
+            command += [
+                "-n",
+                str(max(2, WORKERS // 2) if named else WORKERS),
+                "--dist",
+                "worksteal",
+            ]
         if importlib.util.find_spec("pytest_timeout") is not None:
-            command += ["--timeout", "280", "--timeout-method", "thread"]  # seconds, those when it is stopped too
+            # seconds, those when it is stopped too
+            command += ["--timeout", "280", "--timeout-method", "thread"]
         return command
 
     def run(self) -> bool:
         """Whether all went well."""
         self.records.add(
-            "run", {"budget_s": self.budget, "commit": _commit(), "rehearsal": self.rehearsal, "card": _card()}
+            "run",
+            {
+                "budget_s": self.budget,
+                "commit": _commit(),
+                "rehearsal": self.rehearsal,
+                "card": _card(),
+            },
         )
         waiting, more = self.processes(), True
         running: list[Process] = []
@@ -197,11 +228,17 @@ class Conductor:
             if process.says(DONE):
                 process.process.wait(10)
             else:
-                self.records.add(process.name, {"failed": f"over {limit:.0f} s with the card", "where": process.tail()})
+                self.records.add(
+                    process.name,
+                    {"failed": f"over {limit:.0f} s with the card", "where": process.tail()},
+                )
                 process.end()
         for other in others:
             other.send(signal.SIGCONT)
-        self.say(f"{process.name}: {took:.1f} s with the card{f', while {len(busy)} were stopped' if busy else ''}")
+        self.say(
+            f"{process.name}: {took:.1f} s with the"
+            f" card{f', while {len(busy)} were stopped' if busy else ''}"
+        )
 
     def _ended(self, process: Process, cut: bool = False) -> None:
         code = process.process.returncode
@@ -211,7 +248,10 @@ class Conductor:
         elif code and not process.killed and not (process.turns and code == TOLD):
             self.records.add(
                 process.name,
-                {"failed": f"ended with {code}", "where": process.tail(40 if process.name == TESTS else 12)},
+                {
+                    "failed": f"ended with {code}",
+                    "where": process.tail(40 if process.name == TESTS else 12),
+                },
             )
         self.say(f"{process.name} {'was cut' if cut else f'ended with {code}'}")
 
@@ -219,8 +259,13 @@ class Conductor:
         found = list(self.records.read())
         bad = [r for r in found if "failed" in r or "cut" in r]
         tests = [r for r in found if r["case"] == TESTS and "outcome" in r]
-        outcomes = {o: sum(r["outcome"] == o for r in tests) for o in sorted({r["outcome"] for r in tests})}
-        print(f"\n{len(found)} findings, {len(bad)} of them of what went wrong; tests: {outcomes or 'none'}")
+        outcomes = {
+            o: sum(r["outcome"] == o for r in tests) for o in sorted({r["outcome"] for r in tests})
+        }
+        print(
+            f"\n{len(found)} findings, {len(bad)} of them of what went wrong; tests:"
+            f" {outcomes or 'none'}"
+        )
         for r in (*bad, *(r for r in tests if r["outcome"] == "failed")):
             print("-", json.dumps({k: v for k, v in r.items() if k != "at"})[:700])
         for r in found:
@@ -230,10 +275,14 @@ class Conductor:
                     {n: (s["ms"], s["ratio"]) for n, s in r["sides"].items()},
                     {k: r[k] for k in ("batch", "peak_mb") if k in r},
                 )
-            elif {"added_us", "tb_s", "piece", "model"} & {w for k in r for w in (k, k.split()[-1])}:
+            elif {"added_us", "tb_s", "piece", "model"} & {
+                w for k in r for w in (k, k.split()[-1])
+            }:
                 print(
                     f"{r['case']:20}",
-                    json.dumps({k: v for k, v in r.items() if k not in ("case", "at", "stats", "sides")})[:400],
+                    json.dumps(
+                        {k: v for k, v in r.items() if k not in ("case", "at", "stats", "sides")}
+                    )[:400],
                 )
         return not bad and outcomes.keys() <= {"passed", "skipped"} and bool(found)
 
@@ -246,7 +295,11 @@ def _limit(name: str) -> float:
 
 def _commit() -> str:
     done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.stdout.strip()
 
@@ -256,7 +309,11 @@ def _card() -> str:
         return ""
     wanted = "--query-gpu=name,driver_version,memory.total,clocks.sm,clocks.mem"
     done = subprocess.run(
-        ["nvidia-smi", wanted, "--format=csv,noheader"], capture_output=True, text=True, check=False, timeout=20
+        ["nvidia-smi", wanted, "--format=csv,noheader"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
     )
     return done.stdout.strip()
 
@@ -278,10 +335,13 @@ def main() -> int:
     unknown = set(only) - {*GROUPS, *(c.name for c in LISTED)}
     if unknown:
         sys.exit(
-            f"ONLY: no group or case {', '.join(sorted(unknown))}; there are {', '.join((*GROUPS, *(c.name for c in LISTED)))}"
+            f"ONLY: no group or case {', '.join(sorted(unknown))}; there are"
+            f" {', '.join((*GROUPS, *(c.name for c in LISTED)))}"
         )
     with tempfile.TemporaryDirectory() as folder:
-        fine = Conductor(out, Path(folder), float(os.environ.get("BUDGET", "540")), only, rehearsal).run()
+        fine = Conductor(
+            out, Path(folder), float(os.environ.get("BUDGET", "540")), only, rehearsal
+        ).run()
         pack(Path(folder), out)
     return 0 if fine else 1
 

@@ -1,4 +1,6 @@
-"""Two or more ways to compute the same, timed in turns; what their executables need; which kernels they run."""
+"""Two or more ways to compute the same, timed in turns; what their executables need; which kernels
+they run.
+"""
 
 from __future__ import annotations
 
@@ -65,8 +67,8 @@ UNPACKED = partial(packing, None)
 
 @dataclass
 class Side:
-    """One way to compute. step: a call with what is fed. compiled: its step lowered, and compiled, for figures; None where none are
-    asked for. within: what holds while the step is made."""
+    """One way to compute. step: a call with what is fed. compiled: its step lowered, and compiled,
+    for figures; None where none are asked for. within: what holds while the step is made."""
 
     name: str
     step: Callable[[Any], Any]
@@ -88,7 +90,11 @@ class Fluid:
     """A Fluid program behind an Executor."""
 
     def __init__(
-        self, program: fluid.Program, startup: fluid.Program, fetch: Sequence[Any], scope: fluid.Scope | None = None
+        self,
+        program: fluid.Program,
+        startup: fluid.Program,
+        fetch: Sequence[Any],
+        scope: fluid.Scope | None = None,
     ) -> None:
         self.program, self.fetch, self.scope = program, list(fetch), scope or fluid.Scope()
         self.exe = fluid.Executor()
@@ -96,7 +102,9 @@ class Fluid:
 
     def run(self, feed: Mapping[str, Any]) -> Any:
         """The fetched values, which are computed while Python goes on."""
-        return self.exe.run(self.program, feed=feed, fetch_list=self.fetch, scope=self.scope, return_numpy=False)
+        return self.exe.run(
+            self.program, feed=feed, fetch_list=self.fetch, scope=self.scope, return_numpy=False
+        )
 
     def numpy(self, feed: Mapping[str, Any]) -> Any:
         """The fetched values as a script gets them."""
@@ -106,7 +114,9 @@ class Fluid:
         """The step that ran for such a feed."""
         (compiled,) = self.exe.compiled_steps(self.program)
         with jax.enable_x64(True):
-            lowered = compiled.function().lower(*compiled.bind(self.scope).arrays, compiled.check_feed(feed), 0, 0)
+            lowered = compiled.function().lower(
+                *compiled.bind(self.scope).arrays, compiled.check_feed(feed), 0, 0
+            )
             return lowered, lowered.compile()
 
     def state_bytes(self) -> int:
@@ -175,11 +185,17 @@ def timed(sides: Sequence[Side], turns: int = TURNS, turn: float = TURN) -> dict
 
 
 def compared(times: Mapping[str, Sequence[float]], peer: str, samples: int = 0) -> dict[str, Found]:
-    """Of each side the median milliseconds, the ratio to the peer's (the median over turns), and samples a second."""
+    """Of each side the median milliseconds, the ratio to the peer's (the median over turns), and
+    samples a second.
+    """
     rows = {}
     for name, each in times.items():
         ratio = statistics.median(a / b for a, b in zip(each, times[peer], strict=True))
-        rows[name] = {"ms": statistics.median(each) * 1e3, "ratio": ratio, "least_ms": min(each) * 1e3}
+        rows[name] = {
+            "ms": statistics.median(each) * 1e3,
+            "ratio": ratio,
+            "least_ms": min(each) * 1e3,
+        }
         if samples:
             rows[name]["samples_a_second"] = samples / statistics.median(each)
     return rows
@@ -200,7 +216,8 @@ def executable(side: Side, case: str) -> Found:
         found["temporaries_mb"], found["total_mb"] = sizes[0] / 1e6, sum(sizes) / 1e6
     entry = text[text.rfind("ENTRY ") :]
     found["instructions"] = {
-        k: entry.count(f" {k}(") for k in ("fusion", "custom-call", "copy", "transpose", "conditional", "while")
+        k: entry.count(f" {k}(")
+        for k in ("fusion", "custom-call", "copy", "transpose", "conditional", "while")
     }
     folder = os.environ.get("GPU_WORK")
     if folder:
@@ -235,4 +252,8 @@ def kernels(side: Side, steps: int = 3, most: int = 14) -> Found:
                 found.setdefault(event.name, []).append(event.duration_ns / 1e3 / steps)
     largest = sorted(found, key=lambda n: -sum(found[n]))[:most]
     rows = [[name[:110], sum(found[name]), len(found[name]) / steps] for name in largest]
-    return {"us": sum(map(sum, found.values())), "launches": sum(map(len, found.values())) / steps, "largest": rows}
+    return {
+        "us": sum(map(sum, found.values())),
+        "launches": sum(map(len, found.values())) / steps,
+        "largest": rows,
+    }

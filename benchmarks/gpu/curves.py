@@ -1,4 +1,6 @@
-"""Time against memory of ResNet-50's and a transformer's training steps: under budgets, with checkpoints, with shared names."""
+"""Time against memory of ResNet-50's and a transformer's training steps: under budgets, with
+checkpoints, with shared names.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def _recomputed(network: Network, ends: str) -> tuple[fluid.Program, fluid.Progr
     return fluid_models.build(network, Recompute())
 
 
-def _curve(case: str, network: Network, feed: Any, ends: str, shares: Sequence[float] = SHARES) -> Iterator[Found]:
+def _curve(
+    case: str, network: Network, feed: Any, ends: str, shares: Sequence[float] = SHARES
+) -> Iterator[Found]:
     batch = len(feed["label"])
     given = on_device(feed)
     sides: list[Side] = []
@@ -51,7 +55,8 @@ def _curve(case: str, network: Network, feed: Any, ends: str, shares: Sequence[f
         found[name] = {**executable(side, case), "search_s": search, "peak_mb": peak()}
         return found[name]
 
-    # The device counts its peak from the beginning of the process, so what needs least comes first; figures need no run.
+    # The device counts its peak from the beginning of the process, so what needs least comes first;
+    # figures need no run.
     plain = _net(network, feed)
     report = plain[0].memory_report(batch_size=batch, fetch_list=[plain[2]])  # type: ignore[attr-defined]
     whole = report.compiled["default"]
@@ -60,7 +65,9 @@ def _curve(case: str, network: Network, feed: Any, ends: str, shares: Sequence[f
         made, began = _net(network, feed), time.perf_counter()
         budget = whole.total - whole.temporaries + int(share * whole.temporaries)
         try:
-            told = fluid.memory_optimize(made[0], budget=budget, batch_size=batch, fetch_list=[made[2]])
+            told = fluid.memory_optimize(
+                made[0], budget=budget, batch_size=batch, fetch_list=[made[2]]
+            )
         except fluid.errors.FluidValueError as error:
             refused[f"{share}"] = str(error)[:300]
             continue
@@ -97,4 +104,6 @@ def resnet50() -> Iterator[Found]:
 def transformer() -> Iterator[Found]:
     width, length, heads, depth, batch = choose((1024, 512, 16, 6, 16), (32, 8, 2, 1, 2))
     network = partial(fluid_models.transformer, width, length, heads, depth)
-    yield from _curve("curve-transformer", network, data.sequences(batch, length, width, 10), "layer_norm")
+    yield from _curve(
+        "curve-transformer", network, data.sequences(batch, length, width, 10), "layer_norm"
+    )

@@ -1,4 +1,6 @@
-"""What Executor.run adds to the bare jitted call of a tiny net, and what many small arrays cost as they are and packed."""
+"""What Executor.run adds to the bare jitted call of a tiny net, and what many small arrays cost as
+they are and packed.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,14 @@ def _built(made: Any) -> tuple[Any, Any, list[Any]]:
 
 
 def tiny_net() -> Iterator[Found]:
-    """Microseconds of a call, its feed on the device and in NumPy; and of one whose result is waited for."""
+    """Microseconds of a call, its feed on the device and in NumPy; and of one whose result is
+    waited for.
+    """
     rng = np.random.default_rng(0)
-    hosts = {"x": rng.standard_normal((20, 13), dtype=np.float32), "y": rng.standard_normal((20, 1), dtype=np.float32)}
+    hosts = {
+        "x": rng.standard_normal((20, 13), dtype=np.float32),
+        "y": rng.standard_normal((20, 1), dtype=np.float32),
+    }
     nets = {"on the device": (_line(), on_device(hosts)), "NumPy": (_line(), hosts)}
     pairs = {}
     for name, (net, feed) in nets.items():
@@ -55,8 +62,14 @@ def tiny_net() -> Iterator[Found]:
     for name, sides in pairs.items():
         times = timed(sides, turns=choose(21, 2))
         rows = compared(times, "bare call")
-        added = [(a - b) * 1e6 for a, b in zip(times["Executor.run"], times["bare call"], strict=True)]
-        yield {"feed": name, "us": {n: r["ms"] * 1e3 for n, r in rows.items()}, "added_us": float(np.median(added))}
+        added = [
+            (a - b) * 1e6 for a, b in zip(times["Executor.run"], times["bare call"], strict=True)
+        ]
+        yield {
+            "feed": name,
+            "us": {n: r["ms"] * 1e3 for n, r in rows.items()},
+            "added_us": float(np.median(added)),
+        }
 
 
 def _many(count: int, size: int) -> tuple[Any, Any, list[Any]]:
@@ -78,7 +91,10 @@ def small_state() -> Iterator[Found]:
     sides = []
     for name in ("as they are", "packed"):
         side = Side(
-            name, Fluid(*_many(count, size)).run, feed, within=UNPACKED if name == "as they are" else nullcontext
+            name,
+            Fluid(*_many(count, size)).run,
+            feed,
+            within=UNPACKED if name == "as they are" else nullcontext,
         )
         side.prepare()
         sides.append(side)

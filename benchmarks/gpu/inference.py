@@ -1,4 +1,6 @@
-"""Predictions of ResNet-50, and of the PP-OCR models where they are (`make models`), with and without their batch norms folded."""
+"""Predictions of ResNet-50, and of the PP-OCR models where they are (`make models`), with and
+without their batch norms folded.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +37,15 @@ def folded(program: fluid.Program, targets: Any, scope: fluid.Scope) -> fluid.Pr
     return made
 
 
-def both_ways(program: fluid.Program, startup: fluid.Program, targets: Any, scope: fluid.Scope) -> dict[str, Fluid]:
+def both_ways(
+    program: fluid.Program, startup: fluid.Program, targets: Any, scope: fluid.Scope
+) -> dict[str, Fluid]:
     plain = Fluid(program, startup, targets, scope)
     names = [getattr(t, "name", t) for t in targets]
-    return {"plain": plain, "folded": Fluid(folded(program, targets, scope), fluid.Program(), names, scope)}
+    return {
+        "plain": plain,
+        "folded": Fluid(folded(program, targets, scope), fluid.Program(), names, scope),
+    }
 
 
 def resnet50() -> Iterator[Found]:
@@ -59,27 +66,49 @@ def resnet50() -> Iterator[Found]:
         last = data.images(batch, pixels, 3)["img"]
         first = on_device({"img": np.ascontiguousarray(last.transpose(0, 3, 1, 2))})
         images = jax.device_put(last)
-        made = [Side(name, net.run, first, partial(net.compiled, first)) for name, net in ours.items()]
-        made.append(Side("flax", partial(predict, variables), images, partial(both, predict, variables, images)))
+        made = [
+            Side(name, net.run, first, partial(net.compiled, first)) for name, net in ours.items()
+        ]
+        made.append(
+            Side(
+                "flax",
+                partial(predict, variables),
+                images,
+                partial(both, predict, variables, images),
+            )
+        )
         for side in made:
             side.prepare()
         sides[batch] = made
-    figures = {side.name: executable(side, f"predict-resnet50-{batches[-1]}") for side in sides[batches[-1]]}
+    figures = {
+        side.name: executable(side, f"predict-resnet50-{batches[-1]}")
+        for side in sides[batches[-1]]
+    }
     yield {"sides": figures, "batch": batches[-1]}
     for batch, made in sides.items():
-        yield {"batch": batch, "sides": compared(timed(made, turns=choose(7, 1)), "flax", batch), "peak_mb": peak()}
+        yield {
+            "batch": batch,
+            "sides": compared(timed(made, turns=choose(7, 1)), "flax", batch),
+            "peak_mb": peak(),
+        }
 
 
 def ocr() -> Iterator[Found]:
-    """Detection, recognition and the classifier of directions; of the programs alone, drawn parameters, where no files are."""
+    """Detection, recognition and the classifier of directions; of the programs alone, drawn
+    parameters, where no files are.
+    """
     made = {}
     for name, (folder, *shapes) in OCR.items():
-        path = next(MODELS.rglob(f"{folder}/inference.pdiparams"), None) if MODELS.is_dir() else None
+        path = (
+            next(MODELS.rglob(f"{folder}/inference.pdiparams"), None) if MODELS.is_dir() else None
+        )
         if path is None:
             continue
         scope, shape = fluid.Scope(), choose(*shapes)
         with fluid.scope_guard(scope):
-            program, feeds, targets = fluid.io.load_inference_model(str(path.parent), fluid.Executor())
+            program, feeds, targets = fluid.io.load_inference_model(
+                str(path.parent), fluid.Executor()
+            )
         feed = {feeds[0]: np.random.default_rng(0).random(shape, np.float32)}
         sides = []
         for side, net in both_ways(program, fluid.Program(), targets, scope).items():

@@ -1,4 +1,6 @@
-"""The cases, in the order of their importance: names, groups, and how long they may take. What they do is in `cases`, which needs jax."""
+"""The cases, in the order of their importance: names, groups, and how long they may take. What they
+do is in `cases`, which needs jax.
+"""
 
 from __future__ import annotations
 

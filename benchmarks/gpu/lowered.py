@@ -1,7 +1,9 @@
-"""Programs lowered for CUDA where there is none: ``python -m benchmarks.gpu.lowered FILE.npz...`` for recorded models of the zoo.
+"""Programs lowered for CUDA where there is none: ``python -m benchmarks.gpu.lowered FILE.npz...``
+for recorded models of the zoo.
 
-A step is made as it would be for a GPU and lowered to what XLA's CUDA compiler is given, which shows that every op has a form there;
-nothing is compiled. A recorded model has startup, main_0, ..., feed_0:NAME and lod_0:NAME, and meta, as tests/data and others keep them.
+A step is made as it would be for a GPU and lowered to what XLA's CUDA compiler is given, which
+shows that every op has a form there; nothing is compiled. A recorded model has startup, main_0,
+..., feed_0:NAME and lod_0:NAME, and meta, as tests/data and others keep them.
 """
 
 from __future__ import annotations
@@ -45,10 +47,16 @@ def state_of(step: Compiled, scope: fluid.Scope) -> dict[str, jax.ShapeDtypeStru
     return {n: jax.ShapeDtypeStruct(v.shape, v.dtype) for n, v in values.items()}
 
 
-def for_cuda(program: fluid.Program, fetches: Sequence[str], scope: fluid.Scope, feed: Mapping[str, Any]) -> str:
-    """What the CUDA compiler would be given. Raises what the executor raises where it cannot run the program as one step."""
+def for_cuda(
+    program: fluid.Program, fetches: Sequence[str], scope: fluid.Scope, feed: Mapping[str, Any]
+) -> str:
+    """What the CUDA compiler would be given. Raises what the executor raises where it cannot run
+    the program as one step.
+    """
     step = compiled_for(program, fetches)
-    return lower_padded(step, state_of(step, scope), step.check_feed(feed), platform="cuda").as_text()
+    return lower_padded(
+        step, state_of(step, scope), step.check_feed(feed), platform="cuda"
+    ).as_text()
 
 
 def recorded(path: Path) -> list[str]:
@@ -57,7 +65,9 @@ def recorded(path: Path) -> list[str]:
         data = {n: file[n] for n in file.files}
     meta = json.loads(str(data["meta"]))
     scope = fluid.Scope()
-    fluid.Executor(fluid.CPUPlace()).run(fluid.Program.parse_from_string(data["startup"].tobytes()), scope=scope)
+    fluid.Executor(fluid.CPUPlace()).run(
+        fluid.Program.parse_from_string(data["startup"].tobytes()), scope=scope
+    )
     texts = []
     for run in meta["runs"]:
         main = fluid.Program.parse_from_string(data[f"main_{run['main']}"].tobytes())
@@ -66,14 +76,18 @@ def recorded(path: Path) -> list[str]:
             lod = data.get(name.replace("feed_", "lod_", 1))
             rows = data[name]
             feed[name[len(key) :]] = (
-                rows if lod is None else fluid.create_lod_tensor(rows, json.loads(str(lod)), fluid.CPUPlace())
+                rows
+                if lod is None
+                else fluid.create_lod_tensor(rows, json.loads(str(lod)), fluid.CPUPlace())
             )
         texts.append(for_cuda(main, run["fetch"], scope, feed))
     return texts
 
 
 def branches(text: str) -> int:
-    """Those that values decide. One of two by platform is written as a case of a constant, and one of what that gives."""
+    """Those that values decide. One of two by platform is written as a case of a constant, and one
+    of what that gives.
+    """
     return (
         text.count('"stablehlo.case"')
         - 2 * len(re.findall(r'"stablehlo.case"\(%c(_\d+)?\)', text))
@@ -87,8 +101,17 @@ def main(*paths: str) -> int:
         began = time.perf_counter()
         try:
             texts = recorded(path)
-            told = f"{len(texts)} programs, {sum(map(len, texts)) / 1e6:.1f} MB of text, {sum(map(branches, texts))} branches by data"
-        except (FluidError, jax.errors.JAXTypeError, NotImplementedError, TypeError, ValueError) as error:
+            told = (
+                f"{len(texts)} programs, {sum(map(len, texts)) / 1e6:.1f} MB of text,"
+                f" {sum(map(branches, texts))} branches by data"
+            )
+        except (
+            FluidError,
+            jax.errors.JAXTypeError,
+            NotImplementedError,
+            TypeError,
+            ValueError,
+        ) as error:
             told, bad = f"{type(error).__name__}: {str(error).splitlines()[0][:200]}", bad + 1
         print(f"{path.stem:30} {time.perf_counter() - began:6.1f} s  {told}", flush=True)
     return int(bad > 0)

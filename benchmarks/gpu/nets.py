@@ -1,4 +1,6 @@
-"""The nets, as Fluid programs with their channels first or last, and in flax with a dtype to compute in."""
+"""The nets, as Fluid programs with their channels first or last, and in flax with a dtype to
+compute in.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ Feed = dict[str, np.ndarray]
 
 
 def _loss(logits: Any, *shape: int) -> Any:
-    return layers.mean(layers.softmax_with_cross_entropy(logits, fluid.data("label", [None, *shape, 1], "int64")))
+    return layers.mean(
+        layers.softmax_with_cross_entropy(logits, fluid.data("label", [None, *shape, 1], "int64"))
+    )
 
 
 class Images:
@@ -33,7 +37,15 @@ class Images:
         return fluid.data("img", [None, *shape])
 
     def conv_bn(self, h: Any, filters: int, size: int, stride: int, act: str | None) -> Any:
-        h = layers.conv2d(h, filters, size, stride=stride, padding=size // 2, bias_attr=False, data_format=self.format)
+        h = layers.conv2d(
+            h,
+            filters,
+            size,
+            stride=stride,
+            padding=size // 2,
+            bias_attr=False,
+            data_format=self.format,
+        )
         return layers.batch_norm(h, act=act, data_layout=self.format)
 
     def bottleneck(self, h: Any, filters: int, stride: int) -> Any:
@@ -43,7 +55,9 @@ class Images:
         return layers.relu(layers.elementwise_add(self.conv_bn(h, 4 * filters, 1, 1, None), short))
 
 
-def resnet50_logits(data_format: str = "NCHW", side: int = 224, classes: int = 1000, stages: Any = STAGES) -> Any:
+def resnet50_logits(
+    data_format: str = "NCHW", side: int = 224, classes: int = 1000, stages: Any = STAGES
+) -> Any:
     net = Images(data_format)
     h = net.conv_bn(net.data(side, 3), 64, 7, 2, "relu")
     h = layers.pool2d(h, 3, pool_stride=2, pool_padding=1, data_format=data_format)
@@ -53,7 +67,9 @@ def resnet50_logits(data_format: str = "NCHW", side: int = 224, classes: int = 1
     return layers.fc(layers.reduce_mean(h, dim=net.sides), classes)
 
 
-def resnet50(data_format: str = "NCHW", side: int = 224, classes: int = 1000, stages: Any = STAGES) -> Any:
+def resnet50(
+    data_format: str = "NCHW", side: int = 224, classes: int = 1000, stages: Any = STAGES
+) -> Any:
     return _loss(resnet50_logits(data_format, side, classes, stages))
 
 
@@ -72,7 +88,10 @@ def lstm(words: int, width: int) -> Any:
 
 def recommender(height: int, width: int, slots: int) -> Any:
     ids = fluid.data("ids", [None, slots, 1], "int64")
-    h = layers.reshape(layers.embedding(ids, [height, width], is_sparse=True, param_attr="table"), [-1, slots * width])
+    h = layers.reshape(
+        layers.embedding(ids, [height, width], is_sparse=True, param_attr="table"),
+        [-1, slots * width],
+    )
     for size in (512, 256):
         h = layers.fc(h, size, act="relu")
     return _loss(layers.fc(h, 2))
@@ -100,7 +119,9 @@ def _conv(dtype: Any) -> Callable[..., Any]:
 
 
 def _norm(dtype: Any, train: bool) -> Callable[..., Any]:
-    return lambda: nn.BatchNorm(use_running_average=not train, momentum=0.9, epsilon=1e-5, dtype=dtype)
+    return lambda: nn.BatchNorm(
+        use_running_average=not train, momentum=0.9, epsilon=1e-5, dtype=dtype
+    )
 
 
 class ResNet50(nn.Module):
@@ -111,7 +132,9 @@ class ResNet50(nn.Module):
 
     @nn.compact
     def __call__(self, x: Any) -> Any:
-        x = nn.relu(_norm(self.dtype, self.train)()(_conv(self.dtype)(64, (7, 7), strides=2, padding=3)(x)))
+        x = nn.relu(
+            _norm(self.dtype, self.train)()(_conv(self.dtype)(64, (7, 7), strides=2, padding=3)(x))
+        )
         x = nn.max_pool(x, (3, 3), strides=(2, 2), padding=((1, 1), (1, 1)))
         for stage, (filters, blocks) in enumerate(self.stages):
             for block in range(blocks):
@@ -140,7 +163,9 @@ class Encoder(nn.Module):
     def __call__(self, x: Any) -> Any:
         for _ in range(self.depth):
             x = nn.LayerNorm(epsilon=1e-5, dtype=self.dtype)(x + self.attention(x))
-            f = nn.Dense(self.width, dtype=self.dtype)(nn.relu(nn.Dense(4 * self.width, dtype=self.dtype)(x)))
+            f = nn.Dense(self.width, dtype=self.dtype)(
+                nn.relu(nn.Dense(4 * self.width, dtype=self.dtype)(x))
+            )
             x = nn.LayerNorm(epsilon=1e-5, dtype=self.dtype)(x + f)
         return nn.Dense(10, dtype=self.dtype)(x).astype(jnp.float32)
 

@@ -1,7 +1,9 @@
-"""The results as tables on docs/gpu.md: ``python -m benchmarks.gpu.page RESULTS.jsonl...``, of which later files count more.
+"""The results as tables on docs/gpu.md: ``python -m benchmarks.gpu.page RESULTS.jsonl...``, of
+which later files count more.
 
-A later file tells of some cases anew; what it does not tell of stays. docs/gpu.json keeps the figures; a table of a name takes the place
-of the one before. Each says when, on what and with which versions.
+A later file tells of some cases anew; what it does not tell of stays. docs/gpu.json keeps the
+figures; a table of a name takes the place of the one before. Each says when, on what and with which
+versions.
 """
 
 from __future__ import annotations
@@ -39,7 +41,12 @@ def _sides(records: Iterable[Found]) -> dict[str, Found]:
 
 
 def roofline(found: Sequence[Found]) -> Rows:
-    return [(k, _number(r[k])) for r in _of(found, "roofline") for k in r if k.endswith(("tflops", "tb_s"))]
+    return [
+        (k, _number(r[k]))
+        for r in _of(found, "roofline")
+        for k in r
+        if k.endswith(("tflops", "tb_s"))
+    ]
 
 
 def _peak(found: Sequence[Found], case: str) -> float | None:
@@ -71,7 +78,15 @@ def training(found: Sequence[Found]) -> Rows:
             host = _number(hosts[name]["ms"]) if name in hosts else ""
             cells = s["ms"], s["ratio"], s.get("samples_a_second")
             rows.append(
-                (case, name, *map(_number, cells), share, host, _number(s.get("first_s")), _number(s.get("total_mb")))
+                (
+                    case,
+                    name,
+                    *map(_number, cells),
+                    share,
+                    host,
+                    _number(s.get("first_s")),
+                    _number(s.get("total_mb")),
+                )
             )
     return rows
 
@@ -100,7 +115,13 @@ def inference(found: Sequence[Found]) -> Rows:
     for r in _of(found, "predict ocr"):
         if "model" in r:
             rows += [
-                (f"PP-OCR {r['model']}", "x".join(map(str, r["shape"])), n, _number(s["ms"]), _number(s["ratio"]))
+                (
+                    f"PP-OCR {r['model']}",
+                    "x".join(map(str, r["shape"])),
+                    n,
+                    _number(s["ms"]),
+                    _number(s["ratio"]),
+                )
                 for n, s in r["sides"].items()
             ]
     return rows
@@ -110,7 +131,13 @@ def curves(found: Sequence[Found]) -> Rows:
     rows: Rows = []
     for case in ("curve resnet50", "curve transformer"):
         for name, s in _sides(_of(found, case)).items():
-            cells = s.get("temporaries_mb"), s.get("total_mb"), s.get("peak_mb"), s.get("ms"), s.get("ratio")
+            cells = (
+                s.get("temporaries_mb"),
+                s.get("total_mb"),
+                s.get("peak_mb"),
+                s.get("ms"),
+                s.get("ratio"),
+            )
             rows.append((case.removeprefix("curve "), name, *map(_number, cells)))
     return rows
 
@@ -122,7 +149,10 @@ def tests(found: Sequence[Found]) -> Rows:
         if "outcome" in r:
             file = counts.setdefault(r["test"].partition(":")[0], {})
             file[r["outcome"]] = file.get(r["outcome"], 0) + 1
-    return [(file, *(str(c.get(o, 0)) for o in ("passed", "failed", "skipped"))) for file, c in sorted(counts.items())]
+    return [
+        (file, *(str(c.get(o, 0)) for o in ("passed", "failed", "skipped")))
+        for file, c in sorted(counts.items())
+    ]
 
 
 TABLES: dict[str, tuple[str, tuple[str, ...], Callable[[Sequence[Found]], Rows]]] = {
@@ -146,7 +176,9 @@ TABLES: dict[str, tuple[str, tuple[str, ...], Callable[[Sequence[Found]], Rows]]
 
 
 def merged(runs: Sequence[Sequence[Found]]) -> list[Found]:
-    """The findings of several runs on a machine: how each test went last, and of each case those of the last run in which all went well."""
+    """The findings of several runs on a machine: how each test went last, and of each case those of
+    the last run in which all went well.
+    """
     tests: dict[str, Found] = {}
     cases: dict[str, list[Found]] = {}
     for found in runs:
@@ -161,16 +193,25 @@ def merged(runs: Sequence[Sequence[Found]]) -> list[Found]:
 def measured(runs: Sequence[Sequence[Found]]) -> Iterator[tuple[str, Measured]]:
     """The tables that the findings of these runs make, all on the same kind of machine."""
     found = merged(runs)
-    machines = [m for each in runs if (m := next((r for r in each if r["case"] == "machine" and "device" in r), {}))]
+    machines = [
+        m
+        for each in runs
+        if (m := next((r for r in each if r["case"] == "machine" and "device" in r), {}))
+    ]
     if any(_described(m) != _described(machines[0]) for m in machines):
-        raise ValueError("runs on different machines, or with different versions, do not go into one table")
+        raise ValueError(
+            "runs on different machines, or with different versions, do not go into one table"
+        )
     machine = machines[0] if machines else {}
     run = next(r for r in found if r["case"] == "run")
     starts = [next(r["at"] for r in each if r["case"] == "run") for each in runs]
     when = " and ".join(datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M") for at in starts)
     where = f"{machine.get('device', 'an unknown device')}, {machine.get('cores', '?')} cores"
     where += " (a rehearsal)" if run["rehearsal"] else ""
-    versions = f"Python {machine.get('python', '?')}", *(f"{n} {v}" for n, v in machine.get("versions", {}).items())
+    versions = (
+        f"Python {machine.get('python', '?')}",
+        *(f"{n} {v}" for n, v in machine.get("versions", {}).items()),
+    )
     for name, (title, columns, make) in TABLES.items():
         if rows := make(found):
             yield name, Measured(when, where, versions, Table(name, title, columns, tuple(rows)))

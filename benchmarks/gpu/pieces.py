@@ -1,4 +1,6 @@
-"""Single ops and their gradients beside the same in plain JAX: where a step that is slower than flax's may lose its time."""
+"""Single ops and their gradients beside the same in plain JAX: where a step that is slower than
+flax's may lose its time.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Piece:
-    """layer: what appends the op to x; plain: the same of arrays, given the layer's parameters too. The sum of squares of the result is
-    differentiated, so that nothing is constant."""
+    """layer: what appends the op to x; plain: the same of arrays, given the layer's parameters too.
+    The sum of squares of the result is differentiated, so that nothing is constant."""
 
     name: str
     shape: tuple[int, ...]
@@ -37,11 +39,16 @@ class Piece:
 def _pool(size: int, stride: int, pad: int) -> Piece:
     def plain(x: Any, _w: Any) -> Any:
         pads = ((0, 0), (0, 0), (pad, pad), (pad, pad))
-        return lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, size, size), (1, 1, stride, stride), pads)
+        return lax.reduce_window(
+            x, -jnp.inf, lax.max, (1, 1, size, size), (1, 1, stride, stride), pads
+        )
 
     shape = choose((64, 64, 112, 112), (2, 2, 8, 8))
     return Piece(
-        f"max pool {size}x{size}, stride {stride}", shape, lambda x: layers.pool2d(x, size, "max", stride, pad), plain
+        f"max pool {size}x{size}, stride {stride}",
+        shape,
+        lambda x: layers.pool2d(x, size, "max", stride, pad),
+        plain,
     )
 
 
@@ -55,7 +62,9 @@ def _norm(last: bool, dtype: str = "float32") -> Piece:
         wide = x.astype(jnp.float32)
         mean, square = wide.mean(axes), (wide * wide).mean(axes)
         rate = lax.rsqrt(square - mean * mean + 1e-5) * w[0]
-        return ((wide - mean.reshape(spread)) * rate.reshape(spread) + w[1].reshape(spread)).astype(x.dtype)
+        return ((wide - mean.reshape(spread)) * rate.reshape(spread) + w[1].reshape(spread)).astype(
+            x.dtype
+        )
 
     def layer(x: Any) -> Any:
         return layers.batch_norm(x, data_layout="NHWC" if last else "NCHW")
@@ -69,7 +78,9 @@ def _conv(dtype: str, groups: int = 1) -> Piece:
     groups = choose(groups, min(groups, 4))
 
     def plain(x: Any, w: Any) -> Any:
-        return lax.conv_general_dilated(x, w[0].astype(x.dtype), (1, 1), ((1, 1), (1, 1)), feature_group_count=groups)
+        return lax.conv_general_dilated(
+            x, w[0].astype(x.dtype), (1, 1), ((1, 1), (1, 1)), feature_group_count=groups
+        )
 
     def layer(x: Any) -> Any:
         return layers.conv2d(x, channels, 3, padding=1, groups=groups, bias_attr=False)
@@ -95,10 +106,14 @@ def _softmax() -> Piece:
 def _layer_norm() -> Piece:
     def plain(x: Any, w: Any) -> Any:
         mean = x.mean(-1, keepdims=True)
-        return (x - mean) * lax.rsqrt(jnp.square(x - mean).mean(-1, keepdims=True) + 1e-5) * w[0] + w[1]
+        return (x - mean) * lax.rsqrt(jnp.square(x - mean).mean(-1, keepdims=True) + 1e-5) * w[
+            0
+        ] + w[1]
 
     rows, width = choose((8192, 1024), (4, 8))
-    return Piece("layer_norm", (rows, width), lambda x: layers.layer_norm(x, begin_norm_axis=1), plain)
+    return Piece(
+        "layer_norm", (rows, width), lambda x: layers.layer_norm(x, begin_norm_axis=1), plain
+    )
 
 
 def _dropout() -> Piece:
@@ -109,12 +124,20 @@ def _dropout() -> Piece:
 
 
 def _gelu() -> Piece:
-    return Piece("gelu", choose((8192, 4096), (4, 8)), layers.gelu, lambda x, _w: jax.nn.gelu(x, approximate=False))
+    return Piece(
+        "gelu",
+        choose((8192, 4096), (4, 8)),
+        layers.gelu,
+        lambda x, _w: jax.nn.gelu(x, approximate=False),
+    )
 
 
 def _reduced_max() -> Piece:
     return Piece(
-        "reduce_max", choose((8192, 4096), (4, 8)), lambda x: layers.reduce_max(x, dim=1), lambda x, _w: x.max(1)
+        "reduce_max",
+        choose((8192, 4096), (4, 8)),
+        lambda x: layers.reduce_max(x, dim=1),
+        lambda x, _w: x.max(1),
     )
 
 
@@ -163,12 +186,17 @@ def pieces() -> Iterator[Found]:
             for side in sides:
                 side.prepare()
             (a, slope, *_), (b, (other, _)) = (side.step(side.feed) for side in sides)
-            far = np.linalg.norm(np.asarray(slope) - np.asarray(other)) / np.linalg.norm(np.asarray(other))
+            far = np.linalg.norm(np.asarray(slope) - np.asarray(other)) / np.linalg.norm(
+                np.asarray(other)
+            )
             made.append(
                 (
                     piece,
                     sides,
-                    {"loss_apart": abs(float(np.asarray(a).reshape(())) / float(b) - 1), "gradient_apart": far},
+                    {
+                        "loss_apart": abs(float(np.asarray(a).reshape(())) / float(b) - 1),
+                        "gradient_apart": far,
+                    },
                 )
             )
         except Exception as error:  # the others are measured all the same

@@ -23,7 +23,14 @@ class Records:
     def add(self, case: str, found: Found) -> None:
         """One line, in one write."""
         line = (
-            json.dumps({"case": case, "at": round(time.time(), 1), **{k: _plain(v) for k, v in found.items()}}) + "\n"
+            json.dumps(
+                {
+                    "case": case,
+                    "at": round(time.time(), 1),
+                    **{k: _plain(v) for k, v in found.items()},
+                }
+            )
+            + "\n"
         )
         file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
@@ -41,7 +48,9 @@ class Records:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of NumPy's as Python's, to DIGITS digits; what is not finite as text, which JSON has no number for."""
+    """Numbers of NumPy's as Python's, to DIGITS digits; what is not finite as text, which JSON has
+    no number for.
+    """
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

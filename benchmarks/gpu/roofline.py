@@ -13,7 +13,11 @@ import numpy as np
 from .bench import Side, choose, timed
 from .records import Found
 
-KINDS = {"bf16": (jnp.bfloat16, "default"), "f32": (jnp.float32, "default"), "f32 exact": (jnp.float32, "highest")}
+KINDS = {
+    "bf16": (jnp.bfloat16, "default"),
+    "f32": (jnp.float32, "default"),
+    "f32 exact": (jnp.float32, "highest"),
+}
 
 
 def roofline() -> Iterator[Found]:
@@ -33,9 +37,9 @@ def roofline() -> Iterator[Found]:
     a, b = (np.random.default_rng(k).standard_normal((512, 512)).astype(np.float32) for k in (1, 2))
     exact, errors = a.astype(np.float64) @ b, {}
     for name, (dtype, precision) in KINDS.items():
-        got = np.asarray(jnp.matmul(jnp.asarray(a, dtype), jnp.asarray(b, dtype), precision=precision)).astype(
-            np.float64
-        )
+        got = np.asarray(
+            jnp.matmul(jnp.asarray(a, dtype), jnp.asarray(b, dtype), precision=precision)
+        ).astype(np.float64)
         errors[name] = np.linalg.norm(got - exact) / np.linalg.norm(exact)
     found = {f"{name} tflops": 2 * size**3 / best[name] / 1e12 for name in KINDS}
     yield {
@@ -61,7 +65,12 @@ def machine() -> Found:
         "client": str(device.client.platform_version),
         "memories": memories,
     }
-    return {**said, "cores": os.cpu_count(), "python": platform.python_version(), "versions": versions}
+    return {
+        **said,
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "versions": versions,
+    }
 
 
 def versions() -> Iterator[Found]:

@@ -22,7 +22,20 @@ from fluidjax.lower import platforms
 from .. import data, fluid_models
 from ..flax_models import LeNet
 from . import nets
-from .bench import UNPACKED, Flax, Fluid, Side, choose, compared, executable, kernels, packing, peak, timed, tiny
+from .bench import (
+    UNPACKED,
+    Flax,
+    Fluid,
+    Side,
+    choose,
+    compared,
+    executable,
+    kernels,
+    packing,
+    peak,
+    timed,
+    tiny,
+)
 from .records import Found
 
 Optimizer = Callable[[], Any]
@@ -37,7 +50,9 @@ def adam() -> Any:
 
 
 def half(optimizer: Optimizer, dynamic: bool = False) -> Optimizer:
-    """The optimizer in mixed precision of bfloat16, its scale fixed at 1, or moving as Fluid's does by default."""
+    """The optimizer in mixed precision of bfloat16, its scale fixed at 1, or moving as Fluid's does
+    by default.
+    """
     scale = {} if dynamic else {"init_loss_scaling": 1.0, "use_dynamic_loss_scaling": False}
 
     class Decorated:
@@ -71,8 +86,13 @@ OTHERWISE = {"nothing packed": UNPACKED, "numbers packed": numbers_alone, "all p
 def steps(
     case: str, peer: Flax, peer_feed: Any, sides: Sequence[tuple[str, Fluid, Any]], samples: int
 ) -> Iterator[Found]:
-    """Prepares all; then times them fed from the device and, the first of ours and the peer, from NumPy; then tells the kernels."""
-    made = [replace(net.side(name, feed), within=OTHERWISE.get(name, nullcontext)) for name, net, feed in sides]
+    """Prepares all; then times them fed from the device and, the first of ours and the peer, from
+    NumPy; then tells the kernels.
+    """
+    made = [
+        replace(net.side(name, feed), within=OTHERWISE.get(name, nullcontext))
+        for name, net, feed in sides
+    ]
     flax = peer.side("flax", peer_feed)
     for side in (*made, flax):
         side.prepare()
@@ -111,7 +131,13 @@ def transformer(half_precision: bool) -> Iterator[Found]:
     width, length, heads, depth, batch = choose((1024, 512, 16, 6, 16), (32, 8, 2, 1, 2))
     feed = data.sequences(batch, length, width, 10)
     network = partial(fluid_models.transformer, width, length, heads, depth)
-    made = [("bf16" if half_precision else "f32", ours(network, half(adam) if half_precision else adam), feed)]
+    made = [
+        (
+            "bf16" if half_precision else "f32",
+            ours(network, half(adam) if half_precision else adam),
+            feed,
+        )
+    ]
     if half_precision:
         made.append(("bf16, dynamic scale", ours(network, half(adam, dynamic=True)), feed))
     else:
@@ -132,15 +158,23 @@ def mlp() -> Iterator[Found]:
 def lenet() -> Iterator[Found]:
     batch = choose(1024, 4)
     feed = data.images(batch, 28, 1)
-    made = [(name, ours(fluid_models.lenet, adam), feed) for name in ("f32", "nothing packed", "numbers packed")]
+    made = [
+        (name, ours(fluid_models.lenet, adam), feed)
+        for name in ("f32", "nothing packed", "numbers packed")
+    ]
     yield from steps("lenet", Flax(LeNet(), optax.adam(1e-3), feed), feed, made, batch)
 
 
 def recommender() -> Iterator[Found]:
-    """A table of 1e7 rows, of which a step looks up a few; beside optax, whose gradient is as tall as the table, and by hand."""
+    """A table of 1e7 rows, of which a step looks up a few; beside optax, whose gradient is as tall
+    as the table, and by hand.
+    """
     height, width, slots, batch = choose((10_000_000, 16, 26, 4096), (1000, 4, 3, 8))
     rng = np.random.default_rng(0)
-    feed = {"ids": rng.integers(0, height, (batch, slots, 1)), "label": rng.integers(0, 2, (batch, 1))}
+    feed = {
+        "ids": rng.integers(0, height, (batch, slots, 1)),
+        "label": rng.integers(0, 2, (batch, 1)),
+    }
     network = partial(nets.recommender, height, width, slots)
     adagrad = ours(network, lambda: fluid.optimizer.Adagrad(0.01))
     hand = _by_hand(height, width, slots, feed)
@@ -151,7 +185,11 @@ def recommender() -> Iterator[Found]:
     figures = {side.name: executable(side, "recommender") for side in made}
     yield {"sides": figures, "batch": batch}
     times = timed(made)
-    yield {"sides": compared(times, "flax", batch), "state_mb": adagrad.state_bytes() / 1e6, "peak_mb": peak()}
+    yield {
+        "sides": compared(times, "flax", batch),
+        "state_mb": adagrad.state_bytes() / 1e6,
+        "peak_mb": peak(),
+    }
     yield {"beside by hand": compared(times, "by hand", batch)}
     hosts = [Side("sparse Adagrad", adagrad.numpy, feed), Side("flax", peer.numpy, feed)]
     yield {"fed from NumPy": compared(timed(hosts, turns=choose(5, 1)), "flax", batch)}
@@ -160,9 +198,14 @@ def recommender() -> Iterator[Found]:
 
 
 def _by_hand(height: int, width: int, slots: int, feed: Any) -> Side:
-    """The step in plain JAX: gradients of the rows that are looked up, added up where a row repeats, and scattered."""
+    """The step in plain JAX: gradients of the rows that are looked up, added up where a row
+    repeats, and scattered.
+    """
     sizes = [slots * width, 512, 256, 2]
-    drawn = [jax.random.normal(jax.random.key(k), (a, b)) * a**-0.5 for k, (a, b) in enumerate(pairwise(sizes))]
+    drawn = [
+        jax.random.normal(jax.random.key(k), (a, b)) * a**-0.5
+        for k, (a, b) in enumerate(pairwise(sizes))
+    ]
     weights = [(w, jnp.zeros(w.shape[1])) for w in drawn]
     table = jax.random.uniform(jax.random.key(9), (height, width))
     state = weights, jax.tree.map(jnp.zeros_like, weights), table, jnp.zeros_like(table)
@@ -177,15 +220,21 @@ def _by_hand(height: int, width: int, slots: int, feed: Any) -> Side:
     def step(state: Any, feed: Any) -> Any:
         weights, squares, table, sums = state
         ids = feed["ids"][..., 0]
-        loss, (slopes, d_rows) = jax.value_and_grad(loss_of, (0, 1))(weights, table[ids], feed["label"])
+        loss, (slopes, d_rows) = jax.value_and_grad(loss_of, (0, 1))(
+            weights, table[ids], feed["label"]
+        )
         squares = jax.tree.map(lambda s, g: s + g * g, squares, slopes)
-        weights = jax.tree.map(lambda w, g, s: w - 0.01 * g / (jnp.sqrt(s) + 1e-6), weights, slopes, squares)
+        weights = jax.tree.map(
+            lambda w, g, s: w - 0.01 * g / (jnp.sqrt(s) + 1e-6), weights, slopes, squares
+        )
         flat, count = ids.reshape(-1), ids.size
         unique, place = jnp.unique(flat, return_inverse=True, size=count, fill_value=height)
         d = jnp.zeros((count, width)).at[place.reshape(-1)].add(d_rows.reshape(-1, width))
         sums = sums.at[unique].add(d * d, mode="drop", unique_indices=True, indices_are_sorted=True)
         rate = 0.01 / (jnp.sqrt(sums.at[unique].get(mode="clip")) + 1e-6)
-        table = table.at[unique].add(-rate * d, mode="drop", unique_indices=True, indices_are_sorted=True)
+        table = table.at[unique].add(
+            -rate * d, mode="drop", unique_indices=True, indices_are_sorted=True
+        )
         return (weights, squares, table, sums), loss
 
     jitted = jax.jit(step, donate_argnums=0)
@@ -204,14 +253,21 @@ def _by_hand(height: int, width: int, slots: int, feed: Any) -> Side:
 
 
 def lstm() -> Iterator[Found]:
-    """Sentences of many lengths: ours are fed as they are, flax's padded to the longest there can be."""
+    """Sentences of many lengths: ours are fed as they are, flax's padded to the longest there can
+    be.
+    """
     words, width, batch, count, longest = choose((30_000, 512, 64, 8, 100), (50, 8, 4, 2, 9))
     rng = np.random.default_rng(0)
     lengths = [rng.integers(longest // 5, longest + 1, batch) for _ in range(count)]
     ragged, padded = [], []
     for each in lengths:
         rows, label = rng.integers(0, words, (int(each.sum()), 1)), rng.integers(0, 2, (batch, 1))
-        ragged.append({"words": fluid.create_lod_tensor(rows, [each.tolist()], fluid.CPUPlace()), "label": label})
+        ragged.append(
+            {
+                "words": fluid.create_lod_tensor(rows, [each.tolist()], fluid.CPUPlace()),
+                "label": label,
+            }
+        )
         wide = np.zeros((batch, longest + 1, 1), np.int32)
         wide[:, 0, 0] = each
         for row, at, n in zip(wide, np.cumsum(each) - each, each, strict=True):
@@ -229,10 +285,16 @@ def lstm() -> Iterator[Found]:
     def through(run: Callable[[Any], Any], feeds: Sequence[Any]) -> Callable[[Any], Any]:
         return lambda _none: [_array(run(feed)) for feed in feeds]
 
-    sides = [Side("LoD", through(net.run, ragged), None), Side("flax", through(peer.run, padded), None)]
+    sides = [
+        Side("LoD", through(net.run, ragged), None),
+        Side("flax", through(peer.run, padded), None),
+    ]
     rows = compared(timed(sides, turns=choose(5, 1)), "flax", batch * count)
     yield {
-        "sides": {n: {**r, "ms": r["ms"] / count, "least_ms": r["least_ms"] / count} for n, r in rows.items()},
+        "sides": {
+            n: {**r, "ms": r["ms"] / count, "least_ms": r["least_ms"] / count}
+            for n, r in rows.items()
+        },
         "peak_mb": peak(),
     }
     for side in () if tiny() else sides:

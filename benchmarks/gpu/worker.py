@@ -1,8 +1,8 @@
 """A process that runs cases: ``python -m benchmarks.gpu.worker RESULTS CASE...``.
 
-A case is a generator. Up to its first `yield` it prepares: it builds, compiles and runs once, beside others. Then the worker says
-READY and waits for a line of its conductor's, for what follows is timed with the card alone. Each value that a case yields is a
-finding, written at once.
+A case is a generator. Up to its first `yield` it prepares: it builds, compiles and runs once,
+beside others. Then the worker says READY and waits for a line of its conductor's, for what follows
+is timed with the card alone. Each value that a case yields is a finding, written at once.
 """
 
 from __future__ import annotations

@@ -5,7 +5,9 @@ import time
 
 
 def milliseconds(run):
-    """The median of seven times a call, each the mean over 50 ms of calls; after one that does not count."""
+    """The median of seven times a call, each the mean over 50 ms of calls; after one that does not
+    count.
+    """
     run()
     times = []
     for _ in range(7):

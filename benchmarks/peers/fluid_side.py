@@ -43,16 +43,21 @@ def _training(case):
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     with fluid.scope_guard(scope):
         exe.run(startup)
-    # as each is fastest: Paddle compiles a program with many passes, and one device needs no data parallelism
+    # as each is fastest: Paddle compiles a program with many passes, and one device needs no data
+    # parallelism
     program = main if fluid.__name__ == "fluidjax" else fluid.CompiledProgram(main)
-    parameter = scope.find_var(main.all_parameters()[0].name)  # of the first layer: the last one whose gradient is known
+    # of the first layer: the last one whose gradient is known
+    parameter = scope.find_var(main.all_parameters()[0].name)
 
     def steps(count):
         for _ in range(count):
-            (found,) = exe.run(program, feed=feed, fetch_list=[loss], scope=scope, return_numpy=False)
+            (found,) = exe.run(
+                program, feed=feed, fetch_list=[loss], scope=scope, return_numpy=False
+            )
         return float(np.array(found).ravel()[0])
 
-    steps.wait = lambda: float(np.array(parameter.get_tensor()).ravel()[0])  # a loss may be there before its step is done
+    # a loss may be there before its step is done
+    steps.wait = lambda: float(np.array(parameter.get_tensor()).ravel()[0])
     return steps
 
 
@@ -72,7 +77,13 @@ def _on_sentences(case):
 
     def steps(number):
         for _ in range(number):
-            (found,) = exe.run(main, feed=feeds[taken[0] % len(feeds)], fetch_list=[loss], scope=scope, return_numpy=False)
+            (found,) = exe.run(
+                main,
+                feed=feeds[taken[0] % len(feeds)],
+                fetch_list=[loss],
+                scope=scope,
+                return_numpy=False,
+            )
             taken[0] += 1
         return float(np.array(found).ravel()[0])
 
@@ -93,11 +104,19 @@ def _predicting(case):
         net = fusing.saved(name, folder, (int(batch), *shape))
         if net is None:
             raise FileNotFoundError(f"{folder} is not there; make models fetches it")
-        last = next(op for op in reversed(net.program.global_block().ops) if op.type in ("sigmoid", "softmax"))
-        net.fetch = last.input("X")  # whose mean is compared: that of a softmax says nothing, and a sigmoid's may be of the order of 1e-8
+        last = next(
+            op
+            for op in reversed(net.program.global_block().ops)
+            if op.type in ("sigmoid", "softmax")
+        )
+        # whose mean is compared: that of a softmax says nothing, and a sigmoid's may be of the
+        # order of 1e-8
+        net.fetch = last.input("X")
         described = onnx_saved.describe(net)
     else:
-        build = {"ResNet-50": fluid_models.resnet50, "MobileNet-v1": fluid_models.mobilenet_v1}[name]
+        build = {"ResNet-50": fluid_models.resnet50, "MobileNet-v1": fluid_models.mobilenet_v1}[
+            name
+        ]
         net = fusing.network(name, build, int(batch))
         described = onnx_peer.describe(net.program, net.scope, "img", net.fetch[0])
     np.savez(os.environ["PEER_MODEL"], **described, **net.feed)

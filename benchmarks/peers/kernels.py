@@ -1,7 +1,9 @@
-"""``python kernels.py SIDE CASES``: CPU ms of single convolutions and products on one thread, as JSON, after a line with the version.
+"""``python kernels.py SIDE CASES``: CPU ms of single convolutions and products on one thread, as
+JSON, after a line with the version.
 
-SIDE: torch or onnxruntime. CASES: JSON, for each case the shapes of the input and of the weights, stride, padding and groups; two
-axes: a matrix product. Weights are constants, as they are in a model that was loaded.
+SIDE: torch or onnxruntime. CASES: JSON, for each case the shapes of the input and of the weights,
+stride, padding and groups; two axes: a matrix product. Weights are constants, as they are in a
+model that was loaded.
 """
 
 import json
@@ -38,13 +40,20 @@ def onnxruntime_runs(cases):
         if len(x_shape) > 2:
             kind, attrs = "Conv", {"strides": [stride] * 2, "pads": [pad] * 4, "group": groups}
         weights = numpy_helper.from_array(np.random.standard_normal(w_shape).astype("float32"), "w")
-        x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", x_shape), ("y", None)))
-        graph = helper.make_graph([helper.make_node(kind, ["x", "w"], ["y"], **attrs)], "one", [x], [y], [weights])
+        x, y = (
+            helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+            for n, s in (("x", x_shape), ("y", None))
+        )
+        graph = helper.make_graph(
+            [helper.make_node(kind, ["x", "w"], ["y"], **attrs)], "one", [x], [y], [weights]
+        )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
         model.ir_version = 8
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
         fed = {"x": np.random.standard_normal(x_shape).astype("float32")}
         return lambda: session.run(None, fed)
 

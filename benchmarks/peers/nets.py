@@ -1,4 +1,6 @@
-"""The nets as Fluid programs, for fluidjax and for Paddle 1.8.5 alike, and their batches; channels first, as Fluid has them."""
+"""The nets as Fluid programs, for fluidjax and for Paddle 1.8.5 alike, and their batches; channels
+first, as Fluid has them.
+"""
 
 import numpy as np
 
@@ -58,7 +60,9 @@ def lenet(fluid, feed):
 
 
 def _residual(fluid, h, filters, stride):
-    short = h if stride == 1 and h.shape[1] == filters else _norm(fluid, h, filters, 1, stride, None)
+    short = (
+        h if stride == 1 and h.shape[1] == filters else _norm(fluid, h, filters, 1, stride, None)
+    )
     h = _norm(fluid, _norm(fluid, h, filters, 3, stride), filters, 3, 1, None)
     return fluid.layers.relu(fluid.layers.elementwise_add(h, short))
 
@@ -88,7 +92,9 @@ def _attention(fluid, x, width, heads, length):
     layers = fluid.layers
 
     def split(h):
-        return layers.transpose(layers.reshape(h, [-1, length, heads, width // heads]), [0, 2, 1, 3])
+        return layers.transpose(
+            layers.reshape(h, [-1, length, heads, width // heads]), [0, 2, 1, 3]
+        )
 
     q, k, v = [split(layers.fc(x, width, num_flatten_dims=2)) for _ in range(3)]
     weights = layers.softmax(layers.matmul(q, k, transpose_y=True, alpha=(width // heads) ** -0.5))
@@ -100,8 +106,12 @@ def transformer(fluid, feed, width=256, length=128, heads=4, depth=2):
     layers = fluid.layers
     h, label = _data(fluid, feed)
     for _ in range(depth):
-        h = layers.layer_norm(layers.elementwise_add(h, _attention(fluid, h, width, heads, length)), begin_norm_axis=2)
-        f = layers.fc(layers.fc(h, 4 * width, num_flatten_dims=2, act="relu"), width, num_flatten_dims=2)
+        h = layers.layer_norm(
+            layers.elementwise_add(h, _attention(fluid, h, width, heads, length)), begin_norm_axis=2
+        )
+        f = layers.fc(
+            layers.fc(h, 4 * width, num_flatten_dims=2, act="relu"), width, num_flatten_dims=2
+        )
         h = layers.layer_norm(layers.elementwise_add(h, f), begin_norm_axis=2)
     return _classes(fluid, h, label, dims=2)
 
@@ -112,7 +122,11 @@ CASES = {
     "2 layers": (two_layers, "sgd", lambda: batch_of({"x": (20, 13), "y": (20, 1)})),
     "MLP": (mlp, "adam", lambda: batch_of({"x": (64, 784)}, label=(64, 1))),
     "LeNet": (lenet, "adam", lambda: batch_of({"img": (64, 1, 28, 28)}, label=(64, 1))),
-    "small ResNet": (small_resnet, "momentum", lambda: batch_of({"img": (32, 3, 32, 32)}, label=(32, 1))),
+    "small ResNet": (
+        small_resnet,
+        "momentum",
+        lambda: batch_of({"img": (32, 3, 32, 32)}, label=(32, 1)),
+    ),
     "ResNet-32": (resnet32, "adam", lambda: batch_of({"img": (128, 3, 32, 32)}, label=(128, 1))),
     "ResNet-18": (resnet18, "momentum", lambda: batch_of({"img": (32, 3, 32, 32)}, label=(32, 1))),
     "transformer": (transformer, "adam", lambda: batch_of({"x": (8, 128, 256)}, label=(8, 128, 1))),

@@ -1,4 +1,6 @@
-"""Nets on sentences of many lengths, for fluidjax and for Paddle 1.8.5 alike, and their batches: the book's, at any width."""
+"""Nets on sentences of many lengths, for fluidjax and for Paddle 1.8.5 alike, and their batches:
+the book's, at any width.
+"""
 
 import functools
 
@@ -19,15 +21,24 @@ def roles(fluid, width=512, depth=8):
     """Semantic role labelling: alternating LSTMs and a CRF."""
     layers, fc = fluid.layers, _fc(fluid)
     names = ["word", "n2", "n1", "c0", "p1", "p2", "verb", "mark", "target"]
-    word, n2, n1, c0, p1, p2, verb, mark, target = [fluid.data(n, [None, 1], "int64", lod_level=1) for n in names]
+    word, n2, n1, c0, p1, p2, verb, mark, target = [
+        fluid.data(n, [None, 1], "int64", lod_level=1) for n in names
+    ]
     shared = _parameter(fluid, "emb", trainable=False)
-    looked = [layers.embedding(v, [WORDS, 32], param_attr=shared) for v in (word, n2, n1, c0, p1, p2)]
+    looked = [
+        layers.embedding(v, [WORDS, 32], param_attr=shared) for v in (word, n2, n1, c0, p1, p2)
+    ]
     looked += [layers.embedding(verb, [VERBS, 32]), layers.embedding(mark, [2, 5])]
     mixed = layers.sums([fc(e, width, act="tanh") for e in looked])
 
     def lstm(x, reverse):
         return layers.dynamic_lstm(
-            x, width, candidate_activation="relu", gate_activation="sigmoid", cell_activation="sigmoid", is_reverse=reverse
+            x,
+            width,
+            candidate_activation="relu",
+            gate_activation="sigmoid",
+            cell_activation="sigmoid",
+            is_reverse=reverse,
         )[0]
 
     found = lstm(mixed, False)
@@ -35,13 +46,18 @@ def roles(fluid, width=512, depth=8):
         mixed = layers.sums([fc(mixed, width, act="tanh"), fc(found, width, act="tanh")])
         found = lstm(mixed, i % 2 == 1)
     scores = layers.sums([fc(mixed, TAGS, act="tanh"), fc(found, TAGS, act="tanh")])
-    return layers.mean(layers.linear_chain_crf(scores, target, _parameter(fluid, "crfw", learning_rate=1e-3)))
+    return layers.mean(
+        layers.linear_chain_crf(scores, target, _parameter(fluid, "crfw", learning_rate=1e-3))
+    )
 
 
 def sentiment(fluid, width=512, depth=3):
     """Stacked LSTMs in turning directions, and a class for each sentence."""
     layers, fc = fluid.layers, _fc(fluid)
-    word, label = fluid.data("word", [None, 1], "int64", lod_level=1), fluid.data("label", [None, 1], "int64")
+    word, label = (
+        fluid.data("word", [None, 1], "int64", lod_level=1),
+        fluid.data("label", [None, 1], "int64"),
+    )
     inputs = [fc(layers.embedding(word, [WORDS, 128]), width)]
     inputs.append(layers.dynamic_lstm(inputs[0], width)[0])
     for i in range(2, depth + 1):
@@ -53,15 +69,25 @@ def sentiment(fluid, width=512, depth=3):
 
 def text_cnn(fluid):
     """The book's convolutions over three and four words, and a class for each sentence."""
-    word, label = fluid.data("word", [None, 1], "int64", lod_level=1), fluid.data("label", [None, 1], "int64")
+    word, label = (
+        fluid.data("word", [None, 1], "int64", lod_level=1),
+        fluid.data("label", [None, 1], "int64"),
+    )
     x = fluid.layers.embedding(word, [WORDS, 64])
-    found = [fluid.nets.sequence_conv_pool(x, 64, size, act="tanh", pool_type="sqrt") for size in (3, 4)]
-    return fluid.layers.mean(fluid.layers.cross_entropy(fluid.layers.fc(found, 2, act="softmax"), label))
+    found = [
+        fluid.nets.sequence_conv_pool(x, 64, size, act="tanh", pool_type="sqrt") for size in (3, 4)
+    ]
+    return fluid.layers.mean(
+        fluid.layers.cross_entropy(fluid.layers.fc(found, 2, act="softmax"), label)
+    )
 
 
 def text_lstm(fluid, width=64):
     """One LSTM, and a class for each sentence."""
-    word, label = fluid.data("word", [None, 1], "int64", lod_level=1), fluid.data("label", [None, 1], "int64")
+    word, label = (
+        fluid.data("word", [None, 1], "int64", lod_level=1),
+        fluid.data("label", [None, 1], "int64"),
+    )
     x = fluid.layers.fc(fluid.layers.embedding(word, [WORDS, 64]), 4 * width)
     hidden, _ = fluid.layers.dynamic_lstm(x, 4 * width, use_peepholes=False)
     classes = fluid.layers.fc(fluid.layers.sequence_pool(hidden, "last"), 2, act="softmax")
@@ -71,7 +97,9 @@ def text_lstm(fluid, width=64):
 def translation(fluid, width=128):
     """An encoder of both directions, and a decoder that attends to it, in a DynamicRNN."""
     layers, fc = fluid.layers, _fc(fluid)
-    source, target, following = [fluid.data(n, [None, 1], "int64", lod_level=1) for n in ("source", "target", "next")]
+    source, target, following = [
+        fluid.data(n, [None, 1], "int64", lod_level=1) for n in ("source", "target", "next")
+    ]
     x = layers.embedding(source, [WORDS, width])
     both = [layers.dynamic_gru(fc(x, 3 * width), width, is_reverse=back) for back in (False, True)]
     encoded = layers.concat(both, axis=1)
@@ -84,7 +112,9 @@ def translation(fluid, width=128):
         state = rnn.memory(init=begin, need_reorder=True)
         query = layers.sequence_expand(fc(state, width), key)
         weights = layers.sequence_softmax(fc(layers.tanh(layers.elementwise_add(key, query)), 1))
-        context = layers.sequence_pool(layers.elementwise_mul(memory, layers.reshape(weights, [-1]), axis=0), "sum")
+        context = layers.sequence_pool(
+            layers.elementwise_mul(memory, layers.reshape(weights, [-1]), axis=0), "sum"
+        )
         after, _, _ = layers.gru_unit(fc([word, context], 3 * width), state, 3 * width)
         rnn.update_memory(state, after)
         rnn.output(after)
@@ -99,7 +129,17 @@ def _ids(rng, lengths, high):
 def role_batches(count):
     """10 to 20 sentences of 5 to 60 words."""
     rng = np.random.RandomState(0)
-    highs = {"word": WORDS, "n2": WORDS, "n1": WORDS, "c0": WORDS, "p1": WORDS, "p2": WORDS, "verb": VERBS, "mark": 2, "target": TAGS}
+    highs = {
+        "word": WORDS,
+        "n2": WORDS,
+        "n1": WORDS,
+        "c0": WORDS,
+        "p1": WORDS,
+        "p2": WORDS,
+        "verb": VERBS,
+        "mark": 2,
+        "target": TAGS,
+    }
     for _ in range(count):
         lengths = rng.randint(5, 61, rng.randint(10, 21)).tolist()
         yield {n: _ids(rng, lengths, high) for n, high in highs.items()}
@@ -109,7 +149,10 @@ def sentiment_batches(count):
     rng = np.random.RandomState(0)
     for _ in range(count):
         lengths = rng.randint(10, 201, 32).tolist()
-        yield {"word": _ids(rng, lengths, WORDS), "label": (rng.randint(0, 2, (32, 1)).astype("int64"), None)}
+        yield {
+            "word": _ids(rng, lengths, WORDS),
+            "label": (rng.randint(0, 2, (32, 1)).astype("int64"), None),
+        }
 
 
 def translation_batches(count):
@@ -117,7 +160,11 @@ def translation_batches(count):
     for _ in range(count):
         source = rng.randint(5, 51, 16)
         target = np.maximum(source + rng.randint(-4, 5, 16), 3).tolist()
-        yield {"source": _ids(rng, source.tolist(), WORDS), "target": _ids(rng, target, WORDS), "next": _ids(rng, target, WORDS)}
+        yield {
+            "source": _ids(rng, source.tolist(), WORDS),
+            "target": _ids(rng, target, WORDS),
+            "next": _ids(rng, target, WORDS),
+        }
 
 
 # name -> net, batches, learning rate
@@ -131,4 +178,7 @@ RAGGED = {
 def fed(fluid, batch):
     """A batch as it is fed."""
     place = fluid.CPUPlace()
-    return {n: rows if lengths is None else fluid.create_lod_tensor(rows, [lengths], place) for n, (rows, lengths) in batch.items()}
+    return {
+        n: rows if lengths is None else fluid.create_lod_tensor(rows, [lengths], place)
+        for n, (rows, lengths) in batch.items()
+    }

@@ -1,4 +1,5 @@
-"""The nets on sentences, hand-written for JAX: padded batches under a mask, `lax.scan`, optax and a jitted, donating step.
+"""The nets on sentences, hand-written for JAX: padded batches under a mask, `lax.scan`, optax and a
+jitted, donating step.
 
 A batch is padded to the sizes that fluidjax would pad it to, so both compile as often.
 """
@@ -58,7 +59,10 @@ def _lstm(weights, x, mask, reverse, act, cell_act):
     def step(state, row):
         h, c = state
         a, i, f, o = jnp.split(row + h @ weights["w"], 4, 1)
-        c = act(a) * jax.nn.sigmoid(i + weights["wi"] * c) + jax.nn.sigmoid(f + weights["wf"] * c) * c
+        c = (
+            act(a) * jax.nn.sigmoid(i + weights["wi"] * c)
+            + jax.nn.sigmoid(f + weights["wf"] * c) * c
+        )
         return jax.nn.sigmoid(o + weights["wo"] * c) * cell_act(c), c
 
     zero = jnp.zeros((x.shape[0], width))
@@ -66,7 +70,11 @@ def _lstm(weights, x, mask, reverse, act, cell_act):
 
 
 def _lstm_weights(draw, width):
-    return {"w": draw(width, 4 * width), "b": draw(4 * width) * 0, **{n: draw(width) for n in ("wi", "wf", "wo")}}
+    return {
+        "w": draw(width, 4 * width),
+        "b": draw(4 * width) * 0,
+        **{n: draw(width) for n in ("wi", "wf", "wo")},
+    }
 
 
 class Sentiment:
@@ -86,7 +94,10 @@ class Sentiment:
         for i in range(1, self.depth):
             x = x @ w["mix"][i - 1][0] + h @ w["mix"][i - 1][1]
             h = _lstm(w["lstm"][i], x, mask, i % 2 == 1, jnp.tanh, jnp.tanh)
-        most = [jnp.max(jnp.where(mask[..., None], v, -jnp.inf), 1) @ p for v, p in zip((x, h), w["out"], strict=True)]
+        most = [
+            jnp.max(jnp.where(mask[..., None], v, -jnp.inf), 1) @ p
+            for v, p in zip((x, h), w["out"], strict=True)
+        ]
         logs = jax.nn.log_softmax(sum(most))
         return -jnp.mean(jnp.take_along_axis(logs, feed["label"], 1))
 
@@ -128,8 +139,12 @@ class Roles:
             new = jax.nn.logsumexp(total[:, :, None] + steps, 1) + row
             return jnp.where(alive[:, None], new, total), None
 
-        total, _ = jax.lax.scan(forward, begin + scores[:, 0], (scores[:, 1:].swapaxes(0, 1), mask[:, 1:].T))
-        emitted = jnp.sum(jnp.where(mask, jnp.take_along_axis(scores, tags[..., None], 2)[..., 0], 0), 1)
+        total, _ = jax.lax.scan(
+            forward, begin + scores[:, 0], (scores[:, 1:].swapaxes(0, 1), mask[:, 1:].T)
+        )
+        emitted = jnp.sum(
+            jnp.where(mask, jnp.take_along_axis(scores, tags[..., None], 2)[..., 0], 0), 1
+        )
         moved = jnp.sum(jnp.where(mask[:, 1:], steps[tags[:, :-1], tags[:, 1:]], 0), 1)
         last = jnp.take_along_axis(tags, jnp.sum(mask, 1, keepdims=True) - 1, 1)[:, 0]
         return jax.nn.logsumexp(total + end, 1) - (begin[tags[:, 0]] + emitted + moved + end[last])
@@ -145,7 +160,11 @@ class Translation:
 
     @staticmethod
     def gru(draw, width):
-        return {"gates": draw(width, 2 * width), "new": draw(width, width), "b": draw(3 * width) * 0}
+        return {
+            "gates": draw(width, 2 * width),
+            "new": draw(width, width),
+            "b": draw(3 * width) * 0,
+        }
 
     @staticmethod
     def gru_step(w, h, row):
@@ -160,11 +179,20 @@ class Translation:
         import jax
         import jax.numpy as jnp
 
-        masks = {n: jnp.arange(feed[n].shape[1]) < feed[n + " lengths"][:, None] for n in ("source", "target")}
+        masks = {
+            n: jnp.arange(feed[n].shape[1]) < feed[n + " lengths"][:, None]
+            for n in ("source", "target")
+        }
         x = w["source"][feed["source"]]
         zero = jnp.zeros((x.shape[0], x.shape[2]))
         both = [
-            _scan(lambda h, row, g=g: self.gru_step(g, h, row), zero, x @ p + g["b"], masks["source"], back)
+            _scan(
+                lambda h, row, g=g: self.gru_step(g, h, row),
+                zero,
+                x @ p + g["b"],
+                masks["source"],
+                back,
+            )
             for g, p, back in zip(w["gru"], w["in"], (False, True), strict=False)
         ]
         encoded = jnp.concatenate(both, 2)

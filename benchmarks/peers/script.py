@@ -1,7 +1,8 @@
-"""``script.py SIDE NET LAST SECONDS``: a whole training script, from the start of its process (STARTED in the environment) on.
+"""``script.py SIDE NET LAST SECONDS``: a whole training script, from the start of its process
+(STARTED in the environment) on.
 
-Prints a line of JSON for each step of MARKS that is reached: {"step": n, "cpu": s, "wall": s}, CPU seconds of all threads. It ends
-after step LAST, or at the first of MARKS after so many SECONDS.
+Prints a line of JSON for each step of MARKS that is reached: {"step": n, "cpu": s, "wall": s}, CPU
+seconds of all threads. It ends after step LAST, or at the first of MARKS after so many SECONDS.
 """
 
 import importlib
@@ -23,7 +24,10 @@ def main(side, net, last, seconds):
         value = steps(mark - taken)  # and waits for its loss
         taken = mark
         wall = time.time() - float(os.environ["STARTED"])
-        print(json.dumps({"step": mark, "cpu": time.process_time(), "wall": wall, "value": value}), flush=True)
+        print(
+            json.dumps({"step": mark, "cpu": time.process_time(), "wall": wall, "value": value}),
+            flush=True,
+        )
         if wall > seconds:
             break
 

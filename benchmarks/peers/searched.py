@@ -1,7 +1,9 @@
-"""``python searched.py SIDE FILE``: CTC, CRF and NMS of one side, on one thread, with the arrays of FILE.npz.
+"""``python searched.py SIDE FILE``: CTC, CRF and NMS of one side, on one thread, with the arrays of
+FILE.npz.
 
-SIDE: fluidjax or paddle (one script for both), or torch. Prints the version, then JSON: for each case the CPU ms of a run with its
-gradients; and writes what it computed to SIDE.npz beside FILE. torch has CTC; the other two are written for it here.
+SIDE: fluidjax or paddle (one script for both), or torch. Prints the version, then JSON: for each
+case the CPU ms of a run with its gradients; and writes what it computed to SIDE.npz beside FILE.
+torch has CTC; the other two are written for it here.
 """
 
 import json
@@ -20,13 +22,22 @@ def of_fluid(fluid, given):
 
     def ctc():
         logits, labels = _data(fluid, given, "ctc.logits", True), _data(fluid, given, "ctc.labels")
-        loss = layers.warpctc(logits, labels, 0, False, _data(fluid, given, "ctc.steps"), _data(fluid, given, "ctc.sizes"))
+        loss = layers.warpctc(
+            logits,
+            labels,
+            0,
+            False,
+            _data(fluid, given, "ctc.steps"),
+            _data(fluid, given, "ctc.sizes"),
+        )
         return [loss, *fluid.gradients([loss], [logits])]
 
     def crf():
         emission = _data(fluid, given, "crf.emission", True)
         name = fluid.ParamAttr(name="crf.transition")
-        cost = layers.linear_chain_crf(emission, _data(fluid, given, "crf.label"), name, _data(fluid, given, "crf.length"))
+        cost = layers.linear_chain_crf(
+            emission, _data(fluid, given, "crf.label"), name, _data(fluid, given, "crf.length")
+        )
         transition = fluid.default_main_program().global_block().var("crf.transition")
         return [cost, *fluid.gradients([cost], [emission, transition])]
 
@@ -34,7 +45,11 @@ def of_fluid(fluid, given):
         boxes, scores = _data(fluid, given, "nms.boxes"), _data(fluid, given, "nms.scores")
         return [layers.multiclass_nms(boxes, scores, LEAST, TOP, KEPT, IOU, background_label=-1)]
 
-    return {"ctc": _run(fluid, given, ctc), "crf": _run(fluid, given, crf), "nms": _run(fluid, given, nms)}
+    return {
+        "ctc": _run(fluid, given, ctc),
+        "crf": _run(fluid, given, crf),
+        "nms": _run(fluid, given, nms),
+    }
 
 
 def _data(fluid, given, name, wanted=False):
@@ -52,12 +67,17 @@ def _run(fluid, given, case):
 
     def run():
         with fluid.scope_guard(scope):
-            return [np.asarray(v) for v in exe.run(main, feed=feed, fetch_list=fetched, return_numpy=False)]
+            return [
+                np.asarray(v)
+                for v in exe.run(main, feed=feed, fetch_list=fetched, return_numpy=False)
+            ]
 
     with fluid.scope_guard(scope):
         if case.__name__ == "crf":
             exe.run(startup)
-            scope.find_var("crf.transition").get_tensor().set(given["crf.transition"], fluid.CPUPlace())
+            scope.find_var("crf.transition").get_tensor().set(
+                given["crf.transition"], fluid.CPUPlace()
+            )
     return run
 
 
@@ -71,12 +91,16 @@ def of_torch(given):
     def ctc():
         logits = there["ctc.logits"].clone().requires_grad_()
         steps, sizes = there["ctc.steps"], there["ctc.sizes"]
-        loss = torch.nn.functional.ctc_loss(logits.log_softmax(2), there["ctc.labels"], steps, sizes, reduction="none")
+        loss = torch.nn.functional.ctc_loss(
+            logits.log_softmax(2), there["ctc.labels"], steps, sizes, reduction="none"
+        )
         loss.sum().backward()
         return [loss.detach().numpy()[:, None], logits.grad.numpy()]
 
     def crf():
-        emission, transition = (there["crf." + n].clone().requires_grad_() for n in ("emission", "transition"))
+        emission, transition = (
+            there["crf." + n].clone().requires_grad_() for n in ("emission", "transition")
+        )
         label, length = there["crf.label"][..., 0], there["crf.length"][:, 0]
         begin, end, step = transition[0], transition[1], transition[2:]
         alive = torch.arange(emission.shape[1])[None] < length[:, None]
@@ -85,7 +109,11 @@ def of_torch(given):
             new = torch.logsumexp(alpha[:, :, None] + step, 1) + emission[:, t]
             alpha = torch.where(alive[:, t, None], new, alpha)
         said = (emission.gather(2, label[..., None])[..., 0] * alive).sum(1) + begin[label[:, 0]]
-        said = said + end[label.gather(1, length[:, None] - 1)[:, 0]] + (step[label[:, :-1], label[:, 1:]] * alive[:, 1:]).sum(1)
+        said = (
+            said
+            + end[label.gather(1, length[:, None] - 1)[:, 0]]
+            + (step[label[:, :-1], label[:, 1:]] * alive[:, 1:]).sum(1)
+        )
         cost = torch.logsumexp(alpha + end, 1) - said
         cost.sum().backward()
         return [cost.detach().numpy()[:, None], emission.grad.numpy(), transition.grad.numpy()]
@@ -97,7 +125,10 @@ def of_torch(given):
             order = order[best > LEAST]
             b = boxes[order]
             area = (b[:, 2] - b[:, 0]) * (b[:, 3] - b[:, 1])
-            low, high = torch.maximum(b[:, None, :2], b[None, :, :2]), torch.minimum(b[:, None, 2:], b[None, :, 2:])
+            low, high = (
+                torch.maximum(b[:, None, :2], b[None, :, :2]),
+                torch.minimum(b[:, None, 2:], b[None, :, 2:]),
+            )
             shared = (high - low).clamp(min=0).prod(2)
             apart = shared / (area[:, None] + area - shared) <= IOU
             alive = torch.ones(len(order), dtype=torch.bool)
@@ -106,7 +137,15 @@ def of_torch(given):
                     found.append((float(scores[order[i]]), kind, int(order[i])))
                     alive &= apart[i]
         best = sorted(found, key=lambda f: -f[0])[:KEPT]
-        return [np.array([[kind, score, *boxes[at].tolist()] for score, kind, at in sorted(best, key=lambda f: f[1])], "float32")]
+        return [
+            np.array(
+                [
+                    [kind, score, *boxes[at].tolist()]
+                    for score, kind, at in sorted(best, key=lambda f: f[1])
+                ],
+                "float32",
+            )
+        ]
 
     return {"ctc": ctc, "crf": crf, "nms": nms}
 

@@ -1,4 +1,6 @@
-"""A beam search for fluidjax and Paddle 1.8.5: the decoder of the book's chapter on machine translation, wider."""
+"""A beam search for fluidjax and Paddle 1.8.5: the decoder of the book's chapter on machine
+translation, wider.
+"""
 
 import numpy as np
 
@@ -13,23 +15,40 @@ def net(fluid):
     init_ids = fluid.data("init_ids", [None, 1], "int64", lod_level=2)
     init_scores = fluid.data("init_scores", [None, 1], "float32", lod_level=2)
     length, counter = L.fill_constant([1], "int64", STEPS), L.zeros([1], "int64", force_cpu=True)
-    states, ids, scores = L.create_array("float32"), L.create_array("int64"), L.create_array("float32")
+    states, ids, scores = (
+        L.create_array("float32"),
+        L.create_array("int64"),
+        L.create_array("float32"),
+    )
     for value, array in ((context, states), (init_ids, ids), (init_scores, scores)):
         L.array_write(value, i=counter, array=array)
     going = L.less_than(x=counter, y=length)
     loop = L.While(cond=going)
     with loop.block():
-        pre_ids, pre_state, pre_score = (L.array_read(array=a, i=counter) for a in (ids, states, scores))
+        pre_ids, pre_state, pre_score = (
+            L.array_read(array=a, i=counter) for a in (ids, states, scores)
+        )
         word = L.embedding(pre_ids, size=[WORDS, HIDDEN], param_attr=attr("embedding"))
-        state = L.fc([L.sequence_expand(pre_state, pre_score), word], HIDDEN, act="tanh", param_attr=[attr("u"), attr("w")])
-        score = L.fc(L.lod_reset(x=state, y=pre_score), WORDS, act="softmax", param_attr=attr("out"))
+        state = L.fc(
+            [L.sequence_expand(pre_state, pre_score), word],
+            HIDDEN,
+            act="tanh",
+            param_attr=[attr("u"), attr("w")],
+        )
+        score = L.fc(
+            L.lod_reset(x=state, y=pre_score), WORDS, act="softmax", param_attr=attr("out")
+        )
         best, at = L.topk(score, k=BEAMS)
         total = L.elementwise_add(x=L.log(best), y=L.reshape(pre_score, shape=[-1]), axis=0)
-        new_ids, new_scores = L.beam_search(pre_ids, pre_score, at, total, BEAMS, end_id=END, level=0)
+        new_ids, new_scores = L.beam_search(
+            pre_ids, pre_score, at, total, BEAMS, end_id=END, level=0
+        )
         L.increment(x=counter, value=1, in_place=True)
         for value, array in ((state, states), (new_ids, ids), (new_scores, scores)):
             L.array_write(value, array=array, i=counter)
-        L.logical_and(x=L.less_than(x=counter, y=length), y=L.logical_not(L.is_empty(new_ids)), out=going)
+        L.logical_and(
+            x=L.less_than(x=counter, y=length), y=L.logical_not(L.is_empty(new_ids)), out=going
+        )
     return list(L.beam_search_decode(ids=ids, scores=scores, beam_size=BEAMS, end_id=END))
 
 
@@ -37,7 +56,9 @@ def feed(fluid, sentences, seed=0):
     """What is fed for so many sentences."""
     ones, place = [[1] * sentences] * 2, fluid.CPUPlace()
     return {
-        "context": np.random.RandomState(seed).standard_normal((sentences, HIDDEN)).astype("float32"),
+        "context": np.random.RandomState(seed)
+        .standard_normal((sentences, HIDDEN))
+        .astype("float32"),
         "init_ids": fluid.create_lod_tensor(np.zeros((sentences, 1), "int64"), ones, place),
         "init_scores": fluid.create_lod_tensor(np.zeros((sentences, 1), "float32"), ones, place),
     }
@@ -61,7 +82,9 @@ def make(fluid, case):
 
     def steps(count):
         for k in range(count):
-            ids, _ = exe.run(main, feed=feeds[k % 3], fetch_list=found, scope=scope, return_numpy=False)
+            ids, _ = exe.run(
+                main, feed=feeds[k % 3], fetch_list=found, scope=scope, return_numpy=False
+            )
         return float(np.array(ids).mean())
 
     return steps

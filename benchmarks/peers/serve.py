@@ -1,10 +1,13 @@
-"""``python serve.py SIDE CASE``: one side of a comparison. It does what it is told on stdin, and answers in lines of JSON.
+"""``python serve.py SIDE CASE``: one side of a comparison. It does what it is told on stdin, and
+answers in lines of JSON.
 
     make      build the net and run its startup     -> {"wall": s, "cpu": s}
-    steps N   run N steps and wait for the last one's value -> the same, and "value": the last loss or the mean of what was predicted
-    wait      until all that was begun is done, the updates of a step too (where values come before that)
+    steps N   run N steps and wait for the last one's value -> the same, and "value": the last loss
+    or the mean of what was predicted wait      until all that was begun is done, the updates of a
+    step too (where values come before that)
 
-The first line says which version runs, and how long its import took. CPU seconds are those of all threads of the process.
+The first line says which version runs, and how long its import took. CPU seconds are those of all
+threads of the process.
 """
 
 import importlib
@@ -14,8 +17,14 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-SIDES = {"fluidjax": "fluid_side", "paddle": "fluid_side", "flax": "flax_side", "torch": "torch_side", "onnxruntime": "onnx_side",
-         "scan": "scan_side"}
+SIDES = {
+    "fluidjax": "fluid_side",
+    "paddle": "fluid_side",
+    "flax": "flax_side",
+    "torch": "torch_side",
+    "onnxruntime": "onnx_side",
+    "scan": "scan_side",
+}
 
 
 def timed(run):
@@ -26,7 +35,8 @@ def timed(run):
 
 def main():
     side, case = sys.argv[1:3]
-    answers, sys.stdout = os.fdopen(os.dup(1), "w"), sys.stderr  # what a library prints is no answer
+    # what a library prints is no answer
+    answers, sys.stdout = os.fdopen(os.dup(1), "w"), sys.stderr
 
     def say(answer):
         answers.write(json.dumps(answer) + "\n")

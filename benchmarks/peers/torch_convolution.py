@@ -1,4 +1,5 @@
-"""``python torch_convolution.py CASES``: CPU ms of torch's output, input's and filter's gradient, on one thread, as JSON.
+"""``python torch_convolution.py CASES``: CPU ms of torch's output, input's and filter's gradient,
+on one thread, as JSON.
 
 CASES: JSON, for each case the shapes of the input and of the filter, stride, padding and groups.
 """
@@ -24,7 +25,11 @@ def measured(x_shape, w_shape, stride, pad, groups):
             dy, x, w, None, [stride] * 2, [pad] * 2, one, False, [0, 0], groups, mask
         )
 
-    runs = (lambda: forward(x, w, None, stride, pad, 1, groups), lambda: gradient(True, False), lambda: gradient(False, True))
+    runs = (
+        lambda: forward(x, w, None, stride, pad, 1, groups),
+        lambda: gradient(True, False),
+        lambda: gradient(False, True),
+    )
     with torch.no_grad():
         return [milliseconds(run) for run in runs]
 

@@ -20,7 +20,10 @@ def _flat(*layers):
 
 def _norm(before, filters, size, stride=1, act=True):
     nn = torch.nn
-    layers = [nn.Conv2d(before, filters, size, stride, size // 2, bias=False), nn.BatchNorm2d(filters)]
+    layers = [
+        nn.Conv2d(before, filters, size, stride, size // 2, bias=False),
+        nn.BatchNorm2d(filters),
+    ]
     return _flat(*layers, *([nn.ReLU()] if act else []))
 
 
@@ -28,8 +31,14 @@ def _residual(before, filters, stride):
     class Residual(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.body = _flat(_norm(before, filters, 3, stride), _norm(filters, filters, 3, act=False))
-            self.short = torch.nn.Identity() if stride == 1 and before == filters else _norm(before, filters, 1, stride, False)
+            self.body = _flat(
+                _norm(before, filters, 3, stride), _norm(filters, filters, 3, act=False)
+            )
+            self.short = (
+                torch.nn.Identity()
+                if stride == 1 and before == filters
+                else _norm(before, filters, 1, stride, False)
+            )
 
         def forward(self, x):
             return torch.relu(self.body(x) + self.short(x))
@@ -43,15 +52,29 @@ def _resnet(stem, stages, blocks):
         for block in range(blocks):
             layers.append(_residual(before, filters, 2 if stage and not block else 1))
             before = filters
-    return _flat(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(before, 10))
+    return _flat(
+        *layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(before, 10)
+    )
 
 
 def _lenet():
     nn, layers, before = torch.nn, [], 1
     for filters in (6, 16):
-        layers += [nn.Conv2d(before, filters, 5, bias=False), nn.BatchNorm2d(filters), nn.ReLU(), nn.MaxPool2d(2)]
+        layers += [
+            nn.Conv2d(before, filters, 5, bias=False),
+            nn.BatchNorm2d(filters),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+        ]
         before = filters
-    layers += [nn.Flatten(), nn.Linear(256, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10)]
+    layers += [
+        nn.Flatten(),
+        nn.Linear(256, 120),
+        nn.ReLU(),
+        nn.Linear(120, 84),
+        nn.ReLU(),
+        nn.Linear(84, 10),
+    ]
     return _flat(*layers)
 
 

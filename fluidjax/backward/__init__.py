@@ -1,14 +1,15 @@
-"""append_backward and gradients: explicit gradient ops, in the order and under the names that Fluid gives them.
+"""append_backward and gradients: explicit gradient ops, in the order and under the names that Fluid
+gives them.
 
-The gradient of variable ``x`` is ``x@GRAD``. Where several ops contribute, each writes ``x@GRAD@RENAME@block0@k`` and a
-``sum`` op adds them up before the first reader. A gradient that nobody wants is ``@EMPTY@``, and ops that would only
-write such gradients are left out.
+The gradient of variable ``x`` is ``x@GRAD``. Where several ops contribute, each writes
+``x@GRAD@RENAME@block0@k`` and a ``sum`` op adds them up before the first reader. A gradient that
+nobody wants is ``@EMPTY@``, and ops that would only write such gradients are left out.
 """
 
 from .draft import forward_name as forward_name
 from .draft import grad_name as grad_name
 from .parameters import append_backward as append_backward
-from .targets import as_list as _as_list  # noqa: F401 - Fluid's own name
+from .targets import as_list as _as_list  # noqa: F401
 from .targets import calc_gradient as calc_gradient
 from .targets import gradients as gradients
 

@@ -1,7 +1,9 @@
-"""One differentiation of a block: the drafts of all gradient ops of a path, and how they become ops and variables.
+"""One differentiation of a block: the drafts of all gradient ops of a path, and how they become ops
+and variables.
 
-An op that holds a block is differentiated by a block of its own: what its `write_grad` asks for by ``names.inside()`` is
-made here, by the same means and under a number of its own, before the op's gradient op is written.
+An op that holds a block is differentiated by a block of its own: what its `write_grad` asks for by
+``names.inside()`` is made here, by the same means and under a number of its own, before the op's
+gradient op is written.
 """
 
 from __future__ import annotations
@@ -64,12 +66,15 @@ class Inside:
 class Differentiation:
     """One call of append_backward or gradients.
 
-    A program's first call makes gradients of everything on the path; later ones follow only what the targets' own
-    gradients (`seeds`) reach, and must not overwrite the gradients of earlier calls.
+    A program's first call makes gradients of everything on the path; later ones follow only what
+    the targets' own gradients (`seeds`) reach, and must not overwrite the gradients of earlier
+    calls.
     """
 
     def __init__(self, program: Program, within: bool = False) -> None:
-        """within: a case is differentiated, whose gradients have a block of their own; it does not count as a call, as in 1.8.5."""
+        """within: a case is differentiated, whose gradients have a block of their own; it does not
+        count as a call, as in 1.8.5.
+        """
         self._counts = not within
         program.update_info(grad_calls=program.info.grad_calls + self._counts)
         self.program = program
@@ -80,7 +85,11 @@ class Differentiation:
     @contextlib.contextmanager
     def undone_on_error(self) -> Iterator[None]:
         """What is raised within leaves the program with the blocks that it had."""
-        program, count, current = self.program, len(self.program.blocks), self.program.current_block_idx
+        program, count, current = (
+            self.program,
+            len(self.program.blocks),
+            self.program.current_block_idx,
+        )
         try:
             yield
         except BaseException:
@@ -91,24 +100,37 @@ class Differentiation:
             raise
 
     def gradient_block(self, current: Block) -> Block:
-        """Where the gradient ops of a call go that is made while ops go to `current`: a block of the case's own, made now."""
+        """Where the gradient ops of a call go that is made while ops go to `current`: a block of
+        the case's own, made now.
+        """
         if not current.idx:
             return current
         if gradients_of(current) is not None:
-            raise UnsupportedError("a case is differentiated once: call minimize or append_backward in it for the sum of its losses")
+            raise UnsupportedError(
+                "a case is differentiated once: call minimize or append_backward in it for the sum"
+                " of its losses"
+            )
         block = self.program._create_block(current.parent_idx)
         block.forward_block_idx = current.idx
         return block
 
     def drafts(
-        self, block: Block, path: Sequence[OpDesc], no_grad: set[str], seeds: Set[str] | None, checkpoints: Sequence[str] = (),
-        start: Sequence[Draft] = (), there: Set[str] = frozenset(),
+        self,
+        block: Block,
+        path: Sequence[OpDesc],
+        no_grad: set[str],
+        seeds: Set[str] | None,
+        checkpoints: Sequence[str] = (),
+        start: Sequence[Draft] = (),
+        there: Set[str] = frozenset(),
     ) -> list[Draft]:
-        """The gradient ops of a path, backwards, behind `start`. Adds to `no_grad`, the gradients that are not wanted.
+        """The gradient ops of a path, backwards, behind `start`. Adds to `no_grad`, the gradients
+        that are not wanted.
 
-        seeds: the gradients to begin from; None takes all, as within a block, where one may come from another iteration.
-        start: ops that make such gradients. there: gradients that ops before these make. checkpoints: names of values between which all
-        others are computed again (recompute.py).
+        seeds: the gradients to begin from; None takes all, as within a block, where one may come
+        from another iteration. start: ops that make such gradients. there: gradients that ops
+        before these make. checkpoints: names of values between which all others are computed again
+        (recompute.py).
         """
         if checkpoints:
             return self._recomputing(block, path, no_grad, checkpoints)
@@ -128,10 +150,16 @@ class Differentiation:
             self._name_again(block, start, found)
         summed = add_up([*start, *found], block.idx)
         found = drop_unwanted(summed[len(start) :], no_grad)
-        known = {n for op in path for n in (*op.reads, *op.writes)} | there | {n for d in start for n in d.writes}
+        known = (
+            {n for op in path for n in (*op.reads, *op.writes)}
+            | there
+            | {n for d in start for n in d.writes}
+        )
         return [*summed[: len(start)], *drop_unconnected(found, known | (reached or set()))]
 
-    def _recomputing(self, block: Block, path: Sequence[OpDesc], no_grad: set[str], checkpoints: Sequence[str]) -> list[Draft]:
+    def _recomputing(
+        self, block: Block, path: Sequence[OpDesc], no_grad: set[str], checkpoints: Sequence[str]
+    ) -> list[Draft]:
         def gradients(op: OpDesc) -> list[Draft]:
             made, grad_to_var = gradient_ops(block, op, no_grad, self._inside)
             self.grad_to_var.update(grad_to_var)
@@ -142,7 +170,9 @@ class Differentiation:
         return drop_unwanted(add_up(found, block.idx), no_grad)
 
     def _inside(self, op: OpDesc, ends: Ends | None) -> Inside:
-        """The gradient ops of an op's block, in a new block; the variables that stop gradients are those of that block."""
+        """The gradient ops of an op's block, in a new block; the variables that stop gradients are
+        those of that block.
+        """
         forward = self.program.block(op.attrs["sub_block"].idx)
         block = self.program._create_block()
         block.forward_block_idx = forward.idx
@@ -155,7 +185,9 @@ class Differentiation:
         return found
 
     def _name_again(self, block: Block, start: Sequence[Draft], drafts: Sequence[Draft]) -> None:
-        """Gradients whose names an earlier call has taken are ``grad/grad/x@GRAD``; those that the call begins with get others."""
+        """Gradients whose names an earlier call has taken are ``grad/grad/x@GRAD``; those that the
+        call begins with get others.
+        """
         begun = {n for d in start for n in d.writes}
         written = {n for d in drafts for n in d.writes if is_own(n)} - begun
         again = {n: prefixed(n, "grad/" * self.order) for n in written if unmarked(n) in block.vars}
@@ -168,7 +200,8 @@ class Differentiation:
                 self.grad_to_var[new] = self.grad_to_var.pop(old)
 
     def append(self, block: Block, drafts: list[Draft], given: dict[str, str]) -> Found:
-        """Append the ops and create their variables; by the names of forward variables their gradients.
+        """Append the ops and create their variables; by the names of forward variables their
+        gradients.
 
         given: gradients that the caller has, under the caller's names.
         """
@@ -179,14 +212,29 @@ class Differentiation:
         self.program.touch()
         return found
 
-    def _append(self, block: Block, drafts: Sequence[Draft], there: set[str], recurring: Set[str], found: Found) -> None:
-        """there: gradients that have been computed so far. recurring: those that one iteration of the block hands to the next."""
+    def _append(
+        self,
+        block: Block,
+        drafts: Sequence[Draft],
+        there: set[str],
+        recurring: Set[str],
+        found: Found,
+    ) -> None:
+        """there: gradients that have been computed so far. recurring: those that one iteration of
+        the block hands to the next.
+        """
         straight = block.idx not in self.inside
         for d in drafts:
             below = d.attrs.get("sub_block")
             if isinstance(below, BlockRef) and below.idx in self.inside:
                 again = {*d.reads} & {*d.writes}
-                self._append(self.program.block(below.idx), self.inside[below.idx].drafts, {*there}, again, found)
+                self._append(
+                    self.program.block(below.idx),
+                    self.inside[below.idx].drafts,
+                    {*there},
+                    again,
+                    found,
+                )
             if self._has_use(block, d, there, recurring):
                 for zeros in self._settled(block, d, there) if straight else ():
                     self._append_draft(block, zeros, there, found)
@@ -197,7 +245,8 @@ class Differentiation:
         variables = {unmarked(n): self.grad_to_var.get(n) for n in d.writes}
         d.unmark()
         for name in self._missing(block, d):
-            block.vars[name] = Variable.of(block, VarDesc(name, (), "bool"))  # as Paddle leaves them
+            # as Paddle leaves them
+            block.vars[name] = Variable.of(block, VarDesc(name, (), "bool"))
         for name, of in variables.items():
             if name != EMPTY and block._find_var_recursive(name) is None:
                 self._create(block, name, of, d)
@@ -206,9 +255,11 @@ class Differentiation:
         self._append_op(block, d)
 
     def _settled(self, block: Block, d: Draft, there: Set[str]) -> list[Draft]:
-        """Ops that make zeros of the gradients that a draft reads and nothing computes, where the draft cannot do without them.
+        """Ops that make zeros of the gradients that a draft reads and nothing computes, where the
+        draft cannot do without them.
 
-        A slot for one gradient may name one that is not there, as Paddle leaves it, unless the name means something else.
+        A slot for one gradient may name one that is not there, as Paddle leaves it, unless the name
+        means something else.
         """
         made: list[Draft] = []
         definition = lookup(d.type)
@@ -221,25 +272,40 @@ class Differentiation:
             for i, missing in enumerate(names):
                 of = self.grad_to_var.get(missing)
                 lacking = is_own(missing) and missing not in there
-                free = slots[name].gradient and not slots[name].many and block._find_var_recursive(unmarked(missing)) is None
+                free = (
+                    slots[name].gradient
+                    and not slots[name].many
+                    and block._find_var_recursive(unmarked(missing)) is None
+                )
                 if lacking and of is not None and not free:
                     names[i] = prefixed(unique_name.generate(unmarked(missing)), "")
-                    made.append(Draft("fill_zeros_like", {"X": [of]}, {"Out": [names[i]]}, {}, d.loc))
+                    made.append(
+                        Draft("fill_zeros_like", {"X": [of]}, {"Out": [names[i]]}, {}, d.loc)
+                    )
         return made
 
     @staticmethod
     def _missing(block: Block, d: Draft) -> list[str]:
         """Gradients to be added up that no op writes; Paddle declares them too."""
         slots = (slot.name for slot in lookup(d.type).inputs if slot.gaps)
-        return [n for slot in slots for n in d.inputs.get(slot, ()) if GRAD in n and block._find_var_recursive(n) is None]
+        return [
+            n
+            for slot in slots
+            for n in d.inputs.get(slot, ())
+            if GRAD in n and block._find_var_recursive(n) is None
+        ]
 
     @staticmethod
     def _has_use(block: Block, d: Draft, there: Set[str], recurring: Set[str]) -> bool:
-        """Whether a gradient op writes something, and some gradient that it reads is there if it reads any."""
+        """Whether a gradient op writes something, and some gradient that it reads is there if it
+        reads any.
+        """
         if all(n == EMPTY for n in d.writes):
             return False
         grads = d.gradients_read
-        known = (n in there or n in recurring or block._find_var_recursive(n) is not None for n in grads)
+        known = (
+            n in there or n in recurring or block._find_var_recursive(n) is not None for n in grads
+        )
         return not grads or traits(d.type).fed_by_steps or any(known)
 
     def _free_names(self, block: Block, drafts: list[Draft], given: Mapping[str, str]) -> None:
@@ -251,7 +317,9 @@ class Differentiation:
                     d.rename_input(name, names[name])
             for name in d.writes:
                 free = unmarked(name)
-                taken = free in block.vars or (block.idx and block._find_var_recursive(free) is not None)
+                taken = free in block.vars or (
+                    block.idx and block._find_var_recursive(free) is not None
+                )
                 if is_own(name) and taken:
                     names[name] = prefixed(unique_name.generate(free), "")
                     d.rename_output(name, names[name])
@@ -262,7 +330,9 @@ class Differentiation:
     def _create(self, block: Block, name: str, of: str | None, draft: Draft) -> None:
         if original(name) != name:
             kept = block._var_recursive(original(name)).desc
-            block.vars[name] = Variable.of(block, VarDesc(name, kept.shape, kept.dtype, kept.kind, kept.lod_level))
+            block.vars[name] = Variable.of(
+                block, VarDesc(name, kept.shape, kept.dtype, kept.kind, kept.lod_level)
+            )
             return
         like = block._find_var_recursive(of or forward_name(name))
         if like is None:
@@ -271,33 +341,47 @@ class Differentiation:
         kinds = [v.desc.kind for v in added if v is not None]
         slot = next(s for s, names in draft.outputs.items() if name in names)
         kind = kind_of_output(draft.type, draft.attrs, kinds, slot) or like.desc.kind
-        block.vars[name] = Variable.of(block, VarDesc(name, like.desc.shape, like.desc.dtype, kind, like.desc.lod_level))
+        block.vars[name] = Variable.of(
+            block, VarDesc(name, like.desc.shape, like.desc.dtype, kind, like.desc.lod_level)
+        )
 
     def _append_op(self, block: Block, d: Draft) -> None:
         attrs = FrozenMap({**d.attrs, OP_ROLE: d.attrs.get(OP_ROLE, int(OpRole.Backward))})
         ins = FrozenMap({s: tuple(v) for s, v in d.inputs.items()})
         outs = FrozenMap({s: tuple(v) for s, v in d.outputs.items()})
-        block.ops.append(Operator(block, OpDesc(self.program.next_uid(), d.type, ins, outs, attrs, d.loc)))
+        block.ops.append(
+            Operator(block, OpDesc(self.program.next_uid(), d.type, ins, outs, attrs, d.loc))
+        )
 
 
 def _refuse_captured(block: Block, op: OpDesc, drafts: Sequence[Draft]) -> None:
-    """Raises UnsupportedError where the gradient of a variable from around a block has been computed in it, and is wanted again."""
-    for name in {n for d in drafts for n in d.writes if is_own(n) and unmarked(n) in block.vars} if block.idx else ():
+    """Raises UnsupportedError where the gradient of a variable from around a block has been
+    computed in it, and is wanted again.
+    """
+    for name in (
+        {n for d in drafts for n in d.writes if is_own(n) and unmarked(n) in block.vars}
+        if block.idx
+        else ()
+    ):
         source = forward_name(name)
         if source not in block.vars and block._find_var_recursive(source) is not None:
             where = f" ({op.loc})" if op.loc else ""
             raise UnsupportedError(
-                f"gradients() within a block has computed the gradient of {source!r}, which stands around it, and to differentiate op "
-                f"'{op.type}'{where} of that block once more is not supported, nor does Paddle 1.8.5 do so; compute the gradients outside "
-                "the case or the loop, or those of variables of the block alone"
+                f"gradients() within a block has computed the gradient of {source!r}, which stands"
+                f" around it, and to differentiate op '{op.type}'{where} of that block once more is"
+                " not supported, nor does Paddle 1.8.5 do so; compute the gradients outside the"
+                " case or the loop, or those of variables of the block alone"
             )
 
 
 def _reached(drafts: list[Draft], reached: set[str]) -> tuple[list[Draft], bool]:
-    """The drafts that read a gradient in `reached`, which grows; and whether there is anything of the op's gradient."""
+    """The drafts that read a gradient in `reached`, which grows; and whether there is anything of
+    the op's gradient.
+    """
     kept: list[Draft] = []
     for d in drafts:
-        if not d.gradients_read:  # increment's undoing reads none; it is left out, and what follows it
+        # increment's undoing reads none; it is left out, and what follows it
+        if not d.gradients_read:
             return kept, True
         if not reached.isdisjoint(d.gradients_read):
             kept.append(d)

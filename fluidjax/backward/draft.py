@@ -1,7 +1,8 @@
 """A gradient op while its names may still change, and the names that gradients have.
 
-While ops are drafts, a gradient that the differentiation under way makes carries a mark. Without it, ``x@GRAD`` would mean two
-things where gradients are differentiated again: what an earlier differentiation computed, a value as any other, and what flows to x.
+While ops are drafts, a gradient that the differentiation under way makes carries a mark. Without
+it, ``x@GRAD`` would mean two things where gradients are differentiated again: what an earlier
+differentiation computed, a value as any other, and what flows to x.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def prefixed(name: str, prefix: str) -> str:
 
 
 def forward_name(name: str) -> str:
-    """The variable that a gradient's name speaks of: x of ``x@GRAD``, ``x@GRAD@GRAD`` and ``grad/grad/x@GRAD``."""
+    """The variable that a gradient's name speaks of: x of ``x@GRAD``, ``x@GRAD@GRAD`` and
+    ``grad/grad/x@GRAD``.
+    """
     return unmarked(name[: name.find(GRAD)]).rsplit("grad/", 1)[-1] if GRAD in name else name
 
 

@@ -30,20 +30,24 @@ def append_backward(
 ) -> list[tuple[Parameter, Variable]]:
     """Append the ops that compute d(loss)/d(parameter), starting from ``loss@GRAD`` = 1.
 
-    loss: a variable of shape [1]. parameter_list: parameters (or names) wanted; default all trainable ones.
-    no_grad_set: variables to treat as constants. checkpoints: variables between which values are computed again in the backward pass
-    instead of being kept (recompute.py). callbacks: called as ``callback(block, context)`` for each gradient op.
-    Ops that hold blocks are differentiated by blocks of their own. Within a case (of cond, switch_case, Switch) the ops go to a
-    gradient block, which runs where the case does, after it; gradients flow through the ops of the case, or of a block around it
-    that computes the loss. Returns (parameter, gradient) pairs in parameter order: none where no gradient reaches a parameter, of which a
-    warning tells. distop_context: None; others are of Paddle 2's
-    planner of distributed programs.
+    loss: a variable of shape [1]. parameter_list: parameters (or names) wanted; default all
+    trainable ones. no_grad_set: variables to treat as constants. checkpoints: variables between
+    which values are computed again in the backward pass instead of being kept (recompute.py).
+    callbacks: called as ``callback(block, context)`` for each gradient op. Ops that hold blocks are
+    differentiated by blocks of their own. Within a case (of cond, switch_case, Switch) the ops go
+    to a gradient block, which runs where the case does, after it; gradients flow through the ops of
+    the case, or of a block around it that computes the loss. Returns (parameter, gradient) pairs in
+    parameter order: none where no gradient reaches a parameter, of which a warning tells.
+    distop_context: None; others are of Paddle 2's planner of distributed programs.
 
-    Raises FluidTypeError for arguments of the wrong type; UnsupportedError for a distop_context, for checkpoints with ops that have
-    blocks, and for an op on the path whose gradient is not there yet.
+    Raises FluidTypeError for arguments of the wrong type; UnsupportedError for a distop_context,
+    for checkpoints with ops that have blocks, and for an op on the path whose gradient is not there
+    yet.
     """
     if distop_context is not None:
-        raise UnsupportedError("append_backward's distop_context is of a planner that is not there; leave it out")
+        raise UnsupportedError(
+            "append_backward's distop_context is of a planner that is not there; leave it out"
+        )
     program = _checked(loss, callbacks, checkpoints)
     names = _parameter_names(program, parameter_list)
     op = _loss_op(loss)
@@ -56,12 +60,20 @@ def append_backward(
     needed = {loss.name}
     with call.undone_on_error():
         block = call.gradient_block(current)
-        for forward in around(current):  # what a case reads of the blocks around it follows from their ops
+        # what a case reads of the blocks around it follows from their ops
+        for forward in around(current):
             no_grad = stopped(program, no_grad_set, forward)
             path = op_path(forward, needed, set(), no_grad)
             no_grad |= unused(forward, path, needed, no_grad)
             there = {n for d in found for n in d.writes}
-            found += call.drafts(forward, path, {own_grad(n) for n in no_grad}, seeds, names_of(checkpoints or ()), there=there)
+            found += call.drafts(
+                forward,
+                path,
+                {own_grad(n) for n in no_grad},
+                seeds,
+                names_of(checkpoints or ()),
+                there=there,
+            )
             unwanted |= no_grad
             needed = needed | {n for o in path for n in o.reads}
         found = add_up(found, block.idx) if current.idx else found
@@ -78,25 +90,40 @@ def append_backward(
     return pairs  # type: ignore[return-value]
 
 
-def _call_back(callbacks: Sequence[Callable[..., Any]], call: Differentiation, block: Block, start: int) -> None:
-    """Call each callback for every gradient op of a block from `start` on, and before it for those of its own block."""
+def _call_back(
+    callbacks: Sequence[Callable[..., Any]], call: Differentiation, block: Block, start: int
+) -> None:
+    """Call each callback for every gradient op of a block from `start` on, and before it for those
+    of its own block.
+    """
     for new in block.ops[start:]:
         for idx in new.desc.blocks:
             if idx in call.inside:
                 _call_back(callbacks, call, call.inside[idx].block, 0)
         for callback in callbacks:
-            callback(block=block, context={"__current_op_desc__": new.desc, "grad_to_var": call.grad_to_var})
+            callback(
+                block=block,
+                context={"__current_op_desc__": new.desc, "grad_to_var": call.grad_to_var},
+            )
 
 
 def _checked(loss: Any, callbacks: Any, checkpoints: Any) -> Program:
     """The loss's program. Raises what append_backward says."""
     if not isinstance(loss, Variable):
-        raise FluidTypeError(f"The type of 'loss' in fluid.backward.append_backward must be Variable, but received {type(loss)}.")
+        raise FluidTypeError(
+            "The type of 'loss' in fluid.backward.append_backward must be Variable, but received"
+            f" {type(loss)}."
+        )
     if checkpoints:
         names_of(checkpoints)
         if loss.block.program.current_block_idx:
-            raise UnsupportedError("checkpoints go with a loss of the whole program, not with one of a case or a loop; leave them out")
-    if callbacks is not None and not (isinstance(callbacks, list | tuple) and all(map(callable, callbacks))):
+            raise UnsupportedError(
+                "checkpoints go with a loss of the whole program, not with one of a case or a loop;"
+                " leave them out"
+            )
+    if callbacks is not None and not (
+        isinstance(callbacks, list | tuple) and all(map(callable, callbacks))
+    ):
         raise FluidTypeError("append_backward's callbacks are a list of functions")
     program = loss.block.program
     refuse_shared(program)
@@ -110,26 +137,35 @@ def _loss_op(loss: Variable) -> Operator:
     raise FluidValueError(f"no op computes the loss {loss.name!r}, so it has no gradient")
 
 
-def _no_path(block: Block, loss: Variable, names: list[str], no_grad: set[str], reached: set[str]) -> str:
+def _no_path(
+    block: Block, loss: Variable, names: list[str], no_grad: set[str], reached: set[str]
+) -> str:
     found = [n for n in reached if n in no_grad and n in block.vars and not block.vars[n].is_data]
     hint = f"; {found[0]!r} has stop_gradient" if found else ""
     if fed := _fed_and_written(block, loss):
         hint = (
-            f"; {fed!r} is written on the way, and has stop_gradient since it is fed: set its stop_gradient to False, or let the loop "
-            f"carry a copy (layers.assign)"
+            f"; {fed!r} is written on the way, and has stop_gradient since it is fed: set its"
+            " stop_gradient to False, or let the loop carry a copy (layers.assign)"
         )
     return (
-        f"no gradient reaches any parameter from the loss {loss.name!r} ({user_line()}): none of {', '.join(names[:3])}"
-        f"{', ...' if len(names) > 3 else ''} is connected to it by differentiable ops{hint}"
+        f"no gradient reaches any parameter from the loss {loss.name!r} ({user_line()}): none of"
+        f" {', '.join(names[:3])}{', ...' if len(names) > 3 else ''} is connected to it by"
+        f" differentiable ops{hint}"
     )
 
 
 def _fed_and_written(block: Block, loss: Variable) -> str | None:
-    """A fed variable without a gradient that ops write, as a loop does with what it carries, and that the loss follows from."""
+    """A fed variable without a gradient that ops write, as a loop does with what it carries, and
+    that the loss follows from.
+    """
     needed = {loss.name}
     for op in reversed(block.ops):
         if written := needed.intersection(op.desc.writes):
-            fed = (n for n in written if n in block.vars and block.vars[n].is_data and block.vars[n].stop_gradient)
+            fed = (
+                n
+                for n in written
+                if n in block.vars and block.vars[n].is_data and block.vars[n].stop_gradient
+            )
             if name := next(fed, None):
                 return name
             needed.update(op.desc.reads)
@@ -140,12 +176,15 @@ def _parameter_names(program: Program, parameter_list: Any) -> list[str]:
     if parameter_list is None:
         return [p.name for p in program.global_block().all_parameters() if p.trainable]
     if isinstance(parameter_list, str):
-        raise FluidTypeError(f"parameter_list is a list of parameters or names, not the string {parameter_list!r}")
+        raise FluidTypeError(
+            f"parameter_list is a list of parameters or names, not the string {parameter_list!r}"
+        )
     names = []
     for i, p in enumerate(parameter_list):
         if not isinstance(p, Variable | str):
             raise FluidTypeError(
-                f"The type of 'parameter_list[{i}]' in fluid.backward.append_backward must be Variable or str, but received {type(p)}."
+                f"The type of 'parameter_list[{i}]' in fluid.backward.append_backward must be"
+                f" Variable or str, but received {type(p)}."
             )
         names.append(p if isinstance(p, str) else p.name)
     return names
@@ -155,7 +194,13 @@ def _loss_gradient(loss: Variable, loc: str | None) -> Draft:
     """``loss@GRAD`` = 1; a traced function's loss has the shape []."""
     role = int(OpRole.Backward | OpRole.Loss)
     shape = tuple(loss.shape) and (1,)
-    attrs = {"shape": shape, "value": 1.0, "dtype": int(loss.dtype), "force_cpu": False, OP_ROLE: role}
+    attrs = {
+        "shape": shape,
+        "value": 1.0,
+        "dtype": int(loss.dtype),
+        "force_cpu": False,
+        OP_ROLE: role,
+    }
     return Draft("fill_constant", {}, {"Out": [own_grad(loss.name)]}, attrs, loc)
 
 
@@ -164,4 +209,8 @@ def _mark_pairs(block: Block, pairs: list[tuple[Variable, Variable]], start: int
     last = {n: op for op in block.ops[start:] for n in op.desc.writes}
     for p, g in pairs:
         op = last[g.name]
-        op.change(attrs=op.desc.attrs.set(**{OP_ROLE_VAR: (p.name, g.name, *op.desc.attrs.get(OP_ROLE_VAR, ()))}))
+        op.change(
+            attrs=op.desc.attrs.set(
+                **{OP_ROLE_VAR: (p.name, g.name, *op.desc.attrs.get(OP_ROLE_VAR, ()))}
+            )
+        )

@@ -23,22 +23,31 @@ def around(block: Block) -> list[Block]:
     return found
 
 
-def stopped(program: Program, no_grad_set: Iterable[Any] | None, block: Block | None = None) -> set[str]:
-    """Names that get no gradient: stop_gradient variables of a block (default: the first) and the caller's."""
+def stopped(
+    program: Program, no_grad_set: Iterable[Any] | None, block: Block | None = None
+) -> set[str]:
+    """Names that get no gradient: stop_gradient variables of a block (default: the first) and the
+    caller's.
+    """
     names = {v.name for v in (block or program.global_block()).vars.values() if v.stop_gradient}
     if not isinstance(no_grad_set, set | frozenset | list | tuple | None):
         raise FluidTypeError(
-            f"no_grad_set is a set, a list or a tuple of variables or their names, not {no_grad_set!r}"
+            "no_grad_set is a set, a list or a tuple of variables or their names, not"
+            f" {no_grad_set!r}"
         )
     for v in no_grad_set or ():
         if not isinstance(v, Variable | str):
-            raise FluidTypeError(f"no_grad_set takes variables or their names, not {type(v).__name__}")
+            raise FluidTypeError(
+                f"no_grad_set takes variables or their names, not {type(v).__name__}"
+            )
         names.add(v if isinstance(v, str) else v.name)
     return names
 
 
 def op_path(block: Block, targets: set[str], inputs: set[str], no_grad: set[str]) -> list[OpDesc]:
-    """The ops between `inputs` (all, if empty) and `targets` through which a gradient flows. Adds to `no_grad`."""
+    """The ops between `inputs` (all, if empty) and `targets` through which a gradient flows. Adds
+    to `no_grad`.
+    """
     ops = [op.desc for op in block.ops]
     relevant = [True] * len(ops)
     reached = set(inputs)
@@ -65,17 +74,24 @@ def op_path(block: Block, targets: set[str], inputs: set[str], no_grad: set[str]
 
 
 def _warn_of_lost(op: OpDesc, reached: set[str] | None) -> None:
-    """A gradient op that cannot be differentiated ends the path, though what it computes depends on what it reads."""
-    if lookup(op.type).forward is not None and (reached is None or not reached.isdisjoint(op.reads)):
+    """A gradient op that cannot be differentiated ends the path, though what it computes depends on
+    what it reads.
+    """
+    if lookup(op.type).forward is not None and (
+        reached is None or not reached.isdisjoint(op.reads)
+    ):
         warnings.warn(
-            f"the gradient of op '{op.type}' ({op.loc}) is taken for zero, as in Paddle 1.8.5: it cannot be differentiated, because what "
-            "it drew would be drawn anew; set stop_gradient = True on its output where that is meant",
+            f"the gradient of op '{op.type}' ({op.loc}) is taken for zero, as in Paddle 1.8.5: it"
+            " cannot be differentiated, because what it drew would be drawn anew; set"
+            " stop_gradient = True on its output where that is meant",
             stacklevel=2,
         )
 
 
 def path_inside(block: Block, ends: Sequence[OpDesc]) -> list[OpDesc]:
-    """The ops of a block that `ends`, the last of them, follow from, and these; in the order in which Fluid has them."""
+    """The ops of a block that `ends`, the last of them, follow from, and these; in the order in
+    which Fluid has them.
+    """
     targets = {n for op in ends for n in op.reads if n in block.vars}
     path = op_path(block, targets, set(), set())
     return [*path, *(op for op in ends if op not in path)]
@@ -88,7 +104,11 @@ def unused(block: Block, path: Sequence[OpDesc], targets: set[str], no_grad: set
     for op in reversed(path):
         reads = set(op.reads)
         if not op.blocks:  # of what blocks write nobody says what is used
-            found.update(n for n in op.writes if n not in used and n not in reads and not block._var_recursive(n).stop_gradient)
+            found.update(
+                n
+                for n in op.writes
+                if n not in used and n not in reads and not block._var_recursive(n).stop_gradient
+            )
         used.update(n for n in reads if n not in no_grad)
     return found
 
@@ -97,6 +117,6 @@ def refuse_shared(program: Program) -> None:
     """Gradients go by name, so every name must mean one value."""
     if program.info.reused:
         raise FluidValueError(
-            "memory_optimize let variables of this program share names, so it cannot be differentiated any more; "
-            "call minimize or append_backward before memory_optimize"
+            "memory_optimize let variables of this program share names, so it cannot be"
+            " differentiated any more; call minimize or append_backward before memory_optimize"
         )

@@ -1,4 +1,6 @@
-"""Gradient ops that are left out: those that nobody wants, and those that nothing connects to the targets."""
+"""Gradient ops that are left out: those that nobody wants, and those that nothing connects to the
+targets.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from .draft import Draft, forward_name
 
 
 def drop_unwanted(drafts: list[Draft], no_grad: set[str]) -> list[Draft]:
-    """Leave out ops that only write or only read unwanted gradients; zero-fill those that a kept op reads.
+    """Leave out ops that only write or only read unwanted gradients; zero-fill those that a kept op
+    reads.
 
     Adds to `no_grad` what the ops would have written.
     """
@@ -25,27 +28,35 @@ def drop_unwanted(drafts: list[Draft], no_grad: set[str]) -> list[Draft]:
     for d in kept:
         for name in d.gradients_read:
             if name in no_grad:
-                result.append(Draft("fill_zeros_like", {"X": [forward_name(name)]}, {"Out": [name]}))
+                result.append(
+                    Draft("fill_zeros_like", {"X": [forward_name(name)]}, {"Out": [name]})
+                )
         result.append(d)
     return result
 
 
 def drop_unconnected(drafts: list[Draft], known: Set[str]) -> list[Draft]:
-    """Leave out what depends only on values that neither the forward ops (`known`) nor gradient ops make.
+    """Leave out what depends only on values that neither the forward ops (`known`) nor gradient ops
+    make.
 
-    If that is all there is, it is kept: a loss that is a parameter's scale has nothing but such ops.
+    If that is all there is, it is kept: a loss that is a parameter's scale has nothing but such
+    ops.
     """
     readers, inputs, outputs = _graph(drafts)
     gone: set[int] = set()
     for head in _heads(drafts, known):
         gone |= _only_from(head, readers, inputs, outputs)
-    return drafts if len(gone) == len(drafts) else [d for i, d in enumerate(drafts) if i not in gone]
+    return (
+        drafts if len(gone) == len(drafts) else [d for i, d in enumerate(drafts) if i not in gone]
+    )
 
 
 Version = tuple[str, int]  # a name, and how often it had been written
 
 
-def _graph(drafts: Sequence[Draft]) -> tuple[dict[Version, list[int]], list[list[Version]], list[list[Version]]]:
+def _graph(
+    drafts: Sequence[Draft],
+) -> tuple[dict[Version, list[int]], list[list[Version]], list[list[Version]]]:
     """The readers of every value, and the values that each draft reads and writes."""
     written: dict[str, int] = defaultdict(int)
     readers: dict[Version, list[int]] = defaultdict(list)
@@ -72,7 +83,10 @@ def _heads(drafts: Sequence[Draft], known: Set[str]) -> list[int]:
 
 
 def _only_from(
-    head: int, readers: dict[Version, list[int]], inputs: list[list[Version]], outputs: list[list[Version]]
+    head: int,
+    readers: dict[Version, list[int]],
+    inputs: list[list[Version]],
+    outputs: list[list[Version]],
 ) -> set[int]:
     """The drafts that follow from `head`, if they read nothing else; otherwise none."""
     ready, found, queue = set(inputs[head]), {head}, [head]

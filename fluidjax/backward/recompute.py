@@ -1,8 +1,10 @@
-"""append_backward with checkpoints: the gradient ops of a segment follow ops that compute the segment again.
+"""append_backward with checkpoints: the gradient ops of a segment follow ops that compute the
+segment again.
 
-A segment lies between two checkpoints. What it computes and nobody outside reads need not be kept for the backward pass: there the
-segment's ops stand once more, on ``x.subprog_k`` in place of ``x``, and the gradient ops read those. Kept are the checkpoints, what
-segments hand to each other, what is fed, and the seeds of dropouts, so that both passes drop the same.
+A segment lies between two checkpoints. What it computes and nobody outside reads need not be kept
+for the backward pass: there the segment's ops stand once more, on ``x.subprog_k`` in place of
+``x``, and the gradient ops read those. Kept are the checkpoints, what segments hand to each other,
+what is fed, and the seeds of dropouts, so that both passes drop the same.
 """
 
 from __future__ import annotations
@@ -22,11 +24,14 @@ from ..ir.recomputed import SUFFIX
 from .draft import Draft
 
 Gradients = Callable[[OpDesc], list[Draft]]
-Span = tuple[int, int]  # positions on the path: the first op of a segment, and the one after its last
+# positions on the path: the first op of a segment, and the one after its last
+Span = tuple[int, int]
 
 
 def names_of(checkpoints: Iterable[Variable | str]) -> list[str]:
-    """The names of checkpoints, each once. Raises FluidTypeError for what is neither a variable nor a name."""
+    """The names of checkpoints, each once. Raises FluidTypeError for what is neither a variable nor
+    a name.
+    """
     if isinstance(checkpoints, str | Variable):
         raise FluidTypeError(f"checkpoints is a list of variables, not {checkpoints!r}")
     given = list(checkpoints)
@@ -37,13 +42,15 @@ def names_of(checkpoints: Iterable[Variable | str]) -> list[str]:
 
 
 def with_seeds(block: Block, path: Sequence[OpDesc]) -> list[OpDesc]:
-    """The path, in which every dropout has its seed from an op of its own. Raises UnsupportedError for an op that has a block."""
+    """The path, in which every dropout has its seed from an op of its own. Raises UnsupportedError
+    for an op that has a block.
+    """
     for op in path:
         if op.blocks:
             where = f" ({op.loc})" if op.loc else ""
             raise UnsupportedError(
-                f"op '{op.type}'{where} has a block, which recomputation does not go into, nor does Paddle 1.8.5; "
-                "minimize without checkpoints"
+                f"op '{op.type}'{where} has a block, which recomputation does not go into, nor does"
+                " Paddle 1.8.5; minimize without checkpoints"
             )
     found: list[OpDesc] = []
     for op in path:
@@ -76,7 +83,9 @@ def plan(block: Block, path: Sequence[OpDesc], checkpoints: Sequence[str]) -> Pl
     used = [c for c in checkpoints if c in uses.readers or c in uses.writers]
     used.sort(key=lambda c: max(uses.writers.get(c, [-1])))
     segments = _segments(uses, used)
-    kept = {n for n in uses.readers if n not in uses.writers and not block._var_recursive(n).persistable}
+    kept = {
+        n for n in uses.readers if n not in uses.writers and not block._var_recursive(n).persistable
+    }
     kept.update(n for op in path if op.type == "seed" for n in op.writes)
     for span in segments:
         kept |= uses.across(span)
@@ -101,11 +110,15 @@ class _Uses:
         begin, end = span
         ops = self.path[begin:end]
         out = {n for op in ops for n in op.writes if any(i >= end for i in self.readers.get(n, ()))}
-        return out | {n for op in ops for n in op.reads if any(i < begin for i in self.writers.get(n, ()))}
+        return out | {
+            n for op in ops for n in op.reads if any(i < begin for i in self.writers.get(n, ()))
+        }
 
 
 def _segments(uses: _Uses, checkpoints: Sequence[str]) -> list[Span]:
-    """From one checkpoint's first reader to the next one's writer; before the first a segment of all that is there."""
+    """From one checkpoint's first reader to the next one's writer; before the first a segment of
+    all that is there.
+    """
     if len(checkpoints) == 1:
         last = max(uses.writers.get(checkpoints[0], [-1]))
         return [(0, last + 1)] if last > 0 else []
@@ -128,7 +141,11 @@ def drafts(block: Block, path: Sequence[OpDesc], plan: Plan, gradients: Gradient
         ops = path[first:last]
         end = first
         for name in (n for op in ops for n in (*op.reads, *op.writes)):
-            if name != EMPTY and name not in plan.kept and not block._var_recursive(name).persistable:
+            if (
+                name != EMPTY
+                and name not in plan.kept
+                and not block._var_recursive(name).persistable
+            ):
                 renamed.setdefault(name, f"{name}{SUFFIX}{number}")
         again = [_again(op) for op in ops if any(n in renamed for n in op.writes)]
         made = [d for op in reversed(ops) for d in gradients(op)]
@@ -139,7 +156,9 @@ def drafts(block: Block, path: Sequence[OpDesc], plan: Plan, gradients: Gradient
 
 
 def _again(op: OpDesc) -> Draft:
-    ins, outs = ({s: list(names) for s, names in slots.items()} for slots in (op.inputs, op.outputs))
+    ins, outs = (
+        {s: list(names) for s, names in slots.items()} for slots in (op.inputs, op.outputs)
+    )
     return Draft(op.type, ins, outs, {**op.attrs, OP_ROLE: int(OpRole.Backward)}, op.loc)
 
 

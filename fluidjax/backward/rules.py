@@ -1,7 +1,8 @@
 """The gradient ops of one op.
 
-What an op's gradient is stands where the op is declared: a :class:`GradDef` (an op of its own), :class:`Reuse` rows
-(ordinary ops), or a function (``OpDef.write_grad``, for ops whose gradient has blocks of its own).
+What an op's gradient is stands where the op is declared: a :class:`GradDef` (an op of its own),
+:class:`Reuse` rows (ordinary ops), or a function (``OpDef.write_grad``, for ops whose gradient has
+blocks of its own).
 """
 
 from __future__ import annotations
@@ -43,14 +44,18 @@ class Names:
         self.repeatable = {s.name for s in lookup(op.type).inputs if s.many}
 
     def taken(self, origin: str) -> list[str]:
-        """What an input slot holds: the names of a forward slot, or the gradients of an output slot."""
+        """What an input slot holds: the names of a forward slot, or the gradients of an output
+        slot.
+        """
         for slots in (self.op.inputs, self.op.outputs):
             if origin in slots:
                 return list(slots[origin])
         return self._noted(n for n in self.op.output(origin.removesuffix(GRAD)) if n != EMPTY)
 
     def given(self, slot: str) -> list[str]:
-        """The gradients of an input slot: ``@EMPTY@`` for unwanted ones of a repeatable slot, nothing in a plain one."""
+        """The gradients of an input slot: ``@EMPTY@`` for unwanted ones of a repeatable slot,
+        nothing in a plain one.
+        """
         wanted = [n != EMPTY and own_grad(n) not in self.no_grad for n in self.op.input(slot)]
         grads = self._noted(n for n, w in zip(self.op.input(slot), wanted, strict=True) if w)
         if slot not in self.repeatable:
@@ -72,7 +77,9 @@ class Names:
 
     def forward(self) -> OpDesc | None:
         """The op that this one, a gradient op, differentiates."""
-        return forward_op(self.block.program.desc, self.op, lookup(lookup(self.op.type).forward or ""))
+        return forward_op(
+            self.block.program.desc, self.op, lookup(lookup(self.op.type).forward or "")
+        )
 
     def _noted(self, names: Iterable[str]) -> list[str]:
         pairs = [(own_grad(n), n) for n in names]
@@ -80,10 +87,13 @@ class Names:
         return [grad for grad, _ in pairs]
 
 
-def gradient_ops(block: Block, op: OpDesc, no_grad: Set[str], differentiate: Inside) -> tuple[list[Draft], dict[str, str]]:
+def gradient_ops(
+    block: Block, op: OpDesc, no_grad: Set[str], differentiate: Inside
+) -> tuple[list[Draft], dict[str, str]]:
     """The gradient ops of one op, and for every gradient that they name the variable it is of.
 
-    differentiate: makes the gradient block of an op that holds one. Raises UnsupportedError where a gradient is not there.
+    differentiate: makes the gradient block of an op that holds one. Raises UnsupportedError where a
+    gradient is not there.
     """
     definition, names = lookup(op.type), Names(block, op, no_grad, differentiate)
     attrs = {k: v for k, v in op.attrs.items() if k not in _BOOKKEEPING}
@@ -98,39 +108,55 @@ def gradient_ops(block: Block, op: OpDesc, no_grad: Set[str], differentiate: Ins
 def _drafts(definition: OpDef, names: Names, attrs: dict[str, Any]) -> list[Draft]:
     if isinstance(definition.write_grad, Unwritten):
         op = names.op
-        raise UnsupportedError(f"the gradient of op '{op.type}' ({op.loc}) is not there yet: {definition.write_grad.advice}")
+        raise UnsupportedError(
+            f"the gradient of op '{op.type}' ({op.loc}) is not there yet:"
+            f" {definition.write_grad.advice}"
+        )
     if definition.write_grad is not None:
         return [_written(made) for made in definition.write_grad(names.op, names)]
     if definition.reuse:
         return [d for reuse in definition.reuse for d in _reused(reuse, names, attrs)]
-    if definition.grad is not None and (definition.forward is None or not _short(definition.grad, names)):
+    if definition.grad is not None and (
+        definition.forward is None or not _short(definition.grad, names)
+    ):
         return [_own(definition.grad, names, attrs)]
     return _further(definition, names, attrs)
 
 
 def _written(made: GradOp) -> Draft:
-    ins, outs = ({slot: list(names) for slot, names in slots.items()} for slots in (made.ins, made.outs))
+    ins, outs = (
+        {slot: list(names) for slot, names in slots.items()} for slots in (made.ins, made.outs)
+    )
     return Draft(made.type, ins, outs, dict(made.attrs))
 
 
 def _own(graddef: GradDef, names: Names, attrs: dict[str, Any]) -> Draft:
     later = SLOTS.get(names.op.type, ())
-    ins = {slot: found for slot, origin in graddef.taken(attrs).items() if (found := names.taken(origin)) or slot not in later}
+    ins = {
+        slot: found
+        for slot, origin in graddef.taken(attrs).items()
+        if (found := names.taken(origin)) or slot not in later
+    }
     there = graddef.given(slot for slot, found in ins.items() if found)
-    return Draft(graddef.type, ins, {slot: names.given(origin) for slot, origin in there.items()}, attrs)
+    return Draft(
+        graddef.type, ins, {slot: names.given(origin) for slot, origin in there.items()}, attrs
+    )
 
 
 def _short(graddef: GradDef, names: Names) -> bool:
-    """Whether Paddle's gradient of a gradient op would be wrong here: it lacks a value, leaves out what flows, or cannot broadcast.
+    """Whether Paddle's gradient of a gradient op would be wrong here: it lacks a value, leaves out
+    what flows, or cannot broadcast.
 
-    conv2d_grad_grad leaves out what flows back to Output@GRAD unless Input@GRAD is wanted; elementwise_div_grad_grad takes the gradient
-    of X in place of Out's.
+    conv2d_grad_grad leaves out what flows back to Output@GRAD unless Input@GRAD is wanted;
+    elementwise_div_grad_grad takes the gradient of X in place of Out's.
     """
     op, held = names.op, {*names.op.inputs, *names.op.outputs}
     takes = {slot: origin for slot, origin in graddef.takes.items() if not _flows(origin, op)}
     there = graddef.given(slot for slot, origin in graddef.takes.items() if names.taken(origin))
     lost = any(origin.endswith(GRAD) for slot, origin in graddef.gives.items() if slot not in there)
-    shapes = {names.shape(n) for origin in graddef.alike if origin in held for n in names.taken(origin)}
+    shapes = {
+        names.shape(n) for origin in graddef.alike if origin in held for n in names.taken(origin)
+    }
     return not all(map(names.taken, takes.values())) or lost or len(shapes) > 1
 
 
@@ -139,7 +165,9 @@ def _flows(origin: str, op: OpDesc) -> bool:
 
 
 def _further(definition: OpDef, names: Names, attrs: dict[str, Any]) -> list[Draft]:
-    """By jax.vjp of the gradient op, or of what it means; then it takes inputs of its forward op, whose names that has."""
+    """By jax.vjp of the gradient op, or of what it means; then it takes inputs of its forward op,
+    whose names that has.
+    """
     graddef = further_grad(definition.type)
     if graddef is None:
         return []
@@ -150,7 +178,8 @@ def _further(definition: OpDef, names: Names, attrs: dict[str, Any]) -> list[Dra
             return []
         held = {slot: forward.inputs[slot] for slot in lacking if forward.inputs.get(slot)}
         names.op = replace(names.op, inputs=names.op.inputs.set(**held))
-    uncomputed = [s for s, held in names.op.inputs.items() if not any(map(names.declared, held))]  # a gradient that was zero
+    # a gradient that was zero
+    uncomputed = [s for s, held in names.op.inputs.items() if not any(map(names.declared, held))]
     names.op = replace(names.op, inputs=names.op.inputs.without(*uncomputed))
     return [_own(graddef, names, attrs)]
 
@@ -160,10 +189,14 @@ def _reused(reuse: Reuse, names: Names, attrs: dict[str, Any]) -> list[Draft]:
     ins = {slot: names.taken(origin) for slot, origin in reuse.ins.items()}
     outs: dict[str, list[str]] = {}
     for slot, origin in reuse.outs.items():
-        # "Out": an input slot itself (increment undoes its step), otherwise the gradient of an input
+        # "Out": an input slot itself (increment undoes its step), otherwise the gradient of an
+        # input
         own = origin in names.op.inputs and not origin.endswith(GRAD)
         outs[slot] = list(names.op.input(origin)) if own else names.given(origin.removesuffix(GRAD))
     if not reuse.each:
         return [Draft(reuse.type, ins, outs, dict(full))]
     ((slot, found),) = outs.items()
-    return [Draft(reuse.type, {s: list(v) for s, v in ins.items()}, {slot: [n]}, dict(full)) for n in found]
+    return [
+        Draft(reuse.type, {s: list(v) for s, v in ins.items()}, {slot: [n]}, dict(full))
+        for n in found
+    ]

@@ -1,4 +1,5 @@
-"""Where several ops contribute to a gradient: a name for each contribution, and the ``sum`` op that adds them up.
+"""Where several ops contribute to a gradient: a name for each contribution, and the ``sum`` op that
+adds them up.
 
 The sum stands in front of the first op that reads the gradient, or at the end if none does.
 """
@@ -12,7 +13,9 @@ from .draft import Draft, is_own
 
 
 def add_up(drafts: list[Draft], block_idx: int) -> list[Draft]:
-    """The drafts with ``sum`` ops; repeated gradients are ``x@GRAD@RENAME@block0@k``, k = 0, 1, ... in their order."""
+    """The drafts with ``sum`` ops; repeated gradients are ``x@GRAD@RENAME@block0@k``, k = 0, 1, ...
+    in their order.
+    """
     found = _Contributions(drafts, block_idx)
     for at, draft in enumerate(drafts):
         found.complete(draft.gradients_read, at)
@@ -31,10 +34,22 @@ class _Contributions:
         self.sums: list[tuple[int, Draft]] = []
 
     def complete(self, gradients: Iterable[str], at: int) -> None:
-        """Sum up those of these gradients that have several contributions, in front of position `at`."""
+        """Sum up those of these gradients that have several contributions, in front of position
+        `at`.
+        """
         for name in gradients:
             if len(self.names[name]) > 1:
-                self.sums.append((at, Draft("sum", {"X": list(self.names[name])}, {"Out": [name]}, {"use_mkldnn": False})))
+                self.sums.append(
+                    (
+                        at,
+                        Draft(
+                            "sum",
+                            {"X": list(self.names[name])},
+                            {"Out": [name]},
+                            {"use_mkldnn": False},
+                        ),
+                    )
+                )
                 self.names[name] = [name]
 
     def collect(self, draft: Draft, at: int) -> None:
@@ -70,7 +85,9 @@ class _Contributions:
 
 
 def _in_order(drafts: list[Draft], sums: list[tuple[int, Draft]]) -> list[Draft]:
-    """The drafts with every sum in front of the draft of its position, sums of one position in the order they arose."""
+    """The drafts with every sum in front of the draft of its position, sums of one position in the
+    order they arose.
+    """
     at: dict[int, list[Draft]] = defaultdict(list)
     for where, draft in sums:
         at[where].append(draft)

@@ -17,27 +17,43 @@ from .path import op_path, refuse_shared, stopped
 
 
 def gradients(
-    targets: Any, inputs: Any, target_gradients: Any = None, no_grad_set: Iterable[Variable | str] | None = None
+    targets: Any,
+    inputs: Any,
+    target_gradients: Any = None,
+    no_grad_set: Iterable[Variable | str] | None = None,
 ) -> list[Variable | None]:
     """Variables holding d(targets)/d(inputs), contracted with `target_gradients` (ones by default).
 
-    Returns one variable per input, None for an input that no target is computed from (a target alone is none itself, as in Paddle).
-    May be called again on its own results, for derivatives of any order; where targets lead to one another, each counts by itself.
+    Returns one variable per input, None for an input that no target is computed from (a target
+    alone is none itself, as in Paddle). May be called again on its own results, for derivatives of
+    any order; where targets lead to one another, each counts by itself.
 
-    Raises FluidTypeError for arguments of the wrong type, FluidValueError where targets and target_gradients differ in
-    number or shape, UnsupportedError for targets of another block than the one that ops go to.
+    Raises FluidTypeError for arguments of the wrong type, FluidValueError where targets and
+    target_gradients differ in number or shape, UnsupportedError for targets of another block than
+    the one that ops go to.
 
-    Within a case or the body of a loop the gradient ops go behind the others of that block, and follow its ops alone: a variable
-    from around it is a constant there unless it is among the inputs.
+    Within a case or the body of a loop the gradient ops go behind the others of that block, and
+    follow its ops alone: a variable from around it is a constant there unless it is among the
+    inputs.
     """
     outs, ins, given = _checked(targets, inputs, target_gradients)
     program, block = outs[0].block.program, outs[0].block
     no_grad = stopped(program, no_grad_set)
     path = op_path(block, {t.name for t in outs}, {i.name for i in ins}, no_grad)
     call = Differentiation(program)
-    flows = {n for op in path for n in op.reads}  # what has a gradient from the path; a target among it has one of its own besides
-    replaced = {own_grad(t.name): g.name for t, g in zip(outs, given, strict=True) if g is not None and t.name not in flows}
-    start = [d for t, g in zip(outs, given, strict=True) for d in _seed(block, t, g) if own_grad(t.name) not in replaced]
+    # what has a gradient from the path; a target among it has one of its own besides
+    flows = {n for op in path for n in op.reads}
+    replaced = {
+        own_grad(t.name): g.name
+        for t, g in zip(outs, given, strict=True)
+        if g is not None and t.name not in flows
+    }
+    start = [
+        d
+        for t, g in zip(outs, given, strict=True)
+        for d in _seed(block, t, g)
+        if own_grad(t.name) not in replaced
+    ]
     seeds = {own_grad(t.name) for t in outs}
     with call.undone_on_error():
         drafts = call.drafts(block, path, {own_grad(n) for n in no_grad}, seeds, start=start)
@@ -46,7 +62,10 @@ def gradients(
 
 
 def calc_gradient(
-    targets: Any, inputs: Any, target_gradients: Any = None, no_grad_set: Iterable[Variable | str] | None = None
+    targets: Any,
+    inputs: Any,
+    target_gradients: Any = None,
+    no_grad_set: Iterable[Variable | str] | None = None,
 ) -> Variable | list[Variable | None] | None:
     """As :func:`gradients`, but the variable itself where there is one input."""
     found = gradients(targets, inputs, target_gradients, no_grad_set)
@@ -58,7 +77,9 @@ def as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
-def _checked(targets: Any, inputs: Any, target_gradients: Any) -> tuple[list[Variable], list[Variable], list[Variable | None]]:
+def _checked(
+    targets: Any, inputs: Any, target_gradients: Any
+) -> tuple[list[Variable], list[Variable], list[Variable | None]]:
     """The arguments as lists of equal meaning. Raises what gradients says."""
     for what, value, missing in (
         ("targets", targets, ""),
@@ -67,25 +88,37 @@ def _checked(targets: Any, inputs: Any, target_gradients: Any) -> tuple[list[Var
     ):
         many = value if isinstance(value, list | tuple) else [value]
         if not all(isinstance(v, Variable) or (missing and v is None) for v in many):
-            raise FluidTypeError(f"gradients' {what} are a variable, or a list of variables{missing}, not {value!r}")
+            raise FluidTypeError(
+                f"gradients' {what} are a variable, or a list of variables{missing}, not {value!r}"
+            )
     outs, ins, given = as_list(targets), as_list(inputs), as_list(target_gradients)
     if not outs:
         raise FluidValueError("gradients needs at least one target; its targets are an empty list")
     given = given or [None] * len(outs)
     if len(given) != len(outs):
-        raise FluidValueError(f"{len(outs)} targets need as many target_gradients, not {len(given)}")
+        raise FluidValueError(
+            f"{len(outs)} targets need as many target_gradients, not {len(given)}"
+        )
     for target, grad in zip(outs, given, strict=True):
         if grad is not None and target.shape != grad.shape:
-            raise FluidValueError(f"target {target.name!r} has shape {list(target.shape)}, its gradient {list(grad.shape)}")
+            raise FluidValueError(
+                f"target {target.name!r} has shape {list(target.shape)}, its gradient"
+                f" {list(grad.shape)}"
+            )
     program = outs[0].block.program
     refuse_shared(program)
     current = program.current_block()
     other = next((v for v in outs if v.block is not current), None)
     if other is not None and program is other.block.program:
-        where = "a block around it" if current._find_var_recursive(other.name) is not None else "a block of its own"
+        where = (
+            "a block around it"
+            if current._find_var_recursive(other.name) is not None
+            else "a block of its own"
+        )
         raise UnsupportedError(
-            f"gradients() goes from variables of the block that it is called in, and its target {other.name!r} stands in {where}; call it "
-            "there, or hand the value out of the case or the loop first; minimize in a case takes a loss from around it"
+            "gradients() goes from variables of the block that it is called in, and its target"
+            f" {other.name!r} stands in {where}; call it there, or hand the value out of the case"
+            " or the loop first; minimize in a case takes a loss from around it"
         )
     if any(v.block.program is not program for v in [*outs, *ins]):
         raise FluidValueError("targets and inputs of gradients() belong to one program")

@@ -1,7 +1,7 @@
 """Fluid's names that fluidjax lacks: what is said about them, by subject, when they are used.
 
-A name that Fluid has is said to be missing, with what serves instead where something does. Only a name that Fluid lacks
-too may be a slip of the pen, and then near ones are told.
+A name that Fluid has is said to be missing, with what serves instead where something does. Only a
+name that Fluid lacks too may be a slip of the pen, and then near ones are told.
 """
 
 from __future__ import annotations
@@ -59,20 +59,30 @@ MODULES: dict[str, str] = {
 NAMES: dict[str, str] = {
     "ComplexVariable": "belongs to complex numbers, which are not there",
     "Ploter": "draws curves, which is not there; use matplotlib",
-    **dict.fromkeys(("MPIRoleMaker", "GeneralRoleMaker"), "is not there; use PaddleCloudRoleMaker or UserDefinedRoleMaker"),
+    **dict.fromkeys(
+        ("MPIRoleMaker", "GeneralRoleMaker"),
+        "is not there; use PaddleCloudRoleMaker or UserDefinedRoleMaker",
+    ),
     "CollectiveOpBasedOptimizer": "is not there; use fleet.distributed_optimizer",
-    "geo_parameter_server": "is not there; use StrategyFactory.create_geo_strategy of parameter_server.distribute_transpiler",
+    "geo_parameter_server": (
+        "is not there; use StrategyFactory.create_geo_strategy of"
+        " parameter_server.distribute_transpiler"
+    ),
     "kNewGradSuffix": "is not there; gradients that are summed up are called NAME@RENAME@block0@K",
     "has_infer_inplace": "is not there: XLA decides what is computed in place",
     "create_param": "never was there; use fluid.layers.create_parameter",
     "expand_dims": "never was there; use fluid.layers.unsqueeze",
     "Constant": "never was there; use fluid.initializer.Constant",
-    **{n: f"never was there; use fluid.layers.{n}" for n in "expand matmul reduce_sum reshape softmax squeeze tanh transpose".split()},
+    **{
+        n: f"never was there; use fluid.layers.{n}"
+        for n in "expand matmul reduce_sum reshape softmax squeeze tanh transpose".split()
+    },
     "multiply": "never was there; use fluid.layers.elementwise_mul",
     "cross_entropy2": "is not there; cross_entropy appends it for hard labels",
     **dict.fromkeys(
-        "BCELoss BatchNorm BilinearTensorProduct Conv2D Conv2DTranspose Conv3D Conv3DTranspose Dropout Embedding GRUUnit "
-        "GroupNorm InstanceNorm L1Loss Layer LayerNorm Linear MSELoss NCE NLLLoss PRelu Pool2D SpectralNorm TreeConv".split(),
+        "BCELoss BatchNorm BilinearTensorProduct Conv2D Conv2DTranspose Conv3D Conv3DTranspose"
+        " Dropout Embedding GRUUnit GroupNorm InstanceNorm L1Loss Layer LayerNorm Linear MSELoss"
+        " NCE NLLLoss PRelu Pool2D SpectralNorm TreeConv".split(),
         "is a layer of dynamic mode, which is not there; use the functions of fluid.layers",
     ),
     **dict.fromkeys(
@@ -92,14 +102,20 @@ class MissingModule(FluidError, ModuleNotFoundError):
 
 
 def subject(path: str) -> str | None:
-    """What is said about a module of Paddle whose subject is not there; None for any other path below "paddle."."""
+    """What is said about a module of Paddle whose subject is not there; None for any other path
+    below "paddle.".
+    """
     parts = path.split(".")
     heads = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
     return next((MODULES[head] for head in heads if head in MODULES), None)
 
 
-def sentence(module: str, name: str, known: Iterable[str], hints: Mapping[str, str] = NAMES) -> str | None:
-    """What is said about ``module.name`` ("fluid.layers"), which is not there; None where nothing is known of it."""
+def sentence(
+    module: str, name: str, known: Iterable[str], hints: Mapping[str, str] = NAMES
+) -> str | None:
+    """What is said about ``module.name`` ("fluid.layers"), which is not there; None where nothing
+    is known of it.
+    """
     told = subject(f"{module}.{name}")
     if told:
         return f"{module}.{name}: {told}"
@@ -110,17 +126,23 @@ def sentence(module: str, name: str, known: Iterable[str], hints: Mapping[str, s
 
 
 def lacking(owner: str, hints: Mapping[str, str]) -> Callable[[object, str], NoReturn]:
-    """A class's ``__getattr__``: raises MissingName with the hint for these names, AttributeError for others."""
+    """A class's ``__getattr__``: raises MissingName with the hint for these names, AttributeError
+    for others.
+    """
 
     def report(self: object, name: str) -> NoReturn:
         if name in hints:
             raise MissingName(f"{owner}.{name} {hints[name]}")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+        )
 
     return report
 
 
-def reporter(module: str, known: Iterable[str], hints: Mapping[str, str] = NAMES) -> Callable[[str], NoReturn]:
+def reporter(
+    module: str, known: Iterable[str], hints: Mapping[str, str] = NAMES
+) -> Callable[[str], NoReturn]:
     """A module's ``__getattr__``: raises MissingName for a name of Fluid's, else AttributeError.
 
     module: Fluid's name for it ("fluid.optimizer"); known: the names that are there.

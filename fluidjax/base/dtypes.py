@@ -1,7 +1,7 @@
 """Fluid's dtype names and enum numbers, and NumPy's.
 
-Inside fluidjax a dtype is its name (``"float32"``). Fluid's API speaks of ``VarType.FP32``, an int; :func:`name_of`
-takes any of the forms, :class:`VarType` is what ``Variable.dtype`` returns.
+Inside fluidjax a dtype is its name (``"float32"``). Fluid's API speaks of ``VarType.FP32``, an int;
+:func:`name_of` takes any of the forms, :class:`VarType` is what ``Variable.dtype`` returns.
 """
 
 from __future__ import annotations
@@ -68,8 +68,10 @@ _ENUM = {
     "complex128": VarType.COMPLEX128,
 }
 _NAME = {v: k for k, v in _ENUM.items()}
-KEYS = {"key<fry>": "threefry2x32", "key<rbg>": "rbg", "key<urbg>": "unsafe_rbg"}  # random keys of JAX's
-# What only programs that JAX's functions were traced into hold. Paddle has no number for them, so its files have none.
+# random keys of JAX's
+KEYS = {"key<fry>": "threefry2x32", "key<rbg>": "rbg", "key<urbg>": "unsafe_rbg"}
+# What only programs that JAX's functions were traced into hold. Paddle has no number for them, so
+# its files have none.
 JAX_ONLY = frozenset(
     """uint16 uint32 uint64 int2 uint2 int4 uint4 float4_e2m1fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn
     float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu""".split()
@@ -99,20 +101,25 @@ def _key_dtype(impl: str) -> Any:
 def name_of(dtype: Any) -> str:
     """Fluid's dtype name of a name, a VarType (or its number), a NumPy or JAX dtype.
 
-    Raises ArgumentError for anything that is not an element type, None among them (NumPy takes it for float64).
+    Raises ArgumentError for anything that is not an element type, None among them (NumPy takes it
+    for float64).
     """
     if isinstance(dtype, str) and dtype in _ENUM:
         return dtype
     if isinstance(dtype, int) and not isinstance(dtype, bool):
         if dtype in _NAME:
             return _NAME[VarType(dtype)]
-        raise ArgumentError(f"{dtype} is not the number of an element dtype; float32 is {int(VarType.FP32)}")
+        raise ArgumentError(
+            f"{dtype} is not the number of an element dtype; float32 is {int(VarType.FP32)}"
+        )
     try:
         name = None if dtype is None else np.dtype(dtype).name
     except (TypeError, ValueError):
         name = None
     if name not in _ENUM:
-        raise ArgumentError(f"{dtype!r} is not a dtype that Fluid has; it has {', '.join(sorted(_ENUM))}")
+        raise ArgumentError(
+            f"{dtype!r} is not a dtype that Fluid has; it has {', '.join(sorted(_ENUM))}"
+        )
     return name
 
 

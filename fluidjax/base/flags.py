@@ -25,7 +25,8 @@ DEFAULTS: dict[str, bool | int | float | str] = {
     "FLAGS_compilation_cache_mb": 1024,
     "FLAGS_progress": "auto",
 }
-ENVIRONMENT = "FLAGS_selected_gpus"  # JAX's devices, and what a launcher says of them, are fixed when a process starts
+# JAX's devices, and what a launcher says of them, are fixed when a process starts
+ENVIRONMENT = "FLAGS_selected_gpus"
 _values: dict[str, bool | int | float | str] = {}
 
 
@@ -65,9 +66,16 @@ def get_flags(flags: str | Iterable[str]) -> dict[str, Any]:
 
 
 def set_flags(flags: Mapping[str, Any]) -> None:
-    """Set flags from a dict; all of them or, if one is wrong, none. FLAGS_selected_gpus is refused, as in Fluid."""
+    """Set flags from a dict; all of them or, if one is wrong, none. FLAGS_selected_gpus is refused,
+    as in Fluid.
+    """
     if not isinstance(flags, Mapping):
-        raise FluidTypeError(f"set_flags takes a dict of flag names and values, not {type(flags).__name__}")
+        raise FluidTypeError(
+            f"set_flags takes a dict of flag names and values, not {type(flags).__name__}"
+        )
     if ENVIRONMENT in flags:
-        raise FluidValueError(f"{ENVIRONMENT} is read from the environment alone; set it there before the script starts")
+        raise FluidValueError(
+            f"{ENVIRONMENT} is read from the environment alone; set it there before the script"
+            " starts"
+        )
     _values.update({_known(name): _typed(name, value) for name, value in flags.items()})

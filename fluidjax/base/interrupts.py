@@ -11,7 +11,9 @@ from typing import Any
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back until the end of the block (in the main thread; others are not interrupted anyway)."""
+    """Hold Ctrl-C back until the end of the block (in the main thread; others are not interrupted
+    anyway).
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

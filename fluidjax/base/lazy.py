@@ -1,4 +1,5 @@
-"""Names of a package whose modules are imported when they are first used, so that a first program waits for less.
+"""Names of a package whose modules are imported when they are first used, so that a first program
+waits for less.
 
 The package binds them under ``if TYPE_CHECKING``, for editors and type checkers, and otherwise has
 
@@ -18,8 +19,8 @@ def on_demand(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """A package's ``__getattr__`` and ``__dir__``.
 
-    modules: module below the package -> the names that are taken from it; the module itself is a name too.
-    otherwise: what answers for all other names; default AttributeError.
+    modules: module below the package -> the names that are taken from it; the module itself is a
+    name too. otherwise: what answers for all other names; default AttributeError.
     """
     later = {name: module for module, names in modules.items() for name in names.split()}
     later |= {module: module for module in modules if "." not in module}

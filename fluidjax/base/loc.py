@@ -44,7 +44,9 @@ def name_line(exc: FluidError, loc: str | None) -> None:
 
 
 def _ours(exc: BaseException) -> bool:
-    """Whether an exception was raised in this package, not in a function of the user's that a layer calls."""
+    """Whether an exception was raised in this package, not in a function of the user's that a layer
+    calls.
+    """
     last = exc.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -61,10 +63,13 @@ def located(fn: Function) -> Function:
         except FluidError as exc:
             name_line(exc, user_line())
             raise
-        except (TypeError, ValueError) as exc:  # Python's own word on an argument that nothing had looked at
+        except (TypeError, ValueError) as exc:
+            # Python's own word on an argument that nothing had looked at
             if not _ours(exc):
                 raise
-            error = ArgumentError(f"{fn.__qualname__.removesuffix('.__init__')} does not take these arguments: {exc}")
+            error = ArgumentError(
+                f"{fn.__qualname__.removesuffix('.__init__')} does not take these arguments: {exc}"
+            )
             name_line(error, user_line())
             raise error from exc
 

@@ -1,6 +1,8 @@
-"""What long work says on stderr while it goes on: bars and lines that go away, by tqdm; nothing where nobody watches.
+"""What long work says on stderr while it goes on: bars and lines that go away, by tqdm; nothing
+where nobody watches.
 
-``FLAGS_progress``: auto (where stderr is a terminal, and in notebooks), on, off. docs/progress.md is the user's view.
+``FLAGS_progress``: auto (where stderr is a terminal, and in notebooks), on, off. docs/progress.md
+is the user's view.
 """
 
 from __future__ import annotations
@@ -20,12 +22,16 @@ _ON, _OFF = ("on", "1", "true"), ("off", "0", "false")
 
 
 def shown() -> bool:
-    """Whether progress is shown. Raises FluidValueError for a FLAGS_progress that is none of its values."""
+    """Whether progress is shown. Raises FluidValueError for a FLAGS_progress that is none of its
+    values.
+    """
     return asked() or (flag("FLAGS_progress") == "auto" and _watched())
 
 
 def asked() -> bool:
-    """Whether FLAGS_progress is on, not only auto: then loops that a script writes itself get bars too."""
+    """Whether FLAGS_progress is on, not only auto: then loops that a script writes itself get bars
+    too.
+    """
     value = str(flag("FLAGS_progress")).lower()
     if value not in ("auto", *_ON, *_OFF):
         raise FluidValueError(f"FLAGS_progress is auto, on or off, not {value!r}")
@@ -44,7 +50,9 @@ def _watched() -> bool:
 
 
 def in_notebook() -> bool:
-    """Whether this runs in a Jupyter kernel, whose stderr is no terminal and shows such lines all the same."""
+    """Whether this runs in a Jupyter kernel, whose stderr is no terminal and shows such lines all
+    the same.
+    """
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return type(shell).__name__ == "ZMQInteractiveShell"
@@ -72,20 +80,27 @@ class Bar:
 
 
 @contextlib.contextmanager
-def bar(what: str, total: int | None = None, unit: str = "batch", show: bool | None = None) -> Iterator[Bar]:
-    """A bar for a loop. total: how many there are, if that is known. show: default whether progress is `shown`."""
+def bar(
+    what: str, total: int | None = None, unit: str = "batch", show: bool | None = None
+) -> Iterator[Bar]:
+    """A bar for a loop. total: how many there are, if that is known. show: default whether progress
+    is `shown`.
+    """
     if not (shown() if show is None else show):
         yield Bar(None)
         return
     from tqdm import tqdm
 
-    with tqdm(total=total, desc=what, unit=f" {unit}", leave=False, file=stream(), dynamic_ncols=True) as held:
+    with tqdm(
+        total=total, desc=what, unit=f" {unit}", leave=False, file=stream(), dynamic_ncols=True
+    ) as held:
         yield Bar(held)
 
 
 @contextlib.contextmanager
 def waiting(what: str | Callable[[], str], after: float | None = None) -> Iterator[None]:
-    """Tell what is waited for, and how long already, once that is `after` seconds (default SOON); the line goes away at the end.
+    """Tell what is waited for, and how long already, once that is `after` seconds (default SOON);
+    the line goes away at the end.
 
         with waiting("compiling a step of 2,300 ops"):  # compiling a step of 2,300 ops ... 12 s
     """
@@ -93,7 +108,12 @@ def waiting(what: str | Callable[[], str], after: float | None = None) -> Iterat
         yield
         return
     ended = threading.Event()
-    line = threading.Thread(target=_tell, args=(what, SOON if after is None else after, ended), name="fluidjax-progress", daemon=True)
+    line = threading.Thread(
+        target=_tell,
+        args=(what, SOON if after is None else after, ended),
+        name="fluidjax-progress",
+        daemon=True,
+    )
     line.start()
     try:
         yield

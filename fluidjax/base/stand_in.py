@@ -1,4 +1,6 @@
-"""Modules whose subject is not there, but that scripts import beside what they need: they import, and what is called says so."""
+"""Modules whose subject is not there, but that scripts import beside what they need: they import,
+and what is called says so.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from .absent import MissingName
 
 
 class StandIn:
-    """What a name of such a module stands for. Classes can be derived from it; to call it, or them, raises UnsupportedError."""
+    """What a name of such a module stands for. Classes can be derived from it; to call it, or them,
+    raises UnsupportedError.
+    """
 
     fluid_absent = ""  # the sentence
 
@@ -24,7 +28,11 @@ class StandIn:
     def of(path: str, told: str) -> type[StandIn]:
         """What stands in for "fluid.dygraph.Layer". told: the sentence about the subject."""
         module, _, name = path.rpartition(".")
-        return type(name, (StandIn,), {"fluid_absent": f"{path}: {told}", "__module__": module, "__doc__": told})
+        return type(
+            name,
+            (StandIn,),
+            {"fluid_absent": f"{path}: {told}", "__module__": module, "__doc__": told},
+        )
 
 
 def absent(thing: Any) -> str | None:
@@ -34,8 +42,9 @@ def absent(thing: Any) -> str | None:
 
 
 def decorator(path: str, told: str) -> Callable[..., Any]:
-    """What stands in for a decorator, which modules call as they are imported: the function that it is given, when that is called, says
-    that the subject is not there. Given no function, it says so at once.
+    """What stands in for a decorator, which modules call as they are imported: the function that it
+    is given, when that is called, says that the subject is not there. Given no function, it says so
+    at once.
     """
     stand_in = StandIn.of(path, told)
 
@@ -48,13 +57,19 @@ def decorator(path: str, told: str) -> Callable[..., Any]:
 
 
 def fill(
-    name: str, below: Mapping[str, str], told: str, shown: str = "fluid", decorators: Iterable[str] = (),
+    name: str,
+    below: Mapping[str, str],
+    told: str,
+    shown: str = "fluid",
+    decorators: Iterable[str] = (),
     there: Mapping[str, Any] | None = None,
 ) -> None:
-    """Give a module, which calls this while it is imported, its names, and make the modules below it.
+    """Give a module, which calls this while it is imported, its names, and make the modules below
+    it.
 
-    name: the module's; below: module below it ("": itself) -> its names; told: the sentence about the subject; shown: what
-    stands for "fluidjax" in messages. decorators: names that are called where modules are imported; there: names that work.
+    name: the module's; below: module below it ("": itself) -> its names; told: the sentence about
+    the subject; shown: what stands for "fluidjax" in messages. decorators: names that are called
+    where modules are imported; there: names that work.
     """
     for part, names in below.items():
         full = f"{name}.{part}" if part else name
@@ -71,14 +86,22 @@ def fill(
             setattr(sys.modules[parent], last, module)
 
 
-def _getter(module: Any, path: str, told: str, decorators: frozenset[str], there: Mapping[str, Any]) -> Callable[[str], Any]:
+def _getter(
+    module: Any, path: str, told: str, decorators: frozenset[str], there: Mapping[str, Any]
+) -> Callable[[str], Any]:
     """A module's ``__getattr__``: makes what stands in for a name when it is first asked for."""
 
     def get(name: str) -> Any:
         if name not in module.__all__:
-            raise AttributeError(name) if name.startswith("__") else MissingName(f"{path}.{name}: {told}")
+            raise (
+                AttributeError(name)
+                if name.startswith("__")
+                else MissingName(f"{path}.{name}: {told}")
+            )
         full = f"{path}.{name}"
-        value = there.get(name) or (decorator(full, told) if name in decorators else StandIn.of(full, told))
+        value = there.get(name) or (
+            decorator(full, told) if name in decorators else StandIn.of(full, told)
+        )
         setattr(module, name, value)
         return value
 

@@ -18,12 +18,16 @@ TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
 def bytes_of(budget: Any) -> int:
-    """A number of bytes from a number or from text: "2GB" is 2 * 1000^3, "1.5 GiB" 1.5 * 1024^3; case does not matter.
+    """A number of bytes from a number or from text: "2GB" is 2 * 1000^3, "1.5 GiB" 1.5 * 1024^3;
+    case does not matter.
 
-    Raises FluidValueError for what is negative, zero, not finite or of an unknown unit, FluidTypeError for other types.
+    Raises FluidValueError for what is negative, zero, not finite or of an unknown unit,
+    FluidTypeError for other types.
     """
     units = {"": 1.0, **{u.upper(): n for u, n in SIZES.items()}}
-    found = _number("budget", budget, units, 'a number of bytes or text such as "2GB"', shown=SIZES, fold=True)
+    found = _number(
+        "budget", budget, units, 'a number of bytes or text such as "2GB"', shown=SIZES, fold=True
+    )
     if found < 1:
         raise FluidValueError(f"budget is a positive number of bytes, not {budget!r}")
     return int(found)
@@ -32,16 +36,25 @@ def bytes_of(budget: Any) -> int:
 def speed(what: str, value: Any) -> float:
     """Bytes a second from a number, or from text: "50GB/s" is 50e9, "400Gb/s" (bits) as well.
 
-    Raises FluidValueError for what is missing, zero, negative, not finite or in an unknown unit, FluidTypeError for other types.
+    Raises FluidValueError for what is missing, zero, negative, not finite or in an unknown unit,
+    FluidTypeError for other types.
     """
-    found = _number(what, value, SPEEDS, 'bytes a second, or text such as "50GB/s" (bytes) and "400Gb/s" (bits)', tail="/s")
+    found = _number(
+        what,
+        value,
+        SPEEDS,
+        'bytes a second, or text such as "50GB/s" (bytes) and "400Gb/s" (bits)',
+        tail="/s",
+    )
     if found <= 0:
         raise FluidValueError(f"{what} is a positive number of bytes a second, not {value!r}")
     return found
 
 
 def seconds(what: str, value: Any) -> float:
-    """Seconds from a number, or from text: "2us" is 2e-6. Zero is allowed; other errors as of `speed`."""
+    """Seconds from a number, or from text: "2us" is 2e-6. Zero is allowed; other errors as of
+    `speed`.
+    """
     found = _number(what, value, TIMES, 'seconds, or text such as "2us"')
     if found < 0:
         raise FluidValueError(f"{what} is a number of seconds that is not negative, not {value!r}")
@@ -52,13 +65,19 @@ def _number(
     what: str, value: Any, units: Mapping[str, float], wanted: str, tail: str = "", shown: Mapping[str, float] | None = None,
     fold: bool = False,
 ) -> float:  # fmt: skip
-    """A number from itself, or from text with a unit. fold: letters of the unit may be small or large."""
+    """A number from itself, or from text with a unit. fold: letters of the unit may be small or
+    large.
+    """
     if value is None:
         raise FluidValueError(f"{what} is missing; give {wanted}")
     if isinstance(value, bool) or not isinstance(value, Real | str):  # NumPy's numbers are Real too
         raise FluidTypeError(f"{what} is {wanted}, not {value!r}")
     try:
-        number = _read(what, value, units, tail, shown or units, fold) if isinstance(value, str) else float(value)
+        number = (
+            _read(what, value, units, tail, shown or units, fold)
+            if isinstance(value, str)
+            else float(value)
+        )
     except OverflowError:  # an int beyond all floats
         number = math.inf
     if not math.isfinite(number):
@@ -66,10 +85,19 @@ def _number(
     return number
 
 
-def _read(what: str, text: str, units: Mapping[str, float], tail: str, shown: Mapping[str, float], fold: bool) -> float:
+def _read(
+    what: str,
+    text: str,
+    units: Mapping[str, float],
+    tail: str,
+    shown: Mapping[str, float],
+    fold: bool,
+) -> float:
     slash = rf"\s*{tail[0]}\s*{tail[1:]}" if tail else ""
     parts = re.fullmatch(rf"\s*(-?\d+(?:\.\d*)?)\s*([A-Za-z]*){slash}\s*", text)
     unit: str = "" if parts is None else parts[2].upper() if fold else parts[2]
     if parts is None or unit not in units:
-        raise FluidValueError(f"{what} {text!r} is not a number with one of the units {', '.join(shown)}{tail}")
+        raise FluidValueError(
+            f"{what} {text!r} is not a number with one of the units {', '.join(shown)}{tail}"
+        )
     return float(parts[1]) * units[unit]

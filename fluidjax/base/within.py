@@ -24,7 +24,8 @@ def within(variable: ContextVar[T], value: T) -> Iterator[None]:
 class InForce(Generic[T]):
     """A value for the whole process, in place of which a thread has its own within a block.
 
-    A thread that is started within the block is not within it: it finds the process's value, unless it copies the context.
+    A thread that is started within the block is not within it: it finds the process's value, unless
+    it copies the context.
     """
 
     def __init__(self, name: str, value: T) -> None:
@@ -37,7 +38,9 @@ class InForce(Generic[T]):
         return self._everywhere if here is _NONE else here
 
     def switch(self, value: T) -> T:
-        """Put another one in force until the end of the block, or, outside of blocks, for the whole process; returns the old one."""
+        """Put another one in force until the end of the block, or, outside of blocks, for the whole
+        process; returns the old one.
+        """
         old = self.get()
         if self._here.get() is _NONE:
             self._everywhere = value
@@ -52,5 +55,7 @@ class InForce(Generic[T]):
         self._here.set(value)
         try:
             yield
-        finally:  # no token is kept: a generator may leave the block in another context than it entered it in
+        finally:
+            # no token is kept: a generator may leave the block in another context than it entered
+            # it in
             self._here.set(before)

@@ -1,4 +1,6 @@
-"""Checkpoints of a running job: state by variable name, the step, the random state and the reader's position, by orbax."""
+"""Checkpoints of a running job: state by variable name, the step, the random state and the reader's
+position, by orbax.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,17 @@ from ..saved.values import Difference, as_program
 from . import pending
 from .load import ALIKE, OWN, PIECES, contents, load, whole_of
 from .record import Random, Record, checked_args, lines
-from .restore import Restored, besides, check, concerned, fitting, meant, program_difference, shardings_of, wanted
+from .restore import (
+    Restored,
+    besides,
+    check,
+    concerned,
+    fitting,
+    meant,
+    program_difference,
+    shardings_of,
+    wanted,
+)
 from .seal import STATE, is_sealed, opened, seal
 from .snapshot import Snapshot, nbytes, put, take
 
@@ -35,30 +45,40 @@ _logger = logging.getLogger(__name__)
 
 
 def _raised_too(entry: logging.LogRecord) -> bool:
-    """Whether an entry of orbax's log is to be seen: not a traceback of what it raises besides, and what we then say in a sentence."""
+    """Whether an entry of orbax's log is to be seen: not a traceback of what it raises besides, and
+    what we then say in a sentence.
+    """
     return not (entry.exc_info and "orbax" in entry.pathname)
 
 
-# Where old checkpoints go before they are deleted: a deletion that is cut off must not leave a part that looks whole.
+# Where old checkpoints go before they are deleted: a deletion that is cut off must not leave a part
+# that looks whole.
 REMOVED = "removed"
 
 
 class Checkpoint:
     """The checkpoints of a job in a folder, a subfolder for each step.
 
-    path: the folder, made by the first save; in a job of several processes all of them must see it. keep: how many of the
-    newest checkpoints stay, None: all. asynchronous: save returns when the values are copied, and the files are written
-    while the program runs on; the next save, restore, wait() or the end of the process waits for them.
+    path: the folder, made by the first save; in a job of several processes all of them must see it.
+    keep: how many of the newest checkpoints stay, None: all. asynchronous: save returns when the
+    values are copied, and the files are written while the program runs on; the next save, restore,
+    wait() or the end of the process waits for them.
 
-    A checkpoint gets its final name when it is whole and sealed with checksums, so one that was interrupted is never chosen,
-    and a damaged one never loaded. As a context manager this waits at the end. Raises FluidValueError for a keep below 1.
+    A checkpoint gets its final name when it is whole and sealed with checksums, so one that was
+    interrupted is never chosen, and a damaged one never loaded. As a context manager this waits at
+    the end. Raises FluidValueError for a keep below 1.
     """
 
-    def __init__(self, path: str | os.PathLike[str], keep: int | None = 3, asynchronous: bool = True) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], keep: int | None = 3, asynchronous: bool = True
+    ) -> None:
         if not isinstance(path, str | os.PathLike):
             raise FluidTypeError(f"a checkpoint's folder is a path, not {type(path).__name__}")
         if keep is not None and (type(keep) is not int or keep < 1):
-            raise FluidValueError(f"keep is the number of checkpoints that stay, at least 1, or None for all; not {keep!r}")
+            raise FluidValueError(
+                "keep is the number of checkpoints that stay, at least 1, or None for all; not"
+                f" {keep!r}"
+            )
         self.path = Path(os.path.abspath(path))
         self.keep = keep
         self.asynchronous = asynchronous
@@ -71,7 +91,7 @@ class Checkpoint:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    # -- what is there ---------------------------------------------------------------------------------------------
+    # -- what is there -----------------------------------------------------------------------------
 
     def steps(self) -> list[int]:
         """The steps of the checkpoints that are whole, in order."""
@@ -80,14 +100,20 @@ class Checkpoint:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise FluidValueError(f"cannot read the folder {str(self.path)!r}: {error.strerror or error}") from None
-        return sorted(int(n) for n in names if re.fullmatch(r"0|[1-9][0-9]{0,17}", n) and is_sealed(self.path / n))
+            raise FluidValueError(
+                f"cannot read the folder {str(self.path)!r}: {error.strerror or error}"
+            ) from None
+        return sorted(
+            int(n)
+            for n in names
+            if re.fullmatch(r"0|[1-9][0-9]{0,17}", n) and is_sealed(self.path / n)
+        )
 
     def latest(self) -> int | None:
         """The newest step of which there is a checkpoint that is whole, or None."""
         return max(self.steps(), default=None)
 
-    # -- saving ----------------------------------------------------------------------------------------------------
+    # -- saving ------------------------------------------------------------------------------------
 
     def save(
         self,
@@ -98,33 +124,56 @@ class Checkpoint:
         trainer_args: Mapping[str, Any] | None = None,
         scope: Scope | None = None,
     ) -> int:
-        """Save all persistable variables of a program, and what a run needs to go on as if it had not stopped.
+        """Save all persistable variables of a program, and what a run needs to go on as if it had
+        not stopped.
 
-        executor: the one that runs the program; the random state is its. main_program: a Program or CompiledProgram,
-        default the default main program. step: the checkpoint's number, above all that are there; default the next.
-        reader: a DataLoader or resumable reader, whose position is kept. trainer_args: anything that JSON holds.
+        executor: the one that runs the program; the random state is its. main_program: a Program or
+        CompiledProgram, default the default main program. step: the checkpoint's number, above all
+        that are there; default the next. reader: a DataLoader or resumable reader, whose position
+        is kept. trainer_args: anything that JSON holds.
 
-        In a job of several processes all call it, with the same step. Returns the step. Raises EnforceNotMet for variables
-        without a value, FluidValueError for a step that is not above the last one, LoadError if the save before this
-        one failed in the background.
+        In a job of several processes all call it, with the same step. Returns the step. Raises
+        EnforceNotMet for variables without a value, FluidValueError for a step that is not above
+        the last one, LoadError if the save before this one failed in the background.
         """
         self.wait()
         program, found_scope = as_program(main_program), global_scope() if scope is None else scope
         step = self._next(step)
         same_checkpoint(step, str(self.path), saves=True)
-        more = [n for n in besides(program) if (var := found_scope.find_var(n)) is not None and var.value is not None]
+        more = [
+            n
+            for n in besides(program)
+            if (var := found_scope.find_var(n)) is not None and var.value is not None
+        ]
         snapshot = take(sorted([*wanted(program), *more]), found_scope)
         if not snapshot.alike and not snapshot.pieces:
-            raise FluidValueError("the program has no persistable variables, so there is nothing to save")
-        empty = {n: (v.dtype.name, tuple(v.shape)) for n, v in snapshot.alike.items() if v.size == 0}
+            raise FluidValueError(
+                "the program has no persistable variables, so there is nothing to save"
+            )
+        empty = {
+            n: (v.dtype.name, tuple(v.shape)) for n, v in snapshot.alike.items() if v.size == 0
+        }
         runner = _executor(executor)
         random = Random(program.random_seed, *runner.random_state(program))
         args = checked_args(dict(trainer_args or {}))
-        record = Record(step, lines(meant(program)), random, _position(reader), args, empty, snapshot.placed, snapshot.lods)
+        record = Record(
+            step,
+            lines(meant(program)),
+            random,
+            _position(reader),
+            args,
+            empty,
+            snapshot.placed,
+            snapshot.lods,
+        )
         began, amount = time.perf_counter(), nbytes(snapshot)
         with waiting(f"saving checkpoint {step} in {str(self.path)!r}, {size(amount)}"):
             self._write(step, snapshot, record)
-        how = "is being written" if self.asynchronous else f"was written in {time.perf_counter() - began:.2f} s"
+        how = (
+            "is being written"
+            if self.asynchronous
+            else f"was written in {time.perf_counter() - began:.2f} s"
+        )
         _logger.info("checkpoint %d in %r, %s, %s", step, str(self.path), size(amount), how)
         return step
 
@@ -136,8 +185,8 @@ class Checkpoint:
             raise FluidValueError(f"a checkpoint's step is a whole number from 0, not {step!r}")
         if last is not None and step <= last:
             raise FluidValueError(
-                f"{str(self.path)!r} holds a checkpoint of step {last}, and step {step} is not after it; remove the later ones "
-                "(clean_checkpoint), or save elsewhere"
+                f"{str(self.path)!r} holds a checkpoint of step {last}, and step {step} is not"
+                " after it; remove the later ones (clean_checkpoint), or save elsewhere"
             )
         return step
 
@@ -145,25 +194,41 @@ class Checkpoint:
         import orbax.checkpoint as ocp  # takes a third of a second
 
         groups = {ALIKE: snapshot.alike, OWN: snapshot.own, PIECES: snapshot.pieces}
-        state = {key: kept for key, group in groups.items() if (kept := {n: v for n, v in group.items() if n not in record.empty})}
+        state = {
+            key: kept
+            for key, group in groups.items()
+            if (kept := {n: v for n, v in group.items() if n not in record.empty})
+        }
         with self._ours(f"cannot save a checkpoint in {str(self.path)!r}"), jax.enable_x64(True):
             if self._writer is None:
                 last = ocp.AsyncOptions(post_finalization_callback=self._seal)
                 options = ocp.CheckpointManagerOptions(
-                    max_to_keep=self.keep, todelete_subdir=REMOVED, cleanup_tmp_directories=True, async_options=last
+                    max_to_keep=self.keep,
+                    todelete_subdir=REMOVED,
+                    cleanup_tmp_directories=True,
+                    async_options=last,
                 )
                 self._writer = ocp.CheckpointManager(self.path, options=options)
-                logging.getLogger("absl").addFilter(_raised_too)  # once, however often it is asked for
+                # once, however often it is asked for
+                logging.getLogger("absl").addFilter(_raised_too)
             pending.add(self)
             self._record = record
-            self._writer.save(step, args=ocp.args.Composite(**{STATE: ocp.args.PyTreeSave(state)}), force=True)
+            self._writer.save(
+                step, args=ocp.args.Composite(**{STATE: ocp.args.PyTreeSave(state)}), force=True
+            )
         if not self.asynchronous:
             self.wait()
 
     def _seal(self) -> None:
-        """Called by orbax in the job's first process, when all files are there, before the folder gets its final name."""
+        """Called by orbax in the job's first process, when all files are there, before the folder
+        gets its final name.
+        """
         step = str(self._record.step)
-        found = [p for p in self.path.iterdir() if p.is_dir() and (p.name == step or p.name.startswith(f"{step}."))]
+        found = [
+            p
+            for p in self.path.iterdir()
+            if p.is_dir() and (p.name == step or p.name.startswith(f"{step}."))
+        ]
         seal(max(found, key=lambda p: p.stat().st_mtime_ns), self._record)
 
     def wait(self) -> None:
@@ -177,7 +242,8 @@ class Checkpoint:
             self._delete_removed()
 
     def _delete_removed(self) -> None:
-        shutil.rmtree(self.path / REMOVED, ignore_errors=True)  # what stays is no checkpoint; the next wait tries again
+        # what stays is no checkpoint; the next wait tries again
+        shutil.rmtree(self.path / REMOVED, ignore_errors=True)
 
     def close(self) -> None:
         """Wait, and forget what is kept for saving. The object can be used on."""
@@ -189,7 +255,7 @@ class Checkpoint:
                 with contextlib.suppress(Exception):  # wait has told what there is to tell
                     writer.close()
 
-    # -- restoring -------------------------------------------------------------------------------------------------
+    # -- restoring ---------------------------------------------------------------------------------
 
     def restore(
         self,
@@ -201,16 +267,19 @@ class Checkpoint:
         strict: bool = True,
         shardings: Mapping[str, Any] | None = None,
     ) -> Restored:
-        """Load a checkpoint into a scope, set the random state of the program, and have the reader go on where it stood.
+        """Load a checkpoint into a scope, set the random state of the program, and have the reader
+        go on where it stood.
 
-        step: default the latest. main_program: a CompiledProgram that runs on as many devices as the saved one gets back
-        what each device had of its own (batch_norm's moving averages); otherwise all get the first device's. strict:
-        False loads what fits, and the result tells the rest. shardings: name -> jax.sharding.Sharding to load a variable
-        onto; default that of the scope's array if that is sharded, else the host, from where the program takes it.
+        step: default the latest. main_program: a CompiledProgram that runs on as many devices as
+        the saved one gets back what each device had of its own (batch_norm's moving averages);
+        otherwise all get the first device's. strict: False loads what fits, and the result tells
+        the rest. shardings: name -> jax.sharding.Sharding to load a variable onto; default that of
+        the scope's array if that is sharded, else the host, from where the program takes it.
 
-        In a job of several processes all call it. Raises FluidValueError if there is no such checkpoint; LoadError listing
-        every variable that is missing, unexpected, or of another shape or dtype, or the first op that is not the same;
-        ParseError for a damaged one. Then the scope is as it was.
+        In a job of several processes all call it. Raises FluidValueError if there is no such
+        checkpoint; LoadError listing every variable that is missing, unexpected, or of another
+        shape or dtype, or the first op that is not the same; ParseError for a damaged one. Then the
+        scope is as it was.
         """
         self.wait()
         runner, program = _executor(executor), as_program(main_program)
@@ -227,13 +296,20 @@ class Checkpoint:
             if strict:
                 check(source, difference, differs)
             if reader is not None and record.position is None:
-                raise LoadError(f"{source} was saved without a reader, so it does not tell where one stood")
+                raise LoadError(
+                    f"{source} was saved without a reader, so it does not tell where one stood"
+                )
             _position(reader)
             targets = shardings_of(names, groups[ALIKE], scope, shardings)
             began = time.perf_counter()
             with waiting(f"restoring {len(names):,} variables of {source}"):
                 loaded = load(manager, step, names, record, groups, targets)
-            _logger.info("restored %d variables of %s in %.2f s", len(names), source, time.perf_counter() - began)
+            _logger.info(
+                "restored %d variables of %s in %.2f s",
+                len(names),
+                source,
+                time.perf_counter() - began,
+            )
         return _install(record, loaded, runner, program, scope, reader, main_program, Restored(
             step, record.position, record.trainer_args, difference, differs
         ))  # fmt: skip
@@ -245,7 +321,10 @@ class Checkpoint:
         if step is None:
             return there[-1]
         if step not in there:
-            raise FluidValueError(f"there is no checkpoint of step {step!r} in {str(self.path)!r}, only of {there[-20:]}")
+            raise FluidValueError(
+                f"there is no checkpoint of step {step!r} in {str(self.path)!r}, only of"
+                f" {there[-20:]}"
+            )
         return step
 
     def _opened(self, step: int, source: str) -> Record:
@@ -262,7 +341,9 @@ class Checkpoint:
         import orbax.checkpoint as ocp
 
         handlers = {STATE: ocp.PyTreeCheckpointHandler()}
-        manager = ocp.CheckpointManager(self.path, options=ocp.CheckpointManagerOptions(create=False), item_handlers=handlers)
+        manager = ocp.CheckpointManager(
+            self.path, options=ocp.CheckpointManagerOptions(create=False), item_handlers=handlers
+        )
         try:
             with jax.enable_x64(True):
                 yield manager
@@ -278,7 +359,8 @@ class Checkpoint:
             raise
         except Exception as error:
             text = " ".join(str(error).split())
-            shown = text if len(text) < 500 else f"{text[:200]} ... {text[-250:]}"  # the cause stands at the end
+            # the cause stands at the end
+            shown = text if len(text) < 500 else f"{text[:200]} ... {text[-250:]}"
             raise kind(f"{what}: {type(error).__name__}: {shown}") from error
 
     def clean(self, after: int | None = None) -> None:
@@ -295,7 +377,9 @@ class Checkpoint:
 def _executor(executor: Any) -> Executor:
     found = getattr(executor, "_executor", executor)  # a ParallelExecutor holds one
     if not isinstance(found, Executor):
-        raise FluidTypeError(f"executor is the Executor that runs the program, not {type(executor).__name__}")
+        raise FluidTypeError(
+            f"executor is the Executor that runs the program, not {type(executor).__name__}"
+        )
     return found
 
 
@@ -303,18 +387,28 @@ def _position(reader: Any) -> Position | None:
     if reader is None or isinstance(reader, Positioned):
         return None if reader is None else reader.position
     raise FluidTypeError(
-        f"reader is a DataLoader or a reader that fluid.io.resumable made, not {type(reader).__name__}, which cannot tell its position"
+        "reader is a DataLoader or a reader that fluid.io.resumable made, not"
+        f" {type(reader).__name__}, which cannot tell its position"
     )
 
 
 def _install(
-    record: Record, loaded: Snapshot, runner: Executor, program: Program, scope: Scope, reader: Any, given: Any, result: Restored
+    record: Record,
+    loaded: Snapshot,
+    runner: Executor,
+    program: Program,
+    scope: Scope,
+    reader: Any,
+    given: Any,
+    result: Restored,
 ) -> Restored:
     """Everything is there and fits: make it so."""
     names = wanted(program)
     empty = {n: np.zeros(shape, dtype) for n, (dtype, shape) in record.empty.items() if n in names}
     lods = {n: lod for n, lod in record.lods.items() if n in names}
-    put(replace(loaded, alike={**loaded.alike, **empty}, lods=lods), scope, runner.rank_count(given))
+    put(
+        replace(loaded, alike={**loaded.alike, **empty}, lods=lods), scope, runner.rank_count(given)
+    )
     runner.set_random_state(program, record.random.seed, record.random.runs)
     if reader is not None and record.position is not None:
         reader.resume(record.position)

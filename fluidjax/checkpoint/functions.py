@@ -35,10 +35,14 @@ def save_checkpoint(
 ) -> int:
     """Save a checkpoint of a running job and return its step; see Checkpoint.save.
 
-    max_num_checkpoints: how many of the newest stay, None: all. asynchronous: return when the values are copied; the next
-    call, wait_checkpoint() or the end of the process waits for the files.
+    max_num_checkpoints: how many of the newest stay, None: all. asynchronous: return when the
+    values are copied; the next call, wait_checkpoint() or the end of the process waits for the
+    files.
     """
-    found, wish = _folder(checkpoint_dir), Checkpoint(checkpoint_dir, max_num_checkpoints, asynchronous)
+    found, wish = (
+        _folder(checkpoint_dir),
+        Checkpoint(checkpoint_dir, max_num_checkpoints, asynchronous),
+    )
     if found.keep != wish.keep:
         found.close()
     found.keep, found.asynchronous = wish.keep, wish.asynchronous
@@ -56,8 +60,12 @@ def load_checkpoint(
     strict: bool = True,
     shardings: Mapping[str, Any] | None = None,
 ) -> Restored:
-    """Restore a checkpoint, by default the latest one that is whole, and return what it tells; see Checkpoint.restore."""
-    return _folder(checkpoint_dir).restore(executor, main_program, step, reader, scope, strict, shardings)
+    """Restore a checkpoint, by default the latest one that is whole, and return what it tells; see
+    Checkpoint.restore.
+    """
+    return _folder(checkpoint_dir).restore(
+        executor, main_program, step, reader, scope, strict, shardings
+    )
 
 
 def get_latest_checkpoint_serial(checkpoint_dir: str | os.PathLike[str]) -> int:
@@ -71,8 +79,12 @@ def wait_checkpoint(checkpoint_dir: str | os.PathLike[str]) -> None:
     _folder(checkpoint_dir).wait()
 
 
-def clean_checkpoint(checkpoint_dir: str | os.PathLike[str], delete_dir: bool = False, after: int | None = None) -> None:
-    """Remove all checkpoints of a folder, or those of later steps than `after`. delete_dir: the folder too, if empty then."""
+def clean_checkpoint(
+    checkpoint_dir: str | os.PathLike[str], delete_dir: bool = False, after: int | None = None
+) -> None:
+    """Remove all checkpoints of a folder, or those of later steps than `after`. delete_dir: the
+    folder too, if empty then.
+    """
     folder = _folder(checkpoint_dir)
     folder.clean(after)
     _folders.pop(str(folder.path), None)

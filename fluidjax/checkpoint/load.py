@@ -24,9 +24,15 @@ def contents(manager: Any, step: int) -> Groups:
     tree = manager.item_metadata(step)[STATE].tree
     groups = {key: dict(tree.get(key) or {}) for key in (ALIKE, OWN, PIECES)}
     if set(tree) - set(groups):
-        raise ParseError(f"the state holds {sorted(set(tree) - set(groups))[:5]}, which should not be there")
+        raise ParseError(
+            f"the state holds {sorted(set(tree) - set(groups))[:5]}, which should not be there"
+        )
     for name, array in ((n, a) for group in groups.values() for n, a in group.items()):
-        if type(name) is not str or getattr(array, "shape", None) is None or getattr(array, "dtype", None) is None:
+        if (
+            type(name) is not str
+            or getattr(array, "shape", None) is None
+            or getattr(array, "dtype", None) is None
+        ):
             raise ParseError(f"the state's {name!r:.80} is no array")
     return groups
 
@@ -43,12 +49,25 @@ def whole_of(record: Record, groups: Groups) -> dict[str, Any]:
         for span in placed.spans:
             shape = tuple(groups[PIECES][span.array].shape)
             if len(shape) != 2 or span.rank >= shape[0] or span.columns.stop > shape[1]:
-                raise ParseError(f"a piece of {name!r} does not lie within {span.array!r}, of shape {list(shape)}")
+                raise ParseError(
+                    f"a piece of {name!r} does not lie within {span.array!r}, of shape"
+                    f" {list(shape)}"
+                )
         found[name] = jax.ShapeDtypeStruct(placed.shape, arrays[0].dtype)
-    return found | {n: jax.ShapeDtypeStruct(shape, np.dtype(dtype)) for n, (dtype, shape) in record.empty.items()}
+    return found | {
+        n: jax.ShapeDtypeStruct(shape, np.dtype(dtype))
+        for n, (dtype, shape) in record.empty.items()
+    }
 
 
-def load(manager: Any, step: int, names: list[str], record: Record, groups: Groups, targets: Mapping[str, Any]) -> Snapshot:
+def load(
+    manager: Any,
+    step: int,
+    names: list[str],
+    record: Record,
+    groups: Groups,
+    targets: Mapping[str, Any],
+) -> Snapshot:
     """The arrays of these names: sharded where there is a target, else on the host."""
     import orbax.checkpoint as ocp
 
@@ -57,11 +76,16 @@ def load(manager: Any, step: int, names: list[str], record: Record, groups: Grou
     wanted = {*names, *arrays_of(placed.values())}
     chosen = {key: [n for n in group if n in wanted] for key, group in groups.items()}
     asked = {key: dict.fromkeys(some, host) for key, some in chosen.items() if some}
-    asked.get(ALIKE, {}).update({n: ocp.ArrayRestoreArgs(sharding=sharding) for n, sharding in targets.items()})
+    asked.get(ALIKE, {}).update(
+        {n: ocp.ArrayRestoreArgs(sharding=sharding) for n, sharding in targets.items()}
+    )
     found: dict[str, Any] = {}
     if asked:
         item = {key: dict.fromkeys(group, 0) for key, group in asked.items()}
         args = ocp.args.PyTreeRestore(item=item, restore_args=asked, partial_restore=True)
         found = manager.restore(step, args=ocp.args.Composite(**{STATE: args}))[STATE]
-    alike, own, pieces = ({n: same_kind(n, a, groups[key][n]) for n, a in found.get(key, {}).items()} for key in (ALIKE, OWN, PIECES))
+    alike, own, pieces = (
+        {n: same_kind(n, a, groups[key][n]) for n, a in found.get(key, {}).items()}
+        for key in (ALIKE, OWN, PIECES)
+    )
     return Snapshot(alike, own, pieces, placed)

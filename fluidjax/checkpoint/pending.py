@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import atexit
-import concurrent.futures.thread  # noqa: F401  # registers its own end, which must come after ours
+import concurrent.futures.thread  # registers its own end, which must come after ours  # noqa: F401
 import sys
 import threading
 from typing import Protocol
@@ -35,6 +35,7 @@ def _wait_for_all() -> None:
             print(f"fluidjax: {error}", file=sys.stderr)
 
 
-# orbax cannot finish once Python has ended its thread pools, which is before atexit's turn. There is no public way to be
-# earlier; where this one is missing, the checkpoint under way stays unfinished, and is not chosen.
+# orbax cannot finish once Python has ended its thread pools, which is before atexit's turn. There
+# is no public way to be earlier; where this one is missing, the checkpoint under way stays
+# unfinished, and is not chosen.
 getattr(threading, "_register_atexit", atexit.register)(_wait_for_all)

@@ -1,4 +1,6 @@
-"""What a checkpoint holds besides arrays: step, program, random state, reader's position; written as JSON."""
+"""What a checkpoint holds besides arrays: step, program, random state, reader's position; written
+as JSON.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ Lod = tuple[tuple[int, ...], ...]
 class Random:
     """The random state of a program in an executor.
 
-    program_seed: the program's random_seed; seed: the one in force (drawn for the process where random_seed is 0); runs:
-    how many steps the program has taken.
+    program_seed: the program's random_seed; seed: the one in force (drawn for the process where
+    random_seed is 0); runs: how many steps the program has taken.
     """
 
     program_seed: int
@@ -35,7 +37,8 @@ class Random:
 
 @dataclass(frozen=True)
 class Record:
-    """program: its lines (see `lines`). empty: variables without elements, which orbax does not store: dtype and shape.
+    """program: its lines (see `lines`). empty: variables without elements, which orbax does not
+    store: dtype and shape.
 
     placed: where in which arrays the elements of sharded variables are (see Snapshot).
     """
@@ -52,10 +55,12 @@ class Record:
 
 @lru_cache(maxsize=4)  # every save asks; 100 ms for a program of 1,800 ops
 def lines(desc: ProgramDesc) -> str:
-    """What must agree between a checkpoint and the program that it is restored into, an op or variable a line.
+    """What must agree between a checkpoint and the program that it is restored into, an op or
+    variable a line.
 
-    The numbers that random ops draw depend on their uids, so these stand at the end. The random seed stands apart. Where an op
-    was written (its name scope, which counts up within a process, and its call stack) does not matter.
+    The numbers that random ops draw depend on their uids, so these stand at the end. The random
+    seed stands apart. Where an op was written (its name scope, which counts up within a process,
+    and its call stack) does not matter.
     """
     desc = edit.map_ops(desc, _without_place)
     drawn = [
@@ -68,7 +73,12 @@ def lines(desc: ProgramDesc) -> str:
 
 
 def _without_place(op: OpDesc) -> OpDesc:
-    return replace(op, attrs=FrozenMap({n: v for n, v in op.attrs.items() if n not in ("op_namescope", "op_callstack")}))
+    return replace(
+        op,
+        attrs=FrozenMap(
+            {n: v for n, v in op.attrs.items() if n not in ("op_namescope", "op_callstack")}
+        ),
+    )
 
 
 def to_json(record: Record) -> dict[str, Any]:
@@ -79,25 +89,50 @@ def to_json(record: Record) -> dict[str, Any]:
         "step": record.step,
         "fingerprint": compare_programs.fingerprint(record.program),
         "program": compare_programs.pack(record.program),
-        "random": {"program_seed": record.random.program_seed, "seed": record.random.seed, "runs": record.random.runs},
-        "position": None if record.position is None else {"epoch": record.position.epoch, "batches": record.position.batches},
+        "random": {
+            "program_seed": record.random.program_seed,
+            "seed": record.random.seed,
+            "runs": record.random.runs,
+        },
+        "position": (
+            None
+            if record.position is None
+            else {"epoch": record.position.epoch, "batches": record.position.batches}
+        ),
         "trainer_args": dict(record.trainer_args),
         "empty": {name: [dtype, list(shape)] for name, (dtype, shape) in record.empty.items()},
-        "placed": {name: [list(p.shape), [list(astuple(s)) for s in p.spans]] for name, p in record.placed.items()},
+        "placed": {
+            name: [list(p.shape), [list(astuple(s)) for s in p.spans]]
+            for name, p in record.placed.items()
+        },
         "lods": {name: [list(level) for level in lod] for name, lod in record.lods.items()},
     }
 
 
 def from_json(data: Any) -> Record:
-    """The record again. Raises ParseError, naming the place, for anything that to_json does not make."""
-    kinds = {"format": str, "version": int, "step": int, "fingerprint": str, "program": str, "random": dict}
+    """The record again. Raises ParseError, naming the place, for anything that to_json does not
+    make.
+    """
+    kinds = {
+        "format": str,
+        "version": int,
+        "step": int,
+        "fingerprint": str,
+        "program": str,
+        "random": dict,
+    }
     kinds |= {"trainer_args": dict, "empty": dict, "placed": dict, "lods": dict}
     found = _object(data, "the record", {**kinds, "position": object})
     if found["format"] != FORMAT or found["version"] != VERSION:
-        raise ParseError(f"the record is of format {found['format']!r:.50} version {found['version']}, not {FORMAT} version {VERSION}")
+        raise ParseError(
+            f"the record is of format {found['format']!r:.50} version {found['version']}, not"
+            f" {FORMAT} version {VERSION}"
+        )
     program = compare_programs.unpack(found["program"])
     if compare_programs.fingerprint(program) != found["fingerprint"]:
-        raise ParseError("the record's program does not have the fingerprint that is told beside it")
+        raise ParseError(
+            "the record's program does not have the fingerprint that is told beside it"
+        )
     random = _object(found["random"], "random", {"program_seed": int, "seed": int, "runs": int})
     for what, number in (("step", found["step"]), ("random's runs", random["runs"])):
         if number < 0:
@@ -122,10 +157,15 @@ def checked_args(value: Any, where: str = "trainer_args", depth: int = 0) -> Any
         return {k: checked_args(v, f"{where}[{k!r}]", depth + 1) for k, v in value.items()}
     if isinstance(value, list):
         return [checked_args(v, f"{where}[{i}]", depth + 1) for i, v in enumerate(value)]
-    if value is None or type(value) in (bool, int, str) or (type(value) is float and value - value == 0):
+    if (
+        value is None
+        or type(value) in (bool, int, str)
+        or (type(value) is float and value - value == 0)
+    ):
         return value
     raise FluidTypeError(
-        f"{where}: a checkpoint keeps None, booleans, finite numbers, strings, lists, and dicts with string keys, not {value!r:.80}"
+        f"{where}: a checkpoint keeps None, booleans, finite numbers, strings, lists, and dicts"
+        f" with string keys, not {value!r:.80}"
     )
 
 
@@ -136,7 +176,9 @@ def _object(value: Any, where: str, kinds: Mapping[str, type]) -> dict[str, Any]
         raise ParseError(f"{where}: expected the fields {sorted(kinds)}, found {got}")
     for key, kind in kinds.items():
         if kind is not object and type(value[key]) is not kind:
-            raise ParseError(f"{where}, {key}: expected {kind.__name__}, found {type(value[key]).__name__}")
+            raise ParseError(
+                f"{where}, {key}: expected {kind.__name__}, found {type(value[key]).__name__}"
+            )
     return value
 
 
@@ -160,7 +202,11 @@ def _size(value: Any) -> bool:
 
 
 def _empty(value: Any, name: str) -> tuple[str, tuple[int, ...]]:
-    dtype, shape = pair if len(pair := _list(value, lambda v: type(v) in (str, list), f"empty {name!r}")) == 2 else (None, None)
+    dtype, shape = (
+        pair
+        if len(pair := _list(value, lambda v: type(v) in (str, list), f"empty {name!r}")) == 2
+        else (None, None)
+    )
     if type(dtype) is not str or 0 not in _list(shape, _size, f"empty {name!r}"):
         raise ParseError(f"empty {name!r}: expected a dtype and a shape with a 0")
     return dtype, tuple(shape)
@@ -172,18 +218,27 @@ def _placed(value: Any, where: str) -> ShardLayout:
     if len(pair) != 2:
         raise ParseError(f"{where}: expected a shape and a list of spans")
     placed = ShardLayout(_list(pair[0], _size, where), tuple(_span(s, where) for s in pair[1]))
-    if sum(s.size for s in placed.spans) != placed.size or any(s.end > placed.size for s in placed.spans):
-        raise ParseError(f"{where}: the spans do not make up an array of the shape {list(placed.shape)}")
+    if sum(s.size for s in placed.spans) != placed.size or any(
+        s.end > placed.size for s in placed.spans
+    ):
+        raise ParseError(
+            f"{where}: the spans do not make up an array of the shape {list(placed.shape)}"
+        )
     return placed
 
 
 def _span(value: Any, where: str) -> Span:
     fields = _list(value, lambda v: type(v) is str or _size(v), where)
     if [type(f) for f in fields] != [str] + [int] * 6 or not fields[4] or not fields[6]:
-        raise ParseError(f"{where}: expected an array's name and six numbers, of which the runs' size and count are not 0")
+        raise ParseError(
+            f"{where}: expected an array's name and six numbers, of which the runs' size and count"
+            " are not 0"
+        )
     return Span(*fields)
 
 
 def _lod(value: Any, name: str) -> Lod:
     where = f"LoD of {name!r}"
-    return tuple(_list(level, _size, where) for level in _list(value, lambda v: type(v) is list, where))
+    return tuple(
+        _list(level, _size, where) for level in _list(value, lambda v: type(v) is list, where)
+    )

@@ -25,10 +25,11 @@ LONGEST = 300  # characters of an op that a message shows
 
 @dataclass(frozen=True)
 class Restored:
-    """What a restore brought back: the step; where the reader stood (None if none was saved); trainer_args as they were.
+    """What a restore brought back: the step; where the reader stood (None if none was saved);
+    trainer_args as they were.
 
-    difference: what does not fit, by name; it is empty unless strict=False. program: how the programs differ, in words,
-    or "".
+    difference: what does not fit, by name; it is empty unless strict=False. program: how the
+    programs differ, in words, or "".
     """
 
     step: int
@@ -39,7 +40,9 @@ class Restored:
 
 
 def meant(program: Program) -> ProgramDesc:
-    """The program that a checkpoint is of: that of a parameter-server job is the one before transpile, whatever the job's size."""
+    """The program that a checkpoint is of: that of a parameter-server job is the one before
+    transpile, whatever the job's size.
+    """
     plan = program.info.pserver_plan
     return program.desc if plan is None else plan.main
 
@@ -56,8 +59,12 @@ def besides(program: Program) -> dict[str, VarDesc]:
     return geo.remembered(plan) if plan is not None and plan.mode == "geo" else {}
 
 
-def concerned(program: Program, stored: Mapping[str, Any]) -> tuple[dict[str, VarDesc], dict[str, Any]]:
-    """What a program wants of a checkpoint, and what is there of it: what a geo job remembers is nothing to other programs."""
+def concerned(
+    program: Program, stored: Mapping[str, Any]
+) -> tuple[dict[str, VarDesc], dict[str, Any]]:
+    """What a program wants of a checkpoint, and what is there of it: what a geo job remembers is
+    nothing to other programs.
+    """
     names = wanted(program)
     extra = {geo.COUNTER, *(n + geo.SNAPSHOT for n in names)} - names.keys()
     names |= {n: v for n, v in besides(program).items() if n in stored}
@@ -68,11 +75,20 @@ def program_difference(record: Record, desc: ProgramDesc, seed: int) -> str:
     """Where the checkpoint's program and this one first differ, in a sentence; "" if they agree."""
     at, theirs, ours = compare_programs.first_difference(record.program, lines(desc))
     if at >= 0:
-        start = next((i for i, (a, b) in enumerate(zip(theirs, ours, strict=False)) if a != b), min(len(theirs), len(ours)))
+        start = next(
+            (i for i, (a, b) in enumerate(zip(theirs, ours, strict=False)) if a != b),
+            min(len(theirs), len(ours)),
+        )
         there, here = _around(theirs, start), _around(ours, start)
-        return f"the first difference between the programs: the checkpoint's has {there}, this one has {here}"
+        return (
+            f"the first difference between the programs: the checkpoint's has {there}, this one has"
+            f" {here}"
+        )
     if record.random.program_seed != seed:
-        return f"the checkpoint's program has random_seed {record.random.program_seed}, this one {seed}"
+        return (
+            f"the checkpoint's program has random_seed {record.random.program_seed}, this one"
+            f" {seed}"
+        )
     return ""
 
 
@@ -89,36 +105,60 @@ def check(source: str, difference: Difference, program: str) -> None:
     """Raises LoadError for a checkpoint that does not fit, with all there is to say."""
     if difference:
         more = f"\n{program}" if program else ""
-        raise LoadError(f"{source} does not fit the program; give strict=False to load what fits:\n{difference}{more}")
+        raise LoadError(
+            f"{source} does not fit the program; give strict=False to load what"
+            f" fits:\n{difference}{more}"
+        )
     if program:
-        raise LoadError(f"{source} was made of another program; give strict=False to load it all the same: {program}")
+        raise LoadError(
+            f"{source} was made of another program; give strict=False to load it all the same:"
+            f" {program}"
+        )
 
 
-def fitting(names: Mapping[str, VarDesc], stored: Mapping[str, Any]) -> tuple[Difference, list[str]]:
-    """How what is stored (with shapes and dtypes) differs from what is wanted, and the names that can be loaded."""
+def fitting(
+    names: Mapping[str, VarDesc], stored: Mapping[str, Any]
+) -> tuple[Difference, list[str]]:
+    """How what is stored (with shapes and dtypes) differs from what is wanted, and the names that
+    can be loaded.
+    """
     difference = compare(names, stored)
     unfit = {*(difference.shapes or {}), *(difference.dtypes or {})}
     return difference, [n for n in stored if n in names and n not in unfit]
 
 
-def shardings_of(names: list[str], stored: Mapping[str, Any], scope: Scope, asked: Mapping[str, Any] | None) -> dict[str, Sharding]:
-    """The sharding to load each variable onto: the one that is asked for, else that of the scope's array. Others: the host.
+def shardings_of(
+    names: list[str], stored: Mapping[str, Any], scope: Scope, asked: Mapping[str, Any] | None
+) -> dict[str, Sharding]:
+    """The sharding to load each variable onto: the one that is asked for, else that of the scope's
+    array. Others: the host.
 
     Raises FluidValueError for a sharding that is none, or of a variable that is not there.
     """
     for name, sharding in (asked or {}).items():
         if name not in stored:
-            raise FluidValueError(f"shardings names {name!r}, which the checkpoint does not hold as one array")
+            raise FluidValueError(
+                f"shardings names {name!r}, which the checkpoint does not hold as one array"
+            )
         if not isinstance(sharding, Sharding):
-            raise FluidValueError(f"shardings holds a {type(sharding).__name__} for {name!r}; it should be a jax.sharding.Sharding")
-    present = {n: (asked or {}).get(n) or _present(n, stored[n], scope) for n in names if n in stored}
+            raise FluidValueError(
+                f"shardings holds a {type(sharding).__name__} for {name!r}; it should be a"
+                " jax.sharding.Sharding"
+            )
+    present = {
+        n: (asked or {}).get(n) or _present(n, stored[n], scope) for n in names if n in stored
+    }
     return {n: sharding for n, sharding in present.items() if sharding is not None}
 
 
 def _present(name: str, stored: Any, scope: Scope) -> Sharding | None:
     var = scope.find_var(name)
     value = None if var is None or var.storage.shards() is not None else var.storage.read()
-    if not isinstance(value, jax.Array) or value.is_fully_replicated or tuple(value.shape) != tuple(stored.shape):
+    if (
+        not isinstance(value, jax.Array)
+        or value.is_fully_replicated
+        or tuple(value.shape) != tuple(stored.shape)
+    ):
         return None
     return value.sharding if isinstance(value.sharding, NamedSharding) else None
 
@@ -126,5 +166,8 @@ def _present(name: str, stored: Any, scope: Scope) -> Sharding | None:
 def same_kind(name: str, array: Any, stored: Any) -> Any:
     """A loaded array, which must be what the metadata said. Raises LoadError."""
     if tuple(array.shape) != tuple(stored.shape) or np.dtype(array.dtype) != np.dtype(stored.dtype):
-        raise LoadError(f"the checkpoint's {name!r} is not of the shape and dtype that its metadata tells; it is damaged")
+        raise LoadError(
+            f"the checkpoint's {name!r} is not of the shape and dtype that its metadata tells; it"
+            " is damaged"
+        )
     return array

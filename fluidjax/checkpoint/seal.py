@@ -1,7 +1,9 @@
-"""The file that makes a checkpoint whole: the record, and the size and checksum of every file of the arrays.
+"""The file that makes a checkpoint whole: the record, and the size and checksum of every file of
+the arrays.
 
-It is written last. So a checkpoint without it is none, and damage is found before anything interprets the files. (Beside
-them orbax keeps times and names of its own, which it goes on writing to.)
+It is written last. So a checkpoint without it is none, and damage is found before anything
+interprets the files. (Beside them orbax keeps times and names of its own, which it goes on writing
+to.)
 """
 
 from __future__ import annotations
@@ -39,12 +41,18 @@ def is_sealed(folder: Path) -> bool:
 
 
 def opened(folder: Path) -> Record:
-    """The record, after every file was compared with its checksum. Raises ParseError naming the first that is not as it was."""
+    """The record, after every file was compared with its checksum. Raises ParseError naming the
+    first that is not as it was.
+    """
     try:
         data = json.loads(read_file(folder / SEAL))
     except (ValueError, RecursionError) as error:
         raise ParseError(f"{SEAL} is no JSON: {error}") from None
-    if type(data) is not dict or set(data) != {"record", "files", "checksum"} or type(data["files"]) is not dict:
+    if (
+        type(data) is not dict
+        or set(data) != {"record", "files", "checksum"}
+        or type(data["files"]) is not dict
+    ):
         raise ParseError(f"{SEAL} does not hold a record, files and a checksum")
     if data.pop("checksum") != checksum(data):
         raise ParseError(f"{SEAL} is not as it was written")

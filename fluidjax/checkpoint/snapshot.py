@@ -21,7 +21,8 @@ from .record import Lod
 
 @dataclass(frozen=True)
 class Snapshot:
-    """alike: name -> value in the declared shape. own: name -> a row for each rank, where these have their own values.
+    """alike: name -> value in the declared shape. own: name -> a row for each rank, where these
+    have their own values.
 
     pieces: arrays with a row for each rank, which hold the parts of the variables of `placed`.
     """
@@ -40,15 +41,19 @@ def nbytes(snapshot: Snapshot) -> int:
 
 
 def take(names: list[str], scope: Scope) -> Snapshot:
-    """The values of these variables between two steps. Raises EnforceNotMet naming all that have none.
+    """The values of these variables between two steps. Raises EnforceNotMet naming all that have
+    none.
 
-    A step donates its arrays to the next one, so they are copied: on the device where that is the host's own memory,
-    else by orbax, which has the bytes on the host before its save returns.
+    A step donates its arrays to the next one, so they are copied: on the device where that is the
+    host's own memory, else by orbax, which has the bytes on the host before its save returns.
     """
     vars = {n: var for n in names if (var := scope.find_var(n)) is not None}
     missing = [n for n in names if n not in vars or vars[n].storage.empty]
     if missing:
-        raise EnforceNotMet(f"nothing to save for {listed(missing)}: not initialised in the scope; run the startup program first")
+        raise EnforceNotMet(
+            f"nothing to save for {listed(missing)}: not initialised in the scope; run the startup"
+            " program first"
+        )
     alike: dict[str, Any] = {}
     own: dict[str, Any] = {}
     pieces: dict[str, Any] = {}
@@ -73,12 +78,15 @@ def _add(var: ScopeVar, alike: Any, own: Any, pieces: Any, placed: Any) -> None:
     every = var.storage.per_rank()
     if isinstance(every, PerRank) and every.partial:
         raise EnforceNotMet(
-            f"each trainer has its own value of {name!r}, and the scope was written to since the last step, so this process no longer "
-            "reaches the others'; run a step before you save"
+            f"each trainer has its own value of {name!r}, and the scope was written to since the"
+            " last step, so this process no longer reaches the others'; run a step before you save"
         )
     value = var.storage.read()
     if isinstance(value, SelectedRows):
-        raise UnsupportedError(f"{name!r} holds sparse rows (SELECTED_ROWS), which a checkpoint does not keep; save its table instead")
+        raise UnsupportedError(
+            f"{name!r} holds sparse rows (SELECTED_ROWS), which a checkpoint does not keep; save"
+            " its table instead"
+        )
     alike[name] = _kept(value)
     if every is not None:
         own[name] = _kept(np.asarray(every) if isinstance(every, PerRank) else every)
@@ -88,13 +96,16 @@ def _kept(value: Any) -> Any:
     if not isinstance(value, jax.Array):
         return np.array(value)
     if value.is_fully_replicated or (value.is_fully_addressable and jax.process_count() > 1):
-        return np.array(value)  # one copy is enough; and of several processes orbax takes arrays of all or of none
+        # one copy is enough; and of several processes orbax takes arrays of all or of none
+        return np.array(value)
     device: Any = next(iter(value.sharding.device_set))
     return jnp.copy(value) if device.platform == "cpu" else value
 
 
 def put(snapshot: Snapshot, scope: Scope, ranks: int) -> None:
-    """Store all values. ranks: on how many the program runs; where as many had their own values, they get them again."""
+    """Store all values. ranks: on how many the program runs; where as many had their own values,
+    they get them again.
+    """
     whole = {n: placed.joined(snapshot.pieces.__getitem__) for n, placed in snapshot.placed.items()}
     values = {**snapshot.alike, **whole}
 

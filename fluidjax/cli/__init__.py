@@ -1,7 +1,7 @@
 """The command line: ``python -m fluidjax COMMAND ...`` (also installed as ``fluidjax``).
 
-A command is a module with ``add_arguments(parser)`` and ``run(args) -> exit code``. It is imported only when it is
-asked for, so that ``fluidjax --help`` needs nothing beyond the standard library.
+A command is a module with ``add_arguments(parser)`` and ``run(args) -> exit code``. It is imported
+only when it is asked for, so that ``fluidjax --help`` needs nothing beyond the standard library.
 """
 
 from __future__ import annotations
@@ -27,12 +27,18 @@ class Command:
 
 COMMANDS: dict[str, Command] = {
     "run": Command("run", "run a script that imports paddle, with fluidjax in paddle's place"),
-    "compat": Command("compat", "say which names of Paddle a script uses are there, different or absent, without running it"),
+    "compat": Command(
+        "compat",
+        "say which names of Paddle a script uses are there, different or absent, without"
+        " running it",
+    ),
     "launch": Command("launch", "run a script as a job of several processes"),
     "show": Command("show", "print a saved model's program"),
     "optimize": Command("optimize", "rewrite a saved model by passes, and say what was done"),
     "memory": Command("memory", "show what a saved model holds in memory, op by op"),
-    "plan": Command("plan", "tell what a saved model needs on many devices: bytes, work, what travels, time"),
+    "plan": Command(
+        "plan", "tell what a saved model needs on many devices: bytes, work, what travels, time"
+    ),
     "infer": Command("infer", "run a saved model on arrays, and time it"),
     "trace": Command("trace", "show a function of JAX's as a program"),
     "passes": Command("passes", "list the passes and their options"),
@@ -45,15 +51,19 @@ INTERRUPTED = 130  # what a shell reports for Ctrl-C
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command that `argv` (default: the process's arguments) names, and return its exit code.
+    """Run the command that `argv` (default: the process's arguments) names, and return its exit
+    code.
 
-    An error that fluidjax raises on purpose becomes one line on stderr and exit code 1; wrong usage exits with 2.
+    An error that fluidjax raises on purpose becomes one line on stderr and exit code 1; wrong usage
+    exits with 2.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     name = next((a for a in arguments if not a.startswith("-")), None)
     parser = _parser(name)
     if name is not None and name not in COMMANDS:
-        parser.error(f"unknown command {name!r}{near(name, COMMANDS)}; there are {', '.join(COMMANDS)}")
+        parser.error(
+            f"unknown command {name!r}{near(name, COMMANDS)}; there are {', '.join(COMMANDS)}"
+        )
     args = parser.parse_args(arguments)
     if name is None:
         parser.print_help()
@@ -92,11 +102,18 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, command in COMMANDS.items():
         sub = commands.add_parser(
-            name, help=command.help, description=command.help[:1].upper() + command.help[1:] + ".", allow_abbrev=False
+            name,
+            help=command.help,
+            description=command.help[:1].upper() + command.help[1:] + ".",
+            allow_abbrev=False,
         )
         if name == chosen:
             if name in COMPILING:
-                sub.add_argument("--no-cache", action="store_true", help="compile everything anew, and keep nothing for the next time")
+                sub.add_argument(
+                    "--no-cache",
+                    action="store_true",
+                    help="compile everything anew, and keep nothing for the next time",
+                )
             _module(name).add_arguments(sub)
     return parser
 

@@ -17,9 +17,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """--mnist, --epochs, --batch, --seed, --out, --quiet."""
     parser.add_argument("--mnist", type=Path, metavar="FOLDER",
                         help="read MNIST's four IDX files there (plain or .gz); default: scikit-learn's digits")  # fmt: skip
-    parser.add_argument("--epochs", type=_positive, metavar="N", help="default: 15, or 3 with --mnist")
-    parser.add_argument("--batch", type=_positive, default=64, metavar="N", help="images a step (default: 64)")
-    parser.add_argument("--seed", type=_positive, default=1, metavar="N", help="random seed (default: 1)")
+    parser.add_argument(
+        "--epochs", type=_positive, metavar="N", help="default: 15, or 3 with --mnist"
+    )
+    parser.add_argument(
+        "--batch", type=_positive, default=64, metavar="N", help="images a step (default: 64)"
+    )
+    parser.add_argument(
+        "--seed", type=_positive, default=1, metavar="N", help="random seed (default: 1)"
+    )
     parser.add_argument(
         "--out",
         type=Path,

@@ -1,4 +1,6 @@
-"""``fluidjax launch SCRIPT [ARGS]``: run a script as a job of several processes, on this machine or as one of a cluster."""
+"""``fluidjax launch SCRIPT [ARGS]``: run a script as a job of several processes, on this machine or
+as one of a cluster.
+"""
 
 from __future__ import annotations
 
@@ -18,51 +20,114 @@ _NO_MEANING = (  # of Paddle's launchers
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """--nproc, --pservers, --devices-per-proc, --gpus, SCRIPT and whatever follows it; Paddle's names of the same too."""
+    """--nproc, --pservers, --devices-per-proc, --gpus, SCRIPT and whatever follows it; Paddle's
+    names of the same too.
+    """
     parser.add_argument(
         "--nproc", "--worker_num", "--trainer_num", "--nproc_per_node", type=int, metavar="N",
         help="start N trainers here (default: one for each of --gpus, else be the one process that the environment describes)",
     )  # fmt: skip
     parser.add_argument(
-        "--pservers", "--server_num", type=int, metavar="P", help="and P processes with the role PSERVER (default: 0)"
+        "--pservers",
+        "--server_num",
+        type=int,
+        metavar="P",
+        help="and P processes with the role PSERVER (default: 0)",
     )
-    parser.add_argument("--devices-per-proc", type=int, metavar="K", help="virtual CPU devices of each trainer")
-    parser.add_argument("--servers", "--endpoints", default="", metavar="IP:PORT,...", help="as many with the role PSERVER as are listed")
-    parser.add_argument("--workers", "--trainers", default="", metavar="IP:PORT,...", help="as many trainers as are listed")
-    parser.add_argument("--gpus", "--selected_gpus", "--devices", default="", metavar="0,1,...", help="a GPU for each trainer")
-    parser.add_argument("--cluster_node_ips", "--ips", default="", metavar="IP", help="this machine's address, as Paddle takes it")
+    parser.add_argument(
+        "--devices-per-proc", type=int, metavar="K", help="virtual CPU devices of each trainer"
+    )
+    parser.add_argument(
+        "--servers",
+        "--endpoints",
+        default="",
+        metavar="IP:PORT,...",
+        help="as many with the role PSERVER as are listed",
+    )
+    parser.add_argument(
+        "--workers",
+        "--trainers",
+        default="",
+        metavar="IP:PORT,...",
+        help="as many trainers as are listed",
+    )
+    parser.add_argument(
+        "--gpus",
+        "--selected_gpus",
+        "--devices",
+        default="",
+        metavar="0,1,...",
+        help="a GPU for each trainer",
+    )
+    parser.add_argument(
+        "--cluster_node_ips",
+        "--ips",
+        default="",
+        metavar="IP",
+        help="this machine's address, as Paddle takes it",
+    )
     parser.add_argument("--node_ip", default="", metavar="IP", help="the same")
-    parser.add_argument("--nnodes", default="1", metavar="1", help="machines: one, as Paddle's launchers take it")
-    parser.add_argument("--use_paddlecloud", action="store_true", help="without --nproc or --gpus: be the process of the environment")
-    parser.add_argument("--log_dir", type=Path, metavar="DIR", help="write what each process says into files there, too")
+    parser.add_argument(
+        "--nnodes", default="1", metavar="1", help="machines: one, as Paddle's launchers take it"
+    )
+    parser.add_argument(
+        "--use_paddlecloud",
+        action="store_true",
+        help="without --nproc or --gpus: be the process of the environment",
+    )
+    parser.add_argument(
+        "--log_dir",
+        type=Path,
+        metavar="DIR",
+        help="write what each process says into files there, too",
+    )
     for name in _NO_MEANING:
         parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
     run_script.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """With --nproc or --gpus: start the job and return its exit code. Without: take part in one, and return the script's."""
+    """With --nproc or --gpus: start the job and return its exit code. Without: take part in one,
+    and return the script's.
+    """
     if not args.script.is_file():
         raise FluidValueError(f"there is no script {str(args.script)!r}")
     gpus = _listed(args.gpus)
-    workers, servers = _endpoints("--workers", "--worker_num", args.workers), _endpoints("--servers", "--server_num", args.servers)
-    _refuse_several_machines(_listed(args.cluster_node_ips), args.node_ip, [*workers, *servers], args.nnodes)
+    workers, servers = (
+        _endpoints("--workers", "--worker_num", args.workers),
+        _endpoints("--servers", "--server_num", args.servers),
+    )
+    _refuse_several_machines(
+        _listed(args.cluster_node_ips), args.node_ip, [*workers, *servers], args.nnodes
+    )
     nproc = _number("--nproc or --worker_num", args.nproc, "--workers", workers)
     nproc = len(gpus) or None if nproc is None else nproc
     pservers = _number("--pservers or --server_num", args.pservers, "--servers", servers) or 0
     idle = [f"--{n}" for n in _NO_MEANING if getattr(args, n) is not None]
     if idle:
-        print(f"fluidjax launch: {', '.join(idle)}: no meaning here; free ports are taken", file=sys.stderr)
+        print(
+            f"fluidjax launch: {', '.join(idle)}: no meaning here; free ports are taken",
+            file=sys.stderr,
+        )
     if nproc is None:
         if pservers or args.devices_per_proc is not None or args.log_dir is not None:
-            raise FluidValueError("--pservers, --devices-per-proc, --gpus and --log_dir go with --nproc")
+            raise FluidValueError(
+                "--pservers, --devices-per-proc, --gpus and --log_dir go with --nproc"
+            )
         return take_part(args)
     if args.use_paddlecloud:
         _refuse_several_machines(_hosts_of_cloud(), "", [], "1")
     from ..dist.jobs.launch import run_job
 
     command = [sys.executable, "-m", "fluidjax", "launch", str(Path(args.script)), *args.args]
-    return run_job(command, nproc, pservers, devices_per_proc=args.devices_per_proc, gpus=gpus, log_dir=args.log_dir)
+    return run_job(
+        command,
+        nproc,
+        pservers,
+        devices_per_proc=args.devices_per_proc,
+        gpus=gpus,
+        log_dir=args.log_dir,
+    )
 
 
 def _listed(text: str) -> list[str]:
@@ -70,10 +135,15 @@ def _listed(text: str) -> list[str]:
 
 
 def _endpoints(option: str, counting: str, text: str) -> list[str]:
-    """The hosts of a list of endpoints, or of addresses alone. Raises FluidValueError for a number, and for what is no endpoint."""
+    """The hosts of a list of endpoints, or of addresses alone. Raises FluidValueError for a number,
+    and for what is no endpoint.
+    """
     listed = _listed(text)
     if len(listed) == 1 and listed[0].lstrip("+-").isdigit():
-        raise FluidValueError(f"{option} {text} lists no endpoint, such as 127.0.0.1:6170; for {text} processes write {counting} {text}")
+        raise FluidValueError(
+            f"{option} {text} lists no endpoint, such as 127.0.0.1:6170; for {text} processes write"
+            f" {counting} {text}"
+        )
     found = [endpoint(one, option, 1) for one in listed]
     hosts = ["127.0.0.1" if one.loopback else one.host for one in found]
     if len(set(listed)) < len(listed) and any(":" in one for one in listed):
@@ -84,7 +154,9 @@ def _endpoints(option: str, counting: str, text: str) -> list[str]:
 def _number(option: str, given: int | None, listing: str, listed: list[str]) -> int | None:
     """How many processes. Raises FluidValueError where a number and a list contradict each other."""
     if given is not None and listed and given != len(listed):
-        raise FluidValueError(f"{option} is {given}, but {listing} lists {len(listed)}; one of the two is enough")
+        raise FluidValueError(
+            f"{option} is {given}, but {listing} lists {len(listed)}; one of the two is enough"
+        )
     return given if given is not None else len(listed) or None
 
 
@@ -96,14 +168,17 @@ def _hosts_of_cloud() -> list[str]:
 
 def _refuse_several_machines(addresses: list[str], own: str, hosts: list[str], nnodes: str) -> None:
     if own and addresses and own not in addresses:
-        raise FluidValueError(f"--node_ip is {own}, which is none of --cluster_node_ips {', '.join(addresses)}")
+        raise FluidValueError(
+            f"--node_ip is {own}, which is none of --cluster_node_ips {', '.join(addresses)}"
+        )
     several = sorted({*addresses} or {*hosts})
     if len({*addresses}) > 1 or len({*hosts}) > 1 or nnodes not in ("1", "1:1"):
         named = f"the arguments name several machines ({', '.join(several)})"
         raise FluidValueError(
-            f"{named if len(several) > 1 else f'--nnodes is {nnodes}'}, and this starts processes on one; on each machine start them by "
-            f"a shell or a batch system, with PADDLE_TRAINER_ENDPOINTS, PADDLE_TRAINER_ID and the same {SECRET}, and "
-            "`python -m fluidjax run SCRIPT`"
+            f"{named if len(several) > 1 else f'--nnodes is {nnodes}'}, and this starts processes"
+            " on one; on each machine start them by a shell or a batch system, with"
+            f" PADDLE_TRAINER_ENDPOINTS, PADDLE_TRAINER_ID and the same {SECRET}, and `python -m"
+            " fluidjax run SCRIPT`"
         )
 
 

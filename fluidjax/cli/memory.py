@@ -12,7 +12,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """MODEL, --batch, --shape, --picture."""
     add_model(parser)
     add_sizes(parser)
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the timeline (.png or .svg)")
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE", help="draw the timeline (.png or .svg)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -21,7 +21,9 @@ from ..saved.model import load_values, locate, read_program
 
 @dataclass
 class Model:
-    """A loaded model: its program, a scope of its own with the values, what it is fed and what it gives."""
+    """A loaded model: its program, a scope of its own with the values, what it is fed and what it
+    gives.
+    """
 
     path: Path
     values_file: str | None
@@ -33,10 +35,19 @@ class Model:
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """MODEL, --model-file, --params-file."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="a folder that a model was saved in, or the file of a program")
+    parser.add_argument(
+        "model",
+        type=Path,
+        metavar="MODEL",
+        help="a folder that a model was saved in, or the file of a program",
+    )
     parser.add_argument("--model-file", metavar="NAME",
                         help="the program's file in the folder (default: __model__ or the one *.pdmodel), its name in an .npz")  # fmt: skip
-    parser.add_argument("--params-file", metavar="NAME", help="the one file of all values (default: beside a .pdmodel, else a file each)")
+    parser.add_argument(
+        "--params-file",
+        metavar="NAME",
+        help="the one file of all values (default: beside a .pdmodel, else a file each)",
+    )
 
 
 def find(args: argparse.Namespace) -> tuple[Path, str | None]:
@@ -44,10 +55,17 @@ def find(args: argparse.Namespace) -> tuple[Path, str | None]:
     path: Path = args.model
     if path.is_file():
         values = path.with_suffix(".pdiparams")
-        found, beside = path, values.name if path.suffix == ".pdmodel" and values.is_file() else None
+        found, beside = (
+            path,
+            values.name if path.suffix == ".pdmodel" and values.is_file() else None,
+        )
     else:
         found, beside = locate(path, args.model_file)
-        if beside is None and found.suffix == ".pdmodel" and found.with_suffix(".pdiparams").is_file():
+        if (
+            beside is None
+            and found.suffix == ".pdmodel"
+            and found.with_suffix(".pdiparams").is_file()
+        ):
             beside = found.with_suffix(".pdiparams").name
     return found, args.params_file or beside
 
@@ -55,11 +73,17 @@ def find(args: argparse.Namespace) -> tuple[Path, str | None]:
 def open_program(args: argparse.Namespace) -> Program:
     """The program alone."""
     path, _ = find(args)
-    return read_program(_archived(path, args.model_file) if path.suffix == ".npz" else read_file(path), str(path))[0]
+    return read_program(
+        _archived(path, args.model_file) if path.suffix == ".npz" else read_file(path), str(path)
+    )[0]
 
 
-def read_archive(path: Path, what: str, wanted: Callable[[list[str]], Iterable[str]]) -> dict[str, Any]:
-    """Arrays of an .npz file, of the names that are wanted of those that it has. Raises FluidValueError for a file that is none."""
+def read_archive(
+    path: Path, what: str, wanted: Callable[[list[str]], Iterable[str]]
+) -> dict[str, Any]:
+    """Arrays of an .npz file, of the names that are wanted of those that it has. Raises
+    FluidValueError for a file that is none.
+    """
     import zipfile
     import zlib
 
@@ -68,7 +92,15 @@ def read_archive(path: Path, what: str, wanted: Callable[[list[str]], Iterable[s
             return {n: archive[n] for n in wanted(archive.files)}
     except FluidValueError:
         raise
-    except (OSError, ValueError, EOFError, AttributeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        AttributeError,
+        RuntimeError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         raise FluidValueError(f"{what} {str(path)!r} is no .npz file of arrays: {error}") from None
 
 
@@ -78,12 +110,18 @@ def _archived(path: Path, name: str | None) -> bytes:
     def wanted(names: list[str]) -> list[str]:
         if name not in names:
             lacks = "" if name is None else f", and there is no {name!r} in it"
-            raise FluidValueError(f"{str(path)!r} is an archive{lacks}: name its program with --model-file, one of {', '.join(names[:20])}")
+            raise FluidValueError(
+                f"{str(path)!r} is an archive{lacks}: name its program with --model-file, one of"
+                f" {', '.join(names[:20])}"
+            )
         return [name]
 
     (array,) = read_archive(path, "the model", wanted).values()
     if array.dtype != np.uint8 or array.ndim != 1:
-        raise FluidValueError(f"{name!r} in {str(path)!r} is no program, which is an array of bytes, but {array.dtype}{list(array.shape)}")
+        raise FluidValueError(
+            f"{name!r} in {str(path)!r} is no program, which is an array of bytes, but"
+            f" {array.dtype}{list(array.shape)}"
+        )
     return bytes(array.tobytes())
 
 
@@ -99,35 +137,65 @@ def open_model(args: argparse.Namespace) -> Model:
 
 def add_sizes(parser: argparse.ArgumentParser) -> None:
     """--batch, --shape."""
-    parser.add_argument("--batch", type=int, default=1, metavar="N", help="size of an unknown first dimension (default: 1)")
-    parser.add_argument("--shape", action="append", default=[], metavar="NAME=2,3,32,32", help="the whole shape of an input")
+    parser.add_argument(
+        "--batch",
+        type=int,
+        default=1,
+        metavar="N",
+        help="size of an unknown first dimension (default: 1)",
+    )
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        metavar="NAME=2,3,32,32",
+        help="the whole shape of an input",
+    )
 
 
 def _given(texts: list[str], feeds: list[str]) -> dict[str, tuple[int, ...]]:
     given = dict(_parsed(text) for text in texts)
     for name in given:
         if name not in feeds:
-            raise FluidValueError(f"--shape {name}: the model has no such input; it has {', '.join(feeds) or 'none'}")
+            raise FluidValueError(
+                f"--shape {name}: the model has no such input; it has {', '.join(feeds) or 'none'}"
+            )
     return given
 
 
-def given_shapes(texts: list[str], program: Program, feeds: list[str]) -> dict[str, tuple[int, ...]]:
-    """The shapes of inputs that --shape gives, with -1 for a first dimension that the program leaves open."""
+def given_shapes(
+    texts: list[str], program: Program, feeds: list[str]
+) -> dict[str, tuple[int, ...]]:
+    """The shapes of inputs that --shape gives, with -1 for a first dimension that the program
+    leaves open.
+    """
     block = program.global_block()
-    return {n: (-1, *s[1:]) if block.var(n).shape[:1] == (-1,) else s for n, s in _given(texts, feeds).items()}
+    return {
+        n: (-1, *s[1:]) if block.var(n).shape[:1] == (-1,) else s
+        for n, s in _given(texts, feeds).items()
+    }
 
 
-def shapes(args: argparse.Namespace, program: Program, feeds: list[str]) -> dict[str, tuple[int, ...]]:
-    """The shape of every input. Raises FluidValueError naming an input whose dimensions are not all known."""
+def shapes(
+    args: argparse.Namespace, program: Program, feeds: list[str]
+) -> dict[str, tuple[int, ...]]:
+    """The shape of every input. Raises FluidValueError naming an input whose dimensions are not all
+    known.
+    """
     given = _given(args.shape, feeds)
     if args.batch < 1:
         raise FluidValueError(f"--batch is a positive number, not {args.batch}")
     found = {}
     for name in feeds:
         declared = program.global_block().var(name).shape
-        shape = given.get(name) or tuple(args.batch if i == 0 and n < 0 else n for i, n in enumerate(declared))
+        shape = given.get(name) or tuple(
+            args.batch if i == 0 and n < 0 else n for i, n in enumerate(declared)
+        )
         if any(n < 0 for n in shape):
-            raise FluidValueError(f"input {name!r} is declared as {list(declared)}; give its sizes with --shape {name}=...")
+            raise FluidValueError(
+                f"input {name!r} is declared as {list(declared)}; give its sizes with --shape"
+                f" {name}=..."
+            )
         found[name] = shape
     return found
 
@@ -143,11 +211,17 @@ def _parsed(text: str) -> tuple[str, tuple[int, ...]]:
     return name, shape
 
 
-def random_feed(program: Program, sizes: dict[str, tuple[int, ...]], seed: int = 0) -> dict[str, Any]:
+def random_feed(
+    program: Program, sizes: dict[str, tuple[int, ...]], seed: int = 0
+) -> dict[str, Any]:
     """Standard normal numbers for float inputs, zeros for integers (an id of 0 is always in range)."""
     rng = np.random.RandomState(seed)
     feed = {}
     for name, shape in sizes.items():
         dtype = numpy_dtype(program.global_block().var(name).desc.dtype or "float32")
-        feed[name] = rng.standard_normal(shape).astype(dtype) if dtype.kind == "f" else np.zeros(shape, dtype)
+        feed[name] = (
+            rng.standard_normal(shape).astype(dtype)
+            if dtype.kind == "f"
+            else np.zeros(shape, dtype)
+        )
     return feed

@@ -1,4 +1,6 @@
-"""``fluidjax run SCRIPT [ARGS]``: run a script that imports paddle, with fluidjax in paddle's place."""
+"""``fluidjax run SCRIPT [ARGS]``: run a script that imports paddle, with fluidjax in paddle's
+place.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,20 @@ from .surroundings import around, leftover
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """--report, SCRIPT and whatever follows it."""
-    told = "say afterwards on stderr which of Paddle's names were used, what was compiled, and what differs from Paddle"
+    told = (
+        "say afterwards on stderr which of Paddle's names were used, what was compiled, and what"
+        " differs from Paddle"
+    )
     parser.add_argument("--report", action="store_true", help=told)
     parser.add_argument("script", type=Path, metavar="SCRIPT", help="a Python file")
-    parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="the script's own arguments")
+    parser.add_argument(
+        "args", nargs=argparse.REMAINDER, metavar="ARGS", help="the script's own arguments"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the script as __main__. Returns 0, or 1 after a traceback when it raises; SystemExit passes through.
+    """Run the script as __main__. Returns 0, or 1 after a traceback when it raises; SystemExit
+    passes through.
 
     Where the process is part of a job by then, the others are told why it ends.
     """
@@ -39,7 +47,11 @@ def run(args: argparse.Namespace) -> int:
     sys.argv = [str(script), *args.args]
     paddle.install()
     try:
-        with around(script) as old_names, _reporting(getattr(args, "report", False), old_names), telling_why(INTERRUPTED):
+        with (
+            around(script) as old_names,
+            _reporting(getattr(args, "report", False), old_names),
+            telling_why(INTERRUPTED),
+        ):
             runpy.run_path(str(script), run_name="__main__")
     except Exception as exc:
         if told := leftover(exc):

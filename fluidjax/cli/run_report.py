@@ -1,4 +1,6 @@
-"""What ``fluidjax run --report`` says when the script has ended: names, compilations, and what differs from Paddle."""
+"""What ``fluidjax run --report`` says when the script has ended: names, compilations, and what
+differs from Paddle.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class _Seen:
 
         self.made.append(made)
         if step is not None:
-            self.random |= {op.type for block in step.desc.blocks for op in block.ops if lookup(op.type).random}
+            self.random |= {
+                op.type for block in step.desc.blocks for op in block.ops if lookup(op.type).random
+            }
 
     def __str__(self) -> str:
         return "\n".join([*self._names(), *self._compilations(), *self._differences()])
@@ -37,10 +41,18 @@ class _Seen:
     def _names(self) -> Iterator[str]:
         used = Counter(names.looked_up) - self.before
         stands = {name: standing(name, methods=False) for name in used}
-        leaves = {n: c for n, c in used.items() if not any(other.startswith(n + ".") for other in used)}
+        leaves = {
+            n: c for n, c in used.items() if not any(other.startswith(n + ".") for other in used)
+        }
         exact = {n: c for n, c in leaves.items() if stands[n].status not in (DIFFERENT, ABSENT)}
-        yield f"fluidjax run: {len(leaves)} names of Paddle were looked up {sum(leaves.values())} times; {len(exact)} are exact"
-        yield from (f"  {count:5d}  {name}" for name, count in sorted(exact.items(), key=lambda row: (-row[1], row[0])))
+        yield (
+            f"fluidjax run: {len(leaves)} names of Paddle were looked up {sum(leaves.values())}"
+            f" times; {len(exact)} are exact"
+        )
+        yield from (
+            f"  {count:5d}  {name}"
+            for name, count in sorted(exact.items(), key=lambda row: (-row[1], row[0]))
+        )
         for status in (DIFFERENT, ABSENT):
             rows = sorted((n, c) for n, c in leaves.items() if stands[n].status == status)
             if rows:
@@ -53,7 +65,9 @@ class _Seen:
         yield f"{steps} compiled: {spent:.2f} s of {total:.2f} s were waited for"
         parts = [("tracing", "trace"), ("lowering", "lower"), ("XLA", "compile")]
         if self.made:
-            yield "  " + ", ".join(f"{what} {sum(getattr(m, part) for m in self.made):.2f} s" for what, part in parts)
+            yield "  " + ", ".join(
+                f"{what} {sum(getattr(m, part) for m in self.made):.2f} s" for what, part in parts
+            )
 
     def _differences(self) -> Iterator[str]:
         yield "beside Paddle 1.8.5, besides the last digits of sums:"
@@ -61,16 +75,27 @@ class _Seen:
 
     def _told(self) -> Iterator[str]:
         drawn = f" and those that {', '.join(sorted(self.random))} draw" if self.random else ""
-        yield f"random numbers come from another generator: first values of parameters{drawn} are others for the same seed"
+        yield (
+            f"random numbers come from another generator: first values of parameters{drawn} are"
+            " others for the same seed"
+        )
         if self.old_names:
-            yield f"the script's numpy.{', numpy.'.join(sorted(self.old_names))} are no longer in NumPy; they stood for what they were"
+            yield (
+                f"the script's numpy.{', numpy.'.join(sorted(self.old_names))} are no longer in"
+                " NumPy; they stood for what they were"
+            )
         if stand_ins():
-            yield f"not installed, so that fluidjax's own small one stood in: {', '.join(stand_ins())}"
+            yield (
+                "not installed, so that fluidjax's own small one stood in:"
+                f" {', '.join(stand_ins())}"
+            )
 
 
 @contextlib.contextmanager
 def watched(old_names: set[str]) -> Iterator[Callable[[], str]]:
-    """Watch a run; gives what tells of it as text. old_names: NumPy's old names that the script uses."""
+    """Watch a run; gives what tells of it as text. old_names: NumPy's old names that the script
+    uses.
+    """
     seen = _Seen(old_names)
     compilations.watchers.append(seen.compiled)
     try:

@@ -13,17 +13,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """MODEL, and the form."""
     add_model(parser)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--html", action="store_true", help="a page for a browser, graph and list, in one file that fetches nothing")
-    form.add_argument("--graph", action="store_true", help="a page with the graph in layers, folded by role, name scope and line")
+    form.add_argument(
+        "--html",
+        action="store_true",
+        help="a page for a browser, graph and list, in one file that fetches nothing",
+    )
+    form.add_argument(
+        "--graph",
+        action="store_true",
+        help="a page with the graph in layers, folded by role, name scope and line",
+    )
     form.add_argument("--dot", action="store_true", help="a graph for graphviz")
-    form.add_argument("--counts", action="store_true", help="how many ops of each type there are, and which cannot run here")
-    told = "who arranges the graph: graphviz, fluidjax's own layers, or (the default) graphviz where it is installed"
+    form.add_argument(
+        "--counts",
+        action="store_true",
+        help="how many ops of each type there are, and which cannot run here",
+    )
+    told = (
+        "who arranges the graph: graphviz, fluidjax's own layers, or (the default) graphviz where"
+        " it is installed"
+    )
     parser.add_argument("--engine", choices=("auto", "own", "graphviz"), default="auto", help=told)
-    parser.add_argument("-o", "--out", type=Path, metavar="FILE", help="write into FILE instead of printing")
+    parser.add_argument(
+        "-o", "--out", type=Path, metavar="FILE", help="write into FILE instead of printing"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print, or write. Raises what loading the program raises, FluidValueError for a file that cannot be written.
+    """Print, or write. Raises what loading the program raises, FluidValueError for a file that
+    cannot be written.
 
     Parameters are not read.
     """
@@ -55,5 +73,8 @@ def _text(args: argparse.Namespace) -> str:
     if args.counts:
         missing = set(unsupported(desc))
         counts = count_ops(desc).most_common()
-        return "".join(f"{count:>6}  {kind}{'  (not there)' if kind in missing else ''}\n" for kind, count in counts)
+        return "".join(
+            f"{count:>6}  {kind}{'  (not there)' if kind in missing else ''}\n"
+            for kind, count in counts
+        )
     return to_text(desc, callstacks=False)

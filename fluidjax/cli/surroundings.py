@@ -1,4 +1,6 @@
-"""What surrounds a script of Paddle's time while it runs: its folder, modules beside Paddle, and NumPy's old names."""
+"""What surrounds a script of Paddle's time while it runs: its folder, modules beside Paddle, and
+NumPy's old names.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ from typing import Any
 
 _BESIDE = Path(__file__).parent / "beside"
 # NumPy's names until 1.20 to 2.0, and what each stands for
-_PLAIN: dict[str, Any] = {"int": int, "float": float, "object": object, "str": str, "complex": complex, "long": int, "unicode": str}
+_PLAIN: dict[str, Any] = {
+    "int": int,
+    "float": float,
+    "object": object,
+    "str": str,
+    "complex": complex,
+    "long": int,
+    "unicode": str,
+}
 _RENAMED = {
     "float_": "float64", "complex_": "complex128", "unicode_": "str_", "string_": "bytes_", "product": "prod", "cumproduct": "cumprod",
     "sometrue": "any", "alltrue": "all", "row_stack": "vstack", "in1d": "isin", "Inf": "inf", "Infinity": "inf", "infty": "inf",
@@ -27,15 +37,22 @@ _NAMES_OF_TWO = {
     "xrange": "range", "unicode": "str", "raw_input": "input", "basestring": "str", "long": "int", "unichr": "chr", "file": "open",
     "reduce": "functools.reduce", "execfile": "exec(open(file).read())", "cmp": "(a > b) - (a < b)", "reload": "importlib.reload",
 }  # fmt: skip
-_METHODS_OF_TWO = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys", "has_key": "in", "next": "next(it)"}
+_METHODS_OF_TWO = {
+    "iteritems": "items",
+    "itervalues": "values",
+    "iterkeys": "keys",
+    "has_key": "in",
+    "next": "next(it)",
+}
 
 
 @contextlib.contextmanager
 def around(script: Path) -> Iterator[set[str]]:
-    """Modules are found in the script's folder first, and those beside Paddle where nothing else has them.
+    """Modules are found in the script's folder first, and those beside Paddle where nothing else
+    has them.
 
-    Gives the set of NumPy's old names that the script comes to use. Afterwards all is as it was: the modules of that folder are
-    forgotten too.
+    Gives the set of NumPy's old names that the script comes to use. Afterwards all is as it was:
+    the modules of that folder are forgotten too.
     """
     import numpy
 
@@ -54,7 +71,9 @@ def around(script: Path) -> Iterator[set[str]]:
                 del sys.modules[name]
 
 
-def _with_old_names(numpy: ModuleType, own: Callable[[str], Any], used: set[str]) -> Callable[[str], Any]:
+def _with_old_names(
+    numpy: ModuleType, own: Callable[[str], Any], used: set[str]
+) -> Callable[[str], Any]:
     """NumPy's ``__getattr__``, which is asked for what the module lacks, with its old names."""
 
     def found(name: str) -> Any:
@@ -68,16 +87,24 @@ def _with_old_names(numpy: ModuleType, own: Callable[[str], Any], used: set[str]
 
 def _is_below(module: ModuleType, folder: str) -> bool:
     file = getattr(module, "__file__", None)
-    return file is not None and "site-packages" not in file and Path(file).resolve().is_relative_to(folder)
+    return (
+        file is not None
+        and "site-packages" not in file
+        and Path(file).resolve().is_relative_to(folder)
+    )
 
 
 def stand_ins() -> list[str]:
     """The modules beside Paddle that are loaded from here."""
-    return sorted(n for n, m in list(sys.modules.items()) if "." not in n and _is_below(m, str(_BESIDE)))
+    return sorted(
+        n for n, m in list(sys.modules.items()) if "." not in n and _is_below(m, str(_BESIDE))
+    )
 
 
 def leftover(error: BaseException) -> str | None:
-    """What Python 3 has in place of what a script took from Python 2; None where the error is another one."""
+    """What Python 3 has in place of what a script took from Python 2; None where the error is
+    another one.
+    """
     if isinstance(error, SyntaxError):
         return _syntax_of_two(error)
     name = str(getattr(error, "name", None))
@@ -85,9 +112,15 @@ def leftover(error: BaseException) -> str | None:
         return f"{name} is a module of Python 2; Python 3 has it as {_MODULES_OF_TWO[name]}"
     if isinstance(error, NameError) and name in _NAMES_OF_TWO:
         return f"{name} is Python 2's; Python 3 has {_NAMES_OF_TWO[name]}"
-    if isinstance(error, AttributeError) and name in _METHODS_OF_TWO and not isinstance(error.obj, ModuleType):
+    if (
+        isinstance(error, AttributeError)
+        and name in _METHODS_OF_TWO
+        and not isinstance(error.obj, ModuleType)
+    ):
         return f".{name} is Python 2's; Python 3 has {_METHODS_OF_TWO[name]}"
-    return next((text for pattern, text in _SAID_OF_VALUES.items() if re.search(pattern, str(error))), None)
+    return next(
+        (text for pattern, text in _SAID_OF_VALUES.items() if re.search(pattern, str(error))), None
+    )
 
 
 _SAID_OF_TWO = (
@@ -95,7 +128,8 @@ _SAID_OF_TWO = (
     "Function parameters cannot be parenthesized",
 )  # fmt: skip
 _WRITTEN_IN_TWO = re.compile(r"^(print|exec|raise) |<>|`|\b[uU][rR][\"']|\b\d+[lL]\b")
-# what a script runs into that took values of Python 2 or of an older NumPy to be there: the error's text, and what there is now
+# what a script runs into that took values of Python 2 or of an older NumPy to be there: the error's
+# text, and what there is now
 _SAID_OF_VALUES = {
     r"^only 0-dimensional arrays can be converted to Python scalars":
         "NumPy 2.4 refuses float(), int() and % of an array of shape [1], which older ones took; what a run fetches still does it, and so "
@@ -119,7 +153,10 @@ def _syntax_of_two(error: SyntaxError) -> str | None:
     of_two = any(said in str(error.msg) for said in _SAID_OF_TWO) or _WRITTEN_IN_TWO.search(line)
     if not of_two and not isinstance(error, TabError):
         return None
-    return f"{error.filename}:{error.lineno}: this line is Python 2; `2to3 -w {error.filename}` rewrites a file for Python 3"
+    return (
+        f"{error.filename}:{error.lineno}: this line is Python 2; `2to3 -w {error.filename}`"
+        " rewrites a file for Python 3"
+    )
 
 
 __all__ = ["around", "leftover", "stand_ins"]

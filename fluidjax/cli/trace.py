@@ -18,25 +18,39 @@ _TYPE = re.compile(r"([a-z]+\d*(?:<\w+>)?)\[([\d, ]*)\]")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The function, its arguments, and the form."""
-    parser.add_argument("function", metavar="MODULE:FUNCTION", help="a function, or a module of flax nnx or equinox")
-    told = 'types such as "f32[8, 16]", or one MODULE:FUNCTION that returns the arguments as a tuple'
+    parser.add_argument(
+        "function", metavar="MODULE:FUNCTION", help="a function, or a module of flax nnx or equinox"
+    )
+    told = (
+        'types such as "f32[8, 16]", or one MODULE:FUNCTION that returns the arguments as a tuple'
+    )
     parser.add_argument("arguments", metavar="ARGUMENT", nargs="*", help=told)
-    parser.add_argument("--state", help="arguments that persist, by position or name: 0,1 or params,opt_state")
+    parser.add_argument(
+        "--state", help="arguments that persist, by position or name: 0,1 or params,opt_state"
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--text", action="store_true", help="the whole program, not its outline")
     form.add_argument("--json", action="store_true", help="the whole program as JSON")
     form.add_argument("--graph", action="store_true", help="a page for a browser with the graph")
-    parser.add_argument("-o", "--out", type=Path, metavar="FILE", help="write into FILE instead of printing")
+    parser.add_argument(
+        "-o", "--out", type=Path, metavar="FILE", help="write into FILE instead of printing"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print, or write. Raises TraceError for what cannot be traced, FluidValueError for a name or a type that is none."""
+    """Print, or write. Raises TraceError for what cannot be traced, FluidValueError for a name or a
+    type that is none.
+    """
     from ..tracing import trace
 
     sys.path.insert(0, os.getcwd())
     given = args.arguments
-    values = _found(given[0])() if len(given) == 1 and ":" in given[0] else tuple(map(_typed, given))
-    traced = trace(_found(args.function), *values, state="auto" if args.state is None else _state(args.state))
+    values = (
+        _found(given[0])() if len(given) == 1 and ":" in given[0] else tuple(map(_typed, given))
+    )
+    traced = trace(
+        _found(args.function), *values, state="auto" if args.state is None else _state(args.state)
+    )
     text = _text(traced, args)
     if args.out is None:
         print(text)
@@ -68,9 +82,14 @@ def _found(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name not in (module, module.partition(".")[0]):
             raise
-        raise FluidValueError(f"there is no module {module!r} in {os.getcwd()} or among the installed ones") from None
+        raise FluidValueError(
+            f"there is no module {module!r} in {os.getcwd()} or among the installed ones"
+        ) from None
     if not attribute or not hasattr(holder, attribute):
-        raise FluidValueError(f"module {module!r} has no {attribute!r}{near(attribute, vars(holder))}; write MODULE:NAME")
+        raise FluidValueError(
+            f"module {module!r} has no {attribute!r}{near(attribute, vars(holder))}; write"
+            " MODULE:NAME"
+        )
     return getattr(holder, attribute)
 
 
@@ -83,7 +102,9 @@ def _typed(text: str) -> Any:
 
     match = _TYPE.fullmatch(text.strip())
     if match is None or match[1] not in DTYPE_OF:
-        raise FluidValueError(f"{text!r} is no type of an array; write one such as f32[8, 16] or i32[]")
+        raise FluidValueError(
+            f"{text!r} is no type of an array; write one such as f32[8, 16] or i32[]"
+        )
     sizes = tuple(int(n) for n in match[2].replace(",", " ").split())
     return jax.ShapeDtypeStruct(sizes, numpy_dtype(DTYPE_OF[match[1]]))
 

@@ -1,4 +1,6 @@
-"""What fluidjax has of Paddle's names: for a script (compat_report), and for all of them (docs/compatibility.md)."""
+"""What fluidjax has of Paddle's names: for a script (compat_report), and for all of them
+(docs/compatibility.md).
+"""
 
 from __future__ import annotations
 

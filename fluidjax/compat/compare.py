@@ -17,32 +17,54 @@ from .recorded import Recorded
 
 THERE, DIFFERENT, ABSENT = "there", "different", "absent"
 # what is different by design, or could be called by nobody here
-_SHARES = "does nothing in 1.8.5; here variables share names, and one that has given its name away cannot be fetched any more"
-_DELETES = "does nothing in 1.8.5; here ops are added that delete variables when nothing reads them any more"
+_SHARES = (
+    "does nothing in 1.8.5; here variables share names, and one that has given its name away cannot"
+    " be fetched any more"
+)
+_DELETES = (
+    "does nothing in 1.8.5; here ops are added that delete variables when nothing reads them any"
+    " more"
+)
 _TOLD = {
-    **dict.fromkeys(("paddle.fluid.memory_optimize", "paddle.fluid.transpiler.memory_optimize"), _SHARES),
-    **dict.fromkeys(("paddle.fluid.release_memory", "paddle.fluid.transpiler.release_memory"), _DELETES),
-    "paddle.Tensor": "is a value outside of programs, as 1.8.5's; what computes with it belongs to dynamic mode, and variables "
-    "(paddle.static.Variable) have it",
-    "paddle.fluid.optimizer.DGCMomentumOptimizer": "cannot be made, nor in 1.8.5 without CUDA: it sends the greatest elements of gradients "
-    "alone; use Momentum",
-    "paddle.static.Executor": "lacks split_program_by_device and start_heter_trainer, which serve trainers of parameter servers on "
-    "several kinds of devices; there are none",
+    **dict.fromkeys(
+        ("paddle.fluid.memory_optimize", "paddle.fluid.transpiler.memory_optimize"), _SHARES
+    ),
+    **dict.fromkeys(
+        ("paddle.fluid.release_memory", "paddle.fluid.transpiler.release_memory"), _DELETES
+    ),
+    "paddle.Tensor": (
+        "is a value outside of programs, as 1.8.5's; what computes with it belongs to dynamic mode,"
+        " and variables (paddle.static.Variable) have it"
+    ),
+    "paddle.fluid.optimizer.DGCMomentumOptimizer": (
+        "cannot be made, nor in 1.8.5 without CUDA: it sends the greatest elements of gradients "
+        "alone; use Momentum"
+    ),
+    "paddle.static.Executor": (
+        "lacks split_program_by_device and start_heter_trainer, which serve trainers of parameter"
+        " servers on several kinds of devices; there are none"
+    ),
 }
 # what variables, optimizers and layers have for dynamic mode alone
-_DYNAMIC = frozenset("backward clear_gradient clear_gradients detach gradient numpy set_dict set_value state_dict".split())
-# of paddle.static.Variable besides; 2.6.2 refuses the first line in static mode, the second is of sparse tensors, the third of GPUs
+_DYNAMIC = frozenset(
+    "backward clear_gradient clear_gradients detach gradient numpy set_dict set_value state_dict".split()
+)
+# of paddle.static.Variable besides; 2.6.2 refuses the first line in static mode, the second is of
+# sparse tensors, the third of GPUs
 _OF_VARIABLES = frozenset(
     "as_strided cauchy_ geometric_ normal_ unfold uniform_ "
     "indices to_dense values "
     "top_p_sampling".split()
 )
-# of paddle.nn.Layer besides; 2.6.2 raises in static mode, float16 apart, which changes nothing there
+# of paddle.nn.Layer besides; 2.6.2 raises in static mode, float16 apart, which changes nothing
+# there
 _OF_LAYERS = frozenset("astype bfloat16 float float16 to".split())
 
 
 class Standing(NamedTuple):
-    """status: THERE, DIFFERENT or ABSENT; told: in what it differs, or why it is absent and what serves instead."""
+    """status: THERE, DIFFERENT or ABSENT; told: in what it differs, or why it is absent and what
+    serves instead.
+    """
 
     status: str
     told: str = ""
@@ -71,7 +93,11 @@ def standing(path: str, methods: bool = True) -> Standing:
 def _reason(path: str, sentence: str) -> str:
     """The sentence of a missing name without the name that it begins with."""
     name = re.escape(path.split(".")[-1])
-    told = re.sub(rf"^fluidjax has no [\w.]+\b|^(fluid|paddle)\.([\w.]+\.)?{name}\b|^fluid(\.\w+)+(?=:)", "", sentence)
+    told = re.sub(
+        rf"^fluidjax has no [\w.]+\b|^(fluid|paddle)\.([\w.]+\.)?{name}\b|^fluid(\.\w+)+(?=:)",
+        "",
+        sentence,
+    )
     told = told.partition("(did you mean")[0]  # the name is one of Paddle's, and no slip of the pen
     return told.strip(" :,;").removeprefix("which ")
 
@@ -80,11 +106,23 @@ def differences(theirs: Recorded, ours: Any, methods: bool = True) -> Iterator[s
     """In what our function or class takes other arguments than the recorded one, or lacks methods."""
     if theirs.kind in ("module", "value") or isinstance(ours, ModuleType) or not callable(ours):
         return
-    passed = _DYNAMIC | _of_every_layer(theirs) | (_OF_LAYERS if _OF_LAYERS <= set(theirs.methods) else frozenset())
+    passed = (
+        _DYNAMIC
+        | _of_every_layer(theirs)
+        | (_OF_LAYERS if _OF_LAYERS <= set(theirs.methods) else frozenset())
+    )
     passed |= _OF_VARIABLES if _OF_VARIABLES <= set(theirs.methods) else frozenset()
-    lacking = [m for m in theirs.methods if not hasattr(ours, m) and m not in passed] if methods and theirs.kind == "class" else []
+    lacking = (
+        [m for m in theirs.methods if not hasattr(ours, m) and m not in passed]
+        if methods and theirs.kind == "class"
+        else []
+    )
     if lacking:
-        yield f"lacks the methods {', '.join(lacking)}" if len(lacking) > 1 else f"lacks the method {lacking[0]}"
+        yield (
+            f"lacks the methods {', '.join(lacking)}"
+            if len(lacking) > 1
+            else f"lacks the method {lacking[0]}"
+        )
     mine = arguments(ours)
     if mine is not None and theirs.arguments is not None:
         yield from _of_arguments(theirs.arguments, mine)
@@ -97,7 +135,9 @@ def _of_every_layer(theirs: Recorded) -> frozenset[str]:
     return frozenset(layer.methods) - {"forward"} if layer is not None and inherits else frozenset()
 
 
-def _of_arguments(theirs: tuple[tuple[str, str], ...], mine: list[tuple[str, str]]) -> Iterator[str]:
+def _of_arguments(
+    theirs: tuple[tuple[str, str], ...], mine: list[tuple[str, str]]
+) -> Iterator[str]:
     want = [(n, d) for n, d in theirs if not n.startswith("*")]
     have = dict(mine)
     open_end = any(n.startswith("**") for n, _ in mine)
@@ -107,7 +147,10 @@ def _of_arguments(theirs: tuple[tuple[str, str], ...], mine: list[tuple[str, str
     common = [n for n, _ in want if n in have]
     order = [n for n, _ in mine if not n.startswith("*")]
     if not lacking and order[: len(common)] != common and not (open_end and not order):
-        yield f"takes its arguments in the order {', '.join(order)}, not {', '.join(n for n, _ in want)}"
+        yield (
+            f"takes its arguments in the order {', '.join(order)}, not"
+            f" {', '.join(n for n, _ in want)}"
+        )
     needed = [n for n, d in mine if not d and not n.startswith("*") and n not in dict(want)]
     if needed:
         yield f"needs {', '.join(needed)} too"
@@ -130,8 +173,14 @@ def arguments(thing: Any) -> list[tuple[str, str]] | None:
         found = inspect.signature(thing).parameters.values()
     except (TypeError, ValueError):
         return None
-    stars: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-    return [(stars.get(p.kind, "") + p.name, "" if p.default is p.empty else shown(p.default)) for p in found]
+    stars: dict[Any, str] = {
+        inspect.Parameter.VAR_POSITIONAL: "*",
+        inspect.Parameter.VAR_KEYWORD: "**",
+    }
+    return [
+        (stars.get(p.kind, "") + p.name, "" if p.default is p.empty else shown(p.default))
+        for p in found
+    ]
 
 
 def shown(value: Any) -> str:

@@ -1,6 +1,8 @@
-"""The public names of real Paddles and their signatures, as tests/tools/record_api.py recorded them.
+"""The public names of real Paddles and their signatures, as tests/tools/record_api.py recorded
+them.
 
-Of Paddle 1.8.5 the whole static graph; of Paddle 2 what its static mode has outside of ``paddle.fluid``, from 2.6.2.
+Of Paddle 1.8.5 the whole static graph; of Paddle 2 what its static mode has outside of
+``paddle.fluid``, from 2.6.2.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ FLUID, LATER = "1.8.5", "2.6.2"
 
 
 class Recorded(NamedTuple):
-    """One name. kind: "function", "class", "module" or "value"; arguments: (name, default as text, "" without one)."""
+    """One name. kind: "function", "class", "module" or "value"; arguments: (name, default as text,
+    "" without one).
+    """
 
     version: str
     kind: str
@@ -27,16 +31,29 @@ class Recorded(NamedTuple):
 @cache
 def modules(version: str) -> Mapping[str, Mapping[str, Recorded]]:
     """Module -> name -> what is recorded of it."""
-    raw = json.loads(gzip.decompress((Path(__file__).parent / f"paddle_{version}.json.gz").read_bytes()))
-    return {module: {name: _row(version, *row) for name, row in rows.items()} for module, rows in raw.items()}
+    raw = json.loads(
+        gzip.decompress((Path(__file__).parent / f"paddle_{version}.json.gz").read_bytes())
+    )
+    return {
+        module: {name: _row(version, *row) for name, row in rows.items()}
+        for module, rows in raw.items()
+    }
 
 
-def _row(version: str, kind: str, arguments: list[list[str]] | None, methods: list[str]) -> Recorded:
-    return Recorded(version, kind, None if arguments is None else tuple((n, d) for n, d in arguments), tuple(methods))
+def _row(
+    version: str, kind: str, arguments: list[list[str]] | None, methods: list[str]
+) -> Recorded:
+    return Recorded(
+        version,
+        kind,
+        None if arguments is None else tuple((n, d) for n, d in arguments),
+        tuple(methods),
+    )
 
 
 def find(path: str) -> Recorded | None:
-    """What is recorded of a dotted name; a name stands under one of its paths only, so shorter ones are tried too.
+    """What is recorded of a dotted name; a name stands under one of its paths only, so shorter ones
+    are tried too.
 
     Names below ``paddle.fluid`` are those of 1.8.5; others of 2.6.2, else of 1.8.5.
     """

@@ -1,4 +1,6 @@
-"""``fluid.compat_report``: which names of Paddle a script uses, and which of them are there, before it is run."""
+"""``fluid.compat_report``: which names of Paddle a script uses, and which of them are there, before
+it is run.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from .script import Mention, mentions
 
 
 class Use(NamedTuple):
-    """One name at one place. status: "there", "different" or "absent"; told: in what it differs, or why it is absent."""
+    """One name at one place. status: "there", "different" or "absent"; told: in what it differs, or
+    why it is absent.
+    """
 
     name: str
     status: str
@@ -28,12 +32,15 @@ class Use(NamedTuple):
     told: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.name} is {self.status}" + (f": {self.told}" if self.told else "")
+        return f"{self.file}:{self.line}: {self.name} is {self.status}" + (
+            f": {self.told}" if self.told else ""
+        )
 
 
 @dataclass(frozen=True)
 class CompatReport(Shown):
-    """Every use of Paddle's names in a script, in its order; str() and notebooks show what is different or absent.
+    """Every use of Paddle's names in a script, in its order; str() and notebooks show what is
+    different or absent.
 
     unread: of a folder, a sentence for each file that could not be read, at the end.
     """
@@ -64,8 +71,12 @@ class CompatReport(Shown):
         return self.of(ABSENT)
 
     def _head(self) -> str:
-        sums = ", ".join(f"{len({u.name for u in self.of(s)})} {s}" for s in (THERE, DIFFERENT, ABSENT))
-        return f"{len({u.name for u in self.uses})} names of Paddle in {len(self.uses)} places: {sums}"
+        sums = ", ".join(
+            f"{len({u.name for u in self.of(s)})} {s}" for s in (THERE, DIFFERENT, ABSENT)
+        )
+        return (
+            f"{len({u.name for u in self.uses})} names of Paddle in {len(self.uses)} places: {sums}"
+        )
 
     def __str__(self) -> str:
         shown = [str(u) for status in (ABSENT, DIFFERENT) for u in self.of(status)]
@@ -86,17 +97,20 @@ class CompatReport(Shown):
 
 
 def compat_report(script: str | Path | ModuleType) -> CompatReport:
-    """Which names of Paddle a script uses, and how fluidjax stands to each: there, different, or absent with what serves.
+    """Which names of Paddle a script uses, and how fluidjax stands to each: there, different, or
+    absent with what serves.
 
         print(fluid.compat_report("train.py"))
 
-    script: a file, a folder with .py files, or an imported module. The source is parsed, and never run. Aliases are
-    followed (``import paddle.fluid as fluid``, ``from paddle.fluid.layers import fc``, ``layers = fluid.layers``), and the
-    methods of what a class of Paddle's made (``exe = fluid.Executor(place)``). A name is different where its arguments or
-    methods are not Paddle's 1.8.5 (below ``paddle.fluid``) or 2.6.2, or where a call names an argument that it lacks.
+    script: a file, a folder with .py files, or an imported module. The source is parsed, and never
+    run. Aliases are followed (``import paddle.fluid as fluid``, ``from paddle.fluid.layers import
+    fc``, ``layers = fluid.layers``), and the methods of what a class of Paddle's made (``exe =
+    fluid.Executor(place)``). A name is different where its arguments or methods are not Paddle's
+    1.8.5 (below ``paddle.fluid``) or 2.6.2, or where a call names an argument that it lacks.
 
-    Of a folder, files that are no Python 3 or cannot be read are passed over, and listed at the end. Raises FluidTypeError for
-    anything else, FluidValueError for a file that is not there or no Python 3.
+    Of a folder, files that are no Python 3 or cannot be read are passed over, and listed at the
+    end. Raises FluidTypeError for anything else, FluidValueError for a file that is not there or no
+    Python 3.
     """
     folder = isinstance(script, str | Path) and Path(script).is_dir()
     uses: list[Use] = []

@@ -12,7 +12,9 @@ from . import recorded
 
 
 class Mention(NamedTuple):
-    """A name of Paddle's at a line; of a call also how many arguments it has by position, and those that it names."""
+    """A name of Paddle's at a line; of a call also how many arguments it has by position, and those
+    that it names.
+    """
 
     name: str
     line: int
@@ -20,11 +22,14 @@ class Mention(NamedTuple):
     keywords: tuple[str, ...] = ()
 
 
-_Scope = dict[str, "str | None"]  # name -> what of Paddle's it stands for; "paddle.fluid.Executor()" is one of these; None: no part of it
+# name -> what of Paddle's it stands for; "paddle.fluid.Executor()" is one of these; None: no part
+# of it
+_Scope = dict[str, "str | None"]
 
 
 def mentions(source: bytes, file: str) -> list[Mention]:
-    """Every name of Paddle's in a script, in the order of lines. Raises FluidValueError for what is no Python 3.
+    """Every name of Paddle's in a script, in the order of lines. Raises FluidValueError for what is
+    no Python 3.
 
     source: the bytes of the file: UTF-8, or what Latin-1 makes of them where they are not.
     """
@@ -54,7 +59,9 @@ def _listed(module: str) -> Iterator[str]:
 
 
 class _Reader(ast.NodeVisitor):
-    """Follows what names stand for, scope by scope. The body of a function is read after what is around it, as it is run."""
+    """Follows what names stand for, scope by scope. The body of a function is read after what is
+    around it, as it is run.
+    """
 
     def __init__(self) -> None:
         self.found: list[Mention] = []
@@ -89,7 +96,13 @@ class _Reader(ast.NodeVisitor):
             return self.meaning(node.id)
         if isinstance(node, ast.Attribute):
             base = self.path(node.value)
-            return None if base is None else _method(base, node.attr) if base.endswith(")") else f"{base}.{node.attr}"
+            return (
+                None
+                if base is None
+                else _method(base, node.attr)
+                if base.endswith(")")
+                else f"{base}.{node.attr}"
+            )
         if isinstance(node, ast.Call):
             made = self.path(node.func)
             found = recorded.find(made) if made is not None and not made.endswith(")") else None
@@ -167,7 +180,12 @@ class _Reader(ast.NodeVisitor):
         args = node.args
         for default in [*args.defaults, *(d for d in args.kw_defaults if d is not None)]:
             self.visit(default)
-        every = [*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg))]
+        every = [
+            *args.posonlyargs,
+            *args.args,
+            *args.kwonlyargs,
+            *filter(None, (args.vararg, args.kwarg)),
+        ]
         self._later.append((node, [*self.scopes, dict.fromkeys((a.arg for a in every), None)]))
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _function
@@ -184,7 +202,9 @@ class _Reader(ast.NodeVisitor):
 
     # -- what uses them
 
-    def _use(self, node: ast.Name | ast.Attribute, positional: int = 0, keywords: tuple[str, ...] = ()) -> bool:
+    def _use(
+        self, node: ast.Name | ast.Attribute, positional: int = 0, keywords: tuple[str, ...] = ()
+    ) -> bool:
         path = self.path(node) if isinstance(node.ctx, ast.Load) else None
         if path is None or path.endswith(")"):
             return False
@@ -213,7 +233,9 @@ class _Reader(ast.NodeVisitor):
 
 
 def _method(made: str, name: str) -> str | None:
-    """The path of a method of an object that ``made`` ("paddle.fluid.Executor()") stands for, if Paddle's has it."""
+    """The path of a method of an object that ``made`` ("paddle.fluid.Executor()") stands for, if
+    Paddle's has it.
+    """
     cls = made.removesuffix("()")
     found = recorded.find(cls)
     return f"{cls}.{name}" if found is not None and name in found.methods else None

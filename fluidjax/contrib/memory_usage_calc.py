@@ -11,11 +11,12 @@ _UNITS = ("B", "KB", "MB")
 
 
 def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
-    """1.05 and 1.1 times the bytes of all that the ops of block 0 write, each name once, and their unit: B, KB or MB.
+    """1.05 and 1.1 times the bytes of all that the ops of block 0 write, each name once, and their
+    unit: B, KB or MB.
 
-    A dimension of -n counts as n * batch_size. No liveness and no compiler is asked: fluid.memory predicts what a step really
-    needs. Raises FluidTypeError for another thing than a Program, FluidValueError for a batch_size below 1 and for a variable
-    with several open dimensions.
+    A dimension of -n counts as n * batch_size. No liveness and no compiler is asked: fluid.memory
+    predicts what a step really needs. Raises FluidTypeError for another thing than a Program,
+    FluidValueError for a batch_size below 1 and for a variable with several open dimensions.
     """
     if not isinstance(program, Program):
         raise FluidTypeError(f"memory_usage takes a Program, not {type(program).__name__}")
@@ -33,7 +34,10 @@ def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
 
 def _bytes(var: Variable, batch_size: int) -> int:
     if sum(n < 0 for n in var.shape) > 1:
-        raise FluidValueError(f"memory_usage: variable {var.name!r} of shape {tuple(var.shape)} has more than one open dimension")
+        raise FluidValueError(
+            f"memory_usage: variable {var.name!r} of shape {tuple(var.shape)} has more than one"
+            " open dimension"
+        )
     size = numpy_dtype(name_of(var.dtype)).itemsize
     for n in var.shape:
         size *= -n * batch_size if n < 0 else n

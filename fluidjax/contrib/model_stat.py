@@ -1,4 +1,6 @@
-"""fluid.contrib.model_stat.summary: a table of a network's layers, with their parameters and operations."""
+"""fluid.contrib.model_stat.summary: a table of a network's layers, with their parameters and
+operations.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +27,25 @@ class _Counts(NamedTuple):
 
 
 def summary(main_prog: Program) -> None:
-    """Print a row for each convolution, pooling, fc, batch_norm and activation: shapes, parameters, operations; then totals.
+    """Print a row for each convolution, pooling, fc, batch_norm and activation: shapes, parameters,
+    operations; then totals.
 
-    As 1.8.5 counts: a multiplication and an addition are two operations in convolutions and one in an fc, whose bias is one
-    parameter; an activation counts the batch too, so it counts negatively where that is -1.
-    Raises FluidTypeError for another thing than a Program.
+    As 1.8.5 counts: a multiplication and an addition are two operations in convolutions and one in
+    an fc, whose bias is one parameter; an activation counts the batch too, so it counts negatively
+    where that is -1. Raises FluidTypeError for another thing than a Program.
     """
     if not isinstance(main_prog, Program):
         raise FluidTypeError(f"summary takes a Program, not {type(main_prog).__name__}")
-    found = [(op.type, counts) for block in main_prog.blocks for op in block.ops if (counts := _counts(op)) is not None]
-    rows = [(i, kind, c.before, c.after, int(c.params), int(c.flops)) for i, (kind, c) in enumerate(found)]
+    found = [
+        (op.type, counts)
+        for block in main_prog.blocks
+        for op in block.ops
+        if (counts := _counts(op)) is not None
+    ]
+    rows = [
+        (i, kind, c.before, c.after, int(c.params), int(c.flops))
+        for i, (kind, c) in enumerate(found)
+    ]
     params, flops = sum(row[4] for row in rows), sum(row[5] for row in rows)
     print(_table([tuple(map(str, row)) for row in rows]))
     print(f"Total PARAMs: {params}({params / 10**6:.4f}M)")
@@ -54,7 +65,12 @@ def _counts(op: Operator) -> _Counts | None:
         return _Counts(before[1:], after[1:], 0, prod(after[1:]) * prod(op.attr("ksize")[:2]))
     if op.type == "mul" and "fc" in op.output("Out")[0]:
         inner, outer = _shape(op, op.input("Y"))
-        return _Counts(_shape(op, op.input("X"))[1:], _shape(op, op.output("Out"))[1:], inner * outer + 1, inner * outer)
+        return _Counts(
+            _shape(op, op.input("X"))[1:],
+            _shape(op, op.output("Out"))[1:],
+            inner * outer + 1,
+            inner * outer,
+        )
     if op.type in _ACTIVATIONS:
         before, after = _shape(op, op.input("X")), _shape(op, op.output("Out"))
         return _Counts(before[1:], after[1:], int(op.type == "prelu"), prod(before))
@@ -71,7 +87,10 @@ def _shape(op: Operator, names: Sequence[str]) -> tuple[int, ...]:
 def _table(rows: Sequence[tuple[str, ...]]) -> str:
     widths = [max(len(row[i]) for row in (_HEAD, *rows)) for i in range(len(_HEAD))]
     rule = "+" + "+".join("-" * (w + 2) for w in widths) + "+"
-    head, *lines = ("|" + "|".join(f" {cell:>{w}} " for cell, w in zip(row, widths, strict=True)) + "|" for row in (_HEAD, *rows))
+    head, *lines = (
+        "|" + "|".join(f" {cell:>{w}} " for cell, w in zip(row, widths, strict=True)) + "|"
+        for row in (_HEAD, *rows)
+    )
     return "\n".join([rule, head, rule, *lines, rule])
 
 

@@ -1,4 +1,6 @@
-"""fluid.contrib.op_freq_statistic: how often ops occur in a program, and how often one feeds another."""
+"""fluid.contrib.op_freq_statistic: how often ops occur in a program, and how often one feeds
+another.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,12 @@ from ..graph.program import Program
 
 
 def op_freq_statistic(program: Program) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
-    """(op type, count) and ("type->type", count) of block 0, the most frequent first, equal counts in order of occurrence.
+    """(op type, count) and ("type->type", count) of block 0, the most frequent first, equal counts
+    in order of occurrence.
 
-    Ops that write parameters alone do not count, nor do parameters as what ties two ops. Pairs stand in the order of the
-    reading ops' types. Raises FluidTypeError for another thing than a Program.
+    Ops that write parameters alone do not count, nor do parameters as what ties two ops. Pairs
+    stand in the order of the reading ops' types. Raises FluidTypeError for another thing than a
+    Program.
     """
     if not isinstance(program, Program):
         raise FluidTypeError(f"op_freq_statistic takes a Program, not {type(program).__name__}")

@@ -1,6 +1,7 @@
 """Readers of data that lies in local files; each module is imported when it is asked for.
 
-As ``fluid.dataset`` it has Fluid's DatasetFactory and its kin too, which loaders/slots/datasets.py has.
+As ``fluid.dataset`` it has Fluid's DatasetFactory and its kin too, which loaders/slots/datasets.py
+has.
 """
 
 from typing import TYPE_CHECKING

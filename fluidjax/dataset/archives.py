@@ -23,7 +23,9 @@ LINE = 1 << 20  # bytes of a line
 
 
 class Bounded(io.BufferedIOBase):
-    """A file of an archive: a few packed bytes may stand for any number, so no more than this is taken into memory at once."""
+    """A file of an archive: a few packed bytes may stand for any number, so no more than this is
+    taken into memory at once.
+    """
 
     def __init__(self, file: IO[bytes] | gzip.GzipFile, where: str) -> None:
         self._file, self._where = file, where
@@ -48,7 +50,9 @@ class Bounded(io.BufferedIOBase):
 
 @dataclass(frozen=True)
 class Archive:
-    """A published file: the folder of its data set, its name as downloaded, the MD5 sum that Paddle 1.8.5 names."""
+    """A published file: the folder of its data set, its name as downloaded, the MD5 sum that Paddle
+    1.8.5 names.
+    """
 
     folder: str
     name: str
@@ -61,14 +65,26 @@ class Archive:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Path]:
-        """The path; what goes wrong with the file meanwhile is a FluidValueError that names it, and both MD5 sums."""
+        """The path; what goes wrong with the file meanwhile is a FluidValueError that names it, and
+        both MD5 sums.
+        """
         path = self.path()
         try:
             yield path
-        except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, OSError, UnicodeDecodeError, NotImplementedError) as error:
+        except (
+            tarfile.TarError,
+            zipfile.BadZipFile,
+            EOFError,
+            zlib.error,
+            OSError,
+            UnicodeDecodeError,
+            NotImplementedError,
+        ) as error:
             found = md5file(path)
             also = f"; its md5 is {found}, not {self.md5} as published" if found != self.md5 else ""
-            raise FluidValueError(f"{path} cannot be read: {str(error) or type(error).__name__}{also}") from None
+            raise FluidValueError(
+                f"{path} cannot be read: {str(error) or type(error).__name__}{also}"
+            ) from None
 
     @contextlib.contextmanager
     def tar(self) -> Iterator[tarfile.TarFile]:
@@ -79,7 +95,8 @@ class Archive:
     @contextlib.contextmanager
     def zip(self) -> Iterator[zipfile.ZipFile]:
         """The archive, open."""
-        # A ZipFile keeps a file that it opened for as long as a member is open: this one is closed on every path.
+        # A ZipFile keeps a file that it opened for as long as a member is open: this one is closed
+        # on every path.
         with self.reading() as path, open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             yield archive
 
@@ -87,28 +104,36 @@ class Archive:
         return FluidValueError(f"{self.path()} holds no {what}")
 
     def member(self, archive: tarfile.TarFile, name: str) -> Bounded:
-        """A file within. Raises FluidValueError where there is none of this name, also with or without "./" before."""
+        """A file within. Raises FluidValueError where there is none of this name, also with or
+        without "./" before.
+        """
         for spelling in (name, name.removeprefix("./"), f"./{name}"):
             with contextlib.suppress(KeyError):
                 return self.content(archive, archive.getmember(spelling))
         raise self.lacks(f"file {name!r}")
 
     def content(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> Bounded:
-        """What a member holds. Raises FluidValueError for one that is no file, or a link to something that is not within."""
+        """What a member holds. Raises FluidValueError for one that is no file, or a link to
+        something that is not within.
+        """
         with contextlib.suppress(KeyError):
             file = archive.extractfile(member)
             if file is not None:
                 return Bounded(file, f"{self.path()}: {member.name!r}")
         raise FluidValueError(f"{self.path()}: {member.name!r} is no file")
 
-    def matching(self, archive: tarfile.TarFile, pattern: re.Pattern[str]) -> Iterator[tuple[str, Bounded]]:
+    def matching(
+        self, archive: tarfile.TarFile, pattern: re.Pattern[str]
+    ) -> Iterator[tuple[str, Bounded]]:
         """The files whose names a pattern fits from their beginning, in the order of the archive."""
         for member in archive:
             if pattern.match(member.name):
                 yield member.name, self.content(archive, member)
 
     def text(self, line: bytes, where: str, encoding: str = "utf-8") -> str:
-        """A line as text. Raises FluidValueError, naming file and place, for bytes of another encoding."""
+        """A line as text. Raises FluidValueError, naming file and place, for bytes of another
+        encoding.
+        """
         try:
             return line.decode(encoding)
         except UnicodeDecodeError as error:
@@ -131,7 +156,8 @@ class Archive:
         """A file within. Raises what zipfile raises of files that are no zip."""
         try:
             return Bounded(package.open(name), f"{self.path()}: {name!r}")
-        except RuntimeError as error:  # a damaged flag may say that it is encrypted, or packed in a way that Python lacks
+        except RuntimeError as error:
+            # a damaged flag may say that it is encrypted, or packed in a way that Python lacks
             raise zipfile.BadZipFile(str(error)) from None
 
 

@@ -1,4 +1,5 @@
-"""CIFAR-10 and CIFAR-100: images of 3 * 32 * 32 numbers from 0 to 1 and labels, from the local archives of Python batches.
+"""CIFAR-10 and CIFAR-100: images of 3 * 32 * 32 numbers from 0 to 1 and labels, from the local
+archives of Python batches.
 
 The batches are pickles; they are read without running what they name (saved/pickles.py).
 """
@@ -39,7 +40,9 @@ def _samples(archive: Archive, part: str) -> Iterator[Sample]:
                 continue
             found = True
             where = f"{archive.path()}: {member.name}"
-            images, labels = _batch(pickles.loads(archive.content(tar, member).read(), where), where)
+            images, labels = _batch(
+                pickles.loads(archive.content(tar, member).read(), where), where
+            )
             for image, label in zip(images, labels, strict=True):
                 yield (image / 255.0).astype(np.float32), int(label)
     if not found:
@@ -51,13 +54,24 @@ def _batch(batch: object, where: str) -> tuple[np.ndarray, list[int]]:
     if isinstance(batch, dict):
         images, labels = batch.get(b"data"), batch.get(b"labels", batch.get(b"fine_labels"))
         whole = isinstance(labels, list) and all(isinstance(n, int) for n in labels)
-        if isinstance(images, np.ndarray) and images.ndim == 2 and isinstance(labels, list) and whole and len(images) == len(labels):
+        if (
+            isinstance(images, np.ndarray)
+            and images.ndim == 2
+            and isinstance(labels, list)
+            and whole
+            and len(images) == len(labels)
+        ):
             return images, labels
-    raise FluidValueError(f"{where} is no batch of images: a dict with 'data', a row for each image, and as many 'labels' or 'fine_labels'")
+    raise FluidValueError(
+        f"{where} is no batch of images: a dict with 'data', a row for each image, and as many"
+        " 'labels' or 'fine_labels'"
+    )
 
 
 def train100() -> Callable[[], Iterator[Sample]]:
-    """A reader of CIFAR-100's training samples: an image [3072] (float32) and its label. Raises MissingFileError, FluidValueError."""
+    """A reader of CIFAR-100's training samples: an image [3072] (float32) and its label. Raises
+    MissingFileError, FluidValueError.
+    """
     return _reader(CIFAR100, "train")
 
 
@@ -67,7 +81,9 @@ def test100() -> Callable[[], Iterator[Sample]]:
 
 
 def train10(cycle: bool = False) -> Callable[[], Iterator[Sample]]:
-    """A reader of CIFAR-10's training samples: an image [3072] (float32) and its label; cycle: over and over again."""
+    """A reader of CIFAR-10's training samples: an image [3072] (float32) and its label; cycle: over
+    and over again.
+    """
     return _reader(CIFAR10, "data_batch", cycle)
 
 

@@ -1,4 +1,6 @@
-"""Where data sets lie: ``~/.cache/paddle/dataset/<name>`` as in Paddle, or below $PADDLE_DATASET_HOME. Nothing is downloaded."""
+"""Where data sets lie: ``~/.cache/paddle/dataset/<name>`` as in Paddle, or below
+$PADDLE_DATASET_HOME. Nothing is downloaded.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class MissingFileError(FluidError, FileNotFoundError):
 
 
 def data_home() -> Path:
-    """The folder that holds a folder for each data set: DATA_HOME where a script has set it, else as the environment says now."""
+    """The folder that holds a folder for each data set: DATA_HOME where a script has set it, else
+    as the environment says now.
+    """
     if DATA_HOME != _AT_IMPORT:
         return Path(DATA_HOME).expanduser()
     return Path(os.environ.get(VARIABLE) or _USUAL).expanduser()
@@ -38,7 +42,8 @@ def folder(name: str) -> Path:
 def find(name: str, *spellings: str, md5: str | None = None) -> Path:
     """A file of a data set, by the first of these names that is there.
 
-    md5: of the published file, for the message. Raises MissingFileError saying where to put it: nothing is downloaded.
+    md5: of the published file, for the message. Raises MissingFileError saying where to put it:
+    nothing is downloaded.
     """
     place = folder(name)
     for spelling in spellings:
@@ -48,7 +53,8 @@ def find(name: str, *spellings: str, md5: str | None = None) -> Path:
         f"data set {name!r} needs the file {spellings[0]}"
         + (f" (or {', '.join(spellings[1:])})" if len(spellings) > 1 else "")
         + (f", md5 {md5} as published," if md5 else "")
-        + f" in the folder {place}: put it there, or set {VARIABLE} to the folder above {name!r}; nothing is downloaded"
+        + f" in the folder {place}: put it there, or set {VARIABLE} to the folder above {name!r};"
+        " nothing is downloaded"
     )
 
 
@@ -59,24 +65,37 @@ def md5file(fname: str | Path) -> str:
 
 
 def download(url: str, module_name: str, md5sum: str, save_name: str | None = None) -> str:
-    """The path of a file that is there already, of this MD5 sum. Raises MissingFileError, and FluidValueError for another sum.
+    """The path of a file that is there already, of this MD5 sum. Raises MissingFileError, and
+    FluidValueError for another sum.
 
     Its name is `save_name`, or the last part of the URL, which is not asked.
     """
     path = find(module_name, save_name or url.split("/")[-1], md5=md5sum)
     found = md5file(path)
     if found != md5sum:
-        raise FluidValueError(f"{path} is another file than {url}: its md5 is {found}, not {md5sum}; nothing is downloaded")
+        raise FluidValueError(
+            f"{path} is another file than {url}: its md5 is {found}, not {md5sum}; nothing is"
+            " downloaded"
+        )
     return str(path)
 
 
-def split(reader: Callable[[], Iterable[Any]], line_count: int, suffix: str = "%05d.pickle", dumper: Any = pickle.dump) -> None:
-    """Write a reader's samples into files of `line_count` samples, the first of one more, named by ``suffix % number``.
+def split(
+    reader: Callable[[], Iterable[Any]],
+    line_count: int,
+    suffix: str = "%05d.pickle",
+    dumper: Any = pickle.dump,
+) -> None:
+    """Write a reader's samples into files of `line_count` samples, the first of one more, named by
+    ``suffix % number``.
 
-    dumper: writes a list to a file, as pickle.dump and json.dump do. Raises FluidTypeError where it cannot be called.
+    dumper: writes a list to a file, as pickle.dump and json.dump do. Raises FluidTypeError where it
+    cannot be called.
     """
     if not callable(dumper):
-        raise FluidTypeError(f"split takes a dumper that can be called, not {type(dumper).__name__}")
+        raise FluidTypeError(
+            f"split takes a dumper that can be called, not {type(dumper).__name__}"
+        )
     lines: list[Any] = []
     number = 0
     for i, sample in enumerate(reader()):
@@ -96,13 +115,17 @@ def _dump(dumper: Any, lines: list[Any], name: str) -> None:
 def cluster_files_reader(
     files_pattern: str, trainer_count: int, trainer_id: int, loader: Any = pickles.load
 ) -> Callable[[], Iterator[Any]]:
-    """A reader of the samples in every trainer_count-th file that fits a pattern, in the order of their names.
+    """A reader of the samples in every trainer_count-th file that fits a pattern, in the order of
+    their names.
 
-    loader: reads a list from a file that `split` wrote; default one that reads pickles of numbers, texts, arrays, and lists, tuples and
-    dicts of these, and refuses all others. Raises FluidTypeError where it cannot be called.
+    loader: reads a list from a file that `split` wrote; default one that reads pickles of numbers,
+    texts, arrays, and lists, tuples and dicts of these, and refuses all others. Raises
+    FluidTypeError where it cannot be called.
     """
     if not callable(loader):
-        raise FluidTypeError(f"cluster_files_reader takes a loader that can be called, not {type(loader).__name__}")
+        raise FluidTypeError(
+            f"cluster_files_reader takes a loader that can be called, not {type(loader).__name__}"
+        )
 
     def reader() -> Iterator[Any]:
         for name in sorted(glob.glob(files_pattern))[trainer_id::trainer_count]:
@@ -112,4 +135,14 @@ def cluster_files_reader(
     return reader
 
 
-__all__ = ["DATA_HOME", "MissingFileError", "cluster_files_reader", "data_home", "download", "find", "folder", "md5file", "split"]
+__all__ = [
+    "DATA_HOME",
+    "MissingFileError",
+    "cluster_files_reader",
+    "data_home",
+    "download",
+    "find",
+    "folder",
+    "md5file",
+    "split",
+]

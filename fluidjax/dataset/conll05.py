@@ -1,6 +1,8 @@
-"""CoNLL-2005, semantic roles: a sentence, a verb and the role of each word, from local files: the test set and three dictionaries.
+"""CoNLL-2005, semantic roles: a sentence, a verb and the role of each word, from local files: the
+test set and three dictionaries.
 
-Roles are numbered in the order in which their names come; in 1.8.5 the numbers change from process to process.
+Roles are numbered in the order in which their names come; in 1.8.5 the numbers change from process
+to process.
 """
 
 from __future__ import annotations
@@ -29,7 +31,10 @@ def _lines(file: Archive) -> list[str]:
 
 def _roles(lines: Iterable[str]) -> dict[str, int]:
     names = dict.fromkeys(line[2:] for line in lines if line.startswith(("B-", "I-")))
-    return {label: i for i, label in enumerate([f"{mark}-{name}" for name in names for mark in "BI"] + ["O"])}
+    return {
+        label: i
+        for i, label in enumerate([f"{mark}-{name}" for name in names for mark in "BI"] + ["O"])
+    }
 
 
 def get_dict() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
@@ -46,7 +51,10 @@ def get_embedding() -> str:
 def corpus_reader() -> Iterator[Sentence]:
     """Words, verb, and the label of each word; once for every verb of a sentence."""
     with DATA.tar() as tar:
-        files = [DATA.unzipped(DATA.member(tar, f"{_FOLDER}/{kind}/test.wsj.{kind}.gz")) for kind in ("words", "props")]
+        files = [
+            DATA.unzipped(DATA.member(tar, f"{_FOLDER}/{kind}/test.wsj.{kind}.gz"))
+            for kind in ("words", "props")
+        ]
         words: list[str] = []
         columns: list[list[str]] = []
         for i, (word, props) in enumerate(zip(*files, strict=False), 1):
@@ -54,7 +62,9 @@ def corpus_reader() -> Iterator[Sentence]:
             fields = DATA.text(props, where).split()
             if fields:
                 if columns and len(fields) != len(columns[0]):
-                    raise FluidValueError(f"{where} has {len(fields)} columns, the lines before it {len(columns[0])}")
+                    raise FluidValueError(
+                        f"{where} has {len(fields)} columns, the lines before it {len(columns[0])}"
+                    )
                 words.append(DATA.text(word, where).strip())
                 columns.append(fields)
                 continue
@@ -66,7 +76,10 @@ def _sentence(words: list[str], columns: list[list[str]], where: str) -> Iterato
     first, *others = zip(*columns, strict=True) if columns else [()]
     verbs = [verb for verb in first if verb != "-"]
     if len(verbs) < len(others):
-        raise FluidValueError(f"{where}: the sentence before it has {len(verbs)} verbs and {len(others)} columns of roles")
+        raise FluidValueError(
+            f"{where}: the sentence before it has {len(verbs)} verbs and {len(others)} columns of"
+            " roles"
+        )
     for verb, roles in zip(verbs, others, strict=False):
         yield words, verb, list(_labels(roles, where))
 
@@ -84,24 +97,38 @@ def _labels(roles: Iterable[str], where: str) -> Iterator[str]:
             within = False
             yield f"I-{name}"
         else:
-            raise FluidValueError(f"{where}: {role!r} in the sentence before it is no role: (NAME*, *, *) or (NAME*) is expected")
+            raise FluidValueError(
+                f"{where}: {role!r} in the sentence before it is no role: (NAME*, *, *) or (NAME*)"
+                " is expected"
+            )
 
 
-def _sample(sentence: Sentence, words: Mapping[str, int], verbs: Mapping[str, int], roles: Mapping[str, int]) -> tuple[Any, ...]:
+def _sample(
+    sentence: Sentence, words: Mapping[str, int], verbs: Mapping[str, int], roles: Mapping[str, int]
+) -> tuple[Any, ...]:
     text, verb, labels = sentence
     if "B-V" not in labels:
         raise FluidValueError(f"{DATA.path()}: the sentence {' '.join(text)[:60]!r} has no role V")
     at, count = labels.index("B-V"), len(text)
     near = range(-2, 3)
     mark = [1 if i - at in near else 0 for i in range(len(labels))]
-    around = [text[at + k] if 0 <= at + k < len(labels) else ("bos" if k < 0 else "eos") for k in near]
+    around = [
+        text[at + k] if 0 <= at + k < len(labels) else ("bos" if k < 0 else "eos") for k in near
+    ]
     context = [[words.get(word, UNK_IDX)] * count for word in around]
     numbers = [words.get(word, UNK_IDX) for word in text]
-    return numbers, *context, [verbs.get(verb)] * count, mark, [roles.get(label) for label in labels]
+    return (
+        numbers,
+        *context,
+        [verbs.get(verb)] * count,
+        mark,
+        [roles.get(label) for label in labels],
+    )
 
 
 def test() -> Callable[[], Iterator[tuple[Any, ...]]]:
-    """A reader of the test set: words, the five words around the verb, the verb, a mark of these five, labels; all as long as the sentence.
+    """A reader of the test set: words, the five words around the verb, the verb, a mark of these
+    five, labels; all as long as the sentence.
 
     Raises MissingFileError; its iteration FluidValueError for damaged files.
     """

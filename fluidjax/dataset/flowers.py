@@ -1,4 +1,6 @@
-"""Oxford's 102 flowers: images of 3 * 224 * 224 numbers and labels 0 to 101, from the local archive and its two tables."""
+"""Oxford's 102 flowers: images of 3 * 224 * 224 numbers and labels 0 to 101, from the local archive
+and its two tables.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,20 @@ from .matlab import table
 DATA = Archive("flowers", "102flowers.tgz", "52808999861908f626f3c1f4e79d11fa")
 LABELS = Archive("flowers", "imagelabels.mat", "e0620be6f572b9609742df49c70aed4d")
 SETS = Archive("flowers", "setid.mat", "a5357ecc9cb78c4bef273ce3793fc85c")
-TRAIN_FLAG, TEST_FLAG, VALID_FLAG = "tstid", "trnid", "valid"  # the larger part is for training, as in 1.8.5
+# the larger part is for training, as in 1.8.5
+TRAIN_FLAG, TEST_FLAG, VALID_FLAG = "tstid", "trnid", "valid"
 
 Sample = tuple[Any, int]
 
 
 def default_mapper(is_train: bool, sample: tuple[bytes, int]) -> tuple[np.ndarray, int]:
-    """An image [3 * 224 * 224] (float32, less the means of the channels) of its bytes, and the label."""
+    """An image [3 * 224 * 224] (float32, less the means of the channels) of its bytes, and the
+    label.
+    """
     image, label = sample
-    made = simple_transform(load_image_bytes(image), 256, 224, is_train, mean=[103.94, 116.78, 123.68])
+    made = simple_transform(
+        load_image_bytes(image), 256, 224, is_train, mean=[103.94, 116.78, 123.68]
+    )
     return made.flatten().astype("float32"), label
 
 
@@ -40,13 +47,19 @@ def _table(file: Archive, name: str) -> np.ndarray:
         try:
             found = table(path.read_bytes(), name)
         except (ValueError, zlib.error) as error:
-            raise FluidValueError(f"{path} is no MATLAB file with a table {name!r}: {error}") from None
+            raise FluidValueError(
+                f"{path} is no MATLAB file with a table {name!r}: {error}"
+            ) from None
     if found.ndim != 2 or not len(found) or not np.isfinite(found).all():
-        raise FluidValueError(f"{path}: {name!r} is no row of numbers but {found.dtype} {list(found.shape)}")
+        raise FluidValueError(
+            f"{path}: {name!r} is no row of numbers but {found.dtype} {list(found.shape)}"
+        )
     return found[0]
 
 
-def _reader(part: str, mapper: Any, buffered_size: int, use_xmap: bool, cycle: bool) -> Callable[[], Iterator[Sample]]:
+def _reader(
+    part: str, mapper: Any, buffered_size: int, use_xmap: bool, cycle: bool
+) -> Callable[[], Iterator[Sample]]:
     DATA.path()
     labels = _table(LABELS, "labels")
     numbers = [int(i) for i in _table(SETS, part)]
@@ -70,11 +83,16 @@ def _reader(part: str, mapper: Any, buffered_size: int, use_xmap: bool, cycle: b
 
 
 def train(
-    mapper: Any = train_mapper, buffered_size: int = 1024, use_xmap: bool = True, cycle: bool = False
+    mapper: Any = train_mapper,
+    buffered_size: int = 1024,
+    use_xmap: bool = True,
+    cycle: bool = False,
 ) -> Callable[[], Iterator[Sample]]:
-    """A reader of ``mapper((bytes of the image, label))`` of the training images, in the order of the archive.
+    """A reader of ``mapper((bytes of the image, label))`` of the training images, in the order of
+    the archive.
 
-    use_xmap: by threads, which read buffered_size samples ahead. cycle: over and over again. Raises MissingFileError, FluidValueError.
+    use_xmap: by threads, which read buffered_size samples ahead. cycle: over and over again. Raises
+    MissingFileError, FluidValueError.
     """
     return _reader(TRAIN_FLAG, mapper, buffered_size, use_xmap, cycle)
 
@@ -86,7 +104,9 @@ def test(
     return _reader(TEST_FLAG, mapper, buffered_size, use_xmap, cycle)
 
 
-def valid(mapper: Any = test_mapper, buffered_size: int = 1024, use_xmap: bool = True) -> Callable[[], Iterator[Sample]]:
+def valid(
+    mapper: Any = test_mapper, buffered_size: int = 1024, use_xmap: bool = True
+) -> Callable[[], Iterator[Sample]]:
     """A reader of the validation images, as `train`."""
     return _reader(VALID_FLAG, mapper, buffered_size, use_xmap, False)
 

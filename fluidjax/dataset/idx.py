@@ -1,4 +1,6 @@
-"""IDX files, the format of MNIST: a header of sizes, then the numbers, big-endian; plain or gzip-compressed."""
+"""IDX files, the format of MNIST: a header of sizes, then the numbers, big-endian; plain or
+gzip-compressed.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +32,19 @@ MNIST = {
 def read_idx(path: str | Path) -> np.ndarray:
     """The array in an IDX file, in the machine's byte order.
 
-    The header is read first, so that no more is unpacked than it names. Raises FluidValueError, naming the file, if it is not
-    there, is no IDX file, or is cut short or too long.
+    The header is read first, so that no more is unpacked than it names. Raises FluidValueError,
+    naming the file, if it is not there, is no IDX file, or is cut short or too long.
     """
     try:
         with reading(path) as file:
             size = os.fstat(file.fileno()).st_size
             packed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
-            return _parsed(gzip.GzipFile(fileobj=file) if packed else file, str(path), size * DEFLATED if packed else size)
+            return _parsed(
+                gzip.GzipFile(fileobj=file) if packed else file,
+                str(path),
+                size * DEFLATED if packed else size,
+            )
     except (gzip.BadGzipFile, EOFError, zlib.error) as exc:
         raise FluidValueError(f"{path} is a damaged gzip file: {exc}") from None
 
@@ -56,17 +62,25 @@ def _parsed(file: IO[bytes] | gzip.GzipFile, name: str, most: int) -> np.ndarray
     rank, dtype = head[3], np.dtype(DTYPES[head[2]])
     sizes = file.read(4 * rank)
     if rank == 0 or len(sizes) < 4 * rank:
-        raise FluidValueError(f"{name} ends within its header: {4 + len(sizes)} bytes, {rank} dimensions")
+        raise FluidValueError(
+            f"{name} ends within its header: {4 + len(sizes)} bytes, {rank} dimensions"
+        )
     shape = tuple(np.frombuffer(sizes, ">u4").tolist())
     if rank > MAX_RANK:
-        raise FluidValueError(f"{name} holds an array of {rank} dimensions; at most {MAX_RANK} are read")
+        raise FluidValueError(
+            f"{name} holds an array of {rank} dimensions; at most {MAX_RANK} are read"
+        )
     want = math.prod(shape) * dtype.itemsize
     if want > most:
-        raise FluidValueError(f"{name} should hold {want} bytes for shape {list(shape)}, but holds {most} at most")
+        raise FluidValueError(
+            f"{name} should hold {want} bytes for shape {list(shape)}, but holds {most} at most"
+        )
     data = file.read(want + 1)
     if len(data) != want:
         holds = len(data) if len(data) < want else "more"
-        raise FluidValueError(f"{name} should hold {want} bytes for shape {list(shape)}, but holds {holds}")
+        raise FluidValueError(
+            f"{name} should hold {want} bytes for shape {list(shape)}, but holds {holds}"
+        )
     try:
         return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="))
     except ValueError as error:  # a size of 0 beside such that no array can have
@@ -76,15 +90,21 @@ def _parsed(file: IO[bytes] | gzip.GzipFile, name: str, most: int) -> np.ndarray
 def mnist(folder: str | Path, part: str) -> tuple[np.ndarray, np.ndarray]:
     """Images [n, 28, 28] and labels [n], both uint8, of MNIST's "train" or "test" part.
 
-    folder: holds the four files under their usual names, plain or with ``.gz``. Raises FluidValueError for a missing or
-    malformed file, and for images and labels that do not belong together.
+    folder: holds the four files under their usual names, plain or with ``.gz``. Raises
+    FluidValueError for a missing or malformed file, and for images and labels that do not belong
+    together.
     """
     folder = Path(folder)
     if part not in MNIST:
         raise FluidValueError(f"MNIST has the parts {', '.join(map(repr, MNIST))}, not {part!r}")
     image_file, label_file = (_find(folder, name) for name in MNIST[part])
     images, labels = read_idx(image_file), read_idx(label_file)
-    if images.dtype != np.uint8 or images.ndim != 3 or labels.dtype != np.uint8 or labels.shape != images.shape[:1]:
+    if (
+        images.dtype != np.uint8
+        or images.ndim != 3
+        or labels.dtype != np.uint8
+        or labels.shape != images.shape[:1]
+    ):
         raise FluidValueError(
             f"{image_file} and {label_file} are not images and their labels: "
             f"{images.dtype} {list(images.shape)}, {labels.dtype} {list(labels.shape)}"
@@ -97,7 +117,9 @@ def _find(folder: Path, name: str) -> Path:
     for spelling in [s + end for s in spellings for end in ("", ".gz")]:
         if (folder / spelling).is_file():
             return folder / spelling
-    raise FluidValueError(f"there is no {name} (or {name}.gz) in {str(folder)!r}; put MNIST's four IDX files there")
+    raise FluidValueError(
+        f"there is no {name} (or {name}.gz) in {str(folder)!r}; put MNIST's four IDX files there"
+    )
 
 
 __all__ = ["mnist", "parse_idx", "read_idx"]

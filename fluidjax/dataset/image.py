@@ -1,4 +1,6 @@
-"""Images as arrays [height, width, 3], blue, green, red: read, resized (these two by opencv-python), cropped, flipped."""
+"""Images as arrays [height, width, 3], blue, green, red: read, resized (these two by
+opencv-python), cropped, flipped.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,16 @@ def _cv2() -> Any:
     try:
         import cv2  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
-        raise UnsupportedError("paddle.dataset.image reads and resizes images by OpenCV; install opencv-python") from None
+        raise UnsupportedError(
+            "paddle.dataset.image reads and resizes images by OpenCV; install opencv-python"
+        ) from None
     return cv2
 
 
 def load_image_bytes(bytes: bytes, is_color: bool = True) -> np.ndarray:
-    """The image in the bytes of a JPEG or PNG file, uint8; without colour [height, width]. Raises FluidValueError for other bytes."""
+    """The image in the bytes of a JPEG or PNG file, uint8; without colour [height, width]. Raises
+    FluidValueError for other bytes.
+    """
     image = _cv2().imdecode(np.frombuffer(bytes, np.uint8), 1 if is_color else 0) if bytes else None
     if image is None:
         raise FluidValueError(f"these {len(bytes)} bytes are no image")
@@ -49,9 +55,13 @@ def resize_short(im: np.ndarray, size: int) -> np.ndarray:
 
 
 def to_chw(im: np.ndarray, order: Sequence[int] = (2, 0, 1)) -> np.ndarray:
-    """The image with its axes in this order: channels first. Raises FluidValueError for another number of axes."""
+    """The image with its axes in this order: channels first. Raises FluidValueError for another
+    number of axes.
+    """
     if im.ndim != len(order):
-        raise FluidValueError(f"to_chw turns {len(order)} axes; the image has shape {list(im.shape)}")
+        raise FluidValueError(
+            f"to_chw turns {len(order)} axes; the image has shape {list(im.shape)}"
+        )
     return im.transpose(order)
 
 
@@ -66,7 +76,9 @@ def center_crop(im: np.ndarray, size: int, is_color: bool = True) -> np.ndarray:
 
 
 def random_crop(im: np.ndarray, size: int, is_color: bool = True) -> np.ndarray:
-    """A square of this size, drawn by ``numpy.random``. Raises FluidValueError for an image that is smaller."""
+    """A square of this size, drawn by ``numpy.random``. Raises FluidValueError for an image that is
+    smaller.
+    """
     height, width = im.shape[:2]
     if min(height, width) < size:
         raise FluidValueError(f"no square of {size} fits into an image of {height} x {width}")
@@ -80,11 +92,17 @@ def left_right_flip(im: np.ndarray, is_color: bool = True) -> np.ndarray:
 
 
 def simple_transform(
-    im: np.ndarray, resize_size: int, crop_size: int, is_train: bool, is_color: bool = True, mean: Any = None
+    im: np.ndarray,
+    resize_size: int,
+    crop_size: int,
+    is_train: bool,
+    is_color: bool = True,
+    mean: Any = None,
 ) -> np.ndarray:
     """Resized, cropped and channels first, float32, less `mean` (of each channel, or an image).
 
-    is_train: the crop is drawn, and whether the image is flipped; else it is the middle. Both by ``numpy.random``.
+    is_train: the crop is drawn, and whether the image is flipped; else it is the middle. Both by
+    ``numpy.random``.
     """
     im = resize_short(im, resize_size)
     if is_train:
@@ -101,17 +119,27 @@ def simple_transform(
 
 
 def load_and_transform(
-    filename: str, resize_size: int, crop_size: int, is_train: bool, is_color: bool = True, mean: Any = None
+    filename: str,
+    resize_size: int,
+    crop_size: int,
+    is_train: bool,
+    is_color: bool = True,
+    mean: Any = None,
 ) -> np.ndarray:
     """simple_transform of the image in a file."""
-    return simple_transform(load_image(filename, is_color), resize_size, crop_size, is_train, is_color, mean)
+    return simple_transform(
+        load_image(filename, is_color), resize_size, crop_size, is_train, is_color, mean
+    )
 
 
-def batch_images_from_tar(data_file: str, dataset_name: str, img2label: Mapping[str, Any], num_per_batch: int = 1024) -> str:
-    """Write the labelled images of an archive as pickles of {"label": [...], "data": [bytes, ...]}, and return the file that lists them.
+def batch_images_from_tar(
+    data_file: str, dataset_name: str, img2label: Mapping[str, Any], num_per_batch: int = 1024
+) -> str:
+    """Write the labelled images of an archive as pickles of {"label": [...], "data": [bytes, ...]},
+    and return the file that lists them.
 
-    They lie in the folder ``data_file_batch/dataset_name`` and are not written again where that is there. Raises FluidValueError for what
-    is no archive.
+    They lie in the folder ``data_file_batch/dataset_name`` and are not written again where that is
+    there. Raises FluidValueError for what is no archive.
     """
     folder = Path(f"{data_file}_batch") / dataset_name
     listed = folder.with_name(f"{dataset_name}.txt")
@@ -124,7 +152,10 @@ def batch_images_from_tar(data_file: str, dataset_name: str, img2label: Mapping[
             files: list[Path] = []
             for begin in range(0, len(wanted), num_per_batch):
                 part = wanted[begin : begin + num_per_batch]
-                batch = {"label": [img2label[m.name] for m in part], "data": [_bytes(archive, m) for m in part]}
+                batch = {
+                    "label": [img2label[m.name] for m in part],
+                    "data": [_bytes(archive, m) for m in part],
+                }
                 files.append(folder / f"batch_{len(files)}")
                 files[-1].write_bytes(pickle.dumps(batch, protocol=2))
     except (tarfile.TarError, EOFError, OSError) as error:

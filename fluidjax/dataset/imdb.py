@@ -1,4 +1,6 @@
-"""IMDB reviews: words as numbers, and 0 for a positive review, 1 for a negative one; from the local archive."""
+"""IMDB reviews: words as numbers, and 0 for a positive review, 1 for a negative one; from the local
+archive.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +20,27 @@ Sample = tuple[list[int], int]
 
 
 def tokenize(pattern: re.Pattern[str]) -> Iterator[list[bytes]]:
-    """The words of each text whose name a pattern fits, in the order of the archive: lower case, without punctuation."""
+    """The words of each text whose name a pattern fits, in the order of the archive: lower case,
+    without punctuation.
+    """
     with ARCHIVE.tar() as tar:
         for _, file in ARCHIVE.matching(tar, pattern):
             yield file.read().rstrip(b"\n\r").translate(None, _PUNCTUATION).lower().split()
 
 
 def build_dict(pattern: re.Pattern[str], cutoff: int) -> dict[Any, int]:
-    """Numbers for the words (bytes) that occur more than `cutoff` times: the most frequent first, ties by their bytes; then "<unk>".
+    """Numbers for the words (bytes) that occur more than `cutoff` times: the most frequent first,
+    ties by their bytes; then "<unk>".
 
     Raises MissingFileError, and FluidValueError for a damaged archive or where no word is left.
     """
     counts = Counter(word for words in tokenize(pattern) for word in words)
     kept = sorted((-n, word) for word, n in counts.items() if n > cutoff)
     if not kept:
-        raise FluidValueError(f"{ARCHIVE.path()}: no word occurs more than {cutoff} times in files whose names fit {pattern.pattern!r}")
+        raise FluidValueError(
+            f"{ARCHIVE.path()}: no word occurs more than {cutoff} times in files whose names fit"
+            f" {pattern.pattern!r}"
+        )
     numbers: dict[Any, int] = {word: i for i, (_, word) in enumerate(kept)}
     return numbers | {"<unk>": len(kept)}
 
@@ -52,7 +60,9 @@ def _reader(part: str, word_idx: Mapping[Any, int]) -> Callable[[], Iterator[Sam
 
 
 def train(word_idx: Mapping[Any, int]) -> Callable[[], Iterator[Sample]]:
-    """A reader of the training samples: the numbers of a review's words, and 0 (positive) or 1. All are read now."""
+    """A reader of the training samples: the numbers of a review's words, and 0 (positive) or 1. All
+    are read now.
+    """
     return _reader("train", word_idx)
 
 

@@ -1,4 +1,6 @@
-"""The Penn Treebank as Mikolov prepared it: n-grams of words, or sentences and the words that follow; from the local archive."""
+"""The Penn Treebank as Mikolov prepared it: n-grams of words, or sentences and the words that
+follow; from the local archive.
+"""
 
 from __future__ import annotations
 
@@ -27,24 +29,37 @@ def _lines(name: str) -> Iterator[list[Any]]:
 
 
 def build_dict(min_word_freq: int = 50) -> dict[Any, int]:
-    """Numbers for the words (bytes; the marks "<s>" and "<e>" are texts) that occur more than min_word_freq times, then "<unk>".
+    """Numbers for the words (bytes; the marks "<s>" and "<e>" are texts) that occur more than
+    min_word_freq times, then "<unk>".
 
-    The most frequent come first, ties by their letters. As in 1.8.5 on Python 3 the text's own b"<unk>" is a word.
+    The most frequent come first, ties by their letters. As in 1.8.5 on Python 3 the text's own
+    b"<unk>" is a word.
     """
     counts: Counter[Any] = Counter()
     for name in (_TRAIN, _TEST):
         for words in _lines(name):
             counts.update(words)
             counts.update(("<s>", "<e>"))
-    kept = sorted(((-n, w if isinstance(w, bytes) else w.encode(), w) for w, n in counts.items() if n > min_word_freq), key=lambda t: t[:2])
+    kept = sorted(
+        (
+            (-n, w if isinstance(w, bytes) else w.encode(), w)
+            for w, n in counts.items()
+            if n > min_word_freq
+        ),
+        key=lambda t: t[:2],
+    )
     if not kept:
         raise FluidValueError(f"{ARCHIVE.path()}: no word occurs more than {min_word_freq} times")
     return {word: i for i, (_, _, word) in enumerate(kept)} | {"<unk>": len(kept)}
 
 
-def _reader(name: str, word_idx: Mapping[Any, int], n: int, data_type: int) -> Callable[[], Iterator[tuple[Any, ...]]]:
+def _reader(
+    name: str, word_idx: Mapping[Any, int], n: int, data_type: int
+) -> Callable[[], Iterator[tuple[Any, ...]]]:
     if data_type not in (DataType.NGRAM, DataType.SEQ):
-        raise FluidValueError(f"imikolov's data_type is DataType.NGRAM or DataType.SEQ, not {data_type!r}")
+        raise FluidValueError(
+            f"imikolov's data_type is DataType.NGRAM or DataType.SEQ, not {data_type!r}"
+        )
     if data_type == DataType.NGRAM and n < 0:
         raise FluidValueError(f"an n-gram has a length from 0, not {n}")
     ARCHIVE.path()
@@ -64,15 +79,21 @@ def _reader(name: str, word_idx: Mapping[Any, int], n: int, data_type: int) -> C
     return reader
 
 
-def train(word_idx: Mapping[Any, int], n: int, data_type: int = DataType.NGRAM) -> Callable[[], Iterator[tuple[Any, ...]]]:
-    """A reader of the training text: tuples of n numbers; with DataType.SEQ a sentence and the words that follow.
+def train(
+    word_idx: Mapping[Any, int], n: int, data_type: int = DataType.NGRAM
+) -> Callable[[], Iterator[tuple[Any, ...]]]:
+    """A reader of the training text: tuples of n numbers; with DataType.SEQ a sentence and the
+    words that follow.
 
-    n: with DataType.SEQ the longest sentence, marks included; 0: any. Raises MissingFileError, FluidValueError.
+    n: with DataType.SEQ the longest sentence, marks included; 0: any. Raises MissingFileError,
+    FluidValueError.
     """
     return _reader(_TRAIN, word_idx, n, data_type)
 
 
-def test(word_idx: Mapping[Any, int], n: int, data_type: int = DataType.NGRAM) -> Callable[[], Iterator[tuple[Any, ...]]]:
+def test(
+    word_idx: Mapping[Any, int], n: int, data_type: int = DataType.NGRAM
+) -> Callable[[], Iterator[tuple[Any, ...]]]:
     """A reader of the validation text, as `train`."""
     return _reader(_TEST, word_idx, n, data_type)
 

@@ -1,4 +1,6 @@
-"""Tables of numbers in MATLAB's files (level 5): SciPy's reader goes down with the process at some damaged ones."""
+"""Tables of numbers in MATLAB's files (level 5): SciPy's reader goes down with the process at some
+damaged ones.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,39 @@ from collections.abc import Iterator
 
 import numpy as np
 
-_ELEMENTS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
-_CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
+_ELEMENTS = {
+    1: "i1",
+    2: "u1",
+    3: "i2",
+    4: "u2",
+    5: "i4",
+    6: "u4",
+    7: "f4",
+    9: "f8",
+    12: "i8",
+    13: "u8",
+}
+_CLASSES = {
+    6: "f8",
+    7: "f4",
+    8: "i1",
+    9: "u1",
+    10: "i2",
+    11: "u2",
+    12: "i4",
+    13: "u4",
+    14: "i8",
+    15: "u8",
+}
 _MATRIX, _PACKED = 14, 15
 _COMPLEX = 0x800
 _MOST = 1 << 26  # bytes of a table that is unpacked
 
 
 def table(data: bytes, name: str) -> np.ndarray:
-    """The table of this name. Raises ValueError where there is none, or it is something else than real numbers."""
+    """The table of this name. Raises ValueError where there is none, or it is something else than
+    real numbers.
+    """
     order = {b"IM": "<", b"MI": ">"}.get(data[126:128])
     if order is None:
         raise ValueError("it does not begin as such a file does")

@@ -1,4 +1,6 @@
-"""MNIST: images of 784 numbers from -1 to 1 and labels 0 to 9, from the four local IDX files (plain or .gz)."""
+"""MNIST: images of 784 numbers from -1 to 1 and labels 0 to 9, from the four local IDX files (plain
+or .gz).
+"""
 
 from __future__ import annotations
 
@@ -26,23 +28,34 @@ def _reader(part: str) -> Callable[[], Iterator[Sample]]:
     def reader() -> Iterator[Sample]:
         images, labels = idx.mnist(places[0].parent, part)
         for image, label in zip(images, labels, strict=True):
-            yield image.ravel().astype("float32") / np.float32(255.0) * np.float32(2.0) - np.float32(1.0), int(label)
+            yield (
+                image.ravel().astype("float32") / np.float32(255.0) * np.float32(2.0)
+                - np.float32(1.0),
+                int(label),
+            )
 
     return reader
 
 
 def _places(part: str) -> list[Path]:
     names = zip(idx.MNIST[part], MD5[part], strict=True)
-    return [find("mnist", name + ".gz", name, name.replace("-idx", ".idx"), md5=md5) for name, md5 in names]
+    return [
+        find("mnist", name + ".gz", name, name.replace("-idx", ".idx"), md5=md5)
+        for name, md5 in names
+    ]
 
 
 def train() -> Callable[[], Iterator[Sample]]:
-    """A reader of the training samples: an image [784] (float32) and its label. Raises MissingFileError, FluidValueError."""
+    """A reader of the training samples: an image [784] (float32) and its label. Raises
+    MissingFileError, FluidValueError.
+    """
     return _reader("train")
 
 
 def test() -> Callable[[], Iterator[Sample]]:
-    """A reader of the test samples: an image [784] (float32) and its label. Raises MissingFileError, FluidValueError."""
+    """A reader of the test samples: an image [784] (float32) and its label. Raises
+    MissingFileError, FluidValueError.
+    """
     return _reader("test")
 
 

@@ -1,6 +1,7 @@
 """MovieLens 1M: a user, a movie and a rating from -3 to 5, from the local archive.
 
-Words of titles and categories are numbered in the order in which they come; in 1.8.5 the numbers change from process to process.
+Words of titles and categories are numbered in the order in which they come; in 1.8.5 the numbers
+change from process to process.
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ class MovieInfo:
     def value(self) -> list[Any]:
         """[number, numbers of the categories, numbers of the title's words]."""
         meta = _meta()
-        return [self.index, [meta.categories[c] for c in self.categories], [meta.words[w.lower()] for w in self.title.split()]]
+        return [
+            self.index,
+            [meta.categories[c] for c in self.categories],
+            [meta.words[w.lower()] for w in self.title.split()],
+        ]
 
     def __repr__(self) -> str:
         return f"<MovieInfo id({self.index}), title({self.title}), categories({self.categories})>"
@@ -55,7 +60,10 @@ class UserInfo:
         return [self.index, 0 if self.is_male else 1, self.age, self.job_id]
 
     def __repr__(self) -> str:
-        return f"<UserInfo id({self.index}), gender({'M' if self.is_male else 'F'}), age({age_table[self.age]}), job({self.job_id})>"
+        return (
+            f"<UserInfo id({self.index}), gender({'M' if self.is_male else 'F'}),"
+            f" age({age_table[self.age]}), job({self.job_id})>"
+        )
 
     __str__ = __repr__
 
@@ -78,7 +86,9 @@ def _fields(name: str, count: int) -> Iterator[tuple[list[str], str]]:
                 where = f"{ARCHIVE.path()}: {name} line {i}"
                 fields = line.decode("latin1").strip().split("::")
                 if len(fields) != count:
-                    raise FluidValueError(f"{where} has {len(fields)} fields apart by ::, not {count}")
+                    raise FluidValueError(
+                        f"{where} has {len(fields)} fields apart by ::, not {count}"
+                    )
                 yield fields, where
 
 
@@ -93,7 +103,9 @@ def _read(path: Path, changed: int) -> _Meta:
     for (number, title, kinds), where in _fields("ml-1m/movies.dat", 3):
         found = _TITLE.match(title)
         if not found:
-            raise FluidValueError(f"{where}: title {title[:60]!r} does not end in a year such as (1995)")
+            raise FluidValueError(
+                f"{where}: title {title[:60]!r} does not end in a year such as (1995)"
+            )
         movie = MovieInfo(whole_number(number, where), kinds.split("|"), found[1])
         meta.movies[movie.index] = movie
         for kind in movie.categories:
@@ -104,7 +116,12 @@ def _read(path: Path, changed: int) -> _Meta:
         years = whole_number(age, where)
         if years not in age_table:
             raise FluidValueError(f"{where}: age {years} is none of {age_table}")
-        user = UserInfo(whole_number(number, where), gender == "M", age_table.index(years), whole_number(job, where))
+        user = UserInfo(
+            whole_number(number, where),
+            gender == "M",
+            age_table.index(years),
+            whole_number(job, where),
+        )
         meta.users[user.index] = user
     return meta
 
@@ -114,9 +131,14 @@ def _reader(is_test: bool, rand_seed: int = 0, test_ratio: float = 0.1) -> Itera
     for (user, movie, rating, _), where in _fields("ml-1m/ratings.dat", 4):
         if (draw.random_sample() < test_ratio) != is_test:
             continue
-        who, what = meta.users.get(whole_number(user, where)), meta.movies.get(whole_number(movie, where))
+        who, what = (
+            meta.users.get(whole_number(user, where)),
+            meta.movies.get(whole_number(movie, where)),
+        )
         if who is None or what is None:
-            raise FluidValueError(f"{where}: there is no {'user ' + user if who is None else 'movie ' + movie}")
+            raise FluidValueError(
+                f"{where}: there is no {'user ' + user if who is None else 'movie ' + movie}"
+            )
         try:
             score = float(rating) * 2 - 5.0
         except ValueError:
@@ -125,9 +147,11 @@ def _reader(is_test: bool, rand_seed: int = 0, test_ratio: float = 0.1) -> Itera
 
 
 def train(rand_seed: int = 0, test_ratio: float = 0.1) -> Callable[[], Iterator[list[Any]]]:
-    """A reader of the training ratings: [user, gender, age, job, movie, categories, words of the title, [rating]].
+    """A reader of the training ratings: [user, gender, age, job, movie, categories, words of the
+    title, [rating]].
 
-    Which ratings are for training and which for testing is drawn from rand_seed. Raises MissingFileError, FluidValueError.
+    Which ratings are for training and which for testing is drawn from rand_seed. Raises
+    MissingFileError, FluidValueError.
     """
     ARCHIVE.path()
     return lambda: _reader(False, rand_seed, test_ratio)

@@ -1,4 +1,6 @@
-"""LETOR's MQ2007: queries, documents as 46 numbers, and how well they fit; from the local files of the unpacked archive."""
+"""LETOR's MQ2007: queries, documents as 46 numbers, and how well they fit; from the local files of
+the unpacked archive.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from ..errors import FluidValueError
 from .archives import Archive
 from .common import find
 
-ARCHIVE = Archive("MQ2007", "7b6dbbe2-842c-11e4-a536-bcaec51b9163_MQ2007.rar", "7be1640ae95c6408dab0ae7207bdc706")
+ARCHIVE = Archive(
+    "MQ2007", "7b6dbbe2-842c-11e4-a536-bcaec51b9163_MQ2007.rar", "7be1640ae95c6408dab0ae7207bdc706"
+)
 _PARTS = 48  # the score, the query, 46 features
 
 
@@ -20,7 +24,11 @@ class Query:
     """A document for a query: how well it fits, and its features."""
 
     def __init__(
-        self, query_id: int = -1, relevance_score: int = -1, feature_vector: list[float] | None = None, description: str = ""
+        self,
+        query_id: int = -1,
+        relevance_score: int = -1,
+        feature_vector: list[float] | None = None,
+        description: str = "",
     ) -> None:
         self.query_id = query_id
         self.relevance_score = relevance_score
@@ -58,7 +66,10 @@ class QueryList:
         if self.query_id == -1:
             self.query_id = query.query_id
         elif self.query_id != query.query_id:
-            raise FluidValueError(f"a QueryList holds documents of one query, {self.query_id}, not of {query.query_id} too")
+            raise FluidValueError(
+                f"a QueryList holds documents of one query, {self.query_id}, not of"
+                f" {query.query_id} too"
+            )
         self.querylist.append(query)
 
 
@@ -82,8 +93,12 @@ def gen_point(querylist: Queries) -> Iterator[tuple[int, np.ndarray]]:
         yield query.relevance_score, np.array(query.feature_vector)
 
 
-def gen_pair(querylist: Queries, partial_order: str = "full") -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """([1], features of the better, features of the worse) of each two documents that fit differently well."""
+def gen_pair(
+    querylist: Queries, partial_order: str = "full"
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """([1], features of the better, features of the worse) of each two documents that fit
+    differently well.
+    """
     found = _ranked(querylist)
     for i, better in enumerate(found):
         for worse in found.querylist[i + 1 :]:
@@ -94,7 +109,10 @@ def gen_pair(querylist: Queries, partial_order: str = "full") -> Iterator[tuple[
 def gen_list(querylist: Queries) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """(scores [n, 1], features [n, 46]) of the documents, the best first."""
     found = _ranked(querylist)
-    yield np.array([[q.relevance_score] for q in found]), np.array([q.feature_vector for q in found])
+    yield (
+        np.array([[q.relevance_score] for q in found]),
+        np.array([q.feature_vector for q in found]),
+    )
 
 
 def query_filter(querylists: Iterable[QueryList]) -> list[QueryList]:
@@ -105,13 +123,16 @@ def query_filter(querylists: Iterable[QueryList]) -> list[QueryList]:
 def load_from_text(filepath: str, shuffle: bool = False, fill_missing: int = -1) -> list[QueryList]:
     """The queries of a file below the data set's folder, such as "MQ2007/MQ2007/Fold1/train.txt".
 
-    A line is ``score qid:query 1:feature ... 46:feature #comment``. Raises FluidValueError, naming file and line, for another one.
+    A line is ``score qid:query 1:feature ... 46:feature #comment``. Raises FluidValueError, naming
+    file and line, for another one.
     """
     try:
         path = find(ARCHIVE.folder, filepath)
     except FileNotFoundError as error:
         if ARCHIVE.path():  # where it is not there either, its own error says so
-            raise FluidValueError(f"{error}; unpack {ARCHIVE.path().name} there, which Python cannot") from None
+            raise FluidValueError(
+                f"{error}; unpack {ARCHIVE.path().name} there, which Python cannot"
+            ) from None
     found: list[QueryList] = []
     with ARCHIVE.open_text(path) as lines:
         for i, line in enumerate(lines, 1):
@@ -126,15 +147,22 @@ def _parsed(line: str, where: str) -> Query:
     content, _, comment = line.partition("#")
     parts = content.split()
     if len(parts) != _PARTS:
-        raise FluidValueError(f"{where} has {len(parts)} fields, not {_PARTS}: score, qid:query, and 46 features as number:value")
+        raise FluidValueError(
+            f"{where} has {len(parts)} fields, not {_PARTS}: score, qid:query, and 46 features as"
+            " number:value"
+        )
     try:
         features = [float(part.split(":")[1]) for part in parts[2:]]
         return Query(int(parts[1].split(":")[1]), int(parts[0]), features, comment.strip())
     except (ValueError, IndexError):
-        raise FluidValueError(f"{where}: score, qid:query and number:value are expected, not {content[:60]!r}") from None
+        raise FluidValueError(
+            f"{where}: score, qid:query and number:value are expected, not {content[:60]!r}"
+        ) from None
 
 
-def _reader(filepath: str, format: str = "pairwise", shuffle: bool = False, fill_missing: int = -1) -> Iterator[Any]:
+def _reader(
+    filepath: str, format: str = "pairwise", shuffle: bool = False, fill_missing: int = -1
+) -> Iterator[Any]:
     made: dict[str, Callable[[Queries], Iterator[Any]]] = {
         "plain_txt": gen_plain_txt, "pointwise": gen_point, "pairwise": gen_pair, "listwise": gen_list,
     }  # fmt: skip

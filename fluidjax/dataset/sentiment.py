@@ -1,4 +1,6 @@
-"""NLTK's movie reviews: words as numbers, and 0 for a negative review, 1 for a positive one; from the local archive, without NLTK."""
+"""NLTK's movie reviews: words as numbers, and 0 for a negative review, 1 for a positive one; from
+the local archive, without NLTK.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,16 @@ def _reviews(path: Path, changed: int) -> dict[str, tuple[list[str], ...]]:
     """The words of each review of a kind, "neg" and "pos", by the names of the files."""
     with ARCHIVE.zip() as package:
         names = sorted(name for name in package.namelist() if _REVIEW.match(name))
-        texts = {name: ARCHIVE.text(ARCHIVE.packed(package, name).read(), name, "ascii") for name in names}
+        texts = {
+            name: ARCHIVE.text(ARCHIVE.packed(package, name).read(), name, "ascii")
+            for name in names
+        }
     if not names:
         raise ARCHIVE.lacks("reviews such as movie_reviews/neg/cv000_29416.txt")
-    return {kind: tuple(_WORD.findall(t) for n, t in texts.items() if f"/{kind}/" in n) for kind in ("neg", "pos")}
+    return {
+        kind: tuple(_WORD.findall(t) for n, t in texts.items() if f"/{kind}/" in n)
+        for kind in ("neg", "pos")
+    }
 
 
 def _all() -> dict[str, tuple[list[str], ...]]:
@@ -46,9 +54,15 @@ def load_sentiment_data() -> list[Sample]:
     numbers, reviews = dict(get_word_dict()), _all()
     try:
         pairs = zip(reviews["neg"], reviews["pos"], strict=False)
-        return [([numbers[w.lower()] for w in words], label) for pair in pairs for label, words in enumerate(pair)]
+        return [
+            ([numbers[w.lower()] for w in words], label)
+            for pair in pairs
+            for label, words in enumerate(pair)
+        ]
     except KeyError as error:
-        raise FluidValueError(f"{ARCHIVE.path()}: the word {error.args[0]!r} occurs with capital letters alone") from None
+        raise FluidValueError(
+            f"{ARCHIVE.path()}: the word {error.args[0]!r} occurs with capital letters alone"
+        ) from None
 
 
 def train() -> Iterator[Sample]:

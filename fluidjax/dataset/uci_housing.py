@@ -1,4 +1,6 @@
-"""UCI housing: 13 features and a price, from the local file housing.data; train is the first 80 %, test the rest."""
+"""UCI housing: 13 features and a price, from the local file housing.data; train is the first 80 %,
+test the rest.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,21 @@ import numpy as np
 from ..errors import FluidValueError
 from .common import find
 
-feature_names = ["CRIM", "ZN", "INDUS", "CHAS", "NOX", "RM", "AGE", "DIS", "RAD", "TAX", "PTRATIO", "B", "LSTAT"]
+feature_names = [
+    "CRIM",
+    "ZN",
+    "INDUS",
+    "CHAS",
+    "NOX",
+    "RM",
+    "AGE",
+    "DIS",
+    "RAD",
+    "TAX",
+    "PTRATIO",
+    "B",
+    "LSTAT",
+]
 _COLUMNS = len(feature_names) + 1
 _SHARE = 0.8
 
@@ -19,7 +35,8 @@ Sample = tuple[np.ndarray, np.ndarray]
 
 
 def load_data(filename: str | Path) -> tuple[np.ndarray, np.ndarray]:
-    """(train, test) rows of 14 numbers (float64), each feature as (value - mean) / (maximum - minimum) over all rows.
+    """(train, test) rows of 14 numbers (float64), each feature as (value - mean) / (maximum -
+    minimum) over all rows.
 
     Raises FluidValueError, naming the file, if it does not hold rows of 14 numbers apart by blanks.
     """
@@ -29,12 +46,16 @@ def load_data(filename: str | Path) -> tuple[np.ndarray, np.ndarray]:
     except (ValueError, OSError) as exc:
         raise FluidValueError(f"{path} holds no table of numbers: {exc}") from None
     if not values.size or values.size % _COLUMNS or not np.isfinite(values).all():
-        raise FluidValueError(f"{path} should hold rows of {_COLUMNS} finite numbers; it holds {values.size} numbers")
+        raise FluidValueError(
+            f"{path} should hold rows of {_COLUMNS} finite numbers; it holds {values.size} numbers"
+        )
     rows = values.reshape(-1, _COLUMNS)
     features = rows[:, :-1]
     spread = features.max(axis=0) - features.min(axis=0)
     if not spread.all():
-        raise FluidValueError(f"{path}: feature {feature_names[int(np.argmin(spread))]} is the same in every row")
+        raise FluidValueError(
+            f"{path}: feature {feature_names[int(np.argmin(spread))]} is the same in every row"
+        )
     rows[:, :-1] = (features - features.sum(axis=0) / len(rows)) / spread
     split = int(len(rows) * _SHARE)
     return rows[:split], rows[split:]
@@ -65,12 +86,16 @@ def _reader(part: int) -> Callable[[], Iterator[Sample]]:
 
 
 def train() -> Callable[[], Iterator[Sample]]:
-    """A reader of the training samples: 13 features and a price. Raises MissingFileError, FluidValueError."""
+    """A reader of the training samples: 13 features and a price. Raises MissingFileError,
+    FluidValueError.
+    """
     return _reader(0)
 
 
 def test() -> Callable[[], Iterator[Sample]]:
-    """A reader of the test samples: 13 features and a price. Raises MissingFileError, FluidValueError."""
+    """A reader of the test samples: 13 features and a price. Raises MissingFileError,
+    FluidValueError.
+    """
     return _reader(1)
 
 

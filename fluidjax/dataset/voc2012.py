@@ -1,4 +1,5 @@
-"""Pascal VOC 2012, segmentation: images [height, width, 3] and the class of each pixel [height, width], from the local archive.
+"""Pascal VOC 2012, segmentation: images [height, width, 3] and the class of each pixel [height,
+width], from the local archive.
 
 Needs Pillow. 1.8.5 finds no image on Python 3, because it looks for names that are bytes.
 """
@@ -24,10 +25,18 @@ def _array(data: bytes, where: str) -> np.ndarray:
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
-        raise UnsupportedError("paddle.dataset.voc2012 reads images by Pillow; install pillow") from None
+        raise UnsupportedError(
+            "paddle.dataset.voc2012 reads images by Pillow; install pillow"
+        ) from None
     try:
         return np.array(Image.open(io.BytesIO(data)))
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+    except (
+        UnidentifiedImageError,
+        OSError,
+        ValueError,
+        SyntaxError,
+        Image.DecompressionBombError,
+    ) as error:
         raise FluidValueError(f"{ARCHIVE.path()}: {where} holds no image: {error}") from None
 
 
@@ -36,10 +45,15 @@ def _reader(part: str) -> Callable[[], Iterator[Sample]]:
 
     def reader() -> Iterator[Sample]:
         with ARCHIVE.tar() as tar:
-            names: list[Any] = list(ARCHIVE.member(tar, f"{_FOLDER}/ImageSets/Segmentation/{part}.txt"))
+            names: list[Any] = list(
+                ARCHIVE.member(tar, f"{_FOLDER}/ImageSets/Segmentation/{part}.txt")
+            )
             for i, line in enumerate(names, 1):
                 name = ARCHIVE.text(line, f"{part}.txt line {i}").strip()
-                files = f"{_FOLDER}/JPEGImages/{name}.jpg", f"{_FOLDER}/SegmentationClass/{name}.png"
+                files = (
+                    f"{_FOLDER}/JPEGImages/{name}.jpg",
+                    f"{_FOLDER}/SegmentationClass/{name}.png",
+                )
                 image, classes = (_array(ARCHIVE.member(tar, file).read(), file) for file in files)
                 yield image, classes
 
@@ -47,7 +61,9 @@ def _reader(part: str) -> Callable[[], Iterator[Sample]]:
 
 
 def train() -> Callable[[], Iterator[Sample]]:
-    """A reader of the images for training and validation: image and classes, both uint8. Raises MissingFileError, FluidValueError."""
+    """A reader of the images for training and validation: image and classes, both uint8. Raises
+    MissingFileError, FluidValueError.
+    """
     return _reader("trainval")
 
 

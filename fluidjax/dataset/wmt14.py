@@ -1,4 +1,6 @@
-"""WMT14, French to English, as Paddle prepared it: sentences as numbers of words, from the local archive with its two dictionaries."""
+"""WMT14, French to English, as Paddle prepared it: sentences as numbers of words, from the local
+archive with its two dictionaries.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ def _dict(name: str, size: int) -> dict[str, int]:
         if len(found) != 1:
             raise ARCHIVE.lacks(f"single file whose name ends in {name}, but {len(found)} of them")
         lines = islice(ARCHIVE.content(tar, found[0]), size)
-        return {ARCHIVE.text(line.strip(), f"{found[0].name} line {i + 1}"): i for i, line in enumerate(lines)}
+        return {
+            ARCHIVE.text(line.strip(), f"{found[0].name} line {i + 1}"): i
+            for i, line in enumerate(lines)
+        }
 
 
 def _reader(part: str, dict_size: int) -> Callable[[], Iterator[Sample]]:
@@ -47,9 +52,11 @@ def _reader(part: str, dict_size: int) -> Callable[[], Iterator[Sample]]:
 
 
 def train(dict_size: int) -> Callable[[], Iterator[Sample]]:
-    """A reader of training pairs: a source sentence with its marks, the target after a start mark, the target before an end mark.
+    """A reader of training pairs: a source sentence with its marks, the target after a start mark,
+    the target before an end mark.
 
-    Pairs with more than 80 words are left out. dict_size: how many words have numbers; others are 2.
+    Pairs with more than 80 words are left out. dict_size: how many words have numbers; others are
+    2.
     """
     return _reader("train/train", dict_size)
 
@@ -64,7 +71,9 @@ def gen(dict_size: int) -> Callable[[], Iterator[Sample]]:
     return _reader("gen/gen", dict_size)
 
 
-def get_dict(dict_size: int, reverse: bool = True) -> tuple[dict[int, str] | dict[str, int], dict[int, str] | dict[str, int]]:
+def get_dict(
+    dict_size: int, reverse: bool = True
+) -> tuple[dict[int, str] | dict[str, int], dict[int, str] | dict[str, int]]:
     """The source and the target dictionary, number -> word; reverse=False: word -> number."""
     found = _dict("src.dict", dict_size), _dict("trg.dict", dict_size)
     if not reverse:

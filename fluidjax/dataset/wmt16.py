@@ -1,6 +1,8 @@
-"""WMT16's multimodal pairs, English and German: sentences as numbers of words, from the local archive.
+"""WMT16's multimodal pairs, English and German: sentences as numbers of words, from the local
+archive.
 
-The dictionaries are made of the training pairs each time they are needed and kept in memory; 1.8.5 writes them beside the archive.
+The dictionaries are made of the training pairs each time they are needed and kept in memory; 1.8.5
+writes them beside the archive.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ def _pairs(name: str) -> Iterator[list[str]]:
 @cache
 def _words(path: Path, changed: int, lang: str) -> list[str]:
     """The marks, and the words of a language by frequency; ties in the order in which they come."""
-    counts = Counter(w for pair in _pairs("wmt16/train") for w in pair[0 if lang == "en" else 1].split())
+    counts = Counter(
+        w for pair in _pairs("wmt16/train") for w in pair[0 if lang == "en" else 1].split()
+    )
     return [START_MARK, END_MARK, UNK_MARK, *sorted(counts, key=lambda w: -counts[w])]
 
 
@@ -56,12 +60,17 @@ def _size(lang: str, size: int) -> int:
     return min(size, TOTAL_EN_WORDS if lang == "en" else TOTAL_DE_WORDS)
 
 
-def _reader(part: str, src_dict_size: int, trg_dict_size: int, src_lang: str) -> Callable[[], Iterator[Sample]]:
+def _reader(
+    part: str, src_dict_size: int, trg_dict_size: int, src_lang: str
+) -> Callable[[], Iterator[Sample]]:
     trg_lang = "de" if _checked(src_lang) == "en" else "en"
     ARCHIVE.path()
 
     def reader() -> Iterator[Sample]:
-        source, target = _dict(src_lang, _size(src_lang, src_dict_size)), _dict(trg_lang, _size(trg_lang, trg_dict_size))
+        source, target = (
+            _dict(src_lang, _size(src_lang, src_dict_size)),
+            _dict(trg_lang, _size(trg_lang, trg_dict_size)),
+        )
         start, end, unknown = source[START_MARK], source[END_MARK], source[UNK_MARK]
         column = 0 if src_lang == "en" else 1
         for pair in _pairs(part):
@@ -72,20 +81,28 @@ def _reader(part: str, src_dict_size: int, trg_dict_size: int, src_lang: str) ->
     return reader
 
 
-def train(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Callable[[], Iterator[Sample]]:
-    """A reader of training pairs: a source sentence with its marks, the target after a start mark, the target before an end mark.
+def train(
+    src_dict_size: int, trg_dict_size: int, src_lang: str = "en"
+) -> Callable[[], Iterator[Sample]]:
+    """A reader of training pairs: a source sentence with its marks, the target after a start mark,
+    the target before an end mark.
 
-    Raises FluidValueError for another language than "en" and "de" and for a damaged archive, MissingFileError.
+    Raises FluidValueError for another language than "en" and "de" and for a damaged archive,
+    MissingFileError.
     """
     return _reader("wmt16/train", src_dict_size, trg_dict_size, src_lang)
 
 
-def test(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Callable[[], Iterator[Sample]]:
+def test(
+    src_dict_size: int, trg_dict_size: int, src_lang: str = "en"
+) -> Callable[[], Iterator[Sample]]:
     """A reader of test pairs."""
     return _reader("wmt16/test", src_dict_size, trg_dict_size, src_lang)
 
 
-def validation(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Callable[[], Iterator[Sample]]:
+def validation(
+    src_dict_size: int, trg_dict_size: int, src_lang: str = "en"
+) -> Callable[[], Iterator[Sample]]:
     """A reader of validation pairs."""
     return _reader("wmt16/val", src_dict_size, trg_dict_size, src_lang)
 

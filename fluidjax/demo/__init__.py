@@ -1,7 +1,8 @@
-"""The demo: a LeNet with batch normalisation learns handwritten digits (``make demo``, ``python -m fluidjax demo``).
+"""The demo: a LeNet with batch normalisation learns handwritten digits (``make demo``, ``python -m
+fluidjax demo``).
 
-Real input: the 1,797 digits that come with scikit-learn, or MNIST's IDX files out of a folder. Everything is written
-against Fluid's public interface, as a user's own script would be.
+Real input: the 1,797 digits that come with scikit-learn, or MNIST's IDX files out of a folder.
+Everything is written against Fluid's public interface, as a user's own script would be.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ def run_demo(
     out: Path = Path("demo-output"),
     quiet: bool = False,
 ) -> int:
-    """Train, print the test accuracy after every epoch, draw two pictures; 0 if the accuracy reaches GOAL, else 1.
+    """Train, print the test accuracy after every epoch, draw two pictures; 0 if the accuracy
+    reaches GOAL, else 1.
 
-    mnist: a folder with MNIST's files instead of scikit-learn's digits. epochs: default 15, with MNIST 3. batch: images
-    a step. out: the folder for loss.png and mistakes.png. quiet: no progress bar. Equal seeds give equal results.
+    mnist: a folder with MNIST's files instead of scikit-learn's digits. epochs: default 15, with
+    MNIST 3. batch: images a step. out: the folder for loss.png and mistakes.png. quiet: no progress
+    bar. Equal seeds give equal results.
 
-    Raises FluidValueError if a package that the demo needs is missing, a file cannot be read, or `out` cannot be made.
+    Raises FluidValueError if a package that the demo needs is missing, a file cannot be read, or
+    `out` cannot be made.
     """
     _need("matplotlib", "tqdm", *(() if mnist else ("sklearn",)))
     from .digits import load
@@ -41,19 +45,31 @@ def run_demo(
         raise FluidValueError(f"cannot write to {str(out)!r}: {exc.strerror or exc}") from None
     data = load(mnist, seed)
     if batch > len(data.train_images):
-        raise FluidValueError(f"a batch of {batch} is more than the {len(data.train_images)} training images")
-    print(f"{data.source}: {len(data.train_images)} images to train on, {len(data.test_images)} to test")
+        raise FluidValueError(
+            f"a batch of {batch} is more than the {len(data.train_images)} training images"
+        )
+    print(
+        f"{data.source}: {len(data.train_images)} images to train on, {len(data.test_images)} to"
+        " test"
+    )
     began = time.perf_counter()
     trainer = Trainer(seed)
     history = trainer.fit(data, epochs or (3 if mnist else 15), batch, quiet)
     prediction = trainer.predict(data.test_images)
-    pictures = draw_loss(history, out / "loss.png"), draw_mistakes(data, prediction, out / "mistakes.png")
+    pictures = (
+        draw_loss(history, out / "loss.png"),
+        draw_mistakes(data, prediction, out / "mistakes.png"),
+    )
     accuracy = history.accuracy[-1]
     print(
-        f"test accuracy {accuracy:.2%} after {time.perf_counter() - began:.0f} s; pictures: {', '.join(map(str, pictures))}"
+        f"test accuracy {accuracy:.2%} after {time.perf_counter() - began:.0f} s; pictures:"
+        f" {', '.join(map(str, pictures))}"
     )
     if accuracy < GOAL:
-        print(f"that is less than the {GOAL:.0%} that this network should reach; train for more epochs (--epochs)")
+        print(
+            f"that is less than the {GOAL:.0%} that this network should reach; train for more"
+            " epochs (--epochs)"
+        )
         return 1
     return 0
 

@@ -25,7 +25,8 @@ class Digits:
 
 
 def load(folder: Path | None = None, seed: int = 1) -> Digits:
-    """MNIST out of `folder`; without one, scikit-learn's digits, a fifth of them (chosen by `seed`) for the test.
+    """MNIST out of `folder`; without one, scikit-learn's digits, a fifth of them (chosen by `seed`)
+    for the test.
 
     Raises FluidValueError for files that are missing or malformed.
     """

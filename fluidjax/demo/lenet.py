@@ -22,14 +22,18 @@ class LeNet:
 
 
 def conv_block(image: fluid.Variable, filters: int) -> fluid.Variable:
-    """Convolution, batch normalisation and maximum pooling: [n, c, s, s] -> [n, filters, (s - 4) / 2, (s - 4) / 2]."""
+    """Convolution, batch normalisation and maximum pooling: [n, c, s, s] -> [n, filters, (s - 4) /
+    2, (s - 4) / 2].
+    """
     hidden = fluid.layers.conv2d(image, num_filters=filters, filter_size=5, bias_attr=False)
     hidden = fluid.layers.batch_norm(hidden, act="relu")
     return fluid.layers.pool2d(hidden, pool_size=2, pool_stride=2)
 
 
 def build(seed: int, rate: float = 1e-3) -> LeNet:
-    """The programs: `train` ends in Adam's updates with the rate `rate`, `test` is its clone before those."""
+    """The programs: `train` ends in Adam's updates with the rate `rate`, `test` is its clone before
+    those.
+    """
     train, startup = fluid.Program(), fluid.Program()
     train.random_seed = startup.random_seed = seed
     with fluid.unique_name.guard(), fluid.program_guard(train, startup):

@@ -1,4 +1,6 @@
-"""The demo's pictures. They are drawn without a display (matplotlib's Agg canvas), and no global state is touched."""
+"""The demo's pictures. They are drawn without a display (matplotlib's Agg canvas), and no global
+state is touched.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def draw_loss(history: History, path: Path) -> Path:
     top.semilogy(steps[width - 1 :], smooth, color="tab:blue", label=f"mean of {width}")
     top.set_ylabel("training loss")
     top.legend(frameon=False)
-    bottom.plot(ends, np.multiply(history.accuracy, 100), marker="o", markersize=4, color="tab:green")
+    bottom.plot(
+        ends, np.multiply(history.accuracy, 100), marker="o", markersize=4, color="tab:green"
+    )
     bottom.set_xlabel("step")
     bottom.set_ylabel("test accuracy, %")
     bottom.grid(axis="y", alpha=0.3)
@@ -42,7 +46,8 @@ def draw_loss(history: History, path: Path) -> Path:
 
 
 def draw_mistakes(data: Digits, prediction: np.ndarray, path: Path) -> Path:
-    """The test images that were misread, the surest mistakes first; a last row is filled up with narrow escapes.
+    """The test images that were misread, the surest mistakes first; a last row is filled up with
+    narrow escapes.
 
     prediction: probabilities [n, 10]. Returns `path`.
     """
@@ -55,7 +60,11 @@ def draw_mistakes(data: Digits, prediction: np.ndarray, path: Path) -> Path:
     for ax, i in zip(axes, order, strict=False):
         ax.imshow(data.test_images[i, 0], cmap="gray_r", interpolation="nearest")
         text = f"{labels[i]} read as {read[i]}" if read[i] != labels[i] else f"{labels[i]}, just so"
-        ax.set_title(f"{text}\n({sure[i]:.0%} sure)", fontsize=8, color="tab:red" if read[i] != labels[i] else "0.4")
+        ax.set_title(
+            f"{text}\n({sure[i]:.0%} sure)",
+            fontsize=8,
+            color="tab:red" if read[i] != labels[i] else "0.4",
+        )
     for ax in axes:
         ax.axis("off")
     more = f"; the {len(axes)} surest are shown" if wrong > len(axes) else ""

@@ -26,11 +26,15 @@ class History:
 
 
 def shifted(images: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Each image [1, side, side] moved by up to MOVE pixels in both directions; what leaves on one side is background."""
+    """Each image [1, side, side] moved by up to MOVE pixels in both directions; what leaves on one
+    side is background.
+    """
     side = images.shape[-1]
     wide = np.pad(images, ((0, 0), (0, 0), (MOVE, MOVE), (MOVE, MOVE)), constant_values=-1)
     corners = random.integers(0, 2 * MOVE + 1, (len(images), 2))
-    return np.stack([image[:, y : y + side, x : x + side] for image, (y, x) in zip(wide, corners, strict=True)])
+    return np.stack(
+        [image[:, y : y + side, x : x + side] for image, (y, x) in zip(wide, corners, strict=True)]
+    )
 
 
 class Trainer:
@@ -55,16 +59,24 @@ class Trainer:
                 history.loss += self._epoch(data, batch, bar)
                 history.accuracy.append(self.test(data))
                 loss = np.mean(history.loss[-steps:])
-                bar.write(f"epoch {epoch:2}: loss {loss:.4f}, test accuracy {history.accuracy[-1]:.2%}")
+                bar.write(
+                    f"epoch {epoch:2}: loss {loss:.4f}, test accuracy {history.accuracy[-1]:.2%}"
+                )
         return history
 
     def _epoch(self, data: Digits, batch: int, bar: tqdm) -> list[float]:
         """The losses of one round over the training images."""
         losses: list[fluid.LoDTensor] = []
         for rows in self._batches(len(data.train_images), batch):
-            feed = {"image": shifted(data.train_images[rows], self._random), "label": data.train_labels[rows]}
-            losses += self.exe.run(self.net.train, feed, [self.net.loss], scope=self.scope, return_numpy=False)
-            losses[max(0, len(losses) - 2)].block_until_ready()  # the next feed is made while a step runs
+            feed = {
+                "image": shifted(data.train_images[rows], self._random),
+                "label": data.train_labels[rows],
+            }
+            losses += self.exe.run(
+                self.net.train, feed, [self.net.loss], scope=self.scope, return_numpy=False
+            )
+            # the next feed is made while a step runs
+            losses[max(0, len(losses) - 2)].block_until_ready()
             bar.update()
         return [np.asarray(v).item() for v in losses]
 
@@ -76,7 +88,10 @@ class Trainer:
         """The accuracy on the test images."""
         right = 0.0
         for at in range(0, len(data.test_images), TEST_BATCH):
-            images, labels = data.test_images[at : at + TEST_BATCH], data.test_labels[at : at + TEST_BATCH]
+            images, labels = (
+                data.test_images[at : at + TEST_BATCH],
+                data.test_labels[at : at + TEST_BATCH],
+            )
             feed = {"image": images, "label": labels}
             (accuracy,) = self.exe.run(self.net.test, feed, [self.net.accuracy], scope=self.scope)
             right += accuracy.item() * len(images)

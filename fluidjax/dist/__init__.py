@@ -1,4 +1,6 @@
-"""Programs on many devices and hosts: jobs of several processes, plans, passes that insert communication, jobs in one process."""
+"""Programs on many devices and hosts: jobs of several processes, plans, passes that insert
+communication, jobs in one process.
+"""
 
 from __future__ import annotations
 
@@ -15,4 +17,6 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from .local.messages import Message as Message
 
 if not _TYPE_CHECKING:
-    __getattr__, __dir__ = _on_demand(__name__, {"holders": "who_holds", "local.job": "LocalJob", "local.messages": "Message"})
+    __getattr__, __dir__ = _on_demand(
+        __name__, {"holders": "who_holds", "local.job": "LocalJob", "local.messages": "Message"}
+    )

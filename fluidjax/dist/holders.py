@@ -18,22 +18,27 @@ from ..runtime.storage import Storage
 
 
 def who_holds(program: Program, scope: Scope | None = None) -> Picture:
-    """A picture of the program's persistable variables: which rank of the mesh holds which elements.
+    """A picture of the program's persistable variables: which rank of the mesh holds which
+    elements.
 
         exe.run(sharded, feed={...}, fetch_list=[loss])
         fluid.dist.who_holds(main)
 
-    A variable is whole on each rank, has another value on each, or lies in parts, as the last run left it in the scope
-    (default: the global one). str() of the picture says the same in words.
+    A variable is whole on each rank, has another value on each, or lies in parts, as the last run
+    left it in the scope (default: the global one). str() of the picture says the same in words.
 
     Raises FluidValueError where the scope holds none of them.
     """
     where = scope or global_scope()
     found = list(_held(program, where))
     if not found:
-        raise FluidValueError("the scope holds no persistable variable of the program; run the startup program first")
+        raise FluidValueError(
+            "the scope holds no persistable variable of the program; run the startup program first"
+        )
     ranks = max([1, *(n for _, n in found)])
-    return owners("who holds what", [f"rank {i}" for i in range(ranks)], [held for held, _ in found])
+    return owners(
+        "who holds what", [f"rank {i}" for i in range(ranks)], [held for held, _ in found]
+    )
 
 
 def _held(program: Program, scope: Scope) -> Iterator[tuple[Held, int]]:
@@ -45,11 +50,23 @@ def _held(program: Program, scope: Scope) -> Iterator[tuple[Held, int]]:
         shards, each = var.storage.shards(), var.storage.per_rank()
         if shards is not None:
             ranks = max(len(a) for a in shards.arrays.values())
-            yield Held(name, shards.shape, str(shards.dtype), tuple(_parts(shards.placed)), spread=_strided(shards.placed)), ranks
+            yield (
+                Held(
+                    name,
+                    shards.shape,
+                    str(shards.dtype),
+                    tuple(_parts(shards.placed)),
+                    spread=_strided(shards.placed),
+                ),
+                ranks,
+            )
         elif each is not None:
             yield Held(name, tuple(each.shape[1:]), str(each.dtype), apart=True), len(each)
         elif hasattr(value := var.value, "shape"):
-            yield Held(name, tuple(np.shape(value)), str(value.dtype), everywhere=True), _ranks(var.storage)
+            yield (
+                Held(name, tuple(np.shape(value)), str(value.dtype), everywhere=True),
+                _ranks(var.storage),
+            )
 
 
 def _ranks(storage: Storage) -> int:
@@ -62,4 +79,6 @@ def _strided(placed: ShardLayout) -> bool:
 
 def _parts(placed: ShardLayout) -> Iterator[Part]:
     if not _strided(placed):
-        yield from (Part(s.rank, s.start, s.size) for s in sorted(placed.spans, key=lambda s: s.start))
+        yield from (
+            Part(s.rank, s.start, s.size) for s in sorted(placed.spans, key=lambda s: s.start)
+        )

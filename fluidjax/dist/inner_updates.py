@@ -1,4 +1,6 @@
-"""Updates within a block (minimize in a case of cond or Switch): no rewrite for several processes or devices goes there."""
+"""Updates within a block (minimize in a case of cond or Switch): no rewrite for several processes
+or devices goes there.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,13 @@ from ..ops.registry import traits
 
 
 def refuse_inner_updates(desc: ProgramDesc, who: str) -> None:
-    """Raises UnsupportedError for an optimizer's op in a block: ranks may take different cases, and would wait for each other."""
+    """Raises UnsupportedError for an optimizer's op in a block: ranks may take different cases, and
+    would wait for each other.
+    """
     for idx, op in walk.ops(desc):
         if idx and traits(op.type).update is not None:
             raise UnsupportedError(
-                f"{who} takes no program that updates parameters within a block, as op '{op.type}' ({op.loc}) does: the cases that "
-                "the ranks take may differ, and then their gradients have no sum; call minimize outside of cond and Switch"
+                f"{who} takes no program that updates parameters within a block, as op '{op.type}'"
+                f" ({op.loc}) does: the cases that the ranks take may differ, and then their"
+                " gradients have no sum; call minimize outside of cond and Switch"
             )

@@ -1,6 +1,8 @@
-"""What DistributeTranspiler decided, as one frozen value: the runtimes read it, no program has to be taken apart.
+"""What DistributeTranspiler decided, as one frozen value: the runtimes read it, no program has to
+be taken apart.
 
-A trainer's and a pserver's Program carry it as ``program.info.pserver_plan``, a transpiler as ``transpiler.plan``:
+A trainer's and a pserver's Program carry it as ``program.info.pserver_plan``, a transpiler as
+``transpiler.plan``:
 
     plan.endpoints           ('127.0.0.1:6174', '127.0.0.1:6175')
     plan.params[1].blocks    fc_w.block0 on 6175 (rows 0..499), fc_w.block1 on 6174 (rows 500..999)
@@ -31,9 +33,10 @@ Descs = tuple[ProgramDesc, ProgramDesc]
 class ParamBlock:
     """A run of whole rows of one parameter (elements, for a vector) that one pserver owns.
 
-    name: of the block on its pserver (``fc_w.block0``; the parameter's own name where it has one block).
-    grad: of the merged gradient there (``fc_w@GRAD.block0``; trainers send it under this name, in sync mode with several
-    trainers with ``.trainer_T`` behind it). offset: its first element in the flattened parameter.
+    name: of the block on its pserver (``fc_w.block0``; the parameter's own name where it has one
+    block). grad: of the merged gradient there (``fc_w@GRAD.block0``; trainers send it under this
+    name, in sync mode with several trainers with ``.trainer_T`` behind it). offset: its first
+    element in the flattened parameter.
     """
 
     name: str
@@ -59,8 +62,9 @@ class ParamBlock:
 class PlannedParam:
     """A parameter that the pservers update, in its blocks.
 
-    grad: the variable of `plan.main` whose value is sent, after clipping (``fc_w@GRAD``, ``clip_1.tmp_0``). sparse: that
-    gradient is SELECTED_ROWS. remote: the table is never received; its rows are looked up on the pservers.
+    grad: the variable of `plan.main` whose value is sent, after clipping (``fc_w@GRAD``,
+    ``clip_1.tmp_0``). sparse: that gradient is SELECTED_ROWS. remote: the table is never received;
+    its rows are looked up on the pservers.
     """
 
     name: str
@@ -74,10 +78,12 @@ class PlannedParam:
 
 @dataclass(frozen=True)
 class PlannedTable:
-    """A table of ``is_distributed`` lookups: row r is row ``r // len(endpoints)`` of pserver ``r % len(endpoints)``.
+    """A table of ``is_distributed`` lookups: row r is row ``r // len(endpoints)`` of pserver ``r %
+    len(endpoints)``.
 
-    rows: how many rows a pserver holds, ceil(height / pservers). grad: its gradient in `plan.main`. learning_rate: the
-    variable that its plain sgd steps with, whatever the optimizer of the other parameters.
+    rows: how many rows a pserver holds, ceil(height / pservers). grad: its gradient in `plan.main`.
+    learning_rate: the variable that its plain sgd steps with, whatever the optimizer of the other
+    parameters.
     """
 
     name: str
@@ -92,10 +98,11 @@ class PlannedTable:
 class PserverPlan(Shown):
     """Who owns what in a parameter-server job, and the programs that it came from.
 
-    mode: ``sync``, ``async``, ``half_async`` or ``geo``. trainers: how many there are; trainer_id: which one this plan was
-    made for (plans of the trainers of a job differ in nothing else). push_every: in geo mode, after how many batches a
-    trainer exchanges deltas. compensated: late gradients are corrected (enable_dc_asgd). main, startup: the original
-    programs. build: makes the programs of a role, see `trainer` and `pserver`.
+    mode: ``sync``, ``async``, ``half_async`` or ``geo``. trainers: how many there are; trainer_id:
+    which one this plan was made for (plans of the trainers of a job differ in nothing else).
+    push_every: in geo mode, after how many batches a trainer exchanges deltas. compensated: late
+    gradients are corrected (enable_dc_asgd). main, startup: the original programs. build: makes the
+    programs of a role, see `trainer` and `pserver`.
     """
 
     endpoints: tuple[str, ...]
@@ -111,43 +118,68 @@ class PserverPlan(Shown):
     build: Callable[[int | str], Descs] | None = field(default=None, compare=False, repr=False)
 
     def trainer(self, trainer_id: int) -> Descs:
-        """Main and startup program of a trainer, as frozen descs. Raises FluidValueError for an id out of range."""
+        """Main and startup program of a trainer, as frozen descs. Raises FluidValueError for an id
+        out of range.
+        """
         if not 0 <= trainer_id < self.trainers:
-            raise FluidValueError(f"trainer_id is {trainer_id}, but the job has {self.trainers} trainers, 0 to {self.trainers - 1}")
+            raise FluidValueError(
+                f"trainer_id is {trainer_id}, but the job has {self.trainers} trainers, 0 to"
+                f" {self.trainers - 1}"
+            )
         return self._made(trainer_id)
 
     def pserver(self, endpoint: str) -> Descs:
-        """Main and startup program of a pserver, as frozen descs. Raises UnknownEndpointError for one that the job does not have."""
+        """Main and startup program of a pserver, as frozen descs. Raises UnknownEndpointError for
+        one that the job does not have.
+        """
         self.index(endpoint)
         return self._made(endpoint)
 
     def _made(self, role: int | str) -> Descs:
         if self.build is None:
-            raise FluidValueError("this plan was made without programs; take the one of DistributeTranspiler")
+            raise FluidValueError(
+                "this plan was made without programs; take the one of DistributeTranspiler"
+            )
         return self.build(role)
 
     def index(self, endpoint: str) -> int:
-        """The number of a pserver. Raises UnknownEndpointError, with near misses, for one that the job does not have."""
+        """The number of a pserver. Raises UnknownEndpointError, with near misses, for one that the
+        job does not have.
+        """
         if endpoint not in self.endpoints:
             there = ", ".join(self.endpoints)
-            raise UnknownEndpointError(f"there is no pserver {endpoint!r}{near(str(endpoint), self.endpoints)}; the job has {there}")
+            raise UnknownEndpointError(
+                f"there is no pserver {endpoint!r}{near(str(endpoint), self.endpoints)}; the job"
+                f" has {there}"
+            )
         return self.endpoints.index(endpoint)
 
     def owned(self, endpoint: str) -> tuple[ParamBlock, ...]:
-        """The blocks that a pserver owns, in the order of `params`. Raises UnknownEndpointError for one that the job does not have."""
+        """The blocks that a pserver owns, in the order of `params`. Raises UnknownEndpointError for
+        one that the job does not have.
+        """
         self.index(endpoint)
         return tuple(b for p in self.params for b in p.blocks if b.endpoint == endpoint)
 
     def __repr__(self) -> str:
-        owned = ", ".join(f"{count} on {ep}" for ep in self.endpoints if (count := len(self.owned(ep))))
+        owned = ", ".join(
+            f"{count} on {ep}" for ep in self.endpoints if (count := len(self.owned(ep)))
+        )
         return f"<PserverPlan: {self.mode}, {self.trainers} trainers, blocks: {owned or 'none'}>"
 
     def picture(self) -> Picture:
-        """Who holds which block: a bar for each parameter, cut where another pserver begins. Notebooks show it for the plan."""
+        """Who holds which block: a bar for each parameter, cut where another pserver begins.
+        Notebooks show it for the plan.
+        """
         from ..look.owners import Held, Part, owners
 
         held = [
-            Held(p.name, p.shape, p.dtype, tuple(Part(self.index(b.endpoint), b.offset, b.size, b.name) for b in p.blocks))
+            Held(
+                p.name,
+                p.shape,
+                p.dtype,
+                tuple(Part(self.index(b.endpoint), b.offset, b.size, b.name) for b in p.blocks),
+            )
             for p in self.params
         ]
         for t in self.tables:  # row r is on pserver r % pservers, so no stretch of it is anyone's

@@ -1,4 +1,6 @@
-"""Block: variables by name and ops in order, as Fluid's mutable handle; appending an op checks and infers it."""
+"""Block: variables by name and ops in order, as Fluid's mutable handle; appending an op checks and
+infers it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from .. import unique_name
 from ..base.loc import name_line, user_line
-from ..errors import ArgumentError, FluidError, FluidTypeError, FluidValueError, ShapeError, UnknownOpError, near
+from ..errors import (
+    ArgumentError,
+    FluidError,
+    FluidTypeError,
+    FluidValueError,
+    ShapeError,
+    UnknownOpError,
+    near,
+)
 from ..ir import edit, text
 from ..ir.desc import EMPTY, BlockDesc, FrozenMap, OpDesc, VarDesc
 from ..ops.infer import Spec, infer
@@ -26,7 +36,9 @@ if TYPE_CHECKING:
 
 
 class Block:
-    """Variables by name and ops in order; a sub-block sees its ancestors' variables, a gradient block its forward block's."""
+    """Variables by name and ops in order; a sub-block sees its ancestors' variables, a gradient
+    block its forward block's.
+    """
 
     def __init__(self, program: Program, idx: int, parent: int = -1, forward: int = -1) -> None:
         self.program = program
@@ -57,7 +69,9 @@ class Block:
         return name in self.vars
 
     def _find_var_recursive(self, name: str) -> Variable | None:
-        """The variable of this block, of its forward block, of its parent, or of what is around these, nearest first."""
+        """The variable of this block, of its forward block, of its parent, or of what is around
+        these, nearest first.
+        """
         if (found := self.vars.get(name)) is not None:
             return found
         near: list[Block] = [self]
@@ -74,7 +88,9 @@ class Block:
     def _var_recursive(self, name: str) -> Variable:
         found = self._find_var_recursive(name)
         if found is None:
-            raise FluidValueError(f"var {name} not in this block or the blocks around it{near(name, self.vars)}")
+            raise FluidValueError(
+                f"var {name} not in this block or the blocks around it{near(name, self.vars)}"
+            )
         return found
 
     @property
@@ -82,7 +98,8 @@ class Block:
         return None if self.parent_idx < 0 else self.program.blocks[self.parent_idx]
 
     def create_var(self, *_: Any, name: str | None = None, **kwargs: Any) -> Variable:
-        """A variable of this block; the existing one when `name` is taken. initializer: appends its op to this block.
+        """A variable of this block; the existing one when `name` is taken. initializer: appends its
+        op to this block.
 
         Raises FluidValueError when that one has another shape or dtype than is asked for here.
         """
@@ -100,7 +117,8 @@ class Block:
     def new_name(self, generate: Callable[[], str]) -> str:
         """A generated name; in a program that was loaded, one that no variable has.
 
-        The generator only knows the names that it made, and a name met by chance would silently be the other variable.
+        The generator only knows the names that it made, and a name met by chance would silently be
+        the other variable.
         """
         name = generate()
         while self.program.info.loaded and self._find_var_recursive(name) is not None:
@@ -116,15 +134,19 @@ class Block:
             if None not in (old, new) and old != new:
                 old, new = (list(v) if what == "shape" else v for v in (old, new))
                 raise FluidValueError(
-                    f"variable {var.name!r} exists with {what} {old}; it cannot be made again with {new} "
-                    f"(at {user_line()}); give the second one another name"
+                    f"variable {var.name!r} exists with {what} {old}; it cannot be made again with"
+                    f" {new} (at {user_line()}); give the second one another name"
                 )
         return var
 
-    def create_parameter(self, name: str, shape: Sequence[int], dtype: Any, **kwargs: Any) -> Parameter:
-        """A Parameter of the global block. initializer: appends its op to this block, unless an op here fills the parameter already.
+    def create_parameter(
+        self, name: str, shape: Sequence[int], dtype: Any, **kwargs: Any
+    ) -> Parameter:
+        """A Parameter of the global block. initializer: appends its op to this block, unless an op
+        here fills the parameter already.
 
-        Raises FluidValueError for an unknown dimension, and when the name is taken by one of another shape or dtype.
+        Raises FluidValueError for an unknown dimension, and when the name is taken by one of
+        another shape or dtype.
         """
         block = self.program.global_block()
         desc = var_desc(
@@ -132,17 +154,29 @@ class Block:
             trainable=bool(kwargs.get("trainable", True)),
         )  # fmt: skip
         if not desc.shape or any(n <= 0 for n in desc.shape):
-            kind = ArgumentError if isinstance(shape, list | tuple) and None in shape else FluidValueError
-            raise kind(f"parameter {name!r} needs a shape of positive dimensions, not {list(desc.shape or ())}")
+            kind = (
+                ArgumentError
+                if isinstance(shape, list | tuple) and None in shape
+                else FluidValueError
+            )
+            raise kind(
+                f"parameter {name!r} needs a shape of positive dimensions, not"
+                f" {list(desc.shape or ())}"
+            )
         old = block.vars.get(name)
         if old is not None and (old.desc.shape, old.desc.dtype) != (desc.shape, desc.dtype):
             raise FluidValueError(
-                f"parameter {name!r} exists with shape {list(old.shape)} and dtype {old.desc.dtype}; it cannot be made again "
-                f"with shape {list(desc.shape)} and dtype {desc.dtype} (at {user_line()}); give the second one another name"
+                f"parameter {name!r} exists with shape {list(old.shape)} and dtype"
+                f" {old.desc.dtype}; it cannot be made again with shape {list(desc.shape)} and"
+                f" dtype {desc.dtype} (at {user_line()}); give the second one another name"
             )
-        param = old if isinstance(old, Parameter) else block._adopt(Parameter(block, desc, **kwargs))
+        param = (
+            old if isinstance(old, Parameter) else block._adopt(Parameter(block, desc, **kwargs))
+        )
         fill = kwargs.get("initializer")
-        if fill is not None and (old is None or not any(name in op.output_arg_names for op in self.ops)):
+        if fill is not None and (
+            old is None or not any(name in op.output_arg_names for op in self.ops)
+        ):
             fill(param, self)
         return param
 
@@ -190,17 +224,31 @@ class Block:
     ) -> Operator:  # fmt: skip
         """Append an op: its outputs' shapes and dtypes are inferred.
 
-        Raises UnknownOpError (op type, slot or attribute), ShapeError (what the op objects to), each naming the user's line.
+        Raises UnknownOpError (op type, slot or attribute), ShapeError (what the op objects to),
+        each naming the user's line.
         """
         op = self._make_op(type, inputs, outputs, attrs)
         self.ops.append(op)
         return op
 
-    def _prepend_op(self, type: str | None = None, inputs: Any = None, outputs: Any = None, attrs: Any = None, **_: Any) -> Operator:
+    def _prepend_op(
+        self,
+        type: str | None = None,
+        inputs: Any = None,
+        outputs: Any = None,
+        attrs: Any = None,
+        **_: Any,
+    ) -> Operator:
         return self._insert_op(0, type, inputs, outputs, attrs)
 
     def _insert_op(
-        self, index: int, type: str | None = None, inputs: Any = None, outputs: Any = None, attrs: Any = None, **_: Any
+        self,
+        index: int,
+        type: str | None = None,
+        inputs: Any = None,
+        outputs: Any = None,
+        attrs: Any = None,
+        **_: Any,
     ) -> Operator:
         op = self._make_op(type, inputs, outputs, attrs)
         self.ops.insert(index, op)
@@ -214,7 +262,9 @@ class Block:
             definition = lookup(kind)
             ins = _slots(definition, "input", definition.input_names, inputs)
             outs = _slots(definition, "output", definition.output_names, outputs)
-            desc = OpDesc(self.program.next_uid(), kind, ins, outs, self._attrs(definition, attrs), loc)
+            desc = OpDesc(
+                self.program.next_uid(), kind, ins, outs, self._attrs(definition, attrs), loc
+            )
             _check_required(definition, desc)
             self.program.info.refuse_lost(desc.reads)
             self._infer(definition, desc)
@@ -243,7 +293,11 @@ class Block:
     def _infer(self, definition: OpDef, desc: OpDesc) -> None:
         """Give the outputs of `desc` their shapes and dtypes; check that every name exists."""
         own = definition.control.outside
-        given = {s: names for s, names in desc.inputs.items() if names and s not in own and not self._kernels_own(names)}
+        given = {
+            s: names
+            for s, names in desc.inputs.items()
+            if names and s not in own and not self._kernels_own(names)
+        }
         specs = {slot: self._specs(definition, slot, names) for slot, names in given.items()}
         for n in desc.writes:
             self._var_recursive(n)
@@ -256,7 +310,9 @@ class Block:
             many = spec if isinstance(spec, tuple) else (spec,)
             named = len(desc.outputs.get(slot, many))
             if many and named != len(many) and definition.forward is None:
-                raise ShapeError(f"op '{desc.type}' gives {len(many)} {slot} here, and its {slot} names {named}")
+                raise ShapeError(
+                    f"op '{desc.type}' gives {len(many)} {slot} here, and its {slot} names {named}"
+                )
             for name, one in zip(desc.outputs.get(slot, ()), many, strict=False):
                 if one is not None and name != EMPTY:
                     self._settle(self._var_recursive(name), one)
@@ -265,17 +321,34 @@ class Block:
     def _pass_kind(self, desc: OpDesc) -> None:
         """Say which outputs are sparse rows."""
         kinds = [self._var_recursive(n).desc.kind for n in desc.input("X") if n != EMPTY]
-        for slot, name in ((s, n) for s, names in desc.outputs.items() for n in names if n != EMPTY):
-            kind, var = kind_of_output(desc.type, desc.attrs, kinds, slot), self._var_recursive(name)
-            if kind is not None and var.desc.kind != kind and {kind, var.desc.kind} == {"LOD_TENSOR", SPARSE}:
+        for slot, name in (
+            (s, n) for s, names in desc.outputs.items() for n in names if n != EMPTY
+        ):
+            kind, var = (
+                kind_of_output(desc.type, desc.attrs, kinds, slot),
+                self._var_recursive(name),
+            )
+            if (
+                kind is not None
+                and var.desc.kind != kind
+                and {kind, var.desc.kind} == {"LOD_TENSOR", SPARSE}
+            ):
                 var.change(kind=kind)
 
-    def _pass_lod(self, definition: OpDef, desc: OpDesc, specs: Mapping[str, Any], inferred: Mapping[str, Any]) -> None:
+    def _pass_lod(
+        self, definition: OpDef, desc: OpDesc, specs: Mapping[str, Any], inferred: Mapping[str, Any]
+    ) -> None:
         """Give the outputs the lod_level of the input whose LoD they will have."""
-        levels = {slot: self._var_recursive(names[0]).desc.lod_level for slot, names in desc.inputs.items() if names}
+        levels = {
+            slot: self._var_recursive(names[0]).desc.lod_level
+            for slot, names in desc.inputs.items()
+            if names
+        }
         if not any(levels.values()) and not makes_lod(definition):
             return
-        for slot, level in lod_levels(definition, levels, specs, inferred, definition.arguments(desc.attrs)).items():
+        for slot, level in lod_levels(
+            definition, levels, specs, inferred, definition.arguments(desc.attrs)
+        ).items():
             for name in desc.outputs.get(slot, ()):
                 if name != EMPTY:
                     self._var_recursive(name).lod_level = level
@@ -289,33 +362,45 @@ class Block:
             if desc.kind == "LOD_RANK_TABLE":  # which has no shape, and none depends on it
                 specs.append(Spec((), "int64"))
                 continue
-            if desc.shape is None and desc.dtype is not None and slot in definition.traits.counters:  # the op itself looks at it
+            # the op itself looks at it
+            if desc.shape is None and desc.dtype is not None and slot in definition.traits.counters:
                 specs.append(Spec((-1,), desc.dtype))
                 continue
             if desc.shape is None or desc.dtype is None:
                 return None
-            shape = desc.shape if min(desc.shape, default=0) >= -1 else tuple(max(n, -1) for n in desc.shape)
+            shape = (
+                desc.shape
+                if min(desc.shape, default=0) >= -1
+                else tuple(max(n, -1) for n in desc.shape)
+            )
             specs.append(Spec(shape, desc.dtype))
         return tuple(specs) if slot in definition.many_inputs else specs[0]
 
     def _kernels_own(self, names: Sequence[str]) -> bool:
-        """Whether these are variables in which a kernel of Paddle's keeps what is its own (a cudnn_lstm's Cache)."""
+        """Whether these are variables in which a kernel of Paddle's keeps what is its own (a
+        cudnn_lstm's Cache).
+        """
         return all(n != EMPTY and self._var_recursive(n).desc.kind == "RAW" for n in names)
 
     def _settle(self, var: Variable, spec: Spec) -> None:
-        """The inferred type becomes the variable's; a persistable one keeps what it was declared with."""
+        """The inferred type becomes the variable's; a persistable one keeps what it was declared
+        with.
+        """
         desc = var.desc
         if desc.persistable and desc.shape is not None and desc.dtype is not None:
             return
         if desc.shape != spec.shape or desc.dtype != spec.dtype:
-            # Spelt out: dataclasses.replace would be a tenth of the time that an op takes to append.
+            # Spelt out: dataclasses.replace would be a tenth of the time that an op takes to
+            # append.
             var.desc = VarDesc(
                 desc.name, spec.shape, spec.dtype, desc.kind, desc.lod_level, desc.persistable, desc.stop_gradient,
                 desc.is_data, desc.need_check_feed, desc.is_parameter, desc.trainable,
             )  # fmt: skip
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
-        """The printed block; `with_details`: also, as comments, what no desc holds of its variables."""
+        """The printed block; `with_details`: also, as comments, what no desc holds of its
+        variables.
+        """
         printed = text.block_text(self.program.desc, self.idx)
         return f"{printed}\n{self.details()}" if with_details else printed
 
@@ -330,7 +415,9 @@ class Block:
 
 
 def _inferable(definition: OpDef, desc: OpDesc) -> bool:
-    """False where nothing is to be inferred: ops without a function or a rule, and updates in place."""
+    """False where nothing is to be inferred: ops without a function or a rule, and updates in
+    place.
+    """
     if definition.fn is None and definition.infer is None:
         return False
     return not (definition.inplace and all(
@@ -345,7 +432,10 @@ def _slots(definition: OpDef, what: str, known: frozenset[str], given: Any) -> F
             continue
         if slot not in known:
             there = ", ".join(sorted(known))
-            raise UnknownOpError(f"op '{definition.type}' has no {what} slot {slot!r}{near(slot, known)}; it has {there}")
+            raise UnknownOpError(
+                f"op '{definition.type}' has no {what} slot {slot!r}{near(slot, known)}; it has"
+                f" {there}"
+            )
         names = names_of(value)
         if names:
             result[slot] = names
@@ -359,7 +449,9 @@ def _check_required(definition: OpDef, desc: OpDesc) -> None:
             if not slot.optional and not slot.many:
                 raise FluidValueError(f"op '{desc.type}' needs input {slot.name}")
         elif len(names) > 1 and not slot.many:
-            raise FluidValueError(f"op '{desc.type}' takes one variable as {slot.name}, not {len(names)}")
+            raise FluidValueError(
+                f"op '{desc.type}' takes one variable as {slot.name}, not {len(names)}"
+            )
     for name, attr in definition.attrs.items():
         if attr.default is REQUIRED and name not in desc.attrs:
             raise UnknownOpError(f"op '{desc.type}' needs attribute {name!r}")

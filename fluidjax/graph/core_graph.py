@@ -1,8 +1,10 @@
-"""core.Graph: block 0 of a program as nodes, a variable's for each time it is written, and links between them.
+"""core.Graph: block 0 of a program as nodes, a variable's for each time it is written, and links
+between them.
 
-Nodes are numbered as they are made, and whatever takes nodes in some order takes them by number. Ops stand in the order of a
-depth first search from the lowest number on, with what an op needs before it, as in Paddle. What only the order of ops says, that
-an op reads a variable before another one writes it, is a node without a variable between the two.
+Nodes are numbered as they are made, and whatever takes nodes in some order takes them by number.
+Ops stand in the order of a depth first search from the lowest number on, with what an op needs
+before it, as in Paddle. What only the order of ops says, that an op reads a variable before another
+one writes it, is a node without a variable between the two.
 """
 
 from __future__ import annotations
@@ -67,7 +69,10 @@ class Graph:
 
     def __init__(self, desc: ProgramDesc) -> None:
         if not isinstance(desc, ProgramDesc):
-            raise FluidTypeError(f"core.Graph takes a program's desc (core.Graph(program.desc)), not {type(desc).__name__}")
+            raise FluidTypeError(
+                "core.Graph takes a program's desc (core.Graph(program.desc)), not"
+                f" {type(desc).__name__}"
+            )
         self._origin = desc
         self._nodes: dict[Node, None] = {}
         self._count = 0
@@ -81,7 +86,9 @@ class Graph:
 
         def made(name: str) -> Node:
             found = block.vars.get(name)
-            node = self._new(name, None) if found is None else self.create_var_node(VarDesc.of(found))
+            node = (
+                self._new(name, None) if found is None else self.create_var_node(VarDesc.of(found))
+            )
             versions.setdefault(name, []).append(node)
             return node
 
@@ -152,7 +159,11 @@ class Graph:
 
     def op_links(self) -> dict[Node, list[Node]]:
         """For each op, by number, the ops that it needs, by number."""
-        return {n: sorted({op for var in n.inputs for op in var.inputs}, key=Node.id) for n in self._nodes if n.is_op()}
+        return {
+            n: sorted({op for var in n.inputs for op in var.inputs}, key=Node.id)
+            for n in self._nodes
+            if n.is_op()
+        }
 
     def sorted_ops(self) -> list[Node]:
         """All ops, each after what it needs. Raises FluidValueError where ops need one another."""
@@ -160,7 +171,9 @@ class Graph:
         done: dict[Node, None] = {}
         open_: set[Node] = set()
         for first in links:
-            path: list[tuple[Node, Iterator[Node]]] = [] if first in done else [(first, iter(links[first]))]
+            path: list[tuple[Node, Iterator[Node]]] = (
+                [] if first in done else [(first, iter(links[first]))]
+            )
             open_.update(n for n, _ in path)
             while path:
                 node, rest = path[-1]
@@ -170,14 +183,18 @@ class Graph:
                     open_.discard(node)
                     path.pop()
                 elif needed in open_:
-                    raise FluidValueError(f"the graph has a circle, through ops {needed.name()} and {node.name()}")
+                    raise FluidValueError(
+                        f"the graph has a circle, through ops {needed.name()} and {node.name()}"
+                    )
                 else:
                     open_.add(needed)
                     path.append((needed, iter(links[needed])))
         return list(done)
 
     def resolve_hazard(self, versions: Mapping[str, list[Node]]) -> None:
-        """Have each op that writes a variable wait for those that wrote and read it before. versions: a variable's nodes in order."""
+        """Have each op that writes a variable wait for those that wrote and read it before.
+        versions: a variable's nodes in order.
+        """
         for name in sorted(versions):
             nodes = versions[name]
             for old, new in reversed(list(pairwise(nodes))):
@@ -196,7 +213,9 @@ class Graph:
         link(between, then)
 
     def to_desc(self) -> ProgramDesc:
-        """The program: its ops in order, and the variables that have nodes (all, where other blocks may use them)."""
+        """The program: its ops in order, and the variables that have nodes (all, where other blocks
+        may use them).
+        """
         blocks = self._origin.blocks
         kept = dict(blocks[0].vars) if len(blocks) > 1 else {}
         for node in self._nodes:

@@ -45,7 +45,9 @@ class VarDesc:
     def dtype(self) -> _VarType:
         """Raises FluidValueError for a variable without one."""
         if self.value.dtype is None:
-            raise FluidValueError(f"variable {self.value.name!r} of kind {self.value.kind} has no dtype")
+            raise FluidValueError(
+                f"variable {self.value.name!r} of kind {self.value.kind} has no dtype"
+            )
         return enum_of(self.value.dtype)
 
     def set_dtype(self, dtype: Any) -> None:
@@ -71,7 +73,9 @@ class VarDesc:
 
 
 class OpDesc:
-    """An op's description. Attributes that its type does not have are notes, and no step looks at them."""
+    """An op's description. Attributes that its type does not have are notes, and no step looks at
+    them.
+    """
 
     def __init__(self) -> None:
         self.value = ir.OpDesc(0, "", attrs=ir.FrozenMap({"op_role": 0}))
@@ -116,10 +120,18 @@ class OpDesc:
         self.value = replace(self.value, outputs=self.value.outputs.set(**{slot: tuple(names)}))
 
     def _rename_input(self, old: str, new: str) -> None:
-        self.value = replace(self.value, inputs=_renamed(self.value.inputs, old, new), attrs=roles_renamed(self.value.attrs, old, new))
+        self.value = replace(
+            self.value,
+            inputs=_renamed(self.value.inputs, old, new),
+            attrs=roles_renamed(self.value.attrs, old, new),
+        )
 
     def _rename_output(self, old: str, new: str) -> None:
-        self.value = replace(self.value, outputs=_renamed(self.value.outputs, old, new), attrs=roles_renamed(self.value.attrs, old, new))
+        self.value = replace(
+            self.value,
+            outputs=_renamed(self.value.outputs, old, new),
+            attrs=roles_renamed(self.value.attrs, old, new),
+        )
 
     def attr_names(self) -> list[str]:
         return self.value.attr_names()
@@ -128,19 +140,28 @@ class OpDesc:
         return self.value.has_attr(name)
 
     def attr(self, name: str) -> Any:
-        """An attribute's value, lists as lists. Raises FluidValueError where there is none of that name."""
+        """An attribute's value, lists as lists. Raises FluidValueError where there is none of that
+        name.
+        """
         return self.value.attr(name)
 
     def _set_attr(self, name: str, value: Any) -> None:
-        """Raises FluidTypeError for a value that is not of the attribute's type, or is no attribute at all."""
-        self.value = replace(self.value, attrs=ir.FrozenMap({**self.value.attrs, name: attribute(self.type(), name, value)}))
+        """Raises FluidTypeError for a value that is not of the attribute's type, or is no attribute
+        at all.
+        """
+        self.value = replace(
+            self.value,
+            attrs=ir.FrozenMap({**self.value.attrs, name: attribute(self.type(), name, value)}),
+        )
 
     def remove_attr(self, name: str) -> None:
         self.value = replace(self.value, attrs=self.value.attrs.without(name))
 
 
 def attribute(kind: str, name: str, value: Any) -> Any:
-    """A value as descs hold it: in the type that the op declares, else as it is, floats rounded to float32."""
+    """A value as descs hold it: in the type that the op declares, else as it is, floats rounded to
+    float32.
+    """
     definition = lookup(kind) if kind else None
     if definition is not None and definition.attr_type(name) is not None:
         return canonical(definition, name, value)
@@ -156,17 +177,26 @@ def _plain(name: str, value: Any) -> Any:
         return float(np.float32(value))
     if isinstance(value, bool | int | str | ir.BlockRef):
         return value
-    raise FluidTypeError(f"attribute {name!r} is a number, a bool, text or a list of these, not {type(value).__name__}")
+    raise FluidTypeError(
+        f"attribute {name!r} is a number, a bool, text or a list of these, not"
+        f" {type(value).__name__}"
+    )
 
 
 def _renamed(slots: ir.FrozenMap, old: str, new: str) -> ir.FrozenMap:
-    return ir.FrozenMap({s: tuple(new if n == old else n for n in names) for s, names in slots.items()})
+    return ir.FrozenMap(
+        {s: tuple(new if n == old else n for n in names) for s, names in slots.items()}
+    )
 
 
 def roles_renamed(attrs: ir.FrozenMap, old: str, new: str) -> ir.FrozenMap:
     """Attributes whose pairs of parameter and gradient name the other variable, as Paddle has it."""
     pairs = attrs.get("op_role_var", ())
-    return attrs.set(op_role_var=tuple(new if n == old else n for n in pairs)) if old in pairs else attrs
+    return (
+        attrs.set(op_role_var=tuple(new if n == old else n for n in pairs))
+        if old in pairs
+        else attrs
+    )
 
 
 def _text(name: Any) -> str:

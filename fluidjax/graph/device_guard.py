@@ -1,4 +1,6 @@
-"""device_guard: the device that a script names for ops, as their attribute ``op_device``; XLA places what they compute."""
+"""device_guard: the device that a script names for ops, as their attribute ``op_device``; XLA
+places what they compute.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,15 @@ _current: InForce[str | None] = InForce("device", None)
 def device_guard(device: str | None = None) -> Iterator[None]:
     """Ops appended within the block carry ``op_device``: "cpu", "gpu", or "" and None for no wish.
 
-    So do their gradient ops, and the update of a parameter whose first op is among them. The attribute is kept in saved
-    programs and says nothing to a step here: one compiled step runs on the Executor's place, and where its parts run is XLA's.
-    Raises FluidValueError for another device.
+    So do their gradient ops, and the update of a parameter whose first op is among them. The
+    attribute is kept in saved programs and says nothing to a step here: one compiled step runs on
+    the Executor's place, and where its parts run is XLA's. Raises FluidValueError for another
+    device.
     """
     if device not in ("cpu", "gpu", "", None):
-        raise FluidValueError(f"device_guard takes 'cpu', 'gpu', or None for no wish, not {device!r}")
+        raise FluidValueError(
+            f"device_guard takes 'cpu', 'gpu', or None for no wish, not {device!r}"
+        )
     with _current.within(device):
         yield
 

@@ -15,14 +15,17 @@ from .variable import names_of
 def fetch_targets(fetch_list: Any) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """The names of a fetch list as Executor.run takes it, and the uids of the optimize ops in it.
 
-    Lists within it are as their elements; a tuple is what minimize returned: of it the ops count, not the gradients.
+    Lists within it are as their elements; a tuple is what minimize returned: of it the ops count,
+    not the gradients.
 
     Raises FluidTypeError for anything else, an op that updates nothing among them.
     """
     if fetch_list is None:
         return (), ()
     if isinstance(fetch_list, set | frozenset):
-        raise ArgumentError("fetch_list takes variables or their names in an order, and a set has none; give a list")
+        raise ArgumentError(
+            "fetch_list takes variables or their names in an order, and a set has none; give a list"
+        )
     try:
         return names_of(fetch_list, "fetch_list"), ()
     except FluidTypeError:
@@ -37,14 +40,16 @@ def fetch_targets(fetch_list: Any) -> tuple[tuple[str, ...], tuple[int, ...]]:
             ops.append(item.desc.uid)
         else:
             raise FluidTypeError(
-                f"fetch_list takes variables, their names, and optimize ops such as minimize returns, but op '{item.type}' is none; "
-                "fetch the variable that it writes"
+                "fetch_list takes variables, their names, and optimize ops such as minimize"
+                f" returns, but op '{item.type}' is none; fetch the variable that it writes"
             )
     return tuple(names), tuple(ops)
 
 
 def _is_result(item: Any) -> bool:
-    """Whether something looks like what minimize returns: ops, and pairs of parameters and gradients."""
+    """Whether something looks like what minimize returns: ops, and pairs of parameters and
+    gradients.
+    """
     return isinstance(item, tuple) and bool(item) and isinstance(item[0], list | tuple)
 
 
@@ -59,12 +64,16 @@ def _flat(fetch_list: Any) -> Iterator[Any]:
 
 
 def fetch_names(fetch_list: Any) -> tuple[str, ...]:
-    """The names of a fetch list: a variable or a name, several of them, or None. Raises FluidTypeError for anything else."""
+    """The names of a fetch list: a variable or a name, several of them, or None. Raises
+    FluidTypeError for anything else.
+    """
     return () if fetch_list is None else names_of(fetch_list, "fetch_list")
 
 
 def kept_names(program: Program, targets: Any, what: str = "fetch_list") -> tuple[str, ...]:
-    """As fetch_names. Raises FetchError for a variable that lost its memory to others (see memory_optimize)."""
+    """As fetch_names. Raises FetchError for a variable that lost its memory to others (see
+    memory_optimize).
+    """
     names = () if targets is None else names_of(targets, what)
     program.info.refuse_lost(names)
     return names
@@ -75,5 +84,8 @@ def found_names(program: Program, fetch_list: Any) -> tuple[str, ...]:
     names = kept_names(program, fetch_list)
     for name in names:
         if program.desc.find_var(name) is None:
-            raise FetchError(f"fetch target {name!r} is not in the program{near(name, program.desc.blocks[0].vars)}")
+            raise FetchError(
+                f"fetch target {name!r} is not in the"
+                f" program{near(name, program.desc.blocks[0].vars)}"
+            )
     return names

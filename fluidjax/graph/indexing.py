@@ -1,9 +1,10 @@
-"""What ``x[1]``, ``x[1:3, ::-1]``, ``x[i]``, ``x[:, s:n]`` append: slice, strided_slice and reverse, as in Fluid.
+"""What ``x[1]``, ``x[1:3, ::-1]``, ``x[i]``, ``x[:, s:n]`` append: slice, strided_slice and
+reverse, as in Fluid.
 
-An integer or a variable takes one element and its dimension away; a slice's bounds and step may be variables of one
-int32. The ops stand in the variable's own block and their results are named after it (``x_slice_0``). A slice without
-bounds and step -1 is a reverse. What Fluid refuses and Python means plainly, ``x[::2]``, ``x[3::-1]`` and ``x[..., 0]``,
-works here.
+An integer or a variable takes one element and its dimension away; a slice's bounds and step may be
+variables of one int32. The ops stand in the variable's own block and their results are named after
+it (``x_slice_0``). A slice without bounds and step -1 is a reverse. What Fluid refuses and Python
+means plainly, ``x[::2]``, ``x[3::-1]`` and ``x[..., 0]``, works here.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class _Parts:
 
     def add(self, axis: int, start: Any, end: Any, stride: Any) -> None:
         for values, value in zip(
-            (self.axes, self.starts, self.ends, self.strides), (axis, start, end, stride), strict=True
+            (self.axes, self.starts, self.ends, self.strides),
+            (axis, start, end, stride),
+            strict=True,
         ):
             values.append(value if is_variable(value) else int(value))
 
@@ -46,8 +49,8 @@ class Indexed(Operators[V]):
     def __getitem__(self, item: Any) -> V:
         """The part of the variable that an index names.
 
-        Raises FluidTypeError for an index that is no integer, slice or int32 variable, FluidValueError for one that is out
-        of range or for too many.
+        Raises FluidTypeError for an index that is no integer, slice or int32 variable,
+        FluidValueError for one that is out of range or for too many.
         """
         return _getitem(self, item)
 
@@ -60,7 +63,11 @@ def _getitem(var: Any, item: Any) -> Any:
         else:
             _take_one(parts, var, axis, part)
     out = _sliced(var, parts) if parts.axes else var
-    return _append(var, "reverse", "slice_reverse", {"X": out}, {"axis": parts.reversed}) if parts.reversed else out
+    return (
+        _append(var, "reverse", "slice_reverse", {"X": out}, {"axis": parts.reversed})
+        if parts.reversed
+        else out
+    )
 
 
 def _one_each(var: Any, item: Any) -> list[Any]:
@@ -95,7 +102,9 @@ def _take_slice(parts: _Parts, var: Any, axis: int, part: slice) -> None:
 def _bound(var: Any, part: slice, value: Any) -> Any:
     if value is None or isinstance(value, int | np.integer):
         return value
-    return _index(var, value, f"slices of variable {var.name!r} take integers and variables of one int32")
+    return _index(
+        var, value, f"slices of variable {var.name!r} take integers and variables of one int32"
+    )
 
 
 def _index(var: Any, value: Any, takes: str) -> Any:
@@ -104,7 +113,8 @@ def _index(var: Any, value: Any, takes: str) -> Any:
         raise FluidTypeError(f"{takes}, not {type(value).__name__}")
     if value.desc.dtype != "int32":
         raise FluidTypeError(
-            f"{takes}, but {value.name!r} is {value.desc.dtype}" + ("; cast it" if value.desc.dtype == "int64" else "")
+            f"{takes}, but {value.name!r} is {value.desc.dtype}"
+            + ("; cast it" if value.desc.dtype == "int64" else "")
         )
     return value
 
@@ -115,13 +125,23 @@ def _take_one(parts: _Parts, var: Any, axis: int, part: Any) -> None:
         size = var.shape[axis]
         if size >= 0 and not -size <= part < size:
             raise FluidValueError(
-                f"index {part} is out of range for dimension {axis} of variable {var.name!r}, which has size {size}"
+                f"index {part} is out of range for dimension {axis} of variable {var.name!r}, which"
+                f" has size {size}"
             )
         parts.add(axis, part, part + 1 if part != -1 else _TO_THE_END, 1)
         return
-    _index(var, part, f"variable {var.name!r} is indexed by integers, slices and variables of one int32")
+    _index(
+        var,
+        part,
+        f"variable {var.name!r} is indexed by integers, slices and variables of one int32",
+    )
     one, end = _constant(var, 1), var.block.create_var(dtype="int32")
-    var.block.append_op(type="elementwise_add", inputs={"X": part, "Y": one}, outputs={"Out": end}, attrs={"axis": -1})
+    var.block.append_op(
+        type="elementwise_add",
+        inputs={"X": part, "Y": one},
+        outputs={"Out": end},
+        attrs={"axis": -1},
+    )
     parts.add(axis, part, end, 1)
 
 
@@ -137,7 +157,9 @@ def _sliced(var: Any, parts: _Parts) -> Any:
     inputs: dict[str, Any] = {"Input": var}
     attrs: dict[str, Any] = {"axes": parts.axes, "decrease_axis": parts.decreased}
     flags = [1] * len(parts.axes)
-    named = {"starts": parts.starts, "ends": parts.ends} | ({"strides": parts.strides} if parts.strided else {})
+    named = {"starts": parts.starts, "ends": parts.ends} | (
+        {"strides": parts.strides} if parts.strided else {}
+    )
     for what, values in named.items():
         open_ = [is_variable(v) for v in values]
         attrs[what] = [-1 if o else v for o, v in zip(open_, values, strict=True)]

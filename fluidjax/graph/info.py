@@ -12,17 +12,20 @@ from ..ir.desc import FrozenMap, ProgramDesc
 
 @dataclass(frozen=True)
 class ProgramInfo:
-    """A frozen value that a copy of the program shares; whoever learns more replaces it (Program.update_info).
+    """A frozen value that a copy of the program shares; whoever learns more replaces it
+    (Program.update_info).
 
-    grad_calls: how often the program was differentiated; names of higher gradients depend on it. loaded: it came from a
-    file, so names in it may be those that are generated next. readers: loaders that feed every run (DataLoader with
-    iterable=False). schedules: what sets learning rates before
-    every run (paddle.optimizer.lr). reused: variables that share a name since memory_optimize, and that name. whole: the program as
-    memory_optimize left it, and as it was before, where they keep their values. memory_optimized: XLA
-    orders the step for the least memory. within_budget: memory_optimize fitted it into so many bytes. pserver_plan: of a job's program,
-    the dist.pserver_plan.PserverPlan that it belongs to. shards_optimizer: the processes of a job train it together, each with a
-    shard of the optimizer's state. loaded_from: the folder, and the file in it, from which a
-    pserver's values were loaded. trainers_endpoints and what follows: what nccl2 mode says of the trainers, in their order.
+    grad_calls: how often the program was differentiated; names of higher gradients depend on it.
+    loaded: it came from a file, so names in it may be those that are generated next. readers:
+    loaders that feed every run (DataLoader with iterable=False). schedules: what sets learning
+    rates before every run (paddle.optimizer.lr). reused: variables that share a name since
+    memory_optimize, and that name. whole: the program as memory_optimize left it, and as it was
+    before, where they keep their values. memory_optimized: XLA orders the step for the least
+    memory. within_budget: memory_optimize fitted it into so many bytes. pserver_plan: of a job's
+    program, the dist.pserver_plan.PserverPlan that it belongs to. shards_optimizer: the processes
+    of a job train it together, each with a shard of the optimizer's state. loaded_from: the folder,
+    and the file in it, from which a pserver's values were loaded. trainers_endpoints and what
+    follows: what nccl2 mode says of the trainers, in their order.
     """
 
     grad_calls: int = 0
@@ -42,11 +45,18 @@ class ProgramInfo:
     hierarchical_allreduce_inter_nranks: int = 0
 
     def refuse_lost(self, names: Iterable[str]) -> None:
-        """Raises FetchError for a variable whose value is lost, since it shares its memory with others."""
+        """Raises FetchError for a variable whose value is lost, since it shares its memory with
+        others.
+        """
         for name in names if self.reused else ():
             if name in self.reused:
                 now = self.reused[name]
-                how = "other variables took its memory" if now == name else f"it was merged into {now!r}"
+                how = (
+                    "other variables took its memory"
+                    if now == name
+                    else f"it was merged into {now!r}"
+                )
                 raise FetchError(
-                    f"variable {name!r} does not keep its value: {how} in memory_optimize; name it in skip_opt_set there"
+                    f"variable {name!r} does not keep its value: {how} in memory_optimize; name it"
+                    " in skip_opt_set there"
                 )

@@ -17,13 +17,16 @@ from .program import Program
 class IrGraph:
     """A view on a core.Graph: ``IrGraph(core.Graph(program.desc), for_test=False)``.
 
-    for_test: whether it is the graph of a test program. Methods that give all nodes of a kind list them by number, in which order
-    Paddle's sets have none. Raises FluidTypeError for other than a core.Graph.
+    for_test: whether it is the graph of a test program. Methods that give all nodes of a kind list
+    them by number, in which order Paddle's sets have none. Raises FluidTypeError for other than a
+    core.Graph.
     """
 
     def __init__(self, graph: Graph, for_test: bool = False) -> None:
         if not isinstance(graph, Graph):
-            raise FluidTypeError(f"IrGraph takes a graph, core.Graph(program.desc), not {type(graph).__name__}")
+            raise FluidTypeError(
+                f"IrGraph takes a graph, core.Graph(program.desc), not {type(graph).__name__}"
+            )
         self.graph = graph
         self._for_test = for_test
         self.out_node_mapping_table: dict[str, str] = {}
@@ -47,13 +50,17 @@ class IrGraph:
     def all_op_nodes(self) -> list[IrOpNode]:
         return [IrOpNode(n) for n in self.graph.nodes() if n.is_op()]
 
-    def create_persistable_node(self, name: str, var_type: Any, shape: Sequence[int], var_dtype: Any) -> IrVarNode:
+    def create_persistable_node(
+        self, name: str, var_type: Any, shape: Sequence[int], var_dtype: Any
+    ) -> IrVarNode:
         """A node of a new variable that is kept between steps."""
         node = self.create_var_node(name, var_type, shape, var_dtype)
         node.var().set_persistable(True)
         return node
 
-    def create_var_node(self, name: str, var_type: Any, shape: Sequence[int], var_dtype: Any) -> IrVarNode:
+    def create_var_node(
+        self, name: str, var_type: Any, shape: Sequence[int], var_dtype: Any
+    ) -> IrVarNode:
         """A node of a new variable. Raises FluidTypeError for a dtype or kind that is none."""
         desc = VarDesc(name)
         desc.set_type(var_type)
@@ -70,9 +77,15 @@ class IrGraph:
         return IrVarNode(self.graph.create_var_node(var_desc))
 
     def create_op_node(
-        self, op_type: str, attrs: Mapping[str, Any], inputs: Mapping[str, Any], outputs: Mapping[str, Any]
+        self,
+        op_type: str,
+        attrs: Mapping[str, Any],
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any],
     ) -> IrOpNode:
-        """A node of a new op; inputs and outputs: nodes, or lists of them, by slot. Links are made by link_to."""
+        """A node of a new op; inputs and outputs: nodes, or lists of them, by slot. Links are made
+        by link_to.
+        """
         desc = OpDesc()
         desc.set_type(op_type)
         for name, value in attrs.items():
@@ -87,16 +100,24 @@ class IrGraph:
         """A node of a new op that is described so."""
         return IrOpNode(self.graph.create_op_node(op_desc))
 
-    def update_input_link(self, old_input_node: IrNode, new_input_node: IrNode, op_node: IrOpNode) -> None:
-        """Have an op read another node in place of one that it reads. Raises FluidValueError for nodes of other graphs."""
+    def update_input_link(
+        self, old_input_node: IrNode, new_input_node: IrNode, op_node: IrOpNode
+    ) -> None:
+        """Have an op read another node in place of one that it reads. Raises FluidValueError for
+        nodes of other graphs.
+        """
         self._check(old_input_node, new_input_node, op_node)
         old_input_node.remove_output(op_node)
         op_node.remove_input(old_input_node)
         self.link_to(new_input_node, op_node)
         op_node.rename_input(old_input_node.name(), new_input_node.name())
 
-    def update_output_link(self, old_output_node: IrNode, new_output_node: IrNode, op_node: IrOpNode) -> None:
-        """Have an op write another node in place of one that it writes. Raises FluidValueError for nodes of other graphs."""
+    def update_output_link(
+        self, old_output_node: IrNode, new_output_node: IrNode, op_node: IrOpNode
+    ) -> None:
+        """Have an op write another node in place of one that it writes. Raises FluidValueError for
+        nodes of other graphs.
+        """
         self._check(old_output_node, new_output_node, op_node)
         old_output_node.remove_input(op_node)
         op_node.remove_output(old_output_node)
@@ -112,7 +133,9 @@ class IrGraph:
     def _check(self, *nodes: IrNode) -> None:
         strange = [n.name() for n in nodes if n.node not in self.graph]
         if strange:
-            raise FluidValueError(f"nodes {', '.join(strange)} are not in this graph; were they removed from it?")
+            raise FluidValueError(
+                f"nodes {', '.join(strange)} are not in this graph; were they removed from it?"
+            )
 
     def safe_remove_nodes(self, remove_nodes: Any) -> None:
         """Take a node, or several, out of the graph, with the links to them."""
@@ -120,14 +143,18 @@ class IrGraph:
         self.graph.remove(n.node for n in nodes)
 
     def resolve_hazard(self) -> None:
-        """Have each op that writes a variable wait for those that wrote and read it before, as they stand in order now."""
+        """Have each op that writes a variable wait for those that wrote and read it before, as they
+        stand in order now.
+        """
         versions: dict[str, list[Node]] = {}
         for node in self.graph.sorted_ops():
             for name in node.op().input_arg_names():
                 if name not in versions:
                     versions[name] = [self._find_node_by_name(IrOpNode(node).inputs, name).node]
             for name in node.op().output_arg_names():
-                versions.setdefault(name, []).append(self._find_node_by_name(IrOpNode(node).outputs, name).node)
+                versions.setdefault(name, []).append(
+                    self._find_node_by_name(IrOpNode(node).outputs, name).node
+                )
         self.graph.resolve_hazard(versions)
 
     def has_circle(self) -> bool:
@@ -155,16 +182,33 @@ class IrGraph:
 
     def build_adjacency_list(self) -> dict[IrNode, set[IrNode]]:
         """For each op, those that it needs."""
-        return {IrNode(op): {IrNode(n) for n in needed} for op, needed in self.graph.op_links().items()}
+        return {
+            IrNode(op): {IrNode(n) for n in needed} for op, needed in self.graph.op_links().items()
+        }
 
-    def draw(self, save_path: str, name: str, marked_nodes: Any = None, remove_ctr_var: bool = True) -> None:
-        """Write the graph in DOT as save_path/name.dot; marked nodes are filled. remove_ctr_var: nodes of order alone are removed."""
+    def draw(
+        self, save_path: str, name: str, marked_nodes: Any = None, remove_ctr_var: bool = True
+    ) -> None:
+        """Write the graph in DOT as save_path/name.dot; marked nodes are filled. remove_ctr_var:
+        nodes of order alone are removed.
+        """
         if remove_ctr_var:
             self.safe_remove_nodes([n for n in self.all_var_nodes() if n.is_ctrl_var()])
-        marked = {n.node for n in (marked_nodes if isinstance(marked_nodes, Iterable) else [marked_nodes] if marked_nodes else [])}
+        marked = {
+            n.node
+            for n in (
+                marked_nodes
+                if isinstance(marked_nodes, Iterable)
+                else [marked_nodes]
+                if marked_nodes
+                else []
+            )
+        }
         lines = ["digraph G {"]
         for node in self.graph.nodes():
-            look = f"shape={'box' if node.is_op() else 'ellipse'}" + (", style=filled, fillcolor=yellow" if node in marked else "")
+            look = f"shape={'box' if node.is_op() else 'ellipse'}" + (
+                ", style=filled, fillcolor=yellow" if node in marked else ""
+            )
             lines.append(f"  n{node.id()} [label={quoted(node.name())}, {look}];")
             lines += [f"  n{node.id()} -> n{n.id()};" for n in node.outputs]
         Path(save_path).mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,9 @@ class IrNode:
 
     def __init__(self, node: Node) -> None:
         if not isinstance(node, Node):
-            raise FluidTypeError(f"an {type(self).__name__} takes a node of core.Graph, not {type(node).__name__}")
+            raise FluidTypeError(
+                f"an {type(self).__name__} takes a node of core.Graph, not {type(node).__name__}"
+            )
         self.node = node
 
     def __eq__(self, other: Any) -> bool:
@@ -32,7 +34,7 @@ class IrNode:
         return self.node.name()
 
     def node_type(self) -> str:
-        """"operator" or "variable"."""
+        """ "operator" or "variable"."""
         return "operator" if self.node.is_op() else "variable"
 
     def var(self) -> Any:
@@ -93,12 +95,16 @@ class IrNode:
 
 
 class IrVarNode(IrNode):
-    """A variable's node, as one op leaves the variable. Raises FluidTypeError for a node of another kind."""
+    """A variable's node, as one op leaves the variable. Raises FluidTypeError for a node of another
+    kind.
+    """
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)
         if not node.is_var():
-            raise FluidTypeError(f"an IrVarNode takes a variable's node, not that of op {node.name()}")
+            raise FluidTypeError(
+                f"an IrVarNode takes a variable's node, not that of op {node.name()}"
+            )
 
     def set_shape(self, shape: Sequence[int]) -> None:
         self.var().set_shape(shape)
@@ -122,7 +128,9 @@ class IrOpNode(IrNode):
     def __init__(self, node: Node) -> None:
         super().__init__(node)
         if not node.is_op():
-            raise FluidTypeError(f"an IrOpNode takes an op's node, not that of variable {node.name()}")
+            raise FluidTypeError(
+                f"an IrOpNode takes an op's node, not that of variable {node.name()}"
+            )
 
     def rename_input(self, old_input_name: str, new_input_name: str) -> None:
         self.op()._rename_input(old_input_name, new_input_name)
@@ -153,4 +161,10 @@ class IrOpNode(IrNode):
 
 def _beside(node: IrNode) -> Callable[[Node], IrNode]:
     """What the neighbours of a node are."""
-    return IrOpNode if isinstance(node, IrVarNode) else IrVarNode if isinstance(node, IrOpNode) else IrNode
+    return (
+        IrOpNode
+        if isinstance(node, IrVarNode)
+        else IrVarNode
+        if isinstance(node, IrOpNode)
+        else IrNode
+    )

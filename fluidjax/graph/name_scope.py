@@ -19,7 +19,8 @@ class NameScope:
         self._parent = parent
 
     def child(self, prefix: str) -> NameScope:
-        number = next(self._children.setdefault(prefix, itertools.count()))  # one that no other thread gets
+        # one that no other thread gets
+        number = next(self._children.setdefault(prefix, itertools.count()))
         return NameScope(prefix if number == 0 else f"{prefix}_{number}", self)
 
     def parent(self) -> NameScope | None:

@@ -63,7 +63,9 @@ class Operator:
         return self.desc.has_attr(name)
 
     def attr(self, name: str) -> Any:
-        """An attribute's value (lists as lists). Raises FluidValueError naming the nearest there is."""
+        """An attribute's value (lists as lists). Raises FluidValueError naming the nearest there
+        is.
+        """
         return self.desc.attr(name)
 
     def all_attrs(self) -> dict[str, Any]:
@@ -86,7 +88,9 @@ class Operator:
         self.block.program.touch()
 
     def _set_attr(self, name: str, val: Any) -> None:
-        self.change(attrs=FrozenMap({**self.desc.attrs, name: canonical(lookup(self.type), name, val)}))
+        self.change(
+            attrs=FrozenMap({**self.desc.attrs, name: canonical(lookup(self.type), name, val)})
+        )
 
     def _remove_attr(self, name: str) -> None:
         self.change(attrs=self.desc.attrs.without(name))
@@ -107,4 +111,6 @@ class Operator:
 
 
 def _renamed(slots: FrozenMap, old: str, new: str) -> FrozenMap:
-    return FrozenMap({s: tuple(new if n == old else n for n in names) for s, names in slots.items()})
+    return FrozenMap(
+        {s: tuple(new if n == old else n for n in names) for s, names in slots.items()}
+    )

@@ -1,8 +1,9 @@
-"""What ``x + y``, ``2 * x``, ``x < y``, ``if x:`` mean for a variable: Fluid's operators, a base of Variable.
+"""What ``x + y``, ``2 * x``, ``x < y``, ``if x:`` mean for a variable: Fluid's operators, a base of
+Variable.
 
-An operator appends an op to the block that is being built and returns the variable of its output, ``tmp_k``. A number
-beside the variable becomes a ``scale`` where one does (an int or a float, and + - * /), else a constant of the
-variable's dtype.
+An operator appends an op to the block that is being built and returns the variable of its output,
+``tmp_k``. A number beside the variable becomes a ``scale`` where one does (an int or a float, and +
+- * /), else a constant of the variable's dtype.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _COMPARE = ("equal", "not_equal", "less_than", "less_equal", "greater_than", "gr
 _CONDITIONS = (*_COMPARE, "logical_and", "logical_or", "logical_xor", "logical_not", "isfinite", "is_empty", "reduce_all",
                "reduce_any", "allclose")  # fmt: skip
 
-Scaling = Callable[[float], tuple[float, float]]  # a number -> the scale and bias that mean the same
+# a number -> the scale and bias that mean the same
+Scaling = Callable[[float], tuple[float, float]]
 
 
 class Operators(Generic[V]):
@@ -91,7 +93,8 @@ class Operators(Generic[V]):
     def __bool__(self) -> bool:
         """True, as in Fluid, where scripts say ``if bias:`` of a variable that may be None.
 
-        Warns where the variable is the result of a comparison, since ``if a > b:`` means something else.
+        Warns where the variable is the result of a comparison, since ``if a > b:`` means something
+        else.
         """
         _warn_of_condition(self)
         return True
@@ -111,15 +114,23 @@ def is_variable(value: Any) -> bool:
     return isinstance(value, Operators)
 
 
-def _append(var: Any, kind: str, inputs: dict[str, Any], dtype: Any, attrs: dict[str, Any] | None = None) -> Any:
+def _append(
+    var: Any, kind: str, inputs: dict[str, Any], dtype: Any, attrs: dict[str, Any] | None = None
+) -> Any:
     out = _temporary(var, dtype)
-    var.block.program.current_block().append_op(type=kind, inputs=inputs, outputs={"Out": out}, attrs=attrs or {})
+    var.block.program.current_block().append_op(
+        type=kind, inputs=inputs, outputs={"Out": out}, attrs=attrs or {}
+    )
     return out
 
 
 def _temporary(var: Any, dtype: Any, stop_gradient: bool = False) -> Any:
     block = var.block.program.current_block()
-    return block.create_var(name=block.new_name(lambda: unique_name.generate("tmp")), dtype=dtype, stop_gradient=stop_gradient)
+    return block.create_var(
+        name=block.new_name(lambda: unique_name.generate("tmp")),
+        dtype=dtype,
+        stop_gradient=stop_gradient,
+    )
 
 
 def _cast(var: Any, dtype: Any) -> Any:
@@ -131,8 +142,11 @@ def _scaled(var: Any, scale: float, bias: float) -> Any:
     return _append(var, "scale", {"X": var}, var.dtype, {"scale": scale, "bias": bias})
 
 
-def _binary(var: Any, kind: str, other: Any, scaling: Scaling | None = None, reverse: bool = False) -> Any:
-    """`var` and `other` under the op `kind`, the other way round if `reverse`; `scaling`: how a number is a scale.
+def _binary(
+    var: Any, kind: str, other: Any, scaling: Scaling | None = None, reverse: bool = False
+) -> Any:
+    """`var` and `other` under the op `kind`, the other way round if `reverse`; `scaling`: how a
+    number is a scale.
 
     Raises FluidTypeError or FluidValueError where `other` is neither a variable nor a number.
     """
@@ -147,14 +161,18 @@ def _binary(var: Any, kind: str, other: Any, scaling: Scaling | None = None, rev
         if second.desc.dtype != var.desc.dtype:
             second = _cast(second, var.dtype)
     x, y = (second, var) if reverse else (var, second)
-    axis = 0 if y.desc.shape and y.desc.shape[0] == -1 else -1  # the same, but it is what Fluid writes
-    return _append(var, kind, {"X": x, "Y": y}, "bool" if kind in _COMPARE else var.dtype, {"axis": axis})
+    # the same, but it is what Fluid writes
+    axis = 0 if y.desc.shape and y.desc.shape[0] == -1 else -1
+    return _append(
+        var, kind, {"X": x, "Y": y}, "bool" if kind in _COMPARE else var.dtype, {"axis": axis}
+    )
 
 
 def _number(var: Any, kind: str, value: Any) -> float:
     """`value` as the float that the op carries: a number, or an array of one, as in Fluid.
 
-    Raises FluidTypeError or FluidValueError where it is none, FluidTypeError for a fraction beside an integer variable.
+    Raises FluidTypeError or FluidValueError where it is none, FluidTypeError for a fraction beside
+    an integer variable.
     """
     told = f"{kind} of {var} takes a variable or a number, not "
     try:
@@ -164,22 +182,37 @@ def _number(var: Any, kind: str, value: Any) -> float:
     except ValueError:
         raise FluidValueError(f"{told}{value!r}") from None
     if var.desc.dtype in INTEGERS and math.isfinite(number) and number != int(number):
-        raise FluidTypeError(f"{value} is no integer, but variable {var.name!r} is {var.desc.dtype}; cast it first")
+        raise FluidTypeError(
+            f"{value} is no integer, but variable {var.name!r} is {var.desc.dtype}; cast it first"
+        )
     return number
 
 
 def _constant(var: Any, value: float, shape: tuple[int, ...]) -> Any:
-    """`value` as a tensor of the variable's dtype; a batch-size-like fill where the shape has an unknown dimension."""
-    attrs: dict[str, Any] = {"dtype": int(var.dtype), "shape": list(shape), "value": float(value), "force_cpu": False}
+    """`value` as a tensor of the variable's dtype; a batch-size-like fill where the shape has an
+    unknown dimension.
+    """
+    attrs: dict[str, Any] = {
+        "dtype": int(var.dtype),
+        "shape": list(shape),
+        "value": float(value),
+        "force_cpu": False,
+    }
     out = _temporary(var, var.dtype, stop_gradient=True)
     block = var.block.program.current_block()
     if -1 not in shape:
         block.append_op(type="fill_constant", outputs={"Out": out}, attrs=attrs)
         return out
     at = shape.index(-1)
-    attrs["shape"] = [n if n != -1 or i == at else 1 for i, n in enumerate(shape)]  # one dimension is the batch's
+    # one dimension is the batch's
+    attrs["shape"] = [n if n != -1 or i == at else 1 for i, n in enumerate(shape)]
     attrs.update(input_dim_idx=at, output_dim_idx=at)
-    block.append_op(type="fill_constant_batch_size_like", inputs={"Input": var}, outputs={"Out": out}, attrs=attrs)
+    block.append_op(
+        type="fill_constant_batch_size_like",
+        inputs={"Input": var},
+        outputs={"Out": out},
+        attrs=attrs,
+    )
     return out
 
 
@@ -187,7 +220,9 @@ _warned: set[str] = set()
 
 
 def _warn_of_condition(var: Any) -> None:
-    """Warn, once a line, where a comparison's result is used as a Python condition: it counts as true."""
+    """Warn, once a line, where a comparison's result is used as a Python condition: it counts as
+    true.
+    """
     if var.desc.dtype != "bool":
         return
     maker = next((op for op in reversed(var.block.ops) if var.name in op.output_arg_names), None)
@@ -196,8 +231,9 @@ def _warn_of_condition(var: Any) -> None:
         return
     _warned.add(line)
     warnings.warn(
-        f"{var.name!r}, the result of {maker.type}, is used as a Python condition at {line}; while the program is built it "
-        "has no value and counts as true (so does `in` a list of variables): choose by layers.cond or layers.Switch, or by multiplying "
-        "with a cast of the comparison",
+        f"{var.name!r}, the result of {maker.type}, is used as a Python condition at {line}; while"
+        " the program is built it has no value and counts as true (so does `in` a list of"
+        " variables): choose by layers.cond or layers.Switch, or by multiplying with a cast of the"
+        " comparison",
         stacklevel=3,
     )

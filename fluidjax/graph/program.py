@@ -1,7 +1,8 @@
-"""Program: Fluid's mutable handle over the frozen descs of ir/desc.py, and the default programs that layers go to.
+"""Program: Fluid's mutable handle over the frozen descs of ir/desc.py, and the default programs
+that layers go to.
 
-A handle never does more than hold a desc and replace it; :attr:`Program.desc` is the frozen value that passes, the
-compiler and the printers work on.
+A handle never does more than hold a desc and replace it; :attr:`Program.desc` is the frozen value
+that passes, the compiler and the printers work on.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def _no_report(*_: Any) -> Any:
     raise UnsupportedError("fluidjax.memory makes memory reports; import fluidjax first")
 
 
-memory_reporter: Callable[..., Any] = _no_report  # fluidjax puts the one of memory/ here, which is of a higher level
+# fluidjax puts the one of memory/ here, which is of a higher level
+memory_reporter: Callable[..., Any] = _no_report
 
 
 class Program:
@@ -101,9 +103,15 @@ class Program:
         return self._desc
 
     def memory_report(
-        self, batch_size: int | None = None, fetch_list: Any = None, feed_shapes: Any = None, compiled: bool = True, lengths: Any = None
+        self,
+        batch_size: int | None = None,
+        fetch_list: Any = None,
+        feed_shapes: Any = None,
+        compiled: bool = True,
+        lengths: Any = None,
     ) -> Any:
-        """The memory that one run of the program needs, found without running it: a ``memory.MemoryReport``.
+        """The memory that one run of the program needs, found without running it: a
+        ``memory.MemoryReport``.
 
             print(main.memory_report(batch_size=64, fetch_list=[loss]))
 
@@ -112,25 +120,33 @@ class Program:
         return memory_reporter(self, batch_size, fetch_list, feed_shapes, compiled, lengths)
 
     def explain(self, feed: Mapping[str, Any] | None = None) -> Explanation:
-        """Which ops have sizes that depend on data, and what is done about each: an entry an op, with the way and the reason.
+        """Which ops have sizes that depend on data, and what is done about each: an entry an op,
+        with the way and the reason.
 
             print(main.explain({"n": np.array([3])}))
-            fill_constant (train.py:7): specialised; ShapeTensor follows from the feed 'n' = [3], so a step is compiled ...
+            fill_constant (train.py:7): specialised; ShapeTensor follows from the feed 'n' = [3], so
+            a step is compiled ...
 
-        static: constants and shapes decide the size. specialised: feeds do, so a step is compiled for each of their values.
-        bounded: the data do, below a bound that is known, and what is fetched has its true size. cut: something else does, or
-        the op cannot be traced (a loop whose values change their shapes); Executor.run goes by segments there. Nothing is run.
-        feed: values that are shown with the reasons; with all feeds the step is traced, to see where it is cut first.
+        static: constants and shapes decide the size. specialised: feeds do, so a step is compiled
+        for each of their values. bounded: the data do, below a bound that is known, and what is
+        fetched has its true size. cut: something else does, or the op cannot be traced (a loop
+        whose values change their shapes); Executor.run goes by segments there. Nothing is run.
+        feed: values that are shown with the reasons; with all feeds the step is traced, to see
+        where it is cut first.
 
         `layout` says whether convolutions hold their images with the channels last, and why.
         """
         found = explained_sizes(SizeNeeds.of_program(self.desc), feed)
-        more = [t for t in explained_cut(self.desc, feed or {}) if t[:3] not in [f[:3] for f in found]]
+        more = [
+            t for t in explained_cut(self.desc, feed or {}) if t[:3] not in [f[:3] for f in found]
+        ]
         return replace(found, ops=(*found, *more), layout=explained_layout(self.desc))
 
     @classmethod
     def from_desc(cls, desc: ProgramDesc, like: Program | None = None) -> Program:
-        """A program that holds `desc`; parameters take their Python-side attributes from those of `like`."""
+        """A program that holds `desc`; parameters take their Python-side attributes from those of
+        `like`.
+        """
         program = cls()
         program.blocks = []
         program._seed = desc.seed
@@ -139,7 +155,9 @@ class Program:
             block = Block(program, idx, b.parent, b.forward)
             for name, d in b.vars.items():
                 extra = known[name].extra() if name in known else {}
-                block.vars[name] = Parameter(block, d, **extra) if d.is_parameter else Variable.of(block, d)
+                block.vars[name] = (
+                    Parameter(block, d, **extra) if d.is_parameter else Variable.of(block, d)
+                )
             block.ops = [Operator(block, o) for o in b.ops]
             program.blocks.append(block)
         program._uid = 1 + edit.max_uid(desc)
@@ -209,22 +227,28 @@ class Program:
         return [p for block in self.blocks for p in block.all_parameters()]
 
     def state_dict(self, mode: str = "all", scope: Any = None) -> dict[str, Any]:
-        """The values of Parameters ("param"), of other persistable variables ("opt"), or of both, in the global or this scope."""
+        """The values of Parameters ("param"), of other persistable variables ("opt"), or of both,
+        in the global or this scope.
+        """
         from . import values
 
         return values.held(self.list_vars(), mode, scope)
 
     def set_state_dict(self, state_dict: Mapping[str, Any], scope: Any = None) -> None:
-        """Put values by name into the global or this scope; names of none of its persistable variables are passed over with a warning.
+        """Put values by name into the global or this scope; names of none of its persistable
+        variables are passed over with a warning.
 
-        Raises FluidTypeError for other than a dict, FluidValueError for a value of another shape; then nothing is set.
+        Raises FluidTypeError for other than a dict, FluidValueError for a value of another shape;
+        then nothing is set.
         """
         from . import values
 
         values.put(self.list_vars(), state_dict, scope)
 
     def clone(self, for_test: bool = False) -> Program:
-        """A copy that shares nothing that changes; `for_test` drops backward and update ops and sets is_test."""
+        """A copy that shares nothing that changes; `for_test` drops backward and update ops and
+        sets is_test.
+        """
         copy = self.copy_with(edit.for_test(self.desc) if for_test else self.desc)
         whole = self.info.whole
         if for_test and whole is not None and whole[0] == self.desc:
@@ -232,9 +256,11 @@ class Program:
         return copy
 
     def holding(self, names: Iterable[str]) -> Program:
-        """A program in which these variables keep their values: itself, or how it was before memory_optimize.
+        """A program in which these variables keep their values: itself, or how it was before
+        memory_optimize.
 
-        Raises FetchError for one whose memory was given away in a program that was changed afterwards.
+        Raises FetchError for one whose memory was given away in a program that was changed
+        afterwards.
         """
         lost = sorted({*names} & self.info.reused.keys()) if self.info.reused else []
         whole = self.info.whole
@@ -244,8 +270,9 @@ class Program:
             self.info.refuse_lost(lost)
         if self._whole is None or self._whole[0] != self._version:
             warnings.warn(
-                f"memory_optimize gave away the memory of {lost[0]!r}, so the program is also compiled as it was before, for runs that "
-                "fetch such a variable; name it in skip_opt_set of memory_optimize",
+                f"memory_optimize gave away the memory of {lost[0]!r}, so the program is also"
+                " compiled as it was before, for runs that fetch such a variable; name it in"
+                " skip_opt_set of memory_optimize",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -277,7 +304,8 @@ class Program:
                 names.append(t if isinstance(t, str) else t.name)
             else:
                 raise FluidValueError(
-                    f"All targets of Program._prune_with_input() can only be Variable or Operator, but received {type(t)}."
+                    "All targets of Program._prune_with_input() can only be Variable or Operator,"
+                    f" but received {type(t)}."
                 )
         program = self.holding(names)
         for name in [*names, *feeded_var_names]:
@@ -285,11 +313,13 @@ class Program:
         return program.copy_with(edit.prune(program.desc, names, tuple(feeded_var_names)))
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
-        """The printed program, which parses; `with_details`: also the call stacks of a program that Paddle saved, and as comments
-        what no desc holds of its variables.
+        """The printed program, which parses; `with_details`: also the call stacks of a program that
+        Paddle saved, and as comments what no desc holds of its variables.
         """
         printed = text.to_text(self.desc, callstacks=with_details)
-        return printed + "".join(block.details() for block in self.blocks) if with_details else printed
+        return (
+            printed + "".join(block.details() for block in self.blocks) if with_details else printed
+        )
 
     def __str__(self) -> str:
         return self.to_string()
@@ -318,20 +348,25 @@ class Program:
         return where
 
     def graph(self, engine: str = "own") -> Graph:
-        """The ops as a graph in layers, folded by role, name scope and the user's line; its `save` writes .svg, .html, .pdf, ...
+        """The ops as a graph in layers, folded by role, name scope and the user's line; its `save`
+        writes .svg, .html, .pdf, ...
 
             main.graph()
 
-        engine: who arranges the boxes: "own" needs nothing and gives the same everywhere, "graphviz" is its ``dot``, "auto"
-        that where it is installed and else our own; the graph's `engine` says which it was.
-        Raises FluidValueError for another engine, UnsupportedError where graphviz is asked for and is not there or fails.
+        engine: who arranges the boxes: "own" needs nothing and gives the same everywhere,
+        "graphviz" is its ``dot``, "auto" that where it is installed and else our own; the graph's
+        `engine` says which it was. Raises FluidValueError for another engine, UnsupportedError
+        where graphviz is asked for and is not there or fails.
         """
         from ..look.graph import graph
 
         return graph(self.desc, engine=engine)
 
-    def diff(self, other: Program | ProgramDesc, names: tuple[str, str] = ("before", "after")) -> ProgramDiff:
-        """What differs between this program and `other`, a later one: printed as a unified diff, in notebooks side by side.
+    def diff(
+        self, other: Program | ProgramDesc, names: tuple[str, str] = ("before", "after")
+    ) -> ProgramDiff:
+        """What differs between this program and `other`, a later one: printed as a unified diff, in
+        notebooks side by side.
 
             before = main.clone()
             fluid.memory_optimize(main)
@@ -346,14 +381,17 @@ class Program:
         return ProgramDiff(self.desc, other.desc if isinstance(other, Program) else other, names)
 
     def serialize_to_string(self) -> bytes:
-        """The program as Paddle's ProgramDesc protobuf (what ``__model__`` and ``.pdmodel`` files hold)."""
+        """The program as Paddle's ProgramDesc protobuf (what ``__model__`` and ``.pdmodel`` files
+        hold).
+        """
         return self.desc.serialize_to_string()
 
     @staticmethod
     def parse_from_string(data: bytes) -> Program:
         """The program in Paddle's ProgramDesc protobuf, of 1.x to 3.x.
 
-        Raises ParseError for bytes that hold none, UnsupportedError for versions of op types that are not known here.
+        Raises ParseError for bytes that hold none, UnsupportedError for versions of op types that
+        are not known here.
         """
         from ..ir import proto
         from ..passes.later_files import adapted
@@ -399,23 +437,35 @@ def default_startup_program() -> Program:
 def switch_main_program(program: Program) -> Program:
     """Make `program` the default main program; return the one that was.
 
-    Within a program_guard of this thread it is the default until the end of the block, otherwise in the whole process.
+    Within a program_guard of this thread it is the default until the end of the block, otherwise in
+    the whole process.
     """
     return _main.switch(program)
 
 
 def switch_startup_program(program: Program) -> Program:
-    """Make `program` the default startup program, as switch_main_program does; return the one that was."""
+    """Make `program` the default startup program, as switch_main_program does; return the one that
+    was.
+    """
     return _startup.switch(program)
 
 
 @contextlib.contextmanager
 def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
-    """Layers within the block go to these programs, in this thread; startup_program None: to the one that was the default."""
+    """Layers within the block go to these programs, in this thread; startup_program None: to the
+    one that was the default.
+    """
     for what, p in (("main_program", main_program), ("startup_program", startup_program)):
         if not isinstance(p, Program) and not (p is None and what == "startup_program"):
             raise FluidTypeError(f"program_guard's {what} is a Program, not {type(p).__name__}")
-    with _main.within(main_program), _startup.within(startup_program) if startup_program is not None else contextlib.nullcontext():
+    with (
+        _main.within(main_program),
+        (
+            _startup.within(startup_program)
+            if startup_program is not None
+            else contextlib.nullcontext()
+        ),
+    ):
         yield
 
 

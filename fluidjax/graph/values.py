@@ -1,4 +1,6 @@
-"""The values of a program's persistable variables in a scope, by name: Program.state_dict and set_state_dict."""
+"""The values of a program's persistable variables in a scope, by name: Program.state_dict and
+set_state_dict.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ MODES = ("param", "opt", "all")
 
 
 def held(variables: Iterable[Variable], mode: str, scope: Scope | None) -> dict[str, Any]:
-    """The tensors of Parameters ("param"), of the other persistable variables ("opt"), or of both ("all").
+    """The tensors of Parameters ("param"), of the other persistable variables ("opt"), or of both
+    ("all").
 
     Raises FluidValueError for another mode, and for a variable without a value.
     """
@@ -29,27 +32,42 @@ def held(variables: Iterable[Variable], mode: str, scope: Scope | None) -> dict[
             continue
         value = where.find_var(var.name)
         if value is None or value.value is None:
-            raise FluidValueError(f"variable {var.name!r} has no value in the scope; run the startup program")
+            raise FluidValueError(
+                f"variable {var.name!r} has no value in the scope; run the startup program"
+            )
         found[var.name] = value.get_tensor()
     return found
 
 
 def put(variables: Iterable[Variable], state_dict: Any, scope: Scope | None) -> None:
-    """Put values by name into the scope; a name that is no persistable variable of the program is passed over with a warning.
+    """Put values by name into the scope; a name that is no persistable variable of the program is
+    passed over with a warning.
 
-    Raises FluidTypeError for other than a dict, FluidValueError for a value of another shape; then nothing is set.
+    Raises FluidTypeError for other than a dict, FluidValueError for a value of another shape; then
+    nothing is set.
     """
     if not isinstance(state_dict, Mapping):
-        raise FluidTypeError(f"Program.set_state_dict takes a dict of values by name, not {type(state_dict).__name__}")
+        raise FluidTypeError(
+            "Program.set_state_dict takes a dict of values by name, not"
+            f" {type(state_dict).__name__}"
+        )
     known = {var.name: var for var in _persistable(variables)}
     given = {name: np.asarray(value) for name, value in state_dict.items() if name in known}
     for name, value in given.items():
         want = known[name].shape
-        if len(want) != value.ndim or any(n not in (-1, have) for n, have in zip(want, value.shape, strict=True)):
-            raise FluidValueError(f"{name!r} has shape {list(want)}, but its value has {list(value.shape)}")
+        if len(want) != value.ndim or any(
+            n not in (-1, have) for n, have in zip(want, value.shape, strict=True)
+        ):
+            raise FluidValueError(
+                f"{name!r} has shape {list(want)}, but its value has {list(value.shape)}"
+            )
     unknown = [name for name in state_dict if name not in known]
     if unknown:
-        warnings.warn(f"set_state_dict passes over {', '.join(map(repr, unknown))}: no persistable variable of the program", stacklevel=3)
+        warnings.warn(
+            f"set_state_dict passes over {', '.join(map(repr, unknown))}: no persistable variable"
+            " of the program",
+            stacklevel=3,
+        )
     where = _scope(scope)
     for name, value in given.items():
         where.var(name).set(value.astype(known[name].desc.dtype))

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def as_shape(shape: Any, negative: bool = False) -> tuple[int, ...]:
-    """A shape tuple from Fluid's forms: ints, None for unknown; any negative one too, if `negative`."""
+    """A shape tuple from Fluid's forms: ints, None for unknown; any negative one too, if
+    `negative`.
+    """
     if isinstance(shape, int):
         shape = (shape,)
     if shape is None or isinstance(shape, str):
@@ -27,14 +29,18 @@ def as_shape(shape: Any, negative: bool = False) -> tuple[int, ...]:
     try:
         result = tuple(-1 if n is None else operator.index(n) for n in shape)
     except TypeError:
-        raise ArgumentError(f"a shape is a list of ints (-1 or None where unknown), not {shape!r}") from None
+        raise ArgumentError(
+            f"a shape is a list of ints (-1 or None where unknown), not {shape!r}"
+        ) from None
     if not negative and any(n < -1 for n in result):
         raise FluidValueError(f"shape {list(result)} has a negative dimension other than -1")
     return result
 
 
 class Variable(Indexed["Variable"]):
-    """A named value of a program: shape (-1 where unknown), dtype, and whether it outlives a run (persistable)."""
+    """A named value of a program: shape (-1 where unknown), dtype, and whether it outlives a run
+    (persistable).
+    """
 
     block: Block
     desc: VarDesc
@@ -57,7 +63,8 @@ class Variable(Indexed["Variable"]):
         belong_to_optimizer: bool = False,
         **kwargs: Any,
     ) -> None:
-        """A variable that the block has from now on, as block.create_var makes it. capacity: of no meaning, as in Paddle.
+        """A variable that the block has from now on, as block.create_var makes it. capacity: of no
+        meaning, as in Paddle.
 
         Raises FluidValueError where the block has one of this name with another shape or dtype.
         """
@@ -98,7 +105,9 @@ class Variable(Indexed["Variable"]):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The declared shape, -1 for any size; () of a tensor that declares none, as what create_tensor gives until an op writes it."""
+        """The declared shape, -1 for any size; () of a tensor that declares none, as what
+        create_tensor gives until an op writes it.
+        """
         if self.desc.shape is None:
             if self.desc.kind in FEEDABLE_KINDS:
                 return ()
@@ -156,7 +165,9 @@ class Variable(Indexed["Variable"]):
         return f"{self}  # {self.details()}" if with_details else str(self)
 
     def details(self) -> str:
-        """What else is known of the variable than its desc: its clip of errors, and a parameter's options."""
+        """What else is known of the variable than its desc: its clip of errors, and a parameter's
+        options.
+        """
         return f"error_clip={self.error_clip}"
 
     def __str__(self) -> str:
@@ -171,18 +182,25 @@ class Variable(Indexed["Variable"]):
     def __len__(self) -> int:
         n = self.shape[0] if self.shape else 0
         if n < 0:
-            raise FluidTypeError(f"variable {self.name!r} has an unknown first dimension, so no len()")
+            raise FluidTypeError(
+                f"variable {self.name!r} has an unknown first dimension, so no len()"
+            )
         return n
 
     def __iter__(self) -> Any:
-        raise FluidTypeError(f"variable {self.name!r} cannot be iterated over; use layers.unstack or layers.split")
+        raise FluidTypeError(
+            f"variable {self.name!r} cannot be iterated over; use layers.unstack or layers.split"
+        )
 
     @property
     def __jax_array__(self) -> Any:
-        """What jax.numpy asks for a value. Raises FluidValueError: there is none (a TypeError would not get through JAX)."""
+        """What jax.numpy asks for a value. Raises FluidValueError: there is none (a TypeError would
+        not get through JAX).
+        """
         raise FluidValueError(
-            f"variable {self.name!r} has no value while the program is built, so jax.numpy cannot compute with it; append an op "
-            "by fluid.layers, or by an operator with the variable on its left, or run the program and compute with what it fetches"
+            f"variable {self.name!r} has no value while the program is built, so jax.numpy cannot"
+            " compute with it; append an op by fluid.layers, or by an operator with the variable"
+            " on its left, or run the program and compute with what it fetches"
         )
 
 
@@ -213,12 +231,27 @@ class Parameter(Variable):
 
     def extra(self) -> dict[str, Any]:
         """The Python-side attributes, for a copy of this parameter."""
-        names = ("optimize_attr", "regularizer", "gradient_clip_attr", "do_model_average", "need_clip", "initializer", "is_distributed")
+        names = (
+            "optimize_attr",
+            "regularizer",
+            "gradient_clip_attr",
+            "do_model_average",
+            "need_clip",
+            "initializer",
+            "is_distributed",
+        )
         return {n: getattr(self, n) for n in names}
 
     def details(self) -> str:
         return ", ".join(
-            [super().details(), *(f"{name}={value}" for name, value in self.extra().items() if name != "initializer")]
+            [
+                super().details(),
+                *(
+                    f"{name}={value}"
+                    for name, value in self.extra().items()
+                    if name != "initializer"
+                ),
+            ]
         )
 
 
@@ -234,7 +267,9 @@ def var_desc(
     need_check_feed: bool = False,
     **parameter: Any,
 ) -> VarDesc:
-    """A VarDesc from the arguments that Fluid's create_var takes. Raises ArgumentError for one of another kind."""
+    """A VarDesc from the arguments that Fluid's create_var takes. Raises ArgumentError for one of
+    another kind.
+    """
     if not isinstance(name, str) or not name:
         raise FluidTypeError(f"a variable's name is a non-empty string, not {name!r}")
     return VarDesc(
@@ -242,7 +277,13 @@ def var_desc(
         # layers.data takes any negative dimension, and keeps it; it counts as unknown
         None if shape is None else as_shape(shape, negative=is_data and not need_check_feed),
         None if dtype is None else name_of(dtype),
-        type.name if isinstance(type, VarType) else VarType(type).name if isinstance(type, int) else str(type),
+        (
+            type.name
+            if isinstance(type, VarType)
+            else VarType(type).name
+            if isinstance(type, int)
+            else str(type)
+        ),
         _of_kind("INT", "lod_level", lod_level, name) if lod_level is not None else 0,
         _of_kind("BOOLEAN", "persistable", persistable, name) if persistable is not None else False,
         bool(stop_gradient),
@@ -253,17 +294,22 @@ def var_desc(
 
 
 def _of_kind(kind: str, what: str, value: Any, name: str) -> Any:
-    """`value` as an attribute of this kind (INT, BOOLEAN) would be. Raises ArgumentError for one of another kind."""
+    """`value` as an attribute of this kind (INT, BOOLEAN) would be. Raises ArgumentError for one of
+    another kind.
+    """
     try:
         return converted(kind, value)
     except (TypeError, ValueError):
         raise ArgumentError(
-            f"variable {name!r}: {what} is {'True or False' if kind == 'BOOLEAN' else 'an integer'}, not {value!r}"
+            f"variable {name!r}: {what} is"
+            f" {'True or False' if kind == 'BOOLEAN' else 'an integer'}, not {value!r}"
         ) from None
 
 
 def names_of(value: Any, what: str = "an op's slot") -> tuple[str, ...]:
-    """Names of a variable, of a name, or of several of them; `what` takes them. Raises FluidTypeError for anything else."""
+    """Names of a variable, of a name, or of several of them; `what` takes them. Raises
+    FluidTypeError for anything else.
+    """
     if isinstance(value, Variable):
         return (value.desc.name,)
     if isinstance(value, Mapping):

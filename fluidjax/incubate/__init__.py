@@ -12,4 +12,6 @@ if TYPE_CHECKING:
 else:
     from ..base.lazy import on_demand
 
-    __getattr__, __dir__ = on_demand(__name__, {"data_generator": "", "fleet": ""}, reporter("fluid.incubate", __all__))
+    __getattr__, __dir__ = on_demand(
+        __name__, {"data_generator": "", "fleet": ""}, reporter("fluid.incubate", __all__)
+    )

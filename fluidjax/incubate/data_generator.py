@@ -1,6 +1,7 @@
 """Programs that make lines of slots of other text: what a dataset's pipe command runs.
 
-This module needs nothing but Python, so that such a program, which is started for every file, starts at once.
+This module needs nothing but Python, so that such a program, which is started for every file,
+starts at once.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ Samples = Callable[[], Iterable[Any]]
 
 
 class DataGenerator:
-    """Reads lines, makes samples of each, and writes them as lines of slots. Override generate_sample."""
+    """Reads lines, makes samples of each, and writes them as lines of slots. Override
+    generate_sample.
+    """
 
     def __init__(self) -> None:
         self._proto_info: list[tuple[str, str]] | None = None
@@ -55,11 +58,19 @@ class DataGenerator:
 
     def _gen_str(self, line: Any) -> str:
         """The line of a sample."""
-        raise NotImplementedError("use MultiSlotDataGenerator or MultiSlotStringDataGenerator, which know how a line is written")
+        raise NotImplementedError(
+            "use MultiSlotDataGenerator or MultiSlotStringDataGenerator, which know how a line is"
+            " written"
+        )
 
     def generate_sample(self, line: str | None) -> Samples:
-        """A function that gives the samples of a line: lists or tuples of (name, values). None is left out."""
-        raise NotImplementedError("generate_sample(line) is to return a function that yields samples such as [(name, [value, ...]), ...]")
+        """A function that gives the samples of a line: lists or tuples of (name, values). None is
+        left out.
+        """
+        raise NotImplementedError(
+            "generate_sample(line) is to return a function that yields samples such as [(name,"
+            " [value, ...]), ...]"
+        )
 
     def generate_batch(self, samples: list[Any]) -> Samples:
         """A function that gives the samples to write in the place of these; here they themselves."""
@@ -78,7 +89,9 @@ class MultiSlotStringDataGenerator(DataGenerator):
 
 
 class MultiSlotDataGenerator(DataGenerator):
-    """For samples whose values are numbers. Raises ValueError for what differs in its fields from the first sample."""
+    """For samples whose values are numbers. Raises ValueError for what differs in its fields from
+    the first sample.
+    """
 
     def _gen_str(self, line: Any) -> str:
         fields = list(_fields(line))
@@ -88,10 +101,15 @@ class MultiSlotDataGenerator(DataGenerator):
         if known is None:
             known = self._proto_info = [(name, "uint64") for name, _ in fields]
         if len(fields) != len(known):
-            raise ValueError(f"the first sample had {len(known)} fields, this one has {len(fields)}: {line!r}")
+            raise ValueError(
+                f"the first sample had {len(known)} fields, this one has {len(fields)}: {line!r}"
+            )
         for i, (name, values) in enumerate(fields):
             if name != known[i][0]:
-                raise ValueError(f"field {i} of the first sample is {known[i][0]!r}, of this one {name!r}: {line!r}")
+                raise ValueError(
+                    f"field {i} of the first sample is {known[i][0]!r}, of this one {name!r}:"
+                    f" {line!r}"
+                )
             if any(isinstance(value, float) for value in values):
                 known[i] = (name, "float")
         return " ".join(" ".join(map(str, [len(values), *values])) for _, values in fields) + "\n"
@@ -99,7 +117,9 @@ class MultiSlotDataGenerator(DataGenerator):
 
 def _fields(line: Any) -> Iterable[Any]:
     if not isinstance(line, list | tuple):
-        raise ValueError(f"a sample is a list or tuple of (name, values), not {type(line).__name__}: {line!r}")
+        raise ValueError(
+            f"a sample is a list or tuple of (name, values), not {type(line).__name__}: {line!r}"
+        )
     return line
 
 
@@ -109,10 +129,15 @@ def _check(name: Any, values: Any) -> None:
     if not isinstance(values, list):
         raise ValueError(f"the values of field {name!r} are a list, not {type(values).__name__}")
     if not values:
-        raise ValueError(f"field {name!r} has no values, which a line cannot say; give it one that stands for none")
+        raise ValueError(
+            f"field {name!r} has no values, which a line cannot say; give it one that stands for"
+            " none"
+        )
     for value in values:
         if not isinstance(value, int | float):
-            raise ValueError(f"the values of field {name!r} are whole numbers or floats, not {value!r}")
+            raise ValueError(
+                f"the values of field {name!r} are whole numbers or floats, not {value!r}"
+            )
 
 
 __all__ = ["MultiSlotDataGenerator", "MultiSlotStringDataGenerator"]

@@ -1,7 +1,9 @@
-"""The user's line in an op's ``op_callstack``, which Paddle writes into every op of a program that it saves.
+"""The user's line in an op's ``op_callstack``, which Paddle writes into every op of a program that
+it saves.
 
-1.8.5 lists the innermost frame first, later Paddles the outermost: the frame at the inner end is Paddle's own. The
-user's line is the innermost that lies neither in Paddle nor in another installed package (a decorator's).
+1.8.5 lists the innermost frame first, later Paddles the outermost: the frame at the inner end is
+Paddle's own. The user's line is the innermost that lies neither in Paddle nor in another installed
+package (a decorator's).
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 def user_line(stack: object) -> str | None:
     """``"train.py:31"``; None where no frame tells it, and for what is no call stack at all."""
     entries = stack if isinstance(stack, tuple) else ()
-    frames = [m.groups() for entry in entries if isinstance(entry, str) and (m := _FRAME.match(entry))]
+    frames = [
+        m.groups() for entry in entries if isinstance(entry, str) and (m := _FRAME.match(entry))
+    ]
     if frames and not _PADDLE.search(frames[0][0]):
         frames.reverse()
     own = [(file, line) for file, line in frames if not _PADDLE.search(file)]

@@ -1,7 +1,8 @@
 """Frozen values that describe a program: variables, ops, blocks.
 
-They compare and hash by value; nothing here is ever edited, only replaced (see edit.py). An op's `loc` (the user's
-``file:line``) does not take part in comparison, so equal programs share compiled code wherever they were written.
+They compare and hash by value; nothing here is ever edited, only replaced (see edit.py). An op's
+`loc` (the user's ``file:line``) does not take part in comparison, so equal programs share compiled
+code wherever they were written.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from typing import Any, NoReturn
 
 from ..errors import FluidValueError, near
 
-serializers: list[Callable[[ProgramDesc], bytes]] = []  # what knows the types of attributes; Program sets it, for it is above this level
+# what knows the types of attributes; Program sets it, for it is above this level
+serializers: list[Callable[[ProgramDesc], bytes]] = []
 EMPTY = "@EMPTY@"  # Paddle's name for "no variable here" (a gradient that nobody wants)
 
 
 class FrozenMap(dict):
-    """A dict that cannot change and hashes by value; the order of keys is kept but does not compare."""
+    """A dict that cannot change and hashes by value; the order of keys is kept but does not
+    compare.
+    """
 
     __slots__ = ("_hash",)
     _hash: int
@@ -72,7 +76,8 @@ class OpType(str):
 class VarDesc:
     """A variable: `shape` has -1 where a dimension is unknown, `dtype` is a name of dtypes.NAMES.
 
-    `kind` is a name of dtypes.KINDS (``LOD_TENSOR`` for arrays); shape and dtype are None for kinds without them.
+    `kind` is a name of dtypes.KINDS (``LOD_TENSOR`` for arrays); shape and dtype are None for kinds
+    without them.
     """
 
     name: str
@@ -131,9 +136,13 @@ class OpDesc:
         return name in self.attrs
 
     def attr(self, name: str) -> Any:
-        """An attribute's value, lists as lists. Raises FluidValueError where there is none of that name."""
+        """An attribute's value, lists as lists. Raises FluidValueError where there is none of that
+        name.
+        """
         if name not in self.attrs:
-            raise FluidValueError(f"op '{self.type}' has no attribute {name!r}{near(name, self.attrs)}")
+            raise FluidValueError(
+                f"op '{self.type}' has no attribute {name!r}{near(name, self.attrs)}"
+            )
         value = self.attrs[name]
         return list(value) if isinstance(value, tuple) else value
 
@@ -162,7 +171,9 @@ class OpDesc:
 
 @dataclass(frozen=True, slots=True)
 class BlockDesc:
-    """Variables by name, and ops in order. `parent` is -1 for block 0; `forward` is the block it differentiates."""
+    """Variables by name, and ops in order. `parent` is -1 for block 0; `forward` is the block it
+    differentiates.
+    """
 
     vars: FrozenMap = FrozenMap()
     ops: tuple[OpDesc, ...] = ()

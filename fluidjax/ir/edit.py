@@ -1,4 +1,6 @@
-"""Pure edits: each takes a program and returns a new one. All are linear in the size of the program."""
+"""Pure edits: each takes a program and returns a new one. All are linear in the size of the
+program.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from .desc import BlockDesc, BlockRef, FrozenMap, OpDesc, ProgramDesc, VarDesc
 
 # Bits of the attribute op_role.
 FORWARD, BACKWARD, OPTIMIZE, RPC, DIST, LRSCHED, LOSS = 0, 1, 2, 4, 8, 16, 256
-_NAME_ATTRS = ("op_role_var", "skip_eager_deletion_vars")  # attributes that hold variable names; more in walk.hidden_names
+# attributes that hold variable names; more in walk.hidden_names
+_NAME_ATTRS = ("op_role_var", "skip_eager_deletion_vars")
 
 
 def role(op: OpDesc) -> int:
@@ -53,12 +56,16 @@ def add_vars(desc: ProgramDesc, idx: int, vars: Iterable[VarDesc]) -> ProgramDes
     if not 0 <= idx < len(desc.blocks):
         raise FluidValueError(f"there is no block {idx}: the program has {len(desc.blocks)}")
     block = desc.blocks[idx]
-    return replace_block(desc, idx, replace(block, vars=FrozenMap({**block.vars, **{v.name: v for v in vars}})))
+    return replace_block(
+        desc, idx, replace(block, vars=FrozenMap({**block.vars, **{v.name: v for v in vars}}))
+    )
 
 
 def rename_op(op: OpDesc, mapping: Mapping[str, str]) -> OpDesc:
     """`op` with the names of its slots, and of attributes that hold names (op_role_var), replaced."""
-    listed = {a: v for a in _NAME_ATTRS if isinstance(v := op.attrs.get(a), tuple)} | walk.hidden_names(op)
+    listed = {
+        a: v for a in _NAME_ATTRS if isinstance(v := op.attrs.get(a), tuple)
+    } | walk.hidden_names(op)
     attrs = {a: _renamed(v, mapping) for a, v in listed.items()}
     return replace(
         op,
@@ -75,20 +82,28 @@ def _renamed(names: tuple[Any, ...], mapping: Mapping[str, str]) -> tuple[Any, .
 def rename(desc: ProgramDesc, mapping: Mapping[str, str], top: bool = False) -> ProgramDesc:
     """`desc` with variables renamed everywhere: declarations and ops of every block.
 
-    top: those of block 0 alone; a block that declares the name has a variable of its own, which keeps it.
-    Raises FluidValueError if two variables of a block would get one name.
+    top: those of block 0 alone; a block that declares the name has a variable of its own, which
+    keeps it. Raises FluidValueError if two variables of a block would get one name.
     """
     everywhere = dict(mapping)
 
     def renamed(block: BlockDesc) -> BlockDesc:
-        mapping = {n: new for n, new in everywhere.items() if n not in _own(desc, block)} if top else everywhere
+        mapping = (
+            {n: new for n, new in everywhere.items() if n not in _own(desc, block)}
+            if top
+            else everywhere
+        )
         vars: dict[str, VarDesc] = {}
         for name, var in block.vars.items():
             new = mapping.get(name, name)
             if new in vars:
-                raise FluidValueError(f"renaming {name!r} to {new!r} would merge two variables of one block")
+                raise FluidValueError(
+                    f"renaming {name!r} to {new!r} would merge two variables of one block"
+                )
             vars[new] = var if new == var.name else replace(var, name=new)
-        return replace(block, vars=FrozenMap(vars), ops=tuple(rename_op(op, mapping) for op in block.ops))
+        return replace(
+            block, vars=FrozenMap(vars), ops=tuple(rename_op(op, mapping) for op in block.ops)
+        )
 
     return map_blocks(desc, renamed)
 
@@ -105,24 +120,42 @@ def _own(desc: ProgramDesc, block: BlockDesc) -> set[str]:
 
 
 def drop_dead_vars(
-    desc: ProgramDesc, keep: Iterable[str] = (), *, keep_persistable: bool = True, keep_data: bool = True
+    desc: ProgramDesc,
+    keep: Iterable[str] = (),
+    *,
+    keep_persistable: bool = True,
+    keep_data: bool = True,
 ) -> ProgramDesc:
-    """`desc` without the variables that no op mentions and that are not in `keep`, persistable or data."""
+    """`desc` without the variables that no op mentions and that are not in `keep`, persistable or
+    data.
+    """
     used = walk.mentions(desc) | set(keep)
 
     def alive(var: VarDesc) -> bool:
-        return var.name in used or (keep_persistable and var.persistable) or (keep_data and var.is_data)
+        return (
+            var.name in used
+            or (keep_persistable and var.persistable)
+            or (keep_data and var.is_data)
+        )
 
     return map_blocks(
-        desc, lambda block: replace(block, vars=FrozenMap({n: v for n, v in block.vars.items() if alive(v)}))
+        desc,
+        lambda block: replace(
+            block, vars=FrozenMap({n: v for n, v in block.vars.items() if alive(v)})
+        ),
     )
 
 
 def drop_forgotten(desc: ProgramDesc, before: ProgramDesc, keep: Iterable[str] = ()) -> ProgramDesc:
-    """`desc` without the variables that ops of `before` mention and none of its own does (parameters too)."""
+    """`desc` without the variables that ops of `before` mention and none of its own does
+    (parameters too).
+    """
     gone = walk.mentions(before) - walk.mentions(desc) - set(keep)
     return map_blocks(
-        desc, lambda block: replace(block, vars=FrozenMap({n: v for n, v in block.vars.items() if n not in gone}))
+        desc,
+        lambda block: replace(
+            block, vars=FrozenMap({n: v for n, v in block.vars.items() if n not in gone})
+        ),
     )
 
 
@@ -138,18 +171,22 @@ def renumber(desc: ProgramDesc) -> ProgramDesc:
 
 
 def keep_ops(desc: ProgramDesc, wanted: Callable[[int, OpDesc], bool]) -> ProgramDesc:
-    """`desc` with only the ops for which ``wanted(block index, op)``, and without blocks that then have no owner.
+    """`desc` with only the ops for which ``wanted(block index, op)``, and without blocks that then
+    have no owner.
 
     Blocks are renumbered in their order, and references to them with them. Variables stay.
     """
     blocks = [
-        replace(block, ops=tuple(op for op in block.ops if wanted(idx, op))) for idx, block in enumerate(desc.blocks)
+        replace(block, ops=tuple(op for op in block.ops if wanted(idx, op)))
+        for idx, block in enumerate(desc.blocks)
     ]
     return drop_dead_blocks(replace(desc, blocks=tuple(blocks)))
 
 
 def drop_dead_blocks(desc: ProgramDesc) -> ProgramDesc:
-    """`desc` without the blocks that nothing below block 0 refers to; the others are renumbered in their order."""
+    """`desc` without the blocks that nothing below block 0 refers to; the others are renumbered in
+    their order.
+    """
     alive = set(walk.nested(desc, [0]))
     for idx in tuple(alive):  # a block's parents stay too: its names live there
         while (idx := desc.blocks[idx].parent) >= 0 and idx not in alive:
@@ -170,7 +207,9 @@ def drop_dead_blocks(desc: ProgramDesc) -> ProgramDesc:
 
 
 def move_blocks(op: OpDesc, mapping: Mapping[int, int]) -> OpDesc:
-    """`op` with its block references renumbered. Raises FluidValueError for a block that `mapping` lacks."""
+    """`op` with its block references renumbered. Raises FluidValueError for a block that `mapping`
+    lacks.
+    """
     if not op.blocks:
         return op
 
@@ -189,29 +228,40 @@ def move_blocks(op: OpDesc, mapping: Mapping[int, int]) -> OpDesc:
 def for_test(desc: ProgramDesc) -> ProgramDesc:
     """Fluid's ``Program.clone(for_test=True)``: the forward part, with is_test set.
 
-    As in Fluid 1.8, backward, optimize and learning-rate ops go only from a program that has a loss gradient (an op of
-    role Backward|Loss, which minimize and append_backward leave); then unused variables go as well, parameters too.
-    Unlike there, a loss gradient within a block (minimize in a case) counts too, a variable that only a sub-block uses stays,
-    the block of a removed op goes, and so do ops that send what backward made or receive what an update did (roles RPC and
-    Dist of a trainer's program; a Geo-SGD trainer's has none).
+    As in Fluid 1.8, backward, optimize and learning-rate ops go only from a program that has a loss
+    gradient (an op of role Backward|Loss, which minimize and append_backward leave); then unused
+    variables go as well, parameters too. Unlike there, a loss gradient within a block (minimize in
+    a case) counts too, a variable that only a sub-block uses stays, the block of a removed op goes,
+    and so do ops that send what backward made or receive what an update did (roles RPC and Dist of
+    a trainer's program; a Geo-SGD trainer's has none).
     """
     result = map_ops(desc, _testing)
     if not any(role(op) == BACKWARD | LOSS for block in desc.blocks for op in block.ops):
         return result
-    result = keep_ops(result, lambda _, op: op.type != "send" and not role(op) & (BACKWARD | OPTIMIZE | LRSCHED | RPC | DIST))
+    result = keep_ops(
+        result,
+        lambda _, op: (
+            op.type != "send" and not role(op) & (BACKWARD | OPTIMIZE | LRSCHED | RPC | DIST)
+        ),
+    )
     return drop_dead_vars(result, keep_persistable=False, keep_data=False)
 
 
 def _testing(op: OpDesc) -> OpDesc:
-    return replace(op, attrs=op.attrs.set(is_test=True)) if op.attrs.get("is_test", True) is not True else op
+    return (
+        replace(op, attrs=op.attrs.set(is_test=True))
+        if op.attrs.get("is_test", True) is not True
+        else op
+    )
 
 
 def prune(desc: ProgramDesc, targets: Sequence[str], feeds: Iterable[str] = ()) -> ProgramDesc:
     """Fluid's ``Program._prune_with_input``: the ops of block 0 that `targets` need, given `feeds`.
 
-    A target means its first writer that is not an optimize op; ops before it that write what is needed follow, but no
-    optimize op (a parameter that is read after its update needs none), and the slice stops at `feeds`. Sub-blocks stay
-    whole with the op that owns them; variables that no op uses go.
+    A target means its first writer that is not an optimize op; ops before it that write what is
+    needed follow, but no optimize op (a parameter that is read after its update needs none), and
+    the slice stops at `feeds`. Sub-blocks stay whole with the op that owns them; variables that no
+    op uses go.
 
     Raises FluidValueError for a target that no op writes (and that is not fed).
     """
@@ -221,17 +271,23 @@ def prune(desc: ProgramDesc, targets: Sequence[str], feeds: Iterable[str] = ()) 
     kept: set[int] = set()
     for at in reversed(range(len(desc.blocks[0].ops))):
         op = desc.blocks[0].ops[at]
-        if at in wanted or (not role(op) & OPTIMIZE and not needed.isdisjoint(walk.writes_with_subblocks(desc, op))):
+        if at in wanted or (
+            not role(op) & OPTIMIZE and not needed.isdisjoint(walk.writes_with_subblocks(desc, op))
+        ):
             kept.add(at)
             needed.update(n for n in walk.reads_with_subblocks(desc, op) if n not in given)
     sliced = replace_ops(desc, 0, (op for at, op in enumerate(desc.blocks[0].ops) if at in kept))
     return drop_dead_vars(drop_dead_blocks(sliced), keep_persistable=False, keep_data=False)
 
 
-def run_only(desc: ProgramDesc, targets: Iterable[str], updates: Collection[int], feeds: Iterable[str] = ()) -> ProgramDesc:
-    """What ``Executor.run(use_prune=True)`` runs: the ops of block 0 that `targets` and these updates need, given `feeds`.
+def run_only(
+    desc: ProgramDesc, targets: Iterable[str], updates: Collection[int], feeds: Iterable[str] = ()
+) -> ProgramDesc:
+    """What ``Executor.run(use_prune=True)`` runs: the ops of block 0 that `targets` and these
+    updates need, given `feeds`.
 
-    updates: uids of optimize ops. Of the other optimize ops those are left out that write state alone; all variables stay.
+    updates: uids of optimize ops. Of the other optimize ops those are left out that write state
+    alone; all variables stay.
     """
     given, needed = set(feeds), set(targets)
     needed -= given
@@ -251,4 +307,6 @@ def _writer(desc: ProgramDesc, name: str) -> int:
         if name in op.writes and not role(op) & OPTIMIZE:
             return at
     known = [n for op in desc.blocks[0].ops for n in op.writes]
-    raise FluidValueError(f"cannot prune to {name!r}: no op of block 0 computes it{near(name, known)}")
+    raise FluidValueError(
+        f"cannot prune to {name!r}: no op of block 0 computes it{near(name, known)}"
+    )

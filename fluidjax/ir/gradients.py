@@ -11,12 +11,17 @@ from .desc import EMPTY, OpDesc, ProgramDesc
 from .recomputed import HOST
 
 GRAD = "@GRAD"
-ADVICE = "change the program before minimize or append_backward, or change the gradient op with its forward op"
+ADVICE = (
+    "change the program before minimize or append_backward, or change the gradient op with its"
+    " forward op"
+)
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A gradient op at position `at` of block 0, and the op that makes `name` in place of the one that it differentiates."""
+    """A gradient op at position `at` of block 0, and the op that makes `name` in place of the one
+    that it differentiates.
+    """
 
     at: int
     forward: str
@@ -27,13 +32,16 @@ class Mismatch:
     def __str__(self) -> str:
         where = f" ({self.maker.loc})" if self.maker.loc else ""
         return (
-            f"it differentiates op '{self.forward}', but {self.name!r} is made by op '{self.maker.type}'{where}, which "
-            f"is differentiated by {self.gradient}, so the gradients would be those of another function; {ADVICE}"
+            f"it differentiates op '{self.forward}', but {self.name!r} is made by op"
+            f" '{self.maker.type}'{where}, which is differentiated by {self.gradient}, so the"
+            f" gradients would be those of another function; {ADVICE}"
         )
 
 
 def forward_op(desc: ProgramDesc, op: OpDesc, forward: Any) -> OpDesc | None:
-    """The op of a program that a gradient op in any of its blocks differentiates. forward: the OpDef of what it is."""
+    """The op of a program that a gradient op in any of its blocks differentiates. forward: the
+    OpDef of what it is.
+    """
     shared = _shared(op, forward)
     found = (o for block in desc.blocks for o in reversed(block.ops) if o.type == forward.type)
     return next((o for o in found if _is_of(o, shared)), None)
@@ -41,34 +49,50 @@ def forward_op(desc: ProgramDesc, op: OpDesc, forward: Any) -> OpDesc | None:
 
 def _shared(op: OpDesc, forward: Any) -> list[tuple[str, tuple[str, ...]]]:
     """The forward op's slots whose names a gradient op tells."""
-    return [(o, op.inputs[s]) for s, o in forward.grad.takes.items() if not o.endswith(GRAD) and op.inputs.get(s)]
+    return [
+        (o, op.inputs[s])
+        for s, o in forward.grad.takes.items()
+        if not o.endswith(GRAD) and op.inputs.get(s)
+    ]
 
 
 def _is_of(user: OpDesc, shared: Iterable[tuple[str, tuple[str, ...]]]) -> bool:
-    return all(user.inputs.get(origin, user.outputs.get(origin)) == names for origin, names in shared)
+    return all(
+        user.inputs.get(origin, user.outputs.get(origin)) == names for origin, names in shared
+    )
 
 
 class Gradients:
-    """The gradient ops of block 0 with their forward ops. `lookup`: op type -> OpDef (or what is like one)."""
+    """The gradient ops of block 0 with their forward ops. `lookup`: op type -> OpDef (or what is
+    like one).
+    """
 
     def __init__(self, desc: ProgramDesc, lookup: Callable[[str], Any]) -> None:
         self.lookup = lookup
-        self.pairs: dict[int, tuple[OpDesc, OpDesc]] = {}  # uid of a gradient op -> it, and its forward op
+        # uid of a gradient op -> it, and its forward op
+        self.pairs: dict[int, tuple[OpDesc, OpDesc]] = {}
         self.mismatches: list[Mismatch] = []
         self._makers: dict[str, list[OpDesc]] = defaultdict(list)  # ops that wrote a name so far
-        self._users: dict[tuple[str, str], list[OpDesc]] = defaultdict(list)  # by type and name: differentiable ops so far
+        # by type and name: differentiable ops so far
+        self._users: dict[tuple[str, str], list[OpDesc]] = defaultdict(list)
         self._forward = self._forward_ops({op.type for op in desc.blocks[0].ops})
         differentiated = {forward.type for forward in self._forward.values()}
         for at, op in enumerate(desc.blocks[0].ops if differentiated else ()):
             self._see(at, op, op.type in differentiated)
 
     def _forward_ops(self, types: Iterable[str]) -> dict[str, Any]:
-        """Of the gradient ops among `types`: what they differentiate (first derivatives, of ops that say what they take)."""
+        """Of the gradient ops among `types`: what they differentiate (first derivatives, of ops
+        that say what they take).
+        """
         found = {}
         for kind in types:
             forward = self.lookup(kind).forward
             definition = None if forward is None else self.lookup(forward)
-            if definition is not None and definition.forward is None and definition.grad is not None:
+            if (
+                definition is not None
+                and definition.forward is None
+                and definition.grad is not None
+            ):
                 found[kind] = definition
         return found
 
@@ -85,7 +109,9 @@ class Gradients:
 
     def _gradient(self, at: int, op: OpDesc, forward: Any) -> None:
         shared = _shared(op, forward)
-        for user in reversed(self._users.get((forward.type, shared[0][1][0]), ())) if shared else ():
+        for user in (
+            reversed(self._users.get((forward.type, shared[0][1][0]), ())) if shared else ()
+        ):
             if _is_of(user, shared):
                 self.pairs[op.uid] = op, user
                 return
@@ -94,11 +120,15 @@ class Gradients:
             if makers and all(m.type != forward.type for m in makers):
                 gradient = self._gradient_of(makers[-1].type)
                 if gradient and op.type not in gradient:
-                    self.mismatches.append(Mismatch(at, forward.type, name, makers[-1], " and ".join(gradient)))
+                    self.mismatches.append(
+                        Mismatch(at, forward.type, name, makers[-1], " and ".join(gradient))
+                    )
                     return
 
     def _made_by(self, name: str) -> list[OpDesc]:
-        """The ops that wrote a name so far; of a value that comes back from the host, those that wrote it before it went there."""
+        """The ops that wrote a name so far; of a value that comes back from the host, those that
+        wrote it before it went there.
+        """
         makers = self._makers.get(name, [])
         source = makers[-1].input("X") if makers and makers[-1].type == "assign" else ()
         if len(source) == 1 and source[0].endswith(HOST):
@@ -106,13 +136,21 @@ class Gradients:
         return makers
 
     def _gradient_of(self, kind: str) -> list[str]:
-        """The types of the ops that differentiate an op: none for what transpilers put in place of a forward op."""
+        """The types of the ops that differentiate an op: none for what transpilers put in place of
+        a forward op.
+        """
         definition = self.lookup(kind)
-        return [definition.grad.type] if definition.grad is not None else [r.type for r in definition.reuse]
+        return (
+            [definition.grad.type]
+            if definition.grad is not None
+            else [r.type for r in definition.reuse]
+        )
 
 
 def _results(op: OpDesc, forward: Any) -> Iterator[str]:
-    """The names of what the forward op gave, as far as a gradient op tells: outputs that it takes, and what its gradients are of."""
+    """The names of what the forward op gave, as far as a gradient op tells: outputs that it takes,
+    and what its gradients are of.
+    """
     outputs = {s.name for s in forward.outputs}
     for slot, origin in forward.grad.takes.items():
         for name in op.inputs.get(slot, ()):

@@ -1,10 +1,10 @@
 """Programs as JSON: an exact copy of the desc, for tools in other languages.
 
-``{"format": "fluidjax-program", "version": 1, "seed": 0, "blocks": [{"parent", "forward", "vars", "ops"}]}``; variables
-and ops are objects with the fields of VarDesc and OpDesc, where a field that has its default value is left out. In
-attributes, JSON's own values stand for themselves and lists for tuples; ``{"long": "5"}`` is a Long, ``{"block": 1}`` a
-BlockRef, ``{"float": "inf"}`` a float that JSON cannot write. `OpDesc.loc` is not written, but read
-from a call stack that Paddle wrote.
+``{"format": "fluidjax-program", "version": 1, "seed": 0, "blocks": [{"parent", "forward", "vars",
+"ops"}]}``; variables and ops are objects with the fields of VarDesc and OpDesc, where a field that
+has its default value is left out. In attributes, JSON's own values stand for themselves and lists
+for tuples; ``{"long": "5"}`` is a Long, ``{"block": 1}`` a BlockRef, ``{"float": "inf"}`` a float
+that JSON cannot write. `OpDesc.loc` is not written, but read from a call stack that Paddle wrote.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from .desc import BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, Var
 
 FORMAT, VERSION = "fluidjax-program", 1
 _VAR_DEFAULTS = {f.name: f.default for f in fields(VarDesc) if f.name != "name"}
-_VAR_TYPES: dict[str, type] = {"dtype": str, "kind": str, "lod_level": int}  # every other field but shape is a bool
+# every other field but shape is a bool
+_VAR_TYPES: dict[str, type] = {"dtype": str, "kind": str, "lod_level": int}
 _WORDS: dict[str, Collection[str]] = {"dtype": NAMES, "kind": KINDS}
 _DEEPEST = 16  # tuples in tuples
 
@@ -43,12 +44,21 @@ def to_json(desc: ProgramDesc, indent: int | None = None) -> str:
 
 
 def _var_out(var: VarDesc) -> dict[str, Any]:
-    told = {name: getattr(var, name) for name, default in _VAR_DEFAULTS.items() if getattr(var, name) != default}
+    told = {
+        name: getattr(var, name)
+        for name, default in _VAR_DEFAULTS.items()
+        if getattr(var, name) != default
+    }
     return {"name": var.name, **told}
 
 
 def _op_out(op: OpDesc) -> dict[str, Any]:
-    out: dict[str, Any] = {"uid": op.uid, "type": op.type, "inputs": dict(op.inputs), "outputs": dict(op.outputs)}
+    out: dict[str, Any] = {
+        "uid": op.uid,
+        "type": op.type,
+        "inputs": dict(op.inputs),
+        "outputs": dict(op.outputs),
+    }
     try:
         return {**out, "attrs": {name: _value_out(value) for name, value in op.attrs.items()}}
     except FluidTypeError as error:
@@ -70,15 +80,22 @@ def _value_out(value: Any) -> Any:
 
 
 def from_json(text: str | bytes) -> ProgramDesc:
-    """The program that :func:`to_json` wrote. Raises ParseError, naming the place, for anything else."""
+    """The program that :func:`to_json` wrote. Raises ParseError, naming the place, for anything
+    else.
+    """
     try:
         data = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:  # ValueError: bad JSON, bad UTF-8, an int of too many digits
+    except (ValueError, RecursionError) as error:
+        # ValueError: bad JSON, bad UTF-8, an int of too many digits
         raise ParseError(f"this is not JSON: {error}") from None
     _object(data, "the text", {"format", "version", "seed", "blocks"})
     if data["format"] != FORMAT or data["version"] != VERSION:
-        raise ParseError(f"format: expected {FORMAT} version {VERSION}, found {data['format']} {data['version']}")
-    blocks = [_block(block, f"block {i}") for i, block in enumerate(_of(data["blocks"], list, "blocks"))]
+        raise ParseError(
+            f"format: expected {FORMAT} version {VERSION}, found {data['format']} {data['version']}"
+        )
+    blocks = [
+        _block(block, f"block {i}") for i, block in enumerate(_of(data["blocks"], list, "blocks"))
+    ]
     if not blocks:
         raise ParseError("blocks: a program has at least one block")
     return ProgramDesc(tuple(blocks), _of(data["seed"], int, "seed"))
@@ -126,7 +143,10 @@ def _block(data: Any, where: str) -> BlockDesc:
         if var.name in vars:
             raise ParseError(f"{where}, variable {at}: {var.name!r} is there twice")
         vars[var.name] = var
-    ops = tuple(_op(op, f"{where}, op {at}") for at, op in enumerate(_of(data["ops"], list, f"{where}, ops")))
+    ops = tuple(
+        _op(op, f"{where}, op {at}")
+        for at, op in enumerate(_of(data["ops"], list, f"{where}, ops"))
+    )
     parent, forward = (_of(data[key], int, f"{where}, {key}") for key in ("parent", "forward"))
     return BlockDesc(FrozenMap(vars), ops, parent, forward)
 
@@ -164,7 +184,9 @@ def _op(data: Any, where: str) -> OpDesc:
 
 
 def _map(data: Any, read: Callable[[Any, str], Any], where: str) -> FrozenMap:
-    return FrozenMap({key: read(value, f"{where} {key!r}") for key, value in _of(data, dict, where).items()})
+    return FrozenMap(
+        {key: read(value, f"{where} {key!r}") for key, value in _of(data, dict, where).items()}
+    )
 
 
 def _value(value: Any, where: str, depth: int = 0) -> Any:

@@ -20,7 +20,9 @@ DTYPES = {
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
     "complex64": "c64", "complex128": "c128", "uint16": "u16", "uint32": "u32", "uint64": "u64",
 }  # fmt: skip
-DTYPES |= {name: name.translate({ord(c): "_" for c in "<>"}) for name in JAX_ONLY if name not in DTYPES}
+DTYPES |= {
+    name: name.translate({ord(c): "_" for c in "<>"}) for name in JAX_ONLY if name not in DTYPES
+}
 DTYPE_OF = {short: name for name, short in DTYPES.items()}
 KIND_OF = {name.lower(): name for name in KINDS}
 
@@ -35,7 +37,15 @@ FLAGS = ("persistable", "stop_gradient", "is_data", "need_check_feed", "is_param
 FLAG_DEFAULTS = {flag: flag == "trainable" for flag in FLAGS}
 
 # The bits of op_role, which prints as role=Backward|Loss.
-ROLES = {"Backward": 1, "Optimize": 2, "RPC": 4, "Dist": 8, "LRSched": 16, "Loss": 256, "NotSpecified": 4096}
+ROLES = {
+    "Backward": 1,
+    "Optimize": 2,
+    "RPC": 4,
+    "Dist": 8,
+    "LRSched": 16,
+    "Loss": 256,
+    "NotSpecified": 4096,
+}
 FORWARD = "Forward"
 
 # Attributes that say nothing about what an op computes: they print after it, in braces.
@@ -60,7 +70,9 @@ RESERVED = frozenset({"True", "False", "None", "inf", "nan", "block"})
 
 
 def tokens(line: str) -> Iterator[tuple[str, str]]:
-    """(kind, text) of everything in a line, spaces too; kind ``wrong`` for a character that starts no token."""
+    """(kind, text) of everything in a line, spaces too; kind ``wrong`` for a character that starts
+    no token.
+    """
     return ((match.lastgroup or "wrong", match.group()) for match in TOKEN.finditer(line))
 
 
@@ -77,7 +89,9 @@ def string_text(text: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """An attribute value; ``<...>``, which nothing reads back, for a value that no attribute can hold."""
+    """An attribute value; ``<...>``, which nothing reads back, for a value that no attribute can
+    hold.
+    """
     if isinstance(value, tuple):
         return f"({', '.join(map(value_text, value))}{',' if len(value) == 1 else ''})"
     if value is None or isinstance(value, bool):
@@ -94,7 +108,9 @@ def value_text(value: Any) -> str:
 
 
 def float_text(value: float) -> str:
-    """The shortest decimal; with an ``f`` behind it where that is shorter as a float32 that is exactly `value`."""
+    """The shortest decimal; with an ``f`` behind it where that is shorter as a float32 that is
+    exactly `value`.
+    """
     text = float.__repr__(value)
     if len(text) < 12 or to_float32(value) != value:
         return text
@@ -124,13 +140,19 @@ def attr_text(name: str, value: Any) -> str:
     """``name=value`` of an attribute in braces: role and var stand for op_role and op_role_var."""
     if name == "op_role" and (role := role_text(value)):
         return f"role={role}"
-    if name == "op_role_var" and isinstance(value, tuple) and all(isinstance(v, str) for v in value):
+    if (
+        name == "op_role_var"
+        and isinstance(value, tuple)
+        and all(isinstance(v, str) for v in value)
+    ):
         return f"var=({', '.join(map(name_text, value))}{',' if len(value) == 1 else ''})"
     return f"{name_text(name)}={value_text(value)}"
 
 
 def type_text(var: VarDesc) -> str:
-    """``f32[13, 1]``: kind (unless it is LOD_TENSOR), dtype, shape, LoD level; ``?`` for what is not known."""
+    """``f32[13, 1]``: kind (unless it is LOD_TENSOR), dtype, shape, LoD level; ``?`` for what is
+    not known.
+    """
     words = [] if var.kind == "LOD_TENSOR" else [var.kind.lower()]
     element = "" if var.dtype is None else DTYPES.get(var.dtype, f"<{var.dtype}>")
     if var.shape is not None:
@@ -145,7 +167,9 @@ def type_text(var: VarDesc) -> str:
 def flags_text(var: VarDesc, base: str) -> str:
     """`` +stop_gradient -trainable``: the flags that differ from what the word `base` says."""
     usual = FLAG_DEFAULTS | BASES[base]
-    return "".join(f" {'+' if getattr(var, f) else '-'}{f}" for f in FLAGS if getattr(var, f) != usual[f])
+    return "".join(
+        f" {'+' if getattr(var, f) else '-'}{f}" for f in FLAGS if getattr(var, f) != usual[f]
+    )
 
 
 def base_of(var: VarDesc) -> str:
@@ -158,5 +182,11 @@ def base_of(var: VarDesc) -> str:
 
 
 def printable(text: str, kept: str = "") -> str:
-    """`text` with characters that do not print, or that turn the line around, as ``\\u202e``; those in `kept` stay."""
-    return text if text.isprintable() else "".join(c if c.isprintable() or c in kept else json.dumps(c)[1:-1] for c in text)
+    """`text` with characters that do not print, or that turn the line around, as ``\\u202e``; those
+    in `kept` stay.
+    """
+    return (
+        text
+        if text.isprintable()
+        else "".join(c if c.isprintable() or c in kept else json.dumps(c)[1:-1] for c in text)
+    )

@@ -1,4 +1,6 @@
-"""A long program on one screen: what its ops are for, scope by scope, a line for each part and not for each op."""
+"""A long program on one screen: what its ops are for, scope by scope, a line for each part and not
+for each op.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ _KINDS = 6  # op types that a line names
 
 @dataclass(frozen=True)
 class _Part:
-    """Ops of one role and scope; `prefix` is the scope, cut at the depth at which the outline stands."""
+    """Ops of one role and scope; `prefix` is the scope, cut at the depth at which the outline
+    stands.
+    """
 
     role: str
     prefix: str
@@ -22,7 +26,8 @@ class _Part:
 
 
 def outline(desc: ProgramDesc, lines: int = 45) -> str:
-    """The program in at most about `lines` lines, each a role, a scope and the ops that stand in it.
+    """The program in at most about `lines` lines, each a role, a scope and the ops that stand in
+    it.
 
     Scopes are opened as far as the lines allow; ops without one are a line for each role.
     """
@@ -36,7 +41,9 @@ def outline(desc: ProgramDesc, lines: int = 45) -> str:
         parts = finer
     state = [v for v in desc.blocks[0].vars.values() if v.persistable]
     fed = [v for v in desc.blocks[0].vars.values() if v.is_data and not v.persistable]
-    inputs = ", ".join(f"{v.name}: {type_text(v)}" for v in fed[:4]) + (", ..." if len(fed) > 4 else "")
+    inputs = ", ".join(f"{v.name}: {type_text(v)}" for v in fed[:4]) + (
+        ", ..." if len(fed) > 4 else ""
+    )
     found = [f"{len(ops):,} ops, {len(state):,} variables of state, fed {inputs or 'nothing'}"]
     width = max((len(p.prefix) for p in parts), default=0)
     role = ""
@@ -55,7 +62,12 @@ def _parts(ops: Sequence[OpDesc], depth: int) -> list[_Part]:
         role = role_text(op.attrs.get("op_role", 0)) or "?"
         found.setdefault((role, "/".join(_scope(op)[:depth])), []).append(op)
     roles = list(dict.fromkeys(role for role, _ in found))
-    return [_Part(role, prefix, tuple(each)) for r in roles for (role, prefix), each in found.items() if role == r]
+    return [
+        _Part(role, prefix, tuple(each))
+        for r in roles
+        for (role, prefix), each in found.items()
+        if role == r
+    ]
 
 
 def _scope(op: OpDesc) -> tuple[str, ...]:

@@ -38,11 +38,19 @@ class _Line:
 
     def __init__(self, text: str, number: int) -> None:
         self.text, self.number, self.at = text, number, 0
-        self.words = [(kind, part) for kind, part in tokens(text) if kind not in ("space", "comment")]
+        self.words = [
+            (kind, part) for kind, part in tokens(text) if kind not in ("space", "comment")
+        ]
 
     def fail(self, expected: str) -> NoReturn:
-        found = f"found {_cut(self.words[self.at][1], 40)!r}" if self.at < len(self.words) else "the line ends"
-        raise ParseError(f"line {self.number}: expected {expected}, but {found}: {_cut(self.text.strip(), 200)}")
+        found = (
+            f"found {_cut(self.words[self.at][1], 40)!r}"
+            if self.at < len(self.words)
+            else "the line ends"
+        )
+        raise ParseError(
+            f"line {self.number}: expected {expected}, but {found}: {_cut(self.text.strip(), 200)}"
+        )
 
     def peek(self, ahead: int = 0) -> str:
         """The text of a token, or "" behind the last one."""
@@ -120,7 +128,11 @@ class _Line:
         try:
             if part.endswith("L"):
                 return Long(part[:-1])
-            value = to_float32(float(part[:-1])) if part.endswith("f") and part[-2].isdigit() else float(part)
+            value = (
+                to_float32(float(part[:-1]))
+                if part.endswith("f") and part[-2].isdigit()
+                else float(part)
+            )
         except ValueError:
             self.at -= 1
             self.fail("a number")
@@ -152,7 +164,11 @@ class _Reader:
         if self.seed is None:
             return self.program(line)
         if line.kind() == "name" and line.peek(1) == ":" and len(line.words) == 2:
-            word = line.name("'hints:', 'block N:' or 'callstacks:'") if line.peek() in ("hints", "callstacks") else ""
+            word = (
+                line.name("'hints:', 'block N:' or 'callstacks:'")
+                if line.peek() in ("hints", "callstacks")
+                else ""
+            )
             if word:
                 self.section = word
                 return None
@@ -192,7 +208,9 @@ class _Reader:
             line.fail(f"block {len(self.blocks)}")
         links = {"parent": -1, "forward": -1}
         if line.accept("("):
-            for word, value in line.listed(")", lambda: (line.name("parent or forward"), line.integer())):
+            for word, value in line.listed(
+                ")", lambda: (line.name("parent or forward"), line.integer())
+            ):
                 if word not in links:
                     line.fail("parent or forward")
                 links[word] = value
@@ -251,10 +269,14 @@ class _Reader:
             line.listed("}", lambda: self.brace(line, quiet))
         line.end()
         self.ops[-1].append(
-            OpDesc(self.uid, kind, FrozenMap(inputs), FrozenMap(outputs), FrozenMap({**attrs, **quiet}))
+            OpDesc(
+                self.uid, kind, FrozenMap(inputs), FrozenMap(outputs), FrozenMap({**attrs, **quiet})
+            )
         )
 
-    def argument(self, line: _Line, inputs: dict[str, tuple[str, ...]], attrs: dict[str, Any]) -> None:
+    def argument(
+        self, line: _Line, inputs: dict[str, tuple[str, ...]], attrs: dict[str, Any]
+    ) -> None:
         name = line.name("a slot or an attribute")
         line.expect("=")
         if line.peek() == "[" or line.is_name():
@@ -343,7 +365,9 @@ class _Reader:
         line.expect(":")
         op = self.ops[idx][at]
         stack = line.value()
-        self.ops[idx][at] = replace(op, attrs=op.attrs.set(op_callstack=stack), loc=user_line(stack))
+        self.ops[idx][at] = replace(
+            op, attrs=op.attrs.set(op_callstack=stack), loc=user_line(stack)
+        )
         line.end()
 
     def finish(self) -> ProgramDesc:
@@ -352,4 +376,6 @@ class _Reader:
         if not self.blocks:
             raise ParseError("expected 'block 0:', but the text ends")
         rows = zip(self.blocks, self.vars, self.ops, strict=True)
-        return ProgramDesc(tuple(replace(b, vars=FrozenMap(v), ops=tuple(o)) for b, v, o in rows), self.seed)
+        return ProgramDesc(
+            tuple(replace(b, vars=FrozenMap(v), ops=tuple(o)) for b, v, o in rows), self.seed
+        )

@@ -3,15 +3,21 @@
 What the format cannot hold, and what is read instead:
 
 * `seed` and uids: 0, and ordinals.
-* Paddle 1.8 cannot tell a parameter from another persistable, nor what stops gradients. 2.x has two fields for that;
-  they are written here too (1.8 skips them) and read where present. `trainable` is always read as True.
-* `is_data`: read for variables with need_check_feed and for tensors of block 0 that ops read, none writes, and that are
+* Paddle 1.8 cannot tell a parameter from another persistable, nor what stops gradients. 2.x has two
+  fields for that;
+  they are written here too (1.8 skips them) and read where present. `trainable` is always read as
+  True.
+* `is_data`: read for variables with need_check_feed and for tensors of block 0 that ops read, none
+  writes, and that are
   not persistable.
-* A dtype without a shape comes back with the shape (), a shape without a dtype as bool (Paddle's own default); kinds
-  other than LOD_TENSOR, SELECTED_ROWS and LOD_TENSOR_ARRAY keep neither, and only the first and last a lod_level.
+* A dtype without a shape comes back with the shape (), a shape without a dtype as bool (Paddle's
+  own default); kinds
+  other than LOD_TENSOR, SELECTED_ROWS and LOD_TENSOR_ARRAY keep neither, and only the first and
+  last a lod_level.
 * FLOAT attributes are float32 numbers, and any negative dimension is read as -1.
 
-Strings are UTF-8; other bytes are kept as Python's surrogate escapes, so that old files in other encodings survive.
+Strings are UTF-8; other bytes are kept as Python's surrogate escapes, so that old files in other
+encodings survive.
 """
 
 from __future__ import annotations
@@ -31,14 +37,20 @@ from .desc import BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, Var
 from .lexis import to_float32
 from .walk import misnested
 
-wire: Any = framework_pb2  # its classes are made when it is imported, which type checkers cannot see
+# its classes are made when it is imported, which type checkers cannot see
+wire: Any = framework_pb2
 AttrTypes = Callable[[str, str], str | None]
 
 VERSION = 1008005  # what Paddle 1.8.5 writes
-_LATEST = 3_000_000_000  # refuses garbage; Paddle itself writes major * 1000000 + minor * 1000 + patch
+# refuses garbage; Paddle itself writes major * 1000000 + minor * 1000 + patch
+_LATEST = 3_000_000_000
 _SMALL = 1_000_000
 _INT32, _INT64 = 2**31, 2**63
-_TENSORS = {"LOD_TENSOR": "lod_tensor", "SELECTED_ROWS": "selected_rows", "LOD_TENSOR_ARRAY": "tensor_array"}
+_TENSORS = {
+    "LOD_TENSOR": "lod_tensor",
+    "SELECTED_ROWS": "selected_rows",
+    "LOD_TENSOR_ARRAY": "tensor_array",
+}
 _KIND_OF = {int(number): name for name, number in KINDS.items()}
 # Attribute type -> the field that holds it; lists are those whose type name ends in S.
 _FIELDS = {
@@ -48,16 +60,19 @@ _FIELDS = {
 }  # fmt: skip
 _SCALARS = {"BOOLEAN": "b", "LONG": "i", "FLOAT64": "r"}  # what a Scalar holds -> its field
 _ELEMENT = {name: name[:-1] for name in _FIELDS if name.endswith("S")}
-_EMPTY_STRINGS = frozenset({"op_role_var", "op_callstack", "skip_eager_deletion_vars", "states", "ex_states"})
+_EMPTY_STRINGS = frozenset(
+    {"op_role_var", "op_callstack", "skip_eager_deletion_vars", "states", "ex_states"}
+)
 
 
 def to_bytes(desc: ProgramDesc, attr_type: AttrTypes | None = None) -> bytes:
     """The bytes of `desc`, as Paddle 1.8.5 reads them.
 
-    `attr_type(op type, attribute)` gives Paddle's name of an attribute's type, or None; it settles what a value alone
-    leaves open: empty lists (else INTS) and LONG or INT.
+    `attr_type(op type, attribute)` gives Paddle's name of an attribute's type, or None; it settles
+    what a value alone leaves open: empty lists (else INTS) and LONG or INT.
 
-    Raises FluidValueError for what the format cannot hold: None, nested tuples, numbers out of range, lone surrogates.
+    Raises FluidValueError for what the format cannot hold: None, nested tuples, numbers out of
+    range, lone surrogates.
     """
     message = wire.ProgramDesc()
     message.version.version = VERSION
@@ -69,7 +84,9 @@ def to_bytes(desc: ProgramDesc, attr_type: AttrTypes | None = None) -> bytes:
             try:
                 _put_var(out.vars.add(), var)
             except (ValueError, TypeError, FluidError) as error:
-                raise FluidValueError(f"variable {var.name!r} does not fit Paddle's format: {error}") from error
+                raise FluidValueError(
+                    f"variable {var.name!r} does not fit Paddle's format: {error}"
+                ) from error
         for op in block.ops:
             _put_op(out.ops.add(), op, attr_type)
     return bytes(message.SerializeToString(deterministic=True))
@@ -152,7 +169,11 @@ def _scalar(kind: str, value: Any) -> Any:
         return int(value)
     if kind == "BOOLEAN" and isinstance(value, int) and value in (0, 1):
         return bool(value)
-    if kind in ("FLOAT", "FLOAT64") and isinstance(value, int | float) and not isinstance(value, bool):
+    if (
+        kind in ("FLOAT", "FLOAT64")
+        and isinstance(value, int | float)
+        and not isinstance(value, bool)
+    ):
         number = float(value)
         if kind == "FLOAT" and math.isinf(to_float32(number)) and not math.isinf(number):
             raise FluidValueError(f"{value} is out of range for a 32-bit FLOAT")
@@ -174,16 +195,20 @@ def _encoded(text: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """By which Paddle a program was written: 2006002 for 2.6.2 (0: it does not say), and the versions of op types that have some."""
+    """By which Paddle a program was written: 2006002 for 2.6.2 (0: it does not say), and the
+    versions of op types that have some.
+    """
 
     paddle: int
     ops: FrozenMap = FrozenMap()
 
 
 def from_bytes(data: bytes) -> ProgramDesc:
-    """The program in Paddle's bytes (1.x, 2.x and 3.x). Run verify on it before trusting more than its structure.
+    """The program in Paddle's bytes (1.x, 2.x and 3.x). Run verify on it before trusting more than
+    its structure.
 
-    Raises ParseError, naming the field, for bytes that hold no program and for what only a newer Paddle has.
+    Raises ParseError, naming the field, for bytes that hold no program and for what only a newer
+    Paddle has.
     """
     return read(data)[0]
 
@@ -191,7 +216,9 @@ def from_bytes(data: bytes) -> ProgramDesc:
 def read(data: bytes) -> tuple[ProgramDesc, Written]:
     """As from_bytes, and by whom it was written."""
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise ParseError(f"a program in protobuf is bytes, not {type(data).__name__}; read the file in mode 'rb'")
+        raise ParseError(
+            f"a program in protobuf is bytes, not {type(data).__name__}; read the file in mode 'rb'"
+        )
     message = wire.ProgramDesc()
     try:
         message.ParseFromString(bytes(data))
@@ -199,7 +226,9 @@ def read(data: bytes) -> tuple[ProgramDesc, Written]:
         raise ParseError(f"{len(data)} bytes that are no Paddle program: {error}") from None
     if not message.IsInitialized():
         # The list of what is missing may be many times as long as the bytes.
-        missing = message.FindInitializationErrors()[0] if len(data) < _SMALL else "a required field"
+        missing = (
+            message.FindInitializationErrors()[0] if len(data) < _SMALL else "a required field"
+        )
         raise ParseError(f"these bytes are no Paddle program: {missing} is missing")
     if not 0 <= message.version.version < _LATEST:
         raise ParseError(f"version: {message.version.version} is no version of Paddle")
@@ -209,7 +238,9 @@ def read(data: bytes) -> tuple[ProgramDesc, Written]:
     for idx, block in enumerate(message.blocks):
         blocks.append(_block(block, idx, len(message.blocks), uid))
         uid += len(block.ops)
-    versions = {_decoded(pair.op_name): pair.op_version.version for pair in message.op_version_map.pair}
+    versions = {
+        _decoded(pair.op_name): pair.op_version.version for pair in message.op_version_map.pair
+    }
     desc = ProgramDesc((_with_data(blocks), *blocks[1:]))
     if problem := misnested(desc):
         raise ParseError(f"blocks: {problem}")
@@ -221,9 +252,13 @@ def _block(message: Any, idx: int, count: int, uid: int) -> BlockDesc:
     if message.idx != idx:
         raise ParseError(f"{where}: idx is {message.idx}")
     if not (-1 if idx == 0 else 0) <= message.parent_idx < idx:
-        raise ParseError(f"{where}: parent_idx is {message.parent_idx}; it must be a block before it")
+        raise ParseError(
+            f"{where}: parent_idx is {message.parent_idx}; it must be a block before it"
+        )
     if not -1 <= message.forward_block_idx < count:
-        raise ParseError(f"{where}: forward_block_idx is {message.forward_block_idx} of {count} blocks")
+        raise ParseError(
+            f"{where}: forward_block_idx is {message.forward_block_idx} of {count} blocks"
+        )
     vars: dict[str, VarDesc] = {}
     for at, var in enumerate(message.vars):
         desc = _var(var, f"{where}, variable {at}")
@@ -248,7 +283,8 @@ def _var(message: Any, where: str) -> VarDesc:
         holder = getattr(message.type, field)
         tensor = holder if field == "selected_rows" else holder.tensor
         lod = 0 if field == "selected_rows" else holder.lod_level
-        shape = tuple(max(d, -1) for d in tensor.dims)  # Paddle's layer_norm, among others, leaves -6 for -1 * 6
+        # Paddle's layer_norm, among others, leaves -6 for -1 * 6
+        shape = tuple(max(d, -1) for d in tensor.dims)
         try:
             dtype = name_of(tensor.data_type)
         except FluidError as error:
@@ -275,7 +311,14 @@ def _op(message: Any, uid: int, blocks: int, where: str) -> OpDesc:
             raise ParseError(f"{where}: attribute {name!r} is there twice")
         attrs[name] = _attr(attr, blocks, f"{where}, attribute {name!r}")
     loc = user_line(attrs.get(ATTRIBUTE))
-    return OpDesc(uid, kind, _slots(message.inputs, where), _slots(message.outputs, where), FrozenMap(attrs), loc)
+    return OpDesc(
+        uid,
+        kind,
+        _slots(message.inputs, where),
+        _slots(message.outputs, where),
+        FrozenMap(attrs),
+        loc,
+    )
 
 
 def _slots(messages: Iterable[Any], where: str) -> FrozenMap:
@@ -300,7 +343,9 @@ def _attr(message: Any, blocks: int, where: str) -> Any:
     if kind in _ELEMENT:
         return tuple(_value(_ELEMENT[kind], v, blocks, where) for v in value)
     if not message.HasField(field):
-        raise ParseError(f"{where}: it has no field {field!r}, which an attribute of type {kind} needs")
+        raise ParseError(
+            f"{where}: it has no field {field!r}, which an attribute of type {kind} needs"
+        )
     return _value(kind, value, blocks, where)
 
 
@@ -326,7 +371,8 @@ def _value(kind: str, value: Any, blocks: int, where: str) -> Any:
     if kind == "LONG":
         return Long(value)
     if kind in ("FLOAT", "FLOAT64"):
-        return math.nan if math.isnan(value) else value  # one object, so that equal descs compare equal
+        # one object, so that equal descs compare equal
+        return math.nan if math.isnan(value) else value
     if kind == "BLOCK":
         if not 0 <= value < blocks:
             raise ParseError(f"{where}: it points at block {value} of {blocks}")
@@ -339,9 +385,11 @@ def _with_data(blocks: list[BlockDesc]) -> BlockDesc:
     read = {name for block in blocks for op in block.ops for name in op.reads}
     written = {name for block in blocks for op in block.ops for name in op.writes}
     vars = {
-        name: replace(var, is_data=True)
-        if name in read and name not in written and _may_be_data(var) and not var.is_data
-        else var
+        name: (
+            replace(var, is_data=True)
+            if name in read and name not in written and _may_be_data(var) and not var.is_data
+            else var
+        )
         for name, var in blocks[0].vars.items()
     }
     return replace(blocks[0], vars=FrozenMap(vars))

@@ -1,6 +1,8 @@
-"""Ops that compute again, within the backward pass, what the forward pass did not keep: how they are told from others.
+"""Ops that compute again, within the backward pass, what the forward pass did not keep: how they
+are told from others.
 
-Of a value ``x`` that is computed again the backward pass has ``x.subprog_k`` in the k-th of its segments, counted from the loss.
+Of a value ``x`` that is computed again the backward pass has ``x.subprog_k`` in the k-th of its
+segments, counted from the loss.
 """
 
 from __future__ import annotations
@@ -30,6 +32,15 @@ def segment(op: OpDesc) -> int | None:
 
 
 def first_time(desc: ProgramDesc, op: OpDesc) -> OpDesc:
-    """Of an op that computes again what it computed in the forward pass, the op that did; the op itself where there is none."""
+    """Of an op that computes again what it computed in the forward pass, the op that did; the op
+    itself where there is none.
+    """
     names = [original(n) for n in op.writes]
-    return next((o for o in desc.blocks[0].ops if o.type == op.type and segment(o) is None and [*o.writes] == names), op)
+    return next(
+        (
+            o
+            for o in desc.blocks[0].ops
+            if o.type == op.type and segment(o) is None and [*o.writes] == names
+        ),
+        op,
+    )

@@ -1,4 +1,6 @@
-"""Programs to look at, as text: a graph for graphviz, and the difference of two programs. look/ makes HTML and pictures."""
+"""Programs to look at, as text: a graph for graphviz, and the difference of two programs. look/
+makes HTML and pictures.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,25 @@ from .text import to_text, usual_hints
 
 
 def to_dot(desc: ProgramDesc) -> str:
-    """The program as graphviz text: boxes are ops, ellipses values; a name that is written again is a new value."""
+    """The program as graphviz text: boxes are ops, ellipses values; a name that is written again is
+    a new value.
+    """
     lines = ["digraph program {", '  node [fontname="monospace", fontsize=10];', "  compound=true;"]
     for idx, block in enumerate(desc.blocks):
         title = f"block {idx}" + (f" (parent {block.parent})" if block.parent != -1 else "")
-        lines += [f"  subgraph cluster_{idx} {{", f"    label={quoted(title)};", *_cluster(desc, idx, block), "  }"]
+        lines += [
+            f"  subgraph cluster_{idx} {{",
+            f"    label={quoted(title)};",
+            *_cluster(desc, idx, block),
+            "  }",
+        ]
     for idx, block in enumerate(desc.blocks):
         for at, op in enumerate(block.ops):
             for ref in op.blocks:
                 if 0 <= ref < len(desc.blocks) and desc.blocks[ref].ops:
-                    lines.append(f"  op_{idx}_{at} -> op_{ref}_0 [style=dashed, lhead=cluster_{ref}];")
+                    lines.append(
+                        f"  op_{idx}_{at} -> op_{ref}_0 [style=dashed, lhead=cluster_{ref}];"
+                    )
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -44,24 +55,38 @@ def _ellipse(desc: ProgramDesc, idx: int, version: walk.Version, node: str) -> s
     name, k = version
     var = desc.find_var(name, idx)
     label = (f"{name} #{k}" if k > 1 else name) + (f"\n{type_text(var)}" if var else "")
-    style = ", style=bold" if var and var.persistable else "" if name in desc.blocks[idx].vars else ", style=dashed"
+    style = (
+        ", style=bold"
+        if var and var.persistable
+        else ""
+        if name in desc.blocks[idx].vars
+        else ", style=dashed"
+    )
     return f"    {node} [shape=ellipse, label={quoted(label)}{style}];"
 
 
 def quoted(text: str) -> str:
     """A graphviz string; a backslash in `text` is shown, not obeyed, and a line break is one."""
-    return '"' + printable(text, kept="\n").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    return (
+        '"'
+        + printable(text, kept="\n").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        + '"'
+    )
 
 
 def diff(a: ProgramDesc, b: ProgramDesc, names: tuple[str, str] = ("before", "after")) -> str:
-    """A unified diff of two printed programs; empty if they are equal. Uids show only where nothing else differs."""
+    """A unified diff of two printed programs; empty if they are equal. Uids show only where nothing
+    else differs.
+    """
     if a == b:
         return ""
     return "\n".join(difflib.unified_diff(*both(a, b), *names, n=2, lineterm="")) + "\n"
 
 
 def both(a: ProgramDesc, b: ProgramDesc) -> tuple[list[str], list[str]]:
-    """The lines of two programs to be compared: uids only where nothing else differs, hints as both share them."""
+    """The lines of two programs to be compared: uids only where nothing else differs, hints as both
+    share them.
+    """
     plain = [renumber(a), renumber(b)]
     if plain[0] == plain[1]:
         plain = [a, b]

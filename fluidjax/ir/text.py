@@ -10,14 +10,18 @@
         data x: f32[-1, 13]
 
         fc_0.tmp_0: f32[-1, 1] = mul(X=x, Y=fc_0.w_0, x_num_col_dims=1, y_num_col_dims=1)
-        (Out=a: f32[2], XShape=b: f32[0, 2]) = reshape2(X=c, shape=(2,)) {role=Backward, var=(w, w@GRAD)}
+        (Out=a: f32[2], XShape=b: f32[0, 2]) = reshape2(X=c, shape=(2,)) {role=Backward, var=(w,
+        w@GRAD)}
 
-* A temporary's type stands where the first op writes it; everything else is declared at the top of its block.
-* Names stand bare or in backquotes, strings in double quotes; ``5L`` is an attribute of type LONG, ``block 1`` one of
+* A temporary's type stands where the first op writes it; everything else is declared at the top of
+  its block.
+* Names stand bare or in backquotes, strings in double quotes; ``5L`` is an attribute of type LONG,
+  ``block 1`` one of
   type BLOCK, ``0.9f`` the float32 nearest to 0.9. A line may end in ``# a comment``.
-* Braces hold bookkeeping and hints to kernels. Those that most ops of a type share stand once, under ``hints`` (``*``:
-  shared by all ops); an op without one of them says ``-use_mkldnn``. Call stacks, if any, stand at the end, unless they are
-  left out.
+* Braces hold bookkeeping and hints to kernels. Those that most ops of a type share stand once,
+  under ``hints`` (``*``:
+  shared by all ops); an op without one of them says ``-use_mkldnn``. Call stacks, if any, stand at
+  the end, unless they are left out.
 * An op's uid is the previous one's plus one (0 for the first), else ``{uid=17}`` says it.
 
 Order is kept among ops, slots, declarations, and attributes outside braces. NaN is read
@@ -33,25 +37,51 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
-from .lexis import DTYPE_OF, KIND_OF, QUIET, attr_text, base_of, flags_text, name_text, type_text, value_text
+from .lexis import (
+    DTYPE_OF,
+    KIND_OF,
+    QUIET,
+    attr_text,
+    base_of,
+    flags_text,
+    name_text,
+    type_text,
+    value_text,
+)
 from .parse import parse as parse
 
 Hints = Mapping[str, Mapping[str, Any]]  # op type ("*": all) -> attribute -> the usual value
 _INDENT = "    "
 _APART = frozenset({"op_callstack"})  # too long for a line; printed after the blocks
 _OWN = frozenset({"op_role_var"}) | _APART  # not shared, unless all are empty
-_ANSI = {"op": "1;34", "type": "36", "number": "33", "string": "32", "quiet": "2", "comment": "2", "word": "35"}
+_ANSI = {
+    "op": "1;34",
+    "type": "36",
+    "number": "33",
+    "string": "32",
+    "quiet": "2",
+    "comment": "2",
+    "word": "35",
+}
 
 
-def to_text(desc: ProgramDesc, color: bool = False, hints: Hints | None = None, callstacks: bool = True) -> str:
-    """The program as text. `hints`: what to leave out of op lines; default: what the ops share (see usual_hints).
+def to_text(
+    desc: ProgramDesc, color: bool = False, hints: Hints | None = None, callstacks: bool = True
+) -> str:
+    """The program as text. `hints`: what to leave out of op lines; default: what the ops share (see
+    usual_hints).
 
-    callstacks: False leaves the ops' call stacks out, which Paddle writes into programs that it saves, ten lines an op.
+    callstacks: False leaves the ops' call stacks out, which Paddle writes into programs that it
+    saves, ten lines an op.
     """
     shared = usual_hints([desc]) if hints is None else hints
     lines = [f"program seed={desc.seed}", ""]
     if shared:
-        lines += ["hints:", *(f"{_INDENT}{_type_name(kind)}: {_attrs(row)}" for kind, row in shared.items()), ""]
+        lines += [
+            "hints:",
+            *(f"{_INDENT}{_type_name(kind)}: {_attrs(row)}" for kind, row in shared.items()),
+            "",
+        ]
     uid = -1
     for idx, block in enumerate(desc.blocks):
         body, uid = _block_lines(block, shared, uid)
@@ -65,7 +95,13 @@ def to_text(desc: ProgramDesc, color: bool = False, hints: Hints | None = None, 
     if stacks and callstacks:
         lines += ["callstacks:", *stacks, ""]
     elif stacks:
-        lines += [f"# {len(stacks)} ops carry an op_callstack, which is left out here; to_string(with_details=True) has them", ""]
+        lines += [
+            (
+                f"# {len(stacks)} ops carry an op_callstack, which is left out here;"
+                " to_string(with_details=True) has them"
+            ),
+            "",
+        ]
     text = "\n".join(lines)
     return paint(text) if color else text
 
@@ -73,11 +109,15 @@ def to_text(desc: ProgramDesc, color: bool = False, hints: Hints | None = None, 
 def block_text(desc: ProgramDesc, idx: int) -> str:
     """One block of a program as it stands in the program's text."""
     body, _ = _block_lines(desc.blocks[idx], usual_hints([desc]), -1)
-    return "\n".join([_block_head(idx, desc.blocks[idx]), *(_INDENT + line if line else "" for line in body)])
+    return "\n".join(
+        [_block_head(idx, desc.blocks[idx]), *(_INDENT + line if line else "" for line in body)]
+    )
 
 
 def op_text(op: OpDesc, types: Mapping[str, VarDesc] | None = None) -> str:
-    """One op's line, complete but for its uid and call stack; `types`: variables whose types to show."""
+    """One op's line, complete but for its uid and call stack; `types`: variables whose types to
+    show.
+    """
     return _op_line(op, dict(types or {}), {}, op.uid - 1)
 
 
@@ -103,7 +143,9 @@ def summary(desc: ProgramDesc) -> str:
 
 
 def usual_hints(descs: Iterable[ProgramDesc]) -> dict[str, dict[str, Any]]:
-    """The hints that all ops share (under ``*``) and those that more than half of the ops of a type share."""
+    """The hints that all ops share (under ``*``) and those that more than half of the ops of a type
+    share.
+    """
     kinds: Counter[str] = Counter()
     seen: Counter[tuple[str, str, str]] = Counter()  # (op type, attribute, spelled value) -> ops
     value_of: dict[tuple[str, str], Any] = {}  # (attribute, spelled value) -> the value
@@ -120,7 +162,8 @@ def usual_hints(descs: Iterable[ProgramDesc]) -> dict[str, dict[str, Any]]:
     for (_, name, spelled), count in seen.items():
         total[name, spelled] += count
     every = {n: value_of[n, s] for (n, s), count in sorted(total.items()) if count == kinds.total()}
-    if "0" in roles and "None" not in roles:  # where every op has a role, only the others are worth saying
+    # where every op has a role, only the others are worth saying
+    if "0" in roles and "None" not in roles:
         every["op_role"] = value_of["op_role", "0"]
     rows = {"*": every} if every else {}
     for (kind, name, spelled), count in sorted(seen.items()):
@@ -168,7 +211,11 @@ def _op_line(op: OpDesc, types: dict[str, VarDesc], hints: Hints, uid: int) -> s
     call = f"{name_text(op.type)}({', '.join(slots + [f'{name_text(n)}={value_text(v)}' for n, v in loud.items()])})"
     quiet = {name: op.attrs[name] for name in sorted(QUIET & op.attrs.keys() - _APART)}
     usual = usual_for(hints, op.type)
-    told = [attr_text(n, v) for n, v in quiet.items() if n not in usual or value_text(usual[n]) != value_text(v)]
+    told = [
+        attr_text(n, v)
+        for n, v in quiet.items()
+        if n not in usual or value_text(usual[n]) != value_text(v)
+    ]
     told += [f"-{name_text(name)}" for name in usual if name not in quiet]
     told += [f"uid={op.uid}"] if op.uid != uid + 1 else []
     return _outputs(op, types) + call + (f" {{{', '.join(told)}}}" if told else "")
@@ -183,12 +230,20 @@ def _outputs(op: OpDesc, types: dict[str, VarDesc]) -> str:
 
 
 def _names(names: tuple[str, ...], types: dict[str, VarDesc]) -> str:
-    return _name(names[0], types) if len(names) == 1 else f"[{', '.join(_name(n, types) for n in names)}]"
+    return (
+        _name(names[0], types)
+        if len(names) == 1
+        else f"[{', '.join(_name(n, types) for n in names)}]"
+    )
 
 
 def _name(name: str, types: dict[str, VarDesc]) -> str:
     var = types.pop(name, None)
-    return name_text(name) if var is None else f"{name_text(name)}: {type_text(var)}{flags_text(var, 'var')}"
+    return (
+        name_text(name)
+        if var is None
+        else f"{name_text(name)}: {type_text(var)}{flags_text(var, 'var')}"
+    )
 
 
 def _size(shape: tuple[int, ...] | None) -> int:
@@ -211,7 +266,9 @@ _STYLES = re.compile(
 
 
 def styled(text: str) -> Iterator[tuple[str, str]]:
-    """(style, part) of printed text; styles: op type number string quiet comment word name, or empty."""
+    """(style, part) of printed text; styles: op type number string quiet comment word name, or
+    empty.
+    """
     at = 0
     for match in _STYLES.finditer(text):
         if match.start() > at:
@@ -224,4 +281,6 @@ def styled(text: str) -> Iterator[tuple[str, str]]:
 
 def paint(text: str) -> str:
     """`text` with terminal colours."""
-    return "".join(f"\x1b[{_ANSI[s]}m{part}\x1b[0m" if s in _ANSI else part for s, part in styled(text))
+    return "".join(
+        f"\x1b[{_ANSI[s]}m{part}\x1b[0m" if s in _ANSI else part for s, part in styled(text)
+    )

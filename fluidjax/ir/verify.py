@@ -49,23 +49,31 @@ Lookup = Callable[[str], OpDefLike]
 
 
 def verify(desc: ProgramDesc, lookup: Lookup | None = None) -> None:
-    """Check `desc`; with `lookup` (op type -> OpDef, raising for an unknown type) also slots and attributes.
+    """Check `desc`; with `lookup` (op type -> OpDef, raising for an unknown type) also slots and
+    attributes.
 
     Raises VerifyError; a note on it shows the ops either side of the fault. The rules:
 
-    * block 0 is the root, parents come before their children, and a block that an op refers to lies below the op's;
+    * block 0 is the root, parents come before their children, and a block that an op refers to lies
+      below the op's;
     * uids are different ints; names and types are non-empty strings that can be written as UTF-8;
     * shapes are ints >= -1, dtypes and kinds those of dtypes.py;
-    * an op's names are declared in its block, an ancestor, or (in a gradient block) the forward block; a gradient that
-      a sub-block uses need not be, as it may live between two steps of a loop, nor one that an op with a block names, as
-      results of the block that nobody uses have none;
-    * in block 0 no tensor is read before an op wrote it, unless it is persistable, data, or a gradient, which may be
-      missing and then counts as zero; ops that talk to other processes (send, listen_and_serv) may read anything;
-    * with `lookup`: types, slots and attributes are known; slots that are neither optional, repeatable nor intermediate
+    * an op's names are declared in its block, an ancestor, or (in a gradient block) the forward
+      block; a gradient that
+      a sub-block uses need not be, as it may live between two steps of a loop, nor one that an op
+      with a block names, as results of the block that nobody uses have none;
+    * in block 0 no tensor is read before an op wrote it, unless it is persistable, data, or a
+      gradient, which may be
+      missing and then counts as zero; ops that talk to other processes (send, listen_and_serv) may
+      read anything;
+    * with `lookup`: types, slots and attributes are known; slots that are neither optional,
+      repeatable nor intermediate
       hold a variable; attributes are of the op type's types;
-    * with `lookup`: a gradient op of block 0 differentiates an op of its forward type: what it takes of a forward op, or has
+    * with `lookup`: a gradient op of block 0 differentiates an op of its forward type: what it
+      takes of a forward op, or has
       the gradient of, is not made by an op of another type with another gradient;
-    * attributes hold bools, ints of 64 bits, floats, strings, block references, or tuples of one of these.
+    * attributes hold bools, ints of 64 bits, floats, strings, block references, or tuples of one of
+      these.
     """
     _Checker(desc, lookup).run()
 
@@ -75,7 +83,8 @@ class _Checker:
         self.desc, self.lookup = desc, lookup
         self.defs: dict[str, OpDefLike] = {}
         self.slots: dict[tuple[str, bool], dict[str, SlotLike]] = {}
-        self.needed: dict[tuple[str, bool], tuple[str, ...]] = {}  # names of slots that hold a variable
+        # names of slots that hold a variable
+        self.needed: dict[tuple[str, bool], tuple[str, ...]] = {}
         self.sound: set[str] = set()  # names of attributes that were looked at
         self.uids: dict[int, tuple[int, int]] = {}
         self.scopes: list[list[dict[str, VarDesc]]] = []
@@ -112,7 +121,9 @@ class _Checker:
             raise VerifyError("a program needs a block 0, and that has no parent")
         for idx, block in enumerate(blocks):
             if idx and not 0 <= block.parent < idx:
-                raise VerifyError(f"block {idx}: its parent is {block.parent}; it must be a block before it")
+                raise VerifyError(
+                    f"block {idx}: its parent is {block.parent}; it must be a block before it"
+                )
             if not -1 <= block.forward < len(blocks) or block.forward == idx:
                 raise VerifyError(f"block {idx}: there is no forward block {block.forward}")
             self.scopes.append([])
@@ -120,7 +131,9 @@ class _Checker:
             self.scopes[idx] = list(self.scope(idx))
 
     def scope(self, idx: int) -> Iterator[dict[str, VarDesc]]:
-        """Where block `idx` finds its names: in itself, its ancestors, and the blocks that those differentiate."""
+        """Where block `idx` finds its names: in itself, its ancestors, and the blocks that those
+        differentiate.
+        """
         seen: set[int] = set()
         stack = [idx]
         while stack:
@@ -135,18 +148,26 @@ class _Checker:
         if type(op.uid) is not int or op.uid < 0:
             self.fail(idx, at, f"its uid is {op.uid!r}; it must be an int >= 0")
         if self.uids.setdefault(op.uid, (idx, at)) != (idx, at):
-            self.fail(idx, at, "its uid {} is also that of block {}, op {}".format(op.uid, *self.uids[op.uid]))
+            self.fail(
+                idx,
+                at,
+                "its uid {} is also that of block {}, op {}".format(op.uid, *self.uids[op.uid]),
+            )
         if problem := _name_problem(op.type):
             self.fail(idx, at, f"its type {problem}")
         scope, own = self.scopes[idx], self.desc.blocks[idx].vars
         for slots in (op.inputs, op.outputs):
             for slot, names in slots.items():
                 if not isinstance(names, tuple) or not isinstance(slot, str):
-                    self.fail(idx, at, f"slot {slot!r} holds {names!r}; it must hold a tuple of names")
+                    self.fail(
+                        idx, at, f"slot {slot!r} holds {names!r}; it must hold a tuple of names"
+                    )
                 for name in names:
                     if name in own or name == EMPTY or (op.type in _QUEUES and slots is op.inputs):
                         continue
-                    if not any(name in vars for vars in scope) and not ((idx or op.blocks) and _is_grad(name)):
+                    if not any(name in vars for vars in scope) and not (
+                        (idx or op.blocks) and _is_grad(name)
+                    ):
                         self.undeclared(idx, at, slot, name)
         for name, value in op.attrs.items():
             if name not in self.sound:
@@ -162,24 +183,44 @@ class _Checker:
         if problem := _name_problem(name):
             self.fail(idx, at, f"a name in slot {slot!r} {problem}")
         known = {n for vars in self.scopes[idx] for n in vars}
-        self.fail(idx, at, f"slot {slot!r} names {name!r}, which no block in reach declares{near(str(name), known)}")
+        self.fail(
+            idx,
+            at,
+            f"slot {slot!r} names {name!r}, which no block in reach"
+            f" declares{near(str(name), known)}",
+        )
 
     def attr_problem(self, idx: int, value: Any) -> str | None:
         """What is wrong with an attribute's value, apart from what the op type says."""
         if isinstance(value, tuple):
             kinds = {_kind(v) for v in value}
-            if len(kinds) > 1 and kinds != {"int", "float"} and not any(isinstance(v, tuple) for v in value):
+            if (
+                len(kinds) > 1
+                and kinds != {"int", "float"}
+                and not any(isinstance(v, tuple) for v in value)
+            ):
                 return f"mixes types in {value!r}"
             return next((p for v in value if (p := self.attr_problem(idx, v))), None)
         if isinstance(value, BlockRef):
             return self.ref_problem(idx, value.idx)
         if isinstance(value, str):
-            return None if value.isascii() or _writable(value) else f"is {value!r}, which cannot be written as UTF-8"
-        if value is None or isinstance(value, float) or (isinstance(value, int) and -(2**63) <= value < 2**64):
+            return (
+                None
+                if value.isascii() or _writable(value)
+                else f"is {value!r}, which cannot be written as UTF-8"
+            )
+        if (
+            value is None
+            or isinstance(value, float)
+            or (isinstance(value, int) and -(2**63) <= value < 2**64)
+        ):
             return None
         if isinstance(value, int):
             return "is an int of more than 64 bits"
-        return f"is a {type(value).__name__}; it must be a bool, int, float, str, block reference, or tuple of those"
+        return (
+            f"is a {type(value).__name__}; it must be a bool, int, float, str, block reference, or"
+            " tuple of those"
+        )
 
     def ref_problem(self, idx: int, ref: int) -> str | None:
         if not 0 < ref < len(self.desc.blocks):
@@ -199,8 +240,13 @@ class _Checker:
             self.defs[op.type] = found
             for is_input, slots in ((True, found.inputs), (False, found.outputs)):
                 self.slots[op.type, is_input] = {slot.name: slot for slot in slots}
-                free = (slot.optional or slot.many or getattr(slot, "intermediate", False) for slot in slots)
-                self.needed[op.type, is_input] = tuple(slot.name for slot, may in zip(slots, free, strict=True) if not may)
+                free = (
+                    slot.optional or slot.many or getattr(slot, "intermediate", False)
+                    for slot in slots
+                )
+                self.needed[op.type, is_input] = tuple(
+                    slot.name for slot, may in zip(slots, free, strict=True) if not may
+                )
         for held, word, is_input in ((op.inputs, "input", True), (op.outputs, "output", False)):
             known = self.slots[op.type, is_input]
             for name, names in held.items():
@@ -227,8 +273,17 @@ class _Checker:
         for at, op in enumerate(block.ops):
             for name in op.reads:
                 var = block.vars.get(name)
-                if name not in written and var is not None and _needs_write(var) and op.type not in _REMOTE:
-                    self.fail(0, at, f"it reads {name!r}, which no op before it writes and which is not fed")
+                if (
+                    name not in written
+                    and var is not None
+                    and _needs_write(var)
+                    and op.type not in _REMOTE
+                ):
+                    self.fail(
+                        0,
+                        at,
+                        f"it reads {name!r}, which no op before it writes and which is not fed",
+                    )
             written.update(walk.writes_with_subblocks(self.desc, op) if op.blocks else op.writes)
 
 
@@ -268,7 +323,11 @@ def _name_problem(name: object) -> str | None:
         return f"is {name!r}; it must be a str"
     if not name:
         return "is empty"
-    return None if name.isascii() or _writable(name) else f"is {name!r}, which cannot be written as UTF-8"
+    return (
+        None
+        if name.isascii() or _writable(name)
+        else f"is {name!r}, which cannot be written as UTF-8"
+    )
 
 
 def _writable(value: str) -> bool:
@@ -291,13 +350,16 @@ _SCALARS: dict[str, tuple[str, ...]] = {
     "INT": ("int",), "LONG": ("int",), "FLOAT": ("float", "int"), "FLOAT64": ("float", "int"), "STRING": ("str",),
     "BOOLEAN": ("bool",), "BLOCK": ("BlockRef",),
 }  # fmt: skip
-_EXACT = {"INT": int, "LONG": int, "FLOAT": float, "FLOAT64": float, "STRING": str, "BOOLEAN": bool}  # most values, at a glance
+# most values, at a glance
+_EXACT = {"INT": int, "LONG": int, "FLOAT": float, "FLOAT64": float, "STRING": str, "BOOLEAN": bool}
 _LISTS = {"INTS": "INT", "LONGS": "LONG", "FLOATS": "FLOAT", "FLOAT64S": "FLOAT64", "STRINGS": "STRING",
           "BOOLEANS": "BOOLEAN", "BLOCKS": "BLOCK"}  # fmt: skip
 
 
 def fits(kind: str, value: Any) -> bool:
-    """Is `value` one of Paddle's attribute type `kind`? Types that Paddle does not have fit everything."""
+    """Is `value` one of Paddle's attribute type `kind`? Types that Paddle does not have fit
+    everything.
+    """
     if kind in _LISTS:
         return isinstance(value, tuple) and all(fits(_LISTS[kind], v) for v in value)
     return kind not in _SCALARS or _kind(value) in _SCALARS[kind]
@@ -313,5 +375,7 @@ def context(block: BlockDesc, at: int, around: int = _AROUND) -> str:
             line = text.op_text(op)
         except Exception:  # the op is what is wrong
             line = repr(op)
-        lines.append(f"{'-->' if i == at else '   '} {i}: {line}{f'  # {op.loc}' if op.loc else ''}")
+        lines.append(
+            f"{'-->' if i == at else '   '} {i}: {line}{f'  # {op.loc}' if op.loc else ''}"
+        )
     return "\n".join(lines)

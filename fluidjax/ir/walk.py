@@ -1,4 +1,5 @@
-"""Questions about a program: who reads and writes what, which version of a name, what is live where.
+"""Questions about a program: who reads and writes what, which version of a name, what is live
+where.
 
 Everything here is linear in the size of the program and follows sub-blocks without recursion.
 """
@@ -25,7 +26,9 @@ class Versions(NamedTuple):
 
 
 class Captured(NamedTuple):
-    """Names that a sub-block uses but does not declare: they belong to its ancestors. In order of first use."""
+    """Names that a sub-block uses but does not declare: they belong to its ancestors. In order of
+    first use.
+    """
 
     reads: tuple[str, ...]
     writes: tuple[str, ...]
@@ -55,7 +58,8 @@ def _positions(uses: Iterable[Iterable[str]]) -> dict[str, tuple[int, ...]]:
 
 
 def versions(block: BlockDesc, desc: ProgramDesc | None = None) -> list[Versions]:
-    """The versioned names of every op of `block`; an op that writes a name twice makes one new version of it.
+    """The versioned names of every op of `block`; an op that writes a name twice makes one new
+    version of it.
 
     With `desc` given, what an op's sub-blocks read and write counts too (after the op's own names).
     """
@@ -87,15 +91,22 @@ def nested(desc: ProgramDesc, roots: Iterable[int]) -> list[int]:
     return list(seen)
 
 
-MOST_NESTED = 100  # blocks within one another; loops and branches of scripts are a dozen, but for long chains of `case`
+# blocks within one another; loops and branches of scripts are a dozen, but for long chains of
+# `case`
+MOST_NESTED = 100
 
 
 def misnested(desc: ProgramDesc) -> str | None:
-    """What is wrong with how blocks lie within one another, by what their ops refer to: one that is not there, a circle, too many."""
+    """What is wrong with how blocks lie within one another, by what their ops refer to: one that is
+    not there, a circle, too many.
+    """
     refs = [{ref for op in block.ops for ref in op.blocks} for block in desc.blocks]
     for idx, found in enumerate(refs):
         if lost := [ref for ref in sorted(found) if not 0 <= ref < len(refs)]:
-            return f"an op of block {idx} has block {lost[0]}, which does not exist; the program has {len(refs)}"
+            return (
+                f"an op of block {idx} has block {lost[0]}, which does not exist; the program has"
+                f" {len(refs)}"
+            )
     around = [0] * len(refs)  # how many refer to a block of which it is not known how deep they lie
     for found in refs:
         for ref in found:
@@ -110,15 +121,23 @@ def misnested(desc: ProgramDesc) -> str | None:
                 settled.append(ref)
     if len(settled) < len(refs):
         idx = next(i for i, count in enumerate(around) if count)
-        return f"block {idx} lies within itself: an op of it, or of a block below it, refers to it as its own block"
+        return (
+            f"block {idx} lies within itself: an op of it, or of a block below it, refers to it as"
+            " its own block"
+        )
     deepest = max(range(len(depths)), key=depths.__getitem__, default=0)
     if depths and depths[deepest] > MOST_NESTED:
-        return f"block {deepest} lies within {depths[deepest] - 1} others; blocks lie at most {MOST_NESTED} deep"
+        return (
+            f"block {deepest} lies within {depths[deepest] - 1} others; blocks lie at most"
+            f" {MOST_NESTED} deep"
+        )
     return None
 
 
 def captured(desc: ProgramDesc, idx: int) -> Captured:
-    """The names that block `idx`, or a block below it, reads and writes from the ancestors of `idx`."""
+    """The names that block `idx`, or a block below it, reads and writes from the ancestors of
+    `idx`.
+    """
     reads: dict[str, None] = {}
     writes: dict[str, None] = {}
     inside = nested(desc, [idx])
@@ -133,7 +152,8 @@ def captured(desc: ProgramDesc, idx: int) -> Captured:
 def _local_names(desc: ProgramDesc, at: int, top: int) -> list[dict[str, VarDesc]]:
     """The variable maps from block `at` up to and including block `top`.
 
-    A gradient block finds the variables of its forward block in a step scope, so they are local to it too.
+    A gradient block finds the variables of its forward block in a step scope, so they are local to
+    it too.
     """
     maps: list[dict[str, VarDesc]] = []
     for _ in desc.blocks:  # so that parents that run in a circle end
@@ -153,27 +173,43 @@ def read_back(desc: ProgramDesc, idx: int) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for grad in (i for i, block in enumerate(desc.blocks) if block.forward == idx):
         for at in nested(desc, [grad]):
-            found.update((n, None) for op in desc.blocks[at].ops for n in op.reads if n in desc.blocks[idx].vars)
+            found.update(
+                (n, None)
+                for op in desc.blocks[at].ops
+                for n in op.reads
+                if n in desc.blocks[idx].vars
+            )
     return tuple(found)
 
 
 def written_before(desc: ProgramDesc, op: OpDesc, names: Iterable[str]) -> list[str]:
-    """Those of these names that may hold a value when `op` runs: persistable or fed ones, and what any other op writes."""
+    """Those of these names that may hold a value when `op` runs: persistable or fed ones, and what
+    any other op writes.
+    """
     own = {op.uid, *(o.uid for idx in nested(desc, op.blocks) for o in desc.blocks[idx].ops)}
     others = {n for _, o in ops(desc) if o.uid not in own for n in o.writes}
-    vars = [v for block in desc.blocks for v in block.vars.values() if v.persistable or v.is_data or v.need_check_feed]
+    vars = [
+        v
+        for block in desc.blocks
+        for v in block.vars.values()
+        if v.persistable or v.is_data or v.need_check_feed
+    ]
     others.update(v.name for v in vars)
     return [n for n in names if n in others]
 
 
 def reads_with_subblocks(desc: ProgramDesc, op: OpDesc) -> tuple[str, ...]:
-    """The op's input names, slot by slot, then what its sub-blocks read from outside and is not among them."""
+    """The op's input names, slot by slot, then what its sub-blocks read from outside and is not
+    among them.
+    """
     own = tuple(op.reads)
     return own + _extra(own, (name for idx in op.blocks for name in captured(desc, idx).reads))
 
 
 def writes_with_subblocks(desc: ProgramDesc, op: OpDesc) -> tuple[str, ...]:
-    """The op's output names, slot by slot, then what its sub-blocks write outside and is not among them."""
+    """The op's output names, slot by slot, then what its sub-blocks write outside and is not among
+    them.
+    """
     own = tuple(op.writes)
     return own + _extra(own, (name for idx in op.blocks for name in captured(desc, idx).writes))
 
@@ -184,11 +220,19 @@ def written_outside(desc: ProgramDesc, op: OpDesc) -> tuple[str, ...]:
 
 
 def hidden_names(op: OpDesc) -> dict[str, tuple[str, ...]]:
-    """Attributes that list variables which no slot shows: lists of strings of an op with blocks (a recurrent op's states)."""
+    """Attributes that list variables which no slot shows: lists of strings of an op with blocks (a
+    recurrent op's states).
+    """
     if not op.blocks:
         return {}
-    lists = ((attr, value) for attr, value in op.attrs.items() if attr not in _HINTS and isinstance(value, tuple))
-    return {attr: value for attr, value in lists if value and all(isinstance(v, str) for v in value)}
+    lists = (
+        (attr, value)
+        for attr, value in op.attrs.items()
+        if attr not in _HINTS and isinstance(value, tuple)
+    )
+    return {
+        attr: value for attr, value in lists if value and all(isinstance(v, str) for v in value)
+    }
 
 
 def _extra(own: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
@@ -196,19 +240,25 @@ def _extra(own: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
 
 
 def exposed(desc: ProgramDesc, idx: int) -> tuple[str, ...]:
-    """Captured names that block `idx` reads before it has written them: what must hold a value on entry."""
+    """Captured names that block `idx` reads before it has written them: what must hold a value on
+    entry.
+    """
     read: dict[str, None] = {}
     outside = set(captured(desc, idx).reads)
     written: set[str] = set()
     for op in desc.blocks[idx].ops:
-        below = [name for ref in op.blocks for name in captured(desc, ref).reads] if op.blocks else []
+        below = (
+            [name for ref in op.blocks for name in captured(desc, ref).reads] if op.blocks else []
+        )
         read.update((n, None) for n in (*op.reads, *below) if n in outside and n not in written)
         written.update(op.writes)
     return tuple(read)
 
 
 def persistables(desc: ProgramDesc) -> dict[str, VarDesc]:
-    """Every persistable variable by name, block by block (the outermost declaration where a name is used twice)."""
+    """Every persistable variable by name, block by block (the outermost declaration where a name is
+    used twice).
+    """
     found: dict[str, VarDesc] = {}
     for block in desc.blocks:
         for name, var in block.vars.items():
@@ -223,10 +273,12 @@ Carried = Callable[[ProgramDesc, OpDesc], Iterable[str]]
 def uses(
     desc: ProgramDesc, ops: Iterable[OpDesc], carried: Carried = written_outside
 ) -> tuple[dict[str, OpDesc], dict[str, None]]:
-    """Names that `ops` of block 0 read before one of them has written them, with their first reader; and all names written.
+    """Names that `ops` of block 0 read before one of them has written them, with their first
+    reader; and all names written.
 
-    What sub-blocks read from outside counts with their op, and so do the names that it carries: those whose old value may
-    be left, by default what its blocks write outside, for they may not run.
+    What sub-blocks read from outside counts with their op, and so do the names that it carries:
+    those whose old value may be left, by default what its blocks write outside, for they may not
+    run.
     """
     first: dict[str, OpDesc] = {}
     written: dict[str, None] = {}
@@ -241,7 +293,8 @@ def uses(
 
 
 def free_names(desc: ProgramDesc) -> tuple[str, ...]:
-    """What must be fed: names of block 0 that are read before anything wrote them and that are not persistable.
+    """What must be fed: names of block 0 that are read before anything wrote them and that are not
+    persistable.
 
     Tensor arrays, step scopes and the like start out empty and are never fed.
     """
@@ -250,13 +303,16 @@ def free_names(desc: ProgramDesc) -> tuple[str, ...]:
     def fed(var: VarDesc | None) -> bool:
         return var is None or (not var.persistable and var.kind in FEEDABLE_KINDS)
 
-    return tuple(name for name in uses(desc, desc.blocks[0].ops, lambda *_: ())[0] if fed(vars.get(name)))
+    return tuple(
+        name for name in uses(desc, desc.blocks[0].ops, lambda *_: ())[0] if fed(vars.get(name))
+    )
 
 
 def replaces(block: BlockDesc, op: OpDesc) -> tuple[str, ...]:
     """Names of which nothing is left but what `op` writes.
 
-    A tensor array keeps its other entries, and the blocks of an op may not run, so such writes replace nothing.
+    A tensor array keeps its other entries, and the blocks of an op may not run, so such writes
+    replace nothing.
     """
     return () if op.blocks else tuple(_replaced(block, op))
 
@@ -267,7 +323,9 @@ def _replaced(block: BlockDesc, op: OpDesc) -> Iterator[str]:
 
 
 def step_back(desc: ProgramDesc, op: OpDesc, needed: set[str]) -> None:
-    """From the names whose values are needed after `op`, an op of block 0 that runs, to those needed before it; in place."""
+    """From the names whose values are needed after `op`, an op of block 0 that runs, to those
+    needed before it; in place.
+    """
     if op.blocks:
         needed.update(reads_with_subblocks(desc, op))
     else:
@@ -278,9 +336,10 @@ def step_back(desc: ProgramDesc, op: OpDesc, needed: set[str]) -> None:
 class Liveness:
     """Which names hold a value that is still needed, before and after every op.
 
-    ``liveness[i]`` is (live_in, live_out) of op i; iterating gives them in order. `born[i]` are names that become
-    live at op i, `dies[i]` those whose last use it is, `dead[i]` those that it writes in vain; these three are linear
-    in the program, while all the live sets together need not be.
+    ``liveness[i]`` is (live_in, live_out) of op i; iterating gives them in order. `born[i]` are
+    names that become live at op i, `dies[i]` those whose last use it is, `dead[i]` those that it
+    writes in vain; these three are linear in the program, while all the live sets together need not
+    be.
     """
 
     def __init__(self, entry: frozenset[str], born: list[frozenset[str]], dies: list[frozenset[str]],
@@ -311,11 +370,14 @@ class Liveness:
         return before, (before - self.dies[i]) | self.born[i]
 
 
-def liveness(block: BlockDesc, keep: Iterable[str] = (), desc: ProgramDesc | None = None) -> Liveness:
+def liveness(
+    block: BlockDesc, keep: Iterable[str] = (), desc: ProgramDesc | None = None
+) -> Liveness:
     """Live names of `block` where `keep` must survive its end (fetches, persistables).
 
-    Give `desc` when ops have sub-blocks: what those read is needed too. A write by an op with sub-blocks, or into a
-    tensor array, may leave old contents in place, so it does not end the life of what was there before.
+    Give `desc` when ops have sub-blocks: what those read is needed too. A write by an op with
+    sub-blocks, or into a tensor array, may leave old contents in place, so it does not end the life
+    of what was there before.
     """
     live = set(keep)
     born, dies, dead = [], [], []

@@ -1,7 +1,7 @@
 """fluid.layers: functions that append ops to the default main program, by family.
 
-What a family lists in its ``__all__`` is a layer; nothing is bound by any other way than these imports, so that editors
-and type checkers see every name.
+What a family lists in its ``__all__`` is a layer; nothing is bound by any other way than these
+imports, so that editors and type checkers see every name.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from . import collective as collective
 from . import device as device
 from . import nn as nn
 from . import ops as ops
-from . import rnn as _rnn_module  # noqa: F401  (loaded first: the function takes its name below)
+from . import rnn as _rnn_module  # noqa: F401
 from . import utils as utils
 from .activation import *  # noqa: F403
 from .callbacks import *  # noqa: F403
@@ -82,7 +82,8 @@ from .pool import *  # noqa: F403
 from .proposals import *  # noqa: F403
 from .random import *  # noqa: F403
 from .rank_tables import (
-    array_to_lod_tensor as array_to_lod_tensor,  # not in 1.8.5's list any more; older scripts have them here
+    # not in 1.8.5's list any more; older scripts have them here
+    array_to_lod_tensor as array_to_lod_tensor,
 )
 from .rank_tables import lod_rank_table as lod_rank_table
 from .rank_tables import lod_tensor_to_array as lod_tensor_to_array

@@ -1,4 +1,6 @@
-"""What the layer functions share: argument checks, appending one op, integer lists that hold variables."""
+"""What the layer functions share: argument checks, appending one op, integer lists that hold
+variables.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,14 @@ def typed(value: Any, what: str, kinds: Any, layer: str) -> Any:
 
 
 def variable(value: Any, what: str, layer: str, dtypes: Iterable[str] = ()) -> Variable:
-    """`value`, if it is a Variable of one of these dtypes (any where none are given). Raises FluidTypeError
-    otherwise.
+    """`value`, if it is a Variable of one of these dtypes (any where none are given). Raises
+    FluidTypeError otherwise.
     """
     typed(value, what, Variable, layer)
     if dtypes and value.desc.dtype not in dtypes:
         raise FluidTypeError(
-            f"{layer}'s {what} is of dtype {', '.join(dtypes)}, but variable {value.name!r} is {value.desc.dtype}"
+            f"{layer}'s {what} is of dtype {', '.join(dtypes)}, but variable {value.name!r} is"
+            f" {value.desc.dtype}"
         )
     return value
 
@@ -60,7 +63,9 @@ def require(ok: bool, text: str) -> None:
 
 
 def one_of(value: Any, what: str, layer: str, known: Sequence[Any]) -> None:
-    """Raises FluidValueError unless `value` is among those known, ArgumentError where it is of another kind than they are."""
+    """Raises FluidValueError unless `value` is among those known, ArgumentError where it is of
+    another kind than they are.
+    """
     text = f"{layer}'s {what} is {' or '.join(map(repr, known))}, not {value!r}"
     if not isinstance(value, tuple({type(k) for k in known})):
         raise ArgumentError(text)
@@ -78,15 +83,18 @@ def append(
 ) -> Any:
     """Append an op and return the variable of its output (a tuple where there are several).
 
-    outs: slot -> dtype of a new temporary, made in this order, or the Variable to write. kind: the op type, where it is
-    not the helper's. stop: output slots (new ones) through which no gradient flows.
+    outs: slot -> dtype of a new temporary, made in this order, or the Variable to write. kind: the
+    op type, where it is not the helper's. stop: output slots (new ones) through which no gradient
+    flows.
     """
     made: dict[str, Variable] = {}
     for slot, out in outs.items():
         new = not isinstance(out, Variable)
         if isinstance(out, numbers.Number) and not isinstance(out, VarType):
             raise ArgumentError(f"{helper.layer_type} writes a variable, not {out!r}")
-        made[slot] = helper.create_variable_for_type_inference(out, slot in stop.split()) if new else out
+        made[slot] = (
+            helper.create_variable_for_type_inference(out, slot in stop.split()) if new else out
+        )
     given = {slot: value for slot, value in inputs.items() if value is not None}
     helper.append_op(type=kind or helper.layer_type, inputs=given, outputs=made, attrs=attrs or {})
     values = tuple(made.values())
@@ -97,18 +105,24 @@ def unary(
     kind: str, x: Variable, dtypes: Iterable[str] = (), name: str | None = None, attrs: Mapping[str, Any] | None = None,
     out: Any = None,
 ) -> Variable:  # fmt: skip
-    """Append the op `kind` of one variable `x`, whose output is of dtype `out`, its own if none is given."""
+    """Append the op `kind` of one variable `x`, whose output is of dtype `out`, its own if none is
+    given.
+    """
     variable(x, "x", kind, dtypes)
     return append(LayerHelper(kind, name=name), {"X": x}, {"Out": out or x.dtype}, attrs)
 
 
 def chosen(condition: Variable, x: Variable, y: Variable, name: str | None = None) -> Variable:
     """Append an op `where` of three variables of one shape: x where the condition holds, else y."""
-    return append(LayerHelper("where", name=name), {"Condition": condition, "X": x, "Y": y}, {"Out": x.dtype})
+    return append(
+        LayerHelper("where", name=name), {"Condition": condition, "X": x, "Y": y}, {"Out": x.dtype}
+    )
 
 
 def whole(value: Any, what: str, layer: str) -> int:
-    """`value`, if it is an integer, NumPy's too. Raises ArgumentError otherwise: nothing is rounded."""
+    """`value`, if it is an integer, NumPy's too. Raises ArgumentError otherwise: nothing is
+    rounded.
+    """
     if not isinstance(value, numbers.Integral):
         raise ArgumentError(f"{layer}'s {what} is an integer, not {value!r}")
     return int(value)
@@ -117,15 +131,21 @@ def whole(value: Any, what: str, layer: str) -> int:
 def sized(shape: Any, layer: str) -> None:
     """Raises EmptyShapeError for a shape without dimensions."""
     if isinstance(shape, list | tuple) and not shape:
-        raise EmptyShapeError(f"{layer}'s shape has at least one dimension; [1] is that of a single number")
+        raise EmptyShapeError(
+            f"{layer}'s shape has at least one dimension; [1] is that of a single number"
+        )
 
 
 def size_list(value: Any, n: int, what: str, layer: str) -> list[int]:
-    """`n` integers from one integer or a list of n. Raises FluidValueError for another number of them, ArgumentError for anything else."""
+    """`n` integers from one integer or a list of n. Raises FluidValueError for another number of
+    them, ArgumentError for anything else.
+    """
     if isinstance(value, numbers.Integral):
         return [int(value)] * n
     text = f"{layer}'s {what} is an integer or a list of {n}, not {value!r}"
-    if not (isinstance(value, list | tuple) and all(isinstance(v, numbers.Integral) for v in value)):
+    if not (
+        isinstance(value, list | tuple) and all(isinstance(v, numbers.Integral) for v in value)
+    ):
         raise ArgumentError(text)
     require(len(value) == n, text)
     return [int(v) for v in value]
@@ -136,12 +156,20 @@ def holds_variable(values: Any) -> bool:
 
 
 def tensors(helper: LayerHelper, values: Iterable[Any], dtype: str = "int32") -> list[Variable]:
-    """Each integer of a list as a fill_constant on the CPU; variables stay (their gradient is stopped)."""
+    """Each integer of a list as a fill_constant on the CPU; variables stay (their gradient is
+    stopped).
+    """
     result = []
     for v in values:
         if not isinstance(v, Variable):
             out = helper.create_variable_for_type_inference(dtype)
-            attrs = {"shape": [1], "dtype": int(enum_of(dtype)), "value": float(v), "str_value": str(int(v)), "force_cpu": True}
+            attrs = {
+                "shape": [1],
+                "dtype": int(enum_of(dtype)),
+                "value": float(v),
+                "str_value": str(int(v)),
+                "force_cpu": True,
+            }
             v = append(LayerHelper("fill_constant"), {}, {"Out": out}, attrs)
         v.stop_gradient = True
         result.append(v)
@@ -154,12 +182,19 @@ def known_ints(values: Iterable[Any]) -> list[int]:
 
 
 def int_argument(
-    helper: LayerHelper, value: Any, what: str, attr: str, whole: str, parts: str, dtype: str = "int32"
+    helper: LayerHelper,
+    value: Any,
+    what: str,
+    attr: str,
+    whole: str,
+    parts: str,
+    dtype: str = "int32",
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Inputs and attributes for an argument that is a list of integers, of integers and variables, or a variable.
+    """Inputs and attributes for an argument that is a list of integers, of integers and variables,
+    or a variable.
 
-    attr: the attribute that takes the integers (-1 for variables); whole, parts: the slots for one variable that holds
-    the list, and for a variable each.
+    attr: the attribute that takes the integers (-1 for variables); whole, parts: the slots for one
+    variable that holds the list, and for a variable each.
     """
     if isinstance(value, Variable):
         value.stop_gradient = True

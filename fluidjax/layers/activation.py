@@ -1,4 +1,6 @@
-"""Functions of one variable, element by element. A variable of another dtype than is said raises FluidTypeError."""
+"""Functions of one variable, element by element. A variable of another dtype than is said raises
+FluidTypeError.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def atan(x: Variable, name: str | None = None) -> Variable:
 
 
 @located
-def brelu(x: Variable, t_min: float = 0.0, t_max: float = 24.0, name: str | None = None) -> Variable:
+def brelu(
+    x: Variable, t_min: float = 0.0, t_max: float = 24.0, name: str | None = None
+) -> Variable:
     """Element by element: min(max(x, t_min), t_max). x: float16 to float64."""
     return unary("brelu", x, HALF, name, {"t_min": t_min, "t_max": t_max})
 
@@ -91,17 +95,25 @@ def hard_shrink(x: Variable, threshold: float | None = None) -> Variable:
 
 
 @located
-def hard_sigmoid(x: Variable, slope: float = 0.2, offset: float = 0.5, name: str | None = None) -> Variable:
+def hard_sigmoid(
+    x: Variable, slope: float = 0.2, offset: float = 0.5, name: str | None = None
+) -> Variable:
     """Element by element: min(max(slope * x + offset, 0), 1). x: float16 to float64."""
     return unary("hard_sigmoid", x, HALF, name, {"slope": slope, "offset": offset})
 
 
 @located
 def hard_swish(
-    x: Variable, threshold: float = 6.0, scale: float = 6.0, offset: float = 3.0, name: str | None = None
+    x: Variable,
+    threshold: float = 6.0,
+    scale: float = 6.0,
+    offset: float = 3.0,
+    name: str | None = None,
 ) -> Variable:
     """Element by element: x * min(max(x + offset, 0), threshold) / scale. x: float16 to float64."""
-    return unary("hard_swish", x, HALF, name, {"threshold": threshold, "scale": scale, "offset": offset})
+    return unary(
+        "hard_swish", x, HALF, name, {"threshold": threshold, "scale": scale, "offset": offset}
+    )
 
 
 @located
@@ -142,7 +154,9 @@ def relu6(x: Variable, threshold: float = 6.0, name: str | None = None) -> Varia
 
 @located
 def round(x: Variable, name: str | None = None) -> Variable:
-    """Element by element: x rounded to the nearest integer, halves away from zero. x: float16 to float64."""
+    """Element by element: x rounded to the nearest integer, halves away from zero. x: float16 to
+    float64.
+    """
     return unary("round", x, HALF, name)
 
 
@@ -184,7 +198,9 @@ def softplus(x: Variable, name: str | None = None) -> Variable:
 
 @located
 def softshrink(x: Variable, alpha: float | None = None) -> Variable:
-    """Element by element: x - alpha above alpha (default 0.5), x + alpha below -alpha, else 0. x: float16 to float64."""
+    """Element by element: x - alpha above alpha (default 0.5), x + alpha below -alpha, else 0. x:
+    float16 to float64.
+    """
     return unary("softshrink", x, HALF, None, {"lambda": alpha})
 
 
@@ -207,7 +223,9 @@ def square(x: Variable, name: str | None = None) -> Variable:
 
 
 @located
-def stanh(x: Variable, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> Variable:
+def stanh(
+    x: Variable, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None
+) -> Variable:
     """Element by element: scale_b * tanh(scale_a * x). x: float16 to float64."""
     return unary("stanh", x, HALF, name, {"scale_a": scale_a, "scale_b": scale_b})
 
@@ -237,15 +255,21 @@ def thresholded_relu(x: Variable, threshold: float | None = None) -> Variable:
 
 
 @located
-def softmax(input: Variable, use_cudnn: bool = False, name: str | None = None, axis: int = -1) -> Variable:
+def softmax(
+    input: Variable, use_cudnn: bool = False, name: str | None = None, axis: int = -1
+) -> Variable:
     """exp(x) / sum(exp(x), axis), shifted by the maximum. use_cudnn is a hint without meaning here."""
     variable(input, "input", "softmax", HALF)
     helper = LayerHelper("softmax", name=name)
-    return append(helper, {"X": input}, {"Out": input.dtype}, {"axis": axis, "use_cudnn": use_cudnn})
+    return append(
+        helper, {"X": input}, {"Out": input.dtype}, {"axis": axis, "use_cudnn": use_cudnn}
+    )
 
 
 @located
-def log_softmax(input: Variable, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Variable:
+def log_softmax(
+    input: Variable, axis: int | None = None, dtype: Any = None, name: str | None = None
+) -> Variable:
     """log(softmax(input, axis)), axis None meaning -1; dtype casts the input first."""
     from ..base.dtypes import enum_of
 
@@ -264,14 +288,22 @@ def log_softmax(input: Variable, axis: int | None = None, dtype: Any = None, nam
 def log1p(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
     """log(1 + x), accurate for small x. out: a variable to write instead of a new one."""
     variable(x, "x", "log1p", FLOATS)
-    return append(LayerHelper("log1p", name=name), {"X": x}, {"Out": x.dtype if out is None else out})
+    return append(
+        LayerHelper("log1p", name=name), {"X": x}, {"Out": x.dtype if out is None else out}
+    )
 
 
 @located
-def selu(x: Variable, scale: float | None = None, alpha: float | None = None, name: str | None = None) -> Variable:
-    """scale * (x where x > 0, else alpha * (exp(x) - 1)); the defaults keep mean 0 and variance 1 through layers."""
+def selu(
+    x: Variable, scale: float | None = None, alpha: float | None = None, name: str | None = None
+) -> Variable:
+    """scale * (x where x > 0, else alpha * (exp(x) - 1)); the defaults keep mean 0 and variance 1
+    through layers.
+    """
     variable(x, "x", "selu", FLOATS)
-    return append(LayerHelper("selu", name=name), {"X": x}, {"Out": x.dtype}, {"scale": scale, "alpha": alpha})
+    return append(
+        LayerHelper("selu", name=name), {"X": x}, {"Out": x.dtype}, {"scale": scale, "alpha": alpha}
+    )
 
 
 @located
@@ -279,7 +311,9 @@ def mish(x: Variable, threshold: int = 20, name: str | None = None) -> Variable:
     """x * tanh(softplus(x)); softplus is x above `threshold` and exp(x) below its negative."""
     variable(x, "x", "mish", FLOATS)
     require(threshold > 0, f"mish's threshold is positive, not {threshold}")
-    return append(LayerHelper("mish", name=name), {"X": x}, {"Out": x.dtype}, {"threshold": threshold})
+    return append(
+        LayerHelper("mish", name=name), {"X": x}, {"Out": x.dtype}, {"threshold": threshold}
+    )
 
 
 @located
@@ -297,7 +331,9 @@ def pow(x: Variable, factor: Any = 1.0, name: str | None = None) -> Variable:
 def cumsum(
     x: Variable, axis: int | None = None, exclusive: bool | None = None, reverse: bool | None = None
 ) -> Variable:
-    """Sums of everything up to each element along `axis` (default -1); exclusive: before it; reverse: from the end."""
+    """Sums of everything up to each element along `axis` (default -1); exclusive: before it;
+    reverse: from the end.
+    """
     typed(x, "x", Variable, "cumsum")
     attrs = {"axis": axis, "exclusive": exclusive, "reverse": reverse}
     return append(LayerHelper("cumsum"), {"X": x}, {"Out": x.dtype}, attrs)
@@ -305,29 +341,37 @@ def cumsum(
 
 @located
 def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = None) -> Variable:
-    """max(x, 0) + alpha * min(x, 0) with a learned alpha: one ("all"), one a channel, or one an element of an image.
+    """max(x, 0) + alpha * min(x, 0) with a learned alpha: one ("all"), one a channel, or one an
+    element of an image.
 
     Raises FluidValueError for another mode.
     """
     from ..initializer import ConstantInitializer
 
     variable(x, "x", "prelu", FLOATS)
-    require(mode in ("all", "channel", "element"), f"prelu's mode is 'all', 'channel' or 'element', not {mode!r}")
+    require(
+        mode in ("all", "channel", "element"),
+        f"prelu's mode is 'all', 'channel' or 'element', not {mode!r}",
+    )
     helper = LayerHelper("prelu", param_attr=param_attr, name=name)
     shape = {"all": [1], "channel": [1, x.shape[1], 1, 1], "element": [1, *x.shape[1:]]}[mode]
-    alpha = helper.create_parameter(helper.param_attr, shape, "float32", default_initializer=ConstantInitializer(0.25))
+    alpha = helper.create_parameter(
+        helper.param_attr, shape, "float32", default_initializer=ConstantInitializer(0.25)
+    )
     return append(helper, {"X": x, "Alpha": alpha}, {"Out": x.dtype}, {"mode": mode})
 
 
 @located
 def maxout(x: Variable, groups: int, name: str | None = None, axis: int = 1) -> Variable:
-    """Maximum over each group of `groups` neighbouring channels: [N, C, H, W] gives [N, C / groups, H, W]; axis 1, 3
-    or -1.
+    """Maximum over each group of `groups` neighbouring channels: [N, C, H, W] gives [N, C / groups,
+    H, W]; axis 1, 3 or -1.
     """
     variable(x, "x", "maxout", FLOATS)
     require(axis in (1, -1, 3), f"maxout's axis is 1 (NCHW), 3 or -1 (NHWC), not {axis}")
     helper = LayerHelper("maxout", name=name)
-    return append(helper, {"X": x}, {"Out": x.dtype}, {"groups": groups, "axis": 3 if axis == -1 else axis})
+    return append(
+        helper, {"X": x}, {"Out": x.dtype}, {"groups": groups, "axis": 3 if axis == -1 else axis}
+    )
 
 
 __all__ = [

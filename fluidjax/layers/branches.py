@@ -26,7 +26,9 @@ Branch = Callable[[], Any]
 
 
 def captured(block: Block) -> tuple[list[str], list[str]]:
-    """Names that the ops of `block` read before they write them, and names that they write, in order."""
+    """Names that the ops of `block` read before they write them, and names that they write, in
+    order.
+    """
     reads: dict[str, None] = {}
     writes: dict[str, None] = {}
     for op in block.ops:
@@ -41,13 +43,17 @@ def declared(names: Sequence[str], block: Block) -> list[str]:
 
 
 class ConditionalBlock:
-    """A block that runs only where a condition holds: ``with ConditionalBlock([cond]).block(): ...``.
+    """A block that runs only where a condition holds: ``with ConditionalBlock([cond]).block():
+    ...``.
 
-    inputs: the condition, a bool variable of one element if is_scalar_condition; otherwise variables that must all
-    have elements. Variables from outside that the block assigns keep their value where it does not run.
+    inputs: the condition, a bool variable of one element if is_scalar_condition; otherwise
+    variables that must all have elements. Variables from outside that the block assigns keep their
+    value where it does not run.
     """
 
-    def __init__(self, inputs: Sequence[Variable], is_scalar_condition: bool = False, name: str | None = None) -> None:
+    def __init__(
+        self, inputs: Sequence[Variable], is_scalar_condition: bool = False, name: str | None = None
+    ) -> None:
         for v in inputs:
             typed(v, "inputs", Variable, "ConditionalBlock")
         self.inputs = list(inputs)
@@ -59,7 +65,9 @@ class ConditionalBlock:
         return ConditionalBlockGuard(self)
 
     def _complete(self, inside: Block, outside: Block) -> None:
-        """Append the conditional_block op: what the block reads from outside, and what it writes there."""
+        """Append the conditional_block op: what the block reads from outside, and what it writes
+        there.
+        """
         reads, writes = captured(inside)
         scope = outside.create_var(type=VarType.STEP_SCOPES)
         op = outside.append_op(
@@ -77,7 +85,9 @@ class ConditionalBlock:
         self._complete_gradient(op, inside, outside)
 
     def _complete_gradient(self, op: Operator, inside: Block, outside: Block) -> None:
-        """Append the op that runs the gradient block, if minimize or append_backward has made one within."""
+        """Append the op that runs the gradient block, if minimize or append_backward has made one
+        within.
+        """
         block = gradients_of(inside)
         if block is None:
             return
@@ -86,14 +96,34 @@ class ConditionalBlock:
         for name in inputs:
             if block._find_var_recursive(name + GRAD) is None:
                 like = outside._var_recursive(name).desc
-                block.vars[name + GRAD] = Variable.of(block, VarDesc(name + GRAD, like.shape, like.dtype))
+                block.vars[name + GRAD] = Variable.of(
+                    block, VarDesc(name + GRAD, like.shape, like.dtype)
+                )
         out_grads = [n + GRAD for n in outs]
-        given = {"Cond": op.desc.input("Cond"), "Input": inputs, "Out": outs, "Out" + GRAD: out_grads, "Scope": op.desc.output("Scope")}
-        attrs = {"sub_block": BlockRef(block.idx), "is_scalar_condition": self.is_scalar_condition, OP_ROLE: int(OpRole.Backward)}
+        given = {
+            "Cond": op.desc.input("Cond"),
+            "Input": inputs,
+            "Out": outs,
+            "Out" + GRAD: out_grads,
+            "Scope": op.desc.output("Scope"),
+        }
+        attrs = {
+            "sub_block": BlockRef(block.idx),
+            "is_scalar_condition": self.is_scalar_condition,
+            OP_ROLE: int(OpRole.Backward),
+        }
         ins = FrozenMap({slot: tuple(names) for slot, names in given.items()})
         outs_ = FrozenMap({"Input" + GRAD: tuple(n + GRAD for n in inputs)})
-        desc = OpDesc(outside.program.next_uid(), "conditional_block_grad", ins, outs_, FrozenMap(attrs), op.desc.loc)
-        outside.ops.append(Operator(outside, desc))  # as it stands: gradients of which nobody asks are declared nowhere
+        desc = OpDesc(
+            outside.program.next_uid(),
+            "conditional_block_grad",
+            ins,
+            outs_,
+            FrozenMap(attrs),
+            op.desc.loc,
+        )
+        # as it stands: gradients of which nobody asks are declared nowhere
+        outside.ops.append(Operator(outside, desc))
         outside.program.touch()
 
 
@@ -123,9 +153,9 @@ class Switch:
             with switch.default():
                 layers.assign(two, rate)
 
-    Conditions are bool variables of one element. Only assignments to variables from outside are seen afterwards.
-    Raises FluidValueError for a case outside of ``with``, or a default without a case; FluidTypeError for a condition
-    that is no bool.
+    Conditions are bool variables of one element. Only assignments to variables from outside are
+    seen afterwards. Raises FluidValueError for a case outside of ``with``, or a default without a
+    case; FluidTypeError for a condition that is no bool.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -147,7 +177,8 @@ class Switch:
         if not isinstance(condition, Variable) or condition.desc.dtype not in BOOL:
             what = condition.desc.dtype if isinstance(condition, Variable) else repr(condition)
             raise FluidTypeError(
-                f"Switch.case takes a bool variable, not {what}; compare first, for instance by layers.less_than"
+                f"Switch.case takes a bool variable, not {what}; compare first, for instance by"
+                " layers.less_than"
             )
         otherwise = logical_not(condition)
         if self._none_so_far is None:
@@ -172,30 +203,45 @@ def select_input(inputs: Sequence[Variable], mask: Variable) -> Variable:
     variable(mask, "mask", "select_input", ("int32",))
     helper = LayerHelper("select_input")
     first = variable(inputs[0], "inputs", "select_input")
-    out = helper.main_program.current_block().create_var(dtype=first.dtype, shape=first.shape, type=first.type)
+    out = helper.main_program.current_block().create_var(
+        dtype=first.dtype, shape=first.shape, type=first.type
+    )
     helper.append_op(type="select_input", inputs={"X": inputs, "Mask": mask}, outputs={"Out": out})
     return out
 
 
 @located
-def select_output(input: Variable, outputs: Sequence[Variable], mask: Variable) -> Sequence[Variable]:
-    """Copy `input` to outputs[mask], for an int32 variable of one element; the others get no value. Returns outputs."""
+def select_output(
+    input: Variable, outputs: Sequence[Variable], mask: Variable
+) -> Sequence[Variable]:
+    """Copy `input` to outputs[mask], for an int32 variable of one element; the others get no value.
+    Returns outputs.
+    """
     variable(input, "input", "select_output")
     typed(outputs, "outputs", (list, tuple), "select_output")
     variable(mask, "mask", "select_output", ("int32",))
-    LayerHelper("select_output").append_op(type="select_output", inputs={"X": input, "Mask": mask}, outputs={"Out": list(outputs)})
+    LayerHelper("select_output").append_op(
+        type="select_output", inputs={"X": input, "Mask": mask}, outputs={"Out": list(outputs)}
+    )
     return outputs
 
 
 @located
-def cond(pred: Variable, true_fn: Branch | None = None, false_fn: Branch | None = None, name: str | None = None) -> Any:
-    """What true_fn() returns where `pred`, a bool of one element, holds, else what false_fn() returns.
+def cond(
+    pred: Variable,
+    true_fn: Branch | None = None,
+    false_fn: Branch | None = None,
+    name: str | None = None,
+) -> Any:
+    """What true_fn() returns where `pred`, a bool of one element, holds, else what false_fn()
+    returns.
 
-    The functions are called once each, now; what they append runs only in its case. Both return a variable, or lists,
-    tuples or dicts of them of one structure, or None. A variable of the result has one shape and dtype in both cases.
+    The functions are called once each, now; what they append runs only in its case. Both return a
+    variable, or lists, tuples or dicts of them of one structure, or None. A variable of the result
+    has one shape and dtype in both cases.
 
-    Raises FluidTypeError for a pred that is no bool variable and for what cannot be called; FluidValueError where the two
-    return different structures.
+    Raises FluidTypeError for a pred that is no bool variable and for what cannot be called;
+    FluidValueError where the two return different structures.
     """
     variable(pred, "pred", "cond", BOOL)
     typed(name, "name", (str, type(None)), "cond")
@@ -209,11 +255,16 @@ def cond(pred: Variable, true_fn: Branch | None = None, false_fn: Branch | None 
         return None
     if true is None or false is None:
         some, none = ("true_fn", "false_fn") if false is None else ("false_fn", "true_fn")
-        raise FluidValueError(f"cond's {none} returns None, but {some} does not; both return variables of one structure, or both None")
+        raise FluidValueError(
+            f"cond's {none} returns None, but {some} does not; both return variables of one"
+            " structure, or both None"
+        )
     try:
         assert_same_structure(true, false, check_types=False)
     except FluidValueError as error:
-        raise FluidValueError(f"cond's true_fn and false_fn return different structures: {error}") from None
+        raise FluidValueError(
+            f"cond's true_fn and false_fn return different structures: {error}"
+        ) from None
     mask = cast(pred, "int32")
     return map_structure(lambda f, t: select_input([f, t], mask), false, true)
 
@@ -238,11 +289,16 @@ def _handed_out(var: Any) -> Any:
 
 
 @located
-def case(pred_fn_pairs: Sequence[tuple[Variable, Branch]], default: Branch | None = None, name: str | None = None) -> Any:
-    """What the function of the first pair returns whose pred holds, else what default() does; see :func:`cond`.
+def case(
+    pred_fn_pairs: Sequence[tuple[Variable, Branch]],
+    default: Branch | None = None,
+    name: str | None = None,
+) -> Any:
+    """What the function of the first pair returns whose pred holds, else what default() does; see
+    :func:`cond`.
 
-    Without a default, the last function is it. Raises FluidTypeError for anything but pairs of a bool variable and a
-    function.
+    Without a default, the last function is it. Raises FluidTypeError for anything but pairs of a
+    bool variable and a function.
     """
     typed(pred_fn_pairs, "pred_fn_pairs", (list, tuple), "case")
     for pair in pred_fn_pairs:
@@ -258,14 +314,20 @@ def case(pred_fn_pairs: Sequence[tuple[Variable, Branch]], default: Branch | Non
 
 @located
 def switch_case(
-    branch_index: Variable, branch_fns: Mapping[int, Branch] | Sequence[Any], default: Branch | None = None, name: str | None = None
+    branch_index: Variable,
+    branch_fns: Mapping[int, Branch] | Sequence[Any],
+    default: Branch | None = None,
+    name: str | None = None,
 ) -> Any:
-    """What the function of number `branch_index` returns, else what default() does; see :func:`cond`.
+    """What the function of number `branch_index` returns, else what default() does; see
+    :func:`cond`.
 
-    branch_index: a uint8, int32 or int64 variable of one element. branch_fns: functions by number, as a dict or as pairs,
-    or a list of functions numbered 0, 1, ... Without a default, the one of the highest number is it.
+    branch_index: a uint8, int32 or int64 variable of one element. branch_fns: functions by number,
+    as a dict or as pairs, or a list of functions numbered 0, 1, ... Without a default, the one of
+    the highest number is it.
 
-    Raises FluidTypeError for arguments of other types, FluidValueError for a number that is there twice.
+    Raises FluidTypeError for arguments of other types, FluidValueError for a number that is there
+    twice.
     """
     variable(branch_index, "branch_index", "switch_case", ("uint8", "int32", "int64"))
     pairs = _numbered(branch_fns)
@@ -291,7 +353,9 @@ def _numbered(branch_fns: Any) -> list[tuple[int, Branch]]:
         number, fn = _pair(each, "branch_fns", "switch_case")
         typed(number, "key in branch_fns", int, "switch_case")
         if number in seen:
-            raise FluidValueError(f"The key in 'branch_fns' must be unique, but '{number}' appears more than once.")
+            raise FluidValueError(
+                f"The key in 'branch_fns' must be unique, but '{number}' appears more than once."
+            )
         seen.add(number)
         _callable(fn, f"the function for {number}", "switch_case")
     if not given:

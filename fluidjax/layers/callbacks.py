@@ -24,21 +24,27 @@ def Print(
     input: Variable, first_n: int = -1, message: str | None = None, summarize: int = 20, print_tensor_name: bool = True,
     print_tensor_type: bool = True, print_tensor_shape: bool = True, print_tensor_lod: bool = True, print_phase: str = "both",
 ) -> Variable:  # fmt: skip
-    """The variable, printed with `message` whenever a step computes it. The other arguments are attributes of the op."""
+    """The variable, printed with `message` whenever a step computes it. The other arguments are
+    attributes of the op.
+    """
     variable(input, "input", "Print", (*FLOATS, *INTS, *BOOL))
     attrs = {
         "first_n": first_n, "summarize": summarize, "message": message or "", "print_tensor_name": print_tensor_name,
         "print_tensor_type": print_tensor_type, "print_tensor_shape": print_tensor_shape, "print_tensor_lod": print_tensor_lod,
         "print_phase": print_phase.upper(),
     }  # fmt: skip
-    return append(LayerHelper("print_" + input.name), {"In": input}, {"Out": input.dtype}, attrs, kind="print")
+    return append(
+        LayerHelper("print_" + input.name), {"In": input}, {"Out": input.dtype}, attrs, kind="print"
+    )
 
 
 @located
 def Assert(cond: Variable, data: Any = None, summarize: int = 20, name: str | None = None) -> None:
-    """A step in which `cond`, a bool variable of one element, does not hold raises EnforceNotMet, and the scope stays as it was.
+    """A step in which `cond`, a bool variable of one element, does not hold raises EnforceNotMet,
+    and the scope stays as it was.
 
-    data: a list of variables of which the first `summarize` numbers are printed then (-1: all). Paddle 2 added it.
+    data: a list of variables of which the first `summarize` numbers are printed then (-1: all).
+    Paddle 2 added it.
     """
     variable(cond, "cond", "Assert", BOOL)
     helper = LayerHelper(name or "assert_" + cond.name)
@@ -49,12 +55,16 @@ def Assert(cond: Variable, data: Any = None, summarize: int = 20, name: str | No
 def _variables(value: Any, what: str) -> list[Variable]:
     found = [] if value is None else [value] if isinstance(value, Variable) else value
     if not isinstance(found, list | tuple) or not all(isinstance(v, Variable) for v in found):
-        raise FluidTypeError(f"py_func's {what} is a variable, or a list or tuple of variables, not {value!r}")
+        raise FluidTypeError(
+            f"py_func's {what} is a variable, or a list or tuple of variables, not {value!r}"
+        )
     return list(found)
 
 
 def _of_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which gets what a step has as tensors. Raises UnsupportedError for results with a LoD."""
+    """The function, which gets what a step has as tensors. Raises UnsupportedError for results with
+    a LoD.
+    """
 
     @wraps(function)
     def called(*values: Any) -> Any:
@@ -62,7 +72,8 @@ def _of_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
         for result in results if isinstance(results, list | tuple) else (results,):
             if isinstance(result, LoDTensor) and has_lod(result):
                 raise UnsupportedError(
-                    "py_func's function returns a tensor with a LoD, which its outputs do not take; return np.array(tensor)"
+                    "py_func's function returns a tensor with a LoD, which its outputs do not take;"
+                    " return np.array(tensor)"
                 )
         return results
 
@@ -83,24 +94,33 @@ def py_func(
     func: Callable[..., Any], x: Any, out: Any, backward_func: Callable[..., Any] | None = None,
     skip_vars_in_backward_input: Any = None,
 ) -> Any:  # fmt: skip
-    """Write func(*x), a Python function of LoDTensors that runs with every step, to the variables `out`; returns them.
+    """Write func(*x), a Python function of LoDTensors that runs with every step, to the variables
+    `out`; returns them.
 
-    func: its tensors are read as NumPy arrays too. out: variables made beforehand, whose shapes and dtypes are those of
-    the results; a first dimension may be -1, that of the first input. backward_func: called with x, out and the gradients
-    of out (None for one that there is not), without skip_vars_in_backward_input; it returns the gradients of x, None for
-    one that is zero. Without it no gradient flows.
-    What a function raises, a run raises, and the scope stays as it was. Results have no LoD: a run raises UnsupportedError for one.
+    func: its tensors are read as NumPy arrays too. out: variables made beforehand, whose shapes and
+    dtypes are those of the results; a first dimension may be -1, that of the first input.
+    backward_func: called with x, out and the gradients of out (None for one that there is not),
+    without skip_vars_in_backward_input; it returns the gradients of x, None for one that is zero.
+    Without it no gradient flows. What a function raises, a run raises, and the scope stays as it
+    was. Results have no LoD: a run raises UnsupportedError for one.
 
-    Raises FluidTypeError for what is no function or no variable, FluidValueError for an output without a shape and for
-    skipped variables that are neither in x nor in out.
+    Raises FluidTypeError for what is no function or no variable, FluidValueError for an output
+    without a shape and for skipped variables that are neither in x nor in out.
     """
     for what, fn in (("func", func), ("backward_func", backward_func)):
         if not callable(fn) and not (fn is None and what == "backward_func"):
             raise FluidTypeError(f"py_func's {what} is a Python function, not {fn!r}")
-    ins, outs, skipped = _variables(x, "x"), _variables(out, "out"), _variables(skip_vars_in_backward_input, "skip_vars_in_backward_input")
+    ins, outs, skipped = (
+        _variables(x, "x"),
+        _variables(out, "out"),
+        _variables(skip_vars_in_backward_input, "skip_vars_in_backward_input"),
+    )
     for v in outs:
         if not v.shape:
-            raise FluidValueError(f"py_func writes {v.name!r}, which has no shape; make it with the shape that func returns")
+            raise FluidValueError(
+                f"py_func writes {v.name!r}, which has no shape; make it with the shape that func"
+                " returns"
+            )
     names = {v.name for v in (*ins, *outs)}
     for v in skipped:
         if v.name not in names:
@@ -110,7 +130,9 @@ def py_func(
         "forward_callable_id": py_functions.add(_of_tensors(func)), "backward_callable_id": backward,
         "backward_skip_vars": sorted({v.name for v in skipped}) if backward_func is not None else [],
     }  # fmt: skip
-    LayerHelper("py_func").append_op(type="py_func", inputs={"X": ins}, outputs={"Out": outs}, attrs=attrs)
+    LayerHelper("py_func").append_op(
+        type="py_func", inputs={"X": ins}, outputs={"Out": outs}, attrs=attrs
+    )
     return out
 
 

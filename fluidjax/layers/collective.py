@@ -1,7 +1,9 @@
-"""fluid.layers.collective: the ops over all trainers of a job, as layers. Fluid's names for them begin with an underscore.
+"""fluid.layers.collective: the ops over all trainers of a job, as layers. Fluid's names for them
+begin with an underscore.
 
-Scripts that average something themselves call them; what trains a program over several trainers puts such ops in by itself
-(fluid.transpiler.collective, fleet). On one device a sum or a maximum over all trainers is the value itself.
+Scripts that average something themselves call them; what trains a program over several trainers
+puts such ops in by itself (fluid.transpiler.collective, fleet). On one device a sum or a maximum
+over all trainers is the value itself.
 """
 
 from __future__ import annotations
@@ -26,11 +28,15 @@ def _reduction(reduce_type: Any) -> str:
 
 
 def _append(x: Any, out: Variable, kind: str, attrs: Mapping[str, Any]) -> Variable:
-    LayerHelper(kind).append_op(type=kind, inputs={"X": [x]}, outputs={"Out": [out]}, attrs=dict(attrs))
+    LayerHelper(kind).append_op(
+        type=kind, inputs={"X": [x]}, outputs={"Out": [out]}, attrs=dict(attrs)
+    )
     return out
 
 
-def _like(x: Variable, suffix: str, shape: Sequence[int] | None = None, stop_gradient: bool = False) -> Variable:
+def _like(
+    x: Variable, suffix: str, shape: Sequence[int] | None = None, stop_gradient: bool = False
+) -> Variable:
     """A variable ``<x>.<suffix>_k`` of x's dtype, for what an op makes of x."""
     block = x.block.program.current_block()
     name = block.new_name(lambda: unique_name.generate_with_ignorable_key(f"{x.name}.{suffix}"))
@@ -45,8 +51,11 @@ def _checked(x: Any, layer: str) -> None:
 
 
 @located
-def _allreduce(x: Variable, out: Variable | None = None, reduce_type: str = "sum", sync_mode: bool = False) -> Variable:
-    """The sum, "prod", "max" or "min" of x over the trainers, element by element. out: a variable to write instead of a new one.
+def _allreduce(
+    x: Variable, out: Variable | None = None, reduce_type: str = "sum", sync_mode: bool = False
+) -> Variable:
+    """The sum, "prod", "max" or "min" of x over the trainers, element by element. out: a variable
+    to write instead of a new one.
 
     Raises FluidTypeError for an x that is no variable, and for another reduce_type.
     """
@@ -65,45 +74,82 @@ def _broadcast(x: Variable, root: int, sync_mode: bool = False) -> Variable:
 
 @located
 def _c_allreduce(
-    x: Variable, out: Variable | None = None, reduce_type: str = "sum", ring_id: int = 0, use_calc_stream: bool = False
+    x: Variable,
+    out: Variable | None = None,
+    reduce_type: str = "sum",
+    ring_id: int = 0,
+    use_calc_stream: bool = False,
 ) -> Variable:
-    """The sum, "prod", "max" or "min" of x over the trainers of a ring. out: a variable to write instead of a new one.
+    """The sum, "prod", "max" or "min" of x over the trainers of a ring. out: a variable to write
+    instead of a new one.
 
-    Raises FluidTypeError for an x that is no variable, and for another reduce_type (1.8.5 spells "prod" as "prob", and has no such op).
+    Raises FluidTypeError for an x that is no variable, and for another reduce_type (1.8.5 spells
+    "prod" as "prob", and has no such op).
     """
     _checked(x, "_c_allreduce")
     kind = f"c_allreduce_{_reduction(reduce_type)}"
-    return _append(x, _like(x, kind) if out is None else out, kind, {"ring_id": ring_id, "use_calc_stream": use_calc_stream})
+    return _append(
+        x,
+        _like(x, kind) if out is None else out,
+        kind,
+        {"ring_id": ring_id, "use_calc_stream": use_calc_stream},
+    )
 
 
 @located
-def _c_broadcast(x: Variable, root: int = 0, ring_id: int = 0, use_calc_stream: bool = False) -> Variable:
-    """x as trainer `root` of a ring has it, written to x. Raises FluidTypeError for an x that is no variable."""
+def _c_broadcast(
+    x: Variable, root: int = 0, ring_id: int = 0, use_calc_stream: bool = False
+) -> Variable:
+    """x as trainer `root` of a ring has it, written to x. Raises FluidTypeError for an x that is no
+    variable.
+    """
     _checked(x, "_c_broadcast")
-    return _append(x, x, "c_broadcast", {"root": root, "ring_id": ring_id, "use_calc_stream": use_calc_stream})
+    return _append(
+        x, x, "c_broadcast", {"root": root, "ring_id": ring_id, "use_calc_stream": use_calc_stream}
+    )
 
 
 @located
-def _c_allgather(x: Variable, nranks: int, ring_id: int = 0, use_calc_stream: bool = False) -> Variable:
-    """x of all `nranks` trainers, one after another along dimension 0. Raises FluidTypeError for an x that is no variable."""
+def _c_allgather(
+    x: Variable, nranks: int, ring_id: int = 0, use_calc_stream: bool = False
+) -> Variable:
+    """x of all `nranks` trainers, one after another along dimension 0. Raises FluidTypeError for an
+    x that is no variable.
+    """
     _checked(x, "_c_allgather")
     first, *rest = x.shape
     out = _like(x, "c_allgather", [first * nranks if first > 0 else first, *rest])
-    return _append(x, out, "c_allgather", {"nranks": nranks, "ring_id": ring_id, "use_calc_stream": use_calc_stream})
+    return _append(
+        x,
+        out,
+        "c_allgather",
+        {"nranks": nranks, "ring_id": ring_id, "use_calc_stream": use_calc_stream},
+    )
 
 
 @located
-def _c_reducescatter(x: Variable, nranks: int, ring_id: int = 0, use_calc_stream: bool = False) -> Variable:
+def _c_reducescatter(
+    x: Variable, nranks: int, ring_id: int = 0, use_calc_stream: bool = False
+) -> Variable:
     """The sum of x over `nranks` trainers, of which each keeps its part along dimension 0.
 
-    Raises FluidTypeError for an x that is no variable, FluidValueError where nranks does not divide the size of dimension 0.
+    Raises FluidTypeError for an x that is no variable, FluidValueError where nranks does not divide
+    the size of dimension 0.
     """
     _checked(x, "_c_reducescatter")
     first, *rest = x.shape
     if first > 0 and first % nranks:
-        raise FluidValueError(f"_c_reducescatter: {nranks} trainers do not divide dimension 0 of {x.name!r}, which is {first}")
+        raise FluidValueError(
+            f"_c_reducescatter: {nranks} trainers do not divide dimension 0 of {x.name!r}, which is"
+            f" {first}"
+        )
     out = _like(x, "c_reducescatter", [first // nranks if first > 0 else first, *rest])
-    return _append(x, out, "c_reducescatter", {"nranks": nranks, "ring_id": ring_id, "use_calc_stream": use_calc_stream})
+    return _append(
+        x,
+        out,
+        "c_reducescatter",
+        {"nranks": nranks, "ring_id": ring_id, "use_calc_stream": use_calc_stream},
+    )
 
 
 @located

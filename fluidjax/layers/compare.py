@@ -1,4 +1,6 @@
-"""Comparisons of variables, element by element (Fluid has them in layers.control_flow, which lists them)."""
+"""Comparisons of variables, element by element (Fluid has them in layers.control_flow, which lists
+them).
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,15 @@ from ..layer_helper import LayerHelper
 from ._build import FLOATS, INTS, append, typed, variable
 
 
-def _compare(kind: str, x: Variable, y: Variable, cond: Variable | None, attrs: dict[str, Any]) -> Variable:
+def _compare(
+    kind: str, x: Variable, y: Variable, cond: Variable | None, attrs: dict[str, Any]
+) -> Variable:
     variable(x, "x", kind, (*FLOATS, *INTS))
     variable(y, "y", kind, (*FLOATS, *INTS))
     typed(cond, "cond", (Variable, type(None)), kind)
-    out = append(LayerHelper(kind), {"X": [x], "Y": [y]}, {"Out": "bool" if cond is None else cond}, attrs)
+    out = append(
+        LayerHelper(kind), {"X": [x], "Y": [y]}, {"Out": "bool" if cond is None else cond}, attrs
+    )
     if cond is None:
         out.stop_gradient = True
     return out
@@ -22,19 +28,26 @@ def _compare(kind: str, x: Variable, y: Variable, cond: Variable | None, attrs: 
 
 @located
 def equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """x == y, element by element, y broadcast to x: bool. cond: a variable to write instead of a new one."""
+    """x == y, element by element, y broadcast to x: bool. cond: a variable to write instead of a
+    new one.
+    """
     return _compare("equal", x, y, cond, {})
 
 
 @located
 def not_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """x != y, element by element, y broadcast to x: bool. cond: a variable to write instead of a new one."""
+    """x != y, element by element, y broadcast to x: bool. cond: a variable to write instead of a
+    new one.
+    """
     return _compare("not_equal", x, y, cond, {})
 
 
 @located
-def less_than(x: Variable, y: Variable, force_cpu: bool | None = None, cond: Variable | None = None) -> Variable:
-    """x < y, element by element, y broadcast to x: bool. cond: a variable to write instead of a new one.
+def less_than(
+    x: Variable, y: Variable, force_cpu: bool | None = None, cond: Variable | None = None
+) -> Variable:
+    """x < y, element by element, y broadcast to x: bool. cond: a variable to write instead of a new
+    one.
 
     force_cpu: an attribute of the op.
     """
@@ -44,19 +57,25 @@ def less_than(x: Variable, y: Variable, force_cpu: bool | None = None, cond: Var
 
 @located
 def less_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """x <= y, element by element, y broadcast to x: bool. cond: a variable to write instead of a new one."""
+    """x <= y, element by element, y broadcast to x: bool. cond: a variable to write instead of a
+    new one.
+    """
     return _compare("less_equal", x, y, cond, {})
 
 
 @located
 def greater_than(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """x > y, element by element, y broadcast to x: bool. cond: a variable to write instead of a new one."""
+    """x > y, element by element, y broadcast to x: bool. cond: a variable to write instead of a new
+    one.
+    """
     return _compare("greater_than", x, y, cond, {})
 
 
 @located
 def greater_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """x >= y, element by element, y broadcast to x: bool. cond: a variable to write instead of a new one."""
+    """x >= y, element by element, y broadcast to x: bool. cond: a variable to write instead of a
+    new one.
+    """
     return _compare("greater_equal", x, y, cond, {})
 
 

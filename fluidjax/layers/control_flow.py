@@ -56,18 +56,26 @@ def is_empty(x: Variable, cond: Variable | None = None) -> Variable:
 
 
 @located
-def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, step: int = 1) -> Variable:
-    """A persistable int64 counter that is `begin` in the first run and grows by `step` at the start of each run.
+def autoincreased_step_counter(
+    counter_name: str | None = None, begin: int = 1, step: int = 1
+) -> Variable:
+    """A persistable int64 counter that is `begin` in the first run and grows by `step` at the start
+    of each run.
 
     Calls with one counter_name share one counter (and its first begin and step).
     """
     helper = LayerHelper("global_step_counter")
     name = "@STEP_COUNTER@" if counter_name is None else counter_name
-    counter, new = helper.create_or_get_global_variable(name, dtype="int64", shape=[1], persistable=True)
+    counter, new = helper.create_or_get_global_variable(
+        name, dtype="int64", shape=[1], persistable=True
+    )
     if new:
         helper.set_variable_initializer(counter, ConstantInitializer(begin - 1, force_cpu=True))
         helper.main_program.global_block()._prepend_op(
-            type="increment", inputs={"X": [counter]}, outputs={"Out": [counter]}, attrs={"step": float(step)}
+            type="increment",
+            inputs={"X": [counter]},
+            outputs={"Out": [counter]},
+            attrs={"step": float(step)},
         )
         counter.stop_gradient = True
     return counter

@@ -19,12 +19,14 @@ def window_padding(
 ) -> tuple[list[int], str]:
     """Attributes `paddings` and `padding_algorithm` from what a layer over `n` dimensions accepts.
 
-    "SAME" or "VALID" (any case); one integer; n of them; 2n (before and after each dimension); or n + 2 pairs, one for
-    each dimension of the input, those of batch and channels being [0, 0]. Symmetric pairs become n integers.
+    "SAME" or "VALID" (any case); one integer; n of them; 2n (before and after each dimension); or n
+    + 2 pairs, one for each dimension of the input, those of batch and channels being [0, 0].
+    Symmetric pairs become n integers.
     """
     if isinstance(padding, str):
         require(
-            padding.upper() in ("SAME", "VALID"), f"{layer}'s {what} is 'SAME', 'VALID' or numbers, not {padding!r}"
+            padding.upper() in ("SAME", "VALID"),
+            f"{layer}'s {what} is 'SAME', 'VALID' or numbers, not {padding!r}",
         )
         return [0] * n, padding.upper()
     if (
@@ -45,17 +47,22 @@ def window_padding(
     return size_list(padding, n, what, layer), "EXPLICIT"
 
 
-def _layout(layer: str, input: Variable, n: int, use_cudnn: Any, data_format: str) -> tuple[bool, int]:
+def _layout(
+    layer: str, input: Variable, n: int, use_cudnn: Any, data_format: str
+) -> tuple[bool, int]:
     """Whether channels come last, and how many there are."""
     require(isinstance(use_cudnn, bool), f"{layer}'s use_cudnn is True or False, not {use_cudnn!r}")
     one_of(data_format, "data_format", layer, FORMATS[n])
     require(
-        input.ndim == n + 2, f"{layer}'s input has {n + 2} dimensions, but {input.name!r} has shape {list(input.shape)}"
+        input.ndim == n + 2,
+        f"{layer}'s input has {n + 2} dimensions, but {input.name!r} has shape {list(input.shape)}",
     )
     last = data_format == FORMATS[n][1]
     channels = input.shape[-1 if last else 1]
     require(
-        channels >= 0, f"{layer} must know the number of channels, but {input.name!r} has shape {list(input.shape)}"
+        channels >= 0,
+        f"{layer} must know the number of channels, but {input.name!r} has shape"
+        f" {list(input.shape)}",
     )
     return last, channels
 
@@ -90,7 +97,10 @@ def _conv(
     )
     helper = LayerHelper(layer, use_cudnn=use_cudnn, **names)
     window = size_list(filter_size, n, "filter_size", layer)
-    strides, dilations = size_list(stride, n, "stride", layer), size_list(dilation, n, "dilation", layer)
+    strides, dilations = (
+        size_list(stride, n, "stride", layer),
+        size_list(dilation, n, "dilation", layer),
+    )
     paddings, algorithm = window_padding(padding, n, last, layer)
     deviation = math.sqrt(2.0 / (math.prod(window) * channels))
     shape = [num_filters, channels // (groups or 1), *window]
@@ -126,13 +136,13 @@ def conv2d(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Variable:
-    """act(convolution + bias): [N, C, H, W] gives [N, num_filters, H', W'] with a filter [num_filters, C / groups,
-    kh, kw].
+    """act(convolution + bias): [N, C, H, W] gives [N, num_filters, H', W'] with a filter
+    [num_filters, C / groups, kh, kw].
 
-    filter_size, stride, dilation: an integer or a pair. padding: see window_padding. data_format "NHWC": channels last
-    (the filter's layout stays). use_cudnn: False with groups == C makes it a depthwise_conv2d op, otherwise it is a
-    hint.
-    Raises FluidTypeError for integers, FluidValueError for an argument that does not fit.
+    filter_size, stride, dilation: an integer or a pair. padding: see window_padding. data_format
+    "NHWC": channels last (the filter's layout stays). use_cudnn: False with groups == C makes it a
+    depthwise_conv2d op, otherwise it is a hint. Raises FluidTypeError for integers, FluidValueError
+    for an argument that does not fit.
     """
     return _conv(2, input, num_filters, filter_size, stride, padding, dilation, groups, use_cudnn, data_format,
                  param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)  # fmt: skip
@@ -154,7 +164,9 @@ def conv3d(
     name: str | None = None,
     data_format: str = "NCDHW",
 ) -> Variable:
-    """conv2d over three dimensions: [N, C, D, H, W], or "NDHWC". use_cudnn is a hint without meaning here."""
+    """conv2d over three dimensions: [N, C, D, H, W], or "NDHWC". use_cudnn is a hint without
+    meaning here.
+    """
     return _conv(3, input, num_filters, filter_size, stride, padding, dilation, groups, use_cudnn, data_format,
                  param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)  # fmt: skip
 
@@ -166,9 +178,13 @@ def _window_from_output(input: Variable, output: list[int], n: int, last: bool, 
     if algorithm == "SAME":
         paddings = [0] * n
     total = (
-        [2 * p for p in paddings] if len(paddings) == n else [paddings[2 * i] + paddings[2 * i + 1] for i in range(n)]
+        [2 * p for p in paddings]
+        if len(paddings) == n
+        else [paddings[2 * i] + paddings[2 * i + 1] for i in range(n)]
     )
-    return [(output[i] - (sizes[i] - 1) * stride[i] + total[i] - 1) // dilation[i] + 1 for i in range(n)]
+    return [
+        (output[i] - (sizes[i] - 1) * stride[i] + total[i] - 1) // dilation[i] + 1 for i in range(n)
+    ]
 
 
 def _conv_transpose(
@@ -189,18 +205,28 @@ def _conv_transpose(
     variable(input, "input", layer, HALF)
     last, channels = _layout(layer, input, n, use_cudnn, data_format)
     require(names["param_attr"] is not False, f"{layer} needs its filter; param_attr is not False")
-    require(not (output_size is None and filter_size is None), f"{layer} needs a filter_size or an output_size")
+    require(
+        not (output_size is None and filter_size is None),
+        f"{layer} needs a filter_size or an output_size",
+    )
     if n == 2 and channels == groups and num_filters == channels and not use_cudnn:
         layer = "depthwise_conv2d_transpose"
     helper = LayerHelper(layer, use_cudnn=use_cudnn, **names)
-    strides, dilations = size_list(stride, n, "stride", layer), size_list(dilation, n, "dilation", layer)
+    strides, dilations = (
+        size_list(stride, n, "stride", layer),
+        size_list(dilation, n, "dilation", layer),
+    )
     paddings, algorithm = window_padding(padding, n, last, layer)
     output = None if output_size is None else size_list(output_size, n, "output_size", layer)
     if filter_size is None:
-        window = _window_from_output(input, output or [], n, last, strides, paddings, algorithm, dilations)
+        window = _window_from_output(
+            input, output or [], n, last, strides, paddings, algorithm, dilations
+        )
     else:
         window = size_list(filter_size, n, "filter_size", layer)
-    w = helper.create_parameter(helper.param_attr, [channels, num_filters // (groups or 1), *window], input.dtype)
+    w = helper.create_parameter(
+        helper.param_attr, [channels, num_filters // (groups or 1), *window], input.dtype
+    )
     attrs = {
         "output_size": output or [], "strides": strides, "paddings": paddings, "padding_algorithm": algorithm,
         "dilations": dilations, "groups": groups or 1, "use_cudnn": use_cudnn,
@@ -227,11 +253,11 @@ def conv2d_transpose(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Variable:
-    """The transpose of conv2d: H' = (H - 1) stride - padding + dilation (kh - 1) + 1; filter [C, num_filters /
-    groups, kh, kw].
+    """The transpose of conv2d: H' = (H - 1) stride - padding + dilation (kh - 1) + 1; filter [C,
+    num_filters / groups, kh, kw].
 
-    output_size chooses among the sizes that a stride leaves open, and alone decides the filter size. Other arguments
-    as in conv2d. Raises FluidValueError without either size.
+    output_size chooses among the sizes that a stride leaves open, and alone decides the filter
+    size. Other arguments as in conv2d. Raises FluidValueError without either size.
     """
     return _conv_transpose(
         2,

@@ -12,7 +12,9 @@ from ._build import HALF, INTS, append, typed, variable
 
 @located
 def hash(input: Variable, hash_size: int, num_hash: int = 1, name: str | None = None) -> Variable:
-    """xxHash64 of each row of input [N, n] (int32, int64) below hash_size, with num_hash seeds: [N, num_hash, 1]."""
+    """xxHash64 of each row of input [N, n] (int32, int64) below hash_size, with num_hash seeds: [N,
+    num_hash, 1].
+    """
     variable(input, "input", "hash", INTS)
     typed(hash_size, "hash_size", numbers.Integral, "hash")
     typed(num_hash, "num_hash", numbers.Integral, "hash")
@@ -23,7 +25,8 @@ def hash(input: Variable, hash_size: int, num_hash: int = 1, name: str | None = 
 
 @located
 def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True) -> Variable:
-    """What becomes of shows and clicks, the first two columns of input [N, 2 + width]: their logarithms, or nothing without use_cvm.
+    """What becomes of shows and clicks, the first two columns of input [N, 2 + width]: their
+    logarithms, or nothing without use_cvm.
 
     cvm [instances, 2]: shows and clicks of each, which their gradients are. See the op cvm.
     """

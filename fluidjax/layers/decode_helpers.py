@@ -33,7 +33,9 @@ class DecodeHelper:
 
 
 class TrainingHelper(DecodeHelper):
-    """The inputs are given: [N, T, ...] (time_major: [T, N, ...]), or a structure of such; sequence_length [N] says how many."""
+    """The inputs are given: [N, T, ...] (time_major: [T, N, ...]), or a structure of such;
+    sequence_length [N] says how many.
+    """
 
     def __init__(self, inputs: Any, sequence_length: Variable, time_major: bool = False) -> None:
         self.inputs = inputs
@@ -58,7 +60,9 @@ class TrainingHelper(DecodeHelper):
         return argmax(outputs, axis=-1)
 
     @located
-    def next_inputs(self, time: Variable, outputs: Any, states: Any, sample_ids: Variable) -> tuple[Variable, Any, Any]:
+    def next_inputs(
+        self, time: Variable, outputs: Any, states: Any, sample_ids: Variable
+    ) -> tuple[Variable, Any, Any]:
         time = time if name_of(time.dtype) == "int32" else cast(time, "int32")
         if self.sequence_length.dtype != time.dtype:
             self.sequence_length = cast(self.sequence_length, time.dtype)
@@ -73,9 +77,13 @@ class TrainingHelper(DecodeHelper):
 
 
 class GreedyEmbeddingHelper(DecodeHelper):
-    """The inputs are what embedding_fn makes of the most likely ids; a sample ends with end_token. start_tokens [N], int64."""
+    """The inputs are what embedding_fn makes of the most likely ids; a sample ends with end_token.
+    start_tokens [N], int64.
+    """
 
-    def __init__(self, embedding_fn: Callable[[Any], Any], start_tokens: Variable, end_token: int) -> None:
+    def __init__(
+        self, embedding_fn: Callable[[Any], Any], start_tokens: Variable, end_token: int
+    ) -> None:
         self.embedding_fn = embedding_fn
         self.start_tokens = start_tokens
         self.end_token = fill_constant(shape=[1], dtype="int64", value=end_token)
@@ -93,13 +101,17 @@ class GreedyEmbeddingHelper(DecodeHelper):
         return argmax(outputs, axis=-1)
 
     @located
-    def next_inputs(self, time: Variable, outputs: Any, states: Any, sample_ids: Variable) -> tuple[Variable, Any, Any]:
+    def next_inputs(
+        self, time: Variable, outputs: Any, states: Any, sample_ids: Variable
+    ) -> tuple[Variable, Any, Any]:
         finished = equal(sample_ids, self.end_token)
         return finished, self.embedding_fn(sample_ids), states
 
 
 class SampleEmbeddingHelper(GreedyEmbeddingHelper):
-    """As GreedyEmbeddingHelper, with ids that are drawn: by the softmax of the outputs, divided by softmax_temperature if given."""
+    """As GreedyEmbeddingHelper, with ids that are drawn: by the softmax of the outputs, divided by
+    softmax_temperature if given.
+    """
 
     def __init__(
         self,
@@ -111,7 +123,9 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
     ) -> None:
         super().__init__(embedding_fn, start_tokens, end_token)
         given = softmax_temperature is not None
-        self.softmax_temperature = fill_constant(shape=[1], dtype="float32", value=softmax_temperature) if given else None
+        self.softmax_temperature = (
+            fill_constant(shape=[1], dtype="float32", value=softmax_temperature) if given else None
+        )
         self.seed = seed
 
     @located
@@ -124,36 +138,50 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 
 class BasicOutput(NamedTuple):
-    """What a step of a BasicDecoder gives: the cell's outputs (or what output_fn made of them), and the ids."""
+    """What a step of a BasicDecoder gives: the cell's outputs (or what output_fn made of them), and
+    the ids.
+    """
 
     cell_outputs: Any
     sample_ids: Any
 
 
 class BasicDecoder(Decoder):
-    """A cell and a helper that says what its inputs are. output_fn: is applied to the cell's outputs, such as an fc to ids."""
+    """A cell and a helper that says what its inputs are. output_fn: is applied to the cell's
+    outputs, such as an fc to ids.
+    """
 
     OutputWrapper = BasicOutput
 
-    def __init__(self, cell: Any, helper: DecodeHelper, output_fn: Callable[[Any], Any] | None = None) -> None:
+    def __init__(
+        self, cell: Any, helper: DecodeHelper, output_fn: Callable[[Any], Any] | None = None
+    ) -> None:
         self.cell = cell
         self.helper = helper
         self.output_fn = output_fn
 
     def initialize(self, initial_cell_states: Any) -> tuple[Any, Any, Any]:
-        """The helper's first inputs, the cell's states as given, and what is finished from the start."""
+        """The helper's first inputs, the cell's states as given, and what is finished from the
+        start.
+        """
         inputs, finished = self.helper.initialize()
         return inputs, initial_cell_states, finished
 
     @located
-    def step(self, time: Variable, inputs: Any, states: Any, **kwargs: Any) -> tuple[Any, Any, Any, Any]:
-        """One step: BasicOutput, the next states and inputs, and what is finished. kwargs are handed to the cell."""
+    def step(
+        self, time: Variable, inputs: Any, states: Any, **kwargs: Any
+    ) -> tuple[Any, Any, Any, Any]:
+        """One step: BasicOutput, the next states and inputs, and what is finished. kwargs are
+        handed to the cell.
+        """
         outputs, states = self.cell(inputs, states, **kwargs)
         if self.output_fn is not None:
             outputs = self.output_fn(outputs)
         ids = self.helper.sample(time=time, outputs=outputs, states=states)
         ids.stop_gradient = True
-        finished, inputs, states = self.helper.next_inputs(time=time, outputs=outputs, states=states, sample_ids=ids)
+        finished, inputs, states = self.helper.next_inputs(
+            time=time, outputs=outputs, states=states, sample_ids=ids
+        )
         return self.OutputWrapper(outputs, ids), states, inputs, finished
 
 

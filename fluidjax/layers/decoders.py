@@ -1,4 +1,6 @@
-"""Decoding a cell step by step: Decoder, dynamic_decode, and a beam search over arrays of one size (no LoD)."""
+"""Decoding a cell step by step: Decoder, dynamic_decode, and a beam search over arrays of one size
+(no LoD).
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ from .utils import flatten, map_structure
 
 
 class Decoder:
-    """What dynamic_decode runs; a subclass defines initialize and step, and finalize if the results are to be revised.
+    """What dynamic_decode runs; a subclass defines initialize and step, and finalize if the results
+    are to be revised.
 
     Inputs, states and outputs are a variable or nested lists, tuples and dicts of variables.
     """
@@ -44,11 +47,17 @@ class Decoder:
         """The first inputs and states, and which samples are finished from the start (bool)."""
         raise NotImplementedError
 
-    def step(self, time: Variable, inputs: Any, states: Any, **kwargs: Any) -> tuple[Any, Any, Any, Any]:
-        """The outputs of step `time` (int64 [1]), the next states and inputs, and which samples are finished then."""
+    def step(
+        self, time: Variable, inputs: Any, states: Any, **kwargs: Any
+    ) -> tuple[Any, Any, Any, Any]:
+        """The outputs of step `time` (int64 [1]), the next states and inputs, and which samples are
+        finished then.
+        """
         raise NotImplementedError
 
-    def finalize(self, outputs: Any, final_states: Any, sequence_lengths: Variable) -> tuple[Any, Any]:
+    def finalize(
+        self, outputs: Any, final_states: Any, sequence_lengths: Variable
+    ) -> tuple[Any, Any]:
         """The results, from the outputs of all steps [T, N, ...] and the last states."""
         raise NotImplementedError
 
@@ -62,7 +71,9 @@ class BeamSearchOutput(NamedTuple):
 
 
 class BeamSearchState(NamedTuple):
-    """The states of a beam search: those of the cell [N, beam_size, ...], and three of [N, beam_size]."""
+    """The states of a beam search: those of the cell [N, beam_size, ...], and three of [N,
+    beam_size].
+    """
 
     cell_states: Any
     log_probs: Any
@@ -73,9 +84,10 @@ class BeamSearchState(NamedTuple):
 class BeamSearchDecoder(Decoder):
     """A beam search with a cell: each of N samples keeps its beam_size best sentences.
 
-    start_token, end_token: ids. embedding_fn: makes the cell's inputs of ids [N, beam_size]; output_fn: makes scores of all
-    ids [N, beam_size, vocabulary] of its outputs. The cell sees samples and beams as one dimension. A sentence that ended
-    stays, with its score. finalize reads the sentences [T, N, beam_size] along their parents (gather_tree).
+    start_token, end_token: ids. embedding_fn: makes the cell's inputs of ids [N, beam_size];
+    output_fn: makes scores of all ids [N, beam_size, vocabulary] of its outputs. The cell sees
+    samples and beams as one dimension. A sentence that ended stays, with its score. finalize reads
+    the sentences [T, N, beam_size] along their parents (gather_tree).
     """
 
     OutputWrapper = BeamSearchOutput
@@ -91,7 +103,9 @@ class BeamSearchDecoder(Decoder):
         output_fn: Callable[[Any], Any] | None = None,
     ) -> None:
         if not isinstance(beam_size, int) or beam_size < 1:
-            raise FluidValueError(f"BeamSearchDecoder's beam_size is an int, 1 or more, not {beam_size!r}")
+            raise FluidValueError(
+                f"BeamSearchDecoder's beam_size is an int, 1 or more, not {beam_size!r}"
+            )
         self.cell = cell
         self.embedding_fn = embedding_fn
         self.output_fn = output_fn
@@ -123,9 +137,13 @@ class BeamSearchDecoder(Decoder):
         return _tiled(x, self.beam_size, "BeamSearchDecoder._expand_to_beam_size")
 
     def _mask_probs(self, probs: Variable, finished: Variable) -> Variable:
-        """The log probabilities of all ids; of sentences that ended, 0 for the end token and -1e9 for others."""
+        """The log probabilities of all ids; of sentences that ended, 0 for the end token and -1e9
+        for others.
+        """
         ended = cast(finished, dtype=probs.dtype)
-        only_end = elementwise_mul(expand(unsqueeze(ended, [2]), [1, 1, self.vocab_size]), self.noend_mask_tensor, axis=-1)
+        only_end = elementwise_mul(
+            expand(unsqueeze(ended, [2]), [1, 1, self.vocab_size]), self.noend_mask_tensor, axis=-1
+        )
         return only_end - elementwise_mul(probs, ended - 1, axis=0)
 
     def _gather(self, x: Variable, indices: Variable, batch_size: Variable) -> Variable:
@@ -133,21 +151,27 @@ class BeamSearchDecoder(Decoder):
         if batch_size.dtype != indices.dtype:
             batch_size = cast(batch_size, indices.dtype)
         batch_size.stop_gradient = True
-        sample = expand(unsqueeze(range(0, batch_size, 1, dtype=indices.dtype), [1]), [1, self.beam_size])
+        sample = expand(
+            unsqueeze(range(0, batch_size, 1, dtype=indices.dtype), [1]), [1, self.beam_size]
+        )
         places = stack([sample, indices], axis=2)
         places.stop_gradient = True
         return gather_nd(x, places)
 
     @located
     def initialize(self, initial_cell_states: Any) -> tuple[Any, BeamSearchState, Variable]:
-        """The start tokens (or what embedding_fn makes of them), the states with the cell's repeated, and what is finished."""
+        """The start tokens (or what embedding_fn makes of them), the states with the cell's
+        repeated, and what is finished.
+        """
         self.kinf = 1e9
         state = flatten(initial_cell_states)[0]
         self.batch_size = shape(state)[0]
         self.start_token_tensor = fill_constant(shape=[1], dtype="int64", value=self.start_token)
         self.end_token_tensor = fill_constant(shape=[1], dtype="int64", value=self.end_token)
         cell_states = map_structure(self._expand_to_beam_size, initial_cell_states)
-        starts = expand(unsqueeze(expand(self.start_token_tensor, [self.batch_size]), [1]), [1, self.beam_size])
+        starts = expand(
+            unsqueeze(expand(self.start_token_tensor, [self.batch_size]), [1]), [1, self.beam_size]
+        )
         first = np.array([[0.0] + [-self.kinf] * (self.beam_size - 1)], dtype="float32")
         log_probs = expand(assign(first), [self.batch_size, 1])
         finished = fill_constant_batch_size_like(
@@ -157,27 +181,39 @@ class BeamSearchDecoder(Decoder):
         inputs = self.embedding_fn(starts) if self.embedding_fn else starts
         return inputs, self.StateWrapper(cell_states, log_probs, finished, lengths), finished
 
-    def _beam_search_step(self, time: Variable, logits: Variable, next_cell_states: Any, beam_state: Any) -> tuple[Any, Any]:
-        """The best of all extensions of a sample's sentences, and the states of those that they extend."""
+    def _beam_search_step(
+        self, time: Variable, logits: Variable, next_cell_states: Any, beam_state: Any
+    ) -> tuple[Any, Any]:
+        """The best of all extensions of a sample's sentences, and the states of those that they
+        extend.
+        """
         self._name_vocabulary(logits.shape[-1])
         scores = self._mask_probs(log(softmax(logits)), beam_state.finished)
         log_probs = elementwise_add(x=scores, y=beam_state.log_probs, axis=0)
-        best, at = topk(input=reshape(log_probs, [-1, self.beam_size * self.vocab_size]), k=self.beam_size)
+        best, at = topk(
+            input=reshape(log_probs, [-1, self.beam_size * self.vocab_size]), k=self.beam_size
+        )
         beams = elementwise_floordiv(at, self.vocab_size_tensor)
         tokens = elementwise_mod(at, self.vocab_size_tensor)
         flat = reshape(log_probs, [-1, self.beam_size * self.vocab_size])
         new_probs = self._gather(flat, at, self.batch_size)
-        new_states = map_structure(lambda x: self._gather(x, beams, self.batch_size), next_cell_states)
+        new_states = map_structure(
+            lambda x: self._gather(x, beams, self.batch_size), next_cell_states
+        )
         finished = self._gather(beam_state.finished, beams, self.batch_size)
         lengths = self._gather(beam_state.lengths, beams, self.batch_size)
         lengths = lengths + cast(logical_not(finished), beam_state.lengths.dtype)
         finished = logical_or(finished, equal(tokens, self.end_token_tensor))
-        return self.OutputWrapper(best, tokens, beams), self.StateWrapper(new_states, new_probs, finished, lengths)
+        return self.OutputWrapper(best, tokens, beams), self.StateWrapper(
+            new_states, new_probs, finished, lengths
+        )
 
     def _name_vocabulary(self, size: int) -> None:
         """What depends on how many ids there are."""
         if not 0 <= self.end_token < size:
-            raise FluidValueError(f"BeamSearchDecoder's end_token is an id from 0 to {size - 1}, not {self.end_token}")
+            raise FluidValueError(
+                f"BeamSearchDecoder's end_token is an id from 0 to {size - 1}, not {self.end_token}"
+            )
         self.vocab_size = size
         self.vocab_size_tensor = fill_constant(shape=[1], dtype="int64", value=size)
         ended = [-self.kinf] * size
@@ -185,8 +221,12 @@ class BeamSearchDecoder(Decoder):
         self.noend_mask_tensor = assign(np.array(ended, "float32"))
 
     @located
-    def step(self, time: Variable, inputs: Any, states: Any, **kwargs: Any) -> tuple[Any, Any, Any, Any]:
-        """One step: BeamSearchOutput, BeamSearchState, the next inputs, and which sentences ended. kwargs are the cell's."""
+    def step(
+        self, time: Variable, inputs: Any, states: Any, **kwargs: Any
+    ) -> tuple[Any, Any, Any, Any]:
+        """One step: BeamSearchOutput, BeamSearchState, the next inputs, and which sentences ended.
+        kwargs are the cell's.
+        """
         inputs = map_structure(self._merge_batch_beams, inputs)
         cell_states = map_structure(self._merge_batch_beams, states.cell_states)
         outputs, next_states = self.cell(inputs, cell_states, **kwargs)
@@ -196,11 +236,15 @@ class BeamSearchDecoder(Decoder):
             outputs = self.output_fn(outputs)
         found, state = self._beam_search_step(time, outputs, next_states, states)
         found.predicted_ids.stop_gradient = True
-        following = self.embedding_fn(found.predicted_ids) if self.embedding_fn else found.predicted_ids
+        following = (
+            self.embedding_fn(found.predicted_ids) if self.embedding_fn else found.predicted_ids
+        )
         return found, state, following, state.finished
 
     @located
-    def finalize(self, outputs: Any, final_states: Any, sequence_lengths: Variable) -> tuple[Variable, Any]:
+    def finalize(
+        self, outputs: Any, final_states: Any, sequence_lengths: Variable
+    ) -> tuple[Variable, Any]:
         """The sentences of all beams, [T, N, beam_size], and the last states."""
         return gather_tree(outputs.predicted_ids, outputs.parent_ids), final_states
 
@@ -227,28 +271,38 @@ def dynamic_decode(
     return_length: bool = False,
     **kwargs: Any,
 ) -> tuple[Any, ...]:
-    """Run a decoder until all samples are finished: (outputs [N, T, ...], last states), and the lengths if return_length.
+    """Run a decoder until all samples are finished: (outputs [N, T, ...], last states), and the
+    lengths if return_length.
 
-    inits: what the decoder's initialize takes. max_step_num: the step that is the last one anyhow (steps count from 0).
-    output_time_major: outputs are [T, N, ...]. impute_finished: a finished sample keeps its states. is_test: no gradient
-    will be asked for, so states are handed on without arrays. kwargs are handed to the decoder's step.
+    inits: what the decoder's initialize takes. max_step_num: the step that is the last one anyhow
+    (steps count from 0). output_time_major: outputs are [T, N, ...]. impute_finished: a finished
+    sample keeps its states. is_test: no gradient will be asked for, so states are handed on without
+    arrays. kwargs are handed to the decoder's step.
     """
     inputs, states, finished = decoder.initialize(inits)
     finished.stop_gradient = True
     time = fill_constant(shape=[1], dtype="int64", value=0)
     going = logical_not(reduce_all(finished))
-    last = None if max_step_num is None else fill_constant(shape=[1], dtype="int64", value=max_step_num)
+    last = (
+        None
+        if max_step_num is None
+        else fill_constant(shape=[1], dtype="int64", value=max_step_num)
+    )
     loop = While(going, is_test=is_test)
     lengths = cast(zeros_like(finished), "int64")
     lengths.stop_gradient = True
     handed = _Direct(inputs, states) if is_test else _InArrays(inputs, states, time)
     with loop.block():
         inputs, states = handed.read()
-        outputs, next_states, next_inputs, next_finished = decoder.step(time, inputs, states, **kwargs)
+        outputs, next_states, next_inputs, next_finished = decoder.step(
+            time, inputs, states, **kwargs
+        )
         next_finished = logical_or(next_finished, finished)
         next_lengths = elementwise_add(lengths, cast(logical_not(finished), lengths.dtype))
         if impute_finished:
-            next_states = map_structure(lambda old, new: _kept(old, new, finished), states, next_states)
+            next_states = map_structure(
+                lambda old, new: _kept(old, new, finished), states, next_states
+            )
         arrays = map_structure(lambda x: _array_around(x.dtype), outputs)
         map_structure(lambda x, array: array_write(x, i=time, array=array), outputs, arrays)
         increment(x=time, value=1.0, in_place=True)
@@ -259,12 +313,19 @@ def dynamic_decode(
             logical_not(reduce_all(finished), going)
         else:
             logical_and(logical_not(reduce_all(finished)), less_equal(time, last), going)
-    results = map_structure(lambda array: tensor_array_to_tensor(array, axis=0, use_stack=True)[0], arrays)
+    results = map_structure(
+        lambda array: tensor_array_to_tensor(array, axis=0, use_stack=True)[0], arrays
+    )
     return _results(decoder, results, handed.last(), lengths, output_time_major, return_length)
 
 
 def _results(
-    decoder: Decoder, outputs: Any, states: Any, lengths: Variable, time_major: bool, return_length: bool
+    decoder: Decoder,
+    outputs: Any,
+    states: Any,
+    lengths: Variable,
+    time_major: bool,
+    return_length: bool,
 ) -> tuple[Any, ...]:
     with contextlib.suppress(NotImplementedError):  # a decoder need not revise anything
         outputs, states = decoder.finalize(outputs, states, lengths)
@@ -303,8 +364,12 @@ class _InArrays:
         return inputs, map_structure(lambda array: array_read(array, self.time), self.states)
 
     def write(self, inputs: Any, states: Any) -> None:
-        map_structure(lambda x, array: array_write(x, i=self.time, array=array), inputs, self.inputs)
-        map_structure(lambda x, array: array_write(x, i=self.time, array=array), states, self.states)
+        map_structure(
+            lambda x, array: array_write(x, i=self.time, array=array), inputs, self.inputs
+        )
+        map_structure(
+            lambda x, array: array_write(x, i=self.time, array=array), states, self.states
+        )
 
     def last(self) -> Any:
         return map_structure(lambda array: array_read(array, self.time), self.states)

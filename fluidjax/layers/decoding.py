@@ -22,11 +22,13 @@ def beam_search(
     name: str | None = None,
     return_parent_idx: bool = False,
 ) -> tuple[Variable, ...]:
-    """The beam_size best candidates of each source: ids and scores [rows, 1], and with return_parent_idx the rows that they extend.
+    """The beam_size best candidates of each source: ids and scores [rows, 1], and with
+    return_parent_idx the rows that they extend.
 
-    pre_ids, pre_scores [rows, 1]: the last ids and the scores of the sentences so far. scores [rows, K]: of the candidates ids
-    [rows, K] (None: every column is an id), of the sentence so far with is_accumulated, else probabilities. A source is a
-    sequence of LoD level `level` of scores. See the op beam_search.
+    pre_ids, pre_scores [rows, 1]: the last ids and the scores of the sentences so far. scores
+    [rows, K]: of the candidates ids [rows, K] (None: every column is an id), of the sentence so far
+    with is_accumulated, else probabilities. A source is a sequence of LoD level `level` of scores.
+    See the op beam_search.
     """
     variable(pre_ids, "pre_ids", "beam_search", ("int64",))
     variable(pre_scores, "pre_scores", "beam_search", FLOATS)
@@ -41,7 +43,12 @@ def beam_search(
         "selected_ids": helper.create_variable_for_type_inference(pre_ids.dtype),
         "parent_idx": helper.create_variable_for_type_inference("int32"),
     }
-    attrs = {"level": level, "beam_size": beam_size, "end_id": end_id, "is_accumulated": is_accumulated}
+    attrs = {
+        "level": level,
+        "beam_size": beam_size,
+        "end_id": end_id,
+        "is_accumulated": is_accumulated,
+    }
     append(helper, inputs, made, attrs)
     found = made["selected_ids"], made["selected_scores"]
     return (*found, made["parent_idx"]) if return_parent_idx else found
@@ -53,13 +60,15 @@ def beam_search_decode(
 ) -> tuple[Variable, Variable]:
     """The sentences of a search and their scores token by token, each source's best first.
 
-    ids, scores: arrays of what beam_search selected, step by step. Both results have a LoD of two levels: the sentences of each
-    source, the tokens of each sentence.
+    ids, scores: arrays of what beam_search selected, step by step. Both results have a LoD of two
+    levels: the sentences of each source, the tokens of each sentence.
     """
     variable(ids, "ids", "beam_search_encode", ("int64",))
     variable(scores, "scores", "beam_search_encode", ("float32",))
     if not isinstance(beam_size, int) or beam_size < 1:
-        raise FluidValueError(f"beam_search_decode's beam_size is an int, 1 or more, not {beam_size!r}")
+        raise FluidValueError(
+            f"beam_search_decode's beam_size is an int, 1 or more, not {beam_size!r}"
+        )
     helper = LayerHelper("beam_search_decode", name=name)
     made = {
         "SentenceIds": helper.create_variable_for_type_inference(ids.dtype),

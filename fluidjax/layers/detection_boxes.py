@@ -19,7 +19,10 @@ def _floats(value: Any) -> list[float]:
 
 
 def _pair(value: Any, what: str, layer: str) -> list[float]:
-    require(isinstance(value, list | tuple) and len(value) == 2, f"{layer}'s {what} is a list of two, across and down, not {value!r}")
+    require(
+        isinstance(value, list | tuple) and len(value) == 2,
+        f"{layer}'s {what} is a list of two, across and down, not {value!r}",
+    )
     return [float(v) for v in value]
 
 
@@ -38,9 +41,11 @@ def prior_box(
     name: str | None = None,
     min_max_aspect_ratios_order: bool = False,
 ) -> tuple[Variable, Variable]:
-    """Boxes around each place of a feature map, [H, W, priors, 4] as parts of the image, and their variances; see the op prior_box.
+    """Boxes around each place of a feature map, [H, W, priors, 4] as parts of the image, and their
+    variances; see the op prior_box.
 
-    input, image: [N, C, H, W]. steps: pixels across and down from place to place; 0: as the sizes say.
+    input, image: [N, C, H, W]. steps: pixels across and down from place to place; 0: as the sizes
+    say.
     """
     variable(input, "input", "prior_box", ("uint8", "int8", *FLOATS))
     across, down = _pair(steps, "steps", "prior_box")
@@ -51,7 +56,9 @@ def prior_box(
     if max_sizes is not None and len(max_sizes) > 0 and max_sizes[0] > 0:
         attrs["max_sizes"] = list(max_sizes)
     outs = {"Boxes": input.dtype, "Variances": input.dtype}
-    boxes, variances = append(LayerHelper("prior_box", name=name), {"Input": input, "Image": image}, outs, attrs)
+    boxes, variances = append(
+        LayerHelper("prior_box", name=name), {"Input": input, "Image": image}, outs, attrs
+    )
     boxes.stop_gradient = variances.stop_gradient = True
     return boxes, variances
 
@@ -70,13 +77,18 @@ def density_prior_box(
     flatten_to_2d: bool = False,
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """As prior_box, where size i with each ratio stands at densities[i] ** 2 centres; [H * W * priors, 4] if flatten_to_2d."""
+    """As prior_box, where size i with each ratio stands at densities[i] ** 2 centres; [H * W *
+    priors, 4] if flatten_to_2d.
+    """
     variable(input, "input", "density_prior_box", FLOATS)
     typed(densities, "densities", (list, tuple), "density_prior_box")
     typed(fixed_sizes, "fixed_sizes", (list, tuple), "density_prior_box")
     typed(fixed_ratios, "fixed_ratios", (list, tuple), "density_prior_box")
     assert densities is not None and fixed_sizes is not None
-    told = f"density_prior_box takes a size for each of {len(densities)} densities, not {len(fixed_sizes)}"
+    told = (
+        f"density_prior_box takes a size for each of {len(densities)} densities, not"
+        f" {len(fixed_sizes)}"
+    )
     require(len(densities) == len(fixed_sizes), told)
     across, down = _pair(steps, "steps", "density_prior_box")
     attrs = {
@@ -85,7 +97,9 @@ def density_prior_box(
         "flatten_to_2d": flatten_to_2d,
     }  # fmt: skip
     outs = {"Boxes": input.dtype, "Variances": input.dtype}
-    boxes, variances = append(LayerHelper("density_prior_box", name=name), {"Input": input, "Image": image}, outs, attrs)
+    boxes, variances = append(
+        LayerHelper("density_prior_box", name=name), {"Input": input, "Image": image}, outs, attrs
+    )
     boxes.stop_gradient = variances.stop_gradient = True
     return boxes, variances
 
@@ -100,7 +114,8 @@ def anchor_generator(
     offset: float = 0.5,
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """Anchors in pixels around each place of a feature map [N, C, H, W]: [H, W, anchors, 4], and their variances.
+    """Anchors in pixels around each place of a feature map [N, C, H, W]: [H, W, anchors, 4], and
+    their variances.
 
     stride: of a place, across and down. See the op anchor_generator.
     """
@@ -110,13 +125,17 @@ def anchor_generator(
     }  # fmt: skip
     typed(input, "input", Variable, "anchor_generator")
     outs = {"Anchors": input.dtype, "Variances": input.dtype}
-    anchors, variances = append(LayerHelper("anchor_generator", name=name), {"Input": input}, outs, attrs)
+    anchors, variances = append(
+        LayerHelper("anchor_generator", name=name), {"Input": input}, outs, attrs
+    )
     anchors.stop_gradient = variances.stop_gradient = True
     return anchors, variances
 
 
 @located
-def iou_similarity(x: Variable, y: Variable, box_normalized: bool = True, name: str | None = None) -> Variable:
+def iou_similarity(
+    x: Variable, y: Variable, box_normalized: bool = True, name: str | None = None
+) -> Variable:
     """Intersection over union of every box of x [N, 4] with every one of y [M, 4]: [N, M]."""
     typed(x, "x", Variable, "iou_similarity")
     helper = LayerHelper("iou_similarity", name=name)
@@ -151,7 +170,9 @@ def box_coder(
 def polygon_box_transform(input: Variable, name: str | None = None) -> Variable:
     """Corners from their shifts: 4 * place - input, of [N, 2 * corners, H, W]."""
     variable(input, "input", "polygon_box_transform", FLOATS)
-    return append(LayerHelper("polygon_box_transform", name=name), {"Input": input}, {"Output": input.dtype})
+    return append(
+        LayerHelper("polygon_box_transform", name=name), {"Input": input}, {"Output": input.dtype}
+    )
 
 
 @located
@@ -166,7 +187,9 @@ def yolo_box(
     name: str | None = None,
     scale_x_y: float = 1.0,
 ) -> tuple[Variable, Variable]:
-    """Boxes [N, M, 4] and scores [N, M, classes] that a YOLO head x [N, anchors * (5 + classes), H, W] means; see the op yolo_box."""
+    """Boxes [N, M, 4] and scores [N, M, classes] that a YOLO head x [N, anchors * (5 + classes), H,
+    W] means; see the op yolo_box.
+    """
     typed(x, "x", Variable, "yolo_box")
     typed(img_size, "img_size", Variable, "yolo_box")
     typed(anchors, "anchors", (list, tuple), "yolo_box")
@@ -177,7 +200,9 @@ def yolo_box(
         "clip_bbox": clip_bbox, "scale_x_y": scale_x_y,
     }  # fmt: skip
     helper = LayerHelper("yolo_box", name=name)
-    boxes, scores = append(helper, {"X": x, "ImgSize": img_size}, {"Boxes": x.dtype, "Scores": x.dtype}, attrs)
+    boxes, scores = append(
+        helper, {"X": x, "ImgSize": img_size}, {"Boxes": x.dtype, "Scores": x.dtype}, attrs
+    )
     return boxes, scores
 
 
@@ -186,23 +211,47 @@ def box_clip(input: Variable, im_info: Variable, name: str | None = None) -> Var
     """The boxes cut to their image; im_info [N, 3]: height, width, scale. See the op box_clip."""
     variable(input, "input", "box_clip", FLOATS)
     variable(im_info, "im_info", "box_clip", FLOATS)
-    return append(LayerHelper("box_clip", name=name), {"Input": input, "ImInfo": im_info}, {"Output": input.dtype})
+    return append(
+        LayerHelper("box_clip", name=name),
+        {"Input": input, "ImInfo": im_info},
+        {"Output": input.dtype},
+    )
 
 
 @located
 def box_decoder_and_assign(
-    prior_box: Variable, prior_box_var: Variable, target_box: Variable, box_score: Variable, box_clip: float, name: str | None = None
+    prior_box: Variable,
+    prior_box_var: Variable,
+    target_box: Variable,
+    box_score: Variable,
+    box_clip: float,
+    name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """The boxes of all classes that codes mean, and that of the best class; see the op box_decoder_and_assign."""
-    inputs = {"PriorBox": prior_box, "PriorBoxVar": prior_box_var, "TargetBox": target_box, "BoxScore": box_score}
+    """The boxes of all classes that codes mean, and that of the best class; see the op
+    box_decoder_and_assign.
+    """
+    inputs = {
+        "PriorBox": prior_box,
+        "PriorBoxVar": prior_box_var,
+        "TargetBox": target_box,
+        "BoxScore": box_score,
+    }
     outs = {"DecodeBox": prior_box.dtype, "OutputAssignBox": prior_box.dtype}
-    decoded, assigned = append(LayerHelper("box_decoder_and_assign", name=name), inputs, outs, {"box_clip": box_clip})
+    decoded, assigned = append(
+        LayerHelper("box_decoder_and_assign", name=name), inputs, outs, {"box_clip": box_clip}
+    )
     return decoded, assigned
 
 
 def _limits(layer: str, **given: Any) -> None:
     """Raises FluidTypeError for arguments of another type than 1.8.5 takes."""
-    kinds = {"normalized": bool, "use_gaussian": bool, "nms_top_k": int, "keep_top_k": int, "background_label": int}
+    kinds = {
+        "normalized": bool,
+        "use_gaussian": bool,
+        "nms_top_k": int,
+        "keep_top_k": int,
+        "background_label": int,
+    }
     for name, value in given.items():
         typed(value, name, kinds.get(name, float), layer)
 
@@ -220,9 +269,11 @@ def multiclass_nms(
     background_label: int = 0,
     name: str | None = None,
 ) -> Variable:
-    """Rows (label, score, x1, y1, x2, y2) of the boxes that are kept, a sequence an image; [[-1]] where there is none.
+    """Rows (label, score, x1, y1, x2, y2) of the boxes that are kept, a sequence an image; [[-1]]
+    where there is none.
 
-    bboxes [N, M, 4] and scores [N, C, M], or [M, C, 4] and [M, C] with a LoD. See the op multiclass_nms.
+    bboxes [N, M, 4] and scores [N, C, M], or [M, C, 4] and [M, C] with a LoD. See the op
+    multiclass_nms.
     """
     variable(bboxes, "bboxes", "multiclass_nms", FLOATS)
     variable(scores, "scores", "multiclass_nms", FLOATS)
@@ -231,7 +282,12 @@ def multiclass_nms(
         "nms_eta": nms_eta, "keep_top_k": keep_top_k, "normalized": normalized,
     }  # fmt: skip
     _limits("multiclass_nms", **attrs)
-    out = append(LayerHelper("multiclass_nms", name=name), {"BBoxes": bboxes, "Scores": scores}, {"Out": bboxes.dtype}, attrs)
+    out = append(
+        LayerHelper("multiclass_nms", name=name),
+        {"BBoxes": bboxes, "Scores": scores},
+        {"Out": bboxes.dtype},
+        attrs,
+    )
     out.stop_gradient = True
     return out
 
@@ -249,7 +305,9 @@ def locality_aware_nms(
     background_label: int = -1,
     name: str | None = None,
 ) -> Variable:
-    """As multiclass_nms of one class, scores [N, 1, M], after boxes in a row that overlap were merged; see the op locality_aware_nms."""
+    """As multiclass_nms of one class, scores [N, 1, M], after boxes in a row that overlap were
+    merged; see the op locality_aware_nms.
+    """
     variable(bboxes, "bboxes", "locality_aware_nms", FLOATS)
     variable(scores, "scores", "locality_aware_nms", FLOATS)
     attrs = {
@@ -258,9 +316,14 @@ def locality_aware_nms(
     }  # fmt: skip
     _limits("locality_aware_nms", **attrs)
     shape = list(scores.shape)
-    require(len(shape) == 3 and shape[1] == 1, f"locality_aware_nms takes scores [N, 1, M], but {scores.name!r} has {shape}")
+    require(
+        len(shape) == 3 and shape[1] == 1,
+        f"locality_aware_nms takes scores [N, 1, M], but {scores.name!r} has {shape}",
+    )
     helper = LayerHelper("locality_aware_nms", name=name)
-    return append(helper, {"BBoxes": bboxes, "Scores": scores}, {"Out": bboxes.dtype}, attrs, stop="Out")
+    return append(
+        helper, {"BBoxes": bboxes, "Scores": scores}, {"Out": bboxes.dtype}, attrs, stop="Out"
+    )
 
 
 @located
@@ -278,7 +341,8 @@ def matrix_nms(
     return_index: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Rows (label, decayed score, x1, y1, x2, y2) by falling scores, a sequence an image; see the op matrix_nms.
+    """Rows (label, decayed score, x1, y1, x2, y2) by falling scores, a sequence an image; see the
+    op matrix_nms.
 
     return_index: also the rows of the boxes in bboxes [N * M, 4], int32 [rows, 1].
     """
@@ -291,7 +355,13 @@ def matrix_nms(
     }  # fmt: skip
     _limits("matrix_nms", **attrs)
     helper = LayerHelper("matrix_nms", name=name)
-    out, index = append(helper, {"BBoxes": bboxes, "Scores": scores}, {"Out": bboxes.dtype, "Index": "int32"}, attrs, stop="Out")
+    out, index = append(
+        helper,
+        {"BBoxes": bboxes, "Scores": scores},
+        {"Out": bboxes.dtype, "Index": "int32"},
+        attrs,
+        stop="Out",
+    )
     return (out, index) if return_index else out
 
 
@@ -307,7 +377,8 @@ def retinanet_detection_output(
     nms_threshold: float = 0.3,
     nms_eta: float = 1.0,
 ) -> Variable:
-    """Rows (label, score, x1, y1, x2, y2) of what all levels detect, a sequence an image; see the op retinanet_detection_output.
+    """Rows (label, score, x1, y1, x2, y2) of what all levels detect, a sequence an image; see the
+    op retinanet_detection_output.
 
     As in 1.8.5 eta is 1 whatever is asked for.
     """
@@ -321,7 +392,13 @@ def retinanet_detection_output(
         "nms_eta": 1.0,
     }  # fmt: skip
     inputs = {"BBoxes": bboxes, "Scores": scores, "Anchors": anchors, "ImInfo": im_info}
-    return append(LayerHelper("retinanet_detection_output"), inputs, {"Out": scores[0].dtype}, attrs, stop="Out")
+    return append(
+        LayerHelper("retinanet_detection_output"),
+        inputs,
+        {"Out": scores[0].dtype},
+        attrs,
+        stop="Out",
+    )
 
 
 __all__ = [

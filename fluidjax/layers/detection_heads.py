@@ -22,14 +22,21 @@ from .tensor import cast, concat
 
 @located
 def bipartite_match(
-    dist_matrix: Variable, match_type: str | None = None, dist_threshold: float | None = None, name: str | None = None
+    dist_matrix: Variable,
+    match_type: str | None = None,
+    dist_threshold: float | None = None,
+    name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """The row that each column of dist_matrix [boxes, M] matches, [N, M] int32, -1 for none; and the values. See the op."""
+    """The row that each column of dist_matrix [boxes, M] matches, [N, M] int32, -1 for none; and
+    the values. See the op.
+    """
     typed(dist_matrix, "dist_matrix", Variable, "bipartite_match")
     helper = LayerHelper("bipartite_match", name=name)
     outs = {"ColToRowMatchIndices": "int32", "ColToRowMatchDist": dist_matrix.dtype}
     attrs = {"match_type": match_type, "dist_threshold": dist_threshold}
-    found, distance = append(helper, {"DistMat": dist_matrix}, outs, {n: v for n, v in attrs.items() if v is not None})
+    found, distance = append(
+        helper, {"DistMat": dist_matrix}, outs, {n: v for n, v in attrs.items() if v is not None}
+    )
     return found, distance
 
 
@@ -41,7 +48,9 @@ def target_assign(
     mismatch_value: int | None = None,
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """What each prior is trained to, [N, M, K], and with which weight, [N, M, 1]; see the op target_assign."""
+    """What each prior is trained to, [N, M, K], and with which weight, [N, M, 1]; see the op
+    target_assign.
+    """
     typed(input, "input", Variable, "target_assign")
     helper = LayerHelper("target_assign", name=name)
     inputs = {"X": input, "MatchIndices": matched_indices, "NegIndices": negative_indices}
@@ -64,13 +73,20 @@ def detection_output(
     nms_eta: float = 1.0,
     return_index: bool = False,
 ) -> Any:
-    """Rows (label, score, x1, y1, x2, y2) of what is detected, a sequence an image: box_coder, softmax, multiclass_nms.
+    """Rows (label, score, x1, y1, x2, y2) of what is detected, a sequence an image: box_coder,
+    softmax, multiclass_nms.
 
-    loc [N, M, 4], scores [N, M, classes] before softmax, prior_box [M, 4]. return_index: also the rows of the boxes, int32 [rows, 1].
-    As in 1.8.5, class 0 is the background and eta 1 whatever is asked for.
+    loc [N, M, 4], scores [N, M, classes] before softmax, prior_box [M, 4]. return_index: also the
+    rows of the boxes, int32 [rows, 1]. As in 1.8.5, class 0 is the background and eta 1 whatever is
+    asked for.
     """
     helper = LayerHelper("detection_output")
-    boxes = box_coder(prior_box=prior_box, prior_box_var=prior_box_var, target_box=loc, code_type="decode_center_size")
+    boxes = box_coder(
+        prior_box=prior_box,
+        prior_box_var=prior_box_var,
+        target_box=loc,
+        code_type="decode_center_size",
+    )
     scores = transpose(softmax(input=scores), perm=[0, 2, 1])
     scores.stop_gradient = True
     attrs = {
@@ -79,8 +95,17 @@ def detection_output(
     }  # fmt: skip
     inputs = {"Scores": scores, "BBoxes": boxes}
     if not return_index:
-        return append(helper, inputs, {"Out": boxes.dtype}, attrs, kind="multiclass_nms", stop="Out")
-    return append(helper, inputs, {"Out": boxes.dtype, "Index": "int32"}, attrs, kind="multiclass_nms2", stop="Out Index")
+        return append(
+            helper, inputs, {"Out": boxes.dtype}, attrs, kind="multiclass_nms", stop="Out"
+        )
+    return append(
+        helper,
+        inputs,
+        {"Out": boxes.dtype, "Index": "int32"},
+        attrs,
+        kind="multiclass_nms2",
+        stop="Out Index",
+    )
 
 
 @located
@@ -102,16 +127,27 @@ def ssd_loss(
     normalize: bool = True,
     sample_size: int | None = None,
 ) -> Variable:
-    """The loss of a single-shot detector, [N, 1]: of the classes of matched priors and of hard background ones, and of matched places.
+    """The loss of a single-shot detector, [N, 1]: of the classes of matched priors and of hard
+    background ones, and of matched places.
 
-    location [N, M, 4], confidence [N, M, classes]; gt_box [boxes, 4] and gt_label [boxes, 1] with a LoD; prior_box [M, 4]. normalize:
-    over the number of matched priors of all images. Raises FluidValueError for a mining_type other than max_negative.
+    location [N, M, 4], confidence [N, M, classes]; gt_box [boxes, 4] and gt_label [boxes, 1] with a
+    LoD; prior_box [M, 4]. normalize: over the number of matched priors of all images. Raises
+    FluidValueError for a mining_type other than max_negative.
     """
     helper = LayerHelper("ssd_loss")
-    require(mining_type == "max_negative", f"ssd_loss has the mining_type 'max_negative' alone, not {mining_type!r}")
-    require(len(confidence.shape) == 3, f"ssd_loss takes confidence [N, M, classes], but {confidence.name!r} has {list(confidence.shape)}")
+    require(
+        mining_type == "max_negative",
+        f"ssd_loss has the mining_type 'max_negative' alone, not {mining_type!r}",
+    )
+    require(
+        len(confidence.shape) == 3,
+        f"ssd_loss takes confidence [N, M, classes], but {confidence.name!r} has"
+        f" {list(confidence.shape)}",
+    )
     sizes = shape(confidence)
-    matches, distance = bipartite_match(iou_similarity(x=gt_box, y=prior_box), match_type, overlap_threshold)
+    matches, distance = bipartite_match(
+        iou_similarity(x=gt_box, y=prior_box), match_type, overlap_threshold
+    )
     gt_label = reshape(x=gt_label, shape=(0,) * (len(gt_label.shape) - 1) + (-1, 1))
     gt_label.stop_gradient = True
     label, _ = target_assign(gt_label, matches, mismatch_value=background_label)
@@ -123,15 +159,27 @@ def ssd_loss(
     actual.stop_gradient = True
     cost = reshape(x=cost, shape=(-1, 0), actual_shape=actual)
     cost.stop_gradient = True
-    attrs = {"neg_pos_ratio": neg_pos_ratio, "neg_dist_threshold": neg_overlap, "mining_type": mining_type, "sample_size": sample_size}
+    attrs = {
+        "neg_pos_ratio": neg_pos_ratio,
+        "neg_dist_threshold": neg_overlap,
+        "mining_type": mining_type,
+        "sample_size": sample_size,
+    }
     negatives, matches = append(
         helper, {"ClsLoss": cost, "MatchIndices": matches, "MatchDist": distance},
         {"NegIndices": "int32", "UpdatedMatchIndices": matches.dtype}, {n: v for n, v in attrs.items() if v is not None},
         kind="mine_hard_examples",
     )  # fmt: skip
-    codes = box_coder(prior_box=prior_box, prior_box_var=prior_box_var, target_box=gt_box, code_type="encode_center_size")
+    codes = box_coder(
+        prior_box=prior_box,
+        prior_box_var=prior_box_var,
+        target_box=gt_box,
+        code_type="encode_center_size",
+    )
     places, place_weight = target_assign(codes, matches, mismatch_value=background_label)
-    label, class_weight = target_assign(gt_label, matches, negative_indices=negatives, mismatch_value=background_label)
+    label, class_weight = target_assign(
+        gt_label, matches, negative_indices=negatives, mismatch_value=background_label
+    )
     label = cast(x=flatten(x=label, axis=2), dtype="int64")
     class_cost = softmax_with_cross_entropy(confidence, label)
     class_weight = flatten(x=class_weight, axis=2)
@@ -160,21 +208,34 @@ def detection_map(
     out_states: Sequence[Variable] | None = None,
     ap_version: str = "integral",
 ) -> Variable:
-    """The mean average precision of a batch, [1]; see the op detection_map. As in 1.8.5 background_label is not passed on.
+    """The mean average precision of a batch, [1]; see the op detection_map. As in 1.8.5
+    background_label is not passed on.
 
-    has_state [1] int32: where it is not 0, input_states are out_states of earlier batches (counts, true and false positives), and the
-    mean is that of all batches.
+    has_state [1] int32: where it is not 0, input_states are out_states of earlier batches (counts,
+    true and false positives), and the mean is that of all batches.
     """
     helper = LayerHelper("detection_map")
     mean = helper.create_variable_for_type_inference("float32")
     kept = dict(zip(("PosCount", "TruePos", "FalsePos"), input_states or (None,) * 3, strict=True))
     kinds = ("int32", "float32", "float32")
-    states = out_states if out_states is not None else [helper.create_variable_for_type_inference(k) for k in kinds]
-    outs = {"MAP": mean, **dict(zip(("AccumPosCount", "AccumTruePos", "AccumFalsePos"), states, strict=True))}
+    states = (
+        out_states
+        if out_states is not None
+        else [helper.create_variable_for_type_inference(k) for k in kinds]
+    )
+    outs = {
+        "MAP": mean,
+        **dict(zip(("AccumPosCount", "AccumTruePos", "AccumFalsePos"), states, strict=True)),
+    }
     attrs = {
         "overlap_threshold": overlap_threshold, "evaluate_difficult": evaluate_difficult, "ap_type": ap_version, "class_num": class_num,
     }  # fmt: skip
-    append(helper, {"Label": label, "DetectRes": detect_res, "HasState": has_state, **kept}, outs, attrs)
+    append(
+        helper,
+        {"Label": label, "DetectRes": detect_res, "HasState": has_state, **kept},
+        outs,
+        attrs,
+    )
     return mean
 
 
@@ -193,7 +254,9 @@ def yolov3_loss(
     name: str | None = None,
     scale_x_y: float = 1.0,
 ) -> Variable:
-    """What a YOLO head x [N, masks * (5 + classes), H, H] costs, [N]; gt_box [N, B, 4], gt_label, gt_score [N, B]. See the op."""
+    """What a YOLO head x [N, masks * (5 + classes), H, H] costs, [N]; gt_box [N, B, 4], gt_label,
+    gt_score [N, B]. See the op.
+    """
     for value, what in ((x, "x"), (gt_box, "gt_box"), (gt_label, "gt_label")):
         typed(value, what, Variable, "yolov3_loss")
     typed(gt_score, "gt_score", (Variable, type(None)), "yolov3_loss")
@@ -208,27 +271,40 @@ def yolov3_loss(
         "downsample_ratio": downsample_ratio, "use_label_smooth": use_label_smooth, "scale_x_y": scale_x_y,
     }  # fmt: skip
     inputs = {"X": x, "GTBox": gt_box, "GTLabel": gt_label, "GTScore": gt_score}
-    return append(helper, inputs, {"Loss": x.dtype, "ObjectnessMask": "int32", "GTMatchMask": "int32"}, attrs)[0]
+    return append(
+        helper, inputs, {"Loss": x.dtype, "ObjectnessMask": "int32", "GTMatchMask": "int32"}, attrs
+    )[0]
 
 
 def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _sizes(count: int, base: float, low: int | None, high: int | None) -> tuple[list[float], list[float]]:
-    """min_sizes and max_sizes of maps, from the shares of the image (percent) that the second and the last but one have."""
-    require(low is not None and high is not None, "multi_box_head takes min_sizes and max_sizes, or min_ratio and max_ratio")
+def _sizes(
+    count: int, base: float, low: int | None, high: int | None
+) -> tuple[list[float], list[float]]:
+    """min_sizes and max_sizes of maps, from the shares of the image (percent) that the second and
+    the last but one have.
+    """
+    require(
+        low is not None and high is not None,
+        "multi_box_head takes min_sizes and max_sizes, or min_ratio and max_ratio",
+    )
     assert low is not None and high is not None
     step = math.floor((high - low) / (count - 2))
     shares = range(low, high + 1, step)
-    return [base * 0.10, *(base * s / 100.0 for s in shares)], [base * 0.20, *(base * (s + step) / 100.0 for s in shares)]
+    return [base * 0.10, *(base * s / 100.0 for s in shares)], [
+        base * 0.20,
+        *(base * (s + step) / 100.0 for s in shares),
+    ]
 
 
 def _each_map(value: Any, what: str, count: int) -> None:
     typed(value, what, (list, tuple), "multi_box_head")
     require(
         len(value) == count,
-        f"multi_box_head's {what} is a list with an entry for each of {count} inputs, not {value!r}",
+        f"multi_box_head's {what} is a list with an entry for each of {count} inputs, not"
+        f" {value!r}",
     )
 
 
@@ -262,10 +338,12 @@ def multi_box_head(
     name: str | None = None,
     min_max_aspect_ratios_order: bool = False,
 ) -> tuple[Variable, ...]:
-    """Heads of a single-shot detector on several feature maps: places [N, M, 4], classes [N, M, num_classes], priors and variances.
+    """Heads of a single-shot detector on several feature maps: places [N, M, 4], classes [N, M,
+    num_classes], priors and variances.
 
-    For each map a prior_box and two convolutions; without min_sizes and max_sizes these go in even steps from min_ratio to max_ratio
-    percent of base_size. steps: pixels from place to place, for each map; or step_w and step_h.
+    For each map a prior_box and two convolutions; without min_sizes and max_sizes these go in even
+    steps from min_ratio to max_ratio percent of base_size. steps: pixels from place to place, for
+    each map; or step_w and step_h.
     """
     require(isinstance(inputs, list | tuple), "multi_box_head's inputs are a list of variables")
     count = len(inputs)
@@ -274,7 +352,12 @@ def multi_box_head(
     _each_map(min_sizes, "min_sizes", count)
     _each_map(max_sizes, "max_sizes", count)
     assert min_sizes is not None and max_sizes is not None
-    for value, what in ((aspect_ratios or None, "aspect_ratios"), (step_h, "step_h"), (step_w, "step_w"), (steps, "steps")):
+    for value, what in (
+        (aspect_ratios or None, "aspect_ratios"),
+        (step_h, "step_h"),
+        (step_w, "step_w"),
+        (steps, "steps"),
+    ):
         if value is not None:
             _each_map(value, what, count)
     step_w, step_h = (steps, steps) if steps is not None else (step_w, step_h)
@@ -295,7 +378,10 @@ def multi_box_head(
     if count == 1:
         box, var, place, kind = boxes[0], variances[0], places[0], classes[0]
     else:
-        flat = [(flatten(x=b, axis=3), flatten(x=v, axis=3)) for b, v in zip(boxes, variances, strict=True)]
+        flat = [
+            (flatten(x=b, axis=3), flatten(x=v, axis=3))
+            for b, v in zip(boxes, variances, strict=True)
+        ]
         box, var = concat([b for b, _ in flat]), concat([v for _, v in flat])
         place = reshape(concat(places, axis=1), shape=[0, -1, 4])
         kind = reshape(concat(classes, axis=1), shape=[0, -1, num_classes])
@@ -303,4 +389,11 @@ def multi_box_head(
     return place, kind, box, var
 
 
-__all__ = ["bipartite_match", "detection_output", "multi_box_head", "ssd_loss", "target_assign", "yolov3_loss"]
+__all__ = [
+    "bipartite_match",
+    "detection_output",
+    "multi_box_head",
+    "ssd_loss",
+    "target_assign",
+    "yolov3_loss",
+]

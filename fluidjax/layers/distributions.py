@@ -1,7 +1,8 @@
-"""Probability distributions whose parameters may be variables: what each method returns is appended to the program.
+"""Probability distributions whose parameters may be variables: what each method returns is appended
+to the program.
 
-Source: the API of ``fluid.layers.distributions`` in Paddle 1.8.5, program for program. Where its formula is not the usual one,
-the method says so.
+Source: the API of ``fluid.layers.distributions`` in Paddle 1.8.5, program for program. Where its
+formula is not the usual one, the method says so.
 """
 
 from __future__ import annotations
@@ -23,11 +24,15 @@ from .manip import reshape
 from .nn_dense import matmul
 
 Numbers = float | list[Any] | np.ndarray[Any, Any] | Variable
-"""What a parameter may be: a number or an array of them, which are made float32 constants, or a variable."""
+"""What a parameter may be: a number or an array of them, which are made float32 constants, or a
+variable.
+"""
 
 
 class Distribution:
-    """What all have: sample, entropy, log_prob, kl_divergence. One that a distribution lacks raises UnsupportedError."""
+    """What all have: sample, entropy, log_prob, kl_divergence. One that a distribution lacks raises
+    UnsupportedError.
+    """
 
     def sample(self, *args: Any, **kwargs: Any) -> Variable:
         """Draws from the distribution."""
@@ -49,7 +54,9 @@ class Distribution:
         return UnsupportedError(f"{type(self).__name__} has no {method}, as in Paddle 1.8.5")
 
     def _parameters(self, scalars: bool, **given: Any) -> list[Variable]:
-        """The parameters as variables of one shape; what are no variables are broadcast and become constants."""
+        """The parameters as variables of one shape; what are no variables are broadcast and become
+        constants.
+        """
         kinds = (*((float,) if scalars else ()), np.ndarray, Variable, list)
         for name, value in given.items():
             typed(value, name, kinds, type(self).__name__)
@@ -57,13 +64,24 @@ class Distribution:
         variables = [v for v in values if isinstance(v, Variable)]
         if variables:
             if len(variables) < len(values):
-                raise ShapeError(f"{type(self).__name__} takes variables for {' and '.join(given)}, or for none of them")
+                raise ShapeError(
+                    f"{type(self).__name__} takes variables for {' and '.join(given)}, or for none"
+                    " of them"
+                )
             return variables
         try:
-            arrays = np.broadcast_arrays(*(np.asarray(v, np.float32).reshape(-1 if np.ndim(v) == 0 else np.shape(v)) for v in values))
+            arrays = np.broadcast_arrays(
+                *(
+                    np.asarray(v, np.float32).reshape(-1 if np.ndim(v) == 0 else np.shape(v))
+                    for v in values
+                )
+            )
         except ValueError:
             shapes = " and ".join(str(np.shape(v)) for v in values)
-            raise ShapeError(f"{type(self).__name__} cannot broadcast {' and '.join(given)}, of the shapes {shapes}") from None
+            raise ShapeError(
+                f"{type(self).__name__} cannot broadcast {' and '.join(given)}, of the shapes"
+                f" {shapes}"
+            ) from None
         made = [tensor.create_tensor("float32") for _ in arrays]
         for made_one, array in zip(made, arrays, strict=True):
             tensor.assign(np.ascontiguousarray(array), made_one)
@@ -91,8 +109,8 @@ class _Located(Distribution):
 class Uniform(_Located):
     """The uniform distribution on (low, high).
 
-    p(x) = 1 / (high - low) for low < x < high, else 0. Raises FluidTypeError for a low or high that is no float, list, array or variable,
-    ShapeError for shapes that cannot be broadcast.
+    p(x) = 1 / (high - low) for low < x < high, else 0. Raises FluidTypeError for a low or high that
+    is no float, list, array or variable, ShapeError for shapes that cannot be broadcast.
     """
 
     @located
@@ -104,17 +122,23 @@ class Uniform(_Located):
     def sample(self, shape: list[int], seed: int = 0) -> Variable:
         """Draws [*shape, *batch]: low + u (high - low). seed 0: the program's.
 
-        u is uniform on [0, 1) where low and high are variables. Where they are numbers it is uniform on [-1, 1), as in 1.8.5, so that
-        half of the draws lie below low.
+        u is uniform on [0, 1) where low and high are variables. Where they are numbers it is
+        uniform on [-1, 1), as in 1.8.5, so that half of the draws lie below low.
         """
         shape = self._checked(shape, seed)
         batch = list(self._sum().shape)
         if self.batch_size_unknown:
-            zeros = tensor.fill_constant_batch_size_like(self._sum(), batch + shape, self.low.dtype, 0.0)
-            u = random.uniform_random_batch_size_like(zeros, list(zeros.shape), min=0.0, max=1.0, seed=seed)
+            zeros = tensor.fill_constant_batch_size_like(
+                self._sum(), batch + shape, self.low.dtype, 0.0
+            )
+            u = random.uniform_random_batch_size_like(
+                zeros, list(zeros.shape), min=0.0, max=1.0, seed=seed
+            )
             return reshape(u * (zeros + self.high - self.low) + self.low, shape + batch)
         u = random.uniform_random(shape + batch, seed=seed)
-        drawn = u * (tensor.zeros(shape + batch, self.low.dtype) + (self.high - self.low)) + self.low
+        drawn = (
+            u * (tensor.zeros(shape + batch, self.low.dtype) + (self.high - self.low)) + self.low
+        )
         return reshape(drawn, shape) if self.all_arg_is_float else drawn
 
     @located
@@ -148,7 +172,9 @@ class Normal(_Located):
         shape = self._checked(shape, seed)
         batch = list(self._sum().shape)
         if self.batch_size_unknown:
-            zeros = tensor.fill_constant_batch_size_like(self._sum(), batch + shape, self.loc.dtype, 0.0)
+            zeros = tensor.fill_constant_batch_size_like(
+                self._sum(), batch + shape, self.loc.dtype, 0.0
+            )
             z = random.gaussian_random(shape_of(zeros), seed=seed)
             return reshape(z * (zeros + self.scale) + self.loc, shape + batch)
         z = random.gaussian_random(shape + batch, seed=seed)
@@ -220,8 +246,8 @@ def _over_classes(values: Variable) -> Variable:
 class MultivariateNormalDiag(Distribution):
     """The normal distribution of mean loc [k] and the diagonal covariance scale [k, k].
 
-    Raises FluidTypeError for a loc or scale that is no list, array or variable. Constants are broadcast to one shape, as in 1.8.5,
-    which makes loc [k, k].
+    Raises FluidTypeError for a loc or scale that is no list, array or variable. Constants are
+    broadcast to one shape, as in 1.8.5, which makes loc [k, k].
     """
 
     @located
@@ -236,7 +262,9 @@ class MultivariateNormalDiag(Distribution):
 
     @located
     def kl_divergence(self, other: MultivariateNormalDiag) -> Variable:
-        """1/2 (trace(S2^-1 S1) + d^T S2^-1 d - k + log(det S2 / det S1)), d = other.loc - loc, S2 the scale of other."""
+        """1/2 (trace(S2^-1 S1) + d^T S2^-1 d - k + log(det S2 / det S1)), d = other.loc - loc, S2
+        the scale of other.
+        """
         typed(other, "other", MultivariateNormalDiag, "kl_divergence")
         variable(self.loc, "loc", "MultivariateNormalDiag", (*FLOATS, *INTS))
         trace = reduce.reduce_sum(_inverse(other.scale) * self.scale)

@@ -1,4 +1,6 @@
-"""DynamicRNN: a block that runs once for each time of its sequences, of which the longest go on the longest."""
+"""DynamicRNN: a block that runs once for each time of its sequences, of which the longest go on the
+longest.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,8 @@ class DynamicRNN:
             rnn.output(hidden)
         out = rnn()                                     # sequences as sentences
 
-    Within the block the sequences stand by falling length, and at time t only those longer than t are there. Methods that
-    belong within ``with rnn.block()`` raise FluidValueError elsewhere.
+    Within the block the sequences stand by falling length, and at time t only those longer than t
+    are there. Methods that belong within ``with rnn.block()`` raise FluidValueError elsewhere.
     """
 
     BEFORE_RNN = 0
@@ -42,7 +44,8 @@ class DynamicRNN:
     def __init__(self, name: str | None = None) -> None:
         self.helper = LayerHelper("dynamic_rnn", name=name)
         self.status = DynamicRNN.BEFORE_RNN
-        self.lod_rank_table: Any = None  # these are variables once the first step_input, or memory, is there
+        # these are variables once the first step_input, or memory, is there
+        self.lod_rank_table: Any = None
         self.max_seq_len: Any = None
         self.step_idx: Any = None
         self.zero_idx: Any = None
@@ -57,7 +60,8 @@ class DynamicRNN:
 
     @located
     def step_input(self, x: Variable, level: int = 0) -> Variable:
-        """Row t of each sequence of x that has one, at time t; sequence t, where x has a LoD level below `level`.
+        """Row t of each sequence of x that has one, at time t; sequence t, where x has a LoD level
+        below `level`.
 
         The first input says how long the sequences are; the others have the same LoD.
         """
@@ -66,37 +70,63 @@ class DynamicRNN:
         outside = self._outside()
         if self.lod_rank_table is None:
             self._begin(outside, x, level)
-        array = outside.create_var(name=unique_name.generate("dynamic_rnn_input_array"), type=VarType.LOD_TENSOR_ARRAY, dtype=x.dtype)
+        array = outside.create_var(
+            name=unique_name.generate("dynamic_rnn_input_array"),
+            type=VarType.LOD_TENSOR_ARRAY,
+            dtype=x.dtype,
+        )
         self.input_array.append((array, x.dtype))
-        outside.append_op(type="lod_tensor_to_array", inputs={"X": x, "RankTable": self.lod_rank_table}, outputs={"Out": array})
+        outside.append_op(
+            type="lod_tensor_to_array",
+            inputs={"X": x, "RankTable": self.lod_rank_table},
+            outputs={"Out": array},
+        )
         return array_read(array=array, i=self.step_idx)
 
     def _begin(self, outside: Block, x: Variable, level: int) -> None:
         """The table of the sequences, how long the loop goes on, and whether it begins."""
-        table = outside.create_var(name=unique_name.generate("lod_rank_table"), type=VarType.LOD_RANK_TABLE)
+        table = outside.create_var(
+            name=unique_name.generate("lod_rank_table"), type=VarType.LOD_RANK_TABLE
+        )
         table.stop_gradient = True
-        outside.append_op(type="lod_rank_table", inputs={"X": x}, outputs={"Out": table}, attrs={"level": level})
+        outside.append_op(
+            type="lod_rank_table", inputs={"X": x}, outputs={"Out": table}, attrs={"level": level}
+        )
         self.lod_rank_table = table
-        self.max_seq_len = outside.create_var(name=unique_name.generate("dynamic_rnn_max_seq_len"), dtype="int64")
+        self.max_seq_len = outside.create_var(
+            name=unique_name.generate("dynamic_rnn_max_seq_len"), dtype="int64"
+        )
         self.max_seq_len.stop_gradient = False
-        outside.append_op(type="max_sequence_len", inputs={"RankTable": table}, outputs={"Out": self.max_seq_len})
+        outside.append_op(
+            type="max_sequence_len", inputs={"RankTable": table}, outputs={"Out": self.max_seq_len}
+        )
         self.cond.stop_gradient = True
         ins = {"X": self.step_idx, "Y": self.max_seq_len}
-        outside.append_op(type="less_than", inputs=ins, outputs={"Out": self.cond}, attrs={"force_cpu": True})
+        outside.append_op(
+            type="less_than", inputs=ins, outputs={"Out": self.cond}, attrs={"force_cpu": True}
+        )
 
     @located
     def static_input(self, x: Variable) -> Variable:
-        """The sequences of x (its rows, where it has no LoD) that belong to those that go on; there are as many as step_input's."""
+        """The sequences of x (its rows, where it has no LoD) that belong to those that go on; there
+        are as many as step_input's.
+        """
         self._within("static_input")
         typed(x, "x", Variable, "DynamicRNN.static_input")
         if self.lod_rank_table is None:
             raise EnforceNotMet("static_input() must be called after step_input().")
-        return shrink_memory(self._by_rank(x, "dynamic_rnn_static_input_reordered"), self.step_idx, self.lod_rank_table)
+        return shrink_memory(
+            self._by_rank(x, "dynamic_rnn_static_input_reordered"),
+            self.step_idx,
+            self.lod_rank_table,
+        )
 
     def _by_rank(self, x: Variable, name: str) -> Variable:
         """x in the order of the table."""
         outside = self._outside()
-        made = outside.create_var(name=unique_name.generate(name), type=VarType.LOD_TENSOR, dtype=x.dtype)
+        made = outside.create_var(
+            name=unique_name.generate(name), type=VarType.LOD_TENSOR, dtype=x.dtype
+        )
         ins = {"X": [x], "RankTable": [self.lod_rank_table]}
         outside.append_op(type="reorder_lod_tensor_by_rank", inputs=ins, outputs={"Out": [made]})
         return made
@@ -112,10 +142,16 @@ class DynamicRNN:
         self.status = DynamicRNN.IN_RNN
 
     def _end_step(self) -> None:
-        require(self.lod_rank_table is not None, "a DynamicRNN has at least one step_input, which says how long it runs")
+        require(
+            self.lod_rank_table is not None,
+            "a DynamicRNN has at least one step_input, which says how long it runs",
+        )
         program = self.helper.main_program
         program.current_block().append_op(
-            type="increment", inputs={"X": [self.step_idx]}, outputs={"Out": [self.step_idx]}, attrs={"step": 1.0}
+            type="increment",
+            inputs={"X": [self.step_idx]},
+            outputs={"Out": [self.step_idx]},
+            attrs={"step": 1.0},
         )
         for new, array in self.mem_link:
             array_write(x=new, i=self.step_idx, array=array)
@@ -123,11 +159,16 @@ class DynamicRNN:
 
     def _complete(self) -> None:
         self.status = DynamicRNN.AFTER_RNN
-        self.outputs += [array_to_lod_tensor(x=each, table=self.lod_rank_table) for each in self.output_array]
+        self.outputs += [
+            array_to_lod_tensor(x=each, table=self.lod_rank_table) for each in self.output_array
+        ]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The outputs after the block: one variable, or a list of them."""
-        require(self.status == DynamicRNN.AFTER_RNN, "Output of the dynamic RNN can only be visited outside the rnn block.")
+        require(
+            self.status == DynamicRNN.AFTER_RNN,
+            "Output of the dynamic RNN can only be visited outside the rnn block.",
+        )
         return self.outputs[0] if len(self.outputs) == 1 else self.outputs
 
     @located
@@ -135,10 +176,11 @@ class DynamicRNN:
         self, init: Variable | None = None, shape: Sequence[int] | None = None, value: float = 0.0, need_reorder: bool = False,
         dtype: Any = "float32",
     ) -> Variable:  # fmt: skip
-        """A state: what update_memory gave it at the time before, of the sequences that go on; at first `init`.
+        """A state: what update_memory gave it at the time before, of the sequences that go on; at
+        first `init`.
 
-        need_reorder: init has a row for each sequence, in the order of step_input's. Without init it begins with `value`,
-        [sequences, *shape] of `dtype`.
+        need_reorder: init has a row for each sequence, in the order of step_input's. Without init
+        it begins with `value`, [sequences, *shape] of `dtype`.
         """
         self._within("memory")
         self._make_zero()
@@ -149,12 +191,19 @@ class DynamicRNN:
         if need_reorder is True:
             if self.lod_rank_table is None:
                 raise FluidValueError(
-                    "If set need_reorder to True, make sure step_input be invoked before memory(init=init, need_reordered=True, ...)."
+                    "If set need_reorder to True, make sure step_input be invoked before"
+                    " memory(init=init, need_reordered=True, ...)."
                 )
             first = self._by_rank(init, "dynamic_rnn_mem_init_reordered")
         outside = self._outside()
-        array = outside.create_var(name=unique_name.generate("dynamic_rnn_mem_array"), type=VarType.LOD_TENSOR_ARRAY, dtype=init.dtype)
-        outside.append_op(type="write_to_array", inputs={"X": first, "I": self.zero_idx}, outputs={"Out": array})
+        array = outside.create_var(
+            name=unique_name.generate("dynamic_rnn_mem_array"),
+            type=VarType.LOD_TENSOR_ARRAY,
+            dtype=init.dtype,
+        )
+        outside.append_op(
+            type="write_to_array", inputs={"X": first, "I": self.zero_idx}, outputs={"Out": array}
+        )
         before = array_read(array=array, i=self.step_idx)
         if self.lod_rank_table is None:
             raise FluidValueError("step_input should be invoked before memory(init=...)")
@@ -165,16 +214,29 @@ class DynamicRNN:
     def _filled(self, shape: Sequence[int] | None, value: float, dtype: Any) -> Variable:
         """A memory that begins with a number."""
         if not self.input_array:
-            raise FluidValueError("step_input should be invoked before memory(shape=..., value=...)")
+            raise FluidValueError(
+                "step_input should be invoked before memory(shape=..., value=...)"
+            )
         if shape is None:
-            raise FluidTypeError("DynamicRNN.memory takes init, or a shape without the number of sequences")
+            raise FluidTypeError(
+                "DynamicRNN.memory takes init, or a shape without the number of sequences"
+            )
         outside = self._outside()
         init = outside.create_var(name=unique_name.generate("mem_init"), dtype=dtype)
         array, kind = self.input_array[0]
         first = outside.create_var(name=unique_name.generate("in0"), dtype=kind)
-        outside.append_op(type="read_from_array", inputs={"X": [array], "I": [self.zero_idx]}, outputs={"Out": [first]})
+        outside.append_op(
+            type="read_from_array",
+            inputs={"X": [array], "I": [self.zero_idx]},
+            outputs={"Out": [first]},
+        )
         attrs = {"shape": [-1, *shape], "value": float(value), "dtype": init.dtype}
-        outside.append_op(type="fill_constant_batch_size_like", inputs={"Input": [first]}, outputs={"Out": [init]}, attrs=attrs)
+        outside.append_op(
+            type="fill_constant_batch_size_like",
+            inputs={"Input": [first]},
+            outputs={"Out": [init]},
+            attrs=attrs,
+        )
         return self.memory(init=init)
 
     @located
@@ -196,7 +258,9 @@ class DynamicRNN:
         outside = self._outside()
         for each in outputs:
             typed(each, "outputs", Variable, "DynamicRNN.output")
-            name = unique_name.generate_with_ignorable_key("_".join([self.helper.name, "output_array", each.name]))
+            name = unique_name.generate_with_ignorable_key(
+                "_".join([self.helper.name, "output_array", each.name])
+            )
             array = outside.create_var(name=name, type=VarType.LOD_TENSOR_ARRAY, dtype=each.dtype)
             array_write(x=each, i=self.step_idx, array=array)
             self.output_array.append(array)
@@ -207,7 +271,9 @@ class DynamicRNN:
         outside = self._outside()
         self.zero_idx = outside.create_var(name=unique_name.generate("zero_idx"), dtype="int64")
         attrs = {"shape": [1], "dtype": self.zero_idx.dtype, "value": 0.0, "force_cpu": True}
-        outside.append_op(type="fill_constant", inputs={}, outputs={"Out": [self.zero_idx]}, attrs=attrs)
+        outside.append_op(
+            type="fill_constant", inputs={}, outputs={"Out": [self.zero_idx]}, attrs=attrs
+        )
 
     def _outside(self) -> Block:
         """The block that this one stands in."""

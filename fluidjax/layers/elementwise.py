@@ -13,14 +13,20 @@ from ._build import BOOL, FLOATS, HALF, INTS, REAL, append, require, typed, vari
 _NUMBERS = (*HALF, *INTS)
 
 
-def _arithmetic(kind: str, x: Variable, y: Variable, axis: int, act: str | None, name: str | None) -> Variable:
+def _arithmetic(
+    kind: str, x: Variable, y: Variable, axis: int, act: str | None, name: str | None
+) -> Variable:
     helper = LayerHelper(kind, act=act, name=name)
     variable(x, "x", kind, _NUMBERS)
     variable(y, "y", kind, _NUMBERS)
-    return helper.append_activation(append(helper, {"X": x, "Y": y}, {"Out": x.dtype}, {"axis": axis}))
+    return helper.append_activation(
+        append(helper, {"X": x, "Y": y}, {"Out": x.dtype}, {"axis": axis})
+    )
 
 
-def _logical(kind: str, inputs: dict[str, Variable], out: Variable | None, name: str | None) -> Variable:
+def _logical(
+    kind: str, inputs: dict[str, Variable], out: Variable | None, name: str | None
+) -> Variable:
     for slot, v in inputs.items():
         variable(v, slot.lower(), kind, BOOL)
     typed(out, "out", (Variable, type(None)), kind)
@@ -55,7 +61,9 @@ def elementwise_mul(
 def elementwise_div(
     x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
 ) -> Variable:
-    """act(x / y, rounded towards zero for integers), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    """act(x / y, rounded towards zero for integers), element by element; y lies on the dimensions
+    of x from `axis` on (-1: the last).
+    """
     return _arithmetic("elementwise_div", x, y, axis, act, name)
 
 
@@ -63,7 +71,9 @@ def elementwise_div(
 def elementwise_max(
     x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
 ) -> Variable:
-    """act(max(x, y)), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    """act(max(x, y)), element by element; y lies on the dimensions of x from `axis` on (-1: the
+    last).
+    """
     return _arithmetic("elementwise_max", x, y, axis, act, name)
 
 
@@ -71,7 +81,9 @@ def elementwise_max(
 def elementwise_min(
     x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
 ) -> Variable:
-    """act(min(x, y)), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    """act(min(x, y)), element by element; y lies on the dimensions of x from `axis` on (-1: the
+    last).
+    """
     return _arithmetic("elementwise_min", x, y, axis, act, name)
 
 
@@ -87,7 +99,9 @@ def elementwise_pow(
 def elementwise_mod(
     x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
 ) -> Variable:
-    """act(x mod y, with the sign of y), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    """act(x mod y, with the sign of y), element by element; y lies on the dimensions of x from
+    `axis` on (-1: the last).
+    """
     return _arithmetic("elementwise_mod", x, y, axis, act, name)
 
 
@@ -95,25 +109,39 @@ def elementwise_mod(
 def elementwise_floordiv(
     x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
 ) -> Variable:
-    """act(x / y rounded down), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    """act(x / y rounded down), element by element; y lies on the dimensions of x from `axis` on
+    (-1: the last).
+    """
     return _arithmetic("elementwise_floordiv", x, y, axis, act, name)
 
 
 @located
-def logical_and(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """x and y, element by element, for bool variables. out: a variable to write instead of a new one."""
+def logical_and(
+    x: Variable, y: Variable, out: Variable | None = None, name: str | None = None
+) -> Variable:
+    """x and y, element by element, for bool variables. out: a variable to write instead of a new
+    one.
+    """
     return _logical("logical_and", {"X": x, "Y": y}, out, name)
 
 
 @located
-def logical_or(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """x or y, element by element, for bool variables. out: a variable to write instead of a new one."""
+def logical_or(
+    x: Variable, y: Variable, out: Variable | None = None, name: str | None = None
+) -> Variable:
+    """x or y, element by element, for bool variables. out: a variable to write instead of a new
+    one.
+    """
     return _logical("logical_or", {"X": x, "Y": y}, out, name)
 
 
 @located
-def logical_xor(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """one of x and y, element by element, for bool variables. out: a variable to write instead of a new one."""
+def logical_xor(
+    x: Variable, y: Variable, out: Variable | None = None, name: str | None = None
+) -> Variable:
+    """one of x and y, element by element, for bool variables. out: a variable to write instead of a
+    new one.
+    """
     return _logical("logical_xor", {"X": x, "Y": y}, out, name)
 
 
@@ -141,7 +169,9 @@ def scale(
     act: str | None = None,
     name: str | None = None,
 ) -> Variable:
-    """act(scale * x + bias), or act(scale * (x + bias)); scale: a number or a variable of one element."""
+    """act(scale * x + bias), or act(scale * (x + bias)); scale: a number or a variable of one
+    element.
+    """
     variable(x, "x", "scale", (*HALF, "int8", "int16", "int32", "int64", "uint8"))
     helper = LayerHelper("scale", act=act, name=name)
     inputs, attrs = {"X": [x]}, {"bias": float(bias), "bias_after_scale": bias_after_scale}
@@ -156,12 +186,18 @@ def scale(
 def clip(x: Variable, min: float, max: float, name: str | None = None) -> Variable:
     """min(max(x, min), max), element by element."""
     variable(x, "x", "clip", HALF)
-    return append(LayerHelper("clip", name=name), {"X": x}, {"Out": x.dtype}, {"min": min, "max": max})
+    return append(
+        LayerHelper("clip", name=name), {"X": x}, {"Out": x.dtype}, {"min": min, "max": max}
+    )
 
 
 @located
 def clamp(
-    input: Variable, min: Any = None, max: Any = None, output: Variable | None = None, name: str | None = None
+    input: Variable,
+    min: Any = None,
+    max: Any = None,
+    output: Variable | None = None,
+    name: str | None = None,
 ) -> Variable:
     """clip whose bounds may be missing, or variables of one element. output: a variable to write."""
     require(min is not None or max is not None, "clamp needs min or max")
@@ -175,7 +211,9 @@ def clamp(
             inputs[what.title()] = bound  # the attribute stays infinite: the op takes the variable
         elif bound is not None:
             attrs[what] = float(typed(bound, what, (*REAL, Variable), "clamp"))
-    return append(helper, inputs, {"Out": input.dtype if output is None else output}, attrs, kind="clip")
+    return append(
+        helper, inputs, {"Out": input.dtype if output is None else output}, attrs, kind="clip"
+    )
 
 
 @located
@@ -183,7 +221,9 @@ def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Varia
     """x * max_norm / |x| where the Euclidean norm |x| exceeds max_norm, else x."""
     variable(x, "x", "clip_by_norm", ("float32",))
     typed(max_norm, "max_norm", float, "clip_by_norm")
-    return append(LayerHelper("clip_by_norm", name=name), {"X": x}, {"Out": x.dtype}, {"max_norm": max_norm})
+    return append(
+        LayerHelper("clip_by_norm", name=name), {"X": x}, {"Out": x.dtype}, {"max_norm": max_norm}
+    )
 
 
 @located
@@ -203,7 +243,12 @@ def sums(input: Any, out: Variable | None = None) -> Variable:
     for i, v in enumerate(input if isinstance(input, list | tuple) else [input]):
         variable(v, f"input[{i}]", "sums", (*FLOATS, *INTS))
     helper = LayerHelper("sum", input=input)
-    return append(helper, {"X": input}, {"Out": helper.input_dtype() if out is None else out}, {"use_mkldnn": False})
+    return append(
+        helper,
+        {"X": input},
+        {"Out": helper.input_dtype() if out is None else out},
+        {"use_mkldnn": False},
+    )
 
 
 @located
@@ -215,14 +260,18 @@ def allclose(
     equal_nan: bool = False,
     name: str | None = None,
 ) -> Variable:
-    """Whether |input - other| <= atol + rtol * |other| everywhere: one bool. equal_nan: NaN equals NaN."""
+    """Whether |input - other| <= atol + rtol * |other| everywhere: one bool. equal_nan: NaN equals
+    NaN.
+    """
     for what, v in (("input", input), ("other", other)):
         typed(v, what, Variable, "allclose")
     for what, bound in (("rtol", rtol), ("atol", atol)):
         typed(bound, what, REAL, "allclose")
     typed(equal_nan, "equal_nan", bool, "allclose")
     attrs = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan}
-    return append(LayerHelper("allclose", name=name), {"Input": input, "Other": other}, {"Out": "bool"}, attrs)
+    return append(
+        LayerHelper("allclose", name=name), {"Input": input, "Other": other}, {"Out": "bool"}, attrs
+    )
 
 
 @located
@@ -235,11 +284,15 @@ def dist(x: Variable, y: Variable, p: float = 2) -> Variable:
 
 
 @located
-def kron(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
+def kron(
+    x: Variable, y: Variable, out: Variable | None = None, name: str | None = None
+) -> Variable:
     """Kronecker product: every element of x times the whole of y. out: a variable to write."""
     for what, v in (("x", x), ("y", y)):
         variable(v, what, "kron", _NUMBERS)
-    return append(LayerHelper("kron", name=name), {"X": x, "Y": y}, {"Out": x.dtype if out is None else out})
+    return append(
+        LayerHelper("kron", name=name), {"X": x, "Y": y}, {"Out": x.dtype if out is None else out}
+    )
 
 
 @located
@@ -247,7 +300,9 @@ def cross(input: Variable, other: Variable, dim: int | None = None) -> Variable:
     """Cross products of the vectors along `dim` (default: the first dimension of size 3)."""
     for what, v in (("input", input), ("other", other)):
         typed(v, what, Variable, "cross")
-    return append(LayerHelper("cross"), {"X": input, "Y": other}, {"Out": input.dtype}, {"dim": dim})
+    return append(
+        LayerHelper("cross"), {"X": input, "Y": other}, {"Out": input.dtype}, {"dim": dim}
+    )
 
 
 @located

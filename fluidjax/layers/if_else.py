@@ -17,7 +17,8 @@ from .tensor import assign
 
 
 class IfElse:
-    """Computes the rows where `cond`, a bool variable [N, 1], holds by one block, and the others by another::
+    """Computes the rows where `cond`, a bool variable [N, 1], holds by one block, and the others by
+    another::
 
         branch = IfElse(less_than(x, limit))
         with branch.true_block():
@@ -26,7 +27,8 @@ class IfElse:
             branch.output(branch.input(x))
         (out,) = branch()                              # in the order of x
 
-    A block whose side has no rows does not run. Where x has a LoD, cond has a row for each sequence.
+    A block whose side has no rows does not run. Where x has a LoD, cond has a row for each
+    sequence.
     """
 
     OUT_IF_ELSE_BLOCKS = 0
@@ -42,7 +44,8 @@ class IfElse:
         self.status = IfElse.OUT_IF_ELSE_BLOCKS
         self.conditional_true_block = ConditionalBlock(inputs=[cond])
         self.conditional_false_block = ConditionalBlock(inputs=[cond])
-        self.output_table: tuple[list[Variable], list[Variable]] = ([], [])  # of the false block, of the true one
+        # of the false block, of the true one
+        self.output_table: tuple[list[Variable], list[Variable]] = ([], [])
 
     @located
     def input(self, x: Variable) -> Variable:
@@ -52,7 +55,12 @@ class IfElse:
         if id(x) not in self.input_table:
             outside = self._outside()
             name = "ifelse_input" + self.helper.name
-            true, false = (outside.create_var(name=unique_name.generate_with_ignorable_key(name), dtype=x.dtype) for _ in range(2))
+            true, false = (
+                outside.create_var(
+                    name=unique_name.generate_with_ignorable_key(name), dtype=x.dtype
+                )
+                for _ in range(2)
+            )
             ins, outs = {"X": x, "Mask": self.cond}, {"OutTrue": true, "OutFalse": false}
             outside.append_op(type="split_lod_tensor", inputs=ins, outputs=outs, attrs={"level": 0})
             self.input_table[id(x)] = (true, false)
@@ -70,7 +78,9 @@ class IfElse:
     @located
     def output(self, *outs: Variable) -> None:
         """Make these outputs; the other block gives as many, in the same order."""
-        require(self.status != IfElse.OUT_IF_ELSE_BLOCKS, "output can only be invoked in the sub-block")
+        require(
+            self.status != IfElse.OUT_IF_ELSE_BLOCKS, "output can only be invoked in the sub-block"
+        )
         outside = self._outside()
         for each in outs:
             typed(each, "each output", Variable, "IfElse.output")
@@ -81,7 +91,9 @@ class IfElse:
 
     def __call__(self) -> list[Variable]:
         """The outputs, rows in the order of the condition's; of one block alone its own."""
-        require(self.status == IfElse.OUT_IF_ELSE_BLOCKS, "IfElse::__call__ must be out of sub-block")
+        require(
+            self.status == IfElse.OUT_IF_ELSE_BLOCKS, "IfElse::__call__ must be out of sub-block"
+        )
         false, true = self.output_table
         if not false and not true:
             raise FluidValueError("Must invoke true_block/false_block before __call__")
@@ -89,7 +101,8 @@ class IfElse:
             return false or true
         require(len(false) == len(true), "The output side must be same")
         return [
-            merge_lod_tensor(in_true=t, in_false=f, mask=self.cond, x=self.cond, level=0) for f, t in zip(false, true, strict=True)
+            merge_lod_tensor(in_true=t, in_false=f, mask=self.cond, x=self.cond, level=0)
+            for f, t in zip(false, true, strict=True)
         ]
 
     def _outside(self) -> Block:
@@ -99,18 +112,27 @@ class IfElse:
 
 
 class IfElseBlockGuard:
-    """Appends to one of an IfElse's blocks between enter and exit; after an exception no op runs it."""
+    """Appends to one of an IfElse's blocks between enter and exit; after an exception no op runs
+    it.
+    """
 
     def __init__(self, is_true: bool, ifelse: IfElse) -> None:
         if not isinstance(ifelse, IfElse):
             raise FluidTypeError("ifelse must be an instance of IfElse class")
-        require(ifelse.status == IfElse.OUT_IF_ELSE_BLOCKS, "You cannot invoke IfElse.block() inside a block")
+        require(
+            ifelse.status == IfElse.OUT_IF_ELSE_BLOCKS,
+            "You cannot invoke IfElse.block() inside a block",
+        )
         self.is_true = is_true
         self.ie = ifelse
-        self.cond_block = (ifelse.conditional_true_block if is_true else ifelse.conditional_false_block).block()
+        self.cond_block = (
+            ifelse.conditional_true_block if is_true else ifelse.conditional_false_block
+        ).block()
 
     def __enter__(self) -> None:
-        self.ie.status = IfElse.IN_IF_ELSE_TRUE_BLOCKS if self.is_true else IfElse.IN_IF_ELSE_FALSE_BLOCKS
+        self.ie.status = (
+            IfElse.IN_IF_ELSE_TRUE_BLOCKS if self.is_true else IfElse.IN_IF_ELSE_FALSE_BLOCKS
+        )
         self.cond_block.__enter__()
 
     def __exit__(self, kind: Any, *rest: Any) -> None:

@@ -25,7 +25,9 @@ def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable
 
 @located
 def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Variable:
-    """Out[i...] = input[index[i..., 0], index[i..., 1], ...]: the last dimension of `index` holds places."""
+    """Out[i...] = input[index[i..., 0], index[i..., 1], ...]: the last dimension of `index` holds
+    places.
+    """
     helper = LayerHelper("gather_nd", name=name)
     typed(input, "input", Variable, "gather_nd")
     typed(index, "index", Variable, "gather_nd")
@@ -34,25 +36,41 @@ def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Vari
 
 @located
 def scatter(
-    input: Variable, index: Variable, updates: Variable, name: str | None = None, overwrite: bool = True
+    input: Variable,
+    index: Variable,
+    updates: Variable,
+    name: str | None = None,
+    overwrite: bool = True,
 ) -> Variable:
-    """input with rows `index` replaced by `updates`; without overwrite these rows are the sums of their updates."""
+    """input with rows `index` replaced by `updates`; without overwrite these rows are the sums of
+    their updates.
+    """
     helper = LayerHelper("scatter", input=input, name=name)
     dtype = helper.input_dtype()
     typed(index, "index", Variable, "scatter")
     typed(updates, "updates", Variable, "scatter")
-    return append(helper, {"X": input, "Ids": index, "Updates": updates}, {"Out": dtype}, {"overwrite": overwrite})
+    return append(
+        helper,
+        {"X": input, "Ids": index, "Updates": updates},
+        {"Out": dtype},
+        {"overwrite": overwrite},
+    )
 
 
 @located
-def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
-    """ref plus `updates` at the places that the last dimension of `index` names; repeated places add up."""
+def scatter_nd_add(
+    ref: Variable, index: Variable, updates: Variable, name: str | None = None
+) -> Variable:
+    """ref plus `updates` at the places that the last dimension of `index` names; repeated places
+    add up.
+    """
     for what, v in (("ref", ref), ("index", index), ("updates", updates)):
         typed(v, what, Variable, "scatter_nd_add")
     same = ref.dtype == updates.dtype
     require(
         same,
-        f"scatter_nd_add's ref is {ref.desc.dtype} and its updates are {updates.desc.dtype}; they are of one dtype",
+        f"scatter_nd_add's ref is {ref.desc.dtype} and its updates are {updates.desc.dtype}; they"
+        " are of one dtype",
     )
     helper = LayerHelper("scatter_nd_add", name=name)
     return append(helper, {"X": ref, "Index": index, "Updates": updates}, {"Out": ref.dtype})
@@ -72,7 +90,12 @@ def index_select(input: Variable, index: Variable, dim: int = 0) -> Variable:
     """The entries `index` (a vector) along dimension `dim`."""
     variable(input, "input", "index_select", (*FLOATS, *INTS))
     variable(index, "index", "index_select", INTS)
-    return append(LayerHelper("index_select"), {"X": input, "Index": index}, {"Out": input.dtype}, {"dim": dim})
+    return append(
+        LayerHelper("index_select"),
+        {"X": input, "Index": index},
+        {"Out": input.dtype},
+        {"dim": dim},
+    )
 
 
 @located
@@ -96,17 +119,31 @@ def multiplex(inputs: Any, index: Variable) -> Variable:
 
 
 @located
-def shard_index(input: Variable, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1) -> Variable:
-    """Ids within one of `nshards` equal ranges of index_num, from 0; ids of other shards become ignore_value."""
+def shard_index(
+    input: Variable, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1
+) -> Variable:
+    """Ids within one of `nshards` equal ranges of index_num, from 0; ids of other shards become
+    ignore_value.
+    """
     variable(input, "input", "shard_index", ("int64",))
-    require(0 <= shard_id < nshards, f"shard_index's shard_id lies in [0, {nshards}), {shard_id} does not")
+    require(
+        0 <= shard_id < nshards,
+        f"shard_index's shard_id lies in [0, {nshards}), {shard_id} does not",
+    )
     helper = LayerHelper("shard_index")
-    attrs = {"index_num": index_num, "nshards": nshards, "shard_id": shard_id, "ignore_value": ignore_value}
+    attrs = {
+        "index_num": index_num,
+        "nshards": nshards,
+        "shard_id": shard_id,
+        "ignore_value": ignore_value,
+    }
     return append(helper, {"X": [input]}, {"Out": input.dtype}, attrs)
 
 
 @located
-def sequence_mask(x: Variable, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> Variable:
+def sequence_mask(
+    x: Variable, maxlen: Any = None, dtype: Any = "int64", name: str | None = None
+) -> Variable:
     """Out[..., j] = 1 where j < x[...]; the last dimension is maxlen, or max(x) where that is None."""
     helper = LayerHelper("sequence_mask", name=name)
     typed(x, "x", Variable, "sequence_mask")
@@ -123,7 +160,9 @@ def sequence_mask(x: Variable, maxlen: Any = None, dtype: Any = "int64", name: s
 
 @located
 def gather_tree(ids: Variable, parents: Variable) -> Variable:
-    """Whole sequences [T, N, beams] out of the ids and parents of each step of a beam search, from the last step back."""
+    """Whole sequences [T, N, beams] out of the ids and parents of each step of a beam search, from
+    the last step back.
+    """
     variable(ids, "ids", "gather_tree", INTS)
     variable(parents, "parents", "gather_tree", INTS)
     return append(LayerHelper("gather_tree"), {"Ids": ids, "Parents": parents}, {"Out": ids.dtype})
@@ -142,23 +181,35 @@ def nonzero(input: Variable, as_tuple: bool = False) -> Any:
     found = where(input)
     if not as_tuple:
         return found
-    return tuple(slice_(found, [1], [i], [i + 1]) for i in range(input.ndim)) if input.ndim > 1 else (found,)
+    return (
+        tuple(slice_(found, [1], [i], [i + 1]) for i in range(input.ndim))
+        if input.ndim > 1
+        else (found,)
+    )
 
 
 @located
 def unique(x: Variable, dtype: Any = "int32") -> tuple[Variable, Variable]:
-    """The values of a vector, each once, in the order in which they appear first, and for each element its place there.
+    """The values of a vector, each once, in the order in which they appear first, and for each
+    element its place there.
 
     dtype: of the places, int32 or int64.
     """
     typed(x, "x", Variable, "unique")
     kind = dtype_in(dtype, "dtype", "unique", INTS)
-    return append(LayerHelper("unique"), {"X": x}, {"Out": x.dtype, "Index": kind}, {"dtype": int(enum_of(kind))})
+    return append(
+        LayerHelper("unique"),
+        {"X": x},
+        {"Out": x.dtype, "Index": kind},
+        {"dtype": int(enum_of(kind))},
+    )
 
 
 @located
 def unique_with_counts(x: Variable, dtype: Any = "int32") -> tuple[Variable, Variable, Variable]:
-    """As unique, and how often each value is there. dtype: of places and numbers. Raises FluidTypeError for another one."""
+    """As unique, and how often each value is there. dtype: of places and numbers. Raises
+    FluidTypeError for another one.
+    """
     typed(x, "x", Variable, "unique_with_counts")
     kind = dtype_in(dtype, "dtype", "unique_with_counts", INTS)
     outs = {"Out": x.dtype, "Index": kind, "Count": kind}

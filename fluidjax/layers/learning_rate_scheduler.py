@@ -1,6 +1,7 @@
 """Learning rates that change with the step, as ops of the program (role LRSched).
 
-All of them count steps in one persistable variable, ``@LR_DECAY_COUNTER@``, which grows at the start of each run.
+All of them count steps in one persistable variable, ``@LR_DECAY_COUNTER@``, which grows at the
+start of each run.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def _periods(decay_steps: float, staircase: bool) -> Any:
 @located
 @_schedule
 def noam_decay(d_model: float, warmup_steps: float, learning_rate: float = 1.0) -> Variable:
-    """learning_rate * d_model ** -0.5 * min(step ** -0.5, step * warmup_steps ** -1.5), steps counted from 1."""
+    """learning_rate * d_model ** -0.5 * min(step ** -0.5, step * warmup_steps ** -1.5), steps
+    counted from 1.
+    """
     step = _decay_step_counter(1)
     falling = step**-0.5
     rising = (warmup_steps**-1.5) * step
@@ -57,14 +60,18 @@ def noam_decay(d_model: float, warmup_steps: float, learning_rate: float = 1.0) 
 
 @located
 @_schedule
-def exponential_decay(learning_rate: float, decay_steps: float, decay_rate: float, staircase: bool = False) -> Variable:
+def exponential_decay(
+    learning_rate: float, decay_steps: float, decay_rate: float, staircase: bool = False
+) -> Variable:
     """learning_rate * decay_rate ** (step / decay_steps); staircase rounds the quotient down."""
     return learning_rate * (decay_rate ** _periods(decay_steps, staircase))
 
 
 @located
 @_schedule
-def natural_exp_decay(learning_rate: float, decay_steps: float, decay_rate: float, staircase: bool = False) -> Variable:
+def natural_exp_decay(
+    learning_rate: float, decay_steps: float, decay_rate: float, staircase: bool = False
+) -> Variable:
     """learning_rate * exp(-decay_rate * step / decay_steps); staircase rounds the quotient down."""
     return learning_rate * exp(-1 * decay_rate * _periods(decay_steps, staircase))
 
@@ -81,11 +88,17 @@ def inverse_time_decay(
 @located
 @_schedule
 def polynomial_decay(
-    learning_rate: float, decay_steps: float, end_learning_rate: float = 0.0001, power: float = 1.0, cycle: bool = False
+    learning_rate: float,
+    decay_steps: float,
+    end_learning_rate: float = 0.0001,
+    power: float = 1.0,
+    cycle: bool = False,
 ) -> Variable:
-    """(learning_rate - end) * (1 - step / decay_steps) ** power + end, steps beyond decay_steps staying there.
+    """(learning_rate - end) * (1 - step / decay_steps) ** power + end, steps beyond decay_steps
+    staying there.
 
-    cycle: instead, decay_steps grows to its next multiple above the step, so that the rate rises again.
+    cycle: instead, decay_steps grows to its next multiple above the step, so that the rate rises
+    again.
     """
     step = _decay_step_counter()
     if cycle:
@@ -104,12 +117,15 @@ def polynomial_decay(
 @located
 @_schedule
 def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Variable:
-    """values[i] while step < boundaries[i], after the last boundary the last value; one value more than boundaries."""
+    """values[i] while step < boundaries[i], after the last boundary the last value; one value more
+    than boundaries.
+    """
     for what, given in (("boundaries", boundaries), ("values", values)):
         typed(given, what, (list, tuple, np.ndarray), "piecewise_decay")
     require(
         len(values) == len(boundaries) + 1,
-        f"piecewise_decay needs one value more than boundaries, not {len(values)} and {len(boundaries)}",
+        f"piecewise_decay needs one value more than boundaries, not {len(values)} and"
+        f" {len(boundaries)}",
     )
     step = _decay_step_counter()
     rate = create_global_var([1], 0.0, "float32", persistable=True, name="learning_rate")
@@ -136,8 +152,11 @@ def cosine_decay(learning_rate: float, step_each_epoch: float, epochs: float) ->
 
 @located
 @_schedule
-def linear_lr_warmup(learning_rate: Any, warmup_steps: float, start_lr: float, end_lr: float) -> Variable:
-    """start_lr + (end_lr - start_lr) * step / warmup_steps while step < warmup_steps, then learning_rate.
+def linear_lr_warmup(
+    learning_rate: Any, warmup_steps: float, start_lr: float, end_lr: float
+) -> Variable:
+    """start_lr + (end_lr - start_lr) * step / warmup_steps while step < warmup_steps, then
+    learning_rate.
 
     learning_rate: a number, or another schedule's variable.
     """

@@ -25,7 +25,10 @@ from .utils import assert_same_structure, map_structure
 def _array(value: Any, what: str, layer: str) -> Variable:
     variable(value, what, layer)
     if value.type != VarType.LOD_TENSOR_ARRAY:
-        raise FluidTypeError(f"{layer}'s {what} is an array, but variable {value.name!r} is a {value.desc.kind}; create_array makes one")
+        raise FluidTypeError(
+            f"{layer}'s {what} is an array, but variable {value.name!r} is a {value.desc.kind};"
+            " create_array makes one"
+        )
     return value
 
 
@@ -42,7 +45,9 @@ def create_array(dtype: Any) -> Variable:
 
 @located
 def array_write(x: Variable, i: Variable, array: Variable | None = None) -> Variable:
-    """array[i] = x, for an int64 variable i of one element; returns the array, a new one if none is given."""
+    """array[i] = x, for an int64 variable i of one element; returns the array, a new one if none is
+    given.
+    """
     variable(i, "i", "array_write", ("int64",))
     variable(x, "x", "array_write")
     if array is not None:
@@ -55,27 +60,47 @@ def array_write(x: Variable, i: Variable, array: Variable | None = None) -> Vari
 
 @located
 def array_read(array: Variable, i: Variable) -> Variable:
-    """array[i], for an int64 variable i of one element. The entry must have been written when the program runs."""
+    """array[i], for an int64 variable i of one element. The entry must have been written when the
+    program runs.
+    """
     variable(i, "i", "array_read", ("int64",))
     _array(array, "array", "array_read")
-    return append(LayerHelper("array_read"), {"X": [array], "I": [i]}, {"Out": array.dtype}, kind="read_from_array")
+    return append(
+        LayerHelper("array_read"),
+        {"X": [array], "I": [i]},
+        {"Out": array.dtype},
+        kind="read_from_array",
+    )
 
 
 @located
 def array_length(array: Variable) -> Variable:
     """The number of entries, int64 [1]: one more than the highest that was written."""
     _array(array, "array", "array_length")
-    return append(LayerHelper("array_length"), {"X": [array]}, {"Out": "int64"}, kind="lod_array_length", stop="Out")
+    return append(
+        LayerHelper("array_length"),
+        {"X": [array]},
+        {"Out": "int64"},
+        kind="lod_array_length",
+        stop="Out",
+    )
 
 
 @located
 def tensor_array_to_tensor(
     input: Variable, axis: int = 1, name: str | None = None, use_stack: bool = False
 ) -> tuple[Variable, Variable]:
-    """The entries of an array joined along `axis`, or stacked there; and the size of each along it, int32."""
+    """The entries of an array joined along `axis`, or stacked there; and the size of each along it,
+    int32.
+    """
     _array(input, "input", "tensor_array_to_tensor")
     helper = LayerHelper("tensor_array_to_tensor", name=name)
-    return append(helper, {"X": [input]}, {"Out": input.dtype, "OutIndex": "int32"}, {"axis": axis, "use_stack": use_stack})
+    return append(
+        helper,
+        {"X": [input]},
+        {"Out": input.dtype, "OutIndex": "int32"},
+        {"axis": axis, "use_stack": use_stack},
+    )
 
 
 class While:
@@ -87,18 +112,24 @@ class While:
             layers.increment(i)
             layers.less_than(i, n, cond=cond)
 
-    The block writes the condition anew; a warning tells where it does not. What it writes of the variables around it is
-    what they hold afterwards, and keeps its shape from iteration to iteration. is_test: an attribute of the op.
-    Raises FluidTypeError for a condition that is no bool of one element.
+    The block writes the condition anew; a warning tells where it does not. What it writes of the
+    variables around it is what they hold afterwards, and keeps its shape from iteration to
+    iteration. is_test: an attribute of the op. Raises FluidTypeError for a condition that is no
+    bool of one element.
     """
 
     def __init__(self, cond: Variable, is_test: bool = False, name: str | None = None) -> None:
         self.helper = LayerHelper("while", name=name)
         variable(cond, "cond", "While")
         if cond.desc.dtype not in BOOL:
-            raise FluidTypeError(f"While's cond is a bool variable, but {cond.name!r} is {cond.desc.dtype}; compare first")
+            raise FluidTypeError(
+                f"While's cond is a bool variable, but {cond.name!r} is {cond.desc.dtype}; compare"
+                " first"
+            )
         if math.prod(cond.desc.shape or ()) != 1:
-            raise FluidTypeError(f"While's cond has one element, but {cond.name!r} has the shape {list(cond.shape)}")
+            raise FluidTypeError(
+                f"While's cond has one element, but {cond.name!r} has the shape {list(cond.shape)}"
+            )
         self.cond_var = cond
         self.is_test = is_test
 
@@ -108,7 +139,10 @@ class While:
 
     def _complete(self, inside: Block, outside: Block) -> None:
         if gradients_of(inside) is not None:
-            raise FluidValueError("minimize and append_backward within a While would train nothing; call them outside, or in a case")
+            raise FluidValueError(
+                "minimize and append_backward within a While would train nothing; call them"
+                " outside, or in a case"
+            )
         reads, writes = _captured(inside, self.cond_var.name)
         self._warn_if_endless(inside)
         scope = outside.create_var(type=VarType.STEP_SCOPES)
@@ -119,20 +153,27 @@ class While:
             attrs={"sub_block": inside, "is_test": self.is_test},
         )
 
-
     def _warn_if_endless(self, inside: Block) -> None:
         name = self.cond_var.name
         if not _writes(inside, name):
-            told = f"does not write {name!r}, which it tests, so it never ends once it has begun; write it by less_than(i, n, cond=...)"
+            told = (
+                f"does not write {name!r}, which it tests, so it never ends once it has begun;"
+                " write it by less_than(i, n, cond=...)"
+            )
         elif decided_outside([op.desc for op in inside.ops], name):
-            told = f"changes nothing that {name!r}, which it tests, follows from, so it ends after one iteration or never; count there"
+            told = (
+                f"changes nothing that {name!r}, which it tests, follows from, so it ends after one"
+                " iteration or never; count there"
+            )
         else:
             return
         warnings.warn(f"the block of this While ({user_line()}) {told}", stacklevel=4)
 
 
 def _captured(block: Block, condition: str) -> tuple[list[str], list[str]]:
-    """Names that the ops of a loop's block read before they write them, but for the condition; and what they write, and it."""
+    """Names that the ops of a loop's block read before they write them, but for the condition; and
+    what they write, and it.
+    """
     reads: dict[str, None] = {}
     writes: dict[str, None] = {condition: None}
     for op in block.ops:
@@ -164,15 +205,19 @@ class WhileGuard:
 
 @located
 def while_loop(
-    cond: Callable[..., Variable], body: Callable[..., Any], loop_vars: Sequence[Any], is_test: bool = False, name: str | None = None
+    cond: Callable[..., Variable],
+    body: Callable[..., Any],
+    loop_vars: Sequence[Any],
+    is_test: bool = False,
+    name: str | None = None,
 ) -> Any:
     """loop_vars = body(*loop_vars), as long as cond(*loop_vars) holds; returns loop_vars.
 
-    cond returns a bool variable of one element, body as many variables (or arrays, or lists of them) as loop_vars, of the
-    same shapes and dtypes. Both are called once, now (cond twice).
+    cond returns a bool variable of one element, body as many variables (or arrays, or lists of
+    them) as loop_vars, of the same shapes and dtypes. Both are called once, now (cond twice).
 
-    Raises FluidTypeError for arguments of other types, FluidValueError for no loop_vars or where body returns another
-    structure.
+    Raises FluidTypeError for arguments of other types, FluidValueError for no loop_vars or where
+    body returns another structure.
     """
     LayerHelper("while_loop", name=name)
     for what, fn in (("cond", cond), ("body", body)):
@@ -189,7 +234,9 @@ def while_loop(
         try:
             assert_same_structure(found, list(loop_vars), check_types=False)
         except FluidValueError as error:
-            raise FluidValueError(f"while_loop's body returns what loop_vars are, of the same structure: {error}") from None
+            raise FluidValueError(
+                f"while_loop's body returns what loop_vars are, of the same structure: {error}"
+            ) from None
         now = cond(*found)
         map_structure(assign, found, list(loop_vars))
         assign(now, before)
@@ -203,4 +250,12 @@ def _copied(values: Any) -> Any:
     return {k: _copied(v) for k, v in values.items()} if isinstance(values, dict) else values
 
 
-__all__ = ["While", "array_length", "array_read", "array_write", "create_array", "tensor_array_to_tensor", "while_loop"]
+__all__ = [
+    "While",
+    "array_length",
+    "array_read",
+    "array_write",
+    "create_array",
+    "tensor_array_to_tensor",
+    "while_loop",
+]

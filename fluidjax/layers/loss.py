@@ -17,18 +17,23 @@ IGNORE = -100  # a label that no class has: rows with it cost nothing
 
 
 @located
-def cross_entropy(input: Variable, label: Variable, soft_label: bool = False, ignore_index: int = IGNORE) -> Variable:
-    """-log(input[label]), or -sum(label * log(input)) with soft labels: [N, 1] from probabilities [N, C].
+def cross_entropy(
+    input: Variable, label: Variable, soft_label: bool = False, ignore_index: int = IGNORE
+) -> Variable:
+    """-log(input[label]), or -sum(label * log(input)) with soft labels: [N, 1] from probabilities
+    [N, C].
 
-    label: int64 [N, 1], or a distribution [N, C] if soft_label. ignore_index: a hard label that costs 0.
-    Raises FluidTypeError for integer probabilities.
+    label: int64 [N, 1], or a distribution [N, C] if soft_label. ignore_index: a hard label that
+    costs 0. Raises FluidTypeError for integer probabilities.
     """
     if not soft_label:
         return _hard_cross_entropy(input, label, ignore_index)
     variable(input, "input", "cross_entropy", HALF)
     typed(label, "label", Variable, "cross_entropy")
     attrs = {"soft_label": soft_label, "ignore_index": ignore_index}
-    return append(LayerHelper("cross_entropy"), {"X": [input], "Label": [label]}, {"Y": input.dtype}, attrs)
+    return append(
+        LayerHelper("cross_entropy"), {"X": [input], "Label": [label]}, {"Y": input.dtype}, attrs
+    )
 
 
 def _hard_cross_entropy(input: Variable, label: Variable, ignore_index: int) -> Variable:
@@ -45,7 +50,9 @@ def square_error_cost(input: Variable, label: Variable) -> Variable:
     variable(input, "input", "square_error_cost", FLOATS)
     variable(label, "label", "square_error_cost", FLOATS)
     helper = LayerHelper("square_error_cost")
-    difference = append(helper, {"X": [input], "Y": [label]}, {"Out": input.dtype}, kind="elementwise_sub")
+    difference = append(
+        helper, {"X": [input], "Y": [label]}, {"Out": input.dtype}, kind="elementwise_sub"
+    )
     return append(helper, {"X": [difference]}, {"Out": input.dtype}, kind="square")
 
 
@@ -59,10 +66,11 @@ def softmax_with_cross_entropy(
     return_softmax: bool = False,
     axis: int = -1,
 ) -> Any:
-    """cross_entropy(softmax(logits, axis), label) in one step: the loss, with the softmax if return_softmax.
+    """cross_entropy(softmax(logits, axis), label) in one step: the loss, with the softmax if
+    return_softmax.
 
-    label: int64 with size 1 along `axis`, or a distribution of the logits' shape if soft_label. numeric_stable_mode:
-    an attribute of the op; the maximum is always subtracted.
+    label: int64 with size 1 along `axis`, or a distribution of the logits' shape if soft_label.
+    numeric_stable_mode: an attribute of the op; the maximum is always subtracted.
     """
     typed(logits, "logits", Variable, "softmax_with_cross_entropy")
     typed(label, "label", Variable, "softmax_with_cross_entropy")
@@ -74,16 +82,25 @@ def softmax_with_cross_entropy(
     }
     helper = LayerHelper("softmax_with_cross_entropy")
     softmax, loss = append(
-        helper, {"Logits": logits, "Label": label}, {"Softmax": logits.dtype, "Loss": logits.dtype}, attrs
+        helper,
+        {"Logits": logits, "Label": label},
+        {"Softmax": logits.dtype, "Loss": logits.dtype},
+        attrs,
     )
     return (loss, softmax) if return_softmax else loss
 
 
 @located
 def sigmoid_cross_entropy_with_logits(
-    x: Variable, label: Variable, ignore_index: int = IGNORE, name: str | None = None, normalize: bool = False
+    x: Variable,
+    label: Variable,
+    ignore_index: int = IGNORE,
+    name: str | None = None,
+    normalize: bool = False,
 ) -> Variable:
-    """max(x, 0) - x * label + log(1 + exp(-|x|)), element by element; normalize: over the number not ignored."""
+    """max(x, 0) - x * label + log(1 + exp(-|x|)), element by element; normalize: over the number
+    not ignored.
+    """
     variable(x, "input", "sigmoid_cross_entropy_with_logits", HALF)
     typed(label, "label", Variable, "sigmoid_cross_entropy_with_logits")
     helper = LayerHelper("sigmoid_cross_entropy_with_logits", name=name)
@@ -108,7 +125,8 @@ def smooth_l1(
     outside_weight: Variable | None = None,
     sigma: float | None = None,
 ) -> Variable:
-    """Row sums [N, 1] of 0.5 (sigma d) ** 2 where |d| < 1 / sigma ** 2, else |d| - 0.5 / sigma ** 2, d = x - y.
+    """Row sums [N, 1] of 0.5 (sigma d) ** 2 where |d| < 1 / sigma ** 2, else |d| - 0.5 / sigma **
+    2, d = x - y.
 
     inside_weight multiplies d, outside_weight the result. sigma None means 1.
     """
@@ -116,21 +134,36 @@ def smooth_l1(
     variable(y, "Y", "smooth_l1_loss", FLOATS)
     inputs = {"X": x, "Y": y, "InsideWeight": inside_weight, "OutsideWeight": outside_weight}
     attrs = {"sigma": 1.0 if sigma is None else sigma}
-    return append(LayerHelper("smooth_l1_loss"), inputs, {"Diff": x.dtype, "Out": x.dtype}, attrs)[1]
+    return append(LayerHelper("smooth_l1_loss"), inputs, {"Diff": x.dtype, "Out": x.dtype}, attrs)[
+        1
+    ]
 
 
 @located
-def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: str | None = None) -> Variable:
-    """-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon), for probabilities [N, 1] (float32)."""
+def log_loss(
+    input: Variable, label: Variable, epsilon: float = 0.0001, name: str | None = None
+) -> Variable:
+    """-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon), for probabilities [N,
+    1] (float32).
+    """
     variable(input, "input", "log_loss", ("float32",))
     variable(label, "label", "log_loss", ("float32",))
     helper = LayerHelper("log_loss", name=name)
-    return append(helper, {"Predicted": [input], "Labels": [label]}, {"Loss": input.dtype}, {"epsilon": epsilon})
+    return append(
+        helper,
+        {"Predicted": [input], "Labels": [label]},
+        {"Loss": input.dtype},
+        {"epsilon": epsilon},
+    )
 
 
 @located
-def kldiv_loss(x: Variable, target: Variable, reduction: str = "mean", name: str | None = None) -> Variable:
-    """target * (log(target) - x), 0 where target is 0; reduction: "mean", "sum", "batchmean" (sum / N) or "none"."""
+def kldiv_loss(
+    x: Variable, target: Variable, reduction: str = "mean", name: str | None = None
+) -> Variable:
+    """target * (log(target) - x), 0 where target is 0; reduction: "mean", "sum", "batchmean" (sum /
+    N) or "none".
+    """
     variable(x, "x", "kldiv_loss", FLOATS)
     variable(target, "target", "kldiv_loss", FLOATS)
     one_of(reduction, "reduction", "kldiv_loss", ("mean", "sum", "batchmean", "none"))
@@ -140,15 +173,23 @@ def kldiv_loss(x: Variable, target: Variable, reduction: str = "mean", name: str
 
 @located
 def bpr_loss(input: Variable, label: Variable, name: str | None = None) -> Variable:
-    """Bayesian personalised ranking: mean over the other classes j of log(1 + exp(input[j] - input[label])), [N, 1]."""
+    """Bayesian personalised ranking: mean over the other classes j of log(1 + exp(input[j] -
+    input[label])), [N, 1].
+    """
     variable(input, "input", "bpr_loss", HALF)
     typed(label, "label", Variable, "bpr_loss")
-    return append(LayerHelper("bpr_loss", name=name), {"X": [input], "Label": [label]}, {"Y": input.dtype})
+    return append(
+        LayerHelper("bpr_loss", name=name), {"X": [input], "Label": [label]}, {"Y": input.dtype}
+    )
 
 
 @located
-def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None = None) -> Variable:
-    """RankNet: log(1 + exp(o)) - label * o with o = left - right, all [N, 1]; label 1 ranks left higher."""
+def rank_loss(
+    label: Variable, left: Variable, right: Variable, name: str | None = None
+) -> Variable:
+    """RankNet: log(1 + exp(o)) - label * o with o = left - right, all [N, 1]; label 1 ranks left
+    higher.
+    """
     for what, v in (("label", label), ("left", left), ("right", right)):
         variable(v, what, "rank_loss", ("float32",))
     helper = LayerHelper("rank_loss", name=name)
@@ -179,8 +220,11 @@ def mse_loss(input: Variable, label: Variable) -> Variable:
 
 
 @located
-def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05, name: str | None = None) -> Variable:
-    """mean(1 - 2 * intersection / (sizes + epsilon)) of probabilities [N, ..., C] and labels [N, ..., 1]: shape [1].
+def dice_loss(
+    input: Variable, label: Variable, epsilon: float = 1e-05, name: str | None = None
+) -> Variable:
+    """mean(1 - 2 * intersection / (sizes + epsilon)) of probabilities [N, ..., C] and labels [N,
+    ..., 1]: shape [1].
 
     name has no meaning in Fluid 1.8 either.
     """
@@ -196,8 +240,11 @@ def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05, name: st
 
 
 @located
-def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: float = 0.002) -> Variable:
-    """N-pair loss: soft cross entropy of anchor @ positive^T against which labels are equal, plus l2_reg on both: [1].
+def npair_loss(
+    anchor: Variable, positive: Variable, labels: Variable, l2_reg: float = 0.002
+) -> Variable:
+    """N-pair loss: soft cross entropy of anchor @ positive^T against which labels are equal, plus
+    l2_reg on both: [1].
 
     anchor, positive: [N, D]; labels: [N] numbers, which become [N, 1] in place.
     """
@@ -224,10 +271,13 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
 
 @located
 def teacher_student_sigmoid_loss(
-    input: Variable, label: Variable, soft_max_up_bound: float = 15.0, soft_max_lower_bound: float = -15.0
+    input: Variable,
+    label: Variable,
+    soft_max_up_bound: float = 15.0,
+    soft_max_lower_bound: float = -15.0,
 ) -> Variable:
-    """Distillation of a click model, [N, 1]: label < -1: not clicked, < 0: clicked, < 1: teacher's score, else both +
-    1.
+    """Distillation of a click model, [N, 1]: label < -1: not clicked, < 0: clicked, < 1: teacher's
+    score, else both + 1.
 
     The logit is kept within the two bounds.
     """
@@ -235,7 +285,10 @@ def teacher_student_sigmoid_loss(
     variable(label, "label", "teacher_student_sigmoid_loss", FLOATS)
     helper = LayerHelper("teacher_student_sigmoid_loss")
     out = helper.create_variable(dtype=input.dtype)
-    attrs = {"soft_max_lower_bound": float(soft_max_lower_bound), "soft_max_up_bound": float(soft_max_up_bound)}
+    attrs = {
+        "soft_max_lower_bound": float(soft_max_lower_bound),
+        "soft_max_up_bound": float(soft_max_up_bound),
+    }
     return append(helper, {"X": [input], "Label": [label]}, {"Y": out}, attrs)
 
 
@@ -247,21 +300,26 @@ def label_smooth(
     dtype: Any = "float32",
     name: str | None = None,
 ) -> Variable:
-    """(1 - epsilon) * label + epsilon * prior, the prior being uniform over the classes where none is given.
+    """(1 - epsilon) * label + epsilon * prior, the prior being uniform over the classes where none
+    is given.
 
-    label gets no gradient, as in Paddle: its stop_gradient is True from here on. Raises FluidValueError for an epsilon outside [0, 1].
+    label gets no gradient, as in Paddle: its stop_gradient is True from here on. Raises
+    FluidValueError for an epsilon outside [0, 1].
     """
     require(0.0 <= epsilon <= 1.0, f"label_smooth's epsilon lies between 0 and 1, not {epsilon}")
     variable(label, "label", "label_smooth", FLOATS).stop_gradient = True
     helper = LayerHelper("label_smooth", name=name)
-    return append(helper, {"X": label, "PriorDist": prior_dist}, {"Out": dtype}, {"epsilon": float(epsilon)})
+    return append(
+        helper, {"X": label, "PriorDist": prior_dist}, {"Out": dtype}, {"epsilon": float(epsilon)}
+    )
 
 
 @located
 def sigmoid_focal_loss(
     x: Variable, label: Variable, fg_num: Variable, gamma: float = 2.0, alpha: float = 0.25
 ) -> Variable:
-    """Focal loss [N, C]: cross entropy weighted by alpha and (1 - p) ** gamma, over the number of foreground rows.
+    """Focal loss [N, C]: cross entropy weighted by alpha and (1 - p) ** gamma, over the number of
+    foreground rows.
 
     label: int32 [N, 1], 0 the background, -1 ignored; fg_num: int32 [1].
     """
@@ -269,7 +327,12 @@ def sigmoid_focal_loss(
     variable(label, "label", "sigmoid_focal_loss", ("int32",))
     variable(fg_num, "fg_num", "sigmoid_focal_loss", ("int32",))
     inputs = {"X": x, "Label": label, "FgNum": fg_num}
-    return append(LayerHelper("sigmoid_focal_loss"), inputs, {"Out": x.dtype}, {"gamma": gamma, "alpha": alpha})
+    return append(
+        LayerHelper("sigmoid_focal_loss"),
+        inputs,
+        {"Out": x.dtype},
+        {"gamma": gamma, "alpha": alpha},
+    )
 
 
 @located
@@ -283,8 +346,9 @@ def warpctc(
 ) -> Variable:
     """The CTC loss of each sequence, [N, 1]: -log of the probability that input says label.
 
-    input: unscaled scores [rows, classes + 1] and label: int32 [rows, 1], one LoD level; or [T, N, classes + 1] and [N, L] with
-    input_length and label_length [N], int64. norm_by_times: the gradient is divided by the number of steps. See the op warpctc.
+    input: unscaled scores [rows, classes + 1] and label: int32 [rows, 1], one LoD level; or [T, N,
+    classes + 1] and [N, L] with input_length and label_length [N], int64. norm_by_times: the
+    gradient is divided by the number of steps. See the op warpctc.
     """
     variable(input, "input", "warpctc", ("float32",))
     variable(label, "label", "warpctc", ("int32",))
@@ -295,7 +359,12 @@ def warpctc(
         inputs["LabelLength"] = [variable(label_length, "label_length", "warpctc", ("int64",))]
     loss = helper.create_variable_for_type_inference(input.dtype)
     grad = helper.create_variable_for_type_inference(input.dtype)
-    append(helper, inputs, {"WarpCTCGrad": grad, "Loss": loss}, {"blank": blank, "norm_by_times": norm_by_times})
+    append(
+        helper,
+        inputs,
+        {"WarpCTCGrad": grad, "Loss": loss},
+        {"blank": blank, "norm_by_times": norm_by_times},
+    )
     return loss
 
 
@@ -308,9 +377,11 @@ def edit_distance(
     input_length: Variable | None = None,
     label_length: Variable | None = None,
 ) -> tuple[Variable, Variable]:
-    """The edit distance of each sequence of input to that of label, [N, 1], over label's length if normalized; and N, [1].
+    """The edit distance of each sequence of input to that of label, [N, 1], over label's length if
+    normalized; and N, [1].
 
-    input, label: int64 [rows, 1], one LoD level; or [N, T] with their lengths [N]. ignored_tokens do not count.
+    input, label: int64 [rows, 1], one LoD level; or [N, T] with their lengths [N]. ignored_tokens
+    do not count.
     """
     variable(input, "input", "edit_distance", ("int64",))
     variable(label, "label", "edit_distance", ("int64",))
@@ -318,12 +389,20 @@ def edit_distance(
     if ignored_tokens is not None and len(ignored_tokens) > 0:
         erased = [helper.create_variable_for_type_inference("int64") for _ in range(2)]
         for given, out in zip((input, label), erased, strict=True):
-            append(helper, {"X": [given]}, {"Out": out}, {"tokens": list(ignored_tokens)}, kind="sequence_erase")
+            append(
+                helper,
+                {"X": [given]},
+                {"Out": out},
+                {"tokens": list(ignored_tokens)},
+                kind="sequence_erase",
+            )
         input, label = erased
     inputs = {"Hyps": [input], "Refs": [label]}
     if input_length is not None and label_length is not None:
         inputs.update(HypsLength=[input_length], RefsLength=[label_length])
-    out, count = append(helper, inputs, {"Out": "int64", "SequenceNum": "int64"}, {"normalized": normalized})
+    out, count = append(
+        helper, inputs, {"Out": "int64", "SequenceNum": "int64"}, {"normalized": normalized}
+    )
     return out, count
 
 

@@ -32,10 +32,12 @@ def reshape(
     inplace: bool = False,
     name: str | None = None,
 ) -> Variable:
-    """act(x in another shape). shape: integers (-1: what remains, once; 0: as in x) and variables, or a variable.
+    """act(x in another shape). shape: integers (-1: what remains, once; 0: as in x) and variables,
+    or a variable.
 
-    actual_shape: a variable that overrides `shape` when the program runs. inplace: the result takes x's name.
-    Raises FluidTypeError for another shape, FluidValueError for a shape with two -1 or a 0 beyond x's dimensions.
+    actual_shape: a variable that overrides `shape` when the program runs. inplace: the result takes
+    x's name. Raises FluidTypeError for another shape, FluidValueError for a shape with two -1 or a
+    0 beyond x's dimensions.
     """
     variable(x, "x", "reshape", (*HALF, *INTS))
     typed(shape, "shape", (list, tuple, Variable), "reshape")
@@ -47,7 +49,9 @@ def reshape(
     if isinstance(actual_shape, Variable):
         actual_shape.stop_gradient = True
         inputs["Shape"] = actual_shape
-    out, _ = append(helper, {"X": x, **inputs}, {"Out": x if inplace else x.dtype, "XShape": x.dtype}, attrs)
+    out, _ = append(
+        helper, {"X": x, **inputs}, {"Out": x if inplace else x.dtype, "XShape": x.dtype}, attrs
+    )
     return helper.append_activation(out)
 
 
@@ -60,7 +64,8 @@ def _check_shape(x: Variable, shape: Sequence[Any]) -> None:
         require(n >= -1, f"reshape's shape {known} has a negative dimension other than -1")
         require(
             n != 0 or i < x.ndim,
-            f"reshape's shape {known} copies dimension {i} by 0, but {x.name!r} has shape {list(x.shape)}",
+            f"reshape's shape {known} copies dimension {i} by 0, but {x.name!r} has shape"
+            f" {list(x.shape)}",
         )
     unknown = [i for i, n in enumerate(known) if n == -1 and not isinstance(shape[i], Variable)]
     require(len(unknown) <= 1, f"reshape's shape {known} has more than one -1")
@@ -74,7 +79,8 @@ def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Vari
     fits = len(perm) == x.ndim and all(n < x.ndim for n in perm)
     require(
         fits,
-        f"transpose's perm {perm} is no permutation of the dimensions of {x.name!r}, which has shape {list(x.shape)}",
+        f"transpose's perm {perm} is no permutation of the dimensions of {x.name!r}, which has"
+        f" shape {list(x.shape)}",
     )
     return append(
         LayerHelper("transpose", name=name),
@@ -89,12 +95,19 @@ def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Vari
 def t(input: Variable, name: str | None = None) -> Variable:
     """The transpose of a matrix; a vector is returned as it is."""
     variable(input, "input", "t", (*HALF, *INTS))
-    require(input.ndim <= 2, f"t's input has at most two dimensions, but {input.name!r} has shape {list(input.shape)}")
+    require(
+        input.ndim <= 2,
+        f"t's input has at most two dimensions, but {input.name!r} has shape {list(input.shape)}",
+    )
     if input.ndim < 2:
         return input
     helper = LayerHelper("t", name=name)
     return append(
-        helper, {"X": [input]}, {"Out": input.dtype, "XShape": input.dtype}, {"axis": [1, 0]}, kind="transpose2"
+        helper,
+        {"X": [input]},
+        {"Out": input.dtype, "XShape": input.dtype},
+        {"axis": [1, 0]},
+        kind="transpose2",
     )[0]
 
 
@@ -104,37 +117,60 @@ def squeeze(input: Variable, axes: list[int], name: str | None = None) -> Variab
     helper = LayerHelper("squeeze", name=name)
     variable(input, "input", "squeeze", (*HALF, "int8", *INTS))
     typed(axes, "axes", list, "squeeze")
-    return append(helper, {"X": input}, {"Out": input.dtype, "XShape": input.dtype}, {"axes": axes}, kind="squeeze2")[0]
+    return append(
+        helper,
+        {"X": input},
+        {"Out": input.dtype, "XShape": input.dtype},
+        {"axes": axes},
+        kind="squeeze2",
+    )[0]
 
 
 @located
 def unsqueeze(input: Variable, axes: Any, name: str | None = None) -> Variable:
-    """With dimensions of size 1 put in at these places of the result; axes: an integer, a list, or variables."""
+    """With dimensions of size 1 put in at these places of the result; axes: an integer, a list, or
+    variables.
+    """
     typed(axes, "axes", (int, list, tuple, Variable), "unsqueeze")
     typed(input, "input", Variable, "unsqueeze")
     helper = LayerHelper("unsqueeze2", name=name)
     inputs, attrs = int_argument(
-        helper, [axes] if isinstance(axes, int) else axes, "axes", "axes", "AxesTensor", "AxesTensorList"
+        helper,
+        [axes] if isinstance(axes, int) else axes,
+        "axes",
+        "axes",
+        "AxesTensor",
+        "AxesTensorList",
     )
     if "AxesTensorList" in inputs:
         attrs = {}
-    return append(helper, {"X": input, **inputs}, {"Out": input.dtype, "XShape": input.dtype}, attrs)[0]
+    return append(
+        helper, {"X": input, **inputs}, {"Out": input.dtype, "XShape": input.dtype}, attrs
+    )[0]
 
 
 @located
 def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:
-    """[prod(shape[:axis]), prod(shape[axis:])]. Raises FluidValueError for an axis outside [0, rank]."""
+    """[prod(shape[:axis]), prod(shape[axis:])]. Raises FluidValueError for an axis outside [0,
+    rank].
+    """
     helper = LayerHelper("flatten", name=name)
     variable(x, "x", "flatten", (*FLOATS, "int8", *INTS))
     require(
-        isinstance(axis, int) and 0 <= axis <= x.ndim, f"flatten's axis is an integer from 0 to {x.ndim}, not {axis!r}"
+        isinstance(axis, int) and 0 <= axis <= x.ndim,
+        f"flatten's axis is an integer from 0 to {x.ndim}, not {axis!r}",
     )
-    return append(helper, {"X": x}, {"Out": x.dtype, "XShape": x.dtype}, {"axis": axis}, kind="flatten2")[0]
+    return append(
+        helper, {"X": x}, {"Out": x.dtype, "XShape": x.dtype}, {"axis": axis}, kind="flatten2"
+    )[0]
 
 
 @located
-def split(input: Variable, num_or_sections: Any, dim: Any = -1, name: str | None = None) -> list[Variable]:
-    """`input` in pieces along `dim`: so many equal ones, or of these sizes (-1: what remains; variables allowed).
+def split(
+    input: Variable, num_or_sections: Any, dim: Any = -1, name: str | None = None
+) -> list[Variable]:
+    """`input` in pieces along `dim`: so many equal ones, or of these sizes (-1: what remains;
+    variables allowed).
 
     Raises FluidTypeError for other arguments, FluidValueError where the size does not divide.
     """
@@ -150,7 +186,10 @@ def split(input: Variable, num_or_sections: Any, dim: Any = -1, name: str | None
         inputs["AxisTensor"] = dim
     else:
         dim = dim + input.ndim if dim < 0 else dim
-        require(0 <= dim < input.ndim, f"split's dim is out of range for {input.name!r} of shape {list(input.shape)}")
+        require(
+            0 <= dim < input.ndim,
+            f"split's dim is out of range for {input.name!r} of shape {list(input.shape)}",
+        )
         attrs["axis"], size = dim, input.shape[dim]
     if isinstance(num_or_sections, int):
         count = num_or_sections
@@ -162,7 +201,10 @@ def split(input: Variable, num_or_sections: Any, dim: Any = -1, name: str | None
         attrs["num"] = count
     else:
         count = len(num_or_sections)
-        require(size < 0 or count <= size, f"split cannot make {count} pieces of size {size} (variable {input.name!r})")
+        require(
+            size < 0 or count <= size,
+            f"split cannot make {count} pieces of size {size} (variable {input.name!r})",
+        )
         attrs["sections"] = known_ints(num_or_sections)
         if holds_variable(num_or_sections):
             inputs["SectionsTensorList"] = tensors(helper, num_or_sections)
@@ -185,22 +227,36 @@ def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable
     """The slices along `axis`, without it. num: how many, where the size is unknown."""
     typed(x, "x", Variable, "unstack")
     count = x.shape[axis] if num is None else num
-    require(count > 0, f"unstack needs `num`: dimension {axis} of {x.name!r} (shape {list(x.shape)}) has no known size")
+    require(
+        count > 0,
+        f"unstack needs `num`: dimension {axis} of {x.name!r} (shape {list(x.shape)}) has no known"
+        " size",
+    )
     helper = LayerHelper("unstack")
     outs = [helper.create_variable_for_type_inference(x.dtype) for _ in range(count)]
-    helper.append_op(type="unstack", inputs={"X": [x]}, outputs={"Y": outs}, attrs={"axis": axis, "num": count})
+    helper.append_op(
+        type="unstack", inputs={"X": [x]}, outputs={"Y": outs}, attrs={"axis": axis, "num": count}
+    )
     return outs
 
 
 @located
 def unbind(input: Variable, axis: int = 0) -> list[Variable]:
-    """The slices of input along `axis`, without that dimension. Raises FluidValueError where its size is not known."""
+    """The slices of input along `axis`, without that dimension. Raises FluidValueError where its
+    size is not known.
+    """
     typed(input, "input", Variable, "unbind")
     count = input.shape[axis]
-    require(count > 0, f"unbind must know how many slices there are, but {input.name!r} has shape {list(input.shape)}")
+    require(
+        count > 0,
+        f"unbind must know how many slices there are, but {input.name!r} has shape"
+        f" {list(input.shape)}",
+    )
     helper = LayerHelper("unbind")
     outs = [helper.create_variable_for_type_inference(input.dtype) for _ in range(count)]
-    helper.append_op(type="unbind", inputs={"X": input}, outputs={"Out": outs}, attrs={"axis": axis})
+    helper.append_op(
+        type="unbind", inputs={"X": input}, outputs={"Out": outs}, attrs={"axis": axis}
+    )
     return outs
 
 
@@ -217,7 +273,10 @@ def _bounds(
             if layer == "slice":
                 flags = [-1] * len(axes)
         elif holds_variable(value):
-            flags = [-1 if isinstance(v, Variable) else flag for v, flag in zip(value, flags, strict=True)]
+            flags = [
+                -1 if isinstance(v, Variable) else flag
+                for v, flag in zip(value, flags, strict=True)
+            ]
         more, attr = int_argument(helper, value, what, what, f"{slot}Tensor", f"{slot}TensorList")
         inputs |= more
         attrs |= attr
@@ -226,17 +285,24 @@ def _bounds(
 
 @located
 def slice(input: Variable, axes: list[int], starts: Any, ends: Any) -> Variable:
-    """input[starts[i]:ends[i]] along axes[i]; negative bounds count from the end, too large ones are cut.
+    """input[starts[i]:ends[i]] along axes[i]; negative bounds count from the end, too large ones
+    are cut.
 
     starts, ends: integers and variables, or a variable.
     """
     typed(input, "input", Variable, "slice")
     for what, value in (("starts", starts), ("ends", ends)):
-        require(isinstance(value, list | tuple | Variable), f"slice's {what} is a list or a variable, not {value!r}")
+        require(
+            isinstance(value, list | tuple | Variable),
+            f"slice's {what} is a list or a variable, not {value!r}",
+        )
     helper = LayerHelper("slice")
     inputs, attrs, flags = _bounds("slice", helper, axes, {"starts": starts, "ends": ends})
     return append(
-        helper, {"Input": input, **inputs}, {"Out": input.dtype}, {"axes": axes, "infer_flags": flags, **attrs}
+        helper,
+        {"Input": input, **inputs},
+        {"Out": input.dtype},
+        {"axes": axes, "infer_flags": flags, **attrs},
     )
 
 
@@ -249,14 +315,19 @@ def strided_slice(input: Variable, axes: Any, starts: Any, ends: Any, strides: A
     given = {"starts": starts, "ends": ends, "strides": strides}
     for what, value in given.items():
         for v in (
-            typed(value, what, (list, tuple, Variable), "strided_slice") if not isinstance(value, Variable) else [value]
+            typed(value, what, (list, tuple, Variable), "strided_slice")
+            if not isinstance(value, Variable)
+            else [value]
         ):
             typed(v, what, (int, Variable), "strided_slice")
             if isinstance(v, Variable):
                 variable(v, what, "strided_slice", ("int32",))
     inputs, attrs, flags = _bounds("strided_slice", helper, axes, given)
     return append(
-        helper, {"Input": input, **inputs}, {"Out": input.dtype}, {"axes": axes, "infer_flags": flags, **attrs}
+        helper,
+        {"Input": input, **inputs},
+        {"Out": input.dtype},
+        {"axes": axes, "infer_flags": flags, **attrs},
     )
 
 
@@ -303,17 +374,25 @@ def roll(input: Variable, shifts: Any, dims: Any = None) -> Variable:
     shape = list(input.shape)
     shifts = [shifts] if isinstance(shifts, int) else list(shifts)
     dims = [dims] if isinstance(dims, int) else dims
-    require(dims is None or len(dims) == len(shifts), f"roll needs as many dims as shifts, not {dims} and {shifts}")
+    require(
+        dims is None or len(dims) == len(shifts),
+        f"roll needs as many dims as shifts, not {dims} and {shifts}",
+    )
     x = reshape(input, [-1, 1]) if dims is None else input
     out = append(
-        helper, {"X": x}, {"Out": input.dtype}, {"dims": [0] if dims is None else list(dims), "shifts": shifts}
+        helper,
+        {"X": x},
+        {"Out": input.dtype},
+        {"dims": [0] if dims is None else list(dims), "shifts": shifts},
     )
     return reshape(out, shape, inplace=True)
 
 
 @located
 def meshgrid(input: Any, name: str | None = None) -> list[Variable]:
-    """From vectors of lengths n1, n2, ...: as many tensors [n1, n2, ...], the i-th varying along dimension i."""
+    """From vectors of lengths n1, n2, ...: as many tensors [n1, n2, ...], the i-th varying along
+    dimension i.
+    """
     helper = LayerHelper("meshgrid", name=name)
     typed(input, "input", (list, tuple), "meshgrid")
     for i, v in enumerate(input):

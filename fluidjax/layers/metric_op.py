@@ -16,9 +16,14 @@ from .reduce import topk
 
 @located
 def accuracy(
-    input: Variable, label: Variable, k: int = 1, correct: Variable | None = None, total: Variable | None = None
+    input: Variable,
+    label: Variable,
+    k: int = 1,
+    correct: Variable | None = None,
+    total: Variable | None = None,
 ) -> Variable:
-    """The share of rows whose label [N, 1] is among the k best classes of `input` [N, C]: float32 [1].
+    """The share of rows whose label [N, 1] is among the k best classes of `input` [N, C]: float32
+    [1].
 
     correct, total: int32 variables that receive the two counts.
     """
@@ -27,7 +32,9 @@ def accuracy(
     typed(label, "label", Variable, "accuracy")
     values, indices = topk(input, k)
     outs: dict[str, Any] = {"Accuracy": "float32"}
-    outs |= {slot: "int32" if v is None else v for slot, v in (("Correct", correct), ("Total", total))}
+    outs |= {
+        slot: "int32" if v is None else v for slot, v in (("Correct", correct), ("Total", total))
+    }
     return append(helper, {"Out": [values], "Indices": [indices], "Label": [label]}, outs)[0]
 
 
@@ -40,24 +47,34 @@ def auc(
     topk: int = 1,
     slide_steps: int = 1,
 ) -> tuple[Variable, Variable, list[Variable]]:
-    """Area under the ROC or PR curve of the probabilities input[:, 1]: over all batches, over the last ones, the
-    states.
+    """Area under the ROC or PR curve of the probabilities input[:, 1]: over all batches, over the
+    last ones, the states.
 
-    The four states are persistable counts by score: of the last `slide_steps` batches (positive, negative), then of all
-    batches. topk has no meaning in Fluid 1.8 either.
+    The four states are persistable counts by score: of the last `slide_steps` batches (positive,
+    negative), then of all batches. topk has no meaning in Fluid 1.8 either.
     """
     helper = LayerHelper("auc")
     variable(input, "input", "auc", FLOATS)
     variable(label, "label", "auc", INTS)
     overall, recent = (helper.create_variable_for_type_inference("float64") for _ in range(2))
     shapes = [[(1 + slide_steps) * (num_thresholds + 1) + 1]] * 2 + [[1, num_thresholds + 1]] * 2
-    states = [helper.create_global_variable(persistable=True, dtype="int64", shape=s) for s in shapes]
+    states = [
+        helper.create_global_variable(persistable=True, dtype="int64", shape=s) for s in shapes
+    ]
     for state in states:
         helper.set_variable_initializer(state, ConstantInitializer(0.0))
-    for out, (positive, negative), steps in ((recent, states[:2], slide_steps), (overall, states[2:], 0)):
+    for out, (positive, negative), steps in (
+        (recent, states[:2], slide_steps),
+        (overall, states[2:], 0),
+    ):
         helper.append_op(
             type="auc",
-            inputs={"Predict": [input], "Label": [label], "StatPos": [positive], "StatNeg": [negative]},
+            inputs={
+                "Predict": [input],
+                "Label": [label],
+                "StatPos": [positive],
+                "StatNeg": [negative],
+            },
             outputs={"AUC": [out], "StatPosOut": [positive], "StatNegOut": [negative]},
             attrs={"curve": curve, "num_thresholds": num_thresholds, "slide_steps": steps},
         )
@@ -65,14 +82,21 @@ def auc(
 
 
 @located
-def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variable, Variable, Variable]:
-    """Mean over classes of intersection / union of prediction and label, and per class the wrong and the right
-    counts.
+def mean_iou(
+    input: Variable, label: Variable, num_classes: int
+) -> tuple[Variable, Variable, Variable]:
+    """Mean over classes of intersection / union of prediction and label, and per class the wrong
+    and the right counts.
     """
     variable(input, "Predictions", "mean_iou", INTS)
     variable(label, "Labels", "mean_iou", INTS)
     outs = {"OutMeanIou": "float32", "OutWrong": "int32", "OutCorrect": "int32"}
-    return append(LayerHelper("mean_iou"), {"Predictions": input, "Labels": label}, outs, {"num_classes": num_classes})
+    return append(
+        LayerHelper("mean_iou"),
+        {"Predictions": input, "Labels": label},
+        outs,
+        {"num_classes": num_classes},
+    )
 
 
 __all__ = ["accuracy", "auc", "mean_iou"]

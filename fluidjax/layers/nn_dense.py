@@ -27,14 +27,17 @@ def fc(
 ) -> Variable:
     """act(sum_i flatten(input_i) @ w_i + b): shape input.shape[:num_flatten_dims] + [size].
 
-    input: a float variable, or a list of them with a weight each. num_flatten_dims: how many leading dimensions stay;
-    -1: all but the last. bias_attr: False leaves the bias out. Raises FluidTypeError for other inputs, FluidValueError
-    where their dtypes or the number of param_attr do not fit.
+    input: a float variable, or a list of them with a weight each. num_flatten_dims: how many
+    leading dimensions stay; -1: all but the last. bias_attr: False leaves the bias out. Raises
+    FluidTypeError for other inputs, FluidValueError where their dtypes or the number of param_attr
+    do not fit.
     """
     typed(input, "input", (list, tuple, Variable), "fc")
     for i, x in enumerate(input if isinstance(input, list | tuple) else []):
         typed(x, f"input[{i}]", Variable, "fc")
-    helper = LayerHelper("fc", input=input, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    helper = LayerHelper(
+        "fc", input=input, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
+    )
     dtype = helper.input_dtype()
     dtype_in(dtype, "input", "fc", HALF)
     products = []
@@ -44,7 +47,11 @@ def fc(
         w = helper.create_parameter(attr, [math.prod(x.shape[num_flatten_dims:]), size], dtype)
         attrs = {"x_num_col_dims": num_flatten_dims, "y_num_col_dims": 1}
         products.append(append(helper, {"X": x, "Y": w}, {"Out": dtype}, attrs, kind="mul"))
-    total = products[0] if len(products) == 1 else append(helper, {"X": products}, {"Out": dtype}, kind="sum")
+    total = (
+        products[0]
+        if len(products) == 1
+        else append(helper, {"X": products}, {"Out": dtype}, kind="sum")
+    )
     return helper.append_activation(helper.append_bias_op(total, dim_start=num_flatten_dims))
 
 
@@ -80,18 +87,30 @@ def embedding(
 ) -> Variable:
     """Rows of a [height, width] table: ids [..., 1] (int64) give [..., width].
 
-    is_sparse: the gradient is the rows of the batch alone (docs/sparse.md). is_distributed: how the pserver transpiler
-    deals with the table. padding_idx: an id (from the end if negative) whose row reads as zeros; it gets no gradient
-    unless that is sparse. Raises FluidTypeError for other ids or an integer dtype.
+    is_sparse: the gradient is the rows of the batch alone (docs/sparse.md). is_distributed: how the
+    pserver transpiler deals with the table. padding_idx: an id (from the end if negative) whose row
+    reads as zeros; it gets no gradient unless that is sparse. Raises FluidTypeError for other ids
+    or an integer dtype.
     """
-    return lookup("lookup_table", "embedding", input, size, is_sparse, is_distributed, padding_idx, param_attr, dtype)
+    return lookup(
+        "lookup_table",
+        "embedding",
+        input,
+        size,
+        is_sparse,
+        is_distributed,
+        padding_idx,
+        param_attr,
+        dtype,
+    )
 
 
 @located
 def one_hot(input: Variable, depth: Any, allow_out_of_range: bool = False) -> Variable:
     """Out[..., k] = 1 where input[..., 0] == k, else 0: ids [..., 1] give float32 [..., depth].
 
-    depth: an integer or a variable of one. allow_out_of_range: such ids give zeros instead of an error.
+    depth: an integer or a variable of one. allow_out_of_range: such ids give zeros instead of an
+    error.
     """
     variable(input, "input", "one_hot", INTS)
     typed(depth, "depth", (int, Variable), "one_hot")
@@ -99,7 +118,9 @@ def one_hot(input: Variable, depth: Any, allow_out_of_range: bool = False) -> Va
     return one_hot_of(helper, input, depth, allow_out_of_range, stop=True)
 
 
-def one_hot_of(helper: LayerHelper, input: Variable, depth: Any, allow_out_of_range: bool, stop: bool) -> Variable:
+def one_hot_of(
+    helper: LayerHelper, input: Variable, depth: Any, allow_out_of_range: bool, stop: bool
+) -> Variable:
     inputs, attrs = {"X": input}, {"allow_out_of_range": allow_out_of_range}
     if isinstance(depth, Variable):
         depth.stop_gradient = True
@@ -114,7 +135,11 @@ def one_hot_of(helper: LayerHelper, input: Variable, depth: Any, allow_out_of_ra
 
 @located
 def mul(
-    x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int = 1, name: str | None = None
+    x: Variable,
+    y: Variable,
+    x_num_col_dims: int = 1,
+    y_num_col_dims: int = 1,
+    name: str | None = None,
 ) -> Variable:
     """flatten(x, x_num_col_dims) @ flatten(y, y_num_col_dims), with the outer dimensions of both."""
     variable(x, "x", "mul", HALF)
@@ -159,7 +184,9 @@ def _check_matmul(x: list[int], y: list[int], transpose_x: bool, transpose_y: bo
 
 @located
 def bmm(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """Out[b] = x[b] @ y[b] for x [B, M, K], y [B, K, N]. Raises FluidValueError where the shapes do not fit."""
+    """Out[b] = x[b] @ y[b] for x [B, M, K], y [B, K, N]. Raises FluidValueError where the shapes do
+    not fit.
+    """
     helper = LayerHelper("bmm", name=name)
     typed(x, "x", Variable, "bmm")
     typed(y, "y", Variable, "bmm")
@@ -178,14 +205,21 @@ def dot(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 @located
 def addmm(
-    input: Variable, x: Variable, y: Variable, alpha: float = 1.0, beta: float = 1.0, name: str | None = None
+    input: Variable,
+    x: Variable,
+    y: Variable,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    name: str | None = None,
 ) -> Variable:
     """beta * input + alpha * x @ y, for matrices."""
     typed(input, "input", Variable, "addmm")
     for what, v in (("x", x), ("y", y)):
         variable(v, what, "addmm", FLOATS)
     inputs = {"Input": input, "X": x, "Y": y}
-    return append(LayerHelper("addmm", name=name), inputs, {"Out": x.dtype}, {"Alpha": alpha, "Beta": beta})
+    return append(
+        LayerHelper("addmm", name=name), inputs, {"Out": x.dtype}, {"Alpha": alpha, "Beta": beta}
+    )
 
 
 @located
@@ -197,7 +231,9 @@ def addcmul(
     out: Variable | None = None,
     name: str | None = None,
 ) -> Variable:
-    """input + value * tensor1 * tensor2, elementwise. out: a variable to write (assign) instead of a new one."""
+    """input + value * tensor1 * tensor2, elementwise. out: a variable to write (assign) instead of
+    a new one.
+    """
     from .elementwise import elementwise_add, elementwise_mul
     from .tensor import assign
 
@@ -214,7 +250,11 @@ def cos_sim(X: Variable, Y: Variable) -> Variable:
     """Out[i] = X[i] . Y[i] / (|X[i]| |Y[i]|), shape [N, 1]; Y may have one row."""
     for what, v in (("X", X), ("Y", Y)):
         variable(v, what, "cos_sim", ("float32",))
-    out, _, _ = append(LayerHelper("cos_sim"), {"X": X, "Y": Y}, {"Out": X.dtype, "XNorm": X.dtype, "YNorm": X.dtype})
+    out, _, _ = append(
+        LayerHelper("cos_sim"),
+        {"X": X, "Y": Y},
+        {"Out": X.dtype, "XNorm": X.dtype, "YNorm": X.dtype},
+    )
     return out
 
 
@@ -229,13 +269,17 @@ def bilinear_tensor_product(
     bias_attr: Any = None,
 ) -> Variable:
     """Out[:, i] = act(x W_i y^T + b_i) for x [B, M], y [B, N] and a weight [size, M, N]."""
-    helper = LayerHelper("bilinear_tensor_product", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    helper = LayerHelper(
+        "bilinear_tensor_product", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
+    )
     variable(x, "x", "bilinear_tensor_product", HALF)
     typed(y, "y", Variable, "bilinear_tensor_product")
     w = helper.create_parameter(helper.param_attr, [size, x.shape[1], y.shape[1]], x.dtype)
     out = helper.create_variable_for_type_inference(x.dtype)
     bias = helper.create_parameter(helper.bias_attr, [1, size], x.dtype, is_bias=True)
-    return helper.append_activation(append(helper, {"X": x, "Y": y, "Weight": w, "Bias": bias}, {"Out": out}))
+    return helper.append_activation(
+        append(helper, {"X": x, "Y": y, "Weight": w, "Bias": bias}, {"Out": out})
+    )
 
 
 @located
@@ -249,9 +293,10 @@ def dropout(
 ) -> Variable:
     """Zero each element with probability `dropout_prob` while training.
 
-    dropout_implementation: "downgrade_in_infer" (train x * mask, test x * (1 - p)) or "upscale_in_train" (train
-    x * mask / (1 - p), test x). seed: None or 0 means the program's random_seed; any seed gives the same mask each run.
-    Raises FluidTypeError for integers, FluidValueError for another implementation and a probability outside 0 to 1.
+    dropout_implementation: "downgrade_in_infer" (train x * mask, test x * (1 - p)) or
+    "upscale_in_train" (train x * mask / (1 - p), test x). seed: None or 0 means the program's
+    random_seed; any seed gives the same mask each run. Raises FluidTypeError for integers,
+    FluidValueError for another implementation and a probability outside 0 to 1.
     """
     variable(x, "x", "dropout", HALF)
     require(0 <= dropout_prob <= 1, f"dropout_prob is between 0 and 1, not {dropout_prob}")
@@ -272,22 +317,30 @@ def dropout(
 
 @located
 def merge_selected_rows(x: Variable, name: str | None = None) -> Variable:
-    """Sparse rows (the gradient of an embedding with is_sparse) with equal rows added up, in ascending order."""
+    """Sparse rows (the gradient of an embedding with is_sparse) with equal rows added up, in
+    ascending order.
+    """
     _sparse(x, "merge_selected_rows")
     return append(LayerHelper("merge_selected_rows", name=name), {"X": x}, {"Out": x.dtype})
 
 
 @located
 def get_tensor_from_selected_rows(x: Variable, name: str | None = None) -> Variable:
-    """The values of sparse rows as a plain [n, width], one line a row that is there; to add up equal ones, merge first."""
+    """The values of sparse rows as a plain [n, width], one line a row that is there; to add up
+    equal ones, merge first.
+    """
     _sparse(x, "get_tensor_from_selected_rows")
-    return append(LayerHelper("get_tensor_from_selected_rows", name=name), {"X": x}, {"Out": x.dtype})
+    return append(
+        LayerHelper("get_tensor_from_selected_rows", name=name), {"X": x}, {"Out": x.dtype}
+    )
 
 
 def _sparse(x: Variable, layer: str) -> None:
     typed(x, "x", Variable, layer)
     if x.desc.kind != "SELECTED_ROWS":
-        raise FluidTypeError(f"The type of 'x' in {layer} must be SELECTED_ROWS, but {x.name!r} is {x.desc.kind}.")
+        raise FluidTypeError(
+            f"The type of 'x' in {layer} must be SELECTED_ROWS, but {x.name!r} is {x.desc.kind}."
+        )
 
 
 __all__ = [

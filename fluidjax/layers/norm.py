@@ -32,13 +32,16 @@ def batch_norm(
 ) -> Variable:
     """act(scale * (x - mean) / sqrt(variance + epsilon) + bias), per channel.
 
-    Training normalises by the batch and moves the running statistics: moving = momentum * moving + (1 - momentum) *
-    batch; is_test or use_global_stats normalises by the moving ones. momentum may be a variable of one element.
-    in_place: the result takes the input's name. moving_*_name: names of the (persistable, untrained) statistics;
-    do_model_average_for_mean_and_var: whether ModelAverage averages them. float16 inputs keep float32 statistics.
-    Raises FluidTypeError for integers, FluidValueError if param_attr or bias_attr is False.
+    Training normalises by the batch and moves the running statistics: moving = momentum * moving +
+    (1 - momentum) * batch; is_test or use_global_stats normalises by the moving ones. momentum may
+    be a variable of one element. in_place: the result takes the input's name. moving_*_name: names
+    of the (persistable, untrained) statistics; do_model_average_for_mean_and_var: whether
+    ModelAverage averages them. float16 inputs keep float32 statistics. Raises FluidTypeError for
+    integers, FluidValueError if param_attr or bias_attr is False.
     """
-    helper = LayerHelper("batch_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    helper = LayerHelper(
+        "batch_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
+    )
     out = _batch_norm(
         helper, input, HALF, in_place, data_layout, (moving_mean_name, moving_variance_name),
         do_model_average_for_mean_and_var, momentum, epsilon=epsilon, is_test=is_test, use_global_stats=use_global_stats,
@@ -65,7 +68,8 @@ def inplace_abn(
 ) -> Variable:
     """batch_norm with its activation in one op, the result in the input's name.
 
-    act: None, "identity", "leaky_relu" or "elu", the last two with act_alpha. Other arguments as in batch_norm.
+    act: None, "identity", "leaky_relu" or "elu", the last two with act_alpha. Other arguments as in
+    batch_norm.
     """
     known = (None, "identity", "leaky_relu", "elu")
     require(act in known, f"inplace_abn's act is {' or '.join(map(repr, known))}, not {act!r}")
@@ -89,7 +93,9 @@ def _batch_norm(
     require(wanted, f"{layer} needs scale and bias; param_attr and bias_attr are not False")
     dtype = "float32" if input.desc.dtype == "float16" else input.desc.dtype
     shape = [input.shape[1 if data_layout == "NCHW" else -1]]
-    scale = helper.create_parameter(helper.param_attr, shape, dtype, default_initializer=ConstantInitializer(1.0))
+    scale = helper.create_parameter(
+        helper.param_attr, shape, dtype, default_initializer=ConstantInitializer(1.0)
+    )
     bias = helper.create_parameter(helper.bias_attr, shape, dtype, is_bias=True)
     attributes = [
         ParamAttr(name, ConstantInitializer(start), trainable=False, do_model_average=average)
@@ -107,7 +113,13 @@ def _batch_norm(
     helper.append_op(
         type=layer,
         inputs=inputs,
-        outputs={"Y": out, "MeanOut": mean, "VarianceOut": variance, "SavedMean": saved[0], "SavedVariance": saved[1]},
+        outputs={
+            "Y": out,
+            "MeanOut": mean,
+            "VarianceOut": variance,
+            "SavedMean": saved[0],
+            "SavedVariance": saved[1],
+        },
         attrs={**attrs, "data_layout": data_layout},
     )
     return out
@@ -115,11 +127,17 @@ def _batch_norm(
 
 @located
 def instance_norm(
-    input: Variable, epsilon: float = 1e-05, param_attr: Any = None, bias_attr: Any = None, name: str | None = None
+    input: Variable,
+    epsilon: float = 1e-05,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    name: str | None = None,
 ) -> Variable:
-    """scale * (x - mean) / sqrt(variance + epsilon) + bias, the statistics over each image's own [H, W] per channel.
+    """scale * (x - mean) / sqrt(variance + epsilon) + bias, the statistics over each image's own
+    [H, W] per channel.
 
-    Raises FluidTypeError for other than float32 and float64, FluidValueError if param_attr or bias_attr is False.
+    Raises FluidTypeError for other than float32 and float64, FluidValueError if param_attr or
+    bias_attr is False.
     """
     variable(input, "input", "instance_norm", FLOATS)
     require(
@@ -128,7 +146,9 @@ def instance_norm(
     )
     helper = LayerHelper("instance_norm", param_attr=param_attr, bias_attr=bias_attr, name=name)
     shape, dtype = [input.shape[1]], input.dtype
-    scale = helper.create_parameter(helper.param_attr, shape, dtype, default_initializer=ConstantInitializer(1.0))
+    scale = helper.create_parameter(
+        helper.param_attr, shape, dtype, default_initializer=ConstantInitializer(1.0)
+    )
     bias = helper.create_parameter(
         helper.bias_attr, shape, dtype, is_bias=True, default_initializer=ConstantInitializer(0.0)
     )
@@ -149,17 +169,25 @@ def layer_norm(
     act: str | None = None,
     name: str | None = None,
 ) -> Variable:
-    """act(scale * (x - mean) / sqrt(variance + epsilon) + shift), the statistics over dimensions begin_norm_axis and
-    on.
+    """act(scale * (x - mean) / sqrt(variance + epsilon) + shift), the statistics over dimensions
+    begin_norm_axis and on.
 
-    scale, shift: whether to learn a factor and an addend, each of prod(shape[begin_norm_axis:]) elements. Raises
-    FluidTypeError for other than float32 and float64, FluidValueError where param_attr or bias_attr is False though
-    its part is wanted.
+    scale, shift: whether to learn a factor and an addend, each of prod(shape[begin_norm_axis:])
+    elements. Raises FluidTypeError for other than float32 and float64, FluidValueError where
+    param_attr or bias_attr is False though its part is wanted.
     """
     variable(input, "input", "layer_norm", FLOATS)
-    require(not (scale and param_attr is False), "layer_norm's param_attr is not False where scale is True")
-    require(not (shift and bias_attr is False), "layer_norm's bias_attr is not False where shift is True")
-    helper = LayerHelper("layer_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    require(
+        not (scale and param_attr is False),
+        "layer_norm's param_attr is not False where scale is True",
+    )
+    require(
+        not (shift and bias_attr is False),
+        "layer_norm's bias_attr is not False where shift is True",
+    )
+    helper = LayerHelper(
+        "layer_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
+    )
     dtype, shape = input.dtype, [math.prod(input.shape[begin_norm_axis:])]
     inputs = {"X": input}
     if scale:
@@ -184,14 +212,17 @@ def group_norm(
     data_layout: str = "NCHW",
     name: str | None = None,
 ) -> Variable:
-    """act(scale * (x - mean) / sqrt(variance + epsilon) + bias), the statistics over each group of channels of each
-    image.
+    """act(scale * (x - mean) / sqrt(variance + epsilon) + bias), the statistics over each group of
+    channels of each image.
 
-    scale and bias exist only where param_attr or bias_attr is given (as in Fluid 1.8: None leaves them out).
+    scale and bias exist only where param_attr or bias_attr is given (as in Fluid 1.8: None leaves
+    them out).
     """
     variable(input, "input", "group_norm", FLOATS)
     one_of(data_layout, "data_layout", "group_norm", ("NCHW", "NHWC"))
-    helper = LayerHelper("group_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    helper = LayerHelper(
+        "group_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
+    )
     dtype, shape = input.dtype, [input.shape[1 if data_layout == "NCHW" else -1]]
     inputs = {"X": input}
     if param_attr:
@@ -204,7 +235,10 @@ def group_norm(
     out = helper.create_variable(dtype=dtype)
     attrs = {"epsilon": epsilon, "groups": groups, "data_layout": data_layout}
     helper.append_op(
-        type="group_norm", inputs=inputs, outputs={"Y": out, "Mean": mean, "Variance": variance}, attrs=attrs
+        type="group_norm",
+        inputs=inputs,
+        outputs={"Y": out, "Mean": mean, "Variance": variance},
+        attrs=attrs,
     )
     return helper.append_activation(out)
 
@@ -226,19 +260,24 @@ def data_norm(
     summary_decay_rate: float = 0.9999999,
     enable_scale_and_shift: bool = False,
 ) -> Variable:
-    """(x - batch_sum / batch_size) * sqrt(batch_size / batch_square_sum), with learned statistics per column.
+    """(x - batch_sum / batch_size) * sqrt(batch_size / batch_square_sum), with learned statistics
+    per column.
 
-    param_attr: a dict of start values ``batch_size``, ``batch_sum``, ``batch_square``, and ``scale_w``, ``bias`` for
-    enable_scale_and_shift. The statistics' names start with `name`, or ``dn``. slot_dim, sync_stats,
-    summary_decay_rate: attributes of the op. moving_mean_name, moving_variance_name and
-    do_model_average_for_mean_and_var have no meaning in Fluid 1.8 either.
+    param_attr: a dict of start values ``batch_size``, ``batch_sum``, ``batch_square``, and
+    ``scale_w``, ``bias`` for enable_scale_and_shift. The statistics' names start with `name`, or
+    ``dn``. slot_dim, sync_stats, summary_decay_rate: attributes of the op. moving_mean_name,
+    moving_variance_name and do_model_average_for_mean_and_var have no meaning in Fluid 1.8 either.
     """
     helper = LayerHelper("data_norm", act=act, name=name)
     variable(input, "input", "data_norm")
     one_of(data_layout, "data_layout", "data_norm", ("NCHW", "NHWC"))
     dtype, shape = input.dtype, [input.shape[1 if data_layout == "NCHW" else -1]]
     start = {"batch_size": 1e4, "batch_sum": 0.0, "batch_square": 1e4, "scale_w": 1.0, "bias": 0.0}
-    start |= {k: v for k, v in (param_attr or {}).items() if k in start} if isinstance(param_attr, dict) else {}
+    start |= (
+        {k: v for k, v in (param_attr or {}).items() if k in start}
+        if isinstance(param_attr, dict)
+        else {}
+    )
     stem = "dn" if name is None else name
 
     def statistic(key: str, suffix: str) -> Any:
@@ -265,38 +304,57 @@ def data_norm(
 
 @located
 def spectral_norm(
-    weight: Variable, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None
+    weight: Variable,
+    dim: int = 0,
+    power_iters: int = 1,
+    eps: float = 1e-12,
+    name: str | None = None,
 ) -> Variable:
-    """weight / sigma, sigma the largest singular value of the weight flattened to [shape[dim], rest].
+    """weight / sigma, sigma the largest singular value of the weight flattened to [shape[dim],
+    rest].
 
     sigma comes from `power_iters` steps of the power method on two persistent vectors.
     """
     helper = LayerHelper("spectral_norm", name=name)
     variable(weight, "weight", "spectral_norm", FLOATS)
-    dim, power_iters = whole(dim, "dim", "spectral_norm"), whole(power_iters, "power_iters", "spectral_norm")
+    dim, power_iters = (
+        whole(dim, "dim", "spectral_norm"),
+        whole(power_iters, "power_iters", "spectral_norm"),
+    )
     require(
-        -weight.ndim <= dim < weight.ndim, f"spectral_norm's dim {dim} is out of range for shape {list(weight.shape)}"
+        -weight.ndim <= dim < weight.ndim,
+        f"spectral_norm's dim {dim} is out of range for shape {list(weight.shape)}",
     )
     height = weight.shape[dim]
     vectors = [
-        helper.create_parameter(None, [n], weight.dtype, default_initializer=NormalInitializer(0.0, 1.0))
+        helper.create_parameter(
+            None, [n], weight.dtype, default_initializer=NormalInitializer(0.0, 1.0)
+        )
         for n in (height, math.prod(weight.shape) // height)
     ]
     for vector in vectors:
         vector.stop_gradient = True
     out = helper.create_variable(dtype=weight.dtype)
     inputs = {"Weight": weight, "U": vectors[0], "V": vectors[1]}
-    return append(helper, inputs, {"Out": out}, {"dim": dim, "power_iters": power_iters, "eps": eps})
+    return append(
+        helper, inputs, {"Out": out}, {"dim": dim, "power_iters": power_iters, "eps": eps}
+    )
 
 
 @located
-def l2_normalize(x: Variable, axis: int, epsilon: float = 1e-12, name: str | None = None) -> Variable:
+def l2_normalize(
+    x: Variable, axis: int, epsilon: float = 1e-12, name: str | None = None
+) -> Variable:
     """x / sqrt(sum(x ** 2, axis) + epsilon). axis None means 1; a vector has only axis 0."""
     variable(x, "x", "l2_normalize", FLOATS)
     axis = 0 if x.ndim == 1 else 1 if axis is None else axis
     helper = LayerHelper("l2_normalize", name=name)
     out, _ = append(
-        helper, {"X": x}, {"Out": x.dtype, "Norm": x.dtype}, {"axis": axis, "epsilon": epsilon}, kind="norm"
+        helper,
+        {"X": x},
+        {"Out": x.dtype, "Norm": x.dtype},
+        {"axis": axis, "epsilon": epsilon},
+        kind="norm",
     )
     return out
 
@@ -311,13 +369,20 @@ def lrn(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Variable:
-    """x / (k + alpha * sum of x ** 2 over the n channels around) ** beta, for four dimensions (float32)."""
+    """x / (k + alpha * sum of x ** 2 over the n channels around) ** beta, for four dimensions
+    (float32).
+    """
     helper = LayerHelper("lrn", name=name)
     variable(input, "input", "lrn", ("float32",))
-    require(input.ndim == 4, f"lrn's input has four dimensions, but {input.name!r} has shape {list(input.shape)}")
+    require(
+        input.ndim == 4,
+        f"lrn's input has four dimensions, but {input.name!r} has shape {list(input.shape)}",
+    )
     one_of(data_format, "data_format", "lrn", ("NCHW", "NHWC"))
     attrs = {"n": n, "k": k, "alpha": alpha, "beta": beta, "data_format": data_format}
-    return append(helper, {"X": input}, {"MidOut": input.dtype, "Out": input.dtype}, attrs, stop="MidOut")[1]
+    return append(
+        helper, {"X": input}, {"MidOut": input.dtype, "Out": input.dtype}, attrs, stop="MidOut"
+    )[1]
 
 
 @located
@@ -334,7 +399,12 @@ def affine_channel(
     variable(x, "x", "affine_channel", FLOATS)
     typed(scale, "scale", (Variable, type(None)), "affine_channel")
     typed(bias, "bias", (Variable, type(None)), "affine_channel")
-    out = append(helper, {"X": x, "Scale": scale, "Bias": bias}, {"Out": x.dtype}, {"data_layout": data_layout})
+    out = append(
+        helper,
+        {"X": x, "Scale": scale, "Bias": bias},
+        {"Out": x.dtype},
+        {"data_layout": data_layout},
+    )
     return helper.append_activation(out)
 
 

@@ -12,11 +12,18 @@ from ._build import FLOATS, HALF, INTS, append, int_argument, require, typed, va
 
 
 @located
-def pad(x: Variable, paddings: list[int], pad_value: float = 0.0, name: str | None = None) -> Variable:
+def pad(
+    x: Variable, paddings: list[int], pad_value: float = 0.0, name: str | None = None
+) -> Variable:
     """paddings[2i] elements of pad_value before dimension i and paddings[2i + 1] after it."""
     variable(x, "x", "pad", (*HALF, *INTS))
     helper = LayerHelper("pad", name=name)
-    return append(helper, {"X": x}, {"Out": x.dtype}, {"paddings": list(paddings), "pad_value": float(pad_value)})
+    return append(
+        helper,
+        {"X": x},
+        {"Out": x.dtype},
+        {"paddings": list(paddings), "pad_value": float(pad_value)},
+    )
 
 
 @located
@@ -28,8 +35,8 @@ def pad2d(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Variable:
-    """Images padded by [top, bottom, left, right] (integers, or a variable): with pad_value ("constant"), mirrored
-    ("reflect") or with the border ("edge")."""
+    """Images padded by [top, bottom, left, right] (integers, or a variable): with pad_value
+    ("constant"), mirrored ("reflect") or with the border ("edge")."""
     variable(input, "input", "pad2d", (*HALF, *INTS))
     helper = LayerHelper("pad2d", name=name)
     attrs: dict[str, Any] = {"mode": mode, "pad_value": pad_value, "data_format": data_format}
@@ -43,7 +50,9 @@ def pad2d(
 
 
 @located
-def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: str | None = None) -> Variable:
+def pad_constant_like(
+    x: Variable, y: Variable, pad_value: float = 0.0, name: str | None = None
+) -> Variable:
     """y with pad_value after every dimension, up to the shape of x."""
     typed(x, "x", Variable, "pad_constant_like")
     variable(y, "y", "pad_constant_like", (*FLOATS, *INTS))
@@ -53,7 +62,9 @@ def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: st
 
 @located
 def crop(x: Variable, shape: Any = None, offsets: Any = None, name: str | None = None) -> Variable:
-    """The part of x of this shape (integers, or a variable whose shape counts) that begins at `offsets`."""
+    """The part of x of this shape (integers, or a variable whose shape counts) that begins at
+    `offsets`.
+    """
     helper = LayerHelper("crop", name=name)
     variable(x, "x", "crop", ("float32",))
     typed(shape, "shape", (list, tuple, Variable), "crop")
@@ -70,9 +81,11 @@ def crop(x: Variable, shape: Any = None, offsets: Any = None, name: str | None =
 
 
 @located
-def crop_tensor(x: Variable, shape: Any = None, offsets: Any = None, name: str | None = None) -> Variable:
-    """The part of x that begins at `offsets` and has this shape, -1 meaning the rest; integers and variables, or
-    variables.
+def crop_tensor(
+    x: Variable, shape: Any = None, offsets: Any = None, name: str | None = None
+) -> Variable:
+    """The part of x that begins at `offsets` and has this shape, -1 meaning the rest; integers and
+    variables, or variables.
     """
     helper = LayerHelper("crop_tensor", name=name)
     variable(x, "x", "crop_tensor", (*FLOATS, *INTS))
@@ -84,7 +97,12 @@ def crop_tensor(x: Variable, shape: Any = None, offsets: Any = None, name: str |
     for n in offsets if isinstance(offsets, list | tuple) else ():
         typed(n, "offsets", (int, Variable), "crop_tensor")
     more, attr = int_argument(
-        helper, [0] * x.ndim if offsets is None else offsets, "offsets", "offsets", "Offsets", "OffsetsTensor"
+        helper,
+        [0] * x.ndim if offsets is None else offsets,
+        "offsets",
+        "offsets",
+        "Offsets",
+        "OffsetsTensor",
     )
     inputs |= more
     attrs |= attr or {"offsets": [-1] * x.ndim}
@@ -92,7 +110,8 @@ def crop_tensor(x: Variable, shape: Any = None, offsets: Any = None, name: str |
         if not isinstance(n, Variable) and not isinstance(n, int):
             raise FluidTypeError(f"crop_tensor's shape holds integers and variables, not {n!r}")
         require(
-            isinstance(n, Variable) or n > 0 or n == -1, f"crop_tensor's shape holds positive integers or -1, not {n}"
+            isinstance(n, Variable) or n > 0 or n == -1,
+            f"crop_tensor's shape holds positive integers or -1, not {n}",
         )
     more, attr = int_argument(helper, shape, "shape", "shape", "Shape", "ShapeTensor")
     if "ShapeTensor" in more:  # Fluid marks these dimensions by 0, since -1 means the rest

@@ -1,7 +1,9 @@
-"""ParallelDo and get_places of Paddle 0.1x: a block on parts of the batch, one for each place; here it is the block itself.
+"""ParallelDo and get_places of Paddle 0.1x: a block on parts of the batch, one for each place; here
+it is the block itself.
 
-What such a block computes of its parts and hands out one behind the other is what it computes of the whole batch, and a mean of means
-over equal parts is the mean. So its ops go where they are written; to run a program on several devices, see docs/data-parallel.md.
+What such a block computes of its parts and hands out one behind the other is what it computes of
+the whole batch, and a mean of means over equal parts is the mean. So its ops go where they are
+written; to run a program on several devices, see docs/data-parallel.md.
 """
 
 from __future__ import annotations
@@ -29,16 +31,20 @@ class Places(list[Any]):
 
 @located
 def get_places(device_count: int | None = None, device_type: str | None = None) -> Places:
-    """The places for a ParallelDo: `device_count` of the CPU's (device_type "CPU"), or of the accelerators'; None: all there are.
+    """The places for a ParallelDo: `device_count` of the CPU's (device_type "CPU"), or of the
+    accelerators'; None: all there are.
 
-    Raises FluidTypeError for a count that is no number, FluidValueError for a count below 1 or another type of device.
+    Raises FluidTypeError for a count that is no number, FluidValueError for a count below 1 or
+    another type of device.
     """
     typed(device_count, "device_count", (int, type(None)), "get_places")
     if device_count is not None and device_count < 1:
         raise FluidValueError(f"get_places takes a device_count of 1 or more, not {device_count}")
     kind = (device_type or "AUTO").upper()
     if kind not in _DEVICES:
-        raise FluidValueError(f"get_places knows the device types {', '.join(_DEVICES)}, not {device_type!r}")
+        raise FluidValueError(
+            f"get_places knows the device types {', '.join(_DEVICES)}, not {device_type!r}"
+        )
     if kind == "CPU":
         return Places(cpu_places(device_count))
     return Places(cuda_places(None if device_count is None else list(range(device_count))))
@@ -53,8 +59,9 @@ class ParallelDo:
             both.write_output(reduce_mean(h))
         loss = mean(both())
 
-    Calling it gives what was written: a variable, or a list of several. Its places do not matter here: the block runs once, on the
-    whole batch. Raises FluidValueError for inputs or outputs outside of the block, and for a call within it or before.
+    Calling it gives what was written: a variable, or a list of several. Its places do not matter
+    here: the block runs once, on the whole batch. Raises FluidValueError for inputs or outputs
+    outside of the block, and for a call within it or before.
     """
 
     def __init__(self, places: Any, use_nccl: bool = False, name: str | None = None) -> None:
@@ -88,5 +95,8 @@ class ParallelDo:
     @located
     def __call__(self, *args: Any, **kwargs: Any) -> Variable | list[Variable]:
         """What the block handed out."""
-        require(self._done and bool(self.outputs), "a ParallelDo is called behind its block, which hands something out by write_output")
+        require(
+            self._done and bool(self.outputs),
+            "a ParallelDo is called behind its block, which hands something out by write_output",
+        )
         return self.outputs[0] if len(self.outputs) == 1 else list(self.outputs)

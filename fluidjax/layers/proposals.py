@@ -1,4 +1,6 @@
-"""Proposals of object detectors, and what they are trained on. Boxes are (x1, y1, x2, y2); images are told apart by LoDs."""
+"""Proposals of object detectors, and what they are trained on. Boxes are (x1, y1, x2, y2); images
+are told apart by LoDs.
+"""
 
 from __future__ import annotations
 
@@ -22,28 +24,51 @@ def generate_proposals(
     post_nms_top_n: int = 1000, nms_thresh: float = 0.5, min_size: float = 0.1, eta: float = 1.0, name: str | None = None,
     return_rois_num: bool = False,
 ) -> Any:  # fmt: skip
-    """The best boxes of each image, [R, 4] and their probabilities [R, 1], with a LoD; return_rois_num: and the offsets' ends [N].
+    """The best boxes of each image, [R, 4] and their probabilities [R, 1], with a LoD;
+    return_rois_num: and the offsets' ends [N].
 
-    scores [N, A, H, W], bbox_deltas [N, 4 * A, H, W], im_info [N, 3] (height, width, scale), anchors and variances [H, W, A, 4].
-    pre_nms_top_n: boxes looked at, post_nms_top_n: boxes kept; nms_thresh: the overlap that drops the worse of two, which shrinks by eta.
+    scores [N, A, H, W], bbox_deltas [N, 4 * A, H, W], im_info [N, 3] (height, width, scale),
+    anchors and variances [H, W, A, 4]. pre_nms_top_n: boxes looked at, post_nms_top_n: boxes kept;
+    nms_thresh: the overlap that drops the worse of two, which shrinks by eta.
     """
-    single = {"scores": scores, "bbox_deltas": bbox_deltas, "anchors": anchors, "variances": variances}
+    single = {
+        "scores": scores,
+        "bbox_deltas": bbox_deltas,
+        "anchors": anchors,
+        "variances": variances,
+    }
     _boxes_checked("generate_proposals", ("float32",), **single)
     _boxes_checked("generate_proposals", FLOATS, im_info=im_info)
-    given = {"Scores": scores, "BboxDeltas": bbox_deltas, "ImInfo": im_info, "Anchors": anchors, "Variances": variances}
+    given = {
+        "Scores": scores,
+        "BboxDeltas": bbox_deltas,
+        "ImInfo": im_info,
+        "Anchors": anchors,
+        "Variances": variances,
+    }
     attrs = {
         "pre_nms_topN": pre_nms_top_n, "post_nms_topN": post_nms_top_n, "nms_thresh": nms_thresh, "min_size": min_size, "eta": eta,
     }  # fmt: skip
     outs = {"RpnRois": bbox_deltas.dtype, "RpnRoiProbs": scores.dtype, "RpnRoisLod": "int32"}
-    found = append(LayerHelper("generate_proposals", name=name), given, outs, attrs, stop="RpnRois RpnRoiProbs RpnRoisLod")
+    found = append(
+        LayerHelper("generate_proposals", name=name),
+        given,
+        outs,
+        attrs,
+        stop="RpnRois RpnRoiProbs RpnRoisLod",
+    )
     return found if return_rois_num else found[:2]
 
 
 _TARGETS = {"LocationIndex": "int32", "ScoreIndex": "int32", "TargetLabel": "int32"}
 
 
-def _assigned(kind: str, given: dict[str, Any], more: dict[str, Any], attrs: dict[str, Any]) -> tuple[Variable, ...]:
-    """Append the op: indices of locations and of scores, labels, targets, weights, and what else it gives."""
+def _assigned(
+    kind: str, given: dict[str, Any], more: dict[str, Any], attrs: dict[str, Any]
+) -> tuple[Variable, ...]:
+    """Append the op: indices of locations and of scores, labels, targets, weights, and what else it
+    gives.
+    """
     dtype = given["Anchor"].dtype
     outs = {**_TARGETS, "TargetBBox": dtype, "BBoxInsideWeight": dtype, **more}
     return append(LayerHelper(kind), given, outs, attrs, stop=" ".join(outs))
@@ -60,11 +85,13 @@ def rpn_target_assign(
     im_info: Variable, rpn_batch_size_per_im: int = 256, rpn_straddle_thresh: float = 0.0, rpn_fg_fraction: float = 0.5,
     rpn_positive_overlap: float = 0.7, rpn_negative_overlap: float = 0.3, use_random: bool = True,
 ) -> tuple[Variable, ...]:  # fmt: skip
-    """What a region proposal network is trained on: its scores and boxes of some anchors, and labels, offsets and weights for them.
+    """What a region proposal network is trained on: its scores and boxes of some anchors, and
+    labels, offsets and weights for them.
 
-    Returns scores [S, 1] of cls_logits [N, A, 1], boxes [F, 4] of bbox_pred [N, A, 4], labels [S, 1] (1: an object), the offsets of the
-    objects' boxes [F, 4] and their weights [F, 4]. anchor_box [A, 4]; gt_boxes [G, 4] and is_crowd [G, 1] with a LoD of the images; im_info
-    [N, 3]. use_random: which anchors, of those that may be, is drawn; else the first ones.
+    Returns scores [S, 1] of cls_logits [N, A, 1], boxes [F, 4] of bbox_pred [N, A, 4], labels [S,
+    1] (1: an object), the offsets of the objects' boxes [F, 4] and their weights [F, 4]. anchor_box
+    [A, 4]; gt_boxes [G, 4] and is_crowd [G, 1] with a LoD of the images; im_info [N, 3].
+    use_random: which anchors, of those that may be, is drawn; else the first ones.
     """
     _boxes_checked(
         "rpn_target_assign", FLOATS, bbox_pred=bbox_pred, cls_logits=cls_logits, anchor_box=anchor_box, anchor_var=anchor_var,
@@ -86,10 +113,11 @@ def retinanet_target_assign(
     bbox_pred: Variable, cls_logits: Variable, anchor_box: Variable, anchor_var: Variable, gt_boxes: Variable, gt_labels: Variable,
     is_crowd: Variable, im_info: Variable, num_classes: int = 1, positive_overlap: float = 0.5, negative_overlap: float = 0.4,
 ) -> tuple[Variable, ...]:  # fmt: skip
-    """As rpn_target_assign, of all anchors, with classes: labels are gt_labels [G, 1] (int32, from 1) or 0.
+    """As rpn_target_assign, of all anchors, with classes: labels are gt_labels [G, 1] (int32, from
+    1) or 0.
 
-    cls_logits [N, A, num_classes]. Returns scores [S, num_classes], boxes [F, 4], labels [S, 1], offsets [F, 4], weights [F, 4] and
-    1 + the number of objects' anchors of each image, [N, 1].
+    cls_logits [N, A, num_classes]. Returns scores [S, num_classes], boxes [F, 4], labels [S, 1],
+    offsets [F, 4], weights [F, 4] and 1 + the number of objects' anchors of each image, [N, 1].
     """
     _boxes_checked(
         "retinanet_target_assign", FLOATS, bbox_pred=bbox_pred, cls_logits=cls_logits, anchor_box=anchor_box, anchor_var=anchor_var,
@@ -97,7 +125,13 @@ def retinanet_target_assign(
     )  # fmt: skip
     _boxes_checked("retinanet_target_assign", ("int32",), gt_labels=gt_labels, is_crowd=is_crowd)
     attrs = {"positive_overlap": positive_overlap, "negative_overlap": negative_overlap}
-    given = {"Anchor": anchor_box, "GtBoxes": gt_boxes, "GtLabels": gt_labels, "IsCrowd": is_crowd, "ImInfo": im_info}
+    given = {
+        "Anchor": anchor_box,
+        "GtBoxes": gt_boxes,
+        "GtLabels": gt_labels,
+        "IsCrowd": is_crowd,
+        "ImInfo": im_info,
+    }
     found = _assigned("retinanet_target_assign", given, {"ForegroundNumber": "int32"}, attrs)
     location, score, label, target, weight, number = found
     logits, boxes = _flat(cls_logits, num_classes), _flat(bbox_pred, 4)
@@ -111,10 +145,12 @@ def generate_proposal_labels(
     bbox_reg_weights: Any = (0.1, 0.1, 0.2, 0.2), class_nums: int | None = None, use_random: bool = True, is_cls_agnostic: bool = False,
     is_cascade_rcnn: bool = False,
 ) -> tuple[Variable, ...]:  # fmt: skip
-    """What the second stage is trained on: rois [S, 4], labels [S, 1] (int32), box targets, inside and outside weights [S, 4 * class_nums].
+    """What the second stage is trained on: rois [S, 4], labels [S, 1] (int32), box targets, inside
+    and outside weights [S, 4 * class_nums].
 
-    All but im_info [N, 3] have a LoD of the images; gt_classes and is_crowd are int32 [G, 1]. batch_size_per_im rois an image, of which a
-    share of fg_fraction finds an object (an overlap of fg_thresh), the others are background (bg_thresh_lo to bg_thresh_hi).
+    All but im_info [N, 3] have a LoD of the images; gt_classes and is_crowd are int32 [G, 1].
+    batch_size_per_im rois an image, of which a share of fg_fraction finds an object (an overlap of
+    fg_thresh), the others are background (bg_thresh_lo to bg_thresh_hi).
     """
     layer = "generate_proposal_labels"
     variable(rpn_rois, "rpn_rois", layer, FLOATS)
@@ -126,9 +162,21 @@ def generate_proposal_labels(
         "bg_thresh_lo": bg_thresh_lo, "bbox_reg_weights": list(bbox_reg_weights), "class_nums": class_nums, "use_random": use_random,
         "is_cls_agnostic": is_cls_agnostic, "is_cascade_rcnn": is_cascade_rcnn,
     }  # fmt: skip
-    given = {"RpnRois": rpn_rois, "GtClasses": gt_classes, "IsCrowd": is_crowd, "GtBoxes": gt_boxes, "ImInfo": im_info}
+    given = {
+        "RpnRois": rpn_rois,
+        "GtClasses": gt_classes,
+        "IsCrowd": is_crowd,
+        "GtBoxes": gt_boxes,
+        "ImInfo": im_info,
+    }
     kind = rpn_rois.dtype
-    outs = {"Rois": kind, "LabelsInt32": gt_classes.dtype, "BboxTargets": kind, "BboxInsideWeights": kind, "BboxOutsideWeights": kind}
+    outs = {
+        "Rois": kind,
+        "LabelsInt32": gt_classes.dtype,
+        "BboxTargets": kind,
+        "BboxInsideWeights": kind,
+        "BboxOutsideWeights": kind,
+    }
     return append(LayerHelper(layer), given, outs, attrs, stop=" ".join(outs))
 
 
@@ -137,55 +185,102 @@ def generate_mask_labels(
     im_info: Variable, gt_classes: Variable, is_crowd: Variable, gt_segms: Variable, rois: Variable, labels_int32: Variable,
     num_classes: int, resolution: int,
 ) -> tuple[Variable, Variable, Variable]:  # fmt: skip
-    """What a mask branch is trained on: regions with an object [F, 4], which of the image's rois each is [F, 1], and masks (int32).
+    """What a mask branch is trained on: regions with an object [F, 4], which of the image's rois
+    each is [F, 1], and masks (int32).
 
-    gt_segms [points, 2] with three LoD levels: images, objects, polygons. Masks [F, num_classes * resolution * resolution] hold -1 outside
-    the columns of their class.
+    gt_segms [points, 2] with three LoD levels: images, objects, polygons. Masks [F, num_classes *
+    resolution * resolution] hold -1 outside the columns of their class.
     """
     layer = "generate_mask_labels"
-    _boxes_checked(layer, im_info=im_info, gt_classes=gt_classes, is_crowd=is_crowd, gt_segms=gt_segms, rois=rois, labels=labels_int32)
+    _boxes_checked(
+        layer,
+        im_info=im_info,
+        gt_classes=gt_classes,
+        is_crowd=is_crowd,
+        gt_segms=gt_segms,
+        rois=rois,
+        labels=labels_int32,
+    )
     given = {
         "ImInfo": im_info, "GtClasses": gt_classes, "IsCrowd": is_crowd, "GtSegms": gt_segms, "Rois": rois, "LabelsInt32": labels_int32,
     }  # fmt: skip
-    outs = {"MaskRois": rois.dtype, "RoiHasMaskInt32": gt_classes.dtype, "MaskInt32": gt_classes.dtype}
+    outs = {
+        "MaskRois": rois.dtype,
+        "RoiHasMaskInt32": gt_classes.dtype,
+        "MaskInt32": gt_classes.dtype,
+    }
     attrs = {"num_classes": num_classes, "resolution": resolution}
     return append(LayerHelper(layer), given, outs, attrs, stop=" ".join(outs))
 
 
 @located
 def collect_fpn_proposals(
-    multi_rois: Any, multi_scores: Any, min_level: int, max_level: int, post_nms_top_n: int, name: str | None = None
+    multi_rois: Any,
+    multi_scores: Any,
+    min_level: int,
+    max_level: int,
+    post_nms_top_n: int,
+    name: str | None = None,
 ) -> Variable:
-    """The post_nms_top_n regions [R, 4] with the greatest scores of all levels from min_level to max_level, by images."""
+    """The post_nms_top_n regions [R, 4] with the greatest scores of all levels from min_level to
+    max_level, by images.
+    """
     layer = "collect_fpn_proposals"
     levels = max_level - min_level + 1
     for what, value in (("multi_rois", multi_rois), ("multi_scores", multi_scores)):
         typed(value, what, (list, tuple), layer)
-        require(len(value) >= levels, f"{layer}'s {what} has a variable for each of {levels} levels, not {len(value)}")
+        require(
+            len(value) >= levels,
+            f"{layer}'s {what} has a variable for each of {levels} levels, not {len(value)}",
+        )
     rois, scores = list(multi_rois[:levels]), list(multi_scores[:levels])
     for value in (*rois, *scores):
         variable(value, "multi_rois and multi_scores", layer, FLOATS)
     helper = LayerHelper(layer, name=name)
     given = {"MultiLevelRois": rois, "MultiLevelScores": scores}
-    return append(helper, given, {"FpnRois": rois[0].dtype}, {"post_nms_topN": post_nms_top_n}, stop="FpnRois")
+    return append(
+        helper, given, {"FpnRois": rois[0].dtype}, {"post_nms_topN": post_nms_top_n}, stop="FpnRois"
+    )
 
 
 @located
 def distribute_fpn_proposals(
-    fpn_rois: Variable, min_level: int, max_level: int, refer_level: int, refer_scale: int, name: str | None = None
+    fpn_rois: Variable,
+    min_level: int,
+    max_level: int,
+    refer_level: int,
+    refer_scale: int,
+    name: str | None = None,
 ) -> tuple[list[Variable], Variable]:
-    """The regions of each level from min_level to max_level, a list, and where each went, [R, 1] (int32): its row among all of the list.
+    """The regions of each level from min_level to max_level, a list, and where each went, [R, 1]
+    (int32): its row among all of the list.
 
     A region of sqrt(area) = refer_scale is of refer_level, one twice as large of the next.
     """
     layer = "distribute_fpn_proposals"
     variable(fpn_rois, "fpn_rois", layer, FLOATS)
-    require(min_level <= max_level, f"{layer}'s max_level is at least min_level, not {max_level} for {min_level}")
+    require(
+        min_level <= max_level,
+        f"{layer}'s max_level is at least min_level, not {max_level} for {min_level}",
+    )
     helper = LayerHelper(layer, name=name)
-    rois = [helper.create_variable_for_type_inference(fpn_rois.dtype) for _ in range(max_level - min_level + 1)]
+    rois = [
+        helper.create_variable_for_type_inference(fpn_rois.dtype)
+        for _ in range(max_level - min_level + 1)
+    ]
     restore = helper.create_variable_for_type_inference("int32")
-    attrs = {"min_level": min_level, "max_level": max_level, "refer_level": refer_level, "refer_scale": refer_scale}
-    helper.append_op(type=layer, inputs={"FpnRois": fpn_rois}, outputs={"MultiFpnRois": rois, "RestoreIndex": restore}, attrs=attrs)
+    attrs = {
+        "min_level": min_level,
+        "max_level": max_level,
+        "refer_level": refer_level,
+        "refer_scale": refer_scale,
+    }
+    helper.append_op(
+        type=layer,
+        inputs={"FpnRois": fpn_rois},
+        outputs={"MultiFpnRois": rois, "RestoreIndex": restore},
+        attrs=attrs,
+    )
     return rois, restore
 
 

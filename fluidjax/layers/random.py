@@ -16,22 +16,34 @@ from .tensor import _device, _shape_argument
 
 
 @located
-def uniform_random(shape: Any, dtype: Any = "float32", min: float = -1.0, max: float = 1.0, seed: int = 0) -> Variable:
+def uniform_random(
+    shape: Any, dtype: Any = "float32", min: float = -1.0, max: float = 1.0, seed: int = 0
+) -> Variable:
     """Uniform on [min, max). shape: integers and variables, or a variable."""
     dtype_in(dtype, "dtype", "uniform_random", FLOATS)
     helper = LayerHelper("uniform_random")
-    inputs, attrs = int_argument(helper, shape, "shape", "shape", "ShapeTensor", "ShapeTensorList", "int64")
+    inputs, attrs = int_argument(
+        helper, shape, "shape", "shape", "ShapeTensor", "ShapeTensorList", "int64"
+    )
     attrs |= {"seed": seed, "min": min, "max": max, "dtype": int(enum_of(dtype))}
     return append(helper, inputs, {"Out": dtype}, attrs)
 
 
 @located
-def gaussian_random(shape: Any, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: Any = "float32") -> Variable:
+def gaussian_random(
+    shape: Any, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: Any = "float32"
+) -> Variable:
     """Normal with this mean and deviation. shape: integers and variables, or a variable."""
     typed(shape, "shape", (list, tuple, Variable), "gaussian_random")
     dtype_in(dtype, "dtype", "gaussian_random", FLOATS)
     inputs: dict[str, Any] = {}
-    attrs: dict[str, Any] = {"mean": mean, "std": std, "seed": seed, "dtype": int(enum_of(dtype)), "use_mkldnn": False}
+    attrs: dict[str, Any] = {
+        "mean": mean,
+        "std": std,
+        "seed": seed,
+        "dtype": int(enum_of(dtype)),
+        "use_mkldnn": False,
+    }
     helper = LayerHelper("gaussian_random")
     _shape_argument(shape, "gaussian_random", inputs, attrs)
     return append(helper, inputs, {"Out": dtype}, attrs)
@@ -42,12 +54,21 @@ def uniform_random_batch_size_like(
     input: Variable, shape: Sequence[int], dtype: Any = "float32", input_dim_idx: int = 0, output_dim_idx: int = 0,
     min: float = -1.0, max: float = 1.0, seed: int = 0,
 ) -> Variable:  # fmt: skip
-    """uniform_random whose dimension output_dim_idx has the size of input's dimension input_dim_idx."""
+    """uniform_random whose dimension output_dim_idx has the size of input's dimension
+    input_dim_idx.
+    """
     variable(input, "Input", "uniform_random_batch_size_like", ("float32", "float64"))
     typed(shape, "shape", (list, tuple), "uniform_random_batch_size_like")
     attrs = {"min": min, "max": max}
     return _batch_size_like(
-        "uniform_random_batch_size_like", input, shape, dtype, input_dim_idx, output_dim_idx, seed, attrs
+        "uniform_random_batch_size_like",
+        input,
+        shape,
+        dtype,
+        input_dim_idx,
+        output_dim_idx,
+        seed,
+        attrs,
     )
 
 
@@ -62,12 +83,21 @@ def gaussian_random_batch_size_like(
     seed: int = 0,
     dtype: Any = "float32",
 ) -> Variable:
-    """gaussian_random whose dimension output_dim_idx has the size of input's dimension input_dim_idx."""
+    """gaussian_random whose dimension output_dim_idx has the size of input's dimension
+    input_dim_idx.
+    """
     typed(input, "input", Variable, "gaussian_random_batch_size_like")
     typed(shape, "shape", (list, tuple), "gaussian_random_batch_size_like")
     attrs = {"mean": mean, "std": std}
     return _batch_size_like(
-        "gaussian_random_batch_size_like", input, shape, dtype, input_dim_idx, output_dim_idx, seed, attrs
+        "gaussian_random_batch_size_like",
+        input,
+        shape,
+        dtype,
+        input_dim_idx,
+        output_dim_idx,
+        seed,
+        attrs,
     )
 
 
@@ -88,24 +118,34 @@ def _batch_size_like(
 
 
 @located
-def sampling_id(x: Variable, min: float = 0.0, max: float = 1.0, seed: int = 0, dtype: Any = "float32") -> Variable:
-    """One class index for each row of probabilities [N, C], drawn by them; min and max bound the draws."""
+def sampling_id(
+    x: Variable, min: float = 0.0, max: float = 1.0, seed: int = 0, dtype: Any = "float32"
+) -> Variable:
+    """One class index for each row of probabilities [N, C], drawn by them; min and max bound the
+    draws.
+    """
     typed(x, "x", Variable, "sampling_id")
-    return append(LayerHelper("sampling_id"), {"X": x}, {"Out": dtype}, {"min": min, "max": max, "seed": seed})
+    return append(
+        LayerHelper("sampling_id"), {"X": x}, {"Out": dtype}, {"min": min, "max": max, "seed": seed}
+    )
 
 
 @located
 def random_crop(x: Variable, shape: Any, seed: Any = None) -> Variable:
-    """A box of `shape` out of x's last dimensions, at a place drawn anew for each index of the first ones and each step.
+    """A box of `shape` out of x's last dimensions, at a place drawn anew for each index of the
+    first ones and each step.
 
-    seed: an integer, or an int64 variable [1]; the op keeps it, the draws follow the program's random_seed.
+    seed: an integer, or an int64 variable [1]; the op keeps it, the draws follow the program's
+    random_seed.
     """
     variable(x, "x", "random_crop", ("float32", "float64", "uint8", "int16", "int32"))
     typed(shape, "shape", list, "random_crop")
     helper = LayerHelper("random_crop")
     attrs: dict[str, Any] = {"shape": shape}
     if not isinstance(seed, Variable):
-        attrs["startup_seed"] = start = typed(0 if seed is None else seed, "seed", (int, Variable), "random_crop")
+        attrs["startup_seed"] = start = typed(
+            0 if seed is None else seed, "seed", (int, Variable), "random_crop"
+        )
         name = unique_name.generate("random_crop_seed")
         seed = helper.create_variable(name=name, dtype="int64", shape=[1], persistable=True)
         helper.set_variable_initializer(seed, ConstantInitializer(float(start)))
@@ -124,14 +164,30 @@ def randint(
     seed: int = 0,
     name: str | None = None,
 ) -> Variable:
-    """Integers of [low, high), or of [0, low) without high; int64 [1] by default. device: without meaning here."""
+    """Integers of [low, high), or of [0, low) without high; int64 [1] by default. device: without
+    meaning here.
+    """
     low, high = (0, low) if high is None else (low, high)
     require(low < high, f"randint draws from [low, high), which [{low}, {high}) leaves empty")
     helper = LayerHelper("randint", name=name)
     name_ = dtype_in("int64" if dtype is None else dtype, "dtype", "randint", ("int32", "int64"))
     _device(device, "randint")
-    inputs, sizes = int_argument(helper, [1] if shape is None else shape, "shape", "shape", "ShapeTensor", "ShapeTensorList", "int64")
-    attrs = {"low": low, "high": high, "seed": seed, "dtype": int(enum_of(name_)), **({} if inputs else sizes)}
+    inputs, sizes = int_argument(
+        helper,
+        [1] if shape is None else shape,
+        "shape",
+        "shape",
+        "ShapeTensor",
+        "ShapeTensorList",
+        "int64",
+    )
+    attrs = {
+        "low": low,
+        "high": high,
+        "seed": seed,
+        "dtype": int(enum_of(name_)),
+        **({} if inputs else sizes),
+    }
     result = append(helper, inputs, {"Out": name_ if out is None else out}, attrs)
     result.stop_gradient = stop_gradient
     return result
@@ -159,7 +215,9 @@ def randn(
         "dtype": int(enum_of(name_)),
         "use_mkldnn": False,
     }
-    result = append(helper, {}, {"Out": name_ if out is None else out}, attrs, kind="gaussian_random")
+    result = append(
+        helper, {}, {"Out": name_ if out is None else out}, attrs, kind="gaussian_random"
+    )
     result.stop_gradient = stop_gradient
     return result
 

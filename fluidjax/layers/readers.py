@@ -1,7 +1,8 @@
 """Readers within programs: py_reader, create_py_reader_by_data, double_buffer, read_file.
 
-A reader is a variable of kind READER with methods beside; the ops that make readers and read from them belong to what is around a
-step: the executor asks the program's readers for the next batch, as it does of a DataLoader that is not iterable.
+A reader is a variable of kind READER with methods beside; the ops that make readers and read from
+them belong to what is around a step: the executor asks the program's readers for the next batch, as
+it does of a DataLoader that is not iterable.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ from ..unique_name import generate
 from ._build import typed
 
 Source = Callable[[], Any]
-loader_maker: Any = None  # (variables, capacity, double_buffer) -> a loader that feeds their program; fluidjax/__init__.py sets it
+# (variables, capacity, double_buffer) -> a loader that feeds their program; fluidjax/__init__.py
+# sets it
+loader_maker: Any = None
 
 
 class Stream:
-    """What the variables of one reader share: what its batches are like, where they come from, and who reads them."""
+    """What the variables of one reader share: what its batches are like, where they come from, and
+    who reads them.
+    """
 
     def __init__(self, capacity: int, kinds: Sequence[tuple[Any, Any, int]]) -> None:
         self.capacity, self.kinds = capacity, kinds
@@ -31,18 +36,28 @@ class Stream:
         self.loader: Any = None
 
     def started(self) -> Any:
-        """The loader. Raises FluidValueError where nothing reads from the reader, or nothing gives it data."""
+        """The loader. Raises FluidValueError where nothing reads from the reader, or nothing gives
+        it data.
+        """
         if self.loader is None:
-            raise FluidValueError("nothing reads from this reader; call fluid.layers.read_file(reader) before it is started")
+            raise FluidValueError(
+                "nothing reads from this reader; call fluid.layers.read_file(reader) before it is"
+                " started"
+            )
         if self.source is None:
-            raise FluidValueError("this reader has no source of data yet; call decorate_paddle_reader or the like first")
+            raise FluidValueError(
+                "this reader has no source of data yet; call decorate_paddle_reader or the like"
+                " first"
+            )
         how, source = self.source
         getattr(self.loader, how)(source)
         return self.loader
 
 
 class Reader(Variable):
-    """A variable that batches come from. A pass: start(), Executor.run until it raises core.EOFException, reset()."""
+    """A variable that batches come from. A pass: start(), Executor.run until it raises
+    core.EOFException, reset().
+    """
 
     stream: Stream
 
@@ -59,11 +74,15 @@ class Reader(Variable):
 
     def _decorate(self, how: str, source: Source) -> None:
         if not callable(source):
-            raise FluidTypeError(f"a reader takes a function that returns a generator, not {type(source).__name__}")
+            raise FluidTypeError(
+                f"a reader takes a function that returns a generator, not {type(source).__name__}"
+            )
         self.stream.source = how, source
 
     def start(self) -> None:
-        """Begin reading, in a thread of its own. Raises FluidValueError where nothing reads, or nothing gives data."""
+        """Begin reading, in a thread of its own. Raises FluidValueError where nothing reads, or
+        nothing gives data.
+        """
         self.stream.started().start()
 
     def reset(self) -> None:
@@ -80,11 +99,23 @@ def _declared(block: Any, name: str, stream: Stream) -> Reader:
     return reader
 
 
-def _made(capacity: int, kinds: Sequence[tuple[Any, Any, int]], checked: Sequence[int], name: str | None, double: bool) -> Reader:
+def _made(
+    capacity: int,
+    kinds: Sequence[tuple[Any, Any, int]],
+    checked: Sequence[int],
+    name: str | None,
+    double: bool,
+) -> Reader:
     if int(capacity) <= 0:
-        raise FluidValueError(f"a reader needs a capacity, the number of batches to read ahead, not {capacity!r}")
+        raise FluidValueError(
+            f"a reader needs a capacity, the number of batches to read ahead, not {capacity!r}"
+        )
     queue, made, buffer = (
-        (generate("lod_tensor_blocking_queue"), generate("create_py_reader"), generate("double_buffer"))
+        (
+            generate("lod_tensor_blocking_queue"),
+            generate("create_py_reader"),
+            generate("double_buffer"),
+        )
         if name is None
         else (f"{name}_queue", f"{name}_reader", f"{name}_double_buffer")
     )
@@ -115,35 +146,52 @@ def py_reader(
 ) -> Reader:
     """A reader of batches with an array for each of `shapes`, which read_file turns into variables.
 
-    capacity: how many batches are read ahead. lod_levels: default 0 for all. Raises FluidValueError where these differ in number.
+    capacity: how many batches are read ahead. lod_levels: default 0 for all. Raises FluidValueError
+    where these differ in number.
     """
     levels = [0] * len(shapes) if lod_levels is None else lod_levels
     if not len(shapes) == len(dtypes) == len(levels):
         counts = f"{len(shapes)}, {len(dtypes)} and {len(levels)}"
-        raise FluidValueError(f"py_reader takes as many dtypes and lod_levels as shapes, not {counts}")
-    kinds = [(_shape(s), enum_of(d), int(n)) for s, d, n in zip(shapes, dtypes, levels, strict=True)]
+        raise FluidValueError(
+            f"py_reader takes as many dtypes and lod_levels as shapes, not {counts}"
+        )
+    kinds = [
+        (_shape(s), enum_of(d), int(n)) for s, d, n in zip(shapes, dtypes, levels, strict=True)
+    ]
     return _made(capacity, kinds, [0] * len(kinds), name, use_double_buffer)
 
 
 @located
 def create_py_reader_by_data(
-    capacity: int, feed_list: list[Variable], name: str | None = None, use_double_buffer: bool = True
+    capacity: int,
+    feed_list: list[Variable],
+    name: str | None = None,
+    use_double_buffer: bool = True,
 ) -> Reader:
     """A reader of batches for variables such as these, which fluid.data makes; see py_reader."""
     if not isinstance(feed_list, list):
-        raise FluidTypeError(f"create_py_reader_by_data takes a list of variables, not {type(feed_list).__name__}")
+        raise FluidTypeError(
+            f"create_py_reader_by_data takes a list of variables, not {type(feed_list).__name__}"
+        )
     kinds = [(_shape(v.shape), v.dtype, v.lod_level) for v in feed_list]
-    return _made(capacity, kinds, [int(v.desc.need_check_feed) for v in feed_list], name, use_double_buffer)
+    return _made(
+        capacity, kinds, [int(v.desc.need_check_feed) for v in feed_list], name, use_double_buffer
+    )
 
 
 @located
 def double_buffer(reader: Variable, place: Any = None, name: str | None = None) -> Reader:
-    """The reader with its batches put on the device ahead of their use, as they are anyway; another variable."""
+    """The reader with its batches put on the device ahead of their use, as they are anyway; another
+    variable.
+    """
     typed(reader, "reader", Reader, "double_buffer")
     block = default_main_program().current_block()
     attrs = {} if place is None else {"place": str(place).upper()}
-    out = _declared(block, name if name is not None else generate("create_double_buffer_reader"), reader.stream)  # type: ignore[attr-defined]
-    block.append_op("create_double_buffer_reader", {"UnderlyingReader": [reader]}, {"Out": [out]}, attrs)
+    name = name if name is not None else generate("create_double_buffer_reader")
+    out = _declared(block, name, reader.stream)  # type: ignore[attr-defined]
+    block.append_op(
+        "create_double_buffer_reader", {"UnderlyingReader": [reader]}, {"Out": [out]}, attrs
+    )
     return out
 
 
@@ -156,7 +204,9 @@ def read_file(reader: Variable) -> Any:
     typed(reader, "reader", Reader, "read_file")
     stream: Stream = reader.stream  # type: ignore[attr-defined]
     if stream.loader is not None:
-        raise FluidValueError(f"{reader.name!r} is read from already; use the variables that read_file gave")
+        raise FluidValueError(
+            f"{reader.name!r} is read from already; use the variables that read_file gave"
+        )
     helper = LayerHelper("read_file")
     outs = []
     for shape, dtype, level in stream.kinds:

@@ -22,8 +22,11 @@ def _reduction(
 
 
 @located
-def reduce_sum(input: Variable, dim: Any = None, keep_dim: bool = False, name: str | None = None) -> Variable:
-    """Sum over `dim`: an integer or a list of them, negative from the end; None: over everything, shape [1].
+def reduce_sum(
+    input: Variable, dim: Any = None, keep_dim: bool = False, name: str | None = None
+) -> Variable:
+    """Sum over `dim`: an integer or a list of them, negative from the end; None: over everything,
+    shape [1].
 
     keep_dim: reduced dimensions stay with size 1. input: float32, float64, int32, int64.
     """
@@ -31,8 +34,11 @@ def reduce_sum(input: Variable, dim: Any = None, keep_dim: bool = False, name: s
 
 
 @located
-def reduce_mean(input: Variable, dim: Any = None, keep_dim: bool = False, name: str | None = None) -> Variable:
-    """Mean over `dim`: an integer or a list of them, negative from the end; None: over everything, shape [1].
+def reduce_mean(
+    input: Variable, dim: Any = None, keep_dim: bool = False, name: str | None = None
+) -> Variable:
+    """Mean over `dim`: an integer or a list of them, negative from the end; None: over everything,
+    shape [1].
 
     keep_dim: reduced dimensions stay with size 1. input: float32, float64, int32, int64.
     """
@@ -40,8 +46,11 @@ def reduce_mean(input: Variable, dim: Any = None, keep_dim: bool = False, name: 
 
 
 @located
-def reduce_max(input: Variable, dim: Any = None, keep_dim: bool = False, name: str | None = None) -> Variable:
-    """Maximum over `dim`: an integer or a list of them, negative from the end; None: over everything, shape [1].
+def reduce_max(
+    input: Variable, dim: Any = None, keep_dim: bool = False, name: str | None = None
+) -> Variable:
+    """Maximum over `dim`: an integer or a list of them, negative from the end; None: over
+    everything, shape [1].
 
     keep_dim: reduced dimensions stay with size 1.
     """
@@ -49,8 +58,11 @@ def reduce_max(input: Variable, dim: Any = None, keep_dim: bool = False, name: s
 
 
 @located
-def reduce_min(input: Variable, dim: Any = None, keep_dim: bool = False, name: str | None = None) -> Variable:
-    """Minimum over `dim`: an integer or a list of them, negative from the end; None: over everything, shape [1].
+def reduce_min(
+    input: Variable, dim: Any = None, keep_dim: bool = False, name: str | None = None
+) -> Variable:
+    """Minimum over `dim`: an integer or a list of them, negative from the end; None: over
+    everything, shape [1].
 
     keep_dim: reduced dimensions stay with size 1.
     """
@@ -58,8 +70,11 @@ def reduce_min(input: Variable, dim: Any = None, keep_dim: bool = False, name: s
 
 
 @located
-def reduce_prod(input: Variable, dim: Any = None, keep_dim: bool = False, name: str | None = None) -> Variable:
-    """Product over `dim`: an integer or a list of them, negative from the end; None: over everything, shape [1].
+def reduce_prod(
+    input: Variable, dim: Any = None, keep_dim: bool = False, name: str | None = None
+) -> Variable:
+    """Product over `dim`: an integer or a list of them, negative from the end; None: over
+    everything, shape [1].
 
     keep_dim: reduced dimensions stay with size 1.
     """
@@ -67,8 +82,11 @@ def reduce_prod(input: Variable, dim: Any = None, keep_dim: bool = False, name: 
 
 
 @located
-def reduce_all(input: Variable, dim: Any = None, keep_dim: bool = False, name: str | None = None) -> Variable:
-    """Logical and over `dim`: an integer or a list of them, negative from the end; None: over everything, shape [1].
+def reduce_all(
+    input: Variable, dim: Any = None, keep_dim: bool = False, name: str | None = None
+) -> Variable:
+    """Logical and over `dim`: an integer or a list of them, negative from the end; None: over
+    everything, shape [1].
 
     keep_dim: reduced dimensions stay with size 1. input: bool.
     """
@@ -76,8 +94,11 @@ def reduce_all(input: Variable, dim: Any = None, keep_dim: bool = False, name: s
 
 
 @located
-def reduce_any(input: Variable, dim: Any = None, keep_dim: bool = False, name: str | None = None) -> Variable:
-    """Logical or over `dim`: an integer or a list of them, negative from the end; None: over everything, shape [1].
+def reduce_any(
+    input: Variable, dim: Any = None, keep_dim: bool = False, name: str | None = None
+) -> Variable:
+    """Logical or over `dim`: an integer or a list of them, negative from the end; None: over
+    everything, shape [1].
 
     keep_dim: reduced dimensions stay with size 1. input: bool.
     """
@@ -93,7 +114,11 @@ def mean(x: Variable, name: str | None = None) -> Variable:
 
 @located
 def logsumexp(
-    x: Variable, dim: Any = None, keepdim: bool = False, out: Variable | None = None, name: str | None = None
+    x: Variable,
+    dim: Any = None,
+    keepdim: bool = False,
+    out: Variable | None = None,
+    name: str | None = None,
 ) -> Variable:
     """log(sum(exp(x), dim)), as three ops without a shift by the maximum. out: a variable to write."""
     variable(x, "x", "logsumexp", FLOATS)
@@ -133,7 +158,9 @@ def argsort(
 
 @located
 def topk(input: Variable, k: Any, name: str | None = None) -> tuple[Variable, Variable]:
-    """The k largest elements of the last dimension, and their indices (int64). k: an integer or a variable of one."""
+    """The k largest elements of the last dimension, and their indices (int64). k: an integer or a
+    variable of one.
+    """
     typed(input, "input", Variable, "topk")
     inputs, attrs = {"X": [input]}, {}
     if isinstance(k, Variable):

@@ -12,11 +12,18 @@ from ..layer_helper import LayerHelper
 from ._build import append, int_argument, one_of, require, typed, variable
 from .conv import FORMATS
 
-_METHODS = {"BILINEAR": ("bilinear", 2), "NEAREST": ("nearest", 2), "BICUBIC": ("bicubic", 2), "TRILINEAR": ("trilinear", 3)}
+_METHODS = {
+    "BILINEAR": ("bilinear", 2),
+    "NEAREST": ("nearest", 2),
+    "BICUBIC": ("bicubic", 2),
+    "TRILINEAR": ("trilinear", 3),
+}
 _SIDES = ("out_d", "out_h", "out_w")
 
 
-def _out_shape(helper: LayerHelper, out_shape: Any, axes: int, layer: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _out_shape(
+    helper: LayerHelper, out_shape: Any, axes: int, layer: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The op's inputs and attributes for a size: integers, integers and variables, or one variable."""
     inputs, attrs = int_argument(helper, out_shape, "out_shape", "sizes", "OutSize", "SizeTensor")
     if isinstance(out_shape, Variable):
@@ -43,16 +50,23 @@ def _resize(
     variable(input, "input", layer)
     one_of(resample, "resample", layer, methods)
     method, axes = _METHODS[resample]
-    require(input.ndim == axes + 2, f"{layer} with {resample!r} takes {axes + 2} dimensions, not {list(input.shape)}")
+    require(
+        input.ndim == axes + 2,
+        f"{layer} with {resample!r} takes {axes + 2} dimensions, not {list(input.shape)}",
+    )
     typed(align_corners, "align_corners", bool, layer)
     one_of(align_mode, "align_mode", layer, (0, 1))
     require(out_shape is not None or scale is not None, f"{layer} needs an out_shape or a scale")
     one_of(data_format, "data_format", layer, FORMATS[axes])
     helper = LayerHelper(f"{method}_interp", name=name)
-    inputs, sizes = _scale(scale, layer) if out_shape is None else _out_shape(helper, out_shape, axes, layer)
+    inputs, sizes = (
+        _scale(scale, layer) if out_shape is None else _out_shape(helper, out_shape, axes, layer)
+    )
     if actual_shape is not None:
         if not isinstance(actual_shape, Variable):
-            raise FluidTypeError(f"{layer}'s actual_shape is a Variable or None, not {actual_shape!r}")
+            raise FluidTypeError(
+                f"{layer}'s actual_shape is a Variable or None, not {actual_shape!r}"
+            )
         actual_shape.stop_gradient = True
         inputs["OutSize"] = actual_shape
     attrs = {
@@ -73,11 +87,12 @@ def image_resize(
 ) -> Variable:  # fmt: skip
     """Resize images [N, C, H, W] ("BILINEAR", "NEAREST") or volumes [N, C, D, H, W] ("TRILINEAR").
 
-    out_shape: [H', W'] or [D', H', W'], of integers and Variables, or one Variable; else scale: a factor for every side, a
-    number or a Variable. Variables must hold what is known while a step is traced: constants, shapes, arithmetic on them.
-    actual_shape: as a Variable out_shape, and goes before it. align_corners: the middles of the corner cells stay; else
-    align_mode 0 counts from the middles of the cells and 1 from their edges.
-    Raises FluidValueError for sizes, a method or a layout that do not fit, FluidTypeError for arguments of another type.
+    out_shape: [H', W'] or [D', H', W'], of integers and Variables, or one Variable; else scale: a
+    factor for every side, a number or a Variable. Variables must hold what is known while a step is
+    traced: constants, shapes, arithmetic on them. actual_shape: as a Variable out_shape, and goes
+    before it. align_corners: the middles of the corner cells stay; else align_mode 0 counts from
+    the middles of the cells and 1 from their edges. Raises FluidValueError for sizes, a method or a
+    layout that do not fit, FluidTypeError for arguments of another type.
     """
     return _resize("image_resize", ("BILINEAR", "TRILINEAR", "NEAREST"), input, out_shape, scale, name, resample, actual_shape,
                    align_corners, align_mode, data_format)  # fmt: skip
@@ -99,7 +114,17 @@ def resize_bilinear(
     align_corners: bool = True, align_mode: int = 1, data_format: str = "NCHW",
 ) -> Variable:  # fmt: skip
     """image_resize by bilinear interpolation."""
-    return image_resize(input, out_shape, scale, name, "BILINEAR", actual_shape, align_corners, align_mode, data_format)
+    return image_resize(
+        input,
+        out_shape,
+        scale,
+        name,
+        "BILINEAR",
+        actual_shape,
+        align_corners,
+        align_mode,
+        data_format,
+    )
 
 
 @located
@@ -108,7 +133,17 @@ def resize_trilinear(
     align_corners: bool = True, align_mode: int = 1, data_format: str = "NCDHW",
 ) -> Variable:  # fmt: skip
     """image_resize of volumes by trilinear interpolation."""
-    return image_resize(input, out_shape, scale, name, "TRILINEAR", actual_shape, align_corners, align_mode, data_format)
+    return image_resize(
+        input,
+        out_shape,
+        scale,
+        name,
+        "TRILINEAR",
+        actual_shape,
+        align_corners,
+        align_mode,
+        data_format,
+    )
 
 
 @located
@@ -117,22 +152,30 @@ def resize_nearest(
     align_corners: bool = True, data_format: str = "NCHW",
 ) -> Variable:  # fmt: skip
     """image_resize to the nearest cell (align_corners rounds its position, else it is cut off)."""
-    return image_resize(input, out_shape, scale, name, "NEAREST", actual_shape, align_corners, 1, data_format)
+    return image_resize(
+        input, out_shape, scale, name, "NEAREST", actual_shape, align_corners, 1, data_format
+    )
 
 
 @located
 def image_resize_short(input: Variable, out_short_len: int, resample: str = "BILINEAR") -> Variable:
-    """Resize [N, C, H, W] so that the shorter side becomes `out_short_len`, and the other one in proportion, rounded.
+    """Resize [N, C, H, W] so that the shorter side becomes `out_short_len`, and the other one in
+    proportion, rounded.
 
     Raises FluidValueError where H or W is not known.
     """
     variable(input, "input", "image_resize_short")
     require(input.ndim == 4, f"image_resize_short takes [N, C, H, W], not {list(input.shape)}")
     sides = list(input.shape[2:])
-    require(min(sides) > 0, f"image_resize_short must know H and W, but {input.name!r} has shape {list(input.shape)}")
+    require(
+        min(sides) > 0,
+        f"image_resize_short must know H and W, but {input.name!r} has shape {list(input.shape)}",
+    )
     ratio = float(out_short_len) / float(min(sides))
     short = sides.index(min(sides))
-    out = [out_short_len if i == short else int(float(n) * ratio + 0.5) for i, n in enumerate(sides)]
+    out = [
+        out_short_len if i == short else int(float(n) * ratio + 0.5) for i, n in enumerate(sides)
+    ]
     return image_resize(input, out_shape=out, resample=resample)
 
 

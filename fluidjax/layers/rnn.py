@@ -1,9 +1,17 @@
-"""Fluid's module name for recurrent layers. ``fluid.layers.rnn`` is the function of that name, as in Fluid."""
+"""Fluid's module name for recurrent layers. ``fluid.layers.rnn`` is the function of that name, as
+in Fluid.
+"""
 
 from typing import TYPE_CHECKING
 
 from ..base.absent import reporter
-from .decode_helpers import BasicDecoder, DecodeHelper, GreedyEmbeddingHelper, SampleEmbeddingHelper, TrainingHelper
+from .decode_helpers import (
+    BasicDecoder,
+    DecodeHelper,
+    GreedyEmbeddingHelper,
+    SampleEmbeddingHelper,
+    TrainingHelper,
+)
 from .decoders import BeamSearchDecoder, Decoder, dynamic_decode
 from .decoding import beam_search, beam_search_decode
 from .index import gather_tree

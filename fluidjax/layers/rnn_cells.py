@@ -27,8 +27,8 @@ from .utils import assert_same_structure, flatten, map_structure, pack_sequence_
 class RNNCell:
     """One step of a recurrent network: ``call(inputs, states) -> (outputs, new states)``.
 
-    A subclass defines call, and state_shape (and state_dtype) if get_initial_states shall know them. States are a variable or
-    nested lists, tuples and dicts of variables.
+    A subclass defines call, and state_shape (and state_dtype) if get_initial_states shall know
+    them. States are a variable or nested lists, tuples and dicts of variables.
     """
 
     def call(self, inputs: Any, states: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -40,12 +40,18 @@ class RNNCell:
 
     @located
     def get_initial_states(
-        self, batch_ref: Any, shape: Any = None, dtype: Any = "float32", init_value: float = 0, batch_dim_idx: int = 0
+        self,
+        batch_ref: Any,
+        shape: Any = None,
+        dtype: Any = "float32",
+        init_value: float = 0,
+        batch_dim_idx: int = 0,
     ) -> Any:
-        """States filled with init_value, for as many samples as dimension batch_dim_idx of batch_ref has.
+        """States filled with init_value, for as many samples as dimension batch_dim_idx of
+        batch_ref has.
 
-        shape: that of a state without the batch, or a structure of such; default state_shape. dtype: default float32; None takes
-        state_dtype.
+        shape: that of a state without the batch, or a structure of such; default state_shape.
+        dtype: default float32; None takes state_dtype.
         """
         ref = flatten(batch_ref)[0]
         variable(ref, "batch_ref", "RNNCell", (*FLOATS, *INTS))
@@ -55,7 +61,13 @@ class RNNCell:
         dtypes = flatten(kinds)
         dtypes = dtypes * len(leaves) if len(dtypes) == 1 else dtypes
         made = [
-            fill_constant_batch_size_like(ref, size if size[0] == -1 else [-1, *size], kind, init_value, input_dim_idx=batch_dim_idx)
+            fill_constant_batch_size_like(
+                ref,
+                size if size[0] == -1 else [-1, *size],
+                kind,
+                init_value,
+                input_dim_idx=batch_dim_idx,
+            )
             for size, kind in zip(leaves, dtypes, strict=True)
         ]
         return _packed(shapes, iter(made))
@@ -96,13 +108,21 @@ def _packed(shapes: Any, leaves: Any) -> Any:
     if parts is None:
         return next(leaves)
     made = [_packed(part, leaves) for part in parts]
-    return dict(zip(sorted(shapes), made, strict=True)) if isinstance(shapes, Mapping) else type(shapes)(made)
+    return (
+        dict(zip(sorted(shapes), made, strict=True))
+        if isinstance(shapes, Mapping)
+        else type(shapes)(made)
+    )
 
 
 class _Unit:
-    """What the cells' computations share: parameters that are made when they are first called, as wide as the input is."""
+    """What the cells' computations share: parameters that are made when they are first called, as
+    wide as the input is.
+    """
 
-    def __init__(self, kind: str, name: str, hidden_size: int, param_attr: Any, bias_attr: Any, dtype: Any) -> None:
+    def __init__(
+        self, kind: str, name: str, hidden_size: int, param_attr: Any, bias_attr: Any, dtype: Any
+    ) -> None:
         full = unique_name.generate(f"{name}/{kind}")
         self.helper = LayerHelper(full, name=full)
         self.size, self.dtype = hidden_size, dtype
@@ -110,16 +130,26 @@ class _Unit:
         self.made: list[Any] | None = None
 
     def parameters(self, width: int, columns: Mapping[str, int]) -> list[Any]:
-        """Weights [width, n] and biases [n], for each n of `columns`; its keys are added to names that the user gave."""
+        """Weights [width, n] and biases [n], for each n of `columns`; its keys are added to names
+        that the user gave.
+        """
         if self.made is None:
             weights = [
-                self.helper.create_parameter(_suffixed(self.param_attr, end), [width, n], self.dtype) for end, n in columns.items()
+                self.helper.create_parameter(
+                    _suffixed(self.param_attr, end), [width, n], self.dtype
+                )
+                for end, n in columns.items()
             ]
             biases = [
-                self.helper.create_parameter(_suffixed(self.bias_attr, end), [n], self.dtype, is_bias=True) for end, n in columns.items()
+                self.helper.create_parameter(
+                    _suffixed(self.bias_attr, end), [n], self.dtype, is_bias=True
+                )
+                for end, n in columns.items()
             ]
             if any(b is None for b in biases):
-                raise FluidValueError(f"{self.helper.name} has a bias; bias_attr is a ParamAttr or None, not False")
+                raise FluidValueError(
+                    f"{self.helper.name} has a bias; bias_attr is a ParamAttr or None, not False"
+                )
             self.made = [*weights, *biases]
         return self.made
 
@@ -136,8 +166,8 @@ def _suffixed(attr: Any, end: str) -> Any:
 class GRUCell(RNNCell):
     """A gated recurrent unit: h' = u * h + (1 - u) * c.
 
-    r, u = gate_activation([x, h] @ Wg + bg), c = activation([x, r * h] @ Wc + bc). gate_activation, activation: layers, default
-    sigmoid and tanh. States: h [N, hidden_size].
+    r, u = gate_activation([x, h] @ Wg + bg), c = activation([x, r * h] @ Wc + bc). gate_activation,
+    activation: layers, default sigmoid and tanh. States: h [N, hidden_size].
     """
 
     def __init__(
@@ -156,12 +186,16 @@ class GRUCell(RNNCell):
         variable(inputs, "inputs", "GRUCell", FLOATS)
         variable(states, "states", "GRUCell", FLOATS)
         size = self.hidden_size
-        weights = self._unit.parameters(inputs.shape[-1] + size, {"_gate": 2 * size, "_candidate": size})
+        weights = self._unit.parameters(
+            inputs.shape[-1] + size, {"_gate": 2 * size, "_candidate": size}
+        )
         gate_weight, candidate_weight, gate_bias, candidate_bias = weights
         gates = elementwise_add(matmul(concat([inputs, states], 1), gate_weight), gate_bias)
         r, u = split(self._gate(gates), num_or_sections=2, dim=1)
         reset = r * states
-        candidate = elementwise_add(matmul(concat([inputs, reset], 1), candidate_weight), candidate_bias)
+        candidate = elementwise_add(
+            matmul(concat([inputs, reset], 1), candidate_weight), candidate_bias
+        )
         c = self._activation(candidate)
         new = u * states + (1 - u) * c
         return new, new
@@ -172,10 +206,11 @@ class GRUCell(RNNCell):
 
 
 class LSTMCell(RNNCell):
-    """A long short-term memory: c' = c * sigmoid(f + forget_bias) + sigmoid(i) * tanh(j), h' = tanh(c') * sigmoid(o).
+    """A long short-term memory: c' = c * sigmoid(f + forget_bias) + sigmoid(i) * tanh(j), h' =
+    tanh(c') * sigmoid(o).
 
-    i, j, f, o are the parts of [x, h] @ W + b. As in 1.8.5 gate_activation and activation have no meaning. States: [h, c], each
-    [N, hidden_size].
+    i, j, f, o are the parts of [x, h] @ W + b. As in 1.8.5 gate_activation and activation have no
+    meaning. States: [h, c], each [N, hidden_size].
     """
 
     def __init__(
@@ -195,7 +230,9 @@ class LSTMCell(RNNCell):
         variable(inputs, "inputs", "LSTMCell", FLOATS)
         typed(states, "states", list, "LSTMCell")
         hidden, cell = (variable(v, "state", "LSTMCell", FLOATS) for v in states)
-        weight, bias = self._unit.parameters(inputs.shape[-1] + self.hidden_size, {"": 4 * self.hidden_size})
+        weight, bias = self._unit.parameters(
+            inputs.shape[-1] + self.hidden_size, {"": 4 * self.hidden_size}
+        )
         gates = elementwise_add(matmul(concat([inputs, hidden], 1), weight), bias)
         i, j, f, o = split(gates, num_or_sections=4, dim=-1)
         kept = elementwise_mul(cell, sigmoid(elementwise_add(f, self._forget)))
@@ -220,20 +257,27 @@ def rnn(
 ) -> tuple[Any, Any]:
     """Run a cell over time: (outputs, final states), structures like those that the cell gives.
 
-    inputs: a variable [N, T, ...] (time_major: [T, N, ...]) or a structure of them; outputs likewise. initial_states: default
-    what the cell's get_initial_states gives. sequence_length [N]: behind it states stay as they are. is_reverse: from the last step.
-    kwargs are handed to the cell. Raises FluidTypeError, FluidValueError for arguments that do not fit.
+    inputs: a variable [N, T, ...] (time_major: [T, N, ...]) or a structure of them; outputs
+    likewise. initial_states: default what the cell's get_initial_states gives. sequence_length [N]:
+    behind it states stay as they are. is_reverse: from the last step. kwargs are handed to the
+    cell. Raises FluidTypeError, FluidValueError for arguments that do not fit.
     """
     for i, x in enumerate(flatten(inputs)):
         variable(x, f"inputs[{i}]", "rnn", FLOATS)
     typed(sequence_length, "sequence_length", (Variable, type(None)), "rnn")
     if initial_states is None:
-        initial_states = cell.get_initial_states(batch_ref=inputs, batch_dim_idx=1 if time_major else 0)
+        initial_states = cell.get_initial_states(
+            batch_ref=inputs, batch_dim_idx=1 if time_major else 0
+        )
     for state in flatten(initial_states):
         variable(state, "initial_states", "rnn", FLOATS).stop_gradient = False
     if not time_major:
         inputs = map_structure(_swapped, inputs)
-    mask = None if sequence_length is None else _mask(flatten(inputs)[0], sequence_length, flatten(initial_states)[0].dtype)
+    mask = (
+        None
+        if sequence_length is None
+        else _mask(flatten(inputs)[0], sequence_length, flatten(initial_states)[0].dtype)
+    )
     if is_reverse:
         inputs = map_structure(partial(reverse, axis=[0]), inputs)
         mask = None if mask is None else reverse(mask, axis=[0])
@@ -248,8 +292,12 @@ def rnn(
     return final_outputs, final_states
 
 
-def _loop(cell: RNNCell, inputs: Any, initial_states: Any, mask: Any, kwargs: Mapping[str, Any]) -> tuple[Any, Any, Sequence[Any]]:
-    """The StaticRNN: what one step gives for outputs and states, and the variables of all steps, outputs first."""
+def _loop(
+    cell: RNNCell, inputs: Any, initial_states: Any, mask: Any, kwargs: Mapping[str, Any]
+) -> tuple[Any, Any, Sequence[Any]]:
+    """The StaticRNN: what one step gives for outputs and states, and the variables of all steps,
+    outputs first.
+    """
     loop = StaticRNN()
     with loop.step():
         rows = map_structure(loop.step_input, inputs)

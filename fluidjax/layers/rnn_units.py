@@ -28,25 +28,40 @@ def gru_unit(
     gate_activation: str = "sigmoid",
     origin_mode: bool = False,
 ) -> tuple[Variable, Variable, Variable]:
-    """One step of a GRU: hidden [N, size / 3], the reset hidden r * h [N, size / 3] and the gates [N, size].
+    """One step of a GRU: hidden [N, size / 3], the reset hidden r * h [N, size / 3] and the gates
+    [N, size].
 
-    input [N, size], hidden [N, size / 3]; see the op gru_unit. As in 1.8.5 the activations are tanh and sigmoid whatever is asked
-    for; anything else is warned of. Raises FluidTypeError, FluidValueError for arguments that do not fit.
+    input [N, size], hidden [N, size / 3]; see the op gru_unit. As in 1.8.5 the activations are tanh
+    and sigmoid whatever is asked for; anything else is warned of. Raises FluidTypeError,
+    FluidValueError for arguments that do not fit.
     """
     variable(input, "input", "gru_unit", FLOATS)
     variable(hidden, "hidden", "gru_unit", FLOATS)
     typed(size, "size", int, "gru_unit")
-    for what, name, fixed in (("activation", activation, "tanh"), ("gate_activation", gate_activation, "sigmoid")):
-        require(name in ACTIVATIONS, f"gru_unit's {what} is one of {', '.join(ACTIVATIONS)}, not {name!r}")
+    for what, name, fixed in (
+        ("activation", activation, "tanh"),
+        ("gate_activation", gate_activation, "sigmoid"),
+    ):
+        require(
+            name in ACTIVATIONS,
+            f"gru_unit's {what} is one of {', '.join(ACTIVATIONS)}, not {name!r}",
+        )
         if name != fixed:
-            warnings.warn(f"gru_unit's {what} is {fixed}, as in Paddle 1.8.5, though {name!r} was asked for", stacklevel=3)
+            warnings.warn(
+                f"gru_unit's {what} is {fixed}, as in Paddle 1.8.5, though {name!r} was asked for",
+                stacklevel=3,
+            )
     helper = LayerHelper("gru_unit", input=input, param_attr=param_attr, bias_attr=bias_attr)
     dtype, width = helper.input_dtype(), size // 3
     weight = helper.create_parameter(helper.param_attr, [width, 3 * width], dtype)
     bias = helper.create_parameter(helper.bias_attr, [1, 3 * width], dtype, is_bias=True)
     inputs = {"Input": input, "HiddenPrev": hidden, "Weight": weight, "Bias": bias}
     outs = {"Gate": dtype, "ResetHiddenPrev": dtype, "Hidden": dtype}
-    attrs = {"activation": ACTIVATIONS["tanh"], "gate_activation": ACTIVATIONS["sigmoid"], "origin_mode": origin_mode}
+    attrs = {
+        "activation": ACTIVATIONS["tanh"],
+        "gate_activation": ACTIVATIONS["sigmoid"],
+        "origin_mode": origin_mode,
+    }
     gate, reset, updated = append(helper, inputs, outs, attrs)
     return updated, reset, gate
 
@@ -61,10 +76,11 @@ def lstm_unit(
     bias_attr: Any = None,
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """One step of an LSTM: hidden and cell [N, D] from x_t [N, M], hidden_t_prev [N, D] and cell_t_prev [N, D].
+    """One step of an LSTM: hidden and cell [N, D] from x_t [N, M], hidden_t_prev [N, D] and
+    cell_t_prev [N, D].
 
-    An fc of x_t and hidden_t_prev makes the gates; see the op lstm_unit. Raises FluidTypeError, FluidValueError for arguments
-    that do not fit.
+    An fc of x_t and hidden_t_prev makes the gates; see the op lstm_unit. Raises FluidTypeError,
+    FluidValueError for arguments that do not fit.
     """
     given = {"x_t": x_t, "hidden_t_prev": hidden_t_prev, "cell_t_prev": cell_t_prev}
     helper = LayerHelper("lstm_unit", name=name)
@@ -84,7 +100,9 @@ def lstm_unit(
     joined = concat([x_t, hidden_t_prev], axis=1)
     gates = fc(joined, 4 * cell_t_prev.shape[1], param_attr=param_attr, bias_attr=bias_attr)
     outs = {"C": x_t.dtype, "H": x_t.dtype}
-    cell, hidden = append(helper, {"X": gates, "C_prev": cell_t_prev}, outs, {"forget_bias": forget_bias})
+    cell, hidden = append(
+        helper, {"X": gates, "C_prev": cell_t_prev}, outs, {"forget_bias": forget_bias}
+    )
     return hidden, cell
 
 
@@ -108,10 +126,12 @@ def dynamic_lstmp(
     cell_clip: float | None = None,
     proj_clip: float | None = None,
 ) -> tuple[Variable, Variable]:
-    """An LSTM with a projection along each sequence: projection [rows, proj_size] and cell [rows, size / 4], with input's LoD.
+    """An LSTM with a projection along each sequence: projection [rows, proj_size] and cell [rows,
+    size / 4], with input's LoD.
 
-    input [rows, size]; h_0 [N, proj_size], c_0 [N, size / 4]: first states, 0 where they are not given; see the op lstmp. Raises
-    FluidTypeError, FluidValueError for arguments that do not fit, bias_attr=False among them.
+    input [rows, size]; h_0 [N, proj_size], c_0 [N, size / 4]: first states, 0 where they are not
+    given; see the op lstmp. Raises FluidTypeError, FluidValueError for arguments that do not fit,
+    bias_attr=False among them.
     """
     require(bias_attr is not False, "bias_attr should not be False in dynamic_lstmp.")
     variable(input, "input", "dynamic_lstmp", FLOATS)
@@ -120,15 +140,31 @@ def dynamic_lstmp(
         typed(state, what, (Variable, type(None)), "dynamic_lstmp")
         if state is not None:
             variable(state, what, "dynamic_lstmp", FLOATS)
-            require(tuple(state.shape[1:]) == (columns,), f"dynamic_lstmp's {what} has shape [N, {columns}], not {list(state.shape)}")
+            require(
+                tuple(state.shape[1:]) == (columns,),
+                f"dynamic_lstmp's {what} has shape [N, {columns}], not {list(state.shape)}",
+            )
     for what, bound in (("cell_clip", cell_clip), ("proj_clip", proj_clip)):
         require(not bound or bound >= 0, f"{what} should not be negative.")
-    helper = LayerHelper("lstmp", input=input, param_attr=param_attr, bias_attr=bias_attr, name=name)
+    helper = LayerHelper(
+        "lstmp", input=input, param_attr=param_attr, bias_attr=bias_attr, name=name
+    )
     weight = helper.create_parameter(helper.param_attr, [proj_size, 4 * width], dtype)
     projection = helper.create_parameter(helper.param_attr, [width, proj_size], dtype)
-    bias = helper.create_parameter(helper.bias_attr, [1, (7 if use_peepholes else 4) * width], dtype, is_bias=True)
-    inputs = {"Input": input, "Weight": weight, "ProjWeight": projection, "Bias": bias, "H0": h_0, "C0": c_0}
-    outs = dict.fromkeys(("Projection", "Cell", "OrderedP0", "BatchHidden", "BatchGate", "BatchCellPreAct"), dtype)
+    bias = helper.create_parameter(
+        helper.bias_attr, [1, (7 if use_peepholes else 4) * width], dtype, is_bias=True
+    )
+    inputs = {
+        "Input": input,
+        "Weight": weight,
+        "ProjWeight": projection,
+        "Bias": bias,
+        "H0": h_0,
+        "C0": c_0,
+    }
+    outs = dict.fromkeys(
+        ("Projection", "Cell", "OrderedP0", "BatchHidden", "BatchGate", "BatchCellPreAct"), dtype
+    )
     attrs = {
         "use_peepholes": use_peepholes, "is_reverse": is_reverse, "gate_activation": gate_activation,
         "cell_activation": cell_activation, "candidate_activation": candidate_activation, "proj_activation": proj_activation,
@@ -155,24 +191,36 @@ def lstm(
     default_initializer: Any = None,
     seed: int = -1,
 ) -> tuple[Variable, Variable, Variable]:
-    """LSTMs in layers over a plain batch: outputs [T, N, H * directions] and the last h and c [layers * directions, N, H].
+    """LSTMs in layers over a plain batch: outputs [T, N, H * directions] and the last h and c
+    [layers * directions, N, H].
 
-    input [T, N, D], time first, whatever Paddle's documents say; init_h, init_c [layers * directions, N, H] with H = hidden_size. One
-    parameter holds all weights in cuDNN's order, see the op cudnn_lstm. dropout_prob: of what goes from one layer to the next, drawn
-    anew in every step where seed is -1. max_len has no meaning here. In 1.8.5 only a GPU runs it. Raises FluidTypeError,
-    FluidValueError for arguments that do not fit.
+    input [T, N, D], time first, whatever Paddle's documents say; init_h, init_c [layers *
+    directions, N, H] with H = hidden_size. One parameter holds all weights in cuDNN's order, see
+    the op cudnn_lstm. dropout_prob: of what goes from one layer to the next, drawn anew in every
+    step where seed is -1. max_len has no meaning here. In 1.8.5 only a GPU runs it. Raises
+    FluidTypeError, FluidValueError for arguments that do not fit.
     """
     for what, value in (("input", input), ("init_h", init_h), ("init_c", init_c)):
         variable(value, what, "lstm", FLOATS)
-    for what, number in (("max_len", max_len), ("hidden_size", hidden_size), ("num_layers", num_layers)):
+    for what, number in (
+        ("max_len", max_len),
+        ("hidden_size", hidden_size),
+        ("num_layers", num_layers),
+    ):
         typed(number, what, int, "lstm")
     helper = LayerHelper("cudnn_lstm", name=name)
     directions = 2 if is_bidirec else 1
-    # Of each layer: the weights of what it is given and of its state, and two biases, four gates each.
+    # Of each layer: the weights of what it is given and of its state, and two biases, four gates
+    # each.
     given = [input.shape[-1], *[directions * hidden_size] * (num_layers - 1)]
     size = sum(4 * hidden_size * (width + hidden_size + 2) * directions for width in given)
-    weight = helper.create_parameter(helper.param_attr, [size], input.dtype, default_initializer=default_initializer)
-    outs = {slot: helper.create_variable_for_type_inference(input.dtype) for slot in ("Out", "last_h", "last_c")}
+    weight = helper.create_parameter(
+        helper.param_attr, [size], input.dtype, default_initializer=default_initializer
+    )
+    outs = {
+        slot: helper.create_variable_for_type_inference(input.dtype)
+        for slot in ("Out", "last_h", "last_c")
+    }
     cache = helper.create_variable(persistable=True, type=VarType.RAW, stop_gradient=True)
     inputs = {"Input": input, "InitH": init_h, "InitC": init_c, "W": weight, "Cache": cache}
     attrs = {

@@ -1,4 +1,6 @@
-"""Losses over few of many classes: drawn ones (nce, sampled softmax), or those on the way through a tree (hsigmoid)."""
+"""Losses over few of many classes: drawn ones (nce, sampled softmax), or those on the way through a
+tree (hsigmoid).
+"""
 
 from __future__ import annotations
 
@@ -33,23 +35,35 @@ def nce(
     seed: int = 0,
     is_sparse: bool = False,
 ) -> Variable:
-    """Noise-contrastive estimation: [N, 1] from input [N, D] and true classes label [N, true] (int64), see the op nce.
+    """Noise-contrastive estimation: [N, 1] from input [N, D] and true classes label [N, true]
+    (int64), see the op nce.
 
-    The classifier's weight [num_total_classes, D] and bias [num_total_classes, 1] are made here. num_neg_samples (10) classes are
-    drawn for each row by `sampler`: "uniform", "log_uniform" or "custom_dist", with the probabilities custom_dist. The cost is divided
-    by num_neg_samples + 1. is_sparse: the weight's gradient is the rows of the batch alone.
+    The classifier's weight [num_total_classes, D] and bias [num_total_classes, 1] are made here.
+    num_neg_samples (10) classes are drawn for each row by `sampler`: "uniform", "log_uniform" or
+    "custom_dist", with the probabilities custom_dist. The cost is divided by num_neg_samples + 1.
+    is_sparse: the weight's gradient is the rows of the batch alone.
     """
     helper = LayerHelper("nce", param_attr=param_attr, bias_attr=bias_attr, name=name)
     variable(input, "input", "nce", FLOATS)
     variable(label, "label", "nce", ("int64",))
-    weight = helper.create_parameter(helper.param_attr, [num_total_classes, input.shape[1]], input.dtype)
+    weight = helper.create_parameter(
+        helper.param_attr, [num_total_classes, input.shape[1]], input.dtype
+    )
     bias = None
     if helper.bias_attr:
-        bias = helper.create_parameter(helper.bias_attr, [num_total_classes, 1], input.dtype, is_bias=True)
+        bias = helper.create_parameter(
+            helper.bias_attr, [num_total_classes, 1], input.dtype, is_bias=True
+        )
     cost, logits = (helper.create_variable_for_type_inference(input.dtype) for _ in range(2))
     drawn = helper.create_variable_for_type_inference(label.dtype)
     one_of(sampler, "sampler", "nce", tuple(_SAMPLERS))
-    inputs = {"Input": input, "Label": label, "Weight": weight, "Bias": bias, "SampleWeight": sample_weight}
+    inputs = {
+        "Input": input,
+        "Label": label,
+        "Weight": weight,
+        "Bias": bias,
+        "SampleWeight": sample_weight,
+    }
     if sampler == "custom_dist":
         inputs.update(_tables(helper, custom_dist, num_total_classes))
     count = _NEGATIVE if num_neg_samples is None else int(num_neg_samples)
@@ -61,24 +75,34 @@ def nce(
     return cost / (count + 1)
 
 
-def _tables(helper: LayerHelper, probabilities: Sequence[float] | None, classes: int) -> dict[str, Variable]:
+def _tables(
+    helper: LayerHelper, probabilities: Sequence[float] | None, classes: int
+) -> dict[str, Variable]:
     """The constants that a draw by given probabilities needs, as parameters without a gradient."""
     require(
         probabilities is not None and len(probabilities) == classes,
-        f"nce's custom_dist is a probability for each of num_total_classes = {classes} classes, not {probabilities!r}",
+        f"nce's custom_dist is a probability for each of num_total_classes = {classes} classes, not"
+        f" {probabilities!r}",
     )
     assert probabilities is not None
     alias, kept = alias_tables(probabilities)
-    arrays = {"CustomDistProbs": np.array(probabilities, "float32"), "CustomDistAlias": alias, "CustomDistAliasProbs": kept}
+    arrays = {
+        "CustomDistProbs": np.array(probabilities, "float32"),
+        "CustomDistAlias": alias,
+        "CustomDistAliasProbs": kept,
+    }
     made = {}
     for slot, array in arrays.items():
-        made[slot] = helper.create_parameter(ParamAttr(), array.shape, array.dtype, default_initializer=NumpyArrayInitializer(array))
+        made[slot] = helper.create_parameter(
+            ParamAttr(), array.shape, array.dtype, default_initializer=NumpyArrayInitializer(array)
+        )
         made[slot].stop_gradient = True
     return made
 
 
 def alias_tables(probabilities: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-    """Walker's alias method: of each class another (int32; -1: none) and the probability (float32) with which it stays itself.
+    """Walker's alias method: of each class another (int32; -1: none) and the probability (float32)
+    with which it stays itself.
 
     What a class has less than 1 / n is filled up by one that has more, in the order of the classes.
     """
@@ -121,15 +145,19 @@ def hsigmoid(
     is_custom: bool = False,
     is_sparse: bool = False,
 ) -> Variable:
-    """Hierarchical sigmoid: [N, 1] from input [N, D] and label [N, 1] (int64), see the op hierarchical_sigmoid.
+    """Hierarchical sigmoid: [N, 1] from input [N, D] and label [N, 1] (int64), see the op
+    hierarchical_sigmoid.
 
-    The weight has a row for each inner node of the tree: num_classes - 1 in the default one, num_classes in a given one, whose
-    paths are path_table and path_code [N, longest path] (int64, filled up with -1). is_sparse: the weight's gradient is the rows of
-    the batch alone, in a given tree only.
+    The weight has a row for each inner node of the tree: num_classes - 1 in the default one,
+    num_classes in a given one, whose paths are path_table and path_code [N, longest path] (int64,
+    filled up with -1). is_sparse: the weight's gradient is the rows of the batch alone, in a given
+    tree only.
     """
     variable(input, "input", "hsigmoid", FLOATS)
     variable(label, "label", "hsigmoid", ("int64",))
-    helper = LayerHelper("hierarchical_sigmoid", param_attr=param_attr, bias_attr=bias_attr, name=name)
+    helper = LayerHelper(
+        "hierarchical_sigmoid", param_attr=param_attr, bias_attr=bias_attr, name=name
+    )
     out, pre = (helper.create_variable_for_type_inference(input.dtype) for _ in range(2))
     if is_custom:
         given = {"path_code": path_code, "path_table": path_table, "num_classes": num_classes}
@@ -137,15 +165,28 @@ def hsigmoid(
             require(value is not None, f"hsigmoid with is_custom needs {what}")
     else:
         enough = num_classes is not None and num_classes >= 2
-        require(enough, f"hsigmoid's num_classes is at least 2 in the default tree, not {num_classes}")
-        require(path_table is None and path_code is None, "hsigmoid takes path_table and path_code with is_custom alone")
+        require(
+            enough, f"hsigmoid's num_classes is at least 2 in the default tree, not {num_classes}"
+        )
+        require(
+            path_table is None and path_code is None,
+            "hsigmoid takes path_table and path_code with is_custom alone",
+        )
         is_sparse = False
     assert num_classes is not None
     nodes = num_classes - (not is_custom)
     weight = helper.create_parameter(helper.param_attr, [nodes, input.shape[1]], input.dtype)
-    inputs = {"X": input, "W": weight, "PathTable": path_table, "PathCode": path_code, "Label": label}
+    inputs = {
+        "X": input,
+        "W": weight,
+        "PathTable": path_table,
+        "PathCode": path_code,
+        "Label": label,
+    }
     if helper.bias_attr:
-        inputs["Bias"] = helper.create_parameter(helper.bias_attr, [nodes, 1], input.dtype, is_bias=True)
+        inputs["Bias"] = helper.create_parameter(
+            helper.bias_attr, [nodes, 1], input.dtype, is_bias=True
+        )
     attrs = {"num_classes": num_classes, "is_sparse": is_sparse, "remote_prefetch": is_sparse}
     append(helper, inputs, {"Out": out, "PreOut": pre, "W_Out": weight}, attrs)
     return out
@@ -163,10 +204,11 @@ def sampled_softmax_with_cross_entropy(
     customized_probabilities: Variable | None = None,
     seed: int = 0,
 ) -> Variable:
-    """Softmax cross entropy over the labels and num_samples drawn classes instead of all: [N, 1] from logits [N, C], label [N, num_true].
+    """Softmax cross entropy over the labels and num_samples drawn classes instead of all: [N, 1]
+    from logits [N, C], label [N, num_true].
 
-    See the op sample_logits. customized_samples, customized_probabilities [N, num_true + num_samples], labels first: instead of
-    drawn ones, with use_customized_samples.
+    See the op sample_logits. customized_samples, customized_probabilities [N, num_true +
+    num_samples], labels first: instead of drawn ones, with use_customized_samples.
     """
     helper = LayerHelper("sample_logits")
     variable(logits, "logits", "sampled_softmax_with_cross_entropy")
@@ -194,7 +236,13 @@ def sampled_softmax_with_cross_entropy(
     loss, softmax = new(logits.dtype), new(logits.dtype)
     append(helper, {"X": labels}, {"Out": soft}, {"depth": num_samples + 1}, kind="one_hot")
     attrs = {"soft_label": True, "ignore_index": 0, "numeric_stable_mode": False}
-    append(helper, {"Logits": sampled, "Label": soft}, {"Softmax": softmax, "Loss": loss}, attrs, kind="softmax_with_cross_entropy")
+    append(
+        helper,
+        {"Logits": sampled, "Label": soft},
+        {"Softmax": softmax, "Loss": loss},
+        attrs,
+        kind="softmax_with_cross_entropy",
+    )
     return loss / num_true
 
 

@@ -1,4 +1,6 @@
-"""Layers over ragged sequences (LoD). What they are fed with is a LoDTensor; docs/lod.md tells how they run."""
+"""Layers over ragged sequences (LoD). What they are fed with is a LoDTensor; docs/lod.md tells how
+they run.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ def _state(value: Any, what: str, layer: str, width: int) -> Variable | None:
     typed(value, what, (Variable, type(None)), layer)
     if value is not None:
         variable(value, what, layer, FLOATS)
-        require(tuple(value.shape[1:]) == (width,), f"{layer}'s {what} has shape [N, {width}], not {list(value.shape)}")
+        require(
+            tuple(value.shape[1:]) == (width,),
+            f"{layer}'s {what} has shape [N, {width}], not {list(value.shape)}",
+        )
     return value
 
 
@@ -35,10 +40,12 @@ def dynamic_gru(
     h_0: Variable | None = None,
     origin_mode: bool = False,
 ) -> Variable:
-    """A GRU along each sequence: [rows, size] from input [rows, 3 * size] (an fc of the sequence), with its LoD.
+    """A GRU along each sequence: [rows, size] from input [rows, 3 * size] (an fc of the sequence),
+    with its LoD.
 
-    h_t = (1 - u) * h + u * c, with origin_mode u * h + (1 - u) * c, where h is the row before (h_0 [N, size], or 0, at first);
-    see the op gru. is_reverse: from the end. Raises FluidTypeError, FluidValueError for arguments that do not fit.
+    h_t = (1 - u) * h + u * c, with origin_mode u * h + (1 - u) * c, where h is the row before (h_0
+    [N, size], or 0, at first); see the op gru. is_reverse: from the end. Raises FluidTypeError,
+    FluidValueError for arguments that do not fit.
     """
     variable(input, "input", "dynamic_gru", FLOATS)
     _state(h_0, "h_0", "dynamic_gru", size)
@@ -46,12 +53,19 @@ def dynamic_gru(
     dtype = helper.input_dtype()
     weight = helper.create_parameter(helper.param_attr, [size, 3 * size], dtype)
     bias = helper.create_parameter(helper.bias_attr, [1, 3 * size], dtype, is_bias=True)
-    outs = {"Hidden": dtype, "BatchGate": dtype, "BatchResetHiddenPrev": dtype, "BatchHidden": dtype}
+    outs = {
+        "Hidden": dtype,
+        "BatchGate": dtype,
+        "BatchResetHiddenPrev": dtype,
+        "BatchHidden": dtype,
+    }
     attrs = {
         "is_reverse": is_reverse, "gate_activation": gate_activation, "activation": candidate_activation,
         "origin_mode": origin_mode,
     }  # fmt: skip
-    return append(helper, {"Input": input, "Weight": weight, "Bias": bias, "H0": h_0}, outs, attrs)[0]
+    return append(helper, {"Input": input, "Weight": weight, "Bias": bias, "H0": h_0}, outs, attrs)[
+        0
+    ]
 
 
 @located
@@ -70,11 +84,13 @@ def dynamic_lstm(
     dtype: Any = "float32",
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """An LSTM along each sequence: hidden and cell [rows, size / 4] from input [rows, size], with its LoD; see the op lstm.
+    """An LSTM along each sequence: hidden and cell [rows, size / 4] from input [rows, size], with
+    its LoD; see the op lstm.
 
-    h_0, c_0: first states [N, size / 4]; 0 where they are not given. As in Paddle no gradient flows back from the cell, only from
-    the hidden states; where size / 4 is a multiple of 8, Paddle 1.8.5 loses the gradients of three gates, which are right here
-    (docs/lod.md). Raises FluidTypeError, FluidValueError for arguments that do not fit, bias_attr=False among them.
+    h_0, c_0: first states [N, size / 4]; 0 where they are not given. As in Paddle no gradient flows
+    back from the cell, only from the hidden states; where size / 4 is a multiple of 8, Paddle 1.8.5
+    loses the gradients of three gates, which are right here (docs/lod.md). Raises FluidTypeError,
+    FluidValueError for arguments that do not fit, bias_attr=False among them.
     """
     require(bias_attr is not False, "bias_attr should not be False in dynamic_lstm.")
     variable(input, "input", "dynamic_lstm", FLOATS)
@@ -83,13 +99,17 @@ def dynamic_lstm(
     _state(c_0, "c_0", "dynamic_lstm", width)
     helper = LayerHelper("lstm", input=input, param_attr=param_attr, bias_attr=bias_attr, name=name)
     weight = helper.create_parameter(helper.param_attr, [width, 4 * width], dtype)
-    bias = helper.create_parameter(helper.bias_attr, [1, (7 if use_peepholes else 4) * width], dtype, is_bias=True)
+    bias = helper.create_parameter(
+        helper.bias_attr, [1, (7 if use_peepholes else 4) * width], dtype, is_bias=True
+    )
     attrs = {
         "use_peepholes": use_peepholes, "is_reverse": is_reverse, "gate_activation": gate_activation,
         "cell_activation": cell_activation, "candidate_activation": candidate_activation,
     }  # fmt: skip
     outs = {"Hidden": dtype, "Cell": dtype, "BatchGate": dtype, "BatchCellPreAct": dtype}
-    made = append(helper, {"Input": input, "Weight": weight, "Bias": bias, "H0": h_0, "C0": c_0}, outs, attrs)
+    made = append(
+        helper, {"Input": input, "Weight": weight, "Bias": bias, "H0": h_0, "C0": c_0}, outs, attrs
+    )
     return made[0], made[1]
 
 
@@ -97,10 +117,12 @@ def dynamic_lstm(
 def linear_chain_crf(
     input: Variable, label: Variable, param_attr: Any = None, length: Variable | None = None
 ) -> Variable:
-    """The cost [N, 1] of labels under a conditional random field: log(sum over all paths of exp(score)) - score(label).
+    """The cost [N, 1] of labels under a conditional random field: log(sum over all paths of
+    exp(score)) - score(label).
 
-    input: emissions [rows, tags] and label: int64 [rows, 1], with one LoD level; or padded [N, longest, tags] and [N, longest,
-    1] with length [N, 1]. The parameter [tags + 2, tags] scores starts, ends and steps; see the op linear_chain_crf.
+    input: emissions [rows, tags] and label: int64 [rows, 1], with one LoD level; or padded [N,
+    longest, tags] and [N, longest, 1] with length [N, 1]. The parameter [tags + 2, tags] scores
+    starts, ends and steps; see the op linear_chain_crf.
     """
     variable(input, "input", "linear_chain_crf", FLOATS)
     variable(label, "label", "linear_chain_crf", ("int64",))
@@ -115,31 +137,54 @@ def linear_chain_crf(
 
 @located
 def crf_decoding(
-    input: Variable, param_attr: ParamAttr, label: Variable | None = None, length: Variable | None = None
+    input: Variable,
+    param_attr: ParamAttr,
+    label: Variable | None = None,
+    length: Variable | None = None,
 ) -> Variable:
-    """The best path of a conditional random field, int64 [rows, 1]; with label, 1 where it agrees and 0 elsewhere.
+    """The best path of a conditional random field, int64 [rows, 1]; with label, 1 where it agrees
+    and 0 elsewhere.
 
-    input: emissions as for linear_chain_crf, whose parameter param_attr names. With length: [N, longest].
+    input: emissions as for linear_chain_crf, whose parameter param_attr names. With length: [N,
+    longest].
     """
     variable(input, "input", "crf_decoding", FLOATS)
     typed(param_attr, "param_attr", ParamAttr, "crf_decoding")
-    require(param_attr.name is not None, "crf_decoding's param_attr names the parameter of a linear_chain_crf")
+    require(
+        param_attr.name is not None,
+        "crf_decoding's param_attr names the parameter of a linear_chain_crf",
+    )
     helper = LayerHelper("crf_decoding")
-    inputs = {"Emission": [input], "Transition": helper.get_parameter(param_attr.name or ""), "Label": label, "Length": length}
+    inputs = {
+        "Emission": [input],
+        "Transition": helper.get_parameter(param_attr.name or ""),
+        "Label": label,
+        "Length": length,
+    }
     return append(helper, inputs, {"ViterbiPath": "int64"})
 
 
 @located
-def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_value: float = 0.0) -> Variable:
-    """A row for each sequence: the "sum", "average", "sqrt" (sum / sqrt(length)), "max", "last" or "first" of its rows.
+def sequence_pool(
+    input: Variable, pool_type: str, is_test: bool = False, pad_value: float = 0.0
+) -> Variable:
+    """A row for each sequence: the "sum", "average", "sqrt" (sum / sqrt(length)), "max", "last" or
+    "first" of its rows.
 
-    Empty sequences give pad_value. The LoD levels above the last stay. Raises FluidValueError for another pool_type.
+    Empty sequences give pad_value. The LoD levels above the last stay. Raises FluidValueError for
+    another pool_type.
     """
     variable(input, "input", "sequence_pool", FLOATS)
     helper = LayerHelper("sequence_pool", input=input)
     dtype = helper.input_dtype()
     attrs = {"pooltype": str(pool_type).upper(), "is_test": is_test, "pad_value": pad_value}
-    return append(helper, {"X": input}, {"Out": dtype, "MaxIndex": dtype}, attrs, stop="MaxIndex" if pool_type == "max" else "")[0]
+    return append(
+        helper,
+        {"X": input},
+        {"Out": dtype, "MaxIndex": dtype},
+        attrs,
+        stop="MaxIndex" if pool_type == "max" else "",
+    )[0]
 
 
 @located
@@ -165,7 +210,9 @@ def sequence_softmax(input: Variable, use_cudnn: bool = False, name: str | None 
 
 
 @located
-def sequence_expand(x: Variable, y: Variable, ref_level: int = -1, name: str | None = None) -> Variable:
+def sequence_expand(
+    x: Variable, y: Variable, ref_level: int = -1, name: str | None = None
+) -> Variable:
     """Row n of x as often as sequence n of level ref_level of y is long. x has no LoD of its own."""
     variable(x, "x", "sequence_expand", NUMBERS)
     variable(y, "y", "sequence_expand")
@@ -204,8 +251,8 @@ def sequence_pad(
 ) -> tuple[Variable, Variable]:
     """[N, maxlen, ...] with pad_value behind the end of each sequence, and the lengths, int64 [N].
 
-    pad_value: a variable of one number, or of a row's shape. maxlen: default the length of the longest sequence, which
-    has a program compiled for every such length.
+    pad_value: a variable of one number, or of a row's shape. maxlen: default the length of the
+    longest sequence, which has a program compiled for every such length.
     """
     variable(x, "x", "sequence_pad", NUMBERS)
     variable(pad_value, "pad_value", "sequence_pad", NUMBERS)
@@ -217,8 +264,12 @@ def sequence_pad(
 
 
 @located
-def lod_reset(x: Variable, y: Variable | None = None, target_lod: Sequence[int] | None = None) -> Variable:
-    """x with other offsets: those of y, or target_lod (one level of offsets). Raises FluidValueError if both are missing."""
+def lod_reset(
+    x: Variable, y: Variable | None = None, target_lod: Sequence[int] | None = None
+) -> Variable:
+    """x with other offsets: those of y, or target_lod (one level of offsets). Raises
+    FluidValueError if both are missing.
+    """
     variable(x, "x", "lod_reset", NUMBERS)
     require(y is not None or target_lod is not None, "y and target_lod should not be both none.")
     if y is not None:

@@ -22,16 +22,20 @@ def chunk_eval(
     excluded_chunk_types: Sequence[int] | None = None,
     seq_length: Variable | None = None,
 ) -> tuple[Variable, ...]:
-    """Precision, recall and F1 of the chunks that input marks, then how many input, label and both mark; each [1].
+    """Precision, recall and F1 of the chunks that input marks, then how many input, label and both
+    mark; each [1].
 
-    input, label: int64 tags [rows, 1], one LoD level; or [N, T, 1] with seq_length [N, 1]. chunk_scheme: IOB, IOE, IOBES or
-    plain; see the op chunk_eval.
+    input, label: int64 tags [rows, 1], one LoD level; or [N, T, 1] with seq_length [N, 1].
+    chunk_scheme: IOB, IOE, IOBES or plain; see the op chunk_eval.
     """
     helper = LayerHelper("chunk_eval", input=input)
     variable(input, "input", "chunk_eval", ("int64",))
     variable(label, "label", "chunk_eval", ("int64",))
     inputs = {"Inference": [input], "Label": [label], "SeqLength": seq_length}
-    shares, counts = ("Precision", "Recall", "F1-Score"), ("NumInferChunks", "NumLabelChunks", "NumCorrectChunks")
+    shares, counts = (
+        ("Precision", "Recall", "F1-Score"),
+        ("NumInferChunks", "NumLabelChunks", "NumCorrectChunks"),
+    )
     outs = {**dict.fromkeys(shares, "float32"), **dict.fromkeys(counts, "int64")}
     attrs = {
         "num_chunk_types": num_chunk_types, "chunk_scheme": chunk_scheme, "excluded_chunk_types": list(excluded_chunk_types or []),
@@ -41,12 +45,16 @@ def chunk_eval(
 
 @located
 def ctc_greedy_decoder(
-    input: Variable, blank: int, input_length: Variable | None = None, padding_value: int = 0, name: str | None = None
+    input: Variable,
+    blank: int,
+    input_length: Variable | None = None,
+    padding_value: int = 0,
+    name: str | None = None,
 ) -> Any:
     """What the best class of each step says: runs of equal ones as one, then without blanks.
 
-    input [rows, classes + 1], one LoD level: [rows', 1] with a LoD. Or [N, T, classes + 1] with input_length [N, 1]: [N, T],
-    padding_value behind the end, and the lengths [N, 1].
+    input [rows, classes + 1], one LoD level: [rows', 1] with a LoD. Or [N, T, classes + 1] with
+    input_length [N, 1]: [N, T], padding_value behind the end, and the lengths [N, 1].
     """
     helper = LayerHelper("ctc_greedy_decoder", input=input, name=name)
     _, indices = topk(input, k=1)

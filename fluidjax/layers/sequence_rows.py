@@ -25,15 +25,20 @@ def sequence_conv(
     act: str | None = None,
     name: str | None = None,
 ) -> Variable:
-    """A convolution along each sequence: [rows, num_filters] from input [rows, D], 0 beyond the ends of a sequence.
+    """A convolution along each sequence: [rows, num_filters] from input [rows, D], 0 beyond the
+    ends of a sequence.
 
-    A window is filter_size rows, from padding_start rows away (default -(filter_size / 2)); filter_stride is 1. padding has no
-    meaning in 1.8.5 either. See the op sequence_conv.
+    A window is filter_size rows, from padding_start rows away (default -(filter_size / 2));
+    filter_stride is 1. padding has no meaning in 1.8.5 either. See the op sequence_conv.
     """
     variable(input, "input", "sequence_conv", FLOATS)
-    helper = LayerHelper("sequence_conv", input=input, bias_attr=bias_attr, param_attr=param_attr, act=act, name=name)
+    helper = LayerHelper(
+        "sequence_conv", input=input, bias_attr=bias_attr, param_attr=param_attr, act=act, name=name
+    )
     dtype = helper.input_dtype()
-    weight = helper.create_parameter(helper.param_attr, [filter_size * input.shape[1], num_filters], dtype)
+    weight = helper.create_parameter(
+        helper.param_attr, [filter_size * input.shape[1], num_filters], dtype
+    )
     start = -int(filter_size // 2) if padding_start is None else padding_start
     attrs = {"contextStride": filter_stride, "contextStart": start, "contextLength": filter_size}
     out = append(helper, {"X": [input], "Filter": [weight]}, {"Out": dtype}, attrs)
@@ -41,30 +46,46 @@ def sequence_conv(
 
 
 @located
-def row_conv(input: Variable, future_context_size: int, param_attr: Any = None, act: str | None = None) -> Variable:
-    """Out[t] = the sum of input[t + j] * w[j], j <= future_context_size, as far as the sequence goes. input [rows, D] or [N, T, D]."""
+def row_conv(
+    input: Variable, future_context_size: int, param_attr: Any = None, act: str | None = None
+) -> Variable:
+    """Out[t] = the sum of input[t + j] * w[j], j <= future_context_size, as far as the sequence
+    goes. input [rows, D] or [N, T, D].
+    """
     variable(input, "input", "row_conv", ("float32",))
     helper = LayerHelper("row_conv", input=input, param_attr=param_attr, act=act)
     dtype = helper.input_dtype()
-    weight = helper.create_parameter(helper.param_attr, [future_context_size + 1, input.shape[-1]], dtype)
-    return helper.append_activation(append(helper, {"X": [input], "Filter": [weight]}, {"Out": dtype}))
+    weight = helper.create_parameter(
+        helper.param_attr, [future_context_size + 1, input.shape[-1]], dtype
+    )
+    return helper.append_activation(
+        append(helper, {"X": [input], "Filter": [weight]}, {"Out": dtype})
+    )
 
 
 @located
-def sequence_slice(input: Variable, offset: Variable, length: Variable, name: str | None = None) -> Variable:
-    """length[n] rows of sequence n, from offset[n] on. input one LoD level; offset, length [N, 1] integers."""
+def sequence_slice(
+    input: Variable, offset: Variable, length: Variable, name: str | None = None
+) -> Variable:
+    """length[n] rows of sequence n, from offset[n] on. input one LoD level; offset, length [N, 1]
+    integers.
+    """
     variable(input, "input", "sequence_slice", NUMBERS)
     variable(offset, "offset", "sequence_slice", INTS)
     variable(length, "length", "sequence_slice", INTS)
     helper = LayerHelper("sequence_slice", input=input, name=name)
     offset.stop_gradient = True
     length.stop_gradient = True
-    return append(helper, {"X": input, "Offset": offset, "Length": length}, {"Out": helper.input_dtype()})
+    return append(
+        helper, {"X": input, "Offset": offset, "Length": length}, {"Out": helper.input_dtype()}
+    )
 
 
 @located
 def sequence_unpad(x: Variable, length: Variable, name: str | None = None) -> Variable:
-    """The first length[n] rows of each x[n] as sequences: [rows, ...] with a LoD from x [N, longest, ...] and length [N], int64."""
+    """The first length[n] rows of each x[n] as sequences: [rows, ...] with a LoD from x [N,
+    longest, ...] and length [N], int64.
+    """
     variable(x, "x", "sequence_unpad", NUMBERS)
     variable(length, "length", "sequence_unpad", ("int64",))
     helper = LayerHelper("sequence_unpad", name=name)
@@ -81,18 +102,28 @@ def sequence_reshape(input: Variable, new_dim: int) -> Variable:
 
 
 @located
-def sequence_scatter(input: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
-    """input [N, D] with updates[r] added to input[n, index[r]], for every row r of sequence n of index and updates."""
+def sequence_scatter(
+    input: Variable, index: Variable, updates: Variable, name: str | None = None
+) -> Variable:
+    """input [N, D] with updates[r] added to input[n, index[r]], for every row r of sequence n of
+    index and updates.
+    """
     variable(input, "input", "sequence_scatter", NUMBERS)
     variable(index, "index", "sequence_scatter", INTS)
     variable(updates, "updates", "sequence_scatter", NUMBERS)
     helper = LayerHelper("sequence_scatter", input=input, name=name)
-    return append(helper, {"X": input, "Ids": index, "Updates": updates}, {"Out": helper.input_dtype()})
+    return append(
+        helper, {"X": input, "Ids": index, "Updates": updates}, {"Out": helper.input_dtype()}
+    )
 
 
 @located
-def sequence_enumerate(input: Variable, win_size: int, pad_value: int = 0, name: str | None = None) -> Variable:
-    """The win_size ids from each row on, [rows, win_size]; pad_value beyond the end of a sequence. input [rows, 1] integers."""
+def sequence_enumerate(
+    input: Variable, win_size: int, pad_value: int = 0, name: str | None = None
+) -> Variable:
+    """The win_size ids from each row on, [rows, win_size]; pad_value beyond the end of a sequence.
+    input [rows, 1] integers.
+    """
     variable(input, "input", "sequence_enumerate", INTS)
     helper = LayerHelper("sequence_enumerate", input=input, name=name)
     attrs = {"win_size": win_size, "pad_value": pad_value}
@@ -109,13 +140,18 @@ def im2sequence(
     out_stride: Any = 1,
     name: str | None = None,
 ) -> Variable:
-    """The windows of each image, one a row, as a sequence: [N * windows, C * filter] from input [N, C, H, W].
+    """The windows of each image, one a row, as a sequence: [N * windows, C * filter] from input [N,
+    C, H, W].
 
-    padding: one number, two (vertical, horizontal) or four (up, left, down, right). input_image_size [N, 2]: real sizes of the
-    images in pixels out_stride times as fine. See the op im2sequence.
+    padding: one number, two (vertical, horizontal) or four (up, left, down, right).
+    input_image_size [N, 2]: real sizes of the images in pixels out_stride times as fine. See the op
+    im2sequence.
     """
     variable(input, "input", "im2sequence", ("float32",))
-    kernels, strides = size_list(filter_size, 2, "filter_size", "im2sequence"), size_list(stride, 2, "stride", "im2sequence")
+    kernels, strides = (
+        size_list(filter_size, 2, "filter_size", "im2sequence"),
+        size_list(stride, 2, "stride", "im2sequence"),
+    )
     four = isinstance(padding, list | tuple) and len(padding) == 4
     paddings = list(padding) if four else size_list(padding, 2, "padding", "im2sequence") * 2
     inputs, attrs = {"X": input}, {"kernels": kernels, "strides": strides, "paddings": paddings}
@@ -127,19 +163,29 @@ def im2sequence(
 
 
 @located
-def add_position_encoding(input: Variable, alpha: float, beta: float, name: str | None = None) -> Variable:
-    """alpha * input + beta * the sines and cosines of where each row stands in its sequence; [N, T, D], or rows with a LoD."""
+def add_position_encoding(
+    input: Variable, alpha: float, beta: float, name: str | None = None
+) -> Variable:
+    """alpha * input + beta * the sines and cosines of where each row stands in its sequence; [N, T,
+    D], or rows with a LoD.
+    """
     variable(input, "input", "add_position_encoding", FLOATS)
     helper = LayerHelper("add_position_encoding", input=input, name=name)
-    return append(helper, {"X": [input]}, {"Out": helper.input_dtype()}, {"alpha": alpha, "beta": beta})
+    return append(
+        helper, {"X": [input]}, {"Out": helper.input_dtype()}, {"alpha": alpha, "beta": beta}
+    )
 
 
 @located
-def filter_by_instag(ins: Variable, ins_tag: Variable, filter_tag: Variable, is_lod: bool, out_val_if_empty: int = 0) -> list[Variable]:
-    """The instances of ins that have a tag of filter_tag, and a weight [n, 1] for the loss of each: 1, or 0 where there is none.
+def filter_by_instag(
+    ins: Variable, ins_tag: Variable, filter_tag: Variable, is_lod: bool, out_val_if_empty: int = 0
+) -> list[Variable]:
+    """The instances of ins that have a tag of filter_tag, and a weight [n, 1] for the loss of each:
+    1, or 0 where there is none.
 
-    ins [rows, D]; with is_lod an instance is a sequence of it, else a row. ins_tag: a sequence of tags for each instance, int64;
-    filter_tag int64 [k]. Where no instance has one, the first result is a row of out_val_if_empty. See the op filter_by_instag.
+    ins [rows, D]; with is_lod an instance is a sequence of it, else a row. ins_tag: a sequence of
+    tags for each instance, int64; filter_tag int64 [k]. Where no instance has one, the first result
+    is a row of out_val_if_empty. See the op filter_by_instag.
     """
     helper = LayerHelper("filter_by_instag")
     inputs = {"Ins": ins, "Ins_tag": ins_tag, "Filter_tag": filter_tag}

@@ -19,7 +19,9 @@ from ._build import append, require, typed
 
 @dataclass
 class Memory:
-    """A state of a StaticRNN: what it begins with, its name before a step, and the variable that is its value after one."""
+    """A state of a StaticRNN: what it begins with, its name before a step, and the variable that is
+    its value after one.
+    """
 
     init: Variable
     before: Variable
@@ -38,7 +40,8 @@ class StaticRNN:
             rnn.step_output(hidden)
         out = rnn()                                       # [T, N, size]
 
-    It runs as one lax.scan, whatever T is. Methods that belong within ``with rnn.step()`` raise FluidValueError elsewhere.
+    It runs as one lax.scan, whatever T is. Methods that belong within ``with rnn.step()`` raise
+    FluidValueError elsewhere.
     """
 
     BEFORE_RNN_BLOCK = 0
@@ -70,8 +73,8 @@ class StaticRNN:
     ) -> Variable:
         """A state: what update_memory gave it in the step before; `init` in the first step.
 
-        Without init it begins with init_value in `shape`, whose dimension init_batch_dim_idx is dimension ref_batch_dim_idx of
-        batch_ref.
+        Without init it begins with init_value in `shape`, whose dimension init_batch_dim_idx is
+        dimension ref_batch_dim_idx of batch_ref.
         """
         self._within("memory")
         typed(init, "init", (Variable, type(None)), "StaticRNN.memory")
@@ -86,14 +89,25 @@ class StaticRNN:
         self.memories[before.name] = Memory(init, before)
         return before
 
-    def _filled(self, shape: Sequence[int], ref: Variable, value: float, dim: int, ref_dim: int) -> Variable:
+    def _filled(
+        self, shape: Sequence[int], ref: Variable, value: float, dim: int, ref_dim: int
+    ) -> Variable:
         """What a memory without init begins with, made outside of the block."""
         outside = self._outside()
         name = unique_name.generate_with_ignorable_key("@".join([self.helper.name, "memory_boot"]))
         boot = outside.create_var(name=name, shape=list(shape), dtype=ref.dtype, persistable=False)
-        attrs = {"value": float(value), "shape": list(boot.shape), "dtype": boot.dtype, "input_dim_idx": ref_dim, "output_dim_idx": dim}
+        attrs = {
+            "value": float(value),
+            "shape": list(boot.shape),
+            "dtype": boot.dtype,
+            "input_dim_idx": ref_dim,
+            "output_dim_idx": dim,
+        }
         outside.append_op(
-            type="fill_constant_batch_size_like", inputs={"Input": [ref]}, outputs={"Out": [boot]}, attrs=attrs
+            type="fill_constant_batch_size_like",
+            inputs={"Input": [ref]},
+            outputs={"Out": [boot]},
+            attrs=attrs,
         )
         return boot
 
@@ -106,7 +120,9 @@ class StaticRNN:
             self.seq_len = x.shape[0]
         else:
             require(x.shape[0] in (-1, self.seq_len), "Static RNN only take fix seq_len input")
-        row = self.helper.create_variable(name=x.name, dtype=x.dtype, shape=list(x.shape[1:]), type=x.type)
+        row = self.helper.create_variable(
+            name=x.name, dtype=x.dtype, shape=list(x.shape[1:]), type=x.type
+        )
         self.inputs.append(row)
         return row
 
@@ -115,9 +131,15 @@ class StaticRNN:
         """Make o an output: row t of it is o in step t."""
         self._within("step_output")
         typed(o, "o", Variable, "StaticRNN.step_output")
-        made = append(self.helper, {"X": [o]}, {"Out": o.dtype}, {"dtype": o.dtype}, kind="rnn_memory_helper")
+        made = append(
+            self.helper, {"X": [o]}, {"Out": o.dtype}, {"dtype": o.dtype}, kind="rnn_memory_helper"
+        )
         length = -1 if self.seq_len is None else self.seq_len
-        self.outputs.append(self._outside().create_var(name=made.name, shape=[length, *made.shape], dtype=made.dtype))
+        self.outputs.append(
+            self._outside().create_var(
+                name=made.name, shape=[length, *made.shape], dtype=made.dtype
+            )
+        )
 
     def output(self, *outputs: Variable) -> None:
         """step_output of each."""
@@ -129,12 +151,18 @@ class StaticRNN:
         """Give a memory its value for the next step."""
         typed(mem, "mem", Variable, "StaticRNN.update_memory")
         typed(var, "var", Variable, "StaticRNN.update_memory")
-        require(mem.name in self.memories, f"update_memory's mem is what memory() gave, not {mem.name!r}")
+        require(
+            mem.name in self.memories,
+            f"update_memory's mem is what memory() gave, not {mem.name!r}",
+        )
         self.memories[mem.name].after = var
 
     def __call__(self) -> Any:
         """The outputs after the block: one variable, or a list of them."""
-        require(self.status == StaticRNN.AFTER_RNN_BLOCK, "RNN output can only be retrieved after rnn block")
+        require(
+            self.status == StaticRNN.AFTER_RNN_BLOCK,
+            "RNN output can only be retrieved after rnn block",
+        )
         require(bool(self.outputs), "RNN has no output")
         return self.outputs[0] if len(self.outputs) == 1 else self.outputs
 
@@ -156,7 +184,15 @@ class StaticRNN:
             if memory.after is None:
                 raise FluidValueError(f"{memory.init.name} should be updated in every step.")
             kind = {"dtype": memory.after.dtype}
-            after.append(append(self.helper, {"X": [memory.after]}, {"Out": memory.after.dtype}, kind, kind="rnn_memory_helper"))
+            after.append(
+                append(
+                    self.helper,
+                    {"X": [memory.after]},
+                    {"Out": memory.after.dtype},
+                    kind,
+                    kind="rnn_memory_helper",
+                )
+            )
         outside.append_op(
             type="recurrent",
             inputs={
@@ -175,7 +211,11 @@ class StaticRNN:
 
     def _parameters(self, inside: Block) -> list[str]:
         """What the block reads from outside, beside its inputs."""
-        own = {n for op in inside.ops for n in op.desc.writes} | {v.name for v in self.inputs} | set(self.memories)
+        own = (
+            {n for op in inside.ops for n in op.desc.writes}
+            | {v.name for v in self.inputs}
+            | set(self.memories)
+        )
         reads = dict.fromkeys(n for op in inside.ops for n in op.desc.reads if n != EMPTY)
         return [n for n in reads if n not in own]
 

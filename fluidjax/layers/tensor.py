@@ -17,7 +17,18 @@ from ..graph.variable import Variable, as_shape
 from ..initializer import ConstantInitializer, Initializer
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
-from ._build import FLOATS, HALF, INTS, append, dtype_in, holds_variable, require, sized, typed, variable
+from ._build import (
+    FLOATS,
+    HALF,
+    INTS,
+    append,
+    dtype_in,
+    holds_variable,
+    require,
+    sized,
+    typed,
+    variable,
+)
 from .elementwise import has_inf, has_nan, isfinite, kron, sums
 from .manip import stack
 from .missing import HINTS
@@ -42,13 +53,17 @@ def create_parameter(
     is_bias: bool = False,
     default_initializer: Any = None,
 ) -> Any:
-    """A parameter, initialised by attr's initializer, else default_initializer, else Xavier (a bias: 0)."""
+    """A parameter, initialised by attr's initializer, else default_initializer, else Xavier (a
+    bias: 0).
+    """
     typed(shape, "shape", (list, tuple, np.ndarray), "create_parameter")
     typed(attr, "attr", (type(None), ParamAttr), "create_parameter")
     typed(default_initializer, "default_initializer", (type(None), Initializer), "create_parameter")
     helper = LayerHelper("create_parameter", name=name)
     attr = ParamAttr(name=name) if attr is None else attr
-    return helper.create_parameter(attr, as_shape(shape), name_of(dtype), is_bias, default_initializer)
+    return helper.create_parameter(
+        attr, as_shape(shape), name_of(dtype), is_bias, default_initializer
+    )
 
 
 @located
@@ -63,11 +78,18 @@ def create_global_var(
     """A variable of the global block that the startup program fills with `value`."""
     typed(shape, "shape", (list, tuple, np.ndarray), "create_global_var")
     if isinstance(value, np.ndarray):
-        require(value.size == 1, f"create_global_var's value is one number, not an array of shape {list(value.shape)}")
+        require(
+            value.size == 1,
+            f"create_global_var's value is one number, not an array of shape {list(value.shape)}",
+        )
         value = value.item()
     helper = LayerHelper("global_var", name=name)
     var = helper.create_global_variable(
-        dtype=name_of(dtype), shape=as_shape(shape), persistable=persistable, name=name, stop_gradient=True
+        dtype=name_of(dtype),
+        shape=as_shape(shape),
+        persistable=persistable,
+        name=name,
+        stop_gradient=True,
     )
     helper.set_variable_initializer(var, ConstantInitializer(float(value), force_cpu))
     return var
@@ -97,7 +119,12 @@ def concat(input: Any, axis: Any = 0, name: str | None = None) -> Variable:
     return append(helper, {"X": inputs}, {"Out": dtype}, {"axis": axis})
 
 
-_VALUES = {"bool": "bool_values", "float32": "fp32_values", "int32": "int32_values", "int64": "int64_values"}
+_VALUES = {
+    "bool": "bool_values",
+    "float32": "fp32_values",
+    "int32": "int32_values",
+    "int64": "int64_values",
+}
 
 
 @located
@@ -113,22 +140,29 @@ def assign(input: Any, output: Variable | None = None) -> Variable:
         return append(helper, {"X": [input]}, {"Out": input.dtype if output is None else output})
     name = input.dtype.name
     if name not in _VALUES:
-        raise FluidTypeError(f"assign takes an array of {', '.join(_VALUES)}, not {name}; convert it with astype")
+        raise FluidTypeError(
+            f"assign takes an array of {', '.join(_VALUES)}, not {name}; convert it with astype"
+        )
     require(
         input.size <= 2**20,
-        f"assign takes an array of at most {2**20} elements, not {input.size}; feed it, or load it as a parameter",
+        f"assign takes an array of at most {2**20} elements, not {input.size}; feed it, or load it"
+        " as a parameter",
     )
     values = [int(v) for v in input.flat] if name == "bool" else input.ravel().tolist()
     attrs = {"dtype": int(enum_of(name)), "shape": list(input.shape), _VALUES[name]: values}
-    return append(helper, {}, {"Out": name if output is None else output}, attrs, kind="assign_value")
+    return append(
+        helper, {}, {"Out": name if output is None else output}, attrs, kind="assign_value"
+    )
 
 
 @located
-def fill_constant(shape: Any, dtype: Any, value: Any, force_cpu: bool = False, out: Variable | None = None) -> Variable:
+def fill_constant(
+    shape: Any, dtype: Any, value: Any, force_cpu: bool = False, out: Variable | None = None
+) -> Variable:
     """A tensor full of `value`, through which no gradient flows.
 
-    shape: a list of integers and variables, or a variable; value: a number, or a variable of one. force_cpu: kept as
-    the op's attribute. out: a variable to write instead of a new one.
+    shape: a list of integers and variables, or a variable; value: a number, or a variable of one.
+    force_cpu: kept as the op's attribute. out: a variable to write instead of a new one.
     """
     name = dtype_in(dtype, "dtype", "fill_constant", _FILLABLE)
     helper = LayerHelper("fill_constant")
@@ -137,7 +171,10 @@ def fill_constant(shape: Any, dtype: Any, value: Any, force_cpu: bool = False, o
     if isinstance(value, Variable):
         inputs["ValueTensor"] = value
     else:
-        attrs |= {"value": float(value), "str_value": str(int(value) if name in INTS else float(value))}
+        attrs |= {
+            "value": float(value),
+            "str_value": str(int(value) if name in INTS else float(value)),
+        }
     if isinstance(out, Variable):
         variable(out, "out", "fill_constant", (name,))
     _shape_argument(shape, "fill_constant", inputs, attrs)
@@ -165,7 +202,12 @@ def _shape_argument(shape: Any, layer: str, inputs: dict[str, Any], attrs: dict[
     attrs["shape"] = [-1 if isinstance(n, Variable) else int(n) for n in shape]
     if any(isinstance(n, Variable) for n in shape):
         inputs["ShapeTensorList"] = [
-            _as_int32(n) if isinstance(n, Variable) else fill_constant([1], "int32", n, force_cpu=True) for n in shape
+            (
+                _as_int32(n)
+                if isinstance(n, Variable)
+                else fill_constant([1], "int32", n, force_cpu=True)
+            )
+            for n in shape
         ]
 
 
@@ -179,7 +221,9 @@ def fill_constant_batch_size_like(
     output_dim_idx: int = 0,
     force_cpu: bool = False,
 ) -> Variable:
-    """A tensor full of `value` whose dimension output_dim_idx has the size of input's dimension input_dim_idx."""
+    """A tensor full of `value` whose dimension output_dim_idx has the size of input's dimension
+    input_dim_idx.
+    """
     helper = LayerHelper("fill_constant_batch_size_like")
     typed(input, "input", Variable, "fill_constant_batch_size_like")
     name = name_of(dtype)
@@ -205,7 +249,9 @@ def zeros(shape: Any, dtype: Any, force_cpu: bool = False) -> Variable:
 
 @located
 def ones(shape: Any, dtype: Any, force_cpu: bool = False) -> Variable:
-    """fill_constant with 1. Of a shape that holds variables the ops of its product too, which Fluid checks there, to no effect."""
+    """fill_constant with 1. Of a shape that holds variables the ops of its product too, which Fluid
+    checks there, to no effect.
+    """
     if holds_variable(shape):
         reduce(operator.mul, shape) > 0  # noqa: B015
     return fill_constant(shape, dtype, 1.0, force_cpu)
@@ -216,7 +262,10 @@ def zeros_like(x: Variable, out: Variable | None = None) -> Variable:
     """Zeros of x's shape and dtype. out: a variable to write instead of a new one."""
     variable(x, "x", "zeros_like", ("bool", *FLOATS, *INTS))
     result = append(
-        LayerHelper("zeros_like"), {"X": [x]}, {"Out": x.dtype if out is None else out}, kind="fill_zeros_like"
+        LayerHelper("zeros_like"),
+        {"X": [x]},
+        {"Out": x.dtype if out is None else out},
+        kind="fill_zeros_like",
     )
     result.stop_gradient = True
     return result
@@ -227,7 +276,13 @@ def ones_like(x: Variable, out: Variable | None = None) -> Variable:
     """Ones of x's shape and dtype. out: a variable to write instead of a new one."""
     variable(x, "x", "ones_like", ("bool", *FLOATS, *INTS))
     helper = LayerHelper("ones_like")
-    return append(helper, {"X": [x]}, {"Out": x.dtype if out is None else out}, {"value": 1.0}, kind="fill_any_like")
+    return append(
+        helper,
+        {"X": [x]},
+        {"Out": x.dtype if out is None else out},
+        {"value": 1.0},
+        kind="fill_any_like",
+    )
 
 
 @located
@@ -235,8 +290,8 @@ def full(
     shape: Any, fill_value: Any, out: Variable | None = None, dtype: Any = None, device: str | None = None,
     stop_gradient: bool = True, name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """fill_constant with dtype float32 by default. device: "cpu" or "gpu", without meaning here; out: a variable to
-    write.
+    """fill_constant with dtype float32 by default. device: "cpu" or "gpu", without meaning here;
+    out: a variable to write.
     """
     helper = LayerHelper("full", name=name)
     dtype = "float32" if dtype is None else dtype_in(dtype, "dtype", "full", _FILLABLE)
@@ -252,21 +307,25 @@ def full_like(
     input: Variable, fill_value: float, out: Variable | None = None, dtype: Any = None, device: str | None = None,
     stop_gradient: bool = True, name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """fill_value in the shape of `input`, of its dtype or another. device: without meaning here; out: a variable to
-    write.
+    """fill_value in the shape of `input`, of its dtype or another. device: without meaning here;
+    out: a variable to write.
     """
     helper = LayerHelper("full_like", name=name)
     typed(input, "input", Variable, "full_like")
     _device(device, "full_like")
     to = input.dtype if dtype is None else enum_of(dtype_in(dtype, "dtype", "full_like", _FILLABLE))
     attrs = {"value": fill_value, "dtype": int(to)}
-    result = append(helper, {"X": input}, {"Out": to if out is None else out}, attrs, kind="fill_any_like")
+    result = append(
+        helper, {"X": input}, {"Out": to if out is None else out}, attrs, kind="fill_any_like"
+    )
     result.stop_gradient = stop_gradient
     return result
 
 
 def _device(device: str | None, layer: str) -> None:
-    require(device in (None, "cpu", "gpu"), f"{layer}'s device is 'cpu', 'gpu' or None, not {device!r}")
+    require(
+        device in (None, "cpu", "gpu"), f"{layer}'s device is 'cpu', 'gpu' or None, not {device!r}"
+    )
 
 
 def _scalar(value: Any, dtype: Any, what: str, layer: str) -> Variable:
@@ -278,15 +337,22 @@ def _scalar(value: Any, dtype: Any, what: str, layer: str) -> Variable:
 
 @located
 def range(start: Any, end: Any, step: Any, dtype: Any) -> Variable:
-    """start, start + step, ... below end: a vector of unknown length. Each a number, or a variable of one."""
-    bounds = {w.title(): _scalar(v, dtype, w, "range") for w, v in (("start", start), ("end", end), ("step", step))}
+    """start, start + step, ... below end: a vector of unknown length. Each a number, or a variable
+    of one.
+    """
+    bounds = {
+        w.title(): _scalar(v, dtype, w, "range")
+        for w, v in (("start", start), ("end", end), ("step", step))
+    }
     out = append(LayerHelper("range"), bounds, {"Out": dtype})
     out.stop_gradient = True
     return out
 
 
 @located
-def arange(start: Any, end: Any, step: Any = 1, dtype: Any = None, name: str | None = None) -> Variable:
+def arange(
+    start: Any, end: Any, step: Any = 1, dtype: Any = None, name: str | None = None
+) -> Variable:
     """range with dtype float32 by default. name has no meaning in Fluid 1.8 either."""
     return range(start, end, step, "float32" if dtype is None else dtype)
 
@@ -294,12 +360,21 @@ def arange(start: Any, end: Any, step: Any = 1, dtype: Any = None, name: str | N
 @located
 def linspace(start: Any, stop: Any, num: Any, dtype: Any) -> Variable:
     """`num` values evenly from start to stop, both included. Each a number, or a variable of one."""
-    for what, v, dtypes in (("start", start, FLOATS), ("stop", stop, FLOATS), ("num", num, ("int32",))):
+    for what, v, dtypes in (
+        ("start", start, FLOATS),
+        ("stop", stop, FLOATS),
+        ("num", num, ("int32",)),
+    ):
         if isinstance(v, Variable):
             variable(v, what, "linspace", dtypes)
-    bounds = {"Start": _scalar(start, dtype, "start", "linspace"), "Stop": _scalar(stop, dtype, "stop", "linspace")}
+    bounds = {
+        "Start": _scalar(start, dtype, "start", "linspace"),
+        "Stop": _scalar(stop, dtype, "stop", "linspace"),
+    }
     bounds["Num"] = (
-        num if isinstance(num, Variable) else fill_constant([1], "int32", typed(num, "num", int, "linspace"))
+        num
+        if isinstance(num, Variable)
+        else fill_constant([1], "int32", typed(num, "num", int, "linspace"))
     )
     return append(LayerHelper("linspace"), bounds, {"Out": dtype})
 
@@ -319,20 +394,30 @@ def diag(diagonal: Any) -> Variable:
 
 @located
 def diag_embed(input: Variable, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Variable:
-    """Matrices over dim1 and dim2 of the result whose diagonals (moved by `offset`) are input's last dimension."""
+    """Matrices over dim1 and dim2 of the result whose diagonals (moved by `offset`) are input's
+    last dimension.
+    """
     variable(input, "input", "diag_embed", (*HALF, *INTS))
     helper = LayerHelper("diag_embed")
-    out = append(helper, {"Input": [input]}, {"Out": input.dtype}, {"offset": offset, "dim1": dim1, "dim2": dim2})
+    out = append(
+        helper,
+        {"Input": [input]},
+        {"Out": input.dtype},
+        {"offset": offset, "dim1": dim1, "dim2": dim2},
+    )
     out.stop_gradient = True
     return out
 
 
 @located
 def eye(
-    num_rows: int, num_columns: int | None = None, batch_shape: list[int] | None = None, dtype: Any = "float32"
+    num_rows: int,
+    num_columns: int | None = None,
+    batch_shape: list[int] | None = None,
+    dtype: Any = "float32",
 ) -> Variable:
-    """Ones on the diagonal, zeros elsewhere; batch_shape stacks copies in front. Raises FluidTypeError for negative
-    sizes.
+    """Ones on the diagonal, zeros elsewhere; batch_shape stacks copies in front. Raises
+    FluidTypeError for negative sizes.
     """
     helper = LayerHelper("eye")
     for what, n in (("num_rows", num_rows), ("num_columns", num_columns)):
@@ -354,13 +439,17 @@ def eye(
 
 @located
 def tril(input: Variable, diagonal: int = 0, name: str | None = None) -> Variable:
-    """The lower triangle of each matrix: elements up to `diagonal` right of the main one; zeros above."""
+    """The lower triangle of each matrix: elements up to `diagonal` right of the main one; zeros
+    above.
+    """
     return _triangle("tril", input, diagonal, name)
 
 
 @located
 def triu(input: Variable, diagonal: int = 0, name: str | None = None) -> Variable:
-    """The upper triangle of each matrix: elements from `diagonal` right of the main one on; zeros below."""
+    """The upper triangle of each matrix: elements from `diagonal` right of the main one on; zeros
+    below.
+    """
     return _triangle("triu", input, diagonal, name)
 
 
@@ -368,24 +457,38 @@ def _triangle(layer: str, input: Variable, diagonal: int, name: str | None) -> V
     variable(input, "input", layer, (*FLOATS, *INTS))
     require(
         input.ndim >= 2,
-        f"{layer}'s input has at least two dimensions, but {input.name!r} has shape {list(input.shape)}",
+        f"{layer}'s input has at least two dimensions, but {input.name!r} has shape"
+        f" {list(input.shape)}",
     )
     typed(diagonal, "diagonal", int, layer)
     helper = LayerHelper(layer, name=name)
     out = helper.create_variable(name=helper.name, dtype=input.dtype)
     return append(
-        helper, {"X": input}, {"Out": out}, {"diagonal": diagonal, "lower": layer == "tril"}, kind="tril_triu"
+        helper,
+        {"X": input},
+        {"Out": out},
+        {"diagonal": diagonal, "lower": layer == "tril"},
+        kind="tril_triu",
     )
 
 
 @located
 def trace(
-    input: Variable, offset: int = 0, dim1: int = 0, dim2: int = 1, out: Variable | None = None, name: str | None = None
+    input: Variable,
+    offset: int = 0,
+    dim1: int = 0,
+    dim2: int = 1,
+    out: Variable | None = None,
+    name: str | None = None,
 ) -> Variable:
-    """Sums of the diagonals (moved by `offset`) over dimensions dim1 and dim2. out: a variable to write."""
+    """Sums of the diagonals (moved by `offset`) over dimensions dim1 and dim2. out: a variable to
+    write.
+    """
     variable(input, "input", "trace", (*HALF, *INTS))
     require(
-        input.ndim >= 2, f"trace's input has at least two dimensions, but {input.name!r} has shape {list(input.shape)}"
+        input.ndim >= 2,
+        f"trace's input has at least two dimensions, but {input.name!r} has shape"
+        f" {list(input.shape)}",
     )
     helper = LayerHelper("trace", name=name)
     attrs = {"offset": offset, "dim1": dim1, "dim2": dim2}

@@ -1,6 +1,7 @@
 """fluid.layers.utils: nested structures (lists, tuples, dicts) of variables or of anything else.
 
-The leaves of a structure stand in order; those of a dict in the order of its sorted keys. Strings are leaves.
+The leaves of a structure stand in order; those of a dict in the order of its sorted keys. Strings
+are leaves.
 """
 
 from __future__ import annotations
@@ -17,21 +18,31 @@ def is_sequence(seq: Any) -> bool:
 
 
 def _parts(structure: Any) -> list[Any]:
-    return [structure[k] for k in sorted(structure)] if isinstance(structure, Mapping) else list(structure)
+    return (
+        [structure[k] for k in sorted(structure)]
+        if isinstance(structure, Mapping)
+        else list(structure)
+    )
 
 
 def flatten(nest: Any) -> list[Any]:
     """The leaves of a structure; of a single leaf, a list of it."""
-    return [leaf for part in _parts(nest) for leaf in flatten(part)] if is_sequence(nest) else [nest]
+    return (
+        [leaf for part in _parts(nest) for leaf in flatten(part)] if is_sequence(nest) else [nest]
+    )
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
-    """`structure` with these leaves. Raises FluidTypeError, FluidValueError where they are no list or another number."""
+    """`structure` with these leaves. Raises FluidTypeError, FluidValueError where they are no list
+    or another number.
+    """
     if not is_sequence(flat_sequence):
         raise FluidTypeError(f"pack_sequence_as takes a list of leaves, not {flat_sequence!r}")
     wanted = len(flatten(structure))
     if len(flat_sequence) != wanted:
-        raise FluidValueError(f"the structure has {wanted} leaves, but {len(flat_sequence)} were given")
+        raise FluidValueError(
+            f"the structure has {wanted} leaves, but {len(flat_sequence)} were given"
+        )
     return _packed(structure, iter(flat_sequence))
 
 
@@ -46,20 +57,30 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
 
 
 def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
-    """The structure of func(leaf, ...) for the corresponding leaves of all structures, in the form of the first."""
-    return pack_sequence_as(structure[0], [func(*leaves) for leaves in zip(*map(flatten, structure), strict=True)])
+    """The structure of func(leaf, ...) for the corresponding leaves of all structures, in the form
+    of the first.
+    """
+    return pack_sequence_as(
+        structure[0], [func(*leaves) for leaves in zip(*map(flatten, structure), strict=True)]
+    )
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
-    """Raises FluidValueError where two structures differ in form or in keys, FluidTypeError where in types."""
+    """Raises FluidValueError where two structures differ in form or in keys, FluidTypeError where
+    in types.
+    """
     if is_sequence(nest1) != is_sequence(nest2) or len(flatten(nest1)) != len(flatten(nest2)):
         raise FluidValueError(f"the structures differ: {nest1!r} and {nest2!r}")
     if not is_sequence(nest1):
         return
     if check_types and type(nest1) is not type(nest2):
-        raise FluidTypeError(f"the structures are of different types: {type(nest1).__name__}, {type(nest2).__name__}")
+        raise FluidTypeError(
+            f"the structures are of different types: {type(nest1).__name__}, {type(nest2).__name__}"
+        )
     if isinstance(nest1, Mapping) and set(nest1) != set(nest2):
-        raise FluidValueError(f"the structures have different keys: {sorted(nest1)} and {sorted(nest2)}")
+        raise FluidValueError(
+            f"the structures have different keys: {sorted(nest1)} and {sorted(nest2)}"
+        )
     first, second = _parts(nest1), _parts(nest2)
     if len(first) != len(second):
         raise FluidValueError(f"the structures differ: {nest1!r} and {nest2!r}")
@@ -68,7 +89,9 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
 
 
 def convert_to_list(value: Any, n: int, name: str, dtype: type = int) -> list[Any]:
-    """`n` values from one or from n of them. Raises FluidValueError for another number, or what is no `dtype`."""
+    """`n` values from one or from n of them. Raises FluidValueError for another number, or what is
+    no `dtype`.
+    """
     told = f"{name} is a {dtype.__name__} or a list of {n}, not {value!r}"
     if isinstance(value, dtype):
         return [value] * n

@@ -15,7 +15,9 @@ def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
     """[N, C * r * r, H, W] to [N, C, H * r, W * r]: channels become pixels."""
     variable(x, "x", "pixel_shuffle", FLOATS)
     typed(upscale_factor, "upscale_factor", int, "pixel_shuffle")
-    return append(LayerHelper("pixel_shuffle"), {"X": x}, {"Out": x.dtype}, {"upscale_factor": upscale_factor})
+    return append(
+        LayerHelper("pixel_shuffle"), {"X": x}, {"Out": x.dtype}, {"upscale_factor": upscale_factor}
+    )
 
 
 @located
@@ -26,7 +28,12 @@ def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Vari
         isinstance(blocksize, int) and blocksize >= 2,
         f"space_to_depth's blocksize is an integer of at least 2, not {blocksize!r}",
     )
-    return append(LayerHelper("space_to_depth", name=name), {"X": x}, {"Out": x.dtype}, {"blocksize": blocksize})
+    return append(
+        LayerHelper("space_to_depth", name=name),
+        {"X": x},
+        {"Out": x.dtype},
+        {"blocksize": blocksize},
+    )
 
 
 @located
@@ -34,13 +41,17 @@ def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variabl
     """Channels, seen as [group, C / group], transposed."""
     typed(x, "x", Variable, "shuffle_channel")
     typed(group, "group", int, "shuffle_channel")
-    return append(LayerHelper("shuffle_channel", name=name), {"X": x}, {"Out": x.dtype}, {"group": group})
+    return append(
+        LayerHelper("shuffle_channel", name=name), {"X": x}, {"Out": x.dtype}, {"group": group}
+    )
 
 
 @located
-def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: str | None = None) -> Variable:
-    """Of [N * seg_num, C, H, W], the first C * shift_ratio channels move one step back in time, as many next ones
-    forward.
+def temporal_shift(
+    x: Variable, seg_num: int, shift_ratio: float = 0.25, name: str | None = None
+) -> Variable:
+    """Of [N * seg_num, C, H, W], the first C * shift_ratio channels move one step back in time, as
+    many next ones forward.
     """
     variable(x, "x", "temporal_shift", FLOATS)
     typed(seg_num, "seg_num", int, "temporal_shift")
@@ -51,15 +62,26 @@ def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: s
 
 @located
 def unfold(
-    x: Variable, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, dilations: Any = 1, name: str | None = None
+    x: Variable,
+    kernel_sizes: Any,
+    strides: Any = 1,
+    paddings: Any = 0,
+    dilations: Any = 1,
+    name: str | None = None,
 ) -> Variable:
-    """Windows of [N, C, H, W] as columns: [N, C * kh * kw, number of windows]. paddings: one, [h, w], or [top, left,
-    bottom, right].
+    """Windows of [N, C, H, W] as columns: [N, C * kh * kw, number of windows]. paddings: one, [h,
+    w], or [top, left, bottom, right].
     """
     variable(x, "x", "unfold", FLOATS)
     require(x.ndim == 4, f"unfold takes [N, C, H, W], but {x.name!r} has shape {list(x.shape)}")
-    pads = [paddings] * 4 if isinstance(paddings, int) else list(paddings) * (2 if len(paddings) == 2 else 1)
-    require(len(pads) == 4, f"unfold's paddings is an integer or a list of 2 or 4, not {paddings!r}")
+    pads = (
+        [paddings] * 4
+        if isinstance(paddings, int)
+        else list(paddings) * (2 if len(paddings) == 2 else 1)
+    )
+    require(
+        len(pads) == 4, f"unfold's paddings is an integer or a list of 2 or 4, not {paddings!r}"
+    )
     attrs = {
         "kernel_sizes": size_list(kernel_sizes, 2, "kernel_sizes", "unfold"),
         "strides": size_list(strides, 2, "strides", "unfold"),

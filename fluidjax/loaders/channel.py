@@ -1,4 +1,6 @@
-"""A bounded queue between one thread that produces and one that consumes; either end may stop the other."""
+"""A bounded queue between one thread that produces and one that consumes; either end may stop the
+other.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ _PATIENCE = 5.0  # seconds that a consumer waits for the producing thread to end
 class Channel:
     """Items in order, at most `capacity` at a time (0: any number).
 
-    The producer calls put, then finish; the consumer calls get until it gives no item, and close when it has enough.
+    The producer calls put, then finish; the consumer calls get until it gives no item, and close
+    when it has enough.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -32,7 +35,9 @@ class Channel:
     def put(self, item: Any) -> bool:
         """Wait for room and add the item; False if the consumer wants no more."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or not self._capacity or len(self._items) < self._capacity)
+            self._changed.wait_for(
+                lambda: self._closed or not self._capacity or len(self._items) < self._capacity
+            )
             if self._closed:
                 return False
             self._items.append(item)
@@ -48,8 +53,12 @@ class Channel:
     def get(self) -> tuple[Any, bool]:
         """The next item and True, or None and False at the end. Raises what the producer raised."""
         with self._changed:
-            while not self._changed.wait_for(lambda: self._items or self._done or self._closed, _LOOK):
-                pass  # Ctrl-C that another thread was told of, or just before the wait, does not wake this one
+            while not self._changed.wait_for(
+                lambda: self._items or self._done or self._closed, _LOOK
+            ):
+                # Ctrl-C that another thread was told of, or just before the wait, does not wake
+                # this one
+                pass
             if self._items:
                 item = self._items.popleft()
                 self._changed.notify_all()
@@ -59,7 +68,9 @@ class Channel:
             return None, False
 
     def close(self) -> None:
-        """The consumer wants no more: waiting items are dropped, the producer's next put gives False."""
+        """The consumer wants no more: waiting items are dropped, the producer's next put gives
+        False.
+        """
         with self._changed:
             self._closed = True
             self._items.clear()
@@ -69,18 +80,25 @@ class Channel:
 class Background:
     """Iterates over ``source()`` in a thread, ahead of the consumer by at most `capacity` items.
 
-    Iterating yields the items; an exception of the source is raised after them, with its traceback. close, or the end
-    of the iteration, stops the thread and closes the source. interrupt: called then, to end what the source may be waiting for.
+    Iterating yields the items; an exception of the source is raised after them, with its traceback.
+    close, or the end of the iteration, stops the thread and closes the source. interrupt: called
+    then, to end what the source may be waiting for.
     """
 
     def __init__(
-        self, source: Callable[[], Iterable[Any]], capacity: int, name: str, interrupt: Callable[[], None] | None = None
+        self,
+        source: Callable[[], Iterable[Any]],
+        capacity: int,
+        name: str,
+        interrupt: Callable[[], None] | None = None,
     ) -> None:
         self._channel, self._interrupt = Channel(capacity), interrupt
         self._closed = False
         # the thread reads as part of whatever its consumer is doing
         context = contextvars.copy_context()
-        self._thread = threading.Thread(target=context.run, args=(_produce, source, self._channel), name=name, daemon=True)
+        self._thread = threading.Thread(
+            target=context.run, args=(_produce, source, self._channel), name=name, daemon=True
+        )
         self._thread.start()
         _running.add(self)
 
@@ -99,7 +117,9 @@ class Background:
             self.close()
 
     def close(self) -> None:
-        """Stop the thread; waits a few seconds for a source that is busy, which then ends by itself."""
+        """Stop the thread; waits a few seconds for a source that is busy, which then ends by
+        itself.
+        """
         if self._closed:
             return  # also when the interpreter goes down and a loop is left open
         self._closed = True

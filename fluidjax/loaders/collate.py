@@ -12,10 +12,12 @@ from ..errors import FluidTypeError, FluidValueError
 
 
 def default_collate_fn(batch: Sequence[Any]) -> Any:
-    """A list of samples as a sample of arrays with a new first dimension: arrays and numbers stacked, texts kept as a list.
+    """A list of samples as a sample of arrays with a new first dimension: arrays and numbers
+    stacked, texts kept as a list.
 
-    Samples that are dicts or sequences are taken apart, field by field. Raises FluidValueError for an empty batch and for
-    samples of other lengths, keys or shapes than the first, FluidTypeError for what is none of these.
+    Samples that are dicts or sequences are taken apart, field by field. Raises FluidValueError for
+    an empty batch and for samples of other lengths, keys or shapes than the first, FluidTypeError
+    for what is none of these.
     """
     if not batch:
         raise FluidValueError("default_collate_fn: a batch has one sample at least")
@@ -23,7 +25,9 @@ def default_collate_fn(batch: Sequence[Any]) -> Any:
     if isinstance(first, np.ndarray):
         shapes = {np.shape(sample) for sample in batch}
         if len(shapes) > 1:
-            raise FluidValueError(f"default_collate_fn stacks arrays of one shape, not of {sorted(shapes)}")
+            raise FluidValueError(
+                f"default_collate_fn stacks arrays of one shape, not of {sorted(shapes)}"
+            )
         return np.stack(batch)
     if isinstance(first, numbers.Number):
         return np.array(batch)
@@ -31,13 +35,22 @@ def default_collate_fn(batch: Sequence[Any]) -> Any:
         return batch
     if isinstance(first, Mapping):
         if any(sample.keys() != first.keys() for sample in batch):
-            raise FluidValueError(f"default_collate_fn: a sample has other keys than the first one's {sorted(map(str, first))}")
+            raise FluidValueError(
+                "default_collate_fn: a sample has other keys than the first one's"
+                f" {sorted(map(str, first))}"
+            )
         return {key: default_collate_fn([sample[key] for sample in batch]) for key in first}
     if isinstance(first, Sequence):
         if any(len(sample) != len(first) for sample in batch):
-            raise FluidValueError(f"default_collate_fn: a sample has another number of fields than the first one's {len(first)}")
+            raise FluidValueError(
+                "default_collate_fn: a sample has another number of fields than the first one's"
+                f" {len(first)}"
+            )
         return [default_collate_fn(fields) for fields in zip(*batch, strict=True)]
-    raise FluidTypeError(f"default_collate_fn takes arrays, numbers, texts, dicts and sequences of these, not {type(first).__name__}")
+    raise FluidTypeError(
+        "default_collate_fn takes arrays, numbers, texts, dicts and sequences of these, not"
+        f" {type(first).__name__}"
+    )
 
 
 __all__ = ["default_collate_fn"]

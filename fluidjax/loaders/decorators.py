@@ -1,4 +1,6 @@
-"""Readers: functions without arguments that return an iterable of samples, and functions that make new ones of them."""
+"""Readers: functions without arguments that return an iterable of samples, and functions that make
+new ones of them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ Reader = Callable[[], Iterable[Any]]
 
 @dataclass(frozen=True)
 class ReaderPass:
-    """One pass over a reader that knows its position: its number, and how many batches it leaves out at the beginning."""
+    """One pass over a reader that knows its position: its number, and how many batches it leaves
+    out at the beginning.
+    """
 
     epoch: int
     skip: int = 0
@@ -57,9 +61,10 @@ def map_readers(func: Callable[..., Any], *readers: Reader) -> Reader:
 def shuffle(reader: Reader, buf_size: int, seed: int | None = None) -> Reader:
     """A reader that shuffles blocks of `buf_size` samples.
 
-    seed: None draws from Python's ``random``. A number makes the order of pass n depend on it and on n alone, so that a run
-    can go on from a checkpoint in the middle of a pass: n is the pass of the DataLoader or resumable reader around it,
-    else counted here. Without a seed going on raises FluidValueError.
+    seed: None draws from Python's ``random``. A number makes the order of pass n depend on it and
+    on n alone, so that a run can go on from a checkpoint in the middle of a pass: n is the pass of
+    the DataLoader or resumable reader around it, else counted here. Without a seed going on raises
+    FluidValueError.
     """
     _checked("shuffle", reader)
     if seed is not None and type(seed) is not int:
@@ -70,7 +75,8 @@ def shuffle(reader: Reader, buf_size: int, seed: int | None = None) -> Reader:
         now = reading_pass.get()
         if seed is None and now is not None and now.skip:
             raise FluidValueError(
-                "a shuffle without a seed cannot go on in the middle of a pass, since it draws another order; give shuffle a seed"
+                "a shuffle without a seed cannot go on in the middle of a pass, since it draws"
+                " another order; give shuffle a seed"
             )
         number = next(counter) if now is None else now.epoch
         draw = random.shuffle if seed is None else random.Random(f"{seed} {number}").shuffle
@@ -97,7 +103,8 @@ def chain(*readers: Reader) -> Reader:
 def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
     """A reader of tuples: a sample from each reader, tuples among them spread out.
 
-    Readers of different lengths raise ComposeNotAligned, or with check_alignment=False end with the shortest.
+    Readers of different lengths raise ComposeNotAligned, or with check_alignment=False end with the
+    shortest.
     """
     for r in readers:
         _checked("compose", r)
@@ -105,14 +112,20 @@ def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
 
     def composed() -> Iterator[tuple[Any, ...]]:
         streams = [iter(r()) for r in readers]
-        for row in itertools.zip_longest(*streams, fillvalue=end) if check_alignment else zip(*streams, strict=False):
+        for row in (
+            itertools.zip_longest(*streams, fillvalue=end)
+            if check_alignment
+            else zip(*streams, strict=False)
+        ):
             short = [i for i, sample in enumerate(row) if sample is end]
             if short:
                 raise ComposeNotAligned(
-                    f"outputs of readers are not aligned: reader {short[0]} of {len(readers)} ends before the others; "
-                    "check_alignment=False stops at the shortest"
+                    f"outputs of readers are not aligned: reader {short[0]} of {len(readers)} ends"
+                    " before the others; check_alignment=False stops at the shortest"
                 )
-            yield tuple(itertools.chain.from_iterable(s if isinstance(s, tuple) else (s,) for s in row))
+            yield tuple(
+                itertools.chain.from_iterable(s if isinstance(s, tuple) else (s,) for s in row)
+            )
 
     return composed
 
@@ -120,7 +133,8 @@ def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
 def buffered(reader: Reader, size: int) -> Reader:
     """A reader whose samples a background thread reads, up to `size` ahead (0: any number).
 
-    What `reader` raises is raised where its samples are used; the thread ends when they are used no more.
+    What `reader` raises is raised where its samples are used; the thread ends when they are used no
+    more.
     """
     _checked("buffered", reader)
 
@@ -141,12 +155,18 @@ def firstn(reader: Reader, n: int) -> Reader:
 
 
 def xmap_readers(
-    mapper: Callable[[Any], Any], reader: Reader, process_num: int, buffer_size: int, order: bool = False
+    mapper: Callable[[Any], Any],
+    reader: Reader,
+    process_num: int,
+    buffer_size: int,
+    order: bool = False,
 ) -> Reader:
-    """A reader of ``mapper(sample)``, computed by `process_num` threads, with `buffer_size` samples under way.
+    """A reader of ``mapper(sample)``, computed by `process_num` threads, with `buffer_size` samples
+    under way.
 
-    order: keep the samples' order; otherwise they come as they are ready. What the mapper or the reader raises is
-    raised where the samples are used. Raises FluidValueError unless both numbers are positive.
+    order: keep the samples' order; otherwise they come as they are ready. What the mapper or the
+    reader raises is raised where the samples are used. Raises FluidValueError unless both numbers
+    are positive.
     """
     _checked("xmap_readers", reader)
     for what, value in (("process_num", process_num), ("buffer_size", buffer_size)):
@@ -165,8 +185,12 @@ def xmap_readers(
     return mapped
 
 
-def _in_pool(pool: ThreadPoolExecutor, mapper: Any, samples: Iterable[Any], ahead: int, order: bool) -> Iterator[Any]:
-    """Results of the mapper, at most `ahead` of them under way. What is in force here is in force in the pool's threads."""
+def _in_pool(
+    pool: ThreadPoolExecutor, mapper: Any, samples: Iterable[Any], ahead: int, order: bool
+) -> Iterator[Any]:
+    """Results of the mapper, at most `ahead` of them under way. What is in force here is in force
+    in the pool's threads.
+    """
     running: deque[Future[Any]] = deque()
     for sample in samples:
         running.append(pool.submit(copy_context().run, mapper, sample))
@@ -183,16 +207,22 @@ def _take(running: deque[Future[Any]], order: bool) -> Any:
     return future.result()
 
 
-def multiprocess_reader(readers: list[Reader], use_pipe: bool = True, queue_size: int = 1000) -> Reader:
-    """A reader of the samples of several readers, each in a process of its own, which is forked and ends with the iteration.
+def multiprocess_reader(
+    readers: list[Reader], use_pipe: bool = True, queue_size: int = 1000
+) -> Reader:
+    """A reader of the samples of several readers, each in a process of its own, which is forked and
+    ends with the iteration.
 
-    use_pipe: a sample of each reader in turn, tuples as lists, as in 1.8.5; False: they come as they are ready. queue_size: accepted as in
-    Fluid; a reader waits when a pipe's worth of its samples has not been taken. What a reader raises is the cause of a
-    FluidValueError where its samples are used, and has the process's traceback as its own. Raises FluidTypeError for no list of readers,
-    FluidValueError for a sample that is None.
+    use_pipe: a sample of each reader in turn, tuples as lists, as in 1.8.5; False: they come as
+    they are ready. queue_size: accepted as in Fluid; a reader waits when a pipe's worth of its
+    samples has not been taken. What a reader raises is the cause of a FluidValueError where its
+    samples are used, and has the process's traceback as its own. Raises FluidTypeError for no list
+    of readers, FluidValueError for a sample that is None.
     """
     if not isinstance(readers, list) or not readers:
-        raise FluidTypeError("multiprocess_reader takes a list of readers, with one reader at least")
+        raise FluidTypeError(
+            "multiprocess_reader takes a list of readers, with one reader at least"
+        )
     for r in readers:
         _checked("multiprocess_reader", r)
 
@@ -212,7 +242,9 @@ def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
     _checked("batch", reader)
     batch_size = int(batch_size)
     if batch_size <= 0:
-        raise FluidValueError(f"batch_size should be a positive integer, but got batch_size={batch_size}")
+        raise FluidValueError(
+            f"batch_size should be a positive integer, but got batch_size={batch_size}"
+        )
 
     def batches() -> Iterator[list[Any]]:
         samples = iter(reader())
@@ -226,7 +258,8 @@ def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
 def _checked(who: str, reader: Any) -> Reader:
     if not callable(reader):
         raise FluidTypeError(
-            f"{who} takes readers, functions that return an iterable of samples, not {type(reader).__name__}"
+            f"{who} takes readers, functions that return an iterable of samples, not"
+            f" {type(reader).__name__}"
         )
     return reader
 

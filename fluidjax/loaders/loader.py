@@ -44,18 +44,19 @@ def _given(reader: Source) -> Iterator[Any]:
         raise ReaderError(f"the reader of a DataLoader raised {type(exc).__name__}: {exc}") from exc
 
 
-
 class GeneratorLoader(OwnIteration, Positioned):
-    """What DataLoader.from_generator returns: set a generator, then iterate, or start and run the program.
+    """What DataLoader.from_generator returns: set a generator, then iterate, or start and run the
+    program.
 
-    Iterating (``for data in loader():``) yields what Executor.run takes as feed: a list with one dict of LoDTensors for
-    each place, which are read as arrays too; with return_list, lists of them in its place. Each iteration calls the
-    generator anew, in a thread that is up to `capacity` batches ahead; leaving the loop stops it. What the generator raises
-    is the cause of a ReaderError (an EnforceNotMet) in the loop. Dtypes, shapes and ranges (labels, ids) are checked on the
-    host before the transfer: FeedError.
+    Iterating (``for data in loader():``) yields what Executor.run takes as feed: a list with one
+    dict of LoDTensors for each place, which are read as arrays too; with return_list, lists of them
+    in its place. Each iteration calls the generator anew, in a thread that is up to `capacity`
+    batches ahead; leaving the loop stops it. What the generator raises is the cause of a
+    ReaderError (an EnforceNotMet) in the loop. Dtypes, shapes and ranges (labels, ids) are checked
+    on the host before the transfer: FeedError.
 
-    ``position`` tells the pass and how many of its batches were handed out; ``resume(position)`` has the next pass begin
-    there (docs/checkpoints.md).
+    ``position`` tells the pass and how many of its batches were handed out; ``resume(position)``
+    has the next pass begin there (docs/checkpoints.md).
     """
 
     def __init__(
@@ -68,9 +69,14 @@ class GeneratorLoader(OwnIteration, Positioned):
         drop_last: bool = True,
     ) -> None:
         if not capacity or int(capacity) <= 0:
-            raise FluidValueError(f"a DataLoader needs a capacity, the number of batches to prefetch, not {capacity!r}")
+            raise FluidValueError(
+                "a DataLoader needs a capacity, the number of batches to prefetch, not"
+                f" {capacity!r}"
+            )
         if not feed_list:
-            raise FluidValueError("a DataLoader needs a feed_list: the variables that the generator's batches are for")
+            raise FluidValueError(
+                "a DataLoader needs a feed_list: the variables that the generator's batches are for"
+            )
         for var in feed_list:
             sample_rule(var)
         super().__init__()
@@ -85,7 +91,8 @@ class GeneratorLoader(OwnIteration, Positioned):
         self._running: Background | None = None
         self._pass = ReaderPass(0)
         if not iterable:
-            self._program.update_info(readers=(*self._program.info.readers, self))  # Executor.run asks them for the feed
+            # Executor.run asks them for the feed
+            self._program.update_info(readers=(*self._program.info.readers, self))
 
     @property
     def iterable(self) -> bool:
@@ -95,20 +102,24 @@ class GeneratorLoader(OwnIteration, Positioned):
     def _program(self) -> Program:
         return self._feed_list[0].block.program
 
-    # -- where the batches come from -------------------------------------------------------------------------------
+    # -- where the batches come from ---------------------------------------------------------------
 
     def set_sample_generator(
         self, reader: Source, batch_size: int, drop_last: bool = True, places: Any = None, sort_window: int = 0,
         sort_seed: int | None = None,
     ) -> GeneratorLoader:  # fmt: skip
-        """`reader` yields samples (a tuple with a field for each variable); `batch_size` of them make a batch.
+        """`reader` yields samples (a tuple with a field for each variable); `batch_size` of them
+        make a batch.
 
-        drop_last: leave a shorter last batch out. places: a place or a list of them; needed where the loader is iterated
-        over. Samples are converted as by DataFeeder. sort_window: so many batches of samples at a time are sorted by the length of
-        their first field, and come in an order that sort_seed decides (``reader.batch_by_length``); 0: none.
+        drop_last: leave a shorter last batch out. places: a place or a list of them; needed where
+        the loader is iterated over. Samples are converted as by DataFeeder. sort_window: so many
+        batches of samples at a time are sorted by the length of their first field, and come in an
+        order that sort_seed decides (``reader.batch_by_length``); 0: none.
         """
         if sort_window:
-            return self.set_sample_list_generator(batch_by_length(reader, batch_size, sort_window, sort_seed, drop_last), places)
+            return self.set_sample_list_generator(
+                batch_by_length(reader, batch_size, sort_window, sort_seed, drop_last), places
+            )
         return self.set_sample_list_generator(batch(reader, batch_size, drop_last), places)
 
     def set_sample_list_generator(self, reader: Source, places: Any = None) -> GeneratorLoader:
@@ -123,7 +134,9 @@ class GeneratorLoader(OwnIteration, Positioned):
         return self._set(feeds, reader, places)
 
     def set_batch_generator(self, reader: Source, places: Any = None) -> GeneratorLoader:
-        """`reader` yields batches: a tuple or list with an array of the declared dtype for each variable."""
+        """`reader` yields batches: a tuple or list with an array of the declared dtype for each
+        variable.
+        """
 
         def feeds() -> Iterator[Feed]:
             rules = self._rules()
@@ -132,13 +145,19 @@ class GeneratorLoader(OwnIteration, Positioned):
 
         return self._set(feeds, reader, places)
 
-    def _set(self, feeds: Callable[[], Iterator[Feed]], reader: Any, places: Any) -> GeneratorLoader:
+    def _set(
+        self, feeds: Callable[[], Iterator[Feed]], reader: Any, places: Any
+    ) -> GeneratorLoader:
         if not callable(reader):
-            raise FluidTypeError(f"a DataLoader takes a function that returns a generator, not {type(reader).__name__}")
+            raise FluidTypeError(
+                "a DataLoader takes a function that returns a generator, not"
+                f" {type(reader).__name__}"
+            )
         if self._iterable:
             if places is None:
                 raise FluidValueError(
-                    "places cannot be None when the DataLoader is iterable; give fluid.CPUPlace(), for instance"
+                    "places cannot be None when the DataLoader is iterable; give fluid.CPUPlace(),"
+                    " for instance"
                 )
             many = places if isinstance(places, list | tuple) else [places]
             if not many:
@@ -153,7 +172,7 @@ class GeneratorLoader(OwnIteration, Positioned):
         bounds = ranges(desc, tuple(op for block in desc.blocks for op in block.ops))
         return [rule_for(var.desc, bounds.get(var.name, ())) for var in self._feed_list]
 
-    # -- iterating -------------------------------------------------------------------------------------------------
+    # -- iterating ---------------------------------------------------------------------------------
 
     def __call__(self) -> GeneratorLoader:
         return self
@@ -161,20 +180,25 @@ class GeneratorLoader(OwnIteration, Positioned):
     def __iter__(self) -> Iterator[list[Any]]:
         if not self._iterable:
             raise FluidTypeError(
-                "this DataLoader is not iterable: it was made with iterable=False; call start() and run the program"
+                "this DataLoader is not iterable: it was made with iterable=False; call start() and"
+                " run the program"
             )
         return self._batches(self._ready())
 
     def _ready(self) -> Source:
         if self._source is None:
             raise FluidValueError(
-                "the DataLoader has no source of data yet; call set_sample_generator or the like first"
+                "the DataLoader has no source of data yet; call set_sample_generator or the like"
+                " first"
             )
         return self._source
 
     def _batches(self, source: Source) -> Iterator[list[Any]]:
         now = self._begin()
-        with contextlib.closing(self._ahead(now, self._placed(source, now.skip))) as groups, bar("loader", show=asked()) as progress:
+        with (
+            contextlib.closing(self._ahead(now, self._placed(source, now.skip))) as groups,
+            bar("loader", show=asked()) as progress,
+        ):
             for group in groups:
                 self._handed_out(now)
                 yield group
@@ -188,7 +212,9 @@ class GeneratorLoader(OwnIteration, Positioned):
         return context.run(lambda: Background(lambda: items, self._capacity, "fluidjax-loader"))
 
     def groups(self) -> Iterator[list[Any]]:
-        """The batches of a pass as iterating gives them, made by whoever asks for them, without a thread."""
+        """The batches of a pass as iterating gives them, made by whoever asks for them, without a
+        thread.
+        """
         return self._placed(self._ready(), 0)
 
     def _placed(self, source: Source, skip: int) -> Iterator[list[Any]]:
@@ -204,31 +230,41 @@ class GeneratorLoader(OwnIteration, Positioned):
             yield self._shown(group)
 
     def _put(self, feed: Feed, device: Any) -> Feed:
-        """The feed on the device, copied, so that the generator may fill its arrays anew; LoDTensors wait for the executor."""
+        """The feed on the device, copied, so that the generator may fill its arrays anew;
+        LoDTensors wait for the executor.
+        """
         if not self._to_device:
             return feed
         with jax.enable_x64(True):
-            # A copy of our own: on the CPU a transfer may go on reading the generator's array after it returns.
-            return {n: v if isinstance(v, LoDTensor) else jax.device_put(np.array(v), device) for n, v in feed.items()}
+            # A copy of our own: on the CPU a transfer may go on reading the generator's array after
+            # it returns.
+            return {
+                n: v if isinstance(v, LoDTensor) else jax.device_put(np.array(v), device)
+                for n, v in feed.items()
+            }
 
     def _shown(self, group: list[Feed]) -> list[Any]:
         if self._return_list:
             return [[as_tensor(feed[v.name]) for v in self._feed_list] for feed in group]
         return [{n: as_tensor(v) for n, v in feed.items()} for feed in group]
 
-    # -- feeding the program by itself -----------------------------------------------------------------------------
+    # -- feeding the program by itself -------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin reading; each Executor.run of the program then takes a batch, until it raises core.EOFException.
+        """Begin reading; each Executor.run of the program then takes a batch, until it raises
+        core.EOFException.
 
-        Raises FluidTypeError for a loader that is iterated over, FluidValueError before reset() of an earlier start.
+        Raises FluidTypeError for a loader that is iterated over, FluidValueError before reset() of
+        an earlier start.
         """
         self._needs_start("start")
         if self._running is not None:
             raise FluidValueError("the DataLoader was started before; call reset() first")
         source = self._ready()
         self._pass = now = self._begin()
-        self._running = self._ahead(now, (self._put(feed, None) for feed in _after(now.skip, source)))
+        self._running = self._ahead(
+            now, (self._put(feed, None) for feed in _after(now.skip, source))
+        )
 
     def reset(self) -> None:
         """Stop reading, so that start() can begin again from the first batch."""
@@ -248,7 +284,8 @@ class GeneratorLoader(OwnIteration, Positioned):
     def _needs_start(self, what: str) -> None:
         if self._iterable:
             raise FluidTypeError(
-                f"{what}() cannot be called when the DataLoader is iterable; make it with iterable=False"
+                f"{what}() cannot be called when the DataLoader is iterable; make it with"
+                " iterable=False"
             )
 
     @property
@@ -265,8 +302,8 @@ class GeneratorLoader(OwnIteration, Positioned):
         """The next batch of a started loader, for the executor. Raises EOFException at the end."""
         if self._running is None:
             raise FluidValueError(
-                f"{self._feed_list[0].name!r} comes from a reader (py_reader, or a DataLoader with iterable=False); "
-                "call its start() before the program runs"
+                f"{self._feed_list[0].name!r} comes from a reader (py_reader, or a DataLoader with"
+                " iterable=False); call its start() before the program runs"
             )
         feed, more = self._running.next()
         if not more:
@@ -279,7 +316,9 @@ class GeneratorLoader(OwnIteration, Positioned):
 
 
 def _after(count: int, source: Source) -> Iterator[Any]:
-    """What a source gives after the first so many. The source is called when the first is asked for."""
+    """What a source gives after the first so many. The source is called when the first is asked
+    for.
+    """
     yield from islice(source(), count, None)
 
 
@@ -287,29 +326,40 @@ def _checked_batch(rules: Sequence[FeedRule], arrays: Any) -> Feed:
     """The arrays by name. Raises FeedError for what does not fit."""
     names = ", ".join(repr(rule.name) for rule in rules)
     if isinstance(arrays, Mapping) or not isinstance(arrays, tuple | list):
-        raise FeedError(f"a batch is a tuple or list of arrays for {names}, not a {type(arrays).__name__}")
+        raise FeedError(
+            f"a batch is a tuple or list of arrays for {names}, not a {type(arrays).__name__}"
+        )
     if len(arrays) != len(rules):
-        raise FeedError(f"a batch holds {len(arrays)} arrays, but the feed_list has {len(rules)} variables: {names}")
-    # a device array that has a range to keep comes to the host for it; this is the background thread
+        raise FeedError(
+            f"a batch holds {len(arrays)} arrays, but the feed_list has {len(rules)} variables:"
+            f" {names}"
+        )
+    # a device array that has a range to keep comes to the host for it; this is the background
+    # thread
     return {
-        rule.name: rule(np.asarray(value) if rule.ranges and isinstance(value, jax.Array) else value)
+        rule.name: rule(
+            np.asarray(value) if rule.ranges and isinstance(value, jax.Array) else value
+        )
         for rule, value in zip(rules, arrays, strict=True)
     }
 
 
 class DataLoader(SampleLoader):
-    """Batches of a data set's samples, one pass for each iteration; `from_generator` and `from_dataset` make other loaders.
+    """Batches of a data set's samples, one pass for each iteration; `from_generator` and
+    `from_dataset` make other loaders.
 
-    dataset: a paddle.io.Dataset or IterableDataset. feed_list: the variables that a sample's fields are for; their dtypes, shapes and
-    ranges are checked. places: default the first device; of several each gets a batch. return_list: lists of arrays instead of dicts.
-    batch_sampler: lists of numbers of samples, in the place of batch_size, shuffle and drop_last. collate_fn: makes a list of arrays of
-    a list of samples; default one array for each field. num_workers: processes that read and collate; they are forked and end with the
-    iteration. use_buffer_reader: put batches on the device ahead of their use. use_shared_memory: accepted as in Fluid.
-    timeout: seconds after which a batch that a worker does not give is a TimeoutError; 0: none. worker_init_fn: is called with the
-    number of each worker in it.
+    dataset: a paddle.io.Dataset or IterableDataset. feed_list: the variables that a sample's fields
+    are for; their dtypes, shapes and ranges are checked. places: default the first device; of
+    several each gets a batch. return_list: lists of arrays instead of dicts. batch_sampler: lists
+    of numbers of samples, in the place of batch_size, shuffle and drop_last. collate_fn: makes a
+    list of arrays of a list of samples; default one array for each field. num_workers: processes
+    that read and collate; they are forked and end with the iteration. use_buffer_reader: put
+    batches on the device ahead of their use. use_shared_memory: accepted as in Fluid. timeout:
+    seconds after which a batch that a worker does not give is a TimeoutError; 0: none.
+    worker_init_fn: is called with the number of each worker in it.
 
-    Raises FluidTypeError, FluidValueError for arguments that do not fit; the iteration what the data set raises, with the worker's
-    traceback as its cause, and WorkerDied.
+    Raises FluidTypeError, FluidValueError for arguments that do not fit; the iteration what the
+    data set raises, with the worker's traceback as its cause, and WorkerDied.
     """
 
     def __init__(
@@ -335,21 +385,26 @@ class DataLoader(SampleLoader):
     ) -> GeneratorLoader:
         """A loader for these fed variables.
 
-        capacity: how many batches to prefetch. use_double_buffer: put them on the device ahead of their use; otherwise
-        they stay NumPy arrays. iterable: iterate over the loader; False: start() it and run the program without feed.
-        return_list: yield lists instead of dicts. use_multiprocess: as in Fluid without meaning for static programs.
-        drop_last: with several places, leave out last batches that are too few.
+        capacity: how many batches to prefetch. use_double_buffer: put them on the device ahead of
+        their use; otherwise they stay NumPy arrays. iterable: iterate over the loader; False:
+        start() it and run the program without feed. return_list: yield lists instead of dicts.
+        use_multiprocess: as in Fluid without meaning for static programs. drop_last: with several
+        places, leave out last batches that are too few.
 
         Raises FluidValueError without feed_list or capacity.
         """
-        return GeneratorLoader(feed_list, capacity, use_double_buffer, iterable, return_list, drop_last)
+        return GeneratorLoader(
+            feed_list, capacity, use_double_buffer, iterable, return_list, drop_last
+        )
 
     @staticmethod
     def from_dataset(dataset: Any, places: Any, drop_last: bool = True) -> DatasetLoader:
-        """A loader of the batches of a dataset of files, which DatasetFactory().create_dataset made.
+        """A loader of the batches of a dataset of files, which DatasetFactory().create_dataset
+        made.
 
-        places: a place, or a list of them, for each of which a batch is given. drop_last: leave out what is too little for a batch, or
-        for all places. Raises FluidTypeError for another dataset.
+        places: a place, or a list of them, for each of which a batch is given. drop_last: leave out
+        what is too little for a batch, or for all places. Raises FluidTypeError for another
+        dataset.
         """
         from .slots.loader import DatasetLoader
 

@@ -1,4 +1,6 @@
-"""Where a reader of batches stands, so that a checkpoint can tell and a restarted run goes on from there."""
+"""Where a reader of batches stands, so that a checkpoint can tell and a restarted run goes on from
+there.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,17 @@ class Position:
     def __post_init__(self) -> None:
         for what, value in (("epoch", self.epoch), ("batches", self.batches)):
             if type(value) is not int or value < 0:
-                raise FluidValueError(f"a reader's position has a number of {what} from 0, not {value!r}")
+                raise FluidValueError(
+                    f"a reader's position has a number of {what} from 0, not {value!r}"
+                )
 
 
 class Positioned:
-    """What knows its position: the passes over it are counted, and the batches of the one under way.
+    """What knows its position: the passes over it are counted, and the batches of the one under
+    way.
 
-    A pass begins with an iteration and ends with its last batch, or where the next iteration begins (which is the one that
-    is counted from then on). A batch counts as soon as it is handed out.
+    A pass begins with an iteration and ends with its last batch, or where the next iteration begins
+    (which is the one that is counted from then on). A batch counts as soon as it is handed out.
     """
 
     def __init__(self) -> None:
@@ -48,10 +53,12 @@ class Positioned:
         return self._position.epoch
 
     def resume(self, position: Position) -> None:
-        """Let the next iteration begin there: the earlier batches of that pass are read and left out.
+        """Let the next iteration begin there: the earlier batches of that pass are read and left
+        out.
 
-        Raises FluidTypeError for anything but a Position. What a source does that is not the same in every pass of that
-        number (a shuffle without a seed) cannot go on: fluidjax's own shuffle then raises FluidValueError.
+        Raises FluidTypeError for anything but a Position. What a source does that is not the same
+        in every pass of that number (a shuffle without a seed) cannot go on: fluidjax's own shuffle
+        then raises FluidValueError.
         """
         if not isinstance(position, Position):
             raise FluidTypeError(f"resume takes a Position, not {type(position).__name__}")
@@ -86,7 +93,8 @@ class ResumableReader(Positioned):
             yield from self._reader()
             return
         now = self._begin()
-        context = contextvars.copy_context()  # nothing else that runs between two batches is part of the pass
+        # nothing else that runs between two batches is part of the pass
+        context = contextvars.copy_context()
         context.run(reading_pass.set, now)
         items = context.run(lambda: islice(self._reader(), now.skip, None))
         end = object()
@@ -99,13 +107,15 @@ class ResumableReader(Positioned):
 def resumable(reader: Reader) -> ResumableReader:
     """A reader of the same items that knows its position, to be saved in a checkpoint.
 
-    Its ``epoch`` and ``position`` tell where it stands, and ``resume(position)`` has the next pass begin there. Wrap the
-    outermost reader, whose items are batches: ``resumable(paddle.batch(fluid.io.shuffle(train, 500, seed=1), 32))``. A
-    DataLoader needs no wrapping. Raises FluidTypeError for what is no reader.
+    Its ``epoch`` and ``position`` tell where it stands, and ``resume(position)`` has the next pass
+    begin there. Wrap the outermost reader, whose items are batches:
+    ``resumable(paddle.batch(fluid.io.shuffle(train, 500, seed=1), 32))``. A DataLoader needs no
+    wrapping. Raises FluidTypeError for what is no reader.
     """
     if not callable(reader):
         raise FluidTypeError(
-            f"resumable takes a reader, a function that returns an iterable of batches, not {type(reader).__name__}"
+            "resumable takes a reader, a function that returns an iterable of batches, not"
+            f" {type(reader).__name__}"
         )
     return ResumableReader(reader)
 

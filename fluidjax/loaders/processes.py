@@ -1,6 +1,8 @@
-"""Worker processes of readers and loaders: forked, so that they take any function along; they end with whoever started them.
+"""Worker processes of readers and loaders: forked, so that they take any function along; they end
+with whoever started them.
 
-A worker runs the user's Python and NumPy and nothing of JAX, whose threads are not there after a fork.
+A worker runs the user's Python and NumPy and nothing of JAX, whose threads are not there after a
+fork.
 """
 
 from __future__ import annotations
@@ -43,11 +45,16 @@ class Worker:
 
     def __init__(self, work: Callable[[Sender], None], name: str) -> None:
         if "fork" not in multiprocessing.get_all_start_methods():
-            raise FluidValueError("worker processes are forked, which this system cannot; use threads (num_workers=0, xmap_readers)")
+            raise FluidValueError(
+                "worker processes are forked, which this system cannot; use threads (num_workers=0,"
+                " xmap_readers)"
+            )
         context = multiprocessing.get_context("fork")
         self._mine, theirs = context.Pipe()
         self.name = name
-        self._process = context.Process(target=_run, args=(work, theirs, os.getpid()), name=name, daemon=True)
+        self._process = context.Process(
+            target=_run, args=(work, theirs, os.getpid()), name=name, daemon=True
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that threads are not forked along; see above
             self._process.start()
@@ -58,16 +65,21 @@ class Worker:
         return self._process.pid
 
     def send(self, value: Any) -> None:
-        """Hand a value to the worker. Where it has ended `take` tells why, after what it sent before."""
+        """Hand a value to the worker. Where it has ended `take` tells why, after what it sent
+        before.
+        """
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._mine.send(value)
 
     def take(self, timeout: float | None = None) -> Any:
-        """What the worker sends next. Raises what the worker raised, WorkerDied, and TimeoutError after `timeout` seconds."""
+        """What the worker sends next. Raises what the worker raised, WorkerDied, and TimeoutError
+        after `timeout` seconds.
+        """
         heard = wait([self._mine, self._process.sentinel], timeout)
         if not heard:
             raise TimeoutError(f"{self.name} gave nothing for {timeout} seconds")
-        if self._mine not in heard and not self._mine.poll(_PATIENCE):  # it ends; what it sent before still comes
+        # it ends; what it sent before still comes
+        if self._mine not in heard and not self._mine.poll(_PATIENCE):
             raise self._died()
         try:
             kind, value = _received(self._mine)
@@ -80,7 +92,10 @@ class Worker:
 
     def _died(self) -> WorkerDied:
         self._process.join(_PATIENCE)
-        return WorkerDied(f"{self.name} (process {self.pid}) {how_it_ended(self._process.exitcode)} before it was done")
+        return WorkerDied(
+            f"{self.name} (process {self.pid}) {how_it_ended(self._process.exitcode)} before it was"
+            " done"
+        )
 
     def ends(self) -> tuple[Any, Any]:
         """What is ready when it has sent something, and when it has ended."""
@@ -96,7 +111,15 @@ class Worker:
 
 def how_it_ended(code: int | None) -> str:
     """In words what the exit status of a process says; None: there is none."""
-    return "is gone" if code is None else f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+    return (
+        "is gone"
+        if code is None
+        else (
+            f"was ended by {signal.Signals(-code).name}"
+            if code < 0
+            else f"ended with status {code}"
+        )
+    )
 
 
 def ready(workers: Sequence[Worker]) -> list[Worker]:
@@ -160,7 +183,9 @@ class Sender:
 
 
 def _received(connection: Connection) -> Any:
-    """What a Sender sent, a fork of this very process; large arrays in it are read to where they stay. Raises EOFError at its end."""
+    """What a Sender sent, a fork of this very process; large arrays in it are read to where they
+    stay. Raises EOFError at its end.
+    """
     sizes = array("q", connection.recv_bytes())
     data = connection.recv_bytes()
     return pickle.loads(data, buffers=[_filled(connection.fileno(), size) for size in sizes])
@@ -191,4 +216,13 @@ def _run(work: Callable[[Sender], None], connection: Connection, parent: int) ->
         sender.fail(error)
 
 
-__all__ = ["Sender", "Worker", "WorkerDied", "WorkerTraceback", "close_all", "how_it_ended", "ready", "start"]
+__all__ = [
+    "Sender",
+    "Worker",
+    "WorkerDied",
+    "WorkerTraceback",
+    "close_all",
+    "how_it_ended",
+    "ready",
+    "start",
+]

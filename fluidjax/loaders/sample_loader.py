@@ -1,4 +1,6 @@
-"""Batches of a data set's samples, by worker processes or without: what DataLoader(dataset, ...) is."""
+"""Batches of a data set's samples, by worker processes or without: what DataLoader(dataset, ...)
+is.
+"""
 
 from __future__ import annotations
 
@@ -39,15 +41,22 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 def fields_of(samples: list[Any]) -> list[np.ndarray]:
-    """A batch: for each field of the samples an array of them, with a new first dimension. Raises FluidValueError for other shapes."""
+    """A batch: for each field of the samples an array of them, with a new first dimension. Raises
+    FluidValueError for other shapes.
+    """
     rows = [[sample] if isinstance(sample, np.ndarray) else list(sample) for sample in samples]
     if len({len(row) for row in rows}) > 1:
-        raise FluidValueError(f"the samples of a batch have {sorted({len(row) for row in rows})} fields")
+        raise FluidValueError(
+            f"the samples of a batch have {sorted({len(row) for row in rows})} fields"
+        )
     try:
         return [np.stack(field) for field in zip(*rows, strict=True)]
     except ValueError:
         shapes = [sorted({np.shape(value) for value in field}) for field in zip(*rows, strict=True)]
-        raise FluidValueError(f"the fields of a batch's samples differ in shape: {shapes}; give a collate_fn that pads them") from None
+        raise FluidValueError(
+            f"the fields of a batch's samples differ in shape: {shapes}; give a collate_fn that"
+            " pads them"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -120,16 +129,37 @@ class SampleLoader:
     ) -> None:  # fmt: skip
         if not isinstance(dataset, Dataset):
             made = type(dataset).__name__
-            raise FluidTypeError(f"DataLoader takes a paddle.io.Dataset, not {made}; for a generator there is from_generator")
+            raise FluidTypeError(
+                f"DataLoader takes a paddle.io.Dataset, not {made}; for a generator there is"
+                " from_generator"
+            )
         if not return_list and not feed_list:
-            raise FluidValueError("a DataLoader needs a feed_list, the variables that the fields are for, or return_list=True")
+            raise FluidValueError(
+                "a DataLoader needs a feed_list, the variables that the fields are for, or"
+                " return_list=True"
+            )
         if type(num_workers) is not int or num_workers < 0 or timeout < 0:
-            raise FluidValueError(f"a DataLoader's num_workers and timeout are numbers from 0, not {num_workers!r} and {timeout!r}")
+            raise FluidValueError(
+                f"a DataLoader's num_workers and timeout are numbers from 0, not {num_workers!r}"
+                f" and {timeout!r}"
+            )
         self.batch_sampler = _sampler(dataset, batch_sampler, batch_size, shuffle, drop_last)
-        self.dataset, self.feed_list, self.return_list, self.num_workers = dataset, feed_list, return_list, num_workers
+        self.dataset, self.feed_list, self.return_list, self.num_workers = (
+            dataset,
+            feed_list,
+            return_list,
+            num_workers,
+        )
         self._places = list(places) if isinstance(places, list | tuple) else [places]
         self._plan = Plan(
-            dataset, self.batch_sampler, batch_size, drop_last, collate_fn or fields_of, num_workers, timeout or None, worker_init_fn
+            dataset,
+            self.batch_sampler,
+            batch_size,
+            drop_last,
+            collate_fn or fields_of,
+            num_workers,
+            timeout or None,
+            worker_init_fn,
         )
         self._loader, self._buffer = loader, use_buffer_reader
 
@@ -141,9 +171,13 @@ class SampleLoader:
         return iter(self)
 
     def __iter__(self) -> Iterator[Any]:
-        """Each batch as Executor.run takes it: a list with a dict for each place; with return_list lists of arrays in its place."""
+        """Each batch as Executor.run takes it: a list with a dict for each place; with return_list
+        lists of arrays in its place.
+        """
         if not self.num_workers:
-            with contextlib.closing(Background(lambda: self._groups(self._plan.here), _AHEAD, "fluidjax-loader")) as groups:
+            with contextlib.closing(
+                Background(lambda: self._groups(self._plan.here), _AHEAD, "fluidjax-loader")
+            ) as groups:
                 yield from groups
             return
         workers: list[Worker] = []
@@ -152,13 +186,16 @@ class SampleLoader:
                 work = functools.partial(self._plan.work, number=number)
                 start(workers, work, f"worker {number} of the DataLoader")
             alone = self.return_list and len(self._places) == 1
-            for group in self._groups(lambda: self._plan.gathered(workers)):  # they are ahead; no thread stands between
+            # they are ahead; no thread stands between
+            for group in self._groups(lambda: self._plan.gathered(workers)):
                 yield group[0] if alone else group  # as in 1.8.5
         finally:
             close_all(workers)
 
     def _groups(self, batches: Callable[[], Iterable[Any]]) -> Iterator[Any]:
-        """A batch for each place, checked and on the device where variables are known; without groups that are too small."""
+        """A batch for each place, checked and on the device where variables are known; without
+        groups that are too small.
+        """
         if self.feed_list:
             loader = self._loader(self.feed_list, _AHEAD, self._buffer, True, self.return_list)
             yield from loader.set_batch_generator(batches, self._places).groups()
@@ -172,14 +209,22 @@ def _sampler(dataset: Any, given: Any, batch_size: int, shuffle: bool, drop_last
     """What numbers samples; None for a data set to iterate over."""
     if isinstance(dataset, IterableDataset):
         if given is not None or shuffle:
-            raise FluidValueError("an IterableDataset comes in its own order; batch_sampler and shuffle have no meaning for it")
+            raise FluidValueError(
+                "an IterableDataset comes in its own order; batch_sampler and shuffle have no"
+                " meaning for it"
+            )
         if type(batch_size) is not int or batch_size <= 0:
-            raise FluidValueError(f"a DataLoader's batch_size is a positive whole number, not {batch_size!r}")
+            raise FluidValueError(
+                f"a DataLoader's batch_size is a positive whole number, not {batch_size!r}"
+            )
         return None
     if given is None:
         return BatchSampler(dataset, shuffle=shuffle, batch_size=batch_size, drop_last=drop_last)
     if (batch_size, shuffle, drop_last) != (1, False, False):
-        raise FluidValueError("a batch_sampler says batch_size, shuffle and drop_last itself; do not give them beside it")
+        raise FluidValueError(
+            "a batch_sampler says batch_size, shuffle and drop_last itself; do not give them"
+            " beside it"
+        )
     return given
 
 

@@ -13,7 +13,9 @@ Reader = Callable[[], Iterable[Any]]
 
 
 def in_turn(readers: Sequence[Reader], fair: bool) -> Iterator[Any]:
-    """The samples of all readers. fair: one of each in turn, tuples as lists; else as they are ready."""
+    """The samples of all readers. fair: one of each in turn, tuples as lists; else as they are
+    ready.
+    """
     workers: list[Worker] = []
     try:
         for number, reader in enumerate(readers):
@@ -32,7 +34,9 @@ def in_turn(readers: Sequence[Reader], fair: bool) -> Iterator[Any]:
 
 
 def _taken(worker: Worker) -> tuple[bool, Any]:
-    """What a reader gives next. Raises FluidValueError, as Paddle a ValueError, from what it raises."""
+    """What a reader gives next. Raises FluidValueError, as Paddle a ValueError, from what it
+    raises.
+    """
     try:
         found: tuple[bool, Any] = worker.take()
     except FluidError:

@@ -16,7 +16,8 @@ from .shown import Shown
 
 CONTEXT = 2  # equal lines that are shown around what differs
 _ALIKE = 0.6  # of two lines that stand side by side
-_COMPARED = 400  # pairs of lines of which the most similar is looked for; in longer parts lines go by their place
+# pairs of lines of which the most similar is looked for; in longer parts lines go by their place
+_COMPARED = 400
 _WORDS = re.compile(r"[\w.@/$-]+|\s+|.")
 
 Pair = tuple[str | None, str | None]
@@ -24,7 +25,9 @@ Pair = tuple[str | None, str | None]
 
 @dataclass(frozen=True)
 class ProgramDiff(Shown):
-    """The difference of two programs: str() as unified diff lines, in notebooks side by side. False if they are equal."""
+    """The difference of two programs: str() as unified diff lines, in notebooks side by side. False
+    if they are equal.
+    """
 
     before: ProgramDesc
     after: ProgramDesc
@@ -47,8 +50,12 @@ class ProgramDiff(Shown):
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Op type -> (how many before, after), where the two differ."""
-        old, new = (Counter(op.type for _, op in walk.ops(desc)) for desc in (self.before, self.after))
-        return {kind: (old[kind], new[kind]) for kind in sorted(old | new) if old[kind] != new[kind]}
+        old, new = (
+            Counter(op.type for _, op in walk.ops(desc)) for desc in (self.before, self.after)
+        )
+        return {
+            kind: (old[kind], new[kind]) for kind in sorted(old | new) if old[kind] != new[kind]
+        }
 
     def _repr_html_(self) -> str:
         return fragment(self.html(), script=False)
@@ -61,9 +68,16 @@ class ProgramDiff(Shown):
         gone = sum(1 for p in parts for old, new in p.pairs if old is not None and not p.equal)
         made = sum(1 for p in parts for old, new in p.pairs if new is not None and not p.equal)
         rows = [(kind, a, b) for kind, (a, b) in self.counts().items()]
-        head = f"<p>{count(gone, 'line')} of {esc(self.names[0])}, {count(made, 'line')} of {esc(self.names[1])} differ</p>"
+        head = (
+            f"<p>{count(gone, 'line')} of {esc(self.names[0])}, {count(made, 'line')} of"
+            f" {esc(self.names[1])} differ</p>"
+        )
         kinds = table(rows, ("op type", *self.names), {1, 2}) if rows else ""
-        return head + kinds + "".join(self._shown(p, i == 0, i == len(parts) - 1) for i, p in enumerate(parts))
+        return (
+            head
+            + kinds
+            + "".join(self._shown(p, i == 0, i == len(parts) - 1) for i, p in enumerate(parts))
+        )
 
     def _shown(self, part: _Part, first: bool, last: bool) -> str:
         if not part.equal:
@@ -105,7 +119,9 @@ def _paired(old: list[str], new: list[str]) -> Iterator[Pair]:
         yield from zip(old[:at], new[:at], strict=True)
         old, new = old[at:], new[at:]
     elif old and new:
-        ratio, i, j = max((_likeness(a, b), -i, -j) for i, a in enumerate(old) for j, b in enumerate(new))
+        ratio, i, j = max(
+            (_likeness(a, b), -i, -j) for i, a in enumerate(old) for j, b in enumerate(new)
+        )
         if ratio >= _ALIKE:
             yield from _paired(old[:-i], new[:-j])
             yield old[-i], new[-j]

@@ -1,4 +1,6 @@
-"""What all pictures share: characters made harmless, the style and the script, a fragment for a notebook, a page of its own."""
+"""What all pictures share: characters made harmless, the style and the script, a fragment for a
+notebook, a page of its own.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,18 @@ from typing import Any
 
 from ..ir.lexis import printable
 
-# A page may use what it holds itself and nothing else: whatever a name might say, the browser fetches nothing.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+# A page may use what it holds itself and nothing else: whatever a name might say, the browser
+# fetches nothing.
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none';"
+    " form-action 'none'"
+)
 
 
 def esc(text: object) -> str:
-    """`text` for HTML, in attributes too; characters that do not print, or that turn the line around, as ``\\u202e``."""
+    """`text` for HTML, in attributes too; characters that do not print, or that turn the line
+    around, as ``\\u202e``.
+    """
     return html.escape(printable(str(text), kept="\n"))
 
 
@@ -52,24 +60,34 @@ def _asset(name: str) -> str:
 
 
 def fragment(inner: str, data: Any = None, script: bool = True) -> str:
-    """An element with its style, for a notebook's output. data: what the script knows beside the elements.
+    """An element with its style, for a notebook's output. data: what the script knows beside the
+    elements.
 
     Without scripts (a page that was made safe) everything can be read and folded still.
     """
-    held = "" if data is None else f'<script type="application/json" class="fj-data">{as_script(data)}</script>'
+    held = (
+        ""
+        if data is None
+        else f'<script type="application/json" class="fj-data">{as_script(data)}</script>'
+    )
     code = f"<script>{_asset('look.js')}</script>" if script else ""
     return f'<div class="fj"><style>{_style()}</style>{inner}{held}{code}</div>'
 
 
 def page(fragment: str, title: str) -> str:
-    """A whole document around a fragment. It holds all it needs, and its policy forbids to fetch anything."""
+    """A whole document around a fragment. It holds all it needs, and its policy forbids to fetch
+    anything.
+    """
     head = (
-        f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        '<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">'
-        f"<title>{esc(title)}</title>"
+        '<meta charset="utf-8"><meta http-equiv="Content-Security-Policy"'
+        f' content="{_POLICY}"><meta name="viewport" content="width=device-width"><meta'
+        f' name="color-scheme" content="light dark"><title>{esc(title)}</title>'
     )
     body = f'<main><h1 class="fj-title">{esc(title)}</h1>{fragment}</main>'
-    return f'<!doctype html>\n<html lang="en" class="fj-page"><head>{head}</head><body>{body}</body></html>\n'
+    return (
+        '<!doctype html>\n<html lang="en"'
+        f' class="fj-page"><head>{head}</head><body>{body}</body></html>\n'
+    )
 
 
 def fold(head: str, inner: str, is_open: bool = False, attributes: str = "") -> str:
@@ -77,15 +95,27 @@ def fold(head: str, inner: str, is_open: bool = False, attributes: str = "") -> 
     return f"<details{attributes}{' open' if is_open else ''}><summary>{head}</summary>{inner}</details>"
 
 
-def table(rows: Iterable[Sequence[object]], names: Sequence[str] = (), numbers: Iterable[int] = (), caption: str = "") -> str:
+def table(
+    rows: Iterable[Sequence[object]],
+    names: Sequence[str] = (),
+    numbers: Iterable[int] = (),
+    caption: str = "",
+) -> str:
     """Rows of text as a table that scrolls within itself. numbers: columns that are set right."""
     right = set(numbers)
 
     def cells(row: Sequence[object]) -> str:
-        return "".join(f'<td class="num">{esc(c)}</td>' if i in right else f"<td>{esc(c)}</td>" for i, c in enumerate(row))
+        return "".join(
+            f'<td class="num">{esc(c)}</td>' if i in right else f"<td>{esc(c)}</td>"
+            for i, c in enumerate(row)
+        )
 
     said = f"<caption>{esc(caption)}</caption>" if caption else ""
-    head = "<thead><tr>" + "".join(f'<th scope="col">{esc(n)}</th>' for n in names) + "</tr></thead>" if names else ""
+    head = (
+        "<thead><tr>" + "".join(f'<th scope="col">{esc(n)}</th>' for n in names) + "</tr></thead>"
+        if names
+        else ""
+    )
     body = "".join(f"<tr>{cells(row)}</tr>" for row in rows)
     return f"<table>{said}{head}<tbody>{body}</tbody></table>"
 

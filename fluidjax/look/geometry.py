@@ -1,4 +1,6 @@
-"""Where the boxes and arrows of graphs are drawn: by our own layers, or by graphviz where that is asked for and installed."""
+"""Where the boxes and arrows of graphs are drawn: by our own layers, or by graphviz where that is
+asked for and installed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from dataclasses import dataclass
 from ..errors import FluidValueError, UnsupportedError
 from .layered import Layout, arranged
 
-ROOM, ROW, BOX = 190.0, 64.0, 34.0  # pixels of a box with what is around it, of a layer, of a box's height
+# pixels of a box with what is around it, of a layer, of a box's height
+ROOM, ROW, BOX = 190.0, 64.0, 34.0
 WIDE = ROOM - 20
 ENGINES = ("own", "graphviz", "auto")
 PATIENCE = 60.0  # seconds that graphviz gets
@@ -22,7 +25,8 @@ Nodes = tuple[int, Sequence[tuple[int, int]]]  # how many boxes, and arrows from
 
 @dataclass(frozen=True)
 class Geometry:
-    """In pixels: the size, the middle of each box, and of each arrow the points of its Bezier curves, tail first.
+    """In pixels: the size, the middle of each box, and of each arrow the points of its Bezier
+    curves, tail first.
 
     engine: what has arranged it, "own" or "graphviz".
     """
@@ -37,12 +41,16 @@ class Geometry:
 def arrange(graphs: Sequence[Nodes], engine: str = "own") -> list[Geometry]:
     """Where all boxes and arrows of several graphs are drawn.
 
-    engine: "own": layers of our own, which need nothing and are the same everywhere; "graphviz": its ``dot``; "auto": graphviz
-    where it is installed and works, else our own. Raises FluidValueError for another engine, UnsupportedError where graphviz is
-    asked for and is not there or fails.
+    engine: "own": layers of our own, which need nothing and are the same everywhere; "graphviz":
+    its ``dot``; "auto": graphviz where it is installed and works, else our own. Raises
+    FluidValueError for another engine, UnsupportedError where graphviz is asked for and is not
+    there or fails.
     """
     if engine not in ENGINES:
-        raise FluidValueError(f"a graph is arranged by {', '.join(map(repr, ENGINES[:-1]))} or {ENGINES[-1]!r}, not by {engine!r}")
+        raise FluidValueError(
+            f"a graph is arranged by {', '.join(map(repr, ENGINES[:-1]))} or {ENGINES[-1]!r}, not"
+            f" by {engine!r}"
+        )
     if engine == "graphviz" or (engine == "auto" and shutil.which("dot")):
         try:
             return _by_graphviz(graphs)
@@ -55,7 +63,10 @@ def arrange(graphs: Sequence[Nodes], engine: str = "own") -> list[Geometry]:
 def _by_layers(count: int, edges: Sequence[tuple[int, int]]) -> Geometry:
     where = arranged(count, edges)
     widest = max([1, *where.widths])
-    boxes = tuple(_at(where, widest, layer, place) for layer, place in zip(where.layer, where.place, strict=True))
+    boxes = tuple(
+        _at(where, widest, layer, place)
+        for layer, place in zip(where.layer, where.place, strict=True)
+    )
     paths = {pair: _bends(where, widest, pair) for pair in edges}
     return Geometry(ROOM * widest, ROW * max(1, len(where.widths)) + 8, boxes, paths, "own")
 
@@ -69,7 +80,10 @@ def _bends(where: Layout, widest: int, pair: tuple[int, int]) -> tuple[Point, ..
     """The points of an arrow, which runs through places of its own in the layers between its ends."""
     top, end = min(pair), max(pair)
     stops = [_at(where, widest, where.layer[top], where.place[top])]
-    stops += [_at(where, widest, where.layer[top] + 1 + k, place) for k, place in enumerate(where.bends[top, end])]
+    stops += [
+        _at(where, widest, where.layer[top] + 1 + k, place)
+        for k, place in enumerate(where.bends[top, end])
+    ]
     stops.append(_at(where, widest, where.layer[end], where.place[end]))
     found = [(stops[0][0], stops[0][1] + BOX / 2)]
     for (x0, y0), (x1, y1) in itertools.pairwise(stops):
@@ -78,25 +92,34 @@ def _bends(where: Layout, widest: int, pair: tuple[int, int]) -> tuple[Point, ..
     return tuple(found if pair[0] < pair[1] else found[::-1])
 
 
-# -- graphviz ----------------------------------------------------------------------------------------------------------
+# -- graphviz --------------------------------------------------------------------------------------
 
 
 def _by_graphviz(graphs: Sequence[Nodes]) -> list[Geometry]:
     """All graphs by one process. Nothing of the program is in what it reads: boxes are numbers."""
     if not shutil.which("dot"):
-        raise UnsupportedError('a graph is arranged by graphviz, which is not installed; engine="own" needs nothing')
+        raise UnsupportedError(
+            'a graph is arranged by graphviz, which is not installed; engine="own" needs nothing'
+        )
     try:
         done = subprocess.run(
             ["dot", "-Tplain"], input="".join(_source(*one) for one in graphs), capture_output=True, text=True, check=False,
             timeout=PATIENCE,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise UnsupportedError(f'graphviz could not arrange a graph ({error}); engine="own" needs nothing') from None
+        raise UnsupportedError(
+            f'graphviz could not arrange a graph ({error}); engine="own" needs nothing'
+        ) from None
     if done.returncode:
-        raise UnsupportedError(f'graphviz could not arrange a graph ({done.stderr.strip()[:300]}); engine="own" needs nothing')
+        raise UnsupportedError(
+            f'graphviz could not arrange a graph ({done.stderr.strip()[:300]}); engine="own" needs'
+            " nothing"
+        )
     texts = done.stdout.split("stop\n")[:-1]
     if len(texts) != len(graphs):
-        raise UnsupportedError(f'graphviz arranged {len(texts)} graphs of {len(graphs)}; engine="own" needs nothing')
+        raise UnsupportedError(
+            f'graphviz arranged {len(texts)} graphs of {len(graphs)}; engine="own" needs nothing'
+        )
     return [_read(text, count) for text, (count, _) in zip(texts, graphs, strict=True)]
 
 

@@ -1,4 +1,6 @@
-"""Where the boxes of a directed graph stand: in layers from top to bottom, near what they are connected with."""
+"""Where the boxes of a directed graph stand: in layers from top to bottom, near what they are
+connected with.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ SWEEPS = 6  # times that the layers are ordered by their neighbours
 
 @dataclass(frozen=True)
 class Layout:
-    """layer, place: of each node. bends: of each edge the places in the layers between its ends. widths: nodes in each layer."""
+    """layer, place: of each node. bends: of each edge the places in the layers between its ends.
+    widths: nodes in each layer.
+    """
 
     layer: tuple[int, ...]
     place: tuple[int, ...]
@@ -38,14 +42,17 @@ def arranged(count: int, edges: Iterable[tuple[int, int]]) -> Layout:
 
 
 def layered(count: int, edges: Iterable[tuple[int, int]]) -> Layout:
-    """Layers of `count` nodes, so that every edge from a lower to a higher number leads down; an edge back up counts turned.
+    """Layers of `count` nodes, so that every edge from a lower to a higher number leads down; an
+    edge back up counts turned.
 
-    A node stands one layer below the lowest that it depends on. Edges over several layers take a place in each, so that
-    nothing runs through a box. Within a layer the order is by the mean place of the neighbours, in turns from above and below.
+    A node stands one layer below the lowest that it depends on. Edges over several layers take a
+    place in each, so that nothing runs through a box. Within a layer the order is by the mean place
+    of the neighbours, in turns from above and below.
     """
     turned = sorted({(min(a, b), max(a, b)) for a, b in edges if a != b})
     layer = [0] * count
-    for a, b in turned:  # sorted by a, and every edge into a comes from a lower number, so a's layer is final
+    # sorted by a, and every edge into a comes from a lower number, so a's layer is final
+    for a, b in turned:
         layer[b] = max(layer[b], layer[a] + 1)
     rows: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
     for node, at in enumerate(layer):
@@ -70,12 +77,18 @@ def layered(count: int, edges: Iterable[tuple[int, int]]) -> Layout:
     return Layout(tuple(layer), tuple(place[n] for n in range(count)), bends, tuple(map(len, rows)))
 
 
-def _ordered(rows: Sequence[list[int]], above: dict[int, list[int]], below: dict[int, list[int]]) -> dict[int, int]:
+def _ordered(
+    rows: Sequence[list[int]], above: dict[int, list[int]], below: dict[int, list[int]]
+) -> dict[int, int]:
     place = {node: i for row in rows for i, node in enumerate(row)}
     for sweep in range(SWEEPS):
         near, order = (above, rows) if sweep % 2 == 0 else (below, rows[::-1])
         for row in order:
-            row.sort(key={n: _mean([place[m] for m in near.get(n, ())], place[n]) for n in row}.__getitem__)
+            row.sort(
+                key={
+                    n: _mean([place[m] for m in near.get(n, ())], place[n]) for n in row
+                }.__getitem__
+            )
             place.update((node, i) for i, node in enumerate(row))
     return place
 

@@ -26,7 +26,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Held:
-    """An array and who holds it. everywhere: each holder has all of it. spread: its rows go round, one to each holder in turn.
+    """An array and who holds it. everywhere: each holder has all of it. spread: its rows go round,
+    one to each holder in turn.
 
     apart: each holder has a value of its own.
     """
@@ -42,11 +43,17 @@ class Held:
     @property
     def told(self) -> str:
         """How it is held, where not in parts."""
-        ways = (("whole on each", self.everywhere), ("row by row in turn", self.spread), ("another value on each", self.apart))
+        ways = (
+            ("whole on each", self.everywhere),
+            ("row by row in turn", self.spread),
+            ("another value on each", self.apart),
+        )
         return next((way for way, holds in ways if holds), "" if self.parts else "held by none")
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}{list(self.shape)}" + (f", {self.told}" if self.told else "")
+        return f"{self.name}: {self.dtype}{list(self.shape)}" + (
+            f", {self.told}" if self.told else ""
+        )
 
 
 def owners(title: str, holders: Sequence[str], arrays: Sequence[Held]) -> Picture:
@@ -58,15 +65,28 @@ def owners(title: str, holders: Sequence[str], arrays: Sequence[Held]) -> Pictur
     for i, array in enumerate(shown):
         parts.append(_bar(array, room, top + ROW * i))
     if len(arrays) > len(shown):
-        parts.append(words(room, top + ROW * len(shown) + 14, f"and {len(arrays) - len(shown):,} more"))
+        parts.append(
+            words(room, top + ROW * len(shown) + 14, f"and {len(arrays) - len(shown):,} more")
+        )
     height = top + ROW * (len(shown) + (len(arrays) > len(shown))) + 6
     name = f"{title}: {count(len(arrays), 'array')} on {', '.join(holders)}"
-    return Picture(title, drawn(room + WIDTH + 200, height, name, "".join(parts)), "\n".join(_text(holders, arrays)))
+    return Picture(
+        title,
+        drawn(room + WIDTH + 200, height, name, "".join(parts)),
+        "\n".join(_text(holders, arrays)),
+    )
 
 
 def _key(i: int, holder: str, room: float) -> str:
-    box = f'<rect x="{room:.1f}" y="{ROW * i + 4:.1f}" width="26" height="18" rx="3" fill="none" stroke="{_colour(i)}" stroke-width="2"/>'
-    return box + words(room + 13, ROW * i + 17, str(i), "middle") + words(room + 36, ROW * i + 17, holder)
+    box = (
+        f'<rect x="{room:.1f}" y="{ROW * i + 4:.1f}" width="26" height="18" rx="3" fill="none"'
+        f' stroke="{_colour(i)}" stroke-width="2"/>'
+    )
+    return (
+        box
+        + words(room + 13, ROW * i + 17, str(i), "middle")
+        + words(room + 36, ROW * i + 17, holder)
+    )
 
 
 def _bar(array: Held, room: float, y: float) -> str:
@@ -76,14 +96,26 @@ def _bar(array: Held, room: float, y: float) -> str:
         made.append(_box(room, y, WIDTH, "var(--soft)", array.told, str(array), dashed=True))
     for part in array.parts:
         x, wide = room + WIDTH * part.start / total, max(1.5, WIDTH * part.size / total)
-        told = f"{part.name or array.name}: elements {part.start:,} to {part.start + part.size - 1:,}, held by {part.holder}"
-        made.append(_box(x, y, wide, _colour(part.holder), str(part.holder) if wide > 16 else "", told))
-    return "".join(made) + words(room + WIDTH + 8, y + 16, f"{array.dtype}{list(array.shape)}", room=190)
+        told = (
+            f"{part.name or array.name}: elements {part.start:,} to {part.start + part.size - 1:,},"
+            f" held by {part.holder}"
+        )
+        made.append(
+            _box(x, y, wide, _colour(part.holder), str(part.holder) if wide > 16 else "", told)
+        )
+    return "".join(made) + words(
+        room + WIDTH + 8, y + 16, f"{array.dtype}{list(array.shape)}", room=190
+    )
 
 
-def _box(x: float, y: float, wide: float, colour: str, label: str, told: str, dashed: bool = False) -> str:
+def _box(
+    x: float, y: float, wide: float, colour: str, label: str, told: str, dashed: bool = False
+) -> str:
     dashes = ' stroke-dasharray="4 3"' if dashed else ""
-    box = f'<rect x="{x:.1f}" y="{y + 3:.1f}" width="{wide:.1f}" height="19" fill="{colour}" fill-opacity=".18" stroke="{colour}"{dashes}/>'
+    box = (
+        f'<rect x="{x:.1f}" y="{y + 3:.1f}" width="{wide:.1f}" height="19" fill="{colour}"'
+        f' fill-opacity=".18" stroke="{colour}"{dashes}/>'
+    )
     return f"<g><title>{esc(told)}</title>{box}{words(x + wide / 2, y + 17, label, 'middle') if label else ''}</g>"
 
 
@@ -97,8 +129,14 @@ def _text(holders: Sequence[str], arrays: Sequence[Held]) -> list[str]:
         mine = [p for a in arrays for p in a.parts if p.holder == i]
         whole = sum(a.everywhere for a in arrays)
         more = f", and {count(whole, 'array')} whole" if whole else ""
-        lines.append(f"{i} = {holder}: {count(sum(p.size for p in mine), 'element')} in {count(len(mine), 'part')}{more}")
+        lines.append(
+            f"{i} = {holder}: {count(sum(p.size for p in mine), 'element')} in"
+            f" {count(len(mine), 'part')}{more}"
+        )
     for array in arrays:
         lines.append(str(array))
-        lines += [f"  {p.name or array.name}: {p.start:,} to {p.start + p.size - 1:,} on {p.holder}" for p in array.parts]
+        lines += [
+            f"  {p.name or array.name}: {p.start:,} to {p.start + p.size - 1:,} on {p.holder}"
+            for p in array.parts
+        ]
     return lines

@@ -1,4 +1,6 @@
-"""A picture: an SVG element that goes with the reader's theme, what it shows as text, and files of it."""
+"""A picture: an SVG element that goes with the reader's theme, what it shows as text, and files of
+it.
+"""
 
 from __future__ import annotations
 
@@ -51,15 +53,21 @@ class Picture:
     def save(self, path: str | Path) -> Path:
         """Write a file: the SVG alone, or a page. Returns the path.
 
-        Raises FluidValueError for a name that ends in none of `endings`, and where it cannot be written.
+        Raises FluidValueError for a name that ends in none of `endings`, and where it cannot be
+        written.
         """
         where = Path(path)
         if where.suffix == ".svg":
-            made = self.svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(">", f"><style>{_ALONE}</style>", 1)
+            made = self.svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(
+                ">", f"><style>{_ALONE}</style>", 1
+            )
         elif where.suffix == ".html":
             made = page(self.fragment(), self.title)
         else:
-            raise FluidValueError(f"a picture is saved as {', '.join(self.endings[:-1])} or {self.endings[-1]}, not as {where.name!r}")
+            raise FluidValueError(
+                f"a picture is saved as {', '.join(self.endings[:-1])} or {self.endings[-1]}, not"
+                f" as {where.name!r}"
+            )
         write_text(where, made)
         return where
 
@@ -75,7 +83,9 @@ def drawn(width: float, height: float, title: str, parts: str) -> str:
     return f'<svg {size} role="img"><title>{esc(title)}</title>{parts}</svg>'
 
 
-def words(x: float, y: float, text: str, anchor: str = "start", room: float = 0, cls: str = "") -> str:
+def words(
+    x: float, y: float, text: str, anchor: str = "start", room: float = 0, cls: str = ""
+) -> str:
     """A line of text. room: pixels, beyond which it is cut; the whole is told to who points at it."""
     most = max(1, int(room / WIDE)) if room else 0
     shown = text[: most - 1] + "…" if most and len(text) > most else text

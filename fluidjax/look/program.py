@@ -15,14 +15,21 @@ from .rows import Rows
 
 OPEN = 300  # ops that are shown unfolded at first
 DEEPEST = 8  # blocks within blocks; browsers give up nesting at some depth, and a reader earlier
-_DECLARED = (("param", "parameters"), ("data", "data"), ("persist", "state"), ("var", "other variables"))
+_DECLARED = (
+    ("param", "parameters"),
+    ("data", "data"),
+    ("persist", "state"),
+    ("var", "other variables"),
+)
 
 
 def to_html(desc: ProgramDesc, script: bool = True, above: str = "") -> str:
-    """The program as an element for notebooks: sections by role that fold, a search, and details of what is pointed at.
+    """The program as an element for notebooks: sections by role that fold, a search, and details of
+    what is pointed at.
 
-    Without scripts (script=False, or where they do not run) it can be read and folded. It fetches nothing.
-    above: HTML that stands over the list; from the boxes of a graph there (`Graph.html`) the script leads to the ops and back.
+    Without scripts (script=False, or where they do not run) it can be read and folded. It fetches
+    nothing. above: HTML that stands over the list; from the boxes of a graph there (`Graph.html`)
+    the script leads to the ops and back.
     """
     view = _View(desc)
     inner = view.whole(above)
@@ -30,11 +37,16 @@ def to_html(desc: ProgramDesc, script: bool = True, above: str = "") -> str:
 
 
 def to_page(desc: ProgramDesc, title: str, more: str = "", engine: str = "own") -> str:
-    """The program as a document of its own: its graph, folded, and its ops, each of which leads to the other.
+    """The program as a document of its own: its graph, folded, and its ops, each of which leads to
+    the other.
 
-    more: HTML of further parts, which follow it. engine: who arranges the graph, as in `graph`; raises what that raises.
+    more: HTML of further parts, which follow it. engine: who arranges the graph, as in `graph`;
+    raises what that raises.
     """
-    head = "<h2>graph</h2> <small>a click on a box leads to the op, or into the group; the details of an op lead back</small>"
+    head = (
+        "<h2>graph</h2> <small>a click on a box leads to the op, or into the group; the details of"
+        " an op lead back</small>"
+    )
     picture = fold(head, graph(desc, engine=engine).html(), attributes=' class="fj-graph"')
     return page(to_html(desc, above=picture) + more, title)
 
@@ -51,7 +63,7 @@ class _View:
         parts = [f'<div class="fj-head"><p>{esc(first)}</p>']
         if kinds:
             parts.append(fold("ops by type", f"<p>{esc(kinds[0])}</p>"))
-        parts.append('</div>' + above + '<div class="fj-body"><div class="fj-list">')
+        parts.append("</div>" + above + '<div class="fj-body"><div class="fj-list">')
         if self.desc.blocks:
             parts += self.block0(self.desc.blocks[0])
         while self.left:  # deeper than DEEPEST, or such as no op runs
@@ -65,18 +77,26 @@ class _View:
         for at, op in enumerate(block.ops):
             found[section_of(op)].append((at, op))
         yield self.variables(declared, ' data-b="0"')
-        # a type stands where the first op writes it, in the program's order, not in that of the sections
+        # a type stands where the first op writes it, in the program's order, not in that of the
+        # sections
         lines = {at: self.row(0, at, op, types, 0) for at, op in enumerate(block.ops)}
         for name, ops in found.items():
             if not ops:
                 continue
             self.unfolded += len(ops)
             rows = "".join(lines[at] for at, _ in ops)
-            head = f'<h2>{name}</h2> <small>{_told(ops)}</small>'
-            yield fold(head, f'<ol data-b="0">{rows}</ol>', self.unfolded <= OPEN, f' class="fj-role fj-{name}"')
+            head = f"<h2>{name}</h2> <small>{_told(ops)}</small>"
+            yield fold(
+                head,
+                f'<ol data-b="0">{rows}</ol>',
+                self.unfolded <= OPEN,
+                f' class="fj-role fj-{name}"',
+            )
 
     def row(self, idx: int, at: int, op: OpDesc, types: dict[str, VarDesc], depth: int) -> str:
-        inner = "".join(self.block(ref, depth + 1) for ref in op.blocks if ref in self.left and depth < DEEPEST)
+        inner = "".join(
+            self.block(ref, depth + 1) for ref in op.blocks if ref in self.left and depth < DEEPEST
+        )
         before = self.desc.blocks[idx].ops[at - 1].uid if at else -1
         return self.rows.op(idx, at, op, types, inner, before)
 
@@ -91,7 +111,9 @@ class _View:
         if depth == 0:
             links.append("run by an op further up" if self.named(idx) else "run by no op")
         self.unfolded += len(block.ops)
-        head = f"<b>block {idx}</b> <small>{count(len(block.ops), 'op')}; {', '.join(links)}</small>"
+        head = (
+            f"<b>block {idx}</b> <small>{count(len(block.ops), 'op')}; {', '.join(links)}</small>"
+        )
         inner = self.variables(declared, f' data-b="{idx}"') + f'<ol data-b="{idx}">{rows}</ol>'
         return fold(head, inner, self.unfolded <= OPEN, ' class="fj-block"')
 

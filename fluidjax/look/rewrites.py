@@ -1,4 +1,6 @@
-"""What a pass did, as HTML: counts, what was done and refused, certificates, the two programs side by side."""
+"""What a pass did, as HTML: counts, what was done and refused, certificates, the two programs side
+by side.
+"""
 
 from __future__ import annotations
 
@@ -45,28 +47,47 @@ class Result(Protocol):
 
 
 def result_html(result: Result) -> str:
-    """A pass's result; of a pipeline the passes as folds, and one comparison of the first program with the last."""
+    """A pass's result; of a pipeline the passes as folds, and one comparison of the first program
+    with the last.
+    """
     inner = f"<p>{_head(result)}</p>{_inside(result)}"
     if result.changed:
         diff = ProgramDiff(result.before, result.desc)
-        inner += fold("<b>difference</b>, side by side", diff.html(), is_open=not result.notes and not result.parts)
+        inner += fold(
+            "<b>difference</b>, side by side",
+            diff.html(),
+            is_open=not result.notes and not result.parts,
+        )
     return fragment(inner, script=False)
 
 
 def certificate_html(certificate: Any) -> str:
-    """A certificate: the formula of every fold with its measured error, and why others were refused."""
-    return fragment(_certificate(certificate) + _remarks("refused", certificate.refusals), script=False)
+    """A certificate: the formula of every fold with its measured error, and why others were
+    refused.
+    """
+    return fragment(
+        _certificate(certificate) + _remarks("refused", certificate.refusals), script=False
+    )
 
 
 def _head(result: Result) -> str:
     refused = sum(n.refused for n in result.notes)
-    told = f"; {count(len(result.notes) - refused, 'note')}, {refused:,} refused" if result.notes else ""
-    return f"<b>{esc(result.title)}</b>: {'changed' if result.changed else 'no change'}, {result.seconds * 1e3:.1f} ms{told}"
+    told = (
+        f"; {count(len(result.notes) - refused, 'note')}, {refused:,} refused"
+        if result.notes
+        else ""
+    )
+    return (
+        f"<b>{esc(result.title)}</b>: {'changed' if result.changed else 'no change'},"
+        f" {result.seconds * 1e3:.1f} ms{told}"
+    )
 
 
 def _inside(result: Result) -> str:
     if result.parts:
-        return "".join(fold(_head(part), _inside(part) or "<p>Nothing to tell.</p>") for part in result.parts)
+        return "".join(
+            fold(_head(part), _inside(part) or "<p>Nothing to tell.</p>") for part in result.parts
+        )
     proof = "" if result.certificate is None else _certificate(result.certificate)
     done = [n for n in result.notes if not n.refused]
     refused = [n for n in result.notes if n.refused]
@@ -75,13 +96,30 @@ def _inside(result: Result) -> str:
 
 def _remarks(title: str, notes: Iterable[Remark]) -> str:
     rows = [(n.op, n.what, n.loc or "") for n in notes]
-    return table(rows, ("op", "what" if title == "done" else "why", "line"), caption=title) if rows else ""
+    return (
+        table(rows, ("op", "what" if title == "done" else "why", "line"), caption=title)
+        if rows
+        else ""
+    )
 
 
 def _certificate(certificate: Any) -> str:
     worst = certificate.max_error
-    head = f"{certificate.title}: {len(certificate.folds)} folded" + ("" if worst is None else f", largest relative error {worst:.1e}")
+    head = f"{certificate.title}: {len(certificate.folds)} folded" + (
+        "" if worst is None else f", largest relative error {worst:.1e}"
+    )
     rows = [
-        (f.layer, f.result, f.formula, "not measured" if f.error is None else str(f.error), f.loc or "") for f in certificate.folds
+        (
+            f.layer,
+            f.result,
+            f.formula,
+            "not measured" if f.error is None else str(f.error),
+            f.loc or "",
+        )
+        for f in certificate.folds
     ]
-    return table(rows, ("ops", "result", "formula", "error", "line"), caption=head) if rows else f"<p>{esc(head)}</p>"
+    return (
+        table(rows, ("ops", "result", "formula", "error", "line"), caption=head)
+        if rows
+        else f"<p>{esc(head)}</p>"
+    )

@@ -11,7 +11,9 @@ SECTIONS = ("forward", "backward", "optimize", "communication", "schedule")
 
 
 def section_of(op: OpDesc) -> str:
-    """One of SECTIONS: communication by what the op does as well as by its role, all others by the role."""
+    """One of SECTIONS: communication by what the op does as well as by its role, all others by the
+    role.
+    """
     role = op.attrs.get(OP_ROLE, 0)
     role = role if type(role) is int and role >= 0 else 0
     if role & (OpRole.RPC | OpRole.Dist) or talks(op.type):

@@ -1,10 +1,12 @@
 """One op, one variable: a line each, whose names the script finds again.
 
     <li data-n="3" data-l="0:12"><b class="n">3</b>
-        <span class="o"><a class="d">h</a>: <i>f32[-1, 8]</i></span> = <b class="op">mul</b>(...)</li>
+        <span class="o"><a class="d">h</a>: <i>f32[-1, 8]</i></span> = <b
+        class="op">mul</b>(...)</li>
 
-``a`` is a variable's name (``d`` where it is declared), ``.o`` holds what is written and ``.i`` what is read; what stands in
-a data attribute is a number of a table in the page's data, so that equal texts are kept once.
+``a`` is a variable's name (``d`` where it is declared), ``.o`` holds what is written and ``.i``
+what is read; what stands in a data attribute is a number of a table in the page's data, so that
+equal texts are kept once.
 """
 
 from __future__ import annotations
@@ -15,7 +17,17 @@ from typing import Any
 
 from ..base.roles import OP_NAMESCOPE
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
-from ..ir.lexis import QUIET, attr_text, base_of, flags_text, name_text, printable, role_text, type_text, value_text
+from ..ir.lexis import (
+    QUIET,
+    attr_text,
+    base_of,
+    flags_text,
+    name_text,
+    printable,
+    role_text,
+    type_text,
+    value_text,
+)
 from ..ir.text import usual_for, usual_hints
 from ..ops.catalog import REGISTRY
 from .frame import count, esc, fold
@@ -50,19 +62,34 @@ class Rows:
                   (("files", self.files), ("scopes", self.scopes), ("notes", self.notes))}  # fmt: skip
         return {"parents": parents, "formulas": self.formulas, **tables}
 
-    def op(self, block: int, at: int, op: OpDesc, types: dict[str, VarDesc], inner: str = "", uid: int = -1) -> str:
-        """One op. types: variables whose declarations are still to be shown; those shown here are taken out.
+    def op(
+        self,
+        block: int,
+        at: int,
+        op: OpDesc,
+        types: dict[str, VarDesc],
+        inner: str = "",
+        uid: int = -1,
+    ) -> str:
+        """One op. types: variables whose declarations are still to be shown; those shown here are
+        taken out.
 
-        inner: HTML of the blocks that it runs. uid: of the op before; only one that is not the next is noted.
+        inner: HTML of the blocks that it runs. uid: of the op before; only one that is not the next
+        is noted.
         """
         kind = name_text(op.type)
         if kind not in self.formulas:
             self.formulas[kind] = formula(op.type)
         known = "" if self.formulas[kind] is not None else " bad"
         alone = list(op.outputs) == ["Out"]
-        outputs = ", ".join(self._slot(block, "" if alone else slot, names, types) for slot, names in op.outputs.items())
+        outputs = ", ".join(
+            self._slot(block, "" if alone else slot, names, types)
+            for slot, names in op.outputs.items()
+        )
         inputs = [self._slot(block, slot, names, {}) for slot, names in op.inputs.items()]
-        loud = [f"<s>{esc(name_text(n))}=</s>{_value(v)}" for n, v in op.attrs.items() if n not in QUIET]
+        loud = [
+            f"<s>{esc(name_text(n))}=</s>{_value(v)}" for n, v in op.attrs.items() if n not in QUIET
+        ]
         written = f'<span class="o">{outputs}</span> = ' if op.outputs else ""
         read = f'<span class="i">{", ".join(inputs)}</span>' if inputs else ""
         call = ", ".join([*([read] if inputs else []), *loud])
@@ -73,9 +100,14 @@ class Rows:
         """One declaration."""
         base = base_of(var)
         flags = flags_text(var, base)
-        return f'<li class="v">{base} <a class="d">{esc(name_text(var.name))}</a>: {_type(var)}{esc(flags)}</li>'
+        return (
+            f'<li class="v">{base} <a class="d">{esc(name_text(var.name))}</a>:'
+            f" {_type(var)}{esc(flags)}</li>"
+        )
 
-    def _slot(self, block: int, slot: str, names: tuple[str, ...], types: dict[str, VarDesc]) -> str:
+    def _slot(
+        self, block: int, slot: str, names: tuple[str, ...], types: dict[str, VarDesc]
+    ) -> str:
         shown = ", ".join(self._name(block, name, types) for name in names)
         listed = shown if len(names) == 1 else f"[{shown}]"
         return f"<s>{esc(name_text(slot))}=</s>{listed}" if slot else listed
@@ -85,7 +117,10 @@ class Rows:
             return f"<s>{EMPTY}</s>"
         var = types.pop(name, None)
         if var is not None:
-            return f'<a class="d">{esc(name_text(name))}</a>: {_type(var)}{esc(flags_text(var, "var"))}'
+            return (
+                f'<a class="d">{esc(name_text(name))}</a>:'
+                f" {_type(var)}{esc(flags_text(var, 'var'))}"
+            )
         dangling = "" if self.desc.find_var(name, block) is not None else ' class="bad"'
         return f"<a{dangling}>{esc(name_text(name))}</a>"
 
@@ -94,7 +129,11 @@ class Rows:
         given: dict[str, object] = {"n": at}
         if op.loc:
             file, _, line = op.loc.rpartition(":")
-            given["l"] = f"{self.files.number(file)}:{line}" if file and line.isdigit() else f"{self.files.number(op.loc)}:"
+            given["l"] = (
+                f"{self.files.number(file)}:{line}"
+                if file and line.isdigit()
+                else f"{self.files.number(op.loc)}:"
+            )
         scope = op.attrs.get(OP_NAMESCOPE)
         if isinstance(scope, str) and scope.strip("/"):
             given["s"] = self.scopes.number(scope)
@@ -107,7 +146,9 @@ class Rows:
 
 
 def quiet_text(op: OpDesc, hints: Mapping[str, Mapping[str, Any]]) -> str:
-    """The role where it has more to say than the section, and the bookkeeping that is not usual for ops of the type."""
+    """The role where it has more to say than the section, and the bookkeeping that is not usual for
+    ops of the type.
+    """
     usual = usual_for(hints, op.type)
     role = role_text(op.attrs.get("op_role", 0)) or ""
     told = [f"role={role}"] if "|" in role else []
@@ -132,4 +173,8 @@ def _value(value: Any) -> str:
     text = value_text(value)
     if len(text) <= LONG:
         return esc(text)
-    return fold(f"{esc(text[:60])} ... ({count(len(text), 'character')})", esc(text), attributes=' class="long"')
+    return fold(
+        f"{esc(text[:60])} ... ({count(len(text), 'character')})",
+        esc(text),
+        attributes=' class="long"',
+    )

@@ -15,7 +15,8 @@ class Shown:
         raise NotImplementedError(f"{type(self).__name__} says how it is shown")
 
     def save_page(self, path: str | Path, title: str = "") -> Path:
-        """Write what a notebook shows as a page for a browser, which holds all it needs, and return the path.
+        """Write what a notebook shows as a page for a browser, which holds all it needs, and return
+        the path.
 
         title: default the file's name. Raises FluidValueError where the file cannot be written.
         """

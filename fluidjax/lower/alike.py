@@ -1,9 +1,11 @@
-"""One trace for ops that are alike: a net has the same block many times, and an optimizer the same update for each parameter.
+"""One trace for ops that are alike: a net has the same block many times, and an optimizer the same
+update for each parameter.
 
-Ops are alike where they have one type, equal attributes and inputs of equal types. Python runs the first of them; for the others
-JAX writes down once more what that one did, primitive by primitive (`jax.jit(inline=True)`). So the step has the primitives that
-it has without, in the same order, and XLA sees no calls, around which it would fuse otherwise. The optimised executable of a step
-is traced from what the quick one left.
+Ops are alike where they have one type, equal attributes and inputs of equal types. Python runs the
+first of them; for the others JAX writes down once more what that one did, primitive by primitive
+(`jax.jit(inline=True)`). So the step has the primitives that it has without, in the same order, and
+XLA sees no calls, around which it would fuse otherwise. The optimised executable of a step is
+traced from what the quick one left.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ Run = Callable[[Slots, Any], Any]
 
 
 class _Other(Exception):
-    """An op gives other values than arrays of the running step: one that is known while the step is traced, on which sizes may
-    depend, or ragged rows, whose LoD is a new one for each op.
+    """An op gives other values than arrays of the running step: one that is known while the step is
+    traced, on which sizes may depend, or ragged rows, whose LoD is a new one for each op.
     """
 
 
@@ -37,33 +39,64 @@ class Alike:
     def __init__(self, ops: Iterable[OpDesc] = ()) -> None:
         counts = Counter(_kind(lookup(op.type), op.attrs) for op in ops if op.inputs)
         self._several = {kind for kind, count in counts.items() if count > 1}
-        self._traced: dict[Any, Any] = {}  # jitted functions; None for those with other results than arrays
+        # jitted functions; None for those with other results than arrays
+        self._traced: dict[Any, Any] = {}
         self._pull = jax.jit(lambda pull, gradients: pull(gradients), inline=True)
 
-    def call(self, definition: OpDef, inputs: Slots, attrs: Slots, key: Any, wanted: Mapping[str, int] | None) -> dict[str, Any]:
+    def call(
+        self,
+        definition: OpDef,
+        inputs: Slots,
+        attrs: Slots,
+        key: Any,
+        wanted: Mapping[str, int] | None,
+    ) -> dict[str, Any]:
         """As channels.call."""
 
         def run(inputs: Slots, key: Any) -> Any:
             return channels.call(definition, inputs, attrs, key, wanted)
 
-        found: dict[str, Any] = self._once(definition, attrs, None if wanted is None else tuple(wanted.items()), run, inputs, key)
+        found: dict[str, Any] = self._once(
+            definition, attrs, None if wanted is None else tuple(wanted.items()), run, inputs, key
+        )
         return found
 
-    def pullback(self, definition: OpDef, graddef: GradDef, inputs: Slots, attrs: Slots, key: Any, wanted: set[str]) -> tuple[Any, Any]:
+    def pullback(
+        self,
+        definition: OpDef,
+        graddef: GradDef,
+        inputs: Slots,
+        attrs: Slots,
+        key: Any,
+        wanted: set[str],
+    ) -> tuple[Any, Any]:
         """As ops.registry.pullback."""
 
         def run(inputs: Slots, key: Any) -> Any:
             return pullback(definition, graddef, inputs, definition.arguments(attrs), key, wanted)
 
         result, pull = self._once(definition, attrs, frozenset(wanted), run, inputs, key)
-        if self._traced.get((_kind(definition, attrs), frozenset(wanted), surroundings())) is None or not _are_arrays((inputs, key)):
+        if self._traced.get(
+            (_kind(definition, attrs), frozenset(wanted), surroundings())
+        ) is None or not _are_arrays((inputs, key)):
             return result, pull
-        return result, lambda gradients: self._pull(pull, gradients) if _are_arrays(gradients) else pull(gradients)
+        return (
+            result,
+            lambda gradients: (
+                self._pull(pull, gradients) if _are_arrays(gradients) else pull(gradients)
+            ),
+        )
 
-    def _once(self, definition: OpDef, attrs: Slots, wanted: Any, run: Run, inputs: Slots, key: Any) -> Any:
+    def _once(
+        self, definition: OpDef, attrs: Slots, wanted: Any, run: Run, inputs: Slots, key: Any
+    ) -> Any:
         """`run`, or what JAX remembers of it."""
         kind = _kind(definition, attrs)
-        if kind not in self._several or definition.traits.ranks.together or not _are_arrays((inputs, key)):
+        if (
+            kind not in self._several
+            or definition.traits.ranks.together
+            or not _are_arrays((inputs, key))
+        ):
             return run(inputs, key)
         name = kind, wanted, surroundings()
         if name not in self._traced:
@@ -78,7 +111,9 @@ class Alike:
 
 def _kind(definition: OpDef, attrs: Slots) -> tuple[str, str]:
     """The type and those of the attributes that it computes with, as text: 0.0 is not -0.0."""
-    return definition.type, repr(sorted((n, v) for n, v in attrs.items() if n in definition.attrs or n not in HINTS))
+    return definition.type, repr(
+        sorted((n, v) for n, v in attrs.items() if n in definition.attrs or n not in HINTS)
+    )
 
 
 def _of_arrays(run: Run) -> Run:

@@ -1,11 +1,12 @@
 """Cases that only hand constants out are one look-up.
 
-A rate that falls at a thousand steps (`piecewise_decay`) is written as a thousand cases of a Switch. Where the conditions of cases
-follow from comparisons of one number with constants, what the cases leave is a function of that number alone, and the same one all
-along each interval between two of the constants. So the values are found here for every interval, and the step finds the interval.
+A rate that falls at a thousand steps (`piecewise_decay`) is written as a thousand cases of a
+Switch. Where the conditions of cases follow from comparisons of one number with constants, what the
+cases leave is a function of that number alone, and the same one all along each interval between two
+of the constants. So the values are found here for every interval, and the step finds the interval.
 
-The intervals are numbered: below the first constant, at it, between it and the second, and so on; last of all, nan. A condition is
-an int whose bit i says whether it holds in interval i.
+The intervals are numbered: below the first constant, at it, between it and the second, and so on;
+last of all, nan. A condition is an int whose bit i says whether it holds in interval i.
 """
 
 from __future__ import annotations
@@ -28,7 +29,12 @@ from ..ops.registry import lookup
 
 LEAST = 4  # cases that pay for the table
 MOST = 1 << 13  # constants that are compared with, and elements of a table for each of them
-_FIELDS = {"bool": "bool_values", "int32": "int32_values", "int64": "int64_values", "float32": "fp32_values"}
+_FIELDS = {
+    "bool": "bool_values",
+    "int32": "int32_values",
+    "int64": "int64_values",
+    "float32": "fp32_values",
+}
 # Comparison -> the same one with its sides changed.
 _TURNED = {
     "less_than": "greater_than", "less_equal": "greater_equal", "greater_than": "less_than", "greater_equal": "less_equal",
@@ -39,7 +45,9 @@ _APART = 1.0  # from here on float32 numbers that differ do so by more than `equ
 
 
 class Looked(NamedTuple):
-    """Ops with look-ups in the place of cases, and the uids of those whose integers are in range by what they are."""
+    """Ops with look-ups in the place of cases, and the uids of those whose integers are in range by
+    what they are.
+    """
 
     ops: tuple[OpDesc, ...]
     sure: frozenset[int] = frozenset()
@@ -69,7 +77,9 @@ def looked_up(desc: ProgramDesc, ops: Sequence[OpDesc]) -> Looked:
     """`ops` of block 0 with a look-up in the place of each chain of cases that can be one."""
     if sum(op.type == "conditional_block" for op in ops) < LEAST:
         return Looked(tuple(ops))
-    done = next((looked for known, given, looked in tuple(_RECENT) if known is desc and given is ops), None)
+    done = next(
+        (looked for known, given, looked in tuple(_RECENT) if known is desc and given is ops), None
+    )
     if done is None:
         done = _searched(desc, ops)
         _RECENT.append((desc, ops, done))
@@ -82,19 +92,25 @@ _RECENT: deque[tuple[ProgramDesc, Sequence[OpDesc], Looked]] = deque(maxlen=2)
 
 def _searched(desc: ProgramDesc, ops: Sequence[OpDesc]) -> Looked:
     found = _Search(desc, ops)
-    tables = [(chain, table) for chain in found.chains() if (table := found.table(chain)) is not None]
+    tables = [
+        (chain, table) for chain in found.chains() if (table := found.table(chain)) is not None
+    ]
     if not tables:
         return Looked(tuple(ops))
     build, sure = OpBuilder.after(desc), set[int]()
     gone = {at for chain, _ in tables for at, *_ in chain.cases}
-    instead = {chain.cases[-1][0]: _written(build, found, chain, table, sure) for chain, table in tables}
+    instead = {
+        chain.cases[-1][0]: _written(build, found, chain, table, sure) for chain, table in tables
+    }
     kept = (instead.get(at, [] if at in gone else [op]) for at, op in enumerate(ops))
     return Looked(tuple(op for each in kept for op in each), frozenset(sure))
 
 
 @dataclass
 class _Table:
-    """What a chain leaves. rows: name -> of each interval the row of its value; -1: the old one. values: name -> the rows."""
+    """What a chain leaves. rows: name -> of each interval the row of its value; -1: the old one.
+    values: name -> the rows.
+    """
 
     bounds: np.ndarray
     rows: dict[str, np.ndarray]
@@ -106,17 +122,21 @@ class _Search:
         self.desc, self.ops, self.vars = desc, ops, desc.blocks[0].vars
         blocks = [op.blocks for op in ops]
         self.reads = [
-            walk.reads_with_subblocks(desc, op) if b else (*op.reads,) for op, b in zip(ops, blocks, strict=True)
+            walk.reads_with_subblocks(desc, op) if b else (*op.reads,)
+            for op, b in zip(ops, blocks, strict=True)
         ]
         self.writes = [
-            walk.writes_with_subblocks(desc, op) if b else (*op.writes,) for op, b in zip(ops, blocks, strict=True)
+            walk.writes_with_subblocks(desc, op) if b else (*op.writes,)
+            for op, b in zip(ops, blocks, strict=True)
         ]
         self.writers = Counter(name for names in self.writes for name in names)
         self.first: dict[str, int] = {}  # where a name is first written
         for at, names in enumerate(self.writes):
             for name in names:
                 self.first.setdefault(name, at)
-        self.constants = {op.output("Out")[0]: value for op in ops if (value := self._constant(op)) is not None}
+        self.constants = {
+            op.output("Out")[0]: value for op in ops if (value := self._constant(op)) is not None
+        }
         self.conditions: dict[str, Condition] = {}
         for at, op in enumerate(ops):
             if (found := self._condition(at, op)) is not None:
@@ -128,7 +148,9 @@ class _Search:
         return {name for names in self.reads for name in names}
 
     def chains(self) -> Iterable[Chain]:
-        """Runs of cases about one subject, between which nothing else reads or writes what they assign."""
+        """Runs of cases about one subject, between which nothing else reads or writes what they
+        assign.
+        """
         open_: dict[str, Chain] = {}
         done = []
         for at, op in enumerate(self.ops):
@@ -172,7 +194,8 @@ class _Search:
         return table
 
     def _fits(self, out: str, values: Sequence[np.ndarray], keeps: bool, before: int) -> bool:
-        """Whether these values of a variable can be rows of a table. keeps: somewhere no case holds, and it keeps an old value.
+        """Whether these values of a variable can be rows of a table. keeps: somewhere no case
+        holds, and it keeps an old value.
 
         That one it must have.
         """
@@ -186,18 +209,30 @@ class _Search:
             or var.dtype not in _FIELDS
         ):
             return False
-        there = var.persistable or (self.first[out] < before and not self.ops[self.first[out]].blocks)
+        there = var.persistable or (
+            self.first[out] < before and not self.ops[self.first[out]].blocks
+        )
         return first.size * len(values) <= MOST and (there or not keeps)
 
     def _constant(self, op: OpDesc) -> np.ndarray | None:
         """What an op gives that takes nothing, if nothing else writes its name."""
-        return _value(op) if op.type in _CONSTANT and len(op.output("Out")) == 1 and self.writers[op.output("Out")[0]] == 1 else None
+        return (
+            _value(op)
+            if op.type in _CONSTANT
+            and len(op.output("Out")) == 1
+            and self.writers[op.output("Out")[0]] == 1
+            else None
+        )
 
     def _condition(self, at: int, op: OpDesc) -> Condition | None:
         if op.type not in _TURNED and op.type not in _LOGIC:
             return None
         names, outs = (*op.input("X"), *op.input("Y")), op.output("Out")
-        if len(names) != (1 if op.type == "logical_not" else 2) or len(outs) != 1 or self.writers[outs[0]] != 1:
+        if (
+            len(names) != (1 if op.type == "logical_not" else 2)
+            or len(outs) != 1
+            or self.writers[outs[0]] != 1
+        ):
             return None
         if op.type in _LOGIC:
             parts = [self.conditions.get(n) for n in names]
@@ -211,10 +246,20 @@ class _Search:
             return self._comparison(at, y, _TURNED[op.type], self.constants[x])
         return None
 
-    def _comparison(self, at: int, subject: str, kind: str, constant: np.ndarray) -> Condition | None:
+    def _comparison(
+        self, at: int, subject: str, kind: str, constant: np.ndarray
+    ) -> Condition | None:
         var = self.vars.get(subject)
-        settled = self.writers[subject] == 0 or (self.writers[subject] == 1 and self.first[subject] < at)
-        if not settled or var is None or not _is_number(var) or constant.size != 1 or var.dtype != constant.dtype.name:
+        settled = self.writers[subject] == 0 or (
+            self.writers[subject] == 1 and self.first[subject] < at
+        )
+        if (
+            not settled
+            or var is None
+            or not _is_number(var)
+            or constant.size != 1
+            or var.dtype != constant.dtype.name
+        ):
             return None
         number = constant.reshape(())
         if not np.isfinite(number) or (
@@ -226,7 +271,12 @@ class _Search:
     def _case(self, op: OpDesc) -> dict[str, np.ndarray] | None:
         """What a block assigns that only assigns constants; None for another one."""
         cond = op.input("Cond")
-        if len(cond) != 1 or len(op.blocks) != 1 or cond[0] not in self.conditions or not op.attrs.get("is_scalar_condition", False):
+        if (
+            len(cond) != 1
+            or len(op.blocks) != 1
+            or cond[0] not in self.conditions
+            or not op.attrs.get("is_scalar_condition", False)
+        ):
             return None
         if any(scope in self.scopes for scope in op.output("Scope")):
             return None
@@ -257,14 +307,20 @@ def _value(op: OpDesc) -> np.ndarray | None:
             return None
         if op.type == "fill_constant":
             dtype = numpy_dtype(name_of(op.attrs["dtype"]))
-            return np.full(op.attrs["shape"], scalar(op.attrs["value"], op.attrs["str_value"], dtype), dtype)
+            return np.full(
+                op.attrs["shape"], scalar(op.attrs["value"], op.attrs["str_value"], dtype), dtype
+            )
         return np.asarray(lookup(op.type)({}, op.attrs)["Out"])
     except Exception:  # the op says what is wrong when it runs
         return None
 
 
 def _is_number(var: VarDesc) -> bool:
-    plain = var.kind == "LOD_TENSOR" and not var.lod_level and var.dtype in ("int32", "int64", "float32")
+    plain = (
+        var.kind == "LOD_TENSOR"
+        and not var.lod_level
+        and var.dtype in ("int32", "int64", "float32")
+    )
     return plain and var.shape is not None and all(n == 1 for n in var.shape)
 
 
@@ -308,7 +364,9 @@ class _Intervals:
         }[condition.kind]  # fmt: skip
 
 
-def _written(build: OpBuilder, found: _Search, chain: Chain, table: _Table, sure: set[int]) -> list[OpDesc]:
+def _written(
+    build: OpBuilder, found: _Search, chain: Chain, table: _Table, sure: set[int]
+) -> list[OpDesc]:
     """The ops that look up what a chain leaves."""
     origin, x = found.ops[chain.cases[-1][0]], chain.subject
     made: list[OpDesc] = []
@@ -331,7 +389,11 @@ def _written(build: OpBuilder, found: _Search, chain: Chain, table: _Table, sure
     def counted(condition: str) -> str:
         return add(
             "reduce_sum",
-            {"X": add("cast", {"X": condition}, in_dtype=enum_of("bool"), out_dtype=enum_of("int32"))},
+            {
+                "X": add(
+                    "cast", {"X": condition}, in_dtype=enum_of("bool"), out_dtype=enum_of("int32")
+                )
+            },
             keep_dim=True,
         )
 
@@ -351,8 +413,12 @@ def _written(build: OpBuilder, found: _Search, chain: Chain, table: _Table, sure
     for out, rows in table.rows.items():
         values, shape = constant(table.values[out]), table.values[out].shape[1:]
         keeps = bool((rows < 0).any()) or found.vars[out].persistable
-        if keeps:  # as the last row; state is read all the same where some case always holds, for it must be there
-            values = add("concat", {"X": [values, add("reshape", {"X": out}, shape=(1, *shape))]}, axis=0)
+        # as the last row; state is read all the same where some case always holds, for it must be
+        # there
+        if keeps:
+            values = add(
+                "concat", {"X": [values, add("reshape", {"X": out}, shape=(1, *shape))]}, axis=0
+            )
         numbers = np.where(rows < 0, len(table.values[out]), rows).astype("int32")
         add("reshape", {"X": taken(values, taken(constant(numbers), interval))}, out, shape=shape)
     return made

@@ -1,8 +1,10 @@
-"""What an op can object to only when the step runs: ids from a computation, offsets, entries of arrays, conditions.
+"""What an op can object to only when the step runs: ids from a computation, offsets, entries of
+arrays, conditions.
 
-A step computes one word beside its results: int64 [2], the number of the first objection (0: none) and the value that it is
-about. It travels through blocks as a variable of the name WORD, and whoever runs the step looks at it at the end. Numbers are
-given out while a step is traced, by a table that only grows, so executables of any age agree on them.
+A step computes one word beside its results: int64 [2], the number of the first objection (0: none)
+and the value that it is about. It travels through blocks as a variable of the name WORD, and
+whoever runs the step looks at it at the end. Numbers are given out while a step is traced, by a
+table that only grows, so executables of any age agree on them.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ INTEGERS = ("int32", "int64", "int16", "int8", "uint8")
 class Objections:
     """The sentences that the words of one program's steps speak of, by number.
 
-    told: of each number the uid of its op and what follows the op's name, from which another process makes the sentence again.
+    told: of each number the uid of its op and what follows the op's name, from which another
+    process makes the sentence again.
     """
 
     numbers: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -48,7 +51,9 @@ class Objections:
         return self.numbers[key]
 
     def adopt(self, desc: ProgramDesc, told: Iterable[tuple[int, int, str]]) -> None:
-        """Have these numbers, which a trace in another process gave out: each with the uid of its op and the sentence."""
+        """Have these numbers, which a trace in another process gave out: each with the uid of its
+        op and the sentence.
+        """
         ops = {op.uid: op for _, op in walk.ops(desc)}
         for number, uid, sentence in told:
             self.numbers[said(ops[uid], sentence), placed(ops[uid])] = number
@@ -88,10 +93,14 @@ def raised(word: Any, bad: Any, number: int, value: Any) -> Any:
     return jnp.where((jnp.asarray(word)[0] == 0) & jnp.asarray(bad).reshape(()), new, word)
 
 
-def object_to(op: OpDesc, env: dict[str, Any], objections: Objections | None, found: Iterable[Objection]) -> bool:
-    """Have the step's word tell these objections, those of which it is known that they do not hold left out.
+def object_to(
+    op: OpDesc, env: dict[str, Any], objections: Objections | None, found: Iterable[Objection]
+) -> bool:
+    """Have the step's word tell these objections, those of which it is known that they do not hold
+    left out.
 
-    Returns whether there was any. Raises EnforceNotMet for one that is known to hold where no word is kept.
+    Returns whether there was any. Raises EnforceNotMet for one that is known to hold where no word
+    is kept.
     """
     any_ = False
     for bad, sentence, value in found:
@@ -101,21 +110,30 @@ def object_to(op: OpDesc, env: dict[str, Any], objections: Objections | None, fo
         if objections is None or WORD not in env:
             if holds is None:
                 continue
-            raise note(EnforceNotMet(said(op, sentence).replace(VALUE, str(known(value)))), placed(op))
+            raise note(
+                EnforceNotMet(said(op, sentence).replace(VALUE, str(known(value)))), placed(op)
+            )
         env[WORD] = raised(env[WORD], bad, objections.number(op, sentence), value)
         any_ = True
     return any_
 
 
 def out_of_bounds(op: OpDesc, definition: OpDef, inputs: Mapping[str, Any]) -> Iterator[Objection]:
-    """The integers of the slot that the op's trait `bounds` names, where they lie outside; padded rows do not count."""
+    """The integers of the slot that the op's trait `bounds` names, where they lie outside; padded
+    rows do not count.
+    """
     bounds = definition.traits.bounds
     value = inputs.get(bounds.slot) if bounds is not None else None
     if bounds is None or value is None:
         return
     high, also = bounds.high(op, lambda name: _shown(op, inputs, name))
     rows = value.rows if isinstance(value, Ragged) else value
-    if high <= 0 or isinstance(rows, list) or not jnp.issubdtype(rows.dtype, jnp.integer) or not rows.size:
+    if (
+        high <= 0
+        or isinstance(rows, list)
+        or not jnp.issubdtype(rows.dtype, jnp.integer)
+        or not rows.size
+    ):
         return
     yield from outside(bounds.what, value, 0, high, also=also)
 
@@ -124,14 +142,20 @@ def _shown(op: OpDesc, inputs: Mapping[str, Any], name: str) -> VarDesc | None:
     """A variable that the op names, of the shape that its value has."""
     for slot, names in op.inputs.items():
         if name in names and slot in inputs:
-            value = inputs[slot][names.index(name)] if isinstance(inputs[slot], list) else inputs[slot]
+            value = (
+                inputs[slot][names.index(name)] if isinstance(inputs[slot], list) else inputs[slot]
+            )
             value = value.rows if isinstance(value, Ragged) else value
             return VarDesc(name, tuple(value.shape)) if hasattr(value, "shape") else None
     return None
 
 
-def bounded_feeds(desc: ProgramDesc, ops: Iterable[OpDesc]) -> Iterator[tuple[OpDesc, Bounds, str, Mapping[str, str]]]:
-    """(op, its bounds, data variable that they are for, what is only another form of which variable)."""
+def bounded_feeds(
+    desc: ProgramDesc, ops: Iterable[OpDesc]
+) -> Iterator[tuple[OpDesc, Bounds, str, Mapping[str, str]]]:
+    """(op, its bounds, data variable that they are for, what is only another form of which
+    variable).
+    """
     comes_from: dict[str, str] = {}
     for op in ops:
         what = traits(op.type)
@@ -148,4 +172,8 @@ def bounded_feeds(desc: ProgramDesc, ops: Iterable[OpDesc]) -> Iterator[tuple[Op
 
 def looked_at_when_fed(desc: ProgramDesc, ops: Iterable[OpDesc]) -> frozenset[int]:
     """The uids of ops whose integers are fed, and checked then."""
-    return frozenset(op.uid for op, bounds, _, _ in bounded_feeds(desc, ops) if bounds.high(op, desc.find_var)[0] > 0)
+    return frozenset(
+        op.uid
+        for op, bounds, _, _ in bounded_feeds(desc, ops)
+        if bounds.high(op, desc.find_var)[0] > 0
+    )

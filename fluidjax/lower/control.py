@@ -1,4 +1,6 @@
-"""What a control op sees while it is lowered; and the refusal of programs whose ops nobody here runs."""
+"""What a control op sees while it is lowered; and the refusal of programs whose ops nobody here
+runs.
+"""
 
 from __future__ import annotations
 
@@ -47,11 +49,16 @@ class ControlCall:
 
     def exact(self, name: str, value: Any) -> Any:
         if isinstance(value, SelectedRows):
-            raise UnsupportedError(f"op '{self.op.type}' takes plain arrays, but {name!r} is sparse (SELECTED_ROWS)")
+            raise UnsupportedError(
+                f"op '{self.op.type}' takes plain arrays, but {name!r} is sparse (SELECTED_ROWS)"
+            )
         if not isinstance(value, Ragged):
             return value
         if value.padded:
-            raise MixesRows(f"op '{self.op.type}' takes the rows of {name!r} as a whole, so it needs exact sizes")
+            raise MixesRows(
+                f"op '{self.op.type}' takes the rows of {name!r} as a whole, so it needs exact"
+                " sizes"
+            )
         return value.rows
 
     def refuse(self, bad: Any, sentence: str, value: Any = 0) -> None:
@@ -67,11 +74,14 @@ class ControlCall:
 
 
 def refuse_remote(desc: ProgramDesc) -> None:
-    """Raises UnsupportedError for a program of a parameter-server job, naming its first op that talks to others."""
+    """Raises UnsupportedError for a program of a parameter-server job, naming its first op that
+    talks to others.
+    """
     for idx, op in walk.ops(desc):
         if traits(op.type).runs is Runs.REMOTE:
             raise UnsupportedError(
-                f"op '{op.type}' of block {idx} belongs to a parameter-server job, and a program alone has nobody to talk to: "
-                "run all programs of the job in this process with fluid.dist.LocalJob.of(transpiler), start the script with "
-                "`python -m fluidjax launch`, or run the program as it was before transpile"
+                f"op '{op.type}' of block {idx} belongs to a parameter-server job, and a program"
+                " alone has nobody to talk to: run all programs of the job in this process with"
+                " fluid.dist.LocalJob.of(transpiler), start the script with `python -m fluidjax"
+                " launch`, or run the program as it was before transpile"
             )

@@ -1,9 +1,11 @@
-"""Where a program is cut that is not one traced step: segments that are compiled, and ops that Python runs between them.
+"""Where a program is cut that is not one traced step: segments that are compiled, and ops that
+Python runs between them.
 
-What cannot be traced is found by tracing: an op objects (errors.NotOneStep), and from then on the host runs it, or, where it
-is an op of arrays, a segment begins with it, whose inputs are there and tell their sizes. What holds such an op in a block,
-what keeps or reads its step scopes, and what handles arrays between segments the host runs too. Everything else stays in
-segments as large as there can be.
+What cannot be traced is found by tracing: an op objects (errors.NotOneStep), and from then on the
+host runs it, or, where it is an op of arrays, a segment begins with it, whose inputs are there and
+tell their sizes. What holds such an op in a block, what keeps or reads its step scopes, and what
+handles arrays between segments the host runs too. Everything else stays in segments as large as
+there can be.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from .step import Step, carried
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Ops of a block that are compiled together. reads: what they take from before; results: what others want of them."""
+    """Ops of a block that are compiled together. reads: what they take from before; results: what
+    others want of them.
+    """
 
     ops: tuple[OpDesc, ...]
     reads: tuple[str, ...]
@@ -37,7 +41,9 @@ def by_python(op: OpDesc) -> bool:
 
 
 class Cuts:
-    """The parts of a program. reasons: the uids of ops that cannot be traced where they stand, and why, in words."""
+    """The parts of a program. reasons: the uids of ops that cannot be traced where they stand, and
+    why, in words.
+    """
 
     def __init__(self, step: Step, reasons: Mapping[int, str]) -> None:
         self.step, self.desc, self.reasons = step, step.desc, dict(reasons)
@@ -51,20 +57,51 @@ class Cuts:
     @cached_property
     def hosted(self) -> frozenset[int]:
         """The uids of the ops that the host runs."""
-        found = {op.uid for ops in self.blocks().values() for op in ops if op.uid in self.reasons and by_python(op)}
+        found = {
+            op.uid
+            for ops in self.blocks().values()
+            for op in ops
+            if op.uid in self.reasons and by_python(op)
+        }
         kinds = {n: v.kind for block in self.desc.blocks for n, v in block.vars.items()}
         before = -1
         while before < len(found):
             before = len(found)
-            scopes = {n for op in self._every if op.uid in found for n in (*op.reads, *op.writes) if kinds.get(n) == "STEP_SCOPES"}
+            scopes = {
+                n
+                for op in self._every
+                if op.uid in found
+                for n in (*op.reads, *op.writes)
+                if kinds.get(n) == "STEP_SCOPES"
+            }
             branches = {n for op in self._every if op.uid in found and op.blocks for n in op.writes}
             for op in self._every:
-                inside = {o.uid for i in walk.nested(self.desc, op.blocks) for o in self.desc.blocks[i].ops} if op.blocks else set()
-                made = not op.blocks and lookup(op.type).fn is None and not branches.isdisjoint(op.reads)
-                if made or inside & (found | self.reasons.keys()) or (op.blocks and not scopes.isdisjoint((*op.reads, *op.writes))):
+                inside = (
+                    {
+                        o.uid
+                        for i in walk.nested(self.desc, op.blocks)
+                        for o in self.desc.blocks[i].ops
+                    }
+                    if op.blocks
+                    else set()
+                )
+                made = (
+                    not op.blocks
+                    and lookup(op.type).fn is None
+                    and not branches.isdisjoint(op.reads)
+                )
+                if (
+                    made
+                    or inside & (found | self.reasons.keys())
+                    or (op.blocks and not scopes.isdisjoint((*op.reads, *op.writes)))
+                ):
                     found.add(op.uid)
         arrays = {n for n, kind in kinds.items() if kind == "LOD_TENSOR_ARRAY"}
-        found.update(op.uid for op in self._every if not op.blocks and not arrays.isdisjoint((*op.reads, *op.writes)))
+        found.update(
+            op.uid
+            for op in self._every
+            if not op.blocks and not arrays.isdisjoint((*op.reads, *op.writes))
+        )
         return frozenset(found)
 
     @cached_property
@@ -76,26 +113,44 @@ class Cuts:
         """The uids of the ops that do something outside of the step, and of those that hold them."""
         acts = {op.uid for op in self._every if traits(op.type).runs is Runs.EFFECT}
         below = {op.uid: walk.nested(self.desc, op.blocks) for op in self._every if op.blocks}
-        return frozenset(acts | {uid for uid, at in below.items() if any(o.uid in acts for i in at for o in self.desc.blocks[i].ops)})
+        return frozenset(
+            acts
+            | {
+                uid
+                for uid, at in below.items()
+                if any(o.uid in acts for i in at for o in self.desc.blocks[i].ops)
+            }
+        )
 
     @cached_property
     def varying(self) -> frozenset[str]:
         """What loops write that the host drives, so that it is another value in each iteration."""
         loops = [op for op in self._every if op.uid in self.hosted and op.blocks]
-        return frozenset(n for op in loops for i in walk.nested(self.desc, op.blocks) for o in self.desc.blocks[i].ops for n in o.writes)
+        return frozenset(
+            n
+            for op in loops
+            for i in walk.nested(self.desc, op.blocks)
+            for o in self.desc.blocks[i].ops
+            for n in o.writes
+        )
 
     @cached_property
     def _readers(self) -> dict[str, set[int]]:
         found: dict[str, set[int]] = {}
         for op in self._every:
-            for name in (*op.reads, *(n for names in walk.hidden_names(op).values() for n in names)):
+            for name in (
+                *op.reads,
+                *(n for names in walk.hidden_names(op).values() for n in names),
+            ):
                 found.setdefault(name, set()).add(op.uid)
         return found
 
     def parts(self, idx: int) -> list[Part]:
         """The parts of a block, in order."""
         if idx not in self._parts:
-            self._parts[idx] = self.divided(idx, self.step.ops if idx == 0 else self.desc.blocks[idx].ops)
+            self._parts[idx] = self.divided(
+                idx, self.step.ops if idx == 0 else self.desc.blocks[idx].ops
+            )
         return self._parts[idx]
 
     def divided(self, idx: int, ops: Iterable[OpDesc]) -> list[Part]:
@@ -132,11 +187,17 @@ class Cuts:
         return True
 
     def _piece(self, idx: int, ops: tuple[OpDesc, ...]) -> Piece:
-        own = {op.uid for op in ops} | {o.uid for op in ops for i in walk.nested(self.desc, op.blocks) for o in self.desc.blocks[i].ops}
+        own = {op.uid for op in ops} | {
+            o.uid
+            for op in ops
+            for i in walk.nested(self.desc, op.blocks)
+            for o in self.desc.blocks[i].ops
+        }
         first, written = walk.uses(self.desc, ops, carried)
         local = self.desc.blocks[idx].vars if idx else {}
         kept = set(self.step.fetches) | set(self.step.writes)
-        if idx and self.desc.blocks[idx].forward >= 0:  # what the op of a gradient block reads by the names of its variables
+        # what the op of a gradient block reads by the names of its variables
+        if idx and self.desc.blocks[idx].forward >= 0:
             kept.update(n for n in written if n.endswith(GRAD))
         results = [n for n in written if n != EMPTY and (
             n in kept or n in first or (idx and n not in local) or not self._readers.get(n, set()) <= own

@@ -1,4 +1,6 @@
-"""Which persistable variables come to differ between the ranks that run one program on their own data."""
+"""Which persistable variables come to differ between the ranks that run one program on their own
+data.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,12 @@ from .step import Step
 
 
 def divergent(step: Step, already: Iterable[str] = ()) -> frozenset[str]:
-    """Names of persistable variables of which every rank has its own value after a step, or before it (`already`).
+    """Names of persistable variables of which every rank has its own value after a step, or before
+    it (`already`).
 
-    A value differs if it is fed, drawn anew by each rank, or computed from one that differs; a collective makes it the same
-    again. Such a variable makes those different that are computed from it in the next step, so this goes round until
-    nothing changes.
+    A value differs if it is fed, drawn anew by each rank, or computed from one that differs; a
+    collective makes it the same again. Such a variable makes those different that are computed from
+    it in the next step, so this goes round until nothing changes.
     """
     own = frozenset(already)
     while True:
@@ -61,11 +64,16 @@ def _follow(desc: ProgramDesc, op: OpDesc, differs: dict[str, bool]) -> None:
 
 
 def _each_alone(desc: ProgramDesc, op: OpDesc, differs: dict[str, bool]) -> None:
-    """By the op's traits: an output differs where an input does, or the op draws, but for what a collective makes the same."""
+    """By the op's traits: an output differs where an input does, or the op draws, but for what a
+    collective makes the same.
+    """
     reads = walk.reads_with_subblocks(desc, op) if op.blocks else op.reads
     ranks = lookup(op.type).traits.ranks
     here = any(differs.get(n, False) for n in reads) or ranks.scatters or _draws(desc, op)
-    followed = {out: any(differs.get(n, False) for n in op.input(source)) for out, source in ranks.follows.items()}
+    followed = {
+        out: any(differs.get(n, False) for n in op.input(source))
+        for out, source in ranks.follows.items()
+    }
     for name in walk.writes_with_subblocks(desc, op) if op.blocks else op.writes:
         differs[name] = here
     for slot in op.outputs if ranks.agree == ALL else ranks.agree:
@@ -75,5 +83,7 @@ def _each_alone(desc: ProgramDesc, op: OpDesc, differs: dict[str, bool]) -> None
 
 
 def _draws(desc: ProgramDesc, op: OpDesc) -> bool:
-    below = (o for i in walk.nested(desc, op.blocks) for o in desc.blocks[i].ops) if op.blocks else ()
+    below = (
+        (o for i in walk.nested(desc, op.blocks) for o in desc.blocks[i].ops) if op.blocks else ()
+    )
     return any(lookup(o.type).draws(o.attrs) and not drawn_alike(o) for o in (op, *below))

@@ -31,17 +31,18 @@ UNSHARED = Alike()  # each op is traced for itself
 class Context:
     """What is the same for all ops of one trace.
 
-    key: the step's random key (a KnownKey outside of a trace), None in a program without random ops. literal: gradient ops
-    run the forward op again instead of using its pullback. watch: called with every op and its outputs (the NaN check).
-    rank: this device's number where several run the program on their own data: each draws other random numbers, but for
-    the ops that update replicated values. sizes: which values decide sizes.
-    in_loop: the op stands in the block of a loop.
-    channels_last: convolutions hold their values so (ops/channels.py).
-    objections: what the step's word may speak of (checks.py); None: none is kept. objected: whether it may.
-    fed: uids of ops whose integers are checked when they are fed, or need no check. alike: what was traced of ops that others are like.
-    lengths: by the id of a value, the value and the sequences whose lengths it is (lengths.py).
-    before: of what was reshaped in place, what it was like, as gradient ops read it (in_place.py).
-    unlike: whether a feed has another dtype or shape than declared (unlike.py).
+    key: the step's random key (a KnownKey outside of a trace), None in a program without random
+    ops. literal: gradient ops run the forward op again instead of using its pullback. watch: called
+    with every op and its outputs (the NaN check). rank: this device's number where several run the
+    program on their own data: each draws other random numbers, but for the ops that update
+    replicated values. sizes: which values decide sizes. in_loop: the op stands in the block of a
+    loop. channels_last: convolutions hold their values so (ops/channels.py). objections: what the
+    step's word may speak of (checks.py); None: none is kept. objected: whether it may. fed: uids of
+    ops whose integers are checked when they are fed, or need no check. alike: what was traced of
+    ops that others are like. lengths: by the id of a value, the value and the sequences whose
+    lengths it is (lengths.py). before: of what was reshaped in place, what it was like, as gradient
+    ops read it (in_place.py). unlike: whether a feed has another dtype or shape than declared
+    (unlike.py).
     """
 
     desc: ProgramDesc
@@ -70,12 +71,15 @@ class Context:
 def read_slots(op: OpDesc, definition: OpDef, env: Env) -> dict[str, Any]:
     """Slot -> value of the op's inputs; lists for repeatable slots, None for @EMPTY@ within them.
 
-    Raises UnsupportedError for a slot that the op type does not have: what a later Paddle added would change the result.
+    Raises UnsupportedError for a slot that the op type does not have: what a later Paddle added
+    would change the result.
     """
     values: dict[str, Any] = {}
     for name, names in op.inputs.items():
         if names and name not in definition.input_names:
-            raise UnsupportedError(f"op '{op.type}' has no input slot {name!r}{near(name, definition.input_names)}")
+            raise UnsupportedError(
+                f"op '{op.type}' has no input slot {name!r}{near(name, definition.input_names)}"
+            )
     for slot in definition.inputs:
         names = op.inputs.get(slot.name)
         if not names:
@@ -96,13 +100,16 @@ def read(env: Env, name: str, op: OpDesc) -> Any:
     try:
         return env[name]
     except KeyError:
-        raise EnforceNotMet(f"op '{op.type}' reads {name!r}, which nothing has computed or fed yet") from None
+        raise EnforceNotMet(
+            f"op '{op.type}' reads {name!r}, which nothing has computed or fed yet"
+        ) from None
 
 
 def write_slots(op: OpDesc, definition: OpDef, result: dict[str, Any], env: Env) -> None:
     """Bind the op's output names to its results; what the program does not name is dropped.
 
-    A name that gets no value (a gradient that is zero) holds none from here on, whatever it held before.
+    A name that gets no value (a gradient that is zero) holds none from here on, whatever it held
+    before.
     """
     for slot in definition.outputs:
         names = op.outputs.get(slot.name)
@@ -111,11 +118,16 @@ def write_slots(op: OpDesc, definition: OpDef, result: dict[str, Any], env: Env)
         value = result.get(slot.name)
         if value is None:
             if any(n != EMPTY for n in names):
-                raise EnforceNotMet(f"op '{op.type}' gives no {slot.name} with these inputs and attributes")
+                raise EnforceNotMet(
+                    f"op '{op.type}' gives no {slot.name} with these inputs and attributes"
+                )
             continue
         values = value if slot.many else (value,)
         if len(values) != len(names):
-            raise EnforceNotMet(f"op '{op.type}' gives {len(values)} variables as {slot.name}, but the program names {len(names)}")
+            raise EnforceNotMet(
+                f"op '{op.type}' gives {len(values)} variables as {slot.name}, but the program"
+                f" names {len(names)}"
+            )
         for name, one in zip(names, values, strict=True):
             if one is None:
                 env.pop(name, None)
@@ -131,24 +143,30 @@ def settle(env: Env) -> None:
 
 
 def op_key(op: OpDesc, ctx: Context, inputs: Mapping[str, Any]) -> Any:
-    """The key of one random op. inputs: its values by slot; a dropout's Seed is all that its mask depends on.
+    """The key of one random op. inputs: its values by slot; a dropout's Seed is all that its mask
+    depends on.
 
-    A nonzero ``seed`` attribute of its own fixes the op's draw, as in Paddle: the same numbers in every step. With the
-    program's seed, or none, every step draws anew: fold_in(step key, uid). A gradient op that computes its forward op anew draws
-    what that drew, and so does an op that the backward pass computes again.
+    A nonzero ``seed`` attribute of its own fixes the op's draw, as in Paddle: the same numbers in
+    every step. With the program's seed, or none, every step draws anew: fold_in(step key, uid). A
+    gradient op that computes its forward op anew draws what that drew, and so does an op that the
+    backward pass computes again.
     """
     definition = lookup(op.type)
     if definition.forward is not None:
         forward = forward_op(ctx.desc, op, lookup(definition.forward))
         if forward is None:
-            raise EnforceNotMet(f"op '{op.type}' draws what its forward op drew, but the program has no such op")
+            raise EnforceNotMet(
+                f"op '{op.type}' draws what its forward op drew, but the program has no such op"
+            )
         op = forward
     if segment(op) is not None:
         op = first_time(ctx.desc, op)
     given = inputs.get("Seed") if op.type == "dropout" else None
     if given is not None:
         value = known(given)
-        return new_key(int(value[0]), like=ctx.key) if value is not None else jax.random.key(given[0])
+        return (
+            new_key(int(value[0]), like=ctx.key) if value is not None else jax.random.key(given[0])
+        )
     seed = int(op.attrs.get("seed", 0) or 0)
     fixed = op.attrs.get("fix_seed", True) and seed != definition.defaults.get("seed", 0)
     if seed and fixed and seed != ctx.desc.seed:
@@ -160,10 +178,14 @@ def op_key(op: OpDesc, ctx: Context, inputs: Mapping[str, Any]) -> Any:
 
 
 def drawn_alike(op: OpDesc) -> bool:
-    """Whether all ranks draw the same numbers: what updates a parameter must do the same everywhere."""
+    """Whether all ranks draw the same numbers: what updates a parameter must do the same
+    everywhere.
+    """
     return bool(role(op) & (OPTIMIZE | LRSCHED))
 
 
 def requested(op: OpDesc) -> Mapping[str, int]:
     """Output slots that name at least one variable, and how many names they have."""
-    return {slot: len(names) for slot, names in op.outputs.items() if any(n != EMPTY for n in names)}
+    return {
+        slot: len(names) for slot, names in op.outputs.items() if any(n != EMPTY for n in names)
+    }

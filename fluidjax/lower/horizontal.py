@@ -1,8 +1,10 @@
-"""Which small ops of a step are run at once: a model that was written as a Python loop has thousands that are alike.
+"""Which small ops of a step are run at once: a model that was written as a Python loop has
+thousands that are alike.
 
-Ops are alike where they have one type, equal attributes and inputs of equal shapes, and stand in one level: the length of the
-longest chain of ops that must run before. Ops of one level do not depend on one another, so those that are alike are one op over
-their inputs stacked (stacks.py). Paddle runs a `slice` in a microsecond; XLA takes milliseconds to compile it.
+Ops are alike where they have one type, equal attributes and inputs of equal shapes, and stand in
+one level: the length of the longest chain of ops that must run before. Ops of one level do not
+depend on one another, so those that are alike are one op over their inputs stacked (stacks.py).
+Paddle runs a `slice` in a microsecond; XLA takes milliseconds to compile it.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ Find = Callable[[str], VarDesc | None]
 
 
 def units(ops: Sequence[OpDesc], find: Find) -> tuple[Unit, ...] | None:
-    """All the ops in an order in which those that are alike stand together; None where too few are, or their order is fixed.
+    """All the ops in an order in which those that are alike stand together; None where too few are,
+    or their order is fixed.
 
     find: the variable of a name.
     """
@@ -34,22 +37,31 @@ def units(ops: Sequence[OpDesc], find: Find) -> tuple[Unit, ...] | None:
     found: dict[Any, list[OpDesc]] = {}
     for op, level in zip(ops, levels(ops), strict=True):
         likeness = _likeness(op, find) if _may_join(op) else None
-        found.setdefault((level, op.uid if likeness is None else likeness, likeness is None), []).append(op)
+        found.setdefault(
+            (level, op.uid if likeness is None else likeness, likeness is None), []
+        ).append(op)
     parts = sorted(found.items(), key=lambda each: each[0][0])
     if sum(len(alike) - 1 for _, alike in parts if len(alike) >= LEAST) < SAVED:
         return None
-    return tuple(unit for _, alike in parts for unit in ([tuple(alike)] if len(alike) >= LEAST else [(op,) for op in alike]))
+    return tuple(
+        unit
+        for _, alike in parts
+        for unit in ([tuple(alike)] if len(alike) >= LEAST else [(op,) for op in alike])
+    )
 
 
 def levels(ops: Iterable[OpDesc]) -> list[int]:
-    """Of each op how many stand in the longest chain up to it, of ops that must run one after another."""
+    """Of each op how many stand in the longest chain up to it, of ops that must run one after
+    another.
+    """
     wrote: dict[str, int] = {}
     read: dict[str, int] = {}
     found = []
     for op in ops:
         reads, writes = tuple(op.reads), tuple(op.writes)
         level = 1 + max(
-            max((wrote.get(n, 0) for n in (*reads, *writes)), default=0), max((read.get(n, 0) for n in writes), default=0)
+            max((wrote.get(n, 0) for n in (*reads, *writes)), default=0),
+            max((read.get(n, 0) for n in writes), default=0),
         )
         read.update((n, max(level, read.get(n, 0))) for n in reads)
         wrote.update((n, level) for n in writes if n != EMPTY)
@@ -61,7 +73,12 @@ def _free(op: OpDesc) -> bool:
     """Whether nothing but what it reads and writes says when the op runs."""
     definition = lookup(op.type)
     ranks = definition.traits.ranks
-    return not op.blocks and definition.fn is not None and definition.traits.runs is Runs.STEP and not ranks.together
+    return (
+        not op.blocks
+        and definition.fn is not None
+        and definition.traits.runs is Runs.STEP
+        and not ranks.together
+    )
 
 
 def _may_join(op: OpDesc) -> bool:
@@ -76,19 +93,29 @@ def _kind_may_join(definition: OpDef) -> bool:
         return False
     if forward.type == "slice":
         return True
-    plain = not (forward.inplace or forward.random or traits.sizes or traits.update or traits.bounds)
+    plain = not (
+        forward.inplace or forward.random or traits.sizes or traits.update or traits.bounds
+    )
     return plain and (isinstance(rows, Reduction) or (isinstance(rows, RowWise) and rows.elements))
 
 
 def _likeness(op: OpDesc, find: Find) -> Any:
-    """What ops that are alike have in common; None for one that has too large an input, or several in a slot."""
+    """What ops that are alike have in common; None for one that has too large an input, or several
+    in a slot.
+    """
     inputs = {slot: names for slot, names in op.inputs.items() if names}
     outputs = {slot: names for slot, names in op.outputs.items() if names}
     if any(len(names) != 1 for names in (*inputs.values(), *outputs.values())):
         return None
-    shapes = frozenset((slot, *_type(find(names[0]))) for slot, names in inputs.items() if names[0] != EMPTY)
+    shapes = frozenset(
+        (slot, *_type(find(names[0]))) for slot, names in inputs.items() if names[0] != EMPTY
+    )
     cuts = op.type in ("slice", "slice_grad")
-    if any(math.prod(abs(d) for d in shape) > SMALL for slot, shape, _ in shapes if not (cuts and slot == "Input")):
+    if any(
+        math.prod(abs(d) for d in shape) > SMALL
+        for slot, shape, _ in shapes
+        if not (cuts and slot == "Input")
+    ):
         return None
     wanted = frozenset(slot for slot, names in outputs.items() if names[0] != EMPTY)
     attrs = {n: v for n, v in op.attrs.items() if n not in HINTS}
@@ -101,10 +128,19 @@ def _type(var: VarDesc | None) -> tuple[tuple[int, ...], str | None]:
 
 
 def _box(op: OpDesc, attrs: dict[str, Any]) -> Any:
-    """Of a slice with constant bounds: the value that is cut, and the sides of what is cut out, in place of the bounds."""
+    """Of a slice with constant bounds: the value that is cut, and the sides of what is cut out, in
+    place of the bounds.
+    """
     starts, ends = attrs.pop("starts", ()), attrs.pop("ends", ())
-    tensors = any(op.inputs.get(s) for s in ("StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"))
-    if tensors or not len(starts) == len(ends) == len(attrs["axes"]) or any(not 0 <= a < b for a, b in zip(starts, ends, strict=True)):
+    tensors = any(
+        op.inputs.get(s)
+        for s in ("StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList")
+    )
+    if (
+        tensors
+        or not len(starts) == len(ends) == len(attrs["axes"])
+        or any(not 0 <= a < b for a, b in zip(starts, ends, strict=True))
+    ):
         return None
     return op.input("Input"), tuple(b - a for a, b in zip(starts, ends, strict=True))
 
@@ -120,12 +156,16 @@ def starts_of(op: OpDesc, rank: int) -> list[int]:
 def sides_of(op: OpDesc, shape: Sequence[int]) -> list[int]:
     """The sides of that box in a value of this shape."""
     sides = list(shape)
-    for axis, start, end in zip(op.attrs["axes"], op.attrs["starts"], op.attrs["ends"], strict=True):
+    for axis, start, end in zip(
+        op.attrs["axes"], op.attrs["starts"], op.attrs["ends"], strict=True
+    ):
         sides[axis % len(shape)] = end - start
     return sides
 
 
 def fits(op: OpDesc, shape: Sequence[int]) -> bool:
     """Whether the box lies within a value of this shape."""
-    return all(end <= shape[axis % len(shape)] for axis, end in zip(op.attrs["axes"], op.attrs["ends"], strict=True))
-
+    return all(
+        end <= shape[axis % len(shape)]
+        for axis, end in zip(op.attrs["axes"], op.attrs["ends"], strict=True)
+    )

@@ -1,8 +1,9 @@
 """Gradients through a reshape in place.
 
-`layers.reshape(x, shape, inplace=True)` gives x itself another shape. What was computed before keeps its gradient op, which comes
-behind that of the reshape and reads x by its name; it means x as it was. So from the gradient of the reshape on, gradient ops are
-given x in the shape of x's gradient, and with its LoD. Everybody else finds x reshaped, as in Fluid.
+`layers.reshape(x, shape, inplace=True)` gives x itself another shape. What was computed before
+keeps its gradient op, which comes behind that of the reshape and reads x by its name; it means x as
+it was. So from the gradient of the reshape on, gradient ops are given x in the shape of x's
+gradient, and with its LoD. Everybody else finds x reshaped, as in Fluid.
 """
 
 from __future__ import annotations
@@ -17,18 +18,26 @@ from ..ir.desc import EMPTY, OpDesc
 from ..ops.definition import GRAD
 from ..ops.ragged import Ragged, rows_of
 
-Before = dict[str, Any]  # of what was reshaped in place: something of the shape, and with the LoD, that it had before
+# of what was reshaped in place: something of the shape, and with the LoD, that it had before
+Before = dict[str, Any]
 
 
 def note_reshaped(op: OpDesc, env: Mapping[str, Any], before: Before) -> None:
-    """If a gradient op makes of the gradient of a name one of the same name in another shape, remember that one."""
+    """If a gradient op makes of the gradient of a name one of the same name in another shape,
+    remember that one.
+    """
     made = [n for n in op.writes if n != EMPTY]
     name = made[0].partition(GRAD)[0] if len(made) == 1 else EMPTY
     if {n.partition(GRAD)[0] for n in op.reads if GRAD in n} != {name}:
         return
     grad = env.get(made[0])
     shape, now = (getattr(rows_of(v), "shape", None) for v in (grad, env.get(name)))
-    if shape is not None and now is not None and shape != now and math.prod(shape) == math.prod(now):
+    if (
+        shape is not None
+        and now is not None
+        and shape != now
+        and math.prod(shape) == math.prod(now)
+    ):
         cells = np.broadcast_to(np.int8(0), shape)
         before[name] = grad.with_rows(cells) if isinstance(grad, Ragged) else cells
 

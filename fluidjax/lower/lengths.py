@@ -1,7 +1,9 @@
-"""Whose lengths an array holds: known of what an op with the trait `lengths` gives, and handed on by ops that carry elements.
+"""Whose lengths an array holds: known of what an op with the trait `lengths` gives, and handed on
+by ops that carry elements.
 
-Known by the very value, while one step is traced: what is computed of it is another value, and what comes out of a loop or a
-branch too. Nothing needs it to be right: rows whose lengths have no origin are as many as the numbers say.
+Known by the very value, while one step is traced: what is computed of it is another value, and what
+comes out of a loop or a branch too. Nothing needs it to be right: rows whose lengths have no origin
+are as many as the numbers say.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""A traced function as XLA may give its loops over elements to a library (YNNPACK) without other values.
+"""A traced function as XLA may give its loops over elements to a library (YNNPACK) without other
+values.
 
-Of all that the library computes, two things are not what XLA means by them: the greater or less of nan and a number is the number,
-and what becomes a small integer is rounded. Both are written otherwise, as XLA keeps them: a maximum as a clamp, which loses no
-nan, and a small integer by way of a large one.
+Of all that the library computes, two things are not what XLA means by them: the greater or less of
+nan and a number is the number, and what becomes a small integer is rounded. Both are written
+otherwise, as XLA keeps them: a maximum as a clamp, which loses no nan, and a small integer by way
+of a large one.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, jaxpr_as_fun
 
-REDUCERS = ("reduce", "scatter", "select_and", "argm", "sort")  # whose functions of two scalars XLA must recognise
+# whose functions of two scalars XLA must recognise
+REDUCERS = ("reduce", "scatter", "select_and", "argm", "sort")
 
 
 def kept_apart(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,13 +46,19 @@ def _equation(eqn: JaxprEqn) -> JaxprEqn:
     name = eqn.primitive.name
     if name.startswith(REDUCERS):
         return eqn
-    instead = _OTHERWISE.get(name) or (_SMALL.get(eqn.params["new_dtype"]) if name == "convert_element_type" else None)
+    instead = _OTHERWISE.get(name) or (
+        _SMALL.get(eqn.params["new_dtype"]) if name == "convert_element_type" else None
+    )
     if name in _RUNNING:
         instead = _running(_RUNNING[name], eqn.params["axis"], eqn.params["reverse"])
     if instead is not None and jnp.issubdtype(eqn.invars[0].aval.dtype, jnp.floating):  # type: ignore[attr-defined]
         return _called(eqn, instead)
     params = {n: _within(v) for n, v in eqn.params.items()}
-    return eqn.replace(params=params) if any(params[n] is not v for n, v in eqn.params.items()) else eqn
+    return (
+        eqn.replace(params=params)
+        if any(params[n] is not v for n, v in eqn.params.items())
+        else eqn
+    )
 
 
 def _within(value: Any) -> Any:
@@ -86,7 +95,9 @@ def _less(x: Any, y: Any) -> Any:
 
 
 def _with_bound(x: Any, y: Any) -> list[Any]:
-    """As clamp takes them: of one shape, or an array and a number. A maximum also takes sizes of 1 for any."""
+    """As clamp takes them: of one shape, or an array and a number. A maximum also takes sizes of 1
+    for any.
+    """
     if x.ndim and y.ndim:
         return list(jnp.broadcast_arrays(x, y))
     return [x, y] if x.ndim else [y, x]

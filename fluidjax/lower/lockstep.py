@@ -1,7 +1,9 @@
-"""Several ranks of one program in one trace, op by op side by side: for batches of unequal sizes, or for want of devices.
+"""Several ranks of one program in one trace, op by op side by side: for batches of unequal sizes,
+or for want of devices.
 
-Every rank has its own environment. An op runs for each of them in turn; a collective op runs for all at once, its inputs
-stacked, under jax.vmap with a named axis. So each rank computes exactly what its device would.
+Every rank has its own environment. An op runs for each of them in turn; a collective op runs for
+all at once, its inputs stacked, under jax.vmap with a named axis. So each rank computes exactly
+what its device would.
 """
 
 from __future__ import annotations
@@ -35,10 +37,11 @@ def lockstep(
     watch: Callable[[OpDesc, Env], None] | None = None,
     objections: Objections | None = None,
 ) -> list[tuple[dict[str, Any], list[Any], Any]]:
-    """Of every rank: what step.run(state, feed, key, objections, watch, rank) returns where the ranks run on devices of their own.
+    """Of every rank: what step.run(state, feed, key, objections, watch, rank) returns where the
+    ranks run on devices of their own.
 
-    Raises UnsupportedError where a collective gets other shapes from one rank than from another, and where one stands in
-    a block: each rank runs an op that holds blocks by itself.
+    Raises UnsupportedError where a collective gets other shapes from one rank than from another,
+    and where one stands in a block: each rank runs an op that holds blocks by itself.
     """
     for op in step.ops:
         _refuse_inside(step.desc, op)
@@ -53,22 +56,31 @@ def lockstep(
                 step.run_one(op, env, ctx)
         left = [step.leave(env, ctx) for env, ctx in zip(envs, contexts, strict=True)]
     words = [env[WORD] if any(ctx.objected for ctx in contexts) else begin() for env in envs]
-    return [({**old, **changed}, values, word) for old, (changed, values), word in zip(states, left, words, strict=True)]
+    return [
+        ({**old, **changed}, values, word)
+        for old, (changed, values), word in zip(states, left, words, strict=True)
+    ]
 
 
 def _refuse_inside(desc: ProgramDesc, op: OpDesc) -> None:
     blocks = walk.nested(desc, op.blocks) if op.blocks else ()
-    found = next((o for i in blocks for o in desc.blocks[i].ops if lookup(o.type).traits.ranks.together), None)
+    found = next(
+        (o for i in blocks for o in desc.blocks[i].ops if lookup(o.type).traits.ranks.together),
+        None,
+    )
     if found is not None:
         raise _refused(
             op,
-            f"op '{op.type}' holds '{found.type}', by which ranks talk, but here they take turns, since the batch is split into "
-            "unequal parts or the places outnumber the devices; feed a batch that the places divide, and have a device for each",
+            f"op '{op.type}' holds '{found.type}', by which ranks talk, but here they take turns,"
+            " since the batch is split into unequal parts or the places outnumber the devices;"
+            " feed a batch that the places divide, and have a device for each",
         )
 
 
 def _refused(op: OpDesc, why: str) -> BaseException:
-    return note(UnsupportedError(why), f"in op: {text.op_text(op)}" + (f"  # {op.loc}" if op.loc else ""))
+    return note(
+        UnsupportedError(why), f"in op: {text.op_text(op)}" + (f"  # {op.loc}" if op.loc else "")
+    )
 
 
 def _together(op: OpDesc, envs: Sequence[Env]) -> None:
@@ -76,7 +88,8 @@ def _together(op: OpDesc, envs: Sequence[Env]) -> None:
     definition = lookup(op.type)
     inputs = [read_slots(op, definition, env) for env in envs]
     if any(map(is_sparse, inputs)):  # each rank may have touched another number of rows
-        taken = [treat_sparse(op, definition, i).inputs["X"] for i in inputs]  # refused by all but a sum
+        # refused by all but a sum
+        taken = [treat_sparse(op, definition, i).inputs["X"] for i in inputs]
         rows = total(taken)
         for env in envs:
             write_slots(op, definition, {"Out": rows}, env)
@@ -85,12 +98,14 @@ def _together(op: OpDesc, envs: Sequence[Env]) -> None:
     if any(s != shapes[0] for s in shapes):
         raise _refused(
             op,
-            f"op '{op.type}' needs equal shapes on all devices, but the batch is split into unequal parts; "
-            "feed a batch that the number of devices divides",
+            f"op '{op.type}' needs equal shapes on all devices, but the batch is split into unequal"
+            " parts; feed a batch that the number of devices divides",
         )
     stacked = jax.tree.map(lambda *values: jnp.stack(values), *inputs)
     wanted = requested(op) if definition.forward is not None else None
     with ring.bound(ring.Ring(AXIS, len(envs))), jax.named_scope(op.type):
-        results = jax.vmap(lambda slots: channels.call(definition, slots, op.attrs, None, wanted), axis_name=AXIS)(stacked)
+        results = jax.vmap(
+            lambda slots: channels.call(definition, slots, op.attrs, None, wanted), axis_name=AXIS
+        )(stacked)
     for rank, env in enumerate(envs):
         write_slots(op, definition, jax.tree.map(lambda v, r=rank: v[r], results), env)

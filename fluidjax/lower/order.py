@@ -1,8 +1,10 @@
-"""The order in which a step updates parameters: that in which the net uses them, whatever they are called.
+"""The order in which a step updates parameters: that in which the net uses them, whatever they are
+called.
 
-Paddle orders the ops of an optimizer by the parameters' names, and `fc_10` sorts before `fc_9`: so a net that is built once more,
-in a notebook's cell that is run again, has another order, and would be another program to the compiler. What else is done for each
-parameter, such as its decay, comes before all the updates, so that these stand together (updates.py).
+Paddle orders the ops of an optimizer by the parameters' names, and `fc_10` sorts before `fc_9`: so
+a net that is built once more, in a notebook's cell that is run again, has another order, and would
+be another program to the compiler. What else is done for each parameter, such as its decay, comes
+before all the updates, so that these stand together (updates.py).
 """
 
 from __future__ import annotations
@@ -14,13 +16,16 @@ from ..ir.desc import OpDesc
 from ..ir.edit import OPTIMIZE, role
 from ..ops.registry import lookup
 
-ROLE_VAR = "op_role_var"  # the attribute in which an op of an optimizer names its parameter, and that one's gradient
+# the attribute in which an op of an optimizer names its parameter, and that one's gradient
+ROLE_VAR = "op_role_var"
 
 
 def by_use(ops: Sequence[OpDesc]) -> tuple[OpDesc, ...]:
-    """The ops with those of each run of updates in the order of the parameters' first uses, the updates themselves last.
+    """The ops with those of each run of updates in the order of the parameters' first uses, the
+    updates themselves last.
 
-    A run in which a parameter's ops write what another's read or write stays in order, and so does an update that others look at.
+    A run in which a parameter's ops write what another's read or write stays in order, and so does
+    an update that others look at.
     """
     first: dict[str, int] = {}
     found: list[OpDesc] = []
@@ -67,7 +72,11 @@ def _updates_last(run: Sequence[OpDesc]) -> list[OpDesc]:
     reads: set[str] = set()  # by those that stay, from here on
     writes: set[str] = set()
     for op in reversed(run):
-        if lookup(op.type).traits.update is not None and (reads | writes).isdisjoint(op.writes) and writes.isdisjoint(op.reads):
+        if (
+            lookup(op.type).traits.update is not None
+            and (reads | writes).isdisjoint(op.writes)
+            and writes.isdisjoint(op.reads)
+        ):
             last.append(op)
         else:
             stay.append(op)

@@ -1,4 +1,6 @@
-"""Which gradient ops differentiate the very computation of a forward op that runs before them, so that they share its pullback."""
+"""Which gradient ops differentiate the very computation of a forward op that runs before them, so
+that they share its pullback.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from ..ops.registry import GRAD, HINTS, lookup
 
 
 def pair_gradients(ops: Sequence[OpDesc]) -> dict[int, tuple[OpDesc, ...]]:
-    """Forward op uid -> gradient ops whose versioned inputs prove that they differentiate that very computation."""
+    """Forward op uid -> gradient ops whose versioned inputs prove that they differentiate that very
+    computation.
+    """
     if not any(lookup(op.type).derived for op in ops):
         return {}
     version: dict[str, int] = {}
@@ -30,10 +34,14 @@ def pair_gradients(ops: Sequence[OpDesc]) -> dict[int, tuple[OpDesc, ...]]:
     return {uid: tuple(found) for uid, found in pairs.items()}
 
 
-def _signature(op: OpDesc, forward: Any, before: Mapping[str, int], after: Mapping[str, int] | None) -> Any:
-    """What a gradient op and its forward op must agree on: attributes, and the versioned names of the slots taken.
+def _signature(
+    op: OpDesc, forward: Any, before: Mapping[str, int], after: Mapping[str, int] | None
+) -> Any:
+    """What a gradient op and its forward op must agree on: attributes, and the versioned names of
+    the slots taken.
 
-    For the forward op (`after` given) inputs count with their version before it, outputs with that after it.
+    For the forward op (`after` given) inputs count with their version before it, outputs with that
+    after it.
     """
     outputs = {s.name for s in forward.outputs}
     taken = []

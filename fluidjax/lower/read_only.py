@@ -10,15 +10,19 @@ from .step import Step
 
 
 def is_read_only(step: Step) -> bool:
-    """Whether the step writes no persistable variable, or only moving averages that it does not move (a test program)."""
+    """Whether the step writes no persistable variable, or only moving averages that it does not
+    move (a test program).
+    """
     kept = set(step.writes)
     return all(_leaves(op, step.desc, kept) for op in step.ops)
 
 
 def _leaves(op: OpDesc, desc: ProgramDesc, kept: Collection[str]) -> bool:
-    """Whether it writes none of these, or gives back the averages that it takes (a batch_norm in test mode).
+    """Whether it writes none of these, or gives back the averages that it takes (a batch_norm in
+    test mode).
 
-    An op that holds blocks writes what the ops of its blocks do: then it is one of those that must give it back.
+    An op that holds blocks writes what the ops of its blocks do: then it is one of those that must
+    give it back.
     """
     below = [inner for i in op.blocks for inner in desc.blocks[i].ops]
     if not all(_leaves(inner, desc, kept) for inner in below):
@@ -26,8 +30,13 @@ def _leaves(op: OpDesc, desc: ProgramDesc, kept: Collection[str]) -> bool:
     unchanged = traits(op.type).unchanged
     if unchanged is not None and unchanged.holds(op):
         return True
-    return {n for n in op.writes if n in kept} <= {n for inner in below for n in _written(inner, desc)}
+    return {n for n in op.writes if n in kept} <= {
+        n for inner in below for n in _written(inner, desc)
+    }
 
 
 def _written(op: OpDesc, desc: ProgramDesc) -> set[str]:
-    return {*op.writes, *(n for i in op.blocks for inner in desc.blocks[i].ops for n in _written(inner, desc))}
+    return {
+        *op.writes,
+        *(n for i in op.blocks for inner in desc.blocks[i].ops for n in _written(inner, desc)),
+    }

@@ -1,8 +1,9 @@
 """Segments that the backward pass computes again really are computed again.
 
-XLA keeps one of two equal computations, and with it what the program wanted to forget. So what enters a segment is tied to the
-gradient that arrives at its end: ``where(known only then, x, 0)``, where the condition is always true and XLA cannot tell. Barriers
-(`jax.lax.optimization_barrier`) XLA drops on the CPU before it orders the work.
+XLA keeps one of two equal computations, and with it what the program wanted to forget. So what
+enters a segment is tied to the gradient that arrives at its end: ``where(known only then, x, 0)``,
+where the condition is always true and XLA cannot tell. Barriers (`jax.lax.optimization_barrier`)
+XLA drops on the CPU before it orders the work.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from ..ops.registry import GRAD
 
 @dataclass(frozen=True)
 class Tie:
-    """names: values that are held back, such as what a segment reads from outside. after: those that are there then, such as the
-    gradient that arrives at its end."""
+    """names: values that are held back, such as what a segment reads from outside. after: those
+    that are there then, such as the gradient that arrives at its end."""
 
     names: tuple[str, ...]
     after: tuple[str, ...]
@@ -37,10 +38,14 @@ class Tie:
             return
         true = reduce(operator.add, bits) < len(bits) + 1
         for name in self.names:
-            if name.endswith(HOST) and name in env:  # nothing is computed on what lies there, so a barrier has to do
+            # nothing is computed on what lies there, so a barrier has to do
+            if name.endswith(HOST) and name in env:
                 env[name], _ = jax.lax.optimization_barrier((env[name], true))
             elif name in env:
-                env[name] = jax.tree.map(lambda x: jnp.where(true, x, np.zeros((), x.dtype)) if _computed(x) else x, env[name])
+                env[name] = jax.tree.map(
+                    lambda x: jnp.where(true, x, np.zeros((), x.dtype)) if _computed(x) else x,
+                    env[name],
+                )
 
 
 def on_host(env: dict[str, Any], names: Iterable[str], there: bool) -> None:
@@ -50,15 +55,25 @@ def on_host(env: dict[str, Any], names: Iterable[str], there: bool) -> None:
 
 
 def _computed(value: Any) -> bool:
-    """Whether the step computes a value, which is NumPy's otherwise. (To ask a tracer for its value takes jax a tenth of a second.)"""
+    """Whether the step computes a value, which is NumPy's otherwise. (To ask a tracer for its value
+    takes jax a tenth of a second.)
+    """
     return isinstance(value, jax.Array)
 
 
 def _bit(value: Any) -> Any:
     """0 or 1, which only the value tells; None where it cannot."""
-    found = (v for v in jax.tree.leaves(value) if _computed(v) and jnp.issubdtype(v.dtype, jnp.floating) and v.size)
+    found = (
+        v
+        for v in jax.tree.leaves(value)
+        if _computed(v) and jnp.issubdtype(v.dtype, jnp.floating) and v.size
+    )
     first = next(found, None)
-    return None if first is None else jax.lax.bitcast_convert_type(first[(0,) * first.ndim].astype(np.float32), np.int32) & 1
+    return (
+        None
+        if first is None
+        else jax.lax.bitcast_convert_type(first[(0,) * first.ndim].astype(np.float32), np.int32) & 1
+    )
 
 
 def ties(ops: Sequence[OpDesc], vars: Mapping[str, VarDesc]) -> dict[int, Tie]:

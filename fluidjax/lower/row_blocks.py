@@ -1,8 +1,10 @@
-"""Rows of which the data say how many there are, computed block by block, as many blocks as there are true rows.
+"""Rows of which the data say how many there are, computed block by block, as many blocks as there
+are true rows.
 
-What an op has chosen has room for all that it might choose (docs/lod.md), and a detector's proposals may be a third of their
-room. So where an op with a large weight goes through such rows one by one, a step that does not differentiate it runs it, and what
-follows it row by row, as a loop over blocks of rows. Behind the last true row nothing is computed.
+What an op has chosen has room for all that it might choose (docs/lod.md), and a detector's
+proposals may be a third of their room. So where an op with a large weight goes through such rows
+one by one, a step that does not differentiate it runs it, and what follows it row by row, as a loop
+over blocks of rows. Behind the last true row nothing is computed.
 """
 
 from __future__ import annotations
@@ -37,8 +39,9 @@ RunOp = Callable[[OpDesc, Env, Context, Sequence[OpDesc]], None]
 
 @dataclass(frozen=True)
 class _Group:
-    """Ops that go through rows block by block. rows: the names that they read; made: by name the rows that are needed afterwards, of
-    a block, as types; lods: names of rows whose LoD the program sees.
+    """Ops that go through rows block by block. rows: the names that they read; made: by name the
+    rows that are needed afterwards, of a block, as types; lods: names of rows whose LoD the program
+    sees.
     """
 
     ops: Sequence[OpDesc]
@@ -51,8 +54,8 @@ class _Group:
 class RowBlocks:
     """Which ops of a step run so, and how.
 
-    kept: names whose values are looked at after the last op. alone: the uids of ops that run by themselves: they are differentiated, or
-    computed while the step is traced.
+    kept: names whose values are looked at after the last op. alone: the uids of ops that run by
+    themselves: they are differentiated, or computed while the step is traced.
     """
 
     desc: ProgramDesc
@@ -62,22 +65,32 @@ class RowBlocks:
 
     @cached_property
     def starts(self) -> frozenset[int]:
-        """The places of ops that may begin a loop, as far as declarations tell; none where the data choose no rows."""
+        """The places of ops that may begin a loop, as far as declarations tell; none where the data
+        choose no rows.
+        """
         if not any(traits(op.type).chosen is not None for op in self.ops):
             return frozenset()
         return frozenset(at for at, op in enumerate(self.ops) if self._by_rows(op))
 
     def _by_rows(self, op: OpDesc) -> bool:
-        """Whether an op does nothing but compute rows from rows, and not by looking them up or by drawing or with other ranks."""
+        """Whether an op does nothing but compute rows from rows, and not by looking them up or by
+        drawing or with other ranks.
+        """
         what = traits(op.type)
         if what.ranks.together or lookup(op.type).draws(op.attrs):
             return False
-        if not (isinstance(what.rows, RowWise) or _alone(op)) or isinstance(what.sparse, SparseGradient) or op.uid in self.alone:
+        if (
+            not (isinstance(what.rows, RowWise) or _alone(op))
+            or isinstance(what.sparse, SparseGradient)
+            or op.uid in self.alone
+        ):
             return False
         return what.bounds is None and what.refuses is None and not op.blocks and not what.runs.acts
 
     def run(self, at: int, env: Env, ctx: Context, run_op: RunOp) -> int:
-        """Run the ops from `at` on that go through chosen rows, block by block; how many those are, 0 where it is not worth a loop."""
+        """Run the ops from `at` on that go through chosen rows, block by block; how many those are,
+        0 where it is not worth a loop.
+        """
         lead = _lead(self.ops[at], env)
         if lead is None:
             return 0
@@ -86,24 +99,47 @@ class RowBlocks:
         if not group.ops:
             return 0
         made = _looped(group, lead, env, inner, run_op)
-        env.update({n: lead.with_rows(copied(lead.with_rows(rows)), bare=group.made[n].bare) for n, rows in made.items()})
+        env.update(
+            {
+                n: lead.with_rows(copied(lead.with_rows(rows)), bare=group.made[n].bare)
+                for n, rows in made.items()
+            }
+        )
         return len(group.ops)
 
     def _group(self, at: int, lead: Ragged, env: Env, ctx: Context, run_op: RunOp) -> _Group:
-        """The ops from `at` on that compute rows of these sequences from such rows, found by running them on the types of a block."""
+        """The ops from `at` on that compute rows of these sequences from such rows, found by
+        running them on the types of a block.
+        """
         offsets = (jax.ShapeDtypeStruct(lead.offsets[-1].shape, jnp.int32),)
-        rows = {n: v for n, v in env.items() if isinstance(v, Ragged) and v.key == lead.key and v.capacity == lead.capacity}
+        rows = {
+            n: v
+            for n, v in env.items()
+            if isinstance(v, Ragged) and v.key == lead.key and v.capacity == lead.capacity
+        }
         types = {
-            n: Ragged(jax.ShapeDtypeStruct((BLOCK, *v.rows.shape[1:]), v.dtype), offsets, (BLOCK,), KEY, padded=True, bare=v.bare)
+            n: Ragged(
+                jax.ShapeDtypeStruct((BLOCK, *v.rows.shape[1:]), v.dtype),
+                offsets,
+                (BLOCK,),
+                KEY,
+                padded=True,
+                bare=v.bare,
+            )
             for n, v in rows.items()
         }
         taken: list[OpDesc] = []
 
         def through(given: Env) -> Env:
             values = {**env, **given}
-            for op in self.ops[at:]:  # each is given rows with the LoD that the program sees, or none
+            # each is given rows with the LoD that the program sees, or none
+            for op in self.ops[at:]:
                 before = dict(values)
-                if not self._by_rows(op) or not _computed(op, values, ctx, run_op) or self._gives_more(at + len(taken), op, values):
+                if (
+                    not self._by_rows(op)
+                    or not _computed(op, values, ctx, run_op)
+                    or self._gives_more(at + len(taken), op, values)
+                ):
                     values = before
                     break
                 taken.append(op)
@@ -113,12 +149,23 @@ class RowBlocks:
         found = jax.eval_shape(through, types)
         needed, read = self._needed_after(at + len(taken)), {n for op in taken for n in op.reads}
         lods = frozenset(n for n, v in (*types.items(), *found.items()) if not v.bare)
-        return _Group(tuple(taken), tuple(n for n in rows if n in read), {n: v for n, v in found.items() if n in needed}, lods)
+        return _Group(
+            tuple(taken),
+            tuple(n for n in rows if n in read),
+            {n: v for n, v in found.items() if n in needed},
+            lods,
+        )
 
     def _gives_more(self, at: int, op: OpDesc, values: Env) -> bool:
-        """Whether an op that has run gives something besides rows of the block that is needed after it."""
+        """Whether an op that has run gives something besides rows of the block that is needed after
+        it.
+        """
         same = traits(op.type).unchanged
-        left = {n for slot in same.outs for n in op.output(slot)} if same is not None and same.holds(op) else set()
+        left = (
+            {n for slot in same.outs for n in op.output(slot)}
+            if same is not None and same.holds(op)
+            else set()
+        )
         other = {n for n in op.writes if n not in left and not _of_block(values.get(n))}
         return bool(other and other & self._needed_after(at + 1))
 
@@ -136,14 +183,19 @@ def _lead(op: OpDesc, env: Env) -> Ragged | None:
     rows = next((v for v in values if isinstance(v, Ragged) and by_data(v)), None)
     if rows is None or rows.capacity < 2 * BLOCK or rows.alive is not None or len(rows.offsets) > 1:
         return None
-    weight = max((math.prod(v.shape) for v in values if not isinstance(v, Ragged) and hasattr(v, "shape")), default=0)
+    weight = max(
+        (math.prod(v.shape) for v in values if not isinstance(v, Ragged) and hasattr(v, "shape")),
+        default=0,
+    )
     return rows if weight * rows.capacity >= LEAST else None
 
 
 def _alone(op: OpDesc) -> str:
     """The slot of which an op that knows sequences takes each row by itself; "" if it does not."""
     rows = traits(op.type).rows
-    return rows.alone if isinstance(rows, Sequences) and (rows.when is None or rows.when(op)) else ""
+    return (
+        rows.alone if isinstance(rows, Sequences) and (rows.when is None or rows.when(op)) else ""
+    )
 
 
 def _of_block(value: Any) -> bool:
@@ -154,7 +206,8 @@ def _computed(op: OpDesc, values: Env, ctx: Context, run_op: RunOp) -> bool:
     """Whether an op can be run on a block; what it gives is in `values` then."""
     try:
         run_op(op, values, ctx, ())
-    except (FluidError, TypeError, ValueError):  # it mixes rows, or reads what has the rows of all blocks
+    except (FluidError, TypeError, ValueError):
+        # it mixes rows, or reads what has the rows of all blocks
         return False
     return True
 
@@ -166,15 +219,35 @@ def _looped(group: _Group, lead: Ragged, env: Env, ctx: Context, run_op: RunOp) 
     def block(state: tuple[Any, Env]) -> tuple[Any, Env]:
         number, made = state
         begin = jnp.minimum(number * BLOCK, last)  # the last block may compute some rows once more
-        values = {**env, **{n: lax.dynamic_slice_in_dim(env[n].rows, begin, BLOCK) for n in group.rows}}
-        sequences = replace(lead, offsets=(jnp.clip(lead.offsets[-1] - begin, 0, BLOCK),), longest=(BLOCK,), key=KEY, most=None)
+        values = {
+            **env,
+            **{n: lax.dynamic_slice_in_dim(env[n].rows, begin, BLOCK) for n in group.rows},
+        }
+        sequences = replace(
+            lead,
+            offsets=(jnp.clip(lead.offsets[-1] - begin, 0, BLOCK),),
+            longest=(BLOCK,),
+            key=KEY,
+            most=None,
+        )
         for op in group.ops:
-            given = {n: replace(sequences, rows=plain(values[n]), bare=False) for n in op.input(_alone(op)) if n in group.lods}
+            given = {
+                n: replace(sequences, rows=plain(values[n]), bare=False)
+                for n in op.input(_alone(op))
+                if n in group.lods
+            }
             inner = {**values, **given} if given else values
             with enclosed():
                 run_op(op, inner, ctx, ())
             values.update({n: rows_of(inner[n]) for n in op.writes if n in inner} if given else {})
-        return number + 1, {n: lax.dynamic_update_slice_in_dim(v, plain(values[n]), begin, 0) for n, v in made.items()}
+        return number + 1, {
+            n: lax.dynamic_update_slice_in_dim(v, plain(values[n]), begin, 0)
+            for n, v in made.items()
+        }
 
-    empty = {n: jnp.zeros((lead.capacity, *v.rows.shape[1:]), v.dtype) for n, v in group.made.items()}
-    return loops.while_loop(lambda state: state[0] * BLOCK < lead.count, block, (jnp.zeros((), jnp.int32), empty))[1]
+    empty = {
+        n: jnp.zeros((lead.capacity, *v.rows.shape[1:]), v.dtype) for n, v in group.made.items()
+    }
+    return loops.while_loop(
+        lambda state: state[0] * BLOCK < lead.count, block, (jnp.zeros((), jnp.int32), empty)
+    )[1]

@@ -1,4 +1,5 @@
-"""Ragged values on their way through an op that does not know them: rows in, rows out, with the LoD put on again.
+"""Ragged values on their way through an op that does not know them: rows in, rows out, with the LoD
+put on again.
 
 Padded rows go only where ops/rows.py says that they do no harm; anything else raises MixesRows.
 """
@@ -23,7 +24,9 @@ Slots = dict[str, Any]
 
 @dataclass(frozen=True)
 class Treated:
-    """What the op is given; how its results are shown to the program; or, where the op cannot simply be run, the results."""
+    """What the op is given; how its results are shown to the program; or, where the op cannot
+    simply be run, the results.
+    """
 
     inputs: Slots
     shown: Callable[[Slots], Slots]
@@ -33,12 +36,15 @@ class Treated:
 def is_ragged(inputs: Mapping[str, Any]) -> bool:
     """Whether any input is ragged."""
     return any(
-        type(value) is Ragged or (type(value) is list and any(type(v) is Ragged for v in value)) for value in inputs.values()
+        type(value) is Ragged or (type(value) is list and any(type(v) is Ragged for v in value))
+        for value in inputs.values()
     )
 
 
 def as_rows(definition: OpDef, inputs: Slots) -> Slots:
-    """The inputs, of exact rows the array alone where the op knows no sequences; padded ones stay, since padding does not count."""
+    """The inputs, of exact rows the array alone where the op knows no sequences; padded ones stay,
+    since padding does not count.
+    """
     if not is_ragged(inputs):
         return inputs
     knows = {s.name for s in definition.inputs if s.ragged}
@@ -51,39 +57,68 @@ def _exact_rows(value: Any) -> Any:
 
 @contextlib.contextmanager
 def whole_rows(definition: OpDef, inputs: Mapping[str, Any]) -> Iterator[None]:
-    """What an op objects to that is given padded rows may be the padding: then it is asked again with exact ones.
+    """What an op objects to that is given padded rows may be the padding: then it is asked again
+    with exact ones.
 
-    Raises MixesRows in place of whatever else is raised within, for the sizes that it speaks of are not those that were fed.
+    Raises MixesRows in place of whatever else is raised within, for the sizes that it speaks of are
+    not those that were fed.
     """
     try:
         yield
     except NotOneStep:
         raise
     except (FluidError, TypeError, ValueError, LookupError, AttributeError) as error:
-        padded = sorted(slot for slot, value in inputs.items() if any(r.padded for r in rows.ragged_in(value)))
+        padded = sorted(
+            slot for slot, value in inputs.items() if any(r.padded for r in rows.ragged_in(value))
+        )
         if not padded:
             raise
         raise MixesRows(
-            f"op '{definition.type}' objects to its padded input {', '.join(padded)} ({reason(error)}), so it needs exact sizes"
+            f"op '{definition.type}' objects to its padded input {', '.join(padded)}"
+            f" ({reason(error)}), so it needs exact sizes"
         ) from error
 
 
 def treat(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Treated:
     """How to run an op that some ragged inputs. Raises MixesRows where it would see padding."""
     knows = {s.name for s in definition.inputs if s.ragged}
-    padded = {slot for slot, value in inputs.items() if any(r.padded for r in rows.ragged_in(value))}
+    padded = {
+        slot for slot, value in inputs.items() if any(r.padded for r in rows.ragged_in(value))
+    }
     if definition.forward is not None:
-        each = {s for s in each_of(lookup(definition.forward)) if isinstance(v := inputs.get(s), Ragged) and v.each == ROWS}
+        each = {
+            s
+            for s in each_of(lookup(definition.forward))
+            if isinstance(v := inputs.get(s), Ragged) and v.each == ROWS
+        }
         given = {s: v if s in knows - each else rows_of(v) for s, v in inputs.items()}
-        return Treated(given, lambda out: _gradients(inputs, out), _padded_gradient(definition, inputs, attrs) if padded else None)
+        return Treated(
+            given,
+            lambda out: _gradients(inputs, out),
+            _padded_gradient(definition, inputs, attrs) if padded else None,
+        )
     if any(rows.ragged_in(inputs.get(slot)) for slot in knows):
-        filled = next((r for s in knows for r in rows.ragged_in(inputs.get(s)) if r.alive is not None and not r.bare), None)
+        filled = next(
+            (
+                r
+                for s in knows
+                for r in rows.ragged_in(inputs.get(s))
+                if r.alive is not None and not r.bare
+            ),
+            None,
+        )
         each = _each_sequence(definition, inputs, filled) if filled is not None else set()
         _refuse(definition, padded - knows - each)
         given = {s: v if s in knows - each else rows_of(v) for s, v in inputs.items()}
         if filled is None:
             return Treated(given, lambda out: out)
-        return Treated(given, lambda out: {s: _per_sequence(filled, v) if s in each_of(definition) else v for s, v in out.items()})
+        return Treated(
+            given,
+            lambda out: {
+                s: _per_sequence(filled, v) if s in each_of(definition) else v
+                for s, v in out.items()
+            },
+        )
     if not padded:
         return Treated(_plain(inputs), lambda out: _shared(definition, inputs, attrs, out))
     rule = rows.row_wise(definition, inputs, attrs)
@@ -102,7 +137,8 @@ def each_of(definition: OpDef) -> tuple[str, ...]:
 
 
 def _each_sequence(definition: OpDef, inputs: Slots, filled: Ragged) -> set[str]:
-    """The input slots that have a row for each sequence of `filled`, of which some are there only to fill the offsets.
+    """The input slots that have a row for each sequence of `filled`, of which some are there only
+    to fill the offsets.
 
     Raises MixesRows where the op must know how many are true.
     """
@@ -113,23 +149,37 @@ def _each_sequence(definition: OpDef, inputs: Slots, filled: Ragged) -> set[str]
     for slot in slots:
         value = inputs[slot]
         if not (isinstance(value, Ragged) and value.key == filled.each):
-            raise MixesRows(f"op '{definition.type}' takes {slot} with a row for each sequence, and must know how many there are")
+            raise MixesRows(
+                f"op '{definition.type}' takes {slot} with a row for each sequence, and must know"
+                " how many there are"
+            )
     return slots
 
 
 def _per_sequence(filled: Ragged, value: Any) -> Any:
-    """An output with a row for each sequence; where the op gave it the LoD above, that says itself how many are true."""
+    """An output with a row for each sequence; where the op gave it the LoD above, that says itself
+    how many are true.
+    """
     return value if isinstance(value, Ragged) or not value.ndim else by_sequence(filled, value)
 
 
 def _padded_gradient(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Slots | None:
-    """The results of a gradient op that must leave padding out, None where it can simply be run. Raises MixesRows for others."""
+    """The results of a gradient op that must leave padding out, None where it can simply be run.
+    Raises MixesRows for others.
+    """
     forward = lookup(definition.forward or "")
     if rows.gradient_keeps_padding(definition, forward, inputs, attrs):
         return None
     results = rows.masked_gradient(definition, forward, inputs, attrs)
     if results is None:
-        _refuse(definition, {slot for slot, value in inputs.items() if any(r.padded for r in rows.ragged_in(value))})
+        _refuse(
+            definition,
+            {
+                slot
+                for slot, value in inputs.items()
+                if any(r.padded for r in rows.ragged_in(value))
+            },
+        )
     return results
 
 
@@ -140,8 +190,9 @@ def _plain(inputs: Slots) -> Slots:
 def _refuse(definition: OpDef, padded: set[str]) -> None:
     if padded:
         raise MixesRows(
-            f"op '{definition.type}' mixes the rows of its ragged input {', '.join(sorted(padded))}, so it needs exact sizes; a "
-            "Ragged of exact sizes comes from bucketed(feed, exact=True)"
+            f"op '{definition.type}' mixes the rows of its ragged input"
+            f" {', '.join(sorted(padded))}, so it needs exact sizes; a Ragged of exact sizes comes"
+            " from bucketed(feed, exact=True)"
         )
 
 
@@ -166,20 +217,32 @@ def _lead(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Ragged 
 def _shared(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any], out: Slots) -> Slots:
     """Exact rows: the outputs that take the leading input's LoD."""
     values = rows.joins(definition, inputs, attrs)
-    template = _lead(definition, inputs, attrs) if values is None else rows.joined(definition.type, values)
+    template = (
+        _lead(definition, inputs, attrs) if values is None else rows.joined(definition.type, values)
+    )
     shown = dict(out)
     if template is not None and rows.may_share(definition, inputs, attrs):
         put = lambda v: template.with_rows(v) if _fits(v, template) else v  # noqa: E731
         shown |= {slot: _each(v, put) for slot, v in out.items() if rows.shares(definition, slot)}
     x = inputs.get("X")
-    if "XShape" in out and isinstance(x, Ragged) and not x.bare:  # has no elements; it tells the gradient the shape of X, and its LoD
+    # has no elements; it tells the gradient the shape of X, and its LoD
+    if "XShape" in out and isinstance(x, Ragged) and not x.bare:
         shown["XShape"] = x.with_rows(out["XShape"], bare=True)
     return shown
 
 
-def _same_rows(definition: OpDef, rule: rows.RowWise, inputs: Slots, attrs: Mapping[str, Any], out: Slots) -> Slots:
-    """Padded rows: every output that has rows stays padded, whether or not the program sees a LoD on it."""
-    found = [r for slot, value in inputs.items() if slot not in rule.by_number for r in rows.ragged_in(value)]
+def _same_rows(
+    definition: OpDef, rule: rows.RowWise, inputs: Slots, attrs: Mapping[str, Any], out: Slots
+) -> Slots:
+    """Padded rows: every output that has rows stays padded, whether or not the program sees a LoD
+    on it.
+    """
+    found = [
+        r
+        for slot, value in inputs.items()
+        if slot not in rule.by_number
+        for r in rows.ragged_in(value)
+    ]
     lead = _lead(definition, inputs, attrs)
     shown = {}
     for slot, value in out.items():
@@ -203,7 +266,11 @@ def _kept(definition: OpDef, template: Ragged, bare: bool, value: Any) -> Ragged
 def _gradients(inputs: Slots, out: Slots) -> Slots:
     """Gradients have the LoD of what they are the gradients of."""
     known = inputs.get("XShape")
-    others = [known] if known is not None else [r for value in inputs.values() for r in rows.ragged_in(value)]
+    others = (
+        [known]
+        if known is not None
+        else [r for value in inputs.values() for r in rows.ragged_in(value)]
+    )
 
     def put(template: Any, value: Any) -> Any:
         fits = isinstance(template, Ragged) and (template is known or _fits(value, template))
@@ -214,7 +281,9 @@ def _gradients(inputs: Slots, out: Slots) -> Slots:
         of = slot.removesuffix(GRAD)
         template = inputs[of] if of in inputs else next(iter(others), None)
         if isinstance(value, list) and isinstance(template, list):
-            shown[slot] = [None if v is None else put(t, v) for v, t in zip(value, template, strict=True)]
+            shown[slot] = [
+                None if v is None else put(t, v) for v, t in zip(value, template, strict=True)
+            ]
         else:
             shown[slot] = _each(value, partial(put, template))
     return shown

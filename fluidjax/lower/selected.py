@@ -1,4 +1,5 @@
-"""Sparse rows on their way through an op: an op that knows them takes them, a few work on the values alone.
+"""Sparse rows on their way through an op: an op that knows them takes them, a few work on the
+values alone.
 
 Any other op is refused by name, as Paddle's kernels refuse it, but before anything has run.
 """
@@ -22,23 +23,36 @@ def is_sparse(inputs: Mapping[str, Any]) -> bool:
 
 
 def treat_sparse(op: OpDesc, definition: OpDef, inputs: Slots) -> Treated:
-    """How to run an op that some sparse inputs. Raises UnsupportedError where it takes plain arrays only."""
+    """How to run an op that some sparse inputs. Raises UnsupportedError where it takes plain arrays
+    only.
+    """
     knows = {s.name for s in definition.inputs if s.selected}
     slots = [slot for slot, value in inputs.items() if mentions_rows(value)]
     if knows.issuperset(slots):
         return Treated(inputs, lambda out: out)
     rule = definition.traits.sparse
     x = inputs["X"] if slots == ["X"] else None
-    if not isinstance(rule, ByValues) or not isinstance(x, SelectedRows) or (rule.scalar and inputs[rule.scalar].size != 1):
+    if (
+        not isinstance(rule, ByValues)
+        or not isinstance(x, SelectedRows)
+        or (rule.scalar and inputs[rule.scalar].size != 1)
+    ):
         raise _refusal(op, definition, next(s for s in slots if s not in knows))
     rows = x.merged() if rule.merged else x
-    return Treated({**inputs, "X": rows.values}, lambda out: {**out, "Out": rows.with_values(out["Out"])})
+    return Treated(
+        {**inputs, "X": rows.values}, lambda out: {**out, "Out": rows.with_values(out["Out"])}
+    )
 
 
 def _refusal(op: OpDesc, definition: OpDef, slot: str) -> UnsupportedError:
     rule = definition.traits.sparse
-    scalar = f" unless {rule.scalar} has one element" if isinstance(rule, ByValues) and rule.scalar and slot == "X" else ""
+    scalar = (
+        f" unless {rule.scalar} has one element"
+        if isinstance(rule, ByValues) and rule.scalar and slot == "X"
+        else ""
+    )
     return UnsupportedError(
-        f"op '{op.type}' takes a plain array as {slot}{scalar}, but {', '.join(map(repr, op.input(slot)))} is sparse "
-        "(SELECTED_ROWS); build the embedding that it comes from without is_sparse"
+        f"op '{op.type}' takes a plain array as {slot}{scalar}, but"
+        f" {', '.join(map(repr, op.input(slot)))} is sparse (SELECTED_ROWS); build the embedding"
+        " that it comes from without is_sparse"
     )

@@ -1,9 +1,10 @@
-"""Values that decide sizes: what each follows from, found by going back through the program from the op that needs it.
+"""Values that decide sizes: what each follows from, found by going back through the program from
+the op that needs it.
 
-XLA's shapes are static, so such a value must be known before a step is compiled. What follows from constants and shapes is;
-what follows from feeds through ops alone is, once these feeds are constants of the compilation (ops/fixed.py): a step is
-then compiled for each of their values, and the ops between are computed while it is traced. What a parameter, a draw or a
-loop decides is not.
+XLA's shapes are static, so such a value must be known before a step is compiled. What follows from
+constants and shapes is; what follows from feeds through ops alone is, once these feeds are
+constants of the compilation (ops/fixed.py): a step is then compiled for each of their values, and
+the ops between are computed while it is traced. What a parameter, a draw or a loop decides is not.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from ..ops.registry import OpDef, lookup, traits
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a value follows from. feeds: names. ops: the uids of the ops that compute it. obstacle: why no feed tells it."""
+    """What a value follows from. feeds: names. ops: the uids of the ops that compute it. obstacle:
+    why no feed tells it.
+    """
 
     feeds: tuple[str, ...]
     ops: frozenset[int]
@@ -52,7 +55,10 @@ class Need:
     def chosen(self) -> str:
         """Why nobody knows how many rows the op has, for a message."""
         why = self.origin.obstacle or f"{self.name!r} follows from no feed"
-        return f"op {op_place(self.op)} has as many rows as the data of {self.name!r} say, and no feed tells how many: {why}"
+        return (
+            f"op {op_place(self.op)} has as many rows as the data of {self.name!r} say, and no feed"
+            f" tells how many: {why}"
+        )
 
     def told_under_jit(self) -> str:
         """What to do about a number of rows that a jit outside hides, for a message."""
@@ -68,12 +74,14 @@ class Need:
         if self.by_feeds:
             names = ", ".join(map(repr, self.origin.feeds))
             return UnsupportedError(
-                f"{what}, which follows from the feed {names}, but a jit outside hides what that is; feed it as a constant of the "
-                "compilation, fluid.Fixed(array), or keep the array out of the jit's arguments"
+                f"{what}, which follows from the feed {names}, but a jit outside hides what that"
+                " is; feed it as a constant of the compilation, fluid.Fixed(array), or keep the"
+                " array out of the jit's arguments"
             )
         why = self.origin.obstacle or "it is computed from data"
         return NotOneStep(
-            f"{what}, but {why}, and sizes must be known before a step is compiled; they may follow from constants, shapes and feeds"
+            f"{what}, but {why}, and sizes must be known before a step is compiled; they may follow"
+            " from constants, shapes and feeds"
         )
 
 
@@ -99,13 +107,19 @@ class Place:
         return found
 
     def source(self, name: str, at: int) -> tuple[Place, int] | str | None:
-        """Which op wrote the value that `name` has before op `at`; None: none did. A text says why it cannot be told."""
+        """Which op wrote the value that `name` has before op `at`; None: none did. A text says why
+        it cannot be told.
+        """
         found = self._writers.get(name)
         if found and (i := bisect_left(found, at)):
             return self, found[i - 1]
         if self.outer is None:
             return None
-        return f"{name!r} is written anew within its block" if found else self.outer[0].source(name, self.outer[1])
+        return (
+            f"{name!r} is written anew within its block"
+            if found
+            else self.outer[0].source(name, self.outer[1])
+        )
 
     def inner(self) -> Iterator[Place]:
         """The blocks of its ops."""
@@ -125,11 +139,15 @@ class Place:
             yield from place.needs(feeds)
 
     def choices(self, feeds: Collection[str]) -> Iterator[Need]:
-        """What says how many rows an op has (trait `chosen`), if to know it helps, here and in the blocks below."""
+        """What says how many rows an op has (trait `chosen`), if to know it helps, here and in the
+        blocks below.
+        """
         for at, op in enumerate(self.ops):
             chosen = traits(op.type).chosen
             for slot in chosen.slots if chosen is not None and chosen.exact else ():
-                yield from (Need(op, slot, name, self._origin(name, at, feeds)) for name in op.input(slot))
+                yield from (
+                    Need(op, slot, name, self._origin(name, at, feeds)) for name in op.input(slot)
+                )
         for place in self.inner():
             yield from place.choices(feeds)
 
@@ -137,12 +155,17 @@ class Place:
         """What says how often these loops run, by uid, here and in the blocks below."""
         for at, op in enumerate(self.ops):
             if op.uid in loops:
-                yield from (Need(op, "Condition", name, self._origin(name, at, feeds)) for name in op.input("Condition"))
+                yield from (
+                    Need(op, "Condition", name, self._origin(name, at, feeds))
+                    for name in op.input("Condition")
+                )
         for place in self.inner():
             yield from place.counts(loops, feeds)
 
     def unpadded(self) -> Iterator[tuple[int, str]]:
-        """(uid, sequences) of ops that take lengths of which is known whose they are, here and in the blocks below."""
+        """(uid, sequences) of ops that take lengths of which is known whose they are, here and in
+        the blocks below.
+        """
         for at, op in enumerate(self.ops):
             slot = traits(op.type).lengths
             for name in op.input(slot) if slot is not None else ():
@@ -159,7 +182,12 @@ class Place:
             what = traits(op.type)
             if what.lengths is not None and name in op.output(what.lengths):
                 return op.input("X")[0]
-            if what.carries is None or name not in op.output("Out") or var is None or var.dtype not in ("int32", "int64"):
+            if (
+                what.carries is None
+                or name not in op.output("Out")
+                or var is None
+                or var.dtype not in ("int32", "int64")
+            ):
                 return ""
             name = op.input(what.carries)[0]
         return ""
@@ -184,7 +212,13 @@ class Place:
                 ops.add(op.uid)
                 obstacle = _computed(op)
                 skipped = traits(op.type).shape_of
-                pending += [(place, n, at) for slot, names in op.inputs.items() if slot not in skipped for n in names if n != EMPTY]
+                pending += [
+                    (place, n, at)
+                    for slot, names in op.inputs.items()
+                    if slot not in skipped
+                    for n in names
+                    if n != EMPTY
+                ]
             if obstacle:
                 return Origin((), frozenset(), obstacle)
         return Origin(tuple(sorted(fed)), frozenset(ops))
@@ -194,7 +228,11 @@ def _given(desc: ProgramDesc, name: str, feeds: Collection[str]) -> str:
     """Why a name that no op writes is not known beforehand; "" for a feed that may be."""
     var = desc.find_var(name)
     if name not in feeds:
-        return f"{name!r} is part of the state" if var is not None and var.persistable else f"nothing computes or feeds {name!r}"
+        return (
+            f"{name!r} is part of the state"
+            if var is not None and var.persistable
+            else f"nothing computes or feeds {name!r}"
+        )
     return f"the feed {name!r} is ragged" if var is not None and var.lod_level else ""
 
 
@@ -204,16 +242,23 @@ def _computed(op: OpDesc) -> str:
     if definition.random:
         return f"op {op_place(op)} draws it"
     if definition.fn is None:
-        return f"op {op_place(op)} computes it in a block" if op.blocks else f"op {op_place(op)} makes it"
-    return f"op {op_place(op)} computes it from all ranks" if definition.traits.ranks.together else ""
+        return (
+            f"op {op_place(op)} computes it in a block"
+            if op.blocks
+            else f"op {op_place(op)} makes it"
+        )
+    return (
+        f"op {op_place(op)} computes it from all ranks" if definition.traits.ranks.together else ""
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class SizeNeeds:
-    """All values of a program that decide sizes. ops: of block 0. feeds: what it takes from outside besides state.
+    """All values of a program that decide sizes. ops: of block 0. feeds: what it takes from outside
+    besides state.
 
-    exact: data that say how many rows an op has are among them, since an op must know that number. counted: the uids of loops
-    whose number of iterations is among them.
+    exact: data that say how many rows an op has are among them, since an op must know that number.
+    counted: the uids of loops whose number of iterations is among them.
     """
 
     desc: ProgramDesc
@@ -230,7 +275,10 @@ class SizeNeeds:
     @cached_property
     def all(self) -> tuple[Need, ...]:
         place = Place(self.desc, self.ops)
-        needs = (*place.needs(self.feeds), *(place.counts(self.counted, self.feeds) if self.counted else ()))
+        needs = (
+            *place.needs(self.feeds),
+            *(place.counts(self.counted, self.feeds) if self.counted else ()),
+        )
         return needs + self.choices if self.exact else needs
 
     @cached_property
@@ -257,7 +305,9 @@ class SizeNeeds:
     @cached_property
     def folded(self) -> frozenset[int]:
         """The uids of ops that are computed while a step is traced, where their inputs are known."""
-        return frozenset(uid for need in self.all if not need.origin.obstacle for uid in need.origin.ops)
+        return frozenset(
+            uid for need in self.all if not need.origin.obstacle for uid in need.origin.ops
+        )
 
     @cached_property
     def _of(self) -> Mapping[int, Sequence[Need]]:
@@ -271,21 +321,35 @@ class SizeNeeds:
         return self._of.get(op.uid, ())
 
 
-def folded(definition: OpDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> dict[str, Any] | None:
+def folded(
+    definition: OpDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any]
+) -> dict[str, Any] | None:
     """The results as NumPy arrays, or None where an input is only known when the step runs."""
     arrays = jax.tree.map(known, inputs)
     if len(jax.tree.leaves(arrays)) < len(jax.tree.leaves(inputs)):
         return None
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-        found = {slot: jax.tree.map(np.asarray, value) for slot, value in definition(arrays, attrs).items()}
-    if definition.type == "cast" and arrays["X"].dtype.kind in "iu" and found["Out"].dtype.kind in "iu":
+        found = {
+            slot: jax.tree.map(np.asarray, value)
+            for slot, value in definition(arrays, attrs).items()
+        }
+    if (
+        definition.type == "cast"
+        and arrays["X"].dtype.kind in "iu"
+        and found["Out"].dtype.kind in "iu"
+    ):
         if (arrays["X"] != found["Out"]).any():
-            raise ShapeError(f"op 'cast' makes {found['Out'].dtype} of the size {arrays['X'].ravel()[0]}, which it does not hold")
+            raise ShapeError(
+                f"op 'cast' makes {found['Out'].dtype} of the size {arrays['X'].ravel()[0]}, which"
+                " it does not hold"
+            )
     return found
 
 
 def decided(op: OpDesc, needs: Sequence[Need], inputs: Mapping[str, Any]) -> str:
-    """What feeds say about the op's sizes, in words. Raises UnsupportedError for a value that is not known."""
+    """What feeds say about the op's sizes, in words. Raises UnsupportedError for a value that is
+    not known.
+    """
     told: dict[str, None] = {}
     for need in needs:
         value = inputs.get(need.slot)
@@ -296,30 +360,48 @@ def decided(op: OpDesc, needs: Sequence[Need], inputs: Mapping[str, Any]) -> str
         if array is None:
             raise need.refusal()
         if need.by_feeds:
-            told[f"{need.slot} is {shown(array)} and follows from the feed {', '.join(map(repr, need.origin.feeds))}"] = None
+            told[
+                f"{need.slot} is {shown(array)} and follows from the feed"
+                f" {', '.join(map(repr, need.origin.feeds))}"
+            ] = None
     return "; ".join(told)
 
 
-def checked(definition: OpDef, told: str, inputs: Mapping[str, Any], attrs: Mapping[str, Any], key: Any, wanted: Any) -> None:
-    """Raises ShapeError for sizes by feeds that the op refuses, or that this machine has no memory for, before it is run."""
+def checked(
+    definition: OpDef,
+    told: str,
+    inputs: Mapping[str, Any],
+    attrs: Mapping[str, Any],
+    key: Any,
+    wanted: Any,
+) -> None:
+    """Raises ShapeError for sizes by feeds that the op refuses, or that this machine has no memory
+    for, before it is run.
+    """
     try:
         with jax.enable_x64(True):
-            shapes = jax.eval_shape(lambda: jax.tree.map(jax.numpy.asarray, definition(inputs, attrs, key, wanted)))
+            shapes = jax.eval_shape(
+                lambda: jax.tree.map(jax.numpy.asarray, definition(inputs, attrs, key, wanted))
+            )
         for leaf in jax.tree.leaves(shapes):
             refuse_huge(definition.type, leaf.shape, leaf.dtype)
     except FluidError as error:
         raise type(error)(f"{error}; {told}") from None
     except Exception as error:  # what JAX or NumPy objects to: the first line says what
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise ShapeError(f"op '{definition.type}' cannot make such a size: {first}; {told}") from error
+        raise ShapeError(
+            f"op '{definition.type}' cannot make such a size: {first}; {told}"
+        ) from error
 
 
 def refuse_fed_sizes(needs: SizeNeeds, who: str) -> None:
-    """Raises UnsupportedError where feeds decide sizes, for what runs a program without knowing them."""
+    """Raises UnsupportedError where feeds decide sizes, for what runs a program without knowing
+    them.
+    """
     for name in sorted(needs.fixed):
         raise UnsupportedError(
-            f"{who} knows feeds by their shapes alone, but the value of {name!r} decides a size of op {first_use(needs.all, name)}; "
-            "Executor.run compiles a step for each value"
+            f"{who} knows feeds by their shapes alone, but the value of {name!r} decides a size of"
+            f" op {first_use(needs.all, name)}; Executor.run compiles a step for each value"
         )
 
 

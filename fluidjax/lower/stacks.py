@@ -1,7 +1,9 @@
-"""Ops that are alike, run as one over their inputs stacked (which ones: horizontal.py), and their outputs, held as rows of stacks.
+"""Ops that are alike, run as one over their inputs stacked (which ones: horizontal.py), and their
+outputs, held as rows of stacks.
 
-A row is taken out of its stack only where an op reads it that is run by itself. The gradients of slices of one value are boxes:
-they are not padded to that value's size one by one, but added up in its cells at once.
+A row is taken out of its stack only where an op reads it that is run by itself. The gradients of
+slices of one value are boxes: they are not padded to that value's size one by one, but added up in
+its cells at once.
 """
 
 from __future__ import annotations
@@ -24,12 +26,15 @@ from .env import Context, Env, requested
 from .horizontal import LEAST, Unit, fits, sides_of, starts_of
 from .told import told
 
-MOST_TABLE = 1 << 18  # places in the table that says which boxes a cell is in; more are scattered one by one
+# places in the table that says which boxes a cell is in; more are scattered one by one
+MOST_TABLE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """Arrays of the sides `sides`, stacked, each at a place of its own in zeros of the shape `shape`."""
+    """Arrays of the sides `sides`, stacked, each at a place of its own in zeros of the shape
+    `shape`.
+    """
 
     starts: np.ndarray  # [boxes, axes]
     sides: tuple[int, ...]
@@ -48,8 +53,12 @@ class Row:
         row = lax.index_in_dim(self.stack, self.at, 0, keepdims=False)
         if self.boxes is None:
             return row
-        place = zip(self.boxes.starts[self.at].tolist(), self.boxes.sides, self.boxes.shape, strict=True)
-        return lax.pad(row, jnp.zeros((), row.dtype), [(a, n - a - side, 0) for a, side, n in place])
+        place = zip(
+            self.boxes.starts[self.at].tolist(), self.boxes.sides, self.boxes.shape, strict=True
+        )
+        return lax.pad(
+            row, jnp.zeros((), row.dtype), [(a, n - a - side, 0) for a, side, n in place]
+        )
 
 
 class Stacks:
@@ -84,17 +93,31 @@ class Stacks:
         return None if None in found else found  # type: ignore[return-value]
 
     def stacked(self, names: Sequence[str]) -> jax.Array | None:
-        """The values of the names, one after another along a new first axis; None if they are not arrays of one type."""
+        """The values of the names, one after another along a new first axis; None if they are not
+        arrays of one type.
+        """
         rows = self.rows(names)
         if rows is not None and all(r.boxes is None for r in rows):
             whole = {id(r.stack): r.stack for r in rows}
             if len({(s.shape[1:], s.dtype) for s in whole.values()}) == 1:
-                begins = dict(zip(whole, np.cumsum([0, *(len(s) for s in whole.values())]).tolist(), strict=False))
-                joined = next(iter(whole.values())) if len(whole) == 1 else jnp.concatenate(list(whole.values()))
+                begins = dict(
+                    zip(
+                        whole,
+                        np.cumsum([0, *(len(s) for s in whole.values())]).tolist(),
+                        strict=False,
+                    )
+                )
+                joined = (
+                    next(iter(whole.values()))
+                    if len(whole) == 1
+                    else jnp.concatenate(list(whole.values()))
+                )
                 return _taken(joined, [begins[id(r.stack)] + r.at for r in rows])
         self.show(names)
         values = [self.env.get(n) for n in names]
-        if not all(isinstance(v, jax.Array) for v in values) or len({(v.shape, v.dtype) for v in values}) != 1:  # type: ignore[union-attr]
+        if not all(isinstance(v, jax.Array) for v in values):
+            return None
+        if len({(v.shape, v.dtype) for v in values}) != 1:  # type: ignore[union-attr]
             return None
         return jnp.stack(values)  # type: ignore[arg-type]
 
@@ -103,11 +126,19 @@ def _taken(stack: jax.Array, rows: Sequence[int]) -> jax.Array:
     steps = {b - a for a, b in itertools.pairwise(rows)} or {1}
     if len(steps) > 1 or min(steps) < 1:
         return stack.at[np.asarray(rows, np.int32)].get(mode="promise_in_bounds")
-    return stack if len(rows) == len(stack) else lax.slice_in_dim(stack, rows[0], rows[-1] + 1, steps.pop())
+    return (
+        stack
+        if len(rows) == len(stack)
+        else lax.slice_in_dim(stack, rows[0], rows[-1] + 1, steps.pop())
+    )
 
 
 def run(
-    units: Iterable[Unit], env: Env, ctx: Context, left: Iterable[str], single: Callable[[OpDesc, Env, Context], None]
+    units: Iterable[Unit],
+    env: Env,
+    ctx: Context,
+    left: Iterable[str],
+    single: Callable[[OpDesc, Env, Context], None],
 ) -> None:
     """Run all the ops. single: runs one by itself. left: names that are looked at afterwards."""
     stacks = Stacks(env)
@@ -122,7 +153,9 @@ def run(
 
 
 def _together(unit: Unit, stacks: Stacks, ctx: Context) -> bool:
-    """Run the ops at once, or one that takes or gives rows of stacks; False if they have to run by themselves."""
+    """Run the ops at once, or one that takes or gives rows of stacks; False if they have to run by
+    themselves.
+    """
     op = unit[0]
     with told(op), jax.named_scope(op.type):
         if len(unit) == 1:
@@ -143,21 +176,30 @@ def _mapped(unit: Unit, stacks: Stacks) -> bool:
     wanted, many = requested(unit[0]), {s.name for s in definition.inputs if s.many}
 
     def one(values: dict[str, jax.Array]) -> dict[str, Any]:
-        out = definition({s: [v] if s in many else v for s, v in values.items()}, unit[0].attrs, None, wanted)
+        out = definition(
+            {s: [v] if s in many else v for s, v in values.items()}, unit[0].attrs, None, wanted
+        )
         lists = {s.name for s in definition.outputs if s.many}
         return {s: out[s][0] if s in lists else out[s] for s in wanted}
 
     if any(axis == 0 for axis in axes.values()):
         found = jax.vmap(one, in_axes=(axes,))(values)
     else:
-        found = {slot: jnp.broadcast_to(value, (len(unit), *value.shape)) for slot, value in one(values).items()}
+        found = {
+            slot: jnp.broadcast_to(value, (len(unit), *value.shape))
+            for slot, value in one(values).items()
+        }
     for slot, stack in found.items():
         stacks.hold([op.outputs[slot][0] for op in unit], stack)
     return True
 
 
-def _operands(unit: Unit, definition: OpDef, stacks: Stacks) -> tuple[dict[str, jax.Array], dict[str, int | None]] | None:
-    """Of each slot the value that all ops read (axis None), or theirs stacked (axis 0); None where one is no plain array."""
+def _operands(
+    unit: Unit, definition: OpDef, stacks: Stacks
+) -> tuple[dict[str, jax.Array], dict[str, int | None]] | None:
+    """Of each slot the value that all ops read (axis None), or theirs stacked (axis 0); None where
+    one is no plain array.
+    """
     values: dict[str, Any] = {}
     axes: dict[str, int | None] = {}
     for slot in (s.name for s in definition.inputs if unit[0].inputs.get(s.name)):
@@ -181,10 +223,15 @@ def _slices(unit: Unit, stacks: Stacks) -> bool:
     x = stacks.env.get(name)
     if not isinstance(x, jax.Array) or not all(fits(op, x.shape) for op in unit):
         return False
-    cut = _cut(x, np.asarray([starts_of(op, x.ndim) for op in unit], np.int32), sides_of(unit[0], x.shape))
+    cut = _cut(
+        x, np.asarray([starts_of(op, x.ndim) for op in unit], np.int32), sides_of(unit[0], x.shape)
+    )
     gone = {1 + a % x.ndim for a in unit[0].attrs.get("decrease_axis", ())}
     left = [n for i, n in enumerate(cut.shape) if i not in gone]
-    stacks.hold([op.output("Out")[0] for op in unit], cut.reshape(left if len(left) > 1 or not gone else (len(unit), 1)))
+    stacks.hold(
+        [op.output("Out")[0] for op in unit],
+        cut.reshape(left if len(left) > 1 or not gone else (len(unit), 1)),
+    )
     return True
 
 
@@ -197,13 +244,21 @@ def _slice_gradients(unit: Unit, stacks: Stacks) -> bool:
     (name,) = unit[0].input("Input")
     stacks.show([name])
     x = stacks.env.get(name)
-    if not isinstance(x, jax.Array) or not all(fits(op, x.shape) and op.input("Out@GRAD") for op in unit):
+    if not isinstance(x, jax.Array) or not all(
+        fits(op, x.shape) and op.input("Out@GRAD") for op in unit
+    ):
         return False
     given = stacks.stacked([op.input("Out@GRAD")[0] for op in unit])
     if given is None:
         return False
-    boxes = Boxes(np.asarray([starts_of(op, x.ndim) for op in unit], np.int32), tuple(sides_of(unit[0], x.shape)), x.shape)
-    stacks.hold([op.output("Input@GRAD")[0] for op in unit], given.reshape(len(unit), *boxes.sides), boxes)
+    boxes = Boxes(
+        np.asarray([starts_of(op, x.ndim) for op in unit], np.int32),
+        tuple(sides_of(unit[0], x.shape)),
+        x.shape,
+    )
+    stacks.hold(
+        [op.output("Input@GRAD")[0] for op in unit], given.reshape(len(unit), *boxes.sides), boxes
+    )
     return True
 
 
@@ -219,9 +274,13 @@ def _added(stack: jax.Array, boxes: Boxes) -> jax.Array:
 
 
 def _table(boxes: Boxes) -> np.ndarray | None:
-    """[most boxes over a cell, cells]: which elements of the stack lie there, in order, else the place behind the last."""
+    """[most boxes over a cell, cells]: which elements of the stack lie there, in order, else the
+    place behind the last.
+    """
     inside = np.stack(np.unravel_index(np.arange(math.prod(boxes.sides)), boxes.sides), -1)
-    cells = np.ravel_multi_index(tuple(np.moveaxis(boxes.starts[:, None] + inside, -1, 0)), boxes.shape).reshape(-1)
+    cells = np.ravel_multi_index(
+        tuple(np.moveaxis(boxes.starts[:, None] + inside, -1, 0)), boxes.shape
+    ).reshape(-1)
     order = np.argsort(cells, kind="stable")
     counts = np.bincount(cells, minlength=math.prod(boxes.shape))
     if counts.max() * len(counts) > MOST_TABLE:
@@ -246,7 +305,10 @@ def _sum(op: OpDesc, stacks: Stacks) -> bool:
         total = None if stack is None else stack.sum(0)
     else:  # every box of every stack, once
         once = len(set(names)) == len(names) == sum(len(stack) for stack, _ in held.values())
-        total = reduce(jnp.add, [_added(*each) for each in held.values()]) if once and all(b for _, b in held.values()) else None  # type: ignore[arg-type]
+        total = None
+        if once and all(boxes for _, boxes in held.values()):
+            sums = [_added(stack, boxes) for stack, boxes in held.values()]  # type: ignore[arg-type]
+            total = reduce(jnp.add, sums)
     if total is None:
         return False
     stacks.forget(op.writes)
@@ -257,7 +319,9 @@ def _sum(op: OpDesc, stacks: Stacks) -> bool:
 def _stack(op: OpDesc, stacks: Stacks) -> bool:
     names = op.input("X")
     rows = stacks.rows(names) if len(names) >= LEAST else None
-    found = stacks.stacked(names) if rows is not None and all(r.boxes is None for r in rows) else None
+    found = (
+        stacks.stacked(names) if rows is not None and all(r.boxes is None for r in rows) else None
+    )
     if found is None:
         return False
     stacks.forget(op.writes)
@@ -275,4 +339,8 @@ def _stack_gradient(op: OpDesc, stacks: Stacks) -> bool:
     return True
 
 
-_KNOW_STACKS: dict[str, Callable[[OpDesc, Stacks], bool]] = {"sum": _sum, "stack": _stack, "stack_grad": _stack_gradient}
+_KNOW_STACKS: dict[str, Callable[[OpDesc, Stacks], bool]] = {
+    "sum": _sum,
+    "stack": _stack,
+    "stack_grad": _stack_gradient,
+}

@@ -1,7 +1,8 @@
 """ProgramDesc -> Step: the pure function that one run of a program is.
 
-``step(state, feed, key) -> (state, fetches)`` interprets the ops of block 0 in order over an environment of named
-values. It reads and writes nothing else, so jax.jit, scan, vmap and grad apply to it.
+``step(state, feed, key) -> (state, fetches)`` interprets the ops of block 0 in order over an
+environment of named values. It reads and writes nothing else, so jax.jit, scan, vmap and grad apply
+to it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ import jax
 import jax.numpy as jnp
 
 from ..base.dtypes import numpy_dtype
-from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, UnsupportedError, VerifyError, near
+from ..errors import (
+    EnforceNotMet,
+    FeedError,
+    FetchError,
+    MixesRows,
+    UnsupportedError,
+    VerifyError,
+    near,
+)
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ops import channels
@@ -60,16 +69,18 @@ from .unlike import are_unlike, fits_within, look
 class Step:
     """A program as a function.
 
-    desc: the program. fetches: names that it returns. literal: gradient ops recompute their forward op (the tests'
-    reference) instead of sharing its pullback. exact: feeds that say how many rows an op has are constants too (SizeNeeds).
-    channels_last: convolutions and what follows them hold their values so (ops/channels.py); nothing that goes in or out does.
-    filters_turned: filters that are only read lie in memory as convolutions with channels last read them (trait `turned`).
-    counted: the uids of loops whose number of iterations feeds decide, as constants.
-    in_blocks: rows that the data choose go through large weights block by block (row_blocks.py).
-    in_place: updates wait until nothing reads the old parameter (last_readers.py).
-    offloads: values that wait for the backward pass under a name of the host's (passes/offload.py) lie in its memory.
-    given: variables that are fed and hold a value before: persistable ones, so that the state takes these values over.
-    unset: persistable variables that only blocks write, and to which nothing has given a value yet: they begin without one.
+    desc: the program. fetches: names that it returns. literal: gradient ops recompute their forward
+    op (the tests' reference) instead of sharing its pullback. exact: feeds that say how many rows
+    an op has are constants too (SizeNeeds). channels_last: convolutions and what follows them hold
+    their values so (ops/channels.py); nothing that goes in or out does. filters_turned: filters
+    that are only read lie in memory as convolutions with channels last read them (trait `turned`).
+    counted: the uids of loops whose number of iterations feeds decide, as constants. in_blocks:
+    rows that the data choose go through large weights block by block (row_blocks.py). in_place:
+    updates wait until nothing reads the old parameter (last_readers.py). offloads: values that wait
+    for the backward pass under a name of the host's (passes/offload.py) lie in its memory. given:
+    variables that are fed and hold a value before: persistable ones, so that the state takes these
+    values over. unset: persistable variables that only blocks write, and to which nothing has given
+    a value yet: they begin without one.
     """
 
     desc: ProgramDesc
@@ -88,20 +99,26 @@ class Step:
     def __post_init__(self) -> None:
         if problem := walk.misnested(self.desc):
             raise VerifyError(f"the program cannot run: {problem}")
-        # Tracing and lowering go some forty calls deeper for each block within another. Lowering the limit again could fail a
-        # thread that is deep in such blocks.
-        if (needed := 1000 + 80 * min(len(self.desc.blocks), walk.MOST_NESTED)) > max(sys.getrecursionlimit(), 3000):
+        # Tracing and lowering go some forty calls deeper for each block within another. Lowering
+        # the limit again could fail a thread that is deep in such blocks.
+        if (needed := 1000 + 80 * min(len(self.desc.blocks), walk.MOST_NESTED)) > max(
+            sys.getrecursionlimit(), 3000
+        ):
             sys.setrecursionlimit(needed)
         refuse_remote(self.desc)
         unknown = unsupported(self.desc, self.ops)
         if unknown:
             names = f"{', '.join(unknown)}{absent_told(unknown)}"
-            raise UnsupportedError(f"the program needs {len(unknown)} op types that are not there: {names}")
+            raise UnsupportedError(
+                f"the program needs {len(unknown)} op types that are not there: {names}"
+            )
         refuse_unfilled(self.desc, self.ops)
 
     @cached_property
     def ops(self) -> tuple[OpDesc, ...]:
-        """The ops of block 0 that something depends on (a fetch, a persistable variable, a side effect), updates in order of use."""
+        """The ops of block 0 that something depends on (a fetch, a persistable variable, a side
+        effect), updates in order of use.
+        """
         return by_use(self._looked_up.ops)
 
     @cached_property
@@ -135,43 +152,70 @@ class Step:
         first, written = self.uses
         fetched = [n for n in self.fetches if n not in written]
         elsewhere = self.kernels_own | self.given | self.unset
-        return tuple(dict.fromkeys(n for n in (*first, *fetched) if self._outlives(n) and n not in elsewhere))
+        return tuple(
+            dict.fromkeys(n for n in (*first, *fetched) if self._outlives(n) and n not in elsewhere)
+        )
 
     @cached_property
     def kernels_own(self) -> frozenset[str]:
-        """Variables in which Paddle's kernels keep what is theirs (kind RAW: a cudnn_lstm's Cache): ops find None in them."""
-        return frozenset(n for n, v in self.desc.blocks[0].vars.items() if v.kind == "RAW" and n in self.uses[0])
+        """Variables in which Paddle's kernels keep what is theirs (kind RAW: a cudnn_lstm's Cache):
+        ops find None in them.
+        """
+        return frozenset(
+            n for n, v in self.desc.blocks[0].vars.items() if v.kind == "RAW" and n in self.uses[0]
+        )
 
     @cached_property
     def begin_at_zero(self) -> Mapping[str, VarDesc]:
-        """Accumulators that need not be in the state: the op that reads one first passes it over then, and gives it a value."""
-        found = ((name, op, self.desc.blocks[0].vars.get(name)) for name, op in self.uses[0].items() if name not in self.given)
+        """Accumulators that need not be in the state: the op that reads one first passes it over
+        then, and gives it a value.
+        """
+        found = (
+            (name, op, self.desc.blocks[0].vars.get(name))
+            for name, op in self.uses[0].items()
+            if name not in self.given
+        )
         return {name: var for name, op, var in found if var is not None and _passes_over(op, var)}
 
     @cached_property
     def writes(self) -> tuple[str, ...]:
         """Persistable variables that the step gives new values."""
-        return tuple(dict.fromkeys(n for n in (*sorted(self.given), *self.uses[1]) if self._outlives(n)))
+        return tuple(
+            dict.fromkeys(n for n in (*sorted(self.given), *self.uses[1]) if self._outlives(n))
+        )
 
     @cached_property
     def feeds(self) -> Mapping[str, VarDesc]:
         """Variables that must be fed."""
         first, written = self.uses
-        names = [n for n in (*first, *(f for f in self.fetches if f not in written)) if not self._outlives(n)] + sorted(self.given)
+        names = [
+            n
+            for n in (*first, *(f for f in self.fetches if f not in written))
+            if not self._outlives(n)
+        ] + sorted(self.given)
         vars = self.desc.blocks[0].vars
         names = [n for n in names if n not in self._unmade_before or n in self.given]
-        fed = {n: vars[n] for n in names if n in vars and vars[n].kind in walk.FEEDABLE_KINDS}  # arrays start out empty
+        # arrays start out empty
+        fed = {n: vars[n] for n in names if n in vars and vars[n].kind in walk.FEEDABLE_KINDS}
         return {n: v for n, v in fed.items() if GRAD not in n or n in self.given or self._seeded(n)}
 
     def may_be_unset(self) -> frozenset[str]:
-        """The persistable variables that need no value before, since only blocks write them, and no op reads them before."""
+        """The persistable variables that need no value before, since only blocks write them, and no
+        op reads them before.
+        """
         return frozenset(n for n in self._unmade_before if self._outlives(n))
 
     @cached_property
     def _unmade_before(self) -> frozenset[str]:
-        """Names that no op reads before one writes them, though a block that writes them may not run: they begin without a value."""
+        """Names that no op reads before one writes them, though a block that writes them may not
+        run: they begin without a value.
+        """
         vars, read = self.desc.blocks[0].vars, walk.uses(self.desc, self.ops, lambda *_: ())[0]
-        return frozenset(n for n in self.uses[0] if n not in read and n in vars and not (vars[n].is_data or vars[n].need_check_feed))
+        return frozenset(
+            n
+            for n in self.uses[0]
+            if n not in read and n in vars and not (vars[n].is_data or vars[n].need_check_feed)
+        )
 
     def _seeded(self, name: str) -> bool:
         """A gradient is fed only where a user says so: it is a data variable."""
@@ -192,12 +236,16 @@ class Step:
 
     @cached_property
     def units(self) -> tuple[tuple[OpDesc, ...], ...] | None:
-        """The ops in an order in which many small ones run at once; None where each runs by itself (horizontal.py)."""
+        """The ops in an order in which many small ones run at once; None where each runs by itself
+        (horizontal.py).
+        """
         return None if self.ties else horizontal.units(self.ops, self.desc.blocks[0].vars.get)
 
     @cached_property
     def ties(self) -> dict[int, Tie]:
-        """What is held back until a gradient arrives, by the position of the op before which it is (recomputed.py)."""
+        """What is held back until a gradient arrives, by the position of the op before which it is
+        (recomputed.py).
+        """
         return {} if self.literal else ties(self.ops, self.desc.blocks[0].vars)
 
     @cached_property
@@ -210,7 +258,12 @@ class Step:
         """Which ops go through chosen rows block by block; None where all take them whole."""
         if not self.in_blocks or self.ties:
             return None
-        return RowBlocks(self.desc, self.ops, frozenset((*self.fetches, *self.writes)), frozenset(self.pairs) | self.sizes.folded)
+        return RowBlocks(
+            self.desc,
+            self.ops,
+            frozenset((*self.fetches, *self.writes)),
+            frozenset(self.pairs) | self.sizes.folded,
+        )
 
     @cached_property
     def alike(self) -> Alike:
@@ -230,11 +283,12 @@ class Step:
         watch: Any = None,
         rank: Any = None,
     ) -> tuple[dict[str, Any], list[Any]]:
-        """Run the ops. Returns the state with the written variables replaced, and the fetched values in order.
+        """Run the ops. Returns the state with the written variables replaced, and the fetched
+        values in order.
 
-        rank: this device's number where several run the step together (see Context). Raises FeedError for a missing
-        feed, EnforceNotMet for a variable that the state lacks, and whatever an op objects to, with the op's text and
-        the user's line attached.
+        rank: this device's number where several run the step together (see Context). Raises
+        FeedError for a missing feed, EnforceNotMet for a variable that the state lacks, and
+        whatever an op objects to, with the op's text and the user's line attached.
         """
         objections = Objections()
         state, values, word = self.run(state, feed, key, objections, watch, rank)
@@ -243,9 +297,17 @@ class Step:
         return state, values
 
     def run(
-        self, state: Mapping[str, Any], feed: Mapping[str, Any], key: Any, objections: Objections, watch: Any = None, rank: Any = None
+        self,
+        state: Mapping[str, Any],
+        feed: Mapping[str, Any],
+        key: Any,
+        objections: Objections,
+        watch: Any = None,
+        rank: Any = None,
     ) -> tuple[dict[str, Any], list[Any], Any]:
-        """As a call, and the word that tells what ops object to (checks.py); NumPy's where none can."""
+        """As a call, and the word that tells what ops object to (checks.py); NumPy's where none
+        can.
+        """
         env, ctx = self.enter(state, feed), self.context(key, objections, watch, rank)
         ctx.unlike = are_unlike(env, self.feeds)
         with jax.enable_x64(True), filters_turned(self.filters_turned):
@@ -253,7 +315,9 @@ class Step:
             changed, values = self.leave(env, ctx)
         return {**state, **changed}, values, env[WORD] if ctx.objected else begin()
 
-    def context(self, key: Any, objections: Objections | None = None, watch: Any = None, rank: Any = None) -> Context:
+    def context(
+        self, key: Any, objections: Objections | None = None, watch: Any = None, rank: Any = None
+    ) -> Context:
         """What all ops of one run see."""
         return Context(
             self.desc, key, self.literal, {}, watch, rank, self.sizes, channels_last=self.channels_last, objections=objections,
@@ -262,7 +326,9 @@ class Step:
 
     @cached_property
     def fed_integers(self) -> frozenset[int]:
-        """The uids of ops whose integers are checked when they are fed, or are in range by what they are."""
+        """The uids of ops whose integers are checked when they are fed, or are in range by what
+        they are.
+        """
         return looked_at_when_fed(self.desc, self.ops) | self._looked_up.sure
 
     def enter(self, state: Mapping[str, Any], feed: Mapping[str, Any]) -> Env:
@@ -270,7 +336,9 @@ class Step:
         env: Env = {WORD: begin(), **dict.fromkeys(self.kernels_own)}
         for name in self.reads:
             if name not in state:
-                raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
+                raise EnforceNotMet(
+                    f"variable {name!r} is not initialised; run the startup program first"
+                )
             env[name] = state[name]
         for name, var in self.feeds.items():
             if name not in feed:
@@ -289,7 +357,11 @@ class Step:
     def _refuse_unmade(self, env: Env, ctx: Context) -> None:
         """Object to a fetch of what only a block gives a value that has not run."""
         for name, objection in fetched((*self.fetches, *self.unset), env):
-            maker = next(op for op in reversed(self.ops) if op.blocks and name in walk.writes_with_subblocks(self.desc, op))
+            maker = next(
+                op
+                for op in reversed(self.ops)
+                if op.blocks and name in walk.writes_with_subblocks(self.desc, op)
+            )
             ctx.object_to(maker, env, [objection])
 
     def run_one(self, op: OpDesc, env: Env, ctx: Context) -> None:
@@ -313,7 +385,11 @@ class Step:
         while at < len(self.ops):
             if at in self.ties:
                 self.ties[at].hold(env)
-            done = blocks.run(at, env, ctx, run_op) if blocks is not None and at in blocks.starts else 0
+            done = (
+                blocks.run(at, env, ctx, run_op)
+                if blocks is not None and at in blocks.starts
+                else 0
+            )
             if not done:
                 self.run_one(self.ops[at], env, ctx)
             at += done or 1
@@ -323,19 +399,27 @@ class Step:
         if name not in env and var is not None and var.kind == TENSOR_ARRAY:
             return Listed()  # arrays begin empty
         if env.get(name) is None:
-            raise FetchError(f"fetch target {name!r} has no value: no op computes it{near(name, env)}")
+            raise FetchError(
+                f"fetch target {name!r} has no value: no op computes it{near(name, env)}"
+            )
         return jax.tree.map(jnp.asarray, env[name])
 
     def reader_of(self, name: str) -> str:
         op = self.uses[0].get(name)
-        return "" if op is None else f": op '{op.type}'" + (f" ({op.loc})" if op.loc else "") + " reads it"
+        return (
+            ""
+            if op is None
+            else f": op '{op.type}'" + (f" ({op.loc})" if op.loc else "") + " reads it"
+        )
 
 
 def _passes_over(op: OpDesc, var: VarDesc) -> bool:
     slots = [s for s in traits(op.type).passes_over if var.name in op.input(s)]
     whole = var.shape is not None and min(var.shape, default=0) >= 0
     told = whole or any(s in traits(op.type).counters for s in slots)
-    return bool(slots) and var.persistable and var.dtype is not None and told and var.name in op.writes
+    return (
+        bool(slots) and var.persistable and var.dtype is not None and told and var.name in op.writes
+    )
 
 
 def carried(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
@@ -344,7 +428,9 @@ def carried(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
 
 
 def unsupported(desc: ProgramDesc, ops: Iterable[OpDesc] | None = None) -> list[str]:
-    """Op types that cannot run, of `ops` (default: all of block 0) and the blocks below them, sorted."""
+    """Op types that cannot run, of `ops` (default: all of block 0) and the blocks below them,
+    sorted.
+    """
     top = tuple(desc.blocks[0].ops if ops is None else ops)
     below = walk.nested(desc, [i for op in top for i in op.blocks])
     used = {op.type for op in top} | {op.type for idx in below for op in desc.blocks[idx].ops}
@@ -355,27 +441,35 @@ def _to_keep(name: str, value: Any) -> Any:
     """A value for the state. Raises MixesRows for padded rows."""
     if isinstance(value, Ragged):
         if value.padded:
-            raise MixesRows(f"the persistable variable {name!r} takes ragged rows, so it needs exact sizes")
+            raise MixesRows(
+                f"the persistable variable {name!r} takes ragged rows, so it needs exact sizes"
+            )
         value = value.rows
     return jax.tree.map(jnp.asarray, value)
 
 
 def as_declared(value: Any, var: VarDesc) -> Any:
-    """A fed value with the dtype that the program declares (a jit outside may have narrowed int64 to int32).
+    """A fed value with the dtype that the program declares (a jit outside may have narrowed int64
+    to int32).
 
-    One of more bits, or of another kind, stays as it is where the variable need not be checked: ops look at that (unlike.py).
+    One of more bits, or of another kind, stays as it is where the variable need not be checked: ops
+    look at that (unlike.py).
     """
     if isinstance(value, Fixed):
         value = value.array
     if isinstance(value, Ragged):
         # Not NumPy arrays, which cannot be indexed by what is only known when the step runs.
-        return replace(value, rows=as_declared(value.rows, var), offsets=tuple(map(jnp.asarray, value.offsets)))
+        return replace(
+            value, rows=as_declared(value.rows, var), offsets=tuple(map(jnp.asarray, value.offsets))
+        )
     if isinstance(value, SelectedRows):
         return replace(value, values=as_declared(value.values, var))
     value = value if hasattr(value, "dtype") else jnp.asarray(value)
     if var.dtype is None or value.dtype == numpy_dtype(var.dtype):
         return value
-    if not (var.need_check_feed or var.persistable or fits_within(value.dtype, numpy_dtype(var.dtype))):
+    if not (
+        var.need_check_feed or var.persistable or fits_within(value.dtype, numpy_dtype(var.dtype))
+    ):
         return value
     with jax.enable_x64(True):
         return jnp.asarray(value, numpy_dtype(var.dtype))
@@ -437,14 +531,28 @@ def _computed(
         return inputs, _results(op, inputs, ctx, gradients)
     inputs = channels.settled(inputs)
     with whole_rows(definition, inputs):
-        treated = treat_sparse(op, definition, inputs) if sparse else treat(definition, inputs, definition.arguments(op.attrs))
-        computed = _results(op, treated.inputs, ctx, gradients) if treated.results is None else treated.results
+        treated = (
+            treat_sparse(op, definition, inputs)
+            if sparse
+            else treat(definition, inputs, definition.arguments(op.attrs))
+        )
+        computed = (
+            _results(op, treated.inputs, ctx, gradients)
+            if treated.results is None
+            else treated.results
+        )
         return inputs, treated.shown(computed)
 
 
 def _object(op: OpDesc, definition: OpDef, inputs: dict[str, Any], env: Env, ctx: Context) -> None:
-    """What the op objects to in the values that it is given, as far as nobody has looked at them before."""
-    if definition.traits.bounds is not None and op.uid not in ctx.fed and ctx.objections is not None:
+    """What the op objects to in the values that it is given, as far as nobody has looked at them
+    before.
+    """
+    if (
+        definition.traits.bounds is not None
+        and op.uid not in ctx.fed
+        and ctx.objections is not None
+    ):
         ctx.object_to(op, env, out_of_bounds(op, definition, inputs))
     if definition.traits.refuses is not None:
         given = as_rows(definition, channels.settled(inputs))
@@ -454,14 +562,22 @@ def _object(op: OpDesc, definition: OpDef, inputs: dict[str, Any], env: Env, ctx
         ctx.object_to(op, env, unmade(op.reads, env))
 
 
-def _results(op: OpDesc, inputs: dict[str, Any], ctx: Context, gradients: Sequence[OpDesc]) -> dict[str, Any]:
+def _results(
+    op: OpDesc, inputs: dict[str, Any], ctx: Context, gradients: Sequence[OpDesc]
+) -> dict[str, Any]:
     """The outputs by slot: of a pullback where one is kept for this op, else of the op itself."""
     definition = lookup(op.type)
     stored = ctx.pullbacks.pop(op.uid, None)
     if stored is not None:
         graddef = lookup(definition.forward or "").grad
         assert graddef is not None
-        return stored({o.removesuffix(GRAD): inputs.get(s) for s, o in graddef.takes.items() if o.endswith(GRAD)})
+        return stored(
+            {
+                o.removesuffix(GRAD): inputs.get(s)
+                for s, o in graddef.takes.items()
+                if o.endswith(GRAD)
+            }
+        )
     if ctx.sizes is not None and op.uid in ctx.sizes.folded:
         known = folded(definition, channels.settled(inputs), op.attrs)
         if known is not None:

@@ -30,30 +30,50 @@ def told(op: OpDesc) -> Iterator[None]:
     except Exception as exc:
         if control(op.type).lower is not None and _is_ours(exc):
             what = f"{type(exc).__name__}: {str(exc)[:100]}"
-            raise note(EnforceNotMet(f"op '{op.type}' lacks what it needs in one of its slots or attributes ({what})"), _place(op)) from exc
-        raise note(exc, _place(op))  # noqa: B904 - the exception itself goes on
+            raise note(
+                EnforceNotMet(
+                    f"op '{op.type}' lacks what it needs in one of its slots or attributes ({what})"
+                ),
+                _place(op),
+            ) from exc
+        raise note(exc, _place(op))  # noqa: B904
 
 
 def _is_ours(exc: Exception) -> bool:
-    """Whether the package's own code stumbled, and not a function of the user's: over slots that a file left empty, for instance."""
+    """Whether the package's own code stumbled, and not a function of the user's: over slots that a
+    file left empty, for instance.
+    """
     at = exc.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next
     ours = at is not None and at.tb_frame.f_globals.get("__name__", "").startswith("fluidjax.")
-    return ours and isinstance(exc, TypeError | ValueError | LookupError | ArithmeticError | AttributeError)
+    return ours and isinstance(
+        exc, TypeError | ValueError | LookupError | ArithmeticError | AttributeError
+    )
 
 
 @contextlib.contextmanager
-def answered(definition: OpDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[None]:
-    """What JAX or Python objects to within one of our own ops is raised as what the op's shape rule says of it, or as a ShapeError.
+def answered(
+    definition: OpDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any]
+) -> Iterator[None]:
+    """What JAX or Python objects to within one of our own ops is raised as what the op's shape rule
+    says of it, or as a ShapeError.
 
-    A step knows all sizes; where the program left some open, this is the first time that anybody looks at them.
+    A step knows all sizes; where the program left some open, this is the first time that anybody
+    looks at them.
     """
     try:
         yield
     except (FluidError, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
         raise
-    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError) as exc:
+    except (
+        TypeError,
+        ValueError,
+        LookupError,
+        ArithmeticError,
+        AttributeError,
+        MemoryError,
+    ) as exc:
         if not getattr(definition.fn, "__module__", "").startswith("fluidjax."):
             raise
         given = {s: rows_of(v) for s, v in inputs.items()}

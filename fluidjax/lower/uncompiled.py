@@ -1,11 +1,13 @@
 """Startup programs op by op: no compiler, and the same bits.
 
-A compiled startup program costs about 0.2 s for each parameter that is drawn. Its ops have nothing to do with one another,
-so those that say that they compute by themselves what they compute in a compiled step (trait `eager`) are run one by one. what
-a startup program computes of them (the norms of weight norm) is one small compiled function of their values.
+A compiled startup program costs about 0.2 s for each parameter that is drawn. Its ops have nothing
+to do with one another, so those that say that they compute by themselves what they compute in a
+compiled step (trait `eager`) are run one by one. what a startup program computes of them (the norms
+of weight norm) is one small compiled function of their values.
 
-On a mesh each rank draws for itself and takes rank 0's values then (`c_broadcast`), so all of them are what rank 0 makes. Rank 0's draws
-anyone can make; the process of rank 0 sends its own nevertheless, because other processors may round otherwise.
+On a mesh each rank draws for itself and takes rank 0's values then (`c_broadcast`), so all of them
+are what rank 0 makes. Rank 0's draws anyone can make; the process of rank 0 sends its own
+nevertheless, because other processors may round otherwise.
 """
 
 from __future__ import annotations
@@ -30,18 +32,32 @@ from .told import told
 class Uncompiled:
     """A startup program: `alone` are run one by one, then `rest` at once."""
 
-    def __init__(self, step: Step, alone: tuple[OpDesc, ...], rest: tuple[OpDesc, ...], rank: int | None = None) -> None:
+    def __init__(
+        self,
+        step: Step,
+        alone: tuple[OpDesc, ...],
+        rest: tuple[OpDesc, ...],
+        rank: int | None = None,
+    ) -> None:
         """rank: whose values these are, where several ranks run the program."""
         self._step, self.alone, self.rest, self._rank = step, alone, rest, rank
         made = {n for op in rest for n in op.writes}
-        self._reads = tuple(dict.fromkeys(n for op in rest for n in op.reads if n not in made or n in {w for o in alone for w in o.writes}))
+        self._reads = tuple(
+            dict.fromkeys(
+                n
+                for op in rest
+                for n in op.reads
+                if n not in made or n in {w for o in alone for w in o.writes}
+            )
+        )
         self._results = tuple(n for n in made if n in step.writes or n in step.fetches)
 
     def run(self, key: KnownKey | None) -> tuple[Mapping[str, Any], list[Any]]:
-        """The persistable variables that the step writes, and its fetches: NumPy arrays, large ones on the default device.
+        """The persistable variables that the step writes, and its fetches: NumPy arrays, large ones
+        on the default device.
 
-        Equal to the compiled step, bit for bit, but for what `rest` computes. Raises what its ops object to, with the op's text and
-        the user's line.
+        Equal to the compiled step, bit for bit, but for what `rest` computes. Raises what its ops
+        object to, with the op's text and the user's line.
         """
         env: Env = {}
         ctx = Context(self._step.desc, key, rank=self._rank)
@@ -57,7 +73,9 @@ class Uncompiled:
         if self.rest:
             with jax.enable_x64(True):
                 env.update(self._compiled({n: env[n] for n in self._reads}))
-        return {n: env[n] for n in self._step.writes if n in env}, [env[n] for n in self._step.fetches]
+        return {n: env[n] for n in self._step.writes if n in env}, [
+            env[n] for n in self._step.fetches
+        ]
 
     @cached_property
     def _compiled(self) -> Any:
@@ -71,21 +89,31 @@ class Uncompiled:
 
 
 def uncompiled(step: Step, together: bool = False) -> Uncompiled | None:
-    """How a startup program, which takes nothing in, is run without compiling it whole; None for any other step.
+    """How a startup program, which takes nothing in, is run without compiling it whole; None for
+    any other step.
 
-    together: by ranks on devices of their own; None too where not all of them come to have rank 0's values, or something is fetched.
+    together: by ranks on devices of their own; None too where not all of them come to have rank 0's
+    values, or something is fetched.
     """
     made = step.uses[1]
     if step.reads or step.feeds or not all(n in made for n in step.fetches) or not in_use():
         return None
-    if step.fetches or divergent(step) if together else any(traits(op.type).ranks.together for op in step.ops):
+    if (
+        step.fetches or divergent(step)
+        if together
+        else any(traits(op.type).ranks.together for op in step.ops)
+    ):
         return None
     alone: list[OpDesc] = []
     rest: list[OpDesc] = []
     read: set[str] = set()  # by the rest
     written: set[str] = set()
     for op in step.ops:
-        if (_is_eager(op) or _is_told(op)) and written.isdisjoint((*op.reads, *op.writes)) and read.isdisjoint(op.writes):
+        if (
+            (_is_eager(op) or _is_told(op))
+            and written.isdisjoint((*op.reads, *op.writes))
+            and read.isdisjoint(op.writes)
+        ):
             alone.append(op)
         elif _computes(op):
             rest.append(op)
@@ -111,8 +139,14 @@ def _computes(op: OpDesc) -> bool:
     """Whether the op is a function of its inputs alone."""
     definition = lookup(op.type)
     traits = definition.traits
-    says = traits.runs is not Runs.STEP or traits.ranks.together or traits.bounds is not None or traits.refuses is not None
-    sized = traits.chosen is not None or (traits.sizes is not None and traits.sizes.needed(op))  # a step knows such values, or is cut
+    says = (
+        traits.runs is not Runs.STEP
+        or traits.ranks.together
+        or traits.bounds is not None
+        or traits.refuses is not None
+    )
+    # a step knows such values, or is cut
+    sized = traits.chosen is not None or (traits.sizes is not None and traits.sizes.needed(op))
     return definition.fn is not None and not definition.random and not says and not sized
 
 

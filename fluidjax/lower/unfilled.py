@@ -1,6 +1,8 @@
-"""Ops that lack what they need, or hold values of another type: a program from a file or a text may hold anything.
+"""Ops that lack what they need, or hold values of another type: a program from a file or a text may
+hold anything.
 
-Whoever appends an op is told at once, so this is for programs that came in another way. What a value means is for the op to judge.
+Whoever appends an op is told at once, so this is for programs that came in another way. What a
+value means is for the op to judge.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from ..ir import text, walk
 from ..ir.desc import BlockRef, OpDesc, ProgramDesc
 from ..ops.registry import lookup
 
-# Paddle's attribute types -> the classes of their values; of lists, of their elements. Files mix numbers of all types.
+# Paddle's attribute types -> the classes of their values; of lists, of their elements. Files mix
+# numbers of all types.
 _NUMBER = (int, float)
 _CLASSES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("INT", "LONG", "FLOAT", "FLOAT64", "BOOLEAN"), _NUMBER), "STRING": (str,), "BLOCK": (BlockRef,),
@@ -22,7 +25,8 @@ _CLASSES: dict[str, tuple[type, ...]] = {
 
 
 class _Needs(NamedTuple):
-    """Slots that hold one variable each, attributes that name a block, and by attribute the classes of its values, and whether a list.
+    """Slots that hold one variable each, attributes that name a block, and by attribute the classes
+    of its values, and whether a list.
 
     Of the outputs it is the first: Paddle leaves out others that only gradients need.
     """
@@ -34,21 +38,30 @@ class _Needs(NamedTuple):
 
 
 def refuse_unfilled(desc: ProgramDesc, ops: Iterable[OpDesc]) -> None:
-    """Raises EnforceNotMet for the first of `ops`, or of the ops in blocks below, with a slot or an attribute that cannot be right."""
+    """Raises EnforceNotMet for the first of `ops`, or of the ops in blocks below, with a slot or an
+    attribute that cannot be right.
+    """
     top = tuple(ops)
     below = walk.nested(desc, [i for op in top for i in op.blocks])
     for op in (*top, *(op for idx in below for op in desc.blocks[idx].ops)):
         if problem := _problem(op):
-            error = EnforceNotMet(f"op '{op.type}'{f' ({op.loc})' if op.loc else ''} cannot run: its {problem}")
+            error = EnforceNotMet(
+                f"op '{op.type}'{f' ({op.loc})' if op.loc else ''} cannot run: its {problem}"
+            )
             raise note(error, f"in op: {text.op_text(op)}")
 
 
 def _problem(op: OpDesc) -> str | None:
     needs = _needs(op.type)
-    for word, held, slots in (("input", op.inputs, needs.inputs), ("output", op.outputs, needs.outputs)):
+    for word, held, slots in (
+        ("input", op.inputs, needs.inputs),
+        ("output", op.outputs, needs.outputs),
+    ):
         for slot in slots:
             if len(held.get(slot, ())) != 1:
-                return f"{word} slot {slot!r} takes one variable and holds {len(held.get(slot, ()))}"
+                return (
+                    f"{word} slot {slot!r} takes one variable and holds {len(held.get(slot, ()))}"
+                )
     for name in needs.blocks:
         if type(op.attrs.get(name)) is not BlockRef:
             return f"attribute {name!r} names no block"
@@ -63,7 +76,8 @@ def _is_of(value: Any, classes: tuple[type, ...], many: bool) -> bool:
         return True
     if type(value) is tuple:
         return many and all(isinstance(each, classes) for each in value)
-    return isinstance(value, classes)  # one number in the place of a list too: later Paddles have some of both forms
+    # one number in the place of a list too: later Paddles have some of both forms
+    return isinstance(value, classes)
 
 
 @cache
@@ -77,8 +91,21 @@ def _needs(kind: str) -> _Needs:
         )
         for slots in (definition.inputs, definition.outputs)
     )
-    types = {name: definition.attr_type(name) or "" for name in (*definition.attrs, *definition.later)}
-    blocks = tuple(name for name, told in types.items() if told == "BLOCK" and name in definition.attrs)
+    types = {
+        name: definition.attr_type(name) or "" for name in (*definition.attrs, *definition.later)
+    }
+    blocks = tuple(
+        name for name, told in types.items() if told == "BLOCK" and name in definition.attrs
+    )
     singular = {name: told.removesuffix("S") for name, told in types.items()}
-    known = {name: (_CLASSES[one], one != types[name]) for name, one in singular.items() if one in _CLASSES}
-    return _Needs(inputs, outputs[:1] if outputs and outputs[0] == definition.outputs[0].name else (), blocks, known)
+    known = {
+        name: (_CLASSES[one], one != types[name])
+        for name, one in singular.items()
+        if one in _CLASSES
+    }
+    return _Needs(
+        inputs,
+        outputs[:1] if outputs and outputs[0] == definition.outputs[0].name else (),
+        blocks,
+        known,
+    )

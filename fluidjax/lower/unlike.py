@@ -1,7 +1,9 @@
-"""Feeds of other dtypes and shapes than declared, which Fluid passes on to the ops: what no op may make of them.
+"""Feeds of other dtypes and shapes than declared, which Fluid passes on to the ops: what no op may
+make of them.
 
-Most ops do with them what they do with any array. But 1.8.5's kernels are of one dtype, and JAX would promote: a float64 image
-would make float64 parameters of float32 ones. So what the program declares alike, an op must be given alike.
+Most ops do with them what they do with any array. But 1.8.5's kernels are of one dtype, and JAX
+would promote: a float64 image would make float64 parameters of float32 ones. So what the program
+declares alike, an op must be given alike.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from ..ops.ragged import rows_of
 
 
 def fits_within(got: np.dtype, want: np.dtype) -> bool:
-    """Whether a dtype holds every number of another one of its kind: integers in more bits, or floats."""
+    """Whether a dtype holds every number of another one of its kind: integers in more bits, or
+    floats.
+    """
     alike = got.kind == want.kind == "f" or (got.kind in "iu" and want.kind in "iu")
     return alike and np.can_cast(got, want)
 
@@ -34,20 +38,23 @@ def _unlike(value: Any, var: VarDesc) -> bool:
         return False
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     other = dtype is not None and var.dtype is not None and dtype != numpy_dtype(var.dtype)
-    return other or (shape is not None and var.shape is not None and not _alike(tuple(shape), var.shape))
+    return other or (
+        shape is not None and var.shape is not None and not _alike(tuple(shape), var.shape)
+    )
 
 
 def look(op: OpDesc, inputs: Mapping[str, Any], desc: ProgramDesc) -> None:
-    """Raises EnforceNotMet for an op, no gradient op, that is given other dtypes, or shapes, where the program declares like ones;
-    but the elementwise ops, which broadcast as in Fluid, warn of what nobody may have meant.
+    """Raises EnforceNotMet for an op, no gradient op, that is given other dtypes, or shapes, where
+    the program declares like ones; but the elementwise ops, which broadcast as in Fluid, warn of
+    what nobody may have meant.
     """
     first: dict[str, tuple[str, np.dtype]] = {}
     for name, declared, got in _typed(op, inputs, desc):
         other, dtype = first.setdefault(declared, (name, got))
         if dtype != got:
             raise EnforceNotMet(
-                f"op '{op.type}' takes {other!r} and {name!r} of one dtype, {declared} as declared, but they are {dtype.name} and "
-                f"{got.name}"
+                f"op '{op.type}' takes {other!r} and {name!r} of one dtype, {declared} as declared,"
+                f" but they are {dtype.name} and {got.name}"
             )
     if op.type.startswith("elementwise_"):
         _warn_of_broadcast(op, inputs, desc)
@@ -55,7 +62,9 @@ def look(op: OpDesc, inputs: Mapping[str, Any], desc: ProgramDesc) -> None:
         _refuse_shapes(op, inputs, desc)
 
 
-def _typed(op: OpDesc, inputs: Mapping[str, Any], desc: ProgramDesc) -> Iterator[tuple[str, str, np.dtype]]:
+def _typed(
+    op: OpDesc, inputs: Mapping[str, Any], desc: ProgramDesc
+) -> Iterator[tuple[str, str, np.dtype]]:
     """Name, declared dtype and dtype of each array that the op is given."""
     for slot, names in op.inputs.items():
         for name, value in zip(names, _given(inputs, slot), strict=False):
@@ -75,24 +84,32 @@ def _refuse_shapes(op: OpDesc, inputs: Mapping[str, Any], desc: ProgramDesc) -> 
     for slot, names in op.inputs.items():
         if len(names) != 1:
             continue
-        var, shape = desc.find_var(names[0]), getattr(rows_of(_given(inputs, slot)[0]), "shape", None)
+        var, shape = (
+            desc.find_var(names[0]),
+            getattr(rows_of(_given(inputs, slot)[0]), "shape", None),
+        )
         if var is None or not var.shape or shape is None:
             continue
         for other, declared, its in known:
             if _alike(declared, var.shape) and not _alike_still(declared, var.shape, its, shape):
                 raise EnforceNotMet(
-                    f"op '{op.type}' takes {other!r} and {names[0]!r} of like shapes, {list(declared)} and {list(var.shape)} as declared, "
-                    f"but they are {list(its)} and {list(shape)}"
+                    f"op '{op.type}' takes {other!r} and {names[0]!r} of like shapes,"
+                    f" {list(declared)} and {list(var.shape)} as declared, but they are {list(its)}"
+                    f" and {list(shape)}"
                 )
         known.append((names[0], var.shape, shape))
 
 
 def _alike(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
     """Whether two declared shapes may be the same."""
-    return len(one) == len(other) and all(a == b or min(a, b) < 0 for a, b in zip(one, other, strict=True))
+    return len(one) == len(other) and all(
+        a == b or min(a, b) < 0 for a, b in zip(one, other, strict=True)
+    )
 
 
-def _alike_still(one: tuple[int, ...], other: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+def _alike_still(
+    one: tuple[int, ...], other: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]
+) -> bool:
     """Whether two shapes have one rank, and one size where one was declared."""
     return len(a) == len(b) and all(
         m != n or min(m, n) < 0 or k == j for m, n, k, j in zip(one, other, a, b, strict=False)
@@ -106,8 +123,8 @@ def _warn_of_broadcast(op: OpDesc, inputs: Mapping[str, Any], desc: ProgramDesc)
     small, large = sorted((x, y), key=len)
     if len(ranks) == 1 and np.prod(small) > 1 and small != large[len(large) - len(small) :]:
         warnings.warn(
-            f"op '{op.type}' ({op.loc or 'no line'}) broadcasts {list(x)} and {list(y)}, since a feed has another number of dimensions "
-            "than declared, as Paddle does; is that meant?",
+            f"op '{op.type}' ({op.loc or 'no line'}) broadcasts {list(x)} and {list(y)}, since a"
+            " feed has another number of dimensions than declared, as Paddle does; is that meant?",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -1,4 +1,6 @@
-"""The memory report: what a program needs while it runs, before it runs. ``Program.memory_report`` is its entry."""
+"""The memory report: what a program needs while it runs, before it runs. ``Program.memory_report``
+is its entry.
+"""
 
 from .report import MemoryReport as MemoryReport
 from .report import memory_report as memory_report

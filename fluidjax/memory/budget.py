@@ -1,7 +1,9 @@
-"""A training step that fits into so many bytes: which values it computes again, and in which order XLA works.
+"""A training step that fits into so many bytes: which values it computes again, and in which order
+XLA works.
 
-ways.py tells what there is to choose from, by estimates. What is expected to be within the budget at the least added time is compiled,
-and the compiler's own figure decides; what it says corrects the next expectation.
+ways.py tells what there is to choose from, by estimates. What is expected to be within the budget
+at the least added time is compiled, and the compiler's own figure decides; what it says corrects
+the next expectation.
 """
 
 from __future__ import annotations
@@ -30,10 +32,13 @@ from .ways import Way, Ways
 
 MOST_TRIED = 3  # programs that are compiled before the best of those that fit is taken
 WORTHWHILE = 0.1  # of the time that all recomputation takes: for less, none is compiled
-STRAYS = 1.6  # times the estimate: a scheduler that needs more temporaries does not do what the way is about, and another is tried
+# times the estimate: a scheduler that needs more temporaries does not do what the way is about, and
+# another is tried
+STRAYS = 1.6
 MOST_DOUBTED = 3
 HOST_MEMORY = "pinned_host"  # where jax.memory.Space.Host is
-USUALLY = {"default": 1.4, "memory-optimised": 1.25}  # bytes of temporaries for each of the estimate, where values are computed again
+# bytes of temporaries for each of the estimate, where values are computed again
+USUALLY = {"default": 1.4, "memory-optimised": 1.25}
 
 
 @dataclass(frozen=True)
@@ -46,13 +51,17 @@ class Tried:
 
     def __str__(self) -> str:
         total, temporaries = self.figures.total / 1e6, self.figures.temporaries / 1e6
-        return f"{self.way}, scheduler {self.scheduler}: {total:,.3f} MB, temporaries {temporaries:,.3f}"
+        return (
+            f"{self.way}, scheduler {self.scheduler}: {total:,.3f} MB, temporaries"
+            f" {temporaries:,.3f}"
+        )
 
 
 @dataclass(frozen=True)
 class BudgetReport:
-    """budget: in bytes. tried: in order. chosen: the one of them that the program has become, which is within the budget. no_host: why no
-    value waits in the memory of the host, as a last step; None where it was there to take."""
+    """budget: in bytes. tried: in order. chosen: the one of them that the program has become, which
+    is within the budget. no_host: why no value waits in the memory of the host, as a last step;
+    None where it was there to take."""
 
     budget: int
     tried: tuple[Tried, ...]
@@ -70,10 +79,11 @@ class BudgetReport:
 
 @dataclass(frozen=True)
 class Target:
-    """A step as it is to be compiled. types: its state as one device has it, and whole batches. devices: which share these. lower: the
-    step of a program under a scheduler, traced for the types; schedulers: those that it may be compiled with, in groups, of which a
-    later one is tried where no way is within the budget under an earlier. keep: names of values that are not forgotten. no_host: why
-    values cannot wait in the memory of the host; None where they can."""
+    """A step as it is to be compiled. types: its state as one device has it, and whole batches.
+    devices: which share these. lower: the step of a program under a scheduler, traced for the
+    types; schedulers: those that it may be compiled with, in groups, of which a later one is tried
+    where no way is within the budget under an earlier. keep: names of values that are not
+    forgotten. no_host: why values cannot wait in the memory of the host; None where they can."""
 
     desc: ProgramDesc
     fetches: tuple[str, ...]
@@ -86,16 +96,24 @@ class Target:
 
 
 def no_host(device: Any) -> str | None:
-    """Why values of a device's step cannot wait in the memory of its host, by the memories that it lists; None where they can."""
+    """Why values of a device's step cannot wait in the memory of its host, by the memories that it
+    lists; None where they can.
+    """
     if tuning(device.platform).hosted:
         return "on the CPU it is the device's own"
     kinds = {m.kind for m in device.addressable_memories()} - {device.default_memory().kind}
-    return None if HOST_MEMORY in kinds else f"{device} lists none ({', '.join(sorted(kinds)) or 'its own memory alone'})"
+    return (
+        None
+        if HOST_MEMORY in kinds
+        else f"{device} lists none ({', '.join(sorted(kinds)) or 'its own memory alone'})"
+    )
 
 
 @dataclass(frozen=True)
 class Sizing:
-    """What is fed, as in memory_report: what stands for an unknown first dimension, whole shapes, and how long sequences are."""
+    """What is fed, as in memory_report: what stands for an unknown first dimension, whole shapes,
+    and how long sequences are.
+    """
 
     batch_size: int | None = None
     feed_shapes: Shapes | None = None
@@ -108,9 +126,13 @@ class Sizing:
 
 
 def refuse_no_training(step: Step) -> None:
-    """Raises FluidValueError for a step without gradients, UnsupportedError for feeds that decide sizes."""
+    """Raises FluidValueError for a step without gradients, UnsupportedError for feeds that decide
+    sizes.
+    """
     if not any(edit.role(op) & edit.BACKWARD for op in step.ops):
-        raise FluidValueError("a budget is for training steps: this program has no gradient ops; minimize first")
+        raise FluidValueError(
+            "a budget is for training steps: this program has no gradient ops; minimize first"
+        )
     refuse_fed_sizes(step.sizes, "a memory budget")
 
 
@@ -121,13 +143,15 @@ def fit(
     fetch_list: Sequence[Variable | str] | Variable | str | None = None,
     keep: Sequence[str] = (),
 ) -> BudgetReport:
-    """What a program has to compute again so that a run needs at most `budget` bytes; the program stays as it is.
+    """What a program has to compute again so that a run needs at most `budget` bytes; the program
+    stays as it is.
 
-    fetch_list: as in memory_report. keep: names of values that are not forgotten. The values of a run are
-    those of the program before, but for rounding where XLA orders sums anew.
+    fetch_list: as in memory_report. keep: names of values that are not forgotten. The values of a
+    run are those of the program before, but for rounding where XLA orders sums anew.
 
-    Raises FluidValueError for a budget that is none, and for one below everything that was tried, with the least of them; what
-    memory_report raises for a program or sizes of which no figure can be told.
+    Raises FluidValueError for a budget that is none, and for one below everything that was tried,
+    with the least of them; what memory_report raises for a program or sizes of which no figure can
+    be told.
     """
     wanted = bytes_of(budget)
     fetches = found_names(program, fetch_list)
@@ -137,11 +161,24 @@ def fit(
     def lower(desc: ProgramDesc, scheduler: str) -> jax.stages.Lowered:
         return compiler.lower(desc, fetches, types, device, scheduler)
 
-    return search(Target(program.desc, fetches, types, lower, (compiler.schedulers(device),), keep, no_host=no_host(device)), wanted)
+    return search(
+        Target(
+            program.desc,
+            fetches,
+            types,
+            lower,
+            (compiler.schedulers(device),),
+            keep,
+            no_host=no_host(device),
+        ),
+        wanted,
+    )
 
 
 def search(target: Target, wanted: int) -> BudgetReport:
-    """The fastest way found of a step that needs at most so many bytes on each device. Raises FluidValueError where none does."""
+    """The fastest way found of a step that needs at most so many bytes on each device. Raises
+    FluidValueError where none does.
+    """
     found = _Search(target, wanted).run()
     chosen, keep, desc = found[-1], {*target.keep, *target.fetches}, target.desc
     notes: tuple[Note, ...] = ()
@@ -158,7 +195,10 @@ class _Search:
         rows = max((t.shape[0] for t in feeds if t.shape), default=1) // target.devices
         all_ways = Ways(target.desc, frozenset({*target.keep, *target.fetches}), max(rows, 1))
         self.all, self.ways, self.why_none = all_ways, all_ways.found, all_ways.why_none
-        self.fixed = sum(nbytes(t) for t in target.types.state.values()) + sum(map(nbytes, feeds)) // target.devices
+        self.fixed = (
+            sum(nbytes(t) for t in target.types.state.values())
+            + sum(map(nbytes, feeds)) // target.devices
+        )
         self.tried: list[Tried] = []
         self.compiled: set[int] = set()
         self.names = target.schedulers[0]
@@ -201,10 +241,19 @@ class _Search:
 
     def _next(self, start: int) -> int | None:
         """The fastest way from there on that is expected to be within the budget."""
-        return next((i for i in range(start, len(self.ways)) if not self._seen(i) and self._expected(i) <= self.wanted), None)
+        return next(
+            (
+                i
+                for i in range(start, len(self.ways))
+                if not self._seen(i) and self._expected(i) <= self.wanted
+            ),
+            None,
+        )
 
     def _better(self, best: int) -> int | None:
-        """The fastest way that is expected within the budget and is worth a compilation, since it takes that much less time."""
+        """The fastest way that is expected within the budget and is worth a compilation, since it
+        takes that much less time.
+        """
         if len(self.compiled) >= MOST_TRIED:
             return None
         enough = self.ways[best].seconds - WORTHWHILE * self.ways[-1].seconds
@@ -215,13 +264,19 @@ class _Search:
         return any(t.way is self.ways[at] for t in self._here)
 
     def _expected(self, at: int) -> float:
-        """Bytes, if the temporaries are to the estimate as those of the nearest way that was compiled, under the better scheduler."""
+        """Bytes, if the temporaries are to the estimate as those of the nearest way that was
+        compiled, under the better scheduler.
+        """
         estimate = self.ways[at].estimate
         if not self._here:
             return self.fixed + estimate * (min(USUALLY[n] for n in self.names) if at else 1.0)
         near = min(self._here, key=lambda t: (abs(t.way.estimate - estimate), t.figures.total))
         figures = near.figures
-        return figures.total - figures.temporaries + figures.temporaries * estimate / max(near.way.estimate, 1)
+        return (
+            figures.total
+            - figures.temporaries
+            + figures.temporaries * estimate / max(near.way.estimate, 1)
+        )
 
     def _compiled(self, at: int, every: bool = False) -> Tried | None:
         """The way under the first scheduler with which it is within the budget."""
@@ -237,14 +292,22 @@ class _Search:
         return None
 
     def _schedulers(self, at: int) -> tuple[str, ...]:
-        """The default one first for the program as it is; for others that which needed less so far, or usually does."""
+        """The default one first for the program as it is; for others that which needed less so far,
+        or usually does.
+        """
         if not at and not self.ways[at].again:
             return self.names
-        shares = {t.scheduler: t.figures.temporaries / max(t.way.estimate, 1) for t in self.tried if t.way.again}
+        shares = {
+            t.scheduler: t.figures.temporaries / max(t.way.estimate, 1)
+            for t in self.tried
+            if t.way.again
+        }
         return tuple(sorted(self.names, key=lambda n: shares.get(n, USUALLY[n])))
 
     def _least(self) -> Tried | None:
-        """The last resort: what is least by the estimates, though the budget was not expected to do."""
+        """The last resort: what is least by the estimates, though the budget was not expected to
+        do.
+        """
         for at in sorted(range(len(self.ways)), key=lambda i: self.ways[i].estimate)[:MOST_DOUBTED]:
             if not self._seen(at) and (fitting := self._compiled(at, every=True)) is not None:
                 return fitting
@@ -256,5 +319,6 @@ class _Search:
         if self.target.no_host is not None:
             nothing += f"; memory of the host is not used: {self.target.no_host}"
         raise FluidValueError(
-            f"the step cannot be made to need {self.wanted:,} bytes: the least that was found is {least.figures.total:,} ({least}){nothing}"
+            f"the step cannot be made to need {self.wanted:,} bytes: the least that was found is"
+            f" {least.figures.total:,} ({least}){nothing}"
         )

@@ -1,4 +1,6 @@
-"""What the compiler says of a step: its bytes, found by compiling it for types, without values and without running it."""
+"""What the compiler says of a step: its bytes, found by compiling it for types, without values and
+without running it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def schedulers(device: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Figures:
-    """Bytes of a compiled step as XLA counts them; `alias` is the part of the outputs that overwrites arguments."""
+    """Bytes of a compiled step as XLA counts them; `alias` is the part of the outputs that
+    overwrites arguments.
+    """
 
     arguments: int
     outputs: int
@@ -43,9 +47,15 @@ class Figures:
 
 
 def lower(
-    desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, device: Any, scheduler: str, within_budget: bool = True
+    desc: ProgramDesc,
+    fetches: tuple[str, ...],
+    types: Arguments,
+    device: Any,
+    scheduler: str,
+    within_budget: bool = True,
 ) -> jax.stages.Lowered:
-    """The step that Executor.run would compile for these types under a scheduler, traced: ragged feeds are padded as a run pads them.
+    """The step that Executor.run would compile for these types under a scheduler, traced: ragged
+    feeds are padded as a run pads them.
 
     within_budget: as for a program that was fitted into one, whose loops are no library's.
     """
@@ -59,7 +69,8 @@ def lower(
 def lower_padded(
     compiled: Compiled, state: Mapping[str, Any], feed: Mapping[str, Any], platform: str | None = None
 ) -> jax.stages.Lowered:  # fmt: skip
-    """A step, traced for state of these types and for such feeds; these are padded less where an op mixes rows.
+    """A step, traced for state of these types and for such feeds; these are padded less where an op
+    mixes rows.
 
     platform: as in Compiled.lower.
     """
@@ -73,11 +84,19 @@ def lower_padded(
 
 def types_of(values: Any) -> Any:
     """The types of all arrays."""
-    return jax.tree.map(lambda v: jax.ShapeDtypeStruct(v.shape, v.dtype) if isinstance(v, np.ndarray | np.generic) else v, values)
+    return jax.tree.map(
+        lambda v: (
+            jax.ShapeDtypeStruct(v.shape, v.dtype) if isinstance(v, np.ndarray | np.generic) else v
+        ),
+        values,
+    )
 
 
-def figures(lowered: jax.stages.Lowered, names: Sequence[str], quick: bool = False) -> dict[str, Figures]:
-    """The figures under the named schedulers. This compiles the step once for each; quick: into slow code, which lays out the same.
+def figures(
+    lowered: jax.stages.Lowered, names: Sequence[str], quick: bool = False
+) -> dict[str, Figures]:
+    """The figures under the named schedulers. This compiles the step once for each; quick: into
+    slow code, which lays out the same.
 
     Raises UnsupportedError on a device whose compiler does not tell them.
     """
@@ -87,8 +106,13 @@ def figures(lowered: jax.stages.Lowered, names: Sequence[str], quick: bool = Fal
             options = {**SCHEDULERS[name], **(known(LAID_OUT) if quick else {})}
             memory = lowered.compile(compiler_options=options or None).memory_analysis()
         if memory is None:
-            raise UnsupportedError("the compiler of this device does not tell what it lays out; pass compiled=False")
+            raise UnsupportedError(
+                "the compiler of this device does not tell what it lays out; pass compiled=False"
+            )
         found[name] = Figures(
-            memory.argument_size_in_bytes, memory.output_size_in_bytes, memory.temp_size_in_bytes, memory.alias_size_in_bytes
+            memory.argument_size_in_bytes,
+            memory.output_size_in_bytes,
+            memory.temp_size_in_bytes,
+            memory.alias_size_in_bytes,
         )
     return found

@@ -14,10 +14,11 @@ from .live import Peak, Point
 class StepMemory:
     """Bytes of one step of a program; nothing was run to find them.
 
-    timeline: every op that runs, in program order, with the bytes alive when each variable takes memory of its own (what
-    running op by op needs), split into live.KINDS. peak: the op with the most, and the variables alive there.
-    compiled: the compiler's own figures by scheduler ("default", and on the CPU "memory-optimised"); empty if it was not
-    asked. scheduler: the one that Executor.run will use.
+    timeline: every op that runs, in program order, with the bytes alive when each variable takes
+    memory of its own (what running op by op needs), split into live.KINDS. peak: the op with the
+    most, and the variables alive there. compiled: the compiler's own figures by scheduler
+    ("default", and on the CPU "memory-optimised"); empty if it was not asked. scheduler: the one
+    that Executor.run will use.
     """
 
     batch_size: int | None
@@ -35,7 +36,9 @@ class StepMemory:
 
     @property
     def fused(self) -> int | None:
-        """Bytes that the compiled step needs, as the compiler counts them under `scheduler`; None if it was not asked."""
+        """Bytes that the compiled step needs, as the compiler counts them under `scheduler`; None
+        if it was not asked.
+        """
         return self.compiled[self.scheduler].total if self.compiled else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -46,7 +49,9 @@ class StepMemory:
             "fetches": list(self.fetches),
             "plain": self.plain,
             "fused": self.fused,
-            "compiled": {name: {**asdict(f), "total": f.total} for name, f in self.compiled.items()},
+            "compiled": {
+                name: {**asdict(f), "total": f.total} for name, f in self.compiled.items()
+            },
             "scheduler": self.scheduler,
             "peak": {**_point(self.peak), "alive": [asdict(a) for a in self.peak.alive]},
             "timeline": [_point(p) for p in self.timeline],
@@ -54,4 +59,10 @@ class StepMemory:
 
 
 def _point(p: Point) -> dict[str, Any]:
-    return {"index": p.index, "op": p.op, "line": p.line, "bytes": p.bytes, "by_kind": dict(p.by_kind)}
+    return {
+        "index": p.index,
+        "op": p.op,
+        "line": p.line,
+        "bytes": p.bytes,
+        "by_kind": dict(p.by_kind),
+    }

@@ -1,4 +1,6 @@
-"""A CompiledProgram within a budget of bytes for each device: what it computes again is chosen when its feeds are known."""
+"""A CompiledProgram within a budget of bytes for each device: what it computes again is chosen when
+its feeds are known.
+"""
 
 from __future__ import annotations
 
@@ -37,19 +39,38 @@ class Fitting:
         self.budget = budget
         self.reports: list[BudgetReport] = []
         self._made: dict[Any, Ranks] = {}
-        self._kept: WeakKeyDictionary[Compiled, set[Any]] = WeakKeyDictionary()  # signatures with which a step is within the budget
+        # signatures with which a step is within the budget
+        self._kept: WeakKeyDictionary[Compiled, set[Any]] = WeakKeyDictionary()
 
-    def ranks(self, program: Program, ranks: Ranks, fetches: tuple[str, ...], feed: Any, compiled: Callable[[Ranks], Compiled]) -> Ranks:
-        """The ranks on which the program, fed so, needs no more than the budget. A search is made for the first feed, and for a later one
-        of other sizes if the step that was found needs more for it.
+    def ranks(
+        self,
+        program: Program,
+        ranks: Ranks,
+        fetches: tuple[str, ...],
+        feed: Any,
+        compiled: Callable[[Ranks], Compiled],
+    ) -> Ranks:
+        """The ranks on which the program, fed so, needs no more than the budget. A search is made
+        for the first feed, and for a later one of other sizes if the step that was found needs more
+        for it.
 
-        compiled: what the program is on ranks. Raises FluidValueError for a budget that nothing keeps and for a program without
-        gradients, UnsupportedError for ranks or feeds of which the compiler tells no figure.
+        compiled: what the program is on ranks. Raises FluidValueError for a budget that nothing
+        keeps and for a program without gradients, UnsupportedError for ranks or feeds of which the
+        compiler tells no figure.
         """
         where = _placed(ranks)
         if not isinstance(feed, Mapping):
-            raise UnsupportedError("a memory budget needs feeds that give every device as many rows, without a LoD where there are several")
-        key = where if isinstance(ranks, Alone) else ranks, program, program.version, fetches, compiled(ranks).step.given
+            raise UnsupportedError(
+                "a memory budget needs feeds that give every device as many rows, without a LoD"
+                " where there are several"
+            )
+        key = (
+            where if isinstance(ranks, Alone) else ranks,
+            program,
+            program.version,
+            fetches,
+            compiled(ranks).step.given,
+        )
         made = self._made.get(key)
         try:
             while made is None or not self._keeps(compiled(made), feed):
@@ -58,7 +79,10 @@ class Fitting:
         except NotOneStep as why:
             if isinstance(why, MixesRows):
                 raise
-            raise UnsupportedError(f"a memory budget is for programs that one compiled step runs, and this is none: {why}") from why
+            raise UnsupportedError(
+                "a memory budget is for programs that one compiled step runs, and this is none:"
+                f" {why}"
+            ) from why
         return made
 
     def _keeps(self, compiled: Compiled, feed: Mapping[str, Any]) -> bool:
@@ -84,10 +108,31 @@ class Fitting:
         fed = compiler.types_of(dict(compiled.packed(feed)))
 
         def lower(desc: ProgramDesc, scheduler: str) -> Any:
-            return Compiled(desc, fetches, where, Recompiles(), scheduler != "default", sharded, compiled.step.given).lower(state, fed)
+            return Compiled(
+                desc,
+                fetches,
+                where,
+                Recompiles(),
+                scheduler != "default",
+                sharded,
+                compiled.step.given,
+            ).lower(state, fed)
 
-        host = "a step over several devices does not use it" if where.count > 1 else no_host(where.device)
-        target = Target(desc, fetches, Arguments(state, fed), lower, (compiler.schedulers(where.device),), (), where.count, host)
+        host = (
+            "a step over several devices does not use it"
+            if where.count > 1
+            else no_host(where.device)
+        )
+        target = Target(
+            desc,
+            fetches,
+            Arguments(state, fed),
+            lower,
+            (compiler.schedulers(where.device),),
+            (),
+            where.count,
+            host,
+        )
         report = search(target, self.budget)
         self.reports.append(report)
         way, small = report.chosen.way, report.chosen.scheduler != "default"
@@ -100,9 +145,18 @@ class Fitting:
 def _placed(ranks: Ranks) -> OneDevice | Mesh:
     where = ranks.where
     if isinstance(where, Turns):
-        raise UnsupportedError(f"a memory budget is for devices that run at once, and here {where.count} places take turns on one")
+        raise UnsupportedError(
+            f"a memory budget is for devices that run at once, and here {where.count} places take"
+            " turns on one"
+        )
     if isinstance(where, Mesh) and where.shared:
-        raise UnsupportedError("a memory budget is for the devices of one process, and other processes hold some of these")
+        raise UnsupportedError(
+            "a memory budget is for the devices of one process, and other processes hold some of"
+            " these"
+        )
     if type(ranks) is not Parallel and not isinstance(ranks, Alone):
-        raise UnsupportedError("a memory budget does not go with parameter servers, whose tables and blocks lie over the devices")
+        raise UnsupportedError(
+            "a memory budget does not go with parameter servers, whose tables and blocks lie over"
+            " the devices"
+        )
     return where

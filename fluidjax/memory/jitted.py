@@ -1,7 +1,9 @@
-"""A pure step jitted as its budget of memory was found: under the scheduler that keeps it, its state in the order of use.
+"""A pure step jitted as its budget of memory was found: under the scheduler that keeps it, its
+state in the order of use.
 
-XLA's scheduler for memory goes by the order of the arguments too. A jit takes those of a dict by name: of VGG-16's temporaries 0.58 are
-then left where the order in which the step reads its state leaves 0.38.
+XLA's scheduler for memory goes by the order of the arguments too. A jit takes those of a dict by
+name: of VGG-16's temporaries 0.58 are then left where the order in which the step reads its state
+leaves 0.38.
 """
 
 from __future__ import annotations
@@ -26,28 +28,43 @@ Pure = Callable[..., tuple[dict[str, Any], list[Any]]]
 
 
 class Jitted:
-    """``(state, feed, key=None) -> (state, fetches)``, jitted; the given state is donated. first: names of the state that travel in
-    this order, before the others."""
+    """``(state, feed, key=None) -> (state, fetches)``, jitted; the given state is donated. first:
+    names of the state that travel in this order, before the others."""
 
     def __init__(self, step: Pure, first: Sequence[str], options: Mapping[str, str]) -> None:
         self._step, self._first = step, tuple(first)
-        self._call = jax.jit(self._by_order, static_argnums=0, donate_argnums=1, compiler_options=dict(options) or None)
+        self._call = jax.jit(
+            self._by_order,
+            static_argnums=0,
+            donate_argnums=1,
+            compiler_options=dict(options) or None,
+        )
 
-    def _by_order(self, names: tuple[str, ...], values: list[Any], feed: Any, key: Any) -> tuple[list[Any], dict[str, Any], list[Any]]:
+    def _by_order(
+        self, names: tuple[str, ...], values: list[Any], feed: Any, key: Any
+    ) -> tuple[list[Any], dict[str, Any], list[Any]]:
         state, fetched = self._step(dict(zip(names, values, strict=True)), feed, key)
-        return [state[n] for n in names], {n: v for n, v in state.items() if n not in names}, fetched
+        return (
+            [state[n] for n in names],
+            {n: v for n, v in state.items() if n not in names},
+            fetched,
+        )
 
     def _arguments(self, state: Mapping[str, Any], feed: Any, key: Any) -> tuple[Any, ...]:
         held = [n for n in self._first if n in state]
         names = (*held, *sorted(state.keys() - set(held)))
         return names, [state[n] for n in names], feed, key
 
-    def __call__(self, state: Mapping[str, Any], feed: Mapping[str, Any], key: Any = None) -> tuple[dict[str, Any], list[Any]]:
+    def __call__(
+        self, state: Mapping[str, Any], feed: Mapping[str, Any], key: Any = None
+    ) -> tuple[dict[str, Any], list[Any]]:
         names, *given = self._arguments(state, feed, key)
         values, new, fetched = self._call(names, *given)
         return {**dict(zip(names, values, strict=True)), **new}, fetched
 
-    def lower(self, state: Mapping[str, Any], feed: Mapping[str, Any], key: Any = None) -> jax.stages.Lowered:
+    def lower(
+        self, state: Mapping[str, Any], feed: Mapping[str, Any], key: Any = None
+    ) -> jax.stages.Lowered:
         """As of a jax.jit: what it would compile for values or types like these."""
         return self._call.lower(*self._arguments(state, feed, key))
 
@@ -55,11 +72,13 @@ class Jitted:
 def only_jitted(step: Pure) -> Pure:
     """The step, refusing to become a part of another jit, in which it would not keep its budget."""
 
-    def alone(state: Mapping[str, Any], feed: Mapping[str, Any], key: Any = None) -> tuple[dict[str, Any], list[Any]]:
+    def alone(
+        state: Mapping[str, Any], feed: Mapping[str, Any], key: Any = None
+    ) -> tuple[dict[str, Any], list[Any]]:
         if tracing():
             raise UnsupportedError(
-                "this step keeps its budget only under XLA's scheduler for memory, which it tells its own jit: call step.jit() in place of "
-                "jax.jit(step, donate_argnums=0)"
+                "this step keeps its budget only under XLA's scheduler for memory, which it tells"
+                " its own jit: call step.jit() in place of jax.jit(step, donate_argnums=0)"
             )
         return step(state, feed, key)
 
@@ -68,7 +87,8 @@ def only_jitted(step: Pure) -> Pure:
 
 
 def fit_step(step: Step, stepping: Callable[[Step], Pure], budget: Any, sizing: Sizing) -> Pure:
-    """A step's function within a budget: `jit` of it is the function whose figure was asked, `budget_report` says what it computes again.
+    """A step's function within a budget: `jit` of it is the function whose figure was asked,
+    `budget_report` says what it computes again.
 
     stepping: makes the function of a step. Raises what memory.budget.fit raises.
     """
@@ -76,7 +96,10 @@ def fit_step(step: Step, stepping: Callable[[Step], Pure], budget: Any, sizing: 
     device = jax.local_devices()[0]
     key = jax.eval_shape(lambda: jax.random.key(0))
     # as the user's jit takes them: without x64 it has int32 for int64
-    state, feed = (jax.tree.map(_canonical, compiler.types_of(some)) for some in (dict(types.state), bucketed(tensors(types.feed))))
+    state, feed = (
+        jax.tree.map(_canonical, compiler.types_of(some))
+        for some in (dict(types.state), bucketed(tensors(types.feed)))
+    )
 
     def made(desc: ProgramDesc, scheduler: str) -> Step:
         return replace(step, desc=desc, in_place=scheduler != "default", offloads=True)
@@ -86,8 +109,16 @@ def fit_step(step: Step, stepping: Callable[[Step], Pure], budget: Any, sizing: 
         return _jitted(it, stepping(it), scheduler).lower(state, feed, key)
 
     groups = tuple((n,) for n in compiler.schedulers(device))
-    report = search(Target(step.desc, step.fetches, Arguments(state, feed), lower, groups, no_host=no_host(device)), wanted)
-    chosen, scheduler = made(report.chosen.way.desc, report.chosen.scheduler), report.chosen.scheduler
+    report = search(
+        Target(
+            step.desc, step.fetches, Arguments(state, feed), lower, groups, no_host=no_host(device)
+        ),
+        wanted,
+    )
+    chosen, scheduler = (
+        made(report.chosen.way.desc, report.chosen.scheduler),
+        report.chosen.scheduler,
+    )
     pure = stepping(chosen)
     found: Any = pure if scheduler == "default" else only_jitted(pure)
     found.jit, found.budget_report = lambda: _jitted(chosen, pure, scheduler), report
@@ -95,7 +126,11 @@ def fit_step(step: Step, stepping: Callable[[Step], Pure], budget: Any, sizing: 
 
 
 def _jitted(step: Step, pure: Pure, scheduler: str) -> Any:
-    return jax.jit(pure, donate_argnums=0) if scheduler == "default" else Jitted(pure, step.reads, compiler.SCHEDULERS[scheduler])
+    return (
+        jax.jit(pure, donate_argnums=0)
+        if scheduler == "default"
+        else Jitted(pure, step.reads, compiler.SCHEDULERS[scheduler])
+    )
 
 
 def _canonical(leaf: Any) -> jax.ShapeDtypeStruct:

@@ -1,8 +1,10 @@
-"""Which values of the forward pass are worth keeping: of all that the backward pass needs, those that are dearer to compute than to hold.
+"""Which values of the forward pass are worth keeping: of all that the backward pass needs, those
+that are dearer to compute than to hold.
 
-A value is kept, or the op that gives it runs again, for which in turn the op's inputs are kept or computed again. The choice of least
-`price * bytes kept + seconds computed again` is a minimum cut (Cheng and others; PyTorch's partitioner of forward and backward graphs
-does the same): for every op and every value a node, which lies with the sink where the op runs again or the value is needed.
+A value is kept, or the op that gives it runs again, for which in turn the op's inputs are kept or
+computed again. The choice of least `price * bytes kept + seconds computed again` is a minimum cut
+(Cheng and others; PyTorch's partitioner of forward and backward graphs does the same): for every op
+and every value a node, which lies with the sink where the op runs again or the value is needed.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ NEVER = 2**30  # of an edge that is not cut
 
 @dataclass
 class Choice:
-    """ops: the forward ops in order. free: what may be forgotten, and the op that gives it. needed: what of it the backward pass reads.
-    size: bytes of each of `free`; seconds: of each op, by uid."""
+    """ops: the forward ops in order. free: what may be forgotten, and the op that gives it. needed:
+    what of it the backward pass reads. size: bytes of each of `free`; seconds: of each op, by uid.
+    """
 
     ops: Sequence[OpDesc]
     free: Mapping[str, OpDesc]
@@ -32,7 +35,12 @@ class Choice:
         givers = {op.uid: op for op in self.free.values()}
         self.values = {n: 2 + i for i, n in enumerate(self.free)}
         self.runs = {uid: 2 + len(self.values) + i for i, uid in enumerate(givers)}
-        inputs = [(self.values[n], self.runs[op.uid]) for op in givers.values() for n in dict.fromkeys(op.reads) if n in self.free]
+        inputs = [
+            (self.values[n], self.runs[op.uid])
+            for op in givers.values()
+            for n in dict.fromkeys(op.reads)
+            if n in self.free
+        ]
         self.never = inputs + [(self.values[n], 1) for n in self.needed]
         self.held = [(self.runs[op.uid], self.values[n]) for n, op in self.free.items()]
 
@@ -44,9 +52,12 @@ class Choice:
 
         holding = [price * self.size[n] for n in self.free]
         computing = [self.seconds[uid] for uid in self.runs]
-        scale = NEVER / 2 / max(sum(computing), 1e-30)  # so that no flow fills an edge that is not cut
+        # so that no flow fills an edge that is not cut
+        scale = NEVER / 2 / max(sum(computing), 1e-30)
         edges = [*self.never, *self.held, *((0, node) for node in self.runs.values())]
-        costs = [NEVER] * len(self.never) + [min(max(1, round(c * scale)), NEVER) for c in (*holding, *computing)]
+        costs = [NEVER] * len(self.never) + [
+            min(max(1, round(c * scale)), NEVER) for c in (*holding, *computing)
+        ]
         rows, columns = np.array(edges, np.int32).reshape(-1, 2).T
         count = 2 + len(self.values) + len(self.runs)
         graph = csr_array((np.array(costs, np.int32), (rows, columns)), shape=(count, count))
@@ -54,4 +65,8 @@ class Choice:
         residual.data = np.maximum(residual.data, 0)
         residual.eliminate_zeros()
         source = set(breadth_first_order(residual, 0, return_predecessors=False).tolist())
-        return tuple(n for n, op in self.free.items() if self.values[n] not in source and self.runs[op.uid] in source)
+        return tuple(
+            n
+            for n, op in self.free.items()
+            if self.values[n] not in source and self.runs[op.uid] in source
+        )

@@ -1,7 +1,8 @@
 """What is alive at every op when each variable of the program takes memory: op-by-op execution.
 
-A variable lives from its write to its last read, and fetched ones to the end. Persistable variables and feeds are held
-all the time: they belong to the scope and to the caller. A variable that an op writes anew keeps its place.
+A variable lives from its write to its last read, and fetched ones to the end. Persistable variables
+and feeds are held all the time: they belong to the scope and to the caller. A variable that an op
+writes anew keeps its place.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ KINDS = ("parameters", "optimizer state", "feeds", "activations", "gradients")
 
 @dataclass(frozen=True)
 class Alive:
-    """A variable that holds memory. line: the user's line of the op that wrote it; of the first that reads it, for what is given."""
+    """A variable that holds memory. line: the user's line of the op that wrote it; of the first
+    that reads it, for what is given.
+    """
 
     name: str
     bytes: int
@@ -30,9 +33,11 @@ class Alive:
 
 @dataclass(frozen=True)
 class Point:
-    """One op while it runs: its index among those that run, its type, the user's line, and the live bytes by kind.
+    """One op while it runs: its index among those that run, its type, the user's line, and the live
+    bytes by kind.
 
-    inside: the part of the activations that is variables of the op's own sub-blocks, at their worst.
+    inside: the part of the activations that is variables of the op's own sub-blocks, at their
+    worst.
     """
 
     index: int
@@ -71,14 +76,24 @@ class _Held:
 
 
 def timeline(step: Step, sizes: Sizes) -> tuple[tuple[Point, ...], Peak]:
-    """The live bytes at every op of a step that has ops, in program order, and the peak. Linear in the program."""
+    """The live bytes at every op of a step that has ops, in program order, and the peak. Linear in
+    the program.
+    """
     block = replace(step.desc.blocks[0], ops=step.ops)
     keep = {*step.reads, *step.writes, *step.feeds, *step.fetches}
     kind, inside = kinds(step), _inner_peaks(step, sizes)
     points = []
     for at, (op, held) in enumerate(_run(block, step.desc, sizes, _holding(sizes, kind), keep)):
         own = max((inside.get(idx, 0) for idx in op.blocks), default=0)
-        points.append(Point(at, op.type, op.loc, {**held.total, "activations": held.total["activations"] + own}, own))
+        points.append(
+            Point(
+                at,
+                op.type,
+                op.loc,
+                {**held.total, "activations": held.total["activations"] + own},
+                own,
+            )
+        )
     top = max(points, key=lambda p: p.bytes)
     again = enumerate(_run(block, step.desc, sizes, _holding(sizes, kind), keep))
     held = next(held for at, (_, held) in again if at == top.index)
@@ -95,7 +110,9 @@ def _holding(sizes: Sizes, kind: Callable[[str], str]) -> _Held:
     return held
 
 
-def _run(block: BlockDesc, desc: ProgramDesc, sizes: Sizes, held: _Held, keep: Collection[str]) -> Iterator[tuple[OpDesc, _Held]]:
+def _run(
+    block: BlockDesc, desc: ProgramDesc, sizes: Sizes, held: _Held, keep: Collection[str]
+) -> Iterator[tuple[OpDesc, _Held]]:
     """Every op with what is held while it runs (one object, which goes on changing)."""
     live = walk.liveness(block, keep, desc)
     for op, dies, dead in zip(block.ops, live.dies, live.dead, strict=True):
@@ -115,7 +132,13 @@ def _inner_peaks(step: Step, sizes: Sizes) -> dict[int, int]:
     found: dict[int, int] = {}
     for idx in reversed(walk.nested(desc, [i for op in step.ops for i in op.blocks])):
         block = desc.blocks[idx]
-        own = Sizes({}, {op.uid: {n: b for n, b in sizes.written.get(op.uid, {}).items() if n in block.vars} for op in block.ops})
+        own = Sizes(
+            {},
+            {
+                op.uid: {n: b for n, b in sizes.written.get(op.uid, {}).items() if n in block.vars}
+                for op in block.ops
+            },
+        )
         peak = 0
         for op, held in _run(block, desc, own, _Held(lambda _: "activations"), ()):
             below = max((found.get(ref, 0) for ref in op.blocks), default=0)
@@ -150,9 +173,14 @@ def kinds(step: Step) -> Callable[[str], str]:
 
 
 def _lines(step: Step) -> dict[str, str | None]:
-    """Name -> the user's line of the first op that mentions it: its writer, unless it holds a value from the start."""
+    """Name -> the user's line of the first op that mentions it: its writer, unless it holds a value
+    from the start.
+    """
     first: dict[str, str | None] = {}
     for op in step.ops:
-        for name in (*walk.reads_with_subblocks(step.desc, op), *walk.writes_with_subblocks(step.desc, op)):
+        for name in (
+            *walk.reads_with_subblocks(step.desc, op),
+            *walk.writes_with_subblocks(step.desc, op),
+        ):
             first.setdefault(name, op.loc)
     return first

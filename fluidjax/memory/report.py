@@ -1,4 +1,6 @@
-"""The memory report of a program: what is alive at every op, before it runs, beside the compiler's own figures."""
+"""The memory report of a program: what is alive at every op, before it runs, beside the compiler's
+own figures.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from .sizes import Lengths, Shapes, arguments, measure
 
 
 class MemoryReport(StepMemory, Shown):
-    """The figures of one step, which print() and notebooks show as tables; save_picture draws the timeline."""
+    """The figures of one step, which print() and notebooks show as tables; save_picture draws the
+    timeline.
+    """
 
     def __str__(self) -> str:
         return tables.text(self)
@@ -31,7 +35,8 @@ class MemoryReport(StepMemory, Shown):
         return tables.html(self)
 
     def save_picture(self, path: str | Path) -> Path:
-        """Draw the timeline with matplotlib, and return the path; its ending says the format (.png, .svg, .pdf).
+        """Draw the timeline with matplotlib, and return the path; its ending says the format (.png,
+        .svg, .pdf).
 
         Raises UnsupportedError if matplotlib is not installed.
         """
@@ -46,25 +51,31 @@ def memory_report(
     compiled: bool = True,
     lengths: Lengths | None = None,
 ) -> MemoryReport:
-    """The memory that one run of the program needs, found without running it; the program stays as it is.
+    """The memory that one run of the program needs, found without running it; the program stays as
+    it is.
 
         print(main.memory_report(batch_size=64, fetch_list=[loss]))
 
-    batch_size: stands for an unknown first dimension of what is fed. feed_shapes: whole shapes of fed variables, by name,
-    for other unknown dimensions. lengths: how many rows the sequences of ragged feeds have, all alike; {name: length} where feeds
-    differ, and a list for one with several levels of sequences, outermost first; the batch is how many sequences the first level has.
-    The compiler's figures are those of the step for which a run pads them. fetch_list: what the run will fetch; only what it and the
-    persistable variables need is counted. compiled: False leaves out the compiler's figures, which take as long as compiling the step
-    once for each scheduler.
+    batch_size: stands for an unknown first dimension of what is fed. feed_shapes: whole shapes of
+    fed variables, by name, for other unknown dimensions. lengths: how many rows the sequences of
+    ragged feeds have, all alike; {name: length} where feeds differ, and a list for one with several
+    levels of sequences, outermost first; the batch is how many sequences the first level has. The
+    compiler's figures are those of the step for which a run pads them. fetch_list: what the run
+    will fetch; only what it and the persistable variables need is counted. compiled: False leaves
+    out the compiler's figures, which take as long as compiling the step once for each scheduler.
 
-    Raises FluidValueError for a dimension that nothing tells, for shapes that do not fit, and for a program of which nothing would
-    run; FetchError for what cannot be fetched; UnsupportedError for ragged feeds without lengths, and for feeds that decide sizes.
+    Raises FluidValueError for a dimension that nothing tells, for shapes that do not fit, and for a
+    program of which nothing would run; FetchError for what cannot be fetched; UnsupportedError for
+    ragged feeds without lengths, and for feeds that decide sizes.
     """
     program = program.holding(fetch_names(fetch_list))
     names = found_names(program, fetch_list)
     step = Step(program.desc, names)
     if not step.ops:
-        raise FluidValueError("no op of the program would run, since nothing is fetched or persistable; pass fetch_list=[...]")
+        raise FluidValueError(
+            "no op of the program would run, since nothing is fetched or persistable; pass"
+            " fetch_list=[...]"
+        )
     refuse_fed_sizes(step.sizes, "the memory report")
     types = arguments(step, batch_size, feed_shapes, lengths)
     points, peak = live.timeline(step, measure(step, types))
@@ -72,7 +83,9 @@ def memory_report(
     choices = compiler.schedulers(device)
     asked = choices if compiled else ()
     fitted = program.info.within_budget
-    lowered = {name: compiler.lower(program.desc, names, types, device, name, fitted) for name in asked}
+    lowered = {
+        name: compiler.lower(program.desc, names, types, device, name, fitted) for name in asked
+    }
     figures = {name: compiler.figures(each, [name])[name] for name, each in lowered.items()}
     return MemoryReport(
         batch_size,

@@ -1,4 +1,6 @@
-"""Bytes of every variable of a step, before it runs: concrete shapes of what goes in, and the shapes that follow."""
+"""Bytes of every variable of a step, before it runs: concrete shapes of what goes in, and the
+shapes that follow.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ Lengths = int | Sequence[int] | Mapping[str, int | Sequence[int]]
 
 @dataclass(frozen=True)
 class Arguments:
-    """Types of what a step takes: its persistable variables and its feeds, by name; of a ragged feed those in a Ragged."""
+    """Types of what a step takes: its persistable variables and its feeds, by name; of a ragged
+    feed those in a Ragged.
+    """
 
     state: Mapping[str, jax.ShapeDtypeStruct]
     feed: Mapping[str, Any]
@@ -32,20 +36,24 @@ class Arguments:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes. given: of the state and the feeds, by name. written: of what an op writes, by the op's uid and the name."""
+    """Bytes. given: of the state and the feeds, by name. written: of what an op writes, by the op's
+    uid and the name.
+    """
 
     given: Mapping[str, int]
     written: Mapping[int, Mapping[str, int]]
 
 
-def arguments(step: Step, batch_size: int | None, feed_shapes: Shapes | None, lengths: Lengths | None = None) -> Arguments:
+def arguments(
+    step: Step, batch_size: int | None, feed_shapes: Shapes | None, lengths: Lengths | None = None
+) -> Arguments:
     """The types of the step's arguments, where dimension 0 of a feed, if unknown, is the batch.
 
-    lengths: how long the sequences of ragged feeds are, all alike; of one of several levels a number each, outermost first. The
-    batch is how many sequences the first level has.
+    lengths: how long the sequences of ragged feeds are, all alike; of one of several levels a
+    number each, outermost first. The batch is how many sequences the first level has.
 
-    Raises FluidValueError for a dimension that nothing tells, a name that is not fed, a shape or lengths that do not fit,
-    UnsupportedError for ragged feeds without lengths.
+    Raises FluidValueError for a dimension that nothing tells, a name that is not fed, a shape or
+    lengths that do not fit, UnsupportedError for ragged feeds without lengths.
     """
     if batch_size is not None and not _positive(batch_size):
         raise FluidValueError(f"batch_size is a positive integer, not {batch_size!r}")
@@ -53,14 +61,21 @@ def arguments(step: Step, batch_size: int | None, feed_shapes: Shapes | None, le
     given = feed_shapes or {}
     for name in given:
         if name not in vars:
-            raise FluidValueError(f"feed_shapes names {name!r}, which is not in the program{near(name, step.feeds)}")
+            raise FluidValueError(
+                f"feed_shapes names {name!r}, which is not in the program{near(name, step.feeds)}"
+            )
     long = _lengths(step, lengths)
-    feed = {n: _ragged(v, batch_size, long[n]) if n in long else _feed(v, batch_size, given.get(n)) for n, v in step.feeds.items()}
+    feed = {
+        n: _ragged(v, batch_size, long[n]) if n in long else _feed(v, batch_size, given.get(n))
+        for n, v in step.feeds.items()
+    }
     return Arguments(state_types(step), feed)
 
 
 def state_types(step: Step) -> dict[str, jax.ShapeDtypeStruct]:
-    """The types of the persistable variables that a step reads. Raises FluidValueError where the program leaves one open."""
+    """The types of the persistable variables that a step reads. Raises FluidValueError where the
+    program leaves one open.
+    """
     return {name: _state(step.desc.blocks[0].vars[name]) for name in step.reads}
 
 
@@ -70,7 +85,9 @@ def _positive(value: Any) -> bool:
 
 def _declared(var: VarDesc) -> tuple[int, ...]:
     if var.shape is None or var.dtype is None:
-        raise FluidValueError(f"variable {var.name!r} declares no shape and dtype, so its bytes are not known")
+        raise FluidValueError(
+            f"variable {var.name!r} declares no shape and dtype, so its bytes are not known"
+        )
     return var.shape
 
 
@@ -81,39 +98,71 @@ def _struct(var: VarDesc, shape: Sequence[int]) -> jax.ShapeDtypeStruct:
 def _state(var: VarDesc) -> jax.ShapeDtypeStruct:
     shape = _declared(var)
     if -1 in shape:
-        raise FluidValueError(f"persistable variable {var.name!r} has the shape {list(shape)}, so its bytes are not known")
+        raise FluidValueError(
+            f"persistable variable {var.name!r} has the shape {list(shape)}, so its bytes are not"
+            " known"
+        )
     return _struct(var, shape)
 
 
 def _feed(var: VarDesc, batch_size: int | None, given: Any) -> jax.ShapeDtypeStruct:
     if var.lod_level:
-        raise UnsupportedError(f"feed {var.name!r} is ragged (lod_level {var.lod_level}), and nothing tells how long its sequences are")
+        raise UnsupportedError(
+            f"feed {var.name!r} is ragged (lod_level {var.lod_level}), and nothing tells how long"
+            " its sequences are"
+        )
     shape = _declared(var)
     if given is not None:
         return _struct(var, _fitting(var, given))
     for axis, n in enumerate(shape):
         if n < 0 and (axis or batch_size is None):
-            hint = "pass batch_size=..." if not axis else f"pass feed_shapes={{{var.name!r}: (...)}}"
-            raise FluidValueError(f"dimension {axis} of feed {var.name!r} {list(shape)} is not known: {hint}")
+            hint = (
+                "pass batch_size=..." if not axis else f"pass feed_shapes={{{var.name!r}: (...)}}"
+            )
+            raise FluidValueError(
+                f"dimension {axis} of feed {var.name!r} {list(shape)} is not known: {hint}"
+            )
     return _struct(var, [batch_size or 0 if n < 0 else n for n in shape])
 
 
 def _lengths(step: Step, lengths: Lengths | None) -> dict[str, tuple[int, ...]]:
-    """The lengths of the sequences of each ragged feed that they are told of, a number for each level."""
+    """The lengths of the sequences of each ragged feed that they are told of, a number for each
+    level.
+    """
     ragged = {n: v.lod_level for n, v in step.feeds.items() if v.lod_level}
     if lengths is not None and not ragged:
-        raise FluidValueError(f"lengths are of the sequences of ragged feeds, of which the program has none: leave out {lengths!r}")
-    told = lengths if isinstance(lengths, Mapping) else {} if lengths is None else dict.fromkeys(ragged, lengths)
+        raise FluidValueError(
+            "lengths are of the sequences of ragged feeds, of which the program has none: leave"
+            f" out {lengths!r}"
+        )
+    told = (
+        lengths
+        if isinstance(lengths, Mapping)
+        else {}
+        if lengths is None
+        else dict.fromkeys(ragged, lengths)
+    )
     found: dict[str, tuple[int, ...]] = {}
     for name, value in told.items():
         if name not in ragged:
             what = "is not ragged" if name in step.feeds else f"is not fed{near(name, ragged)}"
-            raise FluidValueError(f"lengths names {name!r}, which {what}; the ragged feeds are {', '.join(ragged) or 'none'}")
-        numbers: tuple[Any, ...] = tuple(value) if isinstance(value, list | tuple) else (value,) * ragged[name]
+            raise FluidValueError(
+                f"lengths names {name!r}, which {what}; the ragged feeds are"
+                f" {', '.join(ragged) or 'none'}"
+            )
+        numbers: tuple[Any, ...] = (
+            tuple(value) if isinstance(value, list | tuple) else (value,) * ragged[name]
+        )
         if not all(map(_positive, numbers)):
-            raise FluidValueError(f"the lengths of the sequences in feed {name!r} are positive integers, not {value!r}")
+            raise FluidValueError(
+                f"the lengths of the sequences in feed {name!r} are positive integers, not"
+                f" {value!r}"
+            )
         if len(numbers) != ragged[name]:
-            raise FluidValueError(f"feed {name!r} has {ragged[name]} levels of sequences, and lengths tells {len(numbers)}: {value!r}")
+            raise FluidValueError(
+                f"feed {name!r} has {ragged[name]} levels of sequences, and lengths tells"
+                f" {len(numbers)}: {value!r}"
+            )
         found[name] = numbers
     return found
 
@@ -121,10 +170,15 @@ def _lengths(step: Step, lengths: Lengths | None) -> dict[str, tuple[int, ...]]:
 def _ragged(var: VarDesc, batch_size: int | None, lengths: tuple[int, ...]) -> Ragged:
     """Sequences that are all alike, without padding."""
     if batch_size is None:
-        raise FluidValueError(f"how many sequences feed {var.name!r} has is not known: pass batch_size=...")
+        raise FluidValueError(
+            f"how many sequences feed {var.name!r} has is not known: pass batch_size=..."
+        )
     _, *rest = _declared(var)
     if min(rest, default=1) < 0:
-        raise UnsupportedError(f"ragged feed {var.name!r} is declared as {list(_declared(var))}, and no option tells more than its rows")
+        raise UnsupportedError(
+            f"ragged feed {var.name!r} is declared as {list(_declared(var))}, and no option tells"
+            " more than its rows"
+        )
     counts = [batch_size * prod(lengths[:level]) for level in range(len(lengths) + 1)]
     offsets = tuple(jax.ShapeDtypeStruct((n + 1,), np.int32) for n in counts[:-1])
     return Ragged(_struct(var, (counts[-1], *rest)), offsets, lengths, ("alike", lengths))
@@ -142,18 +196,27 @@ def _zeros(alike: Ragged) -> LoDTensor:
 
 
 def _fitting(var: VarDesc, given: Any) -> tuple[int, ...]:
-    if not isinstance(given, list | tuple) or not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in given):
-        raise FluidTypeError(f"feed_shapes[{var.name!r}] is a list of integers that are not negative, not {given!r}")
+    if not isinstance(given, list | tuple) or not all(
+        isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in given
+    ):
+        raise FluidTypeError(
+            f"feed_shapes[{var.name!r}] is a list of integers that are not negative, not {given!r}"
+        )
     want = _declared(var)
     if len(given) != len(want) or any(w not in (-1, g) for g, w in zip(given, want, strict=True)):
-        raise FluidValueError(f"feed_shapes[{var.name!r}] is {list(given)}, but the program declares {list(want)} (-1: any size)")
+        raise FluidValueError(
+            f"feed_shapes[{var.name!r}] is {list(given)}, but the program declares {list(want)}"
+            " (-1: any size)"
+        )
     return tuple(given)
 
 
 def measure(step: Step, types: Arguments) -> Sizes:
-    """Bytes of everything that the step touches, found by tracing it on types alone: nothing is computed.
+    """Bytes of everything that the step touches, found by tracing it on types alone: nothing is
+    computed.
 
-    Raises what the step's own ops raise for shapes that do not fit, with the op's text and the user's line.
+    Raises what the step's own ops raise for shapes that do not fit, with the op's text and the
+    user's line.
     """
     written: dict[int, dict[str, int]] = {}
 
@@ -171,4 +234,8 @@ def measure(step: Step, types: Arguments) -> Sizes:
 
 def nbytes(value: Any) -> int:
     """Bytes of an array, of a type, or of all arrays in a container."""
-    return sum(prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(value) if hasattr(leaf, "dtype"))
+    return sum(
+        prod(leaf.shape) * leaf.dtype.itemsize
+        for leaf in jax.tree.leaves(value)
+        if hasattr(leaf, "dtype")
+    )

@@ -18,7 +18,11 @@ _CSS = """.fjm .key{display:inline-block;width:.8em;height:.8em;margin-right:.4e
 def unit(report: StepMemory) -> tuple[str, float]:
     """The unit in which the report shows bytes: kB, MB or GB, by its largest figure."""
     most = max([report.plain, *(f.total for f in report.compiled.values())])
-    return next((name, size) for name, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)) if most >= size or size == 1e3)
+    return next(
+        (name, size)
+        for name, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+        if most >= size or size == 1e3
+    )
 
 
 def _shown(report: StepMemory) -> Callable[[int], str]:
@@ -31,7 +35,10 @@ def totals(report: StepMemory) -> list[tuple[str, str, str]]:
     size = _shown(report)
     rows = [("op by op", size(report.plain), "every variable takes memory until its last read")]
     for name, f in report.compiled.items():
-        parts = f"arguments {size(f.arguments)} + outputs {size(f.outputs)} + temporaries {size(f.temporaries)}"
+        parts = (
+            f"arguments {size(f.arguments)} + outputs {size(f.outputs)} + temporaries"
+            f" {size(f.temporaries)}"
+        )
         used = "; Executor.run uses this one" if name == report.scheduler else ""
         rows.append((f"compiler, {name}", size(f.total), f"{parts} - alias {size(f.alias)}{used}"))
     return rows
@@ -44,7 +51,9 @@ def kinds(report: StepMemory) -> list[tuple[str, str]]:
 
 
 def largest(report: StepMemory) -> list[tuple[str, str, str, str]]:
-    """(name, kind, size, line) of the largest variables at the peak; the last row sums up the others."""
+    """(name, kind, size, line) of the largest variables at the peak; the last row sums up the
+    others.
+    """
     alive, size = report.peak.alive, _shown(report)
     rows = [(a.name, a.kind, size(a.bytes), a.line or "") for a in alive[:LARGEST]]
     rest = alive[LARGEST:]
@@ -59,7 +68,10 @@ def head(report: StepMemory) -> str:
     feeds = ", ".join(f"{n} {list(shape)}" for n, shape in report.feeds.items()) or "nothing"
     fetches = ", ".join(report.fetches) or "nothing"
     name, size = unit(report)
-    return f"one step of {len(report.timeline):,} ops, fed {feeds}, fetching {fetches}; {name} are {size:,.0f} bytes"
+    return (
+        f"one step of {len(report.timeline):,} ops, fed {feeds}, fetching {fetches}; {name} are"
+        f" {size:,.0f} bytes"
+    )
 
 
 def place(report: StepMemory) -> str:
@@ -69,21 +81,38 @@ def place(report: StepMemory) -> str:
 
 def text(report: StepMemory) -> str:
     """All tables, as text."""
-    parts = [head(report), "", *_aligned(totals(report), {1}), "", place(report), *_aligned(kinds(report), {1}), ""]
-    return "\n".join([*parts, *_aligned([("variable", "kind", unit(report)[0], "line"), *largest(report)], {2})])
+    parts = [
+        head(report),
+        "",
+        *_aligned(totals(report), {1}),
+        "",
+        place(report),
+        *_aligned(kinds(report), {1}),
+        "",
+    ]
+    return "\n".join(
+        [*parts, *_aligned([("variable", "kind", unit(report)[0], "line"), *largest(report)], {2})]
+    )
 
 
 def _aligned(rows: Sequence[Sequence[str]], right: set[int]) -> Iterable[str]:
     """Rows as lines of columns; those in `right` are numbers."""
     wide = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
-        cells = [c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, wide, strict=True))]
+        cells = [
+            c.rjust(w) if i in right else c.ljust(w)
+            for i, (c, w) in enumerate(zip(row, wide, strict=True))
+        ]
         yield ("  " + "  ".join(cells)).rstrip()
 
 
 def html(report: StepMemory) -> str:
     """The timeline and all tables, as HTML. No scripts, no links."""
-    key = " ".join(f'<span class="key" style="background:{COLOURS[k]}"></span>{k}' for k in KINDS if report.peak.by_kind[k])
+    key = " ".join(
+        f'<span class="key" style="background:{COLOURS[k]}"></span>{k}'
+        for k in KINDS
+        if report.peak.by_kind[k]
+    )
     inner = (
         f'<div class="fjm"><style>{_CSS}</style><div>{escape(head(report))}</div>'
         f"{_table(totals(report), {1})}{svg(report.timeline)}<div>{key}</div><div>{escape(place(report))}</div>"
@@ -94,8 +123,12 @@ def html(report: StepMemory) -> str:
 
 def _table(rows: Sequence[Sequence[str]], right: set[int], names: Sequence[str] = ()) -> str:
     def cell(i: int, value: str) -> str:
-        return f'<td class="num">{escape(value)}</td>' if i in right else f"<td>{escape(value)}</td>"
+        return (
+            f'<td class="num">{escape(value)}</td>' if i in right else f"<td>{escape(value)}</td>"
+        )
 
     first = "<tr>" + "".join(f"<th>{n}</th>" for n in names) + "</tr>" if names else ""
-    body = "".join("<tr>" + "".join(cell(i, v) for i, v in enumerate(row)) + "</tr>" for row in rows)
+    body = "".join(
+        "<tr>" + "".join(cell(i, v) for i, v in enumerate(row)) + "</tr>" for row in rows
+    )
     return f"<table>{first}{body}</table>"

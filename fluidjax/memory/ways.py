@@ -1,4 +1,6 @@
-"""Ways of computing a training step in less memory: what each computes again, about how much time that adds and memory it leaves."""
+"""Ways of computing a training step in less memory: what each computes again, about how much time
+that adds and memory it leaves.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from ..passes.recompute import Forward, Recompute
 from ..runtime.work import FLOPS_A_SECOND, flops
 from .kept import Choice
 
-PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24)  # of the forward pass, each of which is computed again by itself
+# of the forward pass, each of which is computed again by itself
+PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 BYTES_A_SECOND = 4e9  # that ops besides convolutions and products read and write
 PRICES = tuple(1e-12 * 4**i for i in range(11))  # seconds that one is willing to compute for a byte
 MOST_TOLD = 3
@@ -29,9 +32,10 @@ FAR, BETWEEN = 0.85, 5  # between two ways, of which one needs so much less, the
 
 @dataclass(frozen=True)
 class Way:
-    """A program that computes the same. again: ops that it computes twice. work: the convolutions and products among them, over all
-    of the step's. seconds: about what computing them takes. estimate: the most bytes of declared shapes that are alive at once, besides
-    what is persistable or fed. made_by: the pass that makes it of the program; None where nothing is computed again.
+    """A program that computes the same. again: ops that it computes twice. work: the convolutions
+    and products among them, over all of the step's. seconds: about what computing them takes.
+    estimate: the most bytes of declared shapes that are alive at once, besides what is persistable
+    or fed. made_by: the pass that makes it of the program; None where nothing is computed again.
     offload: what waits on the host meanwhile."""
 
     desc: ProgramDesc
@@ -48,14 +52,20 @@ class Way:
         return tuple(p for p in (self.made_by, self.offload) if p is not None)
 
     def __str__(self) -> str:
-        told = [f"{self.again} ops twice ({self.work:+.0%} of convolutions and products)"] if self.again else []
+        told = (
+            [f"{self.again} ops twice ({self.work:+.0%} of convolutions and products)"]
+            if self.again
+            else []
+        )
         if self.offload is not None:
             told.append(f"{len(self.offload.names)} values on the host")
         return ", ".join(told) or "as it is"
 
 
 class Ways:
-    """The ways of a program. kept: names of values that are not forgotten; rows: what unknown sizes count as."""
+    """The ways of a program. kept: names of values that are not forgotten; rows: what unknown sizes
+    count as.
+    """
 
     def __init__(self, desc: ProgramDesc, kept: frozenset[str], rows: int) -> None:
         self.desc, self.rows = desc, rows
@@ -70,13 +80,22 @@ class Ways:
             return why
         if any(way.again for way in self.found):
             return None
-        reasons = {why: op for op in self.forward.ops[::-1] if (why := self.forward.again(op)) is not None}
-        told = ", ".join(f"op '{op.type}'{f' ({op.loc})' if op.loc else ''}: {why}" for why, op in list(reasons.items())[:MOST_TOLD])
-        return "none of its values takes less memory for it" + (f"; not computed twice is {told}" if told else "")
+        reasons = {
+            why: op for op in self.forward.ops[::-1] if (why := self.forward.again(op)) is not None
+        }
+        told = ", ".join(
+            f"op '{op.type}'{f' ({op.loc})' if op.loc else ''}: {why}"
+            for why, op in list(reasons.items())[:MOST_TOLD]
+        )
+        return "none of its values takes less memory for it" + (
+            f"; not computed twice is {told}" if told else ""
+        )
 
     @cached_property
     def found(self) -> list[Way]:
-        """The program as it is; then ways that take ever more time and ever less memory, as far as estimates go."""
+        """The program as it is; then ways that take ever more time and ever less memory, as far as
+        estimates go.
+        """
         plain = Way(self.desc, 0, 0.0, 0.0, self.estimate(self.desc))
         if self.forward.refusal() is not None:
             return [plain]
@@ -84,33 +103,52 @@ class Ways:
         return _front([*found, *(way for pair in pairwise(found) for way in self._between(*pair))])
 
     def offloading(self) -> list[Way]:
-        """The smallest of the ways with ever more of what it keeps on the host, the largest values first."""
+        """The smallest of the ways with ever more of what it keeps on the host, the largest values
+        first.
+        """
         if self.forward.refusal() is not None:
             return []
         way = self.found[-1]
-        can = sorted((n for n in waiting(way.desc, frozenset(self.forward.kept)) if self._bytes(n)), key=self._bytes, reverse=True)
+        can = sorted(
+            (n for n in waiting(way.desc, frozenset(self.forward.kept)) if self._bytes(n)),
+            key=self._bytes,
+            reverse=True,
+        )
         found: list[Way] = []
         for share in SHARES:
             names = tuple(can[: max(1, round(share * len(can)))])
             if names and names not in [w.offload.names for w in found if w.offload is not None]:
                 offload = Offload(names)
-                desc = run(offload, way.desc, {}, self.forward.kept & way.desc.blocks[0].vars.keys()).desc
+                desc = run(
+                    offload, way.desc, {}, self.forward.kept & way.desc.blocks[0].vars.keys()
+                ).desc
                 seconds = way.seconds + 2 * sum(map(self._bytes, names)) / HOST_BYTES_A_SECOND
-                found.append(replace(way, desc=desc, seconds=seconds, estimate=self.estimate(desc), offload=offload))
+                found.append(
+                    replace(
+                        way,
+                        desc=desc,
+                        seconds=seconds,
+                        estimate=self.estimate(desc),
+                        offload=offload,
+                    )
+                )
         return found
 
     def _between(self, cheap: Way, small: Way) -> Iterator[Way]:
-        """Ways that forget of the first part of the net what one forgets, and of the rest what the other does: layers that are alike
-        are alike to a price, which takes all of them or none."""
+        """Ways that forget of the first part of the net what one forgets, and of the rest what the
+        other does: layers that are alike are alike to a price, which takes all of them or none."""
         if small.estimate > FAR * cheap.estimate or small.made_by is None:
             return
-        whole = cheap.made_by or Recompute(kept=tuple(self._choice(()).free))  # the program as it is keeps all
+        # the program as it is keeps all
+        whole = cheap.made_by or Recompute(kept=tuple(self._choice(()).free))
         for part in range(1, BETWEEN + 1):
             border = len(self.forward.ops) * part // (BETWEEN + 1)
             early = {n for op in self.forward.ops[:border] for n in op.writes}
             cuts, kept = (
                 (*(n for n in a if n in early), *(n for n in b if n not in early))
-                for a, b in zip(*((w.checkpoints, w.kept) for w in (small.made_by, whole)), strict=True)
+                for a, b in zip(
+                    *((w.checkpoints, w.kept) for w in (small.made_by, whole)), strict=True
+                )
             )
             yield self._way(cuts, kept)
 
@@ -137,7 +175,9 @@ class Ways:
         # a gradient takes twice the work of what it differentiates
         work = sum(flops(op, self.vars) for op in again) / (3 * self.work) if self.work else 0.0
         seconds = sum(self.seconds[op.uid] for op in again)
-        return Way(desc, len(again), work, seconds, self.estimate(desc), Recompute(cuts, True, kept))
+        return Way(
+            desc, len(again), work, seconds, self.estimate(desc), Recompute(cuts, True, kept)
+        )
 
     @cached_property
     def work(self) -> float:
@@ -148,7 +188,9 @@ class Ways:
         return flops(op, self.vars) * self.rows / FLOPS_A_SECOND + moved / BYTES_A_SECOND
 
     def estimate(self, desc: ProgramDesc) -> int:
-        """The most bytes that are alive at once, where parameters are updated as soon as their gradients are there."""
+        """The most bytes that are alive at once, where parameters are updated as soon as their
+        gradients are there.
+        """
         block = desc.blocks[0]
         first: dict[str, int] = {}
         last: dict[str, int] = {}
@@ -175,7 +217,9 @@ class Ways:
         return most
 
     def _checkpoints(self, count: int) -> tuple[str, ...]:
-        """The values that cut the forward pass into about so many parts of equal bytes, at its narrowest places."""
+        """The values that cut the forward pass into about so many parts of equal bytes, at its
+        narrowest places.
+        """
         ops, made = self.forward.ops, [0]
         for op in ops:
             made.append(made[-1] + sum(self._bytes(n) for n in op.writes))
@@ -209,7 +253,9 @@ class Ways:
         found = self._sizes.get(name)
         if found is None:
             var = self.vars.get(name)
-            found = self._sizes[name] = size(var, self.rows) if var is not None and _plain(var) else 0
+            found = self._sizes[name] = (
+                size(var, self.rows) if var is not None and _plain(var) else 0
+            )
         return found
 
     @cached_property
@@ -228,4 +274,6 @@ def _front(ways: Sequence[Way]) -> list[Way]:
 
 def _plain(var: VarDesc) -> bool:
     here = not var.persistable and not is_fed(var) and not var.name.endswith(HOST)
-    return here and var.kind == "LOD_TENSOR" and var.dtype is not None and prod(var.shape or ()) != 0
+    return (
+        here and var.kind == "LOD_TENSOR" and var.dtype is not None and prod(var.shape or ()) != 0
+    )

@@ -1,4 +1,6 @@
-"""Op types of Paddle 1.8.5 that have no meaning here, each with the reason. A program that needs one is told it."""
+"""Op types of Paddle 1.8.5 that have no meaning here, each with the reason. A program that needs
+one is told it.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,14 @@ REASONS: dict[str, str] = {
     "lays variables side by side in memory, which XLA does by itself; leave it out": "coalesce_tensor",
     "runs a program of Paddle's dynamic mode; run the program itself": "run_program",
 }  # fmt: skip
-WITHOUT_MEANING: dict[str, str] = {kind: reason for reason, kinds in REASONS.items() for kind in kinds.split()}
+WITHOUT_MEANING: dict[str, str] = {
+    kind: reason for reason, kinds in REASONS.items() for kind in kinds.split()
+}
 
 
 def told(kinds: Iterable[str]) -> str:
-    """What is said about those of these op types that have no meaning here; empty where there is none."""
+    """What is said about those of these op types that have no meaning here; empty where there is
+    none.
+    """
     found = [f"{kind} {WITHOUT_MEANING[kind]}" for kind in kinds if kind in WITHOUT_MEANING]
     return f" ({'; '.join(found)})" if found else ""

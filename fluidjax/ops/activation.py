@@ -1,7 +1,7 @@
 """Activations and other elementwise functions of one tensor.
 
-Ops without attributes sit in tables: those whose gradient op sees X, and those whose gradient op sees only Out, each with
-its derivative.
+Ops without attributes sit in tables: those whose gradient op sees X, and those whose gradient op
+sees only Out, each with its derivative.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ Unary = Callable[[Any], Any]
 
 
 def _sign(x: Any) -> Any:
-    """-1, 0 or 1; 0 of nan (jnp.sign gives nan). Of a complex number the conjugate of its direction."""
+    """-1, 0 or 1; 0 of nan (jnp.sign gives nan). Of a complex number the conjugate of its
+    direction.
+    """
     if jnp.issubdtype(x.dtype, jnp.complexfloating):
         return jnp.conj(jnp.sign(x))
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
@@ -39,8 +41,18 @@ def _softsign_slope(x: Any) -> Any:
 
 # op type, function, derivative from X, formula: the gradient op takes X
 OF_INPUT: list[tuple[str, Unary, Unary, str]] = [
-    ("logsigmoid", jax.nn.log_sigmoid, lambda x: jax.nn.sigmoid(-x), "Out = log(1 / (1 + exp(-X)))."),
-    ("tanh_shrink", lambda x: x - jnp.tanh(x), lambda x: jnp.tanh(x) * jnp.tanh(x), "Out = X - tanh(X)."),
+    (
+        "logsigmoid",
+        jax.nn.log_sigmoid,
+        lambda x: jax.nn.sigmoid(-x),
+        "Out = log(1 / (1 + exp(-X))).",
+    ),
+    (
+        "tanh_shrink",
+        lambda x: x - jnp.tanh(x),
+        lambda x: jnp.tanh(x) * jnp.tanh(x),
+        "Out = X - tanh(X).",
+    ),
     ("log", jnp.log, lambda x: 1 / x, "Out = log(X), the natural logarithm."),
     ("log1p", jnp.log1p, lambda x: 1 / (1 + x), "Out = log(1 + X)."),
     ("square", lambda x: x * x, lambda x: 2 * x, "Out = X * X."),
@@ -50,7 +62,12 @@ OF_INPUT: list[tuple[str, Unary, Unary, str]] = [
     ("asin", jnp.arcsin, lambda x: 1 / jnp.sqrt(1 - x * x), "Out = arcsin(X)."),
     ("acos", jnp.arccos, lambda x: -1 / jnp.sqrt(1 - x * x), "Out = arccos(X)."),
     ("atan", jnp.arctan, lambda x: 1 / (1 + x * x), "Out = arctan(X)."),
-    ("erf", jax.lax.erf, lambda x: 2 / math.sqrt(math.pi) * jnp.exp(-x * x), "Out = 2 / sqrt(pi) * integral from 0 to X of exp(-t^2)."),
+    (
+        "erf",
+        jax.lax.erf,
+        lambda x: 2 / math.sqrt(math.pi) * jnp.exp(-x * x),
+        "Out = 2 / sqrt(pi) * integral from 0 to X of exp(-t^2).",
+    ),
     ("softsign", jax.nn.soft_sign, _softsign_slope, "Out = X / (1 + |X|)."),
 ]
 # op type, function, derivative from Out, formula: the gradient op takes Out
@@ -124,7 +141,9 @@ for _step in STEPS:
 
 @op(outs="Out", rows=elementwise("X"))
 def softplus(X: Array, *, beta: float = 1.0, threshold: float = 20.0) -> Any:
-    """Out = log(1 + exp(beta * X)) / beta, or X where beta * X is beyond the threshold; both are of later Paddles."""
+    """Out = log(1 + exp(beta * X)) / beta, or X where beta * X is beyond the threshold; both are of
+    later Paddles.
+    """
     if (beta, threshold) == (1.0, 20.0):  # beyond 20 it is X in float32
         return jax.nn.softplus(X)
     return jnp.where(X * beta > threshold, X, jax.nn.softplus(X * beta) / beta)
@@ -140,7 +159,9 @@ def softplus_grad(X: Array, d_Out: Array, *, beta: float, threshold: float) -> A
 
 @op("round", outs="Out", rows=elementwise("X"))
 def round_(X: Array, *, decimals: int = 0) -> Any:
-    """Out = the integer nearest to X, or the nearest of so many decimals; halves go to the even one."""
+    """Out = the integer nearest to X, or the nearest of so many decimals; halves go to the even
+    one.
+    """
     if not decimals:
         return jnp.round(X)
     return jnp.round(X * X.dtype.type(10.0**decimals)) / X.dtype.type(10.0**decimals)
@@ -179,8 +200,11 @@ def relu6(X: Array, *, threshold: float = 6.0) -> Any:
 @grad_of("relu6", "Out")
 def relu6_grad(Out: Array, d_Out: Array, *, threshold: float) -> Any:
     """X@GRAD = Out@GRAD * (1 where 0 < Out < threshold, else 0)."""
-    # A product as in Paddle, of nan where Out@GRAD is infinite; XLA:CPU takes 0.45 ms for it at 8x64x56x56, and 0.7 to choose.
-    return d_Out * jnp.where((Out > 0) & (Out < threshold), np.ones((), d_Out.dtype), np.zeros((), d_Out.dtype))
+    # A product as in Paddle, of nan where Out@GRAD is infinite; XLA:CPU takes 0.45 ms for it at
+    # 8x64x56x56, and 0.7 to choose.
+    return d_Out * jnp.where(
+        (Out > 0) & (Out < threshold), np.ones((), d_Out.dtype), np.zeros((), d_Out.dtype)
+    )
 
 
 @op(outs="Out", rows=elementwise("X"))
@@ -201,14 +225,22 @@ def leaky_relu_grad_grad(Out: Array, DDX: Array, *, alpha: float) -> Any:
     return jnp.where(Out > 0, DDX, alpha * DDX)
 
 
-@grad_of("square_grad", "X", wiring={"DOut": "Out@GRAD", "DDX": "X@GRAD@GRAD"}, gives={"DX": "X", "DDOut": "Out@GRAD"})
+@grad_of(
+    "square_grad",
+    "X",
+    wiring={"DOut": "Out@GRAD", "DDX": "X@GRAD@GRAD"},
+    gives={"DX": "X", "DDOut": "Out@GRAD"},
+)
 def square_grad_grad(X: Array, DOut: Array, DDX: Array) -> Any:
     """DX = 2 * DOut * DDX; DDOut = 2 * X * DDX."""
     return 2 * DOut * DDX, 2 * X * DDX
 
 
 @grad_of(
-    "sqrt_grad", "Out", wiring={"DX": "X@GRAD", "DDX": "X@GRAD@GRAD"}, gives={"DOut": "Out", "DDOut": "Out@GRAD"}
+    "sqrt_grad",
+    "Out",
+    wiring={"DX": "X@GRAD", "DDX": "X@GRAD@GRAD"},
+    gives={"DOut": "Out", "DDOut": "Out@GRAD"},
 )
 def sqrt_grad_grad(Out: Array, DX: Array, DDX: Array) -> Any:
     """DOut = -DX * DDX / Out; DDOut = 0.5 * DDX / Out."""
@@ -227,15 +259,27 @@ def elu_grad(X: Array, d_Out: Array, *, alpha: float) -> Any:
     return d_Out * jnp.where(X > 0, 1, alpha * jnp.exp(jnp.minimum(X, 0)))
 
 
-@grad_of("elu_grad", "X", wiring={"DOut": "Out@GRAD", "DDX": "X@GRAD@GRAD"}, gives={"DX": "X", "DDOut": "Out@GRAD"})
+@grad_of(
+    "elu_grad",
+    "X",
+    wiring={"DOut": "Out@GRAD", "DDX": "X@GRAD@GRAD"},
+    gives={"DX": "X", "DDOut": "Out@GRAD"},
+)
 def elu_grad_grad(X: Array, DOut: Array, DDX: Array, *, alpha: float) -> Any:
-    """DX = alpha * exp(X) * DOut * DDX where X <= 0, else 0; DDOut = DDX, times alpha * exp(X) where X <= 0."""
+    """DX = alpha * exp(X) * DOut * DDX where X <= 0, else 0; DDOut = DDX, times alpha * exp(X)
+    where X <= 0.
+    """
     curve = alpha * jnp.exp(jnp.minimum(X, 0))
     return jnp.where(X > 0, 0, curve * DOut * DDX), jnp.where(X > 0, DDX, curve * DDX)
 
 
 @op(outs="Out", rows=elementwise("X"))
-def selu(X: Array, *, scale: float = 1.0507009873554804934193349852946, alpha: float = 1.6732632423543772848170429916717) -> Any:
+def selu(
+    X: Array,
+    *,
+    scale: float = 1.0507009873554804934193349852946,
+    alpha: float = 1.6732632423543772848170429916717,
+) -> Any:
     """Out = scale * (X where X > 0, else alpha * (exp(X) - 1))."""
     return scale * jnp.where(X > 0, X, alpha * jnp.expm1(jnp.minimum(X, 0)))
 
@@ -249,7 +293,9 @@ def selu_grad(Out: Array, d_Out: Array, *, scale: float, alpha: float) -> Any:
 
 @op(outs="Out", rows=elementwise("X"))
 def gelu(X: Array, *, approximate: bool = False) -> Any:
-    """Out = 0.5 * X * (1 + erf(X / sqrt(2))); approximate: by tanh(sqrt(2 / pi) * (X + 0.044715 * X^3))."""
+    """Out = 0.5 * X * (1 + erf(X / sqrt(2))); approximate: by tanh(sqrt(2 / pi) * (X + 0.044715 *
+    X^3)).
+    """
     return jax.nn.gelu(X, approximate=approximate)
 
 
@@ -262,7 +308,8 @@ def gelu_grad(X: Array, d_Out: Array, *, approximate: bool) -> Any:
         slope = 0.5 * (1 + bend) + 0.5 * X * (1 - bend * bend) * factor * (1 + 3 * 0.044715 * X * X)
     else:
         z = -X * math.sqrt(0.5)
-        density = jnp.exp(-(z * z)) / math.sqrt(2 * math.pi)  # the exponential that XLA's erfc has too
+        # the exponential that XLA's erfc has too
+        density = jnp.exp(-(z * z)) / math.sqrt(2 * math.pi)
         slope = 0.5 * jax.lax.erfc(z) + X * density
     return d_Out * slope
 
@@ -292,8 +339,11 @@ def soft_relu_grad(Out: Array, d_Out: Array, *, threshold: float) -> Any:
 
 
 def _only(mask: Any, x: Any) -> Any:
-    """x times the mask, as Paddle writes it: what is not finite becomes nan where the mask is 0, not 0."""
-    return jnp.where(mask, x, jax.lax.stop_gradient(x * 0))  # XLA would make a selection of x * mask, and lose the nan
+    """x times the mask, as Paddle writes it: what is not finite becomes nan where the mask is 0,
+    not 0.
+    """
+    # XLA would make a selection of x * mask, and lose the nan
+    return jnp.where(mask, x, jax.lax.stop_gradient(x * 0))
 
 
 def softshrink(X: Array, **attrs: Any) -> Any:
@@ -302,7 +352,9 @@ def softshrink(X: Array, **attrs: Any) -> Any:
     return _only(X > threshold, X - threshold) + _only(X < -threshold, X + threshold)
 
 
-op(outs="Out", grad="X", attrs={"lambda": Attr("lambda", "FLOAT", 0.5)}, rows=elementwise("X"))(softshrink)
+op(outs="Out", grad="X", attrs={"lambda": Attr("lambda", "FLOAT", 0.5)}, rows=elementwise("X"))(
+    softshrink
+)
 
 
 @op(outs="Out", rows=elementwise("X"))
@@ -336,8 +388,12 @@ def hard_swish(X: Array, *, threshold: float = 6.0, scale: float = 6.0, offset: 
 
 
 @grad_of("hard_swish", "X")
-def hard_swish_grad(X: Array, d_Out: Array, *, threshold: float, scale: float, offset: float) -> Any:
-    """X@GRAD = Out@GRAD * (1 where X + offset >= threshold, (2 * X + offset) / scale where it is > 0, else 0)."""
+def hard_swish_grad(
+    X: Array, d_Out: Array, *, threshold: float, scale: float, offset: float
+) -> Any:
+    """X@GRAD = Out@GRAD * (1 where X + offset >= threshold, (2 * X + offset) / scale where it is >
+    0, else 0).
+    """
     below = (X + offset < threshold).astype(X.dtype)
     return d_Out * ((2 * X + offset) / scale * (X + offset > 0) * below + (1 - below))
 
@@ -362,13 +418,17 @@ def _mish_softplus(x: Any, threshold: float) -> Any:
 
 @op(outs="Out", rows=elementwise("X"))
 def mish(X: Array, *, threshold: float = 20.0) -> Any:
-    """Out = X * tanh(softplus(X)), where softplus(X) is X above the threshold and exp(X) below minus it."""
+    """Out = X * tanh(softplus(X)), where softplus(X) is X above the threshold and exp(X) below
+    minus it.
+    """
     return X * jnp.tanh(_mish_softplus(X, threshold))
 
 
 @grad_of("mish", "X")
 def mish_grad(X: Array, d_Out: Array, *, threshold: float) -> Any:
-    """X@GRAD = Out@GRAD * (t + X * (1 - t * t) * (1 - exp(-s))), where s = softplus(X), t = tanh(s)."""
+    """X@GRAD = Out@GRAD * (t + X * (1 - t * t) * (1 - exp(-s))), where s = softplus(X), t =
+    tanh(s).
+    """
     soft = _mish_softplus(X, threshold)
     bend = jnp.tanh(soft)
     return d_Out * (bend + X * (1 - bend * bend) * -jnp.expm1(-soft))
@@ -390,7 +450,11 @@ def stanh_grad(X: Array, d_Out: Array, *, scale_a: float, scale_b: float) -> Any
 @op(outs="Out", rows=elementwise("X"))
 def thresholded_relu(X: Array, *, threshold: float = 1.0, value: float = 0.0) -> Any:
     """Out = X where X > threshold, else 0 (in later Paddles `value`)."""
-    return _only(X > threshold, X) if not value else jnp.where(X > threshold, X, np.asarray(value, X.dtype))
+    return (
+        _only(X > threshold, X)
+        if not value
+        else jnp.where(X > threshold, X, np.asarray(value, X.dtype))
+    )
 
 
 @grad_of("thresholded_relu", "X")
@@ -401,11 +465,16 @@ def thresholded_relu_grad(X: Array, d_Out: Array, *, threshold: float) -> Any:
 
 @op("pow", outs="Out", rows=elementwise("X"))
 def power(X: Array, FactorTensor: Array | None, *, factor: float = 1.0) -> Any:
-    """Out = X ** factor; a FactorTensor of one element takes factor's place. Of integers factor is one, and Out rounded toward zero."""
+    """Out = X ** factor; a FactorTensor of one element takes factor's place. Of integers factor is
+    one, and Out rounded toward zero.
+    """
     exponent = _exponent(X, FactorTensor, factor)
-    if jnp.issubdtype(X.dtype, jnp.integer):  # unlike those of elementwise_pow, great ones keep their low bits
+    # unlike those of elementwise_pow, great ones keep their low bits
+    if jnp.issubdtype(X.dtype, jnp.integer):
         below = integers.power(X, jnp.asarray(exponent, X.dtype))
-        return jnp.where(exponent < 0, below, jnp.power(X, jnp.maximum(exponent, 0).astype(X.dtype)))
+        return jnp.where(
+            exponent < 0, below, jnp.power(X, jnp.maximum(exponent, 0).astype(X.dtype))
+        )
     return jnp.power(X, exponent) if FactorTensor is not None or exponent != 2 else X * X
 
 
@@ -422,24 +491,33 @@ def pow_grad(X: Array, FactorTensor: Array | None, d_Out: Array, *, factor: floa
     return (d_Out * exponent * jnp.power(X, exponent - 1)).astype(X.dtype)
 
 
-LEAST = -float(np.finfo(np.float32).max)  # what maxout begins with, in float64 too: no maximum is less
+# what maxout begins with, in float64 too: no maximum is less
+LEAST = -float(np.finfo(np.float32).max)
 
 
 @op(outs="Out", rows=row_wise("X", lod=None), channels=by_axes("axis", "X", "Out"))
 def maxout(X: Array, *, groups: int, axis: int = 1) -> Any:
-    """Out[.., c, ..] = max of X over channels c * groups .. c * groups + groups - 1 (dimension `axis`); nan only if they end with it."""
+    """Out[.., c, ..] = max of X over channels c * groups .. c * groups + groups - 1 (dimension
+    `axis`); nan only if they end with it.
+    """
     at = axis % X.ndim
     return _greatest(_grouped(X, groups, at), at + 1)
 
 
 def _greatest(x: Any, axis: int) -> Any:
-    return functools.reduce(lambda out, x: jnp.where(out > x, out, x), jnp.moveaxis(x, axis, 0), jnp.asarray(LEAST, x.dtype))
+    return functools.reduce(
+        lambda out, x: jnp.where(out > x, out, x),
+        jnp.moveaxis(x, axis, 0),
+        jnp.asarray(LEAST, x.dtype),
+    )
 
 
 def _grouped(x: Any, groups: int, at: int) -> Any:
     channels = x.shape[at]
     if channels % groups:
-        raise ShapeError(f"maxout needs channels divisible by groups: {channels} channels, groups={groups}")
+        raise ShapeError(
+            f"maxout needs channels divisible by groups: {channels} channels, groups={groups}"
+        )
     return x.reshape(*x.shape[:at], channels // groups, groups, *x.shape[at + 1 :])
 
 
@@ -452,12 +530,15 @@ def maxout_grad(X: Array, Out: Array, d_Out: Array, *, groups: int, axis: int) -
         hit = x == jnp.expand_dims(_greatest(x, at + 1), at + 1)
         return jnp.where(hit & (jnp.cumsum(hit, at + 1) == 1), d, jnp.zeros((), d.dtype))
 
-    return by_equality(first, _grouped(X, groups, at), jnp.expand_dims(d_Out, at + 1)).reshape(X.shape)
+    return by_equality(first, _grouped(X, groups, at), jnp.expand_dims(d_Out, at + 1)).reshape(
+        X.shape
+    )
 
 
 @op(outs="Out", rows=row_wise("X"), channels=knows_channels("X"))
 def prelu(X: Array, Alpha: Array, *, mode: str = "all", data_format: str = "NCHW") -> Any:
-    """Out = X where X > 0, else Alpha * X; Alpha is one number (all), one a channel, or one an element of a sample.
+    """Out = X where X > 0, else Alpha * X; Alpha is one number (all), one a channel, or one an
+    element of a sample.
 
     data_format: the channels are the second axis of X, with NHWC the last.
     """
@@ -472,15 +553,27 @@ def _alpha(x: Any, alpha: Any, mode: str, data_format: str) -> Any:
         return alpha.reshape(*[1] * (x.ndim - 1), -1)
     if mode == "channel":
         return held_like(x, alpha.reshape(1, -1, *[1] * (x.ndim - 2)))
-    return held_like(x, alpha.reshape(1, *x.shape[1:])) if mode == "element" else alpha.reshape([1] * x.ndim)
+    return (
+        held_like(x, alpha.reshape(1, *x.shape[1:]))
+        if mode == "element"
+        else alpha.reshape([1] * x.ndim)
+    )
 
 
 @grad_of("prelu", "X Alpha", channels=knows_channels("X Out@GRAD"))
-def prelu_grad(X: Array, Alpha: Array, d_Out: Array, *, mode: str, data_format: str) -> tuple[Any, Any]:
-    """X@GRAD = Out@GRAD where X > 0, else Alpha * Out@GRAD; Alpha@GRAD = sum of X * Out@GRAD over X <= 0."""
+def prelu_grad(
+    X: Array, Alpha: Array, d_Out: Array, *, mode: str, data_format: str
+) -> tuple[Any, Any]:
+    """X@GRAD = Out@GRAD where X > 0, else Alpha * Out@GRAD; Alpha@GRAD = sum of X * Out@GRAD over X
+    <= 0.
+    """
     if data_format == "NHWC":
         X, d_Out = plain(X), plain(d_Out)
-    (x, channel, give), (d_out, _, _), alpha = apart(X), apart(d_Out), _alpha(X, Alpha, mode, data_format)
+    (x, channel, give), (d_out, _, _), alpha = (
+        apart(X),
+        apart(d_Out),
+        _alpha(X, Alpha, mode, data_format),
+    )
     shared = tuple(i for i, n in enumerate(alpha.shape) if n == 1)
     slope = jnp.where(x > 0, 0, x * d_out).sum(shared, keepdims=True)
     slope = jnp.moveaxis(slope, channel, 1) if x.ndim > 2 else slope

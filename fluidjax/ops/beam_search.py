@@ -1,7 +1,8 @@
-"""beam_search: one step of a search. beam_search_decode, which reads the sentences off all steps, is in control/.
+"""beam_search: one step of a search. beam_search_decode, which reads the sentences off all steps,
+is in control/.
 
-The rows of a step are prefixes, packed by source; a source has at most beam_size of them after a step, so the outputs are
-bounded: room for beam_size rows a source, how many are true is data.
+The rows of a step are prefixes, packed by source; a source has at most beam_size of them after a
+step, so the outputs are bounded: room for beam_size rows a source, how many are true is data.
 """
 
 from __future__ import annotations
@@ -22,13 +23,22 @@ from .registry import Array, op
 from .traits import Attrs, knows_rows
 
 
-def _specs(pre_ids: Spec, pre_scores: Spec, ids: Spec | None, scores: Spec, *, beam_size: int, level: int, **_: Any) -> tuple[Spec, ...]:
+def _specs(
+    pre_ids: Spec,
+    pre_scores: Spec,
+    ids: Spec | None,
+    scores: Spec,
+    *,
+    beam_size: int,
+    level: int,
+    **_: Any,
+) -> tuple[Spec, ...]:
     if beam_size < 1:
         raise ShapeError(f"op 'beam_search' takes a beam_size of 1 or more, not {beam_size}")
     if len(scores.shape) != 2 or (ids is not None and not _fits(ids.shape, scores.shape)):
         raise ShapeError(
-            f"op 'beam_search' takes scores [rows, K] and ids of the same shape, not {list(scores.shape)} and "
-            f"{list(ids.shape) if ids is not None else None}"
+            "op 'beam_search' takes scores [rows, K] and ids of the same shape, not"
+            f" {list(scores.shape)} and {list(ids.shape) if ids is not None else None}"
         )
     for slot, spec in (("pre_ids", pre_ids), ("pre_scores", pre_scores)):
         if len(spec.shape) != 2 or spec.shape[1] not in (-1, 1):
@@ -37,7 +47,9 @@ def _specs(pre_ids: Spec, pre_scores: Spec, ids: Spec | None, scores: Spec, *, b
 
 
 def _fits(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    return len(one) == len(other) and all(a == b or -1 in (a, b) for a, b in zip(one, other, strict=True))
+    return len(one) == len(other) and all(
+        a == b or -1 in (a, b) for a, b in zip(one, other, strict=True)
+    )
 
 
 def _levels(levels: Any, attrs: Attrs) -> dict[str, int]:
@@ -49,28 +61,46 @@ def _other_counts(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection
     scores = inputs["scores"]
     for slot in ("pre_ids", "pre_scores", "ids"):
         value = inputs.get(slot)
-        if isinstance(scores, Ragged) and value is not None and getattr(value, "key", None) != scores.key:
+        if (
+            isinstance(scores, Ragged)
+            and value is not None
+            and getattr(value, "key", None) != scores.key
+        ):
             count = value.count if isinstance(value, Ragged) else value.shape[0]
-            yield count != scores.count, f"takes {slot} with a row for each of scores, but it has {VALUE} rows", count
+            yield (
+                count != scores.count,
+                f"takes {slot} with a row for each of scores, but it has {VALUE} rows",
+                count,
+            )
 
 
-@op(outs="selected_ids selected_scores parent_idx?", infer=_specs, rows=knows_rows(_levels), refuses=_other_counts)
+@op(
+    outs="selected_ids selected_scores parent_idx?",
+    infer=_specs,
+    rows=knows_rows(_levels),
+    refuses=_other_counts,
+)
 def beam_search(
     pre_ids: Array | Ragged, pre_scores: Array | Ragged, ids: Array | Ragged | None, scores: Ragged, *, level: int,
     beam_size: int, end_id: int, is_accumulated: bool = True,
 ):  # fmt: skip
-    """The beam_size best candidates of each source: selected_ids, selected_scores [rows, 1], and the rows that they extend.
+    """The beam_size best candidates of each source: selected_ids, selected_scores [rows, 1], and
+    the rows that they extend.
 
-    Row r of scores [rows, K] holds K candidates to extend prefix r with, ids[r, k] (k without ids), and their scores: of the
-    sentence so far, or probabilities of which the logarithm is added to pre_scores[r] (is_accumulated False). A prefix that
-    ended (pre_ids[r] = end_id) has one candidate, itself. Sources are the sequences of LoD level `level` of scores; one whose
-    candidates all are ended prefixes gives none. Of equal scores a later prefix wins, of one prefix the earlier candidate
-    (but for the last place, which the last of them takes). The outputs have a LoD of two levels: the prefixes of each source, the
-    selected candidates of each prefix. parent_idx [rows] int32.
+    Row r of scores [rows, K] holds K candidates to extend prefix r with, ids[r, k] (k without ids),
+    and their scores: of the sentence so far, or probabilities of which the logarithm is added to
+    pre_scores[r] (is_accumulated False). A prefix that ended (pre_ids[r] = end_id) has one
+    candidate, itself. Sources are the sequences of LoD level `level` of scores; one whose
+    candidates all are ended prefixes gives none. Of equal scores a later prefix wins, of one prefix
+    the earlier candidate (but for the last place, which the last of them takes). The outputs have a
+    LoD of two levels: the prefixes of each source, the selected candidates of each prefix.
+    parent_idx [rows] int32.
     """
     x = sequences_of("beam_search", "scores", scores)
     if not 0 <= level < len(x.offsets):
-        raise EnforceNotMet(f"op 'beam_search' takes a level from 0 to {len(x.offsets) - 1} here, not {level}")
+        raise EnforceNotMet(
+            f"op 'beam_search' takes a level from 0 to {len(x.offsets) - 1} here, not {level}"
+        )
     begins = x.offsets[level]
     for below in x.offsets[level + 1 :]:
         begins = below[begins]
@@ -80,24 +110,39 @@ def beam_search(
     totals = x.rows if is_accumulated else so_far + jnp.log(x.rows)
     most = x.rows_in(level)  # no source has more prefixes
     first = jnp.arange(totals.shape[1]) == 0
-    totals = jnp.where(ended_before[:, None], jnp.where(first, so_far.astype(totals.dtype), -np.inf), totals)
+    totals = jnp.where(
+        ended_before[:, None], jnp.where(first, so_far.astype(totals.dtype), -np.inf), totals
+    )
     prefix, place, score, there = _Candidates(totals, ended_before, begins, most).best(beam_size)
-    names = jnp.broadcast_to(jnp.arange(totals.shape[1]), totals.shape) if ids is None else rows_of(ids)
+    names = (
+        jnp.broadcast_to(jnp.arange(totals.shape[1]), totals.shape) if ids is None else rows_of(ids)
+    )
     over = ended_before[prefix]
     chosen = jnp.where(over, end_id, names[prefix, place]).astype(before.dtype)
     done = jnp.all(~there | ((chosen == end_id) & over), axis=1, keepdims=True)
     extends = jnp.where(there & ~done, prefix, x.capacity).reshape(-1)
     count = jnp.sum(extends < x.capacity)
     order = jnp.argsort(extends, stable=True)
-    order = order[jnp.minimum(jnp.arange(order.shape[0]), jnp.maximum(count - 1, 0))]  # padding: copies of the last
+    # padding: copies of the last
+    order = order[jnp.minimum(jnp.arange(order.shape[0]), jnp.maximum(count - 1, 0))]
     counts = jnp.zeros((x.capacity,), jnp.int32).at[extends].add(1, mode="drop")
     low = jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(counts, dtype=jnp.int32)])
-    shape = Ragged(order, (begins.astype(jnp.int32), low), (most, beam_size), made_key(), padded=True, most=(beam_size, beam_size))
+    shape = Ragged(
+        order,
+        (begins.astype(jnp.int32), low),
+        (most, beam_size),
+        made_key(),
+        padded=True,
+        most=(beam_size, beam_size),
+    )
 
     def rows(of: Any) -> Any:
         return of.reshape(-1)[order]
 
-    picked = shape.with_rows(rows(chosen)[:, None]), shape.with_rows(rows(score).astype(rows_of(pre_scores).dtype)[:, None])
+    picked = (
+        shape.with_rows(rows(chosen)[:, None]),
+        shape.with_rows(rows(score).astype(rows_of(pre_scores).dtype)[:, None]),
+    )
     return *picked, shape.with_rows(rows(prefix).astype(np.int32), bare=True)
 
 
@@ -106,12 +151,15 @@ def _same_rows(x: Ragged, others: dict[str, Any]) -> None:
         rows = rows_of(value)
         if rows is not None and rows.shape[0] != x.capacity:
             raise EnforceNotMet(
-                f"op 'beam_search' takes {slot} with a row for each of scores, but it has {rows.shape[0]} rows and scores {x.capacity}"
+                f"op 'beam_search' takes {slot} with a row for each of scores, but it has"
+                f" {rows.shape[0]} rows and scores {x.capacity}"
             )
 
 
 class _Candidates:
-    """The best candidates of every prefix, [rows, K'], and those of a source side by side, its prefixes from the last to the first."""
+    """The best candidates of every prefix, [rows, K'], and those of a source side by side, its
+    prefixes from the last to the first.
+    """
 
     def __init__(self, scores: Any, ended: Any, begins: Any, most: int) -> None:
         rows, width = scores.shape
@@ -119,10 +167,13 @@ class _Candidates:
         first, end = begins[:-1, None], begins[1:, None]
         prefix = end - 1 - jnp.arange(most, dtype=jnp.int32)
         self.prefix, self.inside = jnp.clip(prefix, 0, max(rows - 1, 0)), prefix >= first
-        self.there = ~ended[:, None] | (jnp.arange(width) == 0)  # a prefix that ended has one candidate
+        # a prefix that ended has one candidate
+        self.there = ~ended[:, None] | (jnp.arange(width) == 0)
 
     def best(self, count: int) -> tuple[Any, Any, Any, Any]:
-        """The prefix, place, score and presence of each of the `count` best candidates of every source, [N, count]."""
+        """The prefix, place, score and presence of each of the `count` best candidates of every
+        source, [N, count].
+        """
         level = jnp.where(self.scores == 0, 0, self.scores)  # -0.0 is no less than 0.0
         top, place = jax.lax.top_k(level, min(count, self.scores.shape[1]))
         n, width = self.prefix.shape[0], top.shape[1]
@@ -134,10 +185,16 @@ class _Candidates:
         there = ~absent & (jnp.arange(count) < min(count, columns[0].shape[1]))
         candidates = jnp.sum(jnp.where(self.inside, jnp.sum(self.there, 1)[self.prefix], 0), 1)
         last = self._last(row, place[:, -1], score)
-        return row, place.at[:, -1].set(jnp.where(candidates > count, last, place[:, -1])), score, there
+        return (
+            row,
+            place.at[:, -1].set(jnp.where(candidates > count, last, place[:, -1])),
+            score,
+            there,
+        )
 
     def _last(self, row: Any, place: Any, score: Any) -> Any:
-        """The place in its row of the last of the best, where equal ones compete for that: the last of these.
+        """The place in its row of the last of the best, where equal ones compete for that: the last
+        of these.
 
         Unless something better came behind it: in its row, or in a later one.
         """

@@ -1,6 +1,8 @@
-"""What integers ops accept: upper bounds from an op and the variables that it names, for ``@op(bounds=...)``.
+"""What integers ops accept: upper bounds from an op and the variables that it names, for
+``@op(bounds=...)``.
 
-Each is a traits.High: the bound (not positive where none is known) and the one value beyond it that is allowed, or None.
+Each is a traits.High: the bound (not positive where none is known) and the one value beyond it that
+is allowed, or None.
 """
 
 from __future__ import annotations
@@ -12,10 +14,16 @@ Found = tuple[int, int | None]
 
 
 def classes(slot: str) -> High:
-    """Labels of the classes on attribute `axis` of a slot's variable; not where the labels are soft."""
+    """Labels of the classes on attribute `axis` of a slot's variable; not where the labels are
+    soft.
+    """
 
     def high(op: OpDesc, find: Find) -> Found:
-        bound = -1 if op.attrs.get("soft_label") else _size(find(op.input(slot)[0]), int(op.attrs.get("axis", -1)))
+        bound = (
+            -1
+            if op.attrs.get("soft_label")
+            else _size(find(op.input(slot)[0]), int(op.attrs.get("axis", -1)))
+        )
         return bound, op.attrs.get("ignore_index")
 
     return high
@@ -23,16 +31,22 @@ def classes(slot: str) -> High:
 
 def labels_of(slot: str) -> High:
     """Classes on axis 1 of a slot's variable, and attribute ignore_index."""
-    return lambda op, find: (_size(find(op.input(slot)[0]), 1), int(op.attrs.get("ignore_index", -100)))
+    return lambda op, find: (
+        _size(find(op.input(slot)[0]), 1),
+        int(op.attrs.get("ignore_index", -100)),
+    )
 
 
 def size_of(slot: str, axis: str | int) -> High:
-    """The size of one dimension of a slot's variable; axis: its number, or the attribute that holds it."""
+    """The size of one dimension of a slot's variable; axis: its number, or the attribute that holds
+    it.
+    """
 
     def high(op: OpDesc, find: Find) -> Found:
         at = axis if isinstance(axis, int) else int(op.attrs.get(axis, 0))
         var = find(op.input(slot)[0])
-        return (-1 if at == 0 and var is not None and var.lod_level else _size(var, at)), None  # how many rows, sequences say
+        # how many rows, sequences say
+        return (-1 if at == 0 and var is not None and var.lod_level else _size(var, at)), None
 
     return high
 
@@ -57,9 +71,13 @@ def tags(op: OpDesc, find: Find) -> Found:
 
 
 def table_height(op: OpDesc, find: Find) -> Found:
-    """Rows of the table W (which may be held in parts: then attribute `height` says how many), and padding_idx."""
+    """Rows of the table W (which may be held in parts: then attribute `height` says how many), and
+    padding_idx.
+    """
     padding = int(op.attrs.get("padding_idx", -1))
-    return int(op.attrs.get("height", _size(find(op.input("W")[0]), 0))), (padding if padding != -1 else None)
+    return int(op.attrs.get("height", _size(find(op.input("W")[0]), 0))), (
+        padding if padding != -1 else None
+    )
 
 
 def one_hot_depth(op: OpDesc, find: Find) -> Found:

@@ -8,10 +8,11 @@ from ..errors import ShapeError
 
 
 def align(x: Any, y: Any, axis: int) -> tuple[Any, Any]:
-    """X and Y with ranks that NumPy's rules broadcast: Y gets trailing 1s so that its first dimension is X's `axis`.
+    """X and Y with ranks that NumPy's rules broadcast: Y gets trailing 1s so that its first
+    dimension is X's `axis`.
 
-    axis = -1 aligns the last dimensions. Trailing 1s of Y beyond X's rank are trimmed, as in Paddle. Where X has fewer
-    dimensions than Y the roles are exchanged.
+    axis = -1 aligns the last dimensions. Trailing 1s of Y beyond X's rank are trimmed, as in
+    Paddle. Where X has fewer dimensions than Y the roles are exchanged.
     """
     if x.ndim < y.ndim:
         y, x = align(y, x, axis)

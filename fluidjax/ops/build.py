@@ -1,6 +1,8 @@
-"""New ops for programs that are rewritten as values: with the defaults of their types and uids of their own.
+"""New ops for programs that are rewritten as values: with the defaults of their types and uids of
+their own.
 
-It stands beside the ops and not in ir/, which knows none: what an attribute's default and form are, declarations say.
+It stands beside the ops and not in ir/, which knows none: what an attribute's default and form are,
+declarations say.
 """
 
 from __future__ import annotations
@@ -35,19 +37,30 @@ class OpBuilder:
         self, kind: str, inputs: Mapping[str, Names], outputs: Mapping[str, Names], role: int | None = None,
         origin: OpDesc | None = None, /, **attrs: Any,
     ) -> OpDesc:  # fmt: skip
-        """An op with these attributes and, for the rest, the defaults of its type; slots without variables are left out.
+        """An op with these attributes and, for the rest, the defaults of its type; slots without
+        variables are left out.
 
-        It stands for the user's line of `origin`, and has its role (0 without one) unless `role` or an attribute says
-        another. Raises UnknownOpError and FluidTypeError for what the type does not take.
+        It stands for the user's line of `origin`, and has its role (0 without one) unless `role` or
+        an attribute says another. Raises UnknownOpError and FluidTypeError for what the type does
+        not take.
         """
         definition = lookup(kind)
         given = {name: canonical(definition, name, value) for name, value in attrs.items()}
         if role is None:
             role = 0 if origin is None else origin.attrs.get("op_role", 0)
         full = FrozenMap({"op_role": role, **definition.defaults, **given})
-        return OpDesc(self.uid(), kind, _held(inputs), _held(outputs), full, None if origin is None else origin.loc)
+        return OpDesc(
+            self.uid(),
+            kind,
+            _held(inputs),
+            _held(outputs),
+            full,
+            None if origin is None else origin.loc,
+        )
 
-    def over(self, kind: str, x: Names, origin: OpDesc, out: Names | None = None, /, **attrs: Any) -> OpDesc:
+    def over(
+        self, kind: str, x: Names, origin: OpDesc, out: Names | None = None, /, **attrs: Any
+    ) -> OpDesc:
         """An op from X to Out, which is X itself if it is not given."""
         return self.op(kind, {"X": x}, {"Out": x if out is None else out}, None, origin, **attrs)
 

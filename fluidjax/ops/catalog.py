@@ -17,9 +17,11 @@ JAX = "jax."
 
 
 class Registry(dict[str, OpDef]):
-    """Op types by name. The families that few programs use are imported when a type is asked for that is not there, or for all.
+    """Op types by name. The families that few programs use are imported when a type is asked for
+    that is not there, or for all.
 
-    A walk over all types meets Paddle's and Fluid's. JAX's own (``jax.add``, ops/lax/) are there when you ask by name.
+    A walk over all types meets Paddle's and Fluid's. JAX's own (``jax.add``, ops/lax/) are there
+    when you ask by name.
     """
 
     def __init__(self) -> None:

@@ -25,16 +25,16 @@ def center_loss(
 ):  # fmt: skip
     """Loss[i] = 0.5 sum(d[i]^2) with d = SampleCenterDiff = X - Centers[Label].
 
-    Loss [N, 1], X [N, D], Label [N, 1], Centers [cluster_num, D]. CentersOut = Centers, where need_update each moved by
-    CenterUpdateRate * (the sum of its samples' d) / (1 + their number).
+    Loss [N, 1], X [N, D], Label [N, 1], Centers [cluster_num, D]. CentersOut = Centers, where
+    need_update each moved by CenterUpdateRate * (the sum of its samples' d) / (1 + their number).
     """
     padded = counted("center_loss", X=X, Label=Label)
     x: Any = rows_of(X)
     label: Any = rows_of(Label)
     if x.ndim != 2 or Centers.shape != (cluster_num, x.shape[1]) or label.size != x.shape[0]:
         raise ShapeError(
-            f"op 'center_loss' takes X [N, D], Label [N, 1] and Centers [{cluster_num}, D], not {list(x.shape)}, {list(label.shape)} and "
-            f"{list(Centers.shape)}"
+            f"op 'center_loss' takes X [N, D], Label [N, 1] and Centers [{cluster_num}, D], not"
+            f" {list(x.shape)}, {list(label.shape)} and {list(Centers.shape)}"
         )
     label = label.reshape(-1)
     diff = x - jnp.take(Centers, label, axis=0, mode="clip")
@@ -45,13 +45,17 @@ def center_loss(
     true = np.ones((), x.dtype) if padded is None else padded.kept().astype(x.dtype)
     count = jnp.ones(cluster_num, x.dtype).at[label].add(true)
     moved = (
-        jnp.zeros_like(Centers).at[label].add(diff if padded is None else jnp.where(true[:, None] > 0, diff, 0))
+        jnp.zeros_like(Centers)
+        .at[label]
+        .add(diff if padded is None else jnp.where(true[:, None] > 0, diff, 0))
         / count[:, None]
     )
     return Centers + CenterUpdateRate.reshape(()) * moved, beside(padded, diff), loss
 
 
-@grad_of("center_loss", "X SampleCenterDiff", nograd="Label Centers CenterUpdateRate", grad_outs="Loss")
+@grad_of(
+    "center_loss", "X SampleCenterDiff", nograd="Label Centers CenterUpdateRate", grad_outs="Loss"
+)
 def center_loss_grad(X: Array, SampleCenterDiff: Array, d_Loss: Array):
     """X@GRAD = Loss@GRAD * SampleCenterDiff."""
     return d_Loss.reshape(-1, 1) * SampleCenterDiff

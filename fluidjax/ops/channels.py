@@ -1,8 +1,9 @@
-"""Values [N, C, ...] that a step holds as [N, ..., C], and how an op is run on them, from its trait `channels` (traits.py).
+"""Values [N, C, ...] that a step holds as [N, ..., C], and how an op is run on them, from its trait
+`channels` (traits.py).
 
-To the program such a value has the shape and the axes that it declares. An op that follows is run on what is held, with
-attributes that mean the same there; any other is given the value as the program has it (:func:`plain`). docs/layout.md
-tells when a step holds values so.
+To the program such a value has the shape and the axes that it declares. An op that follows is run
+on what is held, with attributes that mean the same there; any other is given the value as the
+program has it (:func:`plain`). docs/layout.md tells when a step holds values so.
 """
 
 from __future__ import annotations
@@ -62,12 +63,16 @@ def settled(inputs: Slots) -> dict[str, Any]:
 
 
 def held_like(value: Any, array: Any) -> Any:
-    """An array of the program's shape as `value` is held: an array where that is one, else the elements in its order."""
+    """An array of the program's shape as `value` is held: an array where that is one, else the
+    elements in its order.
+    """
     return jnp.moveaxis(array, 1, -1) if type(value) is ChannelsLast else array
 
 
 def apart(value: Any) -> tuple[Any, int, Callable[[Any], Any]]:
-    """What a function that knows of channels works with: the array as it is held, its channel axis, and how it gives one back."""
+    """What a function that knows of channels works with: the array as it is held, its channel axis,
+    and how it gives one back.
+    """
     if type(value) is ChannelsLast:
         return value.held, value.ndim - 1, ChannelsLast
     return value, 1, lambda array: array
@@ -95,20 +100,32 @@ class _Rule:
 
 @cache
 def _rule(definition: OpDef) -> _Rule | None:
-    """How an op follows, a gradient op by its forward op if it does not say itself; None: it needs channels first."""
+    """How an op follows, a gradient op by its forward op if it does not say itself; None: it needs
+    channels first.
+    """
     own = _said(definition)
     if own is not None or definition.forward is None:
         return own
     forward = lookup(definition.forward)
     rule, graddef = _said(forward), forward.grad
-    if rule is None or graddef is None or forward.forward is not None or isinstance(rule.trait, KnowsChannels):
+    if (
+        rule is None
+        or graddef is None
+        or forward.forward is not None
+        or isinstance(rule.trait, KnowsChannels)
+    ):
         return None
     about = rule.over | rule.outs
 
     def among(slots: Slots, names: frozenset[str]) -> frozenset[str]:
         return frozenset(s for s, origin in slots.items() if origin.removesuffix(GRAD) in names)
 
-    return _Rule(rule.trait, among(graddef.takes, about), among(graddef.gives, about), among(graddef.takes, rule.reduced))
+    return _Rule(
+        rule.trait,
+        among(graddef.takes, about),
+        among(graddef.gives, about),
+        among(graddef.takes, rule.reduced),
+    )
 
 
 def _said(definition: OpDef) -> _Rule | None:
@@ -134,7 +151,9 @@ def follows(definition: OpDef) -> bool:
 
 
 def begins(definition: OpDef) -> bool:
-    """Whether the op, or the one that it differentiates, is one for whose sake a step holds channels last."""
+    """Whether the op, or the one that it differentiates, is one for whose sake a step holds
+    channels last.
+    """
     rule = _rule(definition)
     return rule is not None and isinstance(rule.trait, ByFormat) and rule.trait.begins
 
@@ -142,7 +161,11 @@ def begins(definition: OpDef) -> bool:
 def already(definition: OpDef, attrs: Slots) -> bool:
     """Whether the program itself gives such an op its channels last."""
     rule = _rule(definition)
-    return rule is not None and isinstance(rule.trait, ByFormat) and _last_already(rule.trait, definition, attrs)
+    return (
+        rule is not None
+        and isinstance(rule.trait, ByFormat)
+        and _last_already(rule.trait, definition, attrs)
+    )
 
 
 def begun(definition: OpDef, inputs: Slots, attrs: Slots) -> Slots:
@@ -151,20 +174,29 @@ def begun(definition: OpDef, inputs: Slots, attrs: Slots) -> Slots:
     assert rule is not None and isinstance(rule.trait, ByFormat)
     if _last_already(rule.trait, definition, attrs):
         return inputs
-    return {s: last(v) if s in rule.over and v is not None and v.ndim > 2 else v for s, v in inputs.items()}
+    return {
+        s: last(v) if s in rule.over and v is not None and v.ndim > 2 else v
+        for s, v in inputs.items()
+    }
 
 
 def any_last(inputs: Slots) -> bool:
     """Whether some value is held with its channels last."""
     return any(
-        type(value) is ChannelsLast or (isinstance(value, list | tuple) and any(type(v) is ChannelsLast for v in value))
+        type(value) is ChannelsLast
+        or (isinstance(value, list | tuple) and any(type(v) is ChannelsLast for v in value))
         for value in inputs.values()
     )
 
 
-def call(definition: OpDef, inputs: Slots, attrs: Slots, key: Any = None, wanted: Any = None) -> dict[str, Any]:
-    """Run an op, some of whose inputs may be held with their channels last; then so are outputs, where it follows."""
-    if not any_last(inputs) or definition.derived:  # a derived gradient runs its forward op by this function
+def call(
+    definition: OpDef, inputs: Slots, attrs: Slots, key: Any = None, wanted: Any = None
+) -> dict[str, Any]:
+    """Run an op, some of whose inputs may be held with their channels last; then so are outputs,
+    where it follows.
+    """
+    # a derived gradient runs its forward op by this function
+    if not any_last(inputs) or definition.derived:
         return definition(inputs, attrs, key, wanted)
     rule = _rule(definition)
     form = None if rule is None else _form(rule, definition, inputs, attrs)
@@ -177,24 +209,39 @@ Form = Callable[[Callable[[Slots, Slots], dict[str, Any]]], dict[str, Any]]
 
 
 def _form(rule: _Rule, definition: OpDef, inputs: Slots, attrs: Slots) -> Form | None:
-    """How to run the op on what is held, given how to run it on inputs with changed attributes; None if it cannot be."""
-    rank = next(v.ndim for value in inputs.values() for v in _listed(value) if type(v) is ChannelsLast)
+    """How to run the op on what is held, given how to run it on inputs with changed attributes;
+    None if it cannot be.
+    """
+    rank = next(
+        v.ndim for value in inputs.values() for v in _listed(value) if type(v) is ChannelsLast
+    )
     attrs = definition.arguments(attrs)
     trait = rule.trait
     if isinstance(trait, RowWise) and "axis" in definition.attrs and len(trait.over) == 2:
         return _broadcast(rule, definition, inputs, attrs, rank)
     if isinstance(trait, KnowsChannels):
-        given = {s: _each(v, _last_of(rank)) if s in rule.over else plain(v) for s, v in inputs.items()}
+        given = {
+            s: _each(v, _last_of(rank)) if s in rule.over else plain(v) for s, v in inputs.items()
+        }
         return lambda run: run(given, {})
     over, outs, changed = rule.over, rule.outs, _changed(rule, definition, inputs, attrs, rank)
     if isinstance(trait, Reduction) and not attrs.get("keep_dim"):
-        over, outs = over - rule.reduced, outs - rule.reduced if definition.forward is None else outs
-    if changed is None or any(v.ndim != rank for s in over for v in _listed(inputs.get(s)) if v is not None):
+        over, outs = (
+            over - rule.reduced,
+            outs - rule.reduced if definition.forward is None else outs,
+        )
+    if changed is None or any(
+        v.ndim != rank for s in over for v in _listed(inputs.get(s)) if v is not None
+    ):
         return None
-    given = {s: _each(v, lambda a: last(a).held) if s in over else plain(v) for s, v in inputs.items()}
+    given = {
+        s: _each(v, lambda a: last(a).held) if s in over else plain(v) for s, v in inputs.items()
+    }
 
     def run(body: Callable[[Slots, Slots], dict[str, Any]]) -> dict[str, Any]:
-        return {s: _each(v, ChannelsLast) if s in outs else v for s, v in body(given, changed).items()}
+        return {
+            s: _each(v, ChannelsLast) if s in outs else v for s, v in body(given, changed).items()
+        }
 
     return run
 
@@ -203,13 +250,19 @@ def _last_of(rank: int) -> Callable[[Any], Any]:
     return lambda value: last(value) if value.ndim == rank else value
 
 
-def _changed(rule: _Rule, definition: OpDef, inputs: Slots, attrs: Slots, rank: int) -> dict[str, Any] | None:
-    """The attributes that mean on what is held what `attrs` mean to the program; None if there are none."""
+def _changed(
+    rule: _Rule, definition: OpDef, inputs: Slots, attrs: Slots, rank: int
+) -> dict[str, Any] | None:
+    """The attributes that mean on what is held what `attrs` mean to the program; None if there are
+    none.
+    """
     trait = rule.trait
     if isinstance(trait, ByFormat):
         return None if _last_already(trait, definition, attrs) else {trait.attr: trait.last}
     if isinstance(trait, ByAxes):
-        if trait.when is not None and not trait.when(attrs, {s: _shapes(v) for s, v in inputs.items()}):
+        if trait.when is not None and not trait.when(
+            attrs, {s: _shapes(v) for s, v in inputs.items()}
+        ):
             return None
         return _moved(trait, attrs[trait.attr], rank)
     if isinstance(trait, Reduction):
@@ -218,7 +271,13 @@ def _changed(rule: _Rule, definition: OpDef, inputs: Slots, attrs: Slots, rank: 
 
 
 def _shapes(value: Any) -> Any:
-    return None if value is None else [v.shape for v in value] if isinstance(value, list | tuple) else value.shape
+    return (
+        None
+        if value is None
+        else [v.shape for v in value]
+        if isinstance(value, list | tuple)
+        else value.shape
+    )
 
 
 def _last_already(trait: ByFormat, definition: OpDef, attrs: Slots) -> bool:
@@ -238,7 +297,9 @@ def _moved(trait: ByAxes, value: Any, rank: int) -> dict[str, Any] | None:
 
 
 def _axis(axis: int, rank: int) -> int:
-    """Where the program's axis is in what is held. One that there is not stays, for the op to object to."""
+    """Where the program's axis is in what is held. One that there is not stays, for the op to
+    object to.
+    """
     if not -rank <= axis < rank:
         return axis
     axis %= rank
@@ -246,7 +307,9 @@ def _axis(axis: int, rank: int) -> int:
 
 
 def _reduced(attrs: Slots, rank: int) -> dict[str, Any] | None:
-    """What is left of a reduction that drops axes must stand in the program's order: without channels, or without all else."""
+    """What is left of a reduction that drops axes must stand in the program's order: without
+    channels, or without all else.
+    """
     if "dim" not in attrs or attrs["reduce_all"]:
         return {}
     over = {d % rank for d in attrs["dim"]}
@@ -255,12 +318,21 @@ def _reduced(attrs: Slots, rank: int) -> dict[str, Any] | None:
     return {"dim": [_axis(d, rank) for d in attrs["dim"]]}
 
 
-def _broadcast(rule: _Rule, definition: OpDef, inputs: Slots, attrs: Slots, rank: int) -> Form | None:
-    """An elementwise op of X and Y: the one of fewer axes is laid along the other's, then both are held channels last."""
+def _broadcast(
+    rule: _Rule, definition: OpDef, inputs: Slots, attrs: Slots, rank: int
+) -> Form | None:
+    """An elementwise op of X and Y: the one of fewer axes is laid along the other's, then both are
+    held channels last.
+    """
     operands = {s: inputs[s] for s in ("X", "Y") if inputs.get(s) is not None}
     if len(operands) < 2 or max(v.ndim for v in operands.values()) != rank:
         return None
-    if any(v.ndim != rank for s in rule.over - {"X", "Y"} for v in _listed(inputs.get(s)) if v is not None):
+    if any(
+        v.ndim != rank
+        for s in rule.over - {"X", "Y"}
+        for v in _listed(inputs.get(s))
+        if v is not None
+    ):
         return None
     fewer = {s: v if v.ndim == rank else plain(v) for s, v in operands.items()}
     aligned = dict(zip("XY", align(fewer["X"], fewer["Y"], attrs["axis"]), strict=True))

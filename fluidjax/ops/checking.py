@@ -1,9 +1,11 @@
-"""What ops say to object to the values of their inputs, which only a running step knows; lower/checks.py has the whole story.
+"""What ops say to object to the values of their inputs, which only a running step knows;
+lower/checks.py has the whole story.
 
     @op(outs="Out", refuses=too_long)
 
     def too_long(inputs, attrs):  # values by slot, as the op gets them; all attributes
-        yield inputs["Length"].max() > inputs["X"].shape[1], f"takes lengths up to {n}, but gets {VALUE}", inputs["Length"].max()
+        yield inputs["Length"].max() > inputs["X"].shape[1], f"takes lengths up to {n}, but gets
+        {VALUE}", inputs["Length"].max()
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 WORD = "@OBJECTION@"  # the variable that holds the step's word
 VALUE = "{value}"  # in a sentence: the value that is objected to
 
-# (a boolean scalar: whether it holds, the sentence after "op 'type' (line)", an integer to be told in it)
+# (a boolean scalar: whether it holds, the sentence after "op 'type' (line)", an integer to be told
+# in it)
 Objection = tuple[Any, str, Any]
 Refuses = Callable[[Mapping[str, Any], Mapping[str, Any]], Iterable[Objection]]

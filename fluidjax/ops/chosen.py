@@ -1,7 +1,8 @@
 """Ops that give as many rows as the data say: where_index, unique, unique_with_counts.
 
-Where the data are known while a step is traced, so are the rows. Otherwise the outputs have room for as many rows as there
-may be, and their true number is data (``some_rows`` in ragged.py): padded rows that no LoD shows, which ops treat as any padding.
+Where the data are known while a step is traced, so are the rows. Otherwise the outputs have room
+for as many rows as there may be, and their true number is data (``some_rows`` in ragged.py): padded
+rows that no LoD shows, which ops treat as any padding.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ def _where_spec(Condition: Spec) -> Spec:
     return Spec((-1, Condition.ndim), "int64")
 
 
-@op(outs="Out", infer=_where_spec, rows=knows_rows(), chosen=rows_by("Condition", "as many rows as Condition has elements"))
+@op(
+    outs="Out",
+    infer=_where_spec,
+    rows=knows_rows(),
+    chosen=rows_by("Condition", "as many rows as Condition has elements"),
+)
 def where_index(Condition: Array | Ragged):
     """Out [n, rank of Condition] (int64) = where Condition is not 0, in its order."""
     found = None if isinstance(Condition, Ragged) else known(Condition)
@@ -58,7 +64,8 @@ def _distinct(X: Any, dtype: int) -> tuple[Any, Any, Any]:
     at = jnp.arange(size, dtype=np.int32)
     _, ordered, order = lax.sort([beyond, values, at], num_keys=2, is_stable=True)
     begins = jnp.concatenate([jnp.ones(min(size, 1), bool), ordered[1:] != ordered[:-1]])
-    leader = lax.cummax(jnp.where(begins, at, 0))  # where in the order its group begins, which is with its first element
+    # where in the order its group begins, which is with its first element
+    leader = lax.cummax(jnp.where(begins, at, 0))
     first = jnp.zeros(size, np.int32).at[order].set(order[leader])
     new = (first == at) & ~beyond
     index = (jnp.cumsum(new) - 1)[first]
@@ -68,9 +75,13 @@ def _distinct(X: Any, dtype: int) -> tuple[Any, Any, Any]:
     return out, X.with_rows(index) if isinstance(X, Ragged) else index, counts
 
 
-def _known_distinct(values: np.ndarray, kind: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _known_distinct(
+    values: np.ndarray, kind: np.dtype
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The same of values that are known; as there, every nan is another."""
-    _, first, inverse, count = np.unique(values, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
+    _, first, inverse, count = np.unique(
+        values, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+    )
     order = np.argsort(first, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
@@ -92,7 +103,9 @@ _BOUND = rows_by("X", "as many rows as X has elements")
 
 @op(outs="Out Index", infer=_distinct_spec, rows=knows_rows(), chosen=_BOUND)
 def unique(X: Array | Ragged, *, dtype: int):
-    """Out = the values of X [N], each once, by first appearance; Index [N]: Out[Index] = X. nan equals nothing."""
+    """Out = the values of X [N], each once, by first appearance; Index [N]: Out[Index] = X. nan
+    equals nothing.
+    """
     return _distinct(X, dtype)[:2]
 
 

@@ -1,4 +1,6 @@
-"""Ops of Paddle 2 and 3 that give as many rows as the data say: masked_select, unique_consecutive, and unique with its attributes."""
+"""Ops of Paddle 2 and 3 that give as many rows as the data say: masked_select, unique_consecutive,
+and unique with its attributes.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def _true(X: Any, Mask: Any) -> Any:
 
 
 @op(
-    outs="Y", infer=lambda X, Mask: Spec((-1,), X.dtype), rows=knows_rows(),
+    outs="Y",
+    infer=lambda X, Mask: Spec((-1,), X.dtype),
+    rows=knows_rows(),
     chosen=rows_by("Mask", "as many rows as X has elements"),
 )
 def masked_select(X: Array | Ragged, Mask: Array | Ragged):
@@ -48,23 +52,42 @@ def masked_select_grad(X: Array | Ragged, Mask: Array | Ragged, d_Y: Array | Rag
     return jnp.where(true, d[jnp.clip(at, 0, d.size - 1)].reshape(true.shape), 0)
 
 
-def _runs_spec(X: Spec, *, return_inverse: bool, return_counts: bool, axis: Ints, dtype: int) -> tuple[Spec, Spec, Spec]:
+def _runs_spec(
+    X: Spec, *, return_inverse: bool, return_counts: bool, axis: Ints, dtype: int
+) -> tuple[Spec, Spec, Spec]:
     kind = name_of(dtype)
-    size = X.shape[axis[0]] if axis else (-1 if min(X.shape, default=0) < 0 else int(np.prod(X.shape)))
-    shape = tuple(-1 if i == axis[0] % X.ndim else n for i, n in enumerate(X.shape)) if axis else (-1,)
+    size = (
+        X.shape[axis[0]] if axis else (-1 if min(X.shape, default=0) < 0 else int(np.prod(X.shape)))
+    )
+    shape = (
+        tuple(-1 if i == axis[0] % X.ndim else n for i, n in enumerate(X.shape)) if axis else (-1,)
+    )
     return Spec(shape, X.dtype), Spec((size,), kind), Spec((-1,), kind)
 
 
-@op(outs="Out Index? Counts?", infer=_runs_spec, rows=knows_rows(), chosen=rows_by("X", "as many rows as X has along the axis"))
+@op(
+    outs="Out Index? Counts?",
+    infer=_runs_spec,
+    rows=knows_rows(),
+    chosen=rows_by("X", "as many rows as X has along the axis"),
+)
 def unique_consecutive(
-    X: Array | Ragged, *, return_inverse: bool = False, return_counts: bool = False, axis: Ints = (), dtype: int = 3
+    X: Array | Ragged,
+    *,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Ints = (),
+    dtype: int = 3,
 ):
-    """Out = X with one of each run of equal values (of equal slices along `axis`, which must be the first); Index, Counts of `dtype`.
+    """Out = X with one of each run of equal values (of equal slices along `axis`, which must be the
+    first); Index, Counts of `dtype`.
 
     Index: which of Out each of X is. Counts: how long each run is.
     """
     if isinstance(X, Ragged) or (axis and axis[0] % X.ndim):
-        raise ShapeError("unique_consecutive takes a plain tensor, of all elements or along its first axis")
+        raise ShapeError(
+            "unique_consecutive takes a plain tensor, of all elements or along its first axis"
+        )
     x = jnp.asarray(X) if axis else jnp.asarray(X).reshape(-1)
     kind, size = numpy_dtype(name_of(dtype)), x.shape[0]
     flat = x.reshape(size, -1)

@@ -17,8 +17,14 @@ from .ragged import Ragged, same_sequences, sequences_of
 from .registry import Array, Ints, op
 from .traits import FREE, knows_rows
 
-# scheme -> number of tags of a type, and which of them begin, are inside of, end, and are a chunk (-1: none)
-SCHEMES = {"IOB": (2, 0, 1, -1, -1), "IOE": (2, -1, 0, 1, -1), "IOBES": (4, 0, 1, 2, 3), "plain": (1, -1, -1, -1, -1)}
+# scheme -> number of tags of a type, and which of them begin, are inside of, end, and are a chunk
+# (-1: none)
+SCHEMES = {
+    "IOB": (2, 0, 1, -1, -1),
+    "IOE": (2, -1, 0, 1, -1),
+    "IOBES": (4, 0, 1, 2, 3),
+    "plain": (1, -1, -1, -1, -1),
+}
 OUTS = "Precision Recall F1-Score NumInferChunks NumLabelChunks NumCorrectChunks"
 
 
@@ -30,7 +36,10 @@ def _no_tags(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Ob
     """Tags beyond the one of what is in no chunk, where they count."""
     if attrs["chunk_scheme"] not in SCHEMES:
         return
-    high, length = attrs["num_chunk_types"] * SCHEMES[attrs["chunk_scheme"]][0] + 1, inputs.get("SeqLength")
+    high, length = (
+        attrs["num_chunk_types"] * SCHEMES[attrs["chunk_scheme"]][0] + 1,
+        inputs.get("SeqLength"),
+    )
     for slot in ("Inference", "Label"):
         tags = inputs[slot]
         if length is None:
@@ -40,21 +49,40 @@ def _no_tags(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Ob
             yield from outside("tag", tags.reshape(tags.shape[:2]), 0, high, behind)
 
 
-@op(outs=OUTS, infer=_specs, rows=knows_rows(each="", by_offsets=True), bounds=FREE, refuses=_no_tags)
+@op(
+    outs=OUTS,
+    infer=_specs,
+    rows=knows_rows(each="", by_offsets=True),
+    bounds=FREE,
+    refuses=_no_tags,
+)
 def chunk_eval(
-    Inference: Array | Ragged, Label: Array | Ragged, SeqLength: Array | None, *, num_chunk_types: int, chunk_scheme: str = "IOB",
+    Inference: Array | Ragged,
+    Label: Array | Ragged,
+    SeqLength: Array | None,
+    *,
+    num_chunk_types: int,
+    chunk_scheme: str = "IOB",
     excluded_chunk_types: Ints = (),
 ):
-    """How many chunks Inference marks, Label marks, and both mark alike (int64 [1]); precision, recall and F1 (float32 [1]).
+    """How many chunks Inference marks, Label marks, and both mark alike (int64 [1]); precision,
+    recall and F1 (float32 [1]).
 
-    A tag is type * (tags of a type) + place; types from num_chunk_types up, and those that are excluded, are no chunks.
-    Inference, Label: [rows, 1], one LoD level; or [N, T, 1] with SeqLength [N, 1].
+    A tag is type * (tags of a type) + place; types from num_chunk_types up, and those that are
+    excluded, are no chunks. Inference, Label: [rows, 1], one LoD level; or [N, T, 1] with SeqLength
+    [N, 1].
     """
     if chunk_scheme not in SCHEMES:
-        raise EnforceNotMet(f"op 'chunk_eval' knows no chunk_scheme {chunk_scheme!r}; it is one of {', '.join(SCHEMES)}")
+        raise EnforceNotMet(
+            f"op 'chunk_eval' knows no chunk_scheme {chunk_scheme!r}; it is one of"
+            f" {', '.join(SCHEMES)}"
+        )
     begins, last, there = _places(Inference, Label, SeqLength)
     guessed, true = (_flat(v).reshape(-1) for v in (Inference, Label))
-    marks = [_marks(t, begins, last, there, num_chunk_types, SCHEMES[chunk_scheme], excluded_chunk_types) for t in (guessed, true)]
+    marks = [
+        _marks(t, begins, last, there, num_chunk_types, SCHEMES[chunk_scheme], excluded_chunk_types)
+        for t in (guessed, true)
+    ]
     (types_a, start_a, ends_a), (types_b, start_b, ends_b) = marks
     correct = ends_a & ends_b & (start_a == start_b) & (types_a == types_b)
     counts = [jnp.sum(flags, dtype=np.int64).reshape(1) for flags in (ends_a, ends_b, correct)]
@@ -80,19 +108,28 @@ def _places(guessed: Any, true: Any, length: Any) -> tuple[Any, Any, Any]:
     """Of every tag, in one row: whether it is the first of a sequence, the last, and there at all."""
     if length is not None:
         if isinstance(guessed, Ragged) or guessed.ndim < 2:
-            raise EnforceNotMet("op 'chunk_eval' with SeqLength takes Inference and Label as batches [N, T, 1], without LoD")
+            raise EnforceNotMet(
+                "op 'chunk_eval' with SeqLength takes Inference and Label as batches [N, T, 1],"
+                " without LoD"
+            )
         at = jnp.broadcast_to(jnp.arange(guessed.shape[1], dtype=jnp.int32), guessed.shape[:2])
         size = length.reshape(-1, 1)
         return (at == 0).reshape(-1), (at == size - 1).reshape(-1), (at < size).reshape(-1)
     x = sequences_of("chunk_eval", "Inference", guessed, 1)
-    same_sequences("chunk_eval", {"Inference": x, "Label": sequences_of("chunk_eval", "Label", true, 1)})
+    same_sequences(
+        "chunk_eval", {"Inference": x, "Label": sequences_of("chunk_eval", "Label", true, 1)}
+    )
     sequence = jnp.minimum(x.sequence(), max(x.sequences - 1, 0))
     at = jnp.arange(x.capacity, dtype=jnp.int32)
     return at == x.offsets[0][sequence], at == x.offsets[0][sequence + 1] - 1, x.kept()
 
 
-def _marks(tags: Any, begins: Any, last: Any, there: Any, types: int, scheme: Any, excluded: Ints) -> tuple[Any, Any, Any]:
-    """The type of each tag, the place where its chunk begins, and whether a chunk that counts ends with it."""
+def _marks(
+    tags: Any, begins: Any, last: Any, there: Any, types: int, scheme: Any, excluded: Ints
+) -> tuple[Any, Any, Any]:
+    """The type of each tag, the place where its chunk begins, and whether a chunk that counts ends
+    with it.
+    """
     per_type, begin, inside, end, single = scheme
     place = tags % per_type
     kind = jnp.where(there, jnp.minimum(tags // per_type, types), types)

@@ -1,7 +1,9 @@
-"""Ops over all ranks of a ring: Fluid's c_* ops, as XLA collectives under a bound mesh axis (ring.py).
+"""Ops over all ranks of a ring: Fluid's c_* ops, as XLA collectives under a bound mesh axis
+(ring.py).
 
-Every ring_id is the same ring here: XLA decides itself how a collective travels. The sync ops order streams in Paddle;
-data flow orders them here. Run by a program outside of a mesh they raise EnforceNotMet.
+Every ring_id is the same ring here: XLA decides itself how a collective travels. The sync ops order
+streams in Paddle; data flow orders them here. Run by a program outside of a mesh they raise
+EnforceNotMet.
 """
 
 from __future__ import annotations
@@ -31,14 +33,23 @@ def c_allreduce_sum(X: Array | SelectedRows, *, ring_id: int = 0, use_calc_strea
     if axis is None:
         return X
     if isinstance(X, SelectedRows):
-        return total([SelectedRows(r, v, X.height) for r, v in zip(ring.gathered(X.rows), ring.gathered(X.values), strict=True)])
+        return total(
+            [
+                SelectedRows(r, v, X.height)
+                for r, v in zip(ring.gathered(X.rows), ring.gathered(X.values), strict=True)
+            ]
+        )
     return jax.lax.psum(X, axis)
 
 
 REDUCTIONS: list[tuple[str, Callable[[Any, str], Any], str]] = [
     ("max", jax.lax.pmax, "Out = elementwise maximum of X over the ranks."),
     ("min", jax.lax.pmin, "Out = elementwise minimum of X over the ranks."),
-    ("prod", lambda x, axis: jax.lax.all_gather(x, axis).prod(0, dtype=x.dtype), "Out = product of X over the ranks."),
+    (
+        "prod",
+        lambda x, axis: jax.lax.all_gather(x, axis).prod(0, dtype=x.dtype),
+        "Out = product of X over the ranks.",
+    ),
 ]
 
 
@@ -48,7 +59,9 @@ def _declare_reduction(name: str, reduce: Callable[[Any, str], Any], formula: st
         return X if axis is None else reduce(X, axis)
 
     run.__doc__ = formula
-    op(f"c_allreduce_{name}", outs="Out", infer=_same, rows=mixes("X"), ranks=collective(agree=ALL))(run)
+    op(
+        f"c_allreduce_{name}", outs="Out", infer=_same, rows=mixes("X"), ranks=collective(agree=ALL)
+    )(run)
 
 
 for _row in REDUCTIONS:
@@ -58,17 +71,23 @@ for _row in REDUCTIONS:
 def _declare_reduction_to_one(name: str, reduce: Callable[[Any, str], Any], formula: str) -> None:
     def run(X: Array, *, ring_id: int = 0, root_id: int = 0, use_calc_stream: bool = False) -> Any:
         found = rooted(root_id)
-        return X if found.axis is None else jnp.where(found.rank == root_id, reduce(X, found.axis), X)
+        return (
+            X if found.axis is None else jnp.where(found.rank == root_id, reduce(X, found.axis), X)
+        )
 
     run.__doc__ = f"{formula[:-1]} on rank root_id; on the others Out = X."
     op(f"c_reduce_{name}", outs="Out", infer=_same, rows=mixes("X"), ranks=collective())(run)
 
 
 def rooted(root: int) -> ring.Ring:
-    """The ring in force, for an op that names one of its ranks. Raises EnforceNotMet where there is no such rank."""
+    """The ring in force, for an op that names one of its ranks. Raises EnforceNotMet where there is
+    no such rank.
+    """
     found = ring.ring()
     if not 0 <= root < found.size:
-        raise EnforceNotMet(f"the root of a collective is rank {root}, but there are {found.size} ranks")
+        raise EnforceNotMet(
+            f"the root of a collective is rank {root}, but there are {found.size} ranks"
+        )
     return found
 
 
@@ -98,7 +117,10 @@ _BY_NUMBER = (jax.lax.psum, REDUCTIONS[2][1], jax.lax.pmax, jax.lax.pmin)  # of 
 def allreduce(X: Array, *, reduce_type: int = 0, sync_mode: bool = False):
     """Out = sum (reduce_type 0), product (1), maximum (2) or minimum (3) of X over the ranks."""
     if not 0 <= reduce_type < len(_BY_NUMBER):
-        raise FluidValueError(f"op 'allreduce' has the reduce_type 0 (sum), 1 (product), 2 (maximum) or 3 (minimum), not {reduce_type}")
+        raise FluidValueError(
+            "op 'allreduce' has the reduce_type 0 (sum), 1 (product), 2 (maximum) or 3 (minimum),"
+            f" not {reduce_type}"
+        )
     axis = ring.ring().axis
     return X if axis is None else _BY_NUMBER[reduce_type](X, axis)
 
@@ -109,15 +131,22 @@ def broadcast(X: Array, *, root: int = 0, sync_mode: bool = False):
     return _from_root(X, root)
 
 
-def _one_of_many(X: Spec, *, nranks: int = 1, ring_id: int = 0, root: int = 0, use_calc_stream: bool = False) -> Spec:
+def _one_of_many(
+    X: Spec, *, nranks: int = 1, ring_id: int = 0, root: int = 0, use_calc_stream: bool = False
+) -> Spec:
     first, *rest = X.shape
     if first >= 0 and first % nranks:
-        raise EnforceNotMet(f"op 'c_scatter' splits dimension 0 of size {first} over {nranks} ranks, which do not divide it")
+        raise EnforceNotMet(
+            f"op 'c_scatter' splits dimension 0 of size {first} over {nranks} ranks, which do not"
+            " divide it"
+        )
     return Spec((first if first < 0 else first // nranks, *rest), X.dtype)
 
 
 @op(outs="Out", infer=_one_of_many, rows=mixes("X"), ranks=collective())
-def c_scatter(X: Array, *, nranks: int = 1, ring_id: int = 0, root: int = 0, use_calc_stream: bool = False):
+def c_scatter(
+    X: Array, *, nranks: int = 1, ring_id: int = 0, root: int = 0, use_calc_stream: bool = False
+):
     """Out = part r of nranks along dimension 0, on rank r, of the X of rank `root`."""
     found = ring_of("c_scatter", nranks)
     if found.axis is None:
@@ -133,10 +162,14 @@ def _many(X: Spec, *, nranks: int, ring_id: int = 0, use_calc_stream: bool = Fal
 
 
 def ring_of(kind: str, nranks: int) -> ring.Ring:
-    """The ring in force, for an op that says how many ranks it is for. Raises EnforceNotMet where there are others."""
+    """The ring in force, for an op that says how many ranks it is for. Raises EnforceNotMet where
+    there are others.
+    """
     found = ring.ring()
     if nranks != found.size:
-        raise EnforceNotMet(f"op '{kind}' is for nranks = {nranks}, but there are {found.size} ranks")
+        raise EnforceNotMet(
+            f"op '{kind}' is for nranks = {nranks}, but there are {found.size} ranks"
+        )
     return found
 
 
@@ -150,7 +183,10 @@ def c_allgather(X: Array, *, nranks: int, ring_id: int = 0, use_calc_stream: boo
 def _one_of(X: Spec, *, nranks: int = 1, ring_id: int = 0, use_calc_stream: bool = False) -> Spec:
     first, *rest = X.shape
     if first >= 0 and first % nranks:
-        raise EnforceNotMet(f"op 'c_reducescatter' splits dimension 0 of size {first} over {nranks} ranks, which do not divide it")
+        raise EnforceNotMet(
+            f"op 'c_reducescatter' splits dimension 0 of size {first} over {nranks} ranks, which do"
+            " not divide it"
+        )
     return Spec((first if first < 0 else first // nranks, *rest), X.dtype)
 
 
@@ -178,7 +214,9 @@ def c_sync_comm_stream(X: Array, *, ring_id: int = 0):
 
 @op(outs="Out*", infer=lambda X, **_attrs: X, rows=mixes("X"), ranks=collective(agree=ALL))
 def c_fused_allreduce_sum(X: list[Array], *, ring_id: int = 0):
-    """Out[i] = sum of X[i] over the ranks, in one message for all (ours: Paddle's coalesce_tensor and allreduce together)."""
+    """Out[i] = sum of X[i] over the ranks, in one message for all (ours: Paddle's coalesce_tensor
+    and allreduce together).
+    """
     axis = ring.ring().axis
     if axis is None:
         return list(X)
@@ -193,7 +231,8 @@ def c_fused_allreduce_sum(X: list[Array], *, ring_id: int = 0):
     return [done[i] for i in range(len(X))]
 
 
-# What opens a ring: a job's processes are joined before any program runs, so a step passes these over.
+# What opens a ring: a job's processes are joined before any program runs, so a step passes these
+# over.
 _INT = {"ring_id": Attr("ring_id", "INT", 0)}
 control_op(
     "c_comm_init", ins="X", attrs={**_INT, **{n: Attr(n, "INT") for n in ("nranks", "rank")}},

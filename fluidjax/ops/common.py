@@ -1,4 +1,6 @@
-"""Which families of ops most programs use: they are imported at once, the others when they are asked for."""
+"""Which families of ops most programs use: they are imported at once, the others when they are
+asked for.
+"""
 
 LAST = "grad"  # it ties ops of several families together
 COMMON = (

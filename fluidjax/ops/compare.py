@@ -23,7 +23,11 @@ def _equal(x: Any, y: Any) -> Any:
 
 # op type, what it computes of X and Y, formula
 RELATIONS: list[tuple[str, Callable[[Any, Any], Any], str]] = [
-    ("equal", _equal, "Out = X == Y; for floats Out = |X - Y| < 1e-8, so infinities differ from themselves."),
+    (
+        "equal",
+        _equal,
+        "Out = X == Y; for floats Out = |X - Y| < 1e-8, so infinities differ from themselves.",
+    ),
     ("not_equal", lambda x, y: ~_equal(x, y), "Out = X != Y; for floats Out = not |X - Y| < 1e-8."),
     ("less_than", jnp.less, "Out = X < Y."),
     ("less_equal", jnp.less_equal, "Out = X <= Y."),
@@ -97,11 +101,22 @@ def is_empty(X: Array | Ragged) -> Any:
 
 @op(outs="Out", rows=mixes())
 def allclose(
-    Input: Array, Other: Array, Rtol: Array | None, Atol: Array | None, *, rtol: float = 1e-5, atol: float = 1e-8,
+    Input: Array,
+    Other: Array,
+    Rtol: Array | None,
+    Atol: Array | None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
     equal_nan: bool = False,
 ) -> Any:
-    """Out[0] = all |Input - Other| <= atol + rtol * |Other|; so an infinity is close to no other. Rtol and Atol [1] go before these."""
-    least, share = (float(v) if t is None else t.reshape(()) for v, t in ((atol, Atol), (rtol, Rtol)))  # later Paddles write them as texts
+    """Out[0] = all |Input - Other| <= atol + rtol * |Other|; so an infinity is close to no other.
+    Rtol and Atol [1] go before these.
+    """
+    # later Paddles write them as texts
+    least, share = (
+        float(v) if t is None else t.reshape(()) for v, t in ((atol, Atol), (rtol, Rtol))
+    )
     near = jnp.abs(Input - Other) <= least + share * jnp.abs(Other)
     if equal_nan:
         near |= jnp.isnan(Input) & jnp.isnan(Other)

@@ -1,6 +1,7 @@
 """Complex numbers: made of pairs of reals, and taken apart again.
 
-Gradients are in Paddle's convention: of a real loss, dL/dRe(z) + i dL/dIm(z), which is the conjugate of JAX's (derivative.py).
+Gradients are in Paddle's convention: of a real loss, dL/dRe(z) + i dL/dIm(z), which is the
+conjugate of JAX's (derivative.py).
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def angle(X: Array):
     """Out = the angle of X in the complex plane, from -pi to pi; of a real X 0 or pi."""
     if jnp.issubdtype(X.dtype, jnp.complexfloating):
         return jnp.arctan2(X.imag, X.real)
-    return jnp.where(X < 0, X.dtype.type(jnp.pi), jnp.where(jnp.isnan(X), lax.stop_gradient(X), X.dtype.type(0)))
+    return jnp.where(
+        X < 0, X.dtype.type(jnp.pi), jnp.where(jnp.isnan(X), lax.stop_gradient(X), X.dtype.type(0))
+    )
 
 
 @op(outs="Out", grad="X", rows=mixes("X"), channels=CHANNELS_FIRST)

@@ -1,7 +1,9 @@
-"""Tensor inputs that decide a shape: XLA's shapes are static, so their values must be known while a step is traced.
+"""Tensor inputs that decide a shape: XLA's shapes are static, so their values must be known while a
+step is traced.
 
-They are whatever was computed from other shapes and constants alone, which stays in NumPy (see OpDef.__call__), or from
-feeds that are constants of the compilation (lower/sizes.py). Their slots are the op's trait `sizes`.
+They are whatever was computed from other shapes and constants alone, which stays in NumPy (see
+OpDef.__call__), or from feeds that are constants of the compilation (lower/sizes.py). Their slots
+are the op's trait `sizes`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from ..errors import NotOneStep, ShapeError
 from .infer import Spec
 from .registry import Array
 
-# Constants up to this many elements stay NumPy arrays: enough for shapes, too few to weigh as literals in a program.
+# Constants up to this many elements stay NumPy arrays: enough for shapes, too few to weigh as
+# literals in a program.
 SMALL = 64
 
 
@@ -27,10 +30,14 @@ SURELY_THERE = 2**28  # bytes of an array for which nobody asks whether there is
 
 
 def _memory() -> int:
-    """Bytes of this machine's memory that are free now; where it does not tell, all that it has, or more than any has."""
+    """Bytes of this machine's memory that are free now; where it does not tell, all that it has, or
+    more than any has.
+    """
     try:
         with open("/proc/meminfo") as file:
-            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
+            return next(
+                int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:")
+            )
     except (OSError, StopIteration, ValueError, IndexError):
         pass
     try:
@@ -40,7 +47,9 @@ def _memory() -> int:
 
 
 def _free() -> tuple[int, str]:
-    """Bytes that are free where arrays are made, and whose they are: a device's where it keeps count of them, else this machine's."""
+    """Bytes that are free where arrays are made, and whose they are: a device's where it keeps
+    count of them, else this machine's.
+    """
     default = getattr(jax.config, "jax_default_device", None)
     device = default if isinstance(default, jax.Device) else jax.local_devices()[0]
     told = device.memory_stats() or {}
@@ -50,7 +59,9 @@ def _free() -> tuple[int, str]:
 
 
 def refuse_huge(op: str, shape: Sequence[int], dtype: Any) -> None:
-    """Raises ShapeError for an array that is larger than what is free of the memory in which it would be made."""
+    """Raises ShapeError for an array that is larger than what is free of the memory in which it
+    would be made.
+    """
     if not are_numbers(shape):
         return
     size = math.prod(map(int, shape)) * np.dtype(dtype).itemsize
@@ -59,12 +70,15 @@ def refuse_huge(op: str, shape: Sequence[int], dtype: Any) -> None:
     free, whose = _free()
     if size > free:
         raise ShapeError(
-            f"op '{op}' would make an array of shape {list(shape)}, {size / 1e9:,.1f} GB, and {whose} has {free / 1e9:,.1f} GB free"
+            f"op '{op}' would make an array of shape {list(shape)}, {size / 1e9:,.1f} GB, and"
+            f" {whose} has {free / 1e9:,.1f} GB free"
         )
 
 
 def are_numbers(sizes: Sequence[Any]) -> bool:
-    """Whether all sizes are numbers: of a step that is exported for any size, some are not, and are compared with nothing."""
+    """Whether all sizes are numbers: of a step that is exported for any size, some are not, and are
+    compared with nothing.
+    """
     return all(isinstance(n, int | np.integer) for n in sizes)
 
 
@@ -76,7 +90,8 @@ def numbers_of(sizes: Sequence[Any]) -> Any:
 def known(value: Any) -> np.ndarray | None:
     """The value as a NumPy array, or None if it is only known when the step runs."""
     if isinstance(value, jax.Array) and not hasattr(value, "is_ready"):
-        return None  # NumPy would learn it too, from an error whose text JAX makes of all traces around
+        # NumPy would learn it too, from an error whose text JAX makes of all traces around
+        return None
     try:
         return np.asarray(value)
     except jax.errors.TracerArrayConversionError:
@@ -93,8 +108,9 @@ def concrete(value: Any, op: str, slot: str) -> np.ndarray:
     found = known(value)
     if found is None:
         raise NotOneStep(
-            f"input {slot} of op '{op}' decides a shape, so it must come from constants and shapes "
-            "(fill_constant, assign_value, shape and arithmetic on them), not from data that changes from run to run"
+            f"input {slot} of op '{op}' decides a shape, so it must come from constants and shapes"
+            " (fill_constant, assign_value, shape and arithmetic on them), not from data that"
+            " changes from run to run"
         )
     return found
 
@@ -110,16 +126,25 @@ def integers(
     return tuple(default)
 
 
-def new_shape(op: str, ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape of what an op makes: of tensors, else the attribute. Raises ShapeError for negative dims."""
+def new_shape(
+    op: str, ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, shape: Sequence[int]
+) -> tuple[int, ...]:
+    """The shape of what an op makes: of tensors, else the attribute. Raises ShapeError for negative
+    dims.
+    """
     dims = integers(op, "ShapeTensor", ShapeTensor, ShapeTensorList, shape)
     if any(n < 0 for n in dims):
-        raise ShapeError(f"op '{op}' makes a tensor, whose shape holds no negative number, but it is {list(dims)}")
+        raise ShapeError(
+            f"op '{op}' makes a tensor, whose shape holds no negative number, but it is"
+            f" {list(dims)}"
+        )
     return dims
 
 
 def scalars(tensor: Array | None, tensors: list[Array] | None, default: Sequence[int]) -> list[Any]:
-    """As :func:`integers`, but a value that is known only when the step runs stays an array of shape []."""
+    """As :func:`integers`, but a value that is known only when the step runs stays an array of
+    shape [].
+    """
     if not tensors and tensor is None:
         return list(default)
     found: list[Any] = []
@@ -129,8 +154,12 @@ def scalars(tensor: Array | None, tensors: list[Array] | None, default: Sequence
     return found
 
 
-def shape_spec(shape: Sequence[int], tensor: Spec | None, tensors: Sequence[Spec] | None) -> tuple[int, ...]:
-    """The shape that is known before running: the attribute, or as many -1 as the tensors have entries."""
+def shape_spec(
+    shape: Sequence[int], tensor: Spec | None, tensors: Sequence[Spec] | None
+) -> tuple[int, ...]:
+    """The shape that is known before running: the attribute, or as many -1 as the tensors have
+    entries.
+    """
     if shape:
         return tuple(n if n >= 0 else -1 for n in shape)
     return (-1,) * (len(tensors) if tensors else tensor.shape[0] if tensor is not None else 0)

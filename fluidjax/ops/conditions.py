@@ -1,4 +1,6 @@
-"""Conditions under which an op treats rows one by one, from its attributes and shapes: `when` of traits.RowWise."""
+"""Conditions under which an op treats rows one by one, from its attributes and shapes: `when` of
+traits.RowWise.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def first_axis(attr: str, slot: str = "X") -> When:
 
 def inner_axes(attr: str, slot: str = "X") -> When:
     """None of the axes in attribute `attr` is the first; there is at least one."""
-    return lambda attrs, shapes: bool(attrs[attr]) and all(a % len(shapes[slot]) for a in attrs[attr])
+    return lambda attrs, shapes: (
+        bool(attrs[attr]) and all(a % len(shapes[slot]) for a in attrs[attr])
+    )
 
 
 def either_inner_axes(*attrs: str) -> When:
@@ -71,7 +75,9 @@ def unset(attr: str) -> When:
 
 
 def pairs(attrs: Attrs, shapes: Shapes) -> bool:
-    """Of an elementwise op: Y begins behind the first axis of X, is one there, or is ragged and begins at it."""
+    """Of an elementwise op: Y begins behind the first axis of X, is one there, or is ragged and
+    begins at it.
+    """
     x, y, ragged = shapes["X"], shapes["Y"], shapes["ragged"]
     axis = attrs["axis"]
     first = axis if axis >= 0 and len(y) < len(x) else len(x) - len(y)

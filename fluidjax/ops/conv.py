@@ -1,7 +1,7 @@
 """Convolutions and transposed convolutions of 2 and 3 spatial dimensions.
 
-Filters are [out channels, in channels / groups, ...] whatever the data format; those of transposed convolutions
-[in channels, out channels / groups, ...].
+Filters are [out channels, in channels / groups, ...] whatever the data format; those of transposed
+convolutions [in channels, out channels / groups, ...].
 """
 
 from __future__ import annotations
@@ -45,24 +45,40 @@ def _geometry(
 
 
 def _convolve(x: Array, w: Array, **attrs: Any) -> jax.Array:
-    if w.dtype == jnp.int8 and jnp.issubdtype(x.dtype, jnp.floating):  # weights that quantisation left as integers
+    # weights that quantisation left as integers
+    if w.dtype == jnp.int8 and jnp.issubdtype(x.dtype, jnp.floating):
         w = w.astype(x.dtype)
     return output(_geometry(x.shape, w.shape, **attrs), x, w)
 
 
-def _completed(sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], pads: Pads, dilations: Sequence[int]) -> Pads:
-    """The paddings with as many zeros behind as a filter lacks that reaches over the end (see window_count)."""
+def _completed(
+    sizes: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int],
+    pads: Pads,
+    dilations: Sequence[int],
+) -> Pads:
+    """The paddings with as many zeros behind as a filter lacks that reaches over the end (see
+    window_count).
+    """
     found = []
     for n, k, s, (lo, hi), d in zip(sizes, window, strides, pads, dilations, strict=True):
         reach = d * (k - 1) + 1
         if window_count(n + lo + hi, reach, s) < 1:
-            raise ShapeError(f"a filter of {k} cells dilated by {d} does not fit in {n} cells padded by {lo} and {hi}")
+            raise ShapeError(
+                f"a filter of {k} cells dilated by {d} does not fit in {n} cells padded by {lo} and"
+                f" {hi}"
+            )
         found.append((lo, hi + max(reach - n - lo - hi, 0)))
     return tuple(found)
 
 
-def _with_extras(out: jax.Array, bias: Array | None, residual: Array | None, data_format: str) -> jax.Array:
-    """Add what Paddle's fused kernels add: a bias for each channel and an array of the output's shape."""
+def _with_extras(
+    out: jax.Array, bias: Array | None, residual: Array | None, data_format: str
+) -> jax.Array:
+    """Add what Paddle's fused kernels add: a bias for each channel and an array of the output's
+    shape.
+    """
     if bias is not None:
         shape = (-1,) if channel_last(data_format) else (-1,) + (1,) * (out.ndim - 2)
         out = out + bias.reshape(shape)
@@ -70,9 +86,16 @@ def _with_extras(out: jax.Array, bias: Array | None, residual: Array | None, dat
 
 
 def _of_taps(attrs: Mapping[str, Any], shapes: Mapping[str, Any]) -> bool:
-    """Whether a filter [O, 1, h, w] is read cell by cell, all channels of a cell at once (way "taps")."""
+    """Whether a filter [O, 1, h, w] is read cell by cell, all channels of a cell at once (way
+    "taps").
+    """
     w = shapes["Filter"]
-    return attrs.get("groups", 1) > 1 and w is not None and len(w) == 4 and w[1] == 1 < math.prod(w[2:]) <= MOST_TAPS
+    return (
+        attrs.get("groups", 1) > 1
+        and w is not None
+        and len(w) == 4
+        and w[1] == 1 < math.prod(w[2:]) <= MOST_TAPS
+    )
 
 
 def _dense(attrs: Mapping[str, Any], shapes: Mapping[str, Any]) -> bool:
@@ -81,9 +104,16 @@ def _dense(attrs: Mapping[str, Any], shapes: Mapping[str, Any]) -> bool:
     return attrs.get("groups", 1) == 1 and w is not None and len(w) == 4
 
 
-def _output_spec(Input: Any, Filter: Any, Bias: Any, ResidualData: Any, *, is_test: bool, **attrs: Any) -> Any:
+def _output_spec(
+    Input: Any, Filter: Any, Bias: Any, ResidualData: Any, *, is_test: bool, **attrs: Any
+) -> Any:
     batch, *sizes = Input.shape
-    plain = Bias is None and ResidualData is None and Input.ndim == Filter.ndim == 4 and Input.dtype == Filter.dtype
+    plain = (
+        Bias is None
+        and ResidualData is None
+        and Input.ndim == Filter.ndim == 4
+        and Input.dtype == Filter.dtype
+    )
     if not plain or min(*sizes, *Filter.shape) < 1:
         return None
     try:
@@ -95,8 +125,12 @@ def _output_spec(Input: Any, Filter: Any, Bias: Any, ResidualData: Any, *, is_te
 
 def _declare_conv2d(kind: str) -> None:
     @op(
-        kind, outs="Output", infer=_output_spec, rows=row_wise("Input", "ResidualData"),
-        channels=by_format("data_format", "Input ResidualData", "Output", begins=True), heavy=True,
+        kind,
+        outs="Output",
+        infer=_output_spec,
+        rows=row_wise("Input", "ResidualData"),
+        channels=by_format("data_format", "Input ResidualData", "Output", begins=True),
+        heavy=True,
         turned=Turned("Filter", (2, 3, 1, 0), when=_of_taps, predicting=_dense),
     )
     def conv2d(
@@ -106,8 +140,9 @@ def _declare_conv2d(kind: str) -> None:
     ):  # fmt: skip
         """Output = conv(Input, Filter) (+ Bias + ResidualData).
 
-        Input [N, C, H, W] or [N, H, W, C] by data_format, Filter [O, C / groups, h, w] in both. paddings: two
-        numbers, or four (top, bottom, left, right). padding_algorithm SAME ignores the dilations.
+        Input [N, C, H, W] or [N, H, W, C] by data_format, Filter [O, C / groups, h, w] in both.
+        paddings: two numbers, or four (top, bottom, left, right). padding_algorithm SAME ignores
+        the dilations.
         """
         out = _convolve(
             Input, Filter, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
@@ -121,8 +156,10 @@ for _kind in ("conv2d", "depthwise_conv2d"):
 
 
 @op(
-    outs="Output", rows=row_wise("Input", "ResidualData"),
-    channels=by_format("data_format", "Input ResidualData", "Output", last="NDHWC", begins=True), heavy=True,
+    outs="Output",
+    rows=row_wise("Input", "ResidualData"),
+    channels=by_format("data_format", "Input ResidualData", "Output", last="NDHWC", begins=True),
+    heavy=True,
 )
 def conv3d(
     Input: Array, Filter: Array, ResidualData: Array | None, *, strides: Ints = (1, 1, 1), paddings: Ints = (0, 0, 0),
@@ -131,8 +168,8 @@ def conv3d(
 ):  # fmt: skip
     """Output = conv(Input, Filter) (+ ResidualData).
 
-    Input [N, C, D, H, W] or [N, D, H, W, C] by data_format, Filter [O, C / groups, d, h, w]. paddings: three numbers,
-    or six (before and after of each axis).
+    Input [N, C, D, H, W] or [N, D, H, W, C] by data_format, Filter [O, C / groups, d, h, w].
+    paddings: three numbers, or six (before and after of each axis).
     """
     out = _convolve(
         Input, Filter, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm, dilations=dilations,
@@ -141,7 +178,9 @@ def conv3d(
     return _with_extras(out, None, ResidualData, data_format)
 
 
-def _gradients(x: Array, w: Array, dy: Array | None, wanted: Collection[str], **attrs: Any) -> tuple[Any, Any]:
+def _gradients(
+    x: Array, w: Array, dy: Array | None, wanted: Collection[str], **attrs: Any
+) -> tuple[Any, Any]:
     """The gradients of the input and of the filter; None for one that is not in `wanted`."""
     if dy is None:
         return None, None
@@ -155,7 +194,18 @@ def _gradients(x: Array, w: Array, dy: Array | None, wanted: Collection[str], **
 def _declare_conv2d_grad(kind: str) -> None:
     @grad_of(kind, "Input Filter Bias", nograd="ResidualData")
     def conv2d_grad(
-        Input, Filter, Bias, d_Output, *, strides, paddings, padding_algorithm, groups, dilations, data_format, counts
+        Input,
+        Filter,
+        Bias,
+        d_Output,
+        *,
+        strides,
+        paddings,
+        padding_algorithm,
+        groups,
+        dilations,
+        data_format,
+        counts,
     ):
         """Input@GRAD, Filter@GRAD = the gradients of sum(Output@GRAD * conv(Input, Filter))."""
         wanted = GRADIENTS if counts is None else counts
@@ -163,7 +213,11 @@ def _declare_conv2d_grad(kind: str) -> None:
             Input, Filter, d_Output, wanted, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
             groups=groups, dilations=dilations, data_format=data_format,
         )  # fmt: skip
-        d_bias = None if Bias is None or d_Output is None else _per_channel_sum(d_Output, data_format).reshape(Bias.shape)
+        d_bias = (
+            None
+            if Bias is None or d_Output is None
+            else _per_channel_sum(d_Output, data_format).reshape(Bias.shape)
+        )
         return d_input, d_filter, d_bias
 
 
@@ -173,7 +227,18 @@ for _kind in ("conv2d", "depthwise_conv2d"):
 
 @grad_of("conv3d", "Input Filter ResidualData", nograd="ResidualData")
 def conv3d_grad(
-    Input, Filter, ResidualData, d_Output, *, strides, paddings, padding_algorithm, groups, dilations, data_format, counts
+    Input,
+    Filter,
+    ResidualData,
+    d_Output,
+    *,
+    strides,
+    paddings,
+    padding_algorithm,
+    groups,
+    dilations,
+    data_format,
+    counts,
 ):
     """Input@GRAD, Filter@GRAD = the gradients of sum(Output@GRAD * conv(Input, Filter))."""
     return _gradients(
@@ -183,15 +248,30 @@ def conv3d_grad(
 
 
 def _double_grad(
-    Input: Array, Filter: Array, DOutput: Array | None, DDInput: Array | None, DDFilter: Array | None, **attrs: Any
+    Input: Array,
+    Filter: Array,
+    DOutput: Array | None,
+    DDInput: Array | None,
+    DDFilter: Array | None,
+    **attrs: Any,
 ) -> tuple[Any, Any, Any]:
-    """A convolution is linear in each argument, so each term is one of its three products. What is not there is zero."""
+    """A convolution is linear in each argument, so each term is one of its three products. What is
+    not there is zero.
+    """
     geo = _geometry(Input.shape, Filter.shape, **attrs)
     zeros = jnp.zeros_like
     terms = [] if DDInput is None else [output(geo, DDInput, Filter)]
     terms += [] if DDFilter is None else [output(geo, Input, DDFilter)]
-    d_filter = zeros(Filter) if DDInput is None or DOutput is None else filter_gradient(geo, DDInput, DOutput)
-    d_input = zeros(Input) if DDFilter is None or DOutput is None else input_gradient(geo, DDFilter, DOutput)
+    d_filter = (
+        zeros(Filter)
+        if DDInput is None or DOutput is None
+        else filter_gradient(geo, DDInput, DOutput)
+    )
+    d_input = (
+        zeros(Input)
+        if DDFilter is None or DOutput is None
+        else input_gradient(geo, DDFilter, DOutput)
+    )
     return sum(terms[1:], terms[0]) if terms else None, d_filter, d_input
 
 
@@ -206,7 +286,9 @@ def _declare_double_grad(kind: str) -> None:
         Input, Filter, DOutput, DDInput, DDFilter, *, strides, paddings, padding_algorithm, groups, dilations,
         data_format,
     ):  # fmt: skip
-        """DDOutput = conv(DDInput, Filter) + conv(Input, DDFilter), and the gradients of both products."""
+        """DDOutput = conv(DDInput, Filter) + conv(Input, DDFilter), and the gradients of both
+        products.
+        """
         return _double_grad(
             Input, Filter, DOutput, DDInput, DDFilter, strides=strides, paddings=paddings, groups=groups,
             padding_algorithm=padding_algorithm, dilations=dilations, data_format=data_format,
@@ -221,7 +303,9 @@ def _transpose_of(
     x: Array, w: Array, *, strides: Sequence[int], paddings: Sequence[int], padding_algorithm: str,
     dilations: Sequence[int], groups: int, data_format: str, output_size: Sequence[int], output_padding: Sequence[int],
 ) -> Geometry:  # fmt: skip
-    """The convolution whose output's gradient is x: its input has the shape of the transposed convolution's output."""
+    """The convolution whose output's gradient is x: its input has the shape of the transposed
+    convolution's output.
+    """
     rank = x.ndim - 2
     axis = x.ndim - 1 if channel_last(data_format) else 1
     from_one(dilations=dilations)
@@ -237,7 +321,11 @@ def _transpose_of(
         dilations = (1,) * rank
     shape = list(x.shape)
     shape[axis] = w.shape[1] * groups
-    for a, n in zip(axes, _outer_sizes(output_size, sizes, w.shape[2:], strides, pads, dilations, output_padding), strict=True):
+    for a, n in zip(
+        axes,
+        _outer_sizes(output_size, sizes, w.shape[2:], strides, pads, dilations, output_padding),
+        strict=True,
+    ):
         shape[a] = n
     if any(shape[a] < 1 for a in axes):
         raise ShapeError(f"paddings {list(pads)} take away all of the output {shape}")
@@ -251,8 +339,12 @@ def _convolve_transpose(x: Array, w: Array, **attrs: Any) -> jax.Array:
     return input_gradient(_transpose_of(x, w, **attrs), w, x)
 
 
-def _outer_sizes(output_size: Sequence[int], sizes, window, strides, pads, dilations, more: Sequence[int] = ()) -> list[int]:
-    """The output's sides: as small as the input's allow and `more`, or what `output_size` says (less than a stride more)."""
+def _outer_sizes(
+    output_size: Sequence[int], sizes, window, strides, pads, dilations, more: Sequence[int] = ()
+) -> list[int]:
+    """The output's sides: as small as the input's allow and `more`, or what `output_size` says
+    (less than a stride more).
+    """
     least = [
         (n - 1) * s - lo - hi + d * (k - 1) + 1
         for n, k, s, (lo, hi), d in zip(sizes, window, strides, pads, dilations, strict=True)
@@ -261,16 +353,27 @@ def _outer_sizes(output_size: Sequence[int], sizes, window, strides, pads, dilat
         return _with_more(least, more, strides, dilations)
     for wanted, n, s in zip(output_size, least, strides, strict=True):
         if not n <= wanted < n + s:
-            raise ShapeError(f"output_size {list(output_size)}: an axis of {wanted} must lie in [{n}, {n + s})")
+            raise ShapeError(
+                f"output_size {list(output_size)}: an axis of {wanted} must lie in [{n}, {n + s})"
+            )
     return list(output_size)
 
 
-def _with_more(least: list[int], more: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> list[int]:
-    """The sides with the attribute output_padding, of which each must be less than the stride or the dilation."""
+def _with_more(
+    least: list[int], more: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> list[int]:
+    """The sides with the attribute output_padding, of which each must be less than the stride or
+    the dilation.
+    """
     if not more:
         return least
-    if len(more) != len(least) or any(not 0 <= m < max(s, d) for m, s, d in zip(more, strides, dilations, strict=True)):
-        raise ShapeError(f"output_padding {list(more)} is a number for each side, less than its stride or its dilation")
+    if len(more) != len(least) or any(
+        not 0 <= m < max(s, d) for m, s, d in zip(more, strides, dilations, strict=True)
+    ):
+        raise ShapeError(
+            f"output_padding {list(more)} is a number for each side, less than its stride or its"
+            " dilation"
+        )
     return [n + m for n, m in zip(least, more, strict=True)]
 
 
@@ -284,18 +387,23 @@ def _transpose_grad(x: Array, w: Array, d_out: Array | None, **attrs: Any) -> tu
 
 def _declare_conv2d_transpose(kind: str) -> None:
     @op(
-        kind, outs="Output", rows=row_wise("Input", lod=None),
-        channels=by_format("data_format", "Input", "Output", begins=True), heavy=True,
+        kind,
+        outs="Output",
+        rows=row_wise("Input", lod=None),
+        channels=by_format("data_format", "Input", "Output", begins=True),
+        heavy=True,
     )
     def conv2d_transpose(
         Input: Array, Filter: Array, Bias: Array | None, *, output_size: Ints = (), groups: int = 1,
         dilations: Ints = (1, 1), strides: Ints = (1, 1), paddings: Ints = (0, 0), data_format: str = "NCHW",
         padding_algorithm: str = "EXPLICIT", is_test: bool = False, output_padding: Ints = (),
     ):  # fmt: skip
-        """Output = the gradient of conv(Output, Filter) with respect to its input, at Input (+ Bias).
+        """Output = the gradient of conv(Output, Filter) with respect to its input, at Input (+
+        Bias).
 
         Input [N, C, H, W] or [N, H, W, C], Filter [C, O / groups, h, w]; a side of Output is
-        (H - 1) * stride - padding + dilation * (h - 1) + 1, or what output_size says (less than a stride more).
+        (H - 1) * stride - padding + dilation * (h - 1) + 1, or what output_size says (less than a
+        stride more).
         """
         out = _convolve_transpose(
             Input, Filter, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
@@ -315,7 +423,9 @@ def _declare_conv2d_transpose(kind: str) -> None:
             dilations=dilations, groups=groups, data_format=data_format, output_size=output_size,
             output_padding=output_padding,
         )  # fmt: skip
-        d_bias = None if Bias is None or d_Output is None else _per_channel_sum(d_Output, data_format)
+        d_bias = (
+            None if Bias is None or d_Output is None else _per_channel_sum(d_Output, data_format)
+        )
         return d_input, d_filter, d_bias
 
 
@@ -328,8 +438,10 @@ def _per_channel_sum(x: Array, data_format: str) -> jax.Array:
 
 
 @op(
-    outs="Output", rows=row_wise("Input", lod=None),
-    channels=by_format("data_format", "Input", "Output", last="NDHWC", begins=True), heavy=True,
+    outs="Output",
+    rows=row_wise("Input", lod=None),
+    channels=by_format("data_format", "Input", "Output", last="NDHWC", begins=True),
+    heavy=True,
 )
 def conv3d_transpose(
     Input: Array, Filter: Array, *, output_size: Ints = (), groups: int = 1, dilations: Ints = (1, 1, 1),
@@ -338,7 +450,8 @@ def conv3d_transpose(
 ):  # fmt: skip
     """Output = the gradient of conv(Output, Filter) with respect to its input, at Input.
 
-    Input [N, C, D, H, W] or [N, D, H, W, C], Filter [C, O / groups, d, h, w]; sides as in conv2d_transpose.
+    Input [N, C, D, H, W] or [N, D, H, W, C], Filter [C, O / groups, d, h, w]; sides as in
+    conv2d_transpose.
     """
     return _convolve_transpose(
         Input, Filter, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm, dilations=dilations,
@@ -349,7 +462,18 @@ def conv3d_transpose(
 
 @grad_of("conv3d_transpose", "Input Filter")
 def conv3d_transpose_grad(
-    Input, Filter, d_Output, *, output_size, groups, dilations, strides, paddings, data_format, padding_algorithm, output_padding
+    Input,
+    Filter,
+    d_Output,
+    *,
+    output_size,
+    groups,
+    dilations,
+    strides,
+    paddings,
+    data_format,
+    padding_algorithm,
+    output_padding,
 ):
     """Input@GRAD = conv(Output@GRAD, Filter)."""
     return _transpose_grad(

@@ -2,38 +2,42 @@
 
     output(x, w),  input_gradient(w, dy),  filter_gradient(x, dy)
 
-Each is linear in both arguments, and the derivatives of any are the others, so that gradients of every order are made of
-these. On the CPU `way` chooses, by shapes alone: a run computes the same whenever it is repeated. Other platforms take XLA's
-convolution, which is cuDNN's on a GPU; which platform it is, is known when the step is lowered.
+Each is linear in both arguments, and the derivatives of any are the others, so that gradients of
+every order are made of these. On the CPU `way` chooses, by shapes alone: a run computes the same
+whenever it is repeated. Other platforms take XLA's convolution, which is cuDNN's on a GPU; which
+platform it is, is known when the step is lowered.
 
-Milliseconds, one core of an AMD EPYC (jax 0.10.2, minima of interleaved turns), channels first; in brackets XLA's own, whose
-filter's gradient of groups is a plain loop. Where the way is XLA's, the first number is that of the columns. `python -m benchmarks
-convolutions` prints such a table.
+Milliseconds, one core of an AMD EPYC (jax 0.10.2, minima of interleaved turns), channels first; in
+brackets XLA's own, whose filter's gradient of groups is a plain loop. Where the way is XLA's, the
+first number is that of the columns. `python -m benchmarks convolutions` prints such a table.
 
-    input, filter, groups                      output         input's gradient   filter's gradient   way
-    2x256x16x16, 256x8x3x3, 32                 0.63 (2.18)    0.56 (2.31)        1.15 (737)          columns
-    1x512x14x14, 512x16x3x3, 32                0.58 (1.43)    0.55 (1.48)        1.09 (491)          columns
-    8x256x28x28, 256x8x3x3, 32                 18 (68)        8.4 (59)           47 (8,833)          columns, by samples
-    8x32x112x112, 32x1x3x3, 32                 12 (128)       3.6 (107)          22 (-)              taps; columns, by samples
-    8x64x112x112, 64x1x3x3, 64, stride 2       4.7 (74)       4.4 (798)          25 (-)              taps; columns, by samples
-    2x512x2x2, 512x512x3x3                     0.65 (40)      1.2 (36)           0.61 (3.1)          columns
-    2x256x4x4, 512x256x3x3, stride 2           0.29 (1.5)     0.42 (9.5)         0.35 (1.7)          columns
-    2x128x8x8, 128x128x3x3                     0.52 (0.59)    0.51 (0.61)        0.56 (0.56)         columns
-    2x224x17x17, 256x224x7x1                   6.0 (6.4)      5.5 (6.2)          5.8 (11)            columns
-    8x256x8x8, 256x256x3x3                     6.8 (6.9)      7.3 (6.8)          7.1 (7.1)           XLA's
-    64x512x4x4, 512x512x3x3                    57 (55)        50 (56)            58 (58)             XLA's
-    2x64x16x16, 64x64x3x3                      0.63 (0.57)    0.50 (0.55)        0.64 (0.50)         XLA's
-    32x64x32x32, 64x64x3x3                     49 (42)        38 (33)            51 (32)             XLA's
-    8x256x56x56, 64x256x1x1                    14 (29)        8.8 (27)           17 (36)             samples
-    8x64x56x56, 256x64x1x1                     12 (27)        9.0 (26)           10 (95)             samples
-    2x512x4x4, 1024x512x1x1                    0.43 (2.2)     0.39 (0.45)        0.40 (1.6)          columns
-    2x2048x2x2, 1024x2048x1x1                  0.38 (9.6)     1.4 (1.7)          2.0 (6.1)           columns
-    64x1x28x28, 6x1x5x5                        0.38 (1.2)     -                  0.54 (0.49)         thin: columns, XLA's filter's gradient
-    64x3x32x32, 6x3x5x5                        1.5 (2.4)      1.7 (5.7)          1.8 (2.4)           thin
+    input, filter, groups                      output         input's gradient   filter's gradient
+    way 2x256x16x16, 256x8x3x3, 32                 0.63 (2.18)    0.56 (2.31)        1.15 (737)
+    columns 1x512x14x14, 512x16x3x3, 32                0.58 (1.43)    0.55 (1.48)        1.09 (491)
+    columns 8x256x28x28, 256x8x3x3, 32                 18 (68)        8.4 (59)           47 (8,833)
+    columns, by samples 8x32x112x112, 32x1x3x3, 32                 12 (128)       3.6 (107)
+    22 (-)              taps; columns, by samples 8x64x112x112, 64x1x3x3, 64, stride 2       4.7
+    (74)       4.4 (798)          25 (-)              taps; columns, by samples 2x512x2x2,
+    512x512x3x3                     0.65 (40)      1.2 (36)           0.61 (3.1)          columns
+    2x256x4x4, 512x256x3x3, stride 2           0.29 (1.5)     0.42 (9.5)         0.35 (1.7)
+    columns 2x128x8x8, 128x128x3x3                     0.52 (0.59)    0.51 (0.61)        0.56 (0.56)
+    columns 2x224x17x17, 256x224x7x1                   6.0 (6.4)      5.5 (6.2)          5.8 (11)
+    columns 8x256x8x8, 256x256x3x3                     6.8 (6.9)      7.3 (6.8)          7.1 (7.1)
+    XLA's 64x512x4x4, 512x512x3x3                    57 (55)        50 (56)            58 (58)
+    XLA's 2x64x16x16, 64x64x3x3                      0.63 (0.57)    0.50 (0.55)        0.64 (0.50)
+    XLA's 32x64x32x32, 64x64x3x3                     49 (42)        38 (33)            51 (32)
+    XLA's 8x256x56x56, 64x256x1x1                    14 (29)        8.8 (27)           17 (36)
+    samples 8x64x56x56, 256x64x1x1                     12 (27)        9.0 (26)           10 (95)
+    samples 2x512x4x4, 1024x512x1x1                    0.43 (2.2)     0.39 (0.45)        0.40 (1.6)
+    columns 2x2048x2x2, 1024x2048x1x1                  0.38 (9.6)     1.4 (1.7)          2.0 (6.1)
+    columns 64x1x28x28, 6x1x5x5                        0.38 (1.2)     -                  0.54 (0.49)
+    thin: columns, XLA's filter's gradient 64x3x32x32, 6x3x5x5                        1.5 (2.4)
+    1.7 (5.7)          1.8 (2.4)           thin
 
-Two ways lost everywhere: a product for each filter cell, and columns with the channels last (up to five times as slow where there
-are groups). One filter for all groups with zeros between them would make nan of infinities. At equal speed the way is XLA's,
-because columns take memory (`_columns_pay`).
+Two ways lost everywhere: a product for each filter cell, and columns with the channels last (up to
+five times as slow where there are groups). One filter for all groups with zeros between them would
+make nan of infinities. At equal speed the way is XLA's, because columns take memory
+(`_columns_pay`).
 """
 
 from __future__ import annotations
@@ -53,11 +57,14 @@ from .enclosed import filters_are_turned, is_enclosed
 from .registry import Array
 
 MOST_TAPS = 49  # a depthwise filter up to 7x7 is unrolled
-SMALL_COLUMNS = 2**20  # elements; up to 4 MB columns gain a tenth of the time, and are no memory to speak of
+# elements; up to 4 MB columns gain a tenth of the time, and are no memory to speak of
+SMALL_COLUMNS = 2**20
 
 
 def way(geo: Geometry) -> str:
-    """The way of these shapes on a CPU, a name of _WAYS or xla (which is native within a loop or a branch)."""
+    """The way of these shapes on a CPU, a name of _WAYS or xla (which is native within a loop or a
+    branch).
+    """
     if not geo.known:
         return "native"
     if geo.groups == 1:
@@ -74,8 +81,16 @@ def way(geo: Geometry) -> str:
 
 
 def _output_way(geo: Geometry) -> str:
-    """The output's: where the filter lies as XLA's own kernel reads it, that is the fastest but for few pixels, one product of rows."""
-    if not (geo.known and geo.last and geo.groups == 1 and len(geo.strides) == 2 and filters_are_turned()):
+    """The output's: where the filter lies as XLA's own kernel reads it, that is the fastest but for
+    few pixels, one product of rows.
+    """
+    if not (
+        geo.known
+        and geo.last
+        and geo.groups == 1
+        and len(geo.strides) == 2
+        and filters_are_turned()
+    ):
         return way(geo)
     if geo.window > 1 or any(map(any, geo.pads)):
         return "rows" if _columns_pay(geo) else "native"
@@ -85,16 +100,17 @@ def _output_way(geo: Geometry) -> str:
 def _columns_pay(geo: Geometry) -> bool:
     """Whether XLA's own turning of the filter costs more than columns do.
 
-    With more pixels large columns take as long as XLA, and stand in memory from the output to the filter's gradient, which shares
-    them.
+    With more pixels large columns take as long as XLA, and stand in memory from the output to the
+    filter's gradient, which shares them.
     """
     cells = geo.window * geo.w[1]
     return 8 * geo.pixels <= cells or (few_pixels(geo) and cells * geo.pixels <= SMALL_COLUMNS)
 
 
 def _is_thin(geo: Geometry) -> bool:
-    """Whether XLA's kernel, which goes by vectors of outputs, has too few to fill them. Columns that are made for one sample at a time
-    find what they are made of in memory: made for all, they would compute it anew for each cell of the filter.
+    """Whether XLA's kernel, which goes by vectors of outputs, has too few to fill them. Columns
+    that are made for one sample at a time find what they are made of in memory: made for all, they
+    would compute it anew for each cell of the filter.
     """
     return geo.w[0] <= 16 and geo.channels <= 8 and ways.are_made_by_samples(geo)
 
@@ -124,7 +140,9 @@ def output(geo: Geometry, x: Array, w: Array) -> jax.Array:
 
 
 def input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
-    """The gradient of sum(dy * conv(x, w)) with respect to x, which is the transposed convolution of dy."""
+    """The gradient of sum(dy * conv(x, w)) with respect to x, which is the transposed convolution
+    of dy.
+    """
     return _fastest(1, geo, w, dy)
 
 

@@ -12,7 +12,8 @@ from .window import Pads
 
 @dataclass(frozen=True)
 class Geometry:
-    """The static side of a convolution of x [N, C, ...] (or, last, [N, ..., C]) with w [O, C / groups, ...].
+    """The static side of a convolution of x [N, C, ...] (or, last, [N, ..., C]) with w [O, C /
+    groups, ...].
 
     The paddings leave room for at least one position of the filter.
     """
@@ -27,7 +28,9 @@ class Geometry:
 
     @cached_property
     def known(self) -> bool:
-        """Whether all sizes are numbers: of a step that is exported for any batch, some are not, and are compared with nothing."""
+        """Whether all sizes are numbers: of a step that is exported for any batch, some are not,
+        and are compared with nothing.
+        """
         return are_numbers((*self.x, *self.w))
 
     @property
@@ -53,7 +56,9 @@ class Geometry:
     @property
     def y(self) -> tuple[int, ...]:
         """The output's shape."""
-        return (self.x[0], *self.outs, self.w[0]) if self.last else (self.x[0], self.w[0], *self.outs)
+        return (
+            (self.x[0], *self.outs, self.w[0]) if self.last else (self.x[0], self.w[0], *self.outs)
+        )
 
     @property
     def window(self) -> int:
@@ -72,10 +77,14 @@ class Geometry:
     def block(self, parts: int) -> Geometry:
         """The same of one of `parts` equal parts of the groups, channels first."""
         x = (self.x[0], self.channels // parts, *self.sides)
-        return replace(self, x=x, w=(self.w[0] // parts, *self.w[1:]), groups=self.groups // parts, last=False)
+        return replace(
+            self, x=x, w=(self.w[0] // parts, *self.w[1:]), groups=self.groups // parts, last=False
+        )
 
     def turned(self) -> Geometry:
-        """Of a depthwise convolution at stride 1: that of the output's gradient that gives the input's."""
+        """Of a depthwise convolution at stride 1: that of the output's gradient that gives the
+        input's.
+        """
         reach = [d * (k - 1) for d, k in zip(self.dilations, self.w[2:], strict=True)]
         pads = tuple((r - lo, r - hi) for r, (lo, hi) in zip(reach, self.pads, strict=True))
         return replace(self, x=self.y, pads=pads)

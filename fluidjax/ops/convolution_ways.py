@@ -1,16 +1,20 @@
-"""Convolutions as matrix products and multiply-adds: what XLA:CPU computes faster than its own convolution.
+"""Convolutions as matrix products and multiply-adds: what XLA:CPU computes faster than its own
+convolution.
 
-Each way comes in three directions, which are all bilinear: the output, and the gradients of the input and of the filter.
+Each way comes in three directions, which are all bilinear: the output, and the gradients of the
+input and of the filter.
 
-- columns (im2col): the input's cells under each filter cell side by side, then one matrix product (one for each group).
-  A 1x1 filter has but one such cell. Large columns are made for one sample, or some groups, at a time: in a cache they
-  are read faster than they are made.
-- samples: a 1x1 convolution of many pixels, channels first, as a product for each sample: nothing is transposed.
+- columns (im2col): the input's cells under each filter cell side by side, then one matrix product
+  (one for each group).
+  A 1x1 filter has but one such cell. Large columns are made for one sample, or some groups, at a
+  time: in a cache they are read faster than they are made.
+- samples: a 1x1 convolution of many pixels, channels first, as a product for each sample: nothing
+  is transposed.
 - last: a 1x1 convolution, channels last, as one product over all pixels.
 - taps: a depthwise convolution as a sum of shifted inputs times a weight for each channel.
 
-No way multiplies by zeros that are not there, but for the padding's: infinities and nan spread as in a convolution. Sums
-are float32 for 16-bit floats, as in XLA's convolution.
+No way multiplies by zeros that are not there, but for the padding's: infinities and nan spread as
+in a convolution. Sums are float32 for 16-bit floats, as in XLA's convolution.
 """
 
 from __future__ import annotations
@@ -42,7 +46,13 @@ SMALL = 1 << 16  # elements that are gathered one by one: 2 ns each, but compile
 def xla_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
     """conv(x, w)."""
     return lax.conv_general_dilated(
-        x, w, geo.strides, geo.pads, rhs_dilation=geo.dilations, feature_group_count=geo.groups, dimension_numbers=geo.names()
+        x,
+        w,
+        geo.strides,
+        geo.pads,
+        rhs_dilation=geo.dilations,
+        feature_group_count=geo.groups,
+        dimension_numbers=geo.names(),
     )
 
 
@@ -57,46 +67,71 @@ def xla_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
 
 
 def _like(dy: Array, shape: tuple[int, ...]) -> Any:
-    """The type of an argument of that shape, which varies among devices as its output's gradient does."""
+    """The type of an argument of that shape, which varies among devices as its output's gradient
+    does.
+    """
     return jax.eval_shape(lambda: loops.varying(jnp.zeros(shape, dy.dtype), loops.axes_of(dy)))
 
 
-# Native: channels last and the filter's outputs last, which is the only form that XLA:CPU has a fast kernel for. XLA turns the
-# convolutions of a program itself, but none within a loop or a branch, where its loops take twenty times as long. Of groups it
-# turns the output alone.
+# Native: channels last and the filter's outputs last, which is the only form that XLA:CPU has a
+# fast kernel for. XLA turns the convolutions of a program itself, but none within a loop or a
+# branch, where its loops take twenty times as long. Of groups it turns the output alone.
 
 
 def native_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
     """As xla_output."""
-    return _native(geo.names(), x, w, geo.strides, geo.pads, rhs_dilation=geo.dilations, feature_group_count=geo.groups)
+    return _native(
+        geo.names(),
+        x,
+        w,
+        geo.strides,
+        geo.pads,
+        rhs_dilation=geo.dilations,
+        feature_group_count=geo.groups,
+    )
 
 
 def native_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
-    """As xla_input_gradient: dy with strides - 1 zeros between its cells, under the filter turned about."""
+    """As xla_input_gradient: dy with strides - 1 zeros between its cells, under the filter turned
+    about.
+    """
     layout, kernel, _ = geo.names()
     reach = [d * (k - 1) for d, k in zip(geo.dilations, geo.w[2:], strict=True)]
     ends = zip(geo.sides, reach, geo.pads, geo.outs, geo.strides, strict=True)
     pads = [(r - lo, n - 1 + lo - (o - 1) * s) for n, r, (lo, _), o, s in ends]
     turned = lax.rev(w, range(2, w.ndim))
     if geo.groups > 1:  # [O / groups, channels, ...]
-        turned = jnp.moveaxis(turned.reshape(geo.groups, -1, *w.shape[1:]), 0, 1).reshape(-1, geo.channels, *w.shape[2:])
+        turned = jnp.moveaxis(turned.reshape(geo.groups, -1, *w.shape[1:]), 0, 1).reshape(
+            -1, geo.channels, *w.shape[2:]
+        )
     names = layout, "IO" + kernel.removeprefix("OI"), layout
-    more = {"lhs_dilation": geo.strides, "rhs_dilation": geo.dilations, "feature_group_count": geo.groups}
+    more = {
+        "lhs_dilation": geo.strides,
+        "rhs_dilation": geo.dilations,
+        "feature_group_count": geo.groups,
+    }
     return _native(names, dy, turned, None, pads, **more)
 
 
 def native_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
-    """As xla_filter_gradient: x under dy with strides - 1 zeros between its cells, samples in the place of channels.
+    """As xla_filter_gradient: x under dy with strides - 1 zeros between its cells, samples in the
+    place of channels.
 
     Of groups each has its samples, and the channels of a group stand in the place of samples.
     """
     layout, kernel, _ = geo.names()
     cells = zip(geo.sides, geo.w[2:], geo.dilations, geo.pads, geo.outs, geo.strides, strict=True)
     pads = [(lo, d * (k - 1) + (o - 1) * s + 1 - n - lo) for n, k, d, (lo, _), o, s in cells]
-    names = layout.translate(_swapped("NC")), layout.translate(str.maketrans("NC", "IO")), kernel.translate(str.maketrans("IO", "NC"))
+    names = (
+        layout.translate(_swapped("NC")),
+        layout.translate(str.maketrans("NC", "IO")),
+        kernel.translate(str.maketrans("IO", "NC")),
+    )
     if geo.groups > 1:
         x = _groups_with_samples(geo, x)
-    return _native(names, x, dy, geo.dilations, pads, rhs_dilation=geo.strides, feature_group_count=geo.groups)
+    return _native(
+        names, x, dy, geo.dilations, pads, rhs_dilation=geo.strides, feature_group_count=geo.groups
+    )
 
 
 def _groups_with_samples(geo: Geometry, x: Array) -> Array:
@@ -111,16 +146,30 @@ def _swapped(pair: str) -> dict[int, int]:
 
 
 def _native(
-    names: tuple[str, str, str], lhs: Array, rhs: Array, strides: Sequence[int] | None, pads: Sequence[tuple[int, int]], **dilations: Any
+    names: tuple[str, str, str],
+    lhs: Array,
+    rhs: Array,
+    strides: Sequence[int] | None,
+    pads: Sequence[tuple[int, int]],
+    **dilations: Any,
 ) -> jax.Array:
-    """A convolution of arrays whose axes are named so, computed with N..C and ..IO, and turned back."""
+    """A convolution of arrays whose axes are named so, computed with N..C and ..IO, and turned
+    back.
+    """
     letters = "".join(letter for letter in names[0] if letter not in "NC")
     own = f"N{letters}C", f"{letters}IO", f"N{letters}C"
-    lhs, rhs = (jnp.transpose(a, [n.index(c) for c in o]) for a, n, o in zip((lhs, rhs), names[:2], own[:2], strict=True))
+    lhs, rhs = (
+        jnp.transpose(a, [n.index(c) for c in o])
+        for a, n, o in zip((lhs, rhs), names[:2], own[:2], strict=True)
+    )
     strides = (1,) * len(letters) if strides is None else strides
     if not all(map(are_numbers, pads)):  # JAX's convolution takes numbers alone
         between = dilations.pop("lhs_dilation", (1,) * len(letters))
-        widths = [(0, 0, 0), *((lo, hi, d - 1) for (lo, hi), d in zip(pads, between, strict=True)), (0, 0, 0)]
+        widths = [
+            (0, 0, 0),
+            *((lo, hi, d - 1) for (lo, hi), d in zip(pads, between, strict=True)),
+            (0, 0, 0),
+        ]
         lhs, pads = lax.pad(lhs, np.zeros((), lhs.dtype), widths), [(0, 0)] * len(letters)
     found = lax.conv_general_dilated(lhs, rhs, strides, pads, dimension_numbers=own, **dilations)
     return jnp.transpose(found, [own[2].index(c) for c in names[2]])
@@ -149,11 +198,18 @@ def columns_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
     if are_made_by_samples(geo):
         one = geo.sample()
         zeros = jnp.zeros(geo.w, x.dtype)
-        return loops.scan(lambda w, s: (w + columns_filter_gradient(one, s[0][None], s[1][None]), None), zeros, (x, dy))[0]
+        return loops.scan(
+            lambda w, s: (w + columns_filter_gradient(one, s[0][None], s[1][None]), None),
+            zeros,
+            (x, dy),
+        )[0]
     parts = _parts(geo)
     if parts > 1:
         some = geo.block(parts)
-        blocks = _channels_first(geo, x).reshape(parts, *some.x), _channels_first(geo, dy).reshape(parts, *some.y)
+        blocks = (
+            _channels_first(geo, x).reshape(parts, *some.x),
+            _channels_first(geo, dy).reshape(parts, *some.y),
+        )
         return lax.map(lambda block: columns_filter_gradient(some, *block), blocks).reshape(geo.w)
     return _product(_by_groups(geo, dy), _columns(geo, x), 2, 2).reshape(geo.w)
 
@@ -176,7 +232,9 @@ def columns_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
 
 
 def are_made_by_samples(geo: Geometry) -> bool:
-    """Whether the columns of all samples at once are too large, and those of one make a product worth its name."""
+    """Whether the columns of all samples at once are too large, and those of one make a product
+    worth its name.
+    """
     return geo.x[0] > 1 and columns_are_large(geo) and not few_pixels(geo)
 
 
@@ -232,10 +290,14 @@ def _product(a: Array, b: Array, over_a: int, over_b: int) -> jax.Array:
 
 
 def _columns(geo: Geometry, x: Array) -> Array:
-    """[groups, C / groups * window, pixels], window in the filter's order: one axis after the other, last first."""
+    """[groups, C / groups * window, pixels], window in the filter's order: one axis after the
+    other, last first.
+    """
     x = _to_channels(geo, x)
     if any(map(any, geo.pads)):
-        x = lax.pad(x, jnp.zeros((), x.dtype), [(0, 0, 0)] * 2 + [(lo, hi, 0) for lo, hi in geo.pads])
+        x = lax.pad(
+            x, jnp.zeros((), x.dtype), [(0, 0, 0)] * 2 + [(lo, hi, 0) for lo, hi in geo.pads]
+        )
     if geo.window > 1 and _columns_size(geo) <= SMALL:
         x = _gathered(geo, x)
     else:
@@ -245,7 +307,9 @@ def _columns(geo: Geometry, x: Array) -> Array:
 
 
 def _side_by_side(geo: Geometry, x: Array, i: int) -> Array:
-    """x [C, ..., sides] with a new second axis: for each filter cell of spatial axis i the cells under it."""
+    """x [C, ..., sides] with a new second axis: for each filter cell of spatial axis i the cells
+    under it.
+    """
     axis, stride, cells = x.ndim - len(geo.strides) + i, geo.strides[i], []
     for tap in range(geo.w[2 + i]):
         at = tap * geo.dilations[i]
@@ -257,10 +321,14 @@ def _side_by_side(geo: Geometry, x: Array, i: int) -> Array:
 def _gathered(geo: Geometry, x: Array) -> Array:
     """[C, window, N, pixels of a sample] of the padded x [C, N, sides...]."""
     rank, places = len(geo.strides), np.zeros((), np.int32)
-    for i, (k, d, o, s) in enumerate(zip(geo.w[2:], geo.dilations, geo.outs, geo.strides, strict=True)):
+    for i, (k, d, o, s) in enumerate(
+        zip(geo.w[2:], geo.dilations, geo.outs, geo.strides, strict=True)
+    ):
         shape = [1] * (2 * rank)
         shape[i], shape[rank + i] = k, o
-        places = places * x.shape[2 + i] + np.add.outer(np.arange(k) * d, np.arange(o) * s).reshape(shape).astype(np.int32)
+        places = places * x.shape[2 + i] + np.add.outer(np.arange(k) * d, np.arange(o) * s).reshape(
+            shape
+        ).astype(np.int32)
     return lax.gather(
         lax.reshape(x, (*x.shape[:2], math.prod(x.shape[2:]))), places.reshape(geo.window, math.prod(geo.outs), 1),
         lax.GatherDimensionNumbers(offset_dims=(0, 2), collapsed_slice_dims=(2,), start_index_map=(2,)),
@@ -270,17 +338,25 @@ def _gathered(geo: Geometry, x: Array) -> Array:
 
 def _scattered(geo: Geometry, columns: Array) -> jax.Array:
     """[C, N, sides...]: of columns [C, window, N, outs...] those of each input cell added up."""
-    parts = ((tap, lax.index_in_dim(columns, i, 1, False)) for i, tap in enumerate(np.ndindex(*geo.w[2:])))
+    parts = (
+        (tap, lax.index_in_dim(columns, i, 1, False))
+        for i, tap in enumerate(np.ndindex(*geo.w[2:]))
+    )
     return spread(geo, parts, 2)
 
 
 def spread(geo: Geometry, parts: Iterator[tuple[tuple[int, ...], Array]], first: int) -> jax.Array:
-    """The sum of all parts, each [..., outs, ...] and of one filter cell, at the input cells under that filter cell.
+    """The sum of all parts, each [..., outs, ...] and of one filter cell, at the input cells under
+    that filter cell.
 
-    Input cells that agree modulo the strides meet the same filter cells: one sum for each residue, then interleaved.
+    Input cells that agree modulo the strides meet the same filter cells: one sum for each residue,
+    then interleaved.
     """
     strides, rank = geo.strides, len(geo.strides)
-    reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in zip(geo.outs, strides, geo.dilations, geo.w[2:], strict=True)]
+    reach = [
+        (o - 1) * s + d * (k - 1) + 1
+        for o, s, d, k in zip(geo.outs, strides, geo.dilations, geo.w[2:], strict=True)
+    ]
     needed = [max(r, lo + n) for r, (lo, _), n in zip(reach, geo.pads, geo.sides, strict=True)]
     blocks = [-(-n // s) for n, s in zip(needed, strides, strict=True)]
     sums: dict[tuple[int, ...], jax.Array] = {}
@@ -301,13 +377,18 @@ def spread(geo: Geometry, parts: Iterator[tuple[tuple[int, ...], Array]], first:
 
 
 def _interleaved(geo: Geometry, parts: list[jax.Array], first: int) -> jax.Array:
-    """Cell m * stride + r of every axis from cell m of the part of residue r, without the padding's cells."""
+    """Cell m * stride + r of every axis from cell m of the part of residue r, without the padding's
+    cells.
+    """
     shape = list(parts[0].shape)
     for i in reversed(range(len(geo.strides))):
         axis, s = first + i, geo.strides[i]
         if s > 1:
             shape[axis] *= s
-            parts = [jnp.stack(parts[n : n + s], axis + 1).reshape(shape) for n in range(0, len(parts), s)]
+            parts = [
+                jnp.stack(parts[n : n + s], axis + 1).reshape(shape)
+                for n in range(0, len(parts), s)
+            ]
     for i, (s, (lo, _), n) in enumerate(zip(geo.strides, geo.pads, geo.sides, strict=True)):
         if s > 1:
             parts = [lax.slice_in_dim(parts[0], lo, lo + n, axis=first + i)]
@@ -338,13 +419,17 @@ def _planes(geo: Geometry, x: Array) -> Array:
 
 def samples_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
     """w [O, C] times each sample [C, pixels]."""
-    return _product(_alike(geo, w.reshape(geo.w[:2])), _planes(geo, _every(geo, x)), 2, 1).reshape(geo.y)
+    return _product(_alike(geo, w.reshape(geo.w[:2])), _planes(geo, _every(geo, x)), 2, 1).reshape(
+        geo.y
+    )
 
 
 def samples_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
     """w's transpose times each sample of dy."""
     columns = _product(_alike(geo, w.reshape(geo.w[:2]).T), _planes(geo, dy), 2, 1)
-    return spread(geo, iter([((0,) * len(geo.outs), columns.reshape(geo.x[0], geo.channels, *geo.outs))]), 2)
+    return spread(
+        geo, iter([((0,) * len(geo.outs), columns.reshape(geo.x[0], geo.channels, *geo.outs))]), 2
+    )
 
 
 def samples_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
@@ -353,15 +438,23 @@ def samples_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
 
 
 def last_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
-    """[..., C] times w's transpose, which is w where filters are turned: XLA must see that their turning is undone."""
+    """[..., C] times w's transpose, which is w where filters are turned: XLA must see that their
+    turning is undone.
+    """
     if filters_are_turned():
         outs, channels = geo.w[:2]
-        return lax.dot_general(_every(geo, x), jnp.moveaxis(w, (0, 1), (-1, -2)).reshape(channels, outs), (((x.ndim - 1,), (0,)), ((), ())))
+        return lax.dot_general(
+            _every(geo, x),
+            jnp.moveaxis(w, (0, 1), (-1, -2)).reshape(channels, outs),
+            (((x.ndim - 1,), (0,)), ((), ())),
+        )
     return lax.dot_general(_every(geo, x), w.reshape(geo.w[:2]), (((x.ndim - 1,), (1,)), ((), ())))
 
 
 def rows_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
-    """The windows [..., window * C] times the filter as it lies where filters are turned, [window * C, O]."""
+    """The windows [..., window * C] times the filter as it lies where filters are turned, [window *
+    C, O].
+    """
     lying = jnp.moveaxis(w, (0, 1), (-1, -2)).reshape(-1, geo.w[0])
     windows = jnp.concatenate([cells for _, cells in _windows(geo, x)], -1)
     return lax.dot_general(windows, lying, (((x.ndim - 1,), (0,)), ((), ())))
@@ -403,7 +496,9 @@ def _windows(geo: Geometry, x: Array) -> Iterator[tuple[tuple[int, ...], Array]]
     steps[geo.first : geo.first + len(geo.strides)] = geo.strides
     for tap in np.ndindex(*geo.w[2:]):
         begin, end = [0] * x.ndim, list(x.shape)
-        for i, (t, d, s, o) in enumerate(zip(tap, geo.dilations, geo.strides, geo.outs, strict=True)):
+        for i, (t, d, s, o) in enumerate(
+            zip(tap, geo.dilations, geo.strides, geo.outs, strict=True)
+        ):
             begin[geo.first + i], end[geo.first + i] = t * d, t * d + (o - 1) * s + 1
         yield tap, lax.slice(x, begin, end, steps)
 
@@ -419,10 +514,14 @@ def taps_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
 
 
 def taps_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
-    """At stride 1 the output of dy and the filter turned round; else dy times each weight, added up in the input's cells."""
+    """At stride 1 the output of dy and the filter turned round; else dy times each weight, added up
+    in the input's cells.
+    """
     if geo.w[0] == geo.channels and all(s == 1 for s in geo.strides):
         return taps_output(geo.turned(), dy, lax.rev(w, range(2, w.ndim)))
-    grad = spread(geo, ((tap, dy * _weights(geo, w, tap)) for tap in np.ndindex(*geo.w[2:])), geo.first)
+    grad = spread(
+        geo, ((tap, dy * _weights(geo, w, tap)) for tap in np.ndindex(*geo.w[2:])), geo.first
+    )
     times = geo.w[0] // geo.channels
     if geo.last:
         return grad.reshape(*geo.x[:-1], geo.channels, times).sum(-1)

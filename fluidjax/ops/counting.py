@@ -30,8 +30,11 @@ def _declare_extreme(kind: str, reduction: Callable[..., Any], word: str) -> Non
         reduce_all: bool = False, in_dtype: int = -1, out_dtype: int = -1,
     ):  # fmt: skip
         """Out = an extreme of X over `dim`."""
-        if AxisTensor is not None or AxisTensorList:  # Paddle 3.3.1 declares them, and reads neither
-            raise UnsupportedError(f"op '{kind}' takes its axes from the attribute dim, not from AxisTensor")
+        # Paddle 3.3.1 declares them, and reads neither
+        if AxisTensor is not None or AxisTensorList:
+            raise UnsupportedError(
+                f"op '{kind}' takes its axes from the attribute dim, not from AxisTensor"
+            )
         return reduction(X, _axes(X.ndim, dim, reduce_all), keepdims=keep_dim)
 
     extreme.__doc__ = f"Out = the {word} of X over `dim`; equal ones share the gradient."
@@ -57,7 +60,9 @@ _declare_extreme("reduce_amin", jnp.min, "least")
 
 @op(outs="Out Indices", grad="X Indices", grad_outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
 def mode(X: Array, *, axis: int = -1, keepdim: bool = False):
-    """Out = the most frequent value along `axis`, the least of several; Indices (int64): where it is last."""
+    """Out = the most frequent value along `axis`, the least of several; Indices (int64): where it
+    is last.
+    """
     x = jnp.moveaxis(lax.stop_gradient(X), axis, -1)
     same = x[..., :, None] == x[..., None, :]
     count = jnp.sum(same, -1)
@@ -74,7 +79,9 @@ def _greatest(dtype: Any) -> Any:
 
 
 def _of_all(x: Any, axis: Sequence[int]) -> tuple[Any, list[int]]:
-    """The axes of which the median is taken as the last one, and the shape with ones in their place."""
+    """The axes of which the median is taken as the last one, and the shape with ones in their
+    place.
+    """
     axes = _axes(x.ndim, axis, False)
     kept = [i for i in range(x.ndim) if i not in axes]
     flat = x.transpose(*kept, *axes).reshape(*(x.shape[i] for i in kept), -1)
@@ -83,7 +90,8 @@ def _of_all(x: Any, axis: Sequence[int]) -> tuple[Any, list[int]]:
 
 @op(outs="Out MedianIndex", rows=mixes(), channels=CHANNELS_FIRST)
 def nanmedian(X: Array, *, axis: Ints = (), keepdim: bool = True, mode: str = "avg"):
-    """Out = the median of X over `axis` (all without one), nan left out; of an even number the mean of both middles, or `min` the lesser.
+    """Out = the median of X over `axis` (all without one), nan left out; of an even number the mean
+    of both middles, or `min` the lesser.
 
     MedianIndex (int64): where the middles are, [..., 2] of avg.
     """
@@ -101,8 +109,11 @@ def nanmedian(X: Array, *, axis: Ints = (), keepdim: bool = True, mode: str = "a
 
 
 @grad_of("nanmedian", "X Out MedianIndex", grad_outs="Out")
-def nanmedian_grad(X: Array, Out: Array, MedianIndex: Array, d_Out: Array, *, axis: Ints, mode: str):
-    """X@GRAD = Out@GRAD divided among the elements that equal Out, else (avg) half to each of the middles; min: all to MedianIndex.
+def nanmedian_grad(
+    X: Array, Out: Array, MedianIndex: Array, d_Out: Array, *, axis: Ints, mode: str
+):
+    """X@GRAD = Out@GRAD divided among the elements that equal Out, else (avg) half to each of the
+    middles; min: all to MedianIndex.
 
     Among nan alone it is divided too, and with min nothing.
     """
@@ -110,12 +121,16 @@ def nanmedian_grad(X: Array, Out: Array, MedianIndex: Array, d_Out: Array, *, ax
     out, d = Out.reshape(*x.shape[:-1], 1), d_Out.reshape(*x.shape[:-1], 1)
     rows = jnp.zeros(x.shape, d.dtype)
     at = MedianIndex.reshape(*x.shape[:-1], -1)
-    middle = jnp.put_along_axis(rows, at[..., :1], jnp.where(jnp.isnan(out), 0, d), -1, inplace=False)
+    middle = jnp.put_along_axis(
+        rows, at[..., :1], jnp.where(jnp.isnan(out), 0, d), -1, inplace=False
+    )
     if mode == "avg":
         equal = (x == out) | (jnp.isnan(x) & jnp.isnan(out))
         count = jnp.sum(equal, -1, keepdims=True, dtype=d.dtype)
         high = jnp.put_along_axis(rows, at[..., 1:], d, -1, inplace=False)
-        middle = jnp.where(count > 0, jnp.where(equal, d / jnp.maximum(count, 1), 0), (middle + high) / 2)
+        middle = jnp.where(
+            count > 0, jnp.where(equal, d / jnp.maximum(count, 1), 0), (middle + high) / 2
+        )
     axes = _axes(X.ndim, axis, False)
     kept = [i for i in range(X.ndim) if i not in axes]
     order = [*kept, *axes]
@@ -123,22 +138,43 @@ def nanmedian_grad(X: Array, Out: Array, MedianIndex: Array, d_Out: Array, *, ax
 
 
 @op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
-def histogram(X: Array, Weight: Array | None, *, bins: Int64 = 100, min: float = 0.0, max: float = 0.0, density: bool = False):
-    """Out [bins] = how many elements fall into each of equal bins (int64), or their Weight; its share by width with density.
+def histogram(
+    X: Array,
+    Weight: Array | None,
+    *,
+    bins: Int64 = 100,
+    min: float = 0.0,
+    max: float = 0.0,
+    density: bool = False,
+):
+    """Out [bins] = how many elements fall into each of equal bins (int64), or their Weight; its
+    share by width with density.
 
-    The bins go from min to max. min = max: from the least to the greatest of X. The last bin holds its upper end too.
+    The bins go from min to max. min = max: from the least to the greatest of X. The last bin holds
+    its upper end too.
     """
     x = X.reshape(-1)
     kind = x.dtype if jnp.issubdtype(x.dtype, jnp.floating) else np.float32
-    ends = jnp.asarray([min, max], kind) if min != max else jnp.stack([jnp.min(x), jnp.max(x)]).astype(kind)
-    low, high = jnp.where(ends[0] == ends[1], ends[0] - 1, ends[0]), jnp.where(ends[0] == ends[1], ends[1] + 1, ends[1])
+    ends = (
+        jnp.asarray([min, max], kind)
+        if min != max
+        else jnp.stack([jnp.min(x), jnp.max(x)]).astype(kind)
+    )
+    low, high = (
+        jnp.where(ends[0] == ends[1], ends[0] - 1, ends[0]),
+        jnp.where(ends[0] == ends[1], ends[1] + 1, ends[1]),
+    )
     at = jnp.minimum(((x - low) * bins / (high - low)).astype(np.int32), bins - 1)
     there = (x >= low) & (x <= high)
     each = there.astype(np.int64) if Weight is None else jnp.where(there, Weight.reshape(-1), 0)
     count = jnp.zeros(bins, each.dtype).at[jnp.where(there, at, bins)].add(each, mode="drop")
     if not density:
         return count
-    return count.astype(np.float32) / jnp.sum(count).astype(np.float32) / ((high - low) / bins).astype(np.float32)
+    return (
+        count.astype(np.float32)
+        / jnp.sum(count).astype(np.float32)
+        / ((high - low) / bins).astype(np.float32)
+    )
 
 
 def _counts_spec(X: Spec, Weights: Spec | None, *, minlength: int) -> Spec:
@@ -147,7 +183,9 @@ def _counts_spec(X: Spec, Weights: Spec | None, *, minlength: int) -> Spec:
 
 @op(outs="Out", rows=mixes(), sizes=sizes_from("X"), infer=_counts_spec)
 def bincount(X: Array, Weights: Array | None, *, minlength: int = 0):
-    """Out [n] = how often each number from 0 to n - 1 is in X (int64), or the sum of its Weights; n is max(X) + 1, at least minlength."""
+    """Out [n] = how often each number from 0 to n - 1 is in X (int64), or the sum of its Weights; n
+    is max(X) + 1, at least minlength.
+    """
     values = concrete(X, "bincount", "X")
     if values.size and values.min() < 0:
         raise ShapeError(f"bincount counts numbers from 0 on, but X holds {values.min()}")
@@ -156,7 +194,12 @@ def bincount(X: Array, Weights: Array | None, *, minlength: int = 0):
     return jnp.zeros(size, each.dtype).at[X].add(each)
 
 
-@op(outs="Out", infer=lambda Start, Stop, Num, Base, *, dtype: Spec((-1,), name_of(dtype)), rows=mixes(), sizes=sizes_from("Num"))
+@op(
+    outs="Out",
+    infer=lambda Start, Stop, Num, Base, *, dtype: Spec((-1,), name_of(dtype)),
+    rows=mixes(),
+    sizes=sizes_from("Num"),
+)
 def logspace(Start: Array, Stop: Array, Num: Array, Base: Array, *, dtype: int):
     """Out [Num] = Base to the power of numbers from Start to Stop at equal distances."""
     kind, count = numpy_dtype(name_of(dtype)), int(concrete(Num, "logspace", "Num").reshape(-1)[0])
@@ -165,15 +208,34 @@ def logspace(Start: Array, Stop: Array, Num: Array, Base: Array, *, dtype: int):
         raise ShapeError(f"logspace needs at least one number, Num is {count}")
     start, stop, base = (v.reshape(()).astype(wide) for v in (Start, Stop, Base))
     step, index = (stop - start) / np.asarray(max(count - 1, 1), wide), np.arange(count, dtype=wide)
-    power = jnp.where(index < max(count // 2, count == 1), start + step * index, stop - step * (count - 1 - index))  # from the nearer end
+    # from the nearer end
+    power = jnp.where(
+        index < max(count // 2, count == 1), start + step * index, stop - step * (count - 1 - index)
+    )
     return (base**power).astype(kind)
 
 
-def _empty_spec(ShapeTensor: Spec | None, ShapeTensorList: Sequence[Spec] | None, *, shape: Longs, dtype: int) -> Spec:
+def _empty_spec(
+    ShapeTensor: Spec | None, ShapeTensorList: Sequence[Spec] | None, *, shape: Longs, dtype: int
+) -> Spec:
     return Spec(shape_spec(shape, ShapeTensor, ShapeTensorList), name_of(dtype))
 
 
-@op(outs="Out", infer=_empty_spec, rows=mixes(), sizes=sizes_from("ShapeTensor ShapeTensorList"), eager=EAGER)
-def empty(ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *, shape: Longs = (), dtype: int = 5):
+@op(
+    outs="Out",
+    infer=_empty_spec,
+    rows=mixes(),
+    sizes=sizes_from("ShapeTensor ShapeTensorList"),
+    eager=EAGER,
+)
+def empty(
+    ShapeTensor: Array | None,
+    ShapeTensorList: list[Array] | None,
+    *,
+    shape: Longs = (),
+    dtype: int = 5,
+):
     """Out = a tensor of `shape` for others to fill: zeros."""
-    return np.zeros(new_shape("empty", ShapeTensor, ShapeTensorList, shape), numpy_dtype(name_of(dtype)))
+    return np.zeros(
+        new_shape("empty", ShapeTensor, ShapeTensorList, shape), numpy_dtype(name_of(dtype))
+    )

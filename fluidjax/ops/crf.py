@@ -1,7 +1,7 @@
 """Linear-chain conditional random fields: the likelihood to train with, and the best path.
 
-Transition [D + 2, D]: row 0 scores where a path starts, row 1 where it ends, row 2 + i the steps from tag i. Sequences
-are ragged, or padded [N, longest, ...] with their lengths in Length.
+Transition [D + 2, D]: row 0 scores where a path starts, row 1 where it ends, row 2 + i the steps
+from tag i. Sequences are ragged, or padded [N, longest, ...] with their lengths in Length.
 """
 
 from __future__ import annotations
@@ -26,9 +26,14 @@ from .traits import FREE, Bounds, knows_rows
 def _check(op_type: str, emission: Spec, transition: Spec) -> int:
     """The number of tags. Raises ShapeError."""
     tags = transition.shape[-1]
-    if len(transition.shape) != 2 or transition.shape[0] not in (-1, tags + 2) or emission.shape[-1] not in (-1, tags):
+    if (
+        len(transition.shape) != 2
+        or transition.shape[0] not in (-1, tags + 2)
+        or emission.shape[-1] not in (-1, tags)
+    ):
         raise ShapeError(
-            f"op '{op_type}' takes Emission [..., D] and Transition [D + 2, D], not {list(emission.shape)} and {list(transition.shape)}"
+            f"op '{op_type}' takes Emission [..., D] and Transition [D + 2, D], not"
+            f" {list(emission.shape)} and {list(transition.shape)}"
         )
     return tags
 
@@ -39,7 +44,9 @@ def _cells(op_type: str, slot: str, value: Any, length: Any) -> tuple[Any, Any]:
         x = sequences_of(op_type, slot, value, 1)
         return view(x), mask(x)
     if isinstance(value, Ragged):
-        raise EnforceNotMet(f"input {slot} of op '{op_type}' has a LoD and a Length; it takes one of them")
+        raise EnforceNotMet(
+            f"input {slot} of op '{op_type}' has a LoD and a Length; it takes one of them"
+        )
     lengths = length.reshape(-1)
     return value, jnp.arange(value.shape[1], dtype=lengths.dtype) < lengths[:, None]
 
@@ -55,25 +62,41 @@ def _back(value: Any, cells: Any) -> Any:
 def _labels(op_type: str, emission: Any, label: Any, length: Any) -> Any:
     """Labels [N, longest], int32."""
     if length is None:
-        same_sequences(op_type, {"Emission": emission, "Label": sequences_of(op_type, "Label", label, 1)})
+        same_sequences(
+            op_type, {"Emission": emission, "Label": sequences_of(op_type, "Label", label, 1)}
+        )
     cells, _ = _cells(op_type, "Label", label, length)
     return cells.reshape(cells.shape[:2]).astype(jnp.int32)
 
 
-def _decoding_specs(Emission: Spec, Transition: Spec, Label: Spec | None, Length: Spec | None) -> Spec:
+def _decoding_specs(
+    Emission: Spec, Transition: Spec, Label: Spec | None, Length: Spec | None
+) -> Spec:
     _check("crf_decoding", Emission, Transition)
     return Spec((Emission.shape[0], 1) if Length is None else Emission.shape[:2], "int64")
 
 
-_LENGTHS = within("Length", "Length", lambda inputs, attrs: rows_of(inputs["Emission"]).shape[1] + 1)
+_LENGTHS = within(
+    "Length", "Length", lambda inputs, attrs: rows_of(inputs["Emission"]).shape[1] + 1
+)
 
 
-@op(outs="ViterbiPath", infer=_decoding_specs, rows=knows_rows(ViterbiPath="Emission", each=""), bounds=FREE, refuses=_LENGTHS)
-def crf_decoding(Emission: Array | Ragged, Transition: Array, Label: Array | Ragged | None, Length: Array | None):
-    """ViterbiPath = the tags of the best path; with Label, 1 where it agrees with the label and 0 elsewhere.
+@op(
+    outs="ViterbiPath",
+    infer=_decoding_specs,
+    rows=knows_rows(ViterbiPath="Emission", each=""),
+    bounds=FREE,
+    refuses=_LENGTHS,
+)
+def crf_decoding(
+    Emission: Array | Ragged, Transition: Array, Label: Array | Ragged | None, Length: Array | None
+):
+    """ViterbiPath = the tags of the best path; with Label, 1 where it agrees with the label and 0
+    elsewhere.
 
-    Emission [rows, D], one LoD level: ViterbiPath [rows, 1]. Emission [N, longest, D] with Length [N, 1]: [N, longest], 0
-    behind the end. int64. Of equal scores the tag of the lowest number wins.
+    Emission [rows, D], one LoD level: ViterbiPath [rows, 1]. Emission [N, longest, D] with Length
+    [N, 1]: [N, longest], 0 behind the end. int64. Of equal scores the tag of the lowest number
+    wins.
     """
     scores, alive = _cells("crf_decoding", "Emission", Emission, Length)
     path = _viterbi(scores, alive, Transition)
@@ -108,9 +131,16 @@ def _viterbi(scores: Any, alive: Any, transition: Any) -> Any:
     return jnp.concatenate([begin[None], tags], 0).T
 
 
-def _crf_specs(Emission: Spec, Transition: Spec, Label: Spec, Length: Spec | None) -> tuple[Spec, ...]:
+def _crf_specs(
+    Emission: Spec, Transition: Spec, Label: Spec, Length: Spec | None
+) -> tuple[Spec, ...]:
     _check("linear_chain_crf", Emission, Transition)
-    return Emission, Emission, Transition, Spec((-1 if Length is None else Emission.shape[0], 1), Emission.dtype)
+    return (
+        Emission,
+        Emission,
+        Transition,
+        Spec((-1 if Length is None else Emission.shape[0], 1), Emission.dtype),
+    )
 
 
 @op(
@@ -118,14 +148,20 @@ def _crf_specs(Emission: Spec, Transition: Spec, Label: Spec, Length: Spec | Non
     grad="Emission Transition Label Length Alpha EmissionExps TransitionExps",
     nograd="Label Length",
     infer=_crf_specs,
-    rows=knows_rows(each="LogLikelihood"), bounds=Bounds("Label", "label", tags), refuses=_LENGTHS,
+    rows=knows_rows(each="LogLikelihood"),
+    bounds=Bounds("Label", "label", tags),
+    refuses=_LENGTHS,
 )
-def linear_chain_crf(Emission: Array | Ragged, Transition: Array, Label: Array | Ragged, Length: Array | None):
-    """LogLikelihood = log(sum of exp(score) over all paths) - score(Label): what is minimised. [N, 1], 0 for an empty sequence.
+def linear_chain_crf(
+    Emission: Array | Ragged, Transition: Array, Label: Array | Ragged, Length: Array | None
+):
+    """LogLikelihood = log(sum of exp(score) over all paths) - score(Label): what is minimised. [N,
+    1], 0 for an empty sequence.
 
-    The score of a path is its start, steps, end (Transition) and emissions. Emission [rows, D] and Label [rows, 1], one LoD
-    level; or [N, longest, D], [N, longest, 1] with Length [N, 1]. EmissionExps = exp(Emission - max of its row),
-    TransitionExps = exp(Transition), Alpha: the forward probabilities, normalised row by row.
+    The score of a path is its start, steps, end (Transition) and emissions. Emission [rows, D] and
+    Label [rows, 1], one LoD level; or [N, longest, D], [N, longest, 1] with Length [N, 1].
+    EmissionExps = exp(Emission - max of its row), TransitionExps = exp(Transition), Alpha: the
+    forward probabilities, normalised row by row.
     """
     scores, alive = _cells("linear_chain_crf", "Emission", Emission, Length)
     label = _labels("linear_chain_crf", Emission, Label, Length)

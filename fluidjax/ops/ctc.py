@@ -28,24 +28,36 @@ def _align_specs(Input: Spec, InputLength: Spec | None, **_: Any) -> tuple[Spec,
 
 
 def _says(ids: Any, before: Any, begins: Any, blank: int, merge: bool) -> Any:
-    """Which ids count: no blanks, and of a run of equal ones (`before`: the id in front) the first if `merge`."""
+    """Which ids count: no blanks, and of a run of equal ones (`before`: the id in front) the first
+    if `merge`.
+    """
     new = begins | (ids != before) if merge else jnp.ones_like(begins)
     return new & (ids != blank)
 
 
 @op(outs="Output OutputLength?", infer=_align_specs, rows=knows_rows(by_offsets=True), bounds=FREE)
 def ctc_align(
-    Input: Array | Ragged, InputLength: Array | None, *, blank: int = 0, merge_repeated: bool = True, padding_value: int = 0
+    Input: Array | Ragged,
+    InputLength: Array | None,
+    *,
+    blank: int = 0,
+    merge_repeated: bool = True,
+    padding_value: int = 0,
 ):
     """Output = each sequence of Input without blanks, runs of equal ids as one if merge_repeated.
 
-    Input [rows, 1], one LoD level; sequences may become empty. Or [N, T] with InputLength [N, 1]: Output [N, T], padding_value
-    behind the end, and OutputLength [N, 1].
+    Input [rows, 1], one LoD level; sequences may become empty. Or [N, T] with InputLength [N, 1]:
+    Output [N, T], padding_value behind the end, and OutputLength [N, 1].
     """
     if InputLength is None:
-        return _align_rows(sequences_of("ctc_align", "Input", Input, 1), blank, merge_repeated), None
+        return (
+            _align_rows(sequences_of("ctc_align", "Input", Input, 1), blank, merge_repeated),
+            None,
+        )
     if isinstance(Input, Ragged):
-        raise EnforceNotMet("input Input of op 'ctc_align' has a LoD and an InputLength; it takes one of them")
+        raise EnforceNotMet(
+            "input Input of op 'ctc_align' has a LoD and an InputLength; it takes one of them"
+        )
     steps = Input.shape[1]
     at = jnp.arange(steps, dtype=jnp.int32)
     alive = at < InputLength.reshape(-1, 1)
@@ -59,7 +71,9 @@ def ctc_align(
 def _align_rows(x: Ragged, blank: int, merge: bool) -> Ragged:
     ids = x.rows.reshape(-1)
     if ids.shape[0] != x.capacity:
-        raise EnforceNotMet(f"op 'ctc_align' takes one id a row, not Input of shape {list(x.rows.shape)}")
+        raise EnforceNotMet(
+            f"op 'ctc_align' takes one id a row, not Input of shape {list(x.rows.shape)}"
+        )
     if not x.capacity or not x.sequences:
         return x
     at = jnp.arange(x.capacity, dtype=jnp.int32)
@@ -67,17 +81,21 @@ def _align_rows(x: Ragged, blank: int, merge: bool) -> Ragged:
     return chosen(x, _says(ids, jnp.roll(ids, 1), begins, blank, merge))
 
 
-# -- the loss ----------------------------------------------------------------------------------------------------------
+# -- the loss --------------------------------------------------------------------------------------
 
 
-def _ctc_specs(Logits: Spec, Label: Spec, LogitsLength: Spec | None, LabelLength: Spec | None, **_: Any) -> tuple[Spec, Spec]:
+def _ctc_specs(
+    Logits: Spec, Label: Spec, LogitsLength: Spec | None, LabelLength: Spec | None, **_: Any
+) -> tuple[Spec, Spec]:
     count = -1 if LogitsLength is None else Logits.shape[1]
     return Spec((-1, count, Logits.shape[-1]), Logits.dtype), Spec((count, 1), Logits.dtype)
 
 
 def _beyond(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Objection]:
     """Labels that are no class, where they count, and lengths beyond what there is."""
-    logits, label, steps, length = (inputs.get(s) for s in ("Logits", "Label", "LogitsLength", "LabelLength"))
+    logits, label, steps, length = (
+        inputs.get(s) for s in ("Logits", "Label", "LogitsLength", "LabelLength")
+    )
     if length is None or steps is None:
         yield from outside("label", label, 0, rows_of(logits).shape[-1])
         return
@@ -90,14 +108,21 @@ def _beyond(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Obj
 
 @op(outs="WarpCTCGrad~ Loss", infer=_ctc_specs, rows=knows_rows(), bounds=FREE, refuses=_beyond)
 def warpctc(
-    Logits: Array | Ragged, Label: Array | Ragged, LogitsLength: Array | None, LabelLength: Array | None, *, blank: int = 0,
+    Logits: Array | Ragged,
+    Label: Array | Ragged,
+    LogitsLength: Array | None,
+    LabelLength: Array | None,
+    *,
+    blank: int = 0,
     norm_by_times: bool = False,
 ):
-    """Loss[n] = -log of the sum over all paths that say Label[n] of their probability, softmax(Logits) step by step. [N, 1].
+    """Loss[n] = -log of the sum over all paths that say Label[n] of their probability,
+    softmax(Logits) step by step. [N, 1].
 
-    Logits [rows, classes] and Label [rows, 1], one LoD level; or Logits [T, N, classes] and Label [N, L] with their lengths.
-    0 where a label is too long for its sequence. WarpCTCGrad [T, N, classes] = d(sum of Loss) / d(Logits). norm_by_times divides
-    the gradient, not the loss, by the number of steps.
+    Logits [rows, classes] and Label [rows, 1], one LoD level; or Logits [T, N, classes] and Label
+    [N, L] with their lengths. 0 where a label is too long for its sequence. WarpCTCGrad [T, N,
+    classes] = d(sum of Loss) / d(Logits). norm_by_times divides the gradient, not the loss, by the
+    number of steps.
     """
     cells, alive = _steps(Logits, LogitsLength)
     labels, sizes = _labels(Label, LabelLength)
@@ -130,7 +155,9 @@ def _labels(label: Any, length: Any) -> tuple[Any, Any]:
 
 
 def _loss(cells: Any, alive: Any, labels: Any, sizes: Any, blank: int) -> Any:
-    """The loss of each sequence, by the forward probabilities of the labels with blanks around each."""
+    """The loss of each sequence, by the forward probabilities of the labels with blanks around
+    each.
+    """
     count, longest = labels.shape
     states = 2 * longest + 1
     extended = jnp.full((count, states), blank, labels.dtype).at[:, 1::2].set(labels)
@@ -138,8 +165,11 @@ def _loss(cells: Any, alive: Any, labels: Any, sizes: Any, blank: int) -> Any:
     two_back = jnp.roll(extended, 2, 1)
     may_skip = (at >= 2) & (at % 2 == 1) & (extended != two_back)
     scores = jax.nn.log_softmax(cells, -1)
-    emitted = jnp.take_along_axis(scores, jnp.broadcast_to(extended, (cells.shape[0], count, states)), -1, mode="clip")
-    before = jnp.full((count, states), LOW, cells.dtype).at[:, 0].set(0)  # as if a blank had come before the first step
+    emitted = jnp.take_along_axis(
+        scores, jnp.broadcast_to(extended, (cells.shape[0], count, states)), -1, mode="clip"
+    )
+    # as if a blank had come before the first step
+    before = jnp.full((count, states), LOW, cells.dtype).at[:, 0].set(0)
 
     def forward(state: Any, given: Any) -> tuple[Any, None]:
         alpha, first = state
@@ -159,7 +189,14 @@ def _loss(cells: Any, alive: Any, labels: Any, sizes: Any, blank: int) -> Any:
 
 
 @grad_of("warpctc", "Logits LogitsLength WarpCTCGrad", nograd="Label LogitsLength LabelLength")
-def warpctc_grad(Logits: Array | Ragged, LogitsLength: Array | None, WarpCTCGrad: Array, d_Loss: Array, *, norm_by_times: bool):
+def warpctc_grad(
+    Logits: Array | Ragged,
+    LogitsLength: Array | None,
+    WarpCTCGrad: Array,
+    d_Loss: Array,
+    *,
+    norm_by_times: bool,
+):
     """Logits@GRAD = WarpCTCGrad * Loss@GRAD, over the number of steps if norm_by_times."""
     scale = d_Loss.reshape(1, -1, 1)
     if norm_by_times:

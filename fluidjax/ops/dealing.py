@@ -1,9 +1,10 @@
-"""Ops over arrays whose blocks belong to the ranks, as a dispatcher assigns blocks to pservers. Paddle has none of them.
+"""Ops over arrays whose blocks belong to the ranks, as a dispatcher assigns blocks to pservers.
+Paddle has none of them.
 
-A shard bucket is an array of which each rank has a row. `spans` says what lies where, six numbers for each block:
-(which whole array, which bucket, rank, column, first element in the flattened whole array, number of elements).
-A whole array of one element may stand for many: then the numbers of a span say in how many columns it lies. Columns that
-hold nothing are zero.
+A shard bucket is an array of which each rank has a row. `spans` says what lies where, six numbers
+for each block: (which whole array, which bucket, rank, column, first element in the flattened whole
+array, number of elements). A whole array of one element may stand for many: then the numbers of a
+span say in how many columns it lies. Columns that hold nothing are zero.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def blocks_of(spans: Sequence[int]) -> list[Block]:
     return [Block(*spans[i : i + 6]) for i in range(0, len(spans), 6)]
 
 
-def _grouped(blocks: Sequence[Block], field: Literal["whole", "bucket"], count: int) -> list[list[Block]]:
+def _grouped(
+    blocks: Sequence[Block], field: Literal["whole", "bucket"], count: int
+) -> list[list[Block]]:
     """The blocks of each whole array, or of each bucket."""
     found: list[list[Block]] = [[] for _ in range(count)]
     for b in blocks:
@@ -57,7 +60,9 @@ _Like = tuple[tuple[int, int, int], ...]
 
 
 def _like(row: Sequence[Block]) -> _Like:
-    """What a rank's row may have in common with others': of which whole array, in which column and how many elements, a block each."""
+    """What a rank's row may have in common with others': of which whole array, in which column and
+    how many elements, a block each.
+    """
     return tuple((b.whole, b.at, b.size) for b in row)
 
 
@@ -73,27 +78,44 @@ def _joined(parts: list[Any], axis: int = 0) -> Any:
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis)
 
 
-def _row(X: Sequence[Any], like: _Like, width: int, elements: Callable[[int, Any, int], Any], many: tuple[int, ...] = ()) -> Any:
-    """Rows that are alike, [*many, width]. elements: (number of the block, flat array, size) -> its elements in these rows."""
+def _row(
+    X: Sequence[Any],
+    like: _Like,
+    width: int,
+    elements: Callable[[int, Any, int], Any],
+    many: tuple[int, ...] = (),
+) -> Any:
+    """Rows that are alike, [*many, width]. elements: (number of the block, flat array, size) -> its
+    elements in these rows.
+    """
     parts, end = [], 0
     dtype = X[like[0][0]].dtype if like else X[0].dtype
     for k, (whole, at, size) in enumerate(like):
         if at > end:
             parts.append(jnp.zeros((*many, at - end), dtype))
         flat = jnp.ravel(X[whole])
-        parts.append(jnp.broadcast_to(flat, (*many, size)) if flat.size == 1 else elements(k, flat, size))
+        parts.append(
+            jnp.broadcast_to(flat, (*many, size)) if flat.size == 1 else elements(k, flat, size)
+        )
         end = at + size
     if end < width:
         parts.append(jnp.zeros((*many, width - end), dtype))
     return _joined(parts, len(many))
 
 
-def _runs(X: Sequence[Any], rows: Sequence[Sequence[Block]]) -> Iterator[tuple[_Like, int, Sequence[Block]]]:
-    """(what they have in common, how many, the first) of rows that are alike, of ranks that follow one another as their elements do."""
+def _runs(
+    X: Sequence[Any], rows: Sequence[Sequence[Block]]
+) -> Iterator[tuple[_Like, int, Sequence[Block]]]:
+    """(what they have in common, how many, the first) of rows that are alike, of ranks that follow
+    one another as their elements do.
+    """
     like, many, first = _like(rows[0]), 1, rows[0]
     for row in rows[1:]:
         found = _like(row)
-        if found == like and all(b.start == a.start + many * a.size or X[a.whole].size == 1 for a, b in zip(first, row, strict=True)):
+        if found == like and all(
+            b.start == a.start + many * a.size or X[a.whole].size == 1
+            for a, b in zip(first, row, strict=True)
+        ):
             many += 1
             continue
         yield like, many, first
@@ -102,11 +124,15 @@ def _runs(X: Sequence[Any], rows: Sequence[Sequence[Block]]) -> Iterator[tuple[_
 
 
 def _rows(X: Sequence[Any], blocks: Sequence[Block], width: int, ranks: int) -> Any:
-    """A bucket with all its rows, [ranks, width]; as many slices as there are runs, however many ranks."""
+    """A bucket with all its rows, [ranks, width]; as many slices as there are runs, however many
+    ranks.
+    """
     parts = []
     for like, many, first in _runs(X, _by_rank(blocks, ranks)):
 
-        def elements(k: int, flat: Any, size: int, many: int = many, first: Sequence[Block] = first) -> Any:
+        def elements(
+            k: int, flat: Any, size: int, many: int = many, first: Sequence[Block] = first
+        ) -> Any:
             return flat[first[k].start : first[k].start + many * size].reshape(many, size)
 
         parts.append(_row(X, like, width, elements, (many,)))
@@ -114,16 +140,30 @@ def _rows(X: Sequence[Any], blocks: Sequence[Block], width: int, ranks: int) -> 
 
 
 def _own(X: Sequence[Any], blocks: Sequence[Block], width: int, ranks: int, rank: Any) -> Any:
-    """The row of one rank, which is known when it runs: a branch for each kind of rows, which looks up where the rank's blocks begin."""
+    """The row of one rank, which is known when it runs: a branch for each kind of rows, which looks
+    up where the rank's blocks begin.
+    """
     rows = _by_rank(blocks, ranks)
     likes = [_like(row) for row in rows]
     kinds = list(dict.fromkeys(likes))
 
     def branch(kind: _Like) -> Callable[[Any], Any]:
-        starts = np.array([[b.start for b in row] if like == kind else [0] * len(kind) for row, like in zip(rows, likes, strict=True)])
+        starts = np.array(
+            [
+                [b.start for b in row] if like == kind else [0] * len(kind)
+                for row, like in zip(rows, likes, strict=True)
+            ]
+        )
 
         def own(rank: Any) -> Any:
-            return _row(X, kind, width, lambda k, flat, size: jax.lax.dynamic_slice(flat, (jnp.asarray(starts[:, k])[rank],), (size,)))
+            return _row(
+                X,
+                kind,
+                width,
+                lambda k, flat, size: jax.lax.dynamic_slice(
+                    flat, (jnp.asarray(starts[:, k])[rank],), (size,)
+                ),
+            )
 
         return own
 
@@ -139,22 +179,33 @@ def c_deal(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: i
     """Out[i] = this rank's row of bucket i, of arrays X that are the same on all ranks."""
     found = ring_of("c_deal", nranks)
     by_bucket = _grouped(blocks_of(spans), "bucket", len(widths))
-    return [_own(X, of_bucket, width, nranks, found.rank) for of_bucket, width in zip(by_bucket, widths, strict=True)]
+    return [
+        _own(X, of_bucket, width, nranks, found.rank)
+        for of_bucket, width in zip(by_bucket, widths, strict=True)
+    ]
 
 
 @op(outs="Out*", infer=_bin_specs, rows=mixes("X"), ranks=collective(scatters=True))
-def c_deal_reducescatter(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: int = 0):
+def c_deal_reducescatter(
+    X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: int = 0
+):
     """Out[i] = this rank's row of bucket i, of the sums of X over the ranks."""
     found = ring_of("c_deal_reducescatter", nranks)
     out = []
-    for of_bucket, width in zip(_grouped(blocks_of(spans), "bucket", len(widths)), widths, strict=True):
+    for of_bucket, width in zip(
+        _grouped(blocks_of(spans), "bucket", len(widths)), widths, strict=True
+    ):
         rows = _rows(X, of_bucket, width, nranks)
         out.append(rows[0] if found.axis is None else jax.lax.psum_scatter(rows, found.axis))
     return out
 
 
-def _exchanged_specs(X: tuple[Spec, ...], *, widths: Ints, spans: Ints, nranks: int, ring_id: int) -> tuple[Spec, ...]:
-    return tuple(Spec((nranks, *s.shape), s.dtype) for s in _bin_specs(X, widths=widths, spans=spans))
+def _exchanged_specs(
+    X: tuple[Spec, ...], *, widths: Ints, spans: Ints, nranks: int, ring_id: int
+) -> tuple[Spec, ...]:
+    return tuple(
+        Spec((nranks, *s.shape), s.dtype) for s in _bin_specs(X, widths=widths, spans=spans)
+    )
 
 
 @op(outs="Out*", infer=_exchanged_specs, rows=mixes("X"), ranks=collective(scatters=True))
@@ -162,7 +213,9 @@ def c_deal_alltoall(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, r
     """Out[i][t] = this rank's row of bucket i, of rank t's X."""
     found = ring_of("c_deal_alltoall", nranks)
     out = []
-    for of_bucket, width in zip(_grouped(blocks_of(spans), "bucket", len(widths)), widths, strict=True):
+    for of_bucket, width in zip(
+        _grouped(blocks_of(spans), "bucket", len(widths)), widths, strict=True
+    ):
         rows = _rows(X, of_bucket, width, nranks)
         out.append(rows if found.axis is None else jax.lax.all_to_all(rows, found.axis, 0, 0))
     return out
@@ -170,7 +223,9 @@ def c_deal_alltoall(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, r
 
 @op(outs="Out", infer=lambda *, nranks: Spec((nranks,), "int32"))
 def c_arrival_order(*, nranks: int, key: Any):
-    """Out = the ranks in the order in which what they sent arrives: a permutation that is drawn anew, the same on all ranks."""
+    """Out = the ranks in the order in which what they sent arrives: a permutation that is drawn
+    anew, the same on all ranks.
+    """
     return jax.random.permutation(key, nranks).astype(jnp.int32)
 
 
@@ -180,22 +235,29 @@ def c_arrived(X: Array, Order: Array, *, at: int = 0):
     return jax.lax.dynamic_index_in_dim(X, Order[at], 0, keepdims=False)
 
 
-def _answered_specs(X: tuple[Spec, ...], Order: Spec, *, shapes: Ints, spans: Ints, nranks: int, ring_id: int) -> tuple[Spec, ...]:
+def _answered_specs(
+    X: tuple[Spec, ...], Order: Spec, *, shapes: Ints, spans: Ints, nranks: int, ring_id: int
+) -> tuple[Spec, ...]:
     return _whole_specs(X[::nranks], shapes=shapes, spans=spans)
 
 
 @op(outs="Out*", infer=_answered_specs, rows=mixes("X"), ranks=collective(scatters=True))
-def c_deal_answer(X: list[Array], Order: Array, *, spans: Ints, shapes: Ints, nranks: int, ring_id: int = 0):
+def c_deal_answer(
+    X: list[Array], Order: Array, *, spans: Ints, shapes: Ints, nranks: int, ring_id: int = 0
+):
     """Out[i] = the whole array in the buckets, as it was after what this rank sent had come.
 
-    X: of every bucket the row after each arrival, in order (so nranks rows a bucket). Order: as of c_arrival_order.
+    X: of every bucket the row after each arrival, in order (so nranks rows a bucket). Order: as of
+    c_arrival_order.
     """
     found = ring_of("c_deal_answer", nranks)
     place = jnp.argsort(Order)  # at which place each rank's came
     rows = []
     for i in range(0, len(X), nranks):
         by_rank = jnp.stack(X[i : i + nranks])[place]
-        rows.append(by_rank if found.axis is None else jax.lax.all_to_all(by_rank, found.axis, 0, 0))
+        rows.append(
+            by_rank if found.axis is None else jax.lax.all_to_all(by_rank, found.axis, 0, 0)
+        )
     wanted = shapes_of(shapes)
     by_whole = _grouped(blocks_of(spans), "whole", len(wanted))
     return [_whole(rows, of_whole, shape) for of_whole, shape in zip(by_whole, wanted, strict=True)]
@@ -217,15 +279,26 @@ def c_deal_allgather(X: list[Array], *, spans: Ints, shapes: Ints, nranks: int, 
 
 
 def _whole(rows: Sequence[Any], blocks: Sequence[Block], shape: tuple[int, ...]) -> Any:
-    """A whole array out of the rows of buckets; as many slices as there are runs of blocks that lie below one another."""
+    """A whole array out of the rows of buckets; as many slices as there are runs of blocks that lie
+    below one another.
+    """
     parts: list[Any] = []
     ordered = sorted(blocks, key=lambda b: b.start)
     first, many = ordered[0], 0
     for b in [*ordered, None]:
-        if b is not None and (b.bucket, b.at, b.size, b.rank) == (first.bucket, first.at, first.size, first.rank + many):
+        if b is not None and (b.bucket, b.at, b.size, b.rank) == (
+            first.bucket,
+            first.at,
+            first.size,
+            first.rank + many,
+        ):
             many += 1
             continue
-        parts.append(rows[first.bucket][first.rank : first.rank + many, first.at : first.at + first.size].reshape(-1))
+        parts.append(
+            rows[first.bucket][
+                first.rank : first.rank + many, first.at : first.at + first.size
+            ].reshape(-1)
+        )
         if b is not None:
             first, many = b, 1
     return _joined(parts)[: math.prod(shape)].reshape(shape)

@@ -4,17 +4,19 @@
     def mul(X: Array, Y: Array, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1):
         \"\"\"Out = flatten(X, x_num_col_dims) @ flatten(Y, y_num_col_dims).\"\"\"
 
-Positional parameters are input slots: ``X: Array``, ``X: Array | None`` (optional), ``Xs: list[Array]`` (repeatable),
-``X: Ragged`` or ``X: Array | Ragged`` (takes sequences as they are; other slots see plain rows), ``X: Array |
-SelectedRows`` (takes sparse rows too; other slots refuse them), ``Xs: list[Array | None]`` (gradients that nothing computed
-are left out).
-Keyword-only parameters are attributes, their annotation is Paddle's attribute type; those that later.py lists for the op are not
-written by default. A ``key`` parameter marks a random op. `outs` names the output slots: ``Out``, ``Outs*`` (repeatable: the
-function returns a list), ``Mask?`` (optional), ``XShape~`` (Paddle's "intermediate": it exists for the gradient and has none of its own).
+Positional parameters are input slots: ``X: Array``, ``X: Array | None`` (optional), ``Xs:
+list[Array]`` (repeatable), ``X: Ragged`` or ``X: Array | Ragged`` (takes sequences as they are;
+other slots see plain rows), ``X: Array | SelectedRows`` (takes sparse rows too; other slots refuse
+them), ``Xs: list[Array | None]`` (gradients that nothing computed are left out). Keyword-only
+parameters are attributes, their annotation is Paddle's attribute type; those that later.py lists
+for the op are not written by default. A ``key`` parameter marks a random op. `outs` names the
+output slots: ``Out``, ``Outs*`` (repeatable: the function returns a list), ``Mask?`` (optional),
+``XShape~`` (Paddle's "intermediate": it exists for the gradient and has none of its own).
 
-`grad` names the forward slots that the gradient op takes besides the gradients of the outputs; the op is then
-differentiated by jax.vjp at exactly those inputs. :func:`grad_of` declares a rule by hand instead, which is needed where
-Paddle's gradient op does not take the forward inputs (``relu_grad`` sees only Out).
+`grad` names the forward slots that the gradient op takes besides the gradients of the outputs; the
+op is then differentiated by jax.vjp at exactly those inputs. :func:`grad_of` declares a rule by
+hand instead, which is needed where Paddle's gradient op does not take the forward inputs
+(``relu_grad`` sees only Out).
 """
 
 from __future__ import annotations
@@ -50,12 +52,25 @@ def parse_slots(text: str) -> tuple[Slot, ...]:
 
 @cache
 def _input_slot(name: str, hint: Any) -> Slot:
-    parts = typing.get_args(hint) if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union else (hint,)
+    parts = (
+        typing.get_args(hint)
+        if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+        else (hint,)
+    )
     optional = type(None) in parts
     many = any(typing.get_origin(p) is list for p in parts)
     ragged = any(p is Ragged or Ragged in typing.get_args(p) for p in parts)
-    gaps = many and any(type(None) in typing.get_args(each) for p in parts for each in typing.get_args(p))
-    return Slot(name, many=many, optional=optional, ragged=ragged, selected=_mentions(hint, SelectedRows), gaps=gaps)
+    gaps = many and any(
+        type(None) in typing.get_args(each) for p in parts for each in typing.get_args(p)
+    )
+    return Slot(
+        name,
+        many=many,
+        optional=optional,
+        ragged=ragged,
+        selected=_mentions(hint, SelectedRows),
+        gaps=gaps,
+    )
 
 
 def _mentions(hint: Any, kind: type) -> bool:
@@ -88,10 +103,10 @@ def op(
     grad_type: the gradient op's type; default ``<kind>_grad``.
     when, needs: slots of the gradient op that are not always there, as in GradDef.
     inplace: output slot -> input slot that Paddle writes in place (``{"MeanOut": "Mean"}``).
-    attrs: further attributes, for a function that takes ``**attrs`` because Python reserves a name (``lambda``).
-    infer: own shape rule, see infer.py; default runs the function under jax.eval_shape.
-    write_grad: a function that writes the gradient ops, or what is said where they are asked for and not there.
-    traits: what else the op is, see traits.py.
+    attrs: further attributes, for a function that takes ``**attrs`` because Python reserves a name
+    (``lambda``). infer: own shape rule, see infer.py; default runs the function under
+    jax.eval_shape. write_grad: a function that writes the gradient ops, or what is said where they
+    are asked for and not there. traits: what else the op is, see traits.py.
     """
 
     def declare(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,9 +115,18 @@ def op(
         own = {n: a for n, a in all.items() if n not in LATER.get(name, ())}
         definition = register(
             OpDef(
-                name, fn, inputs, parse_slots(outs), {**own, **(attrs or {})}, random, dict(inplace or {}), infer=infer,
+                name,
+                fn,
+                inputs,
+                parse_slots(outs),
+                {**own, **(attrs or {})},
+                random,
+                dict(inplace or {}),
+                infer=infer,
                 write_grad=write_grad,
-                doc=inspect.getdoc(fn) or "", traits=Traits(**traits), later={n: a for n, a in all.items() if n not in own},
+                doc=inspect.getdoc(fn) or "",
+                traits=Traits(**traits),
+                later={n: a for n, a in all.items() if n not in own},
             )
         )
         if grad is not None:
@@ -119,15 +143,21 @@ def signature(fn: Callable[..., Any]) -> tuple[tuple[Slot, ...], dict[str, Attr]
     fn = inspect.unwrap(fn)
     positional, keyword_only = parameters(fn)
     defaults = fn.__kwdefaults__ or {}
-    inputs = tuple(_input_slot(name, _hint(fn, name, Array)) for name in positional if name != "key")
+    inputs = tuple(
+        _input_slot(name, _hint(fn, name, Array)) for name in positional if name != "key"
+    )
     attrs = {}
     for name in keyword_only:
         if name == "key":
             continue
         hint, default = _hint(fn, name), defaults.get(name, REQUIRED)
         if hint not in ATTR_TYPES:
-            raise FluidTypeError(f"{fn.__name__}: attribute {name!r} needs one of the annotations {list(ATTR_TYPES)}")
-        attrs[name] = Attr(name, ATTR_TYPES[hint], tuple(default) if isinstance(default, list | tuple) else default)
+            raise FluidTypeError(
+                f"{fn.__name__}: attribute {name!r} needs one of the annotations {list(ATTR_TYPES)}"
+            )
+        attrs[name] = Attr(
+            name, ATTR_TYPES[hint], tuple(default) if isinstance(default, list | tuple) else default
+        )
     return inputs, attrs, "key" in (*positional, *keyword_only)
 
 
@@ -135,7 +165,9 @@ _known: dict[tuple[str, str], Any] = {}
 
 
 def _hint(fn: Callable[..., Any], name: str, default: Any = None) -> Any:
-    """The annotation of a parameter. A module's few texts are looked up once: for every op that took a tenth of the import."""
+    """The annotation of a parameter. A module's few texts are looked up once: for every op that
+    took a tenth of the import.
+    """
     hint = fn.__annotations__.get(name, default)
     if not isinstance(hint, str):
         return hint
@@ -154,10 +186,12 @@ def control_op(
     grad: GradDef | None = None, write_grad: WriteGrad | Unwritten | None = None, forward: str | None = None, doc: str = "",
     control: ControlOp | None = None, infer: Callable[..., Any] | None = None, **traits: Unpack[Given],
 ) -> OpDef:  # fmt: skip
-    """Declare an op that is no function of arrays: it has sub-blocks, or talks to the host or to other processes.
+    """Declare an op that is no function of arrays: it has sub-blocks, or talks to the host or to
+    other processes.
 
-    Trait `runs` says who runs it, `control` how (control_interface.py; None: no step does), `write_grad` how its gradient
-    is written, see OpDef; `infer` which shapes it gives, see infer.py (None: nothing is inferred).
+    Trait `runs` says who runs it, `control` how (control_interface.py; None: no step does),
+    `write_grad` how its gradient is written, see OpDef; `infer` which shapes it gives, see infer.py
+    (None: nothing is inferred).
     """
     return register(
         OpDef(

@@ -1,4 +1,6 @@
-"""What the declaration of an op type says, as values: slots, how it is differentiated, and :class:`OpDef` itself."""
+"""What the declaration of an op type says, as values: slots, how it is differentiated, and
+:class:`OpDef` itself.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,10 @@ GRAD = "@GRAD"
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """An input or output slot. `many`: takes a list of variables; `intermediate`: no gradient flows into it; `ragged`:
-    takes a Ragged as it is; `selected`: takes SelectedRows; `gaps`: gradients that nothing computed are left out of the list.
-    `gradient`: holds what flows back into an output of the forward op; where nothing does, the op has None.
+    """An input or output slot. `many`: takes a list of variables; `intermediate`: no gradient flows
+    into it; `ragged`: takes a Ragged as it is; `selected`: takes SelectedRows; `gaps`: gradients
+    that nothing computed are left out of the list. `gradient`: holds what flows back into an output
+    of the forward op; where nothing does, the op has None.
     """
 
     name: str
@@ -44,10 +47,11 @@ class Slot:
 class GradDef:
     """How an op is differentiated: the gradient op's type and where its slots come from.
 
-    `takes` maps the gradient op's input slots to origins: a forward slot ("X", "Out") or an output's gradient
-    ("Out@GRAD"). `gives` maps its output slots to the forward input slots that they are the gradients of. `when` names
-    the condition of those of `takes` that are not always there: a boolean attribute, or ``attribute=value``. `needs`
-    maps those of `gives` that are not always there to the slot of `takes` without which they are left out. `alike`: forward slots
+    `takes` maps the gradient op's input slots to origins: a forward slot ("X", "Out") or an
+    output's gradient ("Out@GRAD"). `gives` maps its output slots to the forward input slots that
+    they are the gradients of. `when` names the condition of those of `takes` that are not always
+    there: a boolean attribute, or ``attribute=value``. `needs` maps those of `gives` that are not
+    always there to the slot of `takes` without which they are left out. `alike`: forward slots
     whose variables must have one shape, or it is not differentiated so.
     """
 
@@ -60,12 +64,16 @@ class GradDef:
 
     def taken(self, attrs: Mapping[str, Any]) -> dict[str, str]:
         """The part of `takes` that a gradient op with these attributes has."""
-        return {s: o for s, o in self.takes.items() if s not in self.when or _holds(self.when[s], attrs)}
+        return {
+            s: o for s, o in self.takes.items() if s not in self.when or _holds(self.when[s], attrs)
+        }
 
     def given(self, there: Iterable[str]) -> dict[str, str]:
         """The part of `gives` that a gradient op with these input slots has."""
         slots = set(there)
-        return {s: o for s, o in self.gives.items() if s not in self.needs or self.needs[s] in slots}
+        return {
+            s: o for s, o in self.gives.items() if s not in self.needs or self.needs[s] in slots
+        }
 
 
 def _holds(condition: str, attrs: Mapping[str, Any]) -> bool:
@@ -77,8 +85,9 @@ def _holds(condition: str, attrs: Mapping[str, Any]) -> bool:
 class Reuse:
     """A gradient that is an ordinary op: ``scale``'s is another ``scale``.
 
-    `ins` and `outs` map the op's slots to origins as in GradDef (``{"X": "Out@GRAD"}``, ``{"Out": "X@GRAD"}``);
-    `attrs` makes its attributes from the forward op's. With `each`, a repeatable origin gives one op a variable.
+    `ins` and `outs` map the op's slots to origins as in GradDef (``{"X": "Out@GRAD"}``, ``{"Out":
+    "X@GRAD"}``); `attrs` makes its attributes from the forward op's. With `each`, a repeatable
+    origin gives one op a variable.
     """
 
     type: str
@@ -90,7 +99,9 @@ class Reuse:
 
 @dataclass(frozen=True, slots=True)
 class GradOp:
-    """A gradient op that a function writes (`OpDef.write_grad`): its type, names by slot, attributes."""
+    """A gradient op that a function writes (`OpDef.write_grad`): its type, names by slot,
+    attributes.
+    """
 
     type: str
     ins: Mapping[str, Sequence[str]]
@@ -99,7 +110,9 @@ class GradOp:
 
 
 class GradBlock(Protocol):
-    """The block of an op's gradient ops for what its own block does, while their names may still change."""
+    """The block of an op's gradient ops for what its own block does, while their names may still
+    change.
+    """
 
     @property
     def idx(self) -> int: ...
@@ -112,21 +125,27 @@ class GradBlock(Protocol):
         """The output names of every op, in order."""
 
     def sees(self, name: str) -> bool:
-        """Whether a variable of that name is declared where the block looks: the forward block, and what is around both."""
+        """Whether a variable of that name is declared where the block looks: the forward block, and
+        what is around both.
+        """
 
 
 class GradNames(Protocol):
-    """What such a function asks for names: `taken` of a forward slot or of ``Out@GRAD``, `given` gradients of an input slot.
+    """What such a function asks for names: `taken` of a forward slot or of ``Out@GRAD``, `given`
+    gradients of an input slot.
 
-    inside: the gradient ops of the op's own block (attribute sub_block), in a block that is made for them. Gradients flow
-    through all ops of the forward block, or, where `ends` are given, through these and what they follow from.
+    inside: the gradient ops of the op's own block (attribute sub_block), in a block that is made
+    for them. Gradients flow through all ops of the forward block, or, where `ends` are given,
+    through these and what they follow from.
     """
 
     def taken(self, origin: str) -> list[str]: ...
 
     def given(self, slot: str) -> list[str]: ...
 
-    def inside(self, ends: Callable[[Sequence[OpDesc]], Sequence[OpDesc]] | None = None) -> GradBlock: ...
+    def inside(
+        self, ends: Callable[[Sequence[OpDesc]], Sequence[OpDesc]] | None = None
+    ) -> GradBlock: ...
 
 
 WriteGrad = Callable[[OpDesc, GradNames], list[GradOp]]
@@ -134,14 +153,18 @@ WriteGrad = Callable[[OpDesc, GradNames], list[GradOp]]
 
 @dataclass(frozen=True, slots=True)
 class Unwritten:
-    """In place of such a function: gradients flow through the op in Paddle, and to ask for them here is an error with this advice."""
+    """In place of such a function: gradients flow through the op in Paddle, and to ask for them
+    here is an error with this advice.
+    """
 
     advice: str
 
 
 @dataclass(frozen=True, eq=False)
 class OpDef:
-    """An op type. `fn` is None for ops that are no function of arrays; `control` then says what they are."""
+    """An op type. `fn` is None for ops that are no function of arrays; `control` then says what
+    they are.
+    """
 
     type: str
     fn: Callable[..., Any] | None
@@ -156,19 +179,26 @@ class OpDef:
     origin: str | None = None  # of a gradient op of whatever order, the op type that it began with
     infer: Callable[..., Any] | None = None
     forward: str | None = None  # of a gradient op: the op that it differentiates
-    carried: Mapping[str, str] = field(default_factory=dict)  # attributes without meaning here, see grad_reuses
+    # attributes without meaning here, see grad_reuses
+    carried: Mapping[str, str] = field(default_factory=dict)
     derived: bool = False  # of a gradient op: its rule is jax.vjp of the forward op
     doc: str = ""
     traits: Traits = field(default_factory=Traits)
     control: ControlOp = ControlOp()
-    later: Mapping[str, Attr] = field(default_factory=dict)  # attributes of later Paddles that `fn` takes, see later.py
+    # attributes of later Paddles that `fn` takes, see later.py
+    later: Mapping[str, Attr] = field(default_factory=dict)
 
-    # What follows from these is found when it is first asked for: a program uses few of the op types.
+    # What follows from these is found when it is first asked for: a program uses few of the op
+    # types.
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
         """Attribute defaults as descs hold them."""
-        return {n: canonical(self, n, a.default) for n, a in self.attrs.items() if a.default is not REQUIRED}
+        return {
+            n: canonical(self, n, a.default)
+            for n, a in self.attrs.items()
+            if a.default is not REQUIRED
+        }
 
     @cached_property
     def input_names(self) -> frozenset[str]:
@@ -197,14 +227,22 @@ class OpDef:
         """Paddle's type of an attribute, or None if the op has no such attribute."""
         found = self.attrs.get(name)
         later = LATER.get(self.origin or self.type, {}).get(name)
-        return found.type if found else hint_type(name) or self.carried.get(name) or (later[0] if later else None)
+        return (
+            found.type
+            if found
+            else hint_type(name) or self.carried.get(name) or (later[0] if later else None)
+        )
 
     def arguments(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
         """The keyword arguments of `fn` from an op's attributes; defaults fill what is missing."""
         given = {}
         for name, attr in self.attrs.items():
             value = attrs.get(name, attr.default)
-            if value is REQUIRED and attr.type in ("INTS", "LONGS") and any(n in attrs for n in self.later):
+            if (
+                value is REQUIRED
+                and attr.type in ("INTS", "LONGS")
+                and any(n in attrs for n in self.later)
+            ):
                 value = ()  # a later Paddle calls it otherwise
             if value is REQUIRED:
                 raise UnknownOpError(f"op '{self.type}' needs attribute {name!r}")
@@ -217,10 +255,15 @@ class OpDef:
         return given
 
     def check_later(self, name: str, value: Any) -> None:
-        """Raises UnsupportedError for a value that makes the op mean what only later Paddles compute."""
+        """Raises UnsupportedError for a value that makes the op mean what only later Paddles
+        compute.
+        """
         _, same = LATER.get(self.origin or self.type, {}).get(name, ("", ANY))
         if name not in self.later and same is not ANY and value != same:
-            raise UnsupportedError(f"op '{self.type}' with {name} = {value!r} is of a later Paddle, and not there; {same!r} is")
+            raise UnsupportedError(
+                f"op '{self.type}' with {name} = {value!r} is of a later Paddle, and not there;"
+                f" {same!r} is"
+            )
 
     def draws(self, attrs: Mapping[str, Any]) -> bool:
         """Whether the op draws random numbers: not in a test, if it knows of tests (a dropout)."""
@@ -232,8 +275,9 @@ class OpDef:
     ) -> dict[str, Any]:  # fmt: skip
         """Run the op on arrays: slot -> array (a list for a repeatable slot) in and out.
 
-        A derived gradient op computes only the output slots in `wanted` (None: all). As a mapping, `wanted` also says how
-        many variables each slot has, which a few hand-written rules cannot know otherwise.
+        A derived gradient op computes only the output slots in `wanted` (None: all). As a mapping,
+        `wanted` also says how many variables each slot has, which a few hand-written rules cannot
+        know otherwise.
         """
         if self.fn is None:
             raise UnknownOpError(f"op '{self.type}' runs only inside a program")
@@ -243,7 +287,9 @@ class OpDef:
         if self.forward is not None:  # slots such as Out@GRAD are no Python names
             return self.fn(self._arrays(inputs), given, wanted)
         values = {slot.name: inputs.get(slot.name) for slot in self.inputs}
-        result = None if self.random else _folded(self.fn, values, given, self.traits.sizes is not None)
+        result = (
+            None if self.random else _folded(self.fn, values, given, self.traits.sizes is not None)
+        )
         if result is None:
             result = self.fn(**self._arrays(values), **given)
         if len(self.outputs) == 1:
@@ -251,15 +297,25 @@ class OpDef:
         return dict(zip((s.name for s in self.outputs), result, strict=True))
 
     def _arrays(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Constants among what is only known when the step runs, as it is: an array of JAX's, which such numbers may index.
+        """Constants among what is only known when the step runs, as it is: an array of JAX's, which
+        such numbers may index.
 
         Integers and what decides a size stay NumPy's, so that the op may look at them.
         """
-        constant = [s for s, v in values.items() if _constant(v) or (type(v) is list and any(map(_constant, v)))]
-        if not constant or not any(isinstance(x, jax.Array) for x in jax.tree.leaves(list(values.values()))):
+        constant = [
+            s
+            for s, v in values.items()
+            if _constant(v) or (type(v) is list and any(map(_constant, v)))
+        ]
+        if not constant or not any(
+            isinstance(x, jax.Array) for x in jax.tree.leaves(list(values.values()))
+        ):
             return values
         sizes = self.traits.sizes.slots if self.traits.sizes is not None else ()
-        return {s: jax.tree.map(_as_array, v) if s in constant and s not in sizes else v for s, v in values.items()}
+        return {
+            s: jax.tree.map(_as_array, v) if s in constant and s not in sizes else v
+            for s, v in values.items()
+        }
 
 
 def _constant(value: Any) -> bool:
@@ -273,15 +329,22 @@ def _as_array(value: Any) -> Any:
 FOLD = 64  # elements: shapes and counters are smaller
 
 
-def _folded(fn: Callable[..., Any], values: Mapping[str, Any], attrs: Mapping[str, Any], sized: bool) -> Any:
-    """The result as NumPy arrays if all inputs are small NumPy integers, else None. sized: the inputs may decide its size.
+def _folded(
+    fn: Callable[..., Any], values: Mapping[str, Any], attrs: Mapping[str, Any], sized: bool
+) -> Any:
+    """The result as NumPy arrays if all inputs are small NumPy integers, else None. sized: the
+    inputs may decide its size.
 
     So arithmetic on shapes stays known while a step is traced, and may decide a shape further on.
     """
     leaves = jax.tree.leaves(values)
-    if not leaves or not all(isinstance(x, np.ndarray) and x.dtype.kind in "biu" and x.size <= FOLD for x in leaves):
+    if not leaves or not all(
+        isinstance(x, np.ndarray) and x.dtype.kind in "biu" and x.size <= FOLD for x in leaves
+    ):
         return None
-    if sized and any(math.prod(x.shape) > FOLD for x in jax.tree.leaves(_shapes(fn, values, attrs))):
+    if sized and any(
+        math.prod(x.shape) > FOLD for x in jax.tree.leaves(_shapes(fn, values, attrs))
+    ):
         return None  # before anything large is made
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         result = fn(**values, **attrs)
@@ -296,17 +359,24 @@ def _shapes(fn: Callable[..., Any], values: Mapping[str, Any], attrs: Mapping[st
 
 
 def canonical(definition: OpDef, name: str, value: Any) -> Any:
-    """An attribute value in the form that descs hold: frozen, floats rounded to float32 as Paddle stores them.
+    """An attribute value in the form that descs hold: frozen, floats rounded to float32 as Paddle
+    stores them.
 
-    Raises UnknownOpError for an attribute that the op does not have, ArgumentError for a value of another type.
+    Raises UnknownOpError for an attribute that the op does not have, ArgumentError for a value of
+    another type.
     """
     kind = definition.attr_type(name)
     if kind is None:
         known = list(definition.attrs)
-        raise UnknownOpError(f"op '{definition.type}' has no attribute {name!r}{near(name, known)}; it has {', '.join(known) or 'none'}")
+        raise UnknownOpError(
+            f"op '{definition.type}' has no attribute {name!r}{near(name, known)}; it has"
+            f" {', '.join(known) or 'none'}"
+        )
     try:
         result = converted(kind, value)
     except (TypeError, ValueError, OverflowError):
-        raise ArgumentError(f"attribute {name!r} of op '{definition.type}' is {kind}, which {value!r} is not") from None
+        raise ArgumentError(
+            f"attribute {name!r} of op '{definition.type}' is {kind}, which {value!r} is not"
+        ) from None
     definition.check_later(name, result)
     return result

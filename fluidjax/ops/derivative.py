@@ -24,8 +24,14 @@ from .ragged import Ragged, by_data, like, rows_of
 from .traits import Given, Sizes, Traits
 
 
-def plain_graddef(fwd: OpDef, takes: str, nograd: str, grad_outs: str | None, grad_type: str | None) -> GradDef:
-    outs = grad_outs.split() if grad_outs is not None else [s.name for s in fwd.outputs if not s.intermediate]
+def plain_graddef(
+    fwd: OpDef, takes: str, nograd: str, grad_outs: str | None, grad_type: str | None
+) -> GradDef:
+    outs = (
+        grad_outs.split()
+        if grad_outs is not None
+        else [s.name for s in fwd.outputs if not s.intermediate]
+    )
     wanted = [s.name for s in fwd.inputs if s.name not in nograd.split()]
     return GradDef(
         grad_type or f"{fwd.type}_grad",
@@ -51,21 +57,25 @@ def grad_of(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare the gradient op of `kind` by hand.
 
-    The function takes the slots named in `takes` as keyword arguments, the gradient of output Out as ``d_Out`` (None
-    when nothing downstream needs it), and as keyword-only parameters those of the forward op's attributes that it
-    wants; one called `counts` tells how many variables each output slot has (``{"X@GRAD": 3}``). It returns the gradient
-    of each differentiable input, in slot order (a tuple where there are several).
+    The function takes the slots named in `takes` as keyword arguments, the gradient of output Out
+    as ``d_Out`` (None when nothing downstream needs it), and as keyword-only parameters those of
+    the forward op's attributes that it wants; one called `counts` tells how many variables each
+    output slot has (``{"X@GRAD": 3}``). It returns the gradient of each differentiable input, in
+    slot order (a tuple where there are several).
 
-    wiring: further input slots, name -> origin, where Paddle's name is not the origin (``{"DDX": "X@GRAD@GRAD"}``,
-    the function's parameter then is ``DDX``). gives: output slot -> forward slot, where the names are not ``X@GRAD``.
-    when: input slot -> the condition that it is there for, needs: output slot -> the input slot without which there is
-    none, as in GradDef. alike: forward slots of one shape, as there. ragged: outputs of the forward op that the function takes as
-    they are, with their LoD. traits: what else the gradient op is, see traits.py.
+    wiring: further input slots, name -> origin, where Paddle's name is not the origin (``{"DDX":
+    "X@GRAD@GRAD"}``, the function's parameter then is ``DDX``). gives: output slot -> forward slot,
+    where the names are not ``X@GRAD``. when: input slot -> the condition that it is there for,
+    needs: output slot -> the input slot without which there is none, as in GradDef. alike: forward
+    slots of one shape, as there. ragged: outputs of the forward op that the function takes as they
+    are, with their LoD. traits: what else the gradient op is, see traits.py.
     """
 
     def declare(fn: Callable[..., Any]) -> Callable[..., Any]:
         fwd = lookup(kind)
-        plain = plain_graddef(fwd, takes, nograd, "" if wiring and grad_outs is None else grad_outs, grad_type)
+        plain = plain_graddef(
+            fwd, takes, nograd, "" if wiring and grad_outs is None else grad_outs, grad_type
+        )
         graddef = GradDef(
             plain.type,
             FrozenMap({**plain.takes, **(wiring or {})}),
@@ -74,14 +84,26 @@ def grad_of(
             FrozenMap(needs or {}),
             tuple(alike.split()),
         )
-        add_grad(fwd, graddef, _hand_rule(fn, graddef), inspect.getdoc(fn) or "", traits=Traits(**traits), ragged=ragged)
+        add_grad(
+            fwd,
+            graddef,
+            _hand_rule(fn, graddef),
+            inspect.getdoc(fn) or "",
+            traits=Traits(**traits),
+            ragged=ragged,
+        )
         return fn
 
     return declare
 
 
 def add_grad(
-    fwd: OpDef, graddef: GradDef, rule: Callable[..., Any], doc: str = "", derived: bool = False, traits: Traits | None = None,
+    fwd: OpDef,
+    graddef: GradDef,
+    rule: Callable[..., Any],
+    doc: str = "",
+    derived: bool = False,
+    traits: Traits | None = None,
     ragged: str = "",
 ) -> None:
     """Register the gradient op that `graddef` describes and tie it to its forward op."""
@@ -90,7 +112,9 @@ def add_grad(
     def slot(name: str, origin: str) -> Slot:
         base = by_name.get(origin) or by_name[origin.removesuffix(GRAD)]
         rows = (base.ragged and not origin.endswith(GRAD)) or origin in ragged.split()
-        return Slot(name, many=base.many, optional=True, ragged=rows, gradient=origin not in by_name)
+        return Slot(
+            name, many=base.many, optional=True, ragged=rows, gradient=origin not in by_name
+        )
 
     REGISTRY[fwd.type] = replace(fwd, grad=graddef)
     register(
@@ -100,7 +124,8 @@ def add_grad(
             tuple(slot(n, o) for n, o in graddef.takes.items()),
             tuple(slot(n, o) for n, o in graddef.gives.items()),
             fwd.attrs,
-            random=derived and fwd.random,  # what it computes anew must draw what the forward op drew
+            # what it computes anew must draw what the forward op drew
+            random=derived and fwd.random,
             forward=fwd.type,
             origin=fwd.origin or fwd.type,
             derived=derived,
@@ -112,9 +137,13 @@ def add_grad(
 
 
 def _sizes(fwd: OpDef, graddef: GradDef) -> Sizes | None:
-    """Of a derived gradient op: it runs the forward op, so it needs the same values, of the inputs that it takes."""
+    """Of a derived gradient op: it runs the forward op, so it needs the same values, of the inputs
+    that it takes.
+    """
     decides = fwd.traits.sizes
-    slots = tuple(s for s in decides.slots if graddef.takes.get(s) == s) if decides is not None else ()
+    slots = (
+        tuple(s for s in decides.slots if graddef.takes.get(s) == s) if decides is not None else ()
+    )
     return replace(decides, slots=slots) if decides is not None and slots else None
 
 
@@ -133,11 +162,18 @@ def grad_reuses(kind: str, *ops: Reuse) -> None:
 
 
 def _hand_rule(fn: Callable[..., Any], graddef: GradDef) -> Callable[..., Any]:
-    """Call a hand-written rule: slot Out@GRAD becomes the argument d_Out; results get the slots of `gives`."""
+    """Call a hand-written rule: slot Out@GRAD becomes the argument d_Out; results get the slots of
+    `gives`.
+    """
     _, wanted = parameters(inspect.unwrap(fn))
-    names = {slot: "d_" + slot.removesuffix(GRAD) if slot.endswith(GRAD) else slot for slot in graddef.takes}
+    names = {
+        slot: "d_" + slot.removesuffix(GRAD) if slot.endswith(GRAD) else slot
+        for slot in graddef.takes
+    }
 
-    def run(inputs: Mapping[str, Any], attrs: Mapping[str, Any], slots: Collection[str] | None = None) -> dict[str, Any]:
+    def run(
+        inputs: Mapping[str, Any], attrs: Mapping[str, Any], slots: Collection[str] | None = None
+    ) -> dict[str, Any]:
         given = {arg: inputs.get(slot) for slot, arg in names.items()}
         extra = {**attrs, "counts": slots}
         result = fn(**given, **{n: extra[n] for n in wanted})
@@ -145,38 +181,72 @@ def _hand_rule(fn: Callable[..., Any], graddef: GradDef) -> Callable[..., Any]:
             return {next(iter(graddef.gives)): result}
         return dict(zip(graddef.gives, result, strict=True))
 
-    def conjugate(inputs: Mapping[str, Any], attrs: Mapping[str, Any], slots: Collection[str] | None = None) -> dict[str, Any]:
-        """As the rule says of real numbers, and of complex ones with conjugates around it, see conj()."""
+    def conjugate(
+        inputs: Mapping[str, Any], attrs: Mapping[str, Any], slots: Collection[str] | None = None
+    ) -> dict[str, Any]:
+        """As the rule says of real numbers, and of complex ones with conjugates around it, see
+        conj().
+        """
         if not any(_complex(v) for v in inputs.values()):
             return run(inputs, attrs, slots)
-        flowing = {s: conj(v) if origin.endswith(GRAD) else v for s, origin in graddef.takes.items() if (v := inputs.get(s)) is not None}
+        flowing = {
+            s: conj(v) if origin.endswith(GRAD) else v
+            for s, origin in graddef.takes.items()
+            if (v := inputs.get(s)) is not None
+        }
         found = run(flowing, attrs, slots)
-        return {s: _real_like(inputs.get(origin), conj(found[s])) for s, origin in graddef.gives.items()}
+        return {
+            s: _real_like(inputs.get(origin), conj(found[s])) for s, origin in graddef.gives.items()
+        }
 
     return conjugate
 
 
 def _complex(value: Any) -> bool:
-    return any(jax.numpy.issubdtype(leaf.dtype, jax.numpy.complexfloating) for leaf in jax.tree.leaves(value) if hasattr(leaf, "dtype"))
+    return any(
+        jax.numpy.issubdtype(leaf.dtype, jax.numpy.complexfloating)
+        for leaf in jax.tree.leaves(value)
+        if hasattr(leaf, "dtype")
+    )
 
 
 def conj(value: Any) -> Any:
-    """Gradients in JAX's convention as Paddle's, and back: of a real loss, dL/dRe(z) + i dL/dIm(z) is the conjugate of what JAX gives."""
+    """Gradients in JAX's convention as Paddle's, and back: of a real loss, dL/dRe(z) + i dL/dIm(z)
+    is the conjugate of what JAX gives.
+    """
     return jax.tree.map(lambda leaf: jax.numpy.conj(leaf) if _complex(leaf) else leaf, value)
 
 
 def _real_like(origin: Any, grad: Any) -> Any:
     """What flows to a real input of an op on complex numbers is real."""
-    return grad.real if grad is not None and origin is not None and _complex(grad) and not _complex(origin) else grad
+    return (
+        grad.real
+        if grad is not None and origin is not None and _complex(grad) and not _complex(origin)
+        else grad
+    )
 
 
 def vjp_rule(fwd: OpDef, graddef: GradDef) -> Callable[..., Any]:
-    """The literal meaning of a gradient op: jax.vjp of the forward op at the inputs that the op names."""
+    """The literal meaning of a gradient op: jax.vjp of the forward op at the inputs that the op
+    names.
+    """
 
-    def run(inputs: Mapping[str, Any], attrs: Mapping[str, Any], wanted: Collection[str] | None = None) -> dict[str, Any]:
-        given = {o: inputs[s] for s, o in graddef.takes.items() if not o.endswith(GRAD) and inputs.get(s) is not None}
+    def run(
+        inputs: Mapping[str, Any], attrs: Mapping[str, Any], wanted: Collection[str] | None = None
+    ) -> dict[str, Any]:
+        given = {
+            o: inputs[s]
+            for s, o in graddef.takes.items()
+            if not o.endswith(GRAD) and inputs.get(s) is not None
+        }
         _, pull = pullback(fwd, graddef, given, attrs, attrs.get("key"), wanted)
-        return pull({o.removesuffix(GRAD): inputs.get(s) for s, o in graddef.takes.items() if o.endswith(GRAD)})
+        return pull(
+            {
+                o.removesuffix(GRAD): inputs.get(s)
+                for s, o in graddef.takes.items()
+                if o.endswith(GRAD)
+            }
+        )
 
     return run
 
@@ -185,32 +255,51 @@ def pullback(
     fwd: OpDef, graddef: GradDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any], key: jax.Array | None = None,
     wanted: Collection[str] | None = None,
 ) -> tuple[dict[str, Any], Pullback]:  # fmt: skip
-    """Run `fwd` through jax.vjp: its outputs, and a function from output gradients (None: zero) to ``X@GRAD`` slots.
+    """Run `fwd` through jax.vjp: its outputs, and a function from output gradients (None: zero) to
+    ``X@GRAD`` slots.
 
     wanted: the gradient op's output slots that are asked for; None for all.
     """
-    slots = graddef.gives if wanted is None else {s: o for s, o in graddef.gives.items() if s in wanted}
+    slots = (
+        graddef.gives if wanted is None else {s: o for s, o in graddef.gives.items() if s in wanted}
+    )
     through = [o for o in slots.values() if inputs.get(o) is not None and _floating(inputs[o])]
     outs = [s for s in fwd.outputs if s.name + GRAD in graddef.takes.values()]
 
     def primal(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        result = channels.call(fwd, {**inputs, **{n: like(inputs[n], v) for n, v in values.items()}}, attrs, key)
+        result = channels.call(
+            fwd, {**inputs, **{n: like(inputs[n], v) for n, v in values.items()}}, attrs, key
+        )
         return [rows_of(result[s.name]) for s in outs], result
 
     primals, pull, outputs = jax.vjp(primal, {n: rows_of(inputs[n]) for n in through}, has_aux=True)
-    zeros = {} if wanted is None else {s: _of_integers(inputs, o) for s, o in slots.items() if o not in through}
-    roomy = tuple(s.name for s in outs if isinstance(value := outputs[s.name], Ragged) and by_data(value))
-    return outputs, Pullback(pull, primals, zeros, tuple(s.name for s in outs), tuple(slots.items()), roomy)
+    zeros = (
+        {}
+        if wanted is None
+        else {s: _of_integers(inputs, o) for s, o in slots.items() if o not in through}
+    )
+    roomy = tuple(
+        s.name for s in outs if isinstance(value := outputs[s.name], Ragged) and by_data(value)
+    )
+    return outputs, Pullback(
+        pull, primals, zeros, tuple(s.name for s in outs), tuple(slots.items()), roomy
+    )
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=("pull", "primals", "zeros"), meta_fields=("outs", "slots", "roomy"))
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("pull", "primals", "zeros"),
+    meta_fields=("outs", "slots", "roomy"),
+)
 @dataclass(frozen=True)
 class Pullback:
-    """From gradients of an op's outputs, by slot, to ``X@GRAD`` slots; a pytree of what the op left for that.
+    """From gradients of an op's outputs, by slot, to ``X@GRAD`` slots; a pytree of what the op left
+    for that.
 
-    pull: jax.vjp's. primals: values of the output slots `outs`. slots: the gradient op's output slots, and those that they are the
-    gradients of. zeros: of such that hold integers. roomy: output slots with more room than the data fill; what flows back into one
-    may have the true rows alone (it was made of the output's shape, or fed).
+    pull: jax.vjp's. primals: values of the output slots `outs`. slots: the gradient op's output
+    slots, and those that they are the gradients of. zeros: of such that hold integers. roomy:
+    output slots with more room than the data fill; what flows back into one may have the true rows
+    alone (it was made of the output's shape, or fed).
     """
 
     pull: Any
@@ -222,26 +311,47 @@ class Pullback:
 
     def __call__(self, cotangents: Mapping[str, Any]) -> dict[str, Any]:
         found = [
-            _like(p, self._whole(name, p, rows_of(cotangents.get(name)))) for name, p in zip(self.outs, self.primals, strict=True)
+            _like(p, self._whole(name, p, rows_of(cotangents.get(name))))
+            for name, p in zip(self.outs, self.primals, strict=True)
         ]
-        given = jax.tree.map(_cotangent, self.primals, found, is_leaf=lambda x: x is None or type(x) is ChannelsLast)
+        given = jax.tree.map(
+            _cotangent, self.primals, found, is_leaf=lambda x: x is None or type(x) is ChannelsLast
+        )
         (grads,) = conj(self.pull(conj(given)))
         return {slot: grads.get(origin, self.zeros.get(slot)) for slot, origin in self.slots}
 
     def _whole(self, name: str, primal: Any, cotangent: Any) -> Any:
-        """A cotangent with zeros for the rows that an output has only room for. Raises ShapeError where it cannot be the output's."""
-        if cotangent is None or isinstance(primal, list | tuple) or math.prod(cotangent.shape) == math.prod(primal.shape):
+        """A cotangent with zeros for the rows that an output has only room for. Raises ShapeError
+        where it cannot be the output's.
+        """
+        if (
+            cotangent is None
+            or isinstance(primal, list | tuple)
+            or math.prod(cotangent.shape) == math.prod(primal.shape)
+        ):
             return cotangent
-        if name in self.roomy and cotangent.shape[1:] == primal.shape[1:] and cotangent.shape[0] < primal.shape[0]:
+        if (
+            name in self.roomy
+            and cotangent.shape[1:] == primal.shape[1:]
+            and cotangent.shape[0] < primal.shape[0]
+        ):
             missing = (primal.shape[0] - cotangent.shape[0], *primal.shape[1:])
             return jax.numpy.concatenate([cotangent, jax.numpy.zeros(missing, cotangent.dtype)])
-        raise ShapeError(f"what flows back into {name}{list(primal.shape)} has the shape {list(cotangent.shape)}")
+        raise ShapeError(
+            f"what flows back into {name}{list(primal.shape)} has the shape {list(cotangent.shape)}"
+        )
 
 
 def _of_integers(inputs: Mapping[str, Any], origin: str) -> Any:
-    """The gradient of integers, where a program names one (the lengths that a decoder counts): zero. None of what is not there."""
+    """The gradient of integers, where a program names one (the lengths that a decoder counts):
+    zero. None of what is not there.
+    """
     value = inputs.get(origin)
-    return None if value is None or isinstance(value, list | tuple) else jax.numpy.zeros_like(rows_of(channels.plain(value)))
+    return (
+        None
+        if value is None or isinstance(value, list | tuple)
+        else jax.numpy.zeros_like(rows_of(channels.plain(value)))
+    )
 
 
 def _like(primal: Any, cotangent: Any) -> Any:
@@ -252,7 +362,9 @@ def _like(primal: Any, cotangent: Any) -> Any:
 
 
 def _cotangent(primal: Any, cotangent: Any) -> Any:
-    """A cotangent as jax.vjp wants it: zeros for None, the primal's shape and dtype, held as it is, float0 for integers."""
+    """A cotangent as jax.vjp wants it: zeros for None, the primal's shape and dtype, held as it is,
+    float0 for integers.
+    """
     if type(primal) is ChannelsLast:
         given = cotangent if cotangent is None else channels.last(cotangent).held
         return ChannelsLast(_cotangent(primal.held, given))
@@ -263,7 +375,9 @@ def _cotangent(primal: Any, cotangent: Any) -> Any:
         return varying(jax.numpy.zeros(primal.shape, primal.dtype), axes_of(primal))
     if _complex(cotangent) and not _complex(primal):
         cotangent = cotangent.real
-    return varying(jax.numpy.asarray(cotangent, primal.dtype).reshape(primal.shape), axes_of(primal))
+    return varying(
+        jax.numpy.asarray(cotangent, primal.dtype).reshape(primal.shape), axes_of(primal)
+    )
 
 
 def _floating(value: Any) -> bool:

@@ -15,7 +15,9 @@ def _begun(step: Array, begin: float) -> Array:
 
 
 @op(outs="Out", rows=mixes("X"))
-def dgc_clip_by_norm(X: Array, current_step: Array, *, max_norm: float, rampup_begin_step: float = -1.0):
+def dgc_clip_by_norm(
+    X: Array, current_step: Array, *, max_norm: float, rampup_begin_step: float = -1.0
+):
     """Out = X * min(1, max_norm / ||X||) from step rampup_begin_step on (below 0: never), X before."""
     if int(rampup_begin_step) < 0:
         return X
@@ -23,21 +25,26 @@ def dgc_clip_by_norm(X: Array, current_step: Array, *, max_norm: float, rampup_b
 
 
 @op(
-    outs="Grad_out ParamOut VelocityOut", inplace={"Grad_out": "Grad", "ParamOut": "Param", "VelocityOut": "Velocity"},
+    outs="Grad_out ParamOut VelocityOut",
+    inplace={"Grad_out": "Grad", "ParamOut": "Param", "VelocityOut": "Velocity"},
     update=updates_elements("Velocity"),
 )
 def dgc_momentum(
     Param: Array, Grad: Array, Velocity: Array, LearningRate: Array, current_step: Array, nranks: Array, *, mu: float,
     use_nesterov: bool = False, rampup_begin_step: float = -1.0,
 ):  # fmt: skip
-    """Grad_out = Grad / nranks; ParamOut by momentum with it, and by sgd from step rampup_begin_step on (below 0: all stay).
+    """Grad_out = Grad / nranks; ParamOut by momentum with it, and by sgd from step
+    rampup_begin_step on (below 0: all stay).
 
-    Grad_out is written over Grad, as 1.8.5's optimizer does, so the updates see the gradient that was divided.
+    Grad_out is written over Grad, as 1.8.5's optimizer does, so the updates see the gradient that
+    was divided.
     """
     if int(rampup_begin_step) < 0:
         return Grad, Param, Velocity
     grad = Grad / nranks.reshape(()).astype(Grad.dtype)
-    moved, velocity, _ = momentum(Param, grad, Velocity, LearningRate, None, mu=mu, use_nesterov=use_nesterov)
+    moved, velocity, _ = momentum(
+        Param, grad, Velocity, LearningRate, None, mu=mu, use_nesterov=use_nesterov
+    )
     plain, _ = sgd(Param, LearningRate, grad, None)
     begun = _begun(current_step, rampup_begin_step)
     return grad, jnp.where(begun, plain, moved), jnp.where(begun, Velocity, velocity)

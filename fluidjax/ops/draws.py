@@ -1,8 +1,10 @@
-"""Draws of one distribution: jax.random's within a trace; with a KnownKey the same numbers, bit for bit, without compiling each.
+"""Draws of one distribution: jax.random's within a trace; with a KnownKey the same numbers, bit for
+bit, without compiling each.
 
-jax.random compiles a draw for each shape, about 0.2 s on a CPU. Here all draws of a distribution and dtype share one small
-function, which makes CHUNK elements from any place on; so a parameter costs no compilation. Only an array of more than HOST
-elements has a function of its own, which fills it in place, so that it takes its memory once and never lies on the host.
+jax.random compiles a draw for each shape, about 0.2 s on a CPU. Here all draws of a distribution
+and dtype share one small function, which makes CHUNK elements from any place on; so a parameter
+costs no compilation. Only an array of more than HOST elements has a function of its own, which
+fills it in place, so that it takes its memory once and never lies on the host.
 """
 
 from __future__ import annotations
@@ -50,22 +52,27 @@ def truncated_normal(key: Any, shape: Sequence[int], dtype: Any, mean: float, st
     return jax.random.truncated_normal(key, -2.0, 2.0, shape, dtype) * std + mean
 
 
-# -- with a KnownKey -----------------------------------------------------------------------------------------------------
+# -- with a KnownKey -------------------------------------------------------------------------------
 
-# bits, parameters -> elements. The parameters are arguments here and constants in a step, where XLA leaves out what does
-# nothing; so they come such that the same roundings are left. A mean of 0 is -0.0, which even keeps the sign of a zero.
+# bits, parameters -> elements. The parameters are arguments here and constants in a step, where XLA
+# leaves out what does nothing; so they come such that the same roundings are left. A mean of 0 is
+# -0.0, which even keeps the sign of a zero.
 Distribution = Callable[[Any, Any], Any]
 
 
 def _range(low: float, high: float, dtype: Any) -> tuple[Any, ...]:
     """The parameters of _uniform for U[low, high)."""
     low, scale = dtype(low), dtype(high) - dtype(low)
-    return (low, low - dtype(1), scale, -0.0) if scale == 1 and _adds_up() else (low, -1.0, scale, low)
+    return (
+        (low, low - dtype(1), scale, -0.0) if scale == 1 and _adds_up() else (low, -1.0, scale, low)
+    )
 
 
 @cache
 def _adds_up() -> bool:
-    """Whether XLA makes one sum of two constants that are added one after the other, as some versions do."""
+    """Whether XLA makes one sum of two constants that are added one after the other, as some
+    versions do.
+    """
     one, low = np.float32(1), np.float32(-0.3)
     return bool(jax.jit(lambda x: (x - one) + low)(np.float32(1.5)) != np.float32(0.5) + low)
 
@@ -112,14 +119,17 @@ def _truncated_normal(drawn: Any, given: Any) -> Any:
     return jnp.clip(root * _inverse(drawn, -edge, edge), -inside, inside) * std + mean
 
 
-def _drawn(law: Distribution, key: KnownKey, shape: Sequence[int], dtype: Any, given: Sequence[Any]) -> Any:
+def _drawn(
+    law: Distribution, key: KnownKey, shape: Sequence[int], dtype: Any, given: Sequence[Any]
+) -> Any:
     """An array of `shape`: of NumPy, or on the default device where it is large."""
     dtype, size = np.dtype(dtype), math.prod(shape)
     with jax.enable_x64(True):
         parameters = np.asarray(given, dtype)
         if size > HOST:
             return whole(law, tuple(shape), dtype)(key.array, parameters)
-        parts = [shared(law)(drawn, parameters) for drawn in _bits(key, size, dtype)]  # they run while others are launched
+        # they run while others are launched
+        parts = [shared(law)(drawn, parameters) for drawn in _bits(key, size, dtype)]
         out = np.empty(size, dtype)
         for i, part in enumerate(parts):
             out[i * CHUNK : (i + 1) * CHUNK] = np.asarray(part)[: size - i * CHUNK]
@@ -130,7 +140,9 @@ _made = 0  # elements that NumPy has drawn in this process
 
 
 def _bits(key: KnownKey, size: int, dtype: np.dtype) -> Iterator[Any]:
-    """The first `size` elements of a key's bits, CHUNK by CHUNK; by NumPy as long as that takes less time than to compile it."""
+    """The first `size` elements of a key's bits, CHUNK by CHUNK; by NumPy as long as that takes
+    less time than to compile it.
+    """
     global _made
     unsigned = np.dtype(f"uint{8 * dtype.itemsize}")
     fast = _made + size > WORTH
@@ -139,8 +151,11 @@ def _bits(key: KnownKey, size: int, dtype: np.dtype) -> Iterator[Any]:
         if fast:
             yield generator(unsigned)(key.array, np.uint64(start))
         else:
-            drawn = np.zeros(CHUNK, unsigned)  # all of them, because shared functions take no other size
-            drawn[: size - start] = bits(key.array, np.arange(start, min(start + CHUNK, size), dtype=np.uint64), unsigned)
+            # all of them, because shared functions take no other size
+            drawn = np.zeros(CHUNK, unsigned)
+            drawn[: size - start] = bits(
+                key.array, np.arange(start, min(start + CHUNK, size), dtype=np.uint64), unsigned
+            )
             yield drawn
 
 
@@ -156,7 +171,9 @@ def shared(law: Distribution) -> Any:
 
 @cache
 def whole(law: Distribution, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    """The function that draws a large array, block after block in place; the last block may overlap the one before it."""
+    """The function that draws a large array, block after block in place; the last block may overlap
+    the one before it.
+    """
     size, unsigned = math.prod(shape), np.dtype(f"uint{8 * dtype.itemsize}")
 
     def draw(key: Any, given: Any) -> Any:

@@ -1,4 +1,6 @@
-"""Distributions and noisy activations that Paddle 2 and 3 added. Paddle's draws are its own; what follows from a draw is compared."""
+"""Distributions and noisy activations that Paddle 2 and 3 added. Paddle's draws are its own; what
+follows from a draw is compared.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +38,17 @@ def binomial(count: Array, prob: Array, *, key: jax.Array):
 
 
 @op(outs="Out Noise~", rows=mixes("X"))
-def rrelu(X: Array, *, lower: float = 0.125, upper: float = 1.0 / 3, is_test: bool = False, key: jax.Array):
-    """Out = X * Noise; Noise = 1 where X >= 0, below a draw between lower and upper, or their mean with is_test."""
+def rrelu(
+    X: Array, *, lower: float = 0.125, upper: float = 1.0 / 3, is_test: bool = False, key: jax.Array
+):
+    """Out = X * Noise; Noise = 1 where X >= 0, below a draw between lower and upper, or their mean
+    with is_test.
+    """
     if not 0 <= lower <= upper <= 1:
         raise FluidValueError(f"rrelu takes 0 <= lower <= upper <= 1, not {lower} and {upper}")
-    slope = (lower + upper) / 2 if is_test else jax.random.uniform(key, X.shape, X.dtype, lower, upper)
+    slope = (
+        (lower + upper) / 2 if is_test else jax.random.uniform(key, X.shape, X.dtype, lower, upper)
+    )
     noise = jnp.where(X >= 0, jnp.ones((), X.dtype), slope).astype(X.dtype)
     return X * noise, noise
 
@@ -52,15 +60,25 @@ def rrelu_grad(X: Array, Noise: Array, d_Out: Array):
 
 
 @op(outs="Out", rows=mixes("X"))
-def gumbel_softmax(X: Array, *, temperature: float = 1.0, hard: bool = False, axis: int = -1, key: jax.Array):
-    """Out = softmax((X + g) / temperature) along `axis`, g drawn of Gumbel's distribution; hard: 1 at its maximum, else 0."""
+def gumbel_softmax(
+    X: Array, *, temperature: float = 1.0, hard: bool = False, axis: int = -1, key: jax.Array
+):
+    """Out = softmax((X + g) / temperature) along `axis`, g drawn of Gumbel's distribution; hard: 1
+    at its maximum, else 0.
+    """
     if temperature <= 0:
         raise FluidValueError(f"gumbel_softmax takes a temperature above 0, not {temperature}")
     out = jax.nn.softmax((X + jax.random.gumbel(key, X.shape, X.dtype)) / temperature, axis)
-    return jax.nn.one_hot(first_greatest(out, axis), X.shape[axis], dtype=X.dtype, axis=axis) if hard else out
+    return (
+        jax.nn.one_hot(first_greatest(out, axis), X.shape[axis], dtype=X.dtype, axis=axis)
+        if hard
+        else out
+    )
 
 
 @grad_of("gumbel_softmax", "Out")
 def gumbel_softmax_grad(Out: Array, d_Out: Array, *, axis: int = -1):
-    """X@GRAD = Out * (Out@GRAD - sum(Out@GRAD * Out)): softmax's as in Paddle, without the temperature, and 0 with hard."""
+    """X@GRAD = Out * (Out@GRAD - sum(Out@GRAD * Out)): softmax's as in Paddle, without the
+    temperature, and 0 with hard.
+    """
     return Out * (d_Out - jnp.sum(d_Out * Out, axis, keepdims=True))

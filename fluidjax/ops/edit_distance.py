@@ -16,7 +16,9 @@ from .registry import Array, op
 from .traits import knows_rows
 
 
-def _specs(Hyps: Spec, Refs: Spec, HypsLength: Spec | None, RefsLength: Spec | None, **_: Any) -> tuple[Spec, Spec]:
+def _specs(
+    Hyps: Spec, Refs: Spec, HypsLength: Spec | None, RefsLength: Spec | None, **_: Any
+) -> tuple[Spec, Spec]:
     return Spec((1,), "int64"), Spec((-1 if HypsLength is None else Hyps.shape[0], 1), "float32")
 
 
@@ -26,24 +28,35 @@ def _cells(slot: str, value: Any, length: Any) -> tuple[Any, Any]:
         x = sequences_of("edit_distance", slot, value, 1)
         return view(x).reshape(x.sequences, x.longest[0]), x.lengths
     if isinstance(value, Ragged):
-        raise EnforceNotMet(f"input {slot} of op 'edit_distance' has a LoD and a {slot}Length; it takes one of them")
+        raise EnforceNotMet(
+            f"input {slot} of op 'edit_distance' has a LoD and a {slot}Length; it takes one of them"
+        )
     return value.reshape(value.shape[0], -1), length.reshape(-1).astype(np.int32)
 
 
 @op(outs="SequenceNum Out", infer=_specs, rows=knows_rows())
 def edit_distance(
-    Hyps: Array | Ragged, Refs: Array | Ragged, HypsLength: Array | None, RefsLength: Array | None, *, normalized: bool = False
+    Hyps: Array | Ragged,
+    Refs: Array | Ragged,
+    HypsLength: Array | None,
+    RefsLength: Array | None,
+    *,
+    normalized: bool = False,
 ):
-    """Out[n] = the least number of insertions, deletions and replacements from Hyps[n] to Refs[n], float32 [N, 1].
+    """Out[n] = the least number of insertions, deletions and replacements from Hyps[n] to Refs[n],
+    float32 [N, 1].
 
-    normalized: over the length of Refs[n]. SequenceNum = N, int64 [1]. Hyps, Refs: ids [rows, 1], one LoD level; or [N, T]
-    with their lengths [N, 1].
+    normalized: over the length of Refs[n]. SequenceNum = N, int64 [1]. Hyps, Refs: ids [rows, 1],
+    one LoD level; or [N, T] with their lengths [N, 1].
     """
     hyps, sizes = _cells("Hyps", Hyps, HypsLength)
     refs, targets = _cells("Refs", Refs, RefsLength)
     count = hyps.shape[0]
     if refs.shape[0] != count:
-        raise EnforceNotMet(f"op 'edit_distance' takes equally many sequences, not {count} in Hyps and {refs.shape[0]} in Refs")
+        raise EnforceNotMet(
+            f"op 'edit_distance' takes equally many sequences, not {count} in Hyps and"
+            f" {refs.shape[0]} in Refs"
+        )
     at = jnp.arange(refs.shape[1] + 1, dtype=jnp.int32)
 
     def forward(row: Any, given: Any) -> tuple[Any, None]:

@@ -1,7 +1,8 @@
-"""Elementwise arithmetic of two tensors, one laid along the other's dimensions from `axis` on (see broadcast.py).
+"""Elementwise arithmetic of two tensors, one laid along the other's dimensions from `axis` on (see
+broadcast.py).
 
-X and Y have one dtype. Gradients are summed over the dimensions that were broadcast. In the gradients of gradients
-``DDX`` is what flows back into the gradient of X.
+X and Y have one dtype. Gradients are summed over the dimensions that were broadcast. In the
+gradients of gradients ``DDX`` is what flows back into the gradient of X.
 """
 
 from __future__ import annotations
@@ -24,11 +25,16 @@ from .traits import by_values, elementwise
 def one_dtype(x: Any, y: Any) -> None:
     """Raise FluidTypeError unless X and Y have the same dtype."""
     if x.dtype != y.dtype:
-        raise FluidTypeError(f"X is {x.dtype} and Y is {y.dtype}; elementwise ops take one dtype, so cast one of them")
+        raise FluidTypeError(
+            f"X is {x.dtype} and Y is {y.dtype}; elementwise ops take one dtype, so cast one of"
+            " them"
+        )
 
 
 def infer_broadcast(X: Spec, Y: Spec, axis: int = -1) -> Spec:
-    """Shape of an elementwise op. A dimension is unknown unless one of the two is known to be greater than 1."""
+    """Shape of an elementwise op. A dimension is unknown unless one of the two is known to be
+    greater than 1.
+    """
     one_dtype(X, Y)
     _check_axis(X, Y, axis)
     x, y = (list(s.shape) for s in align(_Shaped(X.shape), _Shaped(Y.shape), axis))
@@ -37,13 +43,16 @@ def infer_broadcast(X: Spec, Y: Spec, axis: int = -1) -> Spec:
     for n, m in zip(x, y, strict=True):
         if n != m and 1 not in (n, m) and -1 not in (n, m):
             raise ShapeError(
-                f"X{list(X.shape)} and Y{list(Y.shape)} do not broadcast along axis {axis}: {n} is not {m}"
+                f"X{list(X.shape)} and Y{list(Y.shape)} do not broadcast along axis {axis}: {n} is"
+                f" not {m}"
             )
     return Spec(tuple(_wider(n, m) for n, m in zip(x, y, strict=True)), X.dtype)
 
 
 def _check_axis(X: Spec, Y: Spec, axis: int) -> None:
-    """Where the ranks are equal only axis 0 (or -1) fits, though Paddle 1.8.5 does not look at it if the shapes are too."""
+    """Where the ranks are equal only axis 0 (or -1) fits, though Paddle 1.8.5 does not look at it
+    if the shapes are too.
+    """
     differ = any(n != m and -1 not in (n, m) for n, m in zip(X.shape, Y.shape, strict=False))
     if axis < -1 or (axis > 0 and X.ndim == Y.ndim and differ):
         raise ShapeError(f"axis {axis} does not lay Y{list(Y.shape)} along X{list(X.shape)}")
@@ -79,7 +88,9 @@ def _powers(x: Any, y: Any) -> Any:
 
 
 def _modulo(x: Any, y: Any) -> Any:
-    """As in Paddle 1.8.5: integers as in C, floats with the sign of Y, by adding Y in float64 (which loses what is far below)."""
+    """As in Paddle 1.8.5: integers as in C, floats with the sign of Y, by adding Y in float64
+    (which loses what is far below).
+    """
     a, b = jnp.broadcast_arrays(x, y)
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return lax.rem(a, b)
@@ -105,7 +116,12 @@ TABLE: list[tuple[str, Callable[[Any, Any], Any], str, str | None]] = [
     ("elementwise_max", _maximum, "Out = X where X > Y, else Y.", None),
     ("elementwise_min", _minimum, "Out = X where X < Y, else Y.", None),
     ("elementwise_pow", _powers, "Out = X ** Y; integers are rounded toward zero.", None),
-    ("elementwise_mod", _modulo, "Out = X mod Y, with the sign of Y for floats and of X for integers.", None),
+    (
+        "elementwise_mod",
+        _modulo,
+        "Out = X mod Y, with the sign of Y for floats and of X for integers.",
+        None,
+    ),
     ("elementwise_floordiv", _truncated, "Out = X / Y of integers, rounded toward zero.", None),
 ]
 
@@ -115,11 +131,21 @@ def _declare(kind: str, compute: Callable[[Any, Any], Any], formula: str, grad: 
         one_dtype(X, Y)
         return compute(*align(X, Y, axis))
 
-    run.__doc__ = f"{formula}\n\nY's dimensions are laid along X's from `axis` on; -1 aligns the last ones."
+    run.__doc__ = (
+        f"{formula}\n\nY's dimensions are laid along X's from `axis` on; -1 aligns the last ones."
+    )
     rows = elementwise("X", "Y", when=pairs, beside="Y")
     sparse = by_values(scalar="Y") if kind == "elementwise_mul" else None
     refuses = integers.divides_by_zero if compute in (_divided, _modulo, _truncated) else None
-    op(kind, outs="Out", grad=grad, infer=infer_broadcast, rows=rows, sparse=sparse, refuses=refuses)(run)
+    op(
+        kind,
+        outs="Out",
+        grad=grad,
+        infer=infer_broadcast,
+        rows=rows,
+        sparse=sparse,
+        refuses=refuses,
+    )(run)
 
 
 for _row in TABLE:
@@ -127,12 +153,16 @@ for _row in TABLE:
 
 
 def _along(part: Array | None, whole: Array, axis: int) -> Any:
-    """An operand (or what flows along it; None: nothing) with the rank that broadcasts over the output's shape."""
+    """An operand (or what flows along it; None: nothing) with the rank that broadcasts over the
+    output's shape.
+    """
     return None if part is None else align(whole, part, axis)[1]
 
 
 def _summed(grad: Array, like: Array, axis: int) -> Array:
-    """A gradient of the output's shape, summed over the dimensions along which `like` was broadcast."""
+    """A gradient of the output's shape, summed over the dimensions along which `like` was
+    broadcast.
+    """
     shape = _along(like, grad, axis).shape
     shape = (1,) * (grad.ndim - len(shape)) + shape
     dims = tuple(i for i, (n, m) in enumerate(zip(shape, grad.shape, strict=True)) if n != m)
@@ -143,28 +173,36 @@ def _summed(grad: Array, like: Array, axis: int) -> Array:
 def elementwise_div_grad(X: Array, Y: Array, Out: Array, d_Out: Array, *, axis: int):
     """X@GRAD = Out@GRAD / Y, Y@GRAD = -Out@GRAD * Out / Y."""
     y = _along(Y, Out, axis)
-    # XLA:CPU divides a constant by an array in a quicker kernel than two arrays: 2.1 ms for 2.7 of all three at 8x64x56x56.
-    # 4 / y is a normal number for every normal y, as 1 / y is not.
+    # XLA:CPU divides a constant by an array in a quicker kernel than two arrays: 2.1 ms for 2.7 of
+    # all three at 8x64x56x56. 4 / y is a normal number for every normal y, as 1 / y is not.
     return _summed(d_Out / y, X, axis), _summed(-(d_Out * Out) / 4 * (4 / y), Y, axis)
 
 
 @grad_of("elementwise_max", "X Y")
 def elementwise_max_grad(X: Array, Y: Array, d_Out: Array, *, axis: int):
-    """X@GRAD = Out@GRAD where X > Y, Y@GRAD = Out@GRAD where X <= Y; none has any where one of them is nan."""
+    """X@GRAD = Out@GRAD where X > Y, Y@GRAD = Out@GRAD where X <= Y; none has any where one of them
+    is nan.
+    """
     x, y = align(X, Y, axis)
     return _chosen(x > y, x <= y, X, Y, d_Out, axis)
 
 
 @grad_of("elementwise_min", "X Y")
 def elementwise_min_grad(X: Array, Y: Array, d_Out: Array, *, axis: int):
-    """X@GRAD = Out@GRAD where X < Y, Y@GRAD = Out@GRAD where X >= Y; none has any where one of them is nan."""
+    """X@GRAD = Out@GRAD where X < Y, Y@GRAD = Out@GRAD where X >= Y; none has any where one of them
+    is nan.
+    """
     x, y = align(X, Y, axis)
     return _chosen(x < y, x >= y, X, Y, d_Out, axis)
 
 
-def _chosen(first: Array, second: Array, X: Array, Y: Array, d_Out: Array, axis: int) -> tuple[Array, Array]:
+def _chosen(
+    first: Array, second: Array, X: Array, Y: Array, d_Out: Array, axis: int
+) -> tuple[Array, Array]:
     zero = jnp.zeros((), d_Out.dtype)
-    return _summed(jnp.where(first, d_Out, zero), X, axis), _summed(jnp.where(second, d_Out, zero), Y, axis)
+    return _summed(jnp.where(first, d_Out, zero), X, axis), _summed(
+        jnp.where(second, d_Out, zero), Y, axis
+    )
 
 
 @grad_of("elementwise_pow", "X Y")
@@ -193,23 +231,38 @@ def _over(whole: Array, value: Array | None) -> Any:
 
 
 @grad_of("elementwise_add_grad", "Y", wiring=_SECOND, gives={"DDOut": "Out@GRAD"})
-def elementwise_add_grad_grad(Y: Array, DOut: Array, DDX: Array | None, DDY: Array | None, *, axis: int):
+def elementwise_add_grad_grad(
+    Y: Array, DOut: Array, DDX: Array | None, DDY: Array | None, *, axis: int
+):
     """DDOut = DDX + DDY."""
     return _over(DOut, _plus(_along(DDX, DOut, axis), _along(DDY, DOut, axis)))
 
 
 @grad_of("elementwise_sub_grad", "Y", wiring=_SECOND, gives={"DDOut": "Out@GRAD"})
-def elementwise_sub_grad_grad(Y: Array, DOut: Array, DDX: Array | None, DDY: Array | None, *, axis: int):
+def elementwise_sub_grad_grad(
+    Y: Array, DOut: Array, DDX: Array | None, DDY: Array | None, *, axis: int
+):
     """DDOut = DDX - DDY."""
     return _over(DOut, _plus(_along(DDX, DOut, axis), _times(_along(DDY, DOut, axis), -1)))
 
 
-@grad_of("elementwise_mul_grad", "X Y", wiring=_SECOND, gives={"DDOut": "Out@GRAD", "X@GRAD": "X", "Y@GRAD": "Y"})
-def elementwise_mul_grad_grad(X: Array, Y: Array, DOut: Array, DDX: Array | None, DDY: Array | None, *, axis: int):
+@grad_of(
+    "elementwise_mul_grad",
+    "X Y",
+    wiring=_SECOND,
+    gives={"DDOut": "Out@GRAD", "X@GRAD": "X", "Y@GRAD": "Y"},
+)
+def elementwise_mul_grad_grad(
+    X: Array, Y: Array, DOut: Array, DDX: Array | None, DDY: Array | None, *, axis: int
+):
     """DDOut = DDX * Y + X * DDY, X@GRAD = DOut * DDY, Y@GRAD = DOut * DDX."""
     x, y, ddx, ddy = (_along(v, DOut, axis) for v in (X, Y, DDX, DDY))
     ddout = _over(DOut, _plus(_times(ddx, y), _times(ddy, x)))
-    return ddout, _summed(_over(DOut, _times(ddy, DOut)), X, axis), _summed(_over(DOut, _times(ddx, DOut)), Y, axis)
+    return (
+        ddout,
+        _summed(_over(DOut, _times(ddy, DOut)), X, axis),
+        _summed(_over(DOut, _times(ddx, DOut)), Y, axis),
+    )
 
 
 @grad_of(
@@ -217,15 +270,19 @@ def elementwise_mul_grad_grad(X: Array, Y: Array, DOut: Array, DDX: Array | None
     wiring={"DX": "X@GRAD", "DDX": "X@GRAD@GRAD", "DDY": "Y@GRAD@GRAD"},
     gives={"DDOut": "Out@GRAD", "DOut": "Out", "Y@GRAD": "Y"}, alike="Out X@GRAD",
 )  # fmt: skip
-def elementwise_div_grad_grad(Y: Array, Out: Array, DX: Array, DDX: Array | None, DDY: Array | None, *, axis: int):
+def elementwise_div_grad_grad(
+    Y: Array, Out: Array, DX: Array, DDX: Array | None, DDY: Array | None, *, axis: int
+):
     """DDOut = (DDX - Out * DDY) / Y, DOut = -DX * DDY, Y@GRAD = (Out * DDY - DDX) * DX / Y.
 
-    Out counts as an input of its own. DX, the gradient of X, is Out@GRAD / Y only where X was not broadcast.
+    Out counts as an input of its own. DX, the gradient of X, is Out@GRAD / Y only where X was not
+    broadcast.
     """
     if DX.shape != Out.shape:
         raise UnsupportedError(
-            f"elementwise_div broadcasts X{list(DX.shape)} to {list(Out.shape)}, so its gradient has no gradient of its "
-            "own (Paddle's is wrong there); give X the shape of Out first, by expand"
+            f"elementwise_div broadcasts X{list(DX.shape)} to {list(Out.shape)}, so its gradient"
+            " has no gradient of its own (Paddle's is wrong there); give X the shape of Out first,"
+            " by expand"
         )
     y, dx, ddx, ddy = (_along(v, Out, axis) for v in (Y, DX, DDX, DDY))
     inner = _over(Out, _plus(ddx, _times(ddy, -Out)))

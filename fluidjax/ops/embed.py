@@ -31,11 +31,15 @@ def _looked_up(W: Array, ids: Array, padding_idx: int) -> Array:
 
 
 def _table_grad(W: Array, ids: Array, d_Out: Array, padding_idx: int) -> Array:
-    """Zeros like W with d_Out added at ids; padding is sent past the end, which put drops: cheaper than masking d_Out."""
+    """Zeros like W with d_Out added at ids; padding is sent past the end, which put drops: cheaper
+    than masking d_Out.
+    """
     ids = narrow(ids, (W.shape[0] + 1,)).reshape(-1)
     if padding_idx != NO_PADDING:
         ids = jnp.where(ids == padding_idx, np.asarray(W.shape[0], ids.dtype), ids)
-    return put(jnp.zeros(W.shape, d_Out.dtype), ids[:, None], d_Out.reshape(-1, W.shape[1]), add=True)
+    return put(
+        jnp.zeros(W.shape, d_Out.dtype), ids[:, None], d_Out.reshape(-1, W.shape[1]), add=True
+    )
 
 
 def _last_one(op_type: str, ids: Array) -> Array:
@@ -46,7 +50,9 @@ def _last_one(op_type: str, ids: Array) -> Array:
 
 @op(
     outs="Out",
-    rows=row_wise("Ids"), sparse=SparseGradient(by="is_sparse", table="W"), bounds=Bounds("Ids", "ids", table_height),
+    rows=row_wise("Ids"),
+    sparse=SparseGradient(by="is_sparse", table="W"),
+    bounds=Bounds("Ids", "ids", table_height),
     heavy=True,
 )
 def lookup_table(
@@ -54,13 +60,17 @@ def lookup_table(
     remote_prefetch: bool = False, trainer_id: int = 0, height_sections: Longs = (), epmap: Strs = (),
     table_names: Strs = (), grad_inplace: bool = False,
 ):  # fmt: skip
-    """Out[..., :] = W[Ids[..., 0], :], 0 where the id is padding_idx (-1: none). W [height, width], Ids [..., 1]."""
+    """Out[..., :] = W[Ids[..., 0], :], 0 where the id is padding_idx (-1: none). W [height, width],
+    Ids [..., 1].
+    """
     return _looked_up(W, _last_one("lookup_table", Ids), padding_idx)
 
 
 @op(
     outs="Out",
-    rows=row_wise("Ids"), sparse=SparseGradient(by="is_sparse", table="W"), bounds=Bounds("Ids", "ids", table_height),
+    rows=row_wise("Ids"),
+    sparse=SparseGradient(by="is_sparse", table="W"),
+    bounds=Bounds("Ids", "ids", table_height),
     heavy=True,
 )
 def lookup_table_v2(
@@ -73,7 +83,9 @@ def lookup_table_v2(
 
 
 def _lookup_grad(W: Array, Ids: Array, d_Out: Array, *, padding_idx: Int64, is_sparse: bool):
-    """d_W[Ids[...]] += d_Out[...], but nothing at padding_idx. With is_sparse the rows alone, padding too, as Paddle does."""
+    """d_W[Ids[...]] += d_Out[...], but nothing at padding_idx. With is_sparse the rows alone,
+    padding too, as Paddle does.
+    """
     if is_sparse:
         rows = narrow(Ids, (W.shape[0] + 1,)).reshape(-1)
         return SelectedRows(rows, d_Out.reshape(-1, W.shape[1]), W.shape[0])
@@ -89,10 +101,14 @@ def _one_hot(op_type: str, X: Array, depth_tensor: Array | None, depth: int, dty
     if depth < 1:
         raise ShapeError(f"{op_type} takes a depth above 0, not {depth}")
     ids = narrow(X, (depth,))
-    return (ids[..., None] == jnp.arange(depth, dtype=ids.dtype)).astype(numpy_dtype(name_of(dtype)))
+    return (ids[..., None] == jnp.arange(depth, dtype=ids.dtype)).astype(
+        numpy_dtype(name_of(dtype))
+    )
 
 
-def _one_hot_spec(X: Spec, depth_tensor: Spec | None, *, depth: int, dtype: int, allow_out_of_range: bool) -> Spec:
+def _one_hot_spec(
+    X: Spec, depth_tensor: Spec | None, *, depth: int, dtype: int, allow_out_of_range: bool
+) -> Spec:
     return Spec((*X.shape, depth if depth_tensor is None else -1), name_of(dtype))
 
 
@@ -101,20 +117,40 @@ def _one_hot_last_spec(X: Spec, depth_tensor: Spec | None, **attrs: Any) -> Spec
 
 
 @op(
-    outs="Out", infer=_one_hot_last_spec, rows=row_wise("X"), bounds=Bounds("X", "index", one_hot_depth, depth_variable),
+    outs="Out",
+    infer=_one_hot_last_spec,
+    rows=row_wise("X"),
+    bounds=Bounds("X", "index", one_hot_depth, depth_variable),
     sizes=sizes_from("depth_tensor"),
 )
-def one_hot(X: Array, depth_tensor: Array | None, *, depth: int = -1, dtype: int = 5, allow_out_of_range: bool = False):
-    """Out[..., j] = 1 where X[..., 0] = j, else 0, for j < depth; an id that is out of range has no 1. X [..., 1]."""
+def one_hot(
+    X: Array,
+    depth_tensor: Array | None,
+    *,
+    depth: int = -1,
+    dtype: int = 5,
+    allow_out_of_range: bool = False,
+):
+    """Out[..., j] = 1 where X[..., 0] = j, else 0, for j < depth; an id that is out of range has no
+    1. X [..., 1].
+    """
     return _one_hot("one_hot", _last_one("one_hot", X), depth_tensor, depth, dtype)
 
 
 @op(
-    outs="Out", infer=_one_hot_spec, rows=row_wise("X"), bounds=Bounds("X", "index", one_hot_depth, depth_variable),
+    outs="Out",
+    infer=_one_hot_spec,
+    rows=row_wise("X"),
+    bounds=Bounds("X", "index", one_hot_depth, depth_variable),
     sizes=sizes_from("depth_tensor"),
 )
 def one_hot_v2(
-    X: Array, depth_tensor: Array | None, *, depth: int = -1, dtype: int = 5, allow_out_of_range: bool = False
+    X: Array,
+    depth_tensor: Array | None,
+    *,
+    depth: int = -1,
+    dtype: int = 5,
+    allow_out_of_range: bool = False,
 ):
     """Out[..., j] = 1 where X[...] = j, else 0, for j < depth; an id that is out of range has no 1."""
     return _one_hot("one_hot_v2", X, depth_tensor, depth, dtype)

@@ -1,4 +1,6 @@
-"""Where what is being traced will stand in the compiled program, how it will find its filters, and who runs its loops over elements."""
+"""Where what is being traced will stand in the compiled program, how it will find its filters, and
+who runs its loops over elements.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ _LIBRARY: ContextVar[bool] = ContextVar("loops in a library", default=False)
 
 
 def is_enclosed() -> bool:
-    """Whether a loop or a branch is being traced: there XLA:CPU does not look for the fast form of an op by itself."""
+    """Whether a loop or a branch is being traced: there XLA:CPU does not look for the fast form of
+    an op by itself.
+    """
     return _ENCLOSED.get()
 
 
@@ -23,7 +27,9 @@ def enclosed() -> AbstractContextManager[None]:
 
 
 def filters_are_turned() -> bool:
-    """Whether the filters of what is being traced lie in memory as [h, w, I, O] (trait `turned`): so XLA:CPU reads them without a copy."""
+    """Whether the filters of what is being traced lie in memory as [h, w, I, O] (trait `turned`):
+    so XLA:CPU reads them without a copy.
+    """
     return _TURNED.get()
 
 
@@ -33,7 +39,9 @@ def filters_turned(turned: bool = True) -> AbstractContextManager[None]:
 
 
 def loops_are_the_library_s() -> bool:
-    """Whether loops over elements will be a library's, which hands whole arrays from one to the next: fewer are faster then."""
+    """Whether loops over elements will be a library's, which hands whole arrays from one to the
+    next: fewer are faster then.
+    """
     return _LIBRARY.get()
 
 

@@ -1,4 +1,6 @@
-"""Loops that never end, or after one iteration: nothing that their condition follows from changes in their block."""
+"""Loops that never end, or after one iteration: nothing that their condition follows from changes
+in their block.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,11 @@ from .traits import Runs
 
 
 def decided_outside(ops: Sequence[OpDesc], condition: str) -> set[str] | None:
-    """What a block of these ops, run again and again, reads to give its condition one value each time; None where it may change.
+    """What a block of these ops, run again and again, reads to give its condition one value each
+    time; None where it may change.
 
-    Such a condition follows from ops that compute, of what the block does not write; a variable assigned to itself is not written.
+    Such a condition follows from ops that compute, of what the block does not write; a variable
+    assigned to itself is not written.
     """
     moving = [op for op in ops if not (op.type == "assign" and list(op.reads) == list(op.writes))]
     wanted, behind = {condition}, list[OpDesc]()

@@ -22,21 +22,30 @@ from .traits import EAGER, Eager, alike, knows_rows, mixes, row_wise, sizes_from
 
 
 def constant(shape: Sequence[int], value: Any, dtype: np.dtype, small: int = SMALL) -> Array:
-    """A tensor of one value; a small one is a NumPy array, so that it may decide a shape further on."""
+    """A tensor of one value; a small one is a NumPy array, so that it may decide a shape further
+    on.
+    """
     if any(n < 0 for n in shape):
         raise ShapeError(f"a constant's shape holds no negative number, but it is {list(shape)}")
     refuse_huge("fill_constant", shape, dtype)
-    return np.full(shape, value, dtype) if math.prod(shape) <= small else jnp.full(shape, np.asarray(value, dtype))
+    return (
+        np.full(shape, value, dtype)
+        if math.prod(shape) <= small
+        else jnp.full(shape, np.asarray(value, dtype))
+    )
 
 
 def scalar(value: float, text: str, dtype: np.dtype) -> Any:
-    """The number that `text` writes, or `value` if it is empty; integers are exact, as a float32 would not be.
+    """The number that `text` writes, or `value` if it is empty; integers are exact, as a float32
+    would not be.
 
     Paddle 1.8.5 reads "inf" and "nan" as 0. Raises EnforceNotMet where int64 cannot hold it.
     """
     if text and dtype == np.int64 and text.lstrip("+-").isdecimal():
         if abs(2 * int(text) + 1) >= 2**64:
-            raise EnforceNotMet(f"str_value is {text}, an int64 lies between {-(2**63)} and {2**63 - 1}")
+            raise EnforceNotMet(
+                f"str_value is {text}, an int64 lies between {-(2**63)} and {2**63 - 1}"
+            )
         return np.int64(text)
     try:
         number = float(text) if text else value
@@ -44,7 +53,8 @@ def scalar(value: float, text: str, dtype: np.dtype) -> Any:
         raise EnforceNotMet(f"str_value is {text!r}, which is no number") from None
     if text and not math.isfinite(number):
         number = 0.0
-    with np.errstate(invalid="ignore", over="ignore"):  # what no integer holds is the least one, as in 1.8.5
+    # what no integer holds is the least one, as in 1.8.5
+    with np.errstate(invalid="ignore", over="ignore"):
         return np.asarray(number).astype(dtype)[()]
 
 
@@ -62,7 +72,11 @@ def _filled(
     """What fill_constant computes; up to `small` elements are a NumPy array."""
     kind = numpy_dtype(name_of(dtype))
     dims = integers(
-        "fill_constant", "ShapeTensor", ShapeTensor, ShapeTensorList if ShapeTensor is None else None, shape
+        "fill_constant",
+        "ShapeTensor",
+        ShapeTensor,
+        ShapeTensorList if ShapeTensor is None else None,
+        shape,
     )
     if ValueTensor is None:
         return constant(dims, scalar(value, str_value, kind), kind, small)
@@ -73,21 +87,36 @@ def _filled(
 
 
 @op(
-    outs="Out", infer=_constant_spec, rows=mixes(), fills=True, eager=Eager(partial(_filled, HOST)),
-    sizes=sizes_from("ShapeTensor ShapeTensorList", lambda op, slot, i: slot == "ShapeTensorList" and bool(op.input("ShapeTensor"))),
+    outs="Out",
+    infer=_constant_spec,
+    rows=mixes(),
+    fills=True,
+    eager=Eager(partial(_filled, HOST)),
+    sizes=sizes_from(
+        "ShapeTensor ShapeTensorList",
+        lambda op, slot, i: slot == "ShapeTensorList" and bool(op.input("ShapeTensor")),
+    ),
 )
 def fill_constant(
     ValueTensor: Array | None, ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
     shape: Longs = (), dtype: int = 5, value: float = 0.0, str_value: str = "", force_cpu: bool = False,
 ):  # fmt: skip
     """Out[...] = ValueTensor, or the number in str_value, or value; tensors go before `shape`."""
-    return _filled(SMALL, ValueTensor, ShapeTensor, ShapeTensorList, shape, dtype, value, str_value, force_cpu)
+    return _filled(
+        SMALL, ValueTensor, ShapeTensor, ShapeTensorList, shape, dtype, value, str_value, force_cpu
+    )
 
 
 def batch_shape(
-    op_type: str, Input: Array | Ragged, shape: Sequence[int], input_dim_idx: int, output_dim_idx: int
+    op_type: str,
+    Input: Array | Ragged,
+    shape: Sequence[int],
+    input_dim_idx: int,
+    output_dim_idx: int,
 ) -> tuple[int, ...]:
-    """`shape` with dim output_dim_idx replaced by Input's dim input_dim_idx, or by the number of its sequences."""
+    """`shape` with dim output_dim_idx replaced by Input's dim input_dim_idx, or by the number of
+    its sequences.
+    """
     dims = list(shape)
     sizes = rows_of(Input).shape
     if isinstance(Input, Ragged) and input_dim_idx == 0:
@@ -105,11 +134,14 @@ def fill_constant_batch_size_like(
 ):  # fmt: skip
     """Out[...] = value, of `shape` but with Input's dim input_dim_idx as dim output_dim_idx.
 
-    Dimension 0 of an Input with a LoD counts as the number of its sequences (of the last level), here and in its kin.
+    Dimension 0 of an Input with a LoD counts as the number of its sequences (of the last level),
+    here and in its kin.
     """
     kind = numpy_dtype(name_of(dtype))
     if isinstance(Input, Ragged) and Input.each == ROWS and input_dim_idx == output_dim_idx == 0:
-        return Input.with_rows(jnp.full((Input.capacity, *shape[1:]), scalar(value, str_value, kind), kind))
+        return Input.with_rows(
+            jnp.full((Input.capacity, *shape[1:]), scalar(value, str_value, kind), kind)
+        )
     dims = batch_shape("fill_constant_batch_size_like", Input, shape, input_dim_idx, output_dim_idx)
     return constant(dims, scalar(value, str_value, kind), kind)
 
@@ -132,7 +164,12 @@ def fill_zeros_like2(X: Array, *, dtype: int = 5):
     return jnp.zeros(X.shape, numpy_dtype(name_of(dtype)))
 
 
-_VALUES = {"bool": "bool_values", "int32": "int32_values", "int64": "int64_values", "float32": "fp32_values"}
+_VALUES = {
+    "bool": "bool_values",
+    "int32": "int32_values",
+    "int64": "int64_values",
+    "float32": "fp32_values",
+}
 
 
 @op(outs="Out", eager=EAGER)
@@ -140,8 +177,15 @@ def assign_value(
     *, shape: Ints, dtype: int, bool_values: Ints = (), fp32_values: Floats = (), int32_values: Ints = (),
     int64_values: Longs = (), values: Scalars = (), fp64_values: Float64s = (),
 ):  # fmt: skip
-    """Out = the values of the attribute for `dtype`, with `shape`; since Paddle 2.5 `values` holds those of any dtype."""
-    given = {"bool": bool_values, "float32": fp32_values, "int32": int32_values, "int64": int64_values}
+    """Out = the values of the attribute for `dtype`, with `shape`; since Paddle 2.5 `values` holds
+    those of any dtype.
+    """
+    given = {
+        "bool": bool_values,
+        "float32": fp32_values,
+        "int32": int32_values,
+        "int64": int64_values,
+    }
     given |= {"float64": fp64_values} if fp64_values else {}  # of Paddle 2
     kind = name_of(dtype)
     if values:
@@ -157,9 +201,12 @@ def _range_spec(Start: Spec, End: Spec, Step: Spec) -> Spec:
 
 @op("range", outs="Out", infer=_range_spec, rows=mixes(), sizes=sizes_from("Start End Step"))
 def range_(Start: Array, End: Array, Step: Array):
-    """Out = Start, Start + Step, ... before End; floats are added up one after another, as Paddle does."""
+    """Out = Start, Start + Step, ... before End; floats are added up one after another, as Paddle
+    does.
+    """
     start, end, step = (
-        concrete(v, "range", s).reshape(-1)[0] for v, s in ((Start, "Start"), (End, "End"), (Step, "Step"))
+        concrete(v, "range", s).reshape(-1)[0]
+        for v, s in ((Start, "Start"), (End, "End"), (Step, "Step"))
     )
     if step == 0 or (end - start) * step < 0:
         raise ShapeError(f"range from {start} to {end} never gets there in steps of {step}")
@@ -179,12 +226,16 @@ def _linspace_spec(Start: Spec, Stop: Spec, Num: Spec, *, dtype: int) -> Spec:
 
 @op(outs="Out", infer=_linspace_spec, rows=mixes(), sizes=sizes_from("Num"))
 def linspace(Start: Array, Stop: Array, Num: Array, *, dtype: int = -1):
-    """Out[i] = Start + i (Stop - Start) / (Num - 1), for i < Num; of Start's dtype, in later Paddles of `dtype`."""
+    """Out[i] = Start + i (Stop - Start) / (Num - 1), for i < Num; of Start's dtype, in later
+    Paddles of `dtype`.
+    """
     if dtype < 0:
         return _spaced(Start, Stop, Num)
     kind = numpy_dtype(name_of(dtype))
     wide = np.dtype("float32" if kind == np.float32 else "float64")
-    return _spaced(Start.astype(kind).astype(wide), Stop.astype(kind).astype(wide), Num).astype(kind)
+    return _spaced(Start.astype(kind).astype(wide), Stop.astype(kind).astype(wide), Num).astype(
+        kind
+    )
 
 
 def _spaced(Start: Array, Stop: Array, Num: Array) -> Array:
@@ -197,13 +248,16 @@ def _spaced(Start: Array, Stop: Array, Num: Array) -> Array:
         return start
     step = (stop - start) / np.asarray(count - 1, Start.dtype)
     index = np.arange(count, dtype=Start.dtype)
-    return jnp.where(index == 0, start, start + step * index)  # the first one also where the step overflows
+    # the first one also where the step overflows
+    return jnp.where(index == 0, start, start + step * index)
 
 
 @op(outs="Out")
 def eye(*, num_rows: Int64, num_columns: Int64 = -1, dtype: int = 5):
     """Out[i, j] = 1 where i = j, else 0; as many columns as rows where num_columns is -1."""
-    return jnp.eye(num_rows, num_rows if num_columns == -1 else num_columns, dtype=numpy_dtype(name_of(dtype)))
+    return jnp.eye(
+        num_rows, num_rows if num_columns == -1 else num_columns, dtype=numpy_dtype(name_of(dtype))
+    )
 
 
 @op(outs="Out", eager=EAGER)

@@ -1,7 +1,9 @@
-"""Fixed: a value that a compiled step is made for, in place of one that it is given: what decides sizes.
+"""Fixed: a value that a compiled step is made for, in place of one that it is given: what decides
+sizes.
 
-JAX compiles a function anew for each new structure of its arguments. A Fixed is structure alone: no array to pass, and the
-value in what is compared. So a jitted step keeps one program for each value, and finds it again.
+JAX compiles a function anew for each new structure of its arguments. A Fixed is structure alone: no
+array to pass, and the value in what is compared. So a jitted step keeps one program for each value,
+and finds it again.
 """
 
 from __future__ import annotations
@@ -15,14 +17,17 @@ MANY = 8  # elements of a value that are shown
 
 
 class Fixed:
-    """An array as a constant of the step that is compiled for it. Two are equal if their bits, dtypes and shapes are."""
+    """An array as a constant of the step that is compiled for it. Two are equal if their bits,
+    dtypes and shapes are.
+    """
 
     __slots__ = ("_hash", "array", "form")
 
     def __init__(self, value: Any) -> None:
         self.array = np.array(value)  # a copy: the caller may fill theirs anew
         self.array.flags.writeable = False
-        self.form = (self.array.dtype.str, self.array.shape, self.array.tobytes())  # all that a compiled step is particular to
+        # all that a compiled step is particular to
+        self.form = (self.array.dtype.str, self.array.shape, self.array.tobytes())
         self._hash = hash(self.form)
 
     @property

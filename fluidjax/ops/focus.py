@@ -15,33 +15,48 @@ from .traits import CHANNELS_FIRST, row_wise
 
 
 def _focus(plane: Any) -> Any:
-    """Of a plane [A, B], min(A, B) cells, [A, B] of 0 and 1: the greatest, then the greatest in other rows and columns, and so on."""
+    """Of a plane [A, B], min(A, B) cells, [A, B] of 0 and 1: the greatest, then the greatest in
+    other rows and columns, and so on.
+    """
 
     def step(free: tuple[Any, Any], cell: Any) -> tuple[tuple[Any, Any], Any]:
         rows, columns = free
         row, column = cell // plane.shape[1], cell % plane.shape[1]
         new = rows[row] & columns[column]
-        return (rows.at[row].set(rows[row] & ~new), columns.at[column].set(columns[column] & ~new)), new
+        return (
+            rows.at[row].set(rows[row] & ~new),
+            columns.at[column].set(columns[column] & ~new),
+        ), new
 
     order = jnp.argsort(-plane.reshape(-1), stable=True).astype(np.int32)
     free = jnp.ones(plane.shape[0], bool), jnp.ones(plane.shape[1], bool)
     _, new = loops.scan(step, free, order)
-    return jnp.zeros(plane.size, plane.dtype).at[order].set(new.astype(plane.dtype)).reshape(plane.shape)
+    return (
+        jnp.zeros(plane.size, plane.dtype)
+        .at[order]
+        .set(new.astype(plane.dtype))
+        .reshape(plane.shape)
+    )
 
 
 @op(outs="Out", rows=row_wise("X"), channels=CHANNELS_FIRST)
 def similarity_focus(X: Array, *, axis: int, indexes: Ints):
-    """Out = 1 where one of the slices X[n] at `indexes` of `axis` (1, 2 or 3) has its focus, else 0; X [N, A, B, C].
+    """Out = 1 where one of the slices X[n] at `indexes` of `axis` (1, 2 or 3) has its focus, else
+    0; X [N, A, B, C].
 
-    The focus of a slice: its greatest cell, then the greatest in no row or column that was taken, until none is left; of equal
-    cells the first.
+    The focus of a slice: its greatest cell, then the greatest in no row or column that was taken,
+    until none is left; of equal cells the first.
     """
     if X.ndim != 4 or axis not in (1, 2, 3) or not indexes:
         raise ShapeError(
-            f"op 'similarity_focus' takes X of four axes, axis 1, 2 or 3 and indexes, not {list(X.shape)}, {axis} and {list(indexes)}"
+            "op 'similarity_focus' takes X of four axes, axis 1, 2 or 3 and indexes, not"
+            f" {list(X.shape)}, {axis} and {list(indexes)}"
         )
     if not all(0 <= i < X.shape[axis] for i in indexes):
-        raise ShapeError(f"op 'similarity_focus' takes indexes from 0 to {X.shape[axis] - 1} of axis {axis}, not {list(indexes)}")
+        raise ShapeError(
+            f"op 'similarity_focus' takes indexes from 0 to {X.shape[axis] - 1} of axis {axis}, not"
+            f" {list(indexes)}"
+        )
     slices = jnp.take(X, np.asarray(indexes), axis=axis, unique_indices=False, mode="clip")
     planes = jnp.moveaxis(slices, axis, 1)  # [N, indexes, two other axes]
     mask = jax.vmap(jax.vmap(_focus))(planes).max(1)

@@ -1,8 +1,10 @@
-"""Values of loops and arrays whose number of rows changes from iteration to iteration: one form that holds them all.
+"""Values of loops and arrays whose number of rows changes from iteration to iteration: one form
+that holds them all.
 
-A compiled loop hands on buffers of fixed sizes. Where an iteration leaves more rows than it was given, or rows with another
-LoD (a beam search does both), the buffers are made as large as the larger of the two, how many rows are true is data, and
-what is behind them is padding (:class:`Ragged`). A plain array becomes such a value without a LoD (``bare``).
+A compiled loop hands on buffers of fixed sizes. Where an iteration leaves more rows than it was
+given, or rows with another LoD (a beam search does both), the buffers are made as large as the
+larger of the two, how many rows are true is data, and what is behind them is padding
+(:class:`Ragged`). A plain array becomes such a value without a LoD (``bare``).
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from .ragged import ROWS, Ragged, some_rows
 
 @dataclass(frozen=True)
 class Each:
-    """The key of entries of an array whose offsets are not the same: they are where two arrays have this key and the entry is one."""
+    """The key of entries of an array whose offsets are not the same: they are where two arrays have
+    this key and the entry is one.
+    """
 
     key: Hashable
 
@@ -32,12 +36,19 @@ def form_of(value: Any) -> Any:
 
 def types_of(value: Any) -> Any:
     """The value with shapes and dtypes in place of its arrays."""
-    return jax.tree.map(lambda v: v if isinstance(v, jax.ShapeDtypeStruct) else _type(jnp.shape(v), jnp.result_type(v)), value)
+    return jax.tree.map(
+        lambda v: (
+            v if isinstance(v, jax.ShapeDtypeStruct) else _type(jnp.shape(v), jnp.result_type(v))
+        ),
+        value,
+    )
 
 
 def same(a: Any, b: Any) -> bool:
     """Whether two values (or types) have one form and the same shapes."""
-    return form_of(a) == form_of(b) and [v.shape for v in jax.tree.leaves(a)] == [v.shape for v in jax.tree.leaves(b)]
+    return form_of(a) == form_of(b) and [v.shape for v in jax.tree.leaves(a)] == [
+        v.shape for v in jax.tree.leaves(b)
+    ]
 
 
 def key_of(value: Any) -> Hashable | None:
@@ -46,7 +57,8 @@ def key_of(value: Any) -> Hashable | None:
 
 
 def joined(a: Any, b: Any, key: Hashable) -> Any | None:
-    """The type that holds values of both types, with this key where their LoD may differ; None where there is none.
+    """The type that holds values of both types, with this key where their LoD may differ; None
+    where there is none.
 
     a, b: plain or ragged, as types. Their rows have one shape and one dtype.
     """
@@ -60,11 +72,28 @@ def joined(a: Any, b: Any, key: Hashable) -> Any | None:
     bare, padded = x.bare or y.bare, x.padded or y.padded or x.capacity != y.capacity
     rows = _type((max(x.capacity, y.capacity), *x.rows.shape[1:]), x.dtype)
     if not _levels_alike(x, y) or ROWS in (x.each, y.each):
-        return Ragged(rows, (_type((2,), np.int32),), (rows.shape[0],), key, padded, bare, each=ROWS) if bare else None
-    offsets = tuple(_type((max(p.shape[0], q.shape[0]),), np.int32) for p, q in zip(x.offsets, y.offsets, strict=True))
+        return (
+            Ragged(rows, (_type((2,), np.int32),), (rows.shape[0],), key, padded, bare, each=ROWS)
+            if bare
+            else None
+        )
+    offsets = tuple(
+        _type((max(p.shape[0], q.shape[0]),), np.int32)
+        for p, q in zip(x.offsets, y.offsets, strict=True)
+    )
     filled = x.alive is not None or y.alive is not None
     each, alive = (each_under(key), _type((), np.int32)) if filled else (None, None)
-    return Ragged(rows, offsets, tuple(map(max, x.longest, y.longest)), key, padded, bare, _most(x, y), each, alive)
+    return Ragged(
+        rows,
+        offsets,
+        tuple(map(max, x.longest, y.longest)),
+        key,
+        padded,
+        bare,
+        _most(x, y),
+        each,
+        alive,
+    )
 
 
 def each_under(key: Hashable) -> Hashable:
@@ -85,8 +114,15 @@ def widened(value: Any, form: Any) -> Any:
     levels = x.offsets
     if len(levels) != len(form.offsets) or levels[0].shape != form.offsets[0].shape:
         levels = _counted(x).offsets
-    offsets = tuple(_longer(jnp.asarray(level, jnp.int32), want.shape[0]) for level, want in zip(levels, form.offsets, strict=True))
-    alive = None if form.alive is None else jnp.asarray(levels[0].shape[0] - 1 if x.alive is None else x.alive, jnp.int32)
+    offsets = tuple(
+        _longer(jnp.asarray(level, jnp.int32), want.shape[0])
+        for level, want in zip(levels, form.offsets, strict=True)
+    )
+    alive = (
+        None
+        if form.alive is None
+        else jnp.asarray(levels[0].shape[0] - 1 if x.alive is None else x.alive, jnp.int32)
+    )
     return replace(form, rows=rows.astype(form.dtype), offsets=offsets, alive=alive)
 
 

@@ -18,7 +18,9 @@ def _factor(kind: str, normalization: str, forward: bool, sizes: Sequence[int]) 
     """What the plain sum over exp(-+ 2 pi i j k / n) is multiplied by."""
     count = float(np.prod(sizes))
     if normalization not in ("backward", "ortho", "forward"):
-        raise FluidValueError(f"{kind}: normalization is 'backward', 'ortho' or 'forward', not {normalization!r}")
+        raise FluidValueError(
+            f"{kind}: normalization is 'backward', 'ortho' or 'forward', not {normalization!r}"
+        )
     if normalization == "ortho":
         return count**-0.5
     return 1 / count if (normalization == "forward") == forward else 1.0
@@ -30,14 +32,17 @@ def _scaled(x: Any, factor: float) -> Any:
     by = np.asarray(factor, x.real.dtype)
     if not jnp.iscomplexobj(x):
         return x * by
-    return lax.complex(x.real * by, x.imag * by)  # as a complex number the factor has a part 0, which makes nan of an infinity
+    # as a complex number the factor has a part 0, which makes nan of an infinity
+    return lax.complex(x.real * by, x.imag * by)
 
 
 @op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
 def fft_c2c(X: Array, *, axes: Longs, normalization: str, forward: bool):
-    """Out = the discrete Fourier transform of complex X along `axes`; the one with the other sign unless `forward`.
+    """Out = the discrete Fourier transform of complex X along `axes`; the one with the other sign
+    unless `forward`.
 
-    normalization: which of the two divides by the number of points (backward, forward), or each by its root (ortho).
+    normalization: which of the two divides by the number of points (backward, forward), or each by
+    its root (ortho).
     """
     sizes = [X.shape[a] for a in axes]
     factor = _factor("fft_c2c", normalization, forward, sizes)
@@ -48,7 +53,9 @@ def fft_c2c(X: Array, *, axes: Longs, normalization: str, forward: bool):
 
 @op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
 def fft_r2c(X: Array, *, axes: Longs, normalization: str, forward: bool, onesided: bool):
-    """Out = the transform of real X along `axes`; with `onesided` only the first half, n // 2 + 1, of the last of these axes."""
+    """Out = the transform of real X along `axes`; with `onesided` only the first half, n // 2 + 1,
+    of the last of these axes.
+    """
     factor = _factor("fft_r2c", normalization, forward, [X.shape[a] for a in axes])
     if not onesided:
         whole = jnp.fft.fftn(X, axes=tuple(axes))
@@ -59,7 +66,9 @@ def fft_r2c(X: Array, *, axes: Longs, normalization: str, forward: bool, oneside
 
 @op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
 def fft_c2r(X: Array, *, axes: Longs, normalization: str, forward: bool, last_dim_size: Int64 = 0):
-    """Out = the real transform of half a spectrum X, whose last axis of `axes` becomes last_dim_size (0: 2 (n - 1)) long."""
+    """Out = the real transform of half a spectrum X, whose last axis of `axes` becomes
+    last_dim_size (0: 2 (n - 1)) long.
+    """
     last = last_dim_size if last_dim_size > 0 else 2 * (X.shape[axes[-1]] - 1)
     sizes = [*(X.shape[a] for a in axes[:-1]), last]
     factor = _factor("fft_c2r", normalization, forward, sizes) * float(np.prod(sizes))
@@ -68,10 +77,13 @@ def fft_c2r(X: Array, *, axes: Longs, normalization: str, forward: bool, last_di
 
 @op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
 def frame(X: Array, *, frame_length: int, hop_length: int, axis: int = -1):
-    """Out [..., frame_length, n] = pieces of X along the last axis, one every hop_length; with axis 0, Out [n, frame_length, ...]."""
+    """Out [..., frame_length, n] = pieces of X along the last axis, one every hop_length; with axis
+    0, Out [n, frame_length, ...].
+    """
     if axis not in (0, -1) or frame_length < 1 or hop_length < 1 or X.shape[axis] < frame_length:
         raise ShapeError(
-            f"frame takes pieces of 1 to {X.shape[axis]} along axis 0 or -1, not {frame_length} every {hop_length} along {axis}"
+            f"frame takes pieces of 1 to {X.shape[axis]} along axis 0 or -1, not {frame_length}"
+            f" every {hop_length} along {axis}"
         )
     count = 1 + (X.shape[axis] - frame_length) // hop_length
     at = np.arange(count)[:, None] * hop_length + np.arange(frame_length)
@@ -85,7 +97,10 @@ def overlap_add(X: Array, *, hop_length: int, axis: int = -1):
     With axis 0, X is [n, frame_length, ...].
     """
     if axis not in (0, -1) or X.ndim < 2 or hop_length < 1:
-        raise ShapeError(f"overlap_add takes frames along two axes, the first or the last, not {list(X.shape)} along {axis}")
+        raise ShapeError(
+            f"overlap_add takes frames along two axes, the first or the last, not {list(X.shape)}"
+            f" along {axis}"
+        )
     length, count = (X.shape[1], X.shape[0]) if axis == 0 else X.shape[-2:]
     at = np.arange(count)[:, None] * hop_length + np.arange(length)
     size = (count - 1) * hop_length + length

@@ -1,4 +1,6 @@
-"""fsp: how channels of two feature maps go together, the flow between layers that distillation compares."""
+"""fsp: how channels of two feature maps go together, the flow between layers that distillation
+compares.
+"""
 
 from __future__ import annotations
 
@@ -13,5 +15,8 @@ from .traits import CHANNELS_FIRST, row_wise
 def fsp(X: Array, Y: Array):
     """Out[n] = X[n] Y[n]^T / (H * W): [N, C, D] from X [N, C, H, W] and Y [N, D, H, W]."""
     if X.ndim != 4 or Y.ndim != 4 or (X.shape[0], *X.shape[2:]) != (Y.shape[0], *Y.shape[2:]):
-        raise ShapeError(f"op 'fsp' takes X [N, C, H, W] and Y [N, D, H, W], not {list(X.shape)} and {list(Y.shape)}")
+        raise ShapeError(
+            f"op 'fsp' takes X [N, C, H, W] and Y [N, D, H, W], not {list(X.shape)} and"
+            f" {list(Y.shape)}"
+        )
     return jnp.einsum("nchw,ndhw->ncd", X, Y, precision="highest") / (X.shape[2] * X.shape[3])

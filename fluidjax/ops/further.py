@@ -1,8 +1,10 @@
-"""Gradients of gradient ops that declare none: ``tanh_grad_vjp`` is the vector-Jacobian product of ``tanh_grad``, and so on.
+"""Gradients of gradient ops that declare none: ``tanh_grad_vjp`` is the vector-Jacobian product of
+``tanh_grad``, and so on.
 
-Paddle 1.8.5 differentiates the gradient ops of some twenty op types, and takes what the others compute for constants, without a word.
-Here all can be differentiated, as often as is asked. These op types are not in the registry's list; they are made when they are
-asked for. Their slots: those of the gradient op as they are, ``DD_X_GRAD`` for what flows back into its output ``X@GRAD``, and
+Paddle 1.8.5 differentiates the gradient ops of some twenty op types, and takes what the others
+compute for constants, without a word. Here all can be differentiated, as often as is asked. These
+op types are not in the registry's list; they are made when they are asked for. Their slots: those
+of the gradient op as they are, ``DD_X_GRAD`` for what flows back into its output ``X@GRAD``, and
 ``D_X`` for the gradient of its input X.
 """
 
@@ -25,7 +27,9 @@ _UNSETTLED = {"nce_grad"}  # it takes what follows from its inputs and from what
 
 
 def further_grad(kind: str) -> GradDef | None:
-    """How a gradient op is differentiated by jax.vjp; None where it cannot be, or the op is another."""
+    """How a gradient op is differentiated by jax.vjp; None where it cannot be, or the op is
+    another.
+    """
     found = further(kind + SUFFIX)
     return None if found is None else _graddef(_base(lookup(kind)))
 
@@ -34,7 +38,13 @@ def further_grad(kind: str) -> GradDef | None:
 def further(kind: str) -> OpDef | None:
     """The op type of that name, if it is the gradient of a gradient op by jax.vjp."""
     base = REGISTRY.get(kind.removesuffix(SUFFIX)) if kind.endswith(SUFFIX) else None
-    if base is None or base.forward is None or base.fn is None or base.random or base.type in _UNSETTLED:
+    if (
+        base is None
+        or base.forward is None
+        or base.fn is None
+        or base.random
+        or base.type in _UNSETTLED
+    ):
         return None
     differentiated = _base(base)
     graddef = _graddef(differentiated)
@@ -53,16 +63,23 @@ def further(kind: str) -> OpDef | None:
 
 
 def inputs_of(kind: str) -> tuple[str, ...]:
-    """The input slots from which the further gradient of a gradient op computes anew what the op differentiates; none if it does not."""
+    """The input slots from which the further gradient of a gradient op computes anew what the op
+    differentiates; none if it does not.
+    """
     base = _base(lookup(kind))
-    return tuple(s.name for s in base.inputs if not s.gradient) if base.derived and not lookup(kind).derived else ()
+    return (
+        tuple(s.name for s in base.inputs if not s.gradient)
+        if base.derived and not lookup(kind).derived
+        else ()
+    )
 
 
 def _base(op: OpDef) -> OpDef:
     """A gradient op as a function of all that its outputs follow from.
 
-    Where it takes a result of its forward op into which no gradient flows back (a softmax, a variance), it is differentiated as what it
-    means: jax.vjp of the forward op. What a random op drew is a constant, though.
+    Where it takes a result of its forward op into which no gradient flows back (a softmax, a
+    variance), it is differentiated as what it means: jax.vjp of the forward op. What a random op
+    drew is a constant, though.
     """
     forward = lookup(op.forward or "")
     between = {s.name for s in forward.outputs} - _flowing(forward)
@@ -76,7 +93,11 @@ def _base(op: OpDef) -> OpDef:
         return op
     flowing = [s for s in op.inputs if s.gradient]
     takes = {s.name: s.name for s in [*forward.inputs, *flowing]}
-    literal = GradDef(op.type, FrozenMap(takes), FrozenMap({s.name: s.name.removesuffix(GRAD) for s in op.outputs}))
+    literal = GradDef(
+        op.type,
+        FrozenMap(takes),
+        FrozenMap({s.name: s.name.removesuffix(GRAD) for s in op.outputs}),
+    )
     inputs = tuple(replace(s, optional=True) for s in (*forward.inputs, *flowing))
     return replace(op, fn=vjp_rule(forward, literal), inputs=inputs, derived=True)
 
@@ -92,7 +113,9 @@ def _flowing(forward: OpDef) -> set[str]:
 
 
 def _graddef(base: OpDef) -> GradDef:
-    takes = {s.name: s.name for s in base.inputs} | {"DD_" + _plain(s.name): s.name + GRAD for s in base.outputs}
+    takes = {s.name: s.name for s in base.inputs} | {
+        "DD_" + _plain(s.name): s.name + GRAD for s in base.outputs
+    }
     gives = {"D_" + _plain(name): name for name in _through(base)}
     return GradDef(base.type + SUFFIX, FrozenMap(takes), FrozenMap(gives), needs=FrozenMap(gives))
 
@@ -103,7 +126,9 @@ def _plain(slot: str) -> str:
 
 
 def _through(base: OpDef) -> list[str]:
-    """The inputs that a gradient may be asked of: not those that the first differentiation leaves out, nor intermediate results."""
+    """The inputs that a gradient may be asked of: not those that the first differentiation leaves
+    out, nor intermediate results.
+    """
     forward = lookup(base.forward or "")
     own = forward.grad if forward.grad is not None and forward.grad.type == base.type else None
     inputs, flowing = {s.name for s in forward.inputs}, _flowing(forward)
@@ -120,7 +145,9 @@ def _slot(base: OpDef, name: str, origin: str) -> Slot:
     known = {s.name: s for s in [*base.inputs, *base.outputs]}
     like = known.get(origin) or known[origin.removesuffix(GRAD)]
     flows = origin not in known
-    return Slot(name, many=like.many, optional=True, ragged=like.ragged and not flows, gradient=flows)
+    return Slot(
+        name, many=like.many, optional=True, ragged=like.ragged and not flows, gradient=flows
+    )
 
 
 def _rule(base: OpDef, graddef: GradDef) -> Any:
@@ -134,12 +161,20 @@ def _rule(base: OpDef, graddef: GradDef) -> Any:
         plain = channels.settled(inputs)
         given = {s: v for s, v in plain.items() if s not in flowing and v is not None}
         there = {s: o for s, o in flowing.items() if plain.get(s) is not None}
-        counts = {o.removesuffix(GRAD): len(v) if isinstance(v := plain[s], list) else 1 for s, o in there.items()}
+        counts = {
+            o.removesuffix(GRAD): len(v) if isinstance(v := plain[s], list) else 1
+            for s, o in there.items()
+        }
         asked = replace(
-            graddef, takes=FrozenMap({s: o for s, o in graddef.takes.items() if s not in flowing or s in there})
+            graddef,
+            takes=FrozenMap(
+                {s: o for s, o in graddef.takes.items() if s not in flowing or s in there}
+            ),
         )
         counted = replace(base, fn=lambda values, attrs, _: rule(values, attrs, counts))
-        _, pull = pullback(counted, asked, given, attrs, None, graddef.gives if wanted is None else wanted)
+        _, pull = pullback(
+            counted, asked, given, attrs, None, graddef.gives if wanted is None else wanted
+        )
         return pull({o.removesuffix(GRAD): plain.get(s) for s, o in flowing.items()})
 
     return run

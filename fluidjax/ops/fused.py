@@ -1,6 +1,8 @@
-"""Ops that stand for several others on arrays: fc, squared differences of matrices, repeated fc, elementwise with an activation.
+"""Ops that stand for several others on arrays: fc, squared differences of matrices, repeated fc,
+elementwise with an activation.
 
-1.8.5's passes for inference write them; each means the ops that it replaces, and XLA fuses as it sees fit.
+1.8.5's passes for inference write them; each means the ops that it replaces, and XLA fuses as it
+sees fit.
 """
 
 from __future__ import annotations
@@ -23,18 +25,35 @@ from .traits import CHANNELS_FIRST, elementwise, row_wise
 
 
 def _fc_spec(
-    Input: Spec, W: Spec, Bias: Spec | None, *, in_num_col_dims: int, activation_type: str, padding_weights: bool, **_: Any
+    Input: Spec,
+    W: Spec,
+    Bias: Spec | None,
+    *,
+    in_num_col_dims: int,
+    activation_type: str,
+    padding_weights: bool,
+    **_: Any,
 ) -> Spec:
     if activation_type not in ("", "relu"):
-        raise EnforceNotMet(f"op 'fc' knows the activation_type relu or none, not {activation_type!r}")
+        raise EnforceNotMet(
+            f"op 'fc' knows the activation_type relu or none, not {activation_type!r}"
+        )
     columns = Input.shape[in_num_col_dims:]
     height, width = (n - 4 * padding_weights for n in W.shape)
     if len(W.shape) != 2 or (min(columns, default=0) >= 0 and math.prod(columns) != height):
-        raise ShapeError(f"op 'fc' takes a W with as many rows as Input has columns, not {list(W.shape)} beside {list(Input.shape)}")
+        raise ShapeError(
+            f"op 'fc' takes a W with as many rows as Input has columns, not {list(W.shape)} beside"
+            f" {list(Input.shape)}"
+        )
     return Spec((*Input.shape[:in_num_col_dims], width), Input.dtype)
 
 
-@op(outs="Out", infer=_fc_spec, rows=row_wise("Input", when=attribute("in_num_col_dims", lambda n: n >= 1)), heavy=True)
+@op(
+    outs="Out",
+    infer=_fc_spec,
+    rows=row_wise("Input", when=attribute("in_num_col_dims", lambda n: n >= 1)),
+    heavy=True,
+)
 def fc(
     Input: Array, W: Array, Bias: Array | None, *, in_num_col_dims: int = 1, activation_type: str = "", padding_weights: bool = False,
     use_mkldnn: bool = False, use_quantizer: bool = False, Scale_in: float = 1.0, Scale_weights: Floats = (1.0,),
@@ -60,9 +79,14 @@ def fusion_squared_mat_sub(X: Array, Y: Array, *, scalar: float = 1.0):
 
 @op(outs="ReluOut*~ Out", rows=row_wise("X"))
 def fusion_repeated_fc_relu(X: Array, W: list[Array], Bias: list[Array]):
-    """Out = relu(... relu(X @ W[0] + Bias[0]) ... @ W[-1] + Bias[-1]); ReluOut: the results but the last. X [N, K]."""
+    """Out = relu(... relu(X @ W[0] + Bias[0]) ... @ W[-1] + Bias[-1]); ReluOut: the results but the
+    last. X [N, K].
+    """
     if len(W) != len(Bias) or len(W) < 2:
-        raise EnforceNotMet(f"op 'fusion_repeated_fc_relu' takes two weights or more, each with a bias, not {len(W)} and {len(Bias)}")
+        raise EnforceNotMet(
+            "op 'fusion_repeated_fc_relu' takes two weights or more, each with a bias, not"
+            f" {len(W)} and {len(Bias)}"
+        )
     found, value = [], X
     for weight, bias in zip(W, Bias, strict=True):
         value = jax.nn.relu(value @ weight + bias.reshape(1, -1))
@@ -70,23 +94,33 @@ def fusion_repeated_fc_relu(X: Array, W: list[Array], Bias: list[Array]):
     return found[:-1], value
 
 
-BINARY: dict[str, Callable[[Any, Any], Any]] = {"elementwise_add": jnp.add, "elementwise_mul": jnp.multiply}
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "elementwise_add": jnp.add,
+    "elementwise_mul": jnp.multiply,
+}
 
 
 def _unary(scale: float) -> dict[str, Callable[[Any], Any]]:
-    return {"scale": lambda x: scale * x, "relu": jax.nn.relu, "tanh": jnp.tanh, "sigmoid": jax.nn.sigmoid}
+    return {
+        "scale": lambda x: scale * x,
+        "relu": jax.nn.relu,
+        "tanh": jnp.tanh,
+        "sigmoid": jax.nn.sigmoid,
+    }
 
 
 def _functors(functor_list: Any) -> tuple[str, str, bool]:
-    """The function of one and that of two arguments, and whether that of two is the outer one; a gradient op says ``relu_grad``."""
+    """The function of one and that of two arguments, and whether that of two is the outer one; a
+    gradient op says ``relu_grad``.
+    """
     names = [n.partition(",")[0].removesuffix("_grad") for n in functor_list]
     if len(names) == 2:
         for one, two, outer in ((names[1], names[0], True), (names[0], names[1], False)):
             if one in _unary(1.0) and two in BINARY:
                 return one, two, outer
     raise EnforceNotMet(
-        f"op 'fused_elemwise_activation' takes one of {', '.join(BINARY)} and one of {', '.join(_unary(1.0))} as functor_list, not "
-        f"{list(functor_list)}"
+        f"op 'fused_elemwise_activation' takes one of {', '.join(BINARY)} and one of"
+        f" {', '.join(_unary(1.0))} as functor_list, not {list(functor_list)}"
     )
 
 
@@ -96,33 +130,48 @@ def _fused_specs(X: Spec, Y: Spec, *, functor_list: Any, **_: Any) -> tuple[Spec
 
 
 def _write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
-    """1.8.5's gradient op says which functions it differentiates by, and has IntermediateOut only where that is saved."""
+    """1.8.5's gradient op says which functions it differentiates by, and has IntermediateOut only
+    where that is saved.
+    """
     saved = op.attrs.get("save_intermediate_out", False)
     inner = ["IntermediateOut"] if saved else []
     ins = {slot: names.taken(slot) for slot in ("X", "Y", "Out", *inner, "Out" + GRAD)}
-    outs = {"X" + GRAD: names.given("X"), "Y" + GRAD: names.given("Y"), **{s + GRAD: names.taken(s + GRAD) for s in inner}}
+    outs = {
+        "X" + GRAD: names.given("X"),
+        "Y" + GRAD: names.given("Y"),
+        **{s + GRAD: names.taken(s + GRAD) for s in inner},
+    }
     functors = tuple(n + "_grad" for n in op.attrs["functor_list"])
     attrs = {n: v for n, v in op.attrs.items() if n in lookup(op.type).attrs}
-    return [GradOp("fused_elemwise_activation_grad", ins, outs, {**attrs, "functor_list": functors})]
+    return [
+        GradOp("fused_elemwise_activation_grad", ins, outs, {**attrs, "functor_list": functors})
+    ]
 
 
 @op(
-    outs="Out IntermediateOut~", infer=_fused_specs, write_grad=_write_grad,
-    rows=elementwise("X", "Y", when=pairs, beside="Y"), channels=CHANNELS_FIRST,
+    outs="Out IntermediateOut~",
+    infer=_fused_specs,
+    write_grad=_write_grad,
+    rows=elementwise("X", "Y", when=pairs, beside="Y"),
+    channels=CHANNELS_FIRST,
 )
 def fused_elemwise_activation(
     X: Array, Y: Array, *, axis: int = -1, scale: float = 0.0, save_intermediate_out: bool = False, functor_list: Strs,
 ):  # fmt: skip
-    """Out = f(X, g(Y)) where functor_list is f, g with f of two arguments, else f(g(X, Y)); IntermediateOut: what g gives.
+    """Out = f(X, g(Y)) where functor_list is f, g with f of two arguments, else f(g(X, Y));
+    IntermediateOut: what g gives.
 
-    Of two arguments there are elementwise_add and elementwise_mul, of one scale, relu, tanh and sigmoid.
+    Of two arguments there are elementwise_add and elementwise_mul, of one scale, relu, tanh and
+    sigmoid.
     """
     outer, inner = _outer_and_inner(axis, scale, functor_list)
     between = inner(X, Y)
     return outer(X, between), between
 
 
-def _outer_and_inner(axis: int, scale: float, functor_list: Any) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+def _outer_and_inner(
+    axis: int, scale: float, functor_list: Any
+) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """Out as a function of X and IntermediateOut, and that as one of X and Y."""
     one, two, outer = _functors(functor_list)
     single, both = _unary(scale)[one], BINARY[two]
@@ -132,16 +181,29 @@ def _outer_and_inner(axis: int, scale: float, functor_list: Any) -> tuple[Callab
 
 
 @grad_of(
-    "fused_elemwise_activation", "X Y Out IntermediateOut", gives={s + GRAD: s for s in ("X", "Y", "IntermediateOut")},
-    when={"IntermediateOut": "save_intermediate_out"}, needs={"IntermediateOut" + GRAD: "IntermediateOut"},
+    "fused_elemwise_activation",
+    "X Y Out IntermediateOut",
+    gives={s + GRAD: s for s in ("X", "Y", "IntermediateOut")},
+    when={"IntermediateOut": "save_intermediate_out"},
+    needs={"IntermediateOut" + GRAD: "IntermediateOut"},
 )
 def fused_elemwise_activation_grad(
-    X: Any, Y: Any, Out: Any, IntermediateOut: Any, d_Out: Any, *, axis: int, scale: float, functor_list: Any
+    X: Any,
+    Y: Any,
+    Out: Any,
+    IntermediateOut: Any,
+    d_Out: Any,
+    *,
+    axis: int,
+    scale: float,
+    functor_list: Any,
 ) -> tuple[Any, Any, Any]:
     """The gradients of X, Y and IntermediateOut, which is computed anew where it was not saved."""
     outer, inner = _outer_and_inner(axis, scale, functor_list)
     between, through = jax.vjp(inner, X, Y)
     out, back = jax.vjp(outer, X, between if IntermediateOut is None else IntermediateOut)
-    direct, d_between = back(jnp.zeros_like(out) if d_Out is None else jnp.asarray(d_Out, out.dtype).reshape(out.shape))
+    direct, d_between = back(
+        jnp.zeros_like(out) if d_Out is None else jnp.asarray(d_Out, out.dtype).reshape(out.shape)
+    )
     d_x, d_y = through(d_between)
     return d_x + direct, d_y, d_between

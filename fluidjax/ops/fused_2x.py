@@ -19,17 +19,26 @@ def fused_softmax_mask(X: Array, Mask: Array):
 
 @op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
 def fused_softmax_mask_upper_triangle(X: Array):
-    """Out = softmax along the last axis of X [..., n, n] without what lies above the diagonal, where Out is 0."""
+    """Out = softmax along the last axis of X [..., n, n] without what lies above the diagonal,
+    where Out is 0.
+    """
     below = np.tril(np.ones(X.shape[-2:], bool))
     return jnp.where(below, jax.nn.softmax(jnp.where(below, X, -np.inf), -1), 0)
 
 
 @op(outs="y invvar", grad="x scale", grad_outs="y", rows=mixes(), channels=CHANNELS_FIRST)
-def rms_norm(x: Array, scale: Array | None, *, normalized_shape: Longs = (), epsilon: Float64 = 1e-5):
-    """y = x * invvar * scale, invvar = 1 / sqrt(mean of x^2 + epsilon) over the last axes, those of normalized_shape."""
+def rms_norm(
+    x: Array, scale: Array | None, *, normalized_shape: Longs = (), epsilon: Float64 = 1e-5
+):
+    """y = x * invvar * scale, invvar = 1 / sqrt(mean of x^2 + epsilon) over the last axes, those of
+    normalized_shape.
+    """
     axes = tuple(range(x.ndim - len(normalized_shape), x.ndim))
     if tuple(x.shape[axes[0] :] if axes else ()) != tuple(normalized_shape):
-        raise ShapeError(f"rms_norm: x {list(x.shape)} does not end with normalized_shape {list(normalized_shape)}")
+        raise ShapeError(
+            f"rms_norm: x {list(x.shape)} does not end with normalized_shape"
+            f" {list(normalized_shape)}"
+        )
     wide = x.astype(np.float32) if x.dtype.itemsize < 4 else x
     factor = jax.lax.rsqrt(jnp.mean(wide * wide, axes, keepdims=True) + epsilon)
     y = wide * factor

@@ -1,4 +1,5 @@
-"""Ops that stand for several others on sequences: pooling, windows, expansion and embeddings, each with what stands beside it.
+"""Ops that stand for several others on sequences: pooling, windows, expansion and embeddings, each
+with what stands beside it.
 
 1.8.5's passes for inference write them. The recurrent ones are in fused_rnn.py.
 """
@@ -28,54 +29,81 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-def _conv_specs(X: Spec, Filter: Spec, Bias: Spec, *, contextLength: int, **_: Any) -> tuple[Spec, Spec]:
-    if len(X.shape) != 2 or len(Filter.shape) != 2 or (X.shape[1] >= 0 and Filter.shape[0] != contextLength * X.shape[1]):
+def _conv_specs(
+    X: Spec, Filter: Spec, Bias: Spec, *, contextLength: int, **_: Any
+) -> tuple[Spec, Spec]:
+    if (
+        len(X.shape) != 2
+        or len(Filter.shape) != 2
+        or (X.shape[1] >= 0 and Filter.shape[0] != contextLength * X.shape[1])
+    ):
         raise ShapeError(
-            f"op 'fusion_seqconv_eltadd_relu' takes X [rows, D] and Filter [{contextLength} * D, M], not {list(X.shape)} and "
-            f"{list(Filter.shape)}"
+            f"op 'fusion_seqconv_eltadd_relu' takes X [rows, D] and Filter [{contextLength} * D,"
+            f" M], not {list(X.shape)} and {list(Filter.shape)}"
         )
-    return Spec((X.shape[0], Filter.shape[1]), X.dtype), Spec((X.shape[0], Filter.shape[0]), X.dtype)
+    return Spec((X.shape[0], Filter.shape[1]), X.dtype), Spec(
+        (X.shape[0], Filter.shape[0]), X.dtype
+    )
 
 
 @op(outs="Out ColMat~", infer=_conv_specs, rows=knows_rows(Out="X", by_offsets=True), heavy=True)
 def fusion_seqconv_eltadd_relu(
-    X: Ragged, Filter: Array, Bias: Array, *, contextLength: int, contextStart: int = 0, contextStride: int = 1
+    X: Ragged,
+    Filter: Array,
+    Bias: Array,
+    *,
+    contextLength: int,
+    contextStart: int = 0,
+    contextStride: int = 1,
 ):
     """Out = relu(sequence_conv(X, Filter) + Bias); ColMat: the windows that Filter is applied to."""
     x = sequences_of("fusion_seqconv_eltadd_relu", "X", X, 1)
-    attrs = {"contextLength": contextLength, "contextStart": contextStart, "contextStride": contextStride}
+    attrs = {
+        "contextLength": contextLength,
+        "contextStart": contextStart,
+        "contextStride": contextStride,
+    }
     windows = sequence_conv(x, None, jnp.eye(Filter.shape[0], dtype=x.dtype), **attrs)
     out = jax.nn.relu(windows.rows @ Filter + Bias.reshape(1, -1))
     return x.with_rows(out), x.with_rows(windows.rows, bare=True)
 
 
-def _expanded_specs(X: tuple[Spec, ...], FCWeight: Spec, FCBias: Spec | None, *, fc_activation: str) -> tuple[Spec, Spec]:
+def _expanded_specs(
+    X: tuple[Spec, ...], FCWeight: Spec, FCBias: Spec | None, *, fc_activation: str
+) -> tuple[Spec, Spec]:
     if fc_activation not in ACTIVATIONS:
         raise EnforceNotMet(
-            f"op 'fusion_seqexpand_concat_fc' knows no fc_activation {fc_activation!r}; it knows {', '.join(ACTIVATIONS)}"
+            f"op 'fusion_seqexpand_concat_fc' knows no fc_activation {fc_activation!r}; it knows"
+            f" {', '.join(ACTIVATIONS)}"
         )
     widths = [s.shape[1] for s in X]
     if len(X) < 2 or (min(widths) >= 0 and sum(widths) != FCWeight.shape[0]):
         raise ShapeError(
-            f"op 'fusion_seqexpand_concat_fc' takes two X or more and an FCWeight with a row for each of their columns, not {widths} "
-            f"columns and {list(FCWeight.shape)}"
+            "op 'fusion_seqexpand_concat_fc' takes two X or more and an FCWeight with a row for"
+            f" each of their columns, not {widths} columns and {list(FCWeight.shape)}"
         )
-    return Spec((X[0].shape[0], FCWeight.shape[1]), X[0].dtype), Spec((-1, FCWeight.shape[1]), X[0].dtype)
+    return Spec((X[0].shape[0], FCWeight.shape[1]), X[0].dtype), Spec(
+        (-1, FCWeight.shape[1]), X[0].dtype
+    )
 
 
 @op(outs="Out FCOut~", infer=_expanded_specs, rows=knows_rows(Out="X"))
-def fusion_seqexpand_concat_fc(X: list[Ragged], FCWeight: Array, FCBias: Array | None, *, fc_activation: str = "identity"):
-    """Out = fc_activation([row of X[0], row n of X[1], ...] @ FCWeight + FCBias), for each row of sequence n of X[0].
+def fusion_seqexpand_concat_fc(
+    X: list[Ragged], FCWeight: Array, FCBias: Array | None, *, fc_activation: str = "identity"
+):
+    """Out = fc_activation([row of X[0], row n of X[1], ...] @ FCWeight + FCBias), for each row of
+    sequence n of X[0].
 
-    X[0] [rows, D] with one LoD level, others [N, Di]. FCOut [N, M]: what the others and the bias contribute.
+    X[0] [rows, D] with one LoD level, others [N, Di]. FCOut [N, M]: what the others and the bias
+    contribute.
     """
     x = sequences_of("fusion_seqexpand_concat_fc", "X[0]", X[0], 1)
     width = x.rows.shape[1]
     beside = jnp.concatenate([rows_of(v) for v in X[1:]], 1)
     if beside.shape[0] != x.sequences:
         raise EnforceNotMet(
-            f"op 'fusion_seqexpand_concat_fc' takes a row for each of the {x.sequences} sequences of X[0], but the others have "
-            f"{beside.shape[0]}"
+            f"op 'fusion_seqexpand_concat_fc' takes a row for each of the {x.sequences} sequences"
+            f" of X[0], but the others have {beside.shape[0]}"
         )
     part = beside @ FCWeight[width:] + (0 if FCBias is None else FCBias.reshape(1, -1))
     out = x.rows @ FCWeight[:width] + part[jnp.minimum(x.sequence(), max(x.sequences - 1, 0))]
@@ -84,7 +112,9 @@ def fusion_seqexpand_concat_fc(X: list[Ragged], FCWeight: Array, FCBias: Array |
 
 def _concat_spec(op_type: str, X: tuple[Spec, ...], pooltype: str, axis: int) -> Spec:
     if pooltype not in ("SUM", "AVERAGE", "SQRT"):
-        raise EnforceNotMet(f"op '{op_type}' knows the pooltypes SUM, AVERAGE and SQRT, not {pooltype!r}")
+        raise EnforceNotMet(
+            f"op '{op_type}' knows the pooltypes SUM, AVERAGE and SQRT, not {pooltype!r}"
+        )
     if axis != 1:
         raise EnforceNotMet(f"op '{op_type}' joins along axis 1, not {axis}")
     widths = [s.shape[1] for s in X]
@@ -114,13 +144,18 @@ def fusion_seqpool_concat(X: list[Ragged], *, pooltype: str = "SUM", axis: int =
 
 def _cvm_spec(X: tuple[Spec, ...], CVM: Spec, *, pooltype: str, use_cvm: bool, axis: int) -> Spec:
     if not use_cvm:
-        raise EnforceNotMet("op 'fusion_seqpool_cvm_concat' takes a use_cvm of True, as in Paddle 1.8.5")
+        raise EnforceNotMet(
+            "op 'fusion_seqpool_cvm_concat' takes a use_cvm of True, as in Paddle 1.8.5"
+        )
     return _concat_spec("fusion_seqpool_cvm_concat", X, pooltype, axis)
 
 
 @op(outs="Out", infer=_cvm_spec, rows=knows_rows(_one_level))
-def fusion_seqpool_cvm_concat(X: list[Ragged], CVM: Array, *, pooltype: str = "SUM", use_cvm: bool = True, axis: int = 1):
-    """Out [N, ...] = the pooled sequences of every X, side by side, with s = log(show + 1), log(click + 1) - s as first two columns.
+def fusion_seqpool_cvm_concat(
+    X: list[Ragged], CVM: Array, *, pooltype: str = "SUM", use_cvm: bool = True, axis: int = 1
+):
+    """Out [N, ...] = the pooled sequences of every X, side by side, with s = log(show + 1),
+    log(click + 1) - s as first two columns.
 
     Show and click are the first two columns of what is pooled.
     """
@@ -134,20 +169,35 @@ def fusion_seqpool_cvm_concat(X: list[Ragged], CVM: Array, *, pooltype: str = "S
 
 def _bag_spec(W: Spec, Ids: Spec, *, combiner: str, **_: Any) -> Spec:
     if combiner != "sum":
-        raise EnforceNotMet(f"op 'fused_embedding_seq_pool' knows the combiner sum, not {combiner!r}")
+        raise EnforceNotMet(
+            f"op 'fused_embedding_seq_pool' knows the combiner sum, not {combiner!r}"
+        )
     if Ids.shape[-1:] not in ((1,), (-1,)):
-        raise ShapeError(f"op 'fused_embedding_seq_pool' takes Ids [rows, 1], not {list(Ids.shape)}")
+        raise ShapeError(
+            f"op 'fused_embedding_seq_pool' takes Ids [rows, 1], not {list(Ids.shape)}"
+        )
     return Spec((-1, W.shape[1]), W.dtype)
 
 
 @op(
-    outs="Out", infer=_bag_spec, rows=knows_rows(by_offsets=True), sparse=SparseGradient(by="is_sparse", table="W"),
+    outs="Out",
+    infer=_bag_spec,
+    rows=knows_rows(by_offsets=True),
+    sparse=SparseGradient(by="is_sparse", table="W"),
     bounds=Bounds("Ids", "ids", table_height),
 )
 def fused_embedding_seq_pool(
-    W: Array, Ids: Ragged, *, combiner: str = "sum", is_sparse: bool = False, grad_inplace: bool = False, padding_idx: Int64 = -1
+    W: Array,
+    Ids: Ragged,
+    *,
+    combiner: str = "sum",
+    is_sparse: bool = False,
+    grad_inplace: bool = False,
+    padding_idx: Int64 = -1,
 ):
-    """Out[n] = the sum of W[id] over the rows of sequence n; nothing for padding_idx (-1: none). Ids [rows, 1], Out [N, D]."""
+    """Out[n] = the sum of W[id] over the rows of sequence n; nothing for padding_idx (-1: none).
+    Ids [rows, 1], Out [N, D].
+    """
     ids = sequences_of("fused_embedding_seq_pool", "Ids", Ids, 1)
     index = ids.rows.reshape(-1)
     rows = take(W, narrow(index, W.shape[:1])[:, None])
@@ -157,11 +207,15 @@ def fused_embedding_seq_pool(
 
 
 @grad_of("fused_embedding_seq_pool", "W Ids", nograd="Ids")
-def fused_embedding_seq_pool_grad(W: Array, Ids: Ragged, d_Out: Array, *, is_sparse: bool, padding_idx: Int64):
+def fused_embedding_seq_pool_grad(
+    W: Array, Ids: Ragged, d_Out: Array, *, is_sparse: bool, padding_idx: Int64
+):
     """d_W[id] += Out@GRAD of its sequence; with is_sparse the rows alone."""
     ids = sequences_of("fused_embedding_seq_pool", "Ids", Ids, 1)
     index = ids.rows.reshape(-1)
-    values = jnp.take(rows_of(d_Out), jnp.minimum(ids.sequence(), max(ids.sequences - 1, 0)), axis=0)
+    values = jnp.take(
+        rows_of(d_Out), jnp.minimum(ids.sequence(), max(ids.sequences - 1, 0)), axis=0
+    )
     true = ids.kept() & (True if padding_idx == NO_PADDING else index != padding_idx)
     values = jnp.where(true[:, None], values, 0)
     rows = narrow(index, (W.shape[0] + 1,))

@@ -1,7 +1,7 @@
 """Gradients that Paddle writes with ordinary ops: a table, one row an op type.
 
-Families declare gradient ops of their own with ``@op(grad=...)`` and ``@grad_of``; what stands here needs no rule,
-since the ops it names have their meaning already.
+Families declare gradient ops of their own with ``@op(grad=...)`` and ``@grad_of``; what stands here
+needs no rule, since the ops it names have their meaning already.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def _without_bias(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _turned(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
     if attrs.get("flatten"):
-        raise UnsupportedError("cumsum with flatten has no gradient here: reshape X to one axis before it instead")
+        raise UnsupportedError(
+            "cumsum with flatten has no gradient here: reshape X to one axis before it instead"
+        )
     return {**attrs, "reverse": not attrs.get("reverse", False)}
 
 
@@ -47,7 +49,11 @@ TABLE: dict[str, tuple[Reuse, ...]] = {
         Reuse("scale", _X, _OUT, _scaled_by(1.0)),
         Reuse("scale", _X, {"Out": "Y@GRAD"}, _scaled_by(-1.0)),
     ),
-    "increment": (Reuse("increment", {"X": "Out"}, {"Out": "X"}, lambda a: {**a, "step": -a.get("step", 1.0)}),),
+    "increment": (
+        Reuse(
+            "increment", {"X": "Out"}, {"Out": "X"}, lambda a: {**a, "step": -a.get("step", 1.0)}
+        ),
+    ),
     "split": (Reuse("concat", {**_X, "AxisTensor": "AxisTensor"}, _OUT),),
     "unbind": (Reuse("stack", _X, {"Y": "X@GRAD"}),),
     "reduce_sum_grad": (Reuse("reduce_sum", {"X": "X@GRAD@GRAD"}, {"Out": "Out@GRAD@GRAD"}),),
@@ -55,7 +61,11 @@ TABLE: dict[str, tuple[Reuse, ...]] = {
     "expand_grad": (
         Reuse(
             "expand",
-            {"X": "X@GRAD@GRAD", "ExpandTimes": "ExpandTimes", "expand_times_tensor": "expand_times_tensor"},
+            {
+                "X": "X@GRAD@GRAD",
+                "ExpandTimes": "ExpandTimes",
+                "expand_times_tensor": "expand_times_tensor",
+            },
             {"Out": "Out@GRAD@GRAD"},
         ),
     ),
@@ -63,8 +73,11 @@ TABLE: dict[str, tuple[Reuse, ...]] = {
         Reuse(
             "slice",
             {
-                "Input": "Input@GRAD@GRAD", "StartsTensor": "StartsTensor", "EndsTensor": "EndsTensor",
-                "StartsTensorList": "StartsTensorList", "EndsTensorList": "EndsTensorList",
+                "Input": "Input@GRAD@GRAD",
+                "StartsTensor": "StartsTensor",
+                "EndsTensor": "EndsTensor",
+                "StartsTensorList": "StartsTensorList",
+                "EndsTensorList": "EndsTensorList",
             },
             {"Out": "Out@GRAD@GRAD"},
         ),

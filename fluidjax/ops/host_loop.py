@@ -1,7 +1,8 @@
-"""Loops that Python drives (lower/cuts.py): iteration by iteration, on values that are there, and backwards through what was kept.
+"""Loops that Python drives (lower/cuts.py): iteration by iteration, on values that are there, and
+backwards through what was kept.
 
-Shapes may change from iteration to iteration, and arrays and LoDs grow. Of each iteration what gradient blocks read is kept,
-as Fluid's step scopes do it.
+Shapes may change from iteration to iteration, and arrays and LoDs grow. Of each iteration what
+gradient blocks read is kept, as Fluid's step scopes do it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from .tensor_array import Listed, Stacked, TensorArray, is_array, unstacked
 
 @dataclass(frozen=True, eq=False)
 class HostScopes:
-    """each: what gradient blocks read of every iteration. before: what was changed in place, as it was before the loop."""
+    """each: what gradient blocks read of every iteration. before: what was changed in place, as it
+    was before the loop.
+    """
 
     each: list[Env]
     before: Env
@@ -45,14 +48,15 @@ def refuse_no_boolean(call: Call, name: str, value: Any) -> None:
     """Raises EnforceNotMet for a condition that is not one boolean."""
     if value.dtype != bool or value.size != 1:
         raise EnforceNotMet(
-            f"op 'while' ({call.op.loc}) takes one boolean as its condition, but {name!r} is {value.dtype} of shape "
-            f"{list(value.shape)}; compare first, for instance by layers.less_than"
+            f"op 'while' ({call.op.loc}) takes one boolean as its condition, but {name!r} is"
+            f" {value.dtype} of shape {list(value.shape)}; compare first, for instance by"
+            " layers.less_than"
         )
 
 
 def drive(call: Call, kept: tuple[Sequence[str], Sequence[str]]) -> None:
-    """Run a loop's block as long as its condition holds. kept: names that gradient blocks read of an iteration's end, and of
-    its beginning.
+    """Run a loop's block as long as its condition holds. kept: names that gradient blocks read of
+    an iteration's end, and of its beginning.
     """
     (idx,), (condition,) = call.op.blocks, call.op.input("Condition")
     names = [*walk.written_outside(call.desc, call.op), WORD]
@@ -69,30 +73,55 @@ def drive(call: Call, kept: tuple[Sequence[str], Sequence[str]]) -> None:
             _tell_changes(error, call, values, count)
             raise
         if ends or starts:
-            each.append({**{n: inner[n] for n in ends if n in inner}, **{n: values[n] for n in starts if n in values}})
+            each.append(
+                {
+                    **{n: inner[n] for n in ends if n in inner},
+                    **{n: values[n] for n in starts if n in values},
+                }
+            )
         values = {n: inner[n] for n in names if n in inner}
         count += 1
     call.env.update(values)
-    call.env.update({n: HostScopes(each or [{}] * count, before) for n in call.op.output("StepScopes")})
+    call.env.update(
+        {n: HostScopes(each or [{}] * count, before) for n in call.op.output("StepScopes")}
+    )
 
 
 def _tell_changes(error: Exception, call: Call, values: Env, count: int) -> None:
-    """Note which values, handed on by iterations so far, have other shapes than at first: an op may not take them."""
+    """Note which values, handed on by iterations so far, have other shapes than at first: an op may
+    not take them.
+    """
     shapes = {n: (_entry_shape(call.env.get(n), 0), _entry_shape(v, -1)) for n, v in values.items()}
-    changed = [f"{n!r} from shape {list(a)} to {list(b)}" for n, (a, b) in shapes.items() if a is not None and b is not None and a != b]
+    changed = [
+        f"{n!r} from shape {list(a)} to {list(b)}"
+        for n, (a, b) in shapes.items()
+        if a is not None and b is not None and a != b
+    ]
     if changed:
-        note(error, f"in iteration {count} of the loop at {call.op.loc}, which has changed {' and '.join(changed)}")
+        note(
+            error,
+            f"in iteration {count} of the loop at {call.op.loc}, which has changed"
+            f" {' and '.join(changed)}",
+        )
 
 
 def _entry_shape(value: Any, at: int) -> tuple[int, ...] | None:
     """The shape of a value; of an array that of an entry."""
     if isinstance(value, Listed):
         value = value.items[at] if value.items else None
-    return tuple(rows_of(value).shape) if hasattr(value, "shape") or isinstance(value, Ragged) else None
+    return (
+        tuple(rows_of(value).shape)
+        if hasattr(value, "shape") or isinstance(value, Ragged)
+        else None
+    )
 
 
-def drive_rows(step: Callable[[Any, Any], Any], carry: Any, given: tuple[Any, ...], reverse: bool) -> tuple[Any, list[Any]]:
-    """What jax.lax.scan does, by Python: the last carry, and what each step gives. given: row numbers, and what has as many rows."""
+def drive_rows(
+    step: Callable[[Any, Any], Any], carry: Any, given: tuple[Any, ...], reverse: bool
+) -> tuple[Any, list[Any]]:
+    """What jax.lax.scan does, by Python: the last carry, and what each step gives. given: row
+    numbers, and what has as many rows.
+    """
     count = given[0].shape[0]
     found: list[Any] = [None] * count
     for k in reversed(range(count)) if reverse else range(count):
@@ -110,7 +139,11 @@ def drive_back(call: Call, scopes: HostScopes) -> None:
     op, env = call.op, call.env
     (idx,) = op.blocks
     given = dict(zip(op.attrs["original_output_grad"], op.input("Out" + GRAD), strict=True))
-    wanted = {x: outer for x, outer in zip(op.input("X"), op.output("X" + GRAD), strict=True) if outer != EMPTY}
+    wanted = {
+        x: outer
+        for x, outer in zip(op.input("X"), op.output("X" + GRAD), strict=True)
+        if outer != EMPTY
+    }
     handed, constant = _starts(call, given, wanted)
     made = made_by(call, idx)
     sums: dict[str, Any] = {}
@@ -120,20 +153,38 @@ def drive_back(call: Call, scopes: HostScopes) -> None:
             inner.pop(x + GRAD, None)
         inner.update(handed)
         call.run_block(idx, inner, iteration=count)
-        parts = {x: rows_of(inner[x + GRAD]) for x in wanted if x + GRAD not in handed and x + GRAD in inner}
-        handed = {n: _handed(call, idx, inner, n, v, n.removesuffix(GRAD) in wanted and n in made) for n, v in handed.items()}
+        parts = {
+            x: rows_of(inner[x + GRAD])
+            for x in wanted
+            if x + GRAD not in handed and x + GRAD in inner
+        }
+        handed = {
+            n: _handed(call, idx, inner, n, v, n.removesuffix(GRAD) in wanted and n in made)
+            for n, v in handed.items()
+        }
         sums = _added(sums, parts)
     for x, outer in wanted.items():
         env.pop(outer, None)
         env[outer] = handed.get(x + GRAD)
         if env[outer] is None:
-            env[outer] = like(call.read(x), _joined(sums[x])) if x in sums else no_gradient(call.read(x))
-    env.update({outer: handed[n] for n, outer in given.items() if n in handed and n.removesuffix(GRAD) not in wanted})
-    env.update({n: v for n, v in scopes.before.items() if n in made})  # the gradient of `increment` takes the step back
+            env[outer] = (
+                like(call.read(x), _joined(sums[x])) if x in sums else no_gradient(call.read(x))
+            )
+    env.update(
+        {
+            outer: handed[n]
+            for n, outer in given.items()
+            if n in handed and n.removesuffix(GRAD) not in wanted
+        }
+    )
+    # the gradient of `increment` takes the step back
+    env.update({n: v for n, v in scopes.before.items() if n in made})
 
 
 def _starts(call: Call, given: dict[str, str], wanted: dict[str, str]) -> tuple[Env, Env]:
-    """Gradients as the last iteration finds them: those that iterations hand on, and those that all read."""
+    """Gradients as the last iteration finds them: those that iterations hand on, and those that all
+    read.
+    """
     handed: Env = {}
     constant: Env = {}
     for x in wanted:
@@ -141,7 +192,11 @@ def _starts(call: Call, given: dict[str, str], wanted: dict[str, str]) -> tuple[
         if is_array(value) or x + GRAD in given:
             found = call.env.get(given.get(x + GRAD, ""))
             if found is None:
-                found = Listed((None,) * _listed(value).length) if is_array(value) else no_gradient(value)
+                found = (
+                    Listed((None,) * _listed(value).length)
+                    if is_array(value)
+                    else no_gradient(value)
+                )
             handed[x + GRAD] = _listed(found) if is_array(found) else found
     for inner, outer in given.items():
         value = call.env.get(outer)
@@ -152,11 +207,15 @@ def _starts(call: Call, given: dict[str, str], wanted: dict[str, str]) -> tuple[
 
 def _listed(array: TensorArray) -> Listed:
     """The entries as a list; here, between compiled segments, it is known which have been written."""
-    return unstacked(replace(array, written=np.asarray(array.written)) if isinstance(array, Stacked) else array)
+    return unstacked(
+        replace(array, written=np.asarray(array.written)) if isinstance(array, Stacked) else array
+    )
 
 
 def _handed(call: Call, idx: int, inner: Env, name: str, before: Any, flows: bool) -> Any:
-    """The gradient that an iteration hands to the one before it, which has no part in what this one wrote anew."""
+    """The gradient that an iteration hands to the one before it, which has no part in what this one
+    wrote anew.
+    """
     value = inner.get(name, before)
     if flows or is_array(value):
         return value
@@ -180,5 +239,7 @@ def _added(sums: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
 def _joined(found: Any) -> Any:
     if not isinstance(found, list):
         return found
-    rows, values = (jnp.concatenate([getattr(v, what) for v in found]) for what in ("rows", "values"))
+    rows, values = (
+        jnp.concatenate([getattr(v, what) for v in found]) for what in ("rows", "values")
+    )
     return SelectedRows(rows, values, found[0].height)

@@ -23,11 +23,13 @@ def _outs(size: Any, axis: int, kernels: Any, strides: Any, paddings: Any) -> An
     return (size - kernels[axis] + paddings[axis] + paddings[axis + 2]) // strides[axis] + 1
 
 
-def _spec(X: Spec, Y: Spec | None, *, kernels: Ints, strides: Ints, paddings: Ints, **_: Any) -> Spec:
+def _spec(
+    X: Spec, Y: Spec | None, *, kernels: Ints, strides: Ints, paddings: Ints, **_: Any
+) -> Spec:
     if len(X.shape) != 4 or len(kernels) != 2 or len(strides) != 2 or len(paddings) != 4:
         raise ShapeError(
-            f"op 'im2sequence' takes X [N, C, H, W], two kernels and strides, and four paddings, not {list(X.shape)}, "
-            f"{list(kernels)}, {list(strides)} and {list(paddings)}"
+            "op 'im2sequence' takes X [N, C, H, W], two kernels and strides, and four paddings,"
+            f" not {list(X.shape)}, {list(kernels)}, {list(strides)} and {list(paddings)}"
         )
     from_one(kernels=kernels, strides=strides)
     n, channels, *sizes = X.shape
@@ -41,14 +43,29 @@ def _one_level(levels: Any, attrs: Attrs) -> dict[str, int]:
     return {"Out": 1}
 
 
-@op(outs="Out", grad="X", nograd="Y", infer=_spec, rows=knows_rows(_one_level), channels=CHANNELS_FIRST)
+@op(
+    outs="Out",
+    grad="X",
+    nograd="Y",
+    infer=_spec,
+    rows=knows_rows(_one_level),
+    channels=CHANNELS_FIRST,
+)
 def im2sequence(
-    X: Array, Y: Array | None, *, kernels: Ints, strides: Ints = (1, 1), paddings: Ints = (0, 0, 0, 0), out_stride: Ints = (1, 1)
+    X: Array,
+    Y: Array | None,
+    *,
+    kernels: Ints,
+    strides: Ints = (1, 1),
+    paddings: Ints = (0, 0, 0, 0),
+    out_stride: Ints = (1, 1),
 ):
-    """Out = the windows of each image, one a row, as a sequence: [N * windows, C * kh * kw] from X [N, C, H, W].
+    """Out = the windows of each image, one a row, as a sequence: [N * windows, C * kh * kw] from X
+    [N, C, H, W].
 
-    Windows go row by row; paddings: up, left, down, right. Y [N, 2], real heights and widths in pixels that are out_stride times
-    smaller in X: image n has only the windows that lie in its own part of X (not where N is 1, as in 1.8.5).
+    Windows go row by row; paddings: up, left, down, right. Y [N, 2], real heights and widths in
+    pixels that are out_stride times smaller in X: image n has only the windows that lie in its own
+    part of X (not where N is 1, as in 1.8.5).
     """
     cells = unfold(X, kernel_sizes=kernels, strides=strides, paddings=paddings, dilations=[1, 1])
     n, width, count = cells.shape
@@ -65,7 +82,9 @@ def _parts(rows: Any, X: Any, Y: Any, window: Any, out_stride: Any, count: int) 
     """The windows within the real sizes only."""
     real = -(-Y.astype(np.int32) // np.asarray(out_stride, np.int32))
     high, wide = (jnp.maximum(_outs(real[:, a], a, *window), 0) for a in (0, 1))
-    offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(high * wide, dtype=jnp.int32)])
+    offsets = jnp.concatenate(
+        [jnp.zeros((1,), jnp.int32), jnp.cumsum(high * wide, dtype=jnp.int32)]
+    )
     at = jnp.arange(rows.shape[0], dtype=jnp.int32)
     image = jnp.minimum(segments(offsets, rows.shape[0]), X.shape[0] - 1)
     within, across = at - offsets[image], jnp.maximum(wide[image], 1)

@@ -1,7 +1,7 @@
 """Gather and scatter, selection, arg-max, sort.
 
-Indices are trusted, as in Paddle's kernels: an index that is out of range reads or writes something or nothing, but
-costs no check inside the step.
+Indices are trusted, as in Paddle's kernels: an index that is out of range reads or writes something
+or nothing, but costs no check inside the step.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def narrow(ids: Array, dims: Sequence[int]) -> Array:
 
 
 def take(X: Array, index: Array) -> Array:
-    """X[index[..., 0], index[..., 1], ...] without wrapping or checking; index [..., k], result [..., *X.shape[k:]]."""
+    """X[index[..., 0], index[..., 1], ...] without wrapping or checking; index [..., k], result
+    [..., *X.shape[k:]].
+    """
     k = index.shape[-1]
     lead = index.ndim - 1
     numbers = lax.GatherDimensionNumbers(
@@ -45,7 +47,9 @@ def take(X: Array, index: Array) -> Array:
         start_index_map=tuple(range(k)),
     )
     sizes = (1,) * k + tuple(X.shape[k:])
-    return lax.gather(X, narrow(index, X.shape[:k]), numbers, sizes, mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+    return lax.gather(
+        X, narrow(index, X.shape[:k]), numbers, sizes, mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS
+    )
 
 
 def put(X: Array, index: Array, updates: Array, add: bool) -> Array:
@@ -59,7 +63,11 @@ def put(X: Array, index: Array, updates: Array, add: bool) -> Array:
     )
     scatter = lax.scatter_add if add else lax.scatter
     return scatter(
-        jnp.asarray(X), narrow(index, X.shape[:k]), updates, numbers, mode=lax.GatherScatterMode.FILL_OR_DROP
+        jnp.asarray(X),
+        narrow(index, X.shape[:k]),
+        updates,
+        numbers,
+        mode=lax.GatherScatterMode.FILL_OR_DROP,
     )
 
 
@@ -84,32 +92,66 @@ def _axis_of(kind: str, X: Array | Spec, Axis: Array | None, axis: int) -> int:
 
 
 @op(
-    outs="Out", infer=_gather_spec, bounds=Bounds("Index", "index", gathered), sizes=sizes_from("Axis"), channels=CHANNELS_FIRST,
+    outs="Out",
+    infer=_gather_spec,
+    bounds=Bounds("Index", "index", gathered),
+    sizes=sizes_from("Axis"),
+    channels=CHANNELS_FIRST,
     rows=row_wise("Index", lod=None, by_number="X", when=both(absent("Axis"), unset("axis"))),
 )
 def gather(X: Array, Index: Array, Axis: Array | None, *, overwrite: bool = True, axis: int = 0):
-    """Out[..., i, ...] = X[..., Index[i], ...] along the first axis, in later Paddles along `axis`, or the one that Axis [1] holds."""
+    """Out[..., i, ...] = X[..., Index[i], ...] along the first axis, in later Paddles along `axis`,
+    or the one that Axis [1] holds.
+    """
     at = _axis_of("gather", X, Axis, axis)
     if at or not Index.ndim:
-        return jnp.take(X, narrow(Index.reshape(-1) if Index.ndim else Index, X.shape), axis=at, mode="clip")
+        return jnp.take(
+            X, narrow(Index.reshape(-1) if Index.ndim else Index, X.shape), axis=at, mode="clip"
+        )
     return take(X, rows(Index))
 
 
-@grad_of("gather", "X Index Axis", nograd="Index Axis", ragged="Index Out@GRAD", rows=knows_rows(), sizes=sizes_from("Axis"))
-def gather_grad(X: Array, Index: Array | Ragged, Axis: Array | None, d_Out: Array | Ragged, *, overwrite: bool, axis: int):
-    """d_X[..., Index[i], ...] = d_Out[..., i, ...], the last one where an index repeats (+= unless overwrite, and along other axes)."""
+@grad_of(
+    "gather",
+    "X Index Axis",
+    nograd="Index Axis",
+    ragged="Index Out@GRAD",
+    rows=knows_rows(),
+    sizes=sizes_from("Axis"),
+)
+def gather_grad(
+    X: Array,
+    Index: Array | Ragged,
+    Axis: Array | None,
+    d_Out: Array | Ragged,
+    *,
+    overwrite: bool,
+    axis: int,
+):
+    """d_X[..., Index[i], ...] = d_Out[..., i, ...], the last one where an index repeats (+= unless
+    overwrite, and along other axes).
+    """
     index, d = rows_of(Index), rows_of(d_Out)
     at = _axis_of("gather_grad", X, Axis, axis)
     if at:
-        return jnp.zeros(X.shape, d.dtype).at[(slice(None),) * at + (index.reshape(-1) if index.ndim else index,)].add(d)
+        return (
+            jnp.zeros(X.shape, d.dtype)
+            .at[(slice(None),) * at + (index.reshape(-1) if index.ndim else index,)]
+            .add(d)
+        )
     if not index.ndim:
         index, d = index.reshape(1), d[None]
-    if isinstance(Index, Ragged) and Index.padded:  # an index that repeats in the padding would overwrite
+    # an index that repeats in the padding would overwrite
+    if isinstance(Index, Ragged) and Index.padded:
         index = jnp.where(Index.kept().reshape(-1, *[1] * (index.ndim - 1)), index, X.shape[0])
     return put(jnp.zeros(X.shape, d.dtype), rows(index), d, add=not overwrite)
 
 
-@op(outs="Out", rows=row_wise("Index", when=rank_from(2, "Index"), lod=None), bounds=Bounds("Index", "index", places))
+@op(
+    outs="Out",
+    rows=row_wise("Index", when=rank_from(2, "Index"), lod=None),
+    bounds=Bounds("Index", "index", places),
+)
 def gather_nd(X: Array, Index: Array):
     """Out[...] = X[Index[..., 0], Index[..., 1], ...]."""
     return take(X, Index)
@@ -123,16 +165,22 @@ def gather_nd_grad(X: Array, Index: Array, d_Out: Array):
 
 @op(outs="Out", rows=mixes(), bounds=Bounds("Ids", "ids", size_of("X", 0)))
 def scatter(X: Array, Ids: Array, Updates: Array, *, overwrite: bool = True):
-    """Out = X, but Out[Ids[i]] = Updates[i]; unless overwrite: the sum of all Updates[i] of that row."""
+    """Out = X, but Out[Ids[i]] = Updates[i]; unless overwrite: the sum of all Updates[i] of that
+    row.
+    """
     ids = rows(Ids)
     if overwrite:
-        ids = lax.platform_dependent(ids, cpu=lambda ids: ids, default=lambda ids: last_of_each(ids, X.shape[0]))
+        ids = lax.platform_dependent(
+            ids, cpu=lambda ids: ids, default=lambda ids: last_of_each(ids, X.shape[0])
+        )
         return put(X, ids, Updates, add=False)
     return put(put(X, ids, jnp.zeros_like(Updates), add=False), ids, Updates, add=True)
 
 
 def last_of_each(ids: Array, height: int) -> jax.Array:
-    """Row numbers [N, 1], but past the end where a later one is the same: a GPU writes rows in any order, and the last one counts."""
+    """Row numbers [N, 1], but past the end where a later one is the same: a GPU writes rows in any
+    order, and the last one counts.
+    """
     order = jnp.argsort(ids[:, 0], stable=True)
     ordered = ids[order, 0]
     last = jnp.append(ordered[1:] != ordered[:-1], True)
@@ -158,7 +206,12 @@ def scatter_nd_add_grad(Index: Array, Updates: Array, d_Out: Array):
     return d_Out, take(d_Out, Index)
 
 
-@op(outs="Out", grad="Condition X Y", nograd="Condition", rows=row_wise("Condition", "X", "Y", lod="X"))
+@op(
+    outs="Out",
+    grad="Condition X Y",
+    nograd="Condition",
+    rows=row_wise("Condition", "X", "Y", lod="X"),
+)
 def where(Condition: Array, X: Array, Y: Array):
     """Out = X where Condition, else Y; all of one shape."""
     return jnp.where(Condition, X, Y)
@@ -182,8 +235,11 @@ def multiplex_grad(Ids: Array, d_Out: Array, *, counts: Mapping[str, int]):
 
 
 @op(
-    outs="Out", grad="X Index", nograd="Index",
-    rows=row_wise("X", when=inner_axis("dim")), bounds=Bounds("Index", "index", size_of("X", "dim")),
+    outs="Out",
+    grad="X Index",
+    nograd="Index",
+    rows=row_wise("X", when=inner_axis("dim")),
+    bounds=Bounds("Index", "index", size_of("X", "dim")),
 )
 def index_select(X: Array, Index: Array, *, dim: int = 0):
     """Out[..., i, ...] = X[..., Index[i], ...] along `dim`."""
@@ -193,22 +249,38 @@ def index_select(X: Array, Index: Array, *, dim: int = 0):
 def _sample_spec(X: Spec, Index: Spec) -> Spec:
     rows = {s.shape[0] for s in (X, Index) if s.ndim == 2} - {-1}
     if X.ndim != 2 or Index.ndim != 2 or len(rows) > 1:
-        raise ShapeError(f"op 'index_sample' takes X [N, D] and Index [N, M], not {list(X.shape)} and {list(Index.shape)}")
+        raise ShapeError(
+            f"op 'index_sample' takes X [N, D] and Index [N, M], not {list(X.shape)} and"
+            f" {list(Index.shape)}"
+        )
     if Index.dtype not in ("int32", "int64"):
-        raise FluidTypeError(f"op 'index_sample' takes an Index of int32 or int64, not {Index.dtype}")
+        raise FluidTypeError(
+            f"op 'index_sample' takes an Index of int32 or int64, not {Index.dtype}"
+        )
     return Spec(Index.shape, X.dtype)
 
 
 @op(
-    outs="Out", grad="X Index", nograd="Index", infer=_sample_spec,
-    rows=row_wise("X", "Index", lod="Index"), bounds=Bounds("Index", "index", size_of("X", 1)),
+    outs="Out",
+    grad="X Index",
+    nograd="Index",
+    infer=_sample_spec,
+    rows=row_wise("X", "Index", lod="Index"),
+    bounds=Bounds("Index", "index", size_of("X", 1)),
 )
 def index_sample(X: Array, Index: Array):
     """Out[i, j] = X[i, Index[i, j]]."""
     return jnp.take_along_axis(X, narrow(Index, X.shape), axis=1, mode=_TRUST)
 
 
-def _arg(X: Array, pick: Callable[..., Array], axis: int, keepdims: bool, dtype: int, flatten: bool = False) -> Array:
+def _arg(
+    X: Array,
+    pick: Callable[..., Array],
+    axis: int,
+    keepdims: bool,
+    dtype: int,
+    flatten: bool = False,
+) -> Array:
     wanted = numpy_dtype("int64" if dtype < 0 else name_of(dtype))
     if flatten:
         found = _arg(X.reshape(-1), pick, 0, False, dtype)
@@ -219,8 +291,11 @@ def _arg(X: Array, pick: Callable[..., Array], axis: int, keepdims: bool, dtype:
 
 
 @op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten")), lod=None))
-def arg_max(X: Array, *, axis: Int64, keepdims: bool = False, dtype: int = -1, flatten: bool = False):
-    """Out = the index of the largest element along `axis`, the first of equals; int64, or `dtype`. nan never wins.
+def arg_max(
+    X: Array, *, axis: Int64, keepdims: bool = False, dtype: int = -1, flatten: bool = False
+):
+    """Out = the index of the largest element along `axis`, the first of equals; int64, or `dtype`.
+    nan never wins.
 
     flatten: of all elements in a row.
     """
@@ -228,8 +303,11 @@ def arg_max(X: Array, *, axis: Int64, keepdims: bool = False, dtype: int = -1, f
 
 
 @op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten")), lod=None))
-def arg_min(X: Array, *, axis: Int64, keepdims: bool = False, dtype: int = -1, flatten: bool = False):
-    """Out = the index of the smallest element along `axis`, the first of equals; int64, or `dtype`. nan never wins.
+def arg_min(
+    X: Array, *, axis: Int64, keepdims: bool = False, dtype: int = -1, flatten: bool = False
+):
+    """Out = the index of the smallest element along `axis`, the first of equals; int64, or `dtype`.
+    nan never wins.
 
     flatten: of all elements in a row.
     """
@@ -243,16 +321,24 @@ def _opposite(X: Array) -> Array:
 
 @op(outs="Out Indices", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"))))
 def argsort(X: Array, *, axis: int = -1, descending: bool = False):
-    """Out = X sorted along `axis`, Indices (int64) where its elements were; equals keep their order."""
-    order = lax.broadcasted_iota(np.int32 if X.shape[axis] < 2**31 else np.int64, X.shape, axis % X.ndim)
-    key, order = lax.sort([jnp.asarray(_opposite(X) if descending else X), order], dimension=axis, num_keys=1)
+    """Out = X sorted along `axis`, Indices (int64) where its elements were; equals keep their
+    order.
+    """
+    order = lax.broadcasted_iota(
+        np.int32 if X.shape[axis] < 2**31 else np.int64, X.shape, axis % X.ndim
+    )
+    key, order = lax.sort(
+        [jnp.asarray(_opposite(X) if descending else X), order], dimension=axis, num_keys=1
+    )
     return _opposite(key) if descending else key, order.astype(np.int64)
 
 
 def _scattered(X: Array, Indices: Array, d_Out: Array, axis: int) -> Array:
     """Zeros of X's shape with d_Out at Indices along `axis`."""
     zeros = jnp.zeros(X.shape, d_Out.dtype)
-    return jnp.put_along_axis(zeros, narrow(Indices, X.shape), d_Out, axis, inplace=False, mode=_TRUST)
+    return jnp.put_along_axis(
+        zeros, narrow(Indices, X.shape), d_Out, axis, inplace=False, mode=_TRUST
+    )
 
 
 @grad_of("argsort", "X Indices", grad_outs="Out")
@@ -268,21 +354,30 @@ def _top_k_spec(X: Spec, K: Spec | None, *, k: int) -> tuple[Spec, Spec]:
     return Spec(dims, X.dtype), Spec(dims, "int64")
 
 
-@op(outs="Out Indices", infer=_top_k_spec, rows=row_wise("X", when=rank_from(2)), sizes=sizes_from("K"))
+@op(
+    outs="Out Indices",
+    infer=_top_k_spec,
+    rows=row_wise("X", when=rank_from(2)),
+    sizes=sizes_from("K"),
+)
 def top_k(X: Array, K: Array | None, *, k: int = 1):
-    """Out = the k largest along the last dim, in order, Indices (int64) where they are; K goes before k.
+    """Out = the k largest along the last dim, in order, Indices (int64) where they are; K goes
+    before k.
 
-    Of equals, zeros of both signs among them, the first go first. nan is less than any number, but for k = 1 in first place,
-    where no comparison puts it away.
+    Of equals, zeros of both signs among them, the first go first. nan is less than any number, but
+    for k = 1 in first place, where no comparison puts it away.
     """
     count = integers("top_k", "K", K, None, [k])[0]
     if not 0 <= count <= X.shape[-1]:
-        raise ShapeError(f"top_k: k is {count}, but X {list(X.shape)} has {X.shape[-1]} in its last dim")
+        raise ShapeError(
+            f"top_k: k is {count}, but X {list(X.shape)} has {X.shape[-1]} in its last dim"
+        )
     if not jnp.issubdtype(X.dtype, jnp.floating):
         out, indices = lax.top_k(X, count)
         return out, indices.astype(np.int64)
     keys = without_nan(X, -np.inf)
-    _, indices = lax.top_k(jnp.where(keys == 0, np.zeros((), X.dtype), keys), count)  # -0.0 would come behind 0.0
+    # -0.0 would come behind 0.0
+    _, indices = lax.top_k(jnp.where(keys == 0, np.zeros((), X.dtype), keys), count)
     if count == 1:
         indices = jnp.where(jnp.isnan(X[..., :1]), 0, indices)
     return jnp.take_along_axis(X, indices, -1), indices.astype(np.int64)
@@ -296,13 +391,17 @@ def top_k_grad(X: Array, Indices: Array, d_Out: Array):
 
 @op(outs="Out", rows=row_wise("X"))
 def shard_index(X: Array, *, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1):
-    """Out = X mod size if shard_id holds X, else ignore_value; a shard holds size = ceil(index_num / nshards) indices."""
+    """Out = X mod size if shard_id holds X, else ignore_value; a shard holds size = ceil(index_num
+    / nshards) indices.
+    """
     per_shard = np.array(-(-index_num // nshards), X.dtype)
     return jnp.where(X // per_shard == shard_id, X % per_shard, np.array(ignore_value, X.dtype))
 
 
 def _mask_spec(X: Spec, MaxLenTensor: Spec | None, *, maxlen: int, out_dtype: int) -> Spec:
-    return Spec((*X.shape, maxlen if maxlen > 0 and MaxLenTensor is None else -1), name_of(out_dtype))
+    return Spec(
+        (*X.shape, maxlen if maxlen > 0 and MaxLenTensor is None else -1), name_of(out_dtype)
+    )
 
 
 def _known_length(op: OpDesc, slot: str, at: int) -> bool:
@@ -312,26 +411,40 @@ def _known_length(op: OpDesc, slot: str, at: int) -> bool:
 
 @op(outs="Y", infer=_mask_spec, rows=mixes(), sizes=sizes_from("MaxLenTensor X", _known_length))
 def sequence_mask(X: Array, MaxLenTensor: Array | None, *, maxlen: int = -1, out_dtype: int):
-    """Y[..., j] = 1 where j < X[...], else 0, for j < maxlen; the longest X where maxlen is negative."""
+    """Y[..., j] = 1 where j < X[...], else 0, for j < maxlen; the longest X where maxlen is
+    negative.
+    """
     if MaxLenTensor is not None:
         maxlen = int(concrete(MaxLenTensor, "sequence_mask", "MaxLenTensor").reshape(-1)[0])
         if maxlen < 1:
             raise ShapeError(f"sequence_mask takes a MaxLenTensor above 0, not {maxlen}")
     elif maxlen < 0:
         maxlen = int(concrete(X, "sequence_mask", "X").max())
-    return (jnp.arange(maxlen, dtype=X.dtype) < X[..., None]).astype(numpy_dtype(name_of(out_dtype)))
+    return (jnp.arange(maxlen, dtype=X.dtype) < X[..., None]).astype(
+        numpy_dtype(name_of(out_dtype))
+    )
 
 
 def _tree_spec(Ids: Spec, Parents: Spec) -> Spec:
     pairs = zip(Ids.shape, Parents.shape, strict=False)
     if not Ids.ndim == Parents.ndim == 3 or any(a != b and -1 not in (a, b) for a, b in pairs):
-        raise ShapeError(f"op 'gather_tree' takes Ids and Parents [T, B, W] of one shape, not {list(Ids.shape)} and {list(Parents.shape)}")
+        raise ShapeError(
+            f"op 'gather_tree' takes Ids and Parents [T, B, W] of one shape, not {list(Ids.shape)}"
+            f" and {list(Parents.shape)}"
+        )
     return Ids
 
 
-@op(outs="Out", rows=mixes(), infer=_tree_spec, bounds=Bounds("Parents", "parent", size_of("Ids", 2)))
+@op(
+    outs="Out",
+    rows=mixes(),
+    infer=_tree_spec,
+    bounds=Bounds("Parents", "parent", size_of("Ids", 2)),
+)
 def gather_tree(Ids: Array, Parents: Array):
-    """Out[t] = Ids[t, b, parent], from the last step back: beams [T, B, W] read along the chains of Parents."""
+    """Out[t] = Ids[t, b, parent], from the last step back: beams [T, B, W] read along the chains of
+    Parents.
+    """
 
     def back(beam: jax.Array, step: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         ids, parents = step

@@ -1,11 +1,12 @@
 """Shapes and dtypes of an op's outputs, before anything runs.
 
-The default rule runs the op's function under jax.eval_shape twice, every -1 filled with another size: a dimension that
-comes out different is unknown (-1). Where the op does not take one size for all of them, open_sizes.py finds sizes that
-fit. Results are memoised. An op whose output depends on more than its inputs' shapes,
-or which must accept unknown dimensions that clash, has a rule of its own (``@op(infer=...)``): a function of the same
-signature over :class:`Spec` values. So have a few ops that most nets are made of, as running one takes milliseconds; where their
-inputs are not what they mostly are, such a rule returns None, and the function is run.
+The default rule runs the op's function under jax.eval_shape twice, every -1 filled with another
+size: a dimension that comes out different is unknown (-1). Where the op does not take one size for
+all of them, open_sizes.py finds sizes that fit. Results are memoised. An op whose output depends on
+more than its inputs' shapes, or which must accept unknown dimensions that clash, has a rule of its
+own (``@op(infer=...)``): a function of the same signature over :class:`Spec` values. So have a few
+ops that most nets are made of, as running one takes milliseconds; where their inputs are not what
+they mostly are, such a rule returns None, and the function is run.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from .objection import refusal
 from .open_sizes import Place, Sizes, aligned, fitting, unknown
 from .registry import OpDef
 
-FILL = (5040, 7560)  # sizes for an unknown dimension: divisible by most things that a reshape divides by
+# sizes for an unknown dimension: divisible by most things that a reshape divides by
+FILL = (5040, 7560)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,9 @@ def infer(definition: OpDef, inputs: Specs, attrs: Mapping[str, Any]) -> dict[st
     Raises ShapeError saying what the op was given and what it objected to.
     """
     try:
-        known = FrozenMap({n: attrs[n] for n in (*definition.attrs, *definition.later) if n in attrs})
+        known = FrozenMap(
+            {n: attrs[n] for n in (*definition.attrs, *definition.later) if n in attrs}
+        )
         return _infer(definition.type, definition, FrozenMap(inputs), known)
     except FluidError:
         raise
@@ -84,11 +88,14 @@ def _infer(kind: str, definition: OpDef, inputs: FrozenMap, attrs: FrozenMap) ->
 def _tried(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> None:
     """Raise what the op's function objects to in inputs of known sizes that its rule lets pass.
 
-    Common ops have rules that look at everything. An op that must see values or a LoD objects only when it runs.
+    Common ops have rules that look at everything. An op that must see values or a LoD objects only
+    when it runs.
     """
     if any(s.ragged or s.selected for s in definition.inputs):
         return
-    with contextlib.suppress(UnsupportedError, EnforceNotMet, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
+    with contextlib.suppress(
+        UnsupportedError, EnforceNotMet, jax.errors.JAXTypeError, jax.errors.JAXIndexError
+    ):
         _evaluate(definition, inputs, attrs)
 
 
@@ -97,13 +104,17 @@ def specs_of(values: Mapping[str, Any]) -> dict[str, Any]:
 
     def spec(value: Any) -> Any:
         return (
-            tuple(map(spec, value)) if isinstance(value, list | tuple) else Spec(tuple(value.shape), value.dtype.name)
+            tuple(map(spec, value))
+            if isinstance(value, list | tuple)
+            else Spec(tuple(value.shape), value.dtype.name)
         )
 
     return {slot: spec(value) for slot, value in values.items() if value is not None}
 
 
-def by_rule(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> dict[str, Any] | None:
+def by_rule(
+    definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap
+) -> dict[str, Any] | None:
     """What the op's own rule says; None where it has nothing to say."""
     assert definition.infer is not None
     given = {s.name: inputs.get(s.name) for s in definition.inputs}
@@ -117,18 +128,29 @@ def by_rule(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> d
 def by_running(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> dict[str, Any]:
     """What the op's function gives, for two sizes of what is unknown."""
     places = unknown(_shapes(inputs))
-    return _merged([_evaluate(definition, _sized(inputs, dict.fromkeys(places, n)), attrs) for n in (FILL if places else FILL[:1])])
+    return _merged(
+        [
+            _evaluate(definition, _sized(inputs, dict.fromkeys(places, n)), attrs)
+            for n in (FILL if places else FILL[:1])
+        ]
+    )
 
 
-def _with_sizes_that_fit(definition: OpDef, inputs: FrozenMap, attrs: FrozenMap, refusal: Exception, ran: bool) -> dict[str, Any]:
-    """The outputs for guessed sizes of what is unknown; raises, for sizes that somebody wrote, if none fits. ran: not a rule refused."""
+def _with_sizes_that_fit(
+    definition: OpDef, inputs: FrozenMap, attrs: FrozenMap, refusal: Exception, ran: bool
+) -> dict[str, Any]:
+    """The outputs for guessed sizes of what is unknown; raises, for sizes that somebody wrote, if
+    none fits. ran: not a rule refused.
+    """
     shapes = _shapes(inputs)
     if not unknown(shapes):
         raise refusal
 
     def run(sizes: Sizes) -> dict[str, Any]:
         closed = _sized(inputs, sizes)
-        return (by_rule(definition, closed, attrs) if definition.infer else None) or _merged([_evaluate(definition, closed, attrs)])
+        return (by_rule(definition, closed, attrs) if definition.infer else None) or _merged(
+            [_evaluate(definition, closed, attrs)]
+        )
 
     found = fitting(run, shapes, attrs, FILL[0])
     if found:
@@ -139,7 +161,10 @@ def _with_sizes_that_fit(definition: OpDef, inputs: FrozenMap, attrs: FrozenMap,
 
 
 def _shapes(inputs: Mapping[str, Any]) -> dict[str, tuple[tuple[int, ...], ...]]:
-    return {slot: tuple(s.shape for s in (spec if isinstance(spec, tuple) else (spec,))) for slot, spec in inputs.items()}
+    return {
+        slot: tuple(s.shape for s in (spec if isinstance(spec, tuple) else (spec,)))
+        for slot, spec in inputs.items()
+    }
 
 
 def _sized(inputs: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
@@ -150,13 +175,17 @@ def _sized(inputs: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
         return Spec(dims, spec.dtype)
 
     return {
-        slot: tuple(closed(slot, i, s) for i, s in enumerate(spec)) if isinstance(spec, tuple) else closed(slot, 0, spec)
+        slot: tuple(closed(slot, i, s) for i, s in enumerate(spec))
+        if isinstance(spec, tuple)
+        else closed(slot, 0, spec)
         for slot, spec in inputs.items()
     }
 
 
 def _plain(spec: Any) -> Any:
-    """What a rule of an op's own says, with plain ints (sizes may come from LONG attributes or NumPy)."""
+    """What a rule of an op's own says, with plain ints (sizes may come from LONG attributes or
+    NumPy).
+    """
     if spec is None:
         return None
     if isinstance(spec, list | tuple):
@@ -166,7 +195,10 @@ def _plain(spec: Any) -> Any:
 
 def _merged(results: list[dict[str, Any]]) -> dict[str, Any]:
     """Outputs with -1 where results differ."""
-    return {slot: reduce(_merge, [r[slot] for r in results[1:]], _as_spec(first)) for slot, first in results[0].items()}
+    return {
+        slot: reduce(_merge, [r[slot] for r in results[1:]], _as_spec(first))
+        for slot, first in results[0].items()
+    }
 
 
 def _as_spec(value: Any) -> Any:
@@ -174,7 +206,9 @@ def _as_spec(value: Any) -> Any:
         return None
     if isinstance(value, list | tuple):
         return tuple(map(_as_spec, value))
-    return Spec(tuple(value.shape), value.dtype if isinstance(value.dtype, str) else value.dtype.name)
+    return Spec(
+        tuple(value.shape), value.dtype if isinstance(value.dtype, str) else value.dtype.name
+    )
 
 
 def _merge(a: Any, b: Any) -> Any:

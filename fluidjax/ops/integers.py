@@ -1,7 +1,9 @@
-"""What C makes of integers where JAX does otherwise: powers, floats that become integers, division by 0.
+"""What C makes of integers where JAX does otherwise: powers, floats that become integers, division
+by 0.
 
-Paddle 1.8.5 computes these by C++ on x86, where a float that an integer cannot hold (nan too) becomes the least one, and an integer of 8
-or 16 bits is the low bits of one of 32. XLA takes the nearest integer and 0 for nan.
+Paddle 1.8.5 computes these by C++ on x86, where a float that an integer cannot hold (nan too)
+becomes the least one, and an integer of 8 or 16 bits is the low bits of one of 32. XLA takes the
+nearest integer and 0 for nan.
 """
 
 from __future__ import annotations
@@ -20,7 +22,11 @@ from .ragged import Ragged
 def converted(x: Any, dtype: Any) -> Any:
     """x as another dtype."""
     kind = np.dtype(dtype)
-    return of_floats(x, kind) if kind.kind in "iu" and jnp.issubdtype(x.dtype, jnp.floating) else x.astype(kind)
+    return (
+        of_floats(x, kind)
+        if kind.kind in "iu" and jnp.issubdtype(x.dtype, jnp.floating)
+        else x.astype(kind)
+    )
 
 
 def of_floats(x: Any, dtype: Any) -> jax.Array:
@@ -35,9 +41,11 @@ def of_floats(x: Any, dtype: Any) -> jax.Array:
 
 
 def power(x: Any, y: Any) -> jax.Array:
-    """x ** y of integers of one dtype, as the float64 of it becomes an integer: 2 ** -1 is 0; what is out of range, and 0 ** -1, the least.
+    """x ** y of integers of one dtype, as the float64 of it becomes an integer: 2 ** -1 is 0; what
+    is out of range, and 0 ** -1, the least.
 
-    It is computed in integers (the powers of a GPU's library are not exact) and rounded to a float64's digits.
+    It is computed in integers (the powers of a GPU's library are not exact) and rounded to a
+    float64's digits.
     """
     kind = x.dtype
     x, y = (v.astype(np.int64) for v in jnp.broadcast_arrays(x, y))
@@ -59,11 +67,15 @@ def _repeated(x: Any, y: Any) -> Any:
 
 
 def divides_by_zero(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterable[Objection]:
-    """What a division of integers objects to. In 1.8.5 elementwise_div raises, and the others end the process."""
+    """What a division of integers objects to. In 1.8.5 elementwise_div raises, and the others end
+    the process.
+    """
     y = inputs["Y"]
     rows = y.rows if isinstance(y, Ragged) else y
     if jnp.issubdtype(rows.dtype, jnp.integer):
         zero = rows == 0
         if isinstance(y, Ragged):  # behind the true rows are zeros
-            zero &= (jnp.arange(rows.shape[0]) < y.offsets[-1][-1]).reshape(-1, *[1] * (rows.ndim - 1))
+            zero &= (jnp.arange(rows.shape[0]) < y.offsets[-1][-1]).reshape(
+                -1, *[1] * (rows.ndim - 1)
+            )
         yield jnp.any(zero), "divides integers by 0", np.int32(0)

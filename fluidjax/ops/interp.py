@@ -1,8 +1,9 @@
 """Resizing of images and volumes: nearest, linear, bilinear, trilinear and bicubic interpolation.
 
-Every axis is resized by itself: output position k lies at input position p, and the result is a sum over a few inputs
-around p (its taps) with weights that do not depend on the data. Positions and weights are rounded to float32 where Paddle
-does so. Integers are resized along all axes at once, in float32, and cut off after the point.
+Every axis is resized by itself: output position k lies at input position p, and the result is a sum
+over a few inputs around p (its taps) with weights that do not depend on the data. Positions and
+weights are rounded to float32 where Paddle does so. Integers are resized along all axes at once, in
+float32, and cut off after the point.
 """
 
 from __future__ import annotations
@@ -28,10 +29,16 @@ CUBIC = np.float32(-0.75)  # Keys' parameter
 
 
 def _positions(out: int, ratio: Any, centred: bool) -> Array:
-    """Where each output position lies in the input, float64; `centred` counts from the middles of the cells."""
+    """Where each output position lies in the input, float64; `centred` counts from the middles of
+    the cells.
+    """
     xp = np if are_numbers((out,)) and isinstance(ratio, np.floating) else jnp
     if xp is jnp:
-        return ratio * (jnp.arange(out, dtype=np.float32) + 0.5) - 0.5 if centred else ratio * jnp.arange(out, dtype=np.float32)
+        return (
+            ratio * (jnp.arange(out, dtype=np.float32) + 0.5) - 0.5
+            if centred
+            else ratio * jnp.arange(out, dtype=np.float32)
+        )
     if centred:
         return np.float64(ratio) * (np.arange(out) + 0.5) - 0.5
     return (ratio * np.arange(out, dtype=np.float32)).astype(np.float64)
@@ -45,10 +52,18 @@ def _cells(at: Array, last: Any) -> Array:
 
 
 def _ratio(size: int, out: int, corners: bool, scale: float, single: bool) -> Any:
-    """Input cells for each output cell. `single`: a single output cell is placed like any other, not at the first one."""
+    """Input cells for each output cell. `single`: a single output cell is placed like any other,
+    not at the first one.
+    """
     if not are_numbers((size, out)):
         cells, outs = (jnp.asarray(n, np.float32) for n in (size, out))
-        found = (cells - 1) / (outs - 1) if corners else cells / outs if scale <= 0 else np.float32(1) / np.float32(scale)
+        found = (
+            (cells - 1) / (outs - 1)
+            if corners
+            else cells / outs
+            if scale <= 0
+            else np.float32(1) / np.float32(scale)
+        )
         return jnp.where(outs <= 1, 0, found) if corners or not single else found
     if out <= 1 and (corners or not single):
         return np.float32(0)
@@ -93,11 +108,20 @@ _TAPS: dict[str, Callable[..., Taps]] = {"nearest": _nearest, "linear": _linear,
 def _resize_axis(x: Any, axis: int, taps: Taps) -> jax.Array:
     size, out = x.shape[axis], taps[0][0].shape[0]
     fixed = all(isinstance(index, np.ndarray) for index, _ in taps) and are_numbers((size,))
-    if fixed and len(taps) == 1 and out % size == 0 and (taps[0][0] == np.arange(out) // (out // size)).all():
+    if (
+        fixed
+        and len(taps) == 1
+        and out % size == 0
+        and (taps[0][0] == np.arange(out) // (out // size)).all()
+    ):
         return jnp.repeat(x, out // size, axis=axis)  # a broadcast: no gather
     parts = []
     for index, weight in taps:
-        taken = x if fixed and (len(index) == size and (index == np.arange(size)).all()) else jnp.take(x, index, axis=axis)
+        taken = (
+            x
+            if fixed and (len(index) == size and (index == np.arange(size)).all())
+            else jnp.take(x, index, axis=axis)
+        )
         shape = [1] * x.ndim
         shape[axis] = out
         parts.append(taken if len(taps) == 1 else taken * weight.astype(x.dtype).reshape(shape))
@@ -108,12 +132,15 @@ def _resize_axis(x: Any, axis: int, taps: Taps) -> jax.Array:
 
 
 def _to_float32(x: Any) -> jax.Array:
-    """float64 rounded to float32's digits. In float32 itself XLA would join a product and a sum, and round only once."""
+    """float64 rounded to float32's digits. In float32 itself XLA would join a product and a sum,
+    and round only once.
+    """
     return lax.reduce_precision(x, 8, 23)
 
 
 def _resize_integers(x: Any, axes: Sequence[int], taps: Sequence[Taps]) -> jax.Array:
-    """All axes at once and in Paddle's order, because the cut after the point shows how a sum was rounded.
+    """All axes at once and in Paddle's order, because the cut after the point shows how a sum was
+    rounded.
 
     The last of three axes varies fastest, the first of two.
     """
@@ -144,16 +171,26 @@ class Resize:
     def where(self, shape: Sequence[int], layout: str) -> range:
         """The axes to resize. Paddle calls every layout with channels last NHWC."""
         if len(shape) - 2 not in self.axes:
-            raise ShapeError(f"{self.kind} takes {' or '.join(str(n + 2) for n in self.axes)} dimensions, not {list(shape)}")
+            raise ShapeError(
+                f"{self.kind} takes {' or '.join(str(n + 2) for n in self.axes)} dimensions, not"
+                f" {list(shape)}"
+            )
         return range(1, len(shape) - 1) if layout == "NHWC" else range(2, len(shape))
 
-    def sizes(self, shape: Sequence[int], given: Sequence[int], scales: Sequence[float]) -> list[int]:
-        """The output sizes by scales (one for all axes, or one an axis), else those given (depth, height, width)."""
+    def sizes(
+        self, shape: Sequence[int], given: Sequence[int], scales: Sequence[float]
+    ) -> list[int]:
+        """The output sizes by scales (one for all axes, or one an axis), else those given (depth,
+        height, width).
+        """
         if scales:
             return [self._scaled(n, s) for n, s in zip(shape, scales, strict=True)]
         given = given[3 - len(shape) :]
         if any(n <= 0 for n in given):
-            raise ShapeError(f"{self.kind} needs a positive scale, or a positive size for every axis, not sizes {list(given)}")
+            raise ShapeError(
+                f"{self.kind} needs a positive scale, or a positive size for every axis, not sizes"
+                f" {list(given)}"
+            )
         return list(given)
 
     def _scaled(self, size: int, scale: float) -> int:
@@ -161,22 +198,36 @@ class Resize:
             return int(np.float32(size) * np.float32(scale)) if size >= 0 else -1
         times, parts = float(np.float32(scale)).as_integer_ratio()
         if parts > 1024:
-            raise ShapeError(f"{self.kind} scales {size} by {scale}, and {size} is known only when the step runs; give it out_shape")
+            raise ShapeError(
+                f"{self.kind} scales {size} by {scale}, and {size} is known only when the step"
+                " runs; give it out_shape"
+            )
         return size * times // parts
 
     def scales(self, Scale: Any, scale: Any, axes: int) -> list[float]:
         """A scale for each axis, from the tensor or the attribute; none where it is not positive."""
         attribute = scale if isinstance(scale, tuple | list) else [scale]
-        values = [float(s) for s in (attribute if Scale is None else concrete(Scale, self.kind, "Scale").reshape(-1))]
+        values = [
+            float(s)
+            for s in (
+                attribute if Scale is None else concrete(Scale, self.kind, "Scale").reshape(-1)
+            )
+        ]
         values = values * axes if len(values) == 1 else values
         if Scale is not None and not all(s > 0 for s in values):
             raise ShapeError(f"{self.kind} takes positive scales, not {values}")
         if values and len(values) != axes:
-            raise ShapeError(f"{self.kind} resizes {axes} axes, so it takes as many scales or one, not {values}")
+            raise ShapeError(
+                f"{self.kind} resizes {axes} axes, so it takes as many scales or one, not {values}"
+            )
         return values if all(s > 0 for s in values) else []
 
-    def spec(self, X, OutSize, SizeTensor, Scale, *, data_layout, out_d, out_h, out_w, scale, **_) -> Spec:
-        """The shape of Out. OutSize and Scale leave its sizes open; beside SizeTensor the attributes tell those that are fixed."""
+    def spec(
+        self, X, OutSize, SizeTensor, Scale, *, data_layout, out_d, out_h, out_w, scale, **_
+    ) -> Spec:
+        """The shape of Out. OutSize and Scale leave its sizes open; beside SizeTensor the
+        attributes tell those that are fixed.
+        """
         where, shape = self.where(X.shape, data_layout), list(X.shape)
         inner, given = [X.shape[a] for a in where], [out_d, out_h, out_w]
         if SizeTensor:
@@ -190,16 +241,32 @@ class Resize:
         return Spec(tuple(shape), X.dtype)
 
     def compute(
-        self, X: Any, OutSize: Any, SizeTensor: Any, Scale: Any, *, data_layout, out_d, out_h, out_w, scale, align_corners, align_mode
+        self,
+        X: Any,
+        OutSize: Any,
+        SizeTensor: Any,
+        Scale: Any,
+        *,
+        data_layout,
+        out_d,
+        out_h,
+        out_w,
+        scale,
+        align_corners,
+        align_mode,
     ) -> Any:
         """Out, one axis after another."""
         where = self.where(X.shape, data_layout)
         inner = [X.shape[a] for a in where]
         scales = [] if SizeTensor else self.scales(Scale, scale, len(inner))
-        out = list(integers(self.kind, "SizeTensor" if SizeTensor else "OutSize", OutSize, SizeTensor, ()))
+        out = list(
+            integers(self.kind, "SizeTensor" if SizeTensor else "OutSize", OutSize, SizeTensor, ())
+        )
         out = out or self.sizes(inner, [out_d, out_h, out_w], scales)
         if len(out) != len(inner) or (are_numbers(out) and min(out) <= 0):
-            raise ShapeError(f"{self.kind} resizes {len(inner)} axes, each to a positive size, not to {out}")
+            raise ShapeError(
+                f"{self.kind} resizes {len(inner)} axes, each to a positive size, not to {out}"
+            )
         refuse_huge(self.kind, out, X.dtype)  # before anything as long as an axis is made
         if out == inner:
             return X  # as it is: a weight of zero would make nan of an infinite neighbour
@@ -210,7 +277,9 @@ class Resize:
         taps = []
         for axis, n, step in zip(where, out, steps, strict=True):
             ratio = _ratio(X.shape[axis], n, align_corners, step, single)
-            taps.append(_TAPS[self.method](X.shape[axis], n, ratio, align_corners, align_mode, exact))
+            taps.append(
+                _TAPS[self.method](X.shape[axis], n, ratio, align_corners, align_mode, exact)
+            )
         if self.method != "nearest" and jnp.issubdtype(X.dtype, jnp.integer):
             return _resize_integers(X, where, taps)
         for axis, each in zip(where, taps, strict=True):
@@ -235,10 +304,19 @@ class Resize:
         resize.__doc__ = _DOC.format(self.method, " or ".join(map(str, self.axes)))
         rows = mixes("X") if self.later else row_wise("X", lod=None)
         tensors = "OutSize SizeTensor Scale"
-        sizes = sizes_from(tensors, lambda op, slot, i: slot != "SizeTensor" and bool(op.input("SizeTensor")))
+        sizes = sizes_from(
+            tensors, lambda op, slot, i: slot != "SizeTensor" and bool(op.input("SizeTensor"))
+        )
         channels = by_format("data_layout", "X", "Out")
         op(
-            self.kind, outs="Out", grad=f"X {tensors}", nograd=tensors, infer=self.spec, rows=rows, sizes=sizes, channels=channels
+            self.kind,
+            outs="Out",
+            grad=f"X {tensors}",
+            nograd=tensors,
+            infer=self.spec,
+            rows=rows,
+            sizes=sizes,
+            channels=channels,
         )(resize)
 
 
@@ -248,7 +326,14 @@ X [N, C, ...], or [N, ..., C] where data_layout is "NHWC". Sizes come from SizeT
 attributes, in this order. align_corners: the corners' middles coincide. align_mode 0
 counts from the middles of the cells, 1 from their edges (linear methods without align_corners)."""
 
-for _name, _method, _rank in (("nearest", "nearest", 2), ("bilinear", "linear", 2), ("trilinear", "linear", 3), ("bicubic", "cubic", 2)):
+for _name, _method, _rank in (
+    ("nearest", "nearest", 2),
+    ("bilinear", "linear", 2),
+    ("trilinear", "linear", 3),
+    ("bicubic", "cubic", 2),
+):
     Resize(f"{_name}_interp", _method, (_rank,), later=False).declare()
-    Resize(f"{_name}_interp_v2", _method, (2, 3) if _name == "nearest" else (_rank,), later=True).declare()
+    Resize(
+        f"{_name}_interp_v2", _method, (2, 3) if _name == "nearest" else (_rank,), later=True
+    ).declare()
 Resize("linear_interp_v2", "linear", (1,), later=True).declare()

@@ -14,8 +14,12 @@ from .traits import ByValues, SparseGradient, StaysSparse
 _DENSE = "LOD_TENSOR"
 
 
-def kind_of_output(kind: str, attrs: Mapping[str, Any], kinds: Sequence[str], slot: str = "Out") -> str | None:
-    """The VarDesc kind of what an op of type `kind` gives in `slot`, given those of its inputs in X; None where it has no say."""
+def kind_of_output(
+    kind: str, attrs: Mapping[str, Any], kinds: Sequence[str], slot: str = "Out"
+) -> str | None:
+    """The VarDesc kind of what an op of type `kind` gives in `slot`, given those of its inputs in
+    X; None where it has no say.
+    """
     table = _table_of_gradient(kind)
     if table is not None:
         return KIND if attrs.get(table.by) and slot == table.table + GRAD else _DENSE
@@ -28,12 +32,19 @@ def kind_of_output(kind: str, attrs: Mapping[str, Any], kinds: Sequence[str], sl
 
 @cache
 def decides_kind(definition: OpDef) -> bool:
-    """Whether :func:`kind_of_output` has a say in ops of this type; asked of every op that is appended."""
-    return isinstance(definition.traits.sparse, ByValues | StaysSparse) or _table_of_gradient(definition.type) is not None
+    """Whether :func:`kind_of_output` has a say in ops of this type; asked of every op that is
+    appended.
+    """
+    return (
+        isinstance(definition.traits.sparse, ByValues | StaysSparse)
+        or _table_of_gradient(definition.type) is not None
+    )
 
 
 def is_lookup(kind: str) -> bool:
-    """Whether ops of this type look up rows of a table, whose gradient may be sparse, and do nothing else."""
+    """Whether ops of this type look up rows of a table, whose gradient may be sparse, and do
+    nothing else.
+    """
     found = traits(kind).sparse
     return isinstance(found, SparseGradient) and found.looks_up
 

@@ -1,8 +1,10 @@
-"""What Paddle 2 and 3 added to op types of 1.8.5, so that a program that uses it is refused instead of computed otherwise.
+"""What Paddle 2 and 3 added to op types of 1.8.5, so that a program that uses it is refused instead
+of computed otherwise.
 
-Attributes come with their type and the one value that means what the op did before; ANY is a hint to kernels, or only
-tells more of what holds here anyway. An op whose function has a parameter of that name takes every value. Slots that were
-added and stand in SLOTS are there; others are refused by themselves: no definition names them.
+Attributes come with their type and the one value that means what the op did before; ANY is a hint
+to kernels, or only tells more of what holds here anyway. An op whose function has a parameter of
+that name takes every value. Slots that were added and stand in SLOTS are there; others are refused
+by themselves: no definition names them.
 """
 
 from __future__ import annotations
@@ -11,14 +13,22 @@ from collections.abc import Mapping
 from typing import Any
 
 ANY = object()
-UNSAID: Any = None  # the value of an attribute that the op does not have, because it was written before Paddle 2
+# the value of an attribute that the op does not have, because it was written before Paddle 2
+UNSAID: Any = None
 
 # Slots of inputs and outputs that were added, and are there.
 _MASTER = ("MasterParam", "MasterParamOut")
 SLOTS: Mapping[str, tuple[str, ...]] = {
     "adadelta": ("LearningRate", *_MASTER),
     "adagrad": _MASTER,
-    "adam": ("Moment2Max", "MasterParam", "SkipUpdate", "EpsilonTensor", "Moment2MaxOut", "MasterParamOut"),
+    "adam": (
+        "Moment2Max",
+        "MasterParam",
+        "SkipUpdate",
+        "EpsilonTensor",
+        "Moment2MaxOut",
+        "MasterParamOut",
+    ),
     "adamax": _MASTER,
     "allclose": ("Rtol", "Atol"),
     "collect_fpn_proposals": ("MultiLevelRoIsNum", "RoisNum"),
@@ -51,7 +61,10 @@ _RING: Added = {"use_model_parallel": _FALSE}
 _FLATTEN: Added = {"flatten": _FALSE}
 _ROUND: Added = {"round_type": ("INT", 0)}
 _REGULAR: Added = {
-    **_PRECISION, "regularization_method": ("STRING", ""), "regularization_coeff": ("FLOAT", ANY), "rescale_grad": ("FLOAT", 1.0),
+    **_PRECISION,
+    "regularization_method": ("STRING", ""),
+    "regularization_coeff": ("FLOAT", ANY),
+    "rescale_grad": ("FLOAT", 1.0),
 }
 
 LATER: Mapping[str, Added] = {
@@ -122,7 +135,8 @@ LATER: Mapping[str, Added] = {
     },  # before 2.5
     "sgd": _PRECISION,
     "softmax_with_cross_entropy": {"use_softmax": ("BOOLEAN", True)},
-    "softplus": {"beta": ("FLOAT", 1.0), "threshold": ("FLOAT", 20.0)},  # beyond 20, log(1 + e^x) is x in float32
+    # beyond 20, log(1 + e^x) is x in float32
+    "softplus": {"beta": ("FLOAT", 1.0), "threshold": ("FLOAT", 20.0)},
     "tdm_sampler": {"layer_offset": ("INTS", ())},  # it was named layer_offset_lod
     "temporal_shift": _NCHW,
     "thresholded_relu": {"value": ("FLOAT", 0.0)},
@@ -130,5 +144,6 @@ LATER: Mapping[str, Added] = {
     "truncated_gaussian_random": {"a": ("FLOAT", -2.0), "b": ("FLOAT", 2.0)},
     "unique": {"axis": ("INTS", ()), "is_sorted": _FALSE, **{f"return_{what}": _FALSE for what in ("counts", "index", "inverse")}},
     "unpool": {**_NCHW, "output_size": ("INTS", ())},
-    "yolo_box": {"iou_aware": _FALSE, "iou_aware_factor": ("FLOAT", ANY)},  # the factor is that of iou_aware
+    # the factor is that of iou_aware
+    "yolo_box": {"iou_aware": _FALSE, "iou_aware_factor": ("FLOAT", ANY)},
 }  # fmt: skip

@@ -1,7 +1,9 @@
-"""Recurrences in layers over plain batches [T, N, D]: rnn of Paddle 2, and cudnn_lstm with its weights in one vector.
+"""Recurrences in layers over plain batches [T, N, D]: rnn of Paddle 2, and cudnn_lstm with its
+weights in one vector.
 
-Layer l runs over what the layer below gives, in one direction or in both; both directions' outputs stand side by side. All layers
-and directions have a first and a last state each, in the order layer 0 forwards, layer 0 backwards, layer 1 forwards, ...
+Layer l runs over what the layer below gives, in one direction or in both; both directions' outputs
+stand side by side. All layers and directions have a first and a last state each, in the order layer
+0 forwards, layer 0 backwards, layer 1 forwards, ...
 """
 
 from __future__ import annotations
@@ -24,14 +26,17 @@ from .registry import Array, op
 from .traits import CHANNELS_FIRST, FREE, mixes
 
 State = tuple[Any, ...]
-Weights = tuple[Any, Any, Any, Any]  # of the input [G * H, D], of the state [G * H, H], and the bias of each [G * H]
+# of the input [G * H, D], of the state [G * H, H], and the bias of each [G * H]
+Weights = tuple[Any, Any, Any, Any]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One kind of recurrence. gates: the rows of a weight are so many times the width. states: how many arrays a state has.
+    """One kind of recurrence. gates: the rows of a weight are so many times the width. states: how
+    many arrays a state has.
 
-    step: (state, the input's part [N, gates * H], the state's weight, its bias) -> the next state, whose first array is the output.
+    step: (state, the input's part [N, gates * H], the state's weight, its bias) -> the next state,
+    whose first array is the output.
     """
 
     gates: int
@@ -65,7 +70,9 @@ CELLS: Mapping[str, Cell] = {
 
 
 def _direction(cell: Cell, x: Any, first: State, weights: Weights, there: Any) -> tuple[Any, State]:
-    """Forwards: the outputs [T, N, H] and the last state. there: [T, N] which cells of x are true; states stand still at the others."""
+    """Forwards: the outputs [T, N, H] and the last state. there: [T, N] which cells of x are true;
+    states stand still at the others.
+    """
     w_x, w_h, b_x, b_h = weights
 
     def step(state: State, given: Any) -> tuple[State, Any]:
@@ -79,8 +86,12 @@ def _direction(cell: Cell, x: Any, first: State, weights: Weights, there: Any) -
     return (out if there is None else jnp.where(there[..., None], out, 0)), last
 
 
-def _both(cell: Cell, x: Any, first: State, weights: Sequence[Weights], there: Any) -> tuple[Any, State]:
-    """As _direction, forwards and backwards in one loop: half the code. first: arrays [2, N, H]; so are the last states."""
+def _both(
+    cell: Cell, x: Any, first: State, weights: Sequence[Weights], there: Any
+) -> tuple[Any, State]:
+    """As _direction, forwards and backwards in one loop: half the code. first: arrays [2, N, H]; so
+    are the last states.
+    """
     w_h, b_h = (jnp.stack([w[at] for w in weights]) for at in (1, 3))
     parts = [x @ w_x.T + b_x for w_x, _, b_x, _ in weights]
 
@@ -103,17 +114,35 @@ def _turned(there: Any, back: Any) -> Any:
 
 
 def _layers(
-    cell: Cell, x: Any, first: Sequence[Any], weights: Sequence[Weights], directions: int, there: Any, drop: float, kept: Any
+    cell: Cell,
+    x: Any,
+    first: Sequence[Any],
+    weights: Sequence[Weights],
+    directions: int,
+    there: Any,
+    drop: float,
+    kept: Any,
 ) -> tuple[Any, list[Any]]:
-    """The outputs of the last layer, and the last states stacked. first: arrays [layers * directions, N, H]; kept: the masks of
-    what goes from one layer to the next [layers - 1, T, N, directions * H], or None.
+    """The outputs of the last layer, and the last states stacked. first: arrays [layers *
+    directions, N, H]; kept: the masks of what goes from one layer to the next [layers - 1, T, N,
+    directions * H], or None.
     """
     last = []
     for begin in range(0, len(weights), directions):
         if begin and kept is not None:
-            x = jnp.where(kept[begin // directions - 1], x / np.asarray(1 - drop if drop < 1 else 1, x.dtype), 0)
+            x = jnp.where(
+                kept[begin // directions - 1],
+                x / np.asarray(1 - drop if drop < 1 else 1, x.dtype),
+                0,
+            )
         if directions == 2:
-            x, state = _both(cell, x, tuple(s[begin : begin + 2] for s in first), weights[begin : begin + 2], there)
+            x, state = _both(
+                cell,
+                x,
+                tuple(s[begin : begin + 2] for s in first),
+                weights[begin : begin + 2],
+                there,
+            )
             last += list(zip(*state, strict=True))
             continue
         x, state = _direction(cell, x, tuple(s[begin] for s in first), weights[begin], there)
@@ -122,44 +151,75 @@ def _layers(
 
 
 def _masks(key: jax.Array, x: Any, layers: int, width: int, drop: float, is_test: bool) -> Any:
-    """Which elements go from one layer to the next, bool [layers - 1, T, N, width]; None where all do."""
+    """Which elements go from one layer to the next, bool [layers - 1, T, N, width]; None where all
+    do.
+    """
     if is_test or drop <= 0 or layers < 2:
         return None
     return keep_mask(key, (layers - 1, *x.shape[:2], width), drop)
 
 
-# -- Paddle 2's op --------------------------------------------------------------------------------------------------------------
+# -- Paddle 2's op ---------------------------------------------------------------------------------
 
 
 def _rnn_specs(
-    Input: Spec, PreState: Sequence[Spec], WeightList: Sequence[Spec], SequenceLength: Spec | None, *, is_bidirec: bool,
-    hidden_size: int, num_layers: int, mode: str, **_: Any,
+    Input: Spec,
+    PreState: Sequence[Spec],
+    WeightList: Sequence[Spec],
+    SequenceLength: Spec | None,
+    *,
+    is_bidirec: bool,
+    hidden_size: int,
+    num_layers: int,
+    mode: str,
+    **_: Any,
 ) -> tuple[Any, ...]:
     cell, directions = _cell(mode), 1 + is_bidirec
-    _fitting("rnn", Input.shape, [s.shape for s in PreState], cell, num_layers * directions, hidden_size)
+    _fitting(
+        "rnn", Input.shape, [s.shape for s in PreState], cell, num_layers * directions, hidden_size
+    )
     if len(WeightList) != 4 * num_layers * directions:
         raise ShapeError(
-            f"op 'rnn' takes {4 * num_layers * directions} weights for {num_layers} layers in {directions} directions, not "
-            f"{len(WeightList)}"
+            f"op 'rnn' takes {4 * num_layers * directions} weights for {num_layers} layers in"
+            f" {directions} directions, not {len(WeightList)}"
         )
-    for (name, shape), weight in zip(_shapes(cell, Input.shape[2], hidden_size, num_layers, directions), WeightList, strict=True):
+    for (name, shape), weight in zip(
+        _shapes(cell, Input.shape[2], hidden_size, num_layers, directions), WeightList, strict=True
+    ):
         if any(a >= 0 and b >= 0 and a != b for a, b in zip(shape, weight.shape, strict=True)):
-            raise ShapeError(f"op 'rnn' takes {name} of the shape {list(shape)}, not {list(weight.shape)}")
+            raise ShapeError(
+                f"op 'rnn' takes {name} of the shape {list(shape)}, not {list(weight.shape)}"
+            )
     steps, batch = Input.shape[:2]
     states = tuple(Spec((s.shape[0], batch, hidden_size), s.dtype) for s in PreState)
     kept = Spec((num_layers - 1, steps, batch, directions * hidden_size), "uint8")
-    return Spec((steps, batch, directions * hidden_size), Input.dtype), kept, states, Spec((0,), Input.dtype)
+    return (
+        Spec((steps, batch, directions * hidden_size), Input.dtype),
+        kept,
+        states,
+        Spec((0,), Input.dtype),
+    )
 
 
-def _shapes(cell: Cell, size: int, width: int, layers: int, directions: int) -> list[tuple[str, tuple[int, ...]]]:
-    """What each of the weights is called in messages, and its shape: first all matrices, then all biases."""
+def _shapes(
+    cell: Cell, size: int, width: int, layers: int, directions: int
+) -> list[tuple[str, tuple[int, ...]]]:
+    """What each of the weights is called in messages, and its shape: first all matrices, then all
+    biases.
+    """
     wide = cell.gates * width
-    places = [(layer, way) for layer in range(layers) for way in ("forwards", "backwards")[:directions]]
+    places = [
+        (layer, way) for layer in range(layers) for way in ("forwards", "backwards")[:directions]
+    ]
     matrices = [
         (f"the weight of the {of} in layer {layer} {way}", (wide, width if of == "state" else directions * width if layer else size))
         for layer, way in places for of in ("input", "state")
     ]  # fmt: skip
-    biases = [(f"the bias of the {of} in layer {layer} {way}", (wide,)) for layer, way in places for of in ("input", "state")]
+    biases = [
+        (f"the bias of the {of} in layer {layer} {way}", (wide,))
+        for layer, way in places
+        for of in ("input", "state")
+    ]
     return [*matrices, *biases]
 
 
@@ -169,23 +229,40 @@ def _cell(mode: str) -> Cell:
     return CELLS[mode]
 
 
-def _fitting(kind: str, x: Sequence[int], states: Sequence[Sequence[int]], cell: Cell, many: int, width: int) -> None:
-    """Raises ShapeError unless the input has three dimensions and every first state is [many, N, width]."""
+def _fitting(
+    kind: str, x: Sequence[int], states: Sequence[Sequence[int]], cell: Cell, many: int, width: int
+) -> None:
+    """Raises ShapeError unless the input has three dimensions and every first state is [many, N,
+    width].
+    """
     if len(x) != 3:
         raise ShapeError(f"op '{kind}' takes an input [T, N, D], not {list(x)}")
     if len(states) != cell.states:
         raise ShapeError(f"op '{kind}' takes {cell.states} first states here, not {len(states)}")
     for state in states:
-        if len(state) != 3 or any(a >= 0 and b >= 0 and a != b for a, b in zip(state, (many, x[1], width), strict=True)):
-            raise ShapeError(f"op '{kind}' takes first states [{many}, {x[1] if x[1] >= 0 else 'N'}, {width}], not {list(state)}")
+        if len(state) != 3 or any(
+            a >= 0 and b >= 0 and a != b for a, b in zip(state, (many, x[1], width), strict=True)
+        ):
+            raise ShapeError(
+                f"op '{kind}' takes first states [{many}, {x[1] if x[1] >= 0 else 'N'}, {width}],"
+                f" not {list(state)}"
+            )
 
 
 def _too_long(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Any:
     length = inputs.get("SequenceLength")
     if length is not None and length.size:
         most = inputs["Input"].shape[0]
-        yield length.max() > most, f"takes sequences of up to {most} steps, but SequenceLength has {VALUE}", length.max()
-        yield length.min() < 0, f"takes no negative length, but SequenceLength has {VALUE}", length.min()
+        yield (
+            length.max() > most,
+            f"takes sequences of up to {most} steps, but SequenceLength has {VALUE}",
+            length.max(),
+        )
+        yield (
+            length.min() < 0,
+            f"takes no negative length, but SequenceLength has {VALUE}",
+            length.min(),
+        )
 
 
 @op(
@@ -197,14 +274,17 @@ def rnn(
     is_bidirec: bool = False, input_size: int = 10, hidden_size: int = 100, num_layers: int = 1, mode: str = "RNN_TANH",
     seed: int = 0, is_test: bool = False, key: jax.Array,
 ):  # fmt: skip
-    """Out [T, N, H * directions] = the last layer's h[t], with p = x[t] @ Wx^T + bx and q = h[t - 1] @ Wh^T + bh; State: the last states.
+    """Out [T, N, H * directions] = the last layer's h[t], with p = x[t] @ Wx^T + bx and q = h[t -
+    1] @ Wh^T + bh; State: the last states.
 
-    LSTM: i, f, g, o = the parts of p + q, c[t] = sigmoid(f) * c[t - 1] + sigmoid(i) * tanh(g), h[t] = sigmoid(o) * tanh(c[t]).
-    GRU: r, u = sigmoid(p + q) of the first two parts, h[t] = u * h[t - 1] + (1 - u) * tanh(p3 + r * q3). RNN_TANH, RNN_RELU:
-    h[t] = act(p + q). Input [T, N, D]. PreState, State: h, of an LSTM also c, each [layers * directions, N, H]. WeightList: Wx
-    [G * H, D or H * directions] and Wh [G * H, H] of every layer and direction, then bx and bh [G * H] of each. SequenceLength [N]:
-    behind it Out is 0 and states stand still; backwards begins at its end. dropout_prob of what goes from layer to layer is dropped and
-    the rest divided by 1 - dropout_prob, unless is_test; DropoutState: what was kept. Reserve is Paddle's own, here empty.
+    LSTM: i, f, g, o = the parts of p + q, c[t] = sigmoid(f) * c[t - 1] + sigmoid(i) * tanh(g), h[t]
+    = sigmoid(o) * tanh(c[t]). GRU: r, u = sigmoid(p + q) of the first two parts, h[t] = u * h[t -
+    1] + (1 - u) * tanh(p3 + r * q3). RNN_TANH, RNN_RELU: h[t] = act(p + q). Input [T, N, D].
+    PreState, State: h, of an LSTM also c, each [layers * directions, N, H]. WeightList: Wx [G * H,
+    D or H * directions] and Wh [G * H, H] of every layer and direction, then bx and bh [G * H] of
+    each. SequenceLength [N]: behind it Out is 0 and states stand still; backwards begins at its
+    end. dropout_prob of what goes from layer to layer is dropped and the rest divided by 1 -
+    dropout_prob, unless is_test; DropoutState: what was kept. Reserve is Paddle's own, here empty.
     """
     cell, count = _cell(mode), num_layers * (1 + is_bidirec)
     wide = (1 + is_bidirec) * hidden_size
@@ -213,34 +293,60 @@ def rnn(
     there = None if SequenceLength is None else jnp.arange(Input.shape[0])[:, None] < SequenceLength
     kept = _masks(key, Input, num_layers, wide, dropout_prob, is_test)
     out, last = _layers(cell, Input, PreState, weights, 1 + is_bidirec, there, dropout_prob, kept)
-    shown = jnp.ones((num_layers - 1, *Input.shape[:2], wide), np.uint8) if kept is None else kept.astype(np.uint8)
+    shown = (
+        jnp.ones((num_layers - 1, *Input.shape[:2], wide), np.uint8)
+        if kept is None
+        else kept.astype(np.uint8)
+    )
     return out, shown, last, jnp.zeros((0,), Input.dtype)
 
 
-# -- cuDNN's LSTM ---------------------------------------------------------------------------------------------------------------
+# -- cuDNN's LSTM ----------------------------------------------------------------------------------
 
 
 def flat_size(size: int, width: int, layers: int, directions: int) -> int:
     """How many numbers the flat weight of a cudnn_lstm holds."""
-    return sum(int(np.prod(shape)) for _, shape in _shapes(CELLS["LSTM"], size, width, layers, directions))
+    return sum(
+        int(np.prod(shape)) for _, shape in _shapes(CELLS["LSTM"], size, width, layers, directions)
+    )
 
 
 def _cut(flat: Any, size: int, width: int, layers: int, directions: int) -> list[Weights]:
-    """The weights of each layer and direction in cuDNN's order: first all matrices, each [4 * H, ...], then all biases."""
+    """The weights of each layer and direction in cuDNN's order: first all matrices, each [4 * H,
+    ...], then all biases.
+    """
     parts, at = [], 0
     for _, shape in _shapes(CELLS["LSTM"], size, width, layers, directions):
         parts.append(flat[at : at + int(np.prod(shape))].reshape(shape))
         at += int(np.prod(shape))
     count = layers * directions
-    return [(*parts[2 * i : 2 * i + 2], *parts[2 * (count + i) : 2 * (count + i) + 2]) for i in range(count)]
+    return [
+        (*parts[2 * i : 2 * i + 2], *parts[2 * (count + i) : 2 * (count + i) + 2])
+        for i in range(count)
+    ]
 
 
 def _flat_specs(
-    Input: Spec, InitH: Spec, InitC: Spec, W: Spec, Cache: Spec | None, *, is_bidirec: bool, hidden_size: int, num_layers: int,
+    Input: Spec,
+    InitH: Spec,
+    InitC: Spec,
+    W: Spec,
+    Cache: Spec | None,
+    *,
+    is_bidirec: bool,
+    hidden_size: int,
+    num_layers: int,
     **_: Any,
 ) -> tuple[Spec, Spec, Spec]:
     directions = 1 + is_bidirec
-    _fitting("cudnn_lstm", Input.shape, [_three(s.shape) for s in (InitH, InitC)], CELLS["LSTM"], num_layers * directions, hidden_size)
+    _fitting(
+        "cudnn_lstm",
+        Input.shape,
+        [_three(s.shape) for s in (InitH, InitC)],
+        CELLS["LSTM"],
+        num_layers * directions,
+        hidden_size,
+    )
     size = Input.shape[2]
     needed = flat_size(size, hidden_size, num_layers, directions) if size >= 0 else -1
     if size >= 0 and -1 not in W.shape and np.prod(W.shape) != needed:
@@ -255,23 +361,32 @@ def _three(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 @op(
-    outs="Out last_h last_c", grad="Input InitH InitC W Cache Out", nograd="Cache", infer=_flat_specs, rows=mixes(),
-    channels=CHANNELS_FIRST, heavy=True,
+    outs="Out last_h last_c",
+    grad="Input InitH InitC W Cache Out",
+    nograd="Cache",
+    infer=_flat_specs,
+    rows=mixes(),
+    channels=CHANNELS_FIRST,
+    heavy=True,
 )
 def cudnn_lstm(
     Input: Array, InitH: Array, InitC: Array, W: Array, Cache: Array | None, *, max_len: int = 20, dropout_prob: float = 0.0,
     is_bidirec: bool = False, input_size: int = 10, hidden_size: int = 100, num_layers: int = 1, is_test: bool = False,
     seed: int = -1, key: jax.Array,
 ):  # fmt: skip
-    """Out [T, N, H * directions], last_h, last_c = rnn with mode LSTM, of weights that lie one behind the other in the vector W.
+    """Out [T, N, H * directions], last_h, last_c = rnn with mode LSTM, of weights that lie one
+    behind the other in the vector W.
 
-    Input [T, N, D]; InitH, InitC, last_h, last_c [layers * directions, N, H]. W: for each layer and direction the weights of the
-    input [4H, D or H * directions] and of the state [4H, H], then for each the bias of the input [4H] and of the state [4H]; the
-    gates stand in the order input, forget, candidate, output. Cache and max_len are a GPU kernel's own and have no meaning here.
+    Input [T, N, D]; InitH, InitC, last_h, last_c [layers * directions, N, H]. W: for each layer and
+    direction the weights of the input [4H, D or H * directions] and of the state [4H, H], then for
+    each the bias of the input [4H] and of the state [4H]; the gates stand in the order input,
+    forget, candidate, output. Cache and max_len are a GPU kernel's own and have no meaning here.
     """
     directions = 1 + is_bidirec
     weights = _cut(W.reshape(-1), Input.shape[2], hidden_size, num_layers, directions)
     kept = _masks(key, Input, num_layers, directions * hidden_size, dropout_prob, is_test)
     first = [s.reshape(_three(s.shape)) for s in (InitH, InitC)]
-    out, (h, c) = _layers(CELLS["LSTM"], Input, first, weights, directions, None, dropout_prob, kept)
+    out, (h, c) = _layers(
+        CELLS["LSTM"], Input, first, weights, directions, None, dropout_prob, kept
+    )
     return out, h, c

@@ -30,8 +30,11 @@ def flip(X: Array, *, dims: Ints, axis: Ints = ()):
 
 
 @op(outs="Out", grad="X ShiftsTensor", nograd="ShiftsTensor", rows=mixes("X"))
-def roll(X: Array, ShiftsTensor: Array | None, *, shifts: Longs = (), dims: Longs = (), axis: Longs = ()):
-    """Out[(i + shifts) mod size] = X[i] along `dims` (in later Paddles `axis`; there, without one, of all elements in a row).
+def roll(
+    X: Array, ShiftsTensor: Array | None, *, shifts: Longs = (), dims: Longs = (), axis: Longs = ()
+):
+    """Out[(i + shifts) mod size] = X[i] along `dims` (in later Paddles `axis`; there, without one,
+    of all elements in a row).
 
     ShiftsTensor goes before `shifts`.
     """
@@ -44,28 +47,38 @@ def roll(X: Array, ShiftsTensor: Array | None, *, shifts: Longs = (), dims: Long
     if len(shifts) == 1 and not dims:
         return jnp.roll(X, shifts[0])
     if len(shifts) != len(dims):
-        raise ShapeError(f"roll needs one shift for each dim, not {len(shifts)} for dims {list(dims)}")
+        raise ShapeError(
+            f"roll needs one shift for each dim, not {len(shifts)} for dims {list(dims)}"
+        )
     return jnp.roll(X, shifts, dims)
 
 
 @op(outs="Out", grad="X", rows=row_wise("X"), channels=CHANNELS_FIRST)
 def space_to_depth(X: Array, *, blocksize: Int64 = 2):
-    """Out [N, C b^2, H / b, W / b] = the elements of X [N, C, H, W] laid out as depth-to-space and read in that order.
+    """Out [N, C b^2, H / b, W / b] = the elements of X [N, C, H, W] laid out as depth-to-space and
+    read in that order.
 
-    This is what Paddle computes (darknet's reorg), not the textbook's space-to-depth: C must divide by b^2.
+    This is what Paddle computes (darknet's reorg), not the textbook's space-to-depth: C must divide
+    by b^2.
     """
     n, c, h, w = X.shape
     b = int(blocksize)
     if c % (b * b) or h % b or w % b:
-        raise ShapeError(f"space_to_depth: in {list(X.shape)} C must divide by {b * b}, H and W by {b}")
+        raise ShapeError(
+            f"space_to_depth: in {list(X.shape)} C must divide by {b * b}, H and W by {b}"
+        )
     blocks = X.reshape(n, b, b, c // (b * b), h, w)
     return blocks.transpose(0, 3, 4, 1, 5, 2).reshape(n, c * b * b, h // b, w // b)
 
 
 @op(outs="Out", rows=row_wise("X", lod=None), channels=CHANNELS_FIRST)
 def pixel_shuffle(X: Array, *, upscale_factor: int = 1, data_format: str = "NCHW"):
-    """Out[n, c, h r + i, w r + j] = X[n, c r^2 + i r + j, h, w], r the upscale_factor; channels last with NHWC."""
-    return channels_moved(X, data_format, "pixel_shuffle", lambda x: _shuffled_up(x, upscale_factor))
+    """Out[n, c, h r + i, w r + j] = X[n, c r^2 + i r + j, h, w], r the upscale_factor; channels
+    last with NHWC.
+    """
+    return channels_moved(
+        X, data_format, "pixel_shuffle", lambda x: _shuffled_up(x, upscale_factor)
+    )
 
 
 def channels_moved(x: Array, data_format: str, kind: str, fn: Callable[[Any], Any]) -> Any:
@@ -80,25 +93,37 @@ def _shuffled_up(X: Array, upscale_factor: int) -> Array:
     r = upscale_factor
     if c % (r * r):
         raise ShapeError(f"pixel_shuffle: {c} channels do not divide by {r}^2")
-    return X.reshape(n, c // (r * r), r, r, h, w).transpose(0, 1, 4, 2, 5, 3).reshape(n, c // (r * r), h * r, w * r)
+    return (
+        X.reshape(n, c // (r * r), r, r, h, w)
+        .transpose(0, 1, 4, 2, 5, 3)
+        .reshape(n, c // (r * r), h * r, w * r)
+    )
 
 
 @grad_of("pixel_shuffle", "")
 def pixel_shuffle_grad(d_Out: Array, *, upscale_factor: int, data_format: str):
     """d_X[n, c r^2 + i r + j, h, w] = d_Out[n, c, h r + i, w r + j]."""
-    return channels_moved(d_Out, data_format, "pixel_shuffle", lambda x: _shuffled_down(x, upscale_factor))
+    return channels_moved(
+        d_Out, data_format, "pixel_shuffle", lambda x: _shuffled_down(x, upscale_factor)
+    )
 
 
 def _shuffled_down(d_Out: Array, upscale_factor: int) -> Array:
     n, c, h, w = d_Out.shape
     r = upscale_factor
-    return d_Out.reshape(n, c, h // r, r, w // r, r).transpose(0, 1, 3, 5, 2, 4).reshape(n, c * r * r, h // r, w // r)
+    return (
+        d_Out.reshape(n, c, h // r, r, w // r, r)
+        .transpose(0, 1, 3, 5, 2, 4)
+        .reshape(n, c * r * r, h // r, w // r)
+    )
 
 
 def _shuffled(X: Array, groups: int) -> Array:
     x, channel, give = apart(X)
     shape = x.shape[:channel], x.shape[channel + 1 :]
-    return give(x.reshape(*shape[0], groups, -1, *shape[1]).swapaxes(channel, channel + 1).reshape(x.shape))
+    return give(
+        x.reshape(*shape[0], groups, -1, *shape[1]).swapaxes(channel, channel + 1).reshape(x.shape)
+    )
 
 
 @op(outs="Out", rows=row_wise("X", lod=None), channels=knows_channels("X"))
@@ -109,7 +134,9 @@ def shuffle_channel(X: Array, *, group: int = 1):
 
 @grad_of("shuffle_channel", "", channels=knows_channels("Out@GRAD"))
 def shuffle_channel_grad(d_Out: Array, *, group: int):
-    """d_X = d_Out shuffled once more, as Paddle does; only where C = group^2 is this the derivative."""
+    """d_X = d_Out shuffled once more, as Paddle does; only where C = group^2 is this the
+    derivative.
+    """
     return _shuffled(d_Out, group)
 
 
@@ -128,22 +155,30 @@ def _shifted(X: Array, segments: int, ratio: float, by: int) -> Array:
 
 @op(outs="Out", rows=mixes("X"), channels=CHANNELS_FIRST)
 def temporal_shift(X: Array, *, seg_num: int, shift_ratio: float = 0.25, data_format: str = "NCHW"):
-    """Out[n, t] = X[n, t - 1] in the first C shift_ratio channels, X[n, t + 1] in as many more, X[n, t] in the rest.
+    """Out[n, t] = X[n, t - 1] in the first C shift_ratio channels, X[n, t + 1] in as many more,
+    X[n, t] in the rest.
 
-    X [N seg_num, C, H, W], or channels last with NHWC; frames before the first and behind the last are 0.
+    X [N seg_num, C, H, W], or channels last with NHWC; frames before the first and behind the last
+    are 0.
     """
-    return channels_moved(X, data_format, "temporal_shift", lambda x: _shifted(x, seg_num, shift_ratio, 1))
+    return channels_moved(
+        X, data_format, "temporal_shift", lambda x: _shifted(x, seg_num, shift_ratio, 1)
+    )
 
 
 @grad_of("temporal_shift", "")
 def temporal_shift_grad(d_Out: Array, *, seg_num: int, shift_ratio: float, data_format: str):
     """d_X = d_Out shifted the other way."""
-    return channels_moved(d_Out, data_format, "temporal_shift", lambda x: _shifted(x, seg_num, shift_ratio, -1))
+    return channels_moved(
+        d_Out, data_format, "temporal_shift", lambda x: _shifted(x, seg_num, shift_ratio, -1)
+    )
 
 
 @op(outs="Y", grad="X", rows=row_wise("X", lod=None), channels=CHANNELS_FIRST)
 def unfold(X: Array, *, kernel_sizes: Ints, strides: Ints, paddings: Ints, dilations: Ints):
-    """Y [N, C kh kw, L] = the L windows of X [N, C, H, W], one a column; paddings: up, left, down, right."""
+    """Y [N, C kh kw, L] = the L windows of X [N, C, H, W], one a column; paddings: up, left, down,
+    right.
+    """
     from_one(kernel_sizes=kernel_sizes, strides=strides, dilations=dilations)
     n, c = X.shape[:2]
     (kh, kw), (sh, sw), (dh, dw) = kernel_sizes, strides, dilations
@@ -152,12 +187,22 @@ def unfold(X: Array, *, kernel_sizes: Ints, strides: Ints, paddings: Ints, dilat
     high, wide = dh * (kh - 1) + 1, dw * (kw - 1) + 1
     rows, columns = window_count(X.shape[2], high, sh), window_count(X.shape[3], wide, sw)
     if rows <= 0 or columns <= 0:
-        raise ShapeError(f"unfold: a window of {list(kernel_sizes)} does not fit in the padded {list(X.shape)}")
-    more = max(high - X.shape[2], 0), max(wide - X.shape[3], 0)  # a window that reaches over the end sees zeros there
+        raise ShapeError(
+            f"unfold: a window of {list(kernel_sizes)} does not fit in the padded {list(X.shape)}"
+        )
+    # a window that reaches over the end sees zeros there
+    more = max(high - X.shape[2], 0), max(wide - X.shape[3], 0)
     if any(more):
-        X = lax.pad(X, np.zeros((), X.dtype), [(0, 0, 0), (0, 0, 0), (0, more[0], 0), (0, more[1], 0)])
+        X = lax.pad(
+            X, np.zeros((), X.dtype), [(0, 0, 0), (0, 0, 0), (0, more[0], 0), (0, more[1], 0)]
+        )
     taps = [
-        lax.slice(X, (0, 0, i, j), (n, c, i + (rows - 1) * sh + 1, j + (columns - 1) * sw + 1), (1, 1, sh, sw))
+        lax.slice(
+            X,
+            (0, 0, i, j),
+            (n, c, i + (rows - 1) * sh + 1, j + (columns - 1) * sw + 1),
+            (1, 1, sh, sw),
+        )
         for i in range(0, kh * dh, dh)
         for j in range(0, kw * dw, dw)
     ]
@@ -166,7 +211,9 @@ def unfold(X: Array, *, kernel_sizes: Ints, strides: Ints, paddings: Ints, dilat
 
 @op(outs="Out", rows=mixes("X"))
 def tril_triu(X: Array, *, diagonal: int = 0, lower: bool):
-    """Out = X on and below (lower) or above its diagonal number `diagonal` of the last two dims, 0 elsewhere."""
+    """Out = X on and below (lower) or above its diagonal number `diagonal` of the last two dims, 0
+    elsewhere.
+    """
     return jnp.tril(X, diagonal) if lower else jnp.triu(X, diagonal)
 
 
@@ -184,13 +231,19 @@ def diag(Diagonal: Array):
 
 @op(outs="Out", rows=mixes())
 def diag_embed(Input: Array, *, offset: int = 0, dim1: int = -2, dim2: int = -1):
-    """Out[..., i, ..., i + offset, ...] = Input[..., i]: diagonals in the planes of dims dim1 and dim2, 0 elsewhere."""
+    """Out[..., i, ..., i + offset, ...] = Input[..., i]: diagonals in the planes of dims dim1 and
+    dim2, 0 elsewhere.
+    """
     rank = Input.ndim + 1
     n = Input.shape[-1] + abs(offset)
     rows = jnp.arange(n, dtype=np.int32)
     on = rows[:, None] + offset == rows[None, :]
     before = (max(-offset, 0), max(offset, 0))
-    spread = lax.pad(Input, np.zeros((), Input.dtype), [(0, 0, 0)] * (Input.ndim - 1) + [(before[0], before[1], 0)])
+    spread = lax.pad(
+        Input,
+        np.zeros((), Input.dtype),
+        [(0, 0, 0)] * (Input.ndim - 1) + [(before[0], before[1], 0)],
+    )
     plane = jnp.where(on, spread[..., :, None], np.zeros((), Input.dtype))
     return jnp.moveaxis(plane, (-2, -1), (dim1 % rank, dim2 % rank))
 

@@ -28,10 +28,15 @@ def determinant(Input: Array):
 
 @op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
 def cholesky(X: Array, *, upper: bool = False):
-    """Out = the triangular L with X = L L^T, or U with X = U^T U with `upper`; of X the lower (upper) half is read."""
+    """Out = the triangular L with X = L L^T, or U with X = U^T U with `upper`; of X the lower
+    (upper) half is read.
+    """
     _square("cholesky", X)
     half = jnp.swapaxes(X, -1, -2) if upper else X
-    read, mean = jnp.tril(half) + jnp.swapaxes(jnp.tril(half, -1), -1, -2), (X + jnp.swapaxes(X, -1, -2)) / 2
+    read, mean = (
+        jnp.tril(half) + jnp.swapaxes(jnp.tril(half, -1), -1, -2),
+        (X + jnp.swapaxes(X, -1, -2)) / 2,
+    )
     whole = mean + jax.lax.stop_gradient(read - mean)  # gradients are spread over both halves
     out = jnp.linalg.cholesky(whole, symmetrize_input=False)
     return jnp.swapaxes(out, -1, -2) if upper else out
@@ -47,12 +52,21 @@ def solve(X: Array, Y: Array):
 
 
 @op(outs="Out", grad="X Y", rows=mixes(), channels=CHANNELS_FIRST)
-def triangular_solve(X: Array, Y: Array, *, upper: bool = True, transpose: bool = False, unitriangular: bool = False):
-    """Out = the solution of X Out = Y, of which only the upper (lower) half of X counts; of X^T with `transpose`."""
+def triangular_solve(
+    X: Array, Y: Array, *, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+):
+    """Out = the solution of X Out = Y, of which only the upper (lower) half of X counts; of X^T
+    with `transpose`.
+    """
     _square("triangular_solve", X)
     batch = jnp.broadcast_shapes(X.shape[:-2], Y.shape[:-2])
-    x, y = jnp.broadcast_to(X, (*batch, *X.shape[-2:])), jnp.broadcast_to(Y, (*batch, *Y.shape[-2:]))
-    return jax.scipy.linalg.solve_triangular(x, y, trans=int(transpose), lower=not upper, unit_diagonal=unitriangular)
+    x, y = (
+        jnp.broadcast_to(X, (*batch, *X.shape[-2:])),
+        jnp.broadcast_to(Y, (*batch, *Y.shape[-2:])),
+    )
+    return jax.scipy.linalg.solve_triangular(
+        x, y, trans=int(transpose), lower=not upper, unit_diagonal=unitriangular
+    )
 
 
 @op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
@@ -72,13 +86,17 @@ def multi_dot(X: list[Array]):
 
 @op(outs="out", rows=mixes())
 def tril_indices(*, rows: int = 0, cols: int = 0, offset: int = 0, dtype: int = 3):
-    """out [2, n] = rows and columns of the lower half of a [rows, cols] matrix, up to diagonal number `offset`."""
+    """out [2, n] = rows and columns of the lower half of a [rows, cols] matrix, up to diagonal
+    number `offset`.
+    """
     return np.stack(np.tril_indices(rows, offset, cols)).astype(numpy_dtype(name_of(dtype)))
 
 
 @op(outs="out", rows=mixes())
 def triu_indices(*, row: int = 0, col: int = 0, offset: int = 0, dtype: int = 3):
-    """out [2, n] = rows and columns of the upper half of a [row, col] matrix, from diagonal number `offset`."""
+    """out [2, n] = rows and columns of the upper half of a [row, col] matrix, from diagonal number
+    `offset`.
+    """
     return np.stack(np.triu_indices(row, offset, col)).astype(numpy_dtype(name_of(dtype)))
 
 
@@ -90,10 +108,14 @@ def bernoulli(X: Array, *, key: jax.Array):
 
 @op(outs="Out", rows=mixes())
 def multinomial(X: Array, *, num_samples: int = 1, replacement: bool = False, key: jax.Array):
-    """Out [..., num_samples] (int64) = indices drawn by the weights X [..., n]; all different without `replacement`."""
+    """Out [..., num_samples] (int64) = indices drawn by the weights X [..., n]; all different
+    without `replacement`.
+    """
     n = X.shape[-1]
     if num_samples < 1 or (num_samples > n and not replacement):
-        raise ShapeError(f"multinomial draws 1 to {n} different indices of {list(X.shape)}, not {num_samples}")
+        raise ShapeError(
+            f"multinomial draws 1 to {n} different indices of {list(X.shape)}, not {num_samples}"
+        )
     weights = jnp.log(X)
     if replacement:
         drawn = jax.random.categorical(key, weights, shape=(num_samples, *X.shape[:-1]))
@@ -108,5 +130,7 @@ def batch_fc(Input: Array, W: Array, Bias: Array):
     s, _, d = Input.shape
     if W.shape[:2] != (s, d) or Bias.shape != (s, W.shape[2]):
         given = ", ".join(str(list(v.shape)) for v in (Input, W, Bias))
-        raise ShapeError(f"batch_fc takes Input [S, N, D], W [S, D, width], Bias [S, width], not {given}")
+        raise ShapeError(
+            f"batch_fc takes Input [S, N, D], W [S, D, width], Bias [S, width], not {given}"
+        )
     return jnp.einsum("snd,sdw->snw", Input, W) + Bias[:, None, :]

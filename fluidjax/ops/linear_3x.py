@@ -23,7 +23,8 @@ def _square(kind: str, x: Any) -> None:
 
 
 def _moderate(x: Array) -> tuple[Any, Any]:
-    """x of numbers that LAPACK's geev does not scale, and the power of two [..., 1, 1] to multiply its eigenvalues by.
+    """x of numbers that LAPACK's geev does not scale, and the power of two [..., 1, 1] to multiply
+    its eigenvalues by.
 
     jaxlib's leaves the eigenvalues scaled: of a diagonal of 1e30 in float32 they are 1.1e12.
     """
@@ -31,7 +32,10 @@ def _moderate(x: Array) -> tuple[Any, Any]:
     greatest = jnp.max(jnp.abs(x), axis=(-2, -1), keepdims=True, initial=0)
     least = np.sqrt(kind.tiny) / kind.eps
     far = ((greatest > 1 / least) | (greatest < least)) & (greatest > 0) & jnp.isfinite(greatest)
-    scale = jnp.ldexp(jnp.ones((), greatest.dtype), jnp.where(far, jnp.frexp(jnp.where(far, greatest, 1))[1] - 1, 0))
+    scale = jnp.ldexp(
+        jnp.ones((), greatest.dtype),
+        jnp.where(far, jnp.frexp(jnp.where(far, greatest, 1))[1] - 1, 0),
+    )
     return x / scale, scale
 
 
@@ -43,7 +47,9 @@ def _eig_spec(X: Spec) -> tuple[Spec, Spec]:
 
 @op(outs="Eigenvalues Eigenvectors", infer=_eig_spec, rows=mixes(), channels=CHANNELS_FIRST)
 def eig(X: Array):
-    """Eigenvalues [..., n] and Eigenvectors [..., n, n] (columns of length 1) of square X, complex, in LAPACK's order."""
+    """Eigenvalues [..., n] and Eigenvectors [..., n, n] (columns of length 1) of square X, complex,
+    in LAPACK's order.
+    """
     _square("eig", X)
     x, scale = _moderate(X)
     values, vectors = jnp.linalg.eig(x)
@@ -52,9 +58,14 @@ def eig(X: Array):
 
 @grad_of("eig", "X Eigenvalues Eigenvectors")
 def eig_grad(
-    X: Array | None, Eigenvalues: Array, Eigenvectors: Array, d_Eigenvalues: Array | None, d_Eigenvectors: Array | None
+    X: Array | None,
+    Eigenvalues: Array,
+    Eigenvectors: Array,
+    d_Eigenvalues: Array | None,
+    d_Eigenvectors: Array | None,
 ):
-    """X@GRAD = V^-H (diag(dw) + (V^H dV - V^H V diag(Re(V^H dV))) / conj(w_j - w_i)) V^H; V Eigenvectors, w Eigenvalues.
+    """X@GRAD = V^-H (diag(dw) + (V^H dV - V^H V diag(Re(V^H dV))) / conj(w_j - w_i)) V^H; V
+    Eigenvectors, w Eigenvalues.
 
     Of a real X, which Paddle does not give its gradient op, the real part.
     """
@@ -89,7 +100,9 @@ def _lstsq_spec(X: Spec, Y: Spec, *, rcond: float, driver: str) -> tuple[Spec, .
     if driver not in DRIVERS:
         raise FluidValueError(f"lstsq has the drivers {', '.join(DRIVERS)}, not {driver!r}")
     if X.ndim < 2 or X.ndim != Y.ndim or X.shape[-2] != Y.shape[-2]:
-        raise ShapeError(f"lstsq takes X [..., m, n] and Y [..., m, k], not {list(X.shape)} and {list(Y.shape)}")
+        raise ShapeError(
+            f"lstsq takes X [..., m, n] and Y [..., m, k], not {list(X.shape)} and {list(Y.shape)}"
+        )
     *batch, m, n = X.shape
     told = driver in ("gelsd", "gelss")
     return (
@@ -98,19 +111,29 @@ def _lstsq_spec(X: Spec, Y: Spec, *, rcond: float, driver: str) -> tuple[Spec, .
     )  # fmt: skip
 
 
-@op(outs="Solution Residuals? Rank SingularValues", infer=_lstsq_spec, rows=mixes(), channels=CHANNELS_FIRST)
+@op(
+    outs="Solution Residuals? Rank SingularValues",
+    infer=_lstsq_spec,
+    rows=mixes(),
+    channels=CHANNELS_FIRST,
+)
 def lstsq(X: Array, Y: Array, *, rcond: float = 0.0, driver: str = "gels"):
-    """Solution [..., n, k] = that of the least |X Solution - Y|, the shortest one of several; X [..., m, n], Y [..., m, k].
+    """Solution [..., n, k] = that of the least |X Solution - Y|, the shortest one of several; X
+    [..., m, n], Y [..., m, k].
 
-    Singular values up to rcond times the greatest count as 0 (driver "gels": none does). SingularValues and Rank (int32) of X, where
-    the driver finds them (gelsd, gelss; gelsy the rank), else empty. Residuals [..., k]: the squares of what is left where m > n, empty
-    otherwise and with gelsy. Of matrices without full rank LAPACK's Residuals are empty, here they are numbers.
+    Singular values up to rcond times the greatest count as 0 (driver "gels": none does).
+    SingularValues and Rank (int32) of X, where the driver finds them (gelsd, gelss; gelsy the
+    rank), else empty. Residuals [..., k]: the squares of what is left where m > n, empty otherwise
+    and with gelsy. Of matrices without full rank LAPACK's Residuals are empty, here they are
+    numbers.
     """
     m, n = X.shape[-2:]
     u, s, vt = jnp.linalg.svd(X, full_matrices=False)
     least = 0.0 if driver == "gels" else rcond
     counts = s > least * s[..., :1]
-    scaled = jnp.where(counts[..., None], jnp.swapaxes(u, -1, -2) @ Y / jnp.where(counts, s, 1)[..., None], 0)
+    scaled = jnp.where(
+        counts[..., None], jnp.swapaxes(u, -1, -2) @ Y / jnp.where(counts, s, 1)[..., None], 0
+    )
     found = jnp.swapaxes(vt, -1, -2) @ scaled
     none = jnp.zeros(0, X.dtype)
     left = jnp.sum(jnp.square(X @ found - Y), -2) if m > n and driver != "gelsy" else none
@@ -118,11 +141,23 @@ def lstsq(X: Array, Y: Array, *, rcond: float = 0.0, driver: str = "gels"):
     return found, left, rank, s if driver in ("gelsd", "gelss") else none
 
 
-@op(outs="Pmat L U", grad="X Pivots L U Pmat", nograd="Pivots", rows=mixes(), channels=CHANNELS_FIRST)
+@op(
+    outs="Pmat L U",
+    grad="X Pivots L U Pmat",
+    nograd="Pivots",
+    rows=mixes(),
+    channels=CHANNELS_FIRST,
+)
 def lu_unpack(X: Array, Pivots: Array, *, unpack_ludata: bool = True, unpack_pivots: bool = True):
-    """Pmat, L, U = the parts of op lu's result X [..., m, n] and Pivots: Pmat L U is the matrix; L has ones on its diagonal."""
+    """Pmat, L, U = the parts of op lu's result X [..., m, n] and Pivots: Pmat L U is the matrix; L
+    has ones on its diagonal.
+    """
     m, n = X.shape[-2:]
     k = min(m, n)
     lower = jnp.tril(X[..., :k], -1) + jnp.eye(m, k, dtype=X.dtype)
     order = jax.lax.linalg.lu_pivots_to_permutation(jnp.asarray(Pivots, jnp.int32) - 1, m)
-    return jnp.swapaxes(jax.nn.one_hot(order, m, dtype=X.dtype), -1, -2), lower, jnp.triu(X[..., :k, :])
+    return (
+        jnp.swapaxes(jax.nn.one_hot(order, m, dtype=X.dtype), -1, -2),
+        lower,
+        jnp.triu(X[..., :k, :]),
+    )

@@ -1,9 +1,11 @@
-"""The course of a loop, as far as it is known before it runs: how often at most, and which entries of arrays it touches.
+"""The course of a loop, as far as it is known before it runs: how often at most, and which entries
+of arrays it touches.
 
-The ops of the block that the condition and the indices of arrays follow from are carried out on NumPy integers, iteration
-by iteration, from the values that are known while the step is traced. What is not known stays unknown: a condition that
-is not known counts as true, so the count is then a bound. ``limit`` says of a name that its value, though unknown, is at
-most a number (max_sequence_len of padded sequences).
+The ops of the block that the condition and the indices of arrays follow from are carried out on
+NumPy integers, iteration by iteration, from the values that are known while the step is traced.
+What is not known stays unknown: a condition that is not known counts as true, so the count is then
+a bound. ``limit`` says of a name that its value, though unknown, is at most a number
+(max_sequence_len of padded sequences).
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from .endless import decided_outside
 from .registry import lookup
 from .tensor_array import Listed, TensorArray, is_array
 
-MOST = 100_000  # iterations that are followed; behind that a loop counts as one of which nothing is known
+# iterations that are followed; behind that a loop counts as one of which nothing is known
+MOST = 100_000
 SMALL = 64
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -44,13 +47,19 @@ def counters(desc: ProgramDesc, op: OpDesc) -> set[str]:
     """What a loop's block compares counters with and does not write itself."""
     written = set(walk.written_outside(desc, op))
     below = [o for idx in op.blocks for o in desc.blocks[idx].ops if o.type in _COMPARE]
-    return {n for o in below for n in o.reads if n not in written and not any(n in p.writes for p in below)}
+    return {
+        n
+        for o in below
+        for n in o.reads
+        if n not in written and not any(n in p.writes for p in below)
+    }
 
 
 @dataclass
 class Course:
-    """count: iterations; with `exact`, exactly so many, else at most; None: nothing is known. values: what is known after the
-    last iteration. written: for each array the entries that are written; None where they are not known.
+    """count: iterations; with `exact`, exactly so many, else at most; None: nothing is known.
+    values: what is known after the last iteration. written: for each array the entries that are
+    written; None where they are not known.
     """
 
     count: int | None = None
@@ -60,7 +69,9 @@ class Course:
 
 
 def foresee(call: Call, idx: int, condition: str) -> Course:
-    """The course of the loop whose block is `idx`. Raises EnforceNotMet where it reads an entry that nobody has written."""
+    """The course of the loop whose block is `idx`. Raises EnforceNotMet where it reads an entry
+    that nobody has written.
+    """
     return _Follow(call, idx, condition).course()
 
 
@@ -72,8 +83,8 @@ def small(value: Any) -> bool:
 def unknown_entry(op: OpDesc) -> NotOneStep:
     """The refusal of an op on an entry of an array."""
     return NotOneStep(
-        f"op '{op.type}' ({op.loc}) takes an entry whose number, {op.input('I')[0]!r}, is known only when the step runs; compute it "
-        "from constants, or in a loop from its counter"
+        f"op '{op.type}' ({op.loc}) takes an entry whose number, {op.input('I')[0]!r}, is known"
+        " only when the step runs; compute it from constants, or in a loop from its counter"
     )
 
 
@@ -86,24 +97,41 @@ def _flat(desc: ProgramDesc, idx: int) -> Iterator[OpDesc]:
 
 class _Follow:
     def __init__(self, call: Call, idx: int, condition: str) -> None:
-        self.call, self.desc, self.env, self.idx, self.condition = call, call.desc, call.env, idx, condition
+        self.call, self.desc, self.env, self.idx, self.condition = (
+            call,
+            call.desc,
+            call.env,
+            idx,
+            condition,
+        )
         self.inside = list(_flat(call.desc, idx))
         self.changed = {n for op in self.inside for n in op.writes}
         self.steps = self._relevant()
         names = {n for op in self.inside for n in op.reads} | {condition}
-        self.known: dict[str, np.ndarray] = {n: call.env[n] for n in names if small(call.env.get(n))}
+        self.known: dict[str, np.ndarray] = {
+            n: call.env[n] for n in names if small(call.env.get(n))
+        }
         self.found = Course()
 
     def _relevant(self) -> list[OpDesc]:
-        """The ops of the block, not of those below, that the condition or an index follows from, and those on arrays."""
-        needed = {self.condition, *(n for op in self.inside if _on_array(op) for n in op.input("I"))}
+        """The ops of the block, not of those below, that the condition or an index follows from,
+        and those on arrays.
+        """
+        needed = {
+            self.condition,
+            *(n for op in self.inside if _on_array(op) for n in op.input("I")),
+        }
         size = -1
         while size < len(needed):  # a value may come from the iteration before
             size = len(needed)
             for op in self.inside:
                 if not needed.isdisjoint(op.writes):
                     needed.update(op.reads)
-        return [op for op in self.desc.blocks[self.idx].ops if op.blocks or _on_array(op) or not needed.isdisjoint(op.writes)]
+        return [
+            op
+            for op in self.desc.blocks[self.idx].ops
+            if op.blocks or _on_array(op) or not needed.isdisjoint(op.writes)
+        ]
 
     def course(self) -> Course:
         found = self.found
@@ -114,10 +142,15 @@ class _Follow:
             elif not going.reshape(-1)[0]:
                 found.count, found.values = count, self.known
                 return found
-            if count == 1 and going is not None and decided_outside(self.desc.blocks[self.idx].ops, self.condition) is not None:
+            if (
+                count == 1
+                and going is not None
+                and decided_outside(self.desc.blocks[self.idx].ops, self.condition) is not None
+            ):
                 raise EnforceNotMet(
-                    f"op 'while' ({self.call.op.loc}) tests {self.condition!r}, and nothing that this follows from changes in its "
-                    "block, so it would never end; count there, for instance by layers.increment(i)"
+                    f"op 'while' ({self.call.op.loc}) tests {self.condition!r}, and nothing that"
+                    " this follows from changes in its block, so it would never end; count there,"
+                    " for instance by layers.increment(i)"
                 )
             for op in self.steps:
                 self._step(op, count)
@@ -134,10 +167,14 @@ class _Follow:
         op = made[-1]
         sides = [n for slot in ("X", "Y") for n in op.input(slot)]
         if op.type in _COMPARE:
-            return all((n in self.known and self.known[n].size == 1) or limit(n) in self.env for n in sides)
+            return all(
+                (n in self.known and self.known[n].size == 1) or limit(n) in self.env for n in sides
+            )
         if op.type == "logical_or":
             return all(map(self._may_end, sides))
-        return op.type in ("logical_and", "assign") and any(n != name and self._may_end(n) for n in sides)
+        return op.type in ("logical_and", "assign") and any(
+            n != name and self._may_end(n) for n in sides
+        )
 
     def _step(self, op: OpDesc, count: int, sure: bool = True) -> None:
         if op.blocks:
@@ -150,12 +187,16 @@ class _Follow:
             self._compute(op)
 
     def _step_over(self, op: OpDesc, count: int) -> None:
-        """An op that holds blocks: of what it writes nothing is known. Entries by numbers of its own are its own affair."""
+        """An op that holds blocks: of what it writes nothing is known. Entries by numbers of its
+        own are its own affair.
+        """
         below = [o for idx in op.blocks for o in _flat(self.desc, idx)]
         changed = {n for o in below for n in o.writes}
         for o in below:
             if o.type == "write_to_array":
-                self._mark(o, o.output("Out")[0], None if o.input("I")[0] in changed else self._index(o))
+                self._mark(
+                    o, o.output("Out")[0], None if o.input("I")[0] in changed else self._index(o)
+                )
             elif o.type == "read_from_array" and o.input("I")[0] not in changed:
                 self._check(o, count)
         for name in walk.written_outside(self.desc, op):
@@ -170,7 +211,9 @@ class _Follow:
         if index is None:
             self.found.written[array] = None
         elif index < 0:
-            raise EnforceNotMet(f"op '{op.type}' ({op.loc}) writes entry {index} of {array!r}; entries count from 0")
+            raise EnforceNotMet(
+                f"op '{op.type}' ({op.loc}) writes entry {index} of {array!r}; entries count from 0"
+            )
         elif marks is not None:
             marks.add(index)
 
@@ -179,13 +222,22 @@ class _Follow:
         marks, before = self.found.written.get(array, set()), self.env.get(array, Listed())
         if not self.found.exact:  # the iteration may not take place; the step looks
             return
-        if index is None or marks is None or index in marks or not is_array(before) or "@GRAD" in array:
+        if (
+            index is None
+            or marks is None
+            or index in marks
+            or not is_array(before)
+            or "@GRAD" in array
+        ):
             return
         there = entries(before)
         if there is not None and index not in there:
             length = max([*there, *marks, -1]) + 1
             has = f"which has {length} entries then" if length else "which nothing has written"
-            raise EnforceNotMet(f"op '{op.type}' ({op.loc}) reads entry {index} of {array!r} in iteration {count}, {has}")
+            raise EnforceNotMet(
+                f"op '{op.type}' ({op.loc}) reads entry {index} of {array!r} in iteration {count},"
+                f" {has}"
+            )
 
     def _compute(self, op: OpDesc) -> None:
         result = self._folded(op)
@@ -245,10 +297,14 @@ class _Follow:
         for slot in definition.inputs:
             names = op.input(slot.name)
             if names:
-                inputs[slot.name] = [self.known[n] for n in names] if slot.many else self.known[names[0]]
+                inputs[slot.name] = (
+                    [self.known[n] for n in names] if slot.many else self.known[names[0]]
+                )
         found: dict[str, np.ndarray] = {}
         for slot, value in definition(inputs, op.attrs).items():
-            for name, one in zip(op.output(slot), value if isinstance(value, list) else [value], strict=False):
+            for name, one in zip(
+                op.output(slot), value if isinstance(value, list) else [value], strict=False
+            ):
                 if small(one):
                     found[name] = one
         return found
@@ -259,7 +315,13 @@ def _on_array(op: OpDesc) -> bool:
 
 
 def entries(array: TensorArray) -> set[int] | None:
-    """The numbers of the entries that are written; None where that is known only when the step runs."""
+    """The numbers of the entries that are written; None where that is known only when the step
+    runs.
+    """
     if isinstance(array, Listed):
         return {i for i, v in enumerate(array.items) if v is not None}
-    return set(np.nonzero(array.written)[0].tolist()) if isinstance(array.written, np.ndarray) else None
+    return (
+        set(np.nonzero(array.written)[0].tolist())
+        if isinstance(array.written, np.ndarray)
+        else None
+    )

@@ -1,8 +1,10 @@
-"""The forms of what a loop hands on, where rows change in number or LoD from iteration to iteration (forms.py).
+"""The forms of what a loop hands on, where rows change in number or LoD from iteration to iteration
+(forms.py).
 
-The values before the loop are given forms that hold what an iteration makes of them, again and again until an iteration
-leaves the forms that it found. Which values have the same offsets is found in the same way: those that had them before the
-loop and have them after an iteration, by names (keys) that are given anew each time, until none of them parts.
+The values before the loop are given forms that hold what an iteration makes of them, again and
+again until an iteration leaves the forms that it found. Which values have the same offsets is found
+in the same way: those that had them before the loop and have them after an iteration, by names
+(keys) that are given anew each time, until none of them parts.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ class Forms:
         self.types: dict[str, Any] = {}
 
     def next(self, start: Env, left: Mapping[str, Any]) -> Env | None:
-        """The values before the loop in the forms to try next; None if an iteration that began with `start` left them as they were.
+        """The values before the loop in the forms to try next; None if an iteration that began with
+        `start` left them as they were.
 
         left: the types of what it has left.
         """
@@ -59,7 +62,9 @@ class Forms:
 
 
 def _counted_by(value: Any, after: Any, start: Env, left: Mapping[str, Any]) -> Any:
-    """A plain array that an iteration leaves with as many rows as others of which it has as many now: beside their offsets."""
+    """A plain array that an iteration leaves with as many rows as others of which it has as many
+    now: beside their offsets.
+    """
     if isinstance(value, Ragged | Stacked) or not isinstance(after, Ragged) or not jnp.ndim(value):
         return value
     for name, other in start.items():

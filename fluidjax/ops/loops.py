@@ -1,8 +1,11 @@
-"""JAX's loops and branches, also within a shard_map of the caller's, which tells values that differ among devices by their type.
+"""JAX's loops and branches, also within a shard_map of the caller's, which tells values that differ
+among devices by their type.
 
-There a loop must begin with the type that it ends with, and the branches of a condition must end with one: a zero that a loop begins
-with is the same on all devices, a sum of rows is not. What each of these takes and gives is what JAX's function of the same name does;
-where no axis of a mesh is manual, it is that function and nothing more. So that all loops of ops are these, a test finds others.
+There a loop must begin with the type that it ends with, and the branches of a condition must end
+with one: a zero that a loop begins with is the same on all devices, a sum of rows is not. What each
+of these takes and gives is what JAX's function of the same name does; where no axis of a mesh is
+manual, it is that function and nothing more. So that all loops of ops are these, a test finds
+others.
 """
 
 from __future__ import annotations
@@ -31,23 +34,35 @@ def varying(value: Any, axes: frozenset[str]) -> Any:
 
 
 def is_mapped() -> bool:
-    """Whether this is traced within a shard_map that tells by their types which values vary (not one with check_vma=False)."""
+    """Whether this is traced within a shard_map that tells by their types which values vary (not
+    one with check_vma=False).
+    """
     axes = jax.sharding.get_abstract_mesh().manual_axes
     return bool(axes) and bool(axes_of(jax.eval_shape(lambda: lax.axis_index(axes[0]))))
 
 
-def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int = 1) -> Any:
+def scan(
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> Any:
     if is_mapped():
         init = _widened(init, lambda carry: _first_step(f, carry, xs)[0])
     return lax.scan(f, init, xs, length, reverse, unroll)
 
 
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+) -> Any:
     if not is_mapped():
         return lax.while_loop(cond_fun, body_fun, init_val)
 
     def step(carry: Any) -> Any:
-        decides = axes_of(jax.eval_shape(cond_fun, carry))  # where devices go on for longer than others, all that changes differs
+        # where devices go on for longer than others, all that changes differs
+        decides = axes_of(jax.eval_shape(cond_fun, carry))
         return jax.tree.map(lambda x: varying(x, decides), body_fun(carry))
 
     return lax.while_loop(cond_fun, step, _widened(init_val, step))
@@ -61,7 +76,9 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     return lax.fori_loop(lower, upper, body_fun, init_val)
 
 
-def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+) -> Any:
     return lax.cond(pred, *_alike(pred, (true_fun, false_fun), operands), *operands)
 
 
@@ -70,7 +87,12 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
 
 
 def _first_step(f: Callable[..., Any], carry: Any, xs: Any) -> Any:
-    return f(carry, jax.tree.map(lambda x: lax.index_in_dim(x, 0, keepdims=False) if x.shape[0] else _row(x), xs))
+    return f(
+        carry,
+        jax.tree.map(
+            lambda x: lax.index_in_dim(x, 0, keepdims=False) if x.shape[0] else _row(x), xs
+        ),
+    )
 
 
 def _row(x: Any) -> Any:
@@ -91,7 +113,9 @@ def _widened(init: Any, step: Callable[[Any], Any]) -> Any:
         init = jax.tree.unflatten(tree, new)
 
 
-def _alike(pred: Any, branches: Sequence[Callable[..., Any]], operands: Sequence[Any]) -> list[Callable[..., Any]]:
+def _alike(
+    pred: Any, branches: Sequence[Callable[..., Any]], operands: Sequence[Any]
+) -> list[Callable[..., Any]]:
     """The branches, each of whose results varies over what that of any of them does."""
     if not is_mapped():
         return list(branches)
@@ -103,7 +127,9 @@ def _alike(pred: Any, branches: Sequence[Callable[..., Any]], operands: Sequence
     def wide(branch: Callable[..., Any]) -> Callable[..., Any]:
         def run(*given: Any) -> Any:
             leaves, tree = jax.tree.flatten(branch(*given))
-            return jax.tree.unflatten(tree, [varying(x, a) for x, a in zip(leaves, axes, strict=True)])
+            return jax.tree.unflatten(
+                tree, [varying(x, a) for x, a in zip(leaves, axes, strict=True)]
+            )
 
         return run
 

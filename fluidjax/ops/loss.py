@@ -1,7 +1,8 @@
 """softmax and the classification losses: what networks usually end with.
 
-Labels are class numbers of shape [..., 1] (hard) or distributions over the classes (soft). A label equal to
-`ignore_index` gives loss 0 and no gradient. Whether fed labels are in range is checked on the host (runtime/feeding.py).
+Labels are class numbers of shape [..., 1] (hard) or distributions over the classes (soft). A label
+equal to `ignore_index` gives loss 0 and no gradient. Whether fed labels are in range is checked on
+the host (runtime/feeding.py).
 """
 
 from __future__ import annotations
@@ -35,27 +36,39 @@ def _index(label: Any, axis: int, ignore: int) -> Any:
 
 
 def _pick(x: Any, label: Any, axis: int, ignore: int) -> Any:
-    """x at the label along `axis`, which keeps size 1. Raises ShapeError for labels that would be repeated: one for several rows."""
+    """x at the label along `axis`, which keeps size 1. Raises ShapeError for labels that would be
+    repeated: one for several rows.
+    """
     each = tuple(1 if i == axis % x.ndim else n for i, n in enumerate(x.shape))
     if label.shape != each:
-        raise ShapeError(f"labels of shape {list(label.shape)} are not one for each row of {list(x.shape)}, which takes {list(each)}")
+        raise ShapeError(
+            f"labels of shape {list(label.shape)} are not one for each row of {list(x.shape)},"
+            f" which takes {list(each)}"
+        )
     at, count = _index(label, axis, ignore), x.shape[axis]
-    # clipped here: jax 0.10.0 would do it where the pick is differentiated, there with another dtype unless the caller enables x64
+    # clipped here: jax 0.10.0 would do it where the pick is differentiated, there with another
+    # dtype unless the caller enables x64
     at = jnp.clip(jnp.where(at < 0, at + count, at), 0, count - 1)
     return jnp.take_along_axis(x, at, axis, mode="promise_in_bounds")
 
 
 def _shifted(x: Any, axis: int) -> Any:
-    """x - max(x) along `axis`, no less than -64: so no probability is zero, and no loss infinite. Of no elements there are none."""
+    """x - max(x) along `axis`, no less than -64: so no probability is zero, and no loss infinite.
+    Of no elements there are none.
+    """
     if not x.size:
         return x
     return jnp.maximum(x - jnp.max(x, axis, keepdims=True), LOWEST)
 
 
 @op(
-    outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"))), channels=by_axes("axis", "X", "Out")
+    outs="Out",
+    rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"))),
+    channels=by_axes("axis", "X", "Out"),
 )
-def softmax(X: Array, *, axis: int = -1, data_format: str = "AnyLayout", is_test: bool = False) -> Any:
+def softmax(
+    X: Array, *, axis: int = -1, data_format: str = "AnyLayout", is_test: bool = False
+) -> Any:
     """Out = exp(D) / sum of exp(D) along `axis`, where D = max(X - max(X), -64)."""
     power = jnp.exp(_shifted(X, axis))
     return power / jnp.sum(power, axis, keepdims=True)
@@ -81,9 +94,18 @@ def _rows_shape(x: Any, label: Any) -> tuple[int, ...]:
     return (*x.shape[:-1], 1) if label.ndim == x.ndim else tuple(x.shape[:-1])
 
 
-@op(outs="Y", infer=_infer_cross_entropy, rows=row_wise("X", "Label"), bounds=Bounds("Label", "label", classes("X")))
-def cross_entropy(X: Array, Label: Array, *, soft_label: bool = False, ignore_index: int = -100) -> Any:
-    """Y = -log(X[label]) for hard labels, -sum(Label * log(X)) for soft ones; X [..., classes], Y of hard Label's shape or [..., 1]."""
+@op(
+    outs="Y",
+    infer=_infer_cross_entropy,
+    rows=row_wise("X", "Label"),
+    bounds=Bounds("Label", "label", classes("X")),
+)
+def cross_entropy(
+    X: Array, Label: Array, *, soft_label: bool = False, ignore_index: int = -100
+) -> Any:
+    """Y = -log(X[label]) for hard labels, -sum(Label * log(X)) for soft ones; X [..., classes], Y
+    of hard Label's shape or [..., 1].
+    """
     if soft_label:
         return -jnp.sum(Label * _tolerable_log(X), -1, keepdims=True)
     label = _hard(X, Label)
@@ -92,7 +114,9 @@ def cross_entropy(X: Array, Label: Array, *, soft_label: bool = False, ignore_in
 
 
 @grad_of("cross_entropy", "X Label", nograd="Label")
-def cross_entropy_grad(X: Array, Label: Array, d_Y: Array, *, soft_label: bool, ignore_index: int) -> Any:
+def cross_entropy_grad(
+    X: Array, Label: Array, d_Y: Array, *, soft_label: bool, ignore_index: int
+) -> Any:
     """X@GRAD = -Y@GRAD * Label / X; hard labels as one-hot rows, those that are ignored as zeros."""
     upstream = d_Y.reshape(*X.shape[:-1], 1)
     if soft_label:
@@ -109,15 +133,23 @@ def _hard(x: Any, label: Any) -> Any:
 
 
 def _cross_entropy2_specs(X: Spec, Label: Spec, *, ignore_index: int) -> tuple[Spec, Spec, Spec]:
-    return Spec(_rows_shape(X, Label), X.dtype), Spec((*X.shape, 0), X.dtype), Spec((*X.shape[:-1], 1), X.dtype)
+    return (
+        Spec(_rows_shape(X, Label), X.dtype),
+        Spec((*X.shape, 0), X.dtype),
+        Spec((*X.shape[:-1], 1), X.dtype),
+    )
 
 
 @op(
-    outs="Y XShape MatchX", infer=_cross_entropy2_specs,
-    rows=row_wise("X", "Label", outs="Y MatchX", shared="Y"), bounds=Bounds("Label", "label", classes("X")),
+    outs="Y XShape MatchX",
+    infer=_cross_entropy2_specs,
+    rows=row_wise("X", "Label", outs="Y MatchX", shared="Y"),
+    bounds=Bounds("Label", "label", classes("X")),
 )
 def cross_entropy2(X: Array, Label: Array, *, ignore_index: int = -100) -> Any:
-    """Y = -log(MatchX), MatchX = X[label], both 0 where ignored; X [..., classes], MatchX [..., 1], Y of Label's shape, XShape empty."""
+    """Y = -log(MatchX), MatchX = X[label], both 0 where ignored; X [..., classes], MatchX [..., 1],
+    Y of Label's shape, XShape empty.
+    """
     label = _hard(X, Label)
     match = _pick(X, label, -1, ignore_index)
     kept = label != ignore_index
@@ -125,8 +157,16 @@ def cross_entropy2(X: Array, Label: Array, *, ignore_index: int = -100) -> Any:
     return loss.reshape(_rows_shape(X, Label)), np.zeros((*X.shape, 0), X.dtype), match
 
 
-@grad_of("cross_entropy2", "Label MatchX XShape", nograd="Label", grad_outs="Y", grad_type="cross_entropy_grad2")
-def cross_entropy_grad2(Label: Array, MatchX: Array, XShape: Array, d_Y: Array, *, ignore_index: int) -> Any:
+@grad_of(
+    "cross_entropy2",
+    "Label MatchX XShape",
+    nograd="Label",
+    grad_outs="Y",
+    grad_type="cross_entropy_grad2",
+)
+def cross_entropy_grad2(
+    Label: Array, MatchX: Array, XShape: Array, d_Y: Array, *, ignore_index: int
+) -> Any:
     """X@GRAD[label] = -Y@GRAD / MatchX, 0 elsewhere."""
     shape = XShape.shape[:-1]
     label = Label if Label.ndim == len(shape) else Label[..., None]
@@ -138,12 +178,15 @@ def cross_entropy_grad2(Label: Array, MatchX: Array, XShape: Array, d_Y: Array, 
 def _cross_entropy_spec(Logits: Any, Label: Any, *, soft_label: bool, axis: int, **_: Any) -> Any:
     at = _axis_last(Label, axis, Logits.ndim)
     each = tuple(1 if i == at else n for i, n in enumerate(Logits.shape))
-    fits = Label == Logits if soft_label else Label.shape == each and Label.dtype in ("int32", "int64")
+    fits = (
+        Label == Logits if soft_label else Label.shape == each and Label.dtype in ("int32", "int64")
+    )
     return (Logits, Logits.like(*each)) if fits and Logits.dtype in ("float32", "float64") else None
 
 
 @op(
-    outs="Softmax~ Loss", infer=_cross_entropy_spec,
+    outs="Softmax~ Loss",
+    infer=_cross_entropy_spec,
     rows=row_wise("Logits", "Label", when=inner_axis("axis", "Logits"), shared="Softmax Loss"),
     channels=by_axes("axis", "Logits Label", "Softmax Loss"),
     bounds=Bounds("Label", "label", classes("Logits")),
@@ -152,7 +195,8 @@ def softmax_with_cross_entropy(
     Logits: Array, Label: Array, *, soft_label: bool = False, ignore_index: int = -100,
     numeric_stable_mode: bool = True, axis: int = -1, use_softmax: bool = True,
 ) -> Any:  # fmt: skip
-    """Loss = -log(Softmax[label]), or -sum(Label * log(Softmax)) for soft labels; Softmax = softmax(Logits, axis).
+    """Loss = -log(Softmax[label]), or -sum(Label * log(Softmax)) for soft labels; Softmax =
+    softmax(Logits, axis).
 
     Without use_softmax Logits are probabilities already, and Softmax is what they are.
     """
@@ -178,7 +222,14 @@ def _of_probabilities(x: Any, label: Any, at: int, soft: bool, ignore: int) -> A
 
 @grad_of("softmax_with_cross_entropy", "Label Softmax", nograd="Label", grad_outs="Loss")
 def softmax_with_cross_entropy_grad(
-    Label: Array, Softmax: Array, d_Loss: Array, *, soft_label: bool, ignore_index: int, axis: int, use_softmax: bool
+    Label: Array,
+    Softmax: Array,
+    d_Loss: Array,
+    *,
+    soft_label: bool,
+    ignore_index: int,
+    axis: int,
+    use_softmax: bool,
 ) -> Any:
     """Logits@GRAD = Loss@GRAD * (Softmax - Label), the label one-hot where it is hard.
 
@@ -186,11 +237,15 @@ def softmax_with_cross_entropy_grad(
     """
     if not use_softmax:
         at = axis % Softmax.ndim
-        return jax.vjp(lambda x: _of_probabilities(x, Label, at, soft_label, ignore_index), Softmax)[1](d_Loss)[0]
+        return jax.vjp(
+            lambda x: _of_probabilities(x, Label, at, soft_label, ignore_index), Softmax
+        )[1](d_Loss)[0]
     if soft_label:
         return d_Loss * (Softmax - Label)
     at = axis % Softmax.ndim
-    classes = jnp.arange(Softmax.shape[at]).reshape([-1 if i == at else 1 for i in range(Softmax.ndim)])
+    classes = jnp.arange(Softmax.shape[at]).reshape(
+        [-1 if i == at else 1 for i in range(Softmax.ndim)]
+    )
     grad = d_Loss * (Softmax - (classes == Label))
     return jnp.where(Label == ignore_index, 0, grad).astype(Softmax.dtype)
 
@@ -198,19 +253,34 @@ def softmax_with_cross_entropy_grad(
 def _kept(label: Any, ignore: int, normalize: bool) -> tuple[Any, Any]:
     """Which labels count, and what to divide by."""
     kept = label != ignore
-    return kept, jnp.maximum(jnp.sum(jnp.abs(label - ignore) > 1e-6), 1).astype(label.dtype) if normalize else 1
+    return kept, (
+        jnp.maximum(jnp.sum(jnp.abs(label - ignore) > 1e-6), 1).astype(label.dtype)
+        if normalize
+        else 1
+    )
 
 
 @op(
-    outs="Out", rows=row_wise("X", "Label", when=both(absent("pos_weight"), attribute("normalize", lambda v: not v))), bounds=FREE,
+    outs="Out",
+    rows=row_wise(
+        "X", "Label", when=both(absent("pos_weight"), attribute("normalize", lambda v: not v))
+    ),
+    bounds=FREE,
     channels=alike("X Label", "Out"),
 )
 def sigmoid_cross_entropy_with_logits(
-    X: Array, Label: Array, pos_weight: Array | None, *, normalize: bool = False, ignore_index: int = -100
+    X: Array,
+    Label: Array,
+    pos_weight: Array | None,
+    *,
+    normalize: bool = False,
+    ignore_index: int = -100,
 ) -> Any:
-    """Out = max(X, 0) - X * Label + log(1 + exp(-|X|)); 0 where Label is ignore_index, over the count of others if normalize.
+    """Out = max(X, 0) - X * Label + log(1 + exp(-|X|)); 0 where Label is ignore_index, over the
+    count of others if normalize.
 
-    pos_weight, of later Paddles and X's shape: Out = (1 - Label) * X + pos_weight * log(1 + exp(-X)), as their kernel has it.
+    pos_weight, of later Paddles and X's shape: Out = (1 - Label) * X + pos_weight * log(1 +
+    exp(-X)), as their kernel has it.
     """
     kept, count = _kept(Label, ignore_index, normalize)
     loss = jnp.maximum(X, 0) - X * Label + jnp.log1p(jnp.exp(-jnp.abs(X)))
@@ -221,9 +291,17 @@ def sigmoid_cross_entropy_with_logits(
 
 @grad_of("sigmoid_cross_entropy_with_logits", "X Label pos_weight", nograd="Label pos_weight")
 def sigmoid_cross_entropy_with_logits_grad(
-    X: Array, Label: Array, pos_weight: Array | None, d_Out: Array, *, normalize: bool, ignore_index: int
+    X: Array,
+    Label: Array,
+    pos_weight: Array | None,
+    d_Out: Array,
+    *,
+    normalize: bool,
+    ignore_index: int,
 ) -> Any:
-    """X@GRAD = Out@GRAD * (sigmoid(X) - Label); 0 where Label is ignore_index, over the count of others if normalize."""
+    """X@GRAD = Out@GRAD * (sigmoid(X) - Label); 0 where Label is ignore_index, over the count of
+    others if normalize.
+    """
     kept, count = _kept(Label, ignore_index, normalize)
     power = jnp.exp(-jnp.abs(X))  # the loss has it too, so a step computes it once
     slope = jnp.where(X >= 0, 1, power) / (1 + power) - Label
@@ -232,10 +310,17 @@ def sigmoid_cross_entropy_with_logits_grad(
     return jnp.where(kept, d_Out * slope, 0) / count
 
 
-@op(outs="Loss", grad="Predicted Labels", nograd="Labels", rows=row_wise("Predicted", "Labels"), bounds=FREE)
+@op(
+    outs="Loss",
+    grad="Predicted Labels",
+    nograd="Labels",
+    rows=row_wise("Predicted", "Labels"),
+    bounds=FREE,
+)
 def log_loss(Predicted: Array, Labels: Array, *, epsilon: float) -> Any:
     """Loss = -Labels * log(Predicted + epsilon) - (1 - Labels) * log(1 - Predicted + epsilon)."""
-    rest = jax.lax.optimization_barrier(1 - Predicted)  # else XLA computes (1 + epsilon) - Predicted, which is not 0 at 1
+    # else XLA computes (1 + epsilon) - Predicted, which is not 0 at 1
+    rest = jax.lax.optimization_barrier(1 - Predicted)
     return -Labels * jnp.log(Predicted + epsilon) - (1 - Labels) * jnp.log(rest + epsilon)
 
 

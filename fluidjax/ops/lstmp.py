@@ -16,17 +16,28 @@ from .registry import Array, grad_of, op
 from .rnn import activation_of, batch_places, batched, first_state, scanned
 from .traits import knows_rows
 
-PROJECTIONS = {"identity": lambda x: x, "sigmoid": jax.nn.sigmoid, "tanh": jnp.tanh, "relu": jax.nn.relu}
+PROJECTIONS = {
+    "identity": lambda x: x,
+    "sigmoid": jax.nn.sigmoid,
+    "tanh": jnp.tanh,
+    "relu": jax.nn.relu,
+}
 
 
 def _specs(
-    Input: Spec, H0: Spec | None, C0: Spec | None, Weight: Spec, ProjWeight: Spec, Bias: Spec, **_: Any
+    Input: Spec,
+    H0: Spec | None,
+    C0: Spec | None,
+    Weight: Spec,
+    ProjWeight: Spec,
+    Bias: Spec,
+    **_: Any,
 ) -> tuple[Spec, ...]:
     width, projected = ProjWeight.shape
     if Weight.shape != (projected, 4 * width) or Input.shape[-1] not in (-1, 4 * width):
         raise ShapeError(
-            f"op 'lstmp' takes Input [rows, 4 * D], Weight [P, 4 * D] and ProjWeight [D, P], not {list(Input.shape)}, "
-            f"{list(Weight.shape)} and {list(ProjWeight.shape)}"
+            "op 'lstmp' takes Input [rows, 4 * D], Weight [P, 4 * D] and ProjWeight [D, P], not"
+            f" {list(Input.shape)}, {list(Weight.shape)} and {list(ProjWeight.shape)}"
         )
     rows, dtype = Input.shape[0], Input.dtype
     state = Spec((rows, width), dtype)
@@ -47,7 +58,10 @@ def _clipped(value: Any, bound: float) -> Any:
 def _projected_by(proj_activation: str, cell_activation: str) -> str:
     """The activation of a projection: in 1.8.5 proj_activation only says whether there is one."""
     if proj_activation not in PROJECTIONS:
-        raise EnforceNotMet(f"op 'lstmp' knows no proj_activation {proj_activation!r}; it knows {', '.join(PROJECTIONS)}")
+        raise EnforceNotMet(
+            f"op 'lstmp' knows no proj_activation {proj_activation!r}; it knows"
+            f" {', '.join(PROJECTIONS)}"
+        )
     return "identity" if proj_activation == "identity" else cell_activation
 
 
@@ -60,14 +74,19 @@ def _parts(bias: Any, width: int, peepholes: bool) -> tuple[Any, tuple[Any, Any,
     """The bias of the gates [4D], and the weights of the peepholes [D], or 0."""
     flat = bias.reshape(-1)
     if flat.shape[0] != (7 if peepholes else 4) * width:
-        raise EnforceNotMet(f"op 'lstmp' takes a Bias of {7 if peepholes else 4} * {width} numbers, not {flat.shape[0]}")
+        raise EnforceNotMet(
+            f"op 'lstmp' takes a Bias of {7 if peepholes else 4} * {width} numbers, not"
+            f" {flat.shape[0]}"
+        )
     wi, wf, wo = jnp.split(flat[4 * width :], 3) if peepholes else (0, 0, 0)
     return flat[: 4 * width], (wi, wf, wo)
 
 
 @op(
-    outs="Projection Cell BatchGate~ BatchCellPreAct~ BatchHidden~", infer=_specs,
-    rows=knows_rows(Projection="Input", Cell="Input", each="H0 C0"), heavy=True
+    outs="Projection Cell BatchGate~ BatchCellPreAct~ BatchHidden~",
+    infer=_specs,
+    rows=knows_rows(Projection="Input", Cell="Input", each="H0 C0"),
+    heavy=True,
 )
 def lstmp(
     Input: Ragged, H0: Array | None, C0: Array | None, Weight: Array, ProjWeight: Array, Bias: Array, *,
@@ -75,17 +94,23 @@ def lstmp(
     gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh",
     proj_activation: str = "tanh",
 ):  # fmt: skip
-    """Projection[t] = cell_activation((o * cell_activation(Cell[t])) @ ProjWeight); the rest as in lstm, of Projection[t - 1].
+    """Projection[t] = cell_activation((o * cell_activation(Cell[t])) @ ProjWeight); the rest as in
+    lstm, of Projection[t - 1].
 
-    As in 1.8.5 a proj_activation of identity leaves the outer activation out, and any other one is cell_activation.
+    As in 1.8.5 a proj_activation of identity leaves the outer activation out, and any other one is
+    cell_activation.
 
-    Input [rows, 4D], one LoD level; Weight [P, 4D]; ProjWeight [D, P]; H0 [N, P], C0 [N, D]; Bias [1, 4D], with peepholes
-    [1, 7D]. cell_clip, proj_clip: bounds that Cell and Projection are held within; 0: none.
+    Input [rows, 4D], one LoD level; Weight [P, 4D]; ProjWeight [D, P]; H0 [N, P], C0 [N, D]; Bias
+    [1, 4D], with peepholes [1, 7D]. cell_clip, proj_clip: bounds that Cell and Projection are held
+    within; 0: none.
     """
     x = sequences_of("lstmp", "Input", Input, 1)
     width, projected = ProjWeight.shape
     bias, (wi, wf, wo) = _parts(Bias, width, use_peepholes)
-    gate, act = activation_of("lstmp", gate_activation), activation_of("lstmp", candidate_activation)
+    gate, act = (
+        activation_of("lstmp", gate_activation),
+        activation_of("lstmp", candidate_activation),
+    )
     cell_act = activation_of("lstmp", cell_activation)
     project = PROJECTIONS[_projected_by(proj_activation, cell_activation)]
 
@@ -102,12 +127,20 @@ def lstmp(
 
     first = first_state("lstmp", "H0", H0, x, projected), first_state("lstmp", "C0", C0, x, width)
     outputs = scanned(x.with_rows(x.rows + bias), is_reverse, first, step)
-    inner = jnp.split(batched(x, jnp.concatenate(outputs[2:], 1), is_reverse).rows, [4 * width, 5 * width], 1)
-    return x.with_rows(outputs[0]), x.with_rows(outputs[1]), *(x.with_rows(rows, bare=True) for rows in inner)
+    inner = jnp.split(
+        batched(x, jnp.concatenate(outputs[2:], 1), is_reverse).rows, [4 * width, 5 * width], 1
+    )
+    return (
+        x.with_rows(outputs[0]),
+        x.with_rows(outputs[1]),
+        *(x.with_rows(rows, bare=True) for rows in inner),
+    )
 
 
 @grad_of(
-    "lstmp", "H0 C0 Weight ProjWeight Bias Projection Cell BatchGate BatchCellPreAct BatchHidden", grad_outs="Projection",
+    "lstmp",
+    "H0 C0 Weight ProjWeight Bias Projection Cell BatchGate BatchCellPreAct BatchHidden",
+    grad_outs="Projection",
     ragged="Projection Cell",
 )
 def lstmp_grad(
@@ -115,17 +148,28 @@ def lstmp_grad(
     BatchGate: Array, BatchCellPreAct: Array, BatchHidden: Array, d_Projection: Array, *, use_peepholes: bool, cell_clip: float,
     proj_clip: float, is_reverse: bool, gate_activation: str, cell_activation: str, candidate_activation: str, proj_activation: str,
 ):  # fmt: skip
-    """The gradients from the last step of each sequence to its first, out of what the forward op left: Input is not named."""
+    """The gradients from the last step of each sequence to its first, out of what the forward op
+    left: Input is not named.
+    """
     x, (width, projected) = Cell, ProjWeight.shape
     places, (_, (wi, wf, wo)) = batch_places(x, is_reverse), _parts(Bias, width, use_peepholes)
     projection = _projected_by(proj_activation, cell_activation)
-    gate, act, cell_act, project = (SLOPES[n] for n in (gate_activation, candidate_activation, cell_activation, projection))
+    gate, act, cell_act, project = (
+        SLOPES[n] for n in (gate_activation, candidate_activation, cell_activation, projection)
+    )
 
-    left = jnp.take(jnp.concatenate([rows_of(v) for v in (BatchGate, BatchCellPreAct, BatchHidden)], 1), places, axis=0)
+    left = jnp.take(
+        jnp.concatenate([rows_of(v) for v in (BatchGate, BatchCellPreAct, BatchHidden)], 1),
+        places,
+        axis=0,
+    )
     d_rows = jnp.zeros_like(Projection.rows) if d_Projection is None else rows_of(d_Projection)
-    rows = jnp.concatenate([left, Projection.rows, Cell.rows, d_rows], 1)  # all at once: [longest, N, ...]
+    # all at once: [longest, N, ...]
+    rows = jnp.concatenate([left, Projection.rows, Cell.rows, d_rows], 1)
     cuts = np.cumsum([4 * width, width, width, projected, width])
-    gates, shown, hidden, out, cell, d = jnp.split(jnp.moveaxis(view(x.with_rows(rows), is_reverse), 1, 0), cuts, 2)
+    gates, shown, hidden, out, cell, d = jnp.split(
+        jnp.moveaxis(view(x.with_rows(rows), is_reverse), 1, 0), cuts, 2
+    )
 
     def before(cells: Any, first: Any) -> Any:
         return jnp.concatenate([first[None], cells[:-1]])
@@ -145,7 +189,10 @@ def lstmp_grad(
         new = d_gates @ Weight.T, d_c * f + d_i * wi + d_f * wf
         carry = jax.tree.map(lambda n, old: jnp.where(alive[:, None], n, old), new, carry)
         peepholes = [d_i * cell_before, d_f * cell_before, d_o * cell] if use_peepholes else []
-        return carry, tuple(jnp.where(alive[:, None], v, 0) for v in (jnp.concatenate([d_gates, *peepholes], 1), d_z))
+        return carry, tuple(
+            jnp.where(alive[:, None], v, 0)
+            for v in (jnp.concatenate([d_gates, *peepholes], 1), d_z)
+        )
 
     zero = jnp.zeros((x.sequences, projected), x.dtype), jnp.zeros((x.sequences, width), x.dtype)
     given = d, mask(x).T, jnp.split(gates, 4, 2), shown, out, cell, cell_before

@@ -43,7 +43,8 @@ def _like_xshape(XShape: Array, d_Out: Array) -> Array:
 
 
 def reshaped(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
-    """The dims that `shape` asks of a tensor with `dims`: 0 copies a dim, one -1 takes what is left.
+    """The dims that `shape` asks of a tensor with `dims`: 0 copies a dim, one -1 takes what is
+    left.
 
     The -1 stays where a dim is unknown, and then nothing is checked.
     """
@@ -65,17 +66,23 @@ def reshaped(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
     return tuple(out)
 
 
-def _reshape_spec(X: Spec, Shape: Spec | None, ShapeTensor: tuple[Spec, ...] | None, *, shape: Ints) -> Spec:
+def _reshape_spec(
+    X: Spec, Shape: Spec | None, ShapeTensor: tuple[Spec, ...] | None, *, shape: Ints
+) -> Spec:
     if ShapeTensor:
         return Spec(
-            tuple(X.shape[i] if n == 0 else n for i, n in enumerate(shape)) or (-1,) * len(ShapeTensor), X.dtype
+            tuple(X.shape[i] if n == 0 else n for i, n in enumerate(shape))
+            or (-1,) * len(ShapeTensor),
+            X.dtype,
         )
     if Shape is not None and not shape:
         return Spec((-1,) * Shape.shape[0], X.dtype)
     return Spec(reshaped(shape, X.shape), X.dtype)
 
 
-def _reshape2_spec(X: Spec, Shape: Spec | None, ShapeTensor: tuple[Spec, ...] | None, *, shape: Ints) -> Any:
+def _reshape2_spec(
+    X: Spec, Shape: Spec | None, ShapeTensor: tuple[Spec, ...] | None, *, shape: Ints
+) -> Any:
     return _reshape_spec(X, Shape, ShapeTensor, shape=shape), Spec((0, *X.shape), X.dtype)
 
 
@@ -88,28 +95,45 @@ def _keeps_first(attrs: Attrs, shapes: Shapes) -> bool:
     return to[0] == 0 or (to[0] == -1 and math.prod(rest) == math.prod(x[1:]))
 
 
-_NEW_SHAPE = sizes_from("Shape ShapeTensor", lambda op, slot, i: slot == "Shape" and bool(op.input("ShapeTensor")))
+_NEW_SHAPE = sizes_from(
+    "Shape ShapeTensor", lambda op, slot, i: slot == "Shape" and bool(op.input("ShapeTensor"))
+)
 
 
 @op(
-    outs="Out", grad="X Shape ShapeTensor Out", infer=_reshape_spec, rows=row_wise("X", when=_keeps_first), carries="X",
+    outs="Out",
+    grad="X Shape ShapeTensor Out",
+    infer=_reshape_spec,
+    rows=row_wise("X", when=_keeps_first),
+    carries="X",
     sizes=_NEW_SHAPE,
 )
 def reshape(X: Array, Shape: Array | None, ShapeTensor: list[Array] | None, *, shape: Ints = ()):
-    """Out = X with the dims of `shape`: 0 copies X's dim, one -1 takes what is left; tensors go before `shape`."""
+    """Out = X with the dims of `shape`: 0 copies X's dim, one -1 takes what is left; tensors go
+    before `shape`.
+    """
     return X.reshape(reshaped(integers("reshape", "Shape", Shape, ShapeTensor, shape), X.shape))
 
 
 @op(
-    outs="Out XShape~", infer=_reshape2_spec, rows=row_wise("X", when=_keeps_first, outs="Out"), carries="X", sizes=_NEW_SHAPE,
+    outs="Out XShape~",
+    infer=_reshape2_spec,
+    rows=row_wise("X", when=_keeps_first, outs="Out"),
+    carries="X",
+    sizes=_NEW_SHAPE,
 )
 def reshape2(X: Array, Shape: Array | None, ShapeTensor: list[Array] | None, *, shape: Ints = ()):
-    """Out = X with the dims of `shape`: 0 copies X's dim, one -1 takes what is left; tensors go before `shape`."""
+    """Out = X with the dims of `shape`: 0 copies X's dim, one -1 takes what is left; tensors go
+    before `shape`.
+    """
     return reshape(X, Shape, ShapeTensor, shape=shape), xshape(X)
 
 
 @op(
-    outs="Out", grad="X Out", rows=row_wise("X", when=attribute("axis", lambda a: a[0] == 0), lod=None), carries="X",
+    outs="Out",
+    grad="X Out",
+    rows=row_wise("X", when=attribute("axis", lambda a: a[0] == 0), lod=None),
+    carries="X",
     channels=CHANNELS_FIRST,
 )
 def transpose(X: Array, *, axis: Ints, data_format: str = "AnyLayout"):
@@ -119,7 +143,8 @@ def transpose(X: Array, *, axis: Ints, data_format: str = "AnyLayout"):
 
 @op(
     outs="Out XShape~",
-    rows=row_wise("X", when=attribute("axis", lambda a: a[0] == 0), outs="Out", lod=None), carries="X",
+    rows=row_wise("X", when=attribute("axis", lambda a: a[0] == 0), outs="Out", lod=None),
+    carries="X",
     channels=CHANNELS_FIRST,
 )
 def transpose2(X: Array, *, axis: Ints, data_format: str = "AnyLayout"):
@@ -130,69 +155,100 @@ def transpose2(X: Array, *, axis: Ints, data_format: str = "AnyLayout"):
 @grad_of("transpose2", "XShape")
 def transpose2_grad(XShape: Array, d_Out: Array, *, axis: Ints):
     """d_X = the inverse transposition of d_Out."""
-    return jnp.transpose(d_Out, [axis.index(i) if i in axis else axis.index(i - len(axis)) for i in range(len(axis))])
+    return jnp.transpose(
+        d_Out, [axis.index(i) if i in axis else axis.index(i - len(axis)) for i in range(len(axis))]
+    )
 
 
 def squeezed(dims: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """The dims without those of `axes`, or without all that are 1; an unknown dim of `axes` counts as 1."""
+    """The dims without those of `axes`, or without all that are 1; an unknown dim of `axes` counts
+    as 1.
+    """
     if not axes:
         return tuple(n for n in dims if n != 1)
     gone = {a + len(dims) if a < 0 else a for a in axes}
     wrong = [a for a in gone if not 0 <= a < len(dims) or dims[a] not in (1, -1)]
     if wrong:
-        raise ShapeError(f"cannot squeeze axes {list(axes)} of shape {list(dims)}: each must be a dim of size 1")
+        raise ShapeError(
+            f"cannot squeeze axes {list(axes)} of shape {list(dims)}: each must be a dim of size 1"
+        )
     return tuple(n for i, n in enumerate(dims) if i not in gone)
 
 
 @op(
-    outs="Out", grad="X", infer=lambda X, *, axes: Spec(squeezed(X.shape, axes), X.dtype),
-    rows=row_wise("X", when=inner_axes("axes")), carries="X",
+    outs="Out",
+    grad="X",
+    infer=lambda X, *, axes: Spec(squeezed(X.shape, axes), X.dtype),
+    rows=row_wise("X", when=inner_axes("axes")),
+    carries="X",
     channels=CHANNELS_FIRST,
 )
 def squeeze(X: Array, *, axes: Ints = ()):
-    """Out = X without the dims in `axes`, which are 1; without every dim of size 1 if axes is empty."""
+    """Out = X without the dims in `axes`, which are 1; without every dim of size 1 if axes is
+    empty.
+    """
     return X.reshape(squeezed(X.shape, axes))
 
 
 @op(
-    outs="Out XShape~", infer=lambda X, *, axes: (Spec(squeezed(X.shape, axes), X.dtype), Spec((0, *X.shape), X.dtype)),
-    rows=row_wise("X", when=inner_axes("axes"), outs="Out"), carries="X",
+    outs="Out XShape~",
+    infer=lambda X, *, axes: (Spec(squeezed(X.shape, axes), X.dtype), Spec((0, *X.shape), X.dtype)),
+    rows=row_wise("X", when=inner_axes("axes"), outs="Out"),
+    carries="X",
     channels=CHANNELS_FIRST,
 )
 def squeeze2(X: Array, *, axes: Ints = ()):
-    """Out = X without the dims in `axes`, which are 1; without every dim of size 1 if axes is empty."""
+    """Out = X without the dims in `axes`, which are 1; without every dim of size 1 if axes is
+    empty.
+    """
     return X.reshape(squeezed(X.shape, axes)), xshape(X)
 
 
 def unsqueezed(dims: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """The dims with a 1 put in at each of `axes`, one after another: each counts in the shape made so far."""
+    """The dims with a 1 put in at each of `axes`, one after another: each counts in the shape made
+    so far.
+    """
     out = list(dims)
     for axis in axes:
         at = axis + len(out) + 1 if axis < 0 else axis
         if not 0 <= at <= len(out):
-            raise ShapeError(f"cannot unsqueeze shape {list(dims)} at axes {list(axes)}: {axis} is outside {out}")
+            raise ShapeError(
+                f"cannot unsqueeze shape {list(dims)} at axes {list(axes)}: {axis} is outside {out}"
+            )
         out.insert(at, 1)
     return tuple(out)
 
 
-def _unsqueeze_spec(X: Spec, AxesTensor: Spec | None, AxesTensorList: tuple[Spec, ...] | None, *, axes: Ints) -> Spec:
+def _unsqueeze_spec(
+    X: Spec, AxesTensor: Spec | None, AxesTensorList: tuple[Spec, ...] | None, *, axes: Ints
+) -> Spec:
     extra = len(AxesTensorList or ()) or (AxesTensor.shape[0] if AxesTensor is not None else 0)
     return Spec((-1,) * (X.ndim + extra) if extra else unsqueezed(X.shape, axes), X.dtype)
 
 
 def _adds_inner(attrs: Attrs, shapes: Shapes) -> bool:
     """None of the new axes comes before the first."""
-    return bool(attrs["axes"]) and all(a > 0 or a + len(shapes["X"]) + 1 > 0 > a for a in attrs["axes"])
+    return bool(attrs["axes"]) and all(
+        a > 0 or a + len(shapes["X"]) + 1 > 0 > a for a in attrs["axes"]
+    )
 
 
 @op(
-    outs="Out", grad="X", nograd="AxesTensor AxesTensorList", infer=_unsqueeze_spec,
-    rows=row_wise("X", when=both(_adds_inner, absent("AxesTensor", "AxesTensorList"))), carries="X",
+    outs="Out",
+    grad="X",
+    nograd="AxesTensor AxesTensorList",
+    infer=_unsqueeze_spec,
+    rows=row_wise("X", when=both(_adds_inner, absent("AxesTensor", "AxesTensorList"))),
+    carries="X",
     sizes=sizes_from("AxesTensor AxesTensorList"),
 )
-def unsqueeze(X: Array, AxesTensor: Array | None, AxesTensorList: list[Array] | None, *, axes: Ints = ()):
+def unsqueeze(
+    X: Array, AxesTensor: Array | None, AxesTensorList: list[Array] | None, *, axes: Ints = ()
+):
     """Out = X with a dim of size 1 put in at each of `axes`, one after another."""
-    return X.reshape(unsqueezed(X.shape, integers("unsqueeze", "AxesTensor", AxesTensor, AxesTensorList, axes)))
+    return X.reshape(
+        unsqueezed(X.shape, integers("unsqueeze", "AxesTensor", AxesTensor, AxesTensorList, axes))
+    )
 
 
 @op(
@@ -201,10 +257,13 @@ def unsqueeze(X: Array, AxesTensor: Array | None, AxesTensorList: list[Array] | 
         _unsqueeze_spec(X, AxesTensor, AxesTensorList, axes=axes),
         Spec((0, *X.shape), X.dtype),
     ),
-    rows=row_wise("X", when=both(_adds_inner, absent("AxesTensor", "AxesTensorList")), outs="Out"), carries="X",
+    rows=row_wise("X", when=both(_adds_inner, absent("AxesTensor", "AxesTensorList")), outs="Out"),
+    carries="X",
     sizes=sizes_from("AxesTensor AxesTensorList"),
 )
-def unsqueeze2(X: Array, AxesTensor: Array | None, AxesTensorList: list[Array] | None, *, axes: Ints = ()):
+def unsqueeze2(
+    X: Array, AxesTensor: Array | None, AxesTensorList: list[Array] | None, *, axes: Ints = ()
+):
     """Out = X with a dim of size 1 put in at each of `axes`, one after another."""
     return unsqueeze(X, AxesTensor, AxesTensorList, axes=axes), xshape(X)
 
@@ -215,7 +274,11 @@ def flatten(X: Array, *, axis: int = 1):
     return X.reshape(math.prod(X.shape[:axis]), math.prod(X.shape[axis:]))
 
 
-@op(outs="Out XShape~", rows=row_wise("X", when=attribute("axis", lambda a: a == 1), outs="Out"), carries="X")
+@op(
+    outs="Out XShape~",
+    rows=row_wise("X", when=attribute("axis", lambda a: a == 1), outs="Out"),
+    carries="X",
+)
 def flatten2(X: Array, *, axis: int = 1):
     """Out [prod of the dims before `axis`, prod of the others] = X."""
     return flatten(X, axis=axis), xshape(X)
@@ -230,7 +293,12 @@ for _kind, _nograd in (
     grad_of(_kind, "XShape", nograd=_nograd)(_like_xshape)
 
 
-@grad_of("reshape2_grad", "", wiring={"DOut": "Out@GRAD", "DDX": "X@GRAD@GRAD"}, gives={"DDOut": "Out@GRAD"})
+@grad_of(
+    "reshape2_grad",
+    "",
+    wiring={"DOut": "Out@GRAD", "DDX": "X@GRAD@GRAD"},
+    gives={"DDOut": "Out@GRAD"},
+)
 def reshape2_grad_grad(DOut: Array, DDX: Array):
     """DDOut = DDX with the shape of DOut."""
     return DDX.reshape(DOut.shape)
@@ -240,19 +308,26 @@ def _flatten_range_spec(X: Spec, *, start_axis: int, stop_axis: int) -> tuple[Sp
     start, stop = _range_of(X.ndim, start_axis, stop_axis)
     inner = X.shape[start : stop + 1]
     size = -1 if -1 in inner else math.prod(inner)
-    return Spec((*X.shape[:start], size, *X.shape[stop + 1 :]), X.dtype), Spec((0, *X.shape), X.dtype)
+    return Spec((*X.shape[:start], size, *X.shape[stop + 1 :]), X.dtype), Spec(
+        (0, *X.shape), X.dtype
+    )
 
 
 def _range_of(rank: int, start_axis: int, stop_axis: int) -> tuple[int, int]:
     start, stop = (a + rank if a < 0 else a for a in (start_axis, stop_axis))
     if not 0 <= start <= stop < max(rank, 1):
-        raise ShapeError(f"flatten_contiguous_range of {rank} dimensions cannot go from axis {start_axis} to {stop_axis}")
+        raise ShapeError(
+            f"flatten_contiguous_range of {rank} dimensions cannot go from axis {start_axis} to"
+            f" {stop_axis}"
+        )
     return start, stop
 
 
 @op(outs="Out XShape", infer=_flatten_range_spec, rows=mixes("X"), channels=CHANNELS_FIRST)
 def flatten_contiguous_range(X: Array, *, start_axis: int = 1, stop_axis: int = 1):
-    """Out = X with the dimensions from start_axis to stop_axis as one; XShape [0, *X.shape] only carries the shape."""
+    """Out = X with the dimensions from start_axis to stop_axis as one; XShape [0, *X.shape] only
+    carries the shape.
+    """
     start, stop = _range_of(X.ndim, start_axis, stop_axis)
     size = math.prod(X.shape[start : stop + 1])
     return X.reshape(*X.shape[:start], size, *X.shape[stop + 1 :]), xshape(X)
@@ -275,15 +350,22 @@ def _concat_spec(X: tuple[Spec, ...], AxisTensor: Spec | None, *, axis: int) -> 
             continue
         found = {n for n in sizes if n != -1}
         if len(found) > 1:
-            raise ShapeError(f"concat on axis {axis}: dim {i} differs in {[list(x.shape) for x in X]}")
+            raise ShapeError(
+                f"concat on axis {axis}: dim {i} differs in {[list(x.shape) for x in X]}"
+            )
         out.append(found.pop() if found else -1)
     return Spec(tuple(out), X[0].dtype)
 
 
 @op(
-    outs="Out", grad="X AxisTensor", nograd="AxisTensor", infer=_concat_spec,
+    outs="Out",
+    grad="X AxisTensor",
+    nograd="AxisTensor",
+    infer=_concat_spec,
     rows=row_wise(
-        "X", when=both(inner_axis("axis"), absent("AxisTensor")), joins=both(first_axis("axis"), absent("AxisTensor"))
+        "X",
+        when=both(inner_axis("axis"), absent("AxisTensor")),
+        joins=both(first_axis("axis"), absent("AxisTensor")),
     ),
     sizes=sizes_from("AxisTensor"),
     channels=by_axes("axis", "X", "Out", when=absent("AxisTensor")),
@@ -294,7 +376,9 @@ def concat(X: list[Array], AxisTensor: Array | None, *, axis: int = 0):
 
 
 def sections_of(size: int, num: int, sections: Sequence[int]) -> list[int]:
-    """Sizes of the parts of a dim of `size` (-1: unknown): `num` equal ones, or `sections` with one -1 for the rest."""
+    """Sizes of the parts of a dim of `size` (-1: unknown): `num` equal ones, or `sections` with one
+    -1 for the rest.
+    """
     if num > 0:
         if size >= 0 and size % num:
             raise ShapeError(f"a dim of size {size} cannot be split into {num} equal parts")
@@ -317,14 +401,22 @@ def _split_spec(
     axis: int,
 ) -> tuple[Spec, ...]:
     if AxisTensor is not None:
-        return (Spec((-1,) * X.ndim, X.dtype),) * (num or len(sections) or len(SectionsTensorList or ()))
+        return (Spec((-1,) * X.ndim, X.dtype),) * (
+            num or len(sections) or len(SectionsTensorList or ())
+        )
     at = axis + X.ndim if axis < 0 else axis
-    parts = [-1] * len(SectionsTensorList) if SectionsTensorList else sections_of(X.shape[at], num, sections)
+    parts = (
+        [-1] * len(SectionsTensorList)
+        if SectionsTensorList
+        else sections_of(X.shape[at], num, sections)
+    )
     return tuple(Spec((*X.shape[:at], n, *X.shape[at + 1 :]), X.dtype) for n in parts)
 
 
 @op(
-    outs="Out*", infer=_split_spec, rows=row_wise("X", when=both(inner_axis("axis"), absent("AxisTensor"))),
+    outs="Out*",
+    infer=_split_spec,
+    rows=row_wise("X", when=both(inner_axis("axis"), absent("AxisTensor"))),
     sizes=sizes_from("AxisTensor SectionsTensorList"),
     channels=by_axes("axis", "X", "Out", when=absent("AxisTensor")),
 )
@@ -332,7 +424,9 @@ def split(
     X: Array, AxisTensor: Array | None, SectionsTensorList: list[Array] | None, *,
     sections: Ints = (), num: int = 0, axis: int = 0,
 ):  # fmt: skip
-    """Out[i] = X's i-th part along `axis`: `num` equal ones, or of sizes `sections` (one -1: the rest)."""
+    """Out[i] = X's i-th part along `axis`: `num` equal ones, or of sizes `sections` (one -1: the
+    rest).
+    """
     at = integers("split", "AxisTensor", AxisTensor, None, [axis])[0] % X.ndim
     sizes = integers("split", "SectionsTensorList", None, SectionsTensorList, sections)
     ends = np.cumsum([0, *sections_of(X.shape[at], num, sizes)]).tolist()
@@ -347,7 +441,9 @@ def stack(X: list[Array], *, axis: int = 0):
 
 def unstacked(X: Array, axis: int) -> list[Array]:
     axis %= X.ndim
-    return [lax.squeeze(lax.slice_in_dim(X, i, i + 1, axis=axis), [axis]) for i in range(X.shape[axis])]
+    return [
+        lax.squeeze(lax.slice_in_dim(X, i, i + 1, axis=axis), [axis]) for i in range(X.shape[axis])
+    ]
 
 
 @grad_of("stack", "")
@@ -387,24 +483,50 @@ def unbind(X: Array, *, axis: int = 0):
 def expanded(dims: Sequence[int], times: Sequence[int]) -> tuple[int, ...]:
     """dims * times, -1 where either is unknown."""
     if len(times) != len(dims):
-        raise ShapeError(f"expand_times {list(times)} needs one number for each dim of {list(dims)}")
+        raise ShapeError(
+            f"expand_times {list(times)} needs one number for each dim of {list(dims)}"
+        )
     return tuple(-1 if -1 in (n, t) else n * t for n, t in zip(dims, times, strict=True))
 
 
 def _expand_spec(
-    X: Spec, ExpandTimes: Spec | None, expand_times_tensor: tuple[Spec, ...] | None, *, expand_times: Ints
+    X: Spec,
+    ExpandTimes: Spec | None,
+    expand_times_tensor: tuple[Spec, ...] | None,
+    *,
+    expand_times: Ints,
 ) -> Spec:
-    times = expand_times or ((-1,) * X.ndim if ExpandTimes is not None or expand_times_tensor else ())
+    times = expand_times or (
+        (-1,) * X.ndim if ExpandTimes is not None or expand_times_tensor else ()
+    )
     return Spec(expanded(X.shape, times), X.dtype)
 
 
 @op(
-    outs="Out", grad="X ExpandTimes expand_times_tensor", nograd="ExpandTimes expand_times_tensor", infer=_expand_spec,
-    rows=row_wise("X", when=both(attribute("expand_times", lambda t: t and t[0] == 1), absent("ExpandTimes", "expand_times_tensor"))),
-    carries="X", sizes=sizes_from("ExpandTimes expand_times_tensor"),
-    channels=by_axes("expand_times", "X", "Out", each=1, when=absent("ExpandTimes", "expand_times_tensor")),
+    outs="Out",
+    grad="X ExpandTimes expand_times_tensor",
+    nograd="ExpandTimes expand_times_tensor",
+    infer=_expand_spec,
+    rows=row_wise(
+        "X",
+        when=both(
+            attribute("expand_times", lambda t: t and t[0] == 1),
+            absent("ExpandTimes", "expand_times_tensor"),
+        ),
+    ),
+    carries="X",
+    sizes=sizes_from("ExpandTimes expand_times_tensor"),
+    channels=by_axes(
+        "expand_times", "X", "Out", each=1, when=absent("ExpandTimes", "expand_times_tensor")
+    ),
 )
-def expand(X: Array, ExpandTimes: Array | None, expand_times_tensor: list[Array] | None, *, expand_times: Ints = ()):
+def expand(
+    X: Array,
+    ExpandTimes: Array | None,
+    expand_times_tensor: list[Array] | None,
+    *,
+    expand_times: Ints = (),
+):
     """Out = X repeated expand_times[i] times along dim i."""
     times = integers("expand", "ExpandTimes", ExpandTimes, expand_times_tensor, expand_times)
     if any(t < 0 for t in times):
@@ -423,8 +545,12 @@ def expand(X: Array, ExpandTimes: Array | None, expand_times_tensor: list[Array]
 )
 def expand_as(X: Array, target_tensor: Array):
     """Out = X repeated along each dim until it has target_tensor's shape."""
-    if X.ndim != target_tensor.ndim or any(t % n for n, t in zip(X.shape, target_tensor.shape, strict=True)):
-        raise ShapeError(f"expand_as: {list(X.shape)} cannot be repeated to {list(target_tensor.shape)}")
+    if X.ndim != target_tensor.ndim or any(
+        t % n for n, t in zip(X.shape, target_tensor.shape, strict=True)
+    ):
+        raise ShapeError(
+            f"expand_as: {list(X.shape)} cannot be repeated to {list(target_tensor.shape)}"
+        )
     return jnp.tile(X, [t // n for n, t in zip(X.shape, target_tensor.shape, strict=True)])
 
 
@@ -435,7 +561,9 @@ def _to_float(attrs: Attrs) -> bool:
 
 @op(outs="Out", rows=elementwise("X"), carries="X", eager=Eager(when=_to_float))
 def cast(X: Array, *, in_dtype: int, out_dtype: int):
-    """Out = X as dtype `out_dtype`; `in_dtype` is ignored, X knows its own. Floats are rounded toward zero."""
+    """Out = X as dtype `out_dtype`; `in_dtype` is ignored, X knows its own. Floats are rounded
+    toward zero.
+    """
     return converted(X, numpy_dtype(name_of(out_dtype)))
 
 

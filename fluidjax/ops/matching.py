@@ -1,6 +1,8 @@
-"""Matrices of different sizes in one ragged value, channel by channel: match_matrix_tensor, sequence_topk_avg_pooling, var_conv_2d.
+"""Matrices of different sizes in one ragged value, channel by channel: match_matrix_tensor,
+sequence_topk_avg_pooling, var_conv_2d.
 
-Sequence n of such a value holds [channels, h[n], w[n]] flattened, a number a row. Ops work on a dense view [N, channels, H, W].
+Sequence n of such a value holds [channels, h[n], w[n]] flattened, a number a row. Ops work on a
+dense view [N, channels, H, W].
 """
 
 from __future__ import annotations
@@ -35,7 +37,10 @@ class Boxes:
     def inside(self) -> Any:
         """Which cells of the view belong to a matrix, [N, 1, H, W]."""
         rows = jnp.arange(self.most[0], dtype=jnp.int32) < self.h[:, None]
-        return (rows[:, :, None] & (jnp.arange(self.most[1], dtype=jnp.int32) < self.w[:, None])[:, None, :])[:, None]
+        return (
+            rows[:, :, None]
+            & (jnp.arange(self.most[1], dtype=jnp.int32) < self.w[:, None])[:, None, :]
+        )[:, None]
 
     def dense(self, x: Ragged) -> Any:
         """[N, channels, H, W], 0 outside of the matrices."""
@@ -62,54 +67,95 @@ class Boxes:
 def _boxes(op_type: str, channels: int, rows: Ragged, columns: Ragged) -> Boxes:
     row, column = sequences_of(op_type, "ROW", rows, 1), sequences_of(op_type, "COLUMN", columns, 1)
     if row.sequences != column.sequences:
-        raise EnforceNotMet(f"op '{op_type}' takes as many sequences in ROW as in COLUMN, not {row.sequences} and {column.sequences}")
+        raise EnforceNotMet(
+            f"op '{op_type}' takes as many sequences in ROW as in COLUMN, not {row.sequences} and"
+            f" {column.sequences}"
+        )
     return Boxes(channels, row.lengths, column.lengths, (row.longest[0], column.longest[0]))
 
 
 def _match_specs(X: Spec, Y: Spec, W: Spec, *, dim_t: int) -> tuple[Spec, Spec]:
-    if len(W.shape) != 3 or W.shape[1] != dim_t or X.shape[-1] not in (-1, W.shape[0]) or Y.shape[-1] not in (-1, W.shape[2]):
+    if (
+        len(W.shape) != 3
+        or W.shape[1] != dim_t
+        or X.shape[-1] not in (-1, W.shape[0])
+        or Y.shape[-1] not in (-1, W.shape[2])
+    ):
         raise ShapeError(
-            f"op 'match_matrix_tensor' takes X [rows, D], Y [rows, E] and W [D, {dim_t}, E], not {list(X.shape)}, {list(Y.shape)} and "
-            f"{list(W.shape)}"
+            f"op 'match_matrix_tensor' takes X [rows, D], Y [rows, E] and W [D, {dim_t}, E], not"
+            f" {list(X.shape)}, {list(Y.shape)} and {list(W.shape)}"
         )
     return Spec((-1, 1), X.dtype), Spec((-1, 1), X.dtype)
 
 
 @op(outs="Out Tmp", grad="X Y W Tmp", grad_outs="Out", infer=_match_specs, rows=knows_rows(Out="X"))
 def match_matrix_tensor(X: Ragged, Y: Ragged, W: Array, *, dim_t: int = 1):
-    """Out = X[n] @ W[:, t, :] @ Y[n]^T for each pair n of sequences and each t: [dim_t, rows of X[n], rows of Y[n]], flattened.
+    """Out = X[n] @ W[:, t, :] @ Y[n]^T for each pair n of sequences and each t: [dim_t, rows of
+    X[n], rows of Y[n]], flattened.
 
     X [rows, D], Y [rows, E]: one LoD level. Tmp = X @ W, flattened: [rows * dim_t * E, 1].
     """
-    x, y = sequences_of("match_matrix_tensor", "X", X, 1), sequences_of("match_matrix_tensor", "Y", Y, 1)
+    x, y = (
+        sequences_of("match_matrix_tensor", "X", X, 1),
+        sequences_of("match_matrix_tensor", "Y", Y, 1),
+    )
     if x.sequences != y.sequences:
-        raise EnforceNotMet(f"op 'match_matrix_tensor' takes as many sequences in X as in Y, not {x.sequences} and {y.sequences}")
+        raise EnforceNotMet(
+            f"op 'match_matrix_tensor' takes as many sequences in X as in Y, not {x.sequences} and"
+            f" {y.sequences}"
+        )
     half = x.rows @ W.reshape(W.shape[0], -1)
     left = view(x.with_rows(half)).reshape(x.sequences, x.longest[0], dim_t, W.shape[2])
     cells = jnp.einsum("nltd,nrd->ntlr", left, view(y))
-    return Boxes(dim_t, x.lengths, y.lengths, (x.longest[0], y.longest[0])).packed(cells), _flat(x, half)
+    return Boxes(dim_t, x.lengths, y.lengths, (x.longest[0], y.longest[0])).packed(cells), _flat(
+        x, half
+    )
 
 
 def _flat(x: Ragged, rows: Any) -> Ragged:
     """Every number of the rows of x, which has one LoD level, a row of its own; without a LoD."""
     k = rows.shape[1]
-    return Ragged(rows.reshape(-1, 1), (x.offsets[0] * k,), (x.longest[0] * k,), ("flat", k, x.key), x.padded, bare=True)
+    return Ragged(
+        rows.reshape(-1, 1),
+        (x.offsets[0] * k,),
+        (x.longest[0] * k,),
+        ("flat", k, x.key),
+        x.padded,
+        bare=True,
+    )
 
 
-def _top_specs(X: Spec, ROW: Spec, COLUMN: Spec, *, topks: Any, channel_num: int) -> tuple[Spec, Spec]:
+def _top_specs(
+    X: Spec, ROW: Spec, COLUMN: Spec, *, topks: Any, channel_num: int
+) -> tuple[Spec, Spec]:
     if not topks or min(topks) < 1:
-        raise EnforceNotMet(f"op 'sequence_topk_avg_pooling' takes topks of 1 or more, not {list(topks)}")
+        raise EnforceNotMet(
+            f"op 'sequence_topk_avg_pooling' takes topks of 1 or more, not {list(topks)}"
+        )
     return Spec((ROW.shape[0], channel_num * len(topks)), X.dtype), Spec((-1,), "int32")
 
 
-@op(outs="Out pos~", grad="X ROW COLUMN pos", nograd="ROW COLUMN", infer=_top_specs, rows=knows_rows())
-def sequence_topk_avg_pooling(X: Ragged, ROW: Ragged, COLUMN: Ragged, *, topks: Ints, channel_num: int):
-    """Out[row, c * K + k] = the sum of the topks[k] greatest numbers in the row of channel c, divided by topks[k].
+@op(
+    outs="Out pos~",
+    grad="X ROW COLUMN pos",
+    nograd="ROW COLUMN",
+    infer=_top_specs,
+    rows=knows_rows(),
+)
+def sequence_topk_avg_pooling(
+    X: Ragged, ROW: Ragged, COLUMN: Ragged, *, topks: Ints, channel_num: int
+):
+    """Out[row, c * K + k] = the sum of the topks[k] greatest numbers in the row of channel c,
+    divided by topks[k].
 
-    Sequence n of X holds [channel_num, rows of ROW[n], rows of COLUMN[n]]; where a row has fewer numbers all are summed. Out has the
-    LoD of ROW. pos: the columns of the greatest in falling order, -1 where there are none.
+    Sequence n of X holds [channel_num, rows of ROW[n], rows of COLUMN[n]]; where a row has fewer
+    numbers all are summed. Out has the LoD of ROW. pos: the columns of the greatest in falling
+    order, -1 where there are none.
     """
-    x, row = sequences_of("sequence_topk_avg_pooling", "X", X, 1), sequences_of("sequence_topk_avg_pooling", "ROW", ROW, 1)
+    x, row = (
+        sequences_of("sequence_topk_avg_pooling", "X", X, 1),
+        sequences_of("sequence_topk_avg_pooling", "ROW", ROW, 1),
+    )
     boxes = _boxes("sequence_topk_avg_pooling", channel_num, ROW, COLUMN)
     cells, there, most = boxes.dense(x), boxes.inside(), max(topks)
     order = jnp.argsort(jnp.where(there, -cells, np.inf), axis=-1, stable=True)[..., :most]
@@ -119,8 +165,14 @@ def sequence_topk_avg_pooling(X: Ragged, ROW: Ragged, COLUMN: Ragged, *, topks: 
     values = jnp.where(places < count, jnp.take_along_axis(cells, order, -1), 0)
     sums = jnp.pad(jnp.cumsum(values, -1), ((0, 0), (0, 0), (0, 0), (0, short)), mode="edge")
     means = jnp.stack([sums[..., k - 1] / np.asarray(k, x.dtype) for k in topks], -1)
-    columns = jnp.pad(jnp.where(places < count, order, -1), ((0, 0), (0, 0), (0, 0), (0, short)), constant_values=-1)
-    out, pos = (row.with_rows(copied(row.with_rows(pack(row, _by_rows(v))))) for v in (means, columns))
+    columns = jnp.pad(
+        jnp.where(places < count, order, -1),
+        ((0, 0), (0, 0), (0, 0), (0, short)),
+        constant_values=-1,
+    )
+    out, pos = (
+        row.with_rows(copied(row.with_rows(pack(row, _by_rows(v))))) for v in (means, columns)
+    )
     return out, pos.rows.reshape(-1).astype(np.int32)
 
 
@@ -140,17 +192,24 @@ def _conv_specs(X: Spec, ROW: Spec, COLUMN: Spec, W: Spec, **attrs: Any) -> tupl
 
 
 @op(
-    outs="Out Col", grad="X ROW COLUMN W Out Col", nograd="ROW COLUMN", grad_outs="Out", infer=_conv_specs,
-    rows=knows_rows(Out="X", Col="X"), heavy=True,
+    outs="Out Col",
+    grad="X ROW COLUMN W Out Col",
+    nograd="ROW COLUMN",
+    grad_outs="Out",
+    infer=_conv_specs,
+    rows=knows_rows(Out="X", Col="X"),
+    heavy=True,
 )
 def var_conv_2d(
     X: Ragged, ROW: Ragged, COLUMN: Ragged, W: Array, *, InputChannel: int = 1, OutputChannel: int = 1, StrideH: int = 1,
     StrideW: int = 1, KernelH: int = 1, KernelW: int = 1,
 ):  # fmt: skip
-    """Out = a convolution of each image with W, 0 around it, so that Out[n] is [OutputChannel, ceil(h / StrideH), ceil(w / StrideW)].
+    """Out = a convolution of each image with W, 0 around it, so that Out[n] is [OutputChannel,
+    ceil(h / StrideH), ceil(w / StrideW)].
 
-    Sequence n of X holds the image [InputChannel, h, w], with h rows in ROW[n] and w in COLUMN[n]. Col: the windows,
-    [InputChannel * KernelH * KernelW, windows] of each image; W [OutputChannel, InputChannel * KernelH * KernelW].
+    Sequence n of X holds the image [InputChannel, h, w], with h rows in ROW[n] and w in COLUMN[n].
+    Col: the windows, [InputChannel * KernelH * KernelW, windows] of each image; W [OutputChannel,
+    InputChannel * KernelH * KernelW].
     """
     x = sequences_of("var_conv_2d", "X", X, 1)
     boxes = _boxes("var_conv_2d", InputChannel, ROW, COLUMN)
@@ -158,7 +217,12 @@ def var_conv_2d(
     sizes = tuple(-(-n // s) for n, s in zip(boxes.most, steps, strict=True))
     image = jnp.pad(boxes.dense(x), ((0, 0), (0, 0), *((k // 2, k) for k in kernel)))
     windows = [
-        image[:, :, i : i + (sizes[0] - 1) * StrideH + 1 : StrideH, j : j + (sizes[1] - 1) * StrideW + 1 : StrideW]
+        image[
+            :,
+            :,
+            i : i + (sizes[0] - 1) * StrideH + 1 : StrideH,
+            j : j + (sizes[1] - 1) * StrideW + 1 : StrideW,
+        ]
         for i in range(KernelH)
         for j in range(KernelW)
     ]

@@ -1,4 +1,6 @@
-"""Sums, scales and clips of whole tensors, norms and distances. Scalars have shape [1], as everywhere in Fluid."""
+"""Sums, scales and clips of whole tensors, norms and distances. Scalars have shape [1], as
+everywhere in Fluid.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,11 @@ def _as(value: Any, like: Any) -> Any:
     """A number in the dtype of an array; for integers it loses its fraction, as by a cast in C."""
     if isinstance(value, float):
         with np.errstate(invalid="ignore"):  # too great for an integer
-            return value if jnp.issubdtype(like.dtype, jnp.inexact) else np.asarray(value).astype(like.dtype)
+            return (
+                value
+                if jnp.issubdtype(like.dtype, jnp.inexact)
+                else np.asarray(value).astype(like.dtype)
+            )
     return value.reshape(()).astype(like.dtype)
 
 
@@ -43,8 +49,13 @@ def scale(
     X: Array, ScaleTensor: Array | None, BiasTensor: Array | None, *, scale: float = 1.0, bias: float = 0.0,
     bias_after_scale: bool = True,
 ):  # fmt: skip
-    """Out = scale * X + bias, or scale * (X + bias) without `bias_after_scale`. ScaleTensor and BiasTensor [1] go before these."""
-    factor, more = _as(scale if ScaleTensor is None else ScaleTensor, X), _as(bias if BiasTensor is None else BiasTensor, X)
+    """Out = scale * X + bias, or scale * (X + bias) without `bias_after_scale`. ScaleTensor and
+    BiasTensor [1] go before these.
+    """
+    factor, more = (
+        _as(scale if ScaleTensor is None else ScaleTensor, X),
+        _as(bias if BiasTensor is None else BiasTensor, X),
+    )
     if not bias_after_scale:
         return (X + more) * factor
     out = X * factor
@@ -61,7 +72,9 @@ def one_shape(kind: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     shape = shapes[0]
     for other in shapes[1:]:
         if len(other) != len(shape) or not all(map(fits, shape, other)):
-            raise ShapeError(f"{kind} takes tensors of one shape, not {list(shape)} and {list(other)}")
+            raise ShapeError(
+                f"{kind} takes tensors of one shape, not {list(shape)} and {list(other)}"
+            )
         shape = tuple(map(max, shape, other))
     return shape
 
@@ -70,11 +83,19 @@ def _infer_sum(X: Sequence[Spec]) -> Spec:
     return Spec(one_shape("sum", *(x.shape for x in X)), X[0].dtype)
 
 
-@op("sum", outs="Out", infer=_infer_sum, rows=elementwise("X"), sparse=StaysSparse(), passes_over=("X",))
+@op(
+    "sum",
+    outs="Out",
+    infer=_infer_sum,
+    rows=elementwise("X"),
+    sparse=StaysSparse(),
+    passes_over=("X",),
+)
 def sum_(X: list[Array | SelectedRows | None]):
     """Out = X[0] + X[1] + ..., all of one shape; sparse, with equal rows added up, if all X are.
 
-    An accumulator that no startup program sets begins at zero, as in 1.8.5, whose kernel passes over empty tensors.
+    An accumulator that no startup program sets begins at zero, as in 1.8.5, whose kernel passes
+    over empty tensors.
     """
     if any(isinstance(x, SelectedRows) for x in X):
         return total(X)
@@ -115,9 +136,20 @@ def increment(X: Array, *, step: float = 1.0):
     return X + _as(step, X)
 
 
-@op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"), unset("asvector"))))
-def cumsum(X: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool = False, flatten: bool = False):
-    """Out[i] = X[0] + ... + X[i] along `axis`; without X[i] if `exclusive`, from the end if `reverse`.
+@op(
+    outs="Out",
+    rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"), unset("asvector"))),
+)
+def cumsum(
+    X: Array,
+    *,
+    axis: int = -1,
+    exclusive: bool = False,
+    reverse: bool = False,
+    flatten: bool = False,
+):
+    """Out[i] = X[0] + ... + X[i] along `axis`; without X[i] if `exclusive`, from the end if
+    `reverse`.
 
     flatten: of all elements in a row.
     """
@@ -129,22 +161,30 @@ def cumsum(X: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool =
         return total
     # shifted, not total - X: the difference would cancel digits
     shift = (-1, 1, 0) if reverse else (1, -1, 0)
-    return lax.pad(total, jnp.zeros((), X.dtype), [shift if i == axis else (0, 0, 0) for i in range(X.ndim)])
+    return lax.pad(
+        total, jnp.zeros((), X.dtype), [shift if i == axis else (0, 0, 0) for i in range(X.ndim)]
+    )
 
 
 @op(outs="Out", rows=elementwise("X"), sparse=by_values(merged=True))
 def clip(X: Array, Min: Array | None, Max: Array | None, *, min: float, max: float):
-    """Out = X where min <= X <= max, else the nearer bound. Min [1] and Max [1] stand for `min` and `max`."""
+    """Out = X where min <= X <= max, else the nearer bound. Min [1] and Max [1] stand for `min` and
+    `max`.
+    """
     low, high = _bounds(X, Min, Max, min, max)
     return jnp.clip(X, low, high)
 
 
-def _bounds(X: Array, Min: Array | None, Max: Array | None, low: float, high: float) -> tuple[Any, Any]:
+def _bounds(
+    X: Array, Min: Array | None, Max: Array | None, low: float, high: float
+) -> tuple[Any, Any]:
     return _as(low if Min is None else Min, X), _as(high if Max is None else Max, X)
 
 
 @grad_of("clip", "X Min Max", nograd="Min Max")
-def clip_grad(X: Array, Min: Array | None, Max: Array | None, d_Out: Array, *, min: float, max: float):
+def clip_grad(
+    X: Array, Min: Array | None, Max: Array | None, d_Out: Array, *, min: float, max: float
+):
     """X@GRAD = Out@GRAD where min < X < max, else 0."""
     low, high = _bounds(X, Min, Max, min, max)
     return jnp.where((low < X) & (high > X), d_Out, jnp.zeros((), d_Out.dtype))
@@ -189,11 +229,23 @@ def _root(p: float) -> float:
     return 1 / p if p else 0.0
 
 
-@op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"), unset("asvector")), lod=None))
+@op(
+    outs="Out",
+    rows=row_wise(
+        "X", when=both(inner_axis("axis"), unset("flatten"), unset("asvector")), lod=None
+    ),
+)
 def p_norm(
-    X: Array, *, porder: float = 2.0, axis: int = -1, epsilon: float = 1e-12, keepdim: bool = False, asvector: bool = False
+    X: Array,
+    *,
+    porder: float = 2.0,
+    axis: int = -1,
+    epsilon: float = 1e-12,
+    keepdim: bool = False,
+    asvector: bool = False,
 ):
-    """Out = (sum of |X| ** porder along `axis`) ** (1 / porder); max or min of |X| if infinite, the nonzeros for 0.
+    """Out = (sum of |X| ** porder along `axis`) ** (1 / porder); max or min of |X| if infinite, the
+    nonzeros for 0.
 
     asvector: of all elements. The one op whose result for a vector has shape [].
     """
@@ -202,7 +254,17 @@ def p_norm(
 
 
 @grad_of("p_norm", "X Out")
-def p_norm_grad(X: Array, Out: Array, d_Out: Array, *, porder: float, axis: int, epsilon: float, keepdim: bool, asvector: bool):
+def p_norm_grad(
+    X: Array,
+    Out: Array,
+    d_Out: Array,
+    *,
+    porder: float,
+    axis: int,
+    epsilon: float,
+    keepdim: bool,
+    asvector: bool,
+):
     """X@GRAD = Out@GRAD * sign(X) * |X| ** (porder - 1) / (Out ** (porder - 1) + epsilon)."""
     shape = [1] * X.ndim if asvector else list(X.shape)
     if not asvector:
@@ -212,7 +274,13 @@ def p_norm_grad(X: Array, Out: Array, d_Out: Array, *, porder: float, axis: int,
         return jnp.zeros_like(X)
     if np.isinf(porder):
         reduced = None if asvector else axis
-        return by_equality(lambda x, d: (jnp.abs(x) == _p_norm(jnp.abs(x), porder, 0, reduced, True)) * sign(x) * d, X, d)
+        return by_equality(
+            lambda x, d: (
+                (jnp.abs(x) == _p_norm(jnp.abs(x), porder, 0, reduced, True)) * sign(x) * d
+            ),
+            X,
+            d,
+        )
     return jnp.abs(X) ** (porder - 1) / (norm ** (porder - 1) + epsilon) * sign(X) * d
 
 
@@ -228,12 +296,18 @@ def dist(X: Array, Y: Array, *, p: float = 2.0):
 
 @grad_of("dist", "X Y Out")
 def dist_grad(X: Array, Y: Array, Out: Array, d_Out: Array, *, p: float):
-    """X@GRAD = Out@GRAD * sign(X - Y) * (|X - Y| / Out) ** (p - 1), Y@GRAD = -X@GRAD before broadcasting."""
+    """X@GRAD = Out@GRAD * sign(X - Y) * (|X - Y| / Out) ** (p - 1), Y@GRAD = -X@GRAD before
+    broadcasting.
+    """
     z, norm = X - Y, Out.reshape(())
     if p == 0:
         slope: Any = 0
     elif np.isinf(p):
-        d = by_equality(lambda z, d: (jnp.abs(z) == _p_norm(jnp.abs(z), p, 0, None, False)) * sign(z) * d, z, d_Out.reshape(()))
+        d = by_equality(
+            lambda z, d: (jnp.abs(z) == _p_norm(jnp.abs(z), p, 0, None, False)) * sign(z) * d,
+            z,
+            d_Out.reshape(()),
+        )
         return _unbroadcast(d, X.shape), _unbroadcast(-d, Y.shape)
     else:
         slope = (jnp.abs(z) / norm) ** (p - 1)
@@ -257,7 +331,8 @@ def _infer_cos_sim(X: Spec, Y: Spec) -> tuple[Spec, Spec, Spec]:
 
 @op(outs="Out XNorm~ YNorm~", infer=_infer_cos_sim, rows=row_wise("X", "Y"))
 def cos_sim(X: Array, Y: Array):
-    """Out[i, 0] = <X[i], Y[i]> / (XNorm[i] * YNorm[i]); XNorm[i, 0] = max(||X[i]||, 1e-4), YNorm likewise.
+    """Out[i, 0] = <X[i], Y[i]> / (XNorm[i] * YNorm[i]); XNorm[i, 0] = max(||X[i]||, 1e-4), YNorm
+    likewise.
 
     Y may have one row, which then serves all rows of X.
     """

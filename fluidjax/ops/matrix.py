@@ -21,9 +21,14 @@ from .traits import CHANNELS_FIRST, Attrs, Shapes, mixes, row_wise
 def _infer_mul(X: Spec, Y: Spec, *, x_num_col_dims: int, y_num_col_dims: int) -> Spec:
     inner = X.shape[x_num_col_dims:], Y.shape[:y_num_col_dims]
     if X.ndim <= x_num_col_dims or Y.ndim <= y_num_col_dims:
-        raise ShapeError(f"mul splits X{list(X.shape)} at {x_num_col_dims} and Y{list(Y.shape)} at {y_num_col_dims}")
+        raise ShapeError(
+            f"mul splits X{list(X.shape)} at {x_num_col_dims} and Y{list(Y.shape)} at"
+            f" {y_num_col_dims}"
+        )
     if -1 not in inner[0] + inner[1] and math.prod(inner[0]) != math.prod(inner[1]):
-        raise ShapeError(f"mul sums over {list(inner[0])} of X and {list(inner[1])} of Y, which differ in size")
+        raise ShapeError(
+            f"mul sums over {list(inner[0])} of X and {list(inner[1])} of Y, which differ in size"
+        )
     return Spec(X.shape[:x_num_col_dims] + Y.shape[y_num_col_dims:], X.dtype)
 
 
@@ -33,8 +38,12 @@ def _flat(x: Any, split: int) -> Any:
 
 
 @op(
-    outs="Out", grad="X Y", infer=_infer_mul, rows=row_wise("X", when=attribute("x_num_col_dims", lambda n: n >= 1)),
-    channels=CHANNELS_FIRST, heavy=True,
+    outs="Out",
+    grad="X Y",
+    infer=_infer_mul,
+    rows=row_wise("X", when=attribute("x_num_col_dims", lambda n: n >= 1)),
+    channels=CHANNELS_FIRST,
+    heavy=True,
 )
 def mul(X: Array, Y: Array, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1):
     """Out = flatten(X) @ flatten(Y), with the shape X[:x_num_col_dims] + Y[y_num_col_dims:].
@@ -50,23 +59,42 @@ def mul(X: Array, Y: Array, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1)
     gives={"DDOut": "Out@GRAD", "DX": "X", "DY": "Y"}, needs={"DX": "DDY", "DY": "DDX"},
 )  # fmt: skip
 def mul_grad_grad(
-    X: Array, Y: Array, DOut: Array, DDX: Array | None, DDY: Array | None, *, x_num_col_dims: int, y_num_col_dims: int
+    X: Array,
+    Y: Array,
+    DOut: Array,
+    DDX: Array | None,
+    DDY: Array | None,
+    *,
+    x_num_col_dims: int,
+    y_num_col_dims: int,
 ):
     """DDOut = DDX @ Y + X @ DDY, DX = DOut @ DDY.T, DY = DDX.T @ DOut, all flattened as in mul."""
-    x, y, d = _flat(X, x_num_col_dims), _flat(Y, y_num_col_dims), DOut.reshape(math.prod(X.shape[:x_num_col_dims]), -1)
+    x, y, d = (
+        _flat(X, x_num_col_dims),
+        _flat(Y, y_num_col_dims),
+        DOut.reshape(math.prod(X.shape[:x_num_col_dims]), -1),
+    )
     ddx = jnp.zeros_like(x) if DDX is None else DDX.reshape(x.shape)
     ddy = jnp.zeros_like(y) if DDY is None else DDY.reshape(y.shape)
-    return (ddx @ y + x @ ddy).reshape(DOut.shape), (d @ ddy.T).reshape(X.shape), (ddx.T @ d).reshape(Y.shape)
+    return (
+        (ddx @ y + x @ ddy).reshape(DOut.shape),
+        (d @ ddy.T).reshape(X.shape),
+        (ddx.T @ d).reshape(Y.shape),
+    )
 
 
 def _matrix_shape(shape: tuple[int, ...], first: bool, transpose: bool) -> tuple[int, ...]:
-    """The shape that matmul multiplies: a vector X is one row, a vector Y one column, before they are transposed."""
+    """The shape that matmul multiplies: a vector X is one row, a vector Y one column, before they
+    are transposed.
+    """
     if len(shape) == 1:
         shape = (1, *shape) if first else (*shape, 1)
     return (*shape[:-2], shape[-1], shape[-2]) if transpose else shape
 
 
-def matmul_shape(x: tuple[int, ...], y: tuple[int, ...], transpose_X: bool, transpose_Y: bool, heads: int = 1) -> tuple[int, ...]:
+def matmul_shape(
+    x: tuple[int, ...], y: tuple[int, ...], transpose_X: bool, transpose_Y: bool, heads: int = 1
+) -> tuple[int, ...]:
     """The shape of matmul's Out; -1 in and out is an unknown dimension. Raises ShapeError."""
     a, b = _matrix_shape(x, True, transpose_X), _matrix_shape(y, False, transpose_Y)
     if heads > 1:
@@ -74,34 +102,53 @@ def matmul_shape(x: tuple[int, ...], y: tuple[int, ...], transpose_X: bool, tran
     elif not fits(a[-1], b[-2]):
         raise ShapeError(f"matmul sums over {a[-1]} of X{list(x)} and {b[-2]} of Y{list(y)}")
     batches = a[:-2], b[:-2]
-    if all(batches) and -1 not in batches[0] + batches[1] and math.prod(batches[0]) != math.prod(batches[1]):
+    if (
+        all(batches)
+        and -1 not in batches[0] + batches[1]
+        and math.prod(batches[0]) != math.prod(batches[1])
+    ):
         raise ShapeError(f"matmul takes as many matrices in X{list(x)} as in Y{list(y)}, or one")
-    rows, columns = a[-2:-1] * (len(x) > 1 or transpose_X), b[-1:] * (len(y) > 1 or transpose_Y or heads > 1)
+    rows, columns = (
+        a[-2:-1] * (len(x) > 1 or transpose_X),
+        b[-1:] * (len(y) > 1 or transpose_Y or heads > 1),
+    )
     return (batches[0] or batches[1]) + rows + columns or (1,)
 
 
 def _columns_of_heads(width: int, height: int, columns: int, heads: int, given: str) -> int:
-    """The columns of Out where `width` columns of X are cut into heads, and Y [height, columns] by rows or by columns."""
+    """The columns of Out where `width` columns of X are cut into heads, and Y [height, columns] by
+    rows or by columns.
+    """
     if -1 in (width, height):
         return -1  # whether Y is cut by rows or by columns shows when it runs
     if width % heads:
-        raise ShapeError(f"matmul cuts the {width} columns of X into head_number = {heads} equal parts, which {given} do not have")
+        raise ShapeError(
+            f"matmul cuts the {width} columns of X into head_number = {heads} equal parts, which"
+            f" {given} do not have"
+        )
     if width == height:
         return columns if columns == -1 else heads * columns
     if width // heads != height or (columns != -1 and columns % heads):
         raise ShapeError(
-            f"matmul with head_number = {heads} takes {width} rows in Y, or {width // heads} and a multiple of {heads} columns, not {given}"
+            f"matmul with head_number = {heads} takes {width} rows in Y, or {width // heads} and a"
+            f" multiple of {heads} columns, not {given}"
         )
     return columns
 
 
 def _by_heads(x: Array, y: Array, heads: int) -> Array:
-    """Products of the columns of x, in `heads` parts, with parts of y: its rows, else its columns; one beside another."""
+    """Products of the columns of x, in `heads` parts, with parts of y: its rows, else its columns;
+    one beside another.
+    """
     parts = jnp.split(y, heads, -2 if x.shape[-1] == y.shape[-2] else -1)
-    return jnp.concatenate([jnp.matmul(a, b) for a, b in zip(jnp.split(x, heads, -1), parts, strict=True)], -1)
+    return jnp.concatenate(
+        [jnp.matmul(a, b) for a, b in zip(jnp.split(x, heads, -1), parts, strict=True)], -1
+    )
 
 
-def _infer_matmul(X: Spec, Y: Spec, *, transpose_X: bool, transpose_Y: bool, head_number: int, **_: Any) -> Spec:
+def _infer_matmul(
+    X: Spec, Y: Spec, *, transpose_X: bool, transpose_Y: bool, head_number: int, **_: Any
+) -> Spec:
     return Spec(matmul_shape(X.shape, Y.shape, transpose_X, transpose_Y, head_number), X.dtype)
 
 
@@ -111,7 +158,14 @@ def _multiplied(attrs: Attrs, shapes: Shapes) -> bool:
     return len(y) == 2 and (len(x) > 2 or (len(x) == 2 and not attrs["transpose_X"]))
 
 
-@op(outs="Out", grad="X Y", infer=_infer_matmul, rows=row_wise("X", when=_multiplied), channels=CHANNELS_FIRST, heavy=True)
+@op(
+    outs="Out",
+    grad="X Y",
+    infer=_infer_matmul,
+    rows=row_wise("X", when=_multiplied),
+    channels=CHANNELS_FIRST,
+    heavy=True,
+)
 def matmul(
     X: Array, Y: Array, *, transpose_X: bool = False, transpose_Y: bool = False, alpha: float = 1.0,
     head_number: int = 1, fused_reshape_Out: Ints = (), fused_transpose_Out: Ints = (),
@@ -119,17 +173,20 @@ def matmul(
 ):  # fmt: skip
     """Out = alpha * X @ Y over the last two dimensions; leading ones count matrices.
 
-    Where both have leading dimensions, their products are equal and Out has X's; one matrix serves all of the other's.
-    A vector X is one row and a vector Y one column; Out lacks that dimension unless they are transposed.
-    Scale_x and Scale_y belong to Paddle's int8 kernels.
+    Where both have leading dimensions, their products are equal and Out has X's; one matrix serves
+    all of the other's. A vector X is one row and a vector Y one column; Out lacks that dimension
+    unless they are transposed. Scale_x and Scale_y belong to Paddle's int8 kernels.
 
-    head_number = H > 1 cuts the columns of X [M, K] into H parts. Where Y is [K, N], its rows are cut likewise and Out [M, H * N] is
-    alpha * X_h @ Y_h side by side, which 1.8.5 declares as [M, N]; where Y is [K / H, N], its columns are cut and Out is [M, N].
-    The gradient is that of this sum; 1.8.5 ignores H in it and reads other memory. Numbers below 2 are one head, as there.
+    head_number = H > 1 cuts the columns of X [M, K] into H parts. Where Y is [K, N], its rows are
+    cut likewise and Out [M, H * N] is alpha * X_h @ Y_h side by side, which 1.8.5 declares as [M,
+    N]; where Y is [K / H, N], its columns are cut and Out is [M, N]. The gradient is that of this
+    sum; 1.8.5 ignores H in it and reads other memory. Numbers below 2 are one head, as there.
     Raises ShapeError for sizes that H does not divide.
     """
     if fused_reshape_Out or fused_transpose_Out:
-        raise UnsupportedError("matmul's fused_*_Out are for Paddle's MKL kernels; use reshape, transpose")
+        raise UnsupportedError(
+            "matmul's fused_*_Out are for Paddle's MKL kernels; use reshape, transpose"
+        )
     shape = matmul_shape(X.shape, Y.shape, transpose_X, transpose_Y, head_number)
     x, y = X.reshape(1, -1) if X.ndim == 1 else X, Y.reshape(-1, 1) if Y.ndim == 1 else Y
     if x.ndim > 2 and y.ndim > 2:
@@ -140,8 +197,15 @@ def matmul(
 
 
 def _infer_bmm(X: Spec, Y: Spec) -> Spec:
-    if X.ndim != 3 or Y.ndim != 3 or not fits(X.shape[0], Y.shape[0]) or not fits(X.shape[2], Y.shape[1]):
-        raise ShapeError(f"bmm takes [B, M, K] and [B, K, N], not {list(X.shape)} and {list(Y.shape)}")
+    if (
+        X.ndim != 3
+        or Y.ndim != 3
+        or not fits(X.shape[0], Y.shape[0])
+        or not fits(X.shape[2], Y.shape[1])
+    ):
+        raise ShapeError(
+            f"bmm takes [B, M, K] and [B, K, N], not {list(X.shape)} and {list(Y.shape)}"
+        )
     return Spec((max(X.shape[0], Y.shape[0]), X.shape[1], Y.shape[2]), X.dtype)
 
 
@@ -159,7 +223,9 @@ def _infer_dot(X: Spec, Y: Spec) -> Spec:
 
 @op(outs="Out", grad="X Y", infer=_infer_dot, rows=row_wise("X", "Y", lod=None))
 def dot(X: Array, Y: Array):
-    """Out[..., 0] = sum of X * Y over the last dimension; X and Y are vectors, or matrices of vectors."""
+    """Out[..., 0] = sum of X * Y over the last dimension; X and Y are vectors, or matrices of
+    vectors.
+    """
     return jnp.sum(X * Y, -1, dtype=X.dtype, keepdims=True)
 
 
@@ -179,9 +245,15 @@ FIRST_OF_SIZE_3 = 9  # Paddle's default for `dim`
 
 
 def _cross_axis(shape: tuple[int, ...], dim: int) -> int:
-    axis = next((i for i, n in enumerate(shape) if n == 3), len(shape)) if dim == FIRST_OF_SIZE_3 else dim
+    axis = (
+        next((i for i, n in enumerate(shape) if n == 3), len(shape))
+        if dim == FIRST_OF_SIZE_3
+        else dim
+    )
     if not -len(shape) <= axis < len(shape) or not fits(shape[axis], 3):
-        raise ShapeError(f"cross needs a dimension of size 3, which {list(shape)} does not have there")
+        raise ShapeError(
+            f"cross needs a dimension of size 3, which {list(shape)} does not have there"
+        )
     return axis
 
 
@@ -216,8 +288,18 @@ def bilinear_tensor_product_grad(X: Array, Y: Array, Weight: Array, d_Out: Array
 
 
 @op(outs="Out", grad="Input", rows=mixes())
-def trace(Input: Array, *, offset: int = 0, dim1: int = -2, dim2: int = -1, axis1: int = -2, axis2: int = -1):
-    """Out = sum of the diagonal of the planes dim1, dim2 (in later Paddles axis1, axis2); [1] for a matrix."""
+def trace(
+    Input: Array,
+    *,
+    offset: int = 0,
+    dim1: int = -2,
+    dim2: int = -1,
+    axis1: int = -2,
+    axis2: int = -1,
+):
+    """Out = sum of the diagonal of the planes dim1, dim2 (in later Paddles axis1, axis2); [1] for a
+    matrix.
+    """
     one, other = (axis1, axis2) if (dim1, dim2) == (-2, -1) else (dim1, dim2)
     out = jnp.trace(Input, offset, one, other, dtype=Input.dtype)
     return out if out.ndim else out.reshape(1)
@@ -225,9 +307,14 @@ def trace(Input: Array, *, offset: int = 0, dim1: int = -2, dim2: int = -1, axis
 
 @op(outs="Out", grad="X Y", rows=row_wise("X", "Y"))
 def conv_shift(X: Array, Y: Array):
-    """Out[b, i] = sum over k of X[b, (i + k - (N - 1) / 2) mod M] * Y[b, k]; X [B, M], Y [B, N], N odd."""
+    """Out[b, i] = sum over k of X[b, (i + k - (N - 1) / 2) mod M] * Y[b, k]; X [B, M], Y [B, N], N
+    odd.
+    """
     if X.ndim != 2 or Y.ndim != 2 or Y.shape[1] % 2 == 0 or Y.shape[1] > X.shape[1]:
-        raise ShapeError(f"conv_shift takes [B, M] and [B, N], N odd and at most M, not {list(X.shape)}, {list(Y.shape)}")
+        raise ShapeError(
+            f"conv_shift takes [B, M] and [B, N], N odd and at most M, not {list(X.shape)},"
+            f" {list(Y.shape)}"
+        )
     size, taps = X.shape[1], Y.shape[1]
     at = (np.arange(size)[:, None] + np.arange(taps) - (taps - 1) // 2) % size
     return jnp.einsum("bmn,bn->bm", X[:, at], Y)
@@ -241,8 +328,12 @@ def _infer_matmul_v2(X: Spec, Y: Spec, *, trans_x: bool, trans_y: bool) -> Spec:
         y[-2:] = y[:-3:-1]
     if not fits(x[-1], y[-2] if len(y) > 1 else y[0]):
         raise ShapeError(f"matmul_v2 cannot multiply X{list(X.shape)} by Y{list(Y.shape)}")
-    batch = [_broadcast(n, m) for n, m in itertools.zip_longest(x[-3::-1], y[-3::-1], fillvalue=1)][::-1]
-    return Spec((*batch, *(x[-2:-1] if len(x) > 1 else []), *(y[-1:] if len(y) > 1 else [])), X.dtype)
+    batch = [_broadcast(n, m) for n, m in itertools.zip_longest(x[-3::-1], y[-3::-1], fillvalue=1)][
+        ::-1
+    ]
+    return Spec(
+        (*batch, *(x[-2:-1] if len(x) > 1 else []), *(y[-1:] if len(y) > 1 else [])), X.dtype
+    )
 
 
 def _broadcast(n: int, m: int) -> int:
@@ -254,9 +345,17 @@ def _broadcast(n: int, m: int) -> int:
     return max(n, m)
 
 
-@op(outs="Out", grad="X Y", infer=_infer_matmul_v2, rows=mixes("X"), channels=CHANNELS_FIRST, heavy=True)
+@op(
+    outs="Out",
+    grad="X Y",
+    infer=_infer_matmul_v2,
+    rows=mixes("X"),
+    channels=CHANNELS_FIRST,
+    heavy=True,
+)
 def matmul_v2(X: Array, Y: Array, *, trans_x: bool = False, trans_y: bool = False):
-    """Out = X @ Y over the last two dimensions, leading ones broadcast as in NumPy; trans_x, trans_y swap the last two.
+    """Out = X @ Y over the last two dimensions, leading ones broadcast as in NumPy; trans_x,
+    trans_y swap the last two.
 
     A vector X is one row and a vector Y one column, and Out lacks that dimension.
     """

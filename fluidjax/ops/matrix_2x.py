@@ -34,20 +34,29 @@ def inverse_grad(Output: Array, d_Output: Array):
 
 @op(outs="Eigenvalues Eigenvectors", rows=mixes(), channels=CHANNELS_FIRST)
 def eigh(X: Array, *, UPLO: str = "L"):
-    """Eigenvalues [..., n] (ascending), Eigenvectors [..., n, n] (columns) = those of symmetric X, of which half UPLO (L, U) is read."""
+    """Eigenvalues [..., n] (ascending), Eigenvectors [..., n, n] (columns) = those of symmetric X,
+    of which half UPLO (L, U) is read.
+    """
     _square("eigh", X)
     return tuple(jnp.linalg.eigh(X, UPLO=UPLO, symmetrize_input=False))
 
 
 @grad_of("eigh", "Eigenvalues Eigenvectors")
-def eigh_grad(Eigenvalues: Array, Eigenvectors: Array, d_Eigenvalues: Array | None, d_Eigenvectors: Array | None):
+def eigh_grad(
+    Eigenvalues: Array,
+    Eigenvectors: Array,
+    d_Eigenvalues: Array | None,
+    d_Eigenvectors: Array | None,
+):
     """X@GRAD = V (diag(dw) + (V^T dV) / (w_j - w_i)) V^T, w the Eigenvalues, V the Eigenvectors."""
     w, v = Eigenvalues, Eigenvectors
     middle = jnp.zeros_like(v)
     if d_Eigenvectors is not None:
         gap = w[..., None, :] - w[..., :, None]
         same = jnp.eye(w.shape[-1], dtype=bool)
-        middle = jnp.where(same, 0, jnp.swapaxes(v, -1, -2) @ d_Eigenvectors / jnp.where(same, 1, gap))
+        middle = jnp.where(
+            same, 0, jnp.swapaxes(v, -1, -2) @ d_Eigenvectors / jnp.where(same, 1, gap)
+        )
     if d_Eigenvalues is not None:
         middle = middle + d_Eigenvalues[..., None] * jnp.eye(w.shape[-1], dtype=w.dtype)
     return v @ middle @ jnp.swapaxes(v, -1, -2)
@@ -62,13 +71,17 @@ def eigvalsh(X: Array, *, UPLO: str = "L", is_test: bool = False):
 
 @op(outs="U S VH", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
 def svd(X: Array, *, full_matrices: bool = False):
-    """U, S, VH = the singular value decomposition X = U diag(S) VH; square U and VH with full_matrices, which has no gradient."""
+    """U, S, VH = the singular value decomposition X = U diag(S) VH; square U and VH with
+    full_matrices, which has no gradient.
+    """
     return tuple(jnp.linalg.svd(X, full_matrices=full_matrices))
 
 
 @op(outs="Q R", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
 def qr(X: Array, *, mode: str = "reduced"):
-    """Q, R = the decomposition X = Q R of orthonormal columns and an upper triangle; mode reduced, complete, or r (R alone, Q empty)."""
+    """Q, R = the decomposition X = Q R of orthonormal columns and an upper triangle; mode reduced,
+    complete, or r (R alone, Q empty).
+    """
     if mode == "r":
         return jnp.zeros((0,), X.dtype), jnp.linalg.qr(X, "r")
     if mode not in ("reduced", "complete"):
@@ -78,7 +91,9 @@ def qr(X: Array, *, mode: str = "reduced"):
 
 @op(outs="Out Pivots Infos", rows=mixes(), channels=CHANNELS_FIRST)
 def lu(X: Array, *, pivots: bool = True):
-    """Out = L (below the diagonal) and U of P L U = X, Pivots [..., n] (int32, from 1) = the row that each was swapped with, Infos = 0."""
+    """Out = L (below the diagonal) and U of P L U = X, Pivots [..., n] (int32, from 1) = the row
+    that each was swapped with, Infos = 0.
+    """
     if not pivots:
         raise FluidValueError("lu swaps rows: pivots is True")
     out, swapped, _ = jax.lax.linalg.lu(X)
@@ -87,7 +102,9 @@ def lu(X: Array, *, pivots: bool = True):
 
 @op(outs="Out", grad="X Y", rows=mixes(), channels=CHANNELS_FIRST)
 def cholesky_solve(X: Array, Y: Array, *, upper: bool = False):
-    """Out = the solution of A Out = X, of which Y is the Cholesky factor: A = Y Y^T, with `upper` A = Y^T Y."""
+    """Out = the solution of A Out = X, of which Y is the Cholesky factor: A = Y Y^T, with `upper` A
+    = Y^T Y.
+    """
     _square("cholesky_solve", Y)
     lower = jnp.swapaxes(jnp.triu(Y), -1, -2) if upper else jnp.tril(Y)
     half = jax.scipy.linalg.solve_triangular(lower, X, lower=True)
@@ -96,23 +113,36 @@ def cholesky_solve(X: Array, Y: Array, *, upper: bool = False):
 
 @op(outs="Out", grad="Input", rows=mixes(), channels=CHANNELS_FIRST)
 def slogdeterminant(Input: Array):
-    """Out [2, ...] = the sign and the logarithm of the absolute value of the determinants of Input [..., n, n]."""
+    """Out [2, ...] = the sign and the logarithm of the absolute value of the determinants of Input
+    [..., n, n].
+    """
     _square("slogdeterminant", Input)
     return jnp.stack(jnp.linalg.slogdet(Input))
 
 
 @op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
-def matrix_rank(X: Array, TolTensor: Array | None, *, tol: float = 0.0, hermitian: bool = False, use_default_tol: bool = True):
-    """Out (int64) = the number of singular values (of eigenvalues by size, if `hermitian`) above `tol`.
+def matrix_rank(
+    X: Array,
+    TolTensor: Array | None,
+    *,
+    tol: float = 0.0,
+    hermitian: bool = False,
+    use_default_tol: bool = True,
+):
+    """Out (int64) = the number of singular values (of eigenvalues by size, if `hermitian`) above
+    `tol`.
 
-    TolTensor goes before `tol`; by default, the greatest times the longer side times the dtype's epsilon.
+    TolTensor goes before `tol`; by default, the greatest times the longer side times the dtype's
+    epsilon.
     """
     sizes = jnp.abs(jnp.linalg.eigvalsh(X)) if hermitian else jnp.linalg.svd(X, compute_uv=False)
     least: Any = np.asarray(tol, X.dtype)
     if TolTensor is not None:
         least = TolTensor[..., None]
     elif use_default_tol:
-        least = jnp.max(sizes, -1, keepdims=True) * np.asarray(max(X.shape[-2:]) * np.finfo(X.dtype).eps, X.dtype)
+        least = jnp.max(sizes, -1, keepdims=True) * np.asarray(
+            max(X.shape[-2:]) * np.finfo(X.dtype).eps, X.dtype
+        )
     return jnp.sum(sizes > least, -1, dtype=np.int64)
 
 
@@ -134,7 +164,9 @@ def einsum(Operands: list[Array], *, equation: str):
 
 @op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
 def renorm(X: Array, *, p: float, axis: int, max_norm: float):
-    """Out = X, of which each slice X[..., i, ...] along `axis` whose p-norm is greater than max_norm is scaled to it."""
+    """Out = X, of which each slice X[..., i, ...] along `axis` whose p-norm is greater than
+    max_norm is scaled to it.
+    """
     axes = tuple(i for i in range(X.ndim) if i != axis % X.ndim)
     powers = jnp.sum(jnp.abs(X) ** p, axes, keepdims=True)
     large = jax.lax.stop_gradient(powers ** (1 / p)) > max_norm

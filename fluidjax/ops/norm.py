@@ -1,7 +1,9 @@
-"""Normalisations by mean and deviation: batch_norm, inplace_abn, layer_norm, group_norm, instance_norm.
+"""Normalisations by mean and deviation: batch_norm, inplace_abn, layer_norm, group_norm,
+instance_norm.
 
-Every gradient is written by hand in terms of what the forward op saved. With n the normalised x, s the scale and g the
-gradient of y times s: d_x = deviation^-1 * (g - mean(g) - n * mean(g * n)), the means over what was normalised.
+Every gradient is written by hand in terms of what the forward op saved. With n the normalised x, s
+the scale and g the gradient of y times s: d_x = deviation^-1 * (g - mean(g) - n * mean(g * n)), the
+means over what was normalised.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from .traits import by_format, knows_channels, knows_rows, row_wise
 
 @dataclass(frozen=True)
 class Channels:
-    """The channel axis of an array: `others`, the axes that are averaged over, and `shape`, to broadcast [C] with."""
+    """The channel axis of an array: `others`, the axes that are averaged over, and `shape`, to
+    broadcast [C] with.
+    """
 
     axis: int
     others: tuple[int, ...]
@@ -46,7 +50,11 @@ class Channels:
         return jnp.sum(self.only(x), self.others)
 
     def mean(self, x: Array) -> jax.Array:
-        return jnp.mean(x, self.others) if self.kept is None else self.sum(x) / self.count.astype(x.dtype)
+        return (
+            jnp.mean(x, self.others)
+            if self.kept is None
+            else self.sum(x) / self.count.astype(x.dtype)
+        )
 
     def where_single(self, single: Array, several: Array) -> Array:
         """The one where a channel has a single value, else the other."""
@@ -60,7 +68,9 @@ def channels_of(x: Array | Ragged, data_layout: str) -> Channels:
     if isinstance(x, Ragged) and x.padded:
         ch = channels_of(x.rows, data_layout)
         beside = ch.count // x.capacity if x.capacity else 0
-        return replace(ch, count=x.count * beside, kept=x.kept().reshape((-1,) + (1,) * (x.rows.ndim - 1)))
+        return replace(
+            ch, count=x.count * beside, kept=x.kept().reshape((-1,) + (1,) * (x.rows.ndim - 1))
+        )
     x = rows_of(x)
     if data_layout not in ("NCHW", "NHWC", "AnyLayout"):
         raise ShapeError(f"data_layout is {data_layout!r}; it can be 'NCHW' or 'NHWC'")
@@ -74,18 +84,21 @@ def channels_of(x: Array | Ragged, data_layout: str) -> Channels:
 
 
 def _moments(x: Array, ch: Channels) -> tuple[jax.Array, jax.Array]:
-    """Mean and variance of each channel in one pass: d = x - a with a the first sample's mean, then a + E[d], E[d^2] - E[d]^2.
+    """Mean and variance of each channel in one pass: d = x - a with a the first sample's mean, then
+    a + E[d], E[d^2] - E[d]^2.
 
-    Where the mean is large beside the deviation this keeps the digits that E[x^2] - E[x]^2 loses, and so does only if both
-    averages are of d: a rounded E[x] spoils the variance at first order (docs/numerics.md). A second pass would read x once
-    more, and sums in float64 take half as long again.
-    A library would write d for nobody else, so there the second pass is the faster way: x - mean is what Y is made of too.
+    Where the mean is large beside the deviation this keeps the digits that E[x^2] - E[x]^2 loses,
+    and so does only if both averages are of d: a rounded E[x] spoils the variance at first order
+    (docs/numerics.md). A second pass would read x once more, and sums in float64 take half as long
+    again. A library would write d for nobody else, so there the second pass is the faster way: x -
+    mean is what Y is made of too.
     """
     if loops_are_the_library_s():
         mean = ch.mean(x)
         return mean, jnp.where(jnp.isinf(mean), jnp.inf, ch.mean(jnp.square(x - ch.spread(mean))))
     near = lax.stop_gradient(jnp.mean(lax.slice_in_dim(x, 0, 1, axis=0), ch.others))
-    # One digit less: x - a must not become fma(sum, -1 / n, x), whose a is not the rounded one that is added below.
+    # One digit less: x - a must not become fma(sum, -1 / n, x), whose a is not the rounded one that
+    # is added below.
     near = lax.reduce_precision(near, jnp.finfo(near.dtype).nexp, jnp.finfo(near.dtype).nmant - 1)
     d = x - ch.spread(near)
     shift = ch.mean(d)
@@ -94,9 +107,12 @@ def _moments(x: Array, ch: Channels) -> tuple[jax.Array, jax.Array]:
     return near + shift, variance
 
 
-def affine(x: Array, mean: Array, inverse: Array, scale: Array, bias: Array, ch: Channels) -> jax.Array:
+def affine(
+    x: Array, mean: Array, inverse: Array, scale: Array, bias: Array, ch: Channels
+) -> jax.Array:
     centred = x - ch.spread(mean)
-    if loops_are_the_library_s():  # the gradient has inverse * scale: XLA would spread the one for both, over an array of x's size
+    # the gradient has inverse * scale: XLA would spread the one for both, over an array of x's size
+    if loops_are_the_library_s():
         return centred * ch.spread(inverse) * ch.spread(scale) + ch.spread(bias)
     return centred * ch.spread(inverse * scale) + ch.spread(bias)
 
@@ -109,20 +125,51 @@ def _batch_norm(
     x = rows_of(X).astype(Variance.dtype)  # float16 is averaged in float32
     if keeps_statistics(is_test, use_global_stats, trainable_statistics):
         inverse = lax.rsqrt(Variance + epsilon)
-        return affine(x, Mean, inverse, Scale, Bias, ch).astype(X.dtype), Mean, Variance, Mean, inverse, None
+        return (
+            affine(x, Mean, inverse, Scale, Bias, ch).astype(X.dtype),
+            Mean,
+            Variance,
+            Mean,
+            inverse,
+            None,
+        )
     mean, variance = _moments(x, ch)
     inverse = lax.rsqrt(variance + epsilon)
     keep = momentum if MomentumTensor is None else MomentumTensor.reshape(())
-    new_mean, new_variance = (old * keep + now * (1 - keep) for old, now in ((Mean, mean), (Variance, variance)))
-    found = affine(x, mean, inverse, Scale, Bias, ch).astype(X.dtype), new_mean, new_variance, mean, inverse
+    new_mean, new_variance = (
+        old * keep + now * (1 - keep) for old, now in ((Mean, mean), (Variance, variance))
+    )
+    found = (
+        affine(x, mean, inverse, Scale, Bias, ch).astype(X.dtype),
+        new_mean,
+        new_variance,
+        mean,
+        inverse,
+    )
     # Paddle passes a single value a channel through.
     passed = rows_of(X), Mean, Variance, Mean, lax.rsqrt(Variance + epsilon)
     return *(ch.where_single(a, b) for a, b in zip(passed, found, strict=True)), None
 
 
-def _batch_norm_spec(X: Any, Scale: Any, Bias: Any, Mean: Any, Variance: Any, MomentumTensor: Any, *, data_layout: str, **_: Any) -> Any:
-    channels = X.shape[1 if data_layout == "NCHW" else -1] if X.ndim >= 2 and data_layout in ("NCHW", "NHWC") else -1
-    if channels < 0 or any(each != Mean or each.shape != (channels,) for each in (Scale, Bias, Mean, Variance)):
+def _batch_norm_spec(
+    X: Any,
+    Scale: Any,
+    Bias: Any,
+    Mean: Any,
+    Variance: Any,
+    MomentumTensor: Any,
+    *,
+    data_layout: str,
+    **_: Any,
+) -> Any:
+    channels = (
+        X.shape[1 if data_layout == "NCHW" else -1]
+        if X.ndim >= 2 and data_layout in ("NCHW", "NHWC")
+        else -1
+    )
+    if channels < 0 or any(
+        each != Mean or each.shape != (channels,) for each in (Scale, Bias, Mean, Variance)
+    ):
         return None
     return X, Mean, Variance, Mean, Variance, None
 
@@ -137,21 +184,26 @@ WHEN_GLOBAL = dict.fromkeys(GLOBAL, "use_global_stats")
 
 
 @op(
-    outs=BN_OUTS, inplace=BN_INPLACE, rows=knows_rows(Y="X", each="", alone="X", when=by_fixed_statistics, by_offsets=True),
+    outs=BN_OUTS,
+    inplace=BN_INPLACE,
+    rows=knows_rows(Y="X", each="", alone="X", when=by_fixed_statistics, by_offsets=True),
     unchanged=STATISTICS,
-    channels=BN_CHANNELS, infer=_batch_norm_spec,
+    channels=BN_CHANNELS,
+    infer=_batch_norm_spec,
 )
 def batch_norm(
     X: Array | Ragged, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
     is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
     use_global_stats: bool = False, trainable_statistics: bool = False,
 ):  # fmt: skip
-    """Y = (X - mean) / sqrt(variance + epsilon) * Scale + Bias, mean and variance over all but the channel axis.
+    """Y = (X - mean) / sqrt(variance + epsilon) * Scale + Bias, mean and variance over all but the
+    channel axis.
 
-    X [N, C, ...] or [N, ..., C] by data_layout, all others [C]. is_test (without trainable_statistics) and
-    use_global_stats take Mean and Variance instead. MeanOut = Mean * momentum + mean * (1 - momentum), VarianceOut
-    likewise with the biased variance; SavedMean is the mean, SavedVariance 1 / sqrt(variance + epsilon). MomentumTensor
-    [1] overrides momentum. Padded rows do not count.
+    X [N, C, ...] or [N, ..., C] by data_layout, all others [C]. is_test (without
+    trainable_statistics) and use_global_stats take Mean and Variance instead. MeanOut = Mean *
+    momentum + mean * (1 - momentum), VarianceOut likewise with the biased variance; SavedMean is
+    the mean, SavedVariance 1 / sqrt(variance + epsilon). MomentumTensor [1] overrides momentum.
+    Padded rows do not count.
     """
     y, *rest = _batch_norm(
         X, Scale, Bias, Mean, Variance, MomentumTensor, is_test=is_test, momentum=momentum, epsilon=epsilon,
@@ -161,25 +213,43 @@ def batch_norm(
 
 
 def centred_grad(
-    n: Array, d_y: Array, scale: Array, inverse: Array, fixed: bool, ch: Channels, average: Callable[[Any], Any] = lambda x: x
+    n: Array,
+    d_y: Array,
+    scale: Array,
+    inverse: Array,
+    fixed: bool,
+    ch: Channels,
+    average: Callable[[Any], Any] = lambda x: x,
 ) -> tuple:
-    """n: the normalised input; fixed: mean and deviation do not depend on it; average: of a sum, over what else is in them."""
+    """n: the normalised input; fixed: mean and deviation do not depend on it; average: of a sum,
+    over what else is in them.
+    """
     d_bias, d_scale = ch.sum(d_y), ch.sum(d_y * n)
     rate = ch.spread(scale * inverse)
     if fixed:
         return d_y * rate, d_scale, d_bias
-    centred = d_y - ch.spread(average(d_bias) / ch.count) - n * ch.spread(average(d_scale) / ch.count)
+    centred = (
+        d_y - ch.spread(average(d_bias) / ch.count) - n * ch.spread(average(d_scale) / ch.count)
+    )
     return ch.only(rate * centred.astype(d_y.dtype)), d_scale, d_bias
 
 
-def _centred_grad_in_library(centred: Array, d_y: Array, scale: Array, inverse: Array, ch: Channels) -> tuple:
-    """As centred_grad, of centred = n / inverse, which the forward op has left: so no array is made for n."""
+def _centred_grad_in_library(
+    centred: Array, d_y: Array, scale: Array, inverse: Array, ch: Channels
+) -> tuple:
+    """As centred_grad, of centred = n / inverse, which the forward op has left: so no array is made
+    for n.
+    """
     d_bias, product = ch.sum(d_y), ch.sum(d_y * centred)
-    falls = ch.spread(d_bias / ch.count) + centred * ch.spread(product * inverse * inverse / ch.count)
+    falls = ch.spread(d_bias / ch.count) + centred * ch.spread(
+        product * inverse * inverse / ch.count
+    )
     return ch.only(ch.spread(scale * inverse) * (d_y - falls)), product * inverse, d_bias
 
 
-def used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon: float, given: bool) -> tuple[Array, Array]:
+def used_statistics(
+    Mean, Variance, SavedMean, SavedVariance, epsilon: float, given: bool
+) -> tuple[Array, Array]:
     """Mean and 1 / deviation that Y was computed with."""
     if given and Mean is not None:
         return Mean, lax.rsqrt(Variance + epsilon)
@@ -199,16 +269,25 @@ def batch_norm_grad(
         return None, None, None
     ch, d_y = channels_of(X, data_layout), rows_of(d_Y)
     fixed = keeps_statistics(is_test, use_global_stats, trainable_statistics)
-    mean, inverse = used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
+    mean, inverse = used_statistics(
+        Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats
+    )
     centred = rows_of(X).astype(mean.dtype) - ch.spread(mean)
     if loops_are_the_library_s() and not fixed:
-        d_x, d_scale, d_bias = _centred_grad_in_library(centred, d_y.astype(mean.dtype), Scale, inverse, ch)
+        d_x, d_scale, d_bias = _centred_grad_in_library(
+            centred, d_y.astype(mean.dtype), Scale, inverse, ch
+        )
     else:
-        d_x, d_scale, d_bias = centred_grad(centred * ch.spread(inverse), d_y.astype(mean.dtype), Scale, inverse, fixed, ch)
+        d_x, d_scale, d_bias = centred_grad(
+            centred * ch.spread(inverse), d_y.astype(mean.dtype), Scale, inverse, fixed, ch
+        )
     found = d_x.astype(X.dtype), d_scale, d_bias
     if fixed:
         return found
-    return tuple(ch.where_single(a, b) for a, b in zip((d_y, jnp.zeros_like(Scale), jnp.zeros_like(Bias)), found, strict=True))
+    return tuple(
+        ch.where_single(a, b)
+        for a, b in zip((d_y, jnp.zeros_like(Scale), jnp.zeros_like(Bias)), found, strict=True)
+    )
 
 
 # name: (function, its derivative in terms of its value, its inverse)
@@ -228,13 +307,18 @@ _ACTIVATIONS["identity"] = _ACTIVATIONS[""]
 
 def _activation(name: str):
     if name not in _ACTIVATIONS:
-        raise UnsupportedError(f"inplace_abn has no activation {name!r}; it has {', '.join(map(repr, _ACTIVATIONS))}")
+        raise UnsupportedError(
+            f"inplace_abn has no activation {name!r}; it has {', '.join(map(repr, _ACTIVATIONS))}"
+        )
     return _ACTIVATIONS[name]
 
 
 @op(
-    outs=BN_OUTS, inplace={**BN_INPLACE, "Y": "X"},
-    rows=knows_rows(Y="X", each=""), unchanged=STATISTICS, channels=BN_CHANNELS,
+    outs=BN_OUTS,
+    inplace={**BN_INPLACE, "Y": "X"},
+    rows=knows_rows(Y="X", each=""),
+    unchanged=STATISTICS,
+    channels=BN_CHANNELS,
 )
 def inplace_abn(
     X: Array | Ragged, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
@@ -242,7 +326,9 @@ def inplace_abn(
     use_global_stats: bool = False, trainable_statistics: bool = False, activation: str = "", alpha: float = 0.1,
     use_sync_bn: bool = False,
 ):  # fmt: skip
-    """Y = activation(batch_norm(X)), written over X: identity (""), leaky_relu or elu with slope or scale alpha."""
+    """Y = activation(batch_norm(X)), written over X: identity (""), leaky_relu or elu with slope or
+    scale alpha.
+    """
     function, _, _ = _activation(activation)
     y, *rest = _batch_norm(
         X, Scale, Bias, Mean, Variance, MomentumTensor, is_test=is_test, momentum=momentum, epsilon=epsilon,
@@ -264,15 +350,21 @@ def inplace_abn_grad(
         return None, None, None
     _, slope, inverse_of = _activation(activation)
     ch = channels_of(Y, data_layout)
-    _, inverse = used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
+    _, inverse = used_statistics(
+        Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats
+    )
     y, d_y = rows_of(Y).astype(Scale.dtype), rows_of(d_Y)
     n = (inverse_of(y, alpha) - ch.spread(Bias)) / ch.spread(Scale)
     fixed = keeps_statistics(is_test, use_global_stats, trainable_statistics)
-    d_x, d_scale, d_bias = centred_grad(n, d_y.astype(y.dtype) * slope(y, alpha), Scale, inverse, fixed, ch)
+    d_x, d_scale, d_bias = centred_grad(
+        n, d_y.astype(y.dtype) * slope(y, alpha), Scale, inverse, fixed, ch
+    )
     return d_x.astype(Y.dtype), d_scale, d_bias
 
 
-def _normalise(x: Array, axes: Sequence[int], epsilon: float) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+def _normalise(
+    x: Array, axes: Sequence[int], epsilon: float
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
     """x normalised over `axes`, then mean, variance and 1 / deviation with those axes kept."""
     mean = jnp.mean(x, axes, keepdims=True)
     variance = jnp.mean(jnp.square(x - mean), axes, keepdims=True)
@@ -282,16 +374,29 @@ def _normalise(x: Array, axes: Sequence[int], epsilon: float) -> tuple[jax.Array
 
 def _normalise_grad(n: Array, g: Array, inverse: Array, axes: Sequence[int]) -> jax.Array:
     """The gradient of x from that of the normalised x, g."""
-    return inverse * (g - jnp.mean(g, axes, keepdims=True) - n * jnp.mean(g * n, axes, keepdims=True))
+    return inverse * (
+        g - jnp.mean(g, axes, keepdims=True) - n * jnp.mean(g * n, axes, keepdims=True)
+    )
 
 
 def _rows(x: Array, begin: int) -> tuple[int, int]:
     return math.prod(x.shape[:begin]), math.prod(x.shape[begin:])
 
 
-@op(outs="Y Mean~ Variance~", rows=row_wise("X", when=attribute("begin_norm_axis", lambda a: a == 1)))
-def layer_norm(X: Array, Scale: Array | None, Bias: Array | None, *, epsilon: float = 1e-5, begin_norm_axis: int = 1):
-    """Y = (X - Mean) / sqrt(Variance + epsilon) * Scale + Bias, over the axes from begin_norm_axis on.
+@op(
+    outs="Y Mean~ Variance~",
+    rows=row_wise("X", when=attribute("begin_norm_axis", lambda a: a == 1)),
+)
+def layer_norm(
+    X: Array,
+    Scale: Array | None,
+    Bias: Array | None,
+    *,
+    epsilon: float = 1e-5,
+    begin_norm_axis: int = 1,
+):
+    """Y = (X - Mean) / sqrt(Variance + epsilon) * Scale + Bias, over the axes from begin_norm_axis
+    on.
 
     Scale and Bias [product of those axes], Mean and Variance [product of the axes before].
     """
@@ -333,15 +438,32 @@ def _groups(x: Array, groups: int, data_layout: str) -> Groups:
     if c % groups:
         raise ShapeError(f"{c} channels do not divide into {groups} groups")
     if data_layout == "NHWC":
-        return Groups((x.shape[0], math.prod(x.shape[1:-1]), groups, c // groups), (1, 3), (1, 1, groups, c // groups), (0, 1))
-    return Groups((x.shape[0], groups, c // groups, math.prod(x.shape[2:])), (2, 3), (1, groups, c // groups, 1), (0, 3))
+        return Groups(
+            (x.shape[0], math.prod(x.shape[1:-1]), groups, c // groups),
+            (1, 3),
+            (1, 1, groups, c // groups),
+            (0, 1),
+        )
+    return Groups(
+        (x.shape[0], groups, c // groups, math.prod(x.shape[2:])),
+        (2, 3),
+        (1, groups, c // groups, 1),
+        (0, 3),
+    )
 
 
 @op(outs="Y Mean~ Variance~", rows=row_wise("X"), channels=by_format("data_layout", "X", "Y"))
 def group_norm(
-    X: Array, Scale: Array | None, Bias: Array | None, *, epsilon: float = 1e-5, groups: int, data_layout: str = "NCHW"
+    X: Array,
+    Scale: Array | None,
+    Bias: Array | None,
+    *,
+    epsilon: float = 1e-5,
+    groups: int,
+    data_layout: str = "NCHW",
 ):
-    """Y = (X - Mean) / sqrt(Variance + epsilon) * Scale + Bias, over each sample's groups of channels.
+    """Y = (X - Mean) / sqrt(Variance + epsilon) * Scale + Bias, over each sample's groups of
+    channels.
 
     X [N, C, ...] or [N, ..., C] by data_layout, Scale and Bias [C], Mean and Variance [N, groups].
     """
@@ -351,7 +473,11 @@ def group_norm(
         y = y * Scale.reshape(gr.channel)
     if Bias is not None:
         y = y + Bias.reshape(gr.channel)
-    return y.reshape(X.shape), mean.reshape(X.shape[0], groups), variance.reshape(X.shape[0], groups)
+    return (
+        y.reshape(X.shape),
+        mean.reshape(X.shape[0], groups),
+        variance.reshape(X.shape[0], groups),
+    )
 
 
 @grad_of("group_norm", "Y Scale Bias Variance")
@@ -377,11 +503,16 @@ def group_norm_grad(Y, Scale, Bias, Variance, d_Y, *, epsilon, groups, data_layo
     return _normalise_grad(n, g * scale, inverse, gr.axes).reshape(Y.shape), d_scale, d_bias
 
 
-@op(outs="Y SavedMean~ SavedVariance~", rows=knows_rows(Y="X", each=""), channels=knows_channels("X"))
+@op(
+    outs="Y SavedMean~ SavedVariance~",
+    rows=knows_rows(Y="X", each=""),
+    channels=knows_channels("X"),
+)
 def instance_norm(X: Array | Ragged, Scale: Array, Bias: Array, *, epsilon: float = 1e-5):
     """Y = (X - mean) / sqrt(variance + epsilon) * Scale + Bias, over each channel of each sample.
 
-    X [N, C, ...], Scale and Bias [C]; SavedMean [N * C] is the mean, SavedVariance 1 / sqrt(variance + epsilon).
+    X [N, C, ...], Scale and Bias [C]; SavedMean [N * C] is the mean, SavedVariance 1 /
+    sqrt(variance + epsilon).
     """
     x, channel, give = apart(rows_of(X))
     rows, rest, spread = _planes(x, channel)
@@ -389,16 +520,24 @@ def instance_norm(X: Array | Ragged, Scale: Array, Bias: Array, *, epsilon: floa
     y = y * Scale.reshape(spread) + Bias.reshape(spread)
     y, saved = give(y.reshape(x.shape)), (mean.reshape(-1), inverse.reshape(-1))
     if isinstance(X, Ragged) and X.padded:
-        saved = tuple(some_rows(v, X.count * x.shape[channel], ("of each channel", X.key)) for v in saved)
+        saved = tuple(
+            some_rows(v, X.count * x.shape[channel], ("of each channel", X.key)) for v in saved
+        )
     return like(X, y), *saved
 
 
 def _planes(x: Array, channel: int) -> tuple[Array, int, tuple[int, ...]]:
-    """x as [N, C, rest] or [N, rest, C], which axis is the rest, and the shape to broadcast [C] with; N before C in both."""
+    """x as [N, C, rest] or [N, rest, C], which axis is the rest, and the shape to broadcast [C]
+    with; N before C in both.
+    """
     n, c = x.shape[0], x.shape[channel]
     first = channel == 1
     rest = math.prod(x.shape[2:] if first else x.shape[1:channel])
-    return x.reshape((n, c, rest) if first else (n, rest, c)), 2 if first else 1, (1, c, 1) if first else (1, 1, c)
+    return (
+        x.reshape((n, c, rest) if first else (n, rest, c)),
+        2 if first else 1,
+        (1, c, 1) if first else (1, 1, c),
+    )
 
 
 def _instance_norm_grad(
@@ -419,7 +558,11 @@ def instance_norm_grad(X, Scale, SavedMean, SavedVariance, d_Y):
     lead = (x.shape[0], *spread[1:])
     inverse = SavedVariance.reshape(lead)
     d_x, d_scale, d_bias = _instance_norm_grad(
-        (rows - SavedMean.reshape(lead)) * inverse, inverse, Scale.reshape(spread), d_y.reshape(rows.shape), rest
+        (rows - SavedMean.reshape(lead)) * inverse,
+        inverse,
+        Scale.reshape(spread),
+        d_y.reshape(rows.shape),
+        rest,
     )
     return give(d_x.reshape(x.shape)), d_scale, d_bias
 
@@ -429,7 +572,9 @@ def instance_norm_grad(X, Scale, SavedMean, SavedVariance, d_Y):
     wiring={"DY": "Y@GRAD", "DDX": "X@GRAD@GRAD", "DDScale": "Scale@GRAD@GRAD", "DDBias": "Bias@GRAD@GRAD"},
     gives={"DX": "X", "DScale": "Scale", "DDY": "Y@GRAD"},
 )  # fmt: skip
-def instance_norm_grad_grad(X, Scale, SavedMean, SavedVariance, DY, DDX, DDScale, DDBias, *, epsilon):
+def instance_norm_grad_grad(
+    X, Scale, SavedMean, SavedVariance, DY, DDX, DDScale, DDBias, *, epsilon
+):
     """The vector-Jacobian product of instance_norm_grad as a function of X, Scale and Y@GRAD."""
     X = rows_of(X)
     rows = X.reshape(*X.shape[:2], math.prod(X.shape[2:]))
@@ -438,7 +583,12 @@ def instance_norm_grad_grad(X, Scale, SavedMean, SavedVariance, DY, DDX, DDScale
         n, _, _, inverse = _normalise(x, (2,), epsilon)
         return _instance_norm_grad(n, inverse, scale.reshape(1, -1, 1), d_y)
 
-    given = [None if d is None else d.reshape(p) for d, p in ((DDX, rows.shape), (DDScale, (-1,)), (DDBias, (-1,)))]
+    given = [
+        None if d is None else d.reshape(p)
+        for d, p in ((DDX, rows.shape), (DDScale, (-1,)), (DDBias, (-1,)))
+    ]
     primals, pull = jax.vjp(first, rows, Scale, DY.reshape(rows.shape))
-    d_x, d_scale, d_dy = pull(tuple(jnp.zeros_like(p) if d is None else d for p, d in zip(primals, given, strict=True)))
+    d_x, d_scale, d_dy = pull(
+        tuple(jnp.zeros_like(p) if d is None else d for p, d in zip(primals, given, strict=True))
+    )
     return d_x.reshape(X.shape), d_scale, d_dy.reshape(X.shape)

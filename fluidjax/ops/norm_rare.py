@@ -17,7 +17,11 @@ from .registry import Array, grad_of, op
 from .traits import CHANNELS_FIRST, by_axes, by_format, knows_rows, mixes, row_wise
 
 
-@op(outs="Norm~ Out", rows=row_wise("X", when=inner_axis("axis"), lod=None), channels=by_axes("axis", "X", "Norm Out"))
+@op(
+    outs="Norm~ Out",
+    rows=row_wise("X", when=inner_axis("axis"), lod=None),
+    channels=by_axes("axis", "X", "Norm Out"),
+)
 def norm(X: Array, *, axis: int, epsilon: float = 1e-10):
     """Out = X / Norm, Norm = sqrt(sum(X^2, axis) + epsilon) with the axis kept."""
     size = jnp.sqrt(jnp.sum(X * X, axis, keepdims=True) + epsilon)
@@ -37,11 +41,17 @@ def _window_sum(x: Array, before: int, after: int, axis: int) -> jax.Array:
     widths = [(0, 0)] * x.ndim
     widths[axis] = (before, after)
     padded = jnp.pad(x, widths)
-    parts = (lax.slice_in_dim(padded, i, i + x.shape[axis], axis=axis) for i in range(before + after + 1))
+    parts = (
+        lax.slice_in_dim(padded, i, i + x.shape[axis], axis=axis) for i in range(before + after + 1)
+    )
     return reduce(operator.add, parts)
 
 
-@op(outs="Out MidOut", rows=row_wise("X", shared="Out"), channels=by_format("data_format", "X", "Out MidOut"))
+@op(
+    outs="Out MidOut",
+    rows=row_wise("X", shared="Out"),
+    channels=by_format("data_format", "X", "Out MidOut"),
+)
 def lrn(
     X: Array, *, n: int = 5, k: float = 2.0, alpha: float = 1e-4, beta: float = 0.75, data_format: str = "AnyLayout",
     is_test: bool = False,
@@ -59,17 +69,23 @@ def lrn(
 
 @grad_of("lrn", "X Out MidOut", grad_outs="Out")
 def lrn_grad(X, Out, MidOut, d_Out, *, n, alpha, beta, data_format):
-    """X@GRAD = Out@GRAD * MidOut^-beta - 2 * alpha * beta * X * the sum of Out@GRAD * Out / MidOut over the windows."""
+    """X@GRAD = Out@GRAD * MidOut^-beta - 2 * alpha * beta * X * the sum of Out@GRAD * Out / MidOut
+    over the windows.
+    """
     if d_Out is None:
         return None
     before = (n - 1) // 2
-    around = _window_sum(d_Out * Out / MidOut, n - 1 - before, before, 3 if data_format == "NHWC" else 1)
+    around = _window_sum(
+        d_Out * Out / MidOut, n - 1 - before, before, 3 if data_format == "NHWC" else 1
+    )
     return d_Out * MidOut**-beta - 2 * alpha * beta * X * around
 
 
 @op(outs="Out", rows=row_wise("X"), channels=by_format("data_layout", "X", "Out"))
 def affine_channel(X: Array, Scale: Array, Bias: Array, *, data_layout: str = "AnyLayout"):
-    """Out = X * Scale + Bias for each channel; X [N, C, ...] or [N, ..., C] by data_layout, Scale and Bias [C]."""
+    """Out = X * Scale + Bias for each channel; X [N, C, ...] or [N, ..., C] by data_layout, Scale
+    and Bias [C].
+    """
     ch = channels_of(X, data_layout)
     return X * ch.spread(Scale) + ch.spread(Bias)
 
@@ -87,7 +103,9 @@ _PRESENT = 1e-7  # a slot counts as absent from a row if its first value is smal
 
 
 def _present(x: Array, slot_dim: int) -> jax.Array:
-    """[N, C], whether the slot (slot_dim neighbouring columns) that a value belongs to is there in its row."""
+    """[N, C], whether the slot (slot_dim neighbouring columns) that a value belongs to is there in
+    its row.
+    """
     if x.shape[1] % slot_dim:
         raise ShapeError(f"{x.shape[1]} columns do not divide into slots of {slot_dim}")
     return jnp.repeat(jnp.abs(x[:, ::slot_dim]) >= _PRESENT, slot_dim, axis=1)
@@ -101,8 +119,8 @@ def data_norm(
 ):  # fmt: skip
     """Y = (X - Means) * Scales (* scale_w + bias).
 
-    Means = BatchSum / BatchSize, Scales = sqrt(BatchSize / BatchSquareSum). X [N, C], all others [C]. With slot_dim > 0,
-    slots of so many columns whose first value is 0 in a row give 0 there.
+    Means = BatchSum / BatchSize, Scales = sqrt(BatchSize / BatchSquareSum). X [N, C], all others
+    [C]. With slot_dim > 0, slots of so many columns whose first value is 0 in a row give 0 there.
     """
     means, scales, x = BatchSum / BatchSize, jnp.sqrt(BatchSize / BatchSquareSum), rows_of(X)
     y = (x - means) * scales
@@ -114,12 +132,15 @@ def data_norm(
 
 
 @grad_of("data_norm", "X scale_w bias Means Scales")
-def data_norm_grad(X, scale_w, bias, Means, Scales, d_Y, *, epsilon, slot_dim, enable_scale_and_shift):
-    """X@GRAD = Y@GRAD * Scales (* scale_w); the gradients of the three sums are what this batch adds to them.
+def data_norm_grad(
+    X, scale_w, bias, Means, Scales, d_Y, *, epsilon, slot_dim, enable_scale_and_shift
+):
+    """X@GRAD = Y@GRAD * Scales (* scale_w); the gradients of the three sums are what this batch
+    adds to them.
 
-    BatchSize@GRAD = N, BatchSum@GRAD = sum(X), BatchSquareSum@GRAD = sum((X - Means)^2) + N * epsilon, over the rows.
-    With slot_dim > 0 rows without the slot do not count (X@GRAD is masked only where there is scale_w), and N, the sum
-    and the sum of squares are divided by N.
+    BatchSize@GRAD = N, BatchSum@GRAD = sum(X), BatchSquareSum@GRAD = sum((X - Means)^2) + N *
+    epsilon, over the rows. With slot_dim > 0 rows without the slot do not count (X@GRAD is masked
+    only where there is scale_w), and N, the sum and the sum of squares are divided by N.
     """
     if d_Y is None:
         return None, None, None, None, None, None
@@ -141,7 +162,14 @@ def data_norm_grad(X, scale_w, bias, Means, Scales, d_Y, *, epsilon, slot_dim, e
         return d_scale_w, d_bias, d_x, size, total, squares + size * epsilon
     size = jnp.sum(true, 0).astype(rows.dtype)
     share = jnp.maximum(size, 1)
-    return d_scale_w, d_bias, d_x, jnp.minimum(size, 1), total / share, squares / share + size * epsilon
+    return (
+        d_scale_w,
+        d_bias,
+        d_x,
+        jnp.minimum(size, 1),
+        total / share,
+        squares / share + size * epsilon,
+    )
 
 
 def _as_matrix(w: Array, dim: int) -> jax.Array:
@@ -149,7 +177,9 @@ def _as_matrix(w: Array, dim: int) -> jax.Array:
     return jnp.moveaxis(w, dim, 0).reshape(w.shape[dim], -1)
 
 
-def _singular(matrix: Array, U: Array, V: Array, power_iters: int, eps: float) -> tuple[Array, Array, jax.Array]:
+def _singular(
+    matrix: Array, U: Array, V: Array, power_iters: int, eps: float
+) -> tuple[Array, Array, jax.Array]:
     """Both singular vectors after some power iterations, and the singular value."""
     u, v = U.reshape(-1), V.reshape(-1)
     for _ in range(power_iters):
@@ -161,8 +191,11 @@ def _singular(matrix: Array, U: Array, V: Array, power_iters: int, eps: float) -
 
 
 @op(outs="Out", rows=mixes("Weight"), channels=CHANNELS_FIRST)
-def spectral_norm(Weight: Array, U: Array, V: Array, *, dim: int = 0, power_iters: int = 1, eps: float = 1e-12):
-    """Out = Weight / sigma, its largest singular value as a matrix [h, w] that has the axis dim as rows.
+def spectral_norm(
+    Weight: Array, U: Array, V: Array, *, dim: int = 0, power_iters: int = 1, eps: float = 1e-12
+):
+    """Out = Weight / sigma, its largest singular value as a matrix [h, w] that has the axis dim as
+    rows.
 
     U [h] and V [w] start the power iterations; they are not updated.
     """
@@ -174,7 +207,8 @@ def spectral_norm(Weight: Array, U: Array, V: Array, *, dim: int = 0, power_iter
 def spectral_norm_grad(Weight, U, V, d_Out, *, dim, power_iters, eps):
     """Weight@GRAD = Out@GRAD * (1 - u v^T * sum(Weight) / sigma) / sigma, element by element.
 
-    That is what Paddle computes; the derivative would be (Out@GRAD - u v^T * sum(Out@GRAD * Out)) / sigma.
+    That is what Paddle computes; the derivative would be (Out@GRAD - u v^T * sum(Out@GRAD * Out)) /
+    sigma.
     """
     if d_Out is None:
         return None

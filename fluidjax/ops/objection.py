@@ -1,4 +1,6 @@
-"""What an op objects to, in words of its own: JAX and NumPy speak of the arrays that a function makes of an op's inputs."""
+"""What an op objects to, in words of its own: JAX and NumPy speak of the arrays that a function
+makes of an op's inputs.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ _SHAPE = r"[\[(]([\d, ]*)[\])]"
 _DIFFER = "sizes that must be alike are not: [{0}] and [{1}]"
 _FEW = "an input has fewer dimensions, or an attribute fewer entries, than the op takes"
 _UNEQUAL = (
-    "there are not as many of one thing as of another (dimensions, variables of a slot or entries of an attribute)"
+    "there are not as many of one thing as of another (dimensions, variables of a slot or entries"
+    " of an attribute)"
 )
 _LACKS = "an input that these attributes need is not given"
 _ZERO = "a size or an attribute of 0 divides"
@@ -62,7 +65,9 @@ _WORDS = [
 
 
 def reason(exc: BaseException) -> str:
-    """Why an op refuses what it is given: a FluidError's own sentence, or what the exception of a library means."""
+    """Why an op refuses what it is given: a FluidError's own sentence, or what the exception of a
+    library means.
+    """
     text = next(iter(str(exc).strip().splitlines()), "") or type(exc).__name__
     if isinstance(exc, FluidError):
         return text
@@ -78,9 +83,17 @@ def reason(exc: BaseException) -> str:
 
 def refusal(kind: str, inputs: Mapping[str, Any], exc: BaseException) -> ShapeError:
     """The error of an op that cannot take such inputs (of which some have shapes and dtypes)."""
-    given = ", ".join(f"{slot}{shown(value)}" for slot, value in inputs.items() if value is not None)
-    traced = "; a traced program keeps the sizes that its function was traced with" if kind.startswith("jax.") else ""
-    return ShapeError(f"op '{kind}' cannot take {given or 'these attributes'}: {reason(exc)}{traced}")
+    given = ", ".join(
+        f"{slot}{shown(value)}" for slot, value in inputs.items() if value is not None
+    )
+    traced = (
+        "; a traced program keeps the sizes that its function was traced with"
+        if kind.startswith("jax.")
+        else ""
+    )
+    return ShapeError(
+        f"op '{kind}' cannot take {given or 'these attributes'}: {reason(exc)}{traced}"
+    )
 
 
 def shown(value: Any) -> str:

@@ -1,7 +1,8 @@
 """Sizes for unknown dimensions, where an op does not take one size for all of them.
 
-A -1 beside a constant may be that constant, or 1, or what an attribute asks for: an op is refused only if no guess
-fits. What is guessed is then varied, and output dimensions that vary with it are unknown.
+A -1 beside a constant may be that constant, or 1, or what an attribute asks for: an op is refused
+only if no guess fits. What is guessed is then varied, and output dimensions that vary with it are
+unknown.
 """
 
 from __future__ import annotations
@@ -28,7 +29,13 @@ Shapes = Mapping[str, tuple[tuple[int, ...], ...]]  # slot -> the shapes of its 
 
 def unknown(shapes: Shapes) -> list[Place]:
     """The dimensions that are -1."""
-    return [Place(s, i, d) for s, many in shapes.items() for i, shape in enumerate(many) for d, n in enumerate(shape) if n < 0]
+    return [
+        Place(s, i, d)
+        for s, many in shapes.items()
+        for i, shape in enumerate(many)
+        for d, n in enumerate(shape)
+        if n < 0
+    ]
 
 
 def aligned(shapes: Shapes, otherwise: int, from_right: bool = False) -> dict[Place, int]:
@@ -70,7 +77,9 @@ def _candidates(shapes: Shapes, attrs: Mapping[str, Any]) -> list[int]:
     """The sizes that are known, their multiples by attributes (groups, strides), and small ones."""
     known = {n for many in shapes.values() for shape in many for n in shape if n > 0}
     factors = {v for v in attrs.values() if type(v) is int and 1 < v <= 64}
-    multiples = {n * f for n in known for f in factors} | {n // f for n in known for f in factors if n % f == 0}
+    multiples = {n * f for n in known for f in factors} | {
+        n // f for n in known for f in factors if n % f == 0
+    }
     return list(dict.fromkeys([*sorted(known), *SMALL, *sorted(multiples)]))
 
 
@@ -84,7 +93,9 @@ def variations(sizes: Sizes, free: int) -> Iterator[dict[Place, int]]:
             yield {**sizes, place: other}
 
 
-def fitting(run: Callable[[Sizes], Any], shapes: Shapes, attrs: Mapping[str, Any], free: int) -> list[Any]:
+def fitting(
+    run: Callable[[Sizes], Any], shapes: Shapes, attrs: Mapping[str, Any], free: int
+) -> list[Any]:
     """What `run` gives for sizes that fit, the first one and its variations; empty if none fits."""
     for sizes in islice(guesses(shapes, attrs, free), GUESSES):
         first = _tried(run, sizes)

@@ -1,8 +1,10 @@
-"""Ops that run an optax transformation: its state is visible, its code is in a table of this process.
+"""Ops that run an optax transformation: its state is visible, its code is in a table of this
+process.
 
-A program names the transformation by a key, and tells its setting beside it. The key is bound once and for all
-(compiled steps rely on it). One that :func:`identify` made is the same in every process that builds the same optimizer; a
-program that is only loaded finds nothing under it until :func:`register_transformation` was called.
+A program names the transformation by a key, and tells its setting beside it. The key is bound once
+and for all (compiled steps rely on it). One that :func:`identify` made is the same in every process
+that builds the same optimizer; a program that is only loaded finds nothing under it until
+:func:`register_transformation` was called.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ TRANSFORMATIONS: dict[str, Any] = {}
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """An array of a transformation's state as a variable: the parameter it belongs to (None: all), its field's name."""
+    """An array of a transformation's state as a variable: the parameter it belongs to (None: all),
+    its field's name.
+    """
 
     param: str | None
     field: str
@@ -37,30 +41,42 @@ class Leaf:
 def register_transformation(key: str, transformation: Any) -> None:
     """Let ops that carry `key` run `transformation`, an ``optax.GradientTransformation``.
 
-    Raises FluidTypeError for an object without ``init`` and ``update``, FluidValueError if the key is bound to another.
+    Raises FluidTypeError for an object without ``init`` and ``update``, FluidValueError if the key
+    is bound to another.
     """
     if not isinstance(key, str) or not key:
         raise FluidTypeError(f"a transformation's key is a non-empty string, not {key!r}")
     check(transformation)
     if TRANSFORMATIONS.setdefault(key, transformation) is not transformation:
-        raise FluidValueError(f"key {key!r} is bound to another transformation in this process; take a new key")
+        raise FluidValueError(
+            f"key {key!r} is bound to another transformation in this process; take a new key"
+        )
 
 
 def check(transformation: Any) -> None:
     """Raises FluidTypeError for an object without ``init`` and ``update``."""
-    if not (callable(getattr(transformation, "init", None)) and callable(getattr(transformation, "update", None))):
-        raise FluidTypeError(f"an optax.GradientTransformation has init and update, which {transformation!r} has not")
+    if not (
+        callable(getattr(transformation, "init", None))
+        and callable(getattr(transformation, "update", None))
+    ):
+        raise FluidTypeError(
+            f"an optax.GradientTransformation has init and update, which {transformation!r} has not"
+        )
 
 
 def identify(
     transformation: Any, params: Mapping[str, tuple[tuple[int, ...], str]], loss: str | None
 ) -> tuple[str | None, str]:
-    """(digest of what the transformation computes, its setting in words) for parameters of these shapes and dtypes.
+    """(digest of what the transformation computes, its setting in words) for parameters of these
+    shapes and dtypes.
 
-    loss: the dtype of the loss that it is handed, None for none. Both are the same in every process; the digest is None
-    for a transformation that calls back to the host. Raises FluidValueError where its update cannot be traced.
+    loss: the dtype of the loss that it is handed, None for none. Both are the same in every
+    process; the digest is None for a transformation that calls back to the host. Raises
+    FluidValueError where its update cannot be traced.
     """
-    given = {n: jax.ShapeDtypeStruct(shape, numpy_dtype(dtype)) for n, (shape, dtype) in params.items()}
+    given = {
+        n: jax.ShapeDtypeStruct(shape, numpy_dtype(dtype)) for n, (shape, dtype) in params.items()
+    }
     value = None if loss is None else jax.ShapeDtypeStruct((1,), numpy_dtype(loss))
     with _width(v.dtype for v in given.values()):
         try:
@@ -69,11 +85,16 @@ def identify(
             def update(grads: Any, leaves: Any, values: Any, loss: Any) -> Any:
                 return _update(transformation, grads, state.tree.unflatten(leaves), values, loss)
 
-            traced = jax.make_jaxpr(transformation.init)(given), jax.make_jaxpr(update)(given, state.specs, given, value)
+            traced = (
+                jax.make_jaxpr(transformation.init)(given),
+                jax.make_jaxpr(update)(given, state.specs, given, value),
+            )
         except FluidError:
             raise
         except Exception as exc:
-            raise FluidValueError(f"the optax transformation cannot update the parameters {sorted(given)}: {exc}") from exc
+            raise FluidValueError(
+                f"the optax transformation cannot update the parameters {sorted(given)}: {exc}"
+            ) from exc
     found = optax_identity.digest(sorted(given), state.tree, *traced)
     setting = optax_identity.describe(transformation)
     return found, setting if found is None else f"{setting} #{found}"
@@ -82,16 +103,19 @@ def identify(
 def _find(key: str) -> Any:
     if key not in TRANSFORMATIONS:
         raise EnforceNotMet(
-            f"this process has no optax transformation {key!r}{near(key, TRANSFORMATIONS)}: the program was built in "
-            f"another; call fluidjax.ops.optax_bridge.register_transformation({key!r}, ...) here with the one "
-            "that it was built with"
+            f"this process has no optax transformation {key!r}{near(key, TRANSFORMATIONS)}: the"
+            " program was built in another; call"
+            f" fluidjax.ops.optax_bridge.register_transformation({key!r}, ...) here with the one"
+            " that it was built with"
         )
     return TRANSFORMATIONS[key]
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a state is made of: a spec per leaf, the random key's kind where a leaf is one, the tree."""
+    """What a state is made of: a spec per leaf, the random key's kind where a leaf is one, the
+    tree.
+    """
 
     specs: list[Any]
     impls: list[Any]
@@ -113,7 +137,9 @@ def _state_of(transformation: Any, params: Mapping[str, Any]) -> _State:
 
 
 def _width(dtypes: Iterable[Any]) -> Any:
-    """JAX's usual 32 bits while a transformation runs, as where optax is used by itself; 64 for float64 parameters."""
+    """JAX's usual 32 bits while a transformation runs, as where optax is used by itself; 64 for
+    float64 parameters.
+    """
     return jax.enable_x64(any(np.dtype(d) == np.float64 for d in dtypes))
 
 
@@ -122,7 +148,9 @@ def _is_key(leaf: Any) -> bool:
 
 
 def _stored(leaf: Any) -> Any:
-    """A leaf as Fluid can hold it: random keys as their words, unsigned words as int32, scalars as [1]."""
+    """A leaf as Fluid can hold it: random keys as their words, unsigned words as int32, scalars as
+    [1].
+    """
     value = jax.random.key_data(leaf) if _is_key(leaf) else jnp.asarray(leaf)
     if value.dtype == jnp.uint32:
         value = jax.lax.bitcast_convert_type(value, jnp.int32)
@@ -139,12 +167,17 @@ def _restored(stored: Any, spec: Any, impl: Any) -> Any:
     return stored.reshape(spec.shape)
 
 
-def state_leaves(transformation: Any, params: Mapping[str, tuple[tuple[int, ...], str]]) -> list[Leaf]:
-    """The variables that hold the state for parameters of these shapes and dtypes, in the order of the ops' State slot.
+def state_leaves(
+    transformation: Any, params: Mapping[str, tuple[tuple[int, ...], str]]
+) -> list[Leaf]:
+    """The variables that hold the state for parameters of these shapes and dtypes, in the order of
+    the ops' State slot.
 
     Raises FluidTypeError for a leaf of a dtype that Fluid does not have.
     """
-    given = {n: jax.ShapeDtypeStruct(shape, numpy_dtype(dtype)) for n, (shape, dtype) in params.items()}
+    given = {
+        n: jax.ShapeDtypeStruct(shape, numpy_dtype(dtype)) for n, (shape, dtype) in params.items()
+    }
     with _width(v.dtype for v in given.values()):
         state = _state_of(transformation, given)
         found, _ = jax.tree_util.tree_flatten_with_path(state.tree.unflatten(state.specs))
@@ -154,7 +187,8 @@ def state_leaves(transformation: Any, params: Mapping[str, tuple[tuple[int, ...]
             stored = jax.eval_shape(_stored, spec)
             if stored.dtype.name not in NAMES:
                 raise FluidTypeError(
-                    f"the transformation's state {jax.tree_util.keystr(path)} is {spec.dtype}, which no variable can be"
+                    f"the transformation's state {jax.tree_util.keystr(path)} is {spec.dtype},"
+                    " which no variable can be"
                 )
             result.append(Leaf(param, field, stored.shape, stored.dtype.name))
     return result
@@ -176,9 +210,9 @@ def _address(path: Sequence[Any], params: Mapping[str, Any]) -> tuple[str | None
 def optax_init(Params: list[Array], *, setting: str = "", transformation: str, names: Strs):
     """State = init({name: param}): the first state of an optax transformation, leaf by leaf.
 
-    names: the parameters' names when the program was built. setting: what the transformation is, for readers and for
-    comparisons of programs. Raises EnforceNotMet where this process does not have the
-    transformation.
+    names: the parameters' names when the program was built. setting: what the transformation is,
+    for readers and for comparisons of programs. Raises EnforceNotMet where this process does not
+    have the transformation.
     """
     tx = _find(transformation)
     params = dict(zip(names, map(jnp.asarray, Params), strict=True))
@@ -186,7 +220,11 @@ def optax_init(Params: list[Array], *, setting: str = "", transformation: str, n
         return [_stored(leaf) for leaf in jax.tree.leaves(tx.init(params))]
 
 
-@op(outs="ParamsOut* StateOut*", inplace={"ParamsOut": "Params", "StateOut": "State"}, update=updates_whole("State"))
+@op(
+    outs="ParamsOut* StateOut*",
+    inplace={"ParamsOut": "Params", "StateOut": "State"},
+    update=updates_whole("State"),
+)
 def optax_update(
     Params: list[Array],
     Grads: list[Array],
@@ -198,20 +236,27 @@ def optax_update(
     names: Strs,
     scales: Floats,
 ):
-    """ParamsOut = Params + scales * updates, where updates, StateOut = update(Grads, State, Params).
+    """ParamsOut = Params + scales * updates, where updates, StateOut = update(Grads, State,
+    Params).
 
-    names, scales: the parameters' names when the program was built, and a factor for each one's update. setting: as in
-    optax_init. Loss, if given, is passed as ``value``. Raises EnforceNotMet where this process does not have the transformation.
+    names, scales: the parameters' names when the program was built, and a factor for each one's
+    update. setting: as in optax_init. Loss, if given, is passed as ``value``. Raises EnforceNotMet
+    where this process does not have the transformation.
     """
     tx = _find(transformation)
     params = dict(zip(names, map(jnp.asarray, Params), strict=True))
     grads = {n: jnp.asarray(g).astype(params[n].dtype) for n, g in zip(names, Grads, strict=True)}
     with _width(v.dtype for v in params.values()):
         made = _state_of(tx, params)
-        leaves = [_restored(jnp.asarray(s), *of) for s, *of in zip(State or (), made.specs, made.impls, strict=True)]
+        leaves = [
+            _restored(jnp.asarray(s), *of)
+            for s, *of in zip(State or (), made.specs, made.impls, strict=True)
+        ]
         updates, new = _update(tx, grads, made.tree.unflatten(leaves), params, Loss)
         moved = [
-            (params[n] + updates[n] if factor == 1.0 else params[n] + factor * updates[n]).astype(params[n].dtype)
+            (params[n] + updates[n] if factor == 1.0 else params[n] + factor * updates[n]).astype(
+                params[n].dtype
+            )
             for n, factor in zip(names, scales, strict=True)
         ]
         kept = [_stored(leaf) for leaf in made.tree.flatten_up_to(new)]
@@ -219,7 +264,9 @@ def optax_update(
 
 
 def _update(tx: Any, grads: Any, state: Any, params: Any, loss: Any) -> tuple[Any, Any]:
-    """Run the transformation; those of the extended kind (they take further arguments) also get the loss."""
+    """Run the transformation; those of the extended kind (they take further arguments) also get the
+    loss.
+    """
     extended = any(k.__name__ == "GradientTransformationExtraArgs" for k in type(tx).__mro__)
     if extended and loss is not None:
         return tx.update(grads, state, params, value=jnp.asarray(loss).reshape(()))

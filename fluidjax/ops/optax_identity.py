@@ -1,9 +1,11 @@
-"""Who an optax transformation is, the same in every process: a digest of what it computes, and its setting in words.
+"""Who an optax transformation is, the same in every process: a digest of what it computes, and its
+setting in words.
 
-A transformation is two closures, so neither its address nor its name says what it does. What it computes is its two
-functions traced for the parameters at hand: their equations, with every constant. Equal settings give equal digests in
-every process; a learning rate, a schedule, a mask or a table of constants that differs gives another. What a host
-callback computes cannot be seen, so a transformation with one has no digest.
+A transformation is two closures, so neither its address nor its name says what it does. What it
+computes is its two functions traced for the parameters at hand: their equations, with every
+constant. Equal settings give equal digests in every process; a learning rate, a schedule, a mask or
+a table of constants that differs gives another. What a host callback computes cannot be seen, so a
+transformation with one has no digest.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ class _Unseen(Exception):
 
 
 def digest(*parts: Any) -> str | None:
-    """Twelve hexadecimal digits of what `parts` say: traced functions (of jax.make_jaxpr), trees, arrays, plain values.
+    """Twelve hexadecimal digits of what `parts` say: traced functions (of jax.make_jaxpr), trees,
+    arrays, plain values.
 
     None where a traced function calls back to the host.
     """
@@ -79,13 +82,22 @@ def _equations(traced: Any) -> str:
     inner = getattr(traced, "jaxpr", traced)
     if any("callback" in e.primitive.name for e in traced.eqns):
         raise _Unseen
-    lines = [names(inner.constvars), *map(_text, getattr(traced, "consts", ())), names(inner.invars)]
-    lines += [f"{names(e.outvars)} = {e.primitive}{_text(e.params)} {names(e.invars)}" for e in traced.eqns]
+    lines = [
+        names(inner.constvars),
+        *map(_text, getattr(traced, "consts", ())),
+        names(inner.invars),
+    ]
+    lines += [
+        f"{names(e.outvars)} = {e.primitive}{_text(e.params)} {names(e.invars)}"
+        for e in traced.eqns
+    ]
     return "\n".join([*lines, names(inner.outvars)])
 
 
 def describe(transformation: Any) -> str:
-    """A transformation's setting as its closures tell it: ``chain(scale_by_adam(b1=0.9, ...), scale(step_size=-0.001))``."""
+    """A transformation's setting as its closures tell it: ``chain(scale_by_adam(b1=0.9, ...),
+    scale(step_size=-0.001))``.
+    """
     text = _words(getattr(transformation, "update", transformation), set())
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
@@ -94,7 +106,11 @@ def _words(value: Any, seen: set[int]) -> str:
     if isinstance(value, _PLAIN):
         return str(value) if isinstance(value, np.generic) else repr(value)
     if isinstance(value, np.ndarray | jax.Array):
-        return repr(value.item()) if value.size == 1 and value.dtype.kind in "biuf" else f"{value.dtype}{list(value.shape)}"
+        return (
+            repr(value.item())
+            if value.size == 1 and value.dtype.kind in "biuf"
+            else f"{value.dtype}{list(value.shape)}"
+        )
     if callable(getattr(value, "update", None)) and not isinstance(value, Mapping):
         return _words(value.update, seen)
     if isinstance(value, Mapping):
@@ -107,17 +123,25 @@ def _words(value: Any, seen: set[int]) -> str:
 
 
 def _function(fn: Callable[..., Any], seen: set[int]) -> str:
-    """The name of what made a function, and what the function holds; wrappers around one function are looked through."""
+    """The name of what made a function, and what the function holds; wrappers around one function
+    are looked through.
+    """
     if isinstance(fn, partial):
         held = {**{str(i): v for i, v in enumerate(fn.args)}, **fn.keywords, "": fn.func}
         return f"partial({_held(held, seen)})"
     owner, fn = getattr(fn, "__self__", None), getattr(fn, "__func__", fn)
     code = getattr(fn, "__code__", None)
-    name = getattr(fn, "__qualname__", type(fn).__name__).removesuffix(".<lambda>").split(".<locals>")[0]
+    name = (
+        getattr(fn, "__qualname__", type(fn).__name__)
+        .removesuffix(".<lambda>")
+        .split(".<locals>")[0]
+    )
     if code is None:
         return name
     cells = zip(code.co_freevars, getattr(fn, "__closure__", None) or (), strict=True)
-    held = {n: cell.cell_contents for n, cell in cells if _filled(cell)} | getattr(owner, "__dict__", {})
+    held = {n: cell.cell_contents for n, cell in cells if _filled(cell)} | getattr(
+        owner, "__dict__", {}
+    )
     if name == "with_extra_args_support" and len(held) == 1:
         return _words(next(iter(held.values())), seen)
     return f"{name}({_held(held, seen)})" if held else name
@@ -126,7 +150,7 @@ def _function(fn: Callable[..., Any], seen: set[int]) -> str:
 def _filled(cell: CellType) -> bool:
     """Whether a cell has a value: that of a function that names itself is empty while it is made."""
     try:
-        cell.cell_contents  # noqa: B018 - reading it is the question
+        cell.cell_contents  # noqa: B018
     except ValueError:
         return False
     return True
@@ -138,4 +162,7 @@ def _held(values: Mapping[str, Any], seen: set[int]) -> str:
     def of_functions(value: Any) -> bool:
         return callable(value) or (isinstance(value, tuple | list) and all(map(callable, value)))
 
-    return ", ".join(_words(v, seen).strip("[]") if of_functions(v) else f"{n}={_words(v, seen)}" for n, v in values.items())
+    return ", ".join(
+        _words(v, seen).strip("[]") if of_functions(v) else f"{n}={_words(v, seen)}"
+        for n, v in values.items()
+    )

@@ -16,9 +16,13 @@ def _outs(*names: str) -> dict[str, str]:
 
 @op(
     outs="ParamOut Moment1Out Moment2Out Moment2MaxOut? Beta1PowOut Beta2PowOut MasterParamOut?",
-    inplace=_outs("Param", "Moment1", "Moment2", "Moment2Max", "Beta1Pow", "Beta2Pow", "MasterParam"),
+    inplace=_outs(
+        "Param", "Moment1", "Moment2", "Moment2Max", "Beta1Pow", "Beta2Pow", "MasterParam"
+    ),
     ranks=follows(Beta1PowOut="Beta1Pow", Beta2PowOut="Beta2Pow"),
-    update=updates_elements("Moment1", "Moment2", "Moment2Max", "MasterParam", Beta1Pow="beta1", Beta2Pow="beta2"),
+    update=updates_elements(
+        "Moment1", "Moment2", "Moment2Max", "MasterParam", Beta1Pow="beta1", Beta2Pow="beta2"
+    ),
 )
 def adamw(
     Param: Array, Grad: Array | SelectedRows, LearningRate: Array, Moment1: Array, Moment2: Array, Moment2Max: Array | None,
@@ -28,17 +32,21 @@ def adamw(
     min_row_size_to_use_multithread: Int64 = 1000, multi_precision: bool = False, use_global_beta_pow: bool = False,
     amsgrad: bool = False,
 ):  # fmt: skip
-    """ParamOut = p - r * sqrt(1 - Beta2Pow) / (1 - Beta1Pow) * m1 / (sqrt(m2) + e), p = Param * (1 - r * coeff), r = lr * lr_ratio.
+    """ParamOut = p - r * sqrt(1 - Beta2Pow) / (1 - Beta1Pow) * m1 / (sqrt(m2) + e), p = Param * (1
+    - r * coeff), r = lr * lr_ratio.
 
-    m1, m2, the powers and the tensors in place of attributes as in adam; e = epsilon * sqrt(1 - Beta2Pow). Without with_decay p is Param.
-    amsgrad: the greatest m2 so far in place of m2. MasterParam: Param in float32, which is updated in its place and rounded to it.
-    use_global_beta_pow: the powers stay as they are. SkipUpdate: true leaves everything as it is. lr_ratio is that of Paddle's GPU kernel;
-    its CPU kernel scales only the decay by it.
+    m1, m2, the powers and the tensors in place of attributes as in adam; e = epsilon * sqrt(1 -
+    Beta2Pow). Without with_decay p is Param. amsgrad: the greatest m2 so far in place of m2.
+    MasterParam: Param in float32, which is updated in its place and rounded to it.
+    use_global_beta_pow: the powers stay as they are. SkipUpdate: true leaves everything as it is.
+    lr_ratio is that of Paddle's GPU kernel; its CPU kernel scales only the decay by it.
     """
     rate = LearningRate.reshape(()) * lr_ratio
     held = Param if MasterParam is None else MasterParam
     p = held * (1 - rate * coeff) if with_decay else held
-    b1, b2 = (t if b is None else b.reshape(()) for t, b in ((beta1, Beta1Tensor), (beta2, Beta2Tensor)))
+    b1, b2 = (
+        t if b is None else b.reshape(()) for t, b in ((beta1, Beta1Tensor), (beta2, Beta2Tensor))
+    )
     eps = epsilon if EpsilonTensor is None else EpsilonTensor.reshape(())
     g = (Grad.dense() if isinstance(Grad, SelectedRows) else Grad).astype(held.dtype)
     m1, m2 = b1 * Moment1 + (1 - b1) * g, b2 * Moment2 + (1 - b2) * g * g
@@ -52,7 +60,10 @@ def adamw(
         return found
     before = (Param, Moment1, Moment2, Moment2Max, Beta1Pow, Beta2Pow, MasterParam)
     skip = SkipUpdate.reshape(())
-    return tuple(None if new is None else jnp.where(skip, old, new) for new, old in zip(found, before, strict=True))
+    return tuple(
+        None if new is None else jnp.where(skip, old, new)
+        for new, old in zip(found, before, strict=True)
+    )
 
 
 def _each(x: Array) -> Array:
@@ -61,7 +72,9 @@ def _each(x: Array) -> Array:
 
 
 @op(
-    outs="ParamOut* VelocityOut* MasterParamOut*?", inplace=_outs("Param", "Velocity", "MasterParam"), rows=mixes(),
+    outs="ParamOut* VelocityOut* MasterParamOut*?",
+    inplace=_outs("Param", "Velocity", "MasterParam"),
+    rows=mixes(),
     update=updates_elements("Velocity"),
 )
 def merged_momentum(
@@ -69,7 +82,8 @@ def merged_momentum(
     mu: float, use_nesterov: bool = False, regularization_method: Strs = (), regularization_coeff: Floats = (),
     multi_precision: bool = False, rescale_grad: float = 1.0,
 ):  # fmt: skip
-    """ParamOut[i], VelocityOut[i] = those of momentum; regularization_method[i]: l2_decay adds coeff * Param to the gradient.
+    """ParamOut[i], VelocityOut[i] = those of momentum; regularization_method[i]: l2_decay adds
+    coeff * Param to the gradient.
 
     The gradient is first multiplied by rescale_grad, which Paddle's CPU kernel leaves out.
     """
@@ -88,8 +102,14 @@ def merged_momentum(
 
 
 @op(
-    outs="ParamOut* Moment1Out* Moment2Out* Moment2MaxOut*? Beta1PowOut* Beta2PowOut* MasterParamOut*?", rows=mixes(),
-    inplace=_outs("Param", "Moment1", "Moment2", "Moment2Max", "Beta1Pow", "Beta2Pow", "MasterParam"),
+    outs=(
+        "ParamOut* Moment1Out* Moment2Out* Moment2MaxOut*? Beta1PowOut* Beta2PowOut*"
+        " MasterParamOut*?"
+    ),
+    rows=mixes(),
+    inplace=_outs(
+        "Param", "Moment1", "Moment2", "Moment2Max", "Beta1Pow", "Beta2Pow", "MasterParam"
+    ),
     update=updates_elements("Moment1", "Moment2", Beta1Pow="beta1", Beta2Pow="beta2"),
 )
 def merged_adam(
@@ -105,8 +125,24 @@ def merged_adam(
         master, top = (values[i] if values else None for values in (MasterParam, Moment2Max))
         found.append(
             adamw(
-                Param[i], Grad[i], rate, Moment1[i], Moment2[i], top, Beta1Pow[i], Beta2Pow[i], master, None, None, None, None,
-                beta1=beta1, beta2=beta2, epsilon=epsilon, multi_precision=multi_precision, use_global_beta_pow=use_global_beta_pow,
+                Param[i],
+                Grad[i],
+                rate,
+                Moment1[i],
+                Moment2[i],
+                top,
+                Beta1Pow[i],
+                Beta2Pow[i],
+                master,
+                None,
+                None,
+                None,
+                None,
+                beta1=beta1,
+                beta2=beta2,
+                epsilon=epsilon,
+                multi_precision=multi_precision,
+                use_global_beta_pow=use_global_beta_pow,
                 amsgrad=amsgrad,
             )
         )

@@ -1,7 +1,9 @@
-"""Optimizer updates by a sparse gradient, for the optimizers that touch only its rows; the others see it as a table.
+"""Optimizer updates by a sparse gradient, for the optimizers that touch only its rows; the others
+see it as a table.
 
-Paddle 1.8.5 has such a kernel for sgd, adagrad and adam with lazy_mode. momentum, rmsprop, lamb and adam without
-lazy_mode let the accumulators of every row decay, which is what they do with the same gradient as a plain array.
+Paddle 1.8.5 has such a kernel for sgd, adagrad and adam with lazy_mode. momentum, rmsprop, lamb and
+adam without lazy_mode let the accumulators of every row decay, which is what they do with the same
+gradient as a plain array.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ def sgd(param: Any, rate: Any, grad: SelectedRows) -> Any:
     return grad.with_values(-rate * grad.values).added_to(param)
 
 
-def adagrad(param: Any, grad: SelectedRows, moment: Any, rate: Any, epsilon: float) -> tuple[Any, Any]:
+def adagrad(
+    param: Any, grad: SelectedRows, moment: Any, rate: Any, epsilon: float
+) -> tuple[Any, Any]:
     """The rule of adagrad in the rows of the gradient, equal rows added up first."""
     grad = grad.merged()
     m = grad.of(moment) + grad.values * grad.values
@@ -27,9 +31,17 @@ def adagrad(param: Any, grad: SelectedRows, moment: Any, rate: Any, epsilon: flo
 
 
 def lazy_adam(
-    param: Any, grad: SelectedRows, moment1: Any, moment2: Any, rate: Any, betas: tuple[Any, Any], epsilon: float
+    param: Any,
+    grad: SelectedRows,
+    moment1: Any,
+    moment2: Any,
+    rate: Any,
+    betas: tuple[Any, Any],
+    epsilon: float,
 ) -> tuple[Any, Any, Any]:
-    """The rule of adam in the rows of the gradient, equal rows added up first; `rate` has the bias correction in it."""
+    """The rule of adam in the rows of the gradient, equal rows added up first; `rate` has the bias
+    correction in it.
+    """
     grad = grad.merged()
     b1, b2 = betas
     m1 = b1 * grad.of(moment1) + (1 - b1) * grad.values

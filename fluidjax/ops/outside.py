@@ -1,4 +1,6 @@
-"""Integers that lie outside of what an op takes, for ``@op(refuses=...)``; what `bounds` (traits.py) says is looked at by the same."""
+"""Integers that lie outside of what an op takes, for ``@op(refuses=...)``; what `bounds`
+(traits.py) says is looked at by the same.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,22 @@ from .concrete import known
 from .ragged import Ragged, rows_of
 
 
-def outside(what: str, value: Any, low: int | None, high: int, unless: Any = None, also: int | None = None) -> Iterator[Objection]:
-    """Objects to integers below `low` (None: there is no such) or from `high` on, but for `also` and where `unless` holds.
+def outside(
+    what: str, value: Any, low: int | None, high: int, unless: Any = None, also: int | None = None
+) -> Iterator[Objection]:
+    """Objects to integers below `low` (None: there is no such) or from `high` on, but for `also`
+    and where `unless` holds.
 
     Padded rows do not count.
     """
     rows = rows_of(value)
     if not rows.size:
         return
-    found = None if isinstance(value, Ragged) else known(rows)  # what is known is not computed by the step
+    # what is known is not computed by the step
+    found = None if isinstance(value, Ragged) else known(rows)
     xp: Any = jnp if found is None or unless is not None else np
-    rows = jnp.asarray(rows) if found is None else found  # not of NumPy, which nothing that is traced can index
+    # not of NumPy, which nothing that is traced can index
+    rows = jnp.asarray(rows) if found is None else found
     bad: Any = rows >= high if low is None else (rows < low) | (rows >= high)
     bad = bad if also is None else bad & (rows != also)
     if isinstance(value, Ragged) and value.padded:
@@ -33,8 +40,15 @@ def outside(what: str, value: Any, low: int | None, high: int, unless: Any = Non
     yield bad.any(), f"expects {wanted}, but gets {VALUE}", rows.reshape(-1)[xp.argmax(bad)]
 
 
-def within(slot: str, what: str, high: Callable[[Mapping[str, Any], Mapping[str, Any]], int], low: int | None = 0) -> Refuses:
-    """For ``@op(refuses=...)``: the integers in a slot (a list's, in each variable) are from `low` up to below `high`."""
+def within(
+    slot: str,
+    what: str,
+    high: Callable[[Mapping[str, Any], Mapping[str, Any]], int],
+    low: int | None = 0,
+) -> Refuses:
+    """For ``@op(refuses=...)``: the integers in a slot (a list's, in each variable) are from `low`
+    up to below `high`.
+    """
 
     def refuses(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Objection]:
         given = inputs.get(slot)

@@ -18,7 +18,9 @@ Unary = Callable[[Any], Any]
 
 @jax.custom_jvp
 def acosh_of(x: Any) -> Any:
-    """log(x + sqrt(x^2 - 1)). Its slope is 1 / sqrt(x^2 - 1) below -1 too, as Paddle writes it; versions of JAX differ there."""
+    """log(x + sqrt(x^2 - 1)). Its slope is 1 / sqrt(x^2 - 1) below -1 too, as Paddle writes it;
+    versions of JAX differ there.
+    """
     return jnp.arccosh(x)
 
 
@@ -46,13 +48,21 @@ def _of_floats(test: Unary) -> Unary:
 
 def digamma_of(x: Any) -> Any:
     """Gamma'(x) / Gamma(x); at 0, on either side of its pole, as the sign of the zero says."""
-    return jnp.where(x == 0, -jnp.copysign(jnp.inf, x).astype(x.dtype), jax.scipy.special.digamma(jnp.where(x == 0, 1, x)))
+    return jnp.where(
+        x == 0,
+        -jnp.copysign(jnp.inf, x).astype(x.dtype),
+        jax.scipy.special.digamma(jnp.where(x == 0, 1, x)),
+    )
 
 
 TESTS: list[tuple[str, Unary, str]] = [
     ("isnan_v2", _of_floats(jnp.isnan), "Out (bool) = whether X is nan."),
     ("isinf_v2", _of_floats(jnp.isinf), "Out (bool) = whether X is infinite."),
-    ("isfinite_v2", _of_floats(jnp.isfinite), "Out (bool) = whether X is neither nan nor infinite."),
+    (
+        "isfinite_v2",
+        _of_floats(jnp.isfinite),
+        "Out (bool) = whether X is neither nan nor infinite.",
+    ),
 ]
 
 
@@ -78,7 +88,9 @@ def digamma(X: Array) -> Any:
 
 @grad_of("digamma", "X")
 def digamma_grad(X: Array, d_Out: Array) -> Any:
-    """X@GRAD = Out@GRAD * trigamma(X), below 0 by reflection: trigamma(x) + trigamma(1 - x) = (pi / sin(pi x))^2."""
+    """X@GRAD = Out@GRAD * trigamma(X), below 0 by reflection: trigamma(x) + trigamma(1 - x) = (pi /
+    sin(pi x))^2.
+    """
     far = jax.scipy.special.polygamma(np.int32(1), jnp.where(X < 0, 1 - X, X))
     sine = jnp.sin(np.asarray(np.pi, X.dtype) * (X - jnp.round(X)))  # exact beside a pole
     return d_Out * jnp.where(X < 0, (np.asarray(np.pi, X.dtype) / sine) ** 2 - far, far)
@@ -174,8 +186,12 @@ def elementwise_fmin(X: Array, Y: Array) -> Any:
 def _declare_choice_grad(kind: str, wins: Callable[[Any, Any], Any]) -> None:
     @grad_of(kind, "X Y")
     def choice_grad(X: Array, Y: Array, d_Out: Array) -> Any:
-        """Out@GRAD goes to the one that Out is, of equal ones to X, and where one is nan to the other."""
-        (x, pull_x), (y, pull_y) = (jax.vjp(lambda v: jnp.broadcast_to(v, d_Out.shape), v) for v in (X, Y))
+        """Out@GRAD goes to the one that Out is, of equal ones to X, and where one is nan to the
+        other.
+        """
+        (x, pull_x), (y, pull_y) = (
+            jax.vjp(lambda v: jnp.broadcast_to(v, d_Out.shape), v) for v in (X, Y)
+        )
         first = wins(x, y) | jnp.isnan(y) if jnp.issubdtype(x.dtype, jnp.inexact) else wins(x, y)
         return pull_x(jnp.where(first, d_Out, 0))[0], pull_y(jnp.where(first, 0, d_Out))[0]
 
@@ -199,9 +215,13 @@ def _declare_bits(kind: str, fn: Callable[[Any, Any], Any], formula: str) -> Non
     op(kind, outs="Out", rows=mixes())(run)
 
 
-_declare_bits("bitwise_and", jnp.bitwise_and, "Out = X & Y, bit by bit; they broadcast as in NumPy.")
+_declare_bits(
+    "bitwise_and", jnp.bitwise_and, "Out = X & Y, bit by bit; they broadcast as in NumPy."
+)
 _declare_bits("bitwise_or", jnp.bitwise_or, "Out = X | Y, bit by bit; they broadcast as in NumPy.")
-_declare_bits("bitwise_xor", jnp.bitwise_xor, "Out = X ^ Y, bit by bit; they broadcast as in NumPy.")
+_declare_bits(
+    "bitwise_xor", jnp.bitwise_xor, "Out = X ^ Y, bit by bit; they broadcast as in NumPy."
+)
 
 
 @op(outs="Out", rows=elementwise("X"))
@@ -233,7 +253,9 @@ def swiglu(x: Array, y: Array | None) -> Any:
 
 @grad_of("swiglu", "x y")
 def swiglu_grad(x: Array, y: Array | None, d_out: Array) -> Any:
-    """x@GRAD = out@GRAD * y * s * (1 + x * (1 - s)), y@GRAD = out@GRAD * x * s, where s = sigmoid(x)."""
+    """x@GRAD = out@GRAD * y * s * (1 + x * (1 - s)), y@GRAD = out@GRAD * x * s, where s =
+    sigmoid(x).
+    """
     a, b = jnp.split(x, 2, -1) if y is None else (x, y)
     s = jax.nn.sigmoid(a)
     first, second = d_out * b * (s * (1 + a * (1 - s))), d_out * (a * s)

@@ -1,8 +1,9 @@
 """Max and average pools.
 
-A window of up to MOST_TAPS cells is unrolled: the pool is then a chain of maximum or add over strided slices, which
-XLA fuses into one loop, and max's gradient a look-up in the windows that hold a cell (pool_gradient.py). That is 2 to 3 times
-faster than XLA's reduce_window, the gradient 8 to 50 times faster than its select_and_scatter. Larger windows fall back on those.
+A window of up to MOST_TAPS cells is unrolled: the pool is then a chain of maximum or add over
+strided slices, which XLA fuses into one loop, and max's gradient a look-up in the windows that hold
+a cell (pool_gradient.py). That is 2 to 3 times faster than XLA's reduce_window, the gradient 8 to
+50 times faster than its select_and_scatter. Larger windows fall back on those.
 """
 
 from __future__ import annotations
@@ -80,26 +81,33 @@ def _max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
     """The gradient goes to the first maximum of each window, as in Paddle."""
     if win.few(MOST_TAPS):
         found = unrolled_max_grad(x, d_out, win)
-        # XLA:GPU would look it up anew within sums over all images, such as a batch norm's: six times as long as to write it down first
-        return lax.platform_dependent(found, cuda=lax.optimization_barrier, default=lambda found: found)
+        # XLA:GPU would look it up anew within sums over all images, such as a batch norm's: six
+        # times as long as to write it down first
+        return lax.platform_dependent(
+            found, cuda=lax.optimization_barrier, default=lambda found: found
+        )
     if win.tiling:
         return tiling_max_grad(x, d_out, win)
     return jax.vjp(lambda x: _reduce_window(x, win, least(x), -jnp.inf, lax.max), x)[1](d_out)[0]
 
 
 def _uneven_average(x: Array, ksize: Sequence[int], data_format: str) -> jax.Array:
-    """An adaptive average whose windows differ in size: window i is [floor(i * n / outs), ceil((i + 1) * n / outs))."""
+    """An adaptive average whose windows differ in size: window i is [floor(i * n / outs), ceil((i +
+    1) * n / outs)).
+    """
     if channel_last(data_format):
         return jnp.moveaxis(_uneven_average(jnp.moveaxis(x, -1, 1), ksize, "NCHW"), 1, -1)
     values, _, valid = gathered(x, [uneven(n, o) for n, o in zip(x.shape[2:], ksize, strict=True)])
     return jnp.sum(values * valid.astype(x.dtype), -1) / valid.sum(-1).astype(x.dtype)
 
 
-def _adaptive(x: Array, kind: str, ksize: Sequence[int], strides: Sequence[int], data_format: str) -> Windows | None:
+def _adaptive(
+    x: Array, kind: str, ksize: Sequence[int], strides: Sequence[int], data_format: str
+) -> Windows | None:
     """The windows of an adaptive pool; None where they differ in size.
 
-    Paddle's max pool takes from `adaptive` the size of Out alone: its windows still are ksize large and lie a stride
-    apart. (The adaptive_pool layers use max_pool2d_with_index, which is right.)
+    Paddle's max pool takes from `adaptive` the size of Out alone: its windows still are ksize large
+    and lie a stride apart. (The adaptive_pool layers use max_pool2d_with_index, which is right.)
     """
     from_one(ksize=ksize, strides=strides if kind == "max" else ())
     axes = spatial_axes(x.ndim, data_format)
@@ -121,7 +129,9 @@ def _pool(
     if adaptive and not global_pooling:
         win = _adaptive(x, pooling_type, ksize, strides, data_format)
     else:
-        win = windows_of(x, ksize, strides, paddings, data_format, global_pooling, ceil_mode, padding_algorithm)
+        win = windows_of(
+            x, ksize, strides, paddings, data_format, global_pooling, ceil_mode, padding_algorithm
+        )
     if win is None:
         return _uneven_average(x, ksize, data_format), None
     return _max(x, win) if pooling_type == "max" else _average(x, win, exclusive), win
@@ -135,8 +145,9 @@ def pool2d(
 ):  # fmt: skip
     """Out = max or average ("avg") of X over windows.
 
-    X [N, C, H, W] or [N, H, W, C] by data_format. paddings: two numbers, or four (top, bottom, left, right).
-    exclusive: padding does not count in an average. adaptive: ksize is the size of Out. global_pooling: one window.
+    X [N, C, H, W] or [N, H, W, C] by data_format. paddings: two numbers, or four (top, bottom,
+    left, right). exclusive: padding does not count in an average. adaptive: ksize is the size of
+    Out. global_pooling: one window.
     """
     out, _ = _pool(
         X, pooling_type=pooling_type, ksize=ksize, global_pooling=global_pooling, strides=strides, paddings=paddings,
@@ -152,7 +163,9 @@ def pool3d(
     paddings: Ints = (0, 0, 0), exclusive: bool = True, adaptive: bool = False, ceil_mode: bool = False,
     data_format: str = "NCDHW", padding_algorithm: str = "EXPLICIT",
 ):  # fmt: skip
-    """Out = max or average ("avg") of X over windows; X [N, C, D, H, W] or [N, D, H, W, C]. See pool2d."""
+    """Out = max or average ("avg") of X over windows; X [N, C, D, H, W] or [N, D, H, W, C]. See
+    pool2d.
+    """
     out, _ = _pool(
         X, pooling_type=pooling_type, ksize=ksize, global_pooling=global_pooling, strides=strides, paddings=paddings,
         exclusive=exclusive, adaptive=adaptive, ceil_mode=ceil_mode, data_format=data_format,
@@ -167,7 +180,9 @@ def _declare_pool_grad(kind: str) -> None:
         X, Out, d_Out, *, pooling_type, ksize, global_pooling, strides, paddings, exclusive, adaptive, ceil_mode,
         data_format, padding_algorithm,
     ):  # fmt: skip
-        """X@GRAD = Out@GRAD at the first maximum of each window, or shared out evenly for an average."""
+        """X@GRAD = Out@GRAD at the first maximum of each window, or shared out evenly for an
+        average.
+        """
         if d_Out is None:
             return None
 

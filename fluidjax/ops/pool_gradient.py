@@ -1,7 +1,9 @@
-"""The gradient of a max pool: it goes to the first maximum of each window, in the order of a window's cells, as in Paddle.
+"""The gradient of a max pool: it goes to the first maximum of each window, in the order of a
+window's cells, as in Paddle.
 
-Paddle looks for the first cell that equals the pool's output. Here the cells of a window are compared with each other as well: XLA:CPU
-may compute the input anew for the gradient and round it otherwise, so that no cell equals the output (extremes.py).
+Paddle looks for the first cell that equals the pool's output. Here the cells of a window are
+compared with each other as well: XLA:CPU may compute the input anew for the gradient and round it
+otherwise, so that no cell equals the output (extremes.py).
 """
 
 from __future__ import annotations
@@ -24,14 +26,15 @@ MADE = np.int32(65_521)  # more than there are places
 
 
 def unrolled_max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
-    """Of windows of up to MOST_TAPS cells: for each cell of the input the sum over the windows that may hold it of those whose maximum
-    is that very cell.
+    """Of windows of up to MOST_TAPS cells: for each cell of the input the sum over the windows that
+    may hold it of those whose maximum is that very cell.
 
-    Cell i of an axis (the padding counted) is cell i % stride + q * stride of window i // stride - q, for as many q as windows
-    overlap. So one array tells of each window where its maximum is, as the place in a window, and for each q it and the
-    gradient are looked up at i // stride - q: reads of whole rows, which run in vectors if nothing is cut off at the edges.
-    That is why there are windows without a maximum all round them. Up to nine times as fast as a sum for each i % stride
-    that is interleaved with the others, and never slower (docs/benchmarks.md).
+    Cell i of an axis (the padding counted) is cell i % stride + q * stride of window i // stride -
+    q, for as many q as windows overlap. So one array tells of each window where its maximum is, as
+    the place in a window, and for each q it and the gradient are looked up at i // stride - q:
+    reads of whole rows, which run in vectors if nothing is cut off at the edges. That is why there
+    are windows without a maximum all round them. Up to nine times as fast as a sum for each i %
+    stride that is interleaved with the others, and never slower (docs/benchmarks.md).
     """
     overlap = [-(-k // s) for k, s in zip(win.sizes, win.strides, strict=True)]
     lengths = [q * s for q, s in zip(overlap, win.strides, strict=True)]
@@ -40,43 +43,63 @@ def unrolled_max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
     widths = [(0, 0, 0)] * x.ndim
     wanted: jax.Array | np.ndarray = np.zeros((), np.int32)
     for a, q, m, o, b, n, s, length in zip(
-        win.axes, overlap, blocks, win.outs, win.before, win.cells, win.strides, lengths, strict=True
+        win.axes,
+        overlap,
+        blocks,
+        win.outs,
+        win.before,
+        win.cells,
+        win.strides,
+        lengths,
+        strict=True,
     ):
         widths[a] = (q - 1, m - o, 0)
         cells = ((numbers_of((n,)).arange(n) + b) % s).astype(np.int32)
         wanted = wanted * length + cells.reshape([n if i == a else 1 for i in range(x.ndim)])
-    place, d_out = (lax.pad(v, jnp.asarray(fill, v.dtype), widths) for v, fill in ((place, -1), (d_out, 0)))
+    place, d_out = (
+        lax.pad(v, jnp.asarray(fill, v.dtype), widths) for v, fill in ((place, -1), (d_out, 0))
+    )
     total = jnp.zeros(x.shape, x.dtype)
     for ago in np.ndindex(*overlap):
         found, given, more = place, d_out, 0
         for i, (q, s, length) in enumerate(zip(ago, win.strides, lengths, strict=True)):
-            found, given = (_looked_up(v, win, i, overlap[i] - 1 - q, blocks[i]) for v in (found, given))
+            found, given = (
+                _looked_up(v, win, i, overlap[i] - 1 - q, blocks[i]) for v in (found, given)
+            )
             more = more * length + q * s
         total = total + jnp.where(found == wanted + np.int32(more), given, 0)
     return total
 
 
 def _looked_up(values: Array, win: Windows, i: int, begin: int, blocks: int) -> jax.Array:
-    """For each input cell of the i-th pooled axis the value of its window: `blocks` of them from `begin` on, a stride each."""
+    """For each input cell of the i-th pooled axis the value of its window: `blocks` of them from
+    `begin` on, a stride each.
+    """
     a, s, b = win.axes[i], win.strides[i], win.before[i]
     values = lax.slice_in_dim(values, begin, begin + blocks, axis=a)
     shape = list(values.shape)
     if s > 1:
-        values = jnp.broadcast_to(jnp.expand_dims(values, a + 1), [*shape[: a + 1], s, *shape[a + 1 :]])
+        values = jnp.broadcast_to(
+            jnp.expand_dims(values, a + 1), [*shape[: a + 1], s, *shape[a + 1 :]]
+        )
         values = values.reshape([*shape[:a], blocks * s, *shape[a + 1 :]])
     return lax.slice_in_dim(values, b, b + win.cells[i], axis=a)
 
 
 def least(x: Array) -> Any:
-    """What a maximum starts from in Paddle, in float64 too: a window without greater cells has this value."""
+    """What a maximum starts from in Paddle, in float64 too: a window without greater cells has this
+    value.
+    """
     return np.asarray(max(float(np.finfo(np.float32).min), float(jnp.finfo(x.dtype).min)), x.dtype)
 
 
 def _first_maximum(x: Array, win: Windows, lengths: Sequence[int]) -> jax.Array:
-    """The place of each window's first maximum in a window of `lengths` cells; -1 where that is nan or less than `least`.
+    """The place of each window's first maximum in a window of `lengths` cells; -1 where that is nan
+    or less than `least`.
 
-    What follows nan is greater than it, as in the pool; the maximum's equals before it come first. XLA copies a remainder, which is
-    dear, into no loop that reads each of its values several times: so every place is found once.
+    What follows nan is greater than it, as in the pool; the maximum's equals before it come first.
+    XLA copies a remainder, which is dear, into no loop that reads each of its values several times:
+    so every place is found once.
     """
     taps = [np.int32(np.ravel_multi_index(tap, lengths)) for tap in np.ndindex(*win.sizes)]
     cells = list(zip(taps, win.taps(x, -np.inf), strict=True))
@@ -99,7 +122,9 @@ def tiling_max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
     def first(cells: Array, d_out: Array) -> jax.Array:
         most = cells.max(inner, keepdims=True)
         found = jnp.where((cells == most) & (most >= least(x)), where, np.iinfo(np.int32).max)
-        return jnp.where(where == jnp.min(found, inner, keepdims=True), jnp.expand_dims(d_out, inner), 0)
+        return jnp.where(
+            where == jnp.min(found, inner, keepdims=True), jnp.expand_dims(d_out, inner), 0
+        )
 
     grad = by_equality(first, cells, d_out)
     pads = [(0, 0, 0)] * x.ndim

@@ -29,7 +29,9 @@ def _max_and_place(x: Array, tables: Sequence[tuple[Array, Array]]) -> tuple[jax
     values = jnp.where(valid & (values > least), values, least)
     which = lax.argmax(values, values.ndim - 1, np.int32)[..., None]
     found = jnp.take_along_axis(values, which, -1)[..., 0]
-    mask = jnp.take_along_axis(jnp.broadcast_to(places.astype(np.int32), values.shape), which, -1)[..., 0]
+    mask = jnp.take_along_axis(jnp.broadcast_to(places.astype(np.int32), values.shape), which, -1)[
+        ..., 0
+    ]
     return found, jnp.where(found > least, mask, -1)
 
 
@@ -41,15 +43,24 @@ def _put(d_out: Array, mask: Array, like: Array, add: bool = True) -> jax.Array:
     places = jnp.where(places < 0, cells, places)  # a window without a maximum
     target = jnp.zeros((planes, cells), d_out.dtype).at[rows, places]
     values = d_out.reshape(planes, -1)
-    return (target.add(values, mode="drop") if add else target.set(values, mode="drop")).reshape(like.shape)
+    return (target.add(values, mode="drop") if add else target.set(values, mode="drop")).reshape(
+        like.shape
+    )
 
 
-def _tables(x: Array, ksize, strides, paddings, global_pooling, adaptive) -> list[tuple[Array, Array]]:
-    if adaptive:  # as in Paddle also beside global_pooling, which then asks for as many windows as there are cells
+def _tables(
+    x: Array, ksize, strides, paddings, global_pooling, adaptive
+) -> list[tuple[Array, Array]]:
+    # as in Paddle also beside global_pooling, which then asks for as many windows as there are
+    # cells
+    if adaptive:
         outs = x.shape[2:] if global_pooling else ksize
         return [uneven(n, o) for n, o in zip(x.shape[2:], outs, strict=True)]
     win = windows_of(x, ksize, strides, paddings, "NCHW", global_pooling)
-    return [even(*each) for each in zip(win.cells, win.outs, win.sizes, win.strides, win.before, strict=True)]
+    return [
+        even(*each)
+        for each in zip(win.cells, win.outs, win.sizes, win.strides, win.before, strict=True)
+    ]
 
 
 def _declare_with_index(kind: str, rank: int) -> None:
@@ -60,7 +71,8 @@ def _declare_with_index(kind: str, rank: int) -> None:
         X: Array, *, ksize: Ints, global_pooling: bool = False, adaptive: bool = False, strides: Ints = ones,
         paddings: Ints = zeros,
     ):  # fmt: skip
-        """Out = max of X [N, C, ...] over windows, Mask = the place of the first maximum in its plane of X, int32.
+        """Out = max of X [N, C, ...] over windows, Mask = the place of the first maximum in its
+        plane of X, int32.
 
         adaptive: ksize is the size of Out. global_pooling: one window.
         """
@@ -83,8 +95,12 @@ def _unpooled(shape: Sequence[int], attrs: Mapping[str, Any]) -> list[int]:
 
 
 @op(
-    outs="Out", rows=mixes(), channels=CHANNELS_FIRST,
-    refuses=within("Indices", "index", lambda inputs, attrs: math.prod(_unpooled(inputs["X"].shape, attrs))),
+    outs="Out",
+    rows=mixes(),
+    channels=CHANNELS_FIRST,
+    refuses=within(
+        "Indices", "index", lambda inputs, attrs: math.prod(_unpooled(inputs["X"].shape, attrs))
+    ),
 )
 def unpool(
     X: Array, Indices: Array, *, unpooling_type: str, ksize: Ints, strides: Ints = (1, 1), paddings: Ints = (0, 0),
@@ -92,11 +108,14 @@ def unpool(
 ):  # fmt: skip
     """Out = zeros with X's values at Indices, their places in the planes of Out.
 
-    X, Indices [N, C, h, w]; Out [N, C, H, W] with H = (h - 1) * stride - 2 * padding + ksize, or the output_size of later Paddles.
+    X, Indices [N, C, h, w]; Out [N, C, H, W] with H = (h - 1) * stride - 2 * padding + ksize, or
+    the output_size of later Paddles.
     """
     if unpooling_type != "max":
         raise UnsupportedError(f"unpooling_type is {unpooling_type!r}; only 'max' exists")
-    sides = _unpooled(X.shape, dict(ksize=ksize, strides=strides, paddings=paddings, output_size=output_size))
+    sides = _unpooled(
+        X.shape, dict(ksize=ksize, strides=strides, paddings=paddings, output_size=output_size)
+    )
     return _put(X, Indices, jax.ShapeDtypeStruct((*X.shape[:2], *sides), X.dtype), add=False)
 
 
@@ -108,7 +127,10 @@ def unpool3d(
     """unpool of X, Indices [N, C, d, h, w]: the places are those in volumes of Out [N, C, D, H, W]."""
     if data_format != "NCDHW":
         raise UnsupportedError(f"unpool3d takes data_format NCDHW, not {data_format!r}")
-    sides = [(n - 1) * s - 2 * p + k for n, k, s, p in zip(X.shape[2:], ksize, strides, paddings, strict=True)]
+    sides = [
+        (n - 1) * s - 2 * p + k
+        for n, k, s, p in zip(X.shape[2:], ksize, strides, paddings, strict=True)
+    ]
     sides = list(output_size[-3:]) or sides
     return _put(X, Indices, jax.ShapeDtypeStruct((*X.shape[:2], *sides), X.dtype), add=False)
 

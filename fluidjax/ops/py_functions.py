@@ -31,8 +31,8 @@ def function(number: int, place: str) -> Callable[..., Any]:
     """The function of a number. Raises EnforceNotMet in a process that has not made it."""
     if not 0 <= number < len(_functions):
         raise EnforceNotMet(
-            f"op 'py_func'{place} calls a Python function that this process has not made, since files of programs hold none; build "
-            "the program by layers.py_func here"
+            f"op 'py_func'{place} calls a Python function that this process has not made, since"
+            " files of programs hold none; build the program by layers.py_func here"
         )
     return _functions[number]
 
@@ -54,11 +54,18 @@ def told(error: Any) -> bool:
     return any(error is one for one in _raised)
 
 
-def called(number: int, place: str, given: Sequence[Any], outs: Sequence[tuple[str, tuple[int, ...], np.dtype]]) -> list[np.ndarray]:
-    """What function `number` returns for these arguments, as arrays of what is declared; an output without name is dropped.
+def called(
+    number: int,
+    place: str,
+    given: Sequence[Any],
+    outs: Sequence[tuple[str, tuple[int, ...], np.dtype]],
+) -> list[np.ndarray]:
+    """What function `number` returns for these arguments, as arrays of what is declared; an output
+    without name is dropped.
 
     given: arrays, and values with a LoD as ops have them; None for what there is not.
-    outs: name, shape (-1: any size) and dtype of each, the name empty for one that nobody wants. Whatever is raised is also kept for
+    outs: name, shape (-1: any size) and dtype of each, the name empty for one that nobody wants.
+    Whatever is raised is also kept for
     :func:`raised`: EnforceNotMet for results of another number, shape or dtype, else what the function raised.
     """
     try:
@@ -70,7 +77,10 @@ def called(number: int, place: str, given: Sequence[Any], outs: Sequence[tuple[s
             _calling.on = False
         results = list(result) if isinstance(result, list | tuple) else [result]
         if outs and len(results) != len(outs):
-            raise EnforceNotMet(f"the function of op 'py_func'{place} returns {len(results)} values, but the op has {len(outs)} outputs")
+            raise EnforceNotMet(
+                f"the function of op 'py_func'{place} returns {len(results)} values, but the op has"
+                f" {len(outs)} outputs"
+            )
         return [_declared(v, out, place) for v, out in zip(results, outs, strict=False) if out[0]]
     except BaseException as exc:
         _raised.append(exc)
@@ -82,10 +92,13 @@ def _declared(value: Any, out: tuple[str, tuple[int, ...], np.dtype], place: str
     if value is None and "@GRAD" in name:
         return np.zeros(shape, dtype)
     array = np.asarray(value)
-    fits = array.ndim == len(shape) and all(n in (-1, m) for n, m in zip(shape, array.shape, strict=True))
+    fits = array.ndim == len(shape) and all(
+        n in (-1, m) for n, m in zip(shape, array.shape, strict=True)
+    )
     if not fits or array.dtype != dtype:
         raise EnforceNotMet(
-            f"the function of op 'py_func'{place} returns {array.dtype} of shape {list(array.shape)} for {name!r}, which is declared as "
-            f"{dtype} of shape {list(shape)}"
+            f"the function of op 'py_func'{place} returns {array.dtype} of shape"
+            f" {list(array.shape)} for {name!r}, which is declared as {dtype} of shape"
+            f" {list(shape)}"
         )
     return array

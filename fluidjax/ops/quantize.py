@@ -1,7 +1,8 @@
 """Fake quantisation: floats rounded to the steps that integers of few bits would have.
 
-A scale is the greatest absolute value of what is quantised, now or lately; bits b leave 2^(b - 1) - 1 steps on either side of zero.
-None of these ops has a gradient in 1.8.5; passes of its own give them one.
+A scale is the greatest absolute value of what is quantised, now or lately; bits b leave 2^(b - 1) -
+1 steps on either side of zero. None of these ops has a gradient in 1.8.5; passes of its own give
+them one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from .traits import CHANNELS_FIRST, elementwise, mixes
 _TINY = 1e-30  # a scale that is divided by as if it were 1e-6 greater
 _EPS = 1e-6
 _HUGE = 1e37
-EVEN, AWAY = 0, 1  # where halves go: attribute round_type of later Paddles; 1.8.5's vector code takes the even number
+# where halves go: attribute round_type of later Paddles; 1.8.5's vector code takes the even number
+EVEN, AWAY = 0, 1
 
 
 def steps(bits: int) -> int:
@@ -29,23 +31,33 @@ def steps(bits: int) -> int:
 
 
 def greatest(x: Any) -> Any:
-    """[1]: the greatest absolute value of a vector, of a matrix that of each row: [rows]. nan counts only where it comes first."""
+    """[1]: the greatest absolute value of a vector, of a matrix that of each row: [rows]. nan
+    counts only where it comes first.
+    """
     size = jnp.abs(jnp.atleast_2d(x))
-    return jnp.where(jnp.isnan(size[:, 0]), size[:, 0], jnp.max(jnp.where(jnp.isnan(size), 0, size), 1))
+    return jnp.where(
+        jnp.isnan(size[:, 0]), size[:, 0], jnp.max(jnp.where(jnp.isnan(size), 0, size), 1)
+    )
 
 
 def quantised(x: Any, scale: Any, bits: int, ties: int = EVEN) -> Any:
-    """round(clip(x, -scale, scale) / scale * steps), halves by `ties` (EVEN, AWAY from zero); scale broadcasts."""
+    """round(clip(x, -scale, scale) / scale * steps), halves by `ties` (EVEN, AWAY from zero); scale
+    broadcasts.
+    """
     one, count = np.asarray(1, x.dtype), np.asarray(steps(bits), x.dtype)
     inverse = jnp.where(scale <= _TINY, one / (scale + np.asarray(_EPS, x.dtype)), one / scale)
-    factor = jnp.where(scale < _HUGE, count * inverse, count / scale)  # the inverse of a huge scale would be taken for zero
+    # the inverse of a huge scale would be taken for zero
+    factor = jnp.where(scale < _HUGE, count * inverse, count / scale)
     return rounded(factor * jnp.clip(x, -scale, scale), ties)
 
 
 def rounded(x: Any, ties: int) -> Any:
     """The nearest integer."""
     if ties not in (EVEN, AWAY):
-        raise FluidValueError(f"round_type is {EVEN} (halves to the even number) or {AWAY} (away from zero), not {ties}")
+        raise FluidValueError(
+            f"round_type is {EVEN} (halves to the even number) or {AWAY} (away from zero), not"
+            f" {ties}"
+        )
     if ties == EVEN:
         return jnp.round(x)
     whole = jnp.trunc(x)
@@ -58,7 +70,9 @@ def restored(x: Any, scale: Any, bits: int, ties: int = EVEN) -> Any:
 
 
 def moved(x: Any, accum: Any, state: Any, rate: float) -> tuple[Any, Any, Any]:
-    """The scale that moves with what comes by: accum / state, of state = rate * state + 1 and accum = rate * accum + max |x|."""
+    """The scale that moves with what comes by: accum / state, of state = rate * state + 1 and accum
+    = rate * accum + max |x|.
+    """
     rate = np.asarray(rate, x.dtype)
     state, accum = rate * state + 1, rate * accum + greatest(x.reshape(-1))
     return accum / state, state, accum
@@ -72,8 +86,12 @@ def fake_quantize_abs_max(X: Array, *, bit_length: int = 8, round_type: int = EV
 
 
 @op(outs="Out OutScale", rows=mixes(), channels=CHANNELS_FIRST)
-def fake_channel_wise_quantize_abs_max(X: Array, *, bit_length: int = 8, round_type: int = EVEN, quant_axis: int = 0):
-    """Out = round(X / OutScale * (2^(bit_length - 1) - 1)), OutScale = max |X| of each index of axis quant_axis."""
+def fake_channel_wise_quantize_abs_max(
+    X: Array, *, bit_length: int = 8, round_type: int = EVEN, quant_axis: int = 0
+):
+    """Out = round(X / OutScale * (2^(bit_length - 1) - 1)), OutScale = max |X| of each index of
+    axis quant_axis.
+    """
     scale = greatest(jnp.moveaxis(X, quant_axis, 0).reshape(X.shape[quant_axis], -1))
     return quantised(X, _along(scale, quant_axis, X.ndim), bit_length, round_type), scale
 
@@ -83,7 +101,9 @@ def _along(scale: Any, axis: int, rank: int) -> Any:
     return scale.reshape([-1 if i == axis else 1 for i in range(rank)])
 
 
-def _moving(X: Any, scale: Any, accum: Any, state: Any, rate: float, test: bool) -> tuple[Any, Any, Any]:
+def _moving(
+    X: Any, scale: Any, accum: Any, state: Any, rate: float, test: bool
+) -> tuple[Any, Any, Any]:
     """The scale to use, and state and accum after it."""
     if test:
         return scale, state, accum
@@ -93,7 +113,9 @@ def _moving(X: Any, scale: Any, accum: Any, state: Any, rate: float, test: bool)
 
 
 @op(
-    outs="Out OutScale OutState? OutAccum?", rows=mixes("X"), channels=CHANNELS_FIRST,
+    outs="Out OutScale OutState? OutAccum?",
+    rows=mixes("X"),
+    channels=CHANNELS_FIRST,
     inplace={"OutScale": "InScale", "OutState": "InState", "OutAccum": "InAccum"},
 )
 def fake_quantize_moving_average_abs_max(
@@ -102,33 +124,47 @@ def fake_quantize_moving_average_abs_max(
 ):  # fmt: skip
     """Out = round(X / OutScale * (2^(bit_length - 1) - 1)), OutScale = OutAccum / OutState.
 
-    OutState = moving_rate * InState + 1, OutAccum = moving_rate * InAccum + max |X|; with is_test InScale is used, and nothing moves.
+    OutState = moving_rate * InState + 1, OutAccum = moving_rate * InAccum + max |X|; with is_test
+    InScale is used, and nothing moves.
     """
     scale, state, accum = _moving(X, InScale, InAccum, InState, moving_rate, is_test)
     return quantised(X, scale.reshape(()), bit_length, round_type), scale, state, accum
 
 
 @op(
-    outs="Out OutScale OutState? OutAccum?", rows=mixes("X"), channels=CHANNELS_FIRST,
+    outs="Out OutScale OutState? OutAccum?",
+    rows=mixes("X"),
+    channels=CHANNELS_FIRST,
     inplace={"OutScale": "InScale", "OutState": "InState", "OutAccum": "InAccum"},
 )
 def fake_quantize_dequantize_moving_average_abs_max(
     X: Array, InScale: Array, InAccum: Array | None, InState: Array | None, *,
     moving_rate: float = 0.9, bit_length: int = 8, is_test: bool = False, round_type: int = EVEN,
 ):  # fmt: skip
-    """Out = what fake_quantize_moving_average_abs_max gives, times OutScale / (2^(bit_length - 1) - 1)."""
+    """Out = what fake_quantize_moving_average_abs_max gives, times OutScale / (2^(bit_length - 1) -
+    1).
+    """
     scale, state, accum = _moving(X, InScale, InAccum, InState, moving_rate, is_test)
     return restored(X, scale.reshape(()), bit_length, round_type), scale, state, accum
 
 
 @op(
-    outs="Out OutScale OutState? OutAccum?", rows=mixes("X"), channels=CHANNELS_FIRST,
+    outs="Out OutScale OutState? OutAccum?",
+    rows=mixes("X"),
+    channels=CHANNELS_FIRST,
     inplace={"OutState": "InState", "OutAccum": "InAccum"},
 )
 def moving_average_abs_max_scale(
-    X: Array, InAccum: Array | None, InState: Array | None, *, moving_rate: float = 0.9, is_test: bool = False
+    X: Array,
+    InAccum: Array | None,
+    InState: Array | None,
+    *,
+    moving_rate: float = 0.9,
+    is_test: bool = False,
 ):
-    """Out = X; OutScale = OutAccum / OutState as in fake_quantize_moving_average_abs_max. With is_test nothing moves."""
+    """Out = X; OutScale = OutAccum / OutState as in fake_quantize_moving_average_abs_max. With
+    is_test nothing moves.
+    """
     if is_test:
         return X, jnp.zeros(1, X.dtype), InState, InAccum
     return X, *_moving(X, None, InAccum, InState, moving_rate, False)
@@ -138,27 +174,41 @@ def moving_average_abs_max_scale(
 def fake_dequantize_max_abs(X: Array, Scale: Array, *, max_range: float):
     """Out = X * Scale / max_range; Scale [1]."""
     if Scale.size != 1:
-        raise ShapeError(f"fake_dequantize_max_abs takes a Scale of one number, not {list(Scale.shape)}")
+        raise ShapeError(
+            f"fake_dequantize_max_abs takes a Scale of one number, not {list(Scale.shape)}"
+        )
     return X * Scale.reshape(()) / np.asarray(max_range, X.dtype)
 
 
 @op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
 def fake_channel_wise_dequantize_max_abs(
-    X: Array, Scales: list[Array], *, quant_bits: Ints = (8,), quant_axis: int = 0, x_num_col_dims: int = 1
+    X: Array,
+    Scales: list[Array],
+    *,
+    quant_bits: Ints = (8,),
+    quant_axis: int = 0,
+    x_num_col_dims: int = 1,
 ):
-    """Out = X * Scales[0][i] / steps of axis quant_axis; or X * Scales[0][j] * Scales[1] / (steps * steps) of axis x_num_col_dims.
+    """Out = X * Scales[0][i] / steps of axis quant_axis; or X * Scales[0][j] * Scales[1] / (steps *
+    steps) of axis x_num_col_dims.
 
     steps: 2^(bits - 1) - 1 of each of quant_bits.
     """
     if len(Scales) not in (1, 2) or len(quant_bits) < len(Scales):
-        raise ShapeError(f"fake_channel_wise_dequantize_max_abs takes one or two Scales with quant_bits for each, not {len(Scales)}")
+        raise ShapeError(
+            "fake_channel_wise_dequantize_max_abs takes one or two Scales with quant_bits for"
+            f" each, not {len(Scales)}"
+        )
     axis = quant_axis if len(Scales) == 1 else x_num_col_dims
     if X.ndim <= axis or Scales[0].size != X.shape[axis] or any(s.size != 1 for s in Scales[1:]):
         raise ShapeError(
-            f"fake_channel_wise_dequantize_max_abs takes a number of Scales for each index of axis {axis} of X, not "
-            f"{[list(s.shape) for s in Scales]} for {list(X.shape)}"
+            "fake_channel_wise_dequantize_max_abs takes a number of Scales for each index of axis"
+            f" {axis} of X, not {[list(s.shape) for s in Scales]} for {list(X.shape)}"
         )
-    out, range_ = X * _along(Scales[0], axis, X.ndim), np.prod([steps(b) for b in quant_bits[: len(Scales)]], dtype=np.int64)
+    out, range_ = (
+        X * _along(Scales[0], axis, X.ndim),
+        np.prod([steps(b) for b in quant_bits[: len(Scales)]], dtype=np.int64),
+    )
     for whole in Scales[1:]:
         out = out * whole.reshape(())
     return out / np.asarray(range_, X.dtype)

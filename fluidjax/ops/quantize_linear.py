@@ -1,4 +1,6 @@
-"""Quantisation as Paddle 2 and 3 export it: quantize_linear in front of an op and dequantize_linear behind it."""
+"""Quantisation as Paddle 2 and 3 export it: quantize_linear in front of an op and dequantize_linear
+behind it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ from .traits import CHANNELS_FIRST, mixes
 
 def _along(scale: Any, axis: int, rank: int) -> Any:
     """A scale for all as a scalar, one for each index of an axis as an array of this rank."""
-    return scale.reshape(()) if axis < 0 else scale.reshape([-1 if i == axis else 1 for i in range(rank)])
+    return (
+        scale.reshape(())
+        if axis < 0
+        else scale.reshape([-1 if i == axis else 1 for i in range(rank)])
+    )
 
 
 _OUTS = "Y OutState? OutAccum? OutScale?"
@@ -29,8 +35,9 @@ def quantize_linear(
 ):  # fmt: skip
     """Y = round(X / scale * (2^(bit_length - 1) - 1)), or X as it is with only_observer.
 
-    scale: Scale with is_test; otherwise max |X| of each index of quant_axis, or where that is -1 a moving average of max |X|, which
-    is OutScale = OutAccum / OutState with OutState = 0.9 * InState + 1 and OutAccum = 0.9 * InAccum + max |X|.
+    scale: Scale with is_test; otherwise max |X| of each index of quant_axis, or where that is -1 a
+    moving average of max |X|, which is OutScale = OutAccum / OutState with OutState = 0.9 * InState
+    + 1 and OutAccum = 0.9 * InAccum + max |X|.
     """
     scale, state, accum = Scale, InState, InAccum
     if not is_test and quant_axis >= 0:
@@ -51,11 +58,18 @@ def dequantize_linear(
     X: Array, Scale: Array, ZeroPoint: Array, InAccum: Array | None, InState: Array | None, *, quant_axis: int = 0, bit_length: int = 8,
     qmin: int = -128, qmax: int = 127, round_type: int = EVEN, is_test: bool = True, only_observer: bool = False,
 ):  # fmt: skip
-    """Y = X * Scale / (2^(bit_length - 1) - 1), Scale for all (quant_axis -1) or one for each index of quant_axis; X with only_observer."""
+    """Y = X * Scale / (2^(bit_length - 1) - 1), Scale for all (quant_axis -1) or one for each index
+    of quant_axis; X with only_observer.
+    """
     if only_observer:
         return X, InState, InAccum, Scale
     s = _along(Scale, quant_axis, X.ndim)
-    return X.astype(Scale.dtype) * s / np.asarray(steps(bit_length), Scale.dtype), InState, InAccum, Scale
+    return (
+        X.astype(Scale.dtype) * s / np.asarray(steps(bit_length), Scale.dtype),
+        InState,
+        InAccum,
+        Scale,
+    )
 
 
 @op(outs="Out OutScale", rows=mixes("X"), channels=CHANNELS_FIRST)
@@ -66,8 +80,12 @@ def fake_quantize_dequantize_abs_max(X: Array, *, bit_length: int = 8, round_typ
 
 
 @op(outs="Out OutScale", rows=mixes(), channels=CHANNELS_FIRST)
-def fake_channel_wise_quantize_dequantize_abs_max(X: Array, *, bit_length: int = 8, round_type: int = 1, quant_axis: int = 0):
-    """Out = X rounded as by fake_quantize_dequantize_abs_max, each index of quant_axis by its own OutScale = max |X| there."""
+def fake_channel_wise_quantize_dequantize_abs_max(
+    X: Array, *, bit_length: int = 8, round_type: int = 1, quant_axis: int = 0
+):
+    """Out = X rounded as by fake_quantize_dequantize_abs_max, each index of quant_axis by its own
+    OutScale = max |X| there.
+    """
     scale = greatest(jnp.moveaxis(X, quant_axis, 0).reshape(X.shape[quant_axis], -1))
     return restored(X, _along(scale, quant_axis, X.ndim), bit_length, round_type), scale
 

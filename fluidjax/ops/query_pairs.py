@@ -18,20 +18,27 @@ def positive_negative_pair(
     Score: Array | Ragged, Label: Array | Ragged, QueryID: Array | Ragged, AccumulatePositivePair: Array | None,
     AccumulateNegativePair: Array | None, AccumulateNeutralPair: Array | None, Weight: Array | Ragged | None, *, column: int = 0,
 ) -> Any:  # fmt: skip
-    """PositivePair, NegativePair and NeutralPair [1] = the weights of pairs of rows of one query with different labels:
+    """PositivePair, NegativePair and NeutralPair [1] = the weights of pairs of rows of one query
+    with different labels:
 
-    those that Score[:, column] orders as Label does, the others, and those with equal scores, which count as negative too. Score [N, D],
-    Label [N, 1], QueryID [N, 1], Weight [N, 1] (a pair weighs the mean of its rows', 1 without it). The Accumulate* [1] are added where
-    they are given, all three.
+    those that Score[:, column] orders as Label does, the others, and those with equal scores, which
+    count as negative too. Score [N, D], Label [N, 1], QueryID [N, 1], Weight [N, 1] (a pair weighs
+    the mean of its rows', 1 without it). The Accumulate* [1] are added where they are given, all
+    three.
     """
-    padded = counted("positive_negative_pair", Score=Score, Label=Label, QueryID=QueryID, Weight=Weight)
+    padded = counted(
+        "positive_negative_pair", Score=Score, Label=Label, QueryID=QueryID, Weight=Weight
+    )
     scores: Any = rows_of(Score)
     labels: Any = rows_of(Label)
     queries: Any = rows_of(QueryID)
     weights_of: Any = rows_of(Weight)
     given = [AccumulatePositivePair, AccumulateNegativePair, AccumulateNeutralPair]
     if scores.ndim != 2 or not -scores.shape[1] <= column < scores.shape[1]:
-        raise ShapeError(f"op 'positive_negative_pair' takes Score [N, D] with a column {column}, not {list(scores.shape)}")
+        raise ShapeError(
+            f"op 'positive_negative_pair' takes Score [N, D] with a column {column}, not"
+            f" {list(scores.shape)}"
+        )
     if len({v is None for v in given}) > 1:
         raise ShapeError("op 'positive_negative_pair' takes all three Accumulate slots or none")
     score, label, query = scores[:, column], labels.reshape(-1), queries.reshape(-1)
@@ -43,5 +50,11 @@ def positive_negative_pair(
     weights = (weight[:, None] + weight) * np.asarray(0.5, weight.dtype)
     same = score[:, None] == score
     ordered = (score[:, None] - score) * (label[:, None] - label) > 0
-    sums = [jnp.sum(jnp.where(pair & which, weights, 0)).reshape(1) for which in (ordered, ~ordered, same)]
-    return tuple(s if before is None else before.reshape(1) + s for s, before in zip(sums, given, strict=True))
+    sums = [
+        jnp.sum(jnp.where(pair & which, weights, 0)).reshape(1)
+        for which in (ordered, ~ordered, same)
+    ]
+    return tuple(
+        s if before is None else before.reshape(1) + s
+        for s, before in zip(sums, given, strict=True)
+    )

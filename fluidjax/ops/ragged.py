@@ -1,7 +1,8 @@
 """Ragged: what travels in a step in place of a LoDTensor. docs/lod.md tells the whole story.
 
-Rows are packed one sequence after another and padded at the end; offsets say where sequences begin. Ops that know of
-sequences work on row numbers (:meth:`Ragged.sequence`) or on a padded view [N, longest, ...] (:func:`view`, :func:`pack`).
+Rows are packed one sequence after another and padded at the end; offsets say where sequences begin.
+Ops that know of sequences work on row numbers (:meth:`Ragged.sequence`) or on a padded view [N,
+longest, ...] (:func:`view`, :func:`pack`).
 """
 
 from __future__ import annotations
@@ -31,15 +32,17 @@ ROWS = "rows"
 class Ragged:
     """Packed rows and where the sequences in them begin.
 
-    rows: [capacity, ...]; the first ``count`` are true. offsets: for each level an int32 array of N + 1 entries from 0
-    to the number of entries of the next level (of true rows, for the last). longest: for each level a number that no
-    sequence is longer than. key: whatever is equal for two values with equal offsets, and only for them. padded: capacity
-    and longest may be more than there is. bare: the program takes this for a plain array; only its padding is known. most: for
-    each level a number that no sequence has more rows than, where that is less than `longest` tells. Of padded values a level
-    below the first may end with empty sequences that are none: the level above says how many there are. alive: how many of the
-    first level are true, where it ends so too. each: the key of values that have a row for each sequence then; ROWS: this is
-    such a value itself, or another array of which only so many rows are true. nothing: a number that is fetched where there is no
-    row at all, as [[nothing]] in one sequence; ops see no row.
+    rows: [capacity, ...]; the first ``count`` are true. offsets: for each level an int32 array of N
+    + 1 entries from 0 to the number of entries of the next level (of true rows, for the last).
+    longest: for each level a number that no sequence is longer than. key: whatever is equal for two
+    values with equal offsets, and only for them. padded: capacity and longest may be more than
+    there is. bare: the program takes this for a plain array; only its padding is known. most: for
+    each level a number that no sequence has more rows than, where that is less than `longest`
+    tells. Of padded values a level below the first may end with empty sequences that are none: the
+    level above says how many there are. alive: how many of the first level are true, where it ends
+    so too. each: the key of values that have a row for each sequence then; ROWS: this is such a
+    value itself, or another array of which only so many rows are true. nothing: a number that is
+    fetched where there is no row at all, as [[nothing]] in one sequence; ops see no row.
     """
 
     rows: Any
@@ -80,11 +83,24 @@ class Ragged:
     def form(self) -> tuple[Any, ...]:
         """All that a compiled step is particular to."""
         sizes = tuple(level.shape[0] for level in self.offsets)
-        return self.rows.shape, self.rows.dtype, sizes, self.longest, self.key, self.padded, self.most, self.each, self.alive is None
+        return (
+            self.rows.shape,
+            self.rows.dtype,
+            sizes,
+            self.longest,
+            self.key,
+            self.padded,
+            self.most,
+            self.each,
+            self.alive is None,
+        )
 
     def rows_in(self, level: int) -> int:
         """How many rows a sequence of a level has at most."""
-        return min(self.capacity, math.prod(self.longest[level:]) if self.most is None else self.most[level])
+        return min(
+            self.capacity,
+            math.prod(self.longest[level:]) if self.most is None else self.most[level],
+        )
 
     def kept(self) -> Any:
         """Which rows are true, [capacity]."""
@@ -106,29 +122,43 @@ def some_rows(rows: Any, count: Any, key: Hashable) -> Ragged:
 
 
 def by_sequence(x: Ragged, rows: Any) -> Any:
-    """A row for each sequence of x's last level, without its LoD: a plain array, or one whose rows of filling sequences are padding."""
+    """A row for each sequence of x's last level, without its LoD: a plain array, or one whose rows
+    of filling sequences are padding.
+    """
     if x.alive is None:
         return rows
-    return some_rows(rows, x.alive, x.each) if len(x.offsets) == 1 else replace(above(x, rows), bare=True)
+    return (
+        some_rows(rows, x.alive, x.each)
+        if len(x.offsets) == 1
+        else replace(above(x, rows), bare=True)
+    )
 
 
 def above(x: Ragged, rows: Any) -> Ragged:
     """A row for each sequence of the last of several levels, in the sequences of the level above."""
-    return Ragged(rows, x.offsets[:-1], x.longest[:-1], ("above", x.key), x.padded, each=x.each, alive=x.alive)
+    return Ragged(
+        rows, x.offsets[:-1], x.longest[:-1], ("above", x.key), x.padded, each=x.each, alive=x.alive
+    )
 
 
 def segments(offsets: Any, count: int) -> Any:
-    """For 0, 1, ... count - 1 the sequence that holds it: [count] integers; N for what lies behind the last."""
-    return jnp.searchsorted(offsets[1:], jnp.arange(count, dtype=jnp.int32), side="right", method="scan_unrolled")
+    """For 0, 1, ... count - 1 the sequence that holds it: [count] integers; N for what lies behind
+    the last.
+    """
+    return jnp.searchsorted(
+        offsets[1:], jnp.arange(count, dtype=jnp.int32), side="right", method="scan_unrolled"
+    )
 
 
 _MADE = count()
 
 
 def bounded(rows: Any, offsets: Any, longest: int) -> Ragged:
-    """A value of one LoD level whose sizes are data: fewer true rows than `rows` has room for. No other has its key.
+    """A value of one LoD level whose sizes are data: fewer true rows than `rows` has room for. No
+    other has its key.
 
-    rows: [capacity, ...], behind the true ones copies of true ones, or anything finite. longest: no sequence is longer.
+    rows: [capacity, ...], behind the true ones copies of true ones, or anything finite. longest: no
+    sequence is longer.
     """
     return Ragged(rows, (jnp.asarray(offsets, jnp.int32),), (longest,), made_key(), padded=True)
 
@@ -148,7 +178,9 @@ def chosen(x: Ragged, keep: Any) -> Ragged:
     keep = keep & x.kept()
     ends = jnp.cumsum(keep, dtype=jnp.int32)
     offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), ends])[x.offsets[-1]]
-    at = jnp.searchsorted(ends, jnp.arange(1, x.capacity + 1, dtype=jnp.int32), method="scan_unrolled")
+    at = jnp.searchsorted(
+        ends, jnp.arange(1, x.capacity + 1, dtype=jnp.int32), method="scan_unrolled"
+    )
     return bounded(jnp.take(x.rows, at, axis=0, mode="clip"), offsets, x.longest[-1])
 
 
@@ -170,16 +202,21 @@ def sequences_of(op: str, slot: str, value: Any, levels: int | None = None) -> R
     """`value`, if it has a LoD (of `levels` levels). Raises EnforceNotMet saying how to feed one."""
     if not isinstance(value, Ragged) or value.bare:
         raise EnforceNotMet(
-            f"input {slot} of op '{op}' holds no LoD, so it has no sequences; feed what it comes from as a LoDTensor, such as "
-            "fluid.create_lod_tensor(data, [lengths], place)"
+            f"input {slot} of op '{op}' holds no LoD, so it has no sequences; feed what it comes"
+            " from as a LoDTensor, such as fluid.create_lod_tensor(data, [lengths], place)"
         )
     if levels is not None and len(value.offsets) != levels:
-        raise EnforceNotMet(f"input {slot} of op '{op}' has {len(value.offsets)} LoD levels, but the op takes {levels}")
+        raise EnforceNotMet(
+            f"input {slot} of op '{op}' has {len(value.offsets)} LoD levels, but the op takes"
+            f" {levels}"
+        )
     return value
 
 
 def same_sequences(op: str, values: dict[str, Ragged]) -> None:
-    """Raises unless all have equal offsets: MixesRows where padding hides whether they fit, else EnforceNotMet."""
+    """Raises unless all have equal offsets: MixesRows where padding hides whether they fit, else
+    EnforceNotMet.
+    """
     (first, one), *others = values.items()
     for name, other in others:
         if other.key == one.key:
@@ -188,13 +225,15 @@ def same_sequences(op: str, values: dict[str, Ragged]) -> None:
             raise MixesRows(f"op '{op}' takes {first} and {name} with different LoDs")
         if other.sequences != one.sequences or other.capacity != one.capacity:
             raise EnforceNotMet(
-                f"op '{op}' takes {first} and {name} row by row, but {first} has {one.capacity} rows in {one.sequences} "
-                f"sequences and {name} {other.capacity} in {other.sequences}"
+                f"op '{op}' takes {first} and {name} row by row, but {first} has {one.capacity}"
+                f" rows in {one.sequences} sequences and {name} {other.capacity} in"
+                f" {other.sequences}"
             )
 
 
 def counted(op: str, **values: Any) -> Ragged | None:
-    """The value whose true rows an op counts that takes these row by row; None where none has padding.
+    """The value whose true rows an op counts that takes these row by row; None where none has
+    padding.
 
     Raises MixesRows where padding hides whether their rows fit.
     """
@@ -203,17 +242,24 @@ def counted(op: str, **values: Any) -> Ragged | None:
         return None
     for slot, value in values.items():
         if value is not None and not (isinstance(value, Ragged) and value.key == padded[0].key):
-            raise MixesRows(f"op '{op}' takes {', '.join(values)} row by row, and {slot} has other rows than the padded ones")
+            raise MixesRows(
+                f"op '{op}' takes {', '.join(values)} row by row, and {slot} has other rows than"
+                " the padded ones"
+            )
     return padded[0]
 
 
 def beside(padded: Ragged | None, rows: Any) -> Any:
-    """An output with the rows of what :func:`counted` gave, without their LoD; as it is where none has padding."""
+    """An output with the rows of what :func:`counted` gave, without their LoD; as it is where none
+    has padding.
+    """
     return rows if padded is None else padded.with_rows(rows, bare=True)
 
 
 def _cells(x: Ragged, reverse: bool) -> Any:
-    """The row of each cell of the view, [N, longest]; cells behind the end of a sequence have the number of some row."""
+    """The row of each cell of the view, [N, longest]; cells behind the end of a sequence have the
+    number of some row.
+    """
     at = jnp.arange(x.longest[-1], dtype=jnp.int32)
     first, end = x.offsets[-1][:-1, None], x.offsets[-1][1:, None]
     return jnp.clip(end - 1 - at if reverse else first + at, 0, max(x.capacity - 1, 0))
@@ -225,7 +271,9 @@ def mask(x: Ragged) -> Any:
 
 
 def view(x: Ragged, reverse: bool = False) -> Any:
-    """[N, longest, ...]: cell (n, t) is row t of sequence n, counted from its end if `reverse`; 0 where it has none."""
+    """[N, longest, ...]: cell (n, t) is row t of sequence n, counted from its end if `reverse`; 0
+    where it has none.
+    """
     if not x.capacity:
         return jnp.zeros((x.sequences, x.longest[-1], *x.rows.shape[1:]), x.dtype)
     cells = jnp.take(x.rows, _cells(x, reverse), axis=0, mode="clip")
@@ -247,16 +295,24 @@ def trimmed(x: Ragged) -> Ragged:
     """The value with exact sizes, where the sizes are there to be looked at."""
     offsets = tuple(np.asarray(level) for level in x.offsets)
     longest = tuple(int(np.diff(level).max(initial=0)) for level in offsets)
-    return replace(x, rows=x.rows[: int(offsets[-1][-1])], offsets=offsets, longest=longest, padded=False)
+    return replace(
+        x, rows=x.rows[: int(offsets[-1][-1])], offsets=offsets, longest=longest, padded=False
+    )
 
 
 def filled(x: Ragged, value: Any) -> Any:
     """The rows with `value` in place of the padding."""
-    return jnp.where(_spread(x.kept(), x.rows.ndim), x.rows, np.asarray(value, x.dtype)) if x.padded else x.rows
+    return (
+        jnp.where(_spread(x.kept(), x.rows.ndim), x.rows, np.asarray(value, x.dtype))
+        if x.padded
+        else x.rows
+    )
 
 
 def copied(x: Ragged) -> Any:
-    """The rows with copies of the last true one in place of the padding, so that what is computed there is as finite as elsewhere."""
+    """The rows with copies of the last true one in place of the padding, so that what is computed
+    there is as finite as elsewhere.
+    """
     if not x.padded or not x.capacity:
         return x.rows
     last = jax.lax.dynamic_index_in_dim(x.rows, jnp.maximum(x.count - 1, 0), keepdims=True)

@@ -1,7 +1,7 @@
 """Random tensors and dropout.
 
-The caller makes `key` from the program's seed, the step, the op's uid and the op's own seed attribute (`seed`,
-`startup_seed`, `fix_seed`), so the functions do not look at those.
+The caller makes `key` from the program's seed, the step, the op's uid and the op's own seed
+attribute (`seed`, `startup_seed`, `fix_seed`), so the functions do not look at those.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from .traits import Eager, alike, knows_channels, knows_rows, mixes, row_wise, s
 _SIZES = sizes_from("ShapeTensor ShapeTensorList")
 
 
-def _random_spec(ShapeTensor: Any, ShapeTensorList: Any, *, shape: Longs, dtype: int, **attrs: Any) -> Spec:
+def _random_spec(
+    ShapeTensor: Any, ShapeTensorList: Any, *, shape: Longs, dtype: int, **attrs: Any
+) -> Spec:
     return Spec(shape_spec(shape, ShapeTensor, ShapeTensorList), name_of(dtype))
 
 
@@ -46,7 +48,10 @@ def _uniform(
         return drawn
     stride = diag_step + 1
     if math.prod(shape) <= (diag_num - 1) * stride:
-        raise ShapeError(f"uniform_random: {diag_num} diagonal elements {stride} apart do not fit in {list(shape)}")
+        raise ShapeError(
+            f"uniform_random: {diag_num} diagonal elements {stride} apart do not fit in"
+            f" {list(shape)}"
+        )
     at = np.arange(diag_num) * stride
     if isinstance(drawn, np.ndarray):
         drawn.reshape(-1)[at] = diag_val
@@ -74,7 +79,9 @@ def uniform_random(
     shape: Longs = (), min: float = -1.0, max: float = 1.0, seed: int = 0,
     diag_num: int = 0, diag_step: int = 0, diag_val: float = 1.0, dtype: int = 5, key: jax.Array,
 ):  # fmt: skip
-    """Out[...] ~ U[min, max), independent, but diag_val at every (diag_step + 1)-th of diag_num elements."""
+    """Out[...] ~ U[min, max), independent, but diag_val at every (diag_step + 1)-th of diag_num
+    elements.
+    """
     dims = new_shape("uniform_random", ShapeTensor, ShapeTensorList, shape)
     return _uniform(key, dims, min, max, dtype, diag_num, diag_step, diag_val)
 
@@ -84,7 +91,9 @@ def truncated_gaussian_random(
     *, shape: Ints, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, a: float = -2.0, b: float = 2.0,
     key: jax.Array,
 ):  # fmt: skip
-    """Out[...] ~ N(mean, std^2), drawn again where it is not between mean + a * std and mean + b * std (2 before Paddle 3)."""
+    """Out[...] ~ N(mean, std^2), drawn again where it is not between mean + a * std and mean + b *
+    std (2 before Paddle 3).
+    """
     kind = numpy_dtype(name_of(dtype))
     if (a, b) == (-2.0, 2.0):
         return draws.truncated_normal(key, shape, kind, mean, std)
@@ -96,8 +105,12 @@ def gaussian_random_batch_size_like(
     Input: Array | Ragged, *, shape: Ints, input_dim_idx: int = 0, output_dim_idx: int = 0,
     mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, key: jax.Array,
 ):  # fmt: skip
-    """Out[...] ~ N(mean, std^2), of `shape` but with Input's dim input_dim_idx as dim output_dim_idx."""
-    dims = batch_shape("gaussian_random_batch_size_like", Input, shape, input_dim_idx, output_dim_idx)
+    """Out[...] ~ N(mean, std^2), of `shape` but with Input's dim input_dim_idx as dim
+    output_dim_idx.
+    """
+    dims = batch_shape(
+        "gaussian_random_batch_size_like", Input, shape, input_dim_idx, output_dim_idx
+    )
     return _normal(key, dims, mean, std, dtype)
 
 
@@ -108,7 +121,9 @@ def uniform_random_batch_size_like(
     dtype: int = 5, key: jax.Array,
 ):  # fmt: skip
     """Out[...] ~ U[min, max), of `shape` but with Input's dim input_dim_idx as dim output_dim_idx."""
-    dims = batch_shape("uniform_random_batch_size_like", Input, shape, input_dim_idx, output_dim_idx)
+    dims = batch_shape(
+        "uniform_random_batch_size_like", Input, shape, input_dim_idx, output_dim_idx
+    )
     return _uniform(key, dims, min, max, dtype, diag_num, diag_step, diag_val)
 
 
@@ -131,9 +146,10 @@ def randperm(*, n: int, seed: int = 0, dtype: int = 3, key: jax.Array):
 def keep_mask(key: jax.Array, shape: tuple[int, ...], drop: float) -> Array:
     """True with probability 1 - drop, independent; never for drop 1, always for drop 0.
 
-    Random bits are the cost of a dropout. One draw of 64 serves four elements, or two where 16 bits are too coarse for
-    `drop`: 16 bits make its error at most 2^-17. The draws are the data of split keys, for jax.random.bits of uint64 can
-    not be lowered by a caller's jit without x64, and of uint32 throws half of the generator's bits away.
+    Random bits are the cost of a dropout. One draw of 64 serves four elements, or two where 16 bits
+    are too coarse for `drop`: 16 bits make its error at most 2^-17. The draws are the data of split
+    keys, for jax.random.bits of uint64 can not be lowered by a caller's jit without x64, and of
+    uint32 throws half of the generator's bits away.
     """
     if drop <= 0.0 or drop >= 1.0:
         return jnp.full(shape, drop <= 0.0)
@@ -141,7 +157,8 @@ def keep_mask(key: jax.Array, shape: tuple[int, ...], drop: float) -> Array:
     unit = jnp.uint16 if width == 16 else jnp.uint32
     total = math.prod(shape)
     drawn = split_words(key, -(-total * width // 64))  # uint32 [n, 2]
-    if width == 16 and not isinstance(total, int):  # exported for any batch: XLA does not cut words of what has no size yet
+    # exported for any batch: XLA does not cut words of what has no size yet
+    if width == 16 and not isinstance(total, int):
         bits = jnp.stack([drawn & 0xFFFF, drawn >> 16], -1).astype(unit)
     else:
         bits = lax.bitcast_convert_type(drawn, unit)
@@ -157,14 +174,17 @@ def dropout(
 ):  # fmt: skip
     """Out = X Mask, Mask (uint8) 0 with probability dropout_prob.
 
-    upscale_in_train divides the kept by 1 - dropout_prob and gives X in a test; downgrade_in_infer keeps them as they
-    are and gives X (1 - dropout_prob) in a test, where Mask is all 1. Seed is for the caller, who makes the key. What is
-    drawn for an element does not depend on how X is held.
+    upscale_in_train divides the kept by 1 - dropout_prob and gives X in a test; downgrade_in_infer
+    keeps them as they are and gives X (1 - dropout_prob) in a test, where Mask is all 1. Seed is
+    for the caller, who makes the key. What is drawn for an element does not depend on how X is
+    held.
     """
     upscale = dropout_implementation == "upscale_in_train"
     x, _, give = apart(X)
     if is_test:
-        return give(x if upscale else x * np.asarray(1.0 - dropout_prob, x.dtype)), give(jnp.ones(x.shape, np.uint8))
+        return give(x if upscale else x * np.asarray(1.0 - dropout_prob, x.dtype)), give(
+            jnp.ones(x.shape, np.uint8)
+        )
     keep = held_like(X, keep_mask(key, X.shape, dropout_prob))
     kept = _scaled(x, dropout_prob) if upscale else x
     return give(jnp.where(keep, kept, np.zeros((), x.dtype))), give(keep.astype(np.uint8))
@@ -175,7 +195,9 @@ def _scaled(X: Array, drop: float) -> Array:
     return X / np.asarray(1.0 - drop, X.dtype) if drop < 1.0 else X
 
 
-@grad_of("dropout", "Mask", nograd="Seed", grad_outs="Out", channels=alike("Mask Out@GRAD", "X@GRAD"))
+@grad_of(
+    "dropout", "Mask", nograd="Seed", grad_outs="Out", channels=alike("Mask Out@GRAD", "X@GRAD")
+)
 def dropout_grad(Mask: Array, d_Out: Array, *, dropout_prob: float, dropout_implementation: str):
     """d_X = d_Out Mask, divided by 1 - dropout_prob for upscale_in_train."""
     kept = _scaled(d_Out, dropout_prob) if dropout_implementation == "upscale_in_train" else d_Out
@@ -184,7 +206,9 @@ def dropout_grad(Mask: Array, d_Out: Array, *, dropout_prob: float, dropout_impl
 
 @op(outs="Out", rows=mixes("X"))
 def sampling_id(X: Array, *, min: float = 0.0, max: float = 1.0, seed: int = 0, key: jax.Array):
-    """Out[i] (int64) = the first column where X[i]'s running sum passes a draw from U[min, max), at most the last."""
+    """Out[i] (int64) = the first column where X[i]'s running sum passes a draw from U[min, max), at
+    most the last.
+    """
     drawn = jax.random.uniform(key, (X.shape[0], 1), X.dtype, min, max)
     passed = jnp.sum(jnp.cumsum(X, axis=1) <= drawn, axis=1, dtype=np.int64)
     return jnp.minimum(passed, X.shape[1] - 1)
@@ -200,12 +224,16 @@ def seed_(*, seed: int = 0, key: jax.Array):
 
 @op(outs="Out SeedOut~", rows=mixes())
 def random_crop(X: Array, Seed: Array, *, shape: Ints, startup_seed: int = 0, key: jax.Array):
-    """Out = a box of `shape` from the last dims of X, at a random place that each index of the first dims draws anew."""
+    """Out = a box of `shape` from the last dims of X, at a random place that each index of the
+    first dims draws anew.
+    """
     rank = len(shape)
     lead, dims = X.shape[: X.ndim - rank], X.shape[X.ndim - rank :]
     room = np.array([n - m for n, m in zip(dims, shape, strict=True)], np.int32)
     if (room < 0).any():
-        raise ShapeError(f"random_crop: a box of shape {list(shape)} does not fit in {list(X.shape)}")
+        raise ShapeError(
+            f"random_crop: a box of shape {list(shape)} does not fit in {list(X.shape)}"
+        )
     boxes = X.reshape(-1, *dims)
     start = jax.random.randint(key, (boxes.shape[0], rank), 0, room + 1, np.int32)
     out = jax.vmap(lambda box, at: lax.dynamic_slice(box, at, shape))(boxes, start)

@@ -1,7 +1,9 @@
-"""Rank tables: what travels in a step in place of a LOD_RANK_TABLE, and how a loop over time takes sequences apart by one.
+"""Rank tables: what travels in a step in place of a LOD_RANK_TABLE, and how a loop over time takes
+sequences apart by one.
 
-The sequences of a LoD level stand by falling length, so those that still go on at a time t are the first of them: how many
-they are is data, and behind them the rows of a time step are padding (docs/control-flow.md).
+The sequences of a LoD level stand by falling length, so those that still go on at a time t are the
+first of them: how many they are is data, and behind them the rows of a time step are padding
+(docs/control-flow.md).
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ from .tensor_array import Listed, Stacked, entry_key, stacked
 )
 @dataclass(frozen=True)
 class RankTable:
-    """order: [N] int32, the number of the sequence of each rank; lengths: theirs, falling. The rest is the LoD that it was
-    made of, down to the level of these sequences, as in a Ragged; capacity: entries that the last level has room for.
+    """order: [N] int32, the number of the sequence of each rank; lengths: theirs, falling. The rest
+    is the LoD that it was made of, down to the level of these sequences, as in a Ragged; capacity:
+    entries that the last level has room for.
     """
 
     order: Any
@@ -61,50 +64,76 @@ class RankTable:
 
     def ranks(self) -> Any:
         """The rank of each sequence, [N]."""
-        return jnp.zeros_like(self.order).at[self.order].set(jnp.arange(self.sequences, dtype=jnp.int32))
+        return (
+            jnp.zeros_like(self.order)
+            .at[self.order]
+            .set(jnp.arange(self.sequences, dtype=jnp.int32))
+        )
 
 
 def table_of(x: Ragged, level: int) -> RankTable:
     """The table of a LoD level. Raises EnforceNotMet where x has no such level."""
     if not 0 <= level < len(x.offsets):
-        raise EnforceNotMet(f"op 'lod_rank_table' takes level {level} of a LoD that has {len(x.offsets)}")
+        raise EnforceNotMet(
+            f"op 'lod_rank_table' takes level {level} of a LoD that has {len(x.offsets)}"
+        )
     lengths = jnp.diff(jnp.asarray(x.offsets[level]))
     order = jnp.argsort(-lengths, stable=True).astype(jnp.int32)
     last = level == len(x.offsets) - 1
     capacity = x.capacity if last else x.offsets[level + 1].shape[0] - 1
     key = x.key if last else ("levels", level + 1, x.key)
-    return RankTable(order, lengths[order], x.offsets[: level + 1], x.longest[: level + 1], capacity, key, x.padded, x.each, x.alive)
+    return RankTable(
+        order,
+        lengths[order],
+        x.offsets[: level + 1],
+        x.longest[: level + 1],
+        capacity,
+        key,
+        x.padded,
+        x.each,
+        x.alive,
+    )
 
 
 def _fitting(op: str, x: Any, table: RankTable) -> Ragged:
     """x, if it has the sequences of the table, as far as can be told."""
     if not isinstance(x, Ragged) or x.bare or len(x.offsets) <= table.level:
         has = len(x.offsets) if isinstance(x, Ragged) and not x.bare else 0
-        raise EnforceNotMet(f"input X of op '{op}' has {has} LoD levels, but the rank table is of level {table.level}")
+        raise EnforceNotMet(
+            f"input X of op '{op}' has {has} LoD levels, but the rank table is of level"
+            f" {table.level}"
+        )
     key = x.key if len(x.offsets) == table.level + 1 else ("levels", table.level + 1, x.key)
     if key != table.key and (x.padded or table.padded):
         raise MixesRows(f"op '{op}' takes X by a rank table of another LoD")
     if x.offsets[table.level].shape[0] - 1 != table.sequences:
         raise EnforceNotMet(
-            f"op '{op}' takes an X with the {table.sequences} sequences of the rank table, but it has {x.offsets[table.level].shape[0] - 1}"
+            f"op '{op}' takes an X with the {table.sequences} sequences of the rank table, but it"
+            f" has {x.offsets[table.level].shape[0] - 1}"
         )
     if len(x.offsets) > table.level + 2:
-        raise UnsupportedError(f"op '{op}' takes apart two levels of a LoD at most, but X has {len(x.offsets) - table.level} from there on")
+        raise UnsupportedError(
+            f"op '{op}' takes apart two levels of a LoD at most, but X has"
+            f" {len(x.offsets) - table.level} from there on"
+        )
     return x
 
 
-# -- a sequence as its rows, time by time ------------------------------------------------------------------------------------
+# -- a sequence as its rows, time by time ----------------------------------------------------------
 
 
 def taken_apart(x: Any, table: RankTable, gradient: bool) -> Stacked:
-    """Entry t: row t of each sequence that has one, by rank; where a LoD level is left, sequence t of each.
+    """Entry t: row t of each sequence that has one, by rank; where a LoD level is left, sequence t
+    of each.
 
     gradient: padded rows are zero; else they are copies of true ones.
     """
     x = _fitting("lod_tensor_to_array", x, table)
     steps = jnp.arange(table.longest[-1], dtype=jnp.int32)[:, None]
     goes_on = steps < table.lengths  # [steps, N]
-    at = x.offsets[table.level][:-1][table.order] + jnp.minimum(steps, jnp.maximum(table.lengths - 1, 0))
+    at = x.offsets[table.level][:-1][table.order] + jnp.minimum(
+        steps, jnp.maximum(table.lengths - 1, 0)
+    )
     counts = jnp.sum(goes_on, 1, dtype=jnp.int32)
     take = _rows_at if len(x.offsets) == table.level + 1 else _parts_at
     entries = take(x, at, goes_on, counts, gradient)
@@ -117,11 +146,16 @@ def taken_apart(x: Any, table: RankTable, gradient: bool) -> Stacked:
 def _keys(x: Ragged, table: RankTable, bare: bool) -> dict[str, Hashable]:
     if bare:
         return {"key": table.active, "each": ROWS}
-    return {"key": Each(Parts(x.key, table.key, x.capacity, x.longest, x.padded, x.most)), "each": table.active}
+    return {
+        "key": Each(Parts(x.key, table.key, x.capacity, x.longest, x.padded, x.most)),
+        "each": table.active,
+    }
 
 
 class Parts(NamedTuple):
-    """Of entries that are sequences: what they were taken from. Put together, they have its LoD again."""
+    """Of entries that are sequences: what they were taken from. Put together, they have its LoD
+    again.
+    """
 
     whole: Hashable
     table: Hashable
@@ -132,9 +166,15 @@ class Parts(NamedTuple):
 
 
 def _rows_at(x: Ragged, at: Any, goes_on: Any, counts: Any, gradient: bool) -> Any:
-    rows = jnp.take(x.rows, at, axis=0, mode="clip") if x.capacity else jnp.zeros((*at.shape, *x.rows.shape[1:]), x.dtype)
+    rows = (
+        jnp.take(x.rows, at, axis=0, mode="clip")
+        if x.capacity
+        else jnp.zeros((*at.shape, *x.rows.shape[1:]), x.dtype)
+    )
     if gradient:
-        return jnp.where(goes_on.reshape(*at.shape, *(1,) * (rows.ndim - 2)), rows, np.zeros((), x.dtype))
+        return jnp.where(
+            goes_on.reshape(*at.shape, *(1,) * (rows.ndim - 2)), rows, np.zeros((), x.dtype)
+        )
     return jax.vmap(lambda r, n: some_rows(r, n, ROWS))(rows, counts)
 
 
@@ -144,55 +184,110 @@ def _parts_at(x: Ragged, at: Any, goes_on: Any, counts: Any, gradient: bool) -> 
     room = min(x.capacity, count * x.longest[-1])
     begin = below[jnp.minimum(at, below.shape[0] - 2)]
     lengths = jnp.where(goes_on, below[jnp.minimum(at, below.shape[0] - 2) + 1] - begin, 0)
-    offsets = jnp.concatenate([jnp.zeros((at.shape[0], 1), jnp.int32), jnp.cumsum(lengths, 1, dtype=jnp.int32)], 1)
+    offsets = jnp.concatenate(
+        [jnp.zeros((at.shape[0], 1), jnp.int32), jnp.cumsum(lengths, 1, dtype=jnp.int32)], 1
+    )
     row = jnp.arange(room, dtype=jnp.int32)
 
     def entry(begin: Any, offsets: Any) -> Any:
-        inside = jnp.minimum(row, jnp.maximum(offsets[-1] - 1, 0))  # behind the true rows the last of them
-        sequence = jnp.minimum(jnp.searchsorted(offsets[1:], inside, side="right", method="scan_unrolled"), count - 1)
+        # behind the true rows the last of them
+        inside = jnp.minimum(row, jnp.maximum(offsets[-1] - 1, 0))
+        sequence = jnp.minimum(
+            jnp.searchsorted(offsets[1:], inside, side="right", method="scan_unrolled"), count - 1
+        )
         rows = jnp.take(x.rows, begin[sequence] + inside - offsets[sequence], axis=0, mode="clip")
-        return jnp.where((row < offsets[-1]).reshape(-1, *(1,) * (rows.ndim - 1)), rows, 0).astype(x.dtype) if gradient else rows
+        return (
+            jnp.where((row < offsets[-1]).reshape(-1, *(1,) * (rows.ndim - 1)), rows, 0).astype(
+                x.dtype
+            )
+            if gradient
+            else rows
+        )
 
-    return Ragged(jax.vmap(entry)(begin, offsets), (offsets,), x.longest[-1:], ROWS, padded=True, each=ROWS, alive=counts)
+    return Ragged(
+        jax.vmap(entry)(begin, offsets),
+        (offsets,),
+        x.longest[-1:],
+        ROWS,
+        padded=True,
+        each=ROWS,
+        alive=counts,
+    )
 
 
 def other_lengths(x: Any, table: RankTable) -> Any:
-    """Whether x has sequences of other lengths than the table: a scalar; None where it has the table's LoD, or too few levels."""
-    if not isinstance(x, Ragged) or x.bare or len(x.offsets) != table.level + 1 or x.key == table.key or x.padded:
+    """Whether x has sequences of other lengths than the table: a scalar; None where it has the
+    table's LoD, or too few levels.
+    """
+    if (
+        not isinstance(x, Ragged)
+        or x.bare
+        or len(x.offsets) != table.level + 1
+        or x.key == table.key
+        or x.padded
+    ):
         return None
     lengths = jnp.diff(jnp.asarray(x.offsets[table.level]))
-    return None if lengths.shape != table.order.shape else jnp.any(lengths[table.order] != table.lengths)
+    return (
+        None
+        if lengths.shape != table.order.shape
+        else jnp.any(lengths[table.order] != table.lengths)
+    )
 
 
 def other_rows(array: Stacked, table: RankTable) -> Any:
-    """Whether entries have other numbers of rows than sequences go on at their times: a scalar; None where they were made so."""
+    """Whether entries have other numbers of rows than sequences go on at their times: a scalar;
+    None where they were made so.
+    """
     entries = array.rows
     if isinstance(entries, Ragged) and (not entries.bare or entries.key == table.active):
         return None
     steps = jnp.arange(max(array.capacity, table.longest[-1]), dtype=jnp.int32)
     wanted = jnp.sum(table.lengths > steps[:, None], 1, dtype=jnp.int32)
-    counts = entries.offsets[-1][:, -1] if isinstance(entries, Ragged) else jnp.full(array.capacity, entries.shape[1], jnp.int32)
+    counts = (
+        entries.offsets[-1][:, -1]
+        if isinstance(entries, Ragged)
+        else jnp.full(array.capacity, entries.shape[1], jnp.int32)
+    )
     has = jnp.pad(jnp.where(array.written, counts, 0), (0, steps.shape[0] - array.capacity))
     return jnp.any(has != wanted)
 
 
 def side_by_side(array: Listed, table: RankTable) -> Stacked:
-    """The entries in buffers with room for a row of each sequence, where they are plain arrays of different numbers of rows."""
+    """The entries in buffers with room for a row of each sequence, where they are plain arrays of
+    different numbers of rows.
+    """
     items = [v for v in array.items if v is not None]
-    most = max((jnp.shape(v)[0] for v in items if not isinstance(v, Ragged) and jnp.ndim(v)), default=0)
-    if any(isinstance(v, Ragged) or jnp.ndim(v) < 1 for v in items) or len({jnp.shape(v)[0] for v in items}) < 2:
+    most = max(
+        (jnp.shape(v)[0] for v in items if not isinstance(v, Ragged) and jnp.ndim(v)), default=0
+    )
+    if (
+        any(isinstance(v, Ragged) or jnp.ndim(v) < 1 for v in items)
+        or len({jnp.shape(v)[0] for v in items}) < 2
+    ):
         return stacked(array, array.length)
     if most > table.sequences:
-        raise EnforceNotMet(f"op 'array_to_lod_tensor' takes entries of {table.sequences} rows at most, one a sequence, but one has {most}")
+        raise EnforceNotMet(
+            f"op 'array_to_lod_tensor' takes entries of {table.sequences} rows at most, one a"
+            f" sequence, but one has {most}"
+        )
     spare = [None if v is None else table.sequences - jnp.shape(v)[0] for v in array.items]
-    padded = [None if n is None else jnp.pad(v, ((0, n), *[(0, 0)] * (jnp.ndim(v) - 1))) for v, n in zip(array.items, spare, strict=True)]
+    padded = [
+        None if n is None else jnp.pad(v, ((0, n), *[(0, 0)] * (jnp.ndim(v) - 1)))
+        for v, n in zip(array.items, spare, strict=True)
+    ]
     key = Each(("side by side", table.key))
-    counted = [None if n is None else some_rows(v, table.sequences - n, key) for v, n in zip(padded, spare, strict=True)]
+    counted = [
+        None if n is None else some_rows(v, table.sequences - n, key)
+        for v, n in zip(padded, spare, strict=True)
+    ]
     return stacked(Listed(tuple(counted)), array.length)
 
 
 def put_together(array: Stacked, table: RankTable, gradient: bool, made: Hashable) -> Ragged:
-    """The inverse: rows of the sequences that the table was made of. made: a key for offsets that nobody else has."""
+    """The inverse: rows of the sequences that the table was made of. made: a key for offsets that
+    nobody else has.
+    """
     entries = array.rows
     number = jnp.arange(table.capacity, dtype=jnp.int32)
     offsets, count = table.offsets[-1], table.sequences
@@ -216,16 +311,24 @@ def put_together(array: Stacked, table: RankTable, gradient: bool, made: Hashabl
 
 def _zero_behind(x: Ragged) -> Ragged:
     """With zeros behind the true rows."""
-    return x.with_rows(jnp.where(x.kept().reshape(-1, *(1,) * (x.rows.ndim - 1)), x.rows, np.zeros((), x.dtype)))
+    return x.with_rows(
+        jnp.where(x.kept().reshape(-1, *(1,) * (x.rows.ndim - 1)), x.rows, np.zeros((), x.dtype))
+    )
 
 
 def _as_large(rows: Any, capacity: int) -> Any:
     """The first rows, or copies of the last behind them; the true ones are among the first."""
     spare = capacity - rows.shape[0]
-    return rows[:capacity] if spare <= 0 else jnp.concatenate([rows, jnp.broadcast_to(rows[-1:], (spare, *rows.shape[1:]))])
+    return (
+        rows[:capacity]
+        if spare <= 0
+        else jnp.concatenate([rows, jnp.broadcast_to(rows[-1:], (spare, *rows.shape[1:]))])
+    )
 
 
-def _joined(entries: Ragged, table: RankTable, step: Any, rank: Any) -> tuple[Any, tuple[Any, ...], tuple[int, ...]]:
+def _joined(
+    entries: Ragged, table: RankTable, step: Any, rank: Any
+) -> tuple[Any, tuple[Any, ...], tuple[int, ...]]:
     """Rows, offsets and longest sequences of entries that are sequences themselves."""
     (below,) = entries.offsets  # [steps, N + 1]
     kept = jnp.arange(table.capacity, dtype=jnp.int32) < table.offsets[-1][-1]
@@ -234,16 +337,23 @@ def _joined(entries: Ragged, table: RankTable, step: Any, rank: Any) -> tuple[An
     offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(lengths, dtype=jnp.int32)])
     room = min(entries.rows.shape[0] * entries.rows.shape[1], table.capacity * entries.longest[-1])
     inside = jnp.minimum(jnp.arange(room, dtype=jnp.int32), jnp.maximum(offsets[-1] - 1, 0))
-    part = jnp.minimum(jnp.searchsorted(offsets[1:], inside, side="right", method="scan_unrolled"), table.capacity - 1)
-    rows = entries.rows[step[part], jnp.clip(begin[part] + inside - offsets[part], 0, entries.rows.shape[1] - 1)]
+    part = jnp.minimum(
+        jnp.searchsorted(offsets[1:], inside, side="right", method="scan_unrolled"),
+        table.capacity - 1,
+    )
+    rows = entries.rows[
+        step[part], jnp.clip(begin[part] + inside - offsets[part], 0, entries.rows.shape[1] - 1)
+    ]
     return rows, (*table.offsets, offsets), (*table.longest, entries.longest[-1])
 
 
-# -- the order of ranks ------------------------------------------------------------------------------------------------------
+# -- the order of ranks ----------------------------------------------------------------------------
 
 
 def shrunk(x: Any, table: RankTable, step: Any, token: Hashable) -> Ragged:
-    """The rows, or the sequences, of x (by rank) that go on at this time; what stands behind them is like the first."""
+    """The rows, or the sequences, of x (by rank) that go on at this time; what stands behind them
+    is like the first.
+    """
     count, key = table.going_on(step), entry_key(table.active, token)
     if isinstance(x, Ragged) and not x.bare:
         if x.offsets[0].shape[0] - 1 != table.sequences:
@@ -252,19 +362,32 @@ def shrunk(x: Any, table: RankTable, step: Any, token: Hashable) -> Ragged:
         for level in x.offsets:
             end = level[end]
             offsets.append(jnp.minimum(level, end))
-        cut = Ragged(x.rows, tuple(offsets), x.longest, ("shrunk", x.key, table.key, token), True, each=key, alive=count)
+        cut = Ragged(
+            x.rows,
+            tuple(offsets),
+            x.longest,
+            ("shrunk", x.key, table.key, token),
+            True,
+            each=key,
+            alive=count,
+        )
         return cut.with_rows(copied(cut))
     rows = jnp.asarray(x.rows if isinstance(x, Ragged) else x)
     if rows.shape[0] != table.sequences:
         raise _other_number("shrink_rnn_memory", rows.shape[0], table)
     keeps = jnp.arange(table.sequences, dtype=jnp.int32) < count
-    return some_rows(jnp.where(keeps.reshape(-1, *(1,) * (rows.ndim - 1)), rows, rows[:1]), count, key)
+    return some_rows(
+        jnp.where(keeps.reshape(-1, *(1,) * (rows.ndim - 1)), rows, rows[:1]), count, key
+    )
 
 
 def _other_number(op: str, has: int, table: RankTable) -> Exception:
     if table.alive is not None:
         return MixesRows(f"op '{op}' takes an X with a row for each sequence of the rank table")
-    return EnforceNotMet(f"op '{op}' takes an X with a row for each of the {table.sequences} sequences of the rank table, but it has {has}")
+    return EnforceNotMet(
+        f"op '{op}' takes an X with a row for each of the {table.sequences} sequences of the rank"
+        f" table, but it has {has}"
+    )
 
 
 def by_rank(x: Any, table: RankTable) -> Any:
@@ -282,25 +405,40 @@ def by_number(x: Any, table: RankTable) -> Any:
     ranks = table.ranks()
     if not isinstance(x, Ragged) or x.bare:
         return x.with_rows(x.rows[ranks]) if isinstance(x, Ragged) else jnp.asarray(x)[ranks]
-    return _permuted(x, ranks, x.key[1] if isinstance(x.key, tuple) and x.key[:1] == ("by rank",) else ("by number", x.key, table.key))
+    return _permuted(
+        x,
+        ranks,
+        (
+            x.key[1]
+            if isinstance(x.key, tuple) and x.key[:1] == ("by rank",)
+            else ("by number", x.key, table.key)
+        ),
+    )
 
 
 def _permuted(x: Ragged, order: Any, key: Hashable) -> Ragged:
     """Sequence n of the first level is sequence order[n] of x."""
     if x.offsets[0].shape[0] - 1 != order.shape[0]:
         raise EnforceNotMet(
-            f"op 'reorder_lod_tensor_by_rank' takes an X with the {order.shape[0]} sequences of the rank table, but it has "
-            f"{x.offsets[0].shape[0] - 1}"
+            f"op 'reorder_lod_tensor_by_rank' takes an X with the {order.shape[0]} sequences of the"
+            f" rank table, but it has {x.offsets[0].shape[0] - 1}"
         )
     offsets: list[Any] = []
     source = order
     for level in x.offsets:
         lengths = (level[1:] - level[:-1])[source]
         new = jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(lengths, dtype=jnp.int32)])
-        room = x.capacity if len(offsets) == len(x.offsets) - 1 else x.offsets[len(offsets) + 1].shape[0] - 1
+        room = (
+            x.capacity
+            if len(offsets) == len(x.offsets) - 1
+            else x.offsets[len(offsets) + 1].shape[0] - 1
+        )
         number = jnp.arange(room, dtype=jnp.int32)
         holder = jnp.minimum(segments(new, room), max(lengths.shape[0] - 1, 0))
         moved = level[source][holder] + number - new[holder] if lengths.shape[0] else number
-        source = jnp.where(number < new[-1], moved, number)  # padding stays: copies are copies, and zeros are zeros
+        # padding stays: copies are copies, and zeros are zeros
+        source = jnp.where(number < new[-1], moved, number)
         offsets.append(new)
-    return replace(x, rows=jnp.take(x.rows, source, axis=0, mode="clip"), offsets=tuple(offsets), key=key)
+    return replace(
+        x, rows=jnp.take(x.rows, source, axis=0, mode="clip"), offsets=tuple(offsets), key=key
+    )

@@ -1,4 +1,6 @@
-"""Reductions over some or all dimensions. The result of a full reduction has shape [1]; Fluid has no scalars."""
+"""Reductions over some or all dimensions. The result of a full reduction has shape [1]; Fluid has
+no scalars.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +46,16 @@ def _prod(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 
 def _max(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     found = without_nan(x, -np.inf)
-    return jnp.max(found, axis, keepdims=keepdims, initial=None if found.size else _worst(found.dtype, -1))
+    return jnp.max(
+        found, axis, keepdims=keepdims, initial=None if found.size else _worst(found.dtype, -1)
+    )
 
 
 def _min(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     found = without_nan(x, np.inf)
-    return jnp.min(found, axis, keepdims=keepdims, initial=None if found.size else _worst(found.dtype, 1))
+    return jnp.min(
+        found, axis, keepdims=keepdims, initial=None if found.size else _worst(found.dtype, 1)
+    )
 
 
 def _worst(dtype: Any, sign: int) -> Any:
@@ -61,13 +67,23 @@ def _worst(dtype: Any, sign: int) -> Any:
 
 def without_nan(x: Any, value: float) -> Any:
     """x with a value in place of nan, which loses every comparison in Paddle."""
-    return jnp.where(jnp.isnan(x), np.asarray(value, x.dtype), x) if jnp.issubdtype(x.dtype, jnp.floating) else x
+    return (
+        jnp.where(jnp.isnan(x), np.asarray(value, x.dtype), x)
+        if jnp.issubdtype(x.dtype, jnp.floating)
+        else x
+    )
 
 
 # op type, the reduction, formula, slots that a derived gradient takes, what padded rows count as
 TABLE: list[tuple[str, Callable[..., Any], str, str | None, Rows]] = [
     ("reduce_sum", _sum, "Out = sum of X over `dim`.", "X", reduces(0)),
-    ("reduce_mean", _mean, "Out = mean of X over `dim`; of integers rounded toward zero.", "X", reduces(0, mean=True)),
+    (
+        "reduce_mean",
+        _mean,
+        "Out = mean of X over `dim`; of integers rounded toward zero.",
+        "X",
+        reduces(0, mean=True),
+    ),
     ("reduce_max", _max, "Out = max of X over `dim`; nan never wins.", None, reduces("low")),
     ("reduce_min", _min, "Out = min of X over `dim`; nan never wins.", None, reduces("high")),
     ("reduce_prod", _prod, "Out = product of X over `dim`.", None, reduces(1)),
@@ -80,15 +96,35 @@ TABLE: list[tuple[str, Callable[..., Any], str, str | None, Rows]] = [
 _FROM_TENSORS = ("reduce_all", "reduce_any")  # later Paddles may give them `dim` by tensors
 
 
-def _rank_alone(X: Spec, AxisTensor: Spec | None, AxisTensorList: Any, *, keep_dim: bool, reduce_all: bool, **_: Any) -> Spec | None:
-    """Of dims that only the step knows: unknown sizes. None: they are attributes, and the op is run."""
-    count = len(AxisTensorList) if AxisTensorList else None if AxisTensor is None else AxisTensor.shape[0] if AxisTensor.ndim else 1
+def _rank_alone(
+    X: Spec,
+    AxisTensor: Spec | None,
+    AxisTensorList: Any,
+    *,
+    keep_dim: bool,
+    reduce_all: bool,
+    **_: Any,
+) -> Spec | None:
+    """Of dims that only the step knows: unknown sizes. None: they are attributes, and the op is
+    run.
+    """
+    count = (
+        len(AxisTensorList)
+        if AxisTensorList
+        else None
+        if AxisTensor is None
+        else AxisTensor.shape[0]
+        if AxisTensor.ndim
+        else 1
+    )
     if count is None or reduce_all:
         return None
     return Spec((-1,) * (X.ndim if keep_dim or count < 0 else X.ndim - count) or (1,), X.dtype)
 
 
-def _declare(kind: str, reduction: Callable[..., Any], formula: str, grad: str | None, rows: Rows) -> None:
+def _declare(
+    kind: str, reduction: Callable[..., Any], formula: str, grad: str | None, rows: Rows
+) -> None:
     def run(
         X: Array, *, dim: Ints = (0,), keep_dim: bool = False, reduce_all: bool = False,
         in_dtype: int = -1, out_dtype: int = -1,
@@ -99,8 +135,9 @@ def _declare(kind: str, reduction: Callable[..., Any], formula: str, grad: str |
         return out if out.ndim else out.reshape(1)
 
     run.__doc__ = (
-        f"{formula}\n\nAll dimensions with `reduce_all`. They stay as 1 with `keep_dim`, else go; where none would be\n"
-        "left, Out has shape [1]. X is first cast to `out_dtype` (-1: as it is)."
+        f"{formula}\n\nAll dimensions with `reduce_all`. They stay as 1 with `keep_dim`, else go;"
+        " where none would be\nleft, Out has shape [1]. X is first cast to `out_dtype` (-1: as it"
+        " is)."
     )
     if kind not in _FROM_TENSORS:
         op(kind, outs="Out", grad=grad, rows=rows)(run)
@@ -111,10 +148,24 @@ def _declare(kind: str, reduction: Callable[..., Any], formula: str, grad: str |
         reduce_all: bool = False, in_dtype: int = -1, out_dtype: int = -1,
     ):  # fmt: skip
         dims = dim if reduce_all else integers(kind, "AxisTensor", AxisTensor, AxisTensorList, dim)
-        return run(X, dim=dims, keep_dim=keep_dim, reduce_all=reduce_all, in_dtype=in_dtype, out_dtype=out_dtype)
+        return run(
+            X,
+            dim=dims,
+            keep_dim=keep_dim,
+            reduce_all=reduce_all,
+            in_dtype=in_dtype,
+            out_dtype=out_dtype,
+        )
 
     from_tensors.__doc__ = f"{run.__doc__}\nAxisTensor and AxisTensorList take `dim`'s place."
-    op(kind, outs="Out", grad=grad, rows=rows, infer=_rank_alone, sizes=sizes_from("AxisTensor AxisTensorList"))(from_tensors)
+    op(
+        kind,
+        outs="Out",
+        grad=grad,
+        rows=rows,
+        infer=_rank_alone,
+        sizes=sizes_from("AxisTensor AxisTensorList"),
+    )(from_tensors)
 
 
 for _row in TABLE:

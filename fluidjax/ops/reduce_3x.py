@@ -16,14 +16,25 @@ def _axes(axis: Longs) -> tuple[int, ...] | None:
 
 
 @op(outs="out", rows=mixes())
-def std(x: Array, *, axis: Longs = Longs([]), keepdim: bool = False, unbiased: bool = True, correction: Float64 = Float64(1.0)):  # noqa: B008
-    """out = sqrt(sum |x - mean|^2 / (n - correction)) over `axis` (none: all), n the number of elements."""
+def std(
+    x: Array,
+    *,
+    axis: Longs = Longs([]),  # noqa: B008
+    keepdim: bool = False,
+    unbiased: bool = True,
+    correction: Float64 = Float64(1.0),  # noqa: B008
+):
+    """out = sqrt(sum |x - mean|^2 / (n - correction)) over `axis` (none: all), n the number of
+    elements.
+    """
     return jnp.std(x, _axes(axis), ddof=correction, keepdims=keepdim)
 
 
 @grad_of("std", "x")
 def std_grad(x: Array, d_out: Array, *, axis: Longs, keepdim: bool, correction: float) -> Any:
-    """x@GRAD = out@GRAD * (x - mean) / ((n - correction) * out), 0 where all elements are equal, as Paddle has it."""
+    """x@GRAD = out@GRAD * (x - mean) / ((n - correction) * out), 0 where all elements are equal, as
+    Paddle has it.
+    """
     axes = _axes(axis)
     apart = x - x.mean(axes, keepdims=True)
     count = x.size // max(apart.mean(axes).size, 1) - correction
@@ -33,7 +44,9 @@ def std_grad(x: Array, d_out: Array, *, axis: Longs, keepdim: bool, correction: 
 
 @op(outs="out", rows=mixes())
 def gammaincc(x: Array, y: Array):
-    """out = the integral of t^(x - 1) e^-t from y to infinity, over that from 0; x, y from 0, of one shape."""
+    """out = the integral of t^(x - 1) e^-t from y to infinity, over that from 0; x, y from 0, of
+    one shape.
+    """
     return jax.scipy.special.gammaincc(x, y)
 
 

@@ -1,9 +1,12 @@
 """What a family of ops is declared with, and where op types are looked up: the face of
 
-- attributes.py: annotations and Paddle's attribute types; definition.py: what a declaration says, as values;
-- catalog.py: all op types by name; declare.py: ``@op``; derivative.py: ``@grad_of`` and gradients by jax.vjp;
+- attributes.py: annotations and Paddle's attribute types; definition.py: what a declaration says,
+  as values;
+- catalog.py: all op types by name; declare.py: ``@op``; derivative.py: ``@grad_of`` and gradients
+  by jax.vjp;
 - further.py: gradients of gradient ops that declare none, made when they are asked for;
-- traits.py: what an op is besides what it computes; control_interface.py: what one is that is no function of arrays.
+- traits.py: what an op is besides what it computes; control_interface.py: what one is that is no
+  function of arrays.
 """
 
 from __future__ import annotations

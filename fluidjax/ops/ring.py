@@ -1,4 +1,6 @@
-"""The ring that collective ops talk over: a mesh axis that is bound while a step is traced, or nobody else at all."""
+"""The ring that collective ops talk over: a mesh axis that is bound while a step is traced, or
+nobody else at all.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from ..errors import EnforceNotMet
 
 @dataclass(frozen=True)
 class Ring:
-    """`size` ranks along the mesh axis `axis`; None: one rank alone, for which every collective is the identity."""
+    """`size` ranks along the mesh axis `axis`; None: one rank alone, for which every collective is
+    the identity.
+    """
 
     axis: str | None
     size: int
@@ -40,8 +44,9 @@ def ring() -> Ring:
     found = _current.get()
     if found is None:
         raise EnforceNotMet(
-            "it communicates with other devices, but the program runs on one by itself; run it by "
-            "CompiledProgram.with_data_parallel, as a job (python -m fluidjax launch), or run the program before it was transpiled"
+            "it communicates with other devices, but the program runs on one by itself; run it by"
+            " CompiledProgram.with_data_parallel, as a job (python -m fluidjax launch), or run the"
+            " program before it was transpiled"
         )
     return found
 

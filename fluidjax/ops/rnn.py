@@ -1,7 +1,8 @@
 """Recurrences over ragged sequences: gru, lstm.
 
-A step of the scan takes row t of every sequence at once; a sequence that has ended keeps its state. The outputs called
-Batch... are what Paddle's gradient ops read: the rows in its order (first all first rows, longest sequences first).
+A step of the scan takes row t of every sequence at once; a sequence that has ended keeps its state.
+The outputs called Batch... are what Paddle's gradient ops read: the rows in its order (first all
+first rows, longest sequences first).
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from .traits import knows_rows
 
 @jax.custom_jvp
 def bounded_sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x)) with x held within [-40, 13], as Paddle's recurrences compute it: 1 - 2.3e-6 at most."""
+    """1 / (1 + exp(-x)) with x held within [-40, 13], as Paddle's recurrences compute it: 1 -
+    2.3e-6 at most.
+    """
     return jax.nn.sigmoid(jnp.clip(x, -40, 13))
 
 
@@ -42,7 +45,9 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
 def activation_of(op_type: str, name: str) -> Callable[[Any], Any]:
     """The function of that name. Raises EnforceNotMet for another name."""
     if name not in ACTIVATIONS:
-        raise EnforceNotMet(f"op '{op_type}' knows no activation {name!r}; it knows {', '.join(ACTIVATIONS)}")
+        raise EnforceNotMet(
+            f"op '{op_type}' knows no activation {name!r}; it knows {', '.join(ACTIVATIONS)}"
+        )
     return ACTIVATIONS[name]
 
 
@@ -52,7 +57,8 @@ def first_state(op_type: str, slot: str, value: Array | None, x: Ragged, width: 
         return jnp.zeros((x.sequences, width), x.dtype)
     if value.shape != (x.sequences, width):
         raise EnforceNotMet(
-            f"input {slot} of op '{op_type}' has shape {list(value.shape)}, but there are {x.sequences} sequences and {width} units"
+            f"input {slot} of op '{op_type}' has shape {list(value.shape)}, but there are"
+            f" {x.sequences} sequences and {width} units"
         )
     return value
 
@@ -65,11 +71,15 @@ def kept(value: Any) -> Any:
     return checkpoint_name(value, KEPT)
 
 
-def scanned(x: Ragged, reverse: bool, state: Any, step: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
-    """`step(state, rows [N, ...]) -> (state, outputs)` along all sequences; the outputs as packed rows.
+def scanned(
+    x: Ragged, reverse: bool, state: Any, step: Callable[[Any, Any], tuple[Any, Any]]
+) -> Any:
+    """`step(state, rows [N, ...]) -> (state, outputs)` along all sequences; the outputs as packed
+    rows.
 
-    For the gradient the states stay, and what the step marks with `kept`: its products. What follows from them element by element is
-    computed again, which is sooner done than to carry a dozen arrays from one loop to the other.
+    For the gradient the states stay, and what the step marks with `kept`: its products. What
+    follows from them element by element is computed again, which is sooner done than to carry a
+    dozen arrays from one loop to the other.
     """
 
     def one(state: Any, given: Any) -> tuple[Any, Any]:
@@ -77,13 +87,19 @@ def scanned(x: Ragged, reverse: bool, state: Any, step: Callable[[Any, Any], tup
         new, outputs = step(state, rows)
         return jax.tree.map(lambda a, b: jnp.where(alive[:, None], a, b), new, state), outputs
 
-    one = jax.checkpoint(one, prevent_cse=False, policy=jax.checkpoint_policies.save_only_these_names(KEPT))
+    one = jax.checkpoint(
+        one, prevent_cse=False, policy=jax.checkpoint_policies.save_only_these_names(KEPT)
+    )
     _, cells = loops.scan(one, state, (jnp.moveaxis(view(x, reverse), 1, 0), mask(x).T))
-    return jax.tree.map(lambda c: copied(x.with_rows(pack(x, jnp.moveaxis(c, 0, 1), reverse))), cells)
+    return jax.tree.map(
+        lambda c: copied(x.with_rows(pack(x, jnp.moveaxis(c, 0, 1), reverse))), cells
+    )
 
 
 def batch_places(x: Ragged, reverse: bool) -> Any:
-    """Where each packed row stands in the order of Paddle's batches, [capacity]. Sequences of equal length keep their order."""
+    """Where each packed row stands in the order of Paddle's batches, [capacity]. Sequences of equal
+    length keep their order.
+    """
     lengths = x.lengths
     order = jnp.argsort(-lengths, stable=True)
     rank = jnp.zeros_like(order).at[order].set(jnp.arange(order.shape[0], dtype=order.dtype))
@@ -104,11 +120,18 @@ def batched(x: Ragged, rows: Any, reverse: bool) -> Ragged:
     return x.with_rows(jnp.zeros_like(rows).at[batch_places(x, reverse)].set(rows), bare=True)
 
 
-def _gru_specs(Input: Spec, H0: Spec | None, Weight: Spec, Bias: Spec | None, **_: Any) -> tuple[Spec, ...]:
+def _gru_specs(
+    Input: Spec, H0: Spec | None, Weight: Spec, Bias: Spec | None, **_: Any
+) -> tuple[Spec, ...]:
     width = Weight.shape[0]
-    if len(Weight.shape) != 2 or Weight.shape[1] != 3 * width or Input.shape[-1] not in (-1, 3 * width):
+    if (
+        len(Weight.shape) != 2
+        or Weight.shape[1] != 3 * width
+        or Input.shape[-1] not in (-1, 3 * width)
+    ):
         raise ShapeError(
-            f"op 'gru' takes Input [rows, 3 * D] and Weight [D, 3 * D], not {list(Input.shape)} and {list(Weight.shape)}"
+            f"op 'gru' takes Input [rows, 3 * D] and Weight [D, 3 * D], not {list(Input.shape)} and"
+            f" {list(Weight.shape)}"
         )
     state = Spec((Input.shape[0], width), Input.dtype)
     return Spec((Input.shape[0], 3 * width), Input.dtype), state, state, state
@@ -125,15 +148,20 @@ def gru(
     Input: Ragged, H0: Array | None, Weight: Array, Bias: Array | None, *, activation: str = "tanh",
     gate_activation: str = "sigmoid", is_reverse: bool = False, origin_mode: bool = False,
 ):  # fmt: skip
-    """Hidden[t] = (1 - u) * h + u * c; with origin_mode u * h + (1 - u) * c, where h = Hidden[t - 1] (H0, or 0, at first).
+    """Hidden[t] = (1 - u) * h + u * c; with origin_mode u * h + (1 - u) * c, where h = Hidden[t -
+    1] (H0, or 0, at first).
 
-    u, r = gateactivation_of(x[:2D] + h @ Wg), c = activation(x[2D:] + (r * h) @ Wc), x = Input[t] + Bias. Input [rows, 3D], one
-    LoD level; H0 [N, D]; Bias [1, 3D]. Weight [D, 3D] holds, as flat memory, Wg [D, 2D] and behind it Wc [D, D].
+    u, r = gateactivation_of(x[:2D] + h @ Wg), c = activation(x[2D:] + (r * h) @ Wc), x = Input[t] +
+    Bias. Input [rows, 3D], one LoD level; H0 [N, D]; Bias [1, 3D]. Weight [D, 3D] holds, as flat
+    memory, Wg [D, 2D] and behind it Wc [D, D].
     """
     x = sequences_of("gru", "Input", Input, 1)
     width = Weight.shape[0]
     flat = Weight.reshape(-1)
-    gates, candidate = flat[: 2 * width * width].reshape(width, 2 * width), flat[2 * width * width :].reshape(width, width)
+    gates, candidate = (
+        flat[: 2 * width * width].reshape(width, 2 * width),
+        flat[2 * width * width :].reshape(width, width),
+    )
     gate, act = activation_of("gru", gate_activation), activation_of("gru", activation)
 
     def step(h: Any, rows: Any) -> tuple[Any, Any]:
@@ -148,11 +176,18 @@ def gru(
     return *(batched(x, rows, is_reverse) for rows in outputs), x.with_rows(outputs[2])
 
 
-def _lstm_specs(Input: Spec, H0: Spec | None, C0: Spec | None, Weight: Spec, Bias: Spec, **_: Any) -> tuple[Spec, ...]:
+def _lstm_specs(
+    Input: Spec, H0: Spec | None, C0: Spec | None, Weight: Spec, Bias: Spec, **_: Any
+) -> tuple[Spec, ...]:
     width = Weight.shape[0]
-    if len(Weight.shape) != 2 or Weight.shape[1] != 4 * width or Input.shape[-1] not in (-1, 4 * width):
+    if (
+        len(Weight.shape) != 2
+        or Weight.shape[1] != 4 * width
+        or Input.shape[-1] not in (-1, 4 * width)
+    ):
         raise ShapeError(
-            f"op 'lstm' takes Input [rows, 4 * D] and Weight [D, 4 * D], not {list(Input.shape)} and {list(Weight.shape)}"
+            f"op 'lstm' takes Input [rows, 4 * D] and Weight [D, 4 * D], not {list(Input.shape)}"
+            f" and {list(Weight.shape)}"
         )
     state = Spec((Input.shape[0], width), Input.dtype)
     return state, state, Spec((Input.shape[0], 4 * width), Input.dtype), state
@@ -171,17 +206,22 @@ def lstm(
     is_reverse: bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh",
     candidate_activation: str = "tanh",
 ):  # fmt: skip
-    """Hidden[t] = o * cellactivation_of(Cell[t]), Cell[t] = a * i + f * c, where h, c = Hidden, Cell[t - 1] (H0, C0, or 0, at first).
+    """Hidden[t] = o * cellactivation_of(Cell[t]), Cell[t] = a * i + f * c, where h, c = Hidden,
+    Cell[t - 1] (H0, C0, or 0, at first).
 
-    The four parts of Input[t] + Bias + h @ Weight give, in this order, a = candidateactivation_of(.), i, f, o =
-    gateactivation_of(.); with peepholes i and f also add wi * c and wf * c, and o adds wo * Cell[t]. Input [rows, 4D], one LoD
-    level; H0, C0 [N, D]; Weight [D, 4D]; Bias [1, 4D], with peepholes [1, 7D] = bias, wi, wf, wo.
+    The four parts of Input[t] + Bias + h @ Weight give, in this order, a =
+    candidateactivation_of(.), i, f, o = gateactivation_of(.); with peepholes i and f also add wi *
+    c and wf * c, and o adds wo * Cell[t]. Input [rows, 4D], one LoD level; H0, C0 [N, D]; Weight
+    [D, 4D]; Bias [1, 4D], with peepholes [1, 7D] = bias, wi, wf, wo.
     """
     x = sequences_of("lstm", "Input", Input, 1)
     width = Weight.shape[0]
     bias = Bias.reshape(-1)
     if bias.shape[0] != (7 if use_peepholes else 4) * width:
-        raise EnforceNotMet(f"op 'lstm' takes a Bias of {7 if use_peepholes else 4} * {width} numbers, not {bias.shape[0]}")
+        raise EnforceNotMet(
+            f"op 'lstm' takes a Bias of {7 if use_peepholes else 4} * {width} numbers, not"
+            f" {bias.shape[0]}"
+        )
     wi, wf, wo = jnp.split(bias[4 * width :], 3) if use_peepholes else (0, 0, 0)
     gate, act = activation_of("lstm", gate_activation), activation_of("lstm", candidate_activation)
     cell_act = activation_of("lstm", cell_activation)
@@ -198,4 +238,9 @@ def lstm(
     first = first_state("lstm", "H0", H0, x, width), first_state("lstm", "C0", C0, x, width)
     biased = x.with_rows(x.rows + bias[: 4 * width])
     hidden, cell, gates, shown = scanned(biased, is_reverse, first, step)
-    return x.with_rows(hidden), x.with_rows(cell), batched(x, gates, is_reverse), batched(x, shown, is_reverse)
+    return (
+        x.with_rows(hidden),
+        x.with_rows(cell),
+        batched(x, gates, is_reverse),
+        batched(x, shown, is_reverse),
+    )

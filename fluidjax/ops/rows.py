@@ -1,7 +1,9 @@
-"""How ops treat the rows of ragged values (docs/lod.md), from the trait `rows` of their declarations (traits.py): which are
-row-wise, which can leave padding out; and whose LoD an output takes.
+"""How ops treat the rows of ragged values (docs/lod.md), from the trait `rows` of their
+declarations (traits.py): which are row-wise, which can leave padding out; and whose LoD an output
+takes.
 
-An op without the trait mixes rows, so it must be given exact ones, and passes on the LoD of its first input.
+An op without the trait mixes rows, so it must be given exact ones, and passes on the LoD of its
+first input.
 """
 
 from __future__ import annotations
@@ -22,11 +24,15 @@ Specs = Mapping[str, Any]  # slot -> what has a shape, or several of them
 
 
 def shapes_of(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """slot -> shape (a list of them for a repeatable slot); "ragged": the slots that hold ragged values."""
+    """slot -> shape (a list of them for a repeatable slot); "ragged": the slots that hold ragged
+    values.
+    """
     shapes: dict[str, Any] = {}
     for slot, value in inputs.items():
         many = isinstance(value, list | tuple)
-        shapes[slot] = None if value is None else [_shape(v) for v in value] if many else _shape(value)
+        shapes[slot] = (
+            None if value is None else [_shape(v) for v in value] if many else _shape(value)
+        )
     shapes["ragged"] = {slot for slot, value in inputs.items() if ragged_in(value)}
     return shapes
 
@@ -48,7 +54,9 @@ def row_wise(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> RowW
     rule = _rule(definition, inputs, attrs)
     if rule is None:
         return None
-    found = [r for slot, value in inputs.items() if slot not in rule.by_number for r in ragged_in(value)]
+    found = [
+        r for slot, value in inputs.items() if slot not in rule.by_number for r in ragged_in(value)
+    ]
     if not found or any(r.key != found[0].key for r in found):
         return None
     for slot, value in inputs.items():
@@ -82,7 +90,9 @@ def _keeps_rows(attrs: Attrs, inputs: Mapping[str, Any]) -> bool:
 
 
 def masked(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> dict[str, Any] | None:
-    """The outputs of a reduction over padded rows, which it leaves out; None if the op is no such reduction."""
+    """The outputs of a reduction over padded rows, which it leaves out; None if the op is no such
+    reduction.
+    """
     rule = definition.traits.rows
     x = inputs.get("X")
     if not isinstance(rule, Reduction) or not isinstance(x, Ragged):
@@ -94,22 +104,33 @@ def masked(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> dict[s
     return {slot: (value * share).astype(value.dtype) for slot, value in result.items()}
 
 
-def gradient_keeps_padding(gradient: OpDef, forward: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> bool:
-    """Whether a gradient op may be given padded rows: where what flows in is zero there, its results are too.
+def gradient_keeps_padding(
+    gradient: OpDef, forward: OpDef, inputs: Mapping[str, Any], attrs: Attrs
+) -> bool:
+    """Whether a gradient op may be given padded rows: where what flows in is zero there, its
+    results are too.
 
-    Padding holds copies of true rows, so zero meets something as finite as a true row; sums over rows then need no mask. True of
-    ops that know sequences, and of those that go row by row, unless the gradient op itself says that it mixes rows.
+    Padding holds copies of true rows, so zero meets something as finite as a true row; sums over
+    rows then need no mask. True of ops that know sequences, and of those that go row by row, unless
+    the gradient op itself says that it mixes rows.
     """
     if isinstance(gradient.traits.rows, Mixing):
         return False
     if isinstance(gradient.traits.rows, Sequences):
-        return all(s.ragged or not any(r.padded for r in ragged_in(inputs.get(s.name))) for s in gradient.inputs)
+        return all(
+            s.ragged or not any(r.padded for r in ragged_in(inputs.get(s.name)))
+            for s in gradient.inputs
+        )
     if isinstance(forward.traits.rows, Sequences):
         return True
     found = [r for value in inputs.values() for r in ragged_in(value)]
     if any(r.key != found[0].key for r in found):
         return False
-    rule = _rule(forward, inputs, attrs) if "X" in inputs or not isinstance(forward.traits.rows, Reduction) else None
+    rule = (
+        _rule(forward, inputs, attrs)
+        if "X" in inputs or not isinstance(forward.traits.rows, Reduction)
+        else None
+    )
     if rule is None or not all(_flows_by_rows(rule, slot, value) for slot, value in inputs.items()):
         return False
     given: dict[str, Any] = {}
@@ -132,8 +153,11 @@ def _flows_by_rows(rule: RowWise, slot: str, value: Any) -> bool:
     return all(v is None or isinstance(v, Ragged) for v in values)
 
 
-def _stand_in(forward: OpDef, rule: RowWise, slot: str, inputs: Mapping[str, Any], like: Ragged) -> Any:
-    """Something of the shape of an input that the gradient op is not given: XShape says it, or else it is the output's.
+def _stand_in(
+    forward: OpDef, rule: RowWise, slot: str, inputs: Mapping[str, Any], like: Ragged
+) -> Any:
+    """Something of the shape of an input that the gradient op is not given: XShape says it, or else
+    it is the output's.
 
     None where neither can be told.
     """
@@ -145,10 +169,19 @@ def _stand_in(forward: OpDef, rule: RowWise, slot: str, inputs: Mapping[str, Any
     return next((v for v in outs if isinstance(v, Ragged)), None)
 
 
-def masked_gradient(gradient: OpDef, forward: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> dict[str, Any] | None:
-    """The gradient of a reduction over padded rows, zero in these; None if the op is no such reduction."""
+def masked_gradient(
+    gradient: OpDef, forward: OpDef, inputs: Mapping[str, Any], attrs: Attrs
+) -> dict[str, Any] | None:
+    """The gradient of a reduction over padded rows, zero in these; None if the op is no such
+    reduction.
+    """
     x, given, rule = inputs.get("X"), inputs.get("Out@GRAD"), forward.traits.rows
-    if not isinstance(rule, Reduction) or not isinstance(x, Ragged) or isinstance(given, Ragged) or given is None:
+    if (
+        not isinstance(rule, Reduction)
+        or not isinstance(x, Ragged)
+        or isinstance(given, Ragged)
+        or given is None
+    ):
         return None
     if not gradient.derived:  # a rule by hand goes by the values that it is given
         grads = gradient({**inputs, "X": filled(x, _neutral(rule.neutral, x.dtype))}, attrs)
@@ -175,7 +208,7 @@ def _neutral(value: Any, dtype: Any) -> Any:
     return info.min if value == "low" else info.max
 
 
-# -- whose LoD an output takes ---------------------------------------------------------------------------------------
+# -- whose LoD an output takes ---------------------------------------------------------------------
 
 
 def lead(definition: OpDef, attrs: Attrs) -> str | None:
@@ -196,21 +229,29 @@ def may_share(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> boo
 def joins(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> Sequence[Any] | None:
     """The values whose rows the op puts behind one another, or None."""
     rows = definition.traits.rows
-    if not isinstance(rows, RowWise) or rows.joins is None or not rows.joins(attrs, shapes_of(inputs)):
+    if (
+        not isinstance(rows, RowWise)
+        or rows.joins is None
+        or not rows.joins(attrs, shapes_of(inputs))
+    ):
         return None
     return inputs[rows.over[0]]
 
 
 def joined(kind: str, values: Sequence[Any]) -> Ragged | None:
-    """The sequences of all values of exact sizes, one after another; None unless every one has a LoD.
+    """The sequences of all values of exact sizes, one after another; None unless every one has a
+    LoD.
 
-    Its rows are a stand-in with the right number of them. Raises EnforceNotMet where the numbers of levels differ.
+    Its rows are a stand-in with the right number of them. Raises EnforceNotMet where the numbers of
+    levels differ.
     """
     found = [v for v in values if isinstance(v, Ragged) and not v.bare]
     if not found or len(found) < len(values):
         return None
     if len({len(v.offsets) for v in found}) > 1:
-        raise EnforceNotMet(f"{kind} takes LoDs of equally many levels, not of {[len(v.offsets) for v in found]}")
+        raise EnforceNotMet(
+            f"{kind} takes LoDs of equally many levels, not of {[len(v.offsets) for v in found]}"
+        )
     offsets = []
     for levels in zip(*(v.offsets for v in found), strict=True):
         starts, end = [jnp.zeros((1,), jnp.int32)], 0
@@ -239,8 +280,12 @@ def makes_lod(definition: OpDef) -> bool:
     return isinstance(rows, Sequences) and callable(rows.levels)
 
 
-def lod_levels(definition: OpDef, levels: Mapping[str, int], inputs: Specs, outputs: Specs, attrs: Attrs) -> dict[str, int]:
-    """Output slot -> lod_level, given those of the inputs (the first variable of a slot) and all shapes."""
+def lod_levels(
+    definition: OpDef, levels: Mapping[str, int], inputs: Specs, outputs: Specs, attrs: Attrs
+) -> dict[str, int]:
+    """Output slot -> lod_level, given those of the inputs (the first variable of a slot) and all
+    shapes.
+    """
     rows = definition.traits.rows
     if isinstance(rows, Sequences):
         if callable(rows.levels):
@@ -249,16 +294,24 @@ def lod_levels(definition: OpDef, levels: Mapping[str, int], inputs: Specs, outp
     slot = lead(definition, attrs)
     level = levels.get(slot, 0) if slot else 0
     found = {"XShape": levels["X"]} if "XShape" in outputs else {}
-    if not level or any(s.ragged for s in definition.inputs) or not may_share(definition, inputs, attrs):
+    if (
+        not level
+        or any(s.ragged for s in definition.inputs)
+        or not may_share(definition, inputs, attrs)
+    ):
         return found
     rows_in = _first(inputs[slot or ""])
     others = rows.over if isinstance(rows, RowWise) and rows_in == (-1,) else ()
-    told = {rows_in, *(_first(inputs[s]) for s in others if inputs.get(s))}  # beside an operand of known size, Out has that size
+    # beside an operand of known size, Out has that size
+    told = {rows_in, *(_first(inputs[s]) for s in others if inputs.get(s))}
 
     def alike(spec: Any) -> bool:
         return bool(spec) and _first(spec) in told
 
-    return {**found, **{s: level for s, spec in outputs.items() if alike(spec) and shares(definition, s)}}
+    return {
+        **found,
+        **{s: level for s, spec in outputs.items() if alike(spec) and shares(definition, s)},
+    }
 
 
 def _first(spec: Any) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Ops of a parameter-server job: they talk to other processes, so only a job runs them.
 
-DistributeTranspiler writes them, dist/ gives them their meaning; a step of one process refuses them (lower/control.py).
-Splitting and choosing, which need nobody else, are ordinary ops.
+DistributeTranspiler writes them, dist/ gives them their meaning; a step of one process refuses them
+(lower/control.py). Splitting and choosing, which need nobody else, are ordinary ops.
 """
 
 from __future__ import annotations
@@ -23,7 +23,14 @@ _BARRIER = {"endpoints": ("STRINGS", (_ENDPOINT,)), "trainer_id": ("INT", 0)}
 
 
 def _remote(kind: str, doc: str, ins: str = "", outs: str = "", **attrs: tuple[Any, ...]) -> None:
-    control_op(kind, ins=ins, outs=outs, attrs={n: Attr(n, *given) for n, given in attrs.items()}, doc=doc, runs=Runs.REMOTE)
+    control_op(
+        kind,
+        ins=ins,
+        outs=outs,
+        attrs={n: Attr(n, *given) for n, given in attrs.items()},
+        doc=doc,
+        runs=Runs.REMOTE,
+    )
 
 
 _remote(
@@ -34,8 +41,21 @@ _remote(
     "recv", "Out = the values that the pservers of epmap hold.", "X*", "Out*", epmap=_STRINGS, trainer_id=("INT", 0),
     recv_varnames=_STRINGS, varnames=_STRINGS, with_barrier=("BOOLEAN", True), do_not_run=("INT", 0),
 )  # fmt: skip
-_remote("send_barrier", "Out = a token: all of X has been sent by this trainer.", "X*", "Out*", **_BARRIER, half_async=("BOOLEAN", False))
-_remote("fetch_barrier", "Out = a token: this trainer has received all that it asked for.", "X*?", "Out*", **_BARRIER)
+_remote(
+    "send_barrier",
+    "Out = a token: all of X has been sent by this trainer.",
+    "X*",
+    "Out*",
+    **_BARRIER,
+    half_async=("BOOLEAN", False),
+)
+_remote(
+    "fetch_barrier",
+    "Out = a token: this trainer has received all that it asked for.",
+    "X*?",
+    "Out*",
+    **_BARRIER,
+)
 _remote(
     "listen_and_serv",
     "Serve the variables of X: merge what trainers send, run optimize_blocks, answer what they ask for.",
@@ -56,9 +76,25 @@ _remote(
     "lookup_sparse_table", "Out = the rows of W for Ids; a row that is missing is made.", "W Ids", "Out",
     auto_grown_table=("BOOLEAN", True), is_test=("BOOLEAN", False), padding_idx=("LONG", -1),
 )  # fmt: skip
-_remote("split_selected_rows", "Out[i] = the rows of X in the i-th of height_sections.", "X", "Out*", height_sections=("LONGS", ()))
-_remote("split_ids", "Out[i] = the different ids of Ids that leave i when divided by the number of Out.", "Ids*", "Out*")
-_remote("merge_ids", "Out[i] = the rows of X for Ids[i]; Rows says which ids the rows of X belong to.", "Ids* Rows* X*", "Out*")
+_remote(
+    "split_selected_rows",
+    "Out[i] = the rows of X in the i-th of height_sections.",
+    "X",
+    "Out*",
+    height_sections=("LONGS", ()),
+)
+_remote(
+    "split_ids",
+    "Out[i] = the different ids of Ids that leave i when divided by the number of Out.",
+    "Ids*",
+    "Out*",
+)
+_remote(
+    "merge_ids",
+    "Out[i] = the rows of X for Ids[i]; Rows says which ids the rows of X belong to.",
+    "Ids* Rows* X*",
+    "Out*",
+)
 _remote(
     "checkpoint_notify", "The pservers of epmap save lookup_table (an attribute) = their shard, below dir.",
     dir=("STRING",), lookup_table=("STRING",), epmap=("STRINGS", (_ENDPOINT,)), trainer_id=("INT", 0),
@@ -73,7 +109,10 @@ def _sections(X: Spec, *, sections: Ints = (), num: int = 0) -> tuple[Spec, ...]
 def split_byref(X: Array, *, sections: Ints = (), num: int = 0):
     """Out[i] = the next sections[i] rows of X."""
     if sum(sections) != X.shape[0] or min(sections, default=0) < 0:
-        raise ShapeError(f"op 'split_byref' cuts {list(sections)}, {sum(sections)} rows in all, out of a tensor of {X.shape[0]} rows")
+        raise ShapeError(
+            f"op 'split_byref' cuts {list(sections)}, {sum(sections)} rows in all, out of a tensor"
+            f" of {X.shape[0]} rows"
+        )
     ends = [sum(sections[: i + 1]) for i in range(len(sections))]
     return [X[end - n : end] for n, end in zip(sections, ends, strict=True)]
 

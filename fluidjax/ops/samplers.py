@@ -1,6 +1,8 @@
-"""How classes are drawn for losses over a sample of them: uniformly, by the logarithm of their number, or as one says.
+"""How classes are drawn for losses over a sample of them: uniformly, by the logarithm of their
+number, or as one says.
 
-A sampler draws int64 classes, and tells the probability of a class as the float32 number that 1.8.5 has for it.
+A sampler draws int64 classes, and tells the probability of a class as the float32 number that 1.8.5
+has for it.
 """
 
 from __future__ import annotations
@@ -43,24 +45,31 @@ class UniformClasses:
 
 @dataclass(frozen=True, slots=True)
 class LogUniformClasses:
-    """Class k < reach with probability log((k + 2) / (k + 1)) / log(reach + 1): natural for words sorted by frequency."""
+    """Class k < reach with probability log((k + 2) / (k + 1)) / log(reach + 1): natural for words
+    sorted by frequency.
+    """
 
     reach: int
 
     def draw(self, key: jax.Array, shape: tuple[int, ...]) -> Any:
         """Independent classes, int64: the whole part of (reach + 1)^u - 1."""
         u = jax.random.uniform(key, shape, np.float64)
-        return jnp.minimum(jnp.exp(u * math.log(self.reach + 1)).astype(np.int64) - 1, self.reach - 1)
+        return jnp.minimum(
+            jnp.exp(u * math.log(self.reach + 1)).astype(np.int64) - 1, self.reach - 1
+        )
 
     def probability(self, drawn: Any) -> Any:
         """Of a class beyond `reach` too, which is never drawn."""
         k = drawn.astype(np.float64)
-        return (jnp.log((k + 2.0) / (k + 1.0)) / np.float64(np.float32(math.log(self.reach + 1)))).astype(np.float32)
+        return (
+            jnp.log((k + 2.0) / (k + 1.0)) / np.float64(np.float32(math.log(self.reach + 1)))
+        ).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)
 class GivenClasses:
-    """Class k with probability probs[k], drawn from a uniform one and a uniform number: alias[k] unless that is below alias_probs[k].
+    """Class k with probability probs[k], drawn from a uniform one and a uniform number: alias[k]
+    unless that is below alias_probs[k].
 
     alias: -1 where a class stands for itself alone.
     """
@@ -74,7 +83,9 @@ class GivenClasses:
         one, other = jax.random.split(key)
         k = jax.random.randint(one, shape, 0, self.probs.shape[0], np.int32)
         alias = jnp.asarray(self.alias)[k]
-        swap = (jax.random.uniform(other, shape, np.float32) > jnp.asarray(self.alias_probs)[k]) & (alias >= 0)
+        swap = (jax.random.uniform(other, shape, np.float32) > jnp.asarray(self.alias_probs)[k]) & (
+            alias >= 0
+        )
         return jnp.where(swap, alias, k).astype(np.int64)
 
     def probability(self, drawn: Any) -> Any:
@@ -83,7 +94,9 @@ class GivenClasses:
 
 
 def draw_distinct(key: jax.Array, sampler: Sampler, classes: int, count: int) -> tuple[Any, Any]:
-    """`count` different ones of `classes` in the order in which they first come up, int64 [count], and in how many tries."""
+    """`count` different ones of `classes` in the order in which they first come up, int64 [count],
+    and in how many tries.
+    """
 
     def more(state: tuple[Any, Any, Any, Any]) -> Any:
         return state[0] < count

@@ -1,8 +1,10 @@
-"""SelectedRows: some rows of a table, which is what the gradient of an ``is_sparse`` embedding is. docs/sparse.md.
+"""SelectedRows: some rows of a table, which is what the gradient of an ``is_sparse`` embedding is.
+docs/sparse.md.
 
-Row ``rows[i]`` of the table is ``values[i]``, a row that repeats counts as often as it is there, and all others are zero.
-Adding up what repeats (:meth:`SelectedRows.merged`) leaves as many entries as before, since sizes are fixed in a compiled
-step: the spare ones are zero and name rows past the end, which no scatter writes.
+Row ``rows[i]`` of the table is ``values[i]``, a row that repeats counts as often as it is there,
+and all others are zero. Adding up what repeats (:meth:`SelectedRows.merged`) leaves as many entries
+as before, since sizes are fixed in a compiled step: the spare ones are zero and name rows past the
+end, which no scatter writes.
 """
 
 from __future__ import annotations
@@ -22,13 +24,17 @@ from ..errors import ShapeError
 KIND = "SELECTED_ROWS"
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=("rows", "values"), meta_fields=("height", "unique"))
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("rows", "values"),
+    meta_fields=("height", "unique"),
+)
 @dataclass(frozen=True)
 class SelectedRows:
     """Rows of a table of shape [height, width].
 
-    rows: integers [n]. values: [n, width]. height: how many rows the table has. unique: the rows ascend and none
-    repeats; those from `height` on hold zeros and are not meant.
+    rows: integers [n]. values: [n, width]. height: how many rows the table has. unique: the rows
+    ascend and none repeats; those from `height` on hold zeros and are not meant.
     """
 
     rows: Any
@@ -57,7 +63,9 @@ class SelectedRows:
     def with_values(self, values: Any) -> SelectedRows:
         """Other values of the same rows; the spare entries stay zero."""
         if self.unique:
-            values = jnp.where(_column(self.rows < self.height, values.ndim), values, np.zeros((), values.dtype))
+            values = jnp.where(
+                _column(self.rows < self.height, values.ndim), values, np.zeros((), values.dtype)
+            )
         return replace(self, values=values)
 
     def merged(self) -> SelectedRows:
@@ -70,16 +78,22 @@ class SelectedRows:
         rows = self.rows.astype(spare.dtype)[order]
         first = jnp.concatenate([jnp.ones((min(n, 1),), bool), rows[1:] != rows[:-1]])
         place = jnp.cumsum(first, dtype=jnp.int32) - 1
-        values = jnp.zeros_like(self.values).at[place].add(self.values[order], indices_are_sorted=True)
+        values = (
+            jnp.zeros_like(self.values).at[place].add(self.values[order], indices_are_sorted=True)
+        )
         rows = spare.at[place].set(rows, indices_are_sorted=True)
-        return SelectedRows(jnp.where(rows < self.height, rows, spare), values, self.height, unique=True)
+        return SelectedRows(
+            jnp.where(rows < self.height, rows, spare), values, self.height, unique=True
+        )
 
     def dense(self) -> jax.Array:
         """The table, [height, width]."""
         return self.added_to(jnp.zeros(self.shape, self.dtype))
 
     def on_host(self) -> SelectedRows:
-        """NumPy arrays without the spare entries, rows int64. What run_steps has stacked keeps them, to be of one size."""
+        """NumPy arrays without the spare entries, rows int64. What run_steps has stacked keeps
+        them, to be of one size.
+        """
         rows, values = np.array(self.rows, np.int64), np.array(self.values)
         if rows.ndim == 1:
             rows, values = rows[rows < self.height], values[rows < self.height]
@@ -94,20 +108,48 @@ class SelectedRows:
         return table
 
     def of(self, table: Any) -> Any:
-        """The rows of another table that are named here, [n, width]; for spare entries the last row."""
+        """The rows of another table that are named here, [n, width]; for spare entries the last
+        row.
+        """
         index = jnp.minimum(self.rows, self.height - 1)
-        return jnp.asarray(table).at[index].get(mode="promise_in_bounds", wrap_negative_indices=False, indices_are_sorted=self.unique)
+        return (
+            jnp.asarray(table)
+            .at[index]
+            .get(
+                mode="promise_in_bounds",
+                wrap_negative_indices=False,
+                indices_are_sorted=self.unique,
+            )
+        )
 
     def added_to(self, table: Any) -> jax.Array:
         """`table` with the values added to the rows. Only those are touched."""
-        return jnp.asarray(table).at[self.rows].add(
-            self.values, mode="drop", wrap_negative_indices=False, indices_are_sorted=self.unique, unique_indices=self.unique
+        return (
+            jnp.asarray(table)
+            .at[self.rows]
+            .add(
+                self.values,
+                mode="drop",
+                wrap_negative_indices=False,
+                indices_are_sorted=self.unique,
+                unique_indices=self.unique,
+            )
         )
 
     def put_into(self, table: Any) -> jax.Array:
-        """`table` with the rows replaced by the values; the rows must be unique. Only those are touched."""
-        return jnp.asarray(table).at[self.rows].set(
-            self.values, mode="drop", wrap_negative_indices=False, indices_are_sorted=True, unique_indices=True
+        """`table` with the rows replaced by the values; the rows must be unique. Only those are
+        touched.
+        """
+        return (
+            jnp.asarray(table)
+            .at[self.rows]
+            .set(
+                self.values,
+                mode="drop",
+                wrap_negative_indices=False,
+                indices_are_sorted=True,
+                unique_indices=True,
+            )
         )
 
 
@@ -120,9 +162,14 @@ def _column(flags: Any, ndim: int) -> Any:
 
 
 def total(values: Sequence[Any]) -> Any:
-    """The sum of sparse and plain arrays of one shape: merged rows if all are sparse, else an array."""
+    """The sum of sparse and plain arrays of one shape: merged rows if all are sparse, else an
+    array.
+    """
     if len({tuple(v.shape) for v in values}) > 1:
-        raise ShapeError(f"op 'sum' takes inputs of one shape, not {', '.join(str(list(v.shape)) for v in values)}")
+        raise ShapeError(
+            "op 'sum' takes inputs of one shape, not"
+            f" {', '.join(str(list(v.shape)) for v in values)}"
+        )
     sparse = [v for v in values if isinstance(v, SelectedRows)]
     plain = [v for v in values if not isinstance(v, SelectedRows)]
     if plain:
@@ -133,7 +180,9 @@ def total(values: Sequence[Any]) -> Any:
             result = s.added_to(result)
         return result
     rows = lax.concatenate([s.rows.astype(_narrow(s.height + s.rows.shape[0])) for s in sparse], 0)
-    return SelectedRows(rows, lax.concatenate([s.values for s in sparse], 0), sparse[0].height).merged()
+    return SelectedRows(
+        rows, lax.concatenate([s.values for s in sparse], 0), sparse[0].height
+    ).merged()
 
 
 def values_of(value: Any) -> Any:
@@ -143,4 +192,6 @@ def values_of(value: Any) -> Any:
 
 def mentions_rows(value: Any) -> bool:
     """Whether an input slot's value is, or lists, sparse rows."""
-    return type(value) is SelectedRows or (type(value) is list and any(type(v) is SelectedRows for v in value))
+    return type(value) is SelectedRows or (
+        type(value) is list and any(type(v) is SelectedRows for v in value)
+    )

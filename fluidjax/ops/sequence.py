@@ -1,4 +1,6 @@
-"""Ops on whole sequences of ragged values: pool, softmax, reverse, expand, concat, pad, and new offsets."""
+"""Ops on whole sequences of ragged values: pool, softmax, reverse, expand, concat, pad, and new
+offsets.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,19 @@ from ..errors import EnforceNotMet, MixesRows, ShapeError, UnsupportedError
 from .concrete import known
 from .extremes import by_equality
 from .infer import Spec
-from .ragged import Ragged, above, bounded, copied, filled, mask, pack, rows_of, segments, sequences_of, view
+from .ragged import (
+    Ragged,
+    above,
+    bounded,
+    copied,
+    filled,
+    mask,
+    pack,
+    rows_of,
+    segments,
+    sequences_of,
+    view,
+)
 from .registry import Array, Ints, Reuse, grad_of, grad_reuses, op
 from .traits import CHANNELS_FIRST, Attrs, knows_rows, sizes_from
 
@@ -22,7 +36,9 @@ POOLS = ("AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST")
 
 def _pool_specs(X: Spec, *, pooltype: str, **_: Any) -> tuple[Spec, Spec]:
     if pooltype not in POOLS:
-        raise ShapeError(f"op 'sequence_pool' knows no pooltype {pooltype!r}; it is one of {', '.join(POOLS)}")
+        raise ShapeError(
+            f"op 'sequence_pool' knows no pooltype {pooltype!r}; it is one of {', '.join(POOLS)}"
+        )
     shape = (-1, *X.shape[1:])
     return Spec(shape, X.dtype), Spec(shape if pooltype == "MAX" else (), "int32")
 
@@ -32,14 +48,21 @@ def _pooled_level(levels: Mapping[str, int], attrs: Attrs) -> dict[str, int]:
 
 
 @op(
-    outs="Out MaxIndex~", grad="X MaxIndex", when={"MaxIndex": "pooltype=MAX"}, infer=_pool_specs,
+    outs="Out MaxIndex~",
+    grad="X MaxIndex",
+    when={"MaxIndex": "pooltype=MAX"},
+    infer=_pool_specs,
     rows=knows_rows(_pooled_level, each="Out MaxIndex", by_offsets=True),
 )
-def sequence_pool(X: Ragged, *, is_test: bool = False, pad_value: float = 0.0, pooltype: str = "AVERAGE"):
-    """Out[n] = the sum, average, sum / sqrt(length), max, last or first of the rows of sequence n; pad_value if it is empty.
+def sequence_pool(
+    X: Ragged, *, is_test: bool = False, pad_value: float = 0.0, pooltype: str = "AVERAGE"
+):
+    """Out[n] = the sum, average, sum / sqrt(length), max, last or first of the rows of sequence n;
+    pad_value if it is empty.
 
-    X [rows, ...]; Out [N, ...] with the LoD levels above the last, if there are any. MaxIndex: the number of the row that
-    the max comes from (-1 where there is none), int32; for another pooltype it has no shape and is -1.
+    X [rows, ...]; Out [N, ...] with the LoD levels above the last, if there are any. MaxIndex: the
+    number of the row that the max comes from (-1 where there is none), int32; for another pooltype
+    it has no shape and is -1.
     """
     x = sequences_of("sequence_pool", "X", X)
     out, index = _pooled(x, pooltype)
@@ -68,7 +91,8 @@ def _pooled(x: Ragged, kind: str) -> tuple[Any, Any]:
 
 
 def _first_max(x: Ragged, sequence: Any) -> tuple[Any, Any]:
-    """The maximum of each sequence and column, and the first row that holds it; -1 in an empty sequence.
+    """The maximum of each sequence and column, and the first row that holds it; -1 in an empty
+    sequence.
 
     nan wins in a sequence's first row alone, as in Paddle, where nothing compares greater than it.
     """
@@ -78,7 +102,9 @@ def _first_max(x: Ragged, sequence: Any) -> tuple[Any, Any]:
 
     def found(rows: Any) -> tuple[Any, Any]:
         if jnp.issubdtype(rows.dtype, jnp.floating):
-            rows = jnp.where(jnp.isnan(rows), jnp.where(begins, jnp.inf, -jnp.inf).astype(rows.dtype), rows)
+            rows = jnp.where(
+                jnp.isnan(rows), jnp.where(begins, jnp.inf, -jnp.inf).astype(rows.dtype), rows
+            )
         most = jax.ops.segment_max(rows, sequence, n)
         holds = rows == most[jnp.minimum(sequence, n - 1)]
         first = jax.ops.segment_min(jnp.where(holds, number, behind), sequence, n)
@@ -91,12 +117,20 @@ def _same_spec(X: Spec, **_: Any) -> Spec:
     return X
 
 
-@op(outs="Out", grad="X Out", infer=_same_spec, rows=knows_rows(Out="X", each="", by_offsets=True), channels=CHANNELS_FIRST)
+@op(
+    outs="Out",
+    grad="X Out",
+    infer=_same_spec,
+    rows=knows_rows(Out="X", each="", by_offsets=True),
+    channels=CHANNELS_FIRST,
+)
 def sequence_softmax(X: Ragged, *, use_cudnn: bool = False, data_format: str = "AnyLayout"):
     """Out = exp(X) / sum of exp(X) over the sequence. X [rows] or [rows, 1], one LoD level."""
     x = sequences_of("sequence_softmax", "X", X)
     if any(n != 1 for n in x.rows.shape[1:]):
-        raise EnforceNotMet(f"op 'sequence_softmax' takes one number a row, not X of shape {list(x.rows.shape)}")
+        raise EnforceNotMet(
+            f"op 'sequence_softmax' takes one number a row, not X of shape {list(x.rows.shape)}"
+        )
     if not x.sequences or not x.capacity:
         return x
     sequence = jnp.minimum(x.sequence(), x.sequences - 1)
@@ -116,7 +150,8 @@ def sequence_reverse(X: Ragged):
     sequence = jnp.minimum(x.sequence(), x.sequences - 1)
     ends = x.offsets[-1][sequence] + x.offsets[-1][sequence + 1] - 1
     number = jnp.arange(x.capacity, dtype=jnp.int32)
-    at = jnp.where(x.kept(), ends - number, number)  # padding stays where it is: as it is zero in a gradient, so it is in the result
+    # padding stays where it is: as it is zero in a gradient, so it is in the result
+    at = jnp.where(x.kept(), ends - number, number)
     return x.with_rows(jnp.take(x.rows, jnp.clip(at, 0, x.capacity - 1), axis=0))
 
 
@@ -131,34 +166,64 @@ def _expanded_level(levels: Mapping[str, int], attrs: Attrs) -> dict[str, int]:
     return {"Out": levels["X"]}
 
 
-@op(outs="Out", grad="X Y", nograd="Y", infer=_expand_spec, rows=knows_rows(_expanded_level, each="X"))
+@op(
+    outs="Out",
+    grad="X Y",
+    nograd="Y",
+    infer=_expand_spec,
+    rows=knows_rows(_expanded_level, each="X"),
+)
 def sequence_expand(X: Array | Ragged, Y: Ragged, *, ref_level: int = -1):
-    """Out = row n of X, or sequence n where X has a LoD level, as often as sequence n of level ref_level of Y is long.
+    """Out = row n of X, or sequence n where X has a LoD level, as often as sequence n of level
+    ref_level of Y is long.
 
-    Out of an X [N, ...] without LoD has none, as in 1.8.5; sequence_expand_as gives it one. Else it has a LoD of one level.
+    Out of an X [N, ...] without LoD has none, as in 1.8.5; sequence_expand_as gives it one. Else it
+    has a LoD of one level.
     """
     y = sequences_of("sequence_expand", "Y", Y)
     levels = len(y.offsets)
     if not -1 <= ref_level < levels:
-        raise EnforceNotMet(f"op 'sequence_expand' takes a ref_level from -1 to {levels - 1} here, not {ref_level}")
+        raise EnforceNotMet(
+            f"op 'sequence_expand' takes a ref_level from -1 to {levels - 1} here, not {ref_level}"
+        )
     level = levels - 1 if ref_level == -1 else ref_level
     offsets, last = y.offsets[level], level == levels - 1
     count = y.capacity if last else y.offsets[level + 1].shape[0] - 1
     if isinstance(X, Ragged) and not X.bare:
-        return _repeated_sequences(sequences_of("sequence_expand", "X", X, 1), offsets, count, y.longest[level], y.padded and last)
+        return _repeated_sequences(
+            sequences_of("sequence_expand", "X", X, 1),
+            offsets,
+            count,
+            y.longest[level],
+            y.padded and last,
+        )
     rows = _repeated("sequence_expand", X, offsets, count, y.padded and level > 0)
     if last:
         return y.with_rows(rows, bare=True)
-    return Ragged(rows, (offsets,), (y.longest[level],), ("level", level, y.key), y.padded, bare=True, each=y.each, alive=y.alive)
+    return Ragged(
+        rows,
+        (offsets,),
+        (y.longest[level],),
+        ("level", level, y.key),
+        y.padded,
+        bare=True,
+        each=y.each,
+        alive=y.alive,
+    )
 
 
 def _repeated_sequences(x: Ragged, times: Any, count: int, most: int, unsure: bool) -> Ragged:
-    """Sequence n of x as often as `times` (offsets) says; `count` sequences in all, none more than `most` times."""
+    """Sequence n of x as often as `times` (offsets) says; `count` sequences in all, none more than
+    `most` times.
+    """
     if unsure:
-        raise MixesRows("op 'sequence_expand' of an X with a LoD must know how many sequences it makes")
+        raise MixesRows(
+            "op 'sequence_expand' of an X with a LoD must know how many sequences it makes"
+        )
     if times.shape[0] - 1 != x.sequences:
         raise EnforceNotMet(
-            f"op 'sequence_expand' takes an X with {times.shape[0] - 1} sequences, as many as Y has, but it has {x.sequences}"
+            f"op 'sequence_expand' takes an X with {times.shape[0] - 1} sequences, as many as Y"
+            f" has, but it has {x.sequences}"
         )
     source = jnp.minimum(segments(times, count), max(x.sequences - 1, 0))
     lengths = x.lengths[source] if x.sequences else jnp.zeros((count,), jnp.int32)
@@ -173,24 +238,37 @@ def _repeated_sequences(x: Ragged, times: Any, count: int, most: int, unsure: bo
 
 
 def _repeated(op_type: str, X: Any, offsets: Any, count: int, room: bool = False) -> Any:
-    """Row n of X as often as sequence n is long. room: there may be empty sequences behind the last, without a row.
+    """Row n of X as often as sequence n is long. room: there may be empty sequences behind the
+    last, without a row.
 
-    An X without LoD whose number of rows is known only when the step runs is taken to have a row for each sequence.
+    An X without LoD whose number of rows is known only when the step runs is taken to have a row
+    for each sequence.
     """
     n = offsets.shape[0] - 1
     if isinstance(X, Ragged) and X.padded and not X.bare:
         raise MixesRows(f"op '{op_type}' takes X row by row with the sequences of Y")
     x, counted = rows_of(X), isinstance(X, Ragged) and X.padded
     if x.shape[0] != n and not counted and not (room and x.shape[0] < n):
-        raise EnforceNotMet(f"op '{op_type}' takes an X with a row for each of the {n} sequences of Y, but it has {x.shape[0]}")
+        raise EnforceNotMet(
+            f"op '{op_type}' takes an X with a row for each of the {n} sequences of Y, but it has"
+            f" {x.shape[0]}"
+        )
     if not n or not count or not x.shape[0]:
         return jnp.zeros((count, *x.shape[1:]), x.dtype)
     return jnp.take(x, jnp.minimum(segments(offsets, count), min(n, x.shape[0]) - 1), axis=0)
 
 
-@op(outs="Out", grad="X Y", nograd="Y", infer=_expand_spec, rows=knows_rows(Out="Y", each="X", by_offsets=True))
+@op(
+    outs="Out",
+    grad="X Y",
+    nograd="Y",
+    infer=_expand_spec,
+    rows=knows_rows(Out="Y", each="X", by_offsets=True),
+)
 def sequence_expand_as(X: Array | Ragged, Y: Ragged):
-    """Out = row n of X, as often as sequence n of Y is long, with Y's LoD. X [N, ...]; Y has one LoD level."""
+    """Out = row n of X, as often as sequence n of Y is long, with Y's LoD. X [N, ...]; Y has one
+    LoD level.
+    """
     y = sequences_of("sequence_expand_as", "Y", Y, 1)
     return y.with_rows(_repeated("sequence_expand_as", X, y.offsets[0], y.capacity))
 
@@ -202,10 +280,15 @@ def _concat_spec(X: tuple[Spec, ...]) -> Spec:
 
 @op(outs="Out", grad="X", infer=_concat_spec, rows=knows_rows(Out="X", by_offsets=True))
 def sequence_concat(X: list[Ragged]):
-    """Out = sequence n of X[0], then of X[1], ..., for each n. All have one LoD level and equally many sequences."""
+    """Out = sequence n of X[0], then of X[1], ..., for each n. All have one LoD level and equally
+    many sequences.
+    """
     xs = [sequences_of("sequence_concat", "X", x, 1) for x in X]
     if len({x.sequences for x in xs}) > 1:
-        raise EnforceNotMet(f"op 'sequence_concat' takes equally many sequences, not {', '.join(str(x.sequences) for x in xs)}")
+        raise EnforceNotMet(
+            "op 'sequence_concat' takes equally many sequences, not"
+            f" {', '.join(str(x.sequences) for x in xs)}"
+        )
     offsets = sum(x.offsets[0] for x in xs)
     capacity = sum(x.capacity for x in xs)
     out = jnp.zeros((capacity, *xs[0].rows.shape[1:]), xs[0].dtype)
@@ -217,36 +300,50 @@ def sequence_concat(X: list[Ragged]):
             out = out.at[jnp.where(x.kept(), at, capacity)].set(x.rows, mode="drop")
         begin = begin + x.lengths
     longest = sum(x.longest[0] for x in xs)
-    joined = Ragged(out, (offsets,), (longest,), ("concat", *(x.key for x in xs)), any(x.padded for x in xs))
+    joined = Ragged(
+        out, (offsets,), (longest,), ("concat", *(x.key for x in xs)), any(x.padded for x in xs)
+    )
     return joined.with_rows(copied(joined))
 
 
 def _pad_specs(X: Spec, PadValue: Spec, *, padded_length: int) -> tuple[Spec, Spec]:
-    return Spec((-1, padded_length if padded_length > 0 else -1, *X.shape[1:]), X.dtype), Spec((-1,), "int64")
+    return Spec((-1, padded_length if padded_length > 0 else -1, *X.shape[1:]), X.dtype), Spec(
+        (-1,), "int64"
+    )
 
 
 @op(outs="Out Length", infer=_pad_specs, rows=knows_rows(each="Out Length"), lengths="Length")
 def sequence_pad(X: Ragged, PadValue: Array, *, padded_length: int = -1):
-    """Out[n, t] = row t of sequence n, PadValue behind its end; Length = the lengths. Out [N, padded_length, ...].
+    """Out[n, t] = row t of sequence n, PadValue behind its end; Length = the lengths. Out [N,
+    padded_length, ...].
 
-    PadValue: one number, or of a row's shape. padded_length -1: as long as the longest sequence. Length [N], int64.
+    PadValue: one number, or of a row's shape. padded_length -1: as long as the longest sequence.
+    Length [N], int64.
     """
     x = sequences_of("sequence_pad", "X", X, 1)
     if padded_length == -1 and x.padded:
-        raise MixesRows("op 'sequence_pad' without a padded_length makes an output as long as the longest sequence")
+        raise MixesRows(
+            "op 'sequence_pad' without a padded_length makes an output as long as the longest"
+            " sequence"
+        )
     size = x.longest[0] if padded_length == -1 else padded_length
     if x.longest[0] > size and x.padded:
         raise MixesRows(f"op 'sequence_pad' must know that no sequence is longer than {size}")
     if x.longest[0] > size:
-        raise EnforceNotMet(f"op 'sequence_pad' pads to {size} rows, but a sequence has {x.longest[0]}")
+        raise EnforceNotMet(
+            f"op 'sequence_pad' pads to {size} rows, but a sequence has {x.longest[0]}"
+        )
     if PadValue.size != 1 and PadValue.shape != x.rows.shape[1:]:
         raise EnforceNotMet(
-            f"op 'sequence_pad' takes a PadValue of one number or of shape {list(x.rows.shape[1:])}, not {list(PadValue.shape)}"
+            "op 'sequence_pad' takes a PadValue of one number or of shape"
+            f" {list(x.rows.shape[1:])}, not {list(PadValue.shape)}"
         )
     value = PadValue.reshape(()) if PadValue.size == 1 else PadValue
     alive = mask(x).reshape(x.sequences, x.longest[0], *(1,) * (x.rows.ndim - 1))
     cells = jnp.where(alive, view(x), value.astype(x.dtype))
-    rest = jnp.broadcast_to(value.astype(x.dtype), (x.sequences, size - x.longest[0], *x.rows.shape[1:]))
+    rest = jnp.broadcast_to(
+        value.astype(x.dtype), (x.sequences, size - x.longest[0], *x.rows.shape[1:])
+    )
     return jnp.concatenate([cells, rest], 1), x.lengths.astype(np.int64)
 
 
@@ -265,8 +362,11 @@ def _reset_level(levels: Mapping[str, int], attrs: Attrs) -> dict[str, int]:
 
 
 @op(outs="Out", infer=_reset_spec, rows=knows_rows(_reset_level, each=""), sizes=sizes_from("Y"))
-def lod_reset(X: Array | Ragged, Y: Array | Ragged | None, *, target_lod: Ints = (), append: bool = False):
-    """Out = X with other offsets: Y's LoD, or the offsets that Y holds, or target_lod; with append as a level below X's own.
+def lod_reset(
+    X: Array | Ragged, Y: Array | Ragged | None, *, target_lod: Ints = (), append: bool = False
+):
+    """Out = X with other offsets: Y's LoD, or the offsets that Y holds, or target_lod; with append
+    as a level below X's own.
 
     Raises UnsupportedError where Y's values are not known while the program is compiled.
     """
@@ -291,12 +391,14 @@ def _offsets(Y: Any, target: Any) -> np.ndarray:
     found = np.asarray(target, np.int64) if Y is None else known(rows_of(Y))
     if found is None:
         raise UnsupportedError(
-            "op 'lod_reset' takes its offsets from constants (target_lod) or from the LoD of Y, not from Y's values: sizes in a "
-            "compiled step cannot depend on data"
+            "op 'lod_reset' takes its offsets from constants (target_lod) or from the LoD of Y, not"
+            " from Y's values: sizes in a compiled step cannot depend on data"
         )
     found = found.reshape(-1)
     if found.size < 2 or found[0] != 0 or (np.diff(found) < 0).any():
-        raise EnforceNotMet(f"op 'lod_reset' takes offsets that rise from 0, not {found.tolist()[:10]}")
+        raise EnforceNotMet(
+            f"op 'lod_reset' takes offsets that rise from 0, not {found.tolist()[:10]}"
+        )
     return found
 
 
@@ -309,7 +411,10 @@ def _reset(X: Any, offsets: np.ndarray, append: bool) -> Ragged:
     if not (append and isinstance(X, Ragged) and not X.bare):
         return Ragged(rows, (level,), (longest,), key)
     if X.capacity != len(offsets) - 1:
-        raise EnforceNotMet(f"op 'lod_reset' appends a level of {len(offsets) - 1} sequences to a LoD that ends at {X.capacity}")
+        raise EnforceNotMet(
+            f"op 'lod_reset' appends a level of {len(offsets) - 1} sequences to a LoD that ends at"
+            f" {X.capacity}"
+        )
     return Ragged(rows, (*X.offsets, level), (*X.longest, longest), (X.key, *key))
 
 

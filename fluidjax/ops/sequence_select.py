@@ -1,4 +1,6 @@
-"""Ops that choose rows of sequences: erase, slice, unpad. How many rows are left is data, so the results are bounded."""
+"""Ops that choose rows of sequences: erase, slice, unpad. How many rows are left is data, so the
+results are bounded.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,21 @@ def _rows_spec(X: Spec, *_: Any, **__: Any) -> Spec:
     return Spec((-1, *X.shape[1:]), X.dtype)
 
 
-@op(outs="Out", infer=_rows_spec, rows=knows_rows(Out="X", by_offsets=True), chosen=rows_by("X", "all rows of X", exact=False))
+@op(
+    outs="Out",
+    infer=_rows_spec,
+    rows=knows_rows(Out="X", by_offsets=True),
+    chosen=rows_by("X", "all rows of X", exact=False),
+)
 def sequence_erase(X: Ragged, *, tokens: Ints):
-    """Out = X without the rows that hold one of `tokens`; sequences may become empty. X integers [rows, 1], one LoD level."""
+    """Out = X without the rows that hold one of `tokens`; sequences may become empty. X integers
+    [rows, 1], one LoD level.
+    """
     x = sequences_of("sequence_erase", "X", X, 1)
     if any(n != 1 for n in x.rows.shape[1:]):
-        raise EnforceNotMet(f"op 'sequence_erase' takes one token a row, not X of shape {list(x.rows.shape)}")
+        raise EnforceNotMet(
+            f"op 'sequence_erase' takes one token a row, not X of shape {list(x.rows.shape)}"
+        )
     if not x.capacity:
         return x
     return chosen(x, ~jnp.isin(x.rows.reshape(-1), np.asarray(tokens, x.dtype)))
@@ -38,17 +49,27 @@ def _bounds(op: str, slot: str, value: Any, count: int) -> Any:
     """A number for each sequence, [N] int32."""
     rows = rows_of(value).reshape(-1)
     if rows.shape[0] != count:
-        raise EnforceNotMet(f"op '{op}' takes one {slot} for each of the {count} sequences, not {rows.shape[0]}")
+        raise EnforceNotMet(
+            f"op '{op}' takes one {slot} for each of the {count} sequences, not {rows.shape[0]}"
+        )
     return rows.astype(np.int32)
 
 
 def _sliced(x: Ragged, offset: Any, length: Any) -> tuple[Any, Any]:
     """The row of X behind each row of the slice [capacity], and the slice's offsets."""
-    begin, size = _bounds("sequence_slice", "Offset", offset, x.sequences), _bounds("sequence_slice", "Length", length, x.sequences)
+    begin, size = (
+        _bounds("sequence_slice", "Offset", offset, x.sequences),
+        _bounds("sequence_slice", "Length", length, x.sequences),
+    )
     offsets_known, sizes_known = known(begin), known(size)
-    if offsets_known is not None and sizes_known is not None and ((offsets_known < 0) | (sizes_known <= 0)).any():
+    if (
+        offsets_known is not None
+        and sizes_known is not None
+        and ((offsets_known < 0) | (sizes_known <= 0)).any()
+    ):
         raise EnforceNotMet(
-            f"op 'sequence_slice' takes offsets from 0 and lengths from 1, not {offsets_known.tolist()} and {sizes_known.tolist()}"
+            "op 'sequence_slice' takes offsets from 0 and lengths from 1, not"
+            f" {offsets_known.tolist()} and {sizes_known.tolist()}"
         )
     offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(size, dtype=jnp.int32)])
     at = jnp.arange(x.capacity, dtype=jnp.int32)
@@ -61,18 +82,31 @@ def _outside(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
     x = inputs["X"]
     if not isinstance(x, Ragged) or not x.sequences:
         return
-    begin, size = (_bounds("sequence_slice", slot, inputs[slot], x.sequences) for slot in ("Offset", "Length"))
+    begin, size = (
+        _bounds("sequence_slice", slot, inputs[slot], x.sequences) for slot in ("Offset", "Length")
+    )
     bad = (begin < 0) | (size <= 0) | (begin + size > x.lengths)
     worst = first_greatest(bad)
-    yield bad.any(), f"takes rows of each sequence, but Offset and Length name others of sequence {VALUE}", worst
+    yield (
+        bad.any(),
+        f"takes rows of each sequence, but Offset and Length name others of sequence {VALUE}",
+        worst,
+    )
 
 
 @op(
-    outs="Out", grad="X Offset Length", nograd="Offset Length", infer=_rows_spec, rows=knows_rows(by_offsets=True),
-    chosen=rows_by("Length", "all rows of X", exact=False), refuses=_outside,
+    outs="Out",
+    grad="X Offset Length",
+    nograd="Offset Length",
+    infer=_rows_spec,
+    rows=knows_rows(by_offsets=True),
+    chosen=rows_by("Length", "all rows of X", exact=False),
+    refuses=_outside,
 )
 def sequence_slice(X: Ragged, Offset: Array | Ragged, Length: Array | Ragged):
-    """Out = rows Offset[n] to Offset[n] + Length[n] - 1 of sequence n. X one LoD level; Offset, Length [N, 1] integers."""
+    """Out = rows Offset[n] to Offset[n] + Length[n] - 1 of sequence n. X one LoD level; Offset,
+    Length [N, 1] integers.
+    """
     x = sequences_of("sequence_slice", "X", X, 1)
     if not x.capacity or not x.sequences:
         return x
@@ -82,7 +116,10 @@ def sequence_slice(X: Ragged, Offset: Array | Ragged, Length: Array | Ragged):
 
 def _unpad_spec(X: Spec, Length: Spec) -> Spec:
     if len(X.shape) < 2 or len(Length.shape) != 1:
-        raise ShapeError(f"op 'sequence_unpad' takes X [N, longest, ...] and Length [N], not {list(X.shape)} and {list(Length.shape)}")
+        raise ShapeError(
+            f"op 'sequence_unpad' takes X [N, longest, ...] and Length [N], not {list(X.shape)} and"
+            f" {list(Length.shape)}"
+        )
     return Spec((-1, *X.shape[2:]) if len(X.shape) > 2 else (-1, 1), X.dtype)
 
 
@@ -91,16 +128,24 @@ def _one_level(levels: Any, attrs: Attrs) -> dict[str, int]:
 
 
 def _offsets(X: Any, Length: Any) -> tuple[Any, np.ndarray | None]:
-    """Offsets of the rows that Length keeps, and as NumPy where they are known. Raises EnforceNotMet for known lengths that
-    do not fit."""
+    """Offsets of the rows that Length keeps, and as NumPy where they are known. Raises
+    EnforceNotMet for known lengths that do not fit."""
     lengths = rows_of(Length).reshape(-1)
     if lengths.shape[0] != X.shape[0]:
-        raise EnforceNotMet(f"op 'sequence_unpad' takes a Length for each of the {X.shape[0]} sequences, not {lengths.shape[0]}")
+        raise EnforceNotMet(
+            f"op 'sequence_unpad' takes a Length for each of the {X.shape[0]} sequences, not"
+            f" {lengths.shape[0]}"
+        )
     found = known(lengths)
     if found is None:
-        return jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(lengths, dtype=jnp.int32)]), None
+        return (
+            jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(lengths, dtype=jnp.int32)]),
+            None,
+        )
     if found.size and (found.min() < 0 or found.max() > X.shape[1]):
-        raise EnforceNotMet(f"op 'sequence_unpad' takes lengths from 0 to {X.shape[1]}, not {found.tolist()[:10]}")
+        raise EnforceNotMet(
+            f"op 'sequence_unpad' takes lengths from 0 to {X.shape[1]}, not {found.tolist()[:10]}"
+        )
     offsets = np.concatenate([[0], np.cumsum(found)]).astype(np.int32)
     return offsets, offsets
 
@@ -113,7 +158,11 @@ def _too_long(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
     lengths = rows_of(given.array if isinstance(given, Lengths) else given).reshape(-1)
     if known(lengths) is None and lengths.size:
         bad = (lengths < 0) | (lengths > longest)
-        yield bad.any(), f"takes lengths from 0 to {longest}, but gets {VALUE}", lengths[first_greatest(bad)]
+        yield (
+            bad.any(),
+            f"takes lengths from 0 to {longest}, but gets {VALUE}",
+            lengths[first_greatest(bad)],
+        )
 
 
 def _fits(X: Any, of: Ragged) -> bool:
@@ -121,13 +170,20 @@ def _fits(X: Any, of: Ragged) -> bool:
 
 
 @op(
-    outs="Out", infer=_unpad_spec, rows=knows_rows(_one_level), chosen=rows_by("Length", "all cells of X"),
-    channels=CHANNELS_FIRST, refuses=_too_long, lengths="Length",
+    outs="Out",
+    infer=_unpad_spec,
+    rows=knows_rows(_one_level),
+    chosen=rows_by("Length", "all cells of X"),
+    channels=CHANNELS_FIRST,
+    refuses=_too_long,
+    lengths="Length",
 )
 def sequence_unpad(X: Array, Length: Array | Lengths):
-    """Out = the first Length[n] rows of each X[n], with that LoD. X [N, longest, ...]; Length [N] integers.
+    """Out = the first Length[n] rows of each X[n], with that LoD. X [N, longest, ...]; Length [N]
+    integers.
 
-    If Length came out of `sequence_pad` as it is, the LoD is that of the sequences that were padded.
+    If Length came out of `sequence_pad` as it is, the LoD is that of the sequences that were
+    padded.
     """
     if isinstance(Length, Lengths) and _fits(X, Length.of):
         return unpadded(X, Length.of)
@@ -142,7 +198,12 @@ def sequence_unpad(X: Array, Length: Array | Lengths):
     taken = jnp.take(flat, source, axis=0, mode="clip") if rows else flat
     if exact is None:
         return bounded(taken, offsets, longest)
-    return Ragged(taken, (jnp.asarray(exact),), (int(np.diff(exact).max(initial=0)),), ("lengths", tuple(exact.tolist())))
+    return Ragged(
+        taken,
+        (jnp.asarray(exact),),
+        (int(np.diff(exact).max(initial=0)),),
+        ("lengths", tuple(exact.tolist())),
+    )
 
 
 @grad_of("sequence_unpad", "X", nograd="Length", ragged="Out@GRAD")

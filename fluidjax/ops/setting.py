@@ -33,9 +33,14 @@ def _same(Input: Spec, *_: Any, **__: Any) -> Spec:
 
 
 @op(
-    outs="Out", grad="ValueTensor StartsTensorList EndsTensorList StepsTensorList Input", infer=_same, rows=mixes(),
-    nograd="StartsTensorList EndsTensorList StepsTensorList", channels=CHANNELS_FIRST,
-    sizes=sizes_from("StartsTensorList EndsTensorList StepsTensorList"), inplace={"Out": "Input"},
+    outs="Out",
+    grad="ValueTensor StartsTensorList EndsTensorList StepsTensorList Input",
+    infer=_same,
+    rows=mixes(),
+    nograd="StartsTensorList EndsTensorList StepsTensorList",
+    channels=CHANNELS_FIRST,
+    sizes=sizes_from("StartsTensorList EndsTensorList StepsTensorList"),
+    inplace={"Out": "Input"},
 )
 def set_value(
     Input: Array, ValueTensor: Array | None, StartsTensorList: list[Array] | None, EndsTensorList: list[Array] | None,
@@ -43,23 +48,40 @@ def set_value(
     steps: Longs = (), decrease_axes: Longs = (), none_axes: Longs = (), values: Scalars = (), shape: Longs = (),
     bool_values: Ints = (), fp32_values: Floats = (), int32_values: Ints = (), int64_values: Longs = (), fp64_values: Float64s = (),
 ):  # fmt: skip
-    """Out = Input, in which the slice starts:ends:steps along `axes` holds ValueTensor, or `values` of `shape`, broadcast.
+    """Out = Input, in which the slice starts:ends:steps along `axes` holds ValueTensor, or `values`
+    of `shape`, broadcast.
 
-    What is set has no decrease_axes, and ones at none_axes. Before Paddle 2.5 the values stood in an attribute for each dtype.
+    What is set has no decrease_axes, and ones at none_axes. Before Paddle 2.5 the values stood in
+    an attribute for each dtype.
     """
-    tensors = {"Starts": (StartsTensorList, starts), "Ends": (EndsTensorList, ends), "Steps": (StepsTensorList, steps)}
-    bounds = [integers("set_value", f"{name}TensorList", given, None, plain) for name, (given, plain) in tensors.items()]
+    tensors = {
+        "Starts": (StartsTensorList, starts),
+        "Ends": (EndsTensorList, ends),
+        "Steps": (StepsTensorList, steps),
+    }
+    bounds = [
+        integers("set_value", f"{name}TensorList", given, None, plain)
+        for name, (given, plain) in tensors.items()
+    ]
     part = _part(Input, axes, [b or (1,) * len(axes) for b in bounds])
     value = ValueTensor
     if value is None:
         held = fp32_values or fp64_values or int32_values or int64_values or bool_values
         # `values` become Input's dtype at once, whatever `dtype` says
-        value = (np.asarray(values) if values else np.asarray(held, numpy_dtype(name_of(dtype)))).reshape(shape)
-    target = np.empty(Input.shape, np.bool_)[part].shape if np.prod(Input.shape) < 2**20 else _shape_of(Input.shape, part)
+        value = (
+            np.asarray(values) if values else np.asarray(held, numpy_dtype(name_of(dtype)))
+        ).reshape(shape)
+    target = (
+        np.empty(Input.shape, np.bool_)[part].shape
+        if np.prod(Input.shape) < 2**20
+        else _shape_of(Input.shape, part)
+    )
     seen = [n for i, n in enumerate(target) if i not in decrease_axes]
     for axis in none_axes:
         seen.insert(axis, 1)
-    value = jnp.broadcast_to(jnp.asarray(value, Input.dtype).reshape(_trimmed(value.shape, len(seen))), seen)
+    value = jnp.broadcast_to(
+        jnp.asarray(value, Input.dtype).reshape(_trimmed(value.shape, len(seen))), seen
+    )
     return jnp.asarray(Input).at[part].set(value.reshape(target))
 
 
@@ -80,9 +102,19 @@ def _beyond(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Obj
             yield from outside("index", index, -size, size)
 
 
-@op(outs="out", grad="x indices value", nograd="indices", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST, refuses=_beyond)
+@op(
+    outs="out",
+    grad="x indices value",
+    nograd="indices",
+    rows=mixes(),
+    bounds=FREE,
+    channels=CHANNELS_FIRST,
+    refuses=_beyond,
+)
 def index_put(x: Array, indices: list[Array], value: Array, *, accumulate: bool = False):
-    """out = x, in which value is put at (or, with `accumulate`, added at) x[indices[0], indices[1], ...], by numbers or one mask."""
+    """out = x, in which value is put at (or, with `accumulate`, added at) x[indices[0], indices[1],
+    ...], by numbers or one mask.
+    """
     if len(indices) == 1 and indices[0].dtype == bool:
         mask = indices[0].reshape(indices[0].shape + (1,) * (x.ndim - indices[0].ndim))
         if value.size != 1 and known(indices[0]) is None:
@@ -100,7 +132,9 @@ def masked_fill(x: Array, mask: Array, value: Array):
 
 @op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
 def fill_diagonal(X: Array, *, value: float = 0.0, offset: int = 0, wrap: bool = False):
-    """Out = X with `value` on diagonal number `offset`, of a tall matrix again below it if `wrap`; of more axes where all are equal."""
+    """Out = X with `value` on diagonal number `offset`, of a tall matrix again below it if `wrap`;
+    of more axes where all are equal.
+    """
     return jnp.where(_diagonal(X.shape, offset, wrap), np.asarray(value, X.dtype), X)
 
 
@@ -112,7 +146,9 @@ def fill_diagonal_grad(d_Out: Array, *, offset: int, wrap: bool):
 
 def _diagonal(shape: Sequence[int], offset: int, wrap: bool) -> np.ndarray:
     if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
-        raise ShapeError(f"fill_diagonal takes a matrix, or a tensor of equal sides, not {list(shape)}")
+        raise ShapeError(
+            f"fill_diagonal takes a matrix, or a tensor of equal sides, not {list(shape)}"
+        )
     width, count = shape[1], int(np.prod(shape))
     stride = sum(int(np.prod(shape[i + 1 :])) for i in range(len(shape)))
     at = np.arange(0, count if wrap or len(shape) > 2 else min(count, width * width), stride)
@@ -124,7 +160,9 @@ def _diagonal(shape: Sequence[int], offset: int, wrap: bool) -> np.ndarray:
 
 @op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
 def fill_diagonal_tensor(X: Array, Y: Array, *, offset: Int64 = 0, dim1: int = 0, dim2: int = 1):
-    """Out = X with Y [..., n] ([1, n] or [n] of a matrix) on the diagonals number `offset` of the planes of dim1 and dim2."""
+    """Out = X with Y [..., n] ([1, n] or [n] of a matrix) on the diagonals number `offset` of the
+    planes of dim1 and dim2.
+    """
     moved = jnp.moveaxis(jnp.asarray(X), (dim1, dim2), (-2, -1))
     high, wide = moved.shape[-2:]
     count = max(0, min(high + min(offset, 0), wide - max(offset, 0)))
@@ -137,4 +175,6 @@ def fill_diagonal_tensor(X: Array, Y: Array, *, offset: Int64 = 0, dim1: int = 0
 @grad_of("fill_diagonal_tensor", "", nograd="Y")
 def fill_diagonal_tensor_grad(d_Out: Array, *, offset: int, dim1: int, dim2: int):
     """X@GRAD = Out@GRAD, but 0 on these diagonals."""
-    return fill_diagonal_tensor(d_Out, np.zeros((), d_Out.dtype), offset=offset, dim1=dim1, dim2=dim2)
+    return fill_diagonal_tensor(
+        d_Out, np.zeros((), d_Out.dtype), offset=offset, dim1=dim1, dim2=dim2
+    )

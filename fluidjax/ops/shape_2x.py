@@ -19,22 +19,33 @@ from .traits import CHANNELS_FIRST, FREE, mixes, sizes_from
 
 
 def _told(X: Spec, whole: Spec | None, parts: Sequence[Spec] | None, least: int) -> Spec | None:
-    """A shape of which only the rank is known, where tensors say it: one that holds it, or one for each dimension."""
+    """A shape of which only the rank is known, where tensors say it: one that holds it, or one for
+    each dimension.
+    """
     if whole is None and not parts:
         return None
     count = whole.shape[0] if whole is not None else len(parts or ())
     return Spec((-1,) * max(count, least), X.dtype)
 
 
-def _expand_spec(X: Spec, Shape: Spec | None, expand_shapes_tensor: Sequence[Spec] | None, *, shape: Ints) -> Spec:
+def _expand_spec(
+    X: Spec, Shape: Spec | None, expand_shapes_tensor: Sequence[Spec] | None, *, shape: Ints
+) -> Spec:
     found = _told(X, Shape, expand_shapes_tensor, 0)
     return Spec(_expanded("expand_v2", X.shape, shape), X.dtype) if found is None else found
 
 
 @op(
-    outs="Out", grad="X", infer=_expand_spec, rows=mixes(), channels=CHANNELS_FIRST, sizes=sizes_from("Shape expand_shapes_tensor"),
+    outs="Out",
+    grad="X",
+    infer=_expand_spec,
+    rows=mixes(),
+    channels=CHANNELS_FIRST,
+    sizes=sizes_from("Shape expand_shapes_tensor"),
 )
-def expand_v2(X: Array, Shape: Array | None, expand_shapes_tensor: list[Array] | None, *, shape: Ints = ()):
+def expand_v2(
+    X: Array, Shape: Array | None, expand_shapes_tensor: list[Array] | None, *, shape: Ints = ()
+):
     """Out = X broadcast to `shape`, in which -1 keeps X's size; tensors go before `shape`."""
     wanted = integers("expand_v2", "Shape", Shape, expand_shapes_tensor, shape)
     return jnp.broadcast_to(X, _expanded("expand_v2", X.shape, wanted))
@@ -42,19 +53,36 @@ def expand_v2(X: Array, Shape: Array | None, expand_shapes_tensor: list[Array] |
 
 def _expanded(kind: str, have: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...]:
     more = len(wanted) - len(have)
-    fits = more >= 0 and all(w in (n, -1) or n == -1 or (n == 1 and w > 0) for w, n in zip(wanted[more:], have, strict=True))
+    fits = more >= 0 and all(
+        w in (n, -1) or n == -1 or (n == 1 and w > 0)
+        for w, n in zip(wanted[more:], have, strict=True)
+    )
     if not fits or any(w < 0 for w in wanted[:more]):
-        raise ShapeError(f"{kind} gives {list(have)} a shape with dimensions in front and other sizes for 1, not {list(wanted)}")
-    return (*wanted[:more], *(n if w == -1 else w for w, n in zip(wanted[more:], have, strict=True)))
+        raise ShapeError(
+            f"{kind} gives {list(have)} a shape with dimensions in front and other sizes for 1, not"
+            f" {list(wanted)}"
+        )
+    return (
+        *wanted[:more],
+        *(n if w == -1 else w for w, n in zip(wanted[more:], have, strict=True)),
+    )
 
 
 @op(outs="Out", grad="X Y", nograd="Y", rows=mixes(), channels=CHANNELS_FIRST, shape_of=("Y",))
 def expand_as_v2(X: Array, Y: Array | None, *, target_shape: Ints = ()):
     """Out = X broadcast to the shape of Y, or to target_shape without Y."""
-    return jnp.broadcast_to(X, _expanded("expand_as_v2", X.shape, target_shape if Y is None else Y.shape))
+    return jnp.broadcast_to(
+        X, _expanded("expand_as_v2", X.shape, target_shape if Y is None else Y.shape)
+    )
 
 
-def _tile_spec(X: Spec, RepeatTimes: Spec | None, repeat_times_tensor: Sequence[Spec] | None, *, repeat_times: Ints) -> Spec:
+def _tile_spec(
+    X: Spec,
+    RepeatTimes: Spec | None,
+    repeat_times_tensor: Sequence[Spec] | None,
+    *,
+    repeat_times: Ints,
+) -> Spec:
     found = _told(X, RepeatTimes, repeat_times_tensor, X.ndim)
     if found is not None:
         return found
@@ -64,11 +92,23 @@ def _tile_spec(X: Spec, RepeatTimes: Spec | None, repeat_times_tensor: Sequence[
 
 
 @op(
-    outs="Out", grad="X", infer=_tile_spec, rows=mixes(), channels=CHANNELS_FIRST,
+    outs="Out",
+    grad="X",
+    infer=_tile_spec,
+    rows=mixes(),
+    channels=CHANNELS_FIRST,
     sizes=sizes_from("RepeatTimes repeat_times_tensor"),
 )
-def tile(X: Array, RepeatTimes: Array | None, repeat_times_tensor: list[Array] | None, *, repeat_times: Ints = ()):
-    """Out = X, repeat_times[i] times along axis i; the shorter of the two shapes gets ones in front."""
+def tile(
+    X: Array,
+    RepeatTimes: Array | None,
+    repeat_times_tensor: list[Array] | None,
+    *,
+    repeat_times: Ints = (),
+):
+    """Out = X, repeat_times[i] times along axis i; the shorter of the two shapes gets ones in
+    front.
+    """
     times = integers("tile", "RepeatTimes", RepeatTimes, repeat_times_tensor, repeat_times)
     if any(n < 0 for n in times):
         raise ShapeError(f"tile repeats no less than 0 times, not {list(times)}")
@@ -81,25 +121,45 @@ _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "ci
 def _checked_pad(x: Any, pads: Sequence[int], mode: str, data_format: str) -> None:
     if x.ndim != 5 or len(pads) != 6 or mode not in _MODES or data_format not in ("NCDHW", "NDHWC"):
         raise ShapeError(
-            f"pad3d takes five dimensions, six paddings, a mode of {', '.join(_MODES)} and data_format NCDHW or NDHWC, not "
-            f"{list(x.shape)}, {list(pads)}, {mode!r}, {data_format!r}"
+            f"pad3d takes five dimensions, six paddings, a mode of {', '.join(_MODES)} and"
+            f" data_format NCDHW or NDHWC, not {list(x.shape)}, {list(pads)}, {mode!r},"
+            f" {data_format!r}"
         )
 
 
-def _pad_spec(X: Spec, Paddings: Spec | None, *, paddings: Ints, mode: str, value: float, data_format: str) -> Spec:
+def _pad_spec(
+    X: Spec, Paddings: Spec | None, *, paddings: Ints, mode: str, value: float, data_format: str
+) -> Spec:
     first = 2 if data_format == "NCDHW" else 1
     pads = (0,) * 6 if Paddings is not None else paddings
     _checked_pad(X, pads, mode, data_format)
     more = {first: pads[4] + pads[5], first + 1: pads[2] + pads[3], first + 2: pads[0] + pads[1]}
-    shape = [n + more.get(i, 0) if n >= 0 and not (i in more and Paddings is not None) else -1 for i, n in enumerate(X.shape)]
+    shape = [
+        n + more.get(i, 0) if n >= 0 and not (i in more and Paddings is not None) else -1
+        for i, n in enumerate(X.shape)
+    ]
     return Spec(tuple(shape), X.dtype)
 
 
-@op(outs="Out", grad="X", infer=_pad_spec, rows=mixes("X"), channels=CHANNELS_FIRST, sizes=sizes_from("Paddings"))
+@op(
+    outs="Out",
+    grad="X",
+    infer=_pad_spec,
+    rows=mixes("X"),
+    channels=CHANNELS_FIRST,
+    sizes=sizes_from("Paddings"),
+)
 def pad3d(
-    X: Array, Paddings: Array | None, *, paddings: Ints = (), mode: str = "constant", value: float = 0.0, data_format: str = "NCDHW"
+    X: Array,
+    Paddings: Array | None,
+    *,
+    paddings: Ints = (),
+    mode: str = "constant",
+    value: float = 0.0,
+    data_format: str = "NCDHW",
 ):
-    """Out = X [N, C, D, H, W] or [N, D, H, W, C] with margins: paddings are left, right (W), top, bottom (H), front, back (D).
+    """Out = X [N, C, D, H, W] or [N, D, H, W, C] with margins: paddings are left, right (W), top,
+    bottom (H), front, back (D).
 
     mode: constant (`value`), reflect, replicate or circular. Paddings goes before the attribute.
     """
@@ -108,7 +168,9 @@ def pad3d(
     pairs = [(pads[4], pads[5]), (pads[2], pads[3]), (pads[0], pads[1])]
     sides = X.shape[2:] if data_format == "NCDHW" else X.shape[1:4]
     if mode == "reflect" and any(max(pair) >= n for pair, n in zip(pairs, sides, strict=True)):
-        raise ShapeError(f"pad3d by reflection takes margins below the sides {list(sides)}, not {list(pads)}")
+        raise ShapeError(
+            f"pad3d by reflection takes margins below the sides {list(sides)}, not {list(pads)}"
+        )
     all = [(0, 0), (0, 0), *pairs] if data_format == "NCDHW" else [(0, 0), *pairs, (0, 0)]
     if mode == "constant":
         return lax.pad(X, np.asarray(value, X.dtype), [(*pair, 0) for pair in all])
@@ -130,12 +192,18 @@ def _diagonal_length(shape: Sequence[int], offset: int) -> int:
 
 @op(outs="Out", grad="X", infer=_diag_spec, rows=mixes())
 def diag_v2(X: Array, *, offset: int = 0, padding_value: float = 0.0):
-    """Out = the matrix with the vector X on its diagonal number `offset` and padding_value elsewhere, or that diagonal of a matrix."""
+    """Out = the matrix with the vector X on its diagonal number `offset` and padding_value
+    elsewhere, or that diagonal of a matrix.
+    """
     if X.ndim not in (1, 2):
         raise ShapeError(f"diag_v2 takes a vector or a matrix, not {list(X.shape)}")
     if X.ndim == 2:
         return jnp.diagonal(X, offset)
-    return jnp.where(jnp.eye(X.shape[0] + abs(offset), k=offset, dtype=bool), jnp.diag(X, offset), np.asarray(padding_value, X.dtype))
+    return jnp.where(
+        jnp.eye(X.shape[0] + abs(offset), k=offset, dtype=bool),
+        jnp.diag(X, offset),
+        np.asarray(padding_value, X.dtype),
+    )
 
 
 def _diagonal_spec(Input: Spec, *, offset: int, axis1: int, axis2: int) -> Spec:
@@ -161,10 +229,15 @@ def _along(slot: str, attr: str) -> Refuses:
 
 
 def _places(kind: str, given: Array, index: Array, axis: int) -> tuple[Array, ...]:
-    """Where the elements lie that Index names along an axis, in the shape of Index, as places of `given`. Raises ShapeError."""
+    """Where the elements lie that Index names along an axis, in the shape of Index, as places of
+    `given`. Raises ShapeError.
+    """
     others = [i for i in range(given.ndim) if i != axis % given.ndim]
     if index.ndim != given.ndim or any(index.shape[i] > given.shape[i] for i in others):
-        raise ShapeError(f"{kind} takes an Index no larger than Input but along the axis, not {list(index.shape)} for {list(given.shape)}")
+        raise ShapeError(
+            f"{kind} takes an Index no larger than Input but along the axis, not"
+            f" {list(index.shape)} for {list(given.shape)}"
+        )
     places = list(jnp.indices(index.shape, sparse=True))
     places[axis] = jnp.where(index < 0, index + given.shape[axis], index)
     return tuple(places)
@@ -175,15 +248,26 @@ def _like_index(Input: Spec, Index: Spec, **_: Any) -> Spec:
 
 
 @op(
-    outs="Result", grad="Input Index", nograd="Index", infer=_like_index, rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST,
+    outs="Result",
+    grad="Input Index",
+    nograd="Index",
+    infer=_like_index,
+    rows=mixes(),
+    bounds=FREE,
+    channels=CHANNELS_FIRST,
     refuses=_along("Input", "Axis"),
 )
 def take_along_axis(Input: Array, Index: Array, *, Axis: int):
-    """Result[i, j, ...] = Input[i, Index[i, j, ...], ...] along Axis, in the shape of Index; indices below 0 count from the end.
+    """Result[i, j, ...] = Input[i, Index[i, j, ...], ...] along Axis, in the shape of Index;
+    indices below 0 count from the end.
 
     Raises ShapeError where Index is larger than Input along another axis.
     """
-    return jnp.asarray(Input).at[_places("take_along_axis", Input, Index, Axis % Input.ndim)].get(mode="promise_in_bounds")
+    return (
+        jnp.asarray(Input)
+        .at[_places("take_along_axis", Input, Index, Axis % Input.ndim)]
+        .get(mode="promise_in_bounds")
+    )
 
 
 _REDUCE = {
@@ -201,13 +285,28 @@ def _neutral(how: str, dtype: Any) -> Any:
 
 
 @op(
-    outs="Result", grad="Input Index Value", nograd="Index", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST,
+    outs="Result",
+    grad="Input Index Value",
+    nograd="Index",
+    rows=mixes(),
+    bounds=FREE,
+    channels=CHANNELS_FIRST,
     refuses=_along("Input", "Axis"),
 )
-def put_along_axis(Input: Array, Index: Array, Value: Array, *, Axis: int, Reduce: str = "assign", Include_self: bool = True):
-    """Result = Input, in which Value is put at Index along Axis, or by Reduce added, multiplied, ... to what is there.
+def put_along_axis(
+    Input: Array,
+    Index: Array,
+    Value: Array,
+    *,
+    Axis: int,
+    Reduce: str = "assign",
+    Include_self: bool = True,
+):
+    """Result = Input, in which Value is put at Index along Axis, or by Reduce added, multiplied,
+    ... to what is there.
 
-    Reduce: assign, add (sum), mul (multiply), amin, amax, mean. Include_self: false: what stood at those places does not count.
+    Reduce: assign, add (sum), mul (multiply), amin, amax, mean. Include_self: false: what stood at
+    those places does not count.
     """
     if Reduce not in _REDUCE:
         raise FluidValueError(f"put_along_axis reduces by {', '.join(_REDUCE)}, not by {Reduce!r}")
@@ -223,7 +322,12 @@ def put_along_axis(Input: Array, Index: Array, Value: Array, *, Axis: int, Reduc
 
 
 @op(
-    outs="Out", grad="X Index AddValue", nograd="Index", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST,
+    outs="Out",
+    grad="X Index AddValue",
+    nograd="Index",
+    rows=mixes(),
+    bounds=FREE,
+    channels=CHANNELS_FIRST,
     refuses=_along("X", "axis"),
 )
 def index_add(X: Array, Index: Array, AddValue: Array, *, axis: int = 0):
@@ -240,18 +344,26 @@ def fill_any(X: Array, *, value: float = 0.0):
 
 @op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
 def pixel_unshuffle(X: Array, *, downscale_factor: int = 1, data_format: str = "NCHW"):
-    """Out[n, c r^2 + i r + j, h, w] = X[n, c, h r + i, w r + j], r the downscale_factor; channels last with NHWC."""
+    """Out[n, c r^2 + i r + j, h, w] = X[n, c, h r + i, w r + j], r the downscale_factor; channels
+    last with NHWC.
+    """
     x, r = _first(X, data_format, "pixel_unshuffle"), downscale_factor
     n, c, h, w = x.shape
     if h % r or w % r:
         raise ShapeError(f"pixel_unshuffle: the sides of {list(X.shape)} do not divide by {r}")
-    out = x.reshape(n, c, h // r, r, w // r, r).transpose(0, 1, 3, 5, 2, 4).reshape(n, c * r * r, h // r, w // r)
+    out = (
+        x.reshape(n, c, h // r, r, w // r, r)
+        .transpose(0, 1, 3, 5, 2, 4)
+        .reshape(n, c * r * r, h // r, w // r)
+    )
     return out if data_format == "NCHW" else out.transpose(0, 2, 3, 1)
 
 
 @op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
 def channel_shuffle(X: Array, *, groups: int, data_format: str = "NCHW"):
-    """Out[n, i groups + g] = X[n, g C / groups + i]: channels in turn to each of the groups; channels last with NHWC."""
+    """Out[n, i groups + g] = X[n, g C / groups + i]: channels in turn to each of the groups;
+    channels last with NHWC.
+    """
     x = _first(X, data_format, "channel_shuffle")
     n, c, h, w = x.shape
     if c % groups:
@@ -262,13 +374,26 @@ def channel_shuffle(X: Array, *, groups: int, data_format: str = "NCHW"):
 
 def _first(x: Any, data_format: str, kind: str) -> Any:
     if x.ndim != 4 or data_format not in ("NCHW", "NHWC"):
-        raise ShapeError(f"{kind} takes four dimensions and data_format NCHW or NHWC, not {list(x.shape)} and {data_format!r}")
+        raise ShapeError(
+            f"{kind} takes four dimensions and data_format NCHW or NHWC, not {list(x.shape)} and"
+            f" {data_format!r}"
+        )
     return x if data_format == "NCHW" else x.transpose(0, 3, 1, 2)
 
 
 @op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
-def repeat_interleave(X: Array, RepeatsTensor: Array | None, *, Repeats: int = 0, dim: int = 0, output_size: Int64 = -1):
+def repeat_interleave(
+    X: Array,
+    RepeatsTensor: Array | None,
+    *,
+    Repeats: int = 0,
+    dim: int = 0,
+    output_size: Int64 = -1,
+):
     """Out = X with each element along `dim` Repeats times."""
     if RepeatsTensor is not None:
-        raise ShapeError("repeat_interleave takes Repeats; numbers of its own for each element (RepeatsTensor) are not there")
+        raise ShapeError(
+            "repeat_interleave takes Repeats; numbers of its own for each element (RepeatsTensor)"
+            " are not there"
+        )
     return jnp.repeat(X, Repeats, dim)

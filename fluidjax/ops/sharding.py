@@ -1,7 +1,7 @@
 """Ops over arrays of which each rank keeps one shard. Paddle has none of them.
 
-The shards of an array: its elements in order, filled up with zeros to a multiple of the ranks, and cut into equal parts;
-rank r has part r, a flat array.
+The shards of an array: its elements in order, filled up with zeros to a multiple of the ranks, and
+cut into equal parts; rank r has part r, a flat array.
 """
 
 from __future__ import annotations
@@ -31,12 +31,16 @@ def _pieces(x: Any, ranks: int) -> Any:
 
 
 def _piece_spec(x: Spec, nranks: int) -> Spec:
-    return Spec((-1,) if any(d < 0 for d in x.shape) else (piece_size(math.prod(x.shape), nranks),), x.dtype)
+    return Spec(
+        (-1,) if any(d < 0 for d in x.shape) else (piece_size(math.prod(x.shape), nranks),), x.dtype
+    )
 
 
 @op(
-    outs="Out", infer=lambda X, *, nranks, ring_id: _piece_spec(X, nranks),
-    rows=mixes("X"), ranks=collective(scatters=True),
+    outs="Out",
+    infer=lambda X, *, nranks, ring_id: _piece_spec(X, nranks),
+    rows=mixes("X"),
+    ranks=collective(scatters=True),
 )
 def c_piece(X: Array, *, nranks: int, ring_id: int = 0):
     """Out = this rank's shard of X, which is the same on all ranks."""
@@ -44,7 +48,8 @@ def c_piece(X: Array, *, nranks: int, ring_id: int = 0):
     return jax.lax.dynamic_index_in_dim(_pieces(X, nranks), found.rank, 0, keepdims=False)
 
 
-ALONE = 8192  # elements: an array from this size has a message of its own, since copying it costs more than that
+# elements: an array from this size has a message of its own, since copying it costs more than that
+ALONE = 8192
 
 
 def _messages(values: Sequence[Any], sizes: Sequence[int]) -> Iterator[list[int]]:
@@ -59,8 +64,10 @@ def _messages(values: Sequence[Any], sizes: Sequence[int]) -> Iterator[list[int]
 
 
 @op(
-    outs="Out*", infer=lambda X, *, nranks, ring_id: tuple(_piece_spec(x, nranks) for x in X),
-    rows=mixes("X"), ranks=collective(scatters=True),
+    outs="Out*",
+    infer=lambda X, *, nranks, ring_id: tuple(_piece_spec(x, nranks) for x in X),
+    rows=mixes("X"),
+    ranks=collective(scatters=True),
 )
 def c_fused_reducescatter(X: list[Array], *, nranks: int, ring_id: int = 0):
     """Out[i] = this rank's shard of the sum of X[i] over the ranks; small arrays in one message."""
@@ -78,7 +85,9 @@ def c_fused_reducescatter(X: list[Array], *, nranks: int, ring_id: int = 0):
 
 
 def shapes_of(flat: Sequence[int]) -> list[tuple[int, ...]]:
-    """Shapes out of a list that gives, for each, the number of its dimensions and these: [2, 3, 4, 1, 5] is (3, 4), (5,)."""
+    """Shapes out of a list that gives, for each, the number of its dimensions and these: [2, 3, 4,
+    1, 5] is (3, 4), (5,).
+    """
     shapes, at = [], 0
     while at < len(flat):
         rank = flat[at]
@@ -92,13 +101,17 @@ def flat_shapes(shapes: Sequence[Sequence[int]]) -> list[int]:
     return [n for shape in shapes for n in (len(shape), *shape)]
 
 
-def _whole_specs(X: tuple[Spec, ...], *, nranks: int, shapes: Ints, ring_id: int) -> tuple[Spec, ...]:
+def _whole_specs(
+    X: tuple[Spec, ...], *, nranks: int, shapes: Ints, ring_id: int
+) -> tuple[Spec, ...]:
     return tuple(Spec(shape, x.dtype) for shape, x in zip(shapes_of(shapes), X, strict=True))
 
 
 @op(outs="Out*", infer=_whole_specs, rows=mixes("X"), ranks=collective(agree=ALL))
 def c_fused_allgather(X: list[Array], *, nranks: int, shapes: Ints, ring_id: int = 0):
-    """Out[i] = the array whose shards are X[i] of all ranks, small ones in one message; shapes: as shapes_of reads them."""
+    """Out[i] = the array whose shards are X[i] of all ranks, small ones in one message; shapes: as
+    shapes_of reads them.
+    """
     found = ring_of("c_fused_allgather", nranks)
     wanted = shapes_of(shapes)
     done: dict[int, Any] = {}
@@ -111,4 +124,3 @@ def c_fused_allgather(X: list[Array], *, nranks: int, shapes: Ints, ring_id: int
             done[i] = rows[:, at : at + each].reshape(-1)[: math.prod(shape)].reshape(shape)
             at += each
     return [done[i] for i in range(len(X))]
-

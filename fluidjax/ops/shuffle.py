@@ -16,22 +16,36 @@ from .traits import follows, knows_rows
 
 
 def _order(seed: Any, rows: int, count: Any) -> Any:
-    """Where the rows come from, int64 [rows]: the first `count` in random order, those behind them (padding) as they are."""
+    """Where the rows come from, int64 [rows]: the first `count` in random order, those behind them
+    (padding) as they are.
+    """
     at = jnp.arange(rows, dtype=np.int64)
-    drawn = jax.random.bits(jax.random.key(seed), (rows,), np.uint32)  # bit i is the same for any number of rows
+    # bit i is the same for any number of rows
+    drawn = jax.random.bits(jax.random.key(seed), (rows,), np.uint32)
     return lax.sort([at >= count, jnp.where(at < count, drawn, 0), at], num_keys=3)[2]
 
 
-@op(outs="Out ShuffleIdx SeedOut", rows=knows_rows(Out="X", each=""), passes_over=("Seed",), ranks=follows(SeedOut="Seed"))
+@op(
+    outs="Out ShuffleIdx SeedOut",
+    rows=knows_rows(Out="X", each=""),
+    passes_over=("Seed",),
+    ranks=follows(SeedOut="Seed"),
+)
 def shuffle_batch(X: Array | Ragged, Seed: Array, *, startup_seed: int = 0):
-    """Out[i] = X[ShuffleIdx[i]]: the rows (all dims but the last) in random order, which follows from Seed alone.
+    """Out[i] = X[ShuffleIdx[i]]: the rows (all dims but the last) in random order, which follows
+    from Seed alone.
 
-    Seed, SeedOut int64 [1]. A Seed of 0, or that nobody has set, counts as startup_seed; SeedOut is the seed of the next shuffle.
+    Seed, SeedOut int64 [1]. A Seed of 0, or that nobody has set, counts as startup_seed; SeedOut is
+    the seed of the next shuffle.
     """
     x, wide = rows_of(X), rows_of(X).shape[-1]
     rows = x.reshape(-1, wide)
     seed = jnp.where(Seed.reshape(()) == 0, startup_seed, Seed.reshape(()))
-    count = rows.shape[0] if not isinstance(X, Ragged) else X.count * (rows.shape[0] // max(X.capacity, 1))
+    count = (
+        rows.shape[0]
+        if not isinstance(X, Ragged)
+        else X.count * (rows.shape[0] // max(X.capacity, 1))
+    )
     order = _order(seed, rows.shape[0], count)
     out = take(rows, order[:, None]).reshape(x.shape)
     following = jax.random.randint(jax.random.key(seed), (1,), 1, 2**31 - 1, np.int64)

@@ -20,12 +20,16 @@ from .registry import Array, Ints, grad_of, op
 from .traits import Attrs, by_axes, by_format, mixes, row_wise, sizes_from
 
 _SLICE_TENSORS = "StartsTensor EndsTensor StartsTensorList EndsTensorList"
-_STRIDE_TENSORS = "StartsTensor EndsTensor StridesTensor StartsTensorList EndsTensorList StridesTensorList"
+_STRIDE_TENSORS = (
+    "StartsTensor EndsTensor StridesTensor StartsTensorList EndsTensorList StridesTensorList"
+)
 TO_THE_END = 10000000  # Fluid's `end` where the last element is meant
 
 
 def _without(dims: Sequence[int], gone: Sequence[int]) -> tuple[int, ...]:
-    """The dims without the axes in `gone`; [1] if none is left, for Paddle 1.8.5 has no 0-d tensors."""
+    """The dims without the axes in `gone`; [1] if none is left, for Paddle 1.8.5 has no 0-d
+    tensors.
+    """
     left = tuple(n for i, n in enumerate(dims) if i not in gone)
     return left or (1,) if gone else left
 
@@ -34,12 +38,17 @@ def _gone(op: str, dims: Sequence[int], gone: Sequence[int]) -> tuple[int, ...]:
     """As _without. Raises ShapeError where a dim that goes away holds more than one element."""
     wide = next((i for i in gone if dims[i] > 1), None)
     if wide is not None:
-        raise ShapeError(f"op '{op}' has decrease_axis {list(gone)}, and dimension {wide} of what it takes has {dims[wide]} elements")
+        raise ShapeError(
+            f"op '{op}' has decrease_axis {list(gone)}, and dimension {wide} of what it takes has"
+            f" {dims[wide]} elements"
+        )
     return _without(dims, gone)
 
 
 def _end(axis: int, start: int, end: int, dropped: Sequence[int]) -> int:
-    """`end`, but where [-1:0] asks for one element (start is -1 and end is start + 1): the end of the axis."""
+    """`end`, but where [-1:0] asks for one element (start is -1 and end is start + 1): the end of
+    the axis.
+    """
     return TO_THE_END if (start, end) == (-1, 0) and axis in dropped else end
 
 
@@ -53,7 +62,9 @@ def bounds(size: int, start: int, end: int) -> tuple[int, int]:
 
 
 def _open(i: int, infer_flags: Sequence[int], tensors: bool) -> bool:
-    """Whether tensors decide the size on the i-th of the axes: its flag is -1, or there are tensors and no flags."""
+    """Whether tensors decide the size on the i-th of the axes: its flag is -1, or there are tensors
+    and no flags.
+    """
     return infer_flags[i] == -1 if i < len(infer_flags) else tensors and not infer_flags
 
 
@@ -63,14 +74,21 @@ def _one_element(op: OpDesc, slot: str, at: int) -> bool:
     return axes[at] in gone if slot.endswith("List") else all(a in gone for a in axes)
 
 
-def _check_axes(op: str, Input: Spec, axes: Ints, decrease_axis: Ints, tensors: bool, **bounds: Ints) -> None:
+def _check_axes(
+    op: str, Input: Spec, axes: Ints, decrease_axis: Ints, tensors: bool, **bounds: Ints
+) -> None:
     """Raises ShapeError where attributes do not name a part of each of the axes."""
     for name, values in {"axes": axes, "decrease_axis": decrease_axis}.items():
         if any(not -Input.ndim <= a < Input.ndim for a in values):
-            raise ShapeError(f"op '{op}' has {name} {list(values)}, and its Input{list(Input.shape)} has {Input.ndim} dimensions")
+            raise ShapeError(
+                f"op '{op}' has {name} {list(values)}, and its Input{list(Input.shape)} has"
+                f" {Input.ndim} dimensions"
+            )
     for name, values in bounds.items():
         if len(values) != len(axes) and not (tensors and not values):
-            raise ShapeError(f"op '{op}' takes as many {name} as axes, not {len(values)} for {len(axes)}")
+            raise ShapeError(
+                f"op '{op}' takes as many {name} as axes, not {len(values)} for {len(axes)}"
+            )
 
 
 def _slice_spec(
@@ -92,31 +110,48 @@ def _slice_spec(
 
 def _beyond(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
     """Elements that are taken where there are none."""
-    shape = inputs["Input"].rows.shape if isinstance(inputs["Input"], Ragged) else inputs["Input"].shape
+    shape = (
+        inputs["Input"].rows.shape if isinstance(inputs["Input"], Ragged) else inputs["Input"].shape
+    )
     first = scalars(inputs.get("StartsTensor"), inputs.get("StartsTensorList"), attrs["starts"])
     for axis, at in zip(attrs["axes"], first, strict=True):
         size = shape[axis]
         if axis in attrs["decrease_axis"] and not isinstance(at, int):
-            yield (at < -size) | (at >= size), f"takes element {VALUE} of axis {axis}, which has {size}", at
+            yield (
+                (at < -size) | (at >= size),
+                f"takes element {VALUE} of axis {axis}, which has {size}",
+                at,
+            )
 
 
 _SLICED = by_axes("axes", "Input", "Out", when=attribute("decrease_axis", lambda axes: not axes))
 
 
 @op(
-    "slice", outs="Out", grad=f"Input {_SLICE_TENSORS}", nograd=_SLICE_TENSORS, infer=_slice_spec,
-    rows=row_wise("Input", when=inner_axes("axes", "Input"), lod=lambda attrs: None if tuple(attrs["axes"][:1]) == (0,) else "Input"),
+    "slice",
+    outs="Out",
+    grad=f"Input {_SLICE_TENSORS}",
+    nograd=_SLICE_TENSORS,
+    infer=_slice_spec,
+    rows=row_wise(
+        "Input",
+        when=inner_axes("axes", "Input"),
+        lod=lambda attrs: None if tuple(attrs["axes"][:1]) == (0,) else "Input",
+    ),
     sizes=sizes_from(_SLICE_TENSORS, _one_element),
-    channels=_SLICED, refuses=_beyond,
+    channels=_SLICED,
+    refuses=_beyond,
 )
 def slice_(
     Input: Array, StartsTensor: Array | None, EndsTensor: Array | None,
     StartsTensorList: list[Array] | None, EndsTensorList: list[Array] | None, *,
     axes: Ints, starts: Ints = (), ends: Ints = (), infer_flags: Ints = (), decrease_axis: Ints = (),
 ):  # fmt: skip
-    """Out = Input[..., starts[i]:ends[i], ...] on each axes[i]; the dims in `decrease_axis`, of size 1, go away.
+    """Out = Input[..., starts[i]:ends[i], ...] on each axes[i]; the dims in `decrease_axis`, of
+    size 1, go away.
 
-    Tensors go before attributes. A start that is known only when the step runs is fine on an axis of `decrease_axis`.
+    Tensors go before attributes. A start that is known only when the step runs is fine on an axis
+    of `decrease_axis`.
     """
     first = scalars(StartsTensor, StartsTensorList, starts)
     last = scalars(EndsTensor, EndsTensorList, ends)
@@ -131,18 +166,19 @@ def slice_(
             high[at] = 1
         else:
             raise UnsupportedError(
-                f"op 'slice' cannot cut axis {axis} at a position that is not known before it runs: XLA's shapes are static; "
-                "give constants, or take one element with decrease_axis"
+                f"op 'slice' cannot cut axis {axis} at a position that is not known before it runs:"
+                " XLA's shapes are static; give constants, or take one element with decrease_axis"
             )
     X = lax.slice(X, low, high)
     return X.reshape(_without(X.shape, [a % X.ndim for a in decrease_axis])) if decrease_axis else X
 
 
 def steps(size: int, start: int, end: int, stride: int) -> tuple[int, int]:
-    """(lowest element, how many) of a dim of `size` at this stride; end -1 with a negative stride means past element 0.
+    """(lowest element, how many) of a dim of `size` at this stride; end -1 with a negative stride
+    means past element 0.
 
-    A negative stride takes the range's lowest element and every |stride|-th above it, then turns the order round: Paddle
-    differs here from Python, which would begin at `start`.
+    A negative stride takes the range's lowest element and every |stride|-th above it, then turns
+    the order round: Paddle differs here from Python, which would begin at `start`.
     """
     if stride == 0:
         raise ShapeError("strided_slice: a stride is 0")
@@ -152,7 +188,9 @@ def steps(size: int, start: int, end: int, stride: int) -> tuple[int, int]:
     low, high = max(low, 0), min(high, size)
     count = len(range(low, high, abs(stride)))
     if count == 0:
-        raise ShapeError(f"strided_slice [{start}:{end}:{stride}] of a dim of size {size} holds nothing")
+        raise ShapeError(
+            f"strided_slice [{start}:{end}:{stride}] of a dim of size {size} holds nothing"
+        )
     return low, count
 
 
@@ -162,19 +200,35 @@ def _strided_spec(
 ) -> Spec:  # fmt: skip
     whole = any((StartsTensor, EndsTensor, StridesTensor))
     tensors = whole or any((StartsTensorList, EndsTensorList, StridesTensorList))
-    _check_axes("strided_slice", Input, axes, decrease_axis, tensors, starts=starts, ends=ends, strides=strides)
-    dims = [-1] * Input.ndim if whole else list(Input.shape)  # as in 1.8.5: tensors of bounds leave no dim known
+    _check_axes(
+        "strided_slice",
+        Input,
+        axes,
+        decrease_axis,
+        tensors,
+        starts=starts,
+        ends=ends,
+        strides=strides,
+    )
+    # as in 1.8.5: tensors of bounds leave no dim known
+    dims = [-1] * Input.ndim if whole else list(Input.shape)
     for i, axis in enumerate(axes):
         if _open(i, infer_flags, tensors):
             dims[axis] = -1
         elif dims[axis] >= 0:
-            dims[axis] = steps(dims[axis], starts[i], _end(axis, starts[i], ends[i], decrease_axis), strides[i])[1]
+            dims[axis] = steps(
+                dims[axis], starts[i], _end(axis, starts[i], ends[i], decrease_axis), strides[i]
+            )[1]
     return Spec(_gone("strided_slice", dims, decrease_axis), Input.dtype)
 
 
 @op(
-    outs="Out", grad=f"Input {_STRIDE_TENSORS}", nograd=_STRIDE_TENSORS, infer=_strided_spec,
-    rows=row_wise("Input", when=inner_axes("axes", "Input")), sizes=sizes_from(_STRIDE_TENSORS),
+    outs="Out",
+    grad=f"Input {_STRIDE_TENSORS}",
+    nograd=_STRIDE_TENSORS,
+    infer=_strided_spec,
+    rows=row_wise("Input", when=inner_axes("axes", "Input")),
+    sizes=sizes_from(_STRIDE_TENSORS),
     channels=_SLICED,
 )
 def strided_slice(
@@ -182,7 +236,9 @@ def strided_slice(
     StartsTensorList: list[Array] | None, EndsTensorList: list[Array] | None, StridesTensorList: list[Array] | None, *,
     axes: Ints, starts: Ints = (), ends: Ints = (), strides: Ints = (), infer_flags: Ints = (), decrease_axis: Ints = (),
 ):  # fmt: skip
-    """Out = Input[..., starts[i]:ends[i]:strides[i], ...] on each axes[i]; a stride may be negative."""
+    """Out = Input[..., starts[i]:ends[i]:strides[i], ...] on each axes[i]; a stride may be
+    negative.
+    """
     first = integers("strided_slice", "StartsTensor", StartsTensor, StartsTensorList, starts)
     last = integers("strided_slice", "EndsTensor", EndsTensor, EndsTensorList, ends)
     by = integers("strided_slice", "StridesTensor", StridesTensor, StridesTensorList, strides)
@@ -203,7 +259,9 @@ def cropped(X: Array, shape: Sequence[int], offsets: Sequence[Any]) -> Array:
     if not all(isinstance(n, int) for n in offsets):
         return lax.dynamic_slice(X, _starts(offsets), shape)
     if any(a < 0 or a + n > size for a, n, size in zip(offsets, shape, X.shape, strict=True)):
-        raise ShapeError(f"a box of shape {list(shape)} at {list(offsets)} is not inside {list(X.shape)}")
+        raise ShapeError(
+            f"a box of shape {list(shape)} at {list(offsets)} is not inside {list(X.shape)}"
+        )
     return lax.slice(X, offsets, [a + n for a, n in zip(offsets, shape, strict=True)])
 
 
@@ -211,7 +269,9 @@ def _uncropped(X: Array, d_Out: Array, offsets: Sequence[Any]) -> Array:
     """Zeros of X's shape with d_Out at `offsets`."""
     offsets = offsets or [0] * X.ndim
     if all(isinstance(n, int) for n in offsets):
-        edges = [(a, size - a - n, 0) for a, n, size in zip(offsets, d_Out.shape, X.shape, strict=True)]
+        edges = [
+            (a, size - a - n, 0) for a, n, size in zip(offsets, d_Out.shape, X.shape, strict=True)
+        ]
         return lax.pad(d_Out, np.zeros((), d_Out.dtype), edges)
     return lax.dynamic_update_slice(jnp.zeros(X.shape, d_Out.dtype), d_Out, _starts(offsets))
 
@@ -231,8 +291,12 @@ def _whole(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
 
 @op(outs="Out", infer=_crop_spec, rows=mixes(), shape_of=("Y",))
 def crop(X: Array, Y: Array | None, Offsets: Array | None, *, offsets: Ints = (), shape: Ints = ()):
-    """Out = X[offsets : offsets + shape], with the shape of Y if there is one; -1 in `shape` takes X's dim."""
-    return cropped(X, Y.shape if Y is not None else _whole(shape, X.shape), scalars(Offsets, None, offsets))
+    """Out = X[offsets : offsets + shape], with the shape of Y if there is one; -1 in `shape` takes
+    X's dim.
+    """
+    return cropped(
+        X, Y.shape if Y is not None else _whole(shape, X.shape), scalars(Offsets, None, offsets)
+    )
 
 
 @grad_of("crop", "X Offsets", nograd="Y Offsets")
@@ -247,13 +311,22 @@ def _box(shape: Sequence[int], offsets: Sequence[Any], dims: Sequence[int]) -> l
     for i, n in enumerate(shape):
         start = offsets[i] if offsets else 0
         if n == -1 and not isinstance(start, int):
-            raise UnsupportedError("op 'crop_tensor' cannot take shape -1 at an offset that depends on data")
+            raise UnsupportedError(
+                "op 'crop_tensor' cannot take shape -1 at an offset that depends on data"
+            )
         out.append(dims[i] - start if n == -1 else n)
     return out
 
 
 def _crop_tensor_spec(
-    X: Spec, Shape: Any, Offsets: Any, ShapeTensor: Any, OffsetsTensor: Any, *, shape: Ints, offsets: Ints
+    X: Spec,
+    Shape: Any,
+    Offsets: Any,
+    ShapeTensor: Any,
+    OffsetsTensor: Any,
+    *,
+    shape: Ints,
+    offsets: Ints,
 ) -> Spec:
     if Shape is not None or ShapeTensor:
         return Spec(tuple(n if n > 0 else -1 for n in shape) or (-1,) * X.ndim, X.dtype)
@@ -261,17 +334,25 @@ def _crop_tensor_spec(
         return Spec(tuple(shape), X.dtype)
     full = _box(shape, offsets, X.shape)
     return Spec(
-        tuple(-1 if size == -1 and n == -1 else m for n, m, size in zip(shape, full, X.shape, strict=True)), X.dtype
+        tuple(
+            -1 if size == -1 and n == -1 else m
+            for n, m, size in zip(shape, full, X.shape, strict=True)
+        ),
+        X.dtype,
     )
 
 
 def _box_is_known(op: OpDesc, slot: str, at: int) -> bool:
     """Where the box lies decides its size only where its shape has a -1, or may have one."""
-    return slot.startswith("Offsets") and not (op.input("Shape") or op.input("ShapeTensor") or -1 in op.attrs.get("shape", ()))
+    return slot.startswith("Offsets") and not (
+        op.input("Shape") or op.input("ShapeTensor") or -1 in op.attrs.get("shape", ())
+    )
 
 
 @op(
-    outs="Out", infer=_crop_tensor_spec, rows=mixes(),
+    outs="Out",
+    infer=_crop_tensor_spec,
+    rows=mixes(),
     sizes=sizes_from("Shape ShapeTensor Offsets OffsetsTensor", _box_is_known),
 )
 def crop_tensor(
@@ -282,13 +363,21 @@ def crop_tensor(
     start = scalars(Offsets, OffsetsTensor, offsets)
     dims = integers("crop_tensor", "Shape", Shape, ShapeTensor, shape)
     if (Shape is not None or ShapeTensor) and 0 in dims:
-        raise ShapeError(f"crop_tensor takes sizes other than 0 from tensors (-1: all behind the offset), not {list(dims)}")
+        raise ShapeError(
+            "crop_tensor takes sizes other than 0 from tensors (-1: all behind the offset), not"
+            f" {list(dims)}"
+        )
     return cropped(X, _box(dims, start, X.shape), start)
 
 
 @grad_of("crop_tensor", "X Offsets OffsetsTensor", nograd="Shape Offsets ShapeTensor OffsetsTensor")
 def crop_tensor_grad(
-    X: Array, Offsets: Array | None, OffsetsTensor: list[Array] | None, d_Out: Array, *, offsets: Ints
+    X: Array,
+    Offsets: Array | None,
+    OffsetsTensor: list[Array] | None,
+    d_Out: Array,
+    *,
+    offsets: Ints,
 ):
     """d_X = d_Out where Out was taken from, 0 elsewhere."""
     return _uncropped(X, d_Out, scalars(Offsets, OffsetsTensor, offsets))
@@ -299,7 +388,8 @@ def _edges(paddings: Sequence[int]) -> list[tuple[int, int, int]]:
 
 
 @op(
-    outs="Out", rows=row_wise("X", when=attribute("paddings", lambda p: not any(p[:2]))),
+    outs="Out",
+    rows=row_wise("X", when=attribute("paddings", lambda p: not any(p[:2]))),
     channels=by_axes("paddings", "X", "Out", each=2),
 )
 def pad(X: Array, *, paddings: Ints, pad_value: float = 0.0):
@@ -313,23 +403,34 @@ def pad_grad(d_Out: Array, *, paddings: Ints):
     return lax.pad(d_Out, np.zeros((), d_Out.dtype), [(-a, -b, 0) for a, b, _ in _edges(paddings)])
 
 
-def _pad2d_spec(X: Spec, Paddings: Any, *, paddings: Ints, data_format: str, mode: str, pad_value: float) -> Spec:
+def _pad2d_spec(
+    X: Spec, Paddings: Any, *, paddings: Ints, data_format: str, mode: str, pad_value: float
+) -> Spec:
     at = 1 if data_format == "NHWC" else 2
     if Paddings is not None:
         return Spec(tuple(-1 if i in (at, at + 1) else n for i, n in enumerate(X.shape)), X.dtype)
     grown = {at: paddings[0] + paddings[1], at + 1: paddings[2] + paddings[3]}
-    return Spec(tuple(n if n == -1 else n + grown.get(i, 0) for i, n in enumerate(X.shape)), X.dtype)
+    return Spec(
+        tuple(n if n == -1 else n + grown.get(i, 0) for i, n in enumerate(X.shape)), X.dtype
+    )
 
 
 @op(
-    outs="Out", grad="X Paddings", nograd="Paddings", infer=_pad2d_spec, rows=row_wise("X"), sizes=sizes_from("Paddings"),
+    outs="Out",
+    grad="X Paddings",
+    nograd="Paddings",
+    infer=_pad2d_spec,
+    rows=row_wise("X"),
+    sizes=sizes_from("Paddings"),
     channels=by_format("data_format", "X", "Out"),
 )
 def pad2d(
     X: Array, Paddings: Array | None, *,
     paddings: Ints, pad_value: float = 0.0, mode: str = "constant", data_format: str = "NCHW",
 ):  # fmt: skip
-    """Out = images X with [top, bottom, left, right] = paddings around; mode: constant, reflect or edge."""
+    """Out = images X with [top, bottom, left, right] = paddings around; mode: constant, reflect or
+    edge.
+    """
     top, bottom, left, right = integers("pad2d", "Paddings", Paddings, None, paddings)
     image = [(top, bottom), (left, right)]
     border = [(0, 0), *image, (0, 0)] if data_format == "NHWC" else [(0, 0), (0, 0), *image]
@@ -338,7 +439,12 @@ def pad2d(
     return jnp.pad(X, border, mode=mode)
 
 
-@op(outs="Out", infer=lambda X, Y, *, pad_value: Spec(X.shape, Y.dtype), rows=mixes("X"), shape_of=("X",))
+@op(
+    outs="Out",
+    infer=lambda X, Y, *, pad_value: Spec(X.shape, Y.dtype),
+    rows=mixes("X"),
+    shape_of=("X",),
+)
 def pad_constant_like(X: Array, Y: Array, *, pad_value: float = 0.0):
     """Out = Y, padded at the end of each dim to X's shape with pad_value."""
     edges = [(0, n - m, 0) for n, m in zip(X.shape, Y.shape, strict=True)]

@@ -20,19 +20,26 @@ def _same(X: Spec) -> Spec:
 
 def _rows(kind: str, X: Any) -> SelectedRows:
     if not isinstance(X, SelectedRows):
-        raise EnforceNotMet(f"op '{kind}' takes sparse rows, such as the gradient of an embedding with is_sparse, not a plain array")
+        raise EnforceNotMet(
+            f"op '{kind}' takes sparse rows, such as the gradient of an embedding with is_sparse,"
+            " not a plain array"
+        )
     return X
 
 
 @op(outs="Out", infer=_same, rows=mixes("X"), sparse=StaysSparse())
 def merge_selected_rows(X: Array | SelectedRows):
-    """Out = X with the values of equal rows added up, in ascending order of the rows. X is sparse, as Out is."""
+    """Out = X with the values of equal rows added up, in ascending order of the rows. X is sparse,
+    as Out is.
+    """
     return _rows("merge_selected_rows", X).merged()
 
 
 @op(outs="Out", infer=_same, rows=mixes("X"))
 def get_tensor_from_selected_rows(X: Array | SelectedRows):
-    """Out [n, width] = the values of the sparse X [height, width] that has n rows, without their numbers."""
+    """Out [n, width] = the values of the sparse X [height, width] that has n rows, without their
+    numbers.
+    """
     rows = _rows("get_tensor_from_selected_rows", X)
     return _counted(rows) if rows.unique else rows.values
 

@@ -110,7 +110,12 @@ def elementwise_heaviside_grad(X: Array, Y: Array, d_Out: Array):
     return jnp.zeros_like(X), pull(jnp.where(X == 0, d_Out, 0).astype(d_Out.dtype))[0]
 
 
-def _declare_shift(kind: str, arithmetic: Callable[[Any, Any], Any], logical: Callable[[Any, Any], Any], formula: str) -> None:
+def _declare_shift(
+    kind: str,
+    arithmetic: Callable[[Any, Any], Any],
+    logical: Callable[[Any, Any], Any],
+    formula: str,
+) -> None:
     def run(x: Array, y: Array, *, is_arithmetic: bool = True) -> Any:
         signed = is_arithmetic and not jnp.issubdtype(x.dtype, jnp.unsignedinteger)
         return (arithmetic if signed else logical)(*jnp.broadcast_arrays(x, y))
@@ -119,7 +124,9 @@ def _declare_shift(kind: str, arithmetic: Callable[[Any, Any], Any], logical: Ca
     op(kind, outs="out", rows=mixes())(run)
 
 
-_declare_shift("bitwise_left_shift", jax.lax.shift_left, jax.lax.shift_left, "out = x * 2^y, bit by bit.")
+_declare_shift(
+    "bitwise_left_shift", jax.lax.shift_left, jax.lax.shift_left, "out = x * 2^y, bit by bit."
+)
 _declare_shift(
     "bitwise_right_shift", jax.lax.shift_right_arithmetic, jax.lax.shift_right_logical,
     "out = x / 2^y, bit by bit; the sign comes in on the left with is_arithmetic, else zeros.",
@@ -160,5 +167,7 @@ def broadcast_tensors(X: list[Array]):
 def reduce_as(x: Array, target: Array):
     """out = x summed over the axes along which target would be broadcast to its shape."""
     more = x.ndim - target.ndim
-    over = [i for i in range(x.ndim) if i < more or (target.shape[i - more] == 1 and x.shape[i] != 1)]
+    over = [
+        i for i in range(x.ndim) if i < more or (target.shape[i - more] == 1 and x.shape[i] != 1)
+    ]
     return jnp.sum(x, over).reshape(target.shape)

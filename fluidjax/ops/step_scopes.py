@@ -1,8 +1,10 @@
-"""Step scopes: what a block leaves behind for its gradient block, and values that one of two branches gives.
+"""Step scopes: what a block leaves behind for its gradient block, and values that one of two
+branches gives.
 
-Fluid keeps the scope of every run of a block whose op will be differentiated, under the name in the op's slot Scope or
-StepScopes, and the gradient block reads the forward block's variables there. Here the name holds a dict of those that
-some gradient block reads (one run of the block), or :class:`Scopes`, in which they have a leading dimension of iterations.
+Fluid keeps the scope of every run of a block whose op will be differentiated, under the name in the
+op's slot Scope or StepScopes, and the gradient block reads the forward block's variables there.
+Here the name holds a dict of those that some gradient block reads (one run of the block), or
+:class:`Scopes`, in which they have a leading dimension of iterations.
 """
 
 from __future__ import annotations
@@ -28,16 +30,19 @@ from .forms import form_of, same, types_of
 from .tensor_array import is_array
 from .tensor_array import zeros as zeros
 
-# What a gradient block computes is not differentiated again; nor does 1.8.5: it raises, or leaves out what the block is about.
+# What a gradient block computes is not differentiated again; nor does 1.8.5: it raises, or leaves
+# out what the block is about.
 NO_SECOND = Unwritten(
-    "a second derivative through a branch or a loop; call gradients() within the block, where it may be differentiated again, or set "
-    "stop_gradient = True on what it gave"
+    "a second derivative through a branch or a loop; call gradients() within the block, where it"
+    " may be differentiated again, or set stop_gradient = True on what it gave"
 )
 
 
 @dataclass(frozen=True)
 class Form:
-    """The form of values of which some are known while tracing (NumPy arrays), and the same wherever the others come from."""
+    """The form of values of which some are known while tracing (NumPy arrays), and the same
+    wherever the others come from.
+    """
 
     tree: Any
     known: tuple[tuple[int, Any], ...]  # positions among the leaves, and the values there
@@ -57,14 +62,19 @@ class Form:
         return jax.tree.unflatten(self.tree, leaves)
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=("each", "known", "ran", "before"), meta_fields=("tree", "places", "count"))
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("each", "known", "ran", "before"),
+    meta_fields=("tree", "places", "count"),
+)
 @dataclass(frozen=True)
 class Scopes:
-    """The step scopes of a loop: what gradient blocks read of each iteration, taken apart by a Form.
+    """The step scopes of a loop: what gradient blocks read of each iteration, taken apart by a
+    Form.
 
-    each: leaves with a leading dimension of iterations; known: those that are the same in all, at `places` in `tree`. ran:
-    which iterations ran, None: all. before: what was changed in place, such as a counter, as it was before the loop.
-    count: how many iterations there are.
+    each: leaves with a leading dimension of iterations; known: those that are the same in all, at
+    `places` in `tree`. ran: which iterations ran, None: all. before: what was changed in place,
+    such as a counter, as it was before the loop. count: how many iterations there are.
     """
 
     each: Any
@@ -83,7 +93,8 @@ class Scopes:
 @jax.tree_util.register_static
 @dataclass(frozen=True)
 class NotRun:
-    """In place of what a block left: it is known not to have run, so its gradient block does not run either.
+    """In place of what a block left: it is known not to have run, so its gradient block does not
+    run either.
 
     The gradient op may know less of the condition than the block's op did, in another segment.
     """
@@ -95,7 +106,15 @@ NO_SCOPES = Scopes([], [], None, {}, jax.tree.structure({}), (), 0)
 
 def scopes_of(form: Form, each: Any, ran: Any, before: Mapping[str, Any], count: int) -> Scopes:
     """What :class:`Scopes` says."""
-    return Scopes(each, [v for _, v in form.known], ran, before, form.tree, tuple(at for at, _ in form.known), count)
+    return Scopes(
+        each,
+        [v for _, v in form.known],
+        ran,
+        before,
+        form.tree,
+        tuple(at for at, _ in form.known),
+        count,
+    )
 
 
 def version(call: Call, name: str) -> tuple[int, str, int]:
@@ -126,9 +145,11 @@ def left_by(call: Call, idx: int, inner: Mapping[str, Any]) -> Env:
 
 
 def found_by(call: Call, idx: int) -> Env:
-    """What a gradient block will read of variables from around block `idx` as it was when the block began: the block writes them anew.
+    """What a gradient block will read of variables from around block `idx` as it was when the block
+    began: the block writes them anew.
 
-    Such a variable is one that the block reads before it writes it; what an op changes in place is what it is at the end.
+    Such a variable is one that the block reads before it writes it; what an op changes in place is
+    what it is at the end.
     """
     desc = call.desc
     grads = [i for i, block in enumerate(desc.blocks) if block.forward == idx]
@@ -138,14 +159,22 @@ def found_by(call: Call, idx: int) -> Env:
     written: set[str] = set()
     first: list[str] = []
     for op in desc.blocks[idx].ops:
-        reads, writes = (f(desc, op) for f in (walk.reads_with_subblocks, walk.writes_with_subblocks))
+        reads, writes = (
+            f(desc, op) for f in (walk.reads_with_subblocks, walk.writes_with_subblocks)
+        )
         first += [n for n in reads if n in wanted and n not in written and n not in writes]
         written.update(writes)
-    return {n: v for n in first if n in written and (v := call.env.get(n)) is not None and not is_array(v)}
+    return {
+        n: v
+        for n in first
+        if n in written and (v := call.env.get(n)) is not None and not is_array(v)
+    }
 
 
 def bind_gradients(call: Call, inner: Env, slot: str) -> None:
-    """Give the gradients of an output slot, which the gradient op reads, the names that its block knows them by."""
+    """Give the gradients of an output slot, which the gradient op reads, the names that its block
+    knows them by.
+    """
     op = call.op
     for name, outer in zip(op.input(slot), op.input(slot + GRAD), strict=True):
         value = call.env.get(outer) if outer != EMPTY else None
@@ -156,13 +185,20 @@ def bind_gradients(call: Call, inner: Env, slot: str) -> None:
 
 def made_by(call: Call, idx: int) -> set[str]:
     """What the ops of a gradient block, and of the blocks below it, write."""
-    return {n for at in walk.nested(call.desc, [idx]) for o in call.desc.blocks[at].ops for n in o.writes}
+    return {
+        n
+        for at in walk.nested(call.desc, [idx])
+        for o in call.desc.blocks[at].ops
+        for n in o.writes
+    }
 
 
 def used_up(call: Call, idx: int, inner: Mapping[str, Any], name: str) -> Any:
-    """The gradient of a variable before its block ran, which wrote it anew and not from its old value, from the one after it.
+    """The gradient of a variable before its block ran, which wrote it anew and not from its old
+    value, from the one after it.
 
-    It is zero if an op of the block itself wrote the variable; if only ops below did, they have said so in `inner`.
+    It is zero if an op of the block itself wrote the variable; if only ops below did, they have
+    said so in `inner`.
     """
     forward = call.desc.blocks[call.desc.blocks[idx].forward]
     anew = any(name in o.writes for o in forward.ops if not o.blocks)
@@ -170,57 +206,85 @@ def used_up(call: Call, idx: int, inner: Mapping[str, Any], name: str) -> Any:
     return no_gradient(value) if anew else value
 
 
-def either(call: Call, condition: Any, taken: Callable[[], Env], old: Env, nothing: Mapping[str, Any] | None = None) -> Env:
-    """The values that `taken` gives if the condition holds, else `old`; a name that `old` lacks is zero then.
+def either(
+    call: Call,
+    condition: Any,
+    taken: Callable[[], Env],
+    old: Env,
+    nothing: Mapping[str, Any] | None = None,
+) -> Env:
+    """The values that `taken` gives if the condition holds, else `old`; a name that `old` lacks is
+    zero then.
 
-    nothing: what is zero of a name, where that is more than zeros (a ragged gradient keeps its sequences).
+    nothing: what is zero of a name, where that is more than zeros (a ragged gradient keeps its
+    sequences).
 
-    condition: a bool where it is known while tracing: then only one side is looked at, and `old` is all there is of the
-    other. Raises NotOneStep where the two sides give values that cannot be one variable of a compiled step.
+    condition: a bool where it is known while tracing: then only one side is looked at, and `old` is
+    all there is of the other. Raises NotOneStep where the two sides give values that cannot be one
+    variable of a compiled step.
     """
     if isinstance(condition, bool):
         return taken() if condition else dict(old)
-    # Traced once, for the types and for the branch. In an ordered dict, names decide nothing about the compiled step.
+    # Traced once, for the types and for the branch. In an ordered dict, names decide nothing about
+    # the compiled step.
     branch = jax.jit(lambda: OrderedDict(taken()), inline=True)
     types = jax.eval_shape(branch)
     fits = {n: _fit(call, n, old[n], t) for n, t in types.items() if n in old}
-    empty = {n: jax.tree.map(jnp.asarray, v) for n, v in (nothing or {}).items() if n in types and same(types_of(v), types[n])}
+    empty = {
+        n: jax.tree.map(jnp.asarray, v)
+        for n, v in (nothing or {}).items()
+        if n in types and same(types_of(v), types[n])
+    }
 
     def yes() -> Env:
         return OrderedDict((n, fits[n](v) if n in fits else v) for n, v in branch().items())
 
     def no() -> Env:
-        missing = {n: empty[n] if n in empty else zeros(t) for n, t in types.items() if n not in old}
-        return OrderedDict((n, missing[n] if n in missing else jax.tree.map(jnp.asarray, old[n])) for n in types)
+        missing = {
+            n: empty[n] if n in empty else zeros(t) for n, t in types.items() if n not in old
+        }
+        return OrderedDict(
+            (n, missing[n] if n in missing else jax.tree.map(jnp.asarray, old[n])) for n in types
+        )
 
     return loops.cond(condition, yes, no)
 
 
 def on_gradients(op: OpDesc) -> bool:
-    """Whether an op that is a gradient op too is one here. Its role tells: the names of gradients may be shared with others."""
+    """Whether an op that is a gradient op too is one here. Its role tells: the names of gradients
+    may be shared with others.
+    """
     return bool(role(op) & BACKWARD)
 
 
 def no_gradient(value: Any) -> Any:
     """The gradient of a value on which nothing depends."""
-    return jax.tree.map(lambda v: jnp.zeros_like(v) if jnp.issubdtype(v.dtype, jnp.inexact) else v, value)
+    return jax.tree.map(
+        lambda v: jnp.zeros_like(v) if jnp.issubdtype(v.dtype, jnp.inexact) else v, value
+    )
 
 
 def _fit(call: Call, name: str, old: Any, new: Any) -> Callable[[Any], Any]:
-    """How a value of the branch is brought into the form that the variable has when the branch does not run."""
+    """How a value of the branch is brought into the form that the variable has when the branch does
+    not run.
+    """
     was, now = jax.tree.map(jnp.asarray, old), new
     if form_of(was) != form_of(now):
         raise NotOneStep(
-            f"op '{call.op.type}' writes {name!r} in its block, which makes it {_kind(now)}, but it holds {_kind(was)} where the "
-            "block does not run, and which it is is known only when the step runs"
+            f"op '{call.op.type}' writes {name!r} in its block, which makes it {_kind(now)}, but it"
+            f" holds {_kind(was)} where the block does not run, and which it is is known only when"
+            " the step runs"
         )
     for a, b in zip(jax.tree.leaves(was), jax.tree.leaves(now), strict=True):
         if a.size != b.size:
             raise NotOneStep(
-                f"op '{call.op.type}' gives {name!r} the shape {list(b.shape)} in its block, but it has {list(a.shape)} where the "
-                "block does not run, and which holds is known only when the step runs; give it one shape in both cases"
+                f"op '{call.op.type}' gives {name!r} the shape {list(b.shape)} in its block, but it"
+                f" has {list(a.shape)} where the block does not run, and which holds is known only"
+                " when the step runs; give it one shape in both cases"
             )
-    return lambda value: jax.tree.map(lambda a, b: jnp.asarray(b, a.dtype).reshape(a.shape), was, value)
+    return lambda value: jax.tree.map(
+        lambda a, b: jnp.asarray(b, a.dtype).reshape(a.shape), was, value
+    )
 
 
 def _kind(value: Any) -> str:

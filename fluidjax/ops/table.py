@@ -1,8 +1,9 @@
 """Embedding tables of which each rank of a ring holds some rows. The ops are ours.
 
-What travels depends on the batch alone: all ranks see all ids, the rows that answer them come home in a reduce-scatter
-(one rank has each, the others add zeros), and gradients go to everybody as (ids, values), of which each rank keeps its
-own. Nothing as high as the table is ever made. All ranks have equally many ids.
+What travels depends on the batch alone: all ranks see all ids, the rows that answer them come home
+in a reduce-scatter (one rank has each, the others add zeros), and gradients go to everybody as
+(ids, values), of which each rank keeps its own. Nothing as high as the table is ever made. All
+ranks have equally many ids.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ from .traits import Bounds, collective, mixes, row_wise
 class Split:
     """Which of `count` ranks has which of `height` rows, and where.
 
-    A table has parts. With `dealt` they take the rows in turn, as in Fluid's is_distributed tables: row r is row r // n of
-    part r % n. Else they are runs, one after another, beginning at `starts` (default: of equal length). owners: the rank of
-    each part, default the part's number; a rank with several parts has them one after another.
+    A table has parts. With `dealt` they take the rows in turn, as in Fluid's is_distributed tables:
+    row r is row r // n of part r % n. Else they are runs, one after another, beginning at `starts`
+    (default: of equal length). owners: the rank of each part, default the part's number; a rank
+    with several parts has them one after another.
     """
 
     height: int
@@ -42,13 +44,22 @@ class Split:
 
     def __post_init__(self) -> None:
         if self.height < 1 or self.count < 1:
-            raise FluidValueError(f"a table of {self.height} rows cannot be split over {self.count} devices")
+            raise FluidValueError(
+                f"a table of {self.height} rows cannot be split over {self.count} devices"
+            )
         wrong = [rank for rank in self.owners if not 0 <= rank < self.count]
         if wrong:
-            raise FluidValueError(f"a part of a table is on rank {wrong[0]}, but there are {self.count} ranks")
+            raise FluidValueError(
+                f"a part of a table is on rank {wrong[0]}, but there are {self.count} ranks"
+            )
         runs = (*self.starts, self.height)
-        if self.starts and (len(self.starts) != len(self.owners) or runs[0] or list(runs) != sorted(runs)):
-            raise FluidValueError(f"{len(self.owners)} parts of {self.height} rows cannot begin at the rows {list(self.starts)}")
+        if self.starts and (
+            len(self.starts) != len(self.owners) or runs[0] or list(runs) != sorted(runs)
+        ):
+            raise FluidValueError(
+                f"{len(self.owners)} parts of {self.height} rows cannot begin at the rows"
+                f" {list(self.starts)}"
+            )
 
     @property
     def parts(self) -> int:
@@ -78,7 +89,9 @@ class Split:
 
     @cached_property
     def each(self) -> int:
-        """How many rows a rank holds: those of the one that has the most. Spare ones are zeros that nobody names."""
+        """How many rows a rank holds: those of the one that has the most. Spare ones are zeros that
+        nobody names.
+        """
         return max(at + size for (_, at), (_, size) in zip(self.places, self.runs, strict=True))
 
     def _part(self, rows: Any) -> Any:
@@ -112,7 +125,9 @@ class Split:
         return mine
 
     def joined(self, shards: Any) -> np.ndarray:
-        """The whole table [height, ...] on the host, from the shards one after another [count * each, ...]."""
+        """The whole table [height, ...] on the host, from the shards one after another [count *
+        each, ...].
+        """
         shards = np.asarray(shards)
         order = np.concatenate([self.rows_of(k) for k in range(self.count)])
         table = np.empty((self.height, *shards.shape[1:]), shards.dtype)
@@ -121,34 +136,59 @@ class Split:
 
     def attrs(self) -> dict[str, Any]:
         """The attributes by which an op knows the split."""
-        return {"nranks": self.count, "height": self.height, "dealt": self.dealt, "owners": self.owners, "starts": self.starts}
+        return {
+            "nranks": self.count,
+            "height": self.height,
+            "dealt": self.dealt,
+            "owners": self.owners,
+            "starts": self.starts,
+        }
 
 
 def _chosen(values: Any, index: Any) -> Any:
-    """values[index]; in range for every row that is there. Of the index's dtype, unless a row number is too large for it."""
+    """values[index]; in range for every row that is there. Of the index's dtype, unless a row
+    number is too large for it.
+    """
     known = np.asarray(values, np.int64)
     if known.max(initial=0) <= np.iinfo(index.dtype).max:
         known = known.astype(index.dtype)
-    return jnp.asarray(known).at[index].get(mode="clip") if isinstance(index, jax.Array) else known[np.minimum(index, len(known) - 1)]
+    return (
+        jnp.asarray(known).at[index].get(mode="clip")
+        if isinstance(index, jax.Array)
+        else known[np.minimum(index, len(known) - 1)]
+    )
 
 
 def lookup(shard: Any, ids: Any, split: Split, axis: str | None, padding_idx: int = -1) -> Any:
-    """Out[..., :] = table[ids[...], :], 0 where the id is padding_idx (-1: none). ids are those of this rank.
+    """Out[..., :] = table[ids[...], :], 0 where the id is padding_idx (-1: none). ids are those of
+    this rank.
 
     axis: the mesh axis of the ranks; None: there is one.
     """
     asked = _of_all(_narrow(ids.reshape(-1), split), axis)
-    mine = (split.owner(asked) == _rank(axis)) & (asked != padding_idx) & (asked >= 0) & (asked < split.height)
-    found = jnp.asarray(shard).at[jnp.where(mine, split.place(asked), 0)].get(mode="promise_in_bounds")
+    mine = (
+        (split.owner(asked) == _rank(axis))
+        & (asked != padding_idx)
+        & (asked >= 0)
+        & (asked < split.height)
+    )
+    found = (
+        jnp.asarray(shard).at[jnp.where(mine, split.place(asked), 0)].get(mode="promise_in_bounds")
+    )
     answers = jnp.where(mine[:, None], found, np.zeros((), shard.dtype))
     rows = answers if axis is None else jax.lax.psum_scatter(answers, axis, tiled=True)
     return rows.reshape(*ids.shape, shard.shape[1])
 
 
 def owned(grad: SelectedRows, split: Split, axis: str | None, scale: float = 1.0) -> SelectedRows:
-    """The sum over the ranks of a sparse gradient, times `scale`, as far as its rows are on this rank: rows of the shard."""
+    """The sum over the ranks of a sparse gradient, times `scale`, as far as its rows are on this
+    rank: rows of the shard.
+    """
     if grad.height != split.height:
-        raise FluidValueError(f"the gradient is of a table with {grad.height} rows, but {split.height} are split over the devices")
+        raise FluidValueError(
+            f"the gradient is of a table with {grad.height} rows, but {split.height} are split over"
+            " the devices"
+        )
     rows, values = _of_all(_narrow(grad.rows, split), axis), _of_all(grad.values, axis)
     mine = (split.owner(rows) == _rank(axis)) & (rows >= 0) & (rows < split.height)
     values = values if scale == 1.0 else values * np.asarray(scale, values.dtype)
@@ -172,16 +212,20 @@ def _narrow(rows: Any, split: Split) -> Any:
     return rows.astype(np.int32) if 2 * split.count * split.each < 2**31 else rows
 
 
-# -- ops ---------------------------------------------------------------------------------------------------------------
+# -- ops -------------------------------------------------------------------------------------------
 
 
-def _split(kind: str, nranks: int, height: int, dealt: bool, owners: Any, starts: Any) -> tuple[Split, Ring]:
+def _split(
+    kind: str, nranks: int, height: int, dealt: bool, owners: Any, starts: Any
+) -> tuple[Split, Ring]:
     return Split(height, nranks, dealt, tuple(owners), tuple(starts)), ring_of(kind, nranks)
 
 
 def _shard(kind: str, W: Any, split: Split) -> Any:
     if W.shape[0] != split.each:
-        raise ShapeError(f"op '{kind}' takes the {split.each} rows of W that a rank holds, not {W.shape[0]}")
+        raise ShapeError(
+            f"op '{kind}' takes the {split.each} rows of W that a rank holds, not {W.shape[0]}"
+        )
     return W
 
 
@@ -189,32 +233,47 @@ def _looked_up(W: Spec, Ids: Spec, *, last_one: bool, **_attrs: Any) -> Spec:
     return Spec((*(Ids.shape[:-1] if last_one else Ids.shape), W.shape[1]), W.dtype)
 
 
-@op(outs="Out", infer=_looked_up, rows=row_wise("Ids"), ranks=collective(), bounds=Bounds("Ids", "ids", table_height))
+@op(
+    outs="Out",
+    infer=_looked_up,
+    rows=row_wise("Ids"),
+    ranks=collective(),
+    bounds=Bounds("Ids", "ids", table_height),
+)
 def c_table_lookup(
     W: Array, Ids: Array, *, nranks: int, height: Int64, dealt: bool = False, owners: Ints = (), starts: Longs = (),
     padding_idx: Int64 = -1, last_one: bool = False, ring_id: int = 0,
 ):  # fmt: skip
-    """Out[..., :] = table[Ids[...], :], 0 where the id is padding_idx (-1: none); W: this rank's rows of the table.
+    """Out[..., :] = table[Ids[...], :], 0 where the id is padding_idx (-1: none); W: this rank's
+    rows of the table.
 
-    height: rows of the table. dealt, owners, starts: which rank has which row (ops/table.py, Split). last_one: Ids is
-    [..., 1], as in lookup_table, and Out is without that dimension.
+    height: rows of the table. dealt, owners, starts: which rank has which row (ops/table.py,
+    Split). last_one: Ids is [..., 1], as in lookup_table, and Out is without that dimension.
     """
     split, ring = _split("c_table_lookup", nranks, height, dealt, owners, starts)
     if last_one:
         if Ids.shape[-1:] != (1,):
-            raise ShapeError(f"op 'c_table_lookup' takes ids of shape [..., 1], not {list(Ids.shape)}")
+            raise ShapeError(
+                f"op 'c_table_lookup' takes ids of shape [..., 1], not {list(Ids.shape)}"
+            )
         Ids = Ids.reshape(Ids.shape[:-1])
     return lookup(_shard("c_table_lookup", W, split), Ids, split, ring.axis, padding_idx)
 
 
 @grad_of("c_table_lookup", "W Ids", nograd="Ids")
 def _lookup_grad(W: Array, Ids: Array, d_Out: Array, *, height: Int64):
-    """d_W = the sparse rows d_Out of the whole table at Ids, of this rank's part of the batch; padding too, as Paddle does."""
+    """d_W = the sparse rows d_Out of the whole table at Ids, of this rank's part of the batch;
+    padding too, as Paddle does.
+    """
     return SelectedRows(Ids.reshape(-1), d_Out.reshape(-1, W.shape[1]), height)
 
 
-def _each(X: Spec, *, nranks: int, height: int, dealt: bool, owners: Any, starts: Any, **_attrs: Any) -> Spec:
-    return replace(X, shape=(Split(height, nranks, dealt, tuple(owners), tuple(starts)).each, *X.shape[1:]))
+def _each(
+    X: Spec, *, nranks: int, height: int, dealt: bool, owners: Any, starts: Any, **_attrs: Any
+) -> Spec:
+    return replace(
+        X, shape=(Split(height, nranks, dealt, tuple(owners), tuple(starts)).each, *X.shape[1:])
+    )
 
 
 @op(outs="Out", infer=_each, rows=mixes("X"), ranks=collective())
@@ -222,19 +281,30 @@ def c_table_owned(
     X: Array | SelectedRows, *, nranks: int, height: Int64, dealt: bool = False, owners: Ints = (), starts: Longs = (),
     scale: float = 1.0, ring_id: int = 0,
 ):  # fmt: skip
-    """Out = scale * the sum of the sparse X over the ranks, as far as its rows are on this rank, as rows of its shard."""
+    """Out = scale * the sum of the sparse X over the ranks, as far as its rows are on this rank, as
+    rows of its shard.
+    """
     split, ring = _split("c_table_owned", nranks, height, dealt, owners, starts)
     if not isinstance(X, SelectedRows):
-        raise EnforceNotMet("op 'c_table_owned' takes sparse rows, such as the gradient of an embedding with is_sparse, not a plain array")
+        raise EnforceNotMet(
+            "op 'c_table_owned' takes sparse rows, such as the gradient of an embedding with"
+            " is_sparse, not a plain array"
+        )
     return owned(X, split, ring.axis, scale)
 
 
 @op(outs="Out", infer=_each, rows=mixes("X"), ranks=collective())
 def c_table_rows(
-    X: Array, *, nranks: int, height: Int64, dealt: bool = False, owners: Ints = (), starts: Longs = (), ring_id: int = 0
+    X: Array,
+    *,
+    nranks: int,
+    height: Int64,
+    dealt: bool = False,
+    owners: Ints = (),
+    starts: Longs = (),
+    ring_id: int = 0,
 ):
     """Out = this rank's rows of the table X, which is the same on all ranks; zeros in spare rows."""
     split, ring = _split("c_table_rows", nranks, height, dealt, owners, starts)
     rows = jnp.asarray(np.stack([split.rows_of(k) for k in range(nranks)]))[ring.rank]
     return jnp.asarray(X).at[rows].get(mode="fill", fill_value=0)
-

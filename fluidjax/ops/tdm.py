@@ -1,4 +1,6 @@
-"""Trees of items for retrieval: tdm_child looks up children, tdm_sampler draws nodes beside those on the way to a leaf."""
+"""Trees of items for retrieval: tdm_child looks up children, tdm_sampler draws nodes beside those
+on the way to a leaf.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +29,17 @@ def _integers(kind: str, dtype: int) -> Any:
 
 @op(outs="Child LeafMask", rows=row_wise("X"), bounds=Bounds("X", "node", size_of("TreeInfo", 0)))
 def tdm_child(X: Array, TreeInfo: Array, *, child_nums: int, dtype: int = 2):
-    """Child [N, K, child_nums] = the children of node X[i, j] in the tree, all 0 where it has none; LeafMask: 1 where a child is an item.
+    """Child [N, K, child_nums] = the children of node X[i, j] in the tree, all 0 where it has none;
+    LeafMask: 1 where a child is an item.
 
-    X [N, K]. TreeInfo [nodes, 3 + child_nums]: item (0: an inner node), layer, parent, children. Node 0 stands for no node.
+    X [N, K]. TreeInfo [nodes, 3 + child_nums]: item (0: an inner node), layer, parent, children.
+    Node 0 stands for no node.
     """
     kind = _integers("tdm_child", dtype)
     if X.ndim != 2 or TreeInfo.ndim != 2 or TreeInfo.shape[1] != _HEAD + child_nums:
         raise ShapeError(
-            f"tdm_child takes X [N, K] and TreeInfo [nodes, 3 + child_nums = {_HEAD + child_nums}], not {list(X.shape)} and "
-            f"{list(TreeInfo.shape)}"
+            f"tdm_child takes X [N, K] and TreeInfo [nodes, 3 + child_nums = {_HEAD + child_nums}],"
+            f" not {list(X.shape)} and {list(TreeInfo.shape)}"
         )
     node = take(TreeInfo, X[..., None])
     there = (X != 0) & (node[..., _HEAD] != 0)
@@ -47,14 +51,18 @@ def tdm_child(X: Array, TreeInfo: Array, *, child_nums: int, dtype: int = 2):
 def _checked_layers(travel: Any, layer: Any, negatives: Ints, offsets: Ints) -> None:
     if len(offsets) != len(negatives) + 1 or travel.shape[1:] != (len(negatives),):
         raise ShapeError(
-            f"tdm_sampler takes a number of negatives, an interval of layer_offset_lod and a column of Travel for each layer, "
-            f"not {list(negatives)}, {list(offsets)} and Travel {list(travel.shape)}"
+            "tdm_sampler takes a number of negatives, an interval of layer_offset_lod and a column"
+            f" of Travel for each layer, not {list(negatives)}, {list(offsets)} and Travel"
+            f" {list(travel.shape)}"
         )
     sizes = np.diff(np.asarray(offsets))
-    if layer.size < max(offsets) or any(not 0 <= n < size for n, size in zip(negatives, sizes, strict=True)):
+    if layer.size < max(offsets) or any(
+        not 0 <= n < size for n, size in zip(negatives, sizes, strict=True)
+    ):
         raise FluidValueError(
-            f"tdm_sampler draws fewer negatives of a layer than it has nodes, but neg_samples_num_list is {list(negatives)}, the layers "
-            f"have {sizes.tolist()} nodes, and Layer has {layer.size}"
+            "tdm_sampler draws fewer negatives of a layer than it has nodes, but"
+            f" neg_samples_num_list is {list(negatives)}, the layers have {sizes.tolist()} nodes,"
+            f" and Layer has {layer.size}"
         )
 
 
@@ -63,11 +71,13 @@ def tdm_sampler(
     X: Array, Travel: Array, Layer: Array, *, output_positive: bool = True, neg_samples_num_list: Ints = (),
     layer_offset_lod: Ints = (), seed: int = 0, dtype: int = 2, layer_offset: Ints = (), key: jax.Array,
 ):  # fmt: skip
-    """Out [N, width] = of each layer the node on the way to item X[i] (with output_positive), then different others, drawn uniformly.
+    """Out [N, width] = of each layer the node on the way to item X[i] (with output_positive), then
+    different others, drawn uniformly.
 
-    Labels: 1 at the nodes on the way, 0 at drawn ones; Mask: 1, but 0 (as Out and Labels) in layers that the way does not reach.
-    Travel [items, layers]: the way to each item, 0 where it has ended. Layer [nodes, 1]: the nodes layer by layer, as
-    layer_offset_lod (in later Paddles layer_offset) divides them.
+    Labels: 1 at the nodes on the way, 0 at drawn ones; Mask: 1, but 0 (as Out and Labels) in layers
+    that the way does not reach. Travel [items, layers]: the way to each item, 0 where it has ended.
+    Layer [nodes, 1]: the nodes layer by layer, as layer_offset_lod (in later Paddles layer_offset)
+    divides them.
     """
     layer_offset_lod = layer_offset_lod or layer_offset
     kind = _integers("tdm_sampler", dtype)
@@ -76,7 +86,12 @@ def tdm_sampler(
     outs, labels, masks = [], [], []
     for i, count in enumerate(neg_samples_num_list):
         own = way[:, i : i + 1]
-        drawn = _others(jax.random.fold_in(key, i), own, nodes[layer_offset_lod[i] : layer_offset_lod[i + 1]], count)
+        drawn = _others(
+            jax.random.fold_in(key, i),
+            own,
+            nodes[layer_offset_lod[i] : layer_offset_lod[i + 1]],
+            count,
+        )
         all = jnp.concatenate([own, drawn], 1) if output_positive else drawn
         there = jnp.broadcast_to(own != 0, all.shape)
         outs.append(jnp.where(there, all, 0))
@@ -86,7 +101,9 @@ def tdm_sampler(
 
 
 def _others(key: jax.Array, own: Any, nodes: Any, count: int) -> Any:
-    """For each row `count` different ones of the nodes other than `own` [N, 1], each choice as likely: [N, count]."""
+    """For each row `count` different ones of the nodes other than `own` [N, 1], each choice as
+    likely: [N, count].
+    """
     order = jax.random.uniform(key, (own.shape[0], nodes.shape[0]), np.float32)
     order = jnp.where(nodes == own, -1.0, order)
     _, at = jax.lax.top_k(order, count)

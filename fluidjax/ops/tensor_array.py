@@ -1,11 +1,12 @@
 """Tensor arrays: what travels in a step in place of a LOD_TENSOR_ARRAY.
 
-Outside of loops an array is a list, whose entries may have any shapes (:class:`Listed`). In a loop the index is known only
-when the step runs, so the entries stand in buffers with one more leading dimension (:class:`Stacked`), whose capacity the
-loop finds out before it runs (loop_course.py). An array is as long as its last entry that was written.
+Outside of loops an array is a list, whose entries may have any shapes (:class:`Listed`). In a loop
+the index is known only when the step runs, so the entries stand in buffers with one more leading
+dimension (:class:`Stacked`), whose capacity the loop finds out before it runs (loop_course.py). An
+array is as long as its last entry that was written.
 
-In the gradient of an array, reading what a write has put there takes it away, and what a read has taken is added; so an
-entry that is written anew, or read twice, has the gradient that it should.
+In the gradient of an array, reading what a write has put there takes it away, and what a read has
+taken is added; so an entry that is written anew, or read twice, has the gradient that it should.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ KIND = "LOD_TENSOR_ARRAY"
 @partial(jax.tree_util.register_dataclass, data_fields=("items",), meta_fields=("capacity",))
 @dataclass(frozen=True)
 class Listed:
-    """items: the entries, None for those that nobody has written. capacity: how many there will be when a loop has run."""
+    """items: the entries, None for those that nobody has written. capacity: how many there will be
+    when a loop has run.
+    """
 
     items: tuple[Any, ...] = ()
     capacity: int = 0
@@ -42,8 +45,8 @@ class Listed:
 @partial(jax.tree_util.register_dataclass, data_fields=("rows", "written"), meta_fields=())
 @dataclass(frozen=True)
 class Stacked:
-    """rows: the entries' buffers, [capacity, ...] each, zero where nothing was written. written: [capacity] bool; a NumPy
-    array where it is known while tracing.
+    """rows: the entries' buffers, [capacity, ...] each, zero where nothing was written. written:
+    [capacity] bool; a NumPy array where it is known while tracing.
     """
 
     rows: Any
@@ -58,7 +61,9 @@ class Stacked:
         """How long the array is: an int where that is known while tracing."""
         if isinstance(self.written, np.ndarray):
             return int(np.max(np.nonzero(self.written)[0], initial=-1)) + 1
-        return jnp.max(jnp.where(self.written, jnp.arange(self.capacity, dtype=jnp.int32) + 1, 0), initial=0)
+        return jnp.max(
+            jnp.where(self.written, jnp.arange(self.capacity, dtype=jnp.int32) + 1, 0), initial=0
+        )
 
 
 TensorArray = Listed | Stacked
@@ -86,11 +91,15 @@ def empty_like(array: TensorArray) -> TensorArray:
     if isinstance(array, Listed):
         return Listed((None,) * array.length, array.capacity)
     entries = as_gradient(array.rows)
-    return Stacked(like(entries, jax.tree.map(jnp.zeros_like, rows_of(entries))), jnp.zeros(array.capacity, bool))
+    return Stacked(
+        like(entries, jax.tree.map(jnp.zeros_like, rows_of(entries))),
+        jnp.zeros(array.capacity, bool),
+    )
 
 
 def entry(array: TensorArray, index: Any, mark: Mark = None) -> Any:
-    """array[index], None if nothing was written there as far as is known while tracing. index: an int or a scalar.
+    """array[index], None if nothing was written there as far as is known while tracing. index: an
+    int or a scalar.
 
     mark: gives what stands for the number where it is not known; equal ones promise equal numbers.
     """
@@ -99,15 +108,26 @@ def entry(array: TensorArray, index: Any, mark: Mark = None) -> Any:
             array = stacked(array, array.length)
         else:
             return array.items[index] if index < array.length else None
-    if isinstance(index, int) and (index >= array.capacity or (isinstance(array.written, np.ndarray) and not array.written[index])):
+    if isinstance(index, int) and (
+        index >= array.capacity
+        or (isinstance(array.written, np.ndarray) and not array.written[index])
+    ):
         return None
-    found = jax.tree.map(lambda r: jax.lax.dynamic_index_in_dim(r, index, keepdims=False), array.rows)
+    found = jax.tree.map(
+        lambda r: jax.lax.dynamic_index_in_dim(r, index, keepdims=False), array.rows
+    )
     return numbered(found, lambda: _number(index, mark)) if isinstance(found, Ragged) else found
 
 
 def numbered(found: Ragged, number: Callable[[], Hashable]) -> Ragged:
-    """An entry with keys of its own in place of those of all entries. number: what stands for its number."""
-    keys = {n: entry_key(k, number()) for n, k in (("key", found.key), ("each", found.each)) if isinstance(k, Each)}
+    """An entry with keys of its own in place of those of all entries. number: what stands for its
+    number.
+    """
+    keys = {
+        n: entry_key(k, number())
+        for n, k in (("key", found.key), ("each", found.each))
+        if isinstance(k, Each)
+    }
     return replace(found, **keys) if keys else found
 
 
@@ -117,15 +137,23 @@ def entry_key(key: Each, number: Hashable) -> Hashable:
 
 
 def _number(index: Any, mark: Mark) -> Hashable:
-    """What stands for an entry's number in a key; an object of its own where nothing does, equal to no other."""
+    """What stands for an entry's number in a key; an object of its own where nothing does, equal to
+    no other.
+    """
     return index if isinstance(index, int) else object() if mark is None else mark()
 
 
 def is_written(array: TensorArray, index: Any) -> Any:
     """Whether array[index], for a scalar, is an entry that was written."""
-    written = np.array([v is not None for v in array.items], bool) if isinstance(array, Listed) else array.written
+    written = (
+        np.array([v is not None for v in array.items], bool)
+        if isinstance(array, Listed)
+        else array.written
+    )
     count = written.shape[0]
-    return (index >= 0) & (index < count) & jnp.asarray(written)[jnp.clip(index, 0, max(count - 1, 0))]
+    return (
+        (index >= 0) & (index < count) & jnp.asarray(written)[jnp.clip(index, 0, max(count - 1, 0))]
+    )
 
 
 def put(array: TensorArray, index: Any, value: Any, mark: Mark = None) -> TensorArray:
@@ -143,14 +171,20 @@ def put(array: TensorArray, index: Any, value: Any, mark: Mark = None) -> Tensor
         value = jax.tree.map(lambda r: jnp.zeros(r.shape[1:], r.dtype), array.rows)
     else:
         array, value = _fitted(array, value, index, mark)
-    rows = jax.tree.map(lambda r, v: jax.lax.dynamic_update_index_in_dim(r, jnp.asarray(v, r.dtype), index, 0), array.rows, value)
+    rows = jax.tree.map(
+        lambda r, v: jax.lax.dynamic_update_index_in_dim(r, jnp.asarray(v, r.dtype), index, 0),
+        array.rows,
+        value,
+    )
     if isinstance(index, int) and isinstance(array.written, np.ndarray):
         return Stacked(rows, np.where(np.arange(array.capacity) == index, not zero, array.written))
     return Stacked(rows, jnp.asarray(array.written).at[index].set(not zero))
 
 
 def _fitted(array: Stacked, value: Any, index: Any, mark: Mark) -> tuple[Stacked, Any]:
-    """The array and a value in one form, into which the entries are brought where they are rows and the value has others."""
+    """The array and a value in one form, into which the entries are brought where they are rows and
+    the value has others.
+    """
     have, new = entry_type(array), types_of(value)
     if same(have, new):
         return array, value
@@ -176,11 +210,15 @@ def in_form(array: Stacked, form: Any) -> Stacked:
 
 
 def _refuse_other_shape(array: Stacked, value: Any) -> None:
-    had, has = ([tuple(v.shape[skip:]) for v in jax.tree.leaves(t)] for t, skip in ((array.rows, 1), (value, 0)))
+    had, has = (
+        [tuple(v.shape[skip:]) for v in jax.tree.leaves(t)]
+        for t, skip in ((array.rows, 1), (value, 0))
+    )
     if had != has or form_of(array.rows) != form_of(value):
         raise NotOneStep(
-            f"an array in a loop holds entries of one shape, but has one of {list(had[0])} and gets one of {list(has[0])}; "
-            "the shapes of what a loop writes may not change between iterations"
+            f"an array in a loop holds entries of one shape, but has one of {list(had[0])} and gets"
+            f" one of {list(has[0])}; the shapes of what a loop writes may not change between"
+            " iterations"
         )
 
 
@@ -190,7 +228,9 @@ def stacked(array: TensorArray, capacity: int, like: Any = None) -> Stacked:
         more = capacity - array.capacity
         if more <= 0:
             return array
-        rows = jax.tree.map(lambda r: jnp.concatenate([r, jnp.zeros((more, *r.shape[1:]), r.dtype)]), array.rows)
+        rows = jax.tree.map(
+            lambda r: jnp.concatenate([r, jnp.zeros((more, *r.shape[1:]), r.dtype)]), array.rows
+        )
         join = np.concatenate if isinstance(array.written, np.ndarray) else jnp.concatenate
         return Stacked(rows, join([array.written, np.zeros(more, bool)]))
     there = [v for v in array.items if v is not None]
@@ -198,10 +238,14 @@ def stacked(array: TensorArray, capacity: int, like: Any = None) -> Stacked:
         raise EnforceNotMet("an array that nobody has written is read")
     form = _common([jax.tree.map(jnp.asarray, v) for v in there or [like]])
     empty = zeros(form)
-    items = [empty if v is None else widened(jax.tree.map(jnp.asarray, v), form) for v in array.items]
+    items = [
+        empty if v is None else widened(jax.tree.map(jnp.asarray, v), form) for v in array.items
+    ]
     items += [empty] * (capacity - len(items))
     rows = jax.tree.map(lambda *v: jnp.stack(v), *items)
-    return Stacked(rows, np.array([i < array.length and array.items[i] is not None for i in range(len(items))]))
+    return Stacked(
+        rows, np.array([i < array.length and array.items[i] is not None for i in range(len(items))])
+    )
 
 
 def _common(items: list[Any]) -> Any:
@@ -210,7 +254,9 @@ def _common(items: list[Any]) -> Any:
     for item in items[1:]:
         form = joined(found, types_of(item), Each(("entries", tuple(map(key_of, items)))))
         if form is None:
-            _refuse_other_shape(Stacked(jax.tree.map(lambda v: v[None], items[0]), np.ones(1, bool)), item)
+            _refuse_other_shape(
+                Stacked(jax.tree.map(lambda v: v[None], items[0]), np.ones(1, bool)), item
+            )
         found = found if form is None else form
     return found
 
@@ -221,11 +267,16 @@ def zeros(types: Any) -> Any:
 
 
 def unstacked(array: TensorArray) -> Listed:
-    """The entries as a list. Raises NotOneStep where how many there are is known only when the step runs."""
+    """The entries as a list. Raises NotOneStep where how many there are is known only when the step
+    runs.
+    """
     if isinstance(array, Listed):
         return array
     if not isinstance(array.written, np.ndarray):
-        raise NotOneStep("how long an array is, which a loop has written, is known only when the step runs, but decides a shape")
+        raise NotOneStep(
+            "how long an array is, which a loop has written, is known only when the step runs, but"
+            " decides a shape"
+        )
     return Listed(tuple(entry(array, i) for i in range(array.length)))
 
 

@@ -1,8 +1,9 @@
-"""The generator behind jax.random, written out: Threefry with two words of 32 bits and 20 rounds (Salmon and others, "Parallel
-random numbers: as easy as 1, 2, 3", 2011).
+"""The generator behind jax.random, written out: Threefry with two words of 32 bits and 20 rounds
+(Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011).
 
-Element i of a draw is a function of the key and of i alone, so a part of a draw can be made by itself; and a key that is
-known needs no compiler to be folded. Both are bit for bit what jax.random gives while :func:`in_use` holds.
+Element i of a draw is a function of the key and of i alone, so a part of a draw can be made by
+itself; and a key that is known needs no compiler to be folded. Both are bit for bit what jax.random
+gives while :func:`in_use` holds.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ Pair = tuple[Any, Any]
 
 def in_use() -> bool:
     """Whether jax.random draws in this way: its defaults, which a user's configuration may change."""
-    return getattr(jax.config, "jax_default_prng_impl", _NAME) == _NAME and getattr(jax.config, "jax_threefry_partitionable", True)
+    return getattr(jax.config, "jax_default_prng_impl", _NAME) == _NAME and getattr(
+        jax.config, "jax_threefry_partitionable", True
+    )
 
 
 def threefry(key: Pair, counter: Pair, word: Callable[[Any], Any] = lambda x: x) -> Pair:
@@ -46,7 +49,8 @@ def threefry(key: Pair, counter: Pair, word: Callable[[Any], Any] = lambda x: x)
 
 
 def bits(key: Any, at: Any, unsigned: np.dtype) -> Any:
-    """Elements `at` (uint64 [n]) of jax.random.bits(key, ..., unsigned), uint32 or uint64; of NumPy or JAX, as `at` is.
+    """Elements `at` (uint64 [n]) of jax.random.bits(key, ..., unsigned), uint32 or uint64; of NumPy
+    or JAX, as `at` is.
 
     key: its two words, uint32 [2].
     """
@@ -59,7 +63,11 @@ def split_words(key: jax.Array, count: int) -> Any:
 
     XLA compiles it here in a quarter of the time: on a CPU, JAX writes the rounds as loops.
     """
-    if in_use() and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and str(jax.random.key_impl(key)) == _NAME:
+    if (
+        in_use()
+        and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+        and str(jax.random.key_impl(key)) == _NAME
+    ):
         return _pairs(jax.random.key_data(key), count)
     return jax.random.key_data(jax.random.split(key, count))
 
@@ -92,11 +100,17 @@ class KnownKey:
 
 
 def known_key(key: Any) -> KnownKey | None:
-    """A key of jax.random whose words are known; None of one within a trace, and of another generator."""
-    if key is None or (jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and str(jax.random.key_impl(key)) != _NAME):
+    """A key of jax.random whose words are known; None of one within a trace, and of another
+    generator.
+    """
+    if key is None or (
+        jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and str(jax.random.key_impl(key)) != _NAME
+    ):
         return None
     words = known(jax.random.key_data(key))
-    return None if words is None or words.shape != (2,) else KnownKey((int(words[0]), int(words[1])))
+    return (
+        None if words is None or words.shape != (2,) else KnownKey((int(words[0]), int(words[1])))
+    )
 
 
 def new_key(seed: int, like: Any) -> Any:

@@ -1,12 +1,15 @@
-"""What an op is besides what it computes: facts that stand on its declaration and that everybody reads there.
+"""What an op is besides what it computes: facts that stand on its declaration and that everybody
+reads there.
 
     @op(outs="Out", grad="X", rows=elementwise("X"))
     def relu6(X: Array, *, threshold: float = 6.0): ...
 
-A trait is a small frozen value, and :class:`Traits` lists all that there are. A trait that an op does not give is None or
-False, and its class says by which rule such an op goes. Gradient ops are declared by their forward op: they take padded
-rows where it does, no rank differs from what it read, and the step runs them; whatever else one is stands on its ``@grad_of``.
-tests/ops/test_traits.py asks every op for the decisions that no rule makes. A new trait is a class and a field here.
+A trait is a small frozen value, and :class:`Traits` lists all that there are. A trait that an op
+does not give is None or False, and its class says by which rule such an op goes. Gradient ops are
+declared by their forward op: they take padded rows where it does, no rank differs from what it
+read, and the step runs them; whatever else one is stands on its ``@grad_of``.
+tests/ops/test_traits.py asks every op for the decisions that no rule makes. A new trait is a class
+and a field here.
 """
 
 from __future__ import annotations
@@ -20,26 +23,29 @@ from ..ir.desc import FrozenMap, OpDesc, VarDesc
 from .checking import Refuses
 
 Attrs = Mapping[str, Any]
-Shapes = Mapping[str, Any]  # slot -> shape, a list of shapes, or None; "ragged": the slots that hold ragged values
+# slot -> shape, a list of shapes, or None; "ragged": the slots that hold ragged values
+Shapes = Mapping[str, Any]
 When = Callable[[Attrs, Shapes], bool]
 Hosted = Callable[[Attrs, Attrs], dict[str, Any]]
 Lead = str | Callable[[Attrs], str] | None  # the slot whose LoD the outputs take
 ALL = ("*",)
 
-# -- rows: what becomes of the rows of a ragged value that the op takes for a plain array (docs/lod.md) -----------------
+# -- rows: what becomes of the rows of a ragged value that the op takes for a plain array (docs/lod.
 
 
 @dataclass(frozen=True, slots=True)
 class RowWise:
-    """Row i of the outputs depends on row i of the `over` slots only, if `when` holds; so padded rows do no harm.
+    """Row i of the outputs depends on row i of the `over` slots only, if `when` holds; so padded
+    rows do no harm.
 
-    All variables given in `over` must be ragged with one LoD, and no others. A slot in `beside` may also be plain; `when`
-    then sees to it that it spans no rows. outs: the outputs that have rows; empty: all. lod: the slot whose LoD the
-    outputs take in 1.8.5 (a function: told by the attributes; None: they have none), shared: those that do (empty: all of
-    `outs` but the intermediate ones).
-    elements: every element, not only every row, is computed by itself. by_number: slots of which only the rows that `over` names
-    are read, so padding behind them does no harm. joins: where it holds, the outputs have the rows of
-    all values in the first of `over`, one after another, and their sequences.
+    All variables given in `over` must be ragged with one LoD, and no others. A slot in `beside` may
+    also be plain; `when` then sees to it that it spans no rows. outs: the outputs that have rows;
+    empty: all. lod: the slot whose LoD the outputs take in 1.8.5 (a function: told by the
+    attributes; None: they have none), shared: those that do (empty: all of `outs` but the
+    intermediate ones). elements: every element, not only every row, is computed by itself.
+    by_number: slots of which only the rows that `over` names are read, so padding behind them does
+    no harm. joins: where it holds, the outputs have the rows of all values in the first of `over`,
+    one after another, and their sequences.
     """
 
     over: tuple[str, ...]
@@ -55,9 +61,11 @@ class RowWise:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Padded rows of X count as `neutral` ("low", "high": the dtype's least or greatest); means then divide by true rows.
+    """Padded rows of X count as `neutral` ("low", "high": the dtype's least or greatest); means
+    then divide by true rows.
 
-    Where attribute `dim` leaves the first axis alone, the op is row-wise, and the outputs take the LoD of slot `lod`.
+    Where attribute `dim` leaves the first axis alone, the op is row-wise, and the outputs take the
+    LoD of slot `lod`.
     """
 
     neutral: Any
@@ -67,7 +75,9 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Mixing:
-    """Rows get mixed, so the op takes exact ones only. lod, shared: as in RowWise, where an output has as many rows."""
+    """Rows get mixed, so the op takes exact ones only. lod, shared: as in RowWise, where an output
+    has as many rows.
+    """
 
     lod: str | None = None
     shared: tuple[str, ...] = ()
@@ -80,13 +90,15 @@ Levels = Callable[[Mapping[str, int], Attrs], Mapping[str, int]]
 class Sequences:
     """The op has slots declared ``Ragged`` and knows what a LoD is.
 
-    levels: output -> the input whose lod_level it has; or a function from the inputs' levels and the attributes to those
-    of the outputs, for an op that makes a LoD. Outputs that are not named have none. each: slots, of inputs and outputs, that
-    have a row for each sequence; where that is said ("" for none), empty sequences behind the true ones do no harm, and an
-    op that says nothing (None) needs to know how many there are. alone: an input slot of which the op computes each row by itself,
-    given the sequence that it is in, if `when` holds for the op. inner: input slots whose levels below the first may end with empty
-    sequences that are none, at no harm; what is fed to them is padded so. by_offsets: the op, and its gradient, goes by offsets alone,
-    whatever bound of the longest sequence is known.
+    levels: output -> the input whose lod_level it has; or a function from the inputs' levels and
+    the attributes to those of the outputs, for an op that makes a LoD. Outputs that are not named
+    have none. each: slots, of inputs and outputs, that have a row for each sequence; where that is
+    said ("" for none), empty sequences behind the true ones do no harm, and an op that says nothing
+    (None) needs to know how many there are. alone: an input slot of which the op computes each row
+    by itself, given the sequence that it is in, if `when` holds for the op. inner: input slots
+    whose levels below the first may end with empty sequences that are none, at no harm; what is fed
+    to them is padded so. by_offsets: the op, and its gradient, goes by offsets alone, whatever
+    bound of the longest sequence is known.
     """
 
     levels: Mapping[str, str] | Levels
@@ -105,10 +117,21 @@ def row_wise(
     *over: str, when: When | None = None, beside: str = "", outs: str = "", lod: Lead = _FIRST, shared: str = "",
     joins: When | None = None, by_number: str = "",
 ) -> RowWise:  # fmt: skip
-    """A RowWise; slots by their names, several in one string. The LoD is that of the first slot if nothing else is said."""
+    """A RowWise; slots by their names, several in one string. The LoD is that of the first slot if
+    nothing else is said.
+    """
     lead = over[0] if lod == _FIRST else lod
     numbered = tuple(by_number.split())
-    return RowWise(over, when, tuple(beside.split()), tuple(outs.split()), lead, tuple(shared.split()), joins=joins, by_number=numbered)
+    return RowWise(
+        over,
+        when,
+        tuple(beside.split()),
+        tuple(outs.split()),
+        lead,
+        tuple(shared.split()),
+        joins=joins,
+        by_number=numbered,
+    )
 
 
 def elementwise(*over: str, **more: Any) -> RowWise:
@@ -132,15 +155,18 @@ def knows_rows(
 ) -> Sequences:  # fmt: skip
     """See Sequences: ``knows_rows(Out="X")``, or a function."""
     counted = None if each is None else tuple(each.split())
-    return Sequences(levels or FrozenMap(slots), counted, alone, when, tuple(inner.split()), by_offsets)
+    return Sequences(
+        levels or FrozenMap(slots), counted, alone, when, tuple(inner.split()), by_offsets
+    )
 
 
-# -- sparse: what becomes of SelectedRows in a slot that is not declared to take them (docs/sparse.md) -------------------
+# -- sparse: what becomes of SelectedRows in a slot that is not declared to take them (docs/sparse.m
 
 
 @dataclass(frozen=True, slots=True)
 class ByValues:
-    """Sparse rows in X give sparse rows of the same table in Out: the op works on their values, as Paddle's does.
+    """Sparse rows in X give sparse rows of the same table in Out: the op works on their values, as
+    Paddle's does.
 
     merged: equal rows are added up before. scalar: a slot that must have one element for it.
     """
@@ -171,17 +197,21 @@ class SparseGradient:
     looks_up: bool = True
 
 
-# An op that says nothing takes sparse rows in the slots declared SelectedRows, gives none, and elsewhere refuses them.
+# An op that says nothing takes sparse rows in the slots declared SelectedRows, gives none, and
+# elsewhere refuses them.
 Sparse = ByValues | StaysSparse | SparseGradient
 
-# -- channels: what an op makes of values [N, C, ...] that a step holds as [N, ..., C] (ops/channels.py, docs/layout.md) -----
+# -- channels: what an op makes of values [N, C, ...] that a step holds as [N, ..., C]
+# (ops/channels.py, docs/layout.md) -----
 
 
 @dataclass(frozen=True, slots=True)
 class ByFormat:
-    """Attribute `attr` says where `over` and `outs` have their channels; `last` puts them behind the other axes.
+    """Attribute `attr` says where `over` and `outs` have their channels; `last` puts them behind
+    the other axes.
 
-    begins: the op is so much faster then that a step brings its inputs there; others follow what they are given.
+    begins: the op is so much faster then that a step brings its inputs there; others follow what
+    they are given.
     """
 
     attr: str
@@ -193,7 +223,8 @@ class ByFormat:
 
 @dataclass(frozen=True, slots=True)
 class ByAxes:
-    """Attribute `attr` names axes of `over` and `outs`: one or a list, or with `each` so many entries for every axis in order.
+    """Attribute `attr` names axes of `over` and `outs`: one or a list, or with `each` so many
+    entries for every axis in order.
 
     when: as in RowWise; where it does not hold the op needs channels first.
     """
@@ -207,7 +238,9 @@ class ByAxes:
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Elements of `outs` depend on the same elements of `over`, which have one number of axes; the order is no matter."""
+    """Elements of `outs` depend on the same elements of `over`, which have one number of axes; the
+    order is no matter.
+    """
 
     over: tuple[str, ...]
     outs: tuple[str, ...]
@@ -225,12 +258,15 @@ class ChannelsFirst:
     """The op needs its inputs as the program has them."""
 
 
-# An op that says nothing follows if its trait `rows` calls it elementwise or a reduction, and else needs channels first.
+# An op that says nothing follows if its trait `rows` calls it elementwise or a reduction, and else
+# needs channels first.
 Channels = ByFormat | ByAxes | Alike | KnowsChannels | ChannelsFirst
 CHANNELS_FIRST = ChannelsFirst()
 
 
-def by_format(attr: str, over: str, outs: str, *, last: str = "NHWC", begins: bool = False) -> ByFormat:
+def by_format(
+    attr: str, over: str, outs: str, *, last: str = "NHWC", begins: bool = False
+) -> ByFormat:
     """See ByFormat; slots by their names, several in one string."""
     return ByFormat(attr, tuple(over.split()), tuple(outs.split()), last, begins)
 
@@ -250,12 +286,13 @@ def knows_channels(over: str) -> KnowsChannels:
     return KnowsChannels(tuple(over.split()))
 
 
-# -- turned: an input that is read faster with its axes in another order (lower/layout.py) ------------------------------------
+# -- turned: an input that is read faster with its axes in another order (lower/layout.py) ---------
 
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """On a CPU the value in `slot` is read faster with its axes in the order `axes`, if `when` holds; so it is held between steps.
+    """On a CPU the value in `slot` is read faster with its axes in the order `axes`, if `when`
+    holds; so it is held between steps.
 
     predicting: in steps that predict (lower/layout.py) if this holds, too.
     """
@@ -266,16 +303,18 @@ class Turned:
     predicting: When
 
 
-# -- ranks: how the values that several ranks compute with one program are related (lower/divergence.py) ---------------------
+# -- ranks: how the values that several ranks compute with one program are related (lower/divergence
 
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """An op that says nothing runs on each rank alone: its outputs differ between ranks where an input does, or it draws.
+    """An op that says nothing runs on each rank alone: its outputs differ between ranks where an
+    input does, or it draws.
 
-    together: a collective; what a rank gets depends on what the others hold. agree: outputs that are the same on all
-    ranks whatever is read (ALL). scatters: the outputs differ even where what is read does not. follows: output -> the
-    one input that it depends on. root: the attribute that names the rank whose X all ranks get as Out.
+    together: a collective; what a rank gets depends on what the others hold. agree: outputs that
+    are the same on all ranks whatever is read (ALL). scatters: the outputs differ even where what
+    is read does not. follows: output -> the one input that it depends on. root: the attribute that
+    names the rank whose X all ranks get as Out.
     """
 
     together: bool = False
@@ -285,7 +324,9 @@ class Ranks:
     root: str = ""
 
 
-def collective(*, agree: tuple[str, ...] = (), scatters: bool = False, root: str = "", **follows: str) -> Ranks:
+def collective(
+    *, agree: tuple[str, ...] = (), scatters: bool = False, root: str = "", **follows: str
+) -> Ranks:
     """An op of all ranks at once; the rest as in Ranks."""
     return Ranks(True, agree, scatters, FrozenMap(follows), root)
 
@@ -295,7 +336,7 @@ def follows(**outputs: str) -> Ranks:
     return Ranks(follows=FrozenMap(outputs))
 
 
-# -- runs: who runs the op ---------------------------------------------------------------------------------------------
+# -- runs: who runs the op -------------------------------------------------------------------------
 
 
 class Runs(enum.Enum):
@@ -312,7 +353,7 @@ class Runs(enum.Enum):
         return self in (Runs.EFFECT, Runs.HOST)
 
 
-# -- integers ------------------------------------------------------------------------------------------------------------
+# -- integers --------------------------------------------------------------------------------------
 
 Find = Callable[[str], VarDesc | None]
 High = Callable[[OpDesc, Find], tuple[int, int | None]]
@@ -320,11 +361,12 @@ High = Callable[[OpDesc, Find], tuple[int, int | None]]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Integers in `slot`, called `what` in messages, must be >= 0 and below what `high` says, or be the one exception.
+    """Integers in `slot`, called `what` in messages, must be >= 0 and below what `high` says, or be
+    the one exception.
 
-    high: from the op and a look-up of variables the bound (not positive: none is known) and the exception or None. An
-    op that says nothing takes any value; FREE says so of one whose slots look like indices. told_by: from the op the name of
-    a variable that holds the bound, or "".
+    high: from the op and a look-up of variables the bound (not positive: none is known) and the
+    exception or None. An op that says nothing takes any value; FREE says so of one whose slots look
+    like indices. told_by: from the op the name of a variable that holds the bound, or "".
     """
 
     slot: str
@@ -335,16 +377,19 @@ class Bounds:
 
 FREE = Bounds("", "", lambda op, find: (-1, None))
 
-# -- sizes -----------------------------------------------------------------------------------------------------------------
+# -- sizes -----------------------------------------------------------------------------------------
 
-Needless = Callable[[OpDesc, str, int], bool]  # (op, slot, which of its variables) -> not needed there after all
+# (op, slot, which of its variables) -> not needed there after all
+Needless = Callable[[OpDesc, str, int], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The values in these input slots decide the shape of an output, so they must be known before the step is compiled.
+    """The values in these input slots decide the shape of an output, so they must be known before
+    the step is compiled.
 
-    needless: which of them this op does without. An op that says nothing computes shapes from shapes and attributes alone.
+    needless: which of them this op does without. An op that says nothing computes shapes from
+    shapes and attributes alone.
     """
 
     slots: tuple[str, ...]
@@ -353,7 +398,11 @@ class Sizes:
     def needed(self, op: OpDesc) -> list[tuple[str, int]]:
         """(slot, which of its variables) of all that this op needs."""
         places = [(slot, i) for slot in self.slots for i in range(len(op.input(slot)))]
-        return places if self.needless is None else [(s, i) for s, i in places if not self.needless(op, s, i)]
+        return (
+            places
+            if self.needless is None
+            else [(s, i) for s, i in places if not self.needless(op, s, i)]
+        )
 
 
 def sizes_from(slots: str, needless: Needless | None = None) -> Sizes:
@@ -363,7 +412,8 @@ def sizes_from(slots: str, needless: Needless | None = None) -> Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The outputs have as many rows as the values in these input slots say, and room for `room`, in words.
+    """The outputs have as many rows as the values in these input slots say, and room for `room`, in
+    words.
 
     exact: where these values are known while a step is traced, so is the number of rows.
     """
@@ -378,16 +428,17 @@ def rows_by(slots: str, room: str, exact: bool = True) -> Chosen:
     return Chosen(tuple(slots.split()), room, exact)
 
 
-# -- state -----------------------------------------------------------------------------------------------------------------
+# -- state -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
     """An optimizer's op: it takes Param by Grad to ParamOut.
 
-    elements: every element is updated by itself, so the op runs on parts of arrays as it is; otherwise it needs whole
-    ones. state: input slots of arrays of Param's shape that it keeps. powers: input slots of numbers of the parameter's
-    own -> the attribute by which they are multiplied in every step.
+    elements: every element is updated by itself, so the op runs on parts of arrays as it is;
+    otherwise it needs whole ones. state: input slots of arrays of Param's shape that it keeps.
+    powers: input slots of numbers of the parameter's own -> the attribute by which they are
+    multiplied in every step.
     """
 
     elements: bool
@@ -407,26 +458,31 @@ def updates_whole(*state: str) -> Update:
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """Outputs (-> input) that are the input as it is where `when` holds for the attributes: statistics that do not move."""
+    """Outputs (-> input) that are the input as it is where `when` holds for the attributes:
+    statistics that do not move.
+    """
 
     outs: Mapping[str, str]
     when: Callable[[Attrs], bool]
 
     def holds(self, op: OpDesc) -> bool:
         """Whether this op gives all of them back under the names that they came by."""
-        return self.when(op.attrs) and all(op.output(out) == op.input(source) for out, source in self.outs.items())
+        return self.when(op.attrs) and all(
+            op.output(out) == op.input(source) for out, source in self.outs.items()
+        )
 
 
-# -- by itself ---------------------------------------------------------------------------------------------------------------
+# -- by itself -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Eager:
-    """The op computes by itself, of NumPy arrays and of a key that is known, what it computes within a compiled step, bit for bit.
+    """The op computes by itself, of NumPy arrays and of a key that is known, what it computes
+    within a compiled step, bit for bit.
 
-    It compiles nothing for it, but a draw for each distribution. So nothing that it rounds may meet what XLA could fuse into
-    it. fn: what computes it so, where that is not the op's own function; it is called in the same way. when: the attributes
-    with which this holds.
+    It compiles nothing for it, but a draw for each distribution. So nothing that it rounds may meet
+    what XLA could fuse into it. fn: what computes it so, where that is not the op's own function;
+    it is called in the same way. when: the attributes with which this holds.
     """
 
     fn: Callable[..., Any] | None = None
@@ -435,25 +491,26 @@ class Eager:
 
 EAGER = Eager()
 
-# -- all of them -----------------------------------------------------------------------------------------------------------
+# -- all of them -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """All traits of an op. carries: the input whose elements Out holds, in another shape or dtype. fills: Out is filled
-    element by element by a number or a draw, so that a part of it can be made by itself. counters: input slots whose
-    values may have another shape than declared; the op itself checks how many numbers they hold. passes_over: input slots
-    in which a variable that nobody has set counts as nothing. fed_by_steps: a gradient
-    op within a loop's block that stays there though no op writes what it reads, since another step of the loop gives it.
-    eager: the op also runs without being compiled into a step.
-    shape_of: input slots of which the op looks at the shape alone, so that nothing that it gives depends on what is in them.
-    chosen: of an op whose outputs have as many rows as the data say, whose.
-    refuses: what the op objects to in the values of its inputs, besides `bounds`; a running step tells (ops/checking.py).
-    lengths: a slot of lengths of sequences: an output, those of the sequences in X; or an input, given as Lengths (lengths.py)
-    where it is known whose they are.
-    hosted: what Python does in place of the function where the program is cut at the op: (inputs by slot, attributes) -> outputs by
-    slot. Variables that it reads keep their LoD from run to run.
-    heavy: the op takes long for what it gives (products, convolutions, recurrences, look-ups), so it is computed twice last of all.
+    """All traits of an op. carries: the input whose elements Out holds, in another shape or dtype.
+    fills: Out is filled element by element by a number or a draw, so that a part of it can be made
+    by itself. counters: input slots whose values may have another shape than declared; the op
+    itself checks how many numbers they hold. passes_over: input slots in which a variable that
+    nobody has set counts as nothing. fed_by_steps: a gradient op within a loop's block that stays
+    there though no op writes what it reads, since another step of the loop gives it. eager: the op
+    also runs without being compiled into a step. shape_of: input slots of which the op looks at the
+    shape alone, so that nothing that it gives depends on what is in them. chosen: of an op whose
+    outputs have as many rows as the data say, whose. refuses: what the op objects to in the values
+    of its inputs, besides `bounds`; a running step tells (ops/checking.py). lengths: a slot of
+    lengths of sequences: an output, those of the sequences in X; or an input, given as Lengths
+    (lengths.py) where it is known whose they are. hosted: what Python does in place of the function
+    where the program is cut at the op: (inputs by slot, attributes) -> outputs by slot. Variables
+    that it reads keep their LoD from run to run. heavy: the op takes long for what it gives
+    (products, convolutions, recurrences, look-ups), so it is computed twice last of all.
     """
 
     rows: Rows | None = None

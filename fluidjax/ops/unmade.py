@@ -1,7 +1,8 @@
-"""Values that a block alone makes which may not have run: of each the environment knows whether it was made.
+"""Values that a block alone makes which may not have run: of each the environment knows whether it
+was made.
 
-A compiled step has zeros in their place, which nobody may take for a value: who reads or fetches one objects where it was
-not made (checking.py).
+A compiled step has zeros in their place, which nobody may take for a value: who reads or fetches
+one objects where it was not made (checking.py).
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ def doubtful(names: Iterable[str], env: dict[str, Any]) -> list[str]:
 
 
 def flags(names: Iterable[str], env: dict[str, Any]) -> dict[str, Any]:
-    """For each of these names that has a value, under a name of its own, whether the value was made."""
+    """For each of these names that has a value, under a name of its own, whether the value was
+    made.
+    """
     known_of = env.get(UNMADE, {})
     return {_FLAG + n: known_of.get(n, True) for n in names if n in env}
 
@@ -54,12 +57,22 @@ def unmade(names: Iterable[str], env: dict[str, Any]) -> Iterator[Objection]:
     """The objections of an op that reads these."""
     for name in names:
         if name in env[UNMADE]:
-            yield ~env[UNMADE][name], f"reads {name!r}, to which only a block that has not run gives a value; give it one before", 0
+            yield (
+                ~env[UNMADE][name],
+                (
+                    f"reads {name!r}, to which only a block that has not run gives a value; give it"
+                    " one before"
+                ),
+                0,
+            )
 
 
 def fetched(names: Iterable[str], env: dict[str, Any]) -> Iterator[tuple[str, Objection]]:
     """(name, objection) of those of these, which are fetched."""
     for name in names:
         if name in env.get(UNMADE, {}):
-            what = f"is what gives {name!r} a value, which is fetched, but its block has not run; give it one before"
+            what = (
+                f"is what gives {name!r} a value, which is fetched, but its block has not run; give"
+                " it one before"
+            )
             yield name, (~env[UNMADE][name], what, 0)

@@ -18,18 +18,22 @@ from .traits import mixes
 def _spec(Input: Spec, Transition: Spec, Length: Spec, **_: Any) -> tuple[Spec, Spec]:
     if Input.ndim != 3 or Transition.ndim != 2 or Transition.shape[0] != Transition.shape[1]:
         raise ShapeError(
-            f"viterbi_decode takes Input [N, T, tags] and Transition [tags, tags], not {list(Input.shape)} and {list(Transition.shape)}"
+            "viterbi_decode takes Input [N, T, tags] and Transition [tags, tags], not"
+            f" {list(Input.shape)} and {list(Transition.shape)}"
         )
     return Spec((Input.shape[0],), Input.dtype), Spec(Input.shape[:2], "int64")
 
 
 @op(outs="Scores Path", infer=_spec, rows=mixes())
-def viterbi_decode(Input: Array, Transition: Array, Length: Array, *, include_bos_eos_tag: bool = True):
-    """Path [N, T] (int64) = the tags of the greatest sum of Input [N, T, tags] and Transition [tags, tags]; Scores [N] = that sum.
+def viterbi_decode(
+    Input: Array, Transition: Array, Length: Array, *, include_bos_eos_tag: bool = True
+):
+    """Path [N, T] (int64) = the tags of the greatest sum of Input [N, T, tags] and Transition
+    [tags, tags]; Scores [N] = that sum.
 
-    Transition[i, j]: from tag i to j. Length [N]: how many steps count; behind them Path is 0. include_bos_eos_tag: the last row is
-    for the first tag, the last but one for the tag that ends the sequence.
-    Paddle's Path has as many columns as the longest Length, here it has T.
+    Transition[i, j]: from tag i to j. Length [N]: how many steps count; behind them Path is 0.
+    include_bos_eos_tag: the last row is for the first tag, the last but one for the tag that ends
+    the sequence. Paddle's Path has as many columns as the longest Length, here it has T.
     """
     Input, Transition, count = jnp.asarray(Input), jnp.asarray(Transition), Input.shape[1]
     length = jnp.asarray(Length).reshape(-1)
@@ -42,7 +46,9 @@ def viterbi_decode(Input: Array, Transition: Array, Length: Array, *, include_bo
         best, origin = ways.max(1) + Input[:, at], first_greatest(ways, 1)
         best = jnp.where((length == at + 1)[:, None], best + ending, best)
         lives = (at < length)[:, None]
-        return jnp.where(lives, best, state), jnp.where(lives, origin, jnp.arange(state.shape[1], dtype=np.int32))
+        return jnp.where(lives, best, state), jnp.where(
+            lives, origin, jnp.arange(state.shape[1], dtype=np.int32)
+        )
 
     score, origins = loops.scan(forward, score, jnp.arange(1, count))
     last = first_greatest(score, 1)

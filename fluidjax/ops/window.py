@@ -1,4 +1,6 @@
-"""What convolutions and pools share: layouts, paddings by Paddle's three algorithms, and the windows of pools."""
+"""What convolutions and pools share: layouts, paddings by Paddle's three algorithms, and the
+windows of pools.
+"""
 
 from __future__ import annotations
 
@@ -30,33 +32,46 @@ def channel_last(data_format: str) -> bool:
 
 
 def from_one(**sizes: Sequence[int]) -> None:
-    """Raises ShapeError, which names them, unless all numbers are 1 or more: of windows, strides and dilations."""
+    """Raises ShapeError, which names them, unless all numbers are 1 or more: of windows, strides
+    and dilations.
+    """
     for what, numbers in sizes.items():
         if any(n < 1 for n in numbers):
             raise ShapeError(f"{what} are numbers from 1, not {list(numbers)}")
 
 
 def paddings_of(
-    algorithm: str, paddings: Sequence[int], sizes: Sequence[int], window: Sequence[int], strides: Sequence[int]
+    algorithm: str,
+    paddings: Sequence[int],
+    sizes: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int],
 ) -> Pads:
     """(before, after) of each spatial axis.
 
-    EXPLICIT takes one number an axis, or two (before, after); SAME makes the output ceil(size / stride), its odd cell
-    after; VALID pads nothing.
+    EXPLICIT takes one number an axis, or two (before, after); SAME makes the output ceil(size /
+    stride), its odd cell after; VALID pads nothing.
     """
     from_one(strides=strides)
     if algorithm == "VALID":
         return ((0, 0),) * len(sizes)
     if algorithm == "SAME":
-        total = [max((-(-n // s) - 1) * s + k - n, 0) for n, k, s in zip(sizes, window, strides, strict=True)]
+        total = [
+            max((-(-n // s) - 1) * s + k - n, 0)
+            for n, k, s in zip(sizes, window, strides, strict=True)
+        ]
         return tuple((t // 2, t - t // 2) for t in total)
     if algorithm != "EXPLICIT":
-        raise ShapeError(f"padding_algorithm is {algorithm!r}; it can be 'EXPLICIT', 'SAME' or 'VALID'")
+        raise ShapeError(
+            f"padding_algorithm is {algorithm!r}; it can be 'EXPLICIT', 'SAME' or 'VALID'"
+        )
     if len(paddings) == len(sizes):
         return tuple((p, p) for p in paddings)
     if len(paddings) == 2 * len(sizes):
         return tuple(zip(paddings[::2], paddings[1::2], strict=True))
-    raise ShapeError(f"paddings has {len(paddings)} numbers; {len(sizes)} or {2 * len(sizes)} are needed")
+    raise ShapeError(
+        f"paddings has {len(paddings)} numbers; {len(sizes)} or {2 * len(sizes)} are needed"
+    )
 
 
 def _within(end: int, cells: int) -> bool:
@@ -66,7 +81,8 @@ def _within(end: int, cells: int) -> bool:
 def window_count(cells: int, size: int, stride: int) -> int:
     """How many windows of `size` cells fit in `cells` at a stride, at least 0.
 
-    As in Paddle the quotient is rounded toward zero, so up to stride - 1 cells may lack: one window, which is cut short.
+    As in Paddle the quotient is rounded toward zero, so up to stride - 1 cells may lack: one
+    window, which is cut short.
     """
     room = cells - size
     return max((room // stride if room >= 0 else -(-room // stride)) + 1, 0)
@@ -74,7 +90,9 @@ def window_count(cells: int, size: int, stride: int) -> int:
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows of a pool over the axes `axes`: position o of axis i covers cells o * stride - before ... + size."""
+    """The windows of a pool over the axes `axes`: position o of axis i covers cells o * stride -
+    before ... + size.
+    """
 
     axes: tuple[int, ...]
     cells: tuple[int, ...]  # how many the input has, each axis
@@ -86,35 +104,49 @@ class Windows:
     @property
     def ends(self) -> list[int]:
         """Where the last window ends, each axis, counted from the first window's start."""
-        return [(o - 1) * s + k for o, s, k in zip(self.outs, self.strides, self.sizes, strict=True)]
+        return [
+            (o - 1) * s + k for o, s, k in zip(self.outs, self.strides, self.sizes, strict=True)
+        ]
 
     @property
     def tiling(self) -> bool:
         """Windows that lie side by side and within the input."""
-        return self.sizes == self.strides and not any(self.before) and all(map(_within, self.ends, self.cells))
+        return (
+            self.sizes == self.strides
+            and not any(self.before)
+            and all(map(_within, self.ends, self.cells))
+        )
 
     def few(self, most: int) -> bool:
         """Whether a window has so many cells or fewer."""
         return are_numbers(self.sizes) and math.prod(self.sizes) <= most
 
     def counts(self) -> Array:
-        """Input cells in each window, [outs...]; 0 or less for a window that begins past the end, as in Paddle."""
+        """Input cells in each window, [outs...]; 0 or less for a window that begins past the end,
+        as in Paddle.
+        """
         xp = numbers_of(self.cells)
         total = xp.ones((), np.int64)
-        for o, s, k, b, n in zip(self.outs, self.strides, self.sizes, self.before, self.cells, strict=True):
+        for o, s, k, b, n in zip(
+            self.outs, self.strides, self.sizes, self.before, self.cells, strict=True
+        ):
             start = xp.arange(o) * s - b
             total = total[..., None] * (xp.minimum(start + k, n) - xp.maximum(start, 0))
         return total
 
     def widths(self, rank: int) -> list[tuple[int, int, int]]:
-        """lax.pad's argument that makes the windows tile or fit: negative after the last one that is needed."""
+        """lax.pad's argument that makes the windows tile or fit: negative after the last one that
+        is needed.
+        """
         pads = [(0, 0, 0)] * rank
         for a, b, e, n in zip(self.axes, self.before, self.ends, self.cells, strict=True):
             pads[a] = (b, e - b - n, 0)
         return pads
 
     def taps(self, x: Array, fill: float) -> Iterator[Array]:
-        """For each cell of a window, in order, its values in all windows; cells outside the input hold `fill`."""
+        """For each cell of a window, in order, its values in all windows; cells outside the input
+        hold `fill`.
+        """
         if any(map(any, self.widths(x.ndim))):
             x = lax.pad(x, jnp.asarray(fill, x.dtype), self.widths(x.ndim))
         for tap in np.ndindex(*self.sizes):
@@ -148,7 +180,9 @@ def windows_of(
     if global_pooling:
         return Windows(axes, cells, cells, cells, (0,) * len(axes), (1,) * len(axes))
     if len(ksize) != len(axes) or len(strides) != len(axes):
-        raise ShapeError(f"ksize {list(ksize)} and strides {list(strides)} must have {len(axes)} numbers each")
+        raise ShapeError(
+            f"ksize {list(ksize)} and strides {list(strides)} must have {len(axes)} numbers each"
+        )
     from_one(ksize=ksize)
     pads = paddings_of(padding_algorithm, paddings, cells, ksize, strides)
     outs = tuple(
@@ -156,7 +190,9 @@ def windows_of(
         for n, k, s, (lo, hi) in zip(cells, ksize, strides, pads, strict=True)
     )
     if any(isinstance(n, int) and n < 1 for n in outs):
-        raise ShapeError(f"a window of {list(ksize)} does not fit in {list(cells)} cells padded by {list(pads)}")
+        raise ShapeError(
+            f"a window of {list(ksize)} does not fit in {list(cells)} cells padded by {list(pads)}"
+        )
     return Windows(axes, cells, tuple(ksize), tuple(strides), tuple(lo for lo, _ in pads), outs)
 
 
@@ -171,14 +207,18 @@ def uneven(cells: int, outs: int) -> tuple[Array, Array]:
 
 
 def even(n: int, o: int, k: int, s: int, b: int) -> tuple[Array, Array]:
-    """Cells of each of `o` windows of k at stride s after a padding of b, and which of them lie in the n there are."""
+    """Cells of each of `o` windows of k at stride s after a padding of b, and which of them lie in
+    the n there are.
+    """
     xp = numbers_of((n, o, k))
     index = (xp.arange(o) * s - b)[:, None] + xp.arange(k)
     return xp.clip(index, 0, n - 1), (index >= 0) & (index < n)
 
 
 def gathered(x: Array, tables: Sequence[tuple[Array, Array]]) -> tuple[jax.Array, Array, Array]:
-    """[N, C, ...] as [N, C, outs..., cells of a window], the cells' places in the plane, and which of them count."""
+    """[N, C, ...] as [N, C, outs..., cells of a window], the cells' places in the plane, and which
+    of them count.
+    """
     rank, cells = len(tables), x.shape[2:]
     places: Array = np.zeros((), np.int32)
     valid: Array = np.ones((), bool)

@@ -1,6 +1,8 @@
-"""xxHash of rows of integers, as arrays: the 64-bit form, and the 32-bit form of whole words. Arithmetic wraps.
+"""xxHash of rows of integers, as arrays: the 64-bit form, and the 32-bit form of whole words.
+Arithmetic wraps.
 
-The bytes of a row are taken as words of 8 or 4 bytes in little-endian order, as the published algorithm does.
+The bytes of a row are taken as words of 8 or 4 bytes in little-endian order, as the published
+algorithm does.
 """
 
 from __future__ import annotations
@@ -13,7 +15,18 @@ from jax import lax
 
 from . import loops
 
-_P64 = tuple(map(np.uint64, (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)))
+_P64 = tuple(
+    map(
+        np.uint64,
+        (
+            0x9E3779B185EBCA87,
+            0xC2B2AE3D27D4EB4F,
+            0x165667B19E3779F9,
+            0x85EBCA77C2B2AE63,
+            0x27D4EB2F165667C5,
+        ),
+    )
+)
 _P32 = tuple(map(np.uint32, (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1)))
 _LANES = 4
 
@@ -45,7 +58,9 @@ def xxh64(words: Any, seed: int) -> Any:
     if stripes:
         begin = (seed + int(_P64[0]) + int(_P64[1]), seed + int(_P64[1]), seed, seed - int(_P64[0]))
         lanes = jnp.stack([_full(words, v, np.uint64) for v in begin], -1)
-        parts = jnp.moveaxis(longs[..., : stripes * _LANES].reshape(*words.shape[:-1], stripes, _LANES), -2, 0)
+        parts = jnp.moveaxis(
+            longs[..., : stripes * _LANES].reshape(*words.shape[:-1], stripes, _LANES), -2, 0
+        )
         lanes, _ = loops.scan(lambda lane, word: (_round64(lane, word), None), lanes, parts)
         total = sum(_turned(lanes[..., i], by) for i, by in enumerate((1, 7, 12, 18)))
         for i in range(_LANES):
@@ -54,9 +69,13 @@ def xxh64(words: Any, seed: int) -> Any:
         total = _full(words, seed + int(_P64[4]), np.uint64)
     total = total + np.uint64(4 * count)
     for i in range(stripes * _LANES, longs.shape[-1]):
-        total = _turned(total ^ _round64(jnp.zeros_like(total), longs[..., i]), 27) * _P64[0] + _P64[3]
+        total = (
+            _turned(total ^ _round64(jnp.zeros_like(total), longs[..., i]), 27) * _P64[0] + _P64[3]
+        )
     if count % 2:
-        total = _turned(total ^ (words[..., -1].astype(np.uint64) * _P64[0]), 23) * _P64[1] + _P64[2]
+        total = (
+            _turned(total ^ (words[..., -1].astype(np.uint64) * _P64[0]), 23) * _P64[1] + _P64[2]
+        )
     total = (total ^ (total >> np.uint64(33))) * _P64[1]
     total = (total ^ (total >> np.uint64(29))) * _P64[2]
     return total ^ (total >> np.uint64(32))
@@ -69,7 +88,9 @@ def xxh32(words: Any, seed: int) -> Any:
     if stripes:
         begin = (seed + int(_P32[0]) + int(_P32[1]), seed + int(_P32[1]), seed, seed - int(_P32[0]))
         lanes = jnp.stack([_full(words, v, np.uint32) for v in begin], -1)
-        parts = jnp.moveaxis(words[..., : stripes * _LANES].reshape(*words.shape[:-1], stripes, _LANES), -2, 0)
+        parts = jnp.moveaxis(
+            words[..., : stripes * _LANES].reshape(*words.shape[:-1], stripes, _LANES), -2, 0
+        )
         lanes, _ = loops.scan(lambda lane, word: (_round32(lane, word), None), lanes, parts)
         total = sum(_turned(lanes[..., i], by) for i, by in enumerate((1, 7, 12, 18)))
     else:
@@ -83,6 +104,8 @@ def xxh32(words: Any, seed: int) -> Any:
 
 
 def words_of(x: Any) -> Any:
-    """Rows [..., n] of int32, int64 or float32 as the uint32 words that lie in memory, [..., n or 2 n]."""
+    """Rows [..., n] of int32, int64 or float32 as the uint32 words that lie in memory, [..., n or 2
+    n].
+    """
     words = lax.bitcast_convert_type(x, np.uint32)
     return words if x.dtype.itemsize == 4 else words.reshape(*x.shape[:-1], 2 * x.shape[-1])

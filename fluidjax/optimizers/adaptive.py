@@ -45,7 +45,8 @@ class AdagradOptimizer(Optimizer):
 
 
 class DecayedAdagradOptimizer(Optimizer):
-    """``moment = decay * moment + (1 - decay) * grad ** 2``; ``param -= lr * grad / (sqrt(moment) + epsilon)``.
+    """``moment = decay * moment + (1 - decay) * grad ** 2``; ``param -= lr * grad / (sqrt(moment) +
+    epsilon)``.
 
     Other arguments: see :class:`Optimizer`. State: ``<param>_moment_k``.
     """
@@ -79,9 +80,10 @@ class AdadeltaOptimizer(Optimizer):
     """Adadelta, without a learning rate.
 
     ``g2 = rho * g2 + (1 - rho) * grad ** 2``; ``u = sqrt((u2 + epsilon) / (g2 + epsilon)) * grad``;
-    ``u2 = rho * u2 + (1 - rho) * u ** 2``; ``param -= sqrt((u2 + epsilon) / (g2 + epsilon)) * grad`` (with the new u2,
-    as Fluid has it). learning_rate: makes the variable ``learning_rate_k`` but has no part in the update, as in Fluid.
-    Other arguments: see :class:`Optimizer`. State: ``<param>__avg_squared_grad_k``, ``<param>__avg_squared_update_k``.
+    ``u2 = rho * u2 + (1 - rho) * u ** 2``; ``param -= sqrt((u2 + epsilon) / (g2 + epsilon)) *
+    grad`` (with the new u2, as Fluid has it). learning_rate: makes the variable ``learning_rate_k``
+    but has no part in the update, as in Fluid. Other arguments: see :class:`Optimizer`. State:
+    ``<param>__avg_squared_grad_k``, ``<param>__avg_squared_update_k``.
     """
 
     type = "adadelta"
@@ -115,12 +117,13 @@ class AdadeltaOptimizer(Optimizer):
 
 
 class RMSPropOptimizer(Optimizer):
-    """``ms = rho * ms + (1 - rho) * grad ** 2``; ``mom = momentum * mom + lr * grad / sqrt(ms + epsilon)``;
-    ``param -= mom``.
+    """``ms = rho * ms + (1 - rho) * grad ** 2``; ``mom = momentum * mom + lr * grad / sqrt(ms +
+    epsilon)``; ``param -= mom``.
 
-    centered: also keeps ``mg = rho * mg + (1 - rho) * grad`` and divides by ``sqrt(ms - mg ** 2 + epsilon)``.
-    Other arguments: see :class:`Optimizer`. State: ``<param>_momentum_k``, ``<param>_mean_square_k``,
-    ``<param>_mean_grad_k`` (which exists, unchanged, without `centered` too).
+    centered: also keeps ``mg = rho * mg + (1 - rho) * grad`` and divides by ``sqrt(ms - mg ** 2 +
+    epsilon)``. Other arguments: see :class:`Optimizer`. State: ``<param>_momentum_k``,
+    ``<param>_mean_square_k``, ``<param>_mean_grad_k`` (which exists, unchanged, without `centered`
+    too).
     """
 
     type = "rmsprop"
@@ -155,18 +158,24 @@ class RMSPropOptimizer(Optimizer):
         )
 
     def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
-        return {"epsilon": self._epsilon, "decay": self._rho, "momentum": self._momentum, "centered": self._centered}
+        return {
+            "epsilon": self._epsilon,
+            "decay": self._rho,
+            "momentum": self._momentum,
+            "centered": self._centered,
+        }
 
 
 class FtrlOptimizer(Optimizer):
     """Follow the regularized leader, with squared = sum of grad ** 2 and lr_power p (usually -0.5).
 
     ``new = squared + grad ** 2``; ``linear += grad - (new ** -p - squared ** -p) / lr * param``;
-    ``param = (l1 * sign(linear) - linear) / (new ** -p / lr + 2 * l2)`` where ``|linear| > l1``, else 0.
+    ``param = (l1 * sign(linear) - linear) / (new ** -p / lr + 2 * l2)`` where ``|linear| > l1``,
+    else 0.
 
-    **l2 is not what the op gets**: Fluid 1.8.5 gives the op l1 in its place, and so does this class, so that a program
-    trains as it did; it warns where the two differ. Other arguments: see :class:`Optimizer`.
-    State: ``<param>_squared_k``, ``<param>_linear_k``.
+    **l2 is not what the op gets**: Fluid 1.8.5 gives the op l1 in its place, and so does this
+    class, so that a program trains as it did; it warns where the two differ. Other arguments: see
+    :class:`Optimizer`. State: ``<param>_squared_k``, ``<param>_linear_k``.
     """
 
     type = "ftrl"
@@ -188,7 +197,9 @@ class FtrlOptimizer(Optimizer):
         numbers(self, l1=l1, l2=l2, lr_power=lr_power)
         if l1 != l2:
             warnings.warn(
-                f"Ftrl(l1={l1}, l2={l2}) runs with l2={l1}: Fluid 1.8.5 hands l1 to the op for both", stacklevel=2
+                f"Ftrl(l1={l1}, l2={l2}) runs with l2={l1}: Fluid 1.8.5 hands l1 to the op for"
+                " both",
+                stacklevel=2,
             )
         self._l1 = l1
         self._l2 = l2

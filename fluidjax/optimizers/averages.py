@@ -1,4 +1,6 @@
-"""Averages of parameters over the steps of a training run, to be put in the parameters' place for evaluation."""
+"""Averages of parameters over the steps of a training run, to be put in the parameters' place for
+evaluation.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from .state import persistable
 
 
 def _averaged_parameters(prefix: str, suffix: str) -> list[tuple[Parameter, Variable]]:
-    """The main program's parameters that take part, each with the variable that keeps its value meanwhile."""
+    """The main program's parameters that take part, each with the variable that keeps its value
+    meanwhile.
+    """
     block = default_main_program().global_block()
     pairs = []
     for param in block.all_parameters():
@@ -56,7 +60,9 @@ class _Average:
 
     @contextlib.contextmanager
     def apply(self, executor: Any, need_restore: bool = True) -> Iterator[None]:
-        """Within the block parameters hold their averages, afterwards their own values unless need_restore=False."""
+        """Within the block parameters hold their averages, afterwards their own values unless
+        need_restore=False.
+        """
         self._put_averages(executor)
         try:
             yield
@@ -75,11 +81,12 @@ class _Average:
 class ModelAverage(_Average, Optimizer):
     """The mean of each parameter over a window of recent steps.
 
-    The window grows with training: ``average_window_rate`` times the number of updates, at least min_average_window
-    and at most max_average_window. Make it after the optimizer's minimize, inside the same program: every run of the
-    program then adds to the sums. Parameters with ``ParamAttr(do_model_average=False)`` take no part.
-    regularization: has no meaning here (nothing is trained by it), as in Fluid. name: becomes part of the names.
-    State of ``<param>``: ``_sum_1_k``, ``_sum_2_k``, ``_sum_3_k`` of its shape, and int64 [1] ``_num_accumulates_k``,
+    The window grows with training: ``average_window_rate`` times the number of updates, at least
+    min_average_window and at most max_average_window. Make it after the optimizer's minimize,
+    inside the same program: every run of the program then adds to the sums. Parameters with
+    ``ParamAttr(do_model_average=False)`` take no part. regularization: has no meaning here (nothing
+    is trained by it), as in Fluid. name: becomes part of the names. State of ``<param>``:
+    ``_sum_1_k``, ``_sum_2_k``, ``_sum_3_k`` of its shape, and int64 [1] ``_num_accumulates_k``,
     ``_old_num_accumulates_k``, ``_num_updates_k``.
     """
 
@@ -139,10 +146,13 @@ class ModelAverage(_Average, Optimizer):
         )
 
     def _add_average_apply_op(self, block: Block, pair: tuple[Parameter, Variable]) -> None:
-        """``kept = param; param = (sum_1 + sum_2 + sum_3) / (num_accumulates + old_num_accumulates)``."""
+        """``kept = param; param = (sum_1 + sum_2 + sum_3) / (num_accumulates +
+        old_num_accumulates)``.
+        """
         param, kept = (block._clone_variable(v) for v in pair)
         held = {
-            a.name: block._clone_variable(self._get_accumulator(a.name, pair[0])) for a in self._accumulator_specs()
+            a.name: block._clone_variable(self._get_accumulator(a.name, pair[0]))
+            for a in self._accumulator_specs()
         }
         layers.assign(input=param, output=kept)
         count = layers.sum(x=[held["num_accumulates"], held["old_num_accumulates"]])
@@ -151,28 +161,35 @@ class ModelAverage(_Average, Optimizer):
         count = layers.cast(x=count, dtype=dtype)
         total = layers.cast(x=total, dtype=dtype)
         block.append_op(
-            type="elementwise_div", inputs={"X": total, "Y": count}, outputs={"Out": param}, attrs={"axis": -1}
+            type="elementwise_div",
+            inputs={"X": total, "Y": count},
+            outputs={"Out": param},
+            attrs={"axis": -1},
         )
 
 
 class ExponentialMovingAverage(_Average):
     """``ema = decay * ema + (1 - decay) * param`` at each run, once :meth:`update` has been called.
 
-    Parameters get ``ema / (1 - decay^t)`` under :meth:`apply`, t being the number of updates: the average starts at 0.
-    decay: a number. thres_steps: a Variable of shape [1], a step count; the decay is then
-    ``min(decay, (1 + thres_steps) / (10 + thres_steps))``. name: put before the names of the averages.
-    State: ``<name><param>_ema_k`` of the parameter's shape, ``scheduled_ema_decay_rate``, ``@EMA_STEP_COUNTER@``.
+    Parameters get ``ema / (1 - decay^t)`` under :meth:`apply`, t being the number of updates: the
+    average starts at 0. decay: a number. thres_steps: a Variable of shape [1], a step count; the
+    decay is then ``min(decay, (1 + thres_steps) / (10 + thres_steps))``. name: put before the names
+    of the averages. State: ``<name><param>_ema_k`` of the parameter's shape,
+    ``scheduled_ema_decay_rate``, ``@EMA_STEP_COUNTER@``.
 
-    `apply_program`, as Fluid 1.8.5 writes it, leaves the corrected value in ``_ema_k`` itself. :meth:`apply` puts the
-    uncorrected average back afterwards, so that applying does not disturb training; 1.8.5 did not.
-    Raises FluidTypeError for a thres_steps that is no Variable.
+    `apply_program`, as Fluid 1.8.5 writes it, leaves the corrected value in ``_ema_k`` itself.
+    :meth:`apply` puts the uncorrected average back afterwards, so that applying does not disturb
+    training; 1.8.5 did not. Raises FluidTypeError for a thres_steps that is no Variable.
     """
 
-    def __init__(self, decay: float = 0.999, thres_steps: Variable | None = None, name: str | None = None) -> None:
+    def __init__(
+        self, decay: float = 0.999, thres_steps: Variable | None = None, name: str | None = None
+    ) -> None:
         numbers(self, decay=decay)
         if thres_steps is not None and not isinstance(thres_steps, Variable):
             raise FluidTypeError(
-                f"ExponentialMovingAverage's thres_steps is a Variable that counts steps, not {thres_steps!r}"
+                "ExponentialMovingAverage's thres_steps is a Variable that counts steps, not"
+                f" {thres_steps!r}"
             )
         self._decay = float(decay)
         self._thres_steps = thres_steps
@@ -190,7 +207,9 @@ class ExponentialMovingAverage(_Average):
     def _get_ema_decay(self) -> Variable:
         """The decay's variable, set at each step where there is a schedule."""
         with default_main_program()._lr_schedule_guard():
-            var = persistable("scheduled_ema_decay_rate", [1], "float32", self._decay, stop_gradient=True)
+            var = persistable(
+                "scheduled_ema_decay_rate", [1], "float32", self._decay, stop_gradient=True
+            )
             steps = self._thres_steps
             if steps is not None:
                 if steps.dtype != VarType.FP32:
@@ -226,12 +245,16 @@ class ExponentialMovingAverage(_Average):
         return program
 
     def update(self) -> None:
-        """Append the ops that update the averages to the main program: call it once, after minimize."""
+        """Append the ops that update the averages to the main program: call it once, after
+        minimize.
+        """
         layers.autoincreased_step_counter(counter_name=self._step_counter_name)
         for param, kept in self._params_tmps:
             with param.block.program._optimized_guard([param, kept]), name_scope("moving_average"):
                 ema = self._ema_vars[param.name]
-                layers.assign(input=ema * self._decay_var + param * (1.0 - self._decay_var), output=ema)
+                layers.assign(
+                    input=ema * self._decay_var + param * (1.0 - self._decay_var), output=ema
+                )
 
     def _put_averages(self, executor: Any) -> None:
         """The program corrects the averages in place, so those that go on are put back."""

@@ -1,4 +1,6 @@
-"""What every optimizer does: backward, clipping, weight decay, then one update op per parameter in order of name."""
+"""What every optimizer does: backward, clipping, weight decay, then one update op per parameter in
+order of name.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """A state variable per parameter: its name, the slots of the update op that read and write it, its first value.
+    """A state variable per parameter: its name, the slots of the update op that read and write it,
+    its first value.
 
     `scalar`: shape [1] instead of the parameter's. `out` None: the update op only reads it.
     """
@@ -49,15 +52,18 @@ class Accumulator:
 
 def _is_traced_scalar(loss: Variable) -> bool:
     """Whether a loss is the scalar that a function of JAX's returned."""
-    return not loss.shape and any(op.type.startswith("jax.") and loss.name in op.desc.writes for op in loss.block.ops)
+    return not loss.shape and any(
+        op.type.startswith("jax.") and loss.name in op.desc.writes for op in loss.block.ops
+    )
 
 
 class Optimizer:
     """Base class. A subclass names its update op (`type`), its accumulators and its attributes.
 
-    learning_rate: a float, or a Variable of shape [1] (a schedule). parameter_list: the parameters to update, as
-    Variables or names; default all trainable ones. regularization: weight decay for parameters without a regularizer
-    of their own. grad_clip: a gradient clip. name: becomes part of the accumulators' names.
+    learning_rate: a float, or a Variable of shape [1] (a schedule). parameter_list: the parameters
+    to update, as Variables or names; default all trainable ones. regularization: weight decay for
+    parameters without a regularizer of their own. grad_clip: a gradient clip. name: becomes part of
+    the accumulators' names.
 
     Raises FluidTypeError for a learning_rate or grad_clip of another type.
     """
@@ -83,22 +89,28 @@ class Optimizer:
         if isinstance(learning_rate, Variable):
             if learning_rate.desc.shape is not None and math.prod(learning_rate.shape) != 1:
                 raise FluidValueError(
-                    f"{type(self).__name__}'s learning_rate has one element; variable {learning_rate.name!r} has shape "
-                    f"{list(learning_rate.shape)}"
+                    f"{type(self).__name__}'s learning_rate has one element; variable"
+                    f" {learning_rate.name!r} has shape {list(learning_rate.shape)}"
                 )
             self._learning_rate_map[default_main_program()] = learning_rate
 
-    def _init_common(self, parameter_list: Any, regularization: Any, grad_clip: Any, name: str | None) -> None:
+    def _init_common(
+        self, parameter_list: Any, regularization: Any, grad_clip: Any, name: str | None
+    ) -> None:
         if grad_clip is not None and not isinstance(grad_clip, GradientClipBase):
             raise FluidTypeError(
-                f"{type(self).__name__}'s grad_clip is a clip such as GradientClipByNorm(1.0), not {grad_clip!r}"
+                f"{type(self).__name__}'s grad_clip is a clip such as GradientClipByNorm(1.0), not"
+                f" {grad_clip!r}"
             )
         if regularization is not None and not callable(regularization):
             raise FluidTypeError(
-                f"{type(self).__name__}'s regularization is an object such as L2Decay(1e-4), not {regularization!r}"
+                f"{type(self).__name__}'s regularization is an object such as L2Decay(1e-4), not"
+                f" {regularization!r}"
             )
         self._parameter_list = (
-            list(parameter_list) if isinstance(parameter_list, list | tuple | set) else parameter_list
+            list(parameter_list)
+            if isinstance(parameter_list, list | tuple | set)
+            else parameter_list
         )
         self._name = name
         self.regularization = regularization
@@ -130,8 +142,9 @@ class Optimizer:
             return
         if not isinstance(self._learning_rate, float):
             raise FluidTypeError(
-                f"{type(self).__name__}'s learning rate {self._learning_rate.name!r} is a variable of another program "
-                "than the one that is minimized; make schedule and optimizer inside that program's program_guard"
+                f"{type(self).__name__}'s learning rate {self._learning_rate.name!r} is a variable"
+                " of another program than the one that is minimized; make schedule and optimizer"
+                " inside that program's program_guard"
             )
         dtype = "float32" if self._dtype is None else self._dtype
         name = unique_name.generate("learning_rate")
@@ -146,7 +159,8 @@ class Optimizer:
     def current_step_lr(self) -> float:
         """The learning rate that the last run used: its variable's value in the global scope.
 
-        Before minimize it is the float given. Raises FluidValueError where the variable holds no value yet.
+        Before minimize it is the float given. Raises FluidValueError where the variable holds no
+        value yet.
         """
         var = self._global_learning_rate()
         if var is None and isinstance(self._learning_rate, float):
@@ -155,12 +169,15 @@ class Optimizer:
         if held is None or held.value is None:
             name = "" if var is None else f" {var.name!r}"
             raise FluidValueError(
-                f"the learning rate variable{name} has no value in the global scope; run the startup program first"
+                f"the learning rate variable{name} has no value in the global scope; run the"
+                " startup program first"
             )
         return float(np.asarray(held.value).ravel()[0])
 
     def _create_param_lr(self, param_and_grad: tuple[Parameter, Variable | None]) -> Variable:
-        """The rate of one parameter: the global one, scaled where ``ParamAttr(learning_rate=...)`` is not 1."""
+        """The rate of one parameter: the global one, scaled where ``ParamAttr(learning_rate=...)``
+        is not 1.
+        """
         factor = param_and_grad[0].optimize_attr["learning_rate"]
         if isinstance(factor, Variable):
             return factor
@@ -168,7 +185,10 @@ class Optimizer:
         assert rate is not None
         if factor == 1.0:
             return rate
-        with default_main_program()._lr_schedule_guard(is_with_opt=True), name_scope("scale_with_param_lr"):
+        with (
+            default_main_program()._lr_schedule_guard(is_with_opt=True),
+            name_scope("scale_with_param_lr"),
+        ):
             return rate * factor
 
     # accumulators
@@ -182,13 +202,15 @@ class Optimizer:
         shape: Sequence[int] | None = None,
         type: Any = None,
     ) -> Variable:
-        """Create the state variable `name` of a parameter. Raises FluidValueError if it has one already."""
+        """Create the state variable `name` of a parameter. Raises FluidValueError if it has one
+        already.
+        """
         name = name if self._name is None else f"{self._name}_{name}"
         known = self._accumulators.setdefault(name, {})
         if param.name in known:
             raise FluidValueError(
-                f"Accumulator {name} already exists for parameter {param.name}: this optimizer has updated it before; "
-                "use another optimizer object for the second minimize"
+                f"Accumulator {name} already exists for parameter {param.name}: this optimizer has"
+                " updated it before; use another optimizer object for the second minimize"
             )
         var = persistable(
             unique_name.generate(f"{param.name}_{name}"),
@@ -216,12 +238,16 @@ class Optimizer:
     def _create_accumulators(self, block: Block, parameters: Iterable[Parameter]) -> None:
         for param in parameters:
             for a in self._accumulator_specs():
-                scalar: dict[str, Any] = {"shape": [1], "type": VarType.LOD_TENSOR} if a.scalar else {}
+                scalar: dict[str, Any] = (
+                    {"shape": [1], "type": VarType.LOD_TENSOR} if a.scalar else {}
+                )
                 self._add_accumulator(a.name, param, fill_value=a.fill, **scalar)
 
     # the update
 
-    def _append_optimize_op(self, block: Block, param_and_grad: tuple[Parameter, Variable]) -> Operator:
+    def _append_optimize_op(
+        self, block: Block, param_and_grad: tuple[Parameter, Variable]
+    ) -> Operator:
         """Append the op that updates one parameter."""
         param, grad = param_and_grad
         inputs: dict[str, Any] = {"Param": param, "Grad": grad}
@@ -236,7 +262,9 @@ class Optimizer:
         inputs.update(self._more_inputs())
         for slot, var in self._also_updated().items():
             inputs[slot] = outputs[f"{slot}Out"] = var
-        return block.append_op(type=self.type, inputs=inputs, outputs=outputs, attrs=dict(self.op_attributes(param)))
+        return block.append_op(
+            type=self.type, inputs=inputs, outputs=outputs, attrs=dict(self.op_attributes(param))
+        )
 
     def _finish_update(self, block: Block, parameters_and_grads: Sequence[Pair]) -> None:
         """Append what follows all updates."""
@@ -266,52 +294,68 @@ class Optimizer:
         no_grad_set: Iterable[Any] | None = None,
         callbacks: Sequence[Callable[..., Any]] | None = None,
     ) -> list[tuple[Parameter, Variable]]:
-        """Append the backward ops of `loss` (shape [1], or [] of a traced function); (parameter, gradient) pairs. First half of minimize.
+        """Append the backward ops of `loss` (shape [1], or [] of a traced function); (parameter,
+        gradient) pairs. First half of minimize.
 
-        The ops go into the program of `loss`, whatever the guard in force, as in 1.8.5. Raises FluidTypeError or
-        FluidValueError for a loss that is no Variable of one element, and FluidValueError where the guard in force is of a
-        later program (a clone, the result of passes, a loaded one) that has a variable of the loss's name.
+        The ops go into the program of `loss`, whatever the guard in force, as in 1.8.5. Raises
+        FluidTypeError or FluidValueError for a loss that is no Variable of one element, and
+        FluidValueError where the guard in force is of a later program (a clone, the result of
+        passes, a loaded one) that has a variable of the loss's name.
         """
         if not isinstance(loss, Variable):
             raise FluidTypeError(f"minimize takes the loss as a Variable, not {loss!r}")
         if tuple(loss.shape) != (1,) and not _is_traced_scalar(loss):
             raise FluidValueError(
-                f"the loss to minimize has shape [1]; {loss.name!r} has {list(loss.shape)}; reduce it with layers.mean"
+                f"the loss to minimize has shape [1]; {loss.name!r} has {list(loss.shape)}; reduce"
+                " it with layers.mean"
             )
         if parameter_list is not None and not isinstance(parameter_list, list | tuple | set):
-            raise FluidTypeError(f"parameter_list is a list of Parameters or their names, not {parameter_list!r}")
+            raise FluidTypeError(
+                f"parameter_list is a list of Parameters or their names, not {parameter_list!r}"
+            )
         self._dtype = loss.dtype
         program = loss.block.program
         _refuse_namesake(loss, default_main_program())
         stopped = [*(p for p in program.all_parameters() if not p.trainable), *(no_grad_set or ())]
         with program_guard(program, startup_program or default_startup_program()):
-            return append_backward(loss, parameter_list, stopped, [*(callbacks or ()), error_clip_callback])
+            return append_backward(
+                loss, parameter_list, stopped, [*(callbacks or ()), error_clip_callback]
+            )
 
     def apply_gradients(self, params_grads: Sequence[Pair]) -> list[Operator]:
-        """Append clipping, weight decay and the updates of (parameter, gradient) pairs to the default programs.
+        """Append clipping, weight decay and the updates of (parameter, gradient) pairs to the
+        default programs.
 
-        Second half of minimize. Pairs are taken in order of parameter name; those without a gradient are not updated.
-        Returns the ops of the update.
+        Second half of minimize. Pairs are taken in order of parameter name; those without a
+        gradient are not updated. Returns the ops of the update.
         """
         with _in_gradient_block(default_main_program()):
             return self._applied(sorted(params_grads, key=lambda pair: pair[0].name))
 
     def _applied(self, pairs: Sequence[Pair]) -> list[Operator]:
         pairs, table_op = self._update_distributed_table(pairs)
-        pairs = append_gradient_clip_ops(pairs) if self._grad_clip is None else self._grad_clip(pairs)
+        pairs = (
+            append_gradient_clip_ops(pairs) if self._grad_clip is None else self._grad_clip(pairs)
+        )
         pairs = append_regularization_ops(pairs, self.regularization)
         ops = self._create_optimization_pass(pairs)
         return ops if table_op is None else [*ops, table_op]
 
-    def _update_distributed_table(self, pairs: Sequence[Pair]) -> tuple[Sequence[Pair], Operator | None]:
-        """A table on pservers is updated by plain ``sgd``, whatever the optimizer; the other pairs, and that op."""
+    def _update_distributed_table(
+        self, pairs: Sequence[Pair]
+    ) -> tuple[Sequence[Pair], Operator | None]:
+        """A table on pservers is updated by plain ``sgd``, whatever the optimizer; the other pairs,
+        and that op.
+        """
         table = _distributed_table(default_main_program())
         mine = [(p, g) for p, g in pairs if p.name == table]
         if not mine:
             return pairs, None
-        (param, grad) = mine[0]
+        param, grad = mine[0]
         if self.type != "sgd":
-            _logger.warning("distributed lookup table %r is updated with sgd instead of %s", table, self.type)
+            _logger.warning(
+                "distributed lookup table %r is updated with sgd instead of %s", table, self.type
+            )
         with param.block.program._optimized_guard([param, grad]), name_scope("optimizer"):
             self._create_global_learning_rate()
             op = (
@@ -319,7 +363,11 @@ class Optimizer:
                 .global_block()
                 .append_op(
                     type="sgd",
-                    inputs={"Param": param, "Grad": grad, "LearningRate": self._create_param_lr((param, grad))},
+                    inputs={
+                        "Param": param,
+                        "Grad": grad,
+                        "LearningRate": self._create_param_lr((param, grad)),
+                    },
                     outputs={"ParamOut": param},
                 )
             )
@@ -328,7 +376,9 @@ class Optimizer:
     def apply_optimize(
         self, loss: Variable, startup_program: Program | None, params_grads: Sequence[Pair]
     ) -> list[Operator]:
-        """apply_gradients in the program of `loss`, its state initialised in `startup_program` (or the default one)."""
+        """apply_gradients in the program of `loss`, its state initialised in `startup_program` (or
+        the default one).
+        """
         with program_guard(loss.block.program, startup_program or default_startup_program()):
             return self.apply_gradients(params_grads)
 
@@ -339,11 +389,13 @@ class Optimizer:
         parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> tuple[list[Operator], list[tuple[Parameter, Variable]]]:
-        """Append everything that one training step does after the loss; within a case of cond or Switch, to its gradient block.
+        """Append everything that one training step does after the loss; within a case of cond or
+        Switch, to its gradient block.
 
-        loss: a Variable of shape [1]. startup_program: where state is initialised. parameter_list: Parameters or names
-        to update (default: the optimizer's own list, else all trainable ones). no_grad_set: Variables or names to treat
-        as constants. Returns the update ops, and (parameter, gradient) pairs in backward's order, before clipping.
+        loss: a Variable of shape [1]. startup_program: where state is initialised. parameter_list:
+        Parameters or names to update (default: the optimizer's own list, else all trainable ones).
+        no_grad_set: Variables or names to treat as constants. Returns the update ops, and
+        (parameter, gradient) pairs in backward's order, before clipping.
         """
         chosen = parameter_list or self._parameter_list
         params_grads = self.backward(
@@ -384,8 +436,8 @@ def _in_gradient_block(program: Program) -> Iterator[None]:
     block = gradients_of(current)
     if block is None:
         raise FluidValueError(
-            "the updates of a case (of cond, switch_case, Switch) stand in its gradient block, and this block has none; call minimize, "
-            "or append_backward, in it first"
+            "the updates of a case (of cond, switch_case, Switch) stand in its gradient block, and"
+            " this block has none; call minimize, or append_backward, in it first"
         )
     program.current_block_idx = block.idx
     try:
@@ -395,16 +447,19 @@ def _in_gradient_block(program: Program) -> Iterator[None]:
 
 
 def _refuse_namesake(loss: Variable, guarded: Program) -> None:
-    """Raises FluidValueError where `guarded` is a later program than the loss's and has a variable of its name.
+    """Raises FluidValueError where `guarded` is a later program than the loss's and has a variable
+    of its name.
 
-    Elsewhere 1.8.5's rule holds, and scripts rely on it: the loss decides, under any guard and under none.
+    Elsewhere 1.8.5's rule holds, and scripts rely on it: the loss decides, under any guard and
+    under none.
     """
     own = loss.block.program
     if guarded.serial > own.serial and guarded.global_block().has_var(loss.name):
         raise FluidValueError(
-            f"the loss {loss.name!r} is a variable of the program that has {_size(own)}, which this would train; the program "
-            f"guard in force is of another program, made later, that has {_size(guarded)} and a variable of the same name; take "
-            f"the loss from there, program.global_block().var({loss.name!r}), or leave the guard"
+            f"the loss {loss.name!r} is a variable of the program that has {_size(own)}, which this"
+            " would train; the program guard in force is of another program, made later, that has"
+            f" {_size(guarded)} and a variable of the same name; take the loss from there,"
+            f" program.global_block().var({loss.name!r}), or leave the guard"
         )
 
 
@@ -414,7 +469,9 @@ def _size(program: Program) -> str:
 
 
 def _distributed_table(program: Program) -> str | None:
-    """The table of the program's distributed ``lookup_table`` ops. Raises OneTableError if there are several."""
+    """The table of the program's distributed ``lookup_table`` ops. Raises OneTableError if there
+    are several.
+    """
     tables = {
         op.input("W")[0]
         for op in program.global_block().ops
@@ -422,6 +479,7 @@ def _distributed_table(program: Program) -> str | None:
     }
     if len(tables) > 1:
         raise OneTableError(
-            f"all distributed lookup_table ops should have only one table, but there are {sorted(tables)}"
+            "all distributed lookup_table ops should have only one table, but there are"
+            f" {sorted(tables)}"
         )
     return next(iter(tables), None)

@@ -10,7 +10,9 @@ from ..errors import FluidTypeError, FluidValueError
 
 
 def numbers(owner: Any, **given: Any) -> None:
-    """Raise FluidValueError for a hyperparameter that is None, FluidTypeError for one that is no number."""
+    """Raise FluidValueError for a hyperparameter that is None, FluidTypeError for one that is no
+    number.
+    """
     who = type(owner).__name__
     for name, value in given.items():
         if value is None:

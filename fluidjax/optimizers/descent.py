@@ -20,7 +20,8 @@ class SGDOptimizer(Optimizer):
 class MomentumOptimizer(Optimizer):
     """``velocity = momentum * velocity + grad``, then ``param -= lr * velocity``.
 
-    use_nesterov: ``param -= lr * (grad + momentum * velocity)`` with the new velocity. Other arguments: see
+    use_nesterov: ``param -= lr * (grad + momentum * velocity)`` with the new velocity. Other
+    arguments: see
     :class:`Optimizer`. State: ``<param>_velocity_k``, of the parameter's shape.
     """
 
@@ -82,15 +83,21 @@ class LarsMomentumOptimizer(Optimizer):
         return (Accumulator("velocity", "Velocity", "VelocityOut"),)
 
     def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
-        return {"mu": self._momentum, "lars_coeff": self._lars_coeff, "lars_weight_decay": self._lars_weight_decay}
+        return {
+            "mu": self._momentum,
+            "lars_coeff": self._lars_coeff,
+            "lars_weight_decay": self._lars_weight_decay,
+        }
 
 
 class DpsgdOptimizer(Optimizer):
-    """Differentially private SGD: ``param -= lr * (grad / max(1, |grad| / clip) + noise / batch_size)``.
+    """Differentially private SGD: ``param -= lr * (grad / max(1, |grad| / clip) + noise /
+    batch_size)``.
 
-    The noise is one normal draw of standard deviation sigma for the whole parameter. clip: the norm that a gradient is
-    cut to; batch_size, sigma: the scale of the noise. parameter_list: see :class:`Optimizer`.
-    The op's attribute ``seed`` is ``_seed`` (None: 0, which follows the program's random_seed).
+    The noise is one normal draw of standard deviation sigma for the whole parameter. clip: the norm
+    that a gradient is cut to; batch_size, sigma: the scale of the noise. parameter_list: see
+    :class:`Optimizer`. The op's attribute ``seed`` is ``_seed`` (None: 0, which follows the
+    program's random_seed).
     """
 
     type = "dpsgd"
@@ -111,4 +118,9 @@ class DpsgdOptimizer(Optimizer):
         self._seed: int | None = None
 
     def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
-        return {"clip": self._clip, "batch_size": self._batch_size, "sigma": self._sigma, "seed": self._seed or 0}
+        return {
+            "clip": self._clip,
+            "batch_size": self._batch_size,
+            "sigma": self._sigma,
+            "seed": self._seed or 0,
+        }

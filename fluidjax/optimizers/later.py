@@ -1,4 +1,6 @@
-"""Optimizers that Paddle 3 has besides: NAdam, RAdam, Rprop, ASGD. Their ops' slots are written in small letters."""
+"""Optimizers that Paddle 3 has besides: NAdam, RAdam, Rprop, ASGD. Their ops' slots are written in
+small letters.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,24 @@ from .checks import numbers
 
 
 class _Later(Optimizer):
-    """An optimizer whose op has the slots param, grad, learning_rate, param_out and those of its state."""
+    """An optimizer whose op has the slots param, grad, learning_rate, param_out and those of its
+    state.
+    """
 
     def _state(self) -> Mapping[str, float]:
-        """The state by slot, with its first value; each is shaped as its parameter and named after the slot."""
+        """The state by slot, with its first value; each is shaped as its parameter and named after
+        the slot.
+        """
         return {}
 
     def _accumulator_specs(self) -> Iterable[Accumulator]:
-        return [Accumulator(slot, slot, f"{slot}_out", fill) for slot, fill in self._state().items()]
+        return [
+            Accumulator(slot, slot, f"{slot}_out", fill) for slot, fill in self._state().items()
+        ]
 
-    def _append_optimize_op(self, block: Block, param_and_grad: tuple[Parameter, Variable]) -> Operator:
+    def _append_optimize_op(
+        self, block: Block, param_and_grad: tuple[Parameter, Variable]
+    ) -> Operator:
         param, grad = param_and_grad
         inputs: dict[str, Any] = {"param": param, "grad": grad}
         if self.uses_learning_rate:
@@ -37,13 +47,17 @@ class _Later(Optimizer):
         for a in self._accumulator_specs():
             inputs[a.slot] = outputs[f"{a.slot}_out"] = self._get_accumulator(a.name, param)
         inputs.update(self._more_inputs())
-        return block.append_op(type=self.type, inputs=inputs, outputs=outputs, attrs=dict(self.op_attributes(param)))
+        return block.append_op(
+            type=self.type, inputs=inputs, outputs=outputs, attrs=dict(self.op_attributes(param))
+        )
 
 
 class RAdamUpdate(_Later):
-    """Adam, whose step is the plain average's until the variance of the square's average can be told; op ``radam``.
+    """Adam, whose step is the plain average's until the variance of the square's average can be
+    told; op ``radam``.
 
-    State, each of the parameter's shape: ``<param>_beta1_pow_k``, ``_beta2_pow_k``, ``_rho_k``, ``_moment1_k``, ``_moment2_k``.
+    State, each of the parameter's shape: ``<param>_beta1_pow_k``, ``_beta2_pow_k``, ``_rho_k``,
+    ``_moment1_k``, ``_moment2_k``.
     """
 
     type = "radam"
@@ -62,7 +76,9 @@ class RAdamUpdate(_Later):
         numbers(self, beta1=beta1, beta2=beta2, epsilon=epsilon)
         for what, value in {"beta1": beta1, "beta2": beta2}.items():
             if not 0 <= value < 1:
-                raise FluidValueError(f"{type(self).__name__}'s {what} lies in [0, 1), and is {value}")
+                raise FluidValueError(
+                    f"{type(self).__name__}'s {what} lies in [0, 1), and is {value}"
+                )
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._attributes: dict[str, float] = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
 
@@ -76,25 +92,35 @@ class RAdamUpdate(_Later):
 class NAdamUpdate(RAdamUpdate):
     """Adam with Nesterov's look ahead, whose momentum grows to beta1; op ``nadam``.
 
-    State, each of the parameter's shape: ``<param>_momentum_decay_pow_k``, ``_beta2_pow_k``, ``_mu_product_k``, ``_moment1_k``,
-    ``_moment2_k``.
+    State, each of the parameter's shape: ``<param>_momentum_decay_pow_k``, ``_beta2_pow_k``,
+    ``_mu_product_k``, ``_moment1_k``, ``_moment2_k``.
     """
 
     type = "nadam"
 
-    def __init__(self, learning_rate: float | Variable = 0.002, momentum_decay: float = 0.004, **options: Any) -> None:
+    def __init__(
+        self, learning_rate: float | Variable = 0.002, momentum_decay: float = 0.004, **options: Any
+    ) -> None:
         numbers(self, momentum_decay=momentum_decay)
         super().__init__(learning_rate, **options)
         self._attributes["momentum_decay"] = momentum_decay
 
     def _state(self) -> Mapping[str, float]:
-        return {"momentum_decay_pow": 1.0, "beta2_pow": 1.0, "mu_product": 1.0, "moment1": 0.0, "moment2": 0.0}
+        return {
+            "momentum_decay_pow": 1.0,
+            "beta2_pow": 1.0,
+            "mu_product": 1.0,
+            "moment1": 0.0,
+            "moment2": 0.0,
+        }
 
 
 class RpropUpdate(_Later):
-    """A rate of its own for each element, which grows while the gradient keeps its sign and shrinks where it turns; op ``rprop``.
+    """A rate of its own for each element, which grows while the gradient keeps its sign and shrinks
+    where it turns; op ``rprop``.
 
-    State, each of the parameter's shape: ``<param>_prevs_k``, the last gradient; ``<param>_learning_rates_k``, at first learning_rate.
+    State, each of the parameter's shape: ``<param>_prevs_k``, the last gradient;
+    ``<param>_learning_rates_k``, at first learning_rate.
     """
 
     type = "rprop"
@@ -110,36 +136,50 @@ class RpropUpdate(_Later):
         name: str | None = None,
     ) -> None:
         if isinstance(learning_rate, Variable):
-            raise FluidTypeError("Rprop's learning_rate is what the rates of the elements start from: a number, not a variable")
+            raise FluidTypeError(
+                "Rprop's learning_rate is what the rates of the elements start from: a number, not"
+                " a variable"
+            )
         low, high = _two(self, "learning_rate_range", learning_rate_range)
         down, up = _two(self, "etas", etas)
         if not 0 < low <= learning_rate <= high:
             raise FluidValueError(
-                f"Rprop's learning_rate lies in learning_rate_range, above 0: {learning_rate} is not within {low} to {high}"
+                f"Rprop's learning_rate lies in learning_rate_range, above 0: {learning_rate} is"
+                f" not within {low} to {high}"
             )
         if not 0 < down < 1 < up:
-            raise FluidValueError(f"Rprop's etas are a factor below 1, above 0, and one above 1, not {down} and {up}")
+            raise FluidValueError(
+                f"Rprop's etas are a factor below 1, above 0, and one above 1, not {down} and {up}"
+            )
         super().__init__(float(learning_rate), parameter_list, None, grad_clip, name)
         self._range, self._etas = [low, high], [down, up]
 
     def _accumulator_specs(self) -> Iterable[Accumulator]:
         rate = float(self._learning_rate)  # type: ignore[arg-type]
-        return [Accumulator("prevs", "prev", "prev_out"), Accumulator("learning_rates", "learning_rate", "learning_rate_out", rate)]
+        return [
+            Accumulator("prevs", "prev", "prev_out"),
+            Accumulator("learning_rates", "learning_rate", "learning_rate_out", rate),
+        ]
 
     def _more_inputs(self) -> Mapping[str, Any]:
-        return {"learning_rate_range": assign(np.array(self._range, "float32")), "etas": assign(np.array(self._etas, "float32"))}
+        return {
+            "learning_rate_range": assign(np.array(self._range, "float32")),
+            "etas": assign(np.array(self._etas, "float32")),
+        }
 
 
 class ASGDUpdate(_Later):
     """Steps along the mean of the last batch_num gradients; op ``asgd``.
 
-    State: ``<param>_d_k``, the sum of those gradients; ``<param>_y_k`` [batch_num, ...], the gradients, each in the row of its batch;
-    ``<param>_m_k`` int64 [1], how many there were.
+    State: ``<param>_d_k``, the sum of those gradients; ``<param>_y_k`` [batch_num, ...], the
+    gradients, each in the row of its batch; ``<param>_m_k`` int64 [1], how many there were.
     """
 
     type = "asgd"
 
-    def __init__(self, learning_rate: float | Variable = 0.001, batch_num: int = 1, **options: Any) -> None:
+    def __init__(
+        self, learning_rate: float | Variable = 0.001, batch_num: int = 1, **options: Any
+    ) -> None:
         if isinstance(batch_num, bool) or not isinstance(batch_num, int):
             raise FluidTypeError(f"ASGD's batch_num is an integer, not {batch_num!r}")
         if batch_num < 1:
@@ -153,16 +193,26 @@ class ASGDUpdate(_Later):
             self._add_accumulator("y", param, shape=[self._batches, *param.shape])
             self._add_accumulator("m", param, dtype="int64", shape=[1])
 
-    def _append_optimize_op(self, block: Block, param_and_grad: tuple[Parameter, Variable]) -> Operator:
+    def _append_optimize_op(
+        self, block: Block, param_and_grad: tuple[Parameter, Variable]
+    ) -> Operator:
         param, grad = param_and_grad
         d, held, seen = (self._get_accumulator(name, param) for name in ("d", "y", "m"))
         batches = layers.fill_constant([1], "int64", self._batches)
         row = layers.elementwise_mod(seen, batches)
         oldest = layers.reshape(layers.gather(held, row), list(param.shape))
         layers.increment(seen)
-        inputs = {"param": param, "grad": grad, "learning_rate": self._create_param_lr(param_and_grad), "d": d, "y": oldest}
+        inputs = {
+            "param": param,
+            "grad": grad,
+            "learning_rate": self._create_param_lr(param_and_grad),
+            "d": d,
+            "y": oldest,
+        }
         inputs["n"] = layers.cast(layers.elementwise_min(seen, batches), param.dtype)
-        made = block.append_op(type=self.type, inputs=inputs, outputs={"param_out": param, "d_out": d, "y_out": oldest})
+        made = block.append_op(
+            type=self.type, inputs=inputs, outputs={"param_out": param, "d_out": d, "y_out": oldest}
+        )
         layers.assign(layers.scatter(held, row, layers.reshape(oldest, [1, *param.shape])), held)
         return made
 

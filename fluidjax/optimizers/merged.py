@@ -1,4 +1,6 @@
-"""GradientMergeOptimizer: gradients of several runs are added up, and every k-th run updates (Paddle 2.0's form)."""
+"""GradientMergeOptimizer: gradients of several runs are added up, and every k-th run updates
+(Paddle 2.0's form).
+"""
 
 from __future__ import annotations
 
@@ -15,18 +17,22 @@ from ..initializer import Constant
 from ..layers.branches import cond
 from .base import Pair, updates_within
 
-MERGED = "@GRAD@GradientMerge"  # the end of the name of what a parameter's gradients are added up in
+# the end of the name of what a parameter's gradients are added up in
+MERGED = "@GRAD@GradientMerge"
 CONDITION = "gradient_merge_cond"
 
 
 class GradientMergeOptimizer:
-    """The wrapped optimizer, which updates in every k_steps-th run, by the sum of the gradients since (avg: their mean).
+    """The wrapped optimizer, which updates in every k_steps-th run, by the sum of the gradients
+    since (avg: their mean).
 
-    With a mean loss and avg, k runs are one step on their batches together. Clipping, weight decay and the state's own counters
-    see the merged gradient, once in k runs; a schedule of the learning rate counts runs. A test clone of the program counts none.
-    State: ``<param>@GRAD@GradientMerge``, ``gradient_merge_k``, ``gradient_merge_zero``, ``gradient_merge_step``.
-    Raises FluidValueError for no optimizer and for k_steps that are no positive integer; minimize raises FluidValueError for a
-    parameter_list or no_grad_set, as in Paddle, and UnsupportedError for sparse gradients.
+    With a mean loss and avg, k runs are one step on their batches together. Clipping, weight decay
+    and the state's own counters see the merged gradient, once in k runs; a schedule of the learning
+    rate counts runs. A test clone of the program counts none. State:
+    ``<param>@GRAD@GradientMerge``, ``gradient_merge_k``, ``gradient_merge_zero``,
+    ``gradient_merge_step``. Raises FluidValueError for no optimizer and for k_steps that are no
+    positive integer; minimize raises FluidValueError for a parameter_list or no_grad_set, as in
+    Paddle, and UnsupportedError for sparse gradients.
     """
 
     GRAD_MERGE_COND_NAME = "grad_merge_cond_name"
@@ -41,7 +47,9 @@ class GradientMergeOptimizer:
 
     def _set_k_steps(self, k_steps: int) -> None:
         if not isinstance(k_steps, int) or isinstance(k_steps, bool) or k_steps <= 0:
-            raise FluidValueError(f"GradientMergeOptimizer's k_steps is a positive integer, not {k_steps!r}")
+            raise FluidValueError(
+                f"GradientMergeOptimizer's k_steps is a positive integer, not {k_steps!r}"
+            )
         self.k_steps = k_steps
 
     def _set_avg(self, avg: bool) -> None:
@@ -56,10 +64,15 @@ class GradientMergeOptimizer:
             raise FluidTypeError(f"minimize takes the loss as a Variable, not {loss!r}")
         for name, given in (("parameter_list", parameter_list), ("no_grad_set", no_grad_set)):
             if given is not None:
-                raise FluidValueError(f"GradientMergeOptimizer takes no {name}; give it to the optimizer inside, or set stop_gradient")
+                raise FluidValueError(
+                    f"GradientMergeOptimizer takes no {name}; give it to the optimizer inside, or"
+                    " set stop_gradient"
+                )
         return list(self.inner_optimizer.backward(loss, startup_program=startup_program))
 
-    def apply_optimize(self, loss: Variable, startup_program: Program | None, params_grads: Sequence[Pair]) -> list[Operator]:
+    def apply_optimize(
+        self, loss: Variable, startup_program: Program | None, params_grads: Sequence[Pair]
+    ) -> list[Operator]:
         """apply_gradients in the program of `loss`."""
         with program_guard(loss.block.program, startup_program or default_startup_program()):
             return self.apply_gradients(params_grads)
@@ -71,7 +84,8 @@ class GradientMergeOptimizer:
         for param, grad in pairs:
             if grad.type == VarType.SELECTED_ROWS:
                 raise UnsupportedError(
-                    f"GradientMergeOptimizer adds up dense gradients; that of {param.name!r} is sparse: leave is_sparse out of the layer"
+                    f"GradientMergeOptimizer adds up dense gradients; that of {param.name!r} is"
+                    " sparse: leave is_sparse out of the layer"
                 )
         with main._optimized_guard([]):
             due = self._counted(main)
@@ -90,7 +104,9 @@ class GradientMergeOptimizer:
                 ops.extend(self.inner_optimizer.apply_gradients(merged))
             for param, total in merged:
                 with main._optimized_guard([param, total]):
-                    layers.fill_constant(shape=list(total.shape), dtype=total.dtype, value=0.0, out=total)
+                    layers.fill_constant(
+                        shape=list(total.shape), dtype=total.dtype, value=0.0, out=total
+                    )
 
         with main._optimized_guard([]):
             cond(due, true_fn=update, false_fn=None)
@@ -99,13 +115,25 @@ class GradientMergeOptimizer:
     def _counted(self, main: Program) -> Variable:
         """Append the counter; a bool that holds in every k_steps-th run."""
         k, zero, step = (
-            layers.create_global_var(name=f"gradient_merge_{n}", shape=[1], value=v, dtype="int32", persistable=True, force_cpu=True)
+            layers.create_global_var(
+                name=f"gradient_merge_{n}",
+                shape=[1],
+                value=v,
+                dtype="int32",
+                persistable=True,
+                force_cpu=True,
+            )
             for n, v in (("k", self.k_steps), ("zero", 0), ("step", 0))
         )
         block = main.global_block()
         due = block.create_var(name=CONDITION, shape=[1], dtype="bool")
         layers.increment(x=step, value=1.0)
-        block.append_op(type="elementwise_mod", inputs={"X": step, "Y": k}, outputs={"Out": step}, attrs={"axis": -1})
+        block.append_op(
+            type="elementwise_mod",
+            inputs={"X": step, "Y": k},
+            outputs={"Out": step},
+            attrs={"axis": -1},
+        )
         block.append_op(type="equal", inputs={"X": step, "Y": zero}, outputs={"Out": due})
         return due
 
@@ -113,7 +141,9 @@ class GradientMergeOptimizer:
         self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> tuple[list[Operator], list[Any]]:  # fmt: skip
-        """backward and apply_optimize: the ops of the update, and (parameter, gradient of one run) pairs."""
+        """backward and apply_optimize: the ops of the update, and (parameter, gradient of one run)
+        pairs.
+        """
         pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
         return self.apply_optimize(loss, startup_program, pairs), pairs
 
@@ -123,7 +153,12 @@ _BACKWARD = 1  # Fluid's op role: what rewrites for several ranks look for
 
 def _added_up(param: Parameter, grad: Variable) -> Variable:
     """``<param>@GRAD@GradientMerge`` of both programs, and the op that adds the gradient to it."""
-    given: dict[str, Any] = {"name": param.name + MERGED, "shape": param.shape, "dtype": param.dtype, "persistable": True}
+    given: dict[str, Any] = {
+        "name": param.name + MERGED,
+        "shape": param.shape,
+        "dtype": param.dtype,
+        "persistable": True,
+    }
     total = param.block.program.global_block().create_var(**given)
     start = default_startup_program().global_block()
     Constant(0.0)(start.create_var(**given), start)
@@ -135,12 +170,19 @@ def _added_up(param: Parameter, grad: Variable) -> Variable:
 
 
 def _forget_pairs(main: Program, params: set[str]) -> None:
-    """No op of the backward part completes these parameters' gradients any more: what adds them up does."""
+    """No op of the backward part completes these parameters' gradients any more: what adds them up
+    does.
+    """
     for op in main.global_block().ops:
         named = list(op.desc.attrs.get("op_role_var", ()))
         if not params.isdisjoint(named[::2]):
             op._remove_attr("op_role_var")
-            rest = [n for p, g in zip(named[::2], named[1::2], strict=True) if p not in params for n in (p, g)]
+            rest = [
+                n
+                for p, g in zip(named[::2], named[1::2], strict=True)
+                if p not in params
+                for n in (p, g)
+            ]
             if rest:
                 op._set_attr("op_role_var", rest)
 

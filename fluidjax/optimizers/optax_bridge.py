@@ -14,28 +14,40 @@ from ..graph.name_scope import name_scope
 from ..graph.operator import Operator
 from ..graph.program import Program, default_main_program, default_startup_program
 from ..graph.variable import Parameter, Variable
-from ..ops.optax_bridge import TRANSFORMATIONS, Leaf, check, identify, register_transformation, state_leaves
+from ..ops.optax_bridge import (
+    TRANSFORMATIONS,
+    Leaf,
+    check,
+    identify,
+    register_transformation,
+    state_leaves,
+)
 from ..regularizer import Pair
 from .base import Optimizer
 
-_PROCESS = uuid.uuid4().hex[:8]  # what calls back to the host of another process must not pass for this one's
+# what calls back to the host of another process must not pass for this one's
+_PROCESS = uuid.uuid4().hex[:8]
 _count = itertools.count()
 
 
 class Optax(Optimizer):
-    """Minimize with an ``optax.GradientTransformation`` (or any object with its ``init`` and ``update``).
+    """Minimize with an ``optax.GradientTransformation`` (or any object with its ``init`` and
+    ``update``).
 
         loss = fluid.layers.mean(...)
         fluid.optimizer.Optax(optax.adamw(1e-3, weight_decay=1e-4)).minimize(loss)
 
-    All parameters are updated by one op, ``optax_update``: params, gradients and the whole state in, new params and
-    state out. The transformation sees params and gradients as dicts from parameter name to array, so masks can go by
-    name, and gets the loss as ``value=`` where it wants one (optax.contrib.reduce_on_plateau). Its state is a
-    persistable variable a leaf, made from the parameters by ``optax_init`` at the end of the startup program:
-    ``<param>_<field>_k`` for what belongs to one parameter (``fc_0.w_0_mu_0``) and ``optax_<field>_k`` for the rest
-    (``optax_count_0``, int32); scalars have shape [1], and unsigned leaves are kept bit for bit in int32.
+    All parameters are updated by one op, ``optax_update``: params, gradients and the whole state
+    in, new params and state out. The transformation sees params and gradients as dicts from
+    parameter name to array, so masks can go by name, and gets the loss as ``value=`` where it wants
+    one (optax.contrib.reduce_on_plateau). Its state is a persistable variable a leaf, made from the
+    parameters by ``optax_init`` at the end of the startup program: ``<param>_<field>_k`` for what
+    belongs to one parameter (``fc_0.w_0_mu_0``) and ``optax_<field>_k`` for the rest
+    (``optax_count_0``, int32); scalars have shape [1], and unsigned leaves are kept bit for bit in
+    int32.
 
-    transformation: learning rate and schedule are its own. parameter_list, regularization, grad_clip, name: see
+    transformation: learning rate and schedule are its own. parameter_list, regularization,
+    grad_clip, name: see
     :class:`Optimizer`; a parameter's ``ParamAttr(learning_rate=...)`` multiplies its update. key: the name under which
     the ops find the transformation, unique in a process; a program that is saved and loaded elsewhere runs once
     ``register_transformation(key, transformation)`` (fluidjax.ops.optax_bridge) was called there. By default it is made
@@ -43,8 +55,8 @@ class Optax(Optimizer):
     process, and a checkpoint goes on there; one that calls back to the host has a new key in each. The ops also tell
     the setting: ``scale_by_adam(b1=0.9, ...)``.
 
-    Raises FluidTypeError for an object without init and update, FluidValueError for a key that is taken,
-    UnsupportedError for sparse gradients.
+    Raises FluidTypeError for an object without init and update, FluidValueError for a key that is
+    taken, UnsupportedError for sparse gradients.
     """
 
     type = "optax_update"
@@ -71,7 +83,9 @@ class Optax(Optimizer):
 
     def current_step_lr(self) -> float:
         """Raises UnsupportedError: the rate is inside the transformation."""
-        raise UnsupportedError("an Optax optimizer's learning rate is inside its transformation; ask optax for it")
+        raise UnsupportedError(
+            "an Optax optimizer's learning rate is inside its transformation; ask optax for it"
+        )
 
     def apply_optimize(
         self, loss: Variable, startup_program: Program | None, params_grads: Sequence[Pair]
@@ -90,14 +104,18 @@ class Optax(Optimizer):
         for _, grad in pairs:
             if grad.desc.kind == "SELECTED_ROWS":
                 raise UnsupportedError(
-                    f"Optax takes dense gradients, but {grad.name!r} is sparse; build its embedding without is_sparse"
+                    f"Optax takes dense gradients, but {grad.name!r} is sparse; build its embedding"
+                    " without is_sparse"
                 )
         params, grads = [p for p, _ in pairs], [g for _, g in pairs]
         attrs = {**self._identity(params), "names": [p.name for p in params]}
         state = self._create_state(params, attrs)
         block = default_main_program().global_block()
         inputs = {"Params": params, "Grads": grads, "State": state, "Loss": self._loss}
-        with default_main_program()._optimized_guard([v for pair in pairs for v in pair]), name_scope("optimizer"):
+        with (
+            default_main_program()._optimized_guard([v for pair in pairs for v in pair]),
+            name_scope("optimizer"),
+        ):
             op = block.append_op(
                 type=self.type,
                 inputs=inputs,
@@ -107,19 +125,24 @@ class Optax(Optimizer):
         return [op]
 
     def _identity(self, params: Sequence[Parameter]) -> dict[str, str]:
-        """The attributes that say which transformation it is; without a key of the user's, a bound one is made."""
+        """The attributes that say which transformation it is; without a key of the user's, a bound
+        one is made.
+        """
         loss = None if self._loss is None else self._loss.desc.dtype
         found, setting = identify(self._transformation, _declared(params), loss)
         key = self._key
         if key is None and found is not None:
             key = f"optax_{found}"
-            TRANSFORMATIONS.setdefault(key, self._transformation)  # what is there already computes the same
+            # what is there already computes the same
+            TRANSFORMATIONS.setdefault(key, self._transformation)
         elif key is None:
             key = f"optax_{next(_count)}_{_PROCESS}"
             register_transformation(key, self._transformation)
         return {"setting": setting, "transformation": key}
 
-    def _create_state(self, params: Sequence[Parameter], attrs: Mapping[str, Any]) -> list[Variable]:
+    def _create_state(
+        self, params: Sequence[Parameter], attrs: Mapping[str, Any]
+    ) -> list[Variable]:
         """A variable for every leaf of the state, and the op that initialises them."""
         leaves = state_leaves(self._transformation, _declared(params))
         if not leaves:
@@ -128,20 +151,31 @@ class Optax(Optimizer):
         missing = [p for p in params if not start.has_var(p.name)]
         if missing and not any(op.type.startswith("jax.") for op in params[0].block.ops):
             raise FluidValueError(
-                f"the startup program does not initialise {[p.name for p in missing]}; give minimize the "
-                "startup_program that does"
+                f"the startup program does not initialise {[p.name for p in missing]}; give"
+                " minimize the startup_program that does"
             )
         for p in missing:  # of a traced function: Traced.write has put its values into the scope
             start.create_var(name=p.name, shape=p.shape, dtype=p.dtype, persistable=True)
         made = []
         for leaf in leaves:
-            given: dict[str, Any] = {"name": unique_name.generate(self._variable_name(leaf)), "shape": leaf.shape, "dtype": leaf.dtype}
-            made.append(default_main_program().global_block().create_var(**given, persistable=True, stop_gradient=True))
+            given: dict[str, Any] = {
+                "name": unique_name.generate(self._variable_name(leaf)),
+                "shape": leaf.shape,
+                "dtype": leaf.dtype,
+            }
+            made.append(
+                default_main_program()
+                .global_block()
+                .create_var(**given, persistable=True, stop_gradient=True)
+            )
             start.create_var(**given, persistable=True)
             self._opti_name_list.append(made[-1].name)
         names = [v.name for v in made]
         start.append_op(
-            type="optax_init", inputs={"Params": [p.name for p in params]}, outputs={"State": names}, attrs=attrs
+            type="optax_init",
+            inputs={"Params": [p.name for p in params]},
+            outputs={"State": names},
+            attrs=attrs,
         )
         return made
 
@@ -159,6 +193,7 @@ def _factor(param: Parameter) -> float:
     factor = param.optimize_attr["learning_rate"]
     if isinstance(factor, Variable):
         raise FluidTypeError(
-            f"Optax takes a number as the learning_rate factor of parameter {param.name!r}, not a Variable"
+            f"Optax takes a number as the learning_rate factor of parameter {param.name!r}, not a"
+            " Variable"
         )
     return float(factor)

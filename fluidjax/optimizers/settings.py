@@ -11,9 +11,13 @@ _OF_SOME = ("momentum", "use_nesterov", "beta1", "beta2", "epsilon")
 
 
 def settings(optimizer: Optimizer) -> dict[str, Any]:
-    """learning_rate, parameter_list, regularization, grad_clip, name, and of momentum, use_nesterov, beta1, beta2, epsilon what it has."""
+    """learning_rate, parameter_list, regularization, grad_clip, name, and of momentum,
+    use_nesterov, beta1, beta2, epsilon what it has.
+    """
     found = {name: getattr(optimizer, f"_{name}") for name in _OF_ALL}
-    some = {name: getattr(optimizer, f"_{name}") for name in _OF_SOME if hasattr(optimizer, f"_{name}")}
+    some = {
+        name: getattr(optimizer, f"_{name}") for name in _OF_SOME if hasattr(optimizer, f"_{name}")
+    }
     return {**found, "regularization": optimizer.regularization, **some}
 
 

@@ -1,4 +1,6 @@
-"""DGCMomentumOptimizer, which sends the greatest part of each gradient alone: refused, as 1.8.5 refuses it without CUDA."""
+"""DGCMomentumOptimizer, which sends the greatest part of each gradient alone: refused, as 1.8.5
+refuses it without CUDA.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,11 @@ class NeedsDGC(UnsupportedError, AssertionError):
 
 
 class DGCMomentumOptimizer(MomentumOptimizer):
-    """Momentum whose trainers would send each other the greatest elements of each gradient alone. Making one raises NeedsDGC.
+    """Momentum whose trainers would send each other the greatest elements of each gradient alone.
+    Making one raises NeedsDGC.
 
-    1.8.5 has the kernel that picks them for NVIDIA's cards alone, and raises AssertionError in any other build.
+    1.8.5 has the kernel that picks them for NVIDIA's cards alone, and raises AssertionError in any
+    other build.
     """
 
     def __init__(
@@ -36,8 +40,10 @@ class DGCMomentumOptimizer(MomentumOptimizer):
         name: str | None = None,
     ) -> None:
         raise NeedsDGC(
-            "DGCMomentumOptimizer sends the greatest elements of each gradient alone, by a kernel that is not there (1.8.5 has it for "
-            "NVIDIA's cards alone); use fluid.optimizer.Momentum with the same learning rate and momentum, whose gradients are sent whole"
+            "DGCMomentumOptimizer sends the greatest elements of each gradient alone, by a kernel"
+            " that is not there (1.8.5 has it for NVIDIA's cards alone); use"
+            " fluid.optimizer.Momentum with the same learning rate and momentum, whose gradients"
+            " are sent whole"
         )
 
 

@@ -18,11 +18,13 @@ Pairs = list[tuple[Parameter, Variable]]
 
 
 class RecomputeOptimizer(Optimizer):
-    """The wrapped optimizer, whose backward pass computes again what lies between checkpoints, instead of keeping it.
+    """The wrapped optimizer, whose backward pass computes again what lies between checkpoints,
+    instead of keeping it.
 
-    optimizer: any other. Name the checkpoints by ``_set_checkpoints([variables])``, then minimize. The step needs memory for the
-    checkpoints and for one segment between two of them, and computes the forward pass about twice.
-    Raises FluidValueError where minimize is called before _set_checkpoints; UnsupportedError for ops that have blocks.
+    optimizer: any other. Name the checkpoints by ``_set_checkpoints([variables])``, then minimize.
+    The step needs memory for the checkpoints and for one segment between two of them, and computes
+    the forward pass about twice. Raises FluidValueError where minimize is called before
+    _set_checkpoints; UnsupportedError for ops that have blocks.
     """
 
     def __init__(self, optimizer: Any) -> None:
@@ -36,7 +38,10 @@ class RecomputeOptimizer(Optimizer):
 
     def load(self, stat_dict: Mapping[str, Any]) -> None:
         """Raises UnsupportedError, as in 1.8.5."""
-        raise UnsupportedError("RecomputeOptimizer does not load; load the program's variables by fluid.io.load_persistables")
+        raise UnsupportedError(
+            "RecomputeOptimizer does not load; load the program's variables by"
+            " fluid.io.load_persistables"
+        )
 
     def backward(
         self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
@@ -45,13 +50,17 @@ class RecomputeOptimizer(Optimizer):
         """append_backward with the checkpoints."""
         self._dtype = loss.dtype
         with program_guard(loss.block.program, startup_program or default_startup_program()):
-            return append_backward(loss, parameter_list, no_grad_set, callbacks, checkpoints=self._checkpoints)
+            return append_backward(
+                loss, parameter_list, no_grad_set, callbacks, checkpoints=self._checkpoints
+            )
 
     def apply_gradients(self, params_grads: Sequence[Pair]) -> list[Operator]:
         """The wrapped optimizer's."""
         return self._optimizer.apply_gradients(params_grads=params_grads)
 
-    def apply_optimize(self, loss: Variable, startup_program: Program | None, params_grads: Sequence[Pair]) -> list[Operator]:
+    def apply_optimize(
+        self, loss: Variable, startup_program: Program | None, params_grads: Sequence[Pair]
+    ) -> list[Operator]:
         """The wrapped optimizer's."""
         return self._optimizer.apply_optimize(
             loss, startup_program=startup_program, params_grads=params_grads
@@ -65,16 +74,21 @@ class RecomputeOptimizer(Optimizer):
         if not isinstance(loss, Variable):
             raise FluidTypeError(f"minimize takes the loss as a Variable, not {loss!r}")
         if self._checkpoints is None:
-            raise FluidValueError("RecomputeOptimizer has no checkpoints; call _set_checkpoints([variables]) before minimize")
+            raise FluidValueError(
+                "RecomputeOptimizer has no checkpoints; call _set_checkpoints([variables]) before"
+                " minimize"
+            )
         pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
         return self.apply_optimize(loss, startup_program, pairs), pairs
 
 
 class LookaheadOptimizer:
-    """The wrapped optimizer, and slow copies of the parameters: after every k steps ``slow += alpha (param - slow)``, ``param = slow``.
+    """The wrapped optimizer, and slow copies of the parameters: after every k steps ``slow += alpha
+    (param - slow)``, ``param = slow``.
 
     State: ``<param>@SLOW``, ``lookahead_k``, ``lookahead_alpha``, ``lookahead_step``.
-    Raises FluidValueError for an alpha outside [0, 1], a k that is no positive integer, and for no optimizer.
+    Raises FluidValueError for an alpha outside [0, 1], a k that is no positive integer, and for no
+    optimizer.
     """
 
     def __init__(self, inner_optimizer: Any, alpha: float = 0.5, k: int = 5) -> None:
@@ -96,8 +110,14 @@ class LookaheadOptimizer:
         block = loss.block
         slow = {p.name: _slow_copy(p, startup) for p in block.all_parameters()}
         k, alpha, step = (
-            layers.create_global_var(name=f"lookahead_{name}", shape=[1], value=value, dtype=dtype, persistable=True)
-            for name, value, dtype in (("k", self.k, "int32"), ("alpha", float(self.alpha), "float32"), ("step", 0, "int32"))
+            layers.create_global_var(
+                name=f"lookahead_{name}", shape=[1], value=value, dtype=dtype, persistable=True
+            )
+            for name, value, dtype in (
+                ("k", self.k, "int32"),
+                ("alpha", float(self.alpha), "float32"),
+                ("step", 0, "int32"),
+            )
         )
         layers.increment(x=step, value=1.0, in_place=True)
         zero = layers.fill_constant(shape=[1], dtype="float32", value=0.0)
@@ -108,7 +128,8 @@ class LookaheadOptimizer:
                 for name, kept in slow.items():
                     fast = block.var(name)
                     mixed = layers.elementwise_add(
-                        layers.elementwise_mul(fast, alpha), layers.elementwise_mul(kept, layers.elementwise_sub(one, alpha))
+                        layers.elementwise_mul(fast, alpha),
+                        layers.elementwise_mul(kept, layers.elementwise_sub(one, alpha)),
                     )
                     layers.assign(input=mixed, output=kept)
                     layers.assign(input=mixed, output=fast)
@@ -119,7 +140,12 @@ class LookaheadOptimizer:
 
 def _slow_copy(param: Parameter, startup: Program) -> Variable:
     """``<param>@SLOW`` of the main program, which the startup program sets to the parameter."""
-    given: dict[str, Any] = {"name": param.name + "@SLOW", "shape": param.shape, "dtype": param.dtype, "persistable": True}
+    given: dict[str, Any] = {
+        "name": param.name + "@SLOW",
+        "shape": param.shape,
+        "dtype": param.dtype,
+        "persistable": True,
+    }
     block = startup.global_block()
     made = block.create_var(**given)
     block.append_op(type="assign", inputs={"X": block.var(param.name)}, outputs={"Out": made})
@@ -127,11 +153,13 @@ def _slow_copy(param: Parameter, startup: Program) -> Variable:
 
 
 class PipelineOptimizer:
-    """The wrapped optimizer. What it makes runs as one program, whatever the sections; values are those of the plain program.
+    """The wrapped optimizer. What it makes runs as one program, whatever the sections; values are
+    those of the plain program.
 
-    cut_list: lists of variables that end the sections, the loss last. place_list: a place for each of the 2 n - 1 sections.
-    concurrency_list, queue_size, sync_steps, start_cpu_core_id: how Paddle's threads take turns; they change no value here.
-    Raises FluidValueError for lists that do not fit each other.
+    cut_list: lists of variables that end the sections, the loss last. place_list: a place for each
+    of the 2 n - 1 sections. concurrency_list, queue_size, sync_steps, start_cpu_core_id: how
+    Paddle's threads take turns; they change no value here. Raises FluidValueError for lists that do
+    not fit each other.
     """
 
     def __init__(
@@ -144,7 +172,8 @@ class PipelineOptimizer:
         for name, given in (("place_list", place_list), ("concurrency_list", concurrency_list)):
             if given is not None and len(given) != sections:
                 raise FluidValueError(
-                    f"PipelineOptimizer: {len(self._cut_list)} lists of cut_list make {sections} sections, but {name} has {len(given)}"
+                    f"PipelineOptimizer: {len(self._cut_list)} lists of cut_list make {sections}"
+                    f" sections, but {name} has {len(given)}"
                 )
         self._turns = {
             "place_list": place_list, "concurrency_list": concurrency_list, "queue_size": queue_size, "sync_steps": sync_steps,
@@ -155,11 +184,16 @@ class PipelineOptimizer:
         self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> Any:  # fmt: skip
-        """The wrapped optimizer's minimize. Raises FluidValueError for a cut that is no variable of the loss's program."""
+        """The wrapped optimizer's minimize. Raises FluidValueError for a cut that is no variable of
+        the loss's program.
+        """
         block = loss.block.program.global_block()
         for cut in (v for cuts in self._cut_list for v in cuts):
             if not isinstance(cut, Variable) or not block.has_var(cut.name):
-                raise FluidValueError(f"PipelineOptimizer's cut_list names variables of the loss's program, which {cut!r} is not")
+                raise FluidValueError(
+                    "PipelineOptimizer's cut_list names variables of the loss's program, which"
+                    f" {cut!r} is not"
+                )
         return self._optimizer.minimize(loss, startup_program, parameter_list, no_grad_set)
 
 

@@ -1,7 +1,8 @@
-"""Paddle's names over fluidjax: ``install()``, then ``import paddle`` in a script finds this package.
+"""Paddle's names over fluidjax: ``install()``, then ``import paddle`` in a script finds this
+package.
 
-``paddle.fluid`` is fluidjax itself; ``paddle``, ``paddle.static``, ``paddle.nn`` and ``paddle.optimizer`` have the names
-of Paddle 2.0 that static programs need.
+``paddle.fluid`` is fluidjax itself; ``paddle``, ``paddle.static``, ``paddle.nn`` and
+``paddle.optimizer`` have the names of Paddle 2.0 that static programs need.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ def enable_static() -> None:
 
 def disable_static(place: Any = None) -> NoReturn:
     """Not supported. Raises UnsupportedError."""
-    raise UnsupportedError("paddle.disable_static: dynamic mode is not there; build static programs, or write JAX")
+    raise UnsupportedError(
+        "paddle.disable_static: dynamic mode is not there; build static programs, or write JAX"
+    )
 
 
 def in_dynamic_mode() -> builtins.bool:
@@ -98,7 +101,9 @@ def in_dynamic_mode() -> builtins.bool:
 
 
 def seed(seed: int) -> None:
-    """Set the random seed of the default main and startup programs. Raises FluidTypeError for other than an integer."""
+    """Set the random seed of the default main and startup programs. Raises FluidTypeError for other
+    than an integer.
+    """
     if not isinstance(seed, numbers.Integral):
         raise FluidTypeError(f"paddle.seed takes an integer, not {seed!r}")
     default_main_program().random_seed = default_startup_program().random_seed = int(seed)

@@ -1,4 +1,6 @@
-"""paddle.moveaxis, paddle.diagonal, paddle.take_along_axis, paddle.index_put ...: elements in other places, over Fluid's layers."""
+"""paddle.moveaxis, paddle.diagonal, paddle.take_along_axis, paddle.index_put ...: elements in other
+places, over Fluid's layers.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,15 @@ from ..layers._build import INTS, append, chosen, dtype_in, one_of, require, var
 from .counts import cumprod, searchsorted
 from .math import mod
 
-# -- shapes ------------------------------------------------------------------------------------------------------------
+# -- shapes ----------------------------------------------------------------------------------------
 
 
 def _each(inputs: tuple[Any, ...], change: Any) -> Any:
-    given = list(inputs[0]) if len(inputs) == 1 and isinstance(inputs[0], list | tuple) else list(inputs)
+    given = (
+        list(inputs[0])
+        if len(inputs) == 1 and isinstance(inputs[0], list | tuple)
+        else list(inputs)
+    )
     outs = [change(x) for x in given]
     return outs[0] if len(outs) == 1 else outs
 
@@ -30,24 +36,46 @@ def atleast_1d(*inputs: Any, name: str | None = None) -> Any:
 
 def atleast_2d(*inputs: Any, name: str | None = None) -> Any:
     """The variables, each with two dimensions at least: a vector becomes a row."""
-    return _each(inputs, lambda x: layers.reshape(x, [1, 1]) if x.ndim == 0 else layers.unsqueeze(x, [0]) if x.ndim == 1 else x)
+    return _each(
+        inputs,
+        lambda x: (
+            layers.reshape(x, [1, 1])
+            if x.ndim == 0
+            else layers.unsqueeze(x, [0])
+            if x.ndim == 1
+            else x
+        ),
+    )
 
 
 def atleast_3d(*inputs: Any, name: str | None = None) -> Any:
-    """The variables, each with three dimensions at least: [N] becomes [1, N, 1], [M, N] becomes [M, N, 1]."""
+    """The variables, each with three dimensions at least: [N] becomes [1, N, 1], [M, N] becomes [M,
+    N, 1].
+    """
     added: dict[int, list[int]] = {1: [0, 2], 2: [2]}
 
     def change(x: Variable) -> Variable:
-        return layers.reshape(x, [1, 1, 1]) if x.ndim == 0 else layers.unsqueeze(x, added[x.ndim]) if x.ndim < 3 else x
+        return (
+            layers.reshape(x, [1, 1, 1])
+            if x.ndim == 0
+            else layers.unsqueeze(x, added[x.ndim])
+            if x.ndim < 3
+            else x
+        )
 
     return _each(inputs, change)
 
 
 def broadcast_shape(x_shape: Sequence[int], y_shape: Sequence[int]) -> list[int]:
-    """The shape of a sum of variables of these shapes. Raises FluidValueError where they do not fit."""
+    """The shape of a sum of variables of these shapes. Raises FluidValueError where they do not
+    fit.
+    """
     size = max(len(x_shape), len(y_shape))
     pairs = list(zip(*([1] * (size - len(s)) + list(s) for s in (x_shape, y_shape)), strict=True))
-    require(all(a == b or 1 in (a, b) or -1 in (a, b) for a, b in pairs), f"{list(x_shape)} and {list(y_shape)} cannot be broadcast")
+    require(
+        all(a == b or 1 in (a, b) or -1 in (a, b) for a, b in pairs),
+        f"{list(x_shape)} and {list(y_shape)} cannot be broadcast",
+    )
     return [a if b == 1 else b if a == 1 else max(a, b) for a, b in pairs]
 
 
@@ -60,10 +88,19 @@ def broadcast_tensors(input: Sequence[Variable], name: str | None = None) -> lis
 
 
 def moveaxis(x: Variable, source: Any, destination: Any, name: str | None = None) -> Variable:
-    """x with dimensions `source` (an integer or a list) at `destination`, the others in their order."""
-    lists = [[a % x.ndim for a in (v if isinstance(v, list | tuple) else [v])] for v in (source, destination)]
+    """x with dimensions `source` (an integer or a list) at `destination`, the others in their
+    order.
+    """
+    lists = [
+        [a % x.ndim for a in (v if isinstance(v, list | tuple) else [v])]
+        for v in (source, destination)
+    ]
     fits = len(lists[0]) == len(lists[1]) and all(len(set(v)) == len(v) for v in lists)
-    require(fits, f"moveaxis takes as many places as dimensions, each once, not {source!r} to {destination!r}")
+    require(
+        fits,
+        f"moveaxis takes as many places as dimensions, each once, not {source!r} to"
+        f" {destination!r}",
+    )
     at = dict(zip(lists[1], lists[0], strict=True))
     rest = iter(d for d in range(x.ndim) if d not in lists[0])
     return layers.transpose(x, [at[d] if d in at else next(rest) for d in range(x.ndim)], name)
@@ -77,7 +114,10 @@ def unflatten(x: Variable, axis: int, shape: Any, name: str | None = None) -> Va
 
 def vsplit(x: Variable, num_or_sections: Any, name: str | None = None) -> list[Variable]:
     """x in pieces along its first dimension. Raises FluidValueError for fewer dimensions than two."""
-    require(x.ndim >= 2, f"vsplit takes two dimensions or more, but {x.name!r} has shape {list(x.shape)}")
+    require(
+        x.ndim >= 2,
+        f"vsplit takes two dimensions or more, but {x.name!r} has shape {list(x.shape)}",
+    )
     return layers.split(x, num_or_sections, 0, name)
 
 
@@ -86,9 +126,14 @@ def reverse(x: Variable, axis: Any, name: str | None = None) -> Variable:
     return layers.flip(x, list(axis) if isinstance(axis, list | tuple) else [axis], name)
 
 
-def rot90(x: Variable, k: int = 1, axes: Sequence[int] = [0, 1], name: str | None = None) -> Variable:
+def rot90(
+    x: Variable, k: int = 1, axes: Sequence[int] = [0, 1], name: str | None = None
+) -> Variable:
     """x turned k times by 90 degrees, from the first dimension of `axes` towards the second."""
-    require(len({a % x.ndim for a in axes}) == len(axes) == 2, f"rot90 turns in two dimensions, not in {list(axes)}")
+    require(
+        len({a % x.ndim for a in axes}) == len(axes) == 2,
+        f"rot90 turns in two dimensions, not in {list(axes)}",
+    )
     first, second = (a % x.ndim for a in axes)
     order = list(range(x.ndim))
     order[first], order[second] = second, first
@@ -100,7 +145,9 @@ def rot90(x: Variable, k: int = 1, axes: Sequence[int] = [0, 1], name: str | Non
 
 
 def crop(x: Variable, shape: Any = None, offsets: Any = None, name: str | None = None) -> Variable:
-    """The part of x of this shape (default x's; -1: up to the end) that begins at `offsets` (default zeros)."""
+    """The part of x of this shape (default x's; -1: up to the end) that begins at `offsets`
+    (default zeros).
+    """
     return layers.crop_tensor(x, x.shape if shape is None else shape, offsets, name)
 
 
@@ -109,45 +156,76 @@ def clone(x: Variable, name: str | None = None) -> Variable:
     return layers.assign(x)
 
 
-# -- diagonals ---------------------------------------------------------------------------------------------------------
+# -- diagonals -------------------------------------------------------------------------------------
 
 
 def diagflat(x: Variable, offset: int = 0, name: str | None = None) -> Variable:
-    """A matrix with the elements of x on the diagonal that lies `offset` above the main one, zeros elsewhere."""
+    """A matrix with the elements of x on the diagonal that lies `offset` above the main one, zeros
+    elsewhere.
+    """
     attrs = {"offset": offset, "padding_value": 0.0}
-    return append(LayerHelper("diag_v2", name=name), {"X": layers.reshape(x, [-1])}, {"Out": x.dtype}, attrs)
+    return append(
+        LayerHelper("diag_v2", name=name), {"X": layers.reshape(x, [-1])}, {"Out": x.dtype}, attrs
+    )
 
 
-def diagonal(x: Variable, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Variable:
+def diagonal(
+    x: Variable, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None
+) -> Variable:
     """The diagonals over dimensions axis1 and axis2, along a new last dimension."""
     attrs = {"offset": offset, "axis1": axis1, "axis2": axis2}
     return append(LayerHelper("diagonal", name=name), {"Input": x}, {"Out": x.dtype}, attrs)
 
 
-def diagonal_scatter(x: Variable, y: Variable, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Variable:
+def diagonal_scatter(
+    x: Variable,
+    y: Variable,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    name: str | None = None,
+) -> Variable:
     """x with y on its diagonals over dimensions axis1 and axis2, as `diagonal` gives them."""
     y = layers.reshape(y, [1, -1]) if y.ndim == 1 else y
     attrs = {"offset": offset, "dim1": axis1, "dim2": axis2}
-    return append(LayerHelper("fill_diagonal_tensor", name=name), {"X": x, "Y": y}, {"Out": x.dtype}, attrs)
+    return append(
+        LayerHelper("fill_diagonal_tensor", name=name), {"X": x, "Y": y}, {"Out": x.dtype}, attrs
+    )
 
 
 def _indices(kind: str, sizes: dict[str, int], offset: int, dtype: Any) -> Variable:
     kept = dtype_in(dtype, "dtype", kind, INTS)
-    return append(LayerHelper(kind), {}, {"out": kept}, {**sizes, "offset": offset, "dtype": int(enum_of(kept))}, stop="out")
+    return append(
+        LayerHelper(kind),
+        {},
+        {"out": kept},
+        {**sizes, "offset": offset, "dtype": int(enum_of(kept))},
+        stop="out",
+    )
 
 
 def tril_indices(row: int, col: int, offset: int = 0, dtype: Any = "int64") -> Variable:
-    """Rows and columns [2, n] of what lies on and below a diagonal of a matrix [row, col]: int32 or int64."""
+    """Rows and columns [2, n] of what lies on and below a diagonal of a matrix [row, col]: int32 or
+    int64.
+    """
     return _indices("tril_indices", {"rows": row, "cols": col}, offset, dtype)
 
 
-def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype: Any = "int64") -> Variable:
-    """Rows and columns [2, n] of what lies on and above a diagonal of a matrix [row, col], or [row, row]: int32 or int64."""
+def triu_indices(
+    row: int, col: int | None = None, offset: int = 0, dtype: Any = "int64"
+) -> Variable:
+    """Rows and columns [2, n] of what lies on and above a diagonal of a matrix [row, col], or [row,
+    row]: int32 or int64.
+    """
     return _indices("triu_indices", {"row": row, "col": row if col is None else col}, offset, dtype)
 
 
-def vander(x: Variable, n: int | None = None, increasing: bool = False, name: str | None = None) -> Variable:
-    """The powers n - 1, ..., 1, 0 of a vector's elements as columns, in rising order with `increasing`. n: default x's size."""
+def vander(
+    x: Variable, n: int | None = None, increasing: bool = False, name: str | None = None
+) -> Variable:
+    """The powers n - 1, ..., 1, 0 of a vector's elements as columns, in rising order with
+    `increasing`. n: default x's size.
+    """
     require(x.ndim == 1, f"vander takes a vector, but {x.name!r} has shape {list(x.shape)}")
     count = x.shape[0] if n is None else n
     require(count >= 0, f"vander takes no negative number of columns, such as {count}")
@@ -159,19 +237,30 @@ def vander(x: Variable, n: int | None = None, increasing: bool = False, name: st
     return powers if increasing else layers.flip(powers, [1], name)
 
 
-def logspace(start: Any, stop: Any, num: Any, base: Any = 10.0, dtype: Any = None, name: str | None = None) -> Variable:
-    """base ** exponent for `num` exponents evenly from start to stop. Each a number, or a variable of one. dtype: default float32."""
+def logspace(
+    start: Any, stop: Any, num: Any, base: Any = 10.0, dtype: Any = None, name: str | None = None
+) -> Variable:
+    """base ** exponent for `num` exponents evenly from start to stop. Each a number, or a variable
+    of one. dtype: default float32.
+    """
     kind = enum_of(dtype or "float32")
     numbers = {"Start": start, "Stop": stop, "Base": base}
-    slots = {s: v if isinstance(v, Variable) else layers.fill_constant([1], kind, v) for s, v in numbers.items()}
+    slots = {
+        s: v if isinstance(v, Variable) else layers.fill_constant([1], kind, v)
+        for s, v in numbers.items()
+    }
     slots["Num"] = num if isinstance(num, Variable) else layers.fill_constant([1], "int32", num)
-    return append(LayerHelper("logspace", name=name), slots, {"Out": kind}, {"dtype": int(kind)}, stop="Out")
+    return append(
+        LayerHelper("logspace", name=name), slots, {"Out": kind}, {"dtype": int(kind)}, stop="Out"
+    )
 
 
-# -- places ------------------------------------------------------------------------------------------------------------
+# -- places ----------------------------------------------------------------------------------------
 
 
-def take_along_axis(arr: Variable, indices: Variable, axis: int, broadcast: bool = True) -> Variable:
+def take_along_axis(
+    arr: Variable, indices: Variable, axis: int, broadcast: bool = True
+) -> Variable:
     """arr[indices[i], j, ...] along `axis`: one element for each place of `indices`.
 
     broadcast: the other dimensions of both are broadcast first.
@@ -179,15 +268,26 @@ def take_along_axis(arr: Variable, indices: Variable, axis: int, broadcast: bool
     if broadcast:
         arr, indices = _except(arr, indices, axis % arr.ndim)
     attrs = {"Axis": axis % arr.ndim}
-    return append(LayerHelper("take_along_axis"), {"Input": arr, "Index": indices}, {"Result": arr.dtype}, attrs)
+    return append(
+        LayerHelper("take_along_axis"),
+        {"Input": arr, "Index": indices},
+        {"Result": arr.dtype},
+        attrs,
+    )
 
 
 def _except(arr: Variable, indices: Variable, axis: int) -> tuple[Variable, Variable]:
     """Both broadcast to each other in all dimensions but one."""
-    require(arr.ndim == indices.ndim, f"{arr.name!r} has {arr.ndim} dimensions, but its indices {indices.name!r} have {indices.ndim}")
+    require(
+        arr.ndim == indices.ndim,
+        f"{arr.name!r} has {arr.ndim} dimensions, but its indices {indices.name!r} have"
+        f" {indices.ndim}",
+    )
     shape = broadcast_shape([1 if d == axis else n for d, n in enumerate(arr.shape)],
                             [1 if d == axis else n for d, n in enumerate(indices.shape)])  # fmt: skip
-    shapes = [[v.shape[axis] if d == axis else n for d, n in enumerate(shape)] for v in (arr, indices)]
+    shapes = [
+        [v.shape[axis] if d == axis else n for d, n in enumerate(shape)] for v in (arr, indices)
+    ]
     return _expanded(arr, shapes[0]), _expanded(indices, shapes[1])
 
 
@@ -198,10 +298,17 @@ def _expanded(x: Variable, shape: Sequence[int]) -> Variable:
 
 
 def put_along_axis(
-    arr: Variable, indices: Variable, values: Any, axis: int, reduce: str = "assign", include_self: bool = True, broadcast: bool = True
+    arr: Variable,
+    indices: Variable,
+    values: Any,
+    axis: int,
+    reduce: str = "assign",
+    include_self: bool = True,
+    broadcast: bool = True,
 ) -> Variable:
-    """arr with `values` (a number or a variable) at indices along `axis`; reduce: "assign", "add", "multiply" ("mul"), "amax",
-    "amin" or "mean" of the values at one place, with what stood there if include_self. Raises FluidValueError for another.
+    """arr with `values` (a number or a variable) at indices along `axis`; reduce: "assign", "add",
+    "multiply" ("mul"), "amax", "amin" or "mean" of the values at one place, with what stood there
+    if include_self. Raises FluidValueError for another.
     """
     known = ("assign", "add", "mul", "multiply", "mean", "amin", "amax")
     one_of(reduce, "reduce", "put_along_axis", known)
@@ -212,12 +319,18 @@ def put_along_axis(
         values = layers.full_like(layers.cast(indices, arr.dtype), values)
     values = _expanded(values, indices.shape)
     attrs = {"Axis": at, "Reduce": reduce, "Include_self": include_self}
-    return append(LayerHelper("put_along_axis"), {"Input": arr, "Index": indices, "Value": values}, {"Result": arr.dtype}, attrs)
+    return append(
+        LayerHelper("put_along_axis"),
+        {"Input": arr, "Index": indices, "Value": values},
+        {"Result": arr.dtype},
+        attrs,
+    )
 
 
 def take(x: Variable, index: Variable, mode: str = "raise", name: str | None = None) -> Variable:
-    """The elements of x flattened at `index`, in index's shape. mode: what becomes of places outside: "raise" (negative ones
-    count from the end), "wrap" (around), "clip" (to the nearest, negative ones to the first). Raises FluidValueError for another.
+    """The elements of x flattened at `index`, in index's shape. mode: what becomes of places
+    outside: "raise" (negative ones count from the end), "wrap" (around), "clip" (to the nearest,
+    negative ones to the first). Raises FluidValueError for another.
     """
     one_of(mode, "mode", "take", ("raise", "wrap", "clip"))
     flat, at = layers.reshape(x, [-1]), layers.reshape(variable(index, "index", "take", INTS), [-1])
@@ -225,7 +338,10 @@ def take(x: Variable, index: Variable, mode: str = "raise", name: str | None = N
     if mode == "wrap":
         at = mod(at, size)
     elif mode == "clip":
-        none, last = layers.fill_constant([1], at.dtype, 0), layers.elementwise_sub(size, layers.fill_constant([1], at.dtype, 1))
+        none, last = (
+            layers.fill_constant([1], at.dtype, 0),
+            layers.elementwise_sub(size, layers.fill_constant([1], at.dtype, 1)),
+        )
         at = layers.elementwise_min(layers.elementwise_max(at, none), last)
     else:
         below = layers.cast(layers.less_than(at, layers.full_like(at, 0)), at.dtype)
@@ -242,12 +358,23 @@ def masked_fill(x: Variable, mask: Variable, value: Any, name: str | None = None
     return chosen(mask, value, x, name)
 
 
-def index_add(x: Variable, index: Variable, axis: int, value: Variable, name: str | None = None) -> Variable:
-    """x with `value`'s slices added to those that `index` names along `axis`; repeated places add up."""
-    return append(LayerHelper("index_add", name=name), {"X": x, "Index": index, "AddValue": value}, {"Out": x.dtype}, {"axis": axis})
+def index_add(
+    x: Variable, index: Variable, axis: int, value: Variable, name: str | None = None
+) -> Variable:
+    """x with `value`'s slices added to those that `index` names along `axis`; repeated places add
+    up.
+    """
+    return append(
+        LayerHelper("index_add", name=name),
+        {"X": x, "Index": index, "AddValue": value},
+        {"Out": x.dtype},
+        {"axis": axis},
+    )
 
 
-def index_fill(x: Variable, index: Variable, axis: int, value: Any, name: str | None = None) -> Variable:
+def index_fill(
+    x: Variable, index: Variable, axis: int, value: Any, name: str | None = None
+) -> Variable:
     """x with `value` (a number or a variable of one) in all slices that `index` names along `axis`."""
     at = axis % x.ndim
     if not isinstance(value, Variable):
@@ -257,29 +384,57 @@ def index_fill(x: Variable, index: Variable, axis: int, value: Any, name: str | 
     return layers.transpose(filled, [order.index(d) for d in range(x.ndim)], name)
 
 
-def index_put(x: Variable, indices: Sequence[Variable], value: Variable, accumulate: bool = False, name: str | None = None) -> Variable:
-    """x with `value` at the places that the variables of `indices` name, one for each first dimension (or a mask): x[indices] = value.
+def index_put(
+    x: Variable,
+    indices: Sequence[Variable],
+    value: Variable,
+    accumulate: bool = False,
+    name: str | None = None,
+) -> Variable:
+    """x with `value` at the places that the variables of `indices` name, one for each first
+    dimension (or a mask): x[indices] = value.
 
     accumulate: added to what stands there, repeated places adding up.
     """
     slots = {"x": x, "indices": list(indices), "value": value}
-    return append(LayerHelper("index_put", name=name), slots, {"out": x.dtype}, {"accumulate": accumulate})
+    return append(
+        LayerHelper("index_put", name=name), slots, {"out": x.dtype}, {"accumulate": accumulate}
+    )
 
 
-def select_scatter(x: Variable, values: Variable, axis: int, index: int, name: str | None = None) -> Variable:
+def select_scatter(
+    x: Variable, values: Variable, axis: int, index: int, name: str | None = None
+) -> Variable:
     """x with `values` as its slice number `index` along `axis`."""
     at = axis % x.ndim
     place = index % x.shape[at] if x.shape[at] > 0 else index
     slots = {"Input": x, "ValueTensor": layers.cast(values, x.dtype)}
-    attrs = {"axes": [at], "starts": [place], "ends": [place + 1], "steps": [1], "decrease_axes": [at], "dtype": int(x.dtype), "shape": []}
+    attrs = {
+        "axes": [at],
+        "starts": [place],
+        "ends": [place + 1],
+        "steps": [1],
+        "decrease_axes": [at],
+        "dtype": int(x.dtype),
+        "shape": [],
+    }
     return append(LayerHelper("set_value", name=name), slots, {"Out": x.dtype}, attrs)
 
 
-def repeat_interleave(x: Variable, repeats: Any, axis: int | None = None, name: str | None = None) -> Variable:
-    """Each slice of x along `axis` (None: each element) `repeats` times: a number, or a vector with one for each."""
+def repeat_interleave(
+    x: Variable, repeats: Any, axis: int | None = None, name: str | None = None
+) -> Variable:
+    """Each slice of x along `axis` (None: each element) `repeats` times: a number, or a vector with
+    one for each.
+    """
     row, at = (layers.reshape(x, [-1]), 0) if axis is None else (x, axis)
     if not isinstance(repeats, Variable):
-        return append(LayerHelper("repeat_interleave", name=name), {"X": row}, {"Out": x.dtype}, {"Repeats": repeats, "dim": at})
+        return append(
+            LayerHelper("repeat_interleave", name=name),
+            {"X": row},
+            {"Out": x.dtype},
+            {"Repeats": repeats, "dim": at},
+        )
     ends = layers.cumsum(layers.cast(repeats, "int64"), 0)
     places = layers.range(0, layers.reduce_max(ends), 1, "int64")
     return layers.index_select(row, searchsorted(ends, places, right=True), at)
@@ -289,23 +444,40 @@ def unique_consecutive(
     x: Variable, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None, dtype: Any = "int64",
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """x without elements (along `axis` slices) that equal the one before; where wanted which of them each element of x is, and
-    how often each stood there: vectors of `dtype`, int32 or int64.
+    """x without elements (along `axis` slices) that equal the one before; where wanted which of
+    them each element of x is, and how often each stood there: vectors of `dtype`, int32 or int64.
     """
     kept = dtype_in(dtype, "dtype", "unique_consecutive", INTS)
-    attrs = {"return_inverse": return_inverse, "return_counts": return_counts, "axis": [] if axis is None else [axis]}
-    outs = {"Out": x.dtype, **({"Index": kept} if return_inverse else {}), **({"Counts": kept} if return_counts else {})}
+    attrs = {
+        "return_inverse": return_inverse,
+        "return_counts": return_counts,
+        "axis": [] if axis is None else [axis],
+    }
+    outs = {
+        "Out": x.dtype,
+        **({"Index": kept} if return_inverse else {}),
+        **({"Counts": kept} if return_counts else {}),
+    }
     attrs["dtype"] = int(enum_of(kept))
-    return append(LayerHelper("unique_consecutive", name=name), {"X": x}, outs, attrs, stop="Index Counts")
+    return append(
+        LayerHelper("unique_consecutive", name=name), {"X": x}, outs, attrs, stop="Index Counts"
+    )
 
 
-def combinations(x: Variable, r: int = 2, with_replacement: bool = False, name: str | None = None) -> Variable:
-    """All choices of r elements of a vector in their order, as rows; with_replacement: an element may be chosen again.
+def combinations(
+    x: Variable, r: int = 2, with_replacement: bool = False, name: str | None = None
+) -> Variable:
+    """All choices of r elements of a vector in their order, as rows; with_replacement: an element
+    may be chosen again.
 
     Raises FluidValueError for other than a vector of known size, or a negative r.
     """
     known = x.ndim == 1 and x.shape[0] >= 0 and r >= 0
-    require(known, f"combinations takes a vector of known size and r >= 0, not {x.name!r} {list(x.shape)} and {r}")
+    require(
+        known,
+        f"combinations takes a vector of known size and r >= 0, not {x.name!r} {list(x.shape)}"
+        f" and {r}",
+    )
     from itertools import combinations as chosen
     from itertools import combinations_with_replacement as again
 
@@ -314,23 +486,35 @@ def combinations(x: Variable, r: int = 2, with_replacement: bool = False, name: 
     rows = list((again if with_replacement else chosen)(range(x.shape[0]), r))
     require(bool(rows) and r > 0, f"no {r} of {x.shape[0]} elements can be chosen")
     places = np.array(rows, "int64")
-    return layers.reshape(layers.gather(x, layers.assign(places.reshape(-1))), list(places.shape), name=name)
+    return layers.reshape(
+        layers.gather(x, layers.assign(places.reshape(-1))), list(places.shape), name=name
+    )
 
 
-# -- the same elements seen otherwise ----------------------------------------------------------------------------------
+# -- the same elements seen otherwise --------------------------------------------------------------
 
 
 def view(x: Variable, shape_or_dtype: Any, name: str | None = None) -> Variable:
-    """x in another shape. Raises UnsupportedError for a dtype: a static program has no bytes to be read as others."""
+    """x in another shape. Raises UnsupportedError for a dtype: a static program has no bytes to be
+    read as others.
+    """
     if isinstance(shape_or_dtype, str | VarType):
-        raise UnsupportedError(f"view of {x.name!r} as another dtype is not there; cast computes the numbers in another dtype")
+        raise UnsupportedError(
+            f"view of {x.name!r} as another dtype is not there; cast computes the numbers in"
+            " another dtype"
+        )
     return layers.reshape(x, shape_or_dtype, name=name)
 
 
 def view_as(x: Variable, other: Variable, name: str | None = None) -> Variable:
-    """x in the shape of another variable. Raises FluidValueError where more than one of its dimensions is unknown."""
+    """x in the shape of another variable. Raises FluidValueError where more than one of its
+    dimensions is unknown.
+    """
     if list(other.shape).count(-1) > 1:
-        raise FluidValueError(f"view_as must know the shape of {other.name!r}, and {list(other.shape)} leaves more than one size open")
+        raise FluidValueError(
+            f"view_as must know the shape of {other.name!r}, and {list(other.shape)} leaves more"
+            " than one size open"
+        )
     return layers.reshape(x, other.shape, name=name)
 
 

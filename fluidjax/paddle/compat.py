@@ -1,4 +1,6 @@
-"""paddle.compat: texts and bytes, rounding and division under the names that Python 2 and 3 scripts share."""
+"""paddle.compat: texts and bytes, rounding and division under the names that Python 2 and 3 scripts
+share.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ int_type = long_type = int
 
 
 def to_text(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
-    """bytes decoded, str as it is; of lists, sets and dicts (keys too) each element. inplace: in the very list, set or dict.
+    """bytes decoded, str as it is; of lists, sets and dicts (keys too) each element. inplace: in
+    the very list, set or dict.
 
     What is no bytes stays. Raises UnicodeDecodeError for bytes that are no such text.
     """
@@ -27,9 +30,11 @@ def to_text(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
 
 
 def to_bytes(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
-    """str encoded, bytes as they are; of lists and sets each element. inplace: in the very list or set.
+    """str encoded, bytes as they are; of lists and sets each element. inplace: in the very list or
+    set.
 
-    None stays. Raises TypeError for anything else, UnicodeEncodeError for a text that the encoding lacks.
+    None stays. Raises TypeError for anything else, UnicodeEncodeError for a text that the encoding
+    lacks.
     """
 
     def encoded(one: Any) -> Any:

@@ -1,4 +1,6 @@
-"""paddle.nansum, paddle.quantile, paddle.cummax, paddle.mode ...: what Paddle 2 finds out about numbers along an axis."""
+"""paddle.nansum, paddle.quantile, paddle.cummax, paddle.mode ...: what Paddle 2 finds out about
+numbers along an axis.
+"""
 
 from __future__ import annotations
 
@@ -19,34 +21,48 @@ def _reduced(kind: str, x: Variable, axis: Any, keepdim: bool, name: str | None)
 
 
 def amax(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
-    """Maximum over `axis` (an integer or a list; None: everything, shape [1]); equal ones share the gradient evenly."""
+    """Maximum over `axis` (an integer or a list; None: everything, shape [1]); equal ones share the
+    gradient evenly.
+    """
     return _reduced("reduce_amax", x, axis, keepdim, name)
 
 
 def amin(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
-    """Minimum over `axis` (an integer or a list; None: everything, shape [1]); equal ones share the gradient evenly."""
+    """Minimum over `axis` (an integer or a list; None: everything, shape [1]); equal ones share the
+    gradient evenly.
+    """
     return _reduced("reduce_amin", x, axis, keepdim, name)
 
 
-def count_nonzero(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
+def count_nonzero(
+    x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None
+) -> Variable:
     """How many elements along `axis` are not 0: int64; nan is not 0."""
     return layers.reduce_sum(layers.cast(layers.cast(x, "bool"), "int64"), axis, keepdim, name)
 
 
-def nansum(x: Variable, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
+def nansum(
+    x: Variable, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None
+) -> Variable:
     """The sum over `axis` with 0 in place of nan; dtype casts x first."""
     x = x if dtype is None else layers.cast(x, dtype)
     return layers.reduce_sum(chosen(isnan(x), layers.full_like(x, 0.0), x), axis, keepdim, name)
 
 
-def nanmean(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
+def nanmean(
+    x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None
+) -> Variable:
     """The mean over `axis` of what is not nan; nan where nothing else is there."""
     there = layers.reduce_sum(layers.cast(layers.logical_not(isnan(x)), x.dtype), axis, keepdim)
     return layers.elementwise_div(nansum(x, axis, None, keepdim), there, name=name)
 
 
-def nanmedian(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
-    """The median over `axis` (an integer, a list, or None: everything) of what is not nan, the mean of both in the middle."""
+def nanmedian(
+    x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None
+) -> Variable:
+    """The median over `axis` (an integer, a list, or None: everything) of what is not nan, the mean
+    of both in the middle.
+    """
     axes = [] if axis is None else list(axis) if isinstance(axis, list | tuple) else [axis]
     outs = {"Out": x.dtype, "MedianIndex": "int64"}
     attrs = {"axis": axes, "keepdim": keepdim, "mode": "avg"}
@@ -54,8 +70,9 @@ def nanmedian(x: Variable, axis: Any = None, keepdim: bool = False, name: str | 
 
 
 def quantile(x: Variable, q: Any, axis: Any = None, keepdim: bool = False) -> Variable:
-    """The values below which a share q (a number in [0, 1] or a list) of x lies along `axis`, between two elements by their
-    distance: float64, a list's results along a new first dimension. nan where there is one.
+    """The values below which a share q (a number in [0, 1] or a list) of x lies along `axis`,
+    between two elements by their distance: float64, a list's results along a new first dimension.
+    nan where there is one.
 
     Raises FluidValueError for a q outside of [0, 1] or a size that is not known.
     """
@@ -69,14 +86,24 @@ def nanquantile(x: Variable, q: Any, axis: Any = None, keepdim: bool = False) ->
 
 def _quantile(x: Variable, q: Any, axis: Any, keepdim: bool, ignore_nan: bool) -> Variable:
     shares = list(q) if isinstance(q, list | tuple) else [q]
-    require(bool(shares) and all(0 <= s <= 1 for s in shares), f"quantile's q lies between 0 and 1, unlike {q!r}")
+    require(
+        bool(shares) and all(0 <= s <= 1 for s in shares),
+        f"quantile's q lies between 0 and 1, unlike {q!r}",
+    )
     rows, gone = _last(x, axis)
     n = rows.shape[-1]
-    require(n > 0, f"quantile must know how many elements there are, but {x.name!r} has shape {list(x.shape)}")
+    require(
+        n > 0,
+        f"quantile must know how many elements there are, but {x.name!r} has shape {list(x.shape)}",
+    )
     lacking = layers.reduce_sum(layers.cast(isnan(rows), "float64"), -1, True)
     ordered = layers.cast(layers.argsort(rows, -1)[0], "float64")  # nan comes last
-    shape = [1 if d in gone else size for d, size in enumerate(x.shape) if keepdim or d not in gone] or [1]
-    outs = [layers.reshape(_between(ordered, lacking, share, n, ignore_nan), shape) for share in shares]
+    shape = [
+        1 if d in gone else size for d, size in enumerate(x.shape) if keepdim or d not in gone
+    ] or [1]
+    outs = [
+        layers.reshape(_between(ordered, lacking, share, n, ignore_nan), shape) for share in shares
+    ]
     return layers.stack(outs) if len(shares) > 1 else outs[0]
 
 
@@ -90,8 +117,12 @@ def _last(x: Variable, axis: Any) -> tuple[Variable, list[int]]:
     return layers.reshape(turned, [*(turned.shape[: len(others)]), -1]), axes
 
 
-def _between(ordered: Variable, lacking: Variable, share: float, n: int, ignore_nan: bool) -> Variable:
-    """The element at share * (count - 1) of rows in order, between its neighbours; where nan counts, the last, which is one."""
+def _between(
+    ordered: Variable, lacking: Variable, share: float, n: int, ignore_nan: bool
+) -> Variable:
+    """The element at share * (count - 1) of rows in order, between its neighbours; where nan
+    counts, the last, which is one.
+    """
     if ignore_nan:
         at = layers.scale(layers.scale(lacking, -1.0, float(n - 1)), float(share))
         at = layers.elementwise_max(at, layers.fill_constant([1], "float64", 0.0))
@@ -106,54 +137,104 @@ def _between(ordered: Variable, lacking: Variable, share: float, n: int, ignore_
 
 
 def _taken(x: Variable, index: Variable) -> Variable:
-    return append(LayerHelper("take_along_axis"), {"Input": x, "Index": index}, {"Result": x.dtype}, {"Axis": x.ndim - 1})
+    return append(
+        LayerHelper("take_along_axis"),
+        {"Input": x, "Index": index},
+        {"Result": x.dtype},
+        {"Axis": x.ndim - 1},
+    )
 
 
-def kthvalue(x: Variable, k: int, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> Any:
+def kthvalue(
+    x: Variable, k: int, axis: int | None = None, keepdim: bool = False, name: str | None = None
+) -> Any:
     """The k-th smallest element along `axis` (default the last), from 1, and where it is."""
     attrs = {"k": k, "axis": -1 if axis is None else axis, "keepdim": keepdim}
-    return append(LayerHelper("kthvalue", name=name), {"X": x}, {"Out": x.dtype, "Indices": "int64"}, attrs, stop="Indices")
+    return append(
+        LayerHelper("kthvalue", name=name),
+        {"X": x},
+        {"Out": x.dtype, "Indices": "int64"},
+        attrs,
+        stop="Indices",
+    )
 
 
 def mode(x: Variable, axis: int = -1, keepdim: bool = False, name: str | None = None) -> Any:
-    """The element that is most often there along `axis`, the smallest of several, and where it stands last."""
+    """The element that is most often there along `axis`, the smallest of several, and where it
+    stands last.
+    """
     attrs = {"axis": axis, "keepdim": keepdim}
-    return append(LayerHelper("mode", name=name), {"X": x}, {"Out": x.dtype, "Indices": "int64"}, attrs, stop="Indices")
+    return append(
+        LayerHelper("mode", name=name),
+        {"X": x},
+        {"Out": x.dtype, "Indices": "int64"},
+        attrs,
+        stop="Indices",
+    )
 
 
 def _extreme(kind: str, x: Variable, axis: int | None, dtype: Any, name: str | None) -> Any:
     kept = dtype_in(dtype, "dtype", kind, INTS)
     row, at = (layers.reshape(x, [-1]), -1) if axis is None else (x, axis)
     attrs = {"axis": at, "dtype": int(enum_of(kept))}
-    return append(LayerHelper(kind, name=name), {"x": row}, {"out": x.dtype, "indices": kept}, attrs, stop="indices")
+    return append(
+        LayerHelper(kind, name=name),
+        {"x": row},
+        {"out": x.dtype, "indices": kept},
+        attrs,
+        stop="indices",
+    )
 
 
-def cummax(x: Variable, axis: int | None = None, dtype: Any = "int64", name: str | None = None) -> Any:
-    """The greatest element so far along `axis` (None: of x flattened), and where it stood last: int32 or int64."""
+def cummax(
+    x: Variable, axis: int | None = None, dtype: Any = "int64", name: str | None = None
+) -> Any:
+    """The greatest element so far along `axis` (None: of x flattened), and where it stood last:
+    int32 or int64.
+    """
     return _extreme("cummax", x, axis, dtype, name)
 
 
-def cummin(x: Variable, axis: int | None = None, dtype: Any = "int64", name: str | None = None) -> Any:
-    """The smallest element so far along `axis` (None: of x flattened), and where it stood last: int32 or int64."""
+def cummin(
+    x: Variable, axis: int | None = None, dtype: Any = "int64", name: str | None = None
+) -> Any:
+    """The smallest element so far along `axis` (None: of x flattened), and where it stood last:
+    int32 or int64.
+    """
     return _extreme("cummin", x, axis, dtype, name)
 
 
-def cumprod(x: Variable, dim: int | None = None, dtype: Any = None, name: str | None = None) -> Variable:
-    """Products of everything up to each element along `dim` (None: of x flattened); dtype casts x first."""
+def cumprod(
+    x: Variable, dim: int | None = None, dtype: Any = None, name: str | None = None
+) -> Variable:
+    """Products of everything up to each element along `dim` (None: of x flattened); dtype casts x
+    first.
+    """
     x = x if dtype is None else layers.cast(x, dtype)
     row, at = (layers.reshape(x, [-1]), 0) if dim is None else (x, dim)
     return append(LayerHelper("cumprod", name=name), {"X": row}, {"Out": x.dtype}, {"dim": at})
 
 
-def logcumsumexp(x: Variable, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Variable:
-    """log of the sums of exp up to each element along `axis` (None: of x flattened); dtype casts x first."""
+def logcumsumexp(
+    x: Variable, axis: int | None = None, dtype: Any = None, name: str | None = None
+) -> Variable:
+    """log of the sums of exp up to each element along `axis` (None: of x flattened); dtype casts x
+    first.
+    """
     x = x if dtype is None else layers.cast(x, dtype)
     row, at = (layers.reshape(x, [-1]), 0) if axis is None else (x, axis)
-    return append(LayerHelper("logcumsumexp", name=name), {"X": row}, {"Out": x.dtype}, {"axis": at})
+    return append(
+        LayerHelper("logcumsumexp", name=name), {"X": row}, {"Out": x.dtype}, {"axis": at}
+    )
 
 
 def diff(
-    x: Variable, n: int = 1, axis: int = -1, prepend: Variable | None = None, append: Variable | None = None, name: str | None = None
+    x: Variable,
+    n: int = 1,
+    axis: int = -1,
+    prepend: Variable | None = None,
+    append: Variable | None = None,
+    name: str | None = None,
 ) -> Variable:
     """Each element less the one before along `axis`, n times; of bools whether they differ.
 
@@ -164,7 +245,9 @@ def diff(
     whole = [v for v in (prepend, x, append) if v is not None]
     out = layers.concat(whole, at) if len(whole) > 1 else x
     for _ in range(n):
-        out = _steps(out, at, layers.logical_xor if x.desc.dtype == "bool" else layers.elementwise_sub)
+        out = _steps(
+            out, at, layers.logical_xor if x.desc.dtype == "bool" else layers.elementwise_sub
+        )
     return out
 
 
@@ -188,42 +271,82 @@ def _areas(y: Variable, x: Variable | None, dx: float | None, axis: int) -> tupl
 
 
 def trapezoid(
-    y: Variable, x: Variable | None = None, dx: float | None = None, axis: int = -1, name: str | None = None
+    y: Variable,
+    x: Variable | None = None,
+    dx: float | None = None,
+    axis: int = -1,
+    name: str | None = None,
 ) -> Variable:
-    """The area under y along `axis` by the trapezoidal rule. x: where the points lie; dx: how far apart (default 1)."""
+    """The area under y along `axis` by the trapezoidal rule. x: where the points lie; dx: how far
+    apart (default 1).
+    """
     areas, at = _areas(y, x, dx, axis)
     return layers.reduce_sum(areas, at, name=name)
 
 
 def cumulative_trapezoid(
-    y: Variable, x: Variable | None = None, dx: float | None = None, axis: int = -1, name: str | None = None
+    y: Variable,
+    x: Variable | None = None,
+    dx: float | None = None,
+    axis: int = -1,
+    name: str | None = None,
 ) -> Variable:
     """The areas under y up to each point after the first along `axis`. x, dx: as in trapezoid."""
     areas, at = _areas(y, x, dx, axis)
     return layers.cumsum(areas, at)
 
 
-def bincount(x: Variable, weights: Variable | None = None, minlength: int = 0, name: str | None = None) -> Variable:
-    """How often each number from 0 to the greatest is in the vector x, or the sums of their weights; at least minlength."""
+def bincount(
+    x: Variable, weights: Variable | None = None, minlength: int = 0, name: str | None = None
+) -> Variable:
+    """How often each number from 0 to the greatest is in the vector x, or the sums of their
+    weights; at least minlength.
+    """
     out = "int64" if weights is None else weights.dtype
-    return append(LayerHelper("bincount", name=name), {"X": x, "Weights": weights}, {"Out": out}, {"minlength": minlength})
+    return append(
+        LayerHelper("bincount", name=name),
+        {"X": x, "Weights": weights},
+        {"Out": out},
+        {"minlength": minlength},
+    )
 
 
 def bucketize(
-    x: Variable, sorted_sequence: Variable, out_int32: bool = False, right: bool = False, name: str | None = None
+    x: Variable,
+    sorted_sequence: Variable,
+    out_int32: bool = False,
+    right: bool = False,
+    name: str | None = None,
 ) -> Variable:
-    """searchsorted(sorted_sequence, x) for a vector of bounds. Raises FluidValueError where it is none."""
-    require(sorted_sequence.ndim == 1, f"bucketize takes a vector of bounds, not one of shape {list(sorted_sequence.shape)}")
+    """searchsorted(sorted_sequence, x) for a vector of bounds. Raises FluidValueError where it is
+    none.
+    """
+    require(
+        sorted_sequence.ndim == 1,
+        f"bucketize takes a vector of bounds, not one of shape {list(sorted_sequence.shape)}",
+    )
     return searchsorted(sorted_sequence, x, out_int32, right, name)
 
 
 def searchsorted(
-    sorted_sequence: Variable, values: Variable, out_int32: bool = False, right: bool = False, name: str | None = None
+    sorted_sequence: Variable,
+    values: Variable,
+    out_int32: bool = False,
+    right: bool = False,
+    name: str | None = None,
 ) -> Variable:
-    """Where each value would be put into its row in order: before equal ones, or with `right` after them."""
+    """Where each value would be put into its row in order: before equal ones, or with `right` after
+    them.
+    """
     slots = {"SortedSequence": sorted_sequence, "Values": values}
     attrs = {"out_int32": out_int32, "right": right}
-    return append(LayerHelper("searchsorted", name=name), slots, {"Out": "int32" if out_int32 else "int64"}, attrs, stop="Out")
+    return append(
+        LayerHelper("searchsorted", name=name),
+        slots,
+        {"Out": "int32" if out_int32 else "int64"},
+        attrs,
+        stop="Out",
+    )
 
 
 __all__ = [

@@ -16,13 +16,21 @@ from ..layers._build import append
 from .state import get_default_dtype
 
 
-def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: str | None = None) -> Variable:
-    """Ones on the diagonal, zeros elsewhere. dtype: default get_default_dtype(). Raises FluidTypeError for negative sizes."""
+def eye(
+    num_rows: int, num_columns: int | None = None, dtype: Any = None, name: str | None = None
+) -> Variable:
+    """Ones on the diagonal, zeros elsewhere. dtype: default get_default_dtype(). Raises
+    FluidTypeError for negative sizes.
+    """
     return layers.eye(num_rows, num_columns, dtype=dtype or get_default_dtype())
 
 
-def linspace(start: Any, stop: Any, num: Any, dtype: Any = None, name: str | None = None) -> Variable:
-    """`num` values evenly from start to stop, both included. Each a number, or a variable of one. dtype: default float32."""
+def linspace(
+    start: Any, stop: Any, num: Any, dtype: Any = None, name: str | None = None
+) -> Variable:
+    """`num` values evenly from start to stop, both included. Each a number, or a variable of one.
+    dtype: default float32.
+    """
     return layers.linspace(start, stop, num, dtype or "float32")
 
 
@@ -34,7 +42,7 @@ def ones_like(x: Variable, dtype: Any = None, name: str | None = None) -> Variab
 def randint(
     low: int = 0,
     high: int | None = None,
-    shape: Any = [1],  # noqa: B006 - Paddle's default
+    shape: Any = [1],  # noqa: B006
     dtype: Any = None,
     name: str | None = None,
 ) -> Variable:
@@ -48,9 +56,16 @@ def randperm(n: int, dtype: Any = "int64", name: str | None = None) -> Variable:
 
 
 def uniform(
-    shape: Any, dtype: Any = None, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
+    shape: Any,
+    dtype: Any = None,
+    min: float = -1.0,
+    max: float = 1.0,
+    seed: int = 0,
+    name: str | None = None,
 ) -> Variable:
-    """Uniform on [min, max). shape: integers and variables, or a variable. dtype: default get_default_dtype()."""
+    """Uniform on [min, max). shape: integers and variables, or a variable. dtype: default
+    get_default_dtype().
+    """
     return layers.uniform_random(shape, dtype or get_default_dtype(), min, max, seed)
 
 
@@ -62,7 +77,8 @@ def zeros_like(x: Variable, dtype: Any = None, name: str | None = None) -> Varia
 def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> Variable:
     """A variable of `shape` filled with a number. dtype: default get_default_dtype()."""
     kind = dtype or get_default_dtype()
-    if isinstance(fill_value, float) and not math.isfinite(fill_value):  # 1.8.5's op cannot read them: it fills with 0
+    # 1.8.5's op cannot read them: it fills with 0
+    if isinstance(fill_value, float) and not math.isfinite(fill_value):
         return layers.full_like(layers.fill_constant(shape, kind, 0), fill_value)
     return layers.fill_constant(shape, kind, fill_value)
 
@@ -82,8 +98,12 @@ def full_like(x: Variable, fill_value: Any, dtype: Any = None, name: str | None 
     return layers.full_like(x, fill_value, dtype=dtype)
 
 
-def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, name: str | None = None) -> Variable:
-    """start, start + step, ... below `end`; one argument is the end. dtype: default int64, float32 if a bound is a float."""
+def arange(
+    start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, name: str | None = None
+) -> Variable:
+    """start, start + step, ... below `end`; one argument is the end. dtype: default int64, float32
+    if a bound is a float.
+    """
     start, end = (0, start) if end is None else (start, end)
     whole = not any(isinstance(v, float) for v in (start, end, step))
     return layers.range(start, end, step, dtype or ("int64" if whole else "float32"))
@@ -99,8 +119,11 @@ def empty_like(x: Variable, dtype: Any = None, name: str | None = None) -> Varia
     return full_like(x, 0, dtype)
 
 
-def diag(x: Variable, offset: int = 0, padding_value: float = 0, name: str | None = None) -> Variable:
-    """A matrix with the vector x on its diagonal and padding_value elsewhere, or the diagonal of a matrix x.
+def diag(
+    x: Variable, offset: int = 0, padding_value: float = 0, name: str | None = None
+) -> Variable:
+    """A matrix with the vector x on its diagonal and padding_value elsewhere, or the diagonal of a
+    matrix x.
 
     offset: which diagonal, above the main one where positive.
     """
@@ -108,11 +131,14 @@ def diag(x: Variable, offset: int = 0, padding_value: float = 0, name: str | Non
     return append(LayerHelper("diag_v2", name=name), {"X": x}, {"Out": x.dtype}, attrs)
 
 
-def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Variable:
-    """A variable that holds an array, a number or a list of them, which the op carries; a variable is copied.
+def to_tensor(
+    data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True
+) -> Variable:
+    """A variable that holds an array, a number or a list of them, which the op carries; a variable
+    is copied.
 
-    dtype: default the data's, Python's floats being of the default dtype. place: of no meaning within a program.
-    Raises FluidTypeError for numbers of float64 that float32 cannot hold.
+    dtype: default the data's, Python's floats being of the default dtype. place: of no meaning
+    within a program. Raises FluidTypeError for numbers of float64 that float32 cannot hold.
     """
     if isinstance(data, Variable):
         out = layers.assign(data)
@@ -120,17 +146,31 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
     else:
         array = np.asarray(data)
         plain = not isinstance(data, np.ndarray | np.generic) and array.dtype == np.float64
-        wanted = name_of(dtype) if dtype is not None else get_default_dtype() if plain else array.dtype.name
-        carried = array.astype("float32") if wanted in ("float16", "float64") else array.astype(wanted)
-        if not np.array_equal(carried.astype(wanted), array.astype(wanted), equal_nan=carried.dtype.kind == "f"):
-            raise FluidTypeError("to_tensor's op carries float32; feed arrays of float64 that need more digits")
+        wanted = (
+            name_of(dtype)
+            if dtype is not None
+            else get_default_dtype()
+            if plain
+            else array.dtype.name
+        )
+        carried = (
+            array.astype("float32") if wanted in ("float16", "float64") else array.astype(wanted)
+        )
+        if not np.array_equal(
+            carried.astype(wanted), array.astype(wanted), equal_nan=carried.dtype.kind == "f"
+        ):
+            raise FluidTypeError(
+                "to_tensor's op carries float32; feed arrays of float64 that need more digits"
+            )
         out = layers.assign(carried)
         out = out if wanted == carried.dtype.name else layers.cast(out, wanted)
     out.stop_gradient = stop_gradient
     return out
 
 
-def normal(mean: float = 0.0, std: float = 1.0, shape: Any = None, name: str | None = None) -> Variable:
+def normal(
+    mean: float = 0.0, std: float = 1.0, shape: Any = None, name: str | None = None
+) -> Variable:
     """Random numbers of the normal distribution, float32. shape: default [1]."""
     return layers.gaussian_random([1] if shape is None else shape, float(mean), float(std))
 
@@ -150,8 +190,12 @@ def standard_normal(shape: Any, dtype: Any = None, name: str | None = None) -> V
     return randn(shape, dtype, name)
 
 
-def randint_like(x: Variable, low: int = 0, high: int | None = None, dtype: Any = None, name: str | None = None) -> Variable:
-    """Integers of [low, high), or of [0, low) without high, of x's shape. dtype: default x's, any dtype of numbers or bool."""
+def randint_like(
+    x: Variable, low: int = 0, high: int | None = None, dtype: Any = None, name: str | None = None
+) -> Variable:
+    """Integers of [low, high), or of [0, low) without high, of x's shape. dtype: default x's, any
+    dtype of numbers or bool.
+    """
     shape = list(x.shape) if -1 not in x.shape else layers.shape(x)
     drawn = layers.randint(low, high, shape, dtype="int64", name=name)
     kept = name_of(dtype or x.dtype)

@@ -23,7 +23,13 @@ bool = VarType.BOOL
 complex64 = VarType.COMPLEX64
 complex128 = VarType.COMPLEX128
 
-_BFLOAT16 = {"eps": 2.0**-7, "min": -3.3895313892515355e38, "max": 3.3895313892515355e38, "tiny": 2.0**-126, "resolution": 0.01}
+_BFLOAT16 = {
+    "eps": 2.0**-7,
+    "min": -3.3895313892515355e38,
+    "max": 3.3895313892515355e38,
+    "tiny": 2.0**-126,
+    "resolution": 0.01,
+}
 
 
 class iinfo:
@@ -38,7 +44,8 @@ class iinfo:
 
 
 class finfo:
-    """min, max, eps, tiny (smallest_normal), resolution, bits and dtype of the numbers of a dtype; of complex ones of their parts.
+    """min, max, eps, tiny (smallest_normal), resolution, bits and dtype of the numbers of a dtype;
+    of complex ones of their parts.
 
     Raises FluidTypeError for integers and bool.
     """
@@ -51,7 +58,10 @@ class finfo:
             values = {**_BFLOAT16, "bits": 16}
         else:
             found = np.finfo(self.dtype)
-            values = {name: float(getattr(found, name)) for name in ("eps", "min", "max", "tiny", "resolution")}
+            values = {
+                name: float(getattr(found, name))
+                for name in ("eps", "min", "max", "tiny", "resolution")
+            }
             values["bits"] = found.bits
         self.eps, self.min, self.max = values["eps"], values["min"], values["max"]
         self.tiny = self.smallest_normal = values["tiny"]

@@ -26,7 +26,9 @@ class PlaceType(enum.IntEnum):
 
 
 class PredictorPool:
-    """`size` predictors of one model, which share its values. Raises FluidValueError for a size below 1."""
+    """`size` predictors of one model, which share its values. Raises FluidValueError for a size
+    below 1.
+    """
 
     def __init__(self, config: Config, size: int = 1) -> None:
         if size < 1:

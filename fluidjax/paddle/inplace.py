@@ -1,6 +1,7 @@
 """paddle.abs_, paddle.clip_ ...: names that write in place in dynamic mode.
 
-A static program has nothing to write in place: each gives a new variable, as in 2.6.2's static mode.
+A static program has nothing to write in place: each gives a new variable, as in 2.6.2's static
+mode.
 """
 
 from __future__ import annotations

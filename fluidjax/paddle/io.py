@@ -19,8 +19,9 @@ from .sample_sets import *  # noqa: F403
 class DataLoader(_DataLoader):
     """fluid.io.DataLoader, which gives lists of arrays unless return_list is False.
 
-    prefetch_factor: batches that a worker makes ahead, at least 1, and persistent_workers, which live on between passes, change how
-    Paddle's workers wait; here they change nothing. Raises FluidTypeError, FluidValueError for arguments that do not fit.
+    prefetch_factor: batches that a worker makes ahead, at least 1, and persistent_workers, which
+    live on between passes, change how Paddle's workers wait; here they change nothing. Raises
+    FluidTypeError, FluidValueError for arguments that do not fit.
     """
 
     def __init__(
@@ -30,9 +31,13 @@ class DataLoader(_DataLoader):
         timeout: float = 0, worker_init_fn: Any = None, persistent_workers: bool = False,
     ) -> None:  # fmt: skip
         if type(prefetch_factor) is not int or prefetch_factor < 1:
-            raise FluidValueError(f"a DataLoader's prefetch_factor is a whole number from 1, not {prefetch_factor!r}")
+            raise FluidValueError(
+                f"a DataLoader's prefetch_factor is a whole number from 1, not {prefetch_factor!r}"
+            )
         if not isinstance(persistent_workers, bool):
-            raise FluidTypeError(f"a DataLoader's persistent_workers is True or False, not {persistent_workers!r}")
+            raise FluidTypeError(
+                f"a DataLoader's persistent_workers is True or False, not {persistent_workers!r}"
+            )
         super().__init__(
             dataset, feed_list, places, return_list, batch_sampler, batch_size, shuffle, drop_last, collate_fn, num_workers,
             use_buffer_reader, use_shared_memory, timeout, worker_init_fn,

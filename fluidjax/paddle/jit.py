@@ -1,4 +1,6 @@
-"""paddle.jit, functions of dynamic mode made static, which is not there: it can be imported, and what is called says so."""
+"""paddle.jit, functions of dynamic mode made static, which is not there: it can be imported, and
+what is called says so.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from typing import Any
 from ..base.stand_in import fill
 
 NAMES = (
-    "TracedLayer TranslatedLayer enable_to_static ignore_module load marker not_to_static save set_code_level set_verbosity to_static"
+    "TracedLayer TranslatedLayer enable_to_static ignore_module load marker not_to_static save"
+    " set_code_level set_verbosity to_static"
 )
 
 
@@ -20,8 +23,8 @@ def not_to_static(func: Callable[..., Any] | None = None) -> Any:
 fill(
     __name__,
     {"": NAMES},
-    "functions and layers are static already; build a program, save it by paddle.static.save_inference_model, load it by "
-    "paddle.static.load_inference_model",
+    "functions and layers are static already; build a program, save it by"
+    " paddle.static.save_inference_model, load it by paddle.static.load_inference_model",
     shown="",
     decorators=("to_static",),
     there={"not_to_static": not_to_static},

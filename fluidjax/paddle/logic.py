@@ -11,17 +11,26 @@ from .pointwise import isclose
 
 
 def allclose(
-    x: Variable, y: Variable, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: str | None = None
+    x: Variable,
+    y: Variable,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+    name: str | None = None,
 ) -> Variable:
     """Whether |x - y| <= atol + rtol * |y| everywhere: one bool. equal_nan: NaN equals NaN."""
     return layers.reduce_all(isclose(x, y, rtol, atol, equal_nan), name=name)
 
 
 def equal(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """x == y, element by element, y broadcast to x: bool. Infinities of one sign are equal, which Fluid's `equal` denies."""
+    """x == y, element by element, y broadcast to x: bool. Infinities of one sign are equal, which
+    Fluid's `equal` denies.
+    """
     if x.desc.dtype not in FLOATS:
         return layers.equal(x, y)
-    return layers.logical_or(layers.equal(x, y), layers.logical_and(layers.greater_equal(x, y), layers.less_equal(x, y)))
+    return layers.logical_or(
+        layers.equal(x, y), layers.logical_and(layers.greater_equal(x, y), layers.less_equal(x, y))
+    )
 
 
 def equal_all(x: Variable, y: Variable, name: str | None = None) -> Variable:

@@ -1,4 +1,6 @@
-"""paddle.add, paddle.exp, paddle.mean, paddle.matmul ...: arithmetic of Paddle 2.0 on static variables, over Fluid's layers."""
+"""paddle.add, paddle.exp, paddle.mean, paddle.matmul ...: arithmetic of Paddle 2.0 on static
+variables, over Fluid's layers.
+"""
 
 from __future__ import annotations
 
@@ -44,14 +46,20 @@ def add_n(inputs: Any, name: str | None = None) -> Variable:
 
 
 def addmm(
-    input: Variable, x: Variable, y: Variable, beta: float = 1.0, alpha: float = 1.0, name: str | None = None
+    input: Variable,
+    x: Variable,
+    y: Variable,
+    beta: float = 1.0,
+    alpha: float = 1.0,
+    name: str | None = None,
 ) -> Variable:
     """beta * input + alpha * x @ y, for matrices."""
     return layers.addmm(input, x, y, beta=beta, alpha=alpha, name=name)
 
 
 def all(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
-    """Logical and over `axis`: an integer or a list of them, negative from the end; None: over everything, shape [1].
+    """Logical and over `axis`: an integer or a list of them, negative from the end; None: over
+    everything, shape [1].
 
     keepdim: reduced dimensions stay with size 1. x: bool.
     """
@@ -59,7 +67,8 @@ def all(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None =
 
 
 def any(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
-    """Logical or over `axis`: an integer or a list of them, negative from the end; None: over everything, shape [1].
+    """Logical or over `axis`: an integer or a list of them, negative from the end; None: over
+    everything, shape [1].
 
     keepdim: reduced dimensions stay with size 1. x: bool.
     """
@@ -67,7 +76,9 @@ def any(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None =
 
 
 def clip(x: Variable, min: Any = None, max: Any = None, name: str | None = None) -> Variable:
-    """x where it lies between min and max, else the bound; a bound may be missing, or a variable of one element."""
+    """x where it lies between min and max, else the bound; a bound may be missing, or a variable of
+    one element.
+    """
     return layers.clamp(x, min, max, name=name)
 
 
@@ -82,7 +93,9 @@ def dist(x: Variable, y: Variable, p: float = 2, name: str | None = None) -> Var
 
 
 def divide(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """x / y (towards zero for integers), element by element; y is broadcast over the first dimensions of x."""
+    """x / y (towards zero for integers), element by element; y is broadcast over the first
+    dimensions of x.
+    """
     return layers.elementwise_div(x, y, name=name)
 
 
@@ -96,13 +109,19 @@ def floor_divide(x: Variable, y: Variable, name: str | None = None) -> Variable:
     if x.desc.dtype not in INTEGERS:
         return layers.floor(layers.elementwise_div(x, y), name)
     towards_zero = layers.elementwise_floordiv(x, y, name=name)
-    return layers.elementwise_sub(towards_zero, layers.cast(_other_side(layers.elementwise_mod(x, y), y), x.dtype))
+    return layers.elementwise_sub(
+        towards_zero, layers.cast(_other_side(layers.elementwise_mod(x, y), y), x.dtype)
+    )
 
 
 def _other_side(rest: Variable, y: Variable) -> Variable:
-    """Where a rest of 1.8.5's division of integers, which has the sign of x, has not that of y: bool."""
+    """Where a rest of 1.8.5's division of integers, which has the sign of x, has not that of y:
+    bool.
+    """
     zero, none = layers.full_like(rest, 0), layers.fill_constant([1], y.dtype, 0)
-    unlike = layers.logical_xor(layers.less_than(rest, zero), layers.less_than(layers.elementwise_add(zero, y), none))
+    unlike = layers.logical_xor(
+        layers.less_than(rest, zero), layers.less_than(layers.elementwise_add(zero, y), none)
+    )
     return layers.logical_and(layers.not_equal(rest, zero), unlike)
 
 
@@ -121,13 +140,19 @@ def log1p(x: Variable, name: str | None = None) -> Variable:
     return layers.log1p(x, name=name)
 
 
-def logsumexp(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
+def logsumexp(
+    x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None
+) -> Variable:
     """log(sum(exp(x), axis)), as three ops without a shift by the maximum."""
     return layers.logsumexp(x, axis, keepdim, name=name)
 
 
 def matmul(
-    x: Variable, y: Variable, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None
+    x: Variable,
+    y: Variable,
+    transpose_x: bool = False,
+    transpose_y: bool = False,
+    name: str | None = None,
 ) -> Variable:
     """x @ y over the last two dimensions, those before broadcast; either may be transposed.
 
@@ -137,7 +162,8 @@ def matmul(
 
 
 def max(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
-    """Maximum over `axis`: an integer or a list of them, negative from the end; None: over everything, shape [1].
+    """Maximum over `axis`: an integer or a list of them, negative from the end; None: over
+    everything, shape [1].
 
     keepdim: reduced dimensions stay with size 1.
     """
@@ -150,7 +176,8 @@ def maximum(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 
 def mean(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
-    """Mean over `axis`: an integer or a list of them, negative from the end; None: over everything, shape [1].
+    """Mean over `axis`: an integer or a list of them, negative from the end; None: over everything,
+    shape [1].
 
     keepdim: reduced dimensions stay with size 1. x: float32, float64, int32, int64.
     """
@@ -158,7 +185,8 @@ def mean(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None 
 
 
 def min(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
-    """Minimum over `axis`: an integer or a list of them, negative from the end; None: over everything, shape [1].
+    """Minimum over `axis`: an integer or a list of them, negative from the end; None: over
+    everything, shape [1].
 
     keepdim: reduced dimensions stay with size 1.
     """
@@ -179,11 +207,15 @@ def mm(input: Variable, mat2: Variable, name: str | None = None) -> Variable:
 
 
 def mod(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """x mod y with the sign of y, element by element; y is broadcast over the first dimensions of x."""
+    """x mod y with the sign of y, element by element; y is broadcast over the first dimensions of
+    x.
+    """
     rest = layers.elementwise_mod(x, y, name=name)
     if x.desc.dtype not in INTEGERS:
         return rest
-    return layers.elementwise_add(rest, layers.elementwise_mul(layers.cast(_other_side(rest, y), x.dtype), y))
+    return layers.elementwise_add(
+        rest, layers.elementwise_mul(layers.cast(_other_side(rest, y), x.dtype), y)
+    )
 
 
 def multiply(x: Variable, y: Variable, name: str | None = None) -> Variable:
@@ -192,7 +224,9 @@ def multiply(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 
 def remainder(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """x mod y with the sign of y, element by element; y is broadcast over the first dimensions of x."""
+    """x mod y with the sign of y, element by element; y is broadcast over the first dimensions of
+    x.
+    """
     return mod(x, y, name)
 
 
@@ -206,28 +240,46 @@ def subtract(x: Variable, y: Variable, name: str | None = None) -> Variable:
     return layers.elementwise_sub(x, y, name=name)
 
 
-def trace(x: Variable, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Variable:
+def trace(
+    x: Variable, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None
+) -> Variable:
     """Sums of the diagonals (moved by `offset`) over dimensions axis1 and axis2."""
     return layers.trace(x, offset, axis1, axis2, name=name)
 
 
-def sum(x: Variable, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
-    """The sum over `axis` (an integer or a list; None: over everything, shape [1]); dtype casts x first."""
+def sum(
+    x: Variable, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None
+) -> Variable:
+    """The sum over `axis` (an integer or a list; None: over everything, shape [1]); dtype casts x
+    first.
+    """
     return layers.reduce_sum(x if dtype is None else layers.cast(x, dtype), axis, keepdim, name)
 
 
-def prod(x: Variable, axis: Any = None, keepdim: bool = False, dtype: Any = None, name: str | None = None) -> Variable:
-    """The product over `axis` (an integer or a list; None: over everything, shape [1]); dtype casts x first."""
+def prod(
+    x: Variable, axis: Any = None, keepdim: bool = False, dtype: Any = None, name: str | None = None
+) -> Variable:
+    """The product over `axis` (an integer or a list; None: over everything, shape [1]); dtype casts
+    x first.
+    """
     return layers.reduce_prod(x if dtype is None else layers.cast(x, dtype), axis, keepdim, name)
 
 
 def pow(x: Variable, y: Any, name: str | None = None) -> Variable:
     """x ** y; y: a number or a variable."""
-    return layers.elementwise_pow(x, y, name=name) if isinstance(y, Variable) else layers.pow(x, y, name)
+    return (
+        layers.elementwise_pow(x, y, name=name)
+        if isinstance(y, Variable)
+        else layers.pow(x, y, name)
+    )
 
 
-def cumsum(x: Variable, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Variable:
-    """Sums of everything up to each element along `axis` (None: of x flattened); dtype casts x first."""
+def cumsum(
+    x: Variable, axis: int | None = None, dtype: Any = None, name: str | None = None
+) -> Variable:
+    """Sums of everything up to each element along `axis` (None: of x flattened); dtype casts x
+    first.
+    """
     x = x if dtype is None else layers.cast(x, dtype)
     return layers.cumsum(layers.reshape(x, [-1]), 0) if axis is None else layers.cumsum(x, axis)
 

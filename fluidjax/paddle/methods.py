@@ -1,7 +1,9 @@
-"""x.reshape(...), x.sum(), x.abs_(): the functions of `paddle` as methods of variables, as Paddle 2 has them in static mode.
+"""x.reshape(...), x.sum(), x.abs_(): the functions of `paddle` as methods of variables, as Paddle 2
+has them in static mode.
 
-They are there once `fluidjax.paddle` is imported, as they are in Paddle once `paddle` is; in a method x is the variable. What
-Fluid's variables have by themselves (operators, astype, clone) stays as it is.
+They are there once `fluidjax.paddle` is imported, as they are in Paddle once `paddle` is; in a
+method x is the variable. What Fluid's variables have by themselves (operators, astype, clone) stays
+as it is.
 """
 
 from __future__ import annotations
@@ -378,7 +380,10 @@ class Methods(OwnMethods):
     trunc_ = inplace.trunc_
     where_ = inplace.where_
 
+
 def attach() -> None:
-    """Give variables these methods: as a last base, for handles lie below layers and cannot import them."""
+    """Give variables these methods: as a last base, for handles lie below layers and cannot import
+    them.
+    """
     if Methods not in Variable.__mro__:
         Variable.__bases__ = (*Variable.__bases__, Methods)

@@ -1,4 +1,6 @@
-"""paddle.metric: accuracy of a static program, and measures that add up over batches, for paddle.Model and loops of one's own."""
+"""paddle.metric: accuracy of a static program, and measures that add up over batches, for
+paddle.Model and loops of one's own.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ def accuracy(
     total: Variable | None = None,
     name: str | None = None,
 ) -> Variable:
-    """The share of rows whose label [N, 1] is among the k best classes of `input` [N, C]: float32 [1].
+    """The share of rows whose label [N, 1] is among the k best classes of `input` [N, C]: float32
+    [1].
 
     correct, total: int32 variables that receive the two counts.
     """
@@ -29,7 +32,9 @@ def accuracy(
 
 
 class Metric:
-    """A measure over batches: compute appends ops to a program, update takes their arrays, accumulate gives the measure."""
+    """A measure over batches: compute appends ops to a program, update takes their arrays,
+    accumulate gives the measure.
+    """
 
     def reset(self) -> None:
         """Forget all batches."""
@@ -55,15 +60,21 @@ class Metric:
 class Accuracy(Metric):
     """The share of samples whose label is among the k best classes, for each k of topk."""
 
-    def __init__(self, topk: Sequence[int] = (1,), name: str | None = None, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, topk: Sequence[int] = (1,), name: str | None = None, *args: Any, **kwargs: Any
+    ) -> None:
         self.topk, self.maxk = tuple(topk), max(topk)
         self.total: list[float] = []
         self.count = 0
-        self._names = [name or "acc"] if self.maxk == 1 else [f"{name or 'acc'}_top{k}" for k in self.topk]
+        self._names = (
+            [name or "acc"] if self.maxk == 1 else [f"{name or 'acc'}_top{k}" for k in self.topk]
+        )
         self.reset()
 
     def compute(self, pred: Variable, label: Variable, *args: Any) -> Variable:
-        """[N, max(topk)]: 1 where the k-th best class of pred [N, C] is the label ([N], [N, 1], or [N, C] with the class's 1)."""
+        """[N, max(topk)]: 1 where the k-th best class of pred [N, C] is the label ([N], [N, 1], or
+        [N, C] with the class's 1).
+        """
         best = layers.topk(pred, self.maxk)[1]
         if label.ndim > 1 and label.shape[-1] != 1:
             label = layers.argmax(label, -1)
@@ -106,7 +117,10 @@ class _Hits(Metric):
         said = np.floor(np.asarray(preds, np.float64).ravel() + 0.5).astype(np.int64) == 1
         true = np.asarray(labels).ravel() == 1
         if said.shape != true.shape:
-            raise FluidValueError(f"{type(self).__name__} compares as many labels as predictions, not {true.size} and {said.size}")
+            raise FluidValueError(
+                f"{type(self).__name__} compares as many labels as predictions, not {true.size} and"
+                f" {said.size}"
+            )
         self.tp += int((said & true).sum())
         self.fp += int((said & ~true).sum())
         self.fn += int((~said & true).sum())
@@ -138,9 +152,18 @@ class Recall(_Hits):
 
 
 class Auc(Metric):
-    """The area under the curve of hits over false alarms, from num_thresholds steps: fluid.metrics.Auc."""
+    """The area under the curve of hits over false alarms, from num_thresholds steps:
+    fluid.metrics.Auc.
+    """
 
-    def __init__(self, curve: str = "ROC", num_thresholds: int = 4095, name: str = "auc", *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        curve: str = "ROC",
+        num_thresholds: int = 4095,
+        name: str = "auc",
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
         self._name, self._area = name, _Auc(name, curve, num_thresholds)
 
     def reset(self) -> None:

@@ -1,7 +1,9 @@
-"""``import paddle`` means fluidjax: the import hook, and what is said about names that fluidjax lacks.
+"""``import paddle`` means fluidjax: the import hook, and what is said about names that fluidjax
+lacks.
 
-``paddle.fluid`` is fluidjax itself, everything else under ``paddle`` is in fluidjax.paddle, but for the modules in
-MOVED. A module that scripts import is a face of the real one: same attributes, and one sentence for those it lacks.
+``paddle.fluid`` is fluidjax itself, everything else under ``paddle`` is in fluidjax.paddle, but for
+the modules in MOVED. A module that scripts import is a face of the real one: same attributes, and
+one sentence for those it lacks.
 """
 
 from __future__ import annotations
@@ -44,25 +46,46 @@ _PLACES = (
 )  # fmt: skip
 HINTS = {
     "disable_static": "dynamic mode is not there; build static programs",
-    **dict.fromkeys(("as_strided", "cauchy_", "geometric_", "normal_", "tolist"), "it belongs to dynamic mode"),
+    **dict.fromkeys(
+        ("as_strided", "cauchy_", "geometric_", "normal_", "tolist"), "it belongs to dynamic mode"
+    ),
     "check_shape": "it is a tool of Paddle's own sources",
     "disable_signal_handler": "no signal handlers are set",
-    "margin_cross_entropy": "Paddle has it for the GPU alone; write it with paddle.nn.functional.cross_entropy",
-    "class_center_sample": "Paddle draws centres for classes that several GPUs share; use fluid.layers.sampled_softmax_with_cross_entropy",
-    "sparse_attention": "Paddle has it for the GPU alone; use paddle.nn.functional.scaled_dot_product_attention",
+    "margin_cross_entropy": (
+        "Paddle has it for the GPU alone; write it with paddle.nn.functional.cross_entropy"
+    ),
+    "class_center_sample": (
+        "Paddle draws centres for classes that several GPUs share; use"
+        " fluid.layers.sampled_softmax_with_cross_entropy"
+    ),
+    "sparse_attention": (
+        "Paddle has it for the GPU alone; use paddle.nn.functional.scaled_dot_product_attention"
+    ),
     **dict.fromkeys(
-        ("flash_attention", "flash_attn_qkvpacked", "flash_attn_unpadded", "flash_attn_varlen_qkvpacked", "flash_attention_v3_varlen",
-         "flashmask_attention"),
+        (
+            "flash_attention",
+            "flash_attn_qkvpacked",
+            "flash_attn_unpadded",
+            "flash_attn_varlen_qkvpacked",
+            "flash_attention_v3_varlen",
+            "flashmask_attention",
+        ),
         "it is a kernel of GPUs; use paddle.nn.functional.scaled_dot_product_attention",
     ),
-    **dict.fromkeys(("rnnt_loss", "RNNTLoss"), "losses of transducers are not there; CTC's is (paddle.nn.functional.ctc_loss)"),
+    **dict.fromkeys(
+        ("rnnt_loss", "RNNTLoss"),
+        "losses of transducers are not there; CTC's is (paddle.nn.functional.ctc_loss)",
+    ),
     **dict.fromkeys(
         ("adaptive_log_softmax_with_loss", "AdaptiveLogSoftmaxWithLoss"),
         "it is not there; use hsigmoid_loss, or fluid.layers.sampled_softmax_with_cross_entropy",
     ),
     **dict.fromkeys(("moe_permute", "moe_unpermute"), "Paddle has it for the GPU alone"),
     "static_pylayer": "use paddle.static.nn.py_func, whose backward_func gives the gradient",
-    "sparse_embedding": "use paddle.static.nn.embedding(is_sparse=True, is_distributed=True), whose table pservers hold",
+    "sparse_embedding": (
+        "use paddle.static.nn.embedding(is_sparse=True, is_distributed=True), whose table pservers"
+        " hold"
+    ),
     "LBFGS": "it searches lines by calling a closure, which dynamic mode alone has",
     "split": "parts of a layer on several devices are not there; paddle.split cuts tensors",
     "DygraphGeneratorLoader": "it belongs to dynamic mode",
@@ -115,7 +138,8 @@ def _has(place: str, name: str) -> bool:
 def public_names(module: ModuleType) -> list[str]:
     """``__all__``, or the attributes without an underscore."""
     return sorted(
-        getattr(module, "__all__", None) or (n for n in vars(module) if not n.startswith("_") and n != "annotations")
+        getattr(module, "__all__", None)
+        or (n for n in vars(module) if not n.startswith("_") and n != "annotations")
     )
 
 
@@ -127,7 +151,9 @@ def _is_plain(value: Any) -> bool:
 
 
 def _attribute(real: ModuleType, path: str, name: str, load: Callable[[str], Any]) -> Any:
-    """``path.name``, `real` being the module behind `path`; load: gives the module of a name of Paddle's."""
+    """``path.name``, `real` being the module behind `path`; load: gives the module of a name of
+    Paddle's.
+    """
     value = vars(real).get(name)
     if _is_plain(value):
         return value
@@ -145,7 +171,8 @@ def _attribute(real: ModuleType, path: str, name: str, load: Callable[[str], Any
 
 
 def find(path: str) -> Any:
-    """What a dotted name of Paddle's such as "paddle.fluid.layers.fc" stands for; nothing has to be installed.
+    """What a dotted name of Paddle's such as "paddle.fluid.layers.fc" stands for; nothing has to be
+    installed.
 
     Raises MissingName, which says what serves instead, for a name that fluidjax lacks.
     """
@@ -153,11 +180,15 @@ def find(path: str) -> Any:
     at = "paddle"
     for name in path.split(".")[1:]:
         if isinstance(value, ModuleType):
-            value = _attribute(value, at, name, lambda full: importlib.import_module(real_name(full)))
+            value = _attribute(
+                value, at, name, lambda full: importlib.import_module(real_name(full))
+            )
         elif hasattr(value, name):
             value = getattr(value, name)
         else:
-            raise MissingName(f"fluidjax has no {at}.{name}" + (f", which {NAMES[name]}" if name in NAMES else ""))
+            raise MissingName(
+                f"fluidjax has no {at}.{name}" + (f", which {NAMES[name]}" if name in NAMES else "")
+            )
         at = f"{at}.{name}"
     return value
 
@@ -226,7 +257,9 @@ _before: dict[str, ModuleType] = {}
 
 
 def install() -> None:
-    """From now on ``import paddle`` and everything below it finds fluidjax, even where Paddle is installed or loaded."""
+    """From now on ``import paddle`` and everything below it finds fluidjax, even where Paddle is
+    installed or loaded.
+    """
     if _finder not in sys.meta_path:
         _before.update(_take())
         sys.meta_path.insert(0, _finder)

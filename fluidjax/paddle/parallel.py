@@ -1,4 +1,6 @@
-"""paddle.DataParallel: a layer around another, as scripts write it; what is parallel is the program that is run."""
+"""paddle.DataParallel: a layer around another, as scripts write it; what is parallel is the program
+that is run.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ from .nn.layer import Layer
 class DataParallel(Layer):
     """layers, called as it is; state_dict has its names without a prefix.
 
-    A static program is made data parallel where it is run: CompiledProgram(program).with_data_parallel(loss_name). strategy,
-    the sizes of buffers and find_unused_parameters belong to dynamic mode's exchange of gradients and have no meaning here.
+    A static program is made data parallel where it is run:
+    CompiledProgram(program).with_data_parallel(loss_name). strategy, the sizes of buffers and
+    find_unused_parameters belong to dynamic mode's exchange of gradients and have no meaning here.
     """
 
     def __init__(
@@ -27,7 +30,10 @@ class DataParallel(Layer):
         return self._layers(*inputs, **kwargs)
 
     def state_dict(
-        self, destination: dict[str, Any] | None = None, include_sublayers: bool = True, structured_name_prefix: str = ""
+        self,
+        destination: dict[str, Any] | None = None,
+        include_sublayers: bool = True,
+        structured_name_prefix: str = "",
     ) -> dict[str, Any]:
         """Those of the layer inside."""
         return self._layers.state_dict(destination, include_sublayers, structured_name_prefix)

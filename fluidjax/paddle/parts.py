@@ -1,4 +1,6 @@
-"""paddle.real, paddle.imag, paddle.conj; paddle.histogram and paddle.unique: what numbers consist of, and how often they are there."""
+"""paddle.real, paddle.imag, paddle.conj; paddle.histogram and paddle.unique: what numbers consist
+of, and how often they are there.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,16 @@ def _of_complex(kind: str, x: Variable, name: str | None) -> Variable:
 
 
 def real(x: Variable, name: str | None = None) -> Variable:
-    """The real part of complex numbers: float32 of complex64, float64 of complex128. Raises FluidTypeError for other dtypes."""
+    """The real part of complex numbers: float32 of complex64, float64 of complex128. Raises
+    FluidTypeError for other dtypes.
+    """
     return _of_complex("real", x, name)
 
 
 def imag(x: Variable, name: str | None = None) -> Variable:
-    """The imaginary part of complex numbers: float32 of complex64, float64 of complex128. Raises FluidTypeError for other dtypes."""
+    """The imaginary part of complex numbers: float32 of complex64, float64 of complex128. Raises
+    FluidTypeError for other dtypes.
+    """
     return _of_complex("imag", x, name)
 
 
@@ -32,31 +38,41 @@ def conj(x: Variable, name: str | None = None) -> Variable:
     return append(LayerHelper("conj", name=name), {"X": variable(x, "x", "conj")}, {"Out": x.dtype})
 
 
-def histogram(input: Variable, bins: int = 100, min: float = 0, max: float = 0, name: str | None = None) -> Variable:
-    """How many elements fall into each of `bins` equal parts of [min, max]: int64 [bins]; elements outside count nowhere.
+def histogram(
+    input: Variable, bins: int = 100, min: float = 0, max: float = 0, name: str | None = None
+) -> Variable:
+    """How many elements fall into each of `bins` equal parts of [min, max]: int64 [bins]; elements
+    outside count nowhere.
 
-    min = max: from the least to the greatest element. input: float32, float64, int32, int64. Raises FluidValueError for fewer
-    than one part, or a min above max.
+    min = max: from the least to the greatest element. input: float32, float64, int32, int64. Raises
+    FluidValueError for fewer than one part, or a min above max.
     """
     variable(input, "input", "histogram", ("float32", "float64", *INTS))
     require(bins >= 1, f"histogram has at least one bin, not {bins}")
     require(min <= max, f"histogram goes from min to max; {min} is above {max}")
     attrs = {"bins": bins, "min": min, "max": max}
-    return append(LayerHelper("histogram", name=name), {"X": input}, {"Out": "int64"}, attrs, stop="Out")
+    return append(
+        LayerHelper("histogram", name=name), {"X": input}, {"Out": "int64"}, attrs, stop="Out"
+    )
 
 
 def unique(
     x: Variable, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
     dtype: Any = "int64", name: str | None = None,
 ) -> Any:  # fmt: skip
-    """The elements of x, each once, in rising order; with them, where wanted, vectors of `dtype` (int32 or int64).
+    """The elements of x, each once, in rising order; with them, where wanted, vectors of `dtype`
+    (int32 or int64).
 
-    return_index: where each stands first in x flattened. return_inverse: which of them each element of x is. return_counts: how
-    often each is there. Raises UnsupportedError for the slices along an axis of x with more dimensions than one.
+    return_index: where each stands first in x flattened. return_inverse: which of them each element
+    of x is. return_counts: how often each is there. Raises UnsupportedError for the slices along an
+    axis of x with more dimensions than one.
     """
     kind = dtype_in(dtype, "dtype", "unique", INTS)
     if axis is not None and variable(x, "x", "unique").ndim != 1:
-        raise UnsupportedError(f"unique along axis {axis} of {x.name!r} {list(x.shape)} is not there; it takes all elements, or a vector")
+        raise UnsupportedError(
+            f"unique along axis {axis} of {x.name!r} {list(x.shape)} is not there; it takes all"
+            " elements, or a vector"
+        )
     if x.desc.dtype == "bool":
         raise FluidTypeError(f"unique takes numbers, but {x.name!r} is bool")
     ordered, order = layers.argsort(layers.reshape(x, [-1]), 0)

@@ -1,4 +1,6 @@
-"""paddle.atan2, paddle.lgamma, paddle.bitwise_and ...: what Paddle 2 computes element by element beside Fluid's layers."""
+"""paddle.atan2, paddle.lgamma, paddle.bitwise_and ...: what Paddle 2 computes element by element
+beside Fluid's layers.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def _binary(kind: str, x: Variable, y: Variable, name: str | None) -> Variable:
     return append(LayerHelper(kind, name=name), {"X": x, "Y": y}, {"Out": x.dtype})
 
 
-# -- of one variable ---------------------------------------------------------------------------------------------------
+# -- of one variable -------------------------------------------------------------------------------
 
 
 def acosh(x: Variable, name: str | None = None) -> Variable:
@@ -122,9 +124,13 @@ def polygamma(x: Variable, n: int, name: str | None = None) -> Variable:
 
 
 def multigammaln(x: Variable, p: int, name: str | None = None) -> Variable:
-    """log of the multivariate gamma function of dimension p: sum of lgamma(x - i / 2), i < p, + p (p - 1) / 4 log(pi)."""
+    """log of the multivariate gamma function of dimension p: sum of lgamma(x - i / 2), i < p, + p
+    (p - 1) / 4 log(pi).
+    """
     each = lgamma(layers.stack([layers.scale(x, 1.0, -0.5 * i) for i in range(p)], axis=-1))
-    return layers.scale(layers.reduce_sum(each, -1), 1.0, 0.25 * p * (p - 1) * math.log(math.pi), name=name)
+    return layers.scale(
+        layers.reduce_sum(each, -1), 1.0, 0.25 * p * (p - 1) * math.log(math.pi), name=name
+    )
 
 
 def logit(x: Variable, eps: float | None = None, name: str | None = None) -> Variable:
@@ -150,10 +156,20 @@ def sgn(x: Variable, name: str | None = None) -> Variable:
 
 
 def nan_to_num(
-    x: Variable, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, name: str | None = None
+    x: Variable,
+    nan: float = 0.0,
+    posinf: float | None = None,
+    neginf: float | None = None,
+    name: str | None = None,
 ) -> Variable:
-    """x with numbers in place of nan, inf and -inf; None: the greatest and the least finite number of x's dtype."""
-    greatest = float.fromhex("0x1.fffffep127") if x.desc.dtype == "float32" else float.fromhex("0x1.fffffffffffffp1023")
+    """x with numbers in place of nan, inf and -inf; None: the greatest and the least finite number
+    of x's dtype.
+    """
+    greatest = (
+        float.fromhex("0x1.fffffep127")
+        if x.desc.dtype == "float32"
+        else float.fromhex("0x1.fffffffffffffp1023")
+    )
     values = (nan, greatest if posinf is None else posinf, -greatest if neginf is None else neginf)
     missing, high, low = (layers.full_like(x, float(v)) for v in values)
     bounds = [layers.full_like(x, v) for v in (greatest, -greatest)]
@@ -163,26 +179,37 @@ def nan_to_num(
 
 
 def frexp(x: Variable, name: str | None = None) -> tuple[Variable, Variable]:
-    """(mantissa, exponent) of x's dtype with x = mantissa * 2 ** exponent, |mantissa| in [0.5, 1); (0, 0) of 0."""
+    """(mantissa, exponent) of x's dtype with x = mantissa * 2 ** exponent, |mantissa| in [0.5, 1);
+    (0, 0) of 0.
+    """
     size = layers.abs(x)
     least = layers.fill_constant([1], x.dtype, 2.0**-126)
-    power = layers.floor(append(LayerHelper("log2"), {"X": layers.elementwise_max(size, least)}, {"Out": x.dtype}))
+    power = layers.floor(
+        append(LayerHelper("log2"), {"X": layers.elementwise_max(size, least)}, {"Out": x.dtype})
+    )
     exponent = layers.scale(power, 1.0, 1.0)
     two, none = layers.fill_constant([1], x.dtype, 2.0), layers.full_like(x, 0.0)
     mantissa = layers.scale(layers.elementwise_div(x, _power(two, power)), 0.5)
     far = layers.abs(mantissa)  # log2 was rounded where it is not in [0.5, 1)
-    high, low = layers.greater_equal(far, layers.full_like(x, 1.0)), layers.less_than(far, layers.full_like(x, 0.5))
+    high, low = (
+        layers.greater_equal(far, layers.full_like(x, 1.0)),
+        layers.less_than(far, layers.full_like(x, 0.5)),
+    )
     shift = layers.elementwise_sub(layers.cast(high, x.dtype), layers.cast(low, x.dtype))
-    mantissa = chosen(high, layers.scale(mantissa, 0.5), chosen(low, layers.scale(mantissa, 2.0), mantissa))
+    mantissa = chosen(
+        high, layers.scale(mantissa, 0.5), chosen(low, layers.scale(mantissa, 2.0), mantissa)
+    )
     there = layers.greater_than(size, none)
     return mantissa, chosen(there, layers.elementwise_add(exponent, shift), none, name)
 
 
 def _power(base: Variable, exponent: Variable) -> Variable:
-    return layers.elementwise_pow(layers.elementwise_add(layers.full_like(exponent, 0.0), base), exponent)
+    return layers.elementwise_pow(
+        layers.elementwise_add(layers.full_like(exponent, 0.0), base), exponent
+    )
 
 
-# -- of several --------------------------------------------------------------------------------------------------------
+# -- of several ------------------------------------------------------------------------------------
 
 
 def atan2(x: Variable, y: Variable, name: str | None = None) -> Variable:
@@ -214,13 +241,17 @@ def ldexp(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """x * 2 ** y: float64 where one is, else float32."""
     kind = "float64" if "float64" in (x.desc.dtype, y.desc.dtype) else "float32"
     power = layers.cast(y, kind)
-    return layers.elementwise_mul(layers.cast(x, kind), _power(layers.fill_constant([1], kind, 2.0), power), name=name)
+    return layers.elementwise_mul(
+        layers.cast(x, kind), _power(layers.fill_constant([1], kind, 2.0), power), name=name
+    )
 
 
 def logaddexp(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """log(exp(x) + exp(y)), shifted by the greater of both."""
     apart = layers.scale(layers.abs(layers.elementwise_sub(x, y)), -1.0)
-    return layers.elementwise_add(layers.log1p(layers.exp(apart)), layers.elementwise_max(x, y), name=name)
+    return layers.elementwise_add(
+        layers.log1p(layers.exp(apart)), layers.elementwise_max(x, y), name=name
+    )
 
 
 def nextafter(x: Variable, y: Variable, name: str | None = None) -> Variable:
@@ -232,15 +263,24 @@ def lerp(x: Variable, y: Variable, weight: Any, name: str | None = None) -> Vari
     """x + weight * (y - x); weight: a number or a variable."""
     if not isinstance(weight, Variable):
         weight = layers.fill_constant([1], x.dtype, float(weight))
-    return append(LayerHelper("lerp", name=name), {"X": x, "Y": y, "Weight": weight}, {"Out": x.dtype})
+    return append(
+        LayerHelper("lerp", name=name), {"X": x, "Y": y, "Weight": weight}, {"Out": x.dtype}
+    )
 
 
 def isclose(
-    x: Variable, y: Variable, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: str | None = None
+    x: Variable,
+    y: Variable,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+    name: str | None = None,
 ) -> Variable:
     """Whether |x - y| <= atol + rtol * |y|, element by element. equal_nan: nan is near nan."""
     attrs = {"rtol": str(rtol), "atol": str(atol), "equal_nan": equal_nan}
-    return append(LayerHelper("isclose", name=name), {"Input": x, "Other": y}, {"Out": "bool"}, attrs)
+    return append(
+        LayerHelper("isclose", name=name), {"Input": x, "Other": y}, {"Out": "bool"}, attrs
+    )
 
 
 def floor_mod(x: Variable, y: Variable, name: str | None = None) -> Variable:
@@ -249,7 +289,9 @@ def floor_mod(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 
 def gcd(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """The greatest common divisor of integers, gcd(0, 0) being 0; computed by a loop. Raises FluidTypeError for other dtypes."""
+    """The greatest common divisor of integers, gcd(0, 0) being 0; computed by a loop. Raises
+    FluidTypeError for other dtypes.
+    """
     zero = layers.full_like(x, 0)
     one = layers.elementwise_add(layers.abs(_whole(x, "gcd")), layers.full_like(y, 0))
     other = layers.elementwise_add(layers.abs(_whole(y, "gcd")), zero)
@@ -266,10 +308,14 @@ def gcd(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 
 def lcm(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """The least common multiple of integers, not negative, 0 where one is 0. Raises FluidTypeError for other dtypes."""
+    """The least common multiple of integers, not negative, 0 where one is 0. Raises FluidTypeError
+    for other dtypes.
+    """
     common = gcd(x, y)
     divisor = layers.elementwise_max(common, layers.full_like(common, 1))
-    product = layers.elementwise_mul(layers.elementwise_floordiv(layers.abs(x), divisor), layers.abs(y))
+    product = layers.elementwise_mul(
+        layers.elementwise_floordiv(layers.abs(x), divisor), layers.abs(y)
+    )
     return layers.scale(product, 1.0, name=name)
 
 
@@ -279,44 +325,69 @@ def _whole(x: Variable, layer: str) -> Variable:
     return x
 
 
-def _bits(kind: str, x: Variable, y: Variable | None, out: Variable | None, name: str | None) -> Variable:
+def _bits(
+    kind: str, x: Variable, y: Variable | None, out: Variable | None, name: str | None
+) -> Variable:
     inputs = {"X": variable(x, "x", kind, ("bool", *INTEGERS))}
     inputs |= {} if y is None else {"Y": variable(y, "y", kind, ("bool", *INTEGERS))}
     return append(LayerHelper(kind, name=name), inputs, {"Out": x.dtype if out is None else out})
 
 
-def bitwise_and(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """The bits that both integers (or bools) have. out: a variable to write. Raises FluidTypeError for other dtypes."""
+def bitwise_and(
+    x: Variable, y: Variable, out: Variable | None = None, name: str | None = None
+) -> Variable:
+    """The bits that both integers (or bools) have. out: a variable to write. Raises FluidTypeError
+    for other dtypes.
+    """
     return _bits("bitwise_and", x, y, out, name)
 
 
-def bitwise_or(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """The bits that one of the integers (or bools) has. out: a variable to write. Raises FluidTypeError for other dtypes."""
+def bitwise_or(
+    x: Variable, y: Variable, out: Variable | None = None, name: str | None = None
+) -> Variable:
+    """The bits that one of the integers (or bools) has. out: a variable to write. Raises
+    FluidTypeError for other dtypes.
+    """
     return _bits("bitwise_or", x, y, out, name)
 
 
-def bitwise_xor(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """The bits that one of both alone has. out: a variable to write. Raises FluidTypeError for other dtypes."""
+def bitwise_xor(
+    x: Variable, y: Variable, out: Variable | None = None, name: str | None = None
+) -> Variable:
+    """The bits that one of both alone has. out: a variable to write. Raises FluidTypeError for
+    other dtypes.
+    """
     return _bits("bitwise_xor", x, y, out, name)
 
 
 def bitwise_not(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """The bits that integers (or bools) lack. out: a variable to write. Raises FluidTypeError for other dtypes."""
+    """The bits that integers (or bools) lack. out: a variable to write. Raises FluidTypeError for
+    other dtypes.
+    """
     return _bits("bitwise_not", x, None, out, name)
 
 
-# -- complex numbers ---------------------------------------------------------------------------------------------------
+# -- complex numbers -------------------------------------------------------------------------------
 
 
 def complex(real: Variable, imag: Variable, name: str | None = None) -> Variable:
-    """real + i * imag: complex64 of float32, complex128 of float64. Raises FluidTypeError for other dtypes."""
-    dtype = "complex128" if variable(real, "real", "complex", ("float32", "float64")).dtype == VarType.FP64 else "complex64"
+    """real + i * imag: complex64 of float32, complex128 of float64. Raises FluidTypeError for other
+    dtypes.
+    """
+    dtype = (
+        "complex128"
+        if variable(real, "real", "complex", ("float32", "float64")).dtype == VarType.FP64
+        else "complex64"
+    )
     return append(LayerHelper("complex", name=name), {"X": real, "Y": imag}, {"Out": dtype})
 
 
 def polar(abs: Variable, angle: Variable, name: str | None = None) -> Variable:
     """abs * (cos(angle) + i * sin(angle))."""
-    parts = (layers.elementwise_mul(abs, layers.cos(angle)), layers.elementwise_mul(abs, layers.sin(angle)))
+    parts = (
+        layers.elementwise_mul(abs, layers.cos(angle)),
+        layers.elementwise_mul(abs, layers.sin(angle)),
+    )
     return complex(*parts, name=name)
 
 

@@ -1,4 +1,6 @@
-"""paddle.einsum, paddle.outer, paddle.tensordot, paddle.cdist, paddle.linalg.cov ...: products of Paddle 2 on static variables."""
+"""paddle.einsum, paddle.outer, paddle.tensordot, paddle.cdist, paddle.linalg.cov ...: products of
+Paddle 2 on static variables.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,15 @@ from .norms import norm
 
 
 def einsum(equation: str, *operands: Variable) -> Variable:
-    """Products summed over the letters that the right of "->" lacks: einsum("ij,jk->ik", x, y) is x @ y."""
-    return append(LayerHelper("einsum"), {"Operands": list(operands)}, {"Out": operands[0].dtype}, {"equation": equation})
+    """Products summed over the letters that the right of "->" lacks: einsum("ij,jk->ik", x, y) is x
+    @ y.
+    """
+    return append(
+        LayerHelper("einsum"),
+        {"Operands": list(operands)},
+        {"Out": operands[0].dtype},
+        {"equation": equation},
+    )
 
 
 def inner(x: Variable, y: Variable, name: str | None = None) -> Variable:
@@ -30,7 +39,8 @@ def outer(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 
 def tensordot(x: Variable, y: Variable, axes: Any = 2, name: str | None = None) -> Variable:
-    """Sums of products over dimensions of both. axes: how many, the last of x and the first of y; a list for both; or two lists.
+    """Sums of products over dimensions of both. axes: how many, the last of x and the first of y; a
+    list for both; or two lists.
 
     Raises FluidValueError where the sizes differ.
     """
@@ -43,7 +53,11 @@ def tensordot(x: Variable, y: Variable, axes: Any = 2, name: str | None = None) 
     mine, others = mine + others[len(mine) :], others + mine[len(others) :]
     mine, others = [a % x.ndim for a in mine], [a % y.ndim for a in others]
     fits = all(x.shape[a] == y.shape[b] for a, b in zip(mine, others, strict=True))
-    require(fits, f"tensordot sums over equal sizes, not over {mine} of {list(x.shape)} and {others} of {list(y.shape)}")
+    require(
+        fits,
+        f"tensordot sums over equal sizes, not over {mine} of {list(x.shape)} and {others} of"
+        f" {list(y.shape)}",
+    )
     kept = [d for d in range(x.ndim) if d not in mine]
     free = [d for d in range(y.ndim) if d not in others]
     size = math.prod(x.shape[d] for d in mine)
@@ -53,16 +67,25 @@ def tensordot(x: Variable, y: Variable, axes: Any = 2, name: str | None = None) 
     return layers.reshape(layers.matmul(left, right), shape, name=name)
 
 
-_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+_MODES = (
+    "use_mm_for_euclid_dist_if_necessary",
+    "use_mm_for_euclid_dist",
+    "donot_use_mm_for_euclid_dist",
+)
 
 
 def cdist(
-    x: Variable, y: Variable, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary", name: str | None = None
+    x: Variable,
+    y: Variable,
+    p: float = 2.0,
+    compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
+    name: str | None = None,
 ) -> Variable:
-    """The p-norm of the difference of every row of x [..., M, K] and every row of y [..., N, K]: [..., M, N].
+    """The p-norm of the difference of every row of x [..., M, K] and every row of y [..., N, K]:
+    [..., M, N].
 
-    compute_mode: whether distances with p = 2 come from products of matrices, by default where there are more than 25 rows.
-    Raises FluidValueError for a negative p or another mode.
+    compute_mode: whether distances with p = 2 come from products of matrices, by default where
+    there are more than 25 rows. Raises FluidValueError for a negative p or another mode.
     """
     one_of(compute_mode, "compute_mode", "cdist", _MODES)
     require(p >= 0, f"cdist's p is 0 or more, not {p}")
@@ -70,7 +93,10 @@ def cdist(
     if p == 2 and (compute_mode == _MODES[1] or (compute_mode == _MODES[0] and many)):
         rows = layers.reduce_sum(layers.square(x), -1, True)
         columns = layers.unsqueeze(layers.reduce_sum(layers.square(y), -1), [-2])
-        squares = layers.elementwise_add(layers.elementwise_sub(rows, layers.scale(layers.matmul(x, y, transpose_y=True), 2.0)), columns)
+        squares = layers.elementwise_add(
+            layers.elementwise_sub(rows, layers.scale(layers.matmul(x, y, transpose_y=True), 2.0)),
+            columns,
+        )
         return layers.sqrt(layers.relu(squares), name)
     apart = layers.elementwise_sub(layers.unsqueeze(x, [-2]), layers.unsqueeze(y, [-3]))
     return norm(apart, float(p), -1, name=name)
@@ -86,22 +112,41 @@ def cov(
     x: Variable, rowvar: bool = True, ddof: bool = True, fweights: Variable | None = None, aweights: Variable | None = None,
     name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """The covariances of the rows of x (columns without rowvar), over n - 1 observations, n without ddof.
+    """The covariances of the rows of x (columns without rowvar), over n - 1 observations, n without
+    ddof.
 
-    fweights: how often each observation counts; aweights: how much. Raises FluidValueError for more dimensions than two.
+    fweights: how often each observation counts; aweights: how much. Raises FluidValueError for more
+    dimensions than two.
     """
-    require(x.ndim in (1, 2), f"cov takes a vector or a matrix, but {x.name!r} has shape {list(x.shape)}")
+    require(
+        x.ndim in (1, 2),
+        f"cov takes a vector or a matrix, but {x.name!r} has shape {list(x.shape)}",
+    )
     rows = layers.reshape(x, [1, -1]) if x.ndim == 1 else x
     rows = layers.t(rows) if not rowvar and rows.shape[0] != 1 else rows
     often, much = (None if w is None else layers.cast(w, x.dtype) for w in (fweights, aweights))
-    weight = layers.elementwise_mul(often, much) if often is not None and much is not None else often if much is None else much
+    weight = (
+        layers.elementwise_mul(often, much)
+        if often is not None and much is not None
+        else often
+        if much is None
+        else much
+    )
     weighted = rows if weight is None else layers.elementwise_mul(rows, weight)
     one = layers.fill_constant([1], x.dtype, 1.0)
-    total = layers.reduce_sum(weight) if weight is not None else layers.fill_constant([1], x.dtype, float(rows.shape[1]))
-    centred = layers.elementwise_sub(rows, layers.elementwise_div(layers.reduce_sum(weighted, 1, True), total))
+    total = (
+        layers.reduce_sum(weight)
+        if weight is not None
+        else layers.fill_constant([1], x.dtype, float(rows.shape[1]))
+    )
+    centred = layers.elementwise_sub(
+        rows, layers.elementwise_div(layers.reduce_sum(weighted, 1, True), total)
+    )
     lost = one
     if weight is not None and much is not None:
-        lost = layers.elementwise_div(layers.reduce_sum(layers.elementwise_mul(weight, much)), total)
+        lost = layers.elementwise_div(
+            layers.reduce_sum(layers.elementwise_mul(weight, much)), total
+        )
     over = layers.relu(layers.elementwise_sub(total, lost)) if ddof else total
     weighted = centred if weight is None else layers.elementwise_mul(centred, weight)
     out = layers.elementwise_div(layers.matmul(centred, weighted, transpose_y=True), over)
@@ -114,7 +159,9 @@ def corrcoef(x: Variable, rowvar: bool = True, name: str | None = None) -> Varia
     if c.ndim == 1:
         return layers.elementwise_div(c, c, name=name)
     spread = layers.sqrt(append(LayerHelper("diagonal"), {"Input": c}, {"Out": c.dtype}))
-    c = layers.elementwise_div(layers.elementwise_div(c, layers.unsqueeze(spread, [1])), layers.unsqueeze(spread, [0]))
+    c = layers.elementwise_div(
+        layers.elementwise_div(c, layers.unsqueeze(spread, [1])), layers.unsqueeze(spread, [0])
+    )
     return layers.clip(c, -1.0, 1.0, name)
 
 

@@ -22,17 +22,28 @@ def _sets(datasets: Iterable[Any], what: str, kind: type = Dataset) -> list[Any]
         raise FluidValueError(f"a {what} takes one data set or more")
     for d in found:
         if not isinstance(d, kind) or (kind is Dataset and isinstance(d, IterableDataset)):
-            raise FluidTypeError(f"a {what} takes objects of paddle.io.{kind.__name__}, not of {type(d).__name__}")
+            raise FluidTypeError(
+                f"a {what} takes objects of paddle.io.{kind.__name__}, not of {type(d).__name__}"
+            )
     return found
 
 
 class TensorDataset(Dataset):
-    """Rows of arrays of one length: sample i is the tuple of their rows i. Raises FluidValueError for different lengths."""
+    """Rows of arrays of one length: sample i is the tuple of their rows i. Raises FluidValueError
+    for different lengths.
+    """
 
     def __init__(self, tensors: Sequence[Any]) -> None:
         self.tensors = [np.asarray(t) for t in tensors]
-        if not self.tensors or len({len(t) if t.ndim else -1 for t in self.tensors}) != 1 or not self.tensors[0].ndim:
-            raise FluidValueError(f"a TensorDataset takes arrays with as many rows each, not {[list(t.shape) for t in self.tensors]}")
+        if (
+            not self.tensors
+            or len({len(t) if t.ndim else -1 for t in self.tensors}) != 1
+            or not self.tensors[0].ndim
+        ):
+            raise FluidValueError(
+                "a TensorDataset takes arrays with as many rows each, not"
+                f" {[list(t.shape) for t in self.tensors]}"
+            )
 
     def __getitem__(self, idx: int) -> Any:
         return tuple(t[idx] for t in self.tensors)
@@ -42,23 +53,32 @@ class TensorDataset(Dataset):
 
 
 class ComposeDataset(Dataset):
-    """Data sets of one length side by side: sample i has the parts of all their samples i. Raises FluidValueError for different lengths."""
+    """Data sets of one length side by side: sample i has the parts of all their samples i. Raises
+    FluidValueError for different lengths.
+    """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = _sets(datasets, "ComposeDataset")
         if len({len(d) for d in self.datasets}) != 1:
-            raise FluidValueError(f"a ComposeDataset takes data sets of one length, not of {[len(d) for d in self.datasets]}")
+            raise FluidValueError(
+                "a ComposeDataset takes data sets of one length, not of"
+                f" {[len(d) for d in self.datasets]}"
+            )
 
     def __getitem__(self, idx: int) -> Any:
         parts = [d[idx] for d in self.datasets]
-        return tuple(itertools.chain.from_iterable(p if isinstance(p, list | tuple) else [p] for p in parts))
+        return tuple(
+            itertools.chain.from_iterable(p if isinstance(p, list | tuple) else [p] for p in parts)
+        )
 
     def __len__(self) -> int:
         return len(self.datasets[0])
 
 
 class ConcatDataset(Dataset):
-    """Data sets one after another; a negative number counts from the end. Raises FluidValueError for one that is out of range."""
+    """Data sets one after another; a negative number counts from the end. Raises FluidValueError
+    for one that is out of range.
+    """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = _sets(datasets, "ConcatDataset")
@@ -99,13 +119,16 @@ class Subset(Dataset):
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
-    """A data set in disjoint parts of these lengths, or of these shares (which sum to 1), in an order that ``numpy.random`` draws.
+    """A data set in disjoint parts of these lengths, or of these shares (which sum to 1), in an
+    order that ``numpy.random`` draws.
 
-    What shares leave over goes to the first parts, one sample each. Raises FluidValueError for lengths that do not sum to the data set's,
-    FluidTypeError for a generator, which Paddle ignores.
+    What shares leave over goes to the first parts, one sample each. Raises FluidValueError for
+    lengths that do not sum to the data set's, FluidTypeError for a generator, which Paddle ignores.
     """
     if generator is not None:
-        raise FluidTypeError("random_split takes no generator: numpy.random.seed decides what is drawn")
+        raise FluidTypeError(
+            "random_split takes no generator: numpy.random.seed decides what is drawn"
+        )
     whole = len(dataset)
     counts = [int(n) for n in lengths]
     if math.isclose(sum(lengths), 1) and whole != 1:
@@ -115,7 +138,10 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) 
         for i in range(whole - sum(counts)):
             counts[i % len(counts)] += 1
     if sum(counts) != whole:
-        raise FluidValueError(f"random_split's lengths {list(lengths)} sum to {sum(counts)}, but the data set has {whole} samples")
+        raise FluidValueError(
+            f"random_split's lengths {list(lengths)} sum to {sum(counts)}, but the data set has"
+            f" {whole} samples"
+        )
     order, ends = np.random.permutation(whole).tolist(), [0, *itertools.accumulate(counts)]
     return [Subset(dataset, order[a:b]) for a, b in itertools.pairwise(ends)]
 
@@ -123,9 +149,10 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) 
 class DistributedBatchSampler(BatchSampler):
     """The batches of one worker of several: of every num_replicas batches in a row one is its own.
 
-    num_replicas, rank: how many workers there are and which this is; default what the environment says. The first samples come again
-    at the end where the workers would have different numbers of them. shuffle: in an order that follows from the epoch, the same on all
-    workers; each pass is another epoch unless set_epoch says which. Raises FluidValueError for a rank that there is not.
+    num_replicas, rank: how many workers there are and which this is; default what the environment
+    says. The first samples come again at the end where the workers would have different numbers of
+    them. shuffle: in an order that follows from the epoch, the same on all workers; each pass is
+    another epoch unless set_epoch says which. Raises FluidValueError for a rank that there is not.
     """
 
     def __init__(
@@ -137,7 +164,9 @@ class DistributedBatchSampler(BatchSampler):
         self.nranks = (env.count if env else 1) if num_replicas is None else num_replicas
         self.local_rank = (env.rank if env else 0) if rank is None else rank
         if not 0 <= self.local_rank < self.nranks:
-            raise FluidValueError(f"a DistributedBatchSampler's rank is one of {self.nranks}, not {self.local_rank}")
+            raise FluidValueError(
+                f"a DistributedBatchSampler's rank is one of {self.nranks}, not {self.local_rank}"
+            )
         self.epoch = 0
         self.num_samples = -(-len(self.indices) // self.nranks)
         self.total_size = self.num_samples * self.nranks
@@ -156,7 +185,11 @@ class DistributedBatchSampler(BatchSampler):
             return order
         together = self.batch_size * self.nranks  # samples of a batch of each worker
         whole = self.total_size // together * together
-        mine = [i for at in range(self.local_rank * self.batch_size, whole, together) for i in order[at : at + self.batch_size]]
+        mine = [
+            i
+            for at in range(self.local_rank * self.batch_size, whole, together)
+            for i in order[at : at + self.batch_size]
+        ]
         rest = (self.total_size - whole) // self.nranks
         return mine + order[whole + self.local_rank * rest : whole + (self.local_rank + 1) * rest]
 
@@ -169,7 +202,9 @@ class DistributedBatchSampler(BatchSampler):
 
     def __len__(self) -> int:
         """How many batches a pass of this worker has."""
-        return (self.num_samples + (0 if self.drop_last else self.batch_size - 1)) // self.batch_size
+        return (
+            self.num_samples + (0 if self.drop_last else self.batch_size - 1)
+        ) // self.batch_size
 
 
 __all__ = [

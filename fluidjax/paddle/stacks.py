@@ -1,4 +1,6 @@
-"""paddle.hstack, paddle.tensor_split, paddle.isin ...: what Paddle 3 has besides, made of older layers and ops."""
+"""paddle.hstack, paddle.tensor_split, paddle.isin ...: what Paddle 3 has besides, made of older
+layers and ops.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,13 @@ from .pointwise import _late
 
 e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
 
-# -- one beside another -----------------------------------------------------------------------------------------------
+# -- one beside another ----------------------------------------------------------------------------
 
 
 def _each(x: Any, what: str, change: Any) -> list[Variable]:
-    require(isinstance(x, list | tuple) and len(x) > 0, f"{what} takes a list of variables, not {x!r}")
+    require(
+        isinstance(x, list | tuple) and len(x) > 0, f"{what} takes a list of variables, not {x!r}"
+    )
     return [change(variable(v, f"x[{i}]", what)) for i, v in enumerate(x)]
 
 
@@ -50,7 +54,9 @@ def dstack(x: Sequence[Variable], name: str | None = None) -> Variable:
 
 def column_stack(x: Sequence[Variable], name: str | None = None) -> Variable:
     """The variables one after another along dimension 1, of vectors each as a column."""
-    return layers.concat(_each(x, "column_stack", lambda v: layers.reshape(v, [-1, 1]) if v.ndim < 2 else v), 1, name)
+    return layers.concat(
+        _each(x, "column_stack", lambda v: layers.reshape(v, [-1, 1]) if v.ndim < 2 else v), 1, name
+    )
 
 
 def block_diag(inputs: Sequence[Variable], name: str | None = None) -> Variable:
@@ -69,28 +75,44 @@ def block_diag(inputs: Sequence[Variable], name: str | None = None) -> Variable:
 
 
 def cartesian_prod(x: Sequence[Variable], name: str | None = None) -> Variable:
-    """All ways to take one element of each vector, as rows [product of sizes, number of vectors]; of one vector itself."""
+    """All ways to take one element of each vector, as rows [product of sizes, number of vectors];
+    of one vector itself.
+    """
     parts = _each(x, "cartesian_prod", lambda v: v)
-    require(all(v.ndim == 1 for v in parts), f"cartesian_prod takes vectors, not {[list(v.shape) for v in parts]}")
+    require(
+        all(v.ndim == 1 for v in parts),
+        f"cartesian_prod takes vectors, not {[list(v.shape) for v in parts]}",
+    )
     if len(parts) == 1:
         return parts[0]
     sizes = [v.shape[0] for v in parts]
     wide = []
     for i, v in enumerate(parts):
         column = layers.reshape(v, [1] * i + [sizes[i]] + [1] * (len(parts) - i - 1))
-        wide.append(layers.reshape(layers.expand(column, [1 if j == i else n for j, n in enumerate(sizes)]), [-1]))
+        wide.append(
+            layers.reshape(
+                layers.expand(column, [1 if j == i else n for j, n in enumerate(sizes)]), [-1]
+            )
+        )
     return layers.stack(wide, 1)
 
 
-# -- in pieces --------------------------------------------------------------------------------------------------------
+# -- in pieces -------------------------------------------------------------------------------------
 
 
-def tensor_split(x: Variable, num_or_indices: Any, axis: int = 0, name: str | None = None) -> list[Variable]:
-    """x in pieces along `axis`: so many, the first ones larger by one where the size does not divide, or cut before these indices.
+def tensor_split(
+    x: Variable, num_or_indices: Any, axis: int = 0, name: str | None = None
+) -> list[Variable]:
+    """x in pieces along `axis`: so many, the first ones larger by one where the size does not
+    divide, or cut before these indices.
 
-    Raises FluidValueError for an axis that x lacks, a size that is not known, or a number below 1, FluidTypeError for others.
+    Raises FluidValueError for an axis that x lacks, a size that is not known, or a number below 1,
+    FluidTypeError for others.
     """
-    require(-x.ndim <= axis < x.ndim, f"tensor_split's axis {axis} is none of {x.name!r} {list(x.shape)}")
+    require(
+        -x.ndim <= axis < x.ndim,
+        f"tensor_split's axis {axis} is none of {x.name!r} {list(x.shape)}",
+    )
     axis, size = axis % x.ndim, x.shape[axis]
     require(size >= 0, f"tensor_split takes a known size, but axis {axis} of {x.name!r} is not")
     if isinstance(num_or_indices, int) and not isinstance(num_or_indices, bool):
@@ -98,10 +120,15 @@ def tensor_split(x: Variable, num_or_indices: Any, axis: int = 0, name: str | No
         base, more = divmod(size, num_or_indices)
         return layers.split(x, [base + 1] * more + [base] * (num_or_indices - more), axis, name)
     if not isinstance(num_or_indices, list | tuple):
-        raise FluidTypeError(f"tensor_split takes a number of pieces or a list of indices, not {num_or_indices!r}")
+        raise FluidTypeError(
+            f"tensor_split takes a number of pieces or a list of indices, not {num_or_indices!r}"
+        )
     cuts = [min(max(i if i >= 0 else size + i, 0), size) for i in num_or_indices]
     starts = [0, *cuts]
-    return [layers.slice(x, [axis], [a], [max(a, b)]) for a, b in zip(starts, [*cuts, size], strict=True)]
+    return [
+        layers.slice(x, [axis], [a], [max(a, b)])
+        for a, b in zip(starts, [*cuts, size], strict=True)
+    ]
 
 
 def hsplit(x: Variable, num_or_indices: Any, name: str | None = None) -> list[Variable]:
@@ -111,11 +138,14 @@ def hsplit(x: Variable, num_or_indices: Any, name: str | None = None) -> list[Va
 
 def dsplit(x: Variable, num_or_indices: Any, name: str | None = None) -> list[Variable]:
     """tensor_split along dimension 2. Raises FluidValueError for fewer dimensions than three."""
-    require(x.ndim >= 3, f"dsplit takes three dimensions or more, but {x.name!r} has shape {list(x.shape)}")
+    require(
+        x.ndim >= 3,
+        f"dsplit takes three dimensions or more, but {x.name!r} has shape {list(x.shape)}",
+    )
     return tensor_split(x, num_or_indices, 2, name)
 
 
-# -- element by element -----------------------------------------------------------------------------------------------
+# -- element by element ----------------------------------------------------------------------------
 
 
 def signbit(x: Variable, name: str | None = None) -> Variable:
@@ -167,29 +197,51 @@ def gammainc(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 def _shift(kind: str, x: Variable, y: Variable, is_arithmetic: bool, name: str | None) -> Variable:
     x, y = variable(x, "x", kind), variable(y, "y", kind)
-    return append(LayerHelper(kind, name=name), {"x": x, "y": y}, {"out": x.dtype}, {"is_arithmetic": is_arithmetic})
+    return append(
+        LayerHelper(kind, name=name),
+        {"x": x, "y": y},
+        {"out": x.dtype},
+        {"is_arithmetic": is_arithmetic},
+    )
 
 
-def bitwise_left_shift(x: Variable, y: Variable, is_arithmetic: bool = True, out: Any = None, name: str | None = None) -> Variable:
+def bitwise_left_shift(
+    x: Variable, y: Variable, is_arithmetic: bool = True, out: Any = None, name: str | None = None
+) -> Variable:
     """x * 2 ** y, bit by bit; integers. out has no meaning in a static program."""
     return _shift("bitwise_left_shift", x, y, is_arithmetic, name)
 
 
-def bitwise_right_shift(x: Variable, y: Variable, is_arithmetic: bool = True, out: Any = None, name: str | None = None) -> Variable:
-    """x / 2 ** y, bit by bit: the sign comes in with is_arithmetic, else zeros; integers. out has no meaning in a static program."""
+def bitwise_right_shift(
+    x: Variable, y: Variable, is_arithmetic: bool = True, out: Any = None, name: str | None = None
+) -> Variable:
+    """x / 2 ** y, bit by bit: the sign comes in with is_arithmetic, else zeros; integers. out has
+    no meaning in a static program.
+    """
     return _shift("bitwise_right_shift", x, y, is_arithmetic, name)
 
 
-def isin(x: Variable, test_x: Variable, assume_unique: bool = False, invert: bool = False, name: str | None = None) -> Variable:
-    """Whether each element of x is among those of test_x (bool), or is not (invert). assume_unique only spares Paddle work."""
+def isin(
+    x: Variable,
+    test_x: Variable,
+    assume_unique: bool = False,
+    invert: bool = False,
+    name: str | None = None,
+) -> Variable:
+    """Whether each element of x is among those of test_x (bool), or is not (invert). assume_unique
+    only spares Paddle work.
+    """
     rank = x.ndim
     known = layers.reshape(test_x, [1] * rank + [-1])
     inputs = {"X": layers.unsqueeze(x, [rank]), "Y": known}
-    among = layers.reduce_any(append(LayerHelper("isin", name=name), inputs, {"Out": "bool"}, {"axis": -1}, kind="equal"), rank)
+    among = layers.reduce_any(
+        append(LayerHelper("isin", name=name), inputs, {"Out": "bool"}, {"axis": -1}, kind="equal"),
+        rank,
+    )
     return layers.logical_not(among) if invert else among
 
 
-# -- sums and norms ---------------------------------------------------------------------------------------------------
+# -- sums and norms --------------------------------------------------------------------------------
 
 
 def vecdot(x: Variable, y: Variable, axis: int = -1, name: str | None = None) -> Variable:
@@ -199,11 +251,16 @@ def vecdot(x: Variable, y: Variable, axis: int = -1, name: str | None = None) ->
 
 def pdist(x: Variable, p: float = 2.0, name: str | None = None) -> Variable:
     """The p-norms of the differences of all pairs of rows of x [N, M], i < j: [N * (N - 1) / 2]."""
-    require(x.ndim == 2 and x.shape[0] > 0, f"pdist takes [N, M] with a known N, not {list(x.shape)}")
+    require(
+        x.ndim == 2 and x.shape[0] > 0, f"pdist takes [N, M] with a known N, not {list(x.shape)}"
+    )
     n = x.shape[0]
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
     require(bool(pairs), f"pdist takes two rows or more, not {n}")
-    first, second = (layers.gather(x, layers.assign(np.array(side, "int32"))) for side in zip(*pairs, strict=True))
+    first, second = (
+        layers.gather(x, layers.assign(np.array(side, "int32")))
+        for side in zip(*pairs, strict=True)
+    )
     return norm(subtract(first, second), float(p), -1, False, name)
 
 
@@ -215,7 +272,10 @@ def reduce_as(x: Variable, target: Variable, name: str | None = None) -> Variabl
 
 def matrix_transpose(x: Variable, name: str | None = None) -> Variable:
     """x with its last two dimensions changed. Raises FluidValueError for fewer than two."""
-    require(typed(x, "x", Variable, "matrix_transpose").ndim >= 2, f"matrix_transpose takes two dimensions or more, not {list(x.shape)}")
+    require(
+        typed(x, "x", Variable, "matrix_transpose").ndim >= 2,
+        f"matrix_transpose takes two dimensions or more, not {list(x.shape)}",
+    )
     n = x.ndim
     return layers.transpose(x, [*range(n - 2), n - 1, n - 2], name)
 

@@ -1,4 +1,6 @@
-"""paddle.std, paddle.var, paddle.median, paddle.bernoulli ...: statistics and draws of Paddle 2 on static variables."""
+"""paddle.std, paddle.var, paddle.median, paddle.bernoulli ...: statistics and draws of Paddle 2 on
+static variables.
+"""
 
 from __future__ import annotations
 
@@ -10,36 +12,65 @@ from ..layer_helper import LayerHelper
 from ..layers._build import append, require
 
 
-def var(x: Variable, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Variable:
-    """The mean of (x - mean) ** 2 over `axis`, or with `unbiased` their sum over n - 1 (nothing less than 1)."""
+def var(
+    x: Variable,
+    axis: Any = None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+    name: str | None = None,
+) -> Variable:
+    """The mean of (x - mean) ** 2 over `axis`, or with `unbiased` their sum over n - 1 (nothing
+    less than 1).
+    """
     centred = layers.elementwise_sub(x, layers.reduce_mean(x, axis, True))
     total = layers.reduce_sum(layers.square(centred), axis, keepdim, name)
-    count = layers.elementwise_div(layers.cast(layers.size(x), x.dtype), layers.cast(layers.size(total), x.dtype))
+    count = layers.elementwise_div(
+        layers.cast(layers.size(x), x.dtype), layers.cast(layers.size(total), x.dtype)
+    )
     one = layers.fill_constant([1], x.dtype, 1.0)
-    return layers.elementwise_div(total, layers.elementwise_max(layers.scale(count, 1.0, -1.0), one) if unbiased else count)
+    return layers.elementwise_div(
+        total, layers.elementwise_max(layers.scale(count, 1.0, -1.0), one) if unbiased else count
+    )
 
 
-def std(x: Variable, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Variable:
+def std(
+    x: Variable,
+    axis: Any = None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+    name: str | None = None,
+) -> Variable:
     """The root of var."""
     return layers.sqrt(var(x, axis, unbiased, keepdim), name)
 
 
-def median(x: Variable, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
-    """The element in the middle of those along `axis` in order (None: of all, shape [1]), or the mean of both.
+def median(
+    x: Variable, axis: int | None = None, keepdim: bool = False, name: str | None = None
+) -> Variable:
+    """The element in the middle of those along `axis` in order (None: of all, shape [1]), or the
+    mean of both.
 
     Raises FluidValueError for an axis that x lacks or whose size is not known.
     """
-    require(axis is None or -x.ndim <= axis < x.ndim, f"median's axis {axis} is none of {x.name!r} {list(x.shape)}")
+    require(
+        axis is None or -x.ndim <= axis < x.ndim,
+        f"median's axis {axis} is none of {x.name!r} {list(x.shape)}",
+    )
     row, at = (layers.reshape(x, [-1]), 0) if axis is None else (x, axis % x.ndim)
     n = row.shape[at]
-    require(n > 0, f"median must know how many elements there are, but {x.name!r} has shape {list(x.shape)}")
+    require(
+        n > 0,
+        f"median must know how many elements there are, but {x.name!r} has shape {list(x.shape)}",
+    )
     ordered, _ = layers.argsort(row, at)
     low = layers.slice(ordered, [at], [(n - 1) // 2], [(n - 1) // 2 + 1])
     high = layers.slice(ordered, [at], [n // 2], [n // 2 + 1])
     out = low if n % 2 else layers.scale(layers.elementwise_add(low, high), 0.5)
     if axis is None:
         return layers.reshape(out, [1] * x.ndim) if keepdim else out
-    return out if keepdim else layers.reshape(out, [1]) if x.ndim == 1 else layers.squeeze(out, [at])
+    return (
+        out if keepdim else layers.reshape(out, [1]) if x.ndim == 1 else layers.squeeze(out, [at])
+    )
 
 
 def bernoulli(x: Variable, name: str | None = None) -> Variable:
@@ -47,10 +78,16 @@ def bernoulli(x: Variable, name: str | None = None) -> Variable:
     return append(LayerHelper("bernoulli", name=name), {"X": x}, {"Out": x.dtype}, stop="Out")
 
 
-def multinomial(x: Variable, num_samples: int = 1, replacement: bool = False, name: str | None = None) -> Variable:
-    """Places [..., num_samples] (int64) drawn by the weights x [..., n]; all different without `replacement`."""
+def multinomial(
+    x: Variable, num_samples: int = 1, replacement: bool = False, name: str | None = None
+) -> Variable:
+    """Places [..., num_samples] (int64) drawn by the weights x [..., n]; all different without
+    `replacement`.
+    """
     attrs = {"num_samples": num_samples, "replacement": replacement}
-    return append(LayerHelper("multinomial", name=name), {"X": x}, {"Out": "int64"}, attrs, stop="Out")
+    return append(
+        LayerHelper("multinomial", name=name), {"X": x}, {"Out": "int64"}, attrs, stop="Out"
+    )
 
 
 def poisson(x: Variable, name: str | None = None) -> Variable:

@@ -31,7 +31,9 @@ def get_default_dtype() -> str:
 
 
 def set_default_dtype(d: Any) -> None:
-    """From now on what is made without a dtype is of this one. Raises FluidTypeError for other than float16 to float64."""
+    """From now on what is made without a dtype is of this one. Raises FluidTypeError for other than
+    float16 to float64.
+    """
     name = name_of(d)
     if name not in ("float16", "float32", "float64"):
         raise FluidTypeError(f"set_default_dtype takes float16, float32 or float64, not {name}")
@@ -41,20 +43,35 @@ def set_default_dtype(d: Any) -> None:
 def get_device() -> str:
     """Where an Executor without a place runs: "cpu" or "gpu:0"."""
     place = Executor().place
-    return "cpu" if isinstance(place, CPUPlace) else f"gpu:{place.device_id}" if isinstance(place, CUDAPlace) else "gpu:0"
+    return (
+        "cpu"
+        if isinstance(place, CPUPlace)
+        else f"gpu:{place.device_id}"
+        if isinstance(place, CUDAPlace)
+        else "gpu:0"
+    )
 
 
 def set_device(device: str) -> Any:
-    """The place that `device` names. An Executor without a place keeps its own, so another device is refused.
+    """The place that `device` names. An Executor without a place keeps its own, so another device
+    is refused.
 
-    Raises FluidValueError for other than "cpu", "gpu" and "gpu:N", UnsupportedError for a device that is not get_device()'s.
+    Raises FluidValueError for other than "cpu", "gpu" and "gpu:N", UnsupportedError for a device
+    that is not get_device()'s.
     """
     kind, _, number = str(device).partition(":")
-    if kind not in ("cpu", "gpu") or (number and not number.isdigit()) or (kind == "cpu" and number):
+    if (
+        kind not in ("cpu", "gpu")
+        or (number and not number.isdigit())
+        or (kind == "cpu" and number)
+    ):
         raise FluidValueError(f"set_device takes 'cpu', 'gpu' or 'gpu:N', not {device!r}")
     wanted = kind if kind == "cpu" else f"gpu:{number or 0}"
     if wanted != get_device():
-        raise UnsupportedError(f"set_device cannot move executors from {get_device()} to {wanted}; give the Executor a place")
+        raise UnsupportedError(
+            f"set_device cannot move executors from {get_device()} to {wanted}; give the Executor a"
+            " place"
+        )
     return CPUPlace() if kind == "cpu" else CUDAPlace(int(number or 0))
 
 
@@ -75,7 +92,10 @@ def get_cuda_rng_state() -> list[Any]:
 def set_cuda_rng_state(state_list: Sequence[Any]) -> None:
     """Takes what get_cuda_rng_state gave. Raises UnsupportedError for anything but []."""
     if list(state_list):
-        raise UnsupportedError("set_cuda_rng_state: no device keeps a state of random numbers; set seeds by paddle.seed")
+        raise UnsupportedError(
+            "set_cuda_rng_state: no device keeps a state of random numbers; set seeds by"
+            " paddle.seed"
+        )
 
 
 def is_tensor(x: Any) -> bool:
@@ -84,9 +104,11 @@ def is_tensor(x: Any) -> bool:
 
 
 class no_grad(contextlib.ContextDecorator):
-    """Around what is built in a static program: does nothing, as in Paddle's static mode. Also a decorator.
+    """Around what is built in a static program: does nothing, as in Paddle's static mode. Also a
+    decorator.
 
-    A static program has gradients where minimize or append_backward writes them; `stop_gradient` of a variable ends them.
+    A static program has gradients where minimize or append_backward writes them; `stop_gradient` of
+    a variable ends them.
     """
 
     def __enter__(self) -> None: ...
@@ -103,7 +125,9 @@ class enable_grad(no_grad):
 
 
 class set_grad_enabled(no_grad):
-    """Around what is built in a static program: does nothing, as no_grad. mode: what dynamic mode would do."""
+    """Around what is built in a static program: does nothing, as no_grad. mode: what dynamic mode
+    would do.
+    """
 
     def __init__(self, mode: bool) -> None:
         self.mode = bool(mode)
@@ -132,11 +156,22 @@ def set_printoptions(
     precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None, sci_mode: bool | None = None,
     linewidth: int | None = None,
 ) -> None:  # fmt: skip
-    """How arrays are printed, those that programs give: numpy.set_printoptions. sci_mode: True for powers of ten always."""
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    """How arrays are printed, those that programs give: numpy.set_printoptions. sci_mode: True for
+    powers of ten always.
+    """
+    given = {
+        "precision": precision,
+        "threshold": threshold,
+        "edgeitems": edgeitems,
+        "linewidth": linewidth,
+    }
     np.set_printoptions(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     if sci_mode is not None:
-        style = {"float_kind": lambda v: np.format_float_scientific(v, precision or np.get_printoptions()["precision"])}
+        style = {
+            "float_kind": lambda v: np.format_float_scientific(
+                v, precision or np.get_printoptions()["precision"]
+            )
+        }
         np.set_printoptions(suppress=not sci_mode, formatter=style if sci_mode else None)  # type: ignore[arg-type]
 
 
@@ -152,8 +187,9 @@ def grad(
 ) -> list[Variable | None]:
     """The gradients of the outputs with respect to each input: paddle.static.gradients.
 
-    retain_graph, create_graph: a static program keeps all and can be differentiated again. Raises UnsupportedError for
-    only_inputs=False, FluidValueError for an input that no output needs unless allow_unused (then None).
+    retain_graph, create_graph: a static program keeps all and can be differentiated again. Raises
+    UnsupportedError for only_inputs=False, FluidValueError for an input that no output needs unless
+    allow_unused (then None).
     """
     if not only_inputs:
         raise UnsupportedError("grad gives the gradients of its inputs only; give only_inputs=True")
@@ -161,15 +197,20 @@ def grad(
     given = inputs if isinstance(inputs, list | tuple) else [inputs]
     unused = [v.name for v, g in zip(given, found, strict=True) if g is None]
     if unused and not allow_unused:
-        raise FluidValueError(f"no output needs {', '.join(map(repr, unused))}; give allow_unused=True for None in its place")
+        raise FluidValueError(
+            f"no output needs {', '.join(map(repr, unused))}; give allow_unused=True for None in"
+            " its place"
+        )
     return list(found)
 
 
 def save(obj: Any, path: str | Path, protocol: int = 4, **configs: Any) -> None:
-    """Write a dict of arrays, tensors or persistable variables (a layer's state_dict), or a Program, to a file.
+    """Write a dict of arrays, tensors or persistable variables (a layer's state_dict), or a
+    Program, to a file.
 
-    A variable's value is that in the global scope. Dicts are in the format of .pdparams files, programs in protobuf.
-    protocol is of no meaning. Raises FluidTypeError for anything else, FluidValueError for a variable without a value.
+    A variable's value is that in the global scope. Dicts are in the format of .pdparams files,
+    programs in protobuf. protocol is of no meaning. Raises FluidTypeError for anything else,
+    FluidValueError for a variable without a value.
     """
     where = Path(path)
     if isinstance(obj, Program):
@@ -177,7 +218,9 @@ def save(obj: Any, path: str | Path, protocol: int = 4, **configs: Any) -> None:
         write_files(where.parent, {where.name: lambda: [data]})
         return
     if not isinstance(obj, Mapping) or not all(isinstance(n, str) for n in obj):
-        raise FluidTypeError(f"paddle.save writes a Program or a dict of arrays by name, not {type(obj).__name__}")
+        raise FluidTypeError(
+            f"paddle.save writes a Program or a dict of arrays by name, not {type(obj).__name__}"
+        )
     arrays = {name: _value(name, value) for name, value in obj.items()}
     write_files(where.parent, {where.name: lambda: pickled.write(arrays)})
 
@@ -186,7 +229,10 @@ def _value(name: str, value: Any) -> np.ndarray:
     if isinstance(value, Variable):
         held = global_scope().find_var(value.name)
         if held is None or held.get_tensor() is None:
-            raise FluidValueError(f"variable {value.name!r} ({name}) has no value in the global scope; run the startup program")
+            raise FluidValueError(
+                f"variable {value.name!r} ({name}) has no value in the global scope; run the"
+                " startup program"
+            )
         value = held.get_tensor()
     array = np.asarray(value)
     if array.dtype == object:

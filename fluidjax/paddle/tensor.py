@@ -1,4 +1,6 @@
-"""paddle.reshape, paddle.gather, paddle.split ...: shapes and indices of Paddle 2.0 on static variables, over Fluid's layers."""
+"""paddle.reshape, paddle.gather, paddle.split ...: shapes and indices of Paddle 2.0 on static
+variables, over Fluid's layers.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def flip(x: Variable, axis: Any, name: str | None = None) -> Variable:
 
 
 def gather_nd(x: Variable, index: Variable, name: str | None = None) -> Variable:
-    """Out[i...] = x[index[i..., 0], index[i..., 1], ...]: the last dimension of `index` holds places."""
+    """Out[i...] = x[index[i..., 0], index[i..., 1], ...]: the last dimension of `index` holds
+    places.
+    """
     return layers.gather_nd(x, index, name)
 
 
@@ -75,9 +79,11 @@ def numel(x: Variable, name: str | None = None) -> Variable:
 
 
 def reshape(x: Variable, shape: Any, name: str | None = None) -> Variable:
-    """x in another shape. shape: integers (-1: what remains, once; 0: as in x) and variables, or a variable.
+    """x in another shape. shape: integers (-1: what remains, once; 0: as in x) and variables, or a
+    variable.
 
-    Raises FluidTypeError for another shape, FluidValueError for a shape with two -1 or a 0 beyond x's dimensions.
+    Raises FluidTypeError for another shape, FluidValueError for a shape with two -1 or a 0 beyond
+    x's dimensions.
     """
     return layers.reshape(x, shape, name=name)
 
@@ -85,17 +91,26 @@ def reshape(x: Variable, shape: Any, name: str | None = None) -> Variable:
 def scatter(
     x: Variable, index: Variable, updates: Variable, overwrite: bool = True, name: str | None = None
 ) -> Variable:
-    """x with rows `index` replaced by `updates`; without overwrite these rows are the sums of their updates."""
+    """x with rows `index` replaced by `updates`; without overwrite these rows are the sums of their
+    updates.
+    """
     return layers.scatter(x, index, updates, overwrite=overwrite, name=name)
 
 
-def scatter_nd_add(x: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
-    """x plus `updates` at the places that the last dimension of `index` names; repeated places add up."""
+def scatter_nd_add(
+    x: Variable, index: Variable, updates: Variable, name: str | None = None
+) -> Variable:
+    """x plus `updates` at the places that the last dimension of `index` names; repeated places add
+    up.
+    """
     return layers.scatter_nd_add(x, index, updates, name)
 
 
-def split(x: Variable, num_or_sections: Any, axis: Any = 0, name: str | None = None) -> list[Variable]:
-    """`x` in pieces along `axis`: so many equal ones, or of these sizes (-1: what remains; variables allowed).
+def split(
+    x: Variable, num_or_sections: Any, axis: Any = 0, name: str | None = None
+) -> list[Variable]:
+    """`x` in pieces along `axis`: so many equal ones, or of these sizes (-1: what remains;
+    variables allowed).
 
     Raises FluidTypeError for other arguments, FluidValueError where the size does not divide.
     """
@@ -107,7 +122,9 @@ def stack(x: Any, axis: int = 0, name: str | None = None) -> Variable:
     return layers.stack(x, axis)
 
 
-def strided_slice(x: Variable, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None) -> Variable:
+def strided_slice(
+    x: Variable, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None
+) -> Variable:
     """slice with a step, which may be negative: x[starts[i]:ends[i]:strides[i]] along axes[i]."""
     return layers.strided_slice(x, axes, starts, ends, strides)
 
@@ -118,40 +135,55 @@ def tile(x: Variable, repeat_times: Any, name: str | None = None) -> Variable:
 
 
 def tril(x: Variable, diagonal: int = 0, name: str | None = None) -> Variable:
-    """The lower triangle of each matrix: elements up to `diagonal` right of the main one; zeros above."""
+    """The lower triangle of each matrix: elements up to `diagonal` right of the main one; zeros
+    above.
+    """
     return layers.tril(x, diagonal, name)
 
 
 def triu(x: Variable, diagonal: int = 0, name: str | None = None) -> Variable:
-    """The upper triangle of each matrix: elements from `diagonal` right of the main one on; zeros below."""
+    """The upper triangle of each matrix: elements from `diagonal` right of the main one on; zeros
+    below.
+    """
     return layers.triu(x, diagonal, name)
 
 
 def unsqueeze(x: Variable, axis: Any, name: str | None = None) -> Variable:
-    """With dimensions of size 1 put in at these places of the result; axis: an integer, a list, or variables."""
+    """With dimensions of size 1 put in at these places of the result; axis: an integer, a list, or
+    variables.
+    """
     return layers.unsqueeze(x, axis, name)
 
 
 def squeeze(x: Variable, axis: Any = None, name: str | None = None) -> Variable:
     """x without its dimensions of size 1: those in `axis`, or all. Dimensions of another size stay."""
     axes = [] if axis is None else list(axis) if isinstance(axis, list | tuple) else [axis]
-    return layers.squeeze(x, [a for a in axes if x.shape[a] in (1, -1)], name) if axes or axis is None else x
+    return (
+        layers.squeeze(x, [a for a in axes if x.shape[a] in (1, -1)], name)
+        if axes or axis is None
+        else x
+    )
 
 
-def flatten(x: Variable, start_axis: int = 0, stop_axis: int = -1, name: str | None = None) -> Variable:
+def flatten(
+    x: Variable, start_axis: int = 0, stop_axis: int = -1, name: str | None = None
+) -> Variable:
     """x with the dimensions from start_axis to stop_axis made one.
 
     Raises UnsupportedError if more than one dimension of the result is unknown.
     """
     first, last = (a % (x.ndim or 1) for a in (start_axis, stop_axis))
     if first > last:
-        raise FluidValueError(f"flatten's start_axis {start_axis} comes after stop_axis {stop_axis} of {x.name!r}")
+        raise FluidValueError(
+            f"flatten's start_axis {start_axis} comes after stop_axis {stop_axis} of {x.name!r}"
+        )
     merged = x.shape[first : last + 1]
     size = -1 if -1 in merged else _product(merged)
     shape = [*(0 for _ in x.shape[:first]), size, *x.shape[last + 1 :]]
     if shape.count(-1) > 1:
         raise UnsupportedError(
-            f"flatten of {x.name!r} {list(x.shape)} leaves two dimensions unknown; give more of its shape"
+            f"flatten of {x.name!r} {list(x.shape)} leaves two dimensions unknown; give more of its"
+            " shape"
         )
     return layers.reshape(x, shape, name=name)
 
@@ -170,16 +202,21 @@ def expand(x: Variable, shape: Sequence[int], name: str | None = None) -> Variab
     """
     extra = len(shape) - x.ndim
     if extra < 0:
-        raise FluidValueError(f"expand's shape {list(shape)} has fewer dimensions than {x.name!r} {list(x.shape)}")
+        raise FluidValueError(
+            f"expand's shape {list(shape)} has fewer dimensions than {x.name!r} {list(x.shape)}"
+        )
     if extra:
         x = layers.unsqueeze(x, list(range(extra)))
     for have, want in zip(x.shape, shape, strict=True):
         if want not in (-1, have) and have != 1:
             raise FluidValueError(
-                f"expand cannot make {list(shape)} of {x.name!r} {list(x.shape)}: only sizes of 1 are repeated"
+                f"expand cannot make {list(shape)} of {x.name!r} {list(x.shape)}: only sizes of 1"
+                " are repeated"
             )
     return layers.expand(
-        x, [want if have == 1 and want > 0 else 1 for have, want in zip(x.shape, shape, strict=True)], name
+        x,
+        [want if have == 1 and want > 0 else 1 for have, want in zip(x.shape, shape, strict=True)],
+        name,
     )
 
 
@@ -192,7 +229,8 @@ def gather(x: Variable, index: Variable, axis: Any = None, name: str | None = No
 
 
 def where(condition: Variable, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """x where the condition holds, else y; numbers become variables of the other's dtype. Without both: nonzero's columns.
+    """x where the condition holds, else y; numbers become variables of the other's dtype. Without
+    both: nonzero's columns.
 
     Raises FluidValueError where only one of x and y is given.
     """
@@ -202,7 +240,10 @@ def where(condition: Variable, x: Any = None, y: Any = None, name: str | None = 
         raise FluidValueError("where takes both x and y, or neither")
     numbers = [isinstance(v, Variable) for v in (x, y)]
     dtype = x.dtype if numbers[0] else y.dtype if numbers[1] else None
-    x, y = (v if isinstance(v, Variable) else layers.fill_constant([1], dtype or "float32", v) for v in (x, y))
+    x, y = (
+        v if isinstance(v, Variable) else layers.fill_constant([1], dtype or "float32", v)
+        for v in (x, y)
+    )
     if tuple(x.shape) != tuple(condition.shape) or tuple(y.shape) != tuple(condition.shape):
         condition, x, y = broadcast_tensors([condition, x, y])
     return chosen(condition, x, y, name)
@@ -218,33 +259,52 @@ def _arg(layer: Any, x: Variable, axis: int | None, keepdim: bool, dtype: Any) -
 
 
 def argmax(
-    x: Variable, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: str | None = None
+    x: Variable,
+    axis: int | None = None,
+    keepdim: bool = False,
+    dtype: Any = "int64",
+    name: str | None = None,
 ) -> Variable:
     """Index of the first maximum along `axis` (None: in x flattened)."""
     return _arg(layers.argmax, x, axis, keepdim, dtype)
 
 
 def argmin(
-    x: Variable, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: str | None = None
+    x: Variable,
+    axis: int | None = None,
+    keepdim: bool = False,
+    dtype: Any = "int64",
+    name: str | None = None,
 ) -> Variable:
     """Index of the first minimum along `axis` (None: in x flattened)."""
     return _arg(layers.argmin, x, axis, keepdim, dtype)
 
 
-def argsort(x: Variable, axis: int = -1, descending: bool = False, name: str | None = None) -> Variable:
+def argsort(
+    x: Variable, axis: int = -1, descending: bool = False, name: str | None = None
+) -> Variable:
     """Indices that sort x along `axis`."""
     return layers.argsort(x, axis, descending, name)[1]
 
 
-def sort(x: Variable, axis: int = -1, descending: bool = False, name: str | None = None) -> Variable:
+def sort(
+    x: Variable, axis: int = -1, descending: bool = False, name: str | None = None
+) -> Variable:
     """x sorted along `axis`."""
     return layers.argsort(x, axis, descending, name)[0]
 
 
 def topk(
-    x: Variable, k: Any, axis: int | None = None, largest: bool = True, sorted: bool = True, name: str | None = None
+    x: Variable,
+    k: Any,
+    axis: int | None = None,
+    largest: bool = True,
+    sorted: bool = True,
+    name: str | None = None,
 ) -> Any:
-    """The k largest (or smallest) elements along `axis` (default the last), in order, and their indices."""
+    """The k largest (or smallest) elements along `axis` (default the last), in order, and their
+    indices.
+    """
     inputs, attrs = ({"X": x, "K": k}, {}) if isinstance(k, Variable) else ({"X": x}, {"k": int(k)})
     attrs |= {"axis": -1 if axis is None else axis, "largest": largest, "sorted": sorted}
     helper = LayerHelper("top_k_v2", name=name)
@@ -263,7 +323,10 @@ def masked_select(x: Variable, mask: Variable, name: str | None = None) -> Varia
     """
     sizes = zip(x.shape, mask.shape, strict=False)
     if len(x.shape) != len(mask.shape) or [1 for a, b in sizes if a != b and -1 not in (a, b)]:
-        raise FluidValueError(f"masked_select takes a mask of x's shape {list(x.shape)}, not of shape {list(mask.shape)}; expand it")
+        raise FluidValueError(
+            f"masked_select takes a mask of x's shape {list(x.shape)}, not of shape"
+            f" {list(mask.shape)}; expand it"
+        )
     return layers.gather_nd(x, layers.where(mask), name)
 
 
@@ -295,14 +358,17 @@ def unsqueeze_(x: Variable, axis: Any, name: str | None = None) -> Variable:
 
 
 def roll(x: Variable, shifts: Any, axis: Any = None, name: str | None = None) -> Variable:
-    """x with its elements moved by `shifts` along `axis`, those that leave coming in again (None: x flattened)."""
+    """x with its elements moved by `shifts` along `axis`, those that leave coming in again (None: x
+    flattened).
+    """
     return layers.roll(x, shifts, axis)
 
 
 def meshgrid(*args: Any, **kwargs: Any) -> Any:
     """Coordinates [N1, N2, ...] from vectors, given apart or in one list."""
     return layers.meshgrid(
-        list(args[0]) if len(args) == 1 and isinstance(args[0], list | tuple) else list(args), **kwargs
+        list(args[0]) if len(args) == 1 and isinstance(args[0], list | tuple) else list(args),
+        **kwargs,
     )
 
 

@@ -1,4 +1,6 @@
-"""What variables can do by Paddle 2 that no function of `paddle` does: their values in a scope, sizes, devices, arrays."""
+"""What variables can do by Paddle 2 that no function of `paddle` does: their values in a scope,
+sizes, devices, arrays.
+"""
 
 from __future__ import annotations
 
@@ -48,13 +50,20 @@ class OwnMethods(_Self):
         return layers.size(self)
 
     def attr(self, name: str) -> Any:
-        """An attribute of the variable. Raises FluidValueError: variables of static programs have none."""
-        raise FluidValueError(f"variable {self.name!r} has no attribute {name!r}; ops have attributes (op.attr(name))")
+        """An attribute of the variable. Raises FluidValueError: variables of static programs have
+        none.
+        """
+        raise FluidValueError(
+            f"variable {self.name!r} has no attribute {name!r}; ops have attributes (op.attr(name))"
+        )
 
     def item(self) -> Variable:
         """The variable itself, if it is a vector. Raises FluidTypeError otherwise."""
         if self.ndim > 1:
-            raise FluidTypeError(f"item takes a variable with one dimension at most, but {self.name!r} has shape {list(self.shape)}")
+            raise FluidTypeError(
+                f"item takes a variable with one dimension at most, but {self.name!r} has shape"
+                f" {list(self.shape)}"
+            )
         return self
 
     def detach(self) -> Variable:
@@ -62,12 +71,28 @@ class OwnMethods(_Self):
         return append(LayerHelper("share_data"), {"X": self}, {"Out": self.dtype}, stop="Out")
 
     def cpu(self) -> Variable:
-        """The same values, as on a CPU; no gradient flows through. Where a program runs is the executor's place."""
-        return append(LayerHelper("memcpy"), {"X": self}, {"Out": self.dtype}, {"dst_place_type": 0}, stop="Out")
+        """The same values, as on a CPU; no gradient flows through. Where a program runs is the
+        executor's place.
+        """
+        return append(
+            LayerHelper("memcpy"),
+            {"X": self},
+            {"Out": self.dtype},
+            {"dst_place_type": 0},
+            stop="Out",
+        )
 
     def cuda(self, device_id: int | None = None, blocking: bool = True) -> Variable:
-        """The same values, as on a GPU; no gradient flows through. Where a program runs is the executor's place."""
-        return append(LayerHelper("memcpy"), {"X": self}, {"Out": self.dtype}, {"dst_place_type": 1}, stop="Out")
+        """The same values, as on a GPU; no gradient flows through. Where a program runs is the
+        executor's place.
+        """
+        return append(
+            LayerHelper("memcpy"),
+            {"X": self},
+            {"Out": self.dtype},
+            {"dst_place_type": 1},
+            stop="Out",
+        )
 
     def place(self) -> None:
         """None: a variable of a program lies nowhere."""
@@ -79,7 +104,8 @@ class OwnMethods(_Self):
     sigmoid_ = sigmoid
 
     def exponential_(self, lam: float = 1.0, name: str | None = None) -> Variable:
-        """Random numbers of the exponential distribution with mean 1 / lam, of the variable's shape.
+        """Random numbers of the exponential distribution with mean 1 / lam, of the variable's
+        shape.
 
         Raises FluidValueError unless lam > 0.
         """
@@ -90,35 +116,54 @@ class OwnMethods(_Self):
         return layers.scale(layers.log(layers.scale(drawn, -1.0, 1.0)), -1.0 / lam)
 
     def append(self, var: Variable) -> None:
-        """Put a variable behind the last one of an array (layers.create_array). Raises FluidTypeError for other variables."""
+        """Put a variable behind the last one of an array (layers.create_array). Raises
+        FluidTypeError for other variables.
+        """
         if self.type != VarType.LOD_TENSOR_ARRAY:
-            raise FluidTypeError(f"append takes an array of variables (layers.create_array), and {self.name!r} is of kind {self.desc.kind}")
+            raise FluidTypeError(
+                f"append takes an array of variables (layers.create_array), and {self.name!r} is of"
+                f" kind {self.desc.kind}"
+            )
         array_write(var, array_length(self), self)
 
     def pop(self, *args: Any) -> Any:
         """Not supported: arrays of static programs only grow. Raises UnsupportedError."""
-        raise UnsupportedError(f"array {self.name!r} cannot lose elements; read one by layers.array_read")
+        raise UnsupportedError(
+            f"array {self.name!r} cannot lose elements; read one by layers.array_read"
+        )
 
     def register_hook(self, hook: Any) -> Any:
         """Not supported: a program's gradients are ops. Raises UnsupportedError."""
-        raise UnsupportedError(f"variable {self.name!r} takes no hook; compute with it through layers.py_func(..., backward_func=hook)")
+        raise UnsupportedError(
+            f"variable {self.name!r} takes no hook; compute with it through layers.py_func(...,"
+            " backward_func=hook)"
+        )
 
     def get_value(self, scope: Scope | None = None) -> Any:
-        """The variable's tensor in a scope (default the global one). Raises FluidValueError where it has none."""
+        """The variable's tensor in a scope (default the global one). Raises FluidValueError where
+        it has none.
+        """
         return _held(self, scope).get_tensor()
 
     def set_value(self, value: Any, scope: Scope | None = None) -> None:
-        """Set the variable's value in a scope (default the global one) to an array or a tensor of its shape.
+        """Set the variable's value in a scope (default the global one) to an array or a tensor of
+        its shape.
 
-        Raises FluidTypeError for anything else, FluidValueError where the scope has no such variable, or for another shape.
+        Raises FluidTypeError for anything else, FluidValueError where the scope has no such
+        variable, or for another shape.
         """
         if not hasattr(value, "__array__"):
-            raise FluidTypeError(f"set_value takes an array or a tensor, not {type(value).__name__}")
+            raise FluidTypeError(
+                f"set_value takes an array or a tensor, not {type(value).__name__}"
+            )
         tensor = _held(self, scope).get_tensor()
         array = np.asarray(value)
         if list(array.shape) != list(tensor.shape()):
             kept = list(tensor.shape())
-            raise FluidValueError(f"variable {self.name!r} has shape {kept} in this scope, but its new value {list(array.shape)}")
+            raise FluidValueError(
+                f"variable {self.name!r} has shape {kept} in this scope, but its new value"
+                f" {list(array.shape)}"
+            )
         tensor.set(array, None)
 
 
@@ -127,5 +172,7 @@ def _held(var: Variable, scope: Scope | None) -> Any:
         raise FluidTypeError(f"scope is a fluid.Scope or None, not {type(scope).__name__}")
     found = (scope or global_scope()).find_var(var.name)
     if found is None or found.get_tensor() is None:
-        raise FluidValueError(f"variable {var.name!r} has no value in this scope; run the startup program")
+        raise FluidValueError(
+            f"variable {var.name!r} has no value in this scope; run the startup program"
+        )
     return found

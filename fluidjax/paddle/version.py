@@ -1,4 +1,6 @@
-"""paddle.version: the parts of paddle.__version__, the Paddle up to which scripts find its names here."""
+"""paddle.version: the parts of paddle.__version__, the Paddle up to which scripts find its names
+here.
+"""
 
 from __future__ import annotations
 
@@ -16,5 +18,5 @@ def show() -> None:
 
 
 def mkl() -> str:
-    """"OFF": kernels are XLA's, not MKL's."""
+    """ "OFF": kernels are XLA's, not MKL's."""
     return with_mkl

@@ -1,7 +1,8 @@
 """Rewrites of programs: functions from a frozen desc to a frozen desc, one pass a module.
 
-A pass is registered by its module, which needs to be named nowhere: importing this package imports all modules in it.
-``run("inference,fuse_batch_norm,dce", desc, params, keep=[...])`` runs passes by name; ``PASSES`` holds them.
+A pass is registered by its module, which needs to be named nowhere: importing this package imports
+all modules in it. ``run("inference,fuse_batch_norm,dce", desc, params, keep=[...])`` runs passes by
+name; ``PASSES`` holds them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
 
-def run(pas: Pass | str, desc: ProgramDesc, params: Params | None = None, keep: Iterable[str] = ()) -> PassResult:
+def run(
+    pas: Pass | str, desc: ProgramDesc, params: Params | None = None, keep: Iterable[str] = ()
+) -> PassResult:
     """Run a pass, a pipeline, or the text of one, on a program; see base.run."""
     return base.run(as_pass(pas), desc, params, keep)
 

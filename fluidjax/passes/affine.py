@@ -16,7 +16,9 @@ from .match import Link, Refused, Values
 
 @dataclass(frozen=True)
 class Affine:
-    """y = a * x + b for channels along one axis, in float64. reads: the parameters that it comes from."""
+    """y = a * x + b for channels along one axis, in float64. reads: the parameters that it comes
+    from.
+    """
 
     a: np.ndarray
     b: np.ndarray
@@ -29,7 +31,9 @@ class Affine:
 
 @dataclass(frozen=True)
 class Place:
-    """Where an affine op stands: the value's rank (-1: unknown), its channel axis, and how many channels there are."""
+    """Where an affine op stands: the value's rank (-1: unknown), its channel axis, and how many
+    channels there are.
+    """
 
     rank: int
     axis: int
@@ -41,37 +45,53 @@ class Place:
 
 
 def parameter(values: Values, params: Params, op: OpDesc, slot: str) -> tuple[str, np.ndarray]:
-    """A slot's parameter, in float64. Raises Refused if it is no constant of the program or its value is not known."""
+    """A slot's parameter, in float64. Raises Refused if it is no constant of the program or its
+    value is not known.
+    """
     names = op.input(slot)
     if not names:
         raise Refused(f"it has no input {slot}")
     name = names[0]
     if not values.constant(name):
         var = values.desc.blocks[0].vars.get(name)
-        why = "an op of the program writes it" if var is not None and var.persistable else "it is no parameter"
+        why = (
+            "an op of the program writes it"
+            if var is not None and var.persistable
+            else "it is no parameter"
+        )
         raise Refused(f"{slot} {name!r} is not constant: {why}")
     value = value_of(params, name)
     if value is None:
-        raise Refused(f"parameter {name!r} has no value; run the startup program or load the model first")
+        raise Refused(
+            f"parameter {name!r} has no value; run the startup program or load the model first"
+        )
     if value.dtype.kind not in "fV":
         raise Refused(f"parameter {name!r} is {value.dtype.name}, not a float")
     return name, value.astype(np.float64)
 
 
 def per_channel(value: np.ndarray, at: int, place: Place, name: str) -> np.ndarray:
-    """A parameter whose dimension 0 lies at dimension `at` of the value, as [channels]. Raises Refused if it varies elsewhere."""
+    """A parameter whose dimension 0 lies at dimension `at` of the value, as [channels]. Raises
+    Refused if it varies elsewhere.
+    """
     sizes = {at + i: n for i, n in enumerate(value.shape)}
     elsewhere = [n for axis, n in sizes.items() if axis != place.axis and n != 1]
     if elsewhere or sizes.get(place.axis, 1) not in (1, place.channels):
-        raise Refused(f"{name!r} of shape {list(value.shape)} does not vary along the channels alone")
+        raise Refused(
+            f"{name!r} of shape {list(value.shape)} does not vary along the channels alone"
+        )
     return np.broadcast_to(value.reshape(-1), (place.channels,))
 
 
-def _elementwise(values: Values, params: Params, op: OpDesc, place: Place) -> tuple[str, np.ndarray]:
+def _elementwise(
+    values: Values, params: Params, op: OpDesc, place: Place
+) -> tuple[str, np.ndarray]:
     name, value = parameter(values, params, op, "Y")
     axis = int(op.attrs.get("axis", -1))
     if place.rank < value.ndim:
-        raise Refused(f"{name!r} of shape {list(value.shape)} has more dimensions than what it is applied to")
+        raise Refused(
+            f"{name!r} of shape {list(value.shape)} has more dimensions than what it is applied to"
+        )
     trimmed = value  # Paddle drops trailing ones when it places Y at an axis
     if axis != -1:
         while trimmed.ndim > 1 and trimmed.shape[-1] == 1 and axis + trimmed.ndim > place.rank:
@@ -102,7 +122,9 @@ def _layout_axis(op: OpDesc, rank: int) -> int:
     return rank - 1 if op.attrs.get("data_layout", "NCHW") == "NHWC" else 1
 
 
-def _vector(values: Values, params: Params, op: OpDesc, slot: str, place: Place) -> tuple[str, np.ndarray]:
+def _vector(
+    values: Values, params: Params, op: OpDesc, slot: str, place: Place
+) -> tuple[str, np.ndarray]:
     name, value = parameter(values, params, op, slot)
     if value.shape != (place.channels,):
         raise Refused(f"{slot} {name!r} has shape {list(value.shape)}, not [{place.channels}]")
@@ -111,7 +133,10 @@ def _vector(values: Values, params: Params, op: OpDesc, slot: str, place: Place)
 
 def _same_axis(op: OpDesc, place: Place) -> None:
     if _layout_axis(op, place.rank) != place.axis:
-        raise Refused(f"its channels lie on axis {_layout_axis(op, place.rank)}, the output channels before it on axis {place.axis}")
+        raise Refused(
+            f"its channels lie on axis {_layout_axis(op, place.rank)}, the output channels before"
+            f" it on axis {place.axis}"
+        )
 
 
 def _affine_channel(values: Values, params: Params, op: OpDesc, place: Place) -> Affine:
@@ -123,21 +148,30 @@ def _affine_channel(values: Values, params: Params, op: OpDesc, place: Place) ->
 def refuse_training(op: OpDesc) -> None:
     """Raises Refused for a norm that uses the statistics of each batch."""
     if not fixed_statistics(op.attrs):
-        raise Refused("it is in training mode: it uses the statistics of each batch (clone the program with for_test=True)")
+        raise Refused(
+            "it is in training mode: it uses the statistics of each batch (clone the program with"
+            " for_test=True)"
+        )
 
 
 def batch_norm(values: Values, params: Params, op: OpDesc, place: Place) -> Affine:
-    """batch_norm by its running statistics: a = scale / sqrt(variance + epsilon), b = bias - mean * a.
+    """batch_norm by its running statistics: a = scale / sqrt(variance + epsilon), b = bias - mean *
+    a.
 
     Raises Refused in training mode, where the statistics are those of the batch.
     """
     refuse_training(op)
     _same_axis(op, place)
-    found = {slot: _vector(values, params, op, slot, place) for slot in ("Bias", "Scale", "Mean", "Variance")}
+    found = {
+        slot: _vector(values, params, op, slot, place)
+        for slot in ("Bias", "Scale", "Mean", "Variance")
+    }
     bias, scale, mean, variance = (value for _, value in found.values())
     deviation = variance + float(op.attrs.get("epsilon", 1e-5))
     if not (deviation > 0).all():
-        raise Refused("variance + epsilon is not positive in every channel, so the result is not finite")
+        raise Refused(
+            "variance + epsilon is not positive in every channel, so the result is not finite"
+        )
     a = scale / np.sqrt(deviation)
     b = bias - mean * a
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
@@ -146,7 +180,9 @@ def batch_norm(values: Values, params: Params, op: OpDesc, place: Place) -> Affi
 
 
 def activation(op: OpDesc) -> tuple[str, dict[str, Any]] | None:
-    """The op type and attributes of the activation that an affine op ends with; only an inplace_abn has one."""
+    """The op type and attributes of the activation that an affine op ends with; only an inplace_abn
+    has one.
+    """
     kind = op.attrs.get("activation", "identity") if op.type == "inplace_abn" else "identity"
     if kind in ("", "identity"):
         return None

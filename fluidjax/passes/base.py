@@ -8,13 +8,14 @@
         name: ClassVar[str] = "drop_assign"
 
         def rewrite(self, desc, params, keep):
-            ops = [op for op in desc.blocks[0].ops if op.type != "assign" or op.input("X") != op.output("Out")]
-            return Rewrite(edit.replace_ops(desc, 0, ops))
+            ops = [op for op in desc.blocks[0].ops if op.type != "assign" or op.input("X") !=
+            op.output("Out")] return Rewrite(edit.replace_ops(desc, 0, ops))
 
     result = run(DropAssign(), desc, keep=["loss"])
 
-A pass is a value: its fields are its options. It maps (desc, params, keep) to a new desc and the parameters that it
-made, and touches nothing else; `keep` names what will be fetched, and a pass may change no kept value.
+A pass is a value: its fields are its options. It maps (desc, params, keep) to a new desc and the
+parameters that it made, and touches nothing else; `keep` names what will be fetched, and a pass may
+change no kept value.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ Params = Mapping[str, Any]  # name -> array of a persistable variable
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One thing that a pass did, or refused to do: the op, its place in the user's script, and what or why."""
+    """One thing that a pass did, or refused to do: the op, its place in the user's script, and what
+    or why.
+    """
 
     op: str
     what: str
@@ -63,7 +66,10 @@ def refused(op: OpDesc, why: str) -> Note:
 
 
 def _short(op: OpDesc) -> str:
-    main = next((op.output(slot)[0] for slot in ("Out", "Output", "Y") if op.output(slot)), next(iter(op.writes), None))
+    main = next(
+        (op.output(slot)[0] for slot in ("Out", "Output", "Y") if op.output(slot)),
+        next(iter(op.writes), None),
+    )
     return f"op '{op.type}'" + (f" -> {main}" if main is not None else "")
 
 
@@ -79,20 +85,27 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class Pass:
-    """A rewrite of a program. Subclasses are frozen dataclasses with a `name`, a docstring, and `rewrite`."""
+    """A rewrite of a program. Subclasses are frozen dataclasses with a `name`, a docstring, and
+    `rewrite`.
+    """
 
     name: ClassVar[str] = ""
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
         """The rewritten program.
 
-        desc: verified. params: values of persistable variables, as far as they are known. keep: names whose values at the
-        end must stay what they are (fetches); persistable variables are kept without being named.
+        desc: verified. params: values of persistable variables, as far as they are known. keep:
+        names whose values at the end must stay what they are (fetches); persistable variables are
+        kept without being named.
         """
         raise NotImplementedError
 
     def __str__(self) -> str:
-        given = [f"{f.name}={v!r}" for f in fields(self) if f.repr and (v := getattr(self, f.name)) != f.default]
+        given = [
+            f"{f.name}={v!r}"
+            for f in fields(self)
+            if f.repr and (v := getattr(self, f.name)) != f.default
+        ]
         return self.name + (f"({', '.join(given)})" if given else "")
 
 
@@ -100,15 +113,21 @@ PASSES: dict[str, type[Pass]] = {}
 
 
 def register(cls: type[Pass]) -> type[Pass]:
-    """Class decorator: make a pass known by its name, for pipelines given as text and ``fluidjax passes``.
+    """Class decorator: make a pass known by its name, for pipelines given as text and ``fluidjax
+    passes``.
 
     Raises FluidValueError for a pass without a name or docstring, or a name that another pass has.
     """
     if not cls.name or not cls.__doc__:
         raise FluidValueError(f"pass {cls.__name__} needs a name and a docstring")
     known = PASSES.get(cls.name)
-    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise FluidValueError(f"there is a pass {cls.name!r} already ({known.__module__}.{known.__qualname__})")
+    if known is not None and (known.__module__, known.__qualname__) != (
+        cls.__module__,
+        cls.__qualname__,
+    ):
+        raise FluidValueError(
+            f"there is a pass {cls.name!r} already ({known.__module__}.{known.__qualname__})"
+        )
     PASSES[cls.name] = cls
     return cls
 
@@ -116,7 +135,9 @@ def register(cls: type[Pass]) -> type[Pass]:
 def find(name: str) -> type[Pass]:
     """The registered pass of a name. Raises FluidValueError naming the nearest there is."""
     if name not in PASSES:
-        raise FluidValueError(f"there is no pass {name!r}{near(name, PASSES)}; there are {', '.join(sorted(PASSES))}")
+        raise FluidValueError(
+            f"there is no pass {name!r}{near(name, PASSES)}; there are {', '.join(sorted(PASSES))}"
+        )
     return PASSES[name]
 
 
@@ -124,8 +145,9 @@ def find(name: str) -> type[Pass]:
 class PassResult(Shown):
     """What running a pass gave.
 
-    desc: the program now. before: as it was. params: new parameters by name. changed: whether anything differs.
-    seconds: time of the rewrite without the verification. parts: the results of a pipeline's passes.
+    desc: the program now. before: as it was. params: new parameters by name. changed: whether
+    anything differs. seconds: time of the rewrite without the verification. parts: the results of a
+    pipeline's passes.
     """
 
     title: str
@@ -152,14 +174,19 @@ class PassResult(Shown):
     def counts(self) -> dict[str, tuple[int, int]]:
         """Op type -> (how many before, after), where the two differ."""
         old, new = count_ops(self.before), count_ops(self.desc)
-        return {kind: (old[kind], new[kind]) for kind in sorted(old | new) if old[kind] != new[kind]}
+        return {
+            kind: (old[kind], new[kind]) for kind in sorted(old | new) if old[kind] != new[kind]
+        }
 
     def diff(self) -> str:
         """The difference of the two printed programs, as unified diff lines."""
         return show.diff(self.before, self.desc)
 
     def __str__(self) -> str:
-        head = f"{self.title}: {'changed' if self.changed else 'no change'}, {self.seconds * 1e3:.1f} ms"
+        head = (
+            f"{self.title}: {'changed' if self.changed else 'no change'},"
+            f" {self.seconds * 1e3:.1f} ms"
+        )
         lines = [head, *(f"  {kind}: {a} -> {b}" for kind, (a, b) in self.counts().items())]
         if self.parts:
             lines += ["  " + line for part in self.parts for line in str(part).splitlines()]
@@ -191,14 +218,17 @@ class Pipeline(Pass):
         return ",".join(map(str, self.passes))
 
 
-def run(pas: Pass, desc: ProgramDesc, params: Params | None = None, keep: Iterable[str] = ()) -> PassResult:
+def run(
+    pas: Pass, desc: ProgramDesc, params: Params | None = None, keep: Iterable[str] = ()
+) -> PassResult:
     """Run a pass, or a pipeline, on a program; nothing that is given is changed.
 
-    params: values of persistable variables. keep: names that will be fetched; what the program's own fetch ops take is
-    always kept. The program is verified before and after.
+    params: values of persistable variables. keep: names that will be fetched; what the program's
+    own fetch ops take is always kept. The program is verified before and after.
 
-    Raises FluidValueError for a kept name that the program lacks, VerifyError for a program that is malformed before,
-    PassError for one that a pass has broken; an error that a pass raises carries the pass's name as a note.
+    Raises FluidValueError for a kept name that the program lacks, VerifyError for a program that is
+    malformed before, PassError for one that a pass has broken; an error that a pass raises carries
+    the pass's name as a note.
     """
     params = {} if params is None else params
     wanted = kept(desc, keep)
@@ -213,15 +243,24 @@ def _run(pas: Pass, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> 
     try:
         result = pas.rewrite(desc, params, keep)
     except Exception as exc:
-        raise note(exc, f"in pass {pas}")  # noqa: B904 - the exception itself goes on
+        raise note(exc, f"in pass {pas}")  # noqa: B904
     seconds = time.perf_counter() - start
     _check(pas, desc, result, params, keep)
     return PassResult(
-        str(pas), desc, result.desc, result.params, result.notes, result.certificate, result.desc != desc, seconds
+        str(pas),
+        desc,
+        result.desc,
+        result.params,
+        result.notes,
+        result.certificate,
+        result.desc != desc,
+        seconds,
     )
 
 
-def _run_all(pipeline: Pipeline, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> PassResult:
+def _run_all(
+    pipeline: Pipeline, desc: ProgramDesc, params: Params, keep: frozenset[str]
+) -> PassResult:
     parts: list[PassResult] = []
     now = desc
     made: dict[str, Any] = {}
@@ -236,7 +275,9 @@ def _run_all(pipeline: Pipeline, desc: ProgramDesc, params: Params, keep: frozen
     )  # fmt: skip
 
 
-def _check(pas: Pass, before: ProgramDesc, result: Rewrite, params: Params, keep: frozenset[str]) -> None:
+def _check(
+    pas: Pass, before: ProgramDesc, result: Rewrite, params: Params, keep: frozenset[str]
+) -> None:
     """What every pass owes: a well-formed program, the kept names, and new names for new values."""
     try:
         verify(result.desc, lookup)
@@ -250,18 +291,24 @@ def _check(pas: Pass, before: ProgramDesc, result: Rewrite, params: Params, keep
     old = walk.persistables(before)
     clash = [n for n in result.params if n in params or n in old]
     if clash:
-        raise PassError(f"pass {pas} gives a new value to {clash[0]!r}, which exists; a pass makes new names")
+        raise PassError(
+            f"pass {pas} gives a new value to {clash[0]!r}, which exists; a pass makes new names"
+        )
 
 
 def kept(desc: ProgramDesc, keep: Iterable[str]) -> frozenset[str]:
-    """`keep` and what the program's fetch ops take. Raises FluidValueError for a name that the program lacks."""
+    """`keep` and what the program's fetch ops take. Raises FluidValueError for a name that the
+    program lacks.
+    """
     if isinstance(keep, str):
         keep = (keep,)
     names = frozenset(keep)
     known = desc.blocks[0].vars
     for name in sorted(names):
         if name not in known:
-            raise FluidValueError(f"there is no variable {name!r} to keep in the program{near(name, known)}")
+            raise FluidValueError(
+                f"there is no variable {name!r} to keep in the program{near(name, known)}"
+            )
     return names | {n for op in desc.blocks[0].ops if op.type == "fetch" for n in op.reads}
 
 
@@ -293,5 +340,7 @@ def with_options(pas: Pass, **options: Any) -> Pass:
     for name in options:
         if name not in known:
             there = ", ".join(sorted(known)) or "none"
-            raise FluidValueError(f"pass {pas.name!r} has no option {name!r}{near(name, known)}; it has {there}")
+            raise FluidValueError(
+                f"pass {pas.name!r} has no option {name!r}{near(name, known)}; it has {there}"
+            )
     return replace(pas, **options)

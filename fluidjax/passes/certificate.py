@@ -1,4 +1,6 @@
-"""What a folding pass proves: for each fold the formula with its operands and the measured error, for each refusal why."""
+"""What a folding pass proves: for each fold the formula with its operands and the measured error,
+for each refusal why.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ from .probe import Error
 class Fold:
     """One fold. layer: the types of the ops that became one, with the name of their result.
 
-    operands: the parameters of the affine ops. made: the new parameters. error: measured on a probe batch, None if the
-    pass was told not to.
+    operands: the parameters of the affine ops. made: the new parameters. error: measured on a probe
+    batch, None if the pass was told not to.
     """
 
     layer: str
@@ -31,14 +33,30 @@ class Fold:
     error: Error | None
 
     @classmethod
-    def of(cls, before: Sequence[OpDesc], after: Sequence[OpDesc], affine: Affine, weight: str, error: Error | None) -> Fold:
+    def of(
+        cls,
+        before: Sequence[OpDesc],
+        after: Sequence[OpDesc],
+        affine: Affine,
+        weight: str,
+        error: Error | None,
+    ) -> Fold:
         """The fold of the ops `before` into the ops `after`."""
         old = {n for op in before for n in op.reads}
         written = {n for op in (*before, *after) for n in op.writes}
         made = tuple(n for op in after for n in op.reads if n not in old and n not in written)
         epsilon = tuple(float(op.attrs["epsilon"]) for op in before if "epsilon" in op.attrs)
         result = next(iter(after[-1].writes))
-        return cls("+".join(op.type for op in before), result, before[0].loc, weight, affine.reads, epsilon, made, error)
+        return cls(
+            "+".join(op.type for op in before),
+            result,
+            before[0].loc,
+            weight,
+            affine.reads,
+            epsilon,
+            made,
+            error,
+        )
 
     @property
     def formula(self) -> str:
@@ -64,8 +82,8 @@ class Fold:
 class Certificate(Shown):
     """The folds and refusals of one run of a pass.
 
-    The formula of every fold, channel by channel: a batch_norm is a = scale / sqrt(variance + epsilon),
-    b = bias - mean * a; W' = a * W and b' = a * b0 + b, with b0 the bias that was there.
+    The formula of every fold, channel by channel: a batch_norm is a = scale / sqrt(variance +
+    epsilon), b = bias - mean * a; W' = a * W and b' = a * b0 + b, with b0 the bias that was there.
     """
 
     title: str
@@ -81,12 +99,18 @@ class Certificate(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         refusals = [{"op": n.op, "loc": n.loc, "why": n.what} for n in self.refusals]
-        return {"pass": self.title, "folds": [f.to_dict() for f in self.folds], "refusals": refusals}
+        return {
+            "pass": self.title,
+            "folds": [f.to_dict() for f in self.folds],
+            "refusals": refusals,
+        }
 
     def __str__(self) -> str:
         worst = "" if self.max_error is None else f", largest relative error {self.max_error:.1e}"
         head = f"{self.title}: {len(self.folds)} folded, {len(self.refusals)} refused{worst}"
-        return "\n".join([head, *(f"  {f}" for f in self.folds), *(f"  {n}" for n in self.refusals)])
+        return "\n".join(
+            [head, *(f"  {f}" for f in self.folds), *(f"  {n}" for n in self.refusals)]
+        )
 
     __repr__ = __str__
 

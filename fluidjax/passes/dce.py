@@ -26,13 +26,21 @@ def live_ops(desc: ProgramDesc, needed: Iterable[str]) -> list[bool]:
 
 
 def without_dead(desc: ProgramDesc, needed: Iterable[str]) -> tuple[ProgramDesc, tuple[Note, ...]]:
-    """`desc` without the dead ops of block 0 and the blocks that were theirs; and notes on what went."""
+    """`desc` without the dead ops of block 0 and the blocks that were theirs; and notes on what
+    went.
+    """
     alive = live_ops(desc, needed)
     ops = desc.blocks[0].ops
     if all(alive):
         return desc, ()
-    notes = tuple(did(op, "removed: nothing needs what it computes") for op, a in zip(ops, alive, strict=True) if not a)
-    kept = edit.replace_ops(desc, 0, _without_idle_deletions(op for op, a in zip(ops, alive, strict=True) if a))
+    notes = tuple(
+        did(op, "removed: nothing needs what it computes")
+        for op, a in zip(ops, alive, strict=True)
+        if not a
+    )
+    kept = edit.replace_ops(
+        desc, 0, _without_idle_deletions(op for op, a in zip(ops, alive, strict=True) if a)
+    )
     return edit.drop_dead_blocks(kept), notes
 
 
@@ -44,7 +52,11 @@ def _without_idle_deletions(ops: Iterable[OpDesc]) -> Iterator[OpDesc]:
         if slot is not None:
             names = tuple(n for n in op.input(slot) if n in seen)
             if names:
-                yield op if names == op.input(slot) else replace(op, inputs=op.inputs.set(**{slot: names}))
+                yield (
+                    op
+                    if names == op.input(slot)
+                    else replace(op, inputs=op.inputs.set(**{slot: names}))
+                )
             continue
         seen.update(op.reads, op.writes)
         yield op
@@ -53,7 +65,8 @@ def _without_idle_deletions(ops: Iterable[OpDesc]) -> Iterator[OpDesc]:
 @register
 @dataclass(frozen=True)
 class Dce(Pass):
-    """Remove ops whose values reach no kept or persistable variable, and variables that no op mentions.
+    """Remove ops whose values reach no kept or persistable variable, and variables that no op
+    mentions.
 
     Persistable and data variables stay declared. Sub-blocks stay whole with the op that owns them.
     """
@@ -69,15 +82,24 @@ class Dce(Pass):
 @register
 @dataclass(frozen=True)
 class Prune(Pass):
-    """Keep only what the kept variables need: updates of persistable variables go too, and all unused variables.
+    """Keep only what the kept variables need: updates of persistable variables go too, and all
+    unused variables.
 
-    What is left computes the kept variables as before; it no longer trains. With nothing to keep, nothing is pruned.
+    What is left computes the kept variables as before; it no longer trains. With nothing to keep,
+    nothing is pruned.
     """
 
     name: ClassVar[str] = "prune"
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
         if not keep:
-            return Rewrite(desc, notes=(Note("program", "nothing is named to keep, so nothing is pruned", refused=True),))
+            return Rewrite(
+                desc,
+                notes=(
+                    Note("program", "nothing is named to keep, so nothing is pruned", refused=True),
+                ),
+            )
         desc, notes = without_dead(desc, keep)
-        return Rewrite(edit.drop_dead_vars(desc, keep, keep_persistable=False, keep_data=False), notes=notes)
+        return Rewrite(
+            edit.drop_dead_vars(desc, keep, keep_persistable=False, keep_data=False), notes=notes
+        )

@@ -1,4 +1,6 @@
-"""Names shared as Fluid 0.15's memory_optimize did it: every result looks for the first dead variable that fits."""
+"""Names shared as Fluid 0.15's memory_optimize did it: every result looks for the first dead
+variable that fits.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from .lifetimes import elements, is_fed
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A variable that takes the name of a dead one, which stood at `index` of the pool; `at` is the op that writes it."""
+    """A variable that takes the name of a dead one, which stood at `index` of the pool; `at` is the
+    op that writes it.
+    """
 
     var: VarDesc
     host: VarDesc
@@ -23,10 +27,11 @@ class Hit:
 def first_fit(desc: ProgramDesc, skip: Collection[str], level: int) -> list[Hit]:
     """The hits of Fluid 0.15's walk over block 0; variables in `skip` take no part.
 
-    Dead variables join a pool in the order of their last op, fed ones too. An op's result that is not also its input
-    takes the first of the pool with its dtype and shape (level 1: at least its size, and an unknown first dimension in
-    both or neither); both then stay out of the pool, as in Fluid. A variable that is written again keeps its own name
-    from the first write to the last mention.
+    Dead variables join a pool in the order of their last op, fed ones too. An op's result that is
+    not also its input takes the first of the pool with its dtype and shape (level 1: at least its
+    size, and an unknown first dimension in both or neither); both then stay out of the pool, as in
+    Fluid. A variable that is written again keeps its own name from the first write to the last
+    mention.
     """
     block = desc.blocks[0]
     first, last = _mentions(desc)
@@ -49,7 +54,8 @@ def first_fit(desc: ProgramDesc, skip: Collection[str], level: int) -> list[Hit]
             var = block.vars.get(name)
             if var is None or last[name] != at or name in taken or not _eligible(var, skip):
                 continue
-            if name in computed or is_fed(var):  # not a gradient that no op computes and that counts as zero
+            # not a gradient that no op computes and that counts as zero
+            if name in computed or is_fed(var):
                 pool.append(var)
         computed.update(op.writes)
     return hits
@@ -73,7 +79,12 @@ def _mentions(desc: ProgramDesc) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def _eligible(var: VarDesc, skip: Collection[str]) -> bool:
-    return not var.persistable and var.kind == "LOD_TENSOR" and bool(var.shape) and var.name not in skip
+    return (
+        not var.persistable
+        and var.kind == "LOD_TENSOR"
+        and bool(var.shape)
+        and var.name not in skip
+    )
 
 
 def _fits(var: VarDesc, dead: VarDesc, level: int) -> bool:

@@ -1,7 +1,9 @@
-"""Folding: a linear op and the per-channel affine ops behind it become the linear op with another weight, and one addition.
+"""Folding: a linear op and the per-channel affine ops behind it become the linear op with another
+weight, and one addition.
 
-With y = W x + c and behind it a * y + b, channel by channel: W' = a W and b' = a c + b. Both are computed in float64 and
-stored under new names, so whatever else uses the old weight, in this program or another, computes what it did.
+With y = W x + c and behind it a * y + b, channel by channel: W' = a W and b' = a c + b. Both are
+computed in float64 and stored under new names, so whatever else uses the old weight, in this
+program or another, computes what it did.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ SUFFIX = "_fuse_bn"  # Fluid's
 
 @dataclass(frozen=True)
 class Found:
-    """A place that can be folded: positions of the linear op and of the ops behind it, and what they amount to."""
+    """A place that can be folded: positions of the linear op and of the ops behind it, and what
+    they amount to.
+    """
 
     ops: tuple[int, ...]
     place: Place
@@ -39,7 +43,8 @@ class Found:
 
 
 def examine(values: Values, params: Params, positions: Sequence[int]) -> Found:
-    """Whether a chain (a linear op, then affine ops) may be folded. Raises Refused with the reason if not.
+    """Whether a chain (a linear op, then affine ops) may be folded. Raises Refused with the reason
+    if not.
 
     Only the last op may end with an activation.
     """
@@ -47,12 +52,16 @@ def examine(values: Values, params: Params, positions: Sequence[int]) -> Found:
     linear = LINEAR[first.type]
     refuse_extras(first)
     name, weight = parameter(values, params, first, linear.weight)
-    place = _place(values, first, linear.gives, linear.channels(first, weight.shape), linear.channel)
+    place = _place(
+        values, first, linear.gives, linear.channels(first, weight.shape), linear.channel
+    )
     total = place.identity
     if linear.bias and first.input(linear.bias):
         bias, c = parameter(values, params, first, linear.bias)
         if c.size != place.channels:
-            raise Refused(f"{linear.bias} {bias!r} has shape {list(c.shape)}, not [{place.channels}]")
+            raise Refused(
+                f"{linear.bias} {bias!r} has shape {list(c.shape)}, not [{place.channels}]"
+            )
         total = replace(total, b=c.reshape(-1), reads=(bias,))
     for before, at in pairwise(positions):
         gives = linear.gives if before == positions[0] else AFFINE[values.ops[before].type][1].gives
@@ -74,12 +83,17 @@ def _place(values: Values, op: OpDesc, gives: str, channels: int, axis: Any) -> 
         raise Refused(f"the shape of {op.output(gives)[0]!r} is not known")
     place = Place(len(var.shape), axis(op, len(var.shape)), channels)
     if not 0 <= place.axis < place.rank or var.shape[place.axis] not in (-1, channels):
-        raise Refused(f"{var.name!r} of shape {list(var.shape)} does not have the {channels} channels of the weight on axis {place.axis}")
+        raise Refused(
+            f"{var.name!r} of shape {list(var.shape)} does not have the {channels} channels of the"
+            f" weight on axis {place.axis}"
+        )
     return place
 
 
 def _refuse_side_outputs(values: Values, at: int) -> None:
-    """Raises Refused if anything reads what an affine op gives besides its value (a batch_norm's SavedMean)."""
+    """Raises Refused if anything reads what an affine op gives besides its value (a batch_norm's
+    SavedMean).
+    """
     op = values.ops[at]
     gives = AFFINE[op.type][1].gives
     for slot, names in op.outputs.items():
@@ -101,7 +115,8 @@ class Folder:
     probe: bool = True
     made: dict[str, np.ndarray] = field(default_factory=dict)
     vars: dict[str, VarDesc] = field(default_factory=dict)
-    ops: dict[int, tuple[OpDesc, ...]] = field(default_factory=dict)  # position -> what stands there now
+    # position -> what stands there now
+    ops: dict[int, tuple[OpDesc, ...]] = field(default_factory=dict)
     folds: list[Fold] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -115,16 +130,23 @@ class Folder:
         name, weight = found.weight
         out = self._declared[first.output(linear.gives)[0]]
         old = self._declared[name]
-        scaled = linear.scaled(first, weight, found.affine.a).astype(numpy_dtype(old.dtype or "float32"))
+        scaled = linear.scaled(first, weight, found.affine.a).astype(
+            numpy_dtype(old.dtype or "float32")
+        )
         new_weight = self._parameter(name, old, scaled)
         inputs = {**first.inputs, linear.weight: (new_weight,)}
         if linear.bias:
             inputs.pop(linear.bias, None)
         between = self.values.ops[found.ops[0] + 1 : found.ops[-1]]
-        stuck = any(n in first.reads for op in between for n in op.writes)  # its input is overwritten: it cannot move back
+        # its input is overwritten: it cannot move back
+        stuck = any(n in first.reads for op in between for n in op.writes)
         behind = self._behind(found, last, out, add_zero or stuck)
         target = behind[0].input("X")[0] if behind else _result(last)
-        front = replace(first, inputs=FrozenMap(inputs), outputs=FrozenMap({**first.outputs, linear.gives: (target,)}))
+        front = replace(
+            first,
+            inputs=FrozenMap(inputs),
+            outputs=FrozenMap({**first.outputs, linear.gives: (target,)}),
+        )
         self._certify(found, (front, *behind), name)
         for at in found.ops[1:]:
             self.ops[at] = ()
@@ -133,7 +155,9 @@ class Folder:
         else:  # the value must appear where it did: its name may hold something else before
             self.ops[found.ops[0]], self.ops[found.ops[-1]] = (), (front,)
 
-    def _behind(self, found: Found, last: OpDesc, out: VarDesc, add_zero: bool) -> tuple[OpDesc, ...]:
+    def _behind(
+        self, found: Found, last: OpDesc, out: VarDesc, add_zero: bool
+    ) -> tuple[OpDesc, ...]:
         """The addition, and the activation of an inplace_abn."""
         ends_with = activation(last)
         ops: list[OpDesc] = []
@@ -144,7 +168,16 @@ class Folder:
             b = self._parameter(base, vector, bias)
             x = self._temporary(out)
             y = self._temporary(out) if ends_with else _result(last)
-            ops.append(self._build.op("elementwise_add", {"X": x, "Y": b}, {"Out": y}, None, last, axis=found.place.axis))
+            ops.append(
+                self._build.op(
+                    "elementwise_add",
+                    {"X": x, "Y": b},
+                    {"Out": y},
+                    None,
+                    last,
+                    axis=found.place.axis,
+                )
+            )
         if ends_with:
             x = ops[-1].output("Out")[0] if ops else self._temporary(out)
             ops.append(self._build.over(ends_with[0], x, last, _result(last), **ends_with[1]))
@@ -166,7 +199,10 @@ class Folder:
 
     def _certify(self, found: Found, after: Sequence[OpDesc], weight: str) -> None:
         before = [self.values.ops[at] for at in found.ops]
-        vars, arrays = ChainMap(self.vars, self._declared), ChainMap(self.made, values_of(self.params, before))
+        vars, arrays = (
+            ChainMap(self.vars, self._declared),
+            ChainMap(self.made, values_of(self.params, before)),
+        )
         error = measure(vars, arrays, before, after, _result(before[-1])) if self.probe else None
         self.folds.append(Fold.of(before, after, found.affine, weight, error))
 

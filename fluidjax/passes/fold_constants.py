@@ -21,9 +21,10 @@ from .match import Values
 class FoldConstants(Pass):
     """Replace ops whose inputs are all constant by new parameters that hold their results.
 
-    Constant are the results of folded ops, and persistable variables that nothing in the program writes and whose
-    values are known. An op that would need more than `limit` bytes for its result stays. Random ops, ops with
-    sub-blocks and ops that talk to the host stay; so do fill ops themselves when nothing folded needs them.
+    Constant are the results of folded ops, and persistable variables that nothing in the program
+    writes and whose values are known. An op that would need more than `limit` bytes for its result
+    stays. Random ops, ops with sub-blocks and ops that talk to the host stay; so do fill ops
+    themselves when nothing folded needs them.
     """
 
     name: ClassVar[str] = "fold_constants"
@@ -49,7 +50,12 @@ class _Folder:
     def visit(self, at: int) -> None:
         op = self.ops[at]
         definition = lookup(op.type)
-        if op.blocks or definition.fn is None or definition.random or definition.forward is not None:
+        if (
+            op.blocks
+            or definition.fn is None
+            or definition.random
+            or definition.forward is not None
+        ):
             return
         versions = self.versions[at]
         if any(self.values.outlives(v) for v in versions.writes):
@@ -62,7 +68,9 @@ class _Folder:
         size = self._bytes(op)
         if size is None or size > self.limit:
             if versions.reads and size is not None:
-                self.notes.append(refused(op, f"its result of {size} bytes is over the limit of {self.limit}"))
+                self.notes.append(
+                    refused(op, f"its result of {size} bytes is over the limit of {self.limit}")
+                )
             return
         try:
             self.known.update(self._compute(op, definition, by_name, dict(versions.writes)))
@@ -81,13 +89,21 @@ class _Folder:
         total = 0
         for name in op.writes:
             var = self.desc.blocks[0].vars.get(name)
-            if var is None or var.kind != "LOD_TENSOR" or var.shape is None or var.dtype is None or -1 in var.shape:
+            if (
+                var is None
+                or var.kind != "LOD_TENSOR"
+                or var.shape is None
+                or var.dtype is None
+                or -1 in var.shape
+            ):
                 return None
             total += int(np.prod(var.shape, dtype=object)) * numpy_dtype(var.dtype).itemsize
         return total
 
     @staticmethod
-    def _compute(op: OpDesc, definition: Any, by_name: dict[str, np.ndarray], after: dict[str, int]) -> dict[walk.Version, np.ndarray]:
+    def _compute(
+        op: OpDesc, definition: Any, by_name: dict[str, np.ndarray], after: dict[str, int]
+    ) -> dict[walk.Version, np.ndarray]:
         inputs: dict[str, Any] = {}
         for slot in definition.inputs:
             names = op.input(slot.name)
@@ -99,7 +115,11 @@ class _Folder:
             found = {}
             for slot in definition.outputs:
                 values = result.get(slot.name)
-                for name, value in zip(op.output(slot.name), values if slot.many and values is not None else (values,), strict=False):
+                for name, value in zip(
+                    op.output(slot.name),
+                    values if slot.many and values is not None else (values,),
+                    strict=False,
+                ):
                     if name != EMPTY and value is not None:
                         found[name, after[name]] = np.asarray(value)
         missing = set(after) - {n for n, _ in found}
@@ -108,30 +128,48 @@ class _Folder:
         return found
 
     def result(self) -> Rewrite:
-        """Folded values that an op which stays reads become parameters; a fill that only fills them goes with its readers."""
+        """Folded values that an op which stays reads become parameters; a fill that only fills them
+        goes with its readers.
+        """
         rename: dict[int, dict[str, str]] = {}
         made: dict[str, np.ndarray] = {}
         vars: list[VarDesc] = []
         removed: set[int] = set()
         for at in sorted(self.folded):
             op = self.ops[at]
-            outside = {v: [r for r in self.values.readers(v) if r not in self.folded] for v in self.versions[at].writes}
+            outside = {
+                v: [r for r in self.values.readers(v) if r not in self.folded]
+                for v in self.versions[at].writes
+            }
             if not any(self.versions[at].reads) and any(outside.values()):
                 continue  # a fill that somebody reads costs less than a stored parameter
             removed.add(at)
             for value, readers in outside.items():
                 if readers:
-                    name = new_name(f"{value[0]}_folded", self.desc.blocks[0].vars, self.params, made)
+                    name = new_name(
+                        f"{value[0]}_folded", self.desc.blocks[0].vars, self.params, made
+                    )
                     array = self.known[value]
                     made[name] = array
                     old = self.desc.blocks[0].vars[value[0]]
-                    vars.append(replace(old, name=name, shape=tuple(array.shape), persistable=True, stop_gradient=True, is_data=False))
+                    vars.append(
+                        replace(
+                            old,
+                            name=name,
+                            shape=tuple(array.shape),
+                            persistable=True,
+                            stop_gradient=True,
+                            is_data=False,
+                        )
+                    )
                     for r in readers:
                         rename.setdefault(r, {})[value[0]] = name
             self.notes.append(did(op, "computed beforehand"))
         if not removed:
             return Rewrite(self.desc, notes=tuple(self.notes))
-        ops = [_reading(op, rename.get(at, {})) for at, op in enumerate(self.ops) if at not in removed]
+        ops = [
+            _reading(op, rename.get(at, {})) for at, op in enumerate(self.ops) if at not in removed
+        ]
         desc = edit.add_vars(edit.replace_ops(self.desc, 0, ops), 0, vars)
         return Rewrite(edit.drop_dead_vars(desc, self.values.keep), made, tuple(self.notes))
 

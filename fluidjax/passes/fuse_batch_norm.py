@@ -1,10 +1,11 @@
-"""Fold test-mode batch_norm into the convolution or matrix product before it (Fluid's InferenceTranspiler).
+"""Fold test-mode batch_norm into the convolution or matrix product before it (Fluid's
+InferenceTranspiler).
 
     (W x + c - mean) / sqrt(variance + epsilon) * scale + bias  =  (a W) x + (a (c - mean) + bias)
 
-with a = scale / sqrt(variance + epsilon). The stages are those of Fluid's documentation: an elementwise_add is put in
-where there is no bias, the parameters are folded, the batch_norm goes, its readers read the addition, and variables
-that nothing uses any more are dropped.
+with a = scale / sqrt(variance + epsilon). The stages are those of Fluid's documentation: an
+elementwise_add is put in where there is no bias, the parameters are folded, the batch_norm goes,
+its readers read the addition, and variables that nothing uses any more are dropped.
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ _THROUGH = {kind: AFFINE[kind][1] for kind in ("elementwise_add", *NORMS)}
 @register
 @dataclass(frozen=True)
 class FuseBatchNorm(Pass):
-    """Fold every test-mode batch_norm into the conv2d, conv3d, their transposed kinds, mul, matmul or fc before it.
+    """Fold every test-mode batch_norm into the conv2d, conv3d, their transposed kinds, mul, matmul
+    or fc before it.
 
-    An addition of a constant per channel may stand between, and the weight may be shared: folded weights get new names.
-    An inplace_abn leaves its activation behind. Every batch_norm that stays is noted with the reason. `probe` measures
-    each fold on a random input; the certificate holds the figures.
+    An addition of a constant per channel may stand between, and the weight may be shared: folded
+    weights get new names. An inplace_abn leaves its activation behind. Every batch_norm that stays
+    is noted with the reason. `probe` measures each fold on a random input; the certificate holds
+    the figures.
     """
 
     name: ClassVar[str] = "fuse_batch_norm"
@@ -58,5 +61,17 @@ class FuseBatchNorm(Pass):
                 refusals.append(refused(op, str(exc)))
         folder.folds.reverse()
         refusals.reverse()
-        notes = (*(did(values.ops[at], "folded into the op before it") for at in sorted(used) if values.ops[at].type in NORMS), *refusals)
-        return Rewrite(folder.result(), folder.made, notes, Certificate(str(self), tuple(folder.folds), tuple(refusals)))
+        notes = (
+            *(
+                did(values.ops[at], "folded into the op before it")
+                for at in sorted(used)
+                if values.ops[at].type in NORMS
+            ),
+            *refusals,
+        )
+        return Rewrite(
+            folder.result(),
+            folder.made,
+            notes,
+            Certificate(str(self), tuple(folder.folds), tuple(refusals)),
+        )

@@ -1,4 +1,6 @@
-"""Fold per-channel scales and shifts of any kind into the convolution or matrix product before them."""
+"""Fold per-channel scales and shifts of any kind into the convolution or matrix product before
+them.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,11 @@ from .match import Refused, Values
 class FuseConvAffine(Pass):
     """Fold runs of per-channel scales and shifts behind a linear op into it.
 
-    They are elementwise_mul, elementwise_add, scale, affine_channel, batch_norm and inplace_abn. The operands must be
-    constants, per channel or one for all. An inplace_abn leaves its activation, and there the run ends. A single addition
-    is a bias already and stays. Where the folded shift is zero no addition is written. A scale of channels that stays is
-    noted with the reason.
+    They are elementwise_mul, elementwise_add, scale, affine_channel, batch_norm and inplace_abn.
+    The operands must be constants, per channel or one for all. An inplace_abn leaves its
+    activation, and there the run ends. A single addition is a bias already and stays. Where the
+    folded shift is zero no addition is written. A scale of channels that stays is noted with the
+    reason.
     """
 
     name: ClassVar[str] = "fuse_conv_affine"
@@ -40,13 +43,17 @@ class FuseConvAffine(Pass):
             refusals += note
             if found is not None:
                 folder.fold(found, add_zero=False)
-                notes.append(did(op, f"took in {', '.join(values.ops[i].type for i in found.ops[1:])}"))
+                notes.append(
+                    did(op, f"took in {', '.join(values.ops[i].type for i in found.ops[1:])}")
+                )
         certificate = Certificate(str(self), tuple(folder.folds), tuple(refusals))
         return Rewrite(folder.result(), folder.made, (*notes, *refusals), certificate)
 
 
 def _longest(values: Values, params: Params, at: int) -> tuple[Found | None, list[Note]]:
-    """The longest run behind the linear op at `at` that can be folded, and why the next affine op cannot."""
+    """The longest run behind the linear op at `at` that can be folded, and why the next affine op
+    cannot.
+    """
     positions, best = [at], None
     gives = LINEAR[values.ops[at].type].gives
     while True:
@@ -69,7 +76,9 @@ def _longest(values: Values, params: Params, at: int) -> tuple[Found | None, lis
 
 
 def _constant(values: Values, at: int) -> bool:
-    """Whether an op combines a value with a parameter, so that a reader may ask why it was not folded."""
+    """Whether an op combines a value with a parameter, so that a reader may ask why it was not
+    folded.
+    """
     return any(values.constant(n) for n in values.ops[at].reads)
 
 

@@ -24,7 +24,8 @@ def in_test_mode(op: OpDesc) -> OpDesc:
 @register
 @dataclass(frozen=True)
 class IsTest(Pass):
-    """Set is_test on every op that has it: batch_norm uses its running statistics, dropout drops nothing.
+    """Set is_test on every op that has it: batch_norm uses its running statistics, dropout drops
+    nothing.
 
     This changes what such ops compute; that is its purpose.
     """
@@ -33,14 +34,22 @@ class IsTest(Pass):
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
         after = edit.map_ops(desc, in_test_mode)
-        changed = zip((op for b in desc.blocks for op in b.ops), (op for b in after.blocks for op in b.ops), strict=True)
-        return Rewrite(after, notes=tuple(did(new, "is_test = True") for old, new in changed if old != new))
+        changed = zip(
+            (op for b in desc.blocks for op in b.ops),
+            (op for b in after.blocks for op in b.ops),
+            strict=True,
+        )
+        return Rewrite(
+            after, notes=tuple(did(new, "is_test = True") for old, new in changed if old != new)
+        )
 
 
 @register
 @dataclass(frozen=True)
 class Inference(Pass):
-    """The part of a program that predicts: backward and update ops go, is_test is set, the rest is pruned to what is kept."""
+    """The part of a program that predicts: backward and update ops go, is_test is set, the rest is
+    pruned to what is kept.
+    """
 
     name: ClassVar[str] = "inference"
 

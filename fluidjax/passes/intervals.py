@@ -1,4 +1,5 @@
-"""Names shared by variables whose lives do not meet: largest variables first, each into the tightest gap.
+"""Names shared by variables whose lives do not meet: largest variables first, each into the
+tightest gap.
 
 Among variables of one size (level 0) this is optimal: as many names as are ever alive at once.
 """
@@ -16,11 +17,14 @@ from .lifetimes import Life, elements
 
 Gap = tuple[float, float, int]  # (busy until, busy again from, slot)
 
-SIZES = 128  # With more different sizes, near ones are taken together, which keeps packing near linear.
+# With more different sizes, near ones are taken together, which keeps packing near linear.
+SIZES = 128
 
 
 def kind(var: VarDesc, level: int) -> tuple[object, ...]:
-    """What variables that share a name have in common: at level 0 dtype and shape, at level 1 all but the size."""
+    """What variables that share a name have in common: at level 0 dtype and shape, at level 1 all
+    but the size.
+    """
     if level == 0:
         return var.dtype, var.lod_level, var.shape
     return var.dtype, var.lod_level, sum(n < 0 for n in var.shape or ())
@@ -29,8 +33,8 @@ def kind(var: VarDesc, level: int) -> tuple[object, ...]:
 def pack(lives: Iterable[Life], level: int) -> list[list[Life]]:
     """Lives by the name that they share: every list holds lives of one kind that do not meet.
 
-    No two lists could be put together, since some op needs both. The largest of a list comes first, but for lives of
-    nearly equal size.
+    No two lists could be put together, since some op needs both. The largest of a list comes first,
+    but for lives of nearly equal size.
     """
     kinds: dict[tuple[object, ...], list[Life]] = {}
     for life in lives:
@@ -42,7 +46,10 @@ def _pack(lives: list[Life]) -> list[list[Life]]:
     slots: list[list[Life]] = []
     gaps: list[Gap] = []
     measure = _measure(lives)
-    for _, group in groupby(sorted(lives, key=lambda life: (-measure[life.name], life.first)), lambda life: measure[life.name]):
+    for _, group in groupby(
+        sorted(lives, key=lambda life: (-measure[life.name], life.first)),
+        lambda life: measure[life.name],
+    ):
         gaps = _place(group, gaps, slots)
     return slots
 
@@ -55,9 +62,11 @@ def _measure(lives: list[Life]) -> dict[str, float]:
 
 
 def _place(group: Iterable[Life], gaps: list[Gap], slots: list[list[Life]]) -> list[Gap]:
-    """Put lives of one size, in order of their first op, into gaps of the slots or new slots; the gaps that are left.
+    """Put lives of one size, in order of their first op, into gaps of the slots or new slots; the
+    gaps that are left.
 
-    Among the gaps that are long enough the one that ends first is taken, and of those the one that begins last.
+    Among the gaps that are long enough the one that ends first is taken, and of those the one that
+    begins last.
     """
     heapify(gaps)  # those that begin after the life at hand
     begun: list[tuple[float, float, int]] = []  # (end, begin, slot), sorted

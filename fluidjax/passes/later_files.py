@@ -1,7 +1,10 @@
-"""A program as a later Paddle wrote it, in the op types' meaning of 1.8.5: what a file's versions say that its attributes do not.
+"""A program as a later Paddle wrote it, in the op types' meaning of 1.8.5: what a file's versions
+say that its attributes do not.
 
-* Since 2.5 a reduction of everything, among others, has the shape []; op types of 1.8.5 give [1] here, which a `squeeze` takes off.
-* Versions of op types (op_version_map) tell of changed meanings: leaky_relu and hard_shrink with odd attributes, `gather`, whose
+* Since 2.5 a reduction of everything, among others, has the shape []; op types of 1.8.5 give [1]
+  here, which a `squeeze` takes off.
+* Versions of op types (op_version_map) tell of changed meanings: leaky_relu and hard_shrink with
+  odd attributes, `gather`, whose
   gradient adds where an index repeats.
 * A version beyond those of Paddle 3.3.1 is refused: nobody here knows what it means.
 """
@@ -22,10 +25,23 @@ from ..ops.registry import REGISTRY
 
 SCALARS_SINCE = 2_005_000  # tensors of shape []
 LATEST = FrozenMap(  # of Paddle 3.3.1, where it is not 1
-    allclose=2, coalesce_tensor=2, conv2d_transpose=2, depthwise_conv2d_transpose=2, distribute_fpn_proposals=2, fill_constant=2,
-    generate_proposals=2, moving_average_abs_max_scale=2, quantize=2, roi_align=3, roi_pool=2, roll=2, set_value=4, for_pybind_test__=4,
+    allclose=2,
+    coalesce_tensor=2,
+    conv2d_transpose=2,
+    depthwise_conv2d_transpose=2,
+    distribute_fpn_proposals=2,
+    fill_constant=2,
+    generate_proposals=2,
+    moving_average_abs_max_scale=2,
+    quantize=2,
+    roi_align=3,
+    roi_pool=2,
+    roll=2,
+    set_value=4,
+    for_pybind_test__=4,
 )
-# op type -> since which version it means something else, unless this holds of its attributes; where both agree, in words
+# op type -> since which version it means something else, unless this holds of its attributes; where
+# both agree, in words
 CHANGED: Mapping[str, tuple[int, Callable[[Mapping[str, Any]], bool], str]] = {
     "leaky_relu": (1, lambda attrs: 0 <= attrs.get("alpha", 0.02) <= 1, "alpha from 0 to 1"),
     "hard_shrink": (1, lambda attrs: attrs.get("threshold", 0.5) >= 0, "threshold from 0 on"),
@@ -33,7 +49,9 @@ CHANGED: Mapping[str, tuple[int, Callable[[Mapping[str, Any]], bool], str]] = {
 
 
 def adapted(desc: ProgramDesc, written: Written) -> ProgramDesc:
-    """The program as its ops are meant. Raises UnsupportedError for versions of op types that change what cannot be told here."""
+    """The program as its ops are meant. Raises UnsupportedError for versions of op types that
+    change what cannot be told here.
+    """
     if not written.ops and written.paddle < 2_000_000:
         return desc
     for block in desc.blocks:
@@ -48,11 +66,15 @@ def _check(op: OpDesc, versions: Mapping[str, int]) -> None:
     where = f" ({op.loc})" if op.loc else ""
     if version > LATEST.get(op.type, 1):
         raise UnsupportedError(
-            f"op '{op.type}'{where} is of version {version}, later than Paddle 3.3.1's {LATEST.get(op.type, 1)}; save the model with 3.3.1"
+            f"op '{op.type}'{where} is of version {version}, later than Paddle 3.3.1's"
+            f" {LATEST.get(op.type, 1)}; save the model with 3.3.1"
         )
     since, agrees, words = CHANGED.get(op.type, (version + 1, dict, ""))
     if version >= since and not agrees(op.attrs):
-        raise UnsupportedError(f"op '{op.type}'{where} of version {version} is there with {words} alone, where it means what it did before")
+        raise UnsupportedError(
+            f"op '{op.type}'{where} of version {version} is there with {words} alone, where it"
+            " means what it did before"
+        )
 
 
 def _adding(op: OpDesc) -> OpDesc:
@@ -93,18 +115,31 @@ def _found(name: str, block: BlockDesc, desc: ProgramDesc) -> VarDesc | None:
 
 def _ones(op: OpDesc, block: BlockDesc, desc: ProgramDesc) -> dict[str, str]:
     """Names that the op gives [1] and the file [], each with a new name for what the op gives."""
-    bare = {n for n in op.writes if (var := _found(n, block, desc)) and var.kind == "LOD_TENSOR" and var.dtype and var.shape == ()}
+    bare = {
+        n
+        for n in op.writes
+        if (var := _found(n, block, desc))
+        and var.kind == "LOD_TENSOR"
+        and var.dtype
+        and var.shape == ()
+    }
     definition = REGISTRY.get(op.type)
     if not bare or definition is None or definition.fn is None or definition.forward is not None:
         return {}
     try:
-        shapes = infer(definition, FrozenMap({s.name: _spec(op, s, block, desc) for s in definition.inputs}), op.attrs)
+        shapes = infer(
+            definition,
+            FrozenMap({s.name: _spec(op, s, block, desc) for s in definition.inputs}),
+            op.attrs,
+        )
     except FluidError:
         return {}  # it will be said when the program runs
     found = {}
     for slot in definition.outputs:
         given = shapes.get(slot.name)
-        for name, spec in zip(op.output(slot.name), given if isinstance(given, tuple) else (given,), strict=False):
+        for name, spec in zip(
+            op.output(slot.name), given if isinstance(given, tuple) else (given,), strict=False
+        ):
             if spec is not None and spec.shape == (1,) and name in bare:
                 found[name] = f"{name}@ONE"
     return found

@@ -16,7 +16,9 @@ from .base import Note, refused
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A variable, and the ops of block 0 that it has to hold its memory for: first to last, both included."""
+    """A variable, and the ops of block 0 that it has to hold its memory for: first to last, both
+    included.
+    """
 
     var: VarDesc
     first: int
@@ -33,17 +35,20 @@ def elements(var: VarDesc, unknown: int = 1) -> int:
 
 
 def size(var: VarDesc, batch_size: int = 1) -> int:
-    """Bytes of a variable when every unknown dimension is `batch_size`; 0 where shape or dtype are not declared."""
+    """Bytes of a variable when every unknown dimension is `batch_size`; 0 where shape or dtype are
+    not declared.
+    """
     if var.shape is None or var.dtype is None:
         return 0
     return elements(var, batch_size) * numpy_dtype(var.dtype).itemsize
 
 
 def lives(desc: ProgramDesc) -> list[Life]:
-    """The variables of block 0 that an op of block 0 computes before any reads them, by first write.
+    """The variables of block 0 that an op of block 0 computes before any reads them, by first
+    write.
 
-    A life is the hull of all mentions: a variable that is written anew keeps its memory in between. Fed and stored
-    variables, which hold a value before the first op, have no life here.
+    A life is the hull of all mentions: a variable that is written anew keeps its memory in between.
+    Fed and stored variables, which hold a value before the first op, have no life here.
     """
     block = desc.blocks[0]
     first: dict[str, int] = {}
@@ -61,8 +66,14 @@ def lives(desc: ProgramDesc) -> list[Life]:
             last[name] = at
         if traits(op.type).runs is Runs.HOST:
             given.update(op.writes)
-    found = ((block.vars[name], at) for name, at in first.items() if name in block.vars and name not in given)
-    return [Life(var, at, last[var.name]) for var, at in found if not (var.persistable or is_fed(var))]
+    found = (
+        (block.vars[name], at)
+        for name, at in first.items()
+        if name in block.vars and name not in given
+    )
+    return [
+        Life(var, at, last[var.name]) for var, at in found if not (var.persistable or is_fed(var))
+    ]
 
 
 def is_fed(var: VarDesc) -> bool:
@@ -72,28 +83,41 @@ def is_fed(var: VarDesc) -> bool:
 
 def shareable(var: VarDesc) -> bool:
     """Whether a variable is a plain tensor of known size, which takes memory."""
-    return var.kind == "LOD_TENSOR" and var.dtype is not None and bool(var.shape) and elements(var) > 0
+    return (
+        var.kind == "LOD_TENSOR" and var.dtype is not None and bool(var.shape) and elements(var) > 0
+    )
 
 
 def guarded(desc: ProgramDesc) -> tuple[set[str], tuple[Note, ...]]:
     """Names that must stay what they are, and notes on why.
 
-    They are what a sub-block or the op that owns one mentions, and what any attribute but op_role_var names.
+    They are what a sub-block or the op that owns one mentions, and what any attribute but
+    op_role_var names.
     """
     names: set[str] = set()
     notes = []
     for _, op in walk.ops(desc):
-        names.update(v for attr, value in op.attrs.items() if attr != "op_role_var" for v in _strings(value))
+        names.update(
+            v for attr, value in op.attrs.items() if attr != "op_role_var" for v in _strings(value)
+        )
     for block in desc.blocks[1:]:
         names |= block.vars.keys()
         for op in block.ops:
             names.update(op.reads, op.writes)
     for op in desc.blocks[0].ops:
         if op.blocks:
-            own = dict.fromkeys((*walk.reads_with_subblocks(desc, op), *walk.writes_with_subblocks(desc, op)))
+            own = dict.fromkeys(
+                (*walk.reads_with_subblocks(desc, op), *walk.writes_with_subblocks(desc, op))
+            )
             names.update(own)
             blocks = ", ".join(map(str, op.blocks))
-            notes.append(refused(op, f"it owns block {blocks}: what is in there stays, and what it uses: {', '.join(own)}"))
+            notes.append(
+                refused(
+                    op,
+                    f"it owns block {blocks}: what is in there stays, and what it uses:"
+                    f" {', '.join(own)}",
+                )
+            )
     return names, tuple(notes)
 
 
@@ -104,7 +128,9 @@ def _strings(value: object) -> tuple[str, ...]:
 
 
 def parameter_gradients(desc: ProgramDesc) -> set[str]:
-    """The gradients that optimizer ops name in op_role_var: parameter, gradient, parameter, gradient, ..."""
+    """The gradients that optimizer ops name in op_role_var: parameter, gradient, parameter,
+    gradient, ...
+    """
     found: set[str] = set()
     for op in desc.blocks[0].ops:
         pairs = op.attrs.get("op_role_var")
@@ -114,7 +140,9 @@ def parameter_gradients(desc: ProgramDesc) -> set[str]:
 
 
 def live_bytes(desc: ProgramDesc, names: Collection[str], batch_size: int = 1) -> list[int]:
-    """For every op of block 0 the bytes of those `names` that it reads, writes, or that are needed after it."""
+    """For every op of block 0 the bytes of those `names` that it reads, writes, or that are needed
+    after it.
+    """
     block = desc.blocks[0]
     of = {n: size(block.vars[n], batch_size) for n in names}
     live = walk.liveness(block, desc=desc)

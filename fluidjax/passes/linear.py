@@ -1,4 +1,6 @@
-"""Ops that are linear in a weight: where their output channels lie, and how to scale each of them in the weight."""
+"""Ops that are linear in a weight: where their output channels lie, and how to scale each of them
+in the weight.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,11 @@ from .match import Link, Refused
 
 @dataclass(frozen=True)
 class Linear:
-    """A linear op's slots. channel: axis of the output's channels, from (op, output rank); negative counts from the end.
+    """A linear op's slots. channel: axis of the output's channels, from (op, output rank); negative
+    counts from the end.
 
-    channels: how many there are, from (op, weight shape). scaled: the weight with channel c multiplied by s[c].
+    channels: how many there are, from (op, weight shape). scaled: the weight with channel c
+    multiplied by s[c].
     """
 
     takes: str
@@ -42,7 +46,9 @@ def _groups(op: OpDesc) -> int:
 
 
 def _scale_transposed(op: OpDesc, w: np.ndarray, s: np.ndarray) -> np.ndarray:
-    """Filter [in, out / groups, ...]: output channel g * (out / groups) + j comes from the inputs of group g."""
+    """Filter [in, out / groups, ...]: output channel g * (out / groups) + j comes from the inputs
+    of group g.
+    """
     g = _groups(op)
     parts = w.reshape(g, w.shape[0] // g, *w.shape[1:])
     return (parts * s.reshape(g, 1, -1, *(1,) * (w.ndim - 2))).reshape(w.shape)
@@ -68,7 +74,10 @@ def _transposed(op: OpDesc) -> bool:
 
 def _matmul_channels(op: OpDesc, shape: tuple[int, ...]) -> int:
     if int(op.attrs.get("head_number", 1)) > 1:
-        raise Refused("its product is by heads, so a column of its weight stands for several channels; one head can be folded into")
+        raise Refused(
+            "its product is by heads, so a column of its weight stands for several channels; one"
+            " head can be folded into"
+        )
     if len(shape) != 2:
         raise Refused(f"its weight has {len(shape)} dimensions; a matrix can be folded into")
     return shape[0] if _transposed(op) else shape[1]
@@ -78,9 +87,23 @@ def _scale_matmul(op: OpDesc, w: np.ndarray, s: np.ndarray) -> np.ndarray:
     return w * s[:, None] if _transposed(op) else w * s
 
 
-_CONV = Linear("Input", "Filter", "Output", _image_axis("data_format"), lambda op, shape: shape[0], _scale_first, "Bias")
+_CONV = Linear(
+    "Input",
+    "Filter",
+    "Output",
+    _image_axis("data_format"),
+    lambda op, shape: shape[0],
+    _scale_first,
+    "Bias",
+)
 _CONV_TRANSPOSE = Linear(
-    "Input", "Filter", "Output", _image_axis("data_format"), lambda op, shape: shape[1] * _groups(op), _scale_transposed, "Bias"
+    "Input",
+    "Filter",
+    "Output",
+    _image_axis("data_format"),
+    lambda op, shape: shape[1] * _groups(op),
+    _scale_transposed,
+    "Bias",
 )
 _MATMUL = Linear("X", "Y", "Out", lambda op, rank: rank - 1, _matmul_channels, _scale_matmul)
 
@@ -103,9 +126,16 @@ LINKS = {kind: Link(item.takes, item.gives) for kind, item in LINEAR.items()}
 
 
 def refuse_extras(op: OpDesc) -> None:
-    """Raises Refused where a linear op does more than its name says (fused activations, a residual)."""
+    """Raises Refused where a linear op does more than its name says (fused activations, a
+    residual).
+    """
     attrs: Any = op.attrs
-    if attrs.get("fuse_relu") or attrs.get("fuse_brelu") or attrs.get("fuse_activation") or attrs.get("activation_type"):
+    if (
+        attrs.get("fuse_relu")
+        or attrs.get("fuse_brelu")
+        or attrs.get("fuse_activation")
+        or attrs.get("activation_type")
+    ):
         raise Refused(f"op '{op.type}' has an activation fused into it")
     if op.input("ResidualData"):
         raise Refused(f"op '{op.type}' adds a residual")

@@ -1,7 +1,8 @@
 """Patterns over versioned names: who computed the value that an op reads, and who else reads it.
 
-A name that is written again is another value (walk.versions), so a pattern never matches across a write. A place that
-looks like the pattern but may not be rewritten raises :class:`Refused`, whose text is the reason.
+A name that is written again is another value (walk.versions), so a pattern never matches across a
+write. A place that looks like the pattern but may not be rewritten raises :class:`Refused`, whose
+text is the reason.
 """
 
 from __future__ import annotations
@@ -17,11 +18,18 @@ from ..ops.registry import traits
 
 
 def written_back(op: OpDesc) -> set[str]:
-    """Names that an op writes without changing them: the running statistics of a batch_norm in test mode."""
+    """Names that an op writes without changing them: the running statistics of a batch_norm in test
+    mode.
+    """
     rule = traits(op.type).unchanged
     if rule is None or not rule.when(op.attrs):
         return set()
-    return {n for out, given in rule.outs.items() for n in op.output(out) if op.output(out) == op.input(given)}
+    return {
+        n
+        for out, given in rule.outs.items()
+        for n in op.output(out)
+        if op.output(out) == op.input(given)
+    }
 
 
 class Refused(Exception):
@@ -63,14 +71,18 @@ class Values:
         return last
 
     def taken(self, at: int, slot: str) -> Version:
-        """The value that op `at` reads as the first variable of an input slot. Raises Refused if it has none."""
+        """The value that op `at` reads as the first variable of an input slot. Raises Refused if it
+        has none.
+        """
         names = self.ops[at].input(slot)
         if not names:
             raise Refused(f"it has no input {slot}")
         return next(v for v in self._versions[at].reads if v[0] == names[0])
 
     def given(self, at: int, slot: str) -> Version:
-        """The value that op `at` writes as the first variable of an output slot. Raises Refused if it has none."""
+        """The value that op `at` writes as the first variable of an output slot. Raises Refused if
+        it has none.
+        """
         names = self.ops[at].output(slot)
         if not names:
             raise Refused(f"it has no output {slot}")
@@ -85,7 +97,9 @@ class Values:
         return self._read.get(value, [])
 
     def outlives(self, value: Version) -> bool:
-        """Whether a value is seen after the program's end: kept, or the final value of a persistable variable."""
+        """Whether a value is seen after the program's end: kept, or the final value of a
+        persistable variable.
+        """
         name, k = value
         var = self.desc.blocks[0].vars.get(name)
         last = self._last.get(name, 0) == k
@@ -95,7 +109,12 @@ class Values:
     def _changed(self) -> set[str]:
         """Names that some op gives another value than they had."""
         ops = zip(self.ops, self._versions, strict=True)
-        return {name for op, versions in ops for name, _ in versions.writes if name not in written_back(op)}
+        return {
+            name
+            for op, versions in ops
+            for name, _ in versions.writes
+            if name not in written_back(op)
+        }
 
     def constant(self, name: str) -> bool:
         """Whether a name is a persistable variable whose value no op of the program changes."""
@@ -121,10 +140,14 @@ class Link:
     gives: str
 
 
-def chain(values: Values, at: int, through: Mapping[str, Link], ends: Mapping[str, Link]) -> list[int]:
-    """Positions of a chain of ops that leads to the op at `at`: first one of `ends`, then some of `through`, then `at`.
+def chain(
+    values: Values, at: int, through: Mapping[str, Link], ends: Mapping[str, Link]
+) -> list[int]:
+    """Positions of a chain of ops that leads to the op at `at`: first one of `ends`, then some of
+    `through`, then `at`.
 
-    The op at `at` is one of `through` itself. Raises Refused where the chain does not begin with one of `ends`.
+    The op at `at` is one of `through` itself. Raises Refused where the chain does not begin with
+    one of `ends`.
     """
     found = [at]
     while True:
@@ -132,11 +155,16 @@ def chain(values: Values, at: int, through: Mapping[str, Link], ends: Mapping[st
         value = values.taken(found[0], through[op.type].takes)
         before = values.maker(value)
         if before is None:
-            raise Refused(f"its input {value[0]!r} is fed or stored, not computed by one of {', '.join(ends)}")
+            raise Refused(
+                f"its input {value[0]!r} is fed or stored, not computed by one of {', '.join(ends)}"
+            )
         maker = values.ops[before]
         item = ends.get(maker.type) or through.get(maker.type)
         if item is None or value[0] not in maker.output(item.gives):
-            raise Refused(f"its input {value[0]!r} comes from op '{maker.type}', not from one of {', '.join(ends)}")
+            raise Refused(
+                f"its input {value[0]!r} comes from op '{maker.type}', not from one of"
+                f" {', '.join(ends)}"
+            )
         found.insert(0, before)
         if maker.type in ends:
             return found

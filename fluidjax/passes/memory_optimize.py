@@ -20,7 +20,9 @@ STRATEGIES = ("interval", "first_fit")
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """One variable that gets the name of another. index: the place in Fluid's pool, or the number of the shared name."""
+    """One variable that gets the name of another. index: the place in Fluid's pool, or the number
+    of the shared name.
+    """
 
     var: VarDesc
     host: VarDesc
@@ -33,13 +35,15 @@ class Shared:
 class MemoryOptimize(Pass):
     """Give the names of dead variables to new ones, so that fewer tensors are needed.
 
-    level: 0 shares among equal shapes and dtypes, 1 among equal dtypes (then a name is declared as its largest user).
-    strategy: "interval" packs lives, largest variables first; "first_fit" is Fluid 0.15's walk, which also reuses fed
-    variables. skip: names to leave alone. skip_grads: leave the gradients alone that optimizer ops take.
-    batch_size: what unknown dimensions count as in the plan's figures.
+    level: 0 shares among equal shapes and dtypes, 1 among equal dtypes (then a name is declared as
+    its largest user). strategy: "interval" packs lives, largest variables first; "first_fit" is
+    Fluid 0.15's walk, which also reuses fed variables. skip: names to leave alone. skip_grads:
+    leave the gradients alone that optimizer ops take. batch_size: what unknown dimensions count as
+    in the plan's figures.
 
-    Only plain tensors of block 0 take part: what is kept, fed, persistable, or used by a sub-block stays as it is. An op
-    never writes over one of its inputs unless it did before. The certificate is a MemoryPlan.
+    Only plain tensors of block 0 take part: what is kept, fed, persistable, or used by a sub-block
+    stays as it is. An op never writes over one of its inputs unless it did before. The certificate
+    is a MemoryPlan.
     """
 
     name: ClassVar[str] = "memory_optimize"
@@ -53,14 +57,24 @@ class MemoryOptimize(Pass):
         if self.level not in (0, 1) or isinstance(self.level, bool):
             raise FluidValueError("only support opt_level 0 or 1.")
         if self.strategy not in STRATEGIES:
-            raise FluidValueError(f"memory_optimize has no strategy {self.strategy!r}; it has {', '.join(STRATEGIES)}")
+            raise FluidValueError(
+                f"memory_optimize has no strategy {self.strategy!r}; it has {', '.join(STRATEGIES)}"
+            )
         check_skip(self.skip)
-        if not isinstance(self.batch_size, int) or isinstance(self.batch_size, bool) or self.batch_size < 1:
+        if (
+            not isinstance(self.batch_size, int)
+            or isinstance(self.batch_size, bool)
+            or self.batch_size < 1
+        ):
             raise FluidValueError(f"batch_size is a positive int, not {self.batch_size!r}")
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
         left, notes = guarded(desc)
-        left |= keep | skipped(desc, self.skip) | {n for op in desc.blocks[0].ops if op.type == "feed" for n in op.writes}
+        left |= (
+            keep
+            | skipped(desc, self.skip)
+            | {n for op in desc.blocks[0].ops if op.type == "feed" for n in op.writes}
+        )
         if self.skip_grads:
             left |= parameter_gradients(desc)
         found = lives(desc)
@@ -78,8 +92,13 @@ class MemoryOptimize(Pass):
     ) -> tuple[list[Shared], Mapping[str, VarDesc]]:
         """Who gets whose name, in the order of the ops; and names that are declared anew."""
         if self.strategy == "first_fit":
-            forced = {n for op in desc.blocks[0].ops if op.attrs.get("force_cpu") for n in op.writes}
-            return [Shared(h.var, h.host, h.index, h.at) for h in first_fit(desc, left | forced, self.level)], {}
+            forced = {
+                n for op in desc.blocks[0].ops if op.attrs.get("force_cpu") for n in op.writes
+            }
+            return [
+                Shared(h.var, h.host, h.index, h.at)
+                for h in first_fit(desc, left | forced, self.level)
+            ], {}
         shared = []
         declared = {}
         for index, users in enumerate(pack(movable, self.level)):
@@ -101,24 +120,39 @@ def skipped(desc: ProgramDesc, skip: Iterable[str]) -> set[str]:
     known = {n for block in desc.blocks for n in block.vars}
     for name in skip:
         if name not in known:
-            raise FluidValueError(f"there is no variable {name!r} to skip in the program{near(str(name), known)}")
+            raise FluidValueError(
+                f"there is no variable {name!r} to skip in the program{near(str(name), known)}"
+            )
     return set(skip)
 
 
-def _renamed(desc: ProgramDesc, names: Mapping[str, str], declared: Mapping[str, VarDesc]) -> ProgramDesc:
-    """`desc` with the variables of block 0 called what `names` says; the merged ones are no longer declared."""
+def _renamed(
+    desc: ProgramDesc, names: Mapping[str, str], declared: Mapping[str, VarDesc]
+) -> ProgramDesc:
+    """`desc` with the variables of block 0 called what `names` says; the merged ones are no longer
+    declared.
+    """
     if not names:
         return desc
     block = desc.blocks[0]
     vars = FrozenMap({n: declared.get(n, v) for n, v in block.vars.items() if n not in names})
-    return edit.replace_block(desc, 0, replace(block, vars=vars, ops=tuple(edit.rename_op(op, names) for op in block.ops)))
+    return edit.replace_block(
+        desc, 0, replace(block, vars=vars, ops=tuple(edit.rename_op(op, names) for op in block.ops))
+    )
 
 
 def _hosts(desc: ProgramDesc, movable: Sequence[Life], names: Mapping[str, str]) -> list[Life]:
-    """`movable`, and the fed variables whose names are taken over (their lives begin before the first op)."""
+    """`movable`, and the fed variables whose names are taken over (their lives begin before the
+    first op).
+    """
     known = {life.name for life in movable}
     fed = {n for n in names.values() if n not in known}
-    last = {n: at for at, op in enumerate(desc.blocks[0].ops) for n in (*op.reads, *op.writes) if n in fed}
+    last = {
+        n: at
+        for at, op in enumerate(desc.blocks[0].ops)
+        for n in (*op.reads, *op.writes)
+        if n in fed
+    }
     return [*(Life(desc.blocks[0].vars[n], 0, at) for n, at in last.items()), *movable]
 
 
@@ -135,7 +169,15 @@ def _unknown(found: Sequence[Life], left: set[str]) -> list[Note]:
         if var.name in left:
             continue
         if var.kind != "LOD_TENSOR":
-            notes.append(Note(f"variable {var.name!r}", f"it is a {var.kind}; only plain tensors share memory", refused=True))
+            notes.append(
+                Note(
+                    f"variable {var.name!r}",
+                    f"it is a {var.kind}; only plain tensors share memory",
+                    refused=True,
+                )
+            )
         elif var.shape is None or var.dtype is None:
-            notes.append(Note(f"variable {var.name!r}", "its shape or dtype is not declared", refused=True))
+            notes.append(
+                Note(f"variable {var.name!r}", "its shape or dtype is not declared", refused=True)
+            )
     return notes

@@ -24,12 +24,14 @@ class Placed:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The certificate of memory_optimize; all figures are bytes, with unknown dimensions as `batch_size`.
+    """The certificate of memory_optimize; all figures are bytes, with unknown dimensions as
+    `batch_size`.
 
-    placed: the variables that could share memory, in order of their first op. lower_bound: the most that is alive at one
-    op, below which no plan can go. pool: the names that remain, each as large as the largest variable that has it (a name
-    cannot be cut, so this may exceed the bound). unshared: all variables, each with memory of its own. log: one line for
-    every shared name, as Fluid prints it.
+    placed: the variables that could share memory, in order of their first op. lower_bound: the most
+    that is alive at one op, below which no plan can go. pool: the names that remain, each as large
+    as the largest variable that has it (a name cannot be cut, so this may exceed the bound).
+    unshared: all variables, each with memory of its own. log: one line for every shared name, as
+    Fluid prints it.
     """
 
     title: str
@@ -46,19 +48,33 @@ class MemoryPlan:
         users: dict[str, list[str]] = {}
         for p in self.placed:
             users.setdefault(p.name, []).append(p.var)
-        return {var: name for name, names in users.items() if names != [name] for var in {name, *names}}
+        return {
+            var: name for name, names in users.items() if names != [name] for var in {name, *names}
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        rows = [{"var": p.var, "name": p.name, "bytes": p.bytes, "first": p.first, "last": p.last} for p in self.placed]
+        rows = [
+            {"var": p.var, "name": p.name, "bytes": p.bytes, "first": p.first, "last": p.last}
+            for p in self.placed
+        ]
         figures = {k: getattr(self, k) for k in ("batch_size", "lower_bound", "pool", "unshared")}
         return {"pass": self.title, **figures, "placed": rows}
 
     def __str__(self) -> str:
-        rows = [("without sharing", self.unshared), ("names", self.pool), ("least possible", self.lower_bound)]
+        rows = [
+            ("without sharing", self.unshared),
+            ("names", self.pool),
+            ("least possible", self.lower_bound),
+        ]
         merged = sum(p.var != p.name for p in self.placed)
-        head = f"{self.title}: {merged} of {len(self.placed)} variables took the name of another; bytes at batch size {self.batch_size}:"
-        return "\n".join([head, *(f"  {what:<16}{n:>16,}{_ratio(n, self.lower_bound)}" for what, n in rows)])
+        head = (
+            f"{self.title}: {merged} of {len(self.placed)} variables took the name of another;"
+            f" bytes at batch size {self.batch_size}:"
+        )
+        return "\n".join(
+            [head, *(f"  {what:<16}{n:>16,}{_ratio(n, self.lower_bound)}" for what, n in rows)]
+        )
 
 
 def _ratio(n: int, least: int) -> str:
@@ -66,23 +82,35 @@ def _ratio(n: int, least: int) -> str:
 
 
 def make_plan(
-    title: str, desc: ProgramDesc, lives: Sequence[Life], names: Mapping[str, str], batch_size: int, log: Iterable[str]
+    title: str,
+    desc: ProgramDesc,
+    lives: Sequence[Life],
+    names: Mapping[str, str],
+    batch_size: int,
+    log: Iterable[str],
 ) -> MemoryPlan:
-    """The plan in which variable `life.name` is called `names[life.name]` (its own name where it has no entry)."""
+    """The plan in which variable `life.name` is called `names[life.name]` (its own name where it
+    has no entry).
+    """
     sizes = {life.name: size(life.var, batch_size) for life in lives}
     placed = tuple(
-        Placed(life.name, names.get(life.name, life.name), sizes[life.name], life.first, life.last) for life in lives
+        Placed(life.name, names.get(life.name, life.name), sizes[life.name], life.first, life.last)
+        for life in lives
     )
     largest: dict[str, int] = {}
     for p in placed:
         largest[p.name] = max(largest.get(p.name, 0), p.bytes)
     least = max(live_bytes(desc, sizes, batch_size), default=0)
-    return MemoryPlan(title, batch_size, placed, least, sum(largest.values()), sum(sizes.values()), tuple(log))
+    return MemoryPlan(
+        title, batch_size, placed, least, sum(largest.values()), sum(sizes.values()), tuple(log)
+    )
 
 
 def log_line(index: int, var: VarDesc, host: VarDesc) -> str:
-    """The line that Fluid 0.15's print_log prints for one shared name; the shape is that of the memory."""
+    """The line that Fluid 0.15's print_log prints for one shared name; the shape is that of the
+    memory.
+    """
     return (
-        f"Hit Cache !!!! cache pool index is {index}, var name is {var.name}, cached var name is {host.name}, "
-        f"var shape is {list(host.shape or ())} "
+        f"Hit Cache !!!! cache pool index is {index}, var name is {var.name}, cached var name is"
+        f" {host.name}, var shape is {list(host.shape or ())} "
     )

@@ -18,9 +18,10 @@ from .lifetimes import is_fed
 class Offload(Pass):
     """Have values of the forward pass wait in the host's memory until the backward pass reads them.
 
-    names: of the values. Behind the last forward op that reads ``x`` an assign gives ``x@HOST``, and before the first backward op that
-    reads it another gives ``x.subprog_k``, which the backward pass then reads. A step lays ``x@HOST`` where its device has a memory of
-    the host beside its own; to whoever runs op by op these are copies.
+    names: of the values. Behind the last forward op that reads ``x`` an assign gives ``x@HOST``,
+    and before the first backward op that reads it another gives ``x.subprog_k``, which the backward
+    pass then reads. A step lays ``x@HOST`` where its device has a memory of the host beside its
+    own; to whoever runs op by op these are copies.
     """
 
     name: ClassVar[str] = "offload"
@@ -34,7 +35,10 @@ class Offload(Pass):
         can = waiting(desc, keep)
         for name in self.names:
             if name not in can:
-                raise FluidValueError(f"{name!r} is no value of the forward pass that only the backward pass reads later{near(name, can)}")
+                raise FluidValueError(
+                    f"{name!r} is no value of the forward pass that only the backward pass reads"
+                    f" later{near(name, can)}"
+                )
         made, notes = desc, []
         for name in self.names:
             made = _moved(made, name)
@@ -44,22 +48,39 @@ class Offload(Pass):
 
 
 def waiting(desc: ProgramDesc, keep: frozenset[str]) -> dict[str, tuple[int, int]]:
-    """What may wait on the host: values that one forward op writes and that the backward pass reads. Of each the positions of the last
-    forward op that has to do with it and of the first backward op that reads it."""
+    """What may wait on the host: values that one forward op writes and that the backward pass
+    reads. Of each the positions of the last forward op that has to do with it and of the first
+    backward op that reads it."""
     block = desc.blocks[0]
     writers: dict[str, list[int]] = {}
     readers: dict[str, list[int]] = {}
     for i, op in enumerate(block.ops):
         if op.blocks:  # what its blocks mention stays
-            keep = keep | {n for b in op.blocks for inner in desc.blocks[b].ops for n in (*inner.reads, *inner.writes)}
+            keep = keep | {
+                n
+                for b in op.blocks
+                for inner in desc.blocks[b].ops
+                for n in (*inner.reads, *inner.writes)
+            }
         for n in op.reads:
             readers.setdefault(n, []).append(i)
         for n in op.writes:
             writers.setdefault(n, []).append(i)
     found = {}
     for name, var in block.vars.items():
-        plain = not var.persistable and not is_fed(var) and var.kind == "LOD_TENSOR" and not var.lod_level and var.dtype is not None
-        if not plain or name in keep or len(writers.get(name, ())) != 1 or _backward(block.ops[writers[name][0]]):
+        plain = (
+            not var.persistable
+            and not is_fed(var)
+            and var.kind == "LOD_TENSOR"
+            and not var.lod_level
+            and var.dtype is not None
+        )
+        if (
+            not plain
+            or name in keep
+            or len(writers.get(name, ())) != 1
+            or _backward(block.ops[writers[name][0]])
+        ):
             continue
         late = [i for i in readers.get(name, ()) if _backward(block.ops[i])]
         early = [i for i in readers.get(name, ()) if i not in late]
@@ -87,7 +108,9 @@ def _moved(desc: ProgramDesc, name: str) -> ProgramDesc:
         ops.append(replace(op, inputs=edit.rename_op(op, {name: back}).inputs) if late else op)
         ops += [go] if i == last else []
     var = replace(block.vars[name], is_parameter=False, stop_gradient=True)
-    return edit.add_vars(edit.replace_ops(desc, 0, ops), 0, [replace(var, name=n) for n in (there, back)])
+    return edit.add_vars(
+        edit.replace_ops(desc, 0, ops), 0, [replace(var, name=n) for n in (there, back)]
+    )
 
 
 def _assign(source: str, target: str) -> OpDesc:

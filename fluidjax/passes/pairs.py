@@ -8,7 +8,9 @@ from ..ops.registry import HINTS, lookup
 
 
 def fault(before: ProgramDesc, after: ProgramDesc) -> str | None:
-    """The first forward op that got another type or other attributes while its gradient op did not, in a sentence."""
+    """The first forward op that got another type or other attributes while its gradient op did not,
+    in a sentence.
+    """
     were, are = Gradients(before, lookup).pairs, Gradients(after, lookup).pairs
     now = {op.uid: op for op in after.blocks[0].ops} if were else {}
     for uid, (old_gradient, old) in were.items():
@@ -16,10 +18,16 @@ def fault(before: ProgramDesc, after: ProgramDesc) -> str | None:
         if gradient is None or forward is None or gradient.type != old_gradient.type:
             continue
         if uid not in are and forward.type != old.type:
-            return f"{_named(forward)} was op '{old.type}', and {_named(gradient)} still differentiates that; {ADVICE}"
+            return (
+                f"{_named(forward)} was op '{old.type}', and {_named(gradient)} still"
+                f" differentiates that; {ADVICE}"
+            )
         apart = _apart(*are[uid]) - _apart(old_gradient, old) if uid in are else set()
         for name in sorted(apart):
-            values = f"{name} {forward.attrs[name]!r}, and {_named(gradient)} still differentiates {gradient.attrs[name]!r}"
+            values = (
+                f"{name} {forward.attrs[name]!r}, and {_named(gradient)} still differentiates"
+                f" {gradient.attrs[name]!r}"
+            )
             return f"{_named(forward)} has {values}; {ADVICE}"
     return None
 

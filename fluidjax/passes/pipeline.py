@@ -20,7 +20,9 @@ def parse(text: str) -> Pipeline:
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         items = None
     if not isinstance(items, ast.List) or not items.elts:
-        raise FluidValueError(f"{text!r} is no pipeline; write passes with commas between them: 'inference,dce'")
+        raise FluidValueError(
+            f"{text!r} is no pipeline; write passes with commas between them: 'inference,dce'"
+        )
     return Pipeline(passes=tuple(_pass(item, text) for item in items.elts))
 
 
@@ -28,13 +30,18 @@ def _pass(item: ast.expr, text: str) -> Pass:
     if isinstance(item, ast.Name):
         return find(item.id)()
     if not isinstance(item, ast.Call) or not isinstance(item.func, ast.Name) or item.args:
-        raise FluidValueError(f"{ast.unparse(item)!r} in {text!r} is no pass; write name or name(option=value)")
+        raise FluidValueError(
+            f"{ast.unparse(item)!r} in {text!r} is no pass; write name or name(option=value)"
+        )
     options = {}
     for keyword in item.keywords:
         try:
             options[str(keyword.arg)] = ast.literal_eval(keyword.value)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            raise FluidValueError(f"option {keyword.arg} of {item.func.id!r} is no plain value: {ast.unparse(keyword)}") from None
+            raise FluidValueError(
+                f"option {keyword.arg} of {item.func.id!r} is no plain value:"
+                f" {ast.unparse(keyword)}"
+            ) from None
     return with_options(find(item.func.id)(), **options)
 
 

@@ -21,7 +21,9 @@ BATCH, SIZE = 2, 8  # sizes of a probe's open dimensions
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """The largest absolute difference, also divided by the largest absolute value; and the probe's shape."""
+    """The largest absolute difference, also divided by the largest absolute value; and the probe's
+    shape.
+    """
 
     absolute: float
     relative: float
@@ -32,22 +34,36 @@ class Error:
         return {"absolute": self.absolute, "relative": self.relative, "shape": list(self.shape)}
 
     def __str__(self) -> str:
-        return f"{self.absolute:.1e} absolute, {self.relative:.1e} relative (probe {list(self.shape)})"
+        return (
+            f"{self.absolute:.1e} absolute, {self.relative:.1e} relative (probe {list(self.shape)})"
+        )
 
 
 def measure(
-    vars: Mapping[str, VarDesc], values: Mapping[str, Any], before: Sequence[OpDesc], after: Sequence[OpDesc], result: str
+    vars: Mapping[str, VarDesc],
+    values: Mapping[str, Any],
+    before: Sequence[OpDesc],
+    after: Sequence[OpDesc],
+    result: str,
 ) -> Error:
     """Run two chains of ops on one standard normal input, and compare what they give.
 
-    values: the parameters of both. The chains read one further variable, the input; `result`, which both write, is
-    compared. Equal chains of equal shapes share one compiled comparison.
+    values: the parameters of both. The chains read one further variable, the input; `result`, which
+    both write, is compared. Equal chains of equal shapes share one compiled comparison.
     """
     made = {n for op in (*before, *after) for n in op.writes}
-    free = [n for n in dict.fromkeys(n for op in before for n in op.reads) if n not in values and n not in made]
+    free = [
+        n
+        for n in dict.fromkeys(n for op in before for n in op.reads)
+        if n not in values and n not in made
+    ]
     (source,) = free
-    params = [n for n in dict.fromkeys(n for op in (*before, *after) for n in op.reads) if n in values]
-    shape = _probe_shape(vars[source], before[0], [np.shape(values[n]) for n in before[0].reads if n in values])
+    params = [
+        n for n in dict.fromkeys(n for op in (*before, *after) for n in op.reads) if n in values
+    ]
+    shape = _probe_shape(
+        vars[source], before[0], [np.shape(values[n]) for n in before[0].reads if n in values]
+    )
     x = _input(tuple(shape), vars[source].dtype or "float32")
     arrays = [np.asarray(values[n]) for n in params]
     chains = [_canonical(ops, source, params, result, vars) for ops in (before, after)]
@@ -62,7 +78,11 @@ def _input(shape: tuple[int, ...], dtype: str) -> np.ndarray:
 
 
 def _canonical(
-    ops: Sequence[OpDesc], source: str, params: Sequence[str], result: str, vars: Mapping[str, VarDesc]
+    ops: Sequence[OpDesc],
+    source: str,
+    params: Sequence[str],
+    result: str,
+    vars: Mapping[str, VarDesc],
 ) -> ProgramDesc:
     """The ops as a program whose names say only their part, so that equal chains compare equal."""
     names = {source: "x", **{n: f"p{i}" for i, n in enumerate(params)}}
@@ -71,14 +91,27 @@ def _canonical(
         for n in op.writes:
             names.setdefault(n, f"t{len(names)}")
     # Shapes are left to jit: one comparison serves chains that differ in them alone.
-    known = {new: VarDesc(new, persistable=old in params, is_data=old == source) for old, new in names.items() if old in vars}
-    return ProgramDesc((BlockDesc(FrozenMap(known), tuple(replace(edit.rename_op(op, names), uid=i) for i, op in enumerate(ops))),))
+    known = {
+        new: VarDesc(new, persistable=old in params, is_data=old == source)
+        for old, new in names.items()
+        if old in vars
+    }
+    return ProgramDesc(
+        (
+            BlockDesc(
+                FrozenMap(known),
+                tuple(replace(edit.rename_op(op, names), uid=i) for i, op in enumerate(ops)),
+            ),
+        )
+    )
 
 
 @lru_cache(maxsize=256)
 def _comparison(before: ProgramDesc, after: ProgramDesc) -> Any:
     """A jitted function of the input and the parameters: largest difference, and largest value."""
-    first, second = (Step(d, ("y",) if "y" in d.blocks[0].vars else ("x",)) for d in (before, after))
+    first, second = (
+        Step(d, ("y",) if "y" in d.blocks[0].vars else ("x",)) for d in (before, after)
+    )
 
     def run(step: Step, x: Any, params: Mapping[str, Any]) -> Any:
         _, (y,) = step({n: params[n] for n in step.reads}, {"x": x})
@@ -101,7 +134,9 @@ def _probe_shape(var: VarDesc, op: OpDesc, weights: Sequence[tuple[int, ...]]) -
         lead = len(shape) - 1
     else:
         return _image_shape(shape, op, weights[0])
-    return [BATCH if i == 0 else min(n, SIZE) if n > 0 else SIZE for i, n in enumerate(shape[:lead])] + shape[lead:]
+    return [
+        BATCH if i == 0 else min(n, SIZE) if n > 0 else SIZE for i, n in enumerate(shape[:lead])
+    ] + shape[lead:]
 
 
 def _image_shape(shape: list[int], op: OpDesc, filter_shape: tuple[int, ...]) -> list[int]:

@@ -20,17 +20,21 @@ from .lifetimes import guarded, is_fed
 @register
 @dataclass(frozen=True)
 class Recompute(Pass):
-    """Compute values of the forward pass again where the backward pass needs them, instead of keeping them.
+    """Compute values of the forward pass again where the backward pass needs them, instead of
+    keeping them.
 
-    checkpoints: names of values that are kept; they cut the forward pass into segments. What a segment makes and only the backward
-    pass reads is forgotten: before the first gradient op that reads such a value, the ops that make it stand once more, on
-    ``x.subprog_k`` in place of ``x``, where k counts in the order of the backward pass. What does not hang together within a segment
-    becomes several. kept: names of values that are kept too, without a cut. heavy=False: ops that declare themselves heavy
-    (convolutions, products, look-ups; ops/traits.py) are not computed twice; what they give is kept.
+    checkpoints: names of values that are kept; they cut the forward pass into segments. What a
+    segment makes and only the backward pass reads is forgotten: before the first gradient op that
+    reads such a value, the ops that make it stand once more, on ``x.subprog_k`` in place of ``x``,
+    where k counts in the order of the backward pass. What does not hang together within a segment
+    becomes several. kept: names of values that are kept too, without a cut. heavy=False: ops that
+    declare themselves heavy (convolutions, products, look-ups; ops/traits.py) are not computed
+    twice; what they give is kept.
 
-    The values that a run gives are those of the program before: a random op that is computed again draws what it drew, a batch_norm
-    that is computed again leaves its averages alone. Kept is what is fed, fetched or persistable, and what an op gives that may not
-    run twice: one with a block, a side effect, a collective, one that overwrites what it reads.
+    The values that a run gives are those of the program before: a random op that is computed again
+    draws what it drew, a batch_norm that is computed again leaves its averages alone. Kept is what
+    is fed, fetched or persistable, and what an op gives that may not run twice: one with a block, a
+    side effect, a collective, one that overwrites what it reads.
     """
 
     name: ClassVar[str] = "recompute"
@@ -48,7 +52,10 @@ class Recompute(Pass):
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
         for name in (*self.checkpoints, *self.kept):
             if name not in desc.blocks[0].vars:
-                raise FluidValueError(f"there is no variable {name!r} to keep in the program{near(name, desc.blocks[0].vars)}")
+                raise FluidValueError(
+                    f"there is no variable {name!r} to keep in the"
+                    f" program{near(name, desc.blocks[0].vars)}"
+                )
         forward = Forward(desc, keep, self.heavy)
         if (why := forward.refusal()) is not None:
             return Rewrite(desc, notes=(Note("the program", why, refused=True),))
@@ -58,7 +65,9 @@ class Recompute(Pass):
 
 @dataclass(frozen=True)
 class Segment:
-    """Ops that are computed again, what they give that is forgotten, and the position of the op before which they stand."""
+    """Ops that are computed again, what they give that is forgotten, and the position of the op
+    before which they stand.
+    """
 
     ops: tuple[OpDesc, ...]
     names: tuple[str, ...]
@@ -67,7 +76,9 @@ class Segment:
 
 @dataclass
 class Forward:
-    """The forward ops of block 0, and what of their values may be forgotten. kept: names that are kept for what they are."""
+    """The forward ops of block 0, and what of their values may be forgotten. kept: names that are
+    kept for what they are.
+    """
 
     desc: ProgramDesc
     kept: Set[str]
@@ -76,8 +87,14 @@ class Forward:
     def __post_init__(self) -> None:
         block = self.desc.blocks[0]
         left, self.notes = guarded(self.desc)
-        self.kept = {*self.kept, *left, *(n for n, v in block.vars.items() if v.persistable or is_fed(v))}
-        self.first = next((i for i, op in enumerate(block.ops) if edit.role(op) & edit.BACKWARD), len(block.ops))
+        self.kept = {
+            *self.kept,
+            *left,
+            *(n for n, v in block.vars.items() if v.persistable or is_fed(v)),
+        }
+        self.first = next(
+            (i for i, op in enumerate(block.ops) if edit.role(op) & edit.BACKWARD), len(block.ops)
+        )
         self.ops = [op for op in block.ops[: self.first] if op.type not in ("feed", "fetch")]
         self.writers: dict[str, list[int]] = defaultdict(list)
         self.readers: dict[str, list[int]] = defaultdict(list)
@@ -104,14 +121,23 @@ class Forward:
         if any(segment(op) is not None for op in self.desc.blocks[0].ops):
             return "it computes values again already"
         if (shared := self._shared()) is not None:
-            return f"its variables share names ({shared!r}), as memory_optimize lets them; compute again first, then share"
+            return (
+                f"its variables share names ({shared!r}), as memory_optimize lets them; compute"
+                " again first, then share"
+            )
         return None
 
     def _shared(self) -> str | None:
-        """A name under which a forward and a backward op, or two forward ops, write different values; None where there is none."""
+        """A name under which a forward and a backward op, or two forward ops, write different
+        values; None where there is none.
+        """
         ops = self.desc.blocks[0].ops
         for name, at in self.writers.items():
-            if at[0] < self.first and not self._persistable(name) and any(name not in set(ops[i].reads) for i in at[1:]):
+            if (
+                at[0] < self.first
+                and not self._persistable(name)
+                and any(name not in set(ops[i].reads) for i in at[1:])
+            ):
                 return name
         return None
 
@@ -129,14 +155,21 @@ class Forward:
             return "it does more than to compute"
         if not self.heavy and its.heavy:
             return "it takes long"
-        # statistics that move do not enter what an op gives besides them; the second time they go nowhere
-        moved = set() if its.unchanged is None else {n for slot in its.unchanged.outs for n in op.output(slot)}
+        # statistics that move do not enter what an op gives besides them; the second time they go
+        # nowhere
+        moved = (
+            set()
+            if its.unchanged is None
+            else {n for slot in its.unchanged.outs for n in op.output(slot)}
+        )
         for n in op.writes:
             if n not in moved and (self._persistable(n) or len(self.writers.get(n, ())) > 1):
                 return f"it writes {n!r}, which is kept or written again"
         at = self.position[op.uid]
         for n in op.reads:
-            if n not in moved and not all(self._updates(i) for i in self.writers.get(n, ()) if i >= at):
+            if n not in moved and not all(
+                self._updates(i) for i in self.writers.get(n, ()) if i >= at
+            ):
                 return f"it reads {n!r}, which is written again"
         return None
 
@@ -152,20 +185,29 @@ class Forward:
     def _forgettable(self, name: str, end: int) -> bool:
         """Whether only ops before `end` and the backward pass read a value."""
         ops = self.desc.blocks[0].ops
-        return name not in self.kept and all(i < end or edit.role(ops[i]) & edit.BACKWARD for i in self.readers.get(name, ()))
+        return name not in self.kept and all(
+            i < end or edit.role(ops[i]) & edit.BACKWARD for i in self.readers.get(name, ())
+        )
 
     def free(self, ops: Sequence[OpDesc], kept: Set[str]) -> dict[str, OpDesc]:
         """What of these ops' values may be forgotten, and the op that gives it."""
         end = max(self.position[op.uid] for op in ops) + 1
         able = (op for op in ops if self.again(op) is None)
-        return {n: op for op in able for n in op.writes if n not in kept and self._forgettable(n, end)}
+        return {
+            n: op for op in able for n in op.writes if n not in kept and self._forgettable(n, end)
+        }
 
     def backward_reads(self, name: str) -> bool:
         """Whether the backward pass needs a value."""
-        return any(edit.role(self.desc.blocks[0].ops[i]) & edit.BACKWARD for i in self.readers.get(name, ()))
+        return any(
+            edit.role(self.desc.blocks[0].ops[i]) & edit.BACKWARD
+            for i in self.readers.get(name, ())
+        )
 
     def segments(self, ops: Sequence[OpDesc], kept: Set[str]) -> list[Segment]:
-        """What of these ops is computed again: ops that hang together by what they forget are one segment."""
+        """What of these ops is computed again: ops that hang together by what they forget are one
+        segment.
+        """
         free = self.free(ops, kept)
         needed = [n for n in free if self.backward_reads(n)]
         names: dict[str, None] = {}
@@ -180,7 +222,9 @@ class Forward:
                 meets = names.keys() & {*op.reads, *op.writes}
                 near = [part for part in parts if part[0] & meets]
                 parts = [part for part in parts if not part[0] & meets]
-                parts.append((meets.union(*(p[0] for p in near)), [*(o for p in near for o in p[1]), op]))
+                parts.append(
+                    (meets.union(*(p[0] for p in near)), [*(o for p in near for o in p[1]), op])
+                )
         found = []
         for mentioned, again in parts:
             again.sort(key=lambda op: self.position[op.uid])
@@ -188,8 +232,12 @@ class Forward:
             found.append(Segment(tuple(again), tuple(n for n in names if n in mentioned), at))
         return found
 
-    def written(self, checkpoints: Iterable[str], kept: Iterable[str] = ()) -> tuple[ProgramDesc, list[Segment]]:
-        """The program that computes again what the passes' options say, and the segments in the order in which it does."""
+    def written(
+        self, checkpoints: Iterable[str], kept: Iterable[str] = ()
+    ) -> tuple[ProgramDesc, list[Segment]]:
+        """The program that computes again what the passes' options say, and the segments in the
+        order in which it does.
+        """
         checkpoints = tuple(checkpoints)
         keeps = self.kept | {*checkpoints, *kept}
         found = [s for ops in self.cut(checkpoints) for s in self.segments(ops, keeps)]
@@ -210,19 +258,30 @@ def _written(desc: ProgramDesc, segments: Sequence[Segment]) -> ProgramDesc:
             # averages that a batch_norm would move a second time go nowhere
             own = {n: f"{n}{SUFFIX}{k}" for n in op.writes}
             moved = edit.rename_op(op, {n: renamed[n] for n in op.reads if n in renamed})
-            outputs = FrozenMap({s: tuple(own.get(n, n) for n in names) for s, names in op.outputs.items()})
+            outputs = FrozenMap(
+                {s: tuple(own.get(n, n) for n in names) for s, names in op.outputs.items()}
+            )
             attrs = FrozenMap({**op.attrs, "op_role": edit.BACKWARD})
             inserted[part.at].append(replace(moved, uid=uid, outputs=outputs, attrs=attrs))
             made += [(block.vars[n], new) for n, new in own.items() if n != EMPTY]
     ops: list[OpDesc] = []
     for i, op in enumerate(block.ops):
         ops += inserted.get(i, ())
-        wanted = {n: renamed[n] for n in op.reads if n in renamed} if edit.role(op) & edit.BACKWARD else {}
+        wanted = (
+            {n: renamed[n] for n in op.reads if n in renamed}
+            if edit.role(op) & edit.BACKWARD
+            else {}
+        )
         ops.append(replace(op, inputs=edit.rename_op(op, wanted).inputs) if wanted else op)
-    vars = (replace(v, name=new, persistable=False, is_parameter=False, stop_gradient=True) for v, new in made)
+    vars = (
+        replace(v, name=new, persistable=False, is_parameter=False, stop_gradient=True)
+        for v, new in made
+    )
     return edit.add_vars(edit.replace_ops(desc, 0, ops), 0, vars)
 
 
 def _said(part: Segment) -> Note:
-    return did(part.ops[0], f"{len(part.ops)} ops from here on are computed again for {', '.join(part.names)}")
-
+    return did(
+        part.ops[0],
+        f"{len(part.ops)} ops from here on are computed again for {', '.join(part.names)}",
+    )

@@ -22,9 +22,9 @@ DELETE = "delete_var"
 class ReleaseMemory(Pass):
     """Insert delete_var ops that free variables of block 0 after their last use.
 
-    Running op by op honours them; a compiled step needs none and passes over them. skip: names to leave alone. unread:
-    delete also what is written and never read, which Fluid left in memory. What is kept, persistable, or used by a
-    sub-block is not deleted.
+    Running op by op honours them; a compiled step needs none and passes over them. skip: names to
+    leave alone. unread: delete also what is written and never read, which Fluid left in memory.
+    What is kept, persistable, or used by a sub-block is not deleted.
     """
 
     name: ClassVar[str] = "release_memory"
@@ -59,10 +59,26 @@ class ReleaseMemory(Pass):
                 yield op, ()
                 continue
             names = dies | dead if self.unread else dies
-            yield op, tuple(sorted(n for n in names if n in block.vars and block.vars[n].kind == "LOD_TENSOR"))
+            yield (
+                op,
+                tuple(
+                    sorted(
+                        n for n in names if n in block.vars and block.vars[n].kind == "LOD_TENSOR"
+                    )
+                ),
+            )
 
 
 def _delete(uid: int, after: OpDesc, names: tuple[str, ...]) -> OpDesc:
-    """It has the role of the op that it follows, so that taking the backward part away takes it away too."""
+    """It has the role of the op that it follows, so that taking the backward part away takes it
+    away too.
+    """
     role = {k: v for k, v in after.attrs.items() if k == "op_role"}
-    return replace(after, uid=uid, type=DELETE, inputs=FrozenMap({"X": names}), outputs=FrozenMap(), attrs=FrozenMap(role))
+    return replace(
+        after,
+        uid=uid,
+        type=DELETE,
+        inputs=FrozenMap({"X": names}),
+        outputs=FrozenMap(),
+        attrs=FrozenMap(role),
+    )

@@ -1,4 +1,6 @@
-"""The planner: what a job needs on 8 to 4,096 devices, told from its program before any device is there. ``fluid.plan``."""
+"""The planner: what a job needs on 8 to 4,096 devices, told from its program before any device is
+there. ``fluid.plan``.
+"""
 
 from .devices import DEVICES as DEVICES
 from .devices import Device as Device

@@ -13,7 +13,9 @@ _HALF = ("float16", "bfloat16")
 
 @dataclass(frozen=True)
 class Device:
-    """flops: operations a second by dtype ("float32": at JAX's default precision). memory: bytes. bandwidth: bytes a second of it."""
+    """flops: operations a second by dtype ("float32": at JAX's default precision). memory: bytes.
+    bandwidth: bytes a second of it.
+    """
 
     name: str
     flops: Mapping[str, float]
@@ -21,23 +23,35 @@ class Device:
     bandwidth: float
 
     def __post_init__(self) -> None:
-        for what, value in (("memory", self.memory), ("bandwidth", self.bandwidth), *((f"flops of {d}", f) for d, f in self.flops.items())):
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-                raise FluidValueError(f"{what} of device {self.name!r} is a positive number, not {value!r}")
+        for what, value in (
+            ("memory", self.memory),
+            ("bandwidth", self.bandwidth),
+            *((f"flops of {d}", f) for d, f in self.flops.items()),
+        ):
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or not 0 < value < float("inf")
+            ):
+                raise FluidValueError(
+                    f"{what} of device {self.name!r} is a positive number, not {value!r}"
+                )
 
     def peak(self, dtype: str) -> float:
         """Operations a second in a dtype; of one that is not told, those of the slowest."""
         return self.flops.get(dtype, min(self.flops.values()))
 
 
-def _device(name: str, half: float, single: float, gigabytes: float, gigabytes_a_second: float) -> Device:
+def _device(
+    name: str, half: float, single: float, gigabytes: float, gigabytes_a_second: float
+) -> Device:
     flops = {**dict.fromkeys(_HALF, half * 1e12), "float32": single * 1e12}
     return Device(name, flops, gigabytes * 1e9, gigabytes_a_second * 1e9)
 
 
-# As published in NVIDIA's data sheets (V100 SXM2 32 GB, A100 SXM 80 GB, H100 SXM, H200 SXM, DGX B200 a GPU), without sparsity, and on
-# Google's pages on the TPUs' architecture. float32 is what JAX does by default: TF32 on NVIDIA's (which V100 lacks), bfloat16 passes
-# on TPUs.
+# As published in NVIDIA's data sheets (V100 SXM2 32 GB, A100 SXM 80 GB, H100 SXM, H200 SXM, DGX
+# B200 a GPU), without sparsity, and on Google's pages on the TPUs' architecture. float32 is what
+# JAX does by default: TF32 on NVIDIA's (which V100 lacks), bfloat16 passes on TPUs.
 DEVICES: Mapping[str, Device] = {
     d.name: d
     for d in (
@@ -54,9 +68,14 @@ DEVICES: Mapping[str, Device] = {
 
 
 def as_device(value: Any) -> Device | None:
-    """A device from itself or the name of a preset; None: nothing is known. Raises FluidValueError for what is none."""
+    """A device from itself or the name of a preset; None: nothing is known. Raises FluidValueError
+    for what is none.
+    """
     if value is None or isinstance(value, Device):
         return value
     if isinstance(value, str) and value in DEVICES:
         return DEVICES[value]
-    raise FluidValueError(f"there is no device {value!r}{near(str(value), DEVICES)}; there are {', '.join(DEVICES)}, or a Device")
+    raise FluidValueError(
+        f"there is no device {value!r}{near(str(value), DEVICES)}; there are {', '.join(DEVICES)},"
+        " or a Device"
+    )

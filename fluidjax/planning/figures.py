@@ -11,14 +11,17 @@ COMPUTE, MEMORY, LINKS, ROOM = "compute", "memory", "links", "room"
 
 @dataclass(frozen=True)
 class Row:
-    """One device's share of a step. All sizes are bytes, all times seconds; None: nothing was given to tell it from.
+    """One device's share of a step. All sizes are bytes, all times seconds; None: nothing was given
+    to tell it from.
 
-    batch: of all devices; each: of one. parameters, state, feeds: held between steps, exact. activations: what a step computes and
-    forgets, at its worst moment, when every variable takes memory; temporaries: the compiler's figure. flops: of convolutions and
-    products, and one for each element that anything else computes; of an update those of the device's share. payload: bytes of
-    collectives by kind, as the compiled step has them; sent: what a device sends of them around a ring. compute, traffic, links: how
-    long each takes by itself. seconds: of a step, where an update waits for the gradients and the links for the device. bound: which
-    of them is the longest ("compute", "memory", "links"), or "room" where the device has too little memory.
+    batch: of all devices; each: of one. parameters, state, feeds: held between steps, exact.
+    activations: what a step computes and forgets, at its worst moment, when every variable takes
+    memory; temporaries: the compiler's figure. flops: of convolutions and products, and one for
+    each element that anything else computes; of an update those of the device's share. payload:
+    bytes of collectives by kind, as the compiled step has them; sent: what a device sends of them
+    around a ring. compute, traffic, links: how long each takes by itself. seconds: of a step, where
+    an update waits for the gradients and the links for the device. bound: which of them is the
+    longest ("compute", "memory", "links"), or "room" where the device has too little memory.
     """
 
     strategy: str
@@ -41,8 +44,15 @@ class Row:
 
     @property
     def bytes(self) -> int:
-        """What a device needs: what it holds, and the temporaries of the compiler where they are known, else the activations."""
-        return self.parameters + self.state + self.feeds + (self.activations if self.temporaries is None else self.temporaries)
+        """What a device needs: what it holds, and the temporaries of the compiler where they are
+        known, else the activations.
+        """
+        return (
+            self.parameters
+            + self.state
+            + self.feeds
+            + (self.activations if self.temporaries is None else self.temporaries)
+        )
 
     @property
     def samples_a_second(self) -> float | None:
@@ -58,10 +68,17 @@ class Figures:
     given: Mapping[str, str] = field(default_factory=dict)
 
     def row(self, devices: int, strategy: str | None = None) -> Row:
-        """The row of so many devices, of the first strategy that has one if none is named. Raises KeyError if there is none."""
-        found = next((r for r in self.rows if r.devices == devices and strategy in (None, r.strategy)), None)
+        """The row of so many devices, of the first strategy that has one if none is named. Raises
+        KeyError if there is none.
+        """
+        found = next(
+            (r for r in self.rows if r.devices == devices and strategy in (None, r.strategy)), None
+        )
         if found is None:
-            raise KeyError(f"the plan has no row of {devices} devices" + (f" and {strategy}" if strategy else ""))
+            raise KeyError(
+                f"the plan has no row of {devices} devices"
+                + (f" and {strategy}" if strategy else "")
+            )
         return found
 
     def to_dict(self) -> dict[str, Any]:

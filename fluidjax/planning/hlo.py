@@ -8,21 +8,25 @@ from collections import Counter
 
 from .links import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, SEND
 
-_KINDS = {k: k for k in (ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, ALL_TO_ALL)} | {"collective-permute": SEND}
+_KINDS = {k: k for k in (ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, ALL_TO_ALL)} | {
+    "collective-permute": SEND
+}
 _CALL = re.compile(rf"^\s*(?:ROOT )?\S+ = (.*?) ({'|'.join(_KINDS)})(-start)?\(", re.M)
 _ARRAY = re.compile(r"\b(pred|[a-z]+(\d+)\w*)\[([\d,]*)\]")
 
 
 def payload(text: str, ranks: int) -> dict[str, int]:
-    """Bytes by kind of the collectives over all ranks in a compiled module's text, `compiled.as_text()`.
+    """Bytes by kind of the collectives over all ranks in a compiled module's text,
+    `compiled.as_text()`.
 
-    Bytes of a collective are the larger of what a rank gives and gets, as in Row.payload: a reduce-scatter's result times the ranks.
-    A collective in a loop counts once.
+    Bytes of a collective are the larger of what a rank gives and gets, as in Row.payload: a
+    reduce-scatter's result times the ranks. A collective in a loop counts once.
     """
     found = Counter[str]()
     for types, name, starts in _CALL.findall(text):
         arrays = [_bytes(*m.groups()) for m in _ARRAY.finditer(types)]
-        if starts and name != ALL_REDUCE:  # the operands stand before the results, counters of the runtime behind them
+        # the operands stand before the results, counters of the runtime behind them
+        if starts and name != ALL_REDUCE:
             operands = len(arrays) // 2
             arrays = arrays[operands : 2 * operands] if name == ALL_GATHER else arrays[1:2]
         kind = _KINDS[name]

@@ -1,4 +1,6 @@
-"""One rank's step, traced on types alone: its work, the bytes of its values, and what its collectives would be given."""
+"""One rank's step, traced on types alone: its work, the bytes of its values, and what its
+collectives would be given.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from .work import Work, count
 
 @dataclass(frozen=True)
 class Local:
-    """A step on `batch` samples. types: of every variable of block 0, by name. objects: whether an op may object while it runs.
+    """A step on `batch` samples. types: of every variable of block 0, by name. objects: whether an
+    op may object while it runs.
 
     peak: the op with the most live bytes when each variable takes memory of its own.
     """
@@ -34,19 +37,29 @@ class Local:
 
     @property
     def activations(self) -> int:
-        """Bytes of what the step computes and forgets, where most of it is alive: activations and gradients."""
+        """Bytes of what the step computes and forgets, where most of it is alive: activations and
+        gradients.
+        """
         return self.peak.by_kind["activations"] + self.peak.by_kind["gradients"]
 
 
 def local(
-    desc: ProgramDesc, fetches: tuple[str, ...], batch: int | None, feed_shapes: Mapping[str, Sequence[int]], lengths: Lengths | None = None
+    desc: ProgramDesc,
+    fetches: tuple[str, ...],
+    batch: int | None,
+    feed_shapes: Mapping[str, Sequence[int]],
+    lengths: Lengths | None = None,
 ) -> Local:
-    """The step of one rank on so many samples; -1 in a feed's shape is the batch. lengths: of sequences in ragged feeds.
+    """The step of one rank on so many samples; -1 in a feed's shape is the batch. lengths: of
+    sequences in ragged feeds.
 
-    Raises what memory.sizes.arguments raises for sizes that are not known, and what ops raise for shapes that do not fit.
+    Raises what memory.sizes.arguments raises for sizes that are not known, and what ops raise for
+    shapes that do not fit.
     """
     step = Step(desc, fetches)
-    shapes: Shapes = {n: [batch if d == -1 and batch else d for d in shape] for n, shape in feed_shapes.items()}
+    shapes: Shapes = {
+        n: [batch if d == -1 and batch else d for d in shape] for n, shape in feed_shapes.items()
+    }
     given = arguments(step, batch, shapes, lengths)
     types: dict[str, Any] = {}
     written: dict[int, dict[str, int]] = {}
@@ -59,7 +72,9 @@ def local(
         written[op.uid] = {name: nbytes(value) for name, value in found.items()}
 
     def run(state: Any, feed: Any) -> Any:
-        new, values, objection = step.run(state, feed, jax.random.key(0) if step.random else None, Objections(), watch)
+        new, values, objection = step.run(
+            state, feed, jax.random.key(0) if step.random else None, Objections(), watch
+        )
         word.append(objection)
         return new, values
 
@@ -68,8 +83,12 @@ def local(
     held = {**given.state, **given.feed}
     _, peak = timeline(step, Sizes({n: nbytes(v) for n, v in held.items()}, written))
     feeds = sum(map(nbytes, given.feed.values()))
-    return Local(batch, count(traced), {**held, **types}, feeds, not isinstance(word[0], np.ndarray), peak)
+    return Local(
+        batch, count(traced), {**held, **types}, feeds, not isinstance(word[0], np.ndarray), peak
+    )
 
 
 def _types(value: Any) -> Any:
-    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(np.shape(leaf), np.result_type(leaf)), value)
+    return jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(np.shape(leaf), np.result_type(leaf)), value
+    )

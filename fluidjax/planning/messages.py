@@ -44,7 +44,11 @@ class _Numbering:
         known.update((v, self._number(("constant", id(v)))) for v in body.constvars)
 
         def number(v: Any) -> int:
-            return self._number(("literal", str(v.val), str(v.aval))) if isinstance(v, Literal) else known[v]
+            return (
+                self._number(("literal", str(v.val), str(v.aval)))
+                if isinstance(v, Literal)
+                else known[v]
+            )
 
         for eqn in body.eqns:
             ins = [number(v) for v in eqn.invars]

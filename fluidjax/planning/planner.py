@@ -27,7 +27,17 @@ from .devices import Device, as_device
 from .figures import COMPUTE, LINKS, MEMORY, ROOM, Row
 from .links import Links, as_links, wire_bytes
 from .local import Local, local
-from .ranks import STRATEGIES, WHOLE, Update, as_strategy, held, rank_program, refuse_talking, trains, update
+from .ranks import (
+    STRATEGIES,
+    WHOLE,
+    Update,
+    as_strategy,
+    held,
+    rank_program,
+    refuse_talking,
+    trains,
+    update,
+)
 from .report import Plan
 from .work import Work
 
@@ -50,29 +60,35 @@ def plan(
     feed_shapes: Mapping[str, Sequence[int]] | None = None,
     lengths: Lengths | None = None,
 ) -> Plan:
-    """What a step of the program needs on so many devices; nothing is run or allocated, and none of them has to be there.
+    """What a step of the program needs on so many devices; nothing is run or allocated, and none of
+    them has to be there.
 
-        print(fluid.plan(main, devices=(8, 4096), batch_per_device=64, links="h100", device="h100", fetch_list=[loss]))
+        print(fluid.plan(main, devices=(8, 4096), batch_per_device=64, links="h100", device="h100",
+        fetch_list=[loss]))
 
-    devices: one number of devices, or several. batch: samples of all devices together, which the devices have to divide; or
-    batch_per_device. strategies: of a program that trains, "data parallel" (each device has everything), "pieces" (the optimizer's
-    state in pieces, ReduceStrategy.Reduce) and "pservers" (each device is a trainer and a pserver: blocks, and tables by rows);
-    default all three.
+    devices: one number of devices, or several. batch: samples of all devices together, which the
+    devices have to divide; or batch_per_device. strategies: of a program that trains, "data
+    parallel" (each device has everything), "pieces" (the optimizer's state in pieces,
+    ReduceStrategy.Reduce) and "pservers" (each device is a trainer and a pserver: blocks, and
+    tables by rows); default all three.
 
-    links: a preset's name ("h100"), Links, a Link, or a speed ("50GB/s", "400Gb/s"). device: a preset's name or a Device: its peaks and
-    its memory. measured: seconds of a step on one device, {samples: seconds}; between two of them the time goes with the work.
-    Without it a step takes what the device takes at its peak. cores: the devices are virtual ones of one machine that share so many
-    cores, and `measured` is in core seconds. The step's time is what the device takes and then what the links take: nothing is
-    assumed to be done meanwhile.
+    links: a preset's name ("h100"), Links, a Link, or a speed ("50GB/s", "400Gb/s"). device: a
+    preset's name or a Device: its peaks and its memory. measured: seconds of a step on one device,
+    {samples: seconds}; between two of them the time goes with the work. Without it a step takes
+    what the device takes at its peak. cores: the devices are virtual ones of one machine that share
+    so many cores, and `measured` is in core seconds. The step's time is what the device takes and
+    then what the links take: nothing is assumed to be done meanwhile.
 
-    budget: bytes that the step of one device is to need at most, as in memory_optimize; then values are computed again.
-    compiled: ask the compiler for the temporaries, which takes as long as compiling does. feed_shapes: as in memory_report, with -1
-    for the batch. lengths: how many rows the sequences of ragged feeds have, all alike; {name: length} where feeds differ, and a list
-    for one with several levels of sequences, outermost first; a sample is a sequence of the first.
+    budget: bytes that the step of one device is to need at most, as in memory_optimize; then values
+    are computed again. compiled: ask the compiler for the temporaries, which takes as long as
+    compiling does. feed_shapes: as in memory_report, with -1 for the batch. lengths: how many rows
+    the sequences of ragged feeds have, all alike; {name: length} where feeds differ, and a list for
+    one with several levels of sequences, outermost first; a sample is a sequence of the first.
 
-    Raises FluidValueError for devices that are not positive integers, a batch that they do not divide, links that are missing, zero or
-    in an unknown unit; what memory_report raises for sizes that nothing tells; UnsupportedError for a program that has collectives
-    of its own, for ragged feeds without lengths, and for feeds whose values decide sizes.
+    Raises FluidValueError for devices that are not positive integers, a batch that they do not
+    divide, links that are missing, zero or in an unknown unit; what memory_report raises for sizes
+    that nothing tells; UnsupportedError for a program that has collectives of its own, for ragged
+    feeds without lengths, and for feeds whose values decide sizes.
     """
     if not isinstance(program, Program):
         raise FluidTypeError(f"plan takes a Program, not {type(program).__name__}")
@@ -81,10 +97,24 @@ def plan(
     found = found_names(program, fetch_list)
     step = Step(program.desc, found)
     if not step.ops:
-        raise FluidValueError("no op of the program would run, since nothing is fetched or persistable; pass fetch_list=[...]")
+        raise FluidValueError(
+            "no op of the program would run, since nothing is fetched or persistable; pass"
+            " fetch_list=[...]"
+        )
     refuse_fed_sizes(step.sizes, "a plan")
     refuse_talking(step.ops)
-    job = _Job(program, found, dict(feed_shapes or {}), lengths, as_device(device), None, _times(measured), _cores(cores), budget, compiled)
+    job = _Job(
+        program,
+        found,
+        dict(feed_shapes or {}),
+        lengths,
+        as_device(device),
+        None,
+        _times(measured),
+        _cores(cores),
+        budget,
+        compiled,
+    )
     if links is not None or (max(counts) > 1 and job.timed):
         job = replace(job, links=as_links(links))
     each = {n: _each(n, batch, batch_per_device) for n in counts}
@@ -104,14 +134,18 @@ def _counts(devices: Any) -> list[int]:
 
 def _each(devices: int, batch: Any, batch_per_device: Any) -> int:
     if (batch is None) == (batch_per_device is None):
-        raise FluidValueError("give one of batch (samples of all devices together) and batch_per_device")
+        raise FluidValueError(
+            "give one of batch (samples of all devices together) and batch_per_device"
+        )
     value, what = (batch, "batch") if batch is not None else (batch_per_device, "batch_per_device")
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise FluidValueError(f"{what} is a positive integer, not {value!r}")
     if batch_per_device is not None:
         return value
     if value % devices:
-        raise FluidValueError(f"a batch of {value:,} samples does not divide over {devices:,} devices")
+        raise FluidValueError(
+            f"a batch of {value:,} samples does not divide over {devices:,} devices"
+        )
     return value // devices
 
 
@@ -120,7 +154,10 @@ def _strategies(given: Any, training: bool) -> list[str]:
         return list(STRATEGIES) if training else [WHOLE]
     chosen = [as_strategy(s) for s in (given if isinstance(given, list | tuple) else [given])]
     if not training and chosen != [WHOLE]:
-        raise FluidValueError(f"strategies other than {WHOLE!r} are for programs that train, and this one has no gradient ops")
+        raise FluidValueError(
+            f"strategies other than {WHOLE!r} are for programs that train, and this one has no"
+            " gradient ops"
+        )
     return list(dict.fromkeys(chosen))
 
 
@@ -128,25 +165,36 @@ def _times(measured: Any) -> dict[int, float]:
     if measured is None:
         return {}
     if not isinstance(measured, Mapping):
-        raise FluidTypeError(f"measured is {{samples: seconds}} of one device's step, such as {{32: 0.05}}, not {measured!r}")
+        raise FluidTypeError(
+            "measured is {samples: seconds} of one device's step, such as {32: 0.05}, not"
+            f" {measured!r}"
+        )
     for samples in measured:
         if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
-            raise FluidValueError(f"measured has the seconds of a positive number of samples, not of {samples!r}")
+            raise FluidValueError(
+                f"measured has the seconds of a positive number of samples, not of {samples!r}"
+            )
     found = {n: units.seconds(f"the time of {n} samples", t) for n, t in measured.items()}
     if not all(found.values()):
-        raise FluidValueError(f"a measured step takes a positive number of seconds, not {measured!r}")
+        raise FluidValueError(
+            f"a measured step takes a positive number of seconds, not {measured!r}"
+        )
     return found
 
 
 def _cores(cores: Any) -> int | None:
     if cores is not None and (isinstance(cores, bool) or not isinstance(cores, int) or cores < 1):
-        raise FluidValueError(f"cores is how many cores the devices share, a positive integer, not {cores!r}")
+        raise FluidValueError(
+            f"cores is how many cores the devices share, a positive integer, not {cores!r}"
+        )
     return cores
 
 
 @dataclass(frozen=True)
 class _Phases:
-    """What a device does in a step: its part before the gradients are exchanged, and then its update."""
+    """What a device does in a step: its part before the gradients are exchanged, and then its
+    update.
+    """
 
     before: Work
     update: Work
@@ -163,8 +211,13 @@ class _Phases:
         return _compute(self.before, device) + _compute(self.update, device)
 
     def seconds(self, device: Device) -> float:
-        """The least time: in each phase operations and memory may go on at once, but the second waits for the first."""
-        return sum(max(_compute(w, device), w.traffic / device.bandwidth) for w in (self.before, self.update))
+        """The least time: in each phase operations and memory may go on at once, but the second
+        waits for the first.
+        """
+        return sum(
+            max(_compute(w, device), w.traffic / device.bandwidth)
+            for w in (self.before, self.update)
+        )
 
 
 def _compute(work: Work, device: Device) -> float:
@@ -199,11 +252,19 @@ class _Job:
             told["device"] = f"{self.device.name}, {self.device.memory / 1e9:g} GB"
         if self.links is not None:
             within, between = self.links.within, self.links.between
-            told["links"] = f"{self.links.name}: {within.speed / 1e9:g} GB/s a device, {within.latency * 1e6:g} us"
+            told["links"] = (
+                f"{self.links.name}: {within.speed / 1e9:g} GB/s a device,"
+                f" {within.latency * 1e6:g} us"
+            )
             if between is not None:
-                told["links"] += f"; between groups of {self.links.group}: {between.speed / 1e9:g} GB/s, {between.latency * 1e6:g} us"
+                told["links"] += (
+                    f"; between groups of {self.links.group}: {between.speed / 1e9:g} GB/s,"
+                    f" {between.latency * 1e6:g} us"
+                )
         if self.measured:
-            told["measured on one device"] = ", ".join(f"{n:,} samples in {t:.4g} s" for n, t in self.measured.items())
+            told["measured on one device"] = ", ".join(
+                f"{n:,} samples in {t:.4g} s" for n, t in self.measured.items()
+            )
         return told
 
     def row(self, strategy: str, ranks: int, each: int) -> Row:
@@ -217,7 +278,11 @@ class _Job:
         again, temporaries = self._temporaries(each)
         work = _Phases((one.work - self.update(each).work) * again, last.phase)
         compute, traffic, alone = self._seconds(work, ranks)
-        over = None if self.links is None else self._over(self.links, payload, Counter(m.kind for m in last.messages), ranks)
+        over = (
+            None
+            if self.links is None
+            else self._over(self.links, payload, Counter(m.kind for m in last.messages), ranks)
+        )
         seconds = None if alone is None or (over is None and ranks > 1) else alone + (over or 0.0)
         row = Row(
             strategy, ranks, each * ranks, each, keeps.parameters, keeps.state, one.feeds, one.activations, temporaries,
@@ -239,7 +304,9 @@ class _Job:
     def local(self, each: int) -> Local:
         if each not in self._locals:
             with _fitting(each):
-                self._locals[each] = local(self.program.desc, self.fetches, each, self.feed_shapes, self.lengths)
+                self._locals[each] = local(
+                    self.program.desc, self.fetches, each, self.feed_shapes, self.lengths
+                )
         return self._locals[each]
 
     @cached_property
@@ -251,22 +318,36 @@ class _Job:
         return {}
 
     def _temporaries(self, each: int) -> tuple[float, int | None]:
-        """How many times the work is done in all (1: once), and the compiler's temporaries, if it was asked."""
+        """How many times the work is done in all (1: once), and the compiler's temporaries, if it
+        was asked.
+        """
         if each not in self._asked:
-            self._asked[each] = self._compiled(each) if self.compiled or self.budget is not None else (1.0, None)
+            self._asked[each] = (
+                self._compiled(each) if self.compiled or self.budget is not None else (1.0, None)
+            )
         return self._asked[each]
 
     def _compiled(self, each: int) -> tuple[float, int]:
-        shapes = {n: [each if d == -1 else d for d in shape] for n, shape in self.feed_shapes.items()}
+        shapes = {
+            n: [each if d == -1 else d for d in shape] for n, shape in self.feed_shapes.items()
+        }
         if self.budget is not None:
-            chosen = fit(self.program, self.budget, Sizing(each, shapes, self.lengths), list(self.fetches)).chosen
+            chosen = fit(
+                self.program, self.budget, Sizing(each, shapes, self.lengths), list(self.fetches)
+            ).chosen
             return 1.0 + chosen.way.work, chosen.figures.temporaries
         types = arguments(Step(self.program.desc, self.fetches), each, shapes, self.lengths)
-        lowered = compiler.lower(self.program.desc, self.fetches, types, jax.local_devices()[0], "default")
+        lowered = compiler.lower(
+            self.program.desc, self.fetches, types, jax.local_devices()[0], "default"
+        )
         return 1.0, compiler.figures(lowered, ["default"], quick=True)["default"].temporaries
 
-    def _seconds(self, work: _Phases, ranks: int) -> tuple[float | None, float | None, float | None]:
-        """How long a device computes, how long its memory takes for what has to pass through it, and how long both take it together."""
+    def _seconds(
+        self, work: _Phases, ranks: int
+    ) -> tuple[float | None, float | None, float | None]:
+        """How long a device computes, how long its memory takes for what has to pass through it,
+        and how long both take it together.
+        """
         traffic = work.traffic / self.device.bandwidth if self.device is not None else None
         if self.measured:
             known = sorted((self._weight(self._whole(n)), t) for n, t in self.measured.items())
@@ -281,16 +362,30 @@ class _Job:
         return _Phases(self.local(each).work - self.update(each).work, self.update(each).phase)
 
     def _weight(self, work: _Phases) -> float:
-        """What measured times go with: the least time on the device, and where none is told the operations."""
+        """What measured times go with: the least time on the device, and where none is told the
+        operations.
+        """
         return work.flops if self.device is None else work.seconds(self.device)
 
     def _shared(self, seconds: float, ranks: int) -> float:
-        """Virtual devices share cores: all of their work over the cores, and no device is done before its own is."""
-        return seconds if self.cores is None else max(seconds * ranks / self.cores, seconds / self.cores)
+        """Virtual devices share cores: all of their work over the cores, and no device is done
+        before its own is.
+        """
+        return (
+            seconds
+            if self.cores is None
+            else max(seconds * ranks / self.cores, seconds / self.cores)
+        )
 
-    def _over(self, links: Links, payload: Mapping[str, int], many: Mapping[str, int], ranks: int) -> float:
-        together = {kind: min(many[kind], math.ceil(size / JOINED)) for kind, size in payload.items()}
-        taken = sum(links.seconds(kind, size, ranks, together[kind]) for kind, size in payload.items())
+    def _over(
+        self, links: Links, payload: Mapping[str, int], many: Mapping[str, int], ranks: int
+    ) -> float:
+        together = {
+            kind: min(many[kind], math.ceil(size / JOINED)) for kind, size in payload.items()
+        }
+        taken = sum(
+            links.seconds(kind, size, ranks, together[kind]) for kind, size in payload.items()
+        )
         return taken if self.cores is None else taken * max(1.0, ranks / self.cores)
 
     def _bound(self, row: Row) -> str | None:
@@ -303,13 +398,18 @@ class _Job:
 
 @contextlib.contextmanager
 def _fitting(each: int) -> Iterator[None]:
-    """What is raised within for shapes that do not fit, by an op or by jax, says for how many samples."""
+    """What is raised within for shapes that do not fit, by an op or by jax, says for how many
+    samples.
+    """
     try:
         yield
     except (TypeError, ValueError) as error:
         if isinstance(error, FluidError) and not isinstance(error, ShapeError):
             raise
-        found = ShapeError(f"a step on {each:,} samples does not fit the program: {str(error).splitlines()[0][:200]}")
+        found = ShapeError(
+            f"a step on {each:,} samples does not fit the program:"
+            f" {str(error).splitlines()[0][:200]}"
+        )
         for told in getattr(error, "__notes__", ()):
             if told.startswith("in op"):  # what jax says of its frames is no help here
                 found.add_note(told)
@@ -317,7 +417,9 @@ def _fitting(each: int) -> Iterator[None]:
 
 
 def _interpolated(work: float, known: Sequence[tuple[float, float]]) -> float:
-    """The time of so much work, between two measured ones; outside of them it goes with the nearest one's."""
+    """The time of so much work, between two measured ones; outside of them it goes with the nearest
+    one's.
+    """
     least, most = known[0], known[-1]
     if work <= least[0]:
         return least[1] * work / least[0] if least[0] else least[1]

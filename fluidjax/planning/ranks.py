@@ -1,4 +1,6 @@
-"""What every rank of a job runs, for any number of ranks, and what the ranks tell each other in a step."""
+"""What every rank of a job runs, for any number of ranks, and what the ranks tell each other in a
+step.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,10 @@ _AXIS = "ranks"
 def as_strategy(value: Any) -> str:
     """One of STRATEGIES. Raises FluidValueError for anything else."""
     if value not in STRATEGIES:
-        raise FluidValueError(f"there is no strategy {value!r}{near(str(value), STRATEGIES)}; there are {', '.join(STRATEGIES)}")
+        raise FluidValueError(
+            f"there is no strategy {value!r}{near(str(value), STRATEGIES)}; there are"
+            f" {', '.join(STRATEGIES)}"
+        )
     return str(value)
 
 
@@ -53,7 +58,10 @@ def refuse_talking(ops: Iterable[OpDesc]) -> None:
     """Raises UnsupportedError for a program that was made for several ranks already."""
     ours = next((op for op in ops if _talks(op)), None)
     if ours is not None:
-        raise UnsupportedError(f"the program has collectives already, such as op '{ours.type}' ({ours.loc}); plan the one before them")
+        raise UnsupportedError(
+            f"the program has collectives already, such as op '{ours.type}' ({ours.loc}); plan the"
+            " one before them"
+        )
 
 
 def rank_program(program: Program, strategy: str, ranks: int) -> ProgramDesc:
@@ -74,7 +82,9 @@ def passes(program: Program, strategy: str, ranks: int) -> tuple[ProgramDesc, tu
         return program.desc, (ShardOptimizer(ranks), DataParallel(ranks))
     transpiler = DistributeTranspiler()
     endpoints = ",".join(f"10.{i >> 16}.{i >> 8 & 255}.{i & 255}:6174" for i in range(ranks))
-    transpiler.transpile(0, Program.from_desc(program.desc), endpoints, ranks, startup_program=Program())
+    transpiler.transpile(
+        0, Program.from_desc(program.desc), endpoints, ranks, startup_program=Program()
+    )
     plan = transpiler.plan
     assert plan is not None
     return plan.main, on_mesh(plan, ranks)
@@ -89,11 +99,15 @@ class Held:
 
 
 def held(before: ProgramDesc, desc: ProgramDesc, fetches: tuple[str, ...]) -> Held:
-    """What the step of a rank's program needs to find, by its declarations. before: the program of one device."""
+    """What the step of a rank's program needs to find, by its declarations. before: the program of
+    one device.
+    """
     whole, vars = kinds(Step(before, fetches)), desc.blocks[0].vars
     found = {"parameters": 0, "optimizer state": 0}
     for name in Step(desc, fetches).reads:
-        found[whole(name) if name in before.blocks[0].vars else "optimizer state"] += nbytes(_declared(vars[name]))
+        found[whole(name) if name in before.blocks[0].vars else "optimizer state"] += nbytes(
+            _declared(vars[name])
+        )
     return Held(found["parameters"], found["optimizer state"])
 
 
@@ -101,9 +115,9 @@ def held(before: ProgramDesc, desc: ProgramDesc, fetches: tuple[str, ...]) -> He
 class Update:
     """What a rank does after its gradients are there.
 
-    messages: the collectives of the step, those of its forward part too. work: of exchanging and updating, and of look-ups, which
-    tables by rows change. moved: bytes that dense updates read and write, each array once; so much passes through the memory even
-    where all of an update is fused.
+    messages: the collectives of the step, those of its forward part too. work: of exchanging and
+    updating, and of look-ups, which tables by rows change. moved: bytes that dense updates read and
+    write, each array once; so much passes through the memory even where all of an update is fused.
     """
 
     messages: tuple[Message, ...]
@@ -123,7 +137,10 @@ def update(desc: ProgramDesc, fetches: tuple[str, ...], ranks: int, local: Local
     """
     step, vars = Step(desc, fetches), desc.blocks[0].vars
     ops = [op for op in step.ops if _talks(op) or _updates(op) or _looks_up(op)]
-    given = {n: _type(vars.get(n), local.types.get(n)) for n in dict.fromkeys(n for op in ops for n in op.reads)}
+    given = {
+        n: _type(vars.get(n), local.types.get(n))
+        for n in dict.fromkeys(n for op in ops for n in op.reads)
+    }
     moved = 0
 
     def talk(given: Mapping[str, Any], word: Any) -> Any:
@@ -140,7 +157,9 @@ def update(desc: ProgramDesc, fetches: tuple[str, ...], ranks: int, local: Local
         return out, agreed(word, _AXIS) if local.objects and ranks > 1 else None
 
     everywhere, mesh = PartitionSpec(), AbstractMesh((ranks,), (_AXIS,))
-    spread = jax.shard_map(talk, mesh=mesh, in_specs=(everywhere, everywhere), out_specs=everywhere, check_vma=False)
+    spread = jax.shard_map(
+        talk, mesh=mesh, in_specs=(everywhere, everywhere), out_specs=everywhere, check_vma=False
+    )
     with jax.enable_x64(True):
         traced = jax.make_jaxpr(spread)(given, jax.ShapeDtypeStruct((2,), "int64"))
     return Update(sent(traced) if ranks > 1 else (), count(traced), moved)
@@ -157,9 +176,15 @@ def _looks_up(op: OpDesc) -> bool:
 
 
 def _by_rows(op: OpDesc, vars: Mapping[str, VarDesc]) -> bool:
-    """Whether an optimizer op goes through the rows of a sparse gradient alone (adam does so if it is lazy)."""
+    """Whether an optimizer op goes through the rows of a sparse gradient alone (adam does so if it
+    is lazy).
+    """
     grads = [vars[n] for n in op.input("Grad") if n in vars]
-    return bool(grads) and all(g.kind == KIND for g in grads) and (op.type in ("sgd", "adagrad") or bool(op.attrs.get("lazy_mode")))
+    return (
+        bool(grads)
+        and all(g.kind == KIND for g in grads)
+        and (op.type in ("sgd", "adagrad") or bool(op.attrs.get("lazy_mode")))
+    )
 
 
 def _talks(op: OpDesc) -> bool:
@@ -171,6 +196,13 @@ def _declared(var: VarDesc) -> jax.ShapeDtypeStruct:
 
 
 def _type(var: VarDesc | None, found: Any) -> Any:
-    """The type of a variable: as one rank declares it, or where that leaves it open, as it was traced."""
-    told = var is not None and var.kind == "LOD_TENSOR" and var.shape is not None and min(var.shape, default=0) >= 0
+    """The type of a variable: as one rank declares it, or where that leaves it open, as it was
+    traced.
+    """
+    told = (
+        var is not None
+        and var.kind == "LOD_TENSOR"
+        and var.shape is not None
+        and min(var.shape, default=0) >= 0
+    )
     return _declared(var) if told and var is not None else found

@@ -32,13 +32,20 @@ def time(seconds: float | None) -> str:
     """Seconds, shortened."""
     if seconds is None:
         return "?"
-    unit, each = next(((u, e) for u, e in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)) if seconds >= e), ("ns", 1e-9))
+    unit, each = next(
+        ((u, e) for u, e in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)) if seconds >= e), ("ns", 1e-9)
+    )
     return f"{seconds / each:.3g} {unit}"
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    room = size(row.activations) + ("" if row.temporaries is None else f" ({size(row.temporaries)} compiled)")
-    moved = ", ".join(f"{kind} {size(row.payload[kind])}" for kind in KINDS if row.payload.get(kind)) or "none"
+    room = size(row.activations) + (
+        "" if row.temporaries is None else f" ({size(row.temporaries)} compiled)"
+    )
+    moved = (
+        ", ".join(f"{kind} {size(row.payload[kind])}" for kind in KINDS if row.payload.get(kind))
+        or "none"
+    )
     return (
         f"{row.devices:,}", f"{row.each:,}", size(row.parameters), size(row.state), room, size(row.bytes),
         _scaled(row.flops), moved, size(row.sent), time(row.seconds), _scaled(row.samples_a_second), row.bound or "?",
@@ -68,6 +75,9 @@ def html(plan: Figures) -> str:
     parts = [f"<div>{esc(what)}: {esc(told)}</div>" for what, told in plan.given.items()]
     for strategy, rows in _groups(plan):
         head = "".join(f"<th>{name}</th>" for name in _HEADS)
-        body = "".join("<tr>" + "".join(f'<td class="num">{esc(c)}</td>' for c in _cells(r)) + "</tr>" for r in rows)
+        body = "".join(
+            "<tr>" + "".join(f'<td class="num">{esc(c)}</td>' for c in _cells(r)) + "</tr>"
+            for r in rows
+        )
         parts.append(f"<div><b>{esc(strategy)}</b></div><table><tr>{head}</tr>{body}</table>")
     return fragment(f"<div>{''.join(parts)}</div>", script=False)

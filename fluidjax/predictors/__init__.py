@@ -1,4 +1,6 @@
-"""Predictors: a saved model with its own values, fed and fetched by tensors, as core.create_paddle_predictor gives them."""
+"""Predictors: a saved model with its own values, fed and fetched by tensors, as
+core.create_paddle_predictor gives them.
+"""
 
 from .config import AnalysisConfig as AnalysisConfig
 from .config import NativeConfig as NativeConfig

@@ -1,4 +1,6 @@
-"""How a predictor is made: where its model is, and on which device it runs. Other switches choose kernels, as XLA does here."""
+"""How a predictor is made: where its model is, and on which device it runs. Other switches choose
+kernels, as XLA does here.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class Model:
 
 
 class PassBuilder:
-    """The passes that Paddle would run over a model. XLA's own take their place, so the list is empty, and changes do nothing."""
+    """The passes that Paddle would run over a model. XLA's own take their place, so the list is
+    empty, and changes do nothing.
+    """
 
     def all_passes(self) -> list[str]:
         return []
@@ -31,11 +35,15 @@ class PassBuilder:
 
     def append_pass(self, name: str) -> NoReturn:
         """Refused. Raises UnsupportedError: fluid.passes rewrites programs."""
-        raise UnsupportedError(f"the pass {name!r} of Paddle's C++ is not there; fluid.passes rewrites programs")
+        raise UnsupportedError(
+            f"the pass {name!r} of Paddle's C++ is not there; fluid.passes rewrites programs"
+        )
 
 
 class AnalysisConfig:
-    """The model and the device of a predictor: AnalysisConfig(folder), or AnalysisConfig(program file, params file)."""
+    """The model and the device of a predictor: AnalysisConfig(folder), or AnalysisConfig(program
+    file, params file).
+    """
 
     class Precision(enum.IntEnum):
         """Of TensorRT's engines, which are not there."""
@@ -51,7 +59,13 @@ class AnalysisConfig:
         self._bytes: tuple[bytes, bytes] | None = None
         self._gpu: int | None = None
         self._pool_mb, self._threads = 100, 1
-        self._ir, self._feeds, self._named, self._quiet, self._memory = True, True, False, False, False
+        self._ir, self._feeds, self._named, self._quiet, self._memory = (
+            True,
+            True,
+            False,
+            False,
+            False,
+        )
         if isinstance(model, AnalysisConfig):
             vars(self).update(vars(model))
         elif model:
@@ -60,9 +74,14 @@ class AnalysisConfig:
     # -- the model
 
     def set_model(self, model: str, params_file: str | None = None) -> None:
-        """A folder, or the file of the program and that of the values. Raises FluidTypeError for what is no path."""
+        """A folder, or the file of the program and that of the values. Raises FluidTypeError for
+        what is no path.
+        """
         if not isinstance(model, str) or not isinstance(params_file, str | None):
-            raise FluidTypeError(f"set_model takes paths, not {type(model).__name__} and {type(params_file).__name__}")
+            raise FluidTypeError(
+                f"set_model takes paths, not {type(model).__name__} and"
+                f" {type(params_file).__name__}"
+            )
         if params_file is None:
             self._folder = model
         else:
@@ -74,7 +93,9 @@ class AnalysisConfig:
     def set_params_file(self, path: str) -> None:
         self._params = path
 
-    def set_model_buffer(self, prog: bytes, prog_size: int, params: bytes, params_size: int) -> None:
+    def set_model_buffer(
+        self, prog: bytes, prog_size: int, params: bytes, params_size: int
+    ) -> None:
         """The bytes of both files, and how many count. Raises FluidTypeError for what are no bytes."""
         if not isinstance(prog, bytes) or not isinstance(params, bytes):
             raise FluidTypeError("set_model_buffer takes bytes and their numbers")
@@ -100,10 +121,16 @@ class AnalysisConfig:
 
     # -- the device
 
-    def enable_use_gpu(self, memory_pool_init_size_mb: int = 100, device_id: int = 0, precision_mode: Any = None) -> None:
-        """Run on a GPU. Where JAX sees none, it warns and stays on the CPU, as Paddle without CUDA. JAX manages the memory."""
+    def enable_use_gpu(
+        self, memory_pool_init_size_mb: int = 100, device_id: int = 0, precision_mode: Any = None
+    ) -> None:
+        """Run on a GPU. Where JAX sees none, it warns and stays on the CPU, as Paddle without CUDA.
+        JAX manages the memory.
+        """
         if not gpus():
-            warnings.warn("enable_use_gpu: JAX sees no GPU, so the predictor runs on the CPU", stacklevel=2)
+            warnings.warn(
+                "enable_use_gpu: JAX sees no GPU, so the predictor runs on the CPU", stacklevel=2
+            )
             return
         self._pool_mb, self._gpu = memory_pool_init_size_mb, device_id
 
@@ -202,11 +229,17 @@ class AnalysisConfig:
 
     def enable_tensorrt_engine(self, *args: Any, **kwargs: Any) -> None:
         """Not there: it warns, and XLA compiles the whole program in the model's own dtypes."""
-        warnings.warn("enable_tensorrt_engine: there is no TensorRT; XLA compiles the program, in its own dtypes", stacklevel=2)
+        warnings.warn(
+            "enable_tensorrt_engine: there is no TensorRT; XLA compiles the program, in its own"
+            " dtypes",
+            stacklevel=2,
+        )
 
     def enable_lite_engine(self, *args: Any, **kwargs: Any) -> None:
         """Not there: it warns, and XLA compiles the whole program."""
-        warnings.warn("enable_lite_engine: there is no Paddle-Lite; XLA compiles the program", stacklevel=2)
+        warnings.warn(
+            "enable_lite_engine: there is no Paddle-Lite; XLA compiles the program", stacklevel=2
+        )
 
     def enable_quantizer(self) -> NoReturn:
         """Refused, for it would change results. Raises UnsupportedError."""
@@ -214,14 +247,26 @@ class AnalysisConfig:
 
     def enable_profile(self) -> NoReturn:
         """Refused. Raises UnsupportedError."""
-        raise UnsupportedError("enable_profile is not there; put fluid.profiler.profiler('CPU', 'total') around the runs")
+        raise UnsupportedError(
+            "enable_profile is not there; put fluid.profiler.profiler('CPU', 'total') around the"
+            " runs"
+        )
 
     def to_native_config(self) -> NativeConfig:
-        """The same as a NativeConfig. Raises FluidValueError for a model in memory, which it cannot say."""
+        """The same as a NativeConfig. Raises FluidValueError for a model in memory, which it cannot
+        say.
+        """
         if self.model_from_memory():
             raise FluidValueError("a NativeConfig names files; this model is in memory")
         return NativeConfig(
-            self._folder, self._program, self._params, self.use_gpu(), self._gpu or 0, 0.0, self._named, self._threads
+            self._folder,
+            self._program,
+            self._params,
+            self.use_gpu(),
+            self._gpu or 0,
+            0.0,
+            self._named,
+            self._threads,
         )
 
 
@@ -246,7 +291,9 @@ class NativeConfig:
         return self._threads
 
     def analysis(self) -> AnalysisConfig:
-        """The same as an AnalysisConfig. Raises FluidValueError where use_gpu is set and JAX sees no such GPU."""
+        """The same as an AnalysisConfig. Raises FluidValueError where use_gpu is set and JAX sees
+        no such GPU.
+        """
         config = AnalysisConfig(self.model_dir)
         config.set_prog_file(self.prog_file)
         config.set_params_file(self.param_file)

@@ -19,16 +19,24 @@ from .tensors import PaddleTensor, ZeroCopyTensor, fed
 
 
 class Predictor:
-    """A model that was loaded for inference. Its values are in a scope of its own, which `clone` shares, and what is compiled too.
+    """A model that was loaded for inference. Its values are in a scope of its own, which `clone`
+    shares, and what is compiled too.
 
-    Any number of threads may run it at once: by `run`, or each by zero_copy_run of a clone, whose tensors are its own.
+    Any number of threads may run it at once: by `run`, or each by zero_copy_run of a clone, whose
+    tensors are its own.
     """
 
-    def __init__(self, config: AnalysisConfig | NativeConfig, origin: Predictor | None = None) -> None:
-        self._config = config.analysis() if isinstance(config, NativeConfig) else AnalysisConfig(config)
+    def __init__(
+        self, config: AnalysisConfig | NativeConfig, origin: Predictor | None = None
+    ) -> None:
+        self._config = (
+            config.analysis() if isinstance(config, NativeConfig) else AnalysisConfig(config)
+        )
         if origin is None:
             self._exe, self._scope = Executor(self._config.place()), Scope()
-            self._program, self._feeds, self._targets = _loaded(self._config.model(), self._exe, self._scope)
+            self._program, self._feeds, self._targets = _loaded(
+                self._config.model(), self._exe, self._scope
+            )
         else:
             self._exe, self._scope, self._program = origin._exe, origin._scope, origin._program
             self._feeds, self._targets = origin._feeds, origin._targets
@@ -36,31 +44,51 @@ class Predictor:
         self._outputs = {t.name: ZeroCopyTensor(t.name, False) for t in self._targets}
 
     def run(self, inputs: Sequence[PaddleTensor] | None = None) -> Any:
-        """The outputs for these inputs, by their order, or by name where the config says so. Without inputs: zero_copy_run.
+        """The outputs for these inputs, by their order, or by name where the config says so.
+        Without inputs: zero_copy_run.
 
-        Raises FeedError for another number of inputs or other names, FluidTypeError for what are no PaddleTensors, and what
-        Executor.run raises.
+        Raises FeedError for another number of inputs or other names, FluidTypeError for what are no
+        PaddleTensors, and what Executor.run raises.
         """
         if inputs is None:
             return self.zero_copy_run()
         if not all(isinstance(t, PaddleTensor) for t in inputs):
-            raise FluidTypeError(f"a predictor runs on PaddleTensors, not on {', '.join(type(t).__name__ for t in inputs)}")
-        given = {t.name: t for t in inputs} if self._config.specify_input_name() else dict(zip(self._feeds, inputs, strict=False))
+            raise FluidTypeError(
+                "a predictor runs on PaddleTensors, not on"
+                f" {', '.join(type(t).__name__ for t in inputs)}"
+            )
+        given = (
+            {t.name: t for t in inputs}
+            if self._config.specify_input_name()
+            else dict(zip(self._feeds, inputs, strict=False))
+        )
         if len(inputs) != len(self._feeds) or given.keys() != set(self._feeds):
-            names, wanted = (", ".join(map(repr, found)) for found in ([t.name for t in inputs], self._feeds))
-            raise FeedError(f"the predictor takes {len(self._feeds)} inputs, {wanted}, not {len(inputs)}: {names}")
+            names, wanted = (
+                ", ".join(map(repr, found)) for found in ([t.name for t in inputs], self._feeds)
+            )
+            raise FeedError(
+                f"the predictor takes {len(self._feeds)} inputs, {wanted}, not {len(inputs)}:"
+                f" {names}"
+            )
         values = self._values({n: fed(t.as_ndarray(), t.lod) for n, t in given.items()})
-        return [PaddleTensor.of(t.name, array, lod) for t, (array, lod) in zip(self._targets, values, strict=True)]
+        return [
+            PaddleTensor.of(t.name, array, lod)
+            for t, (array, lod) in zip(self._targets, values, strict=True)
+        ]
 
     def zero_copy_run(self) -> bool:
-        """Run on what the input tensors hold; the output tensors hold the results. Raises FluidValueError for an input without value."""
+        """Run on what the input tensors hold; the output tensors hold the results. Raises
+        FluidValueError for an input without value.
+        """
         values = self._values({n: t.value() for n, t in self._inputs.items()})
         for target, (array, lod) in zip(self._targets, values, strict=True):
             self._outputs[target.name].take(array, lod)
         return True
 
     def _values(self, feed: Mapping[str, Any]) -> list[tuple[np.ndarray, list[list[int]]]]:
-        found = self._exe.run(self._program, feed, self._targets, scope=self._scope, return_numpy=False)
+        found = self._exe.run(
+            self._program, feed, self._targets, scope=self._scope, return_numpy=False
+        )
         return [(np.asarray(v), v.lod() if isinstance(v, LoDTensor) else []) for v in found]
 
     def get_input_names(self) -> list[str]:
@@ -90,7 +118,9 @@ class Predictor:
         return {n: list(self._program.global_block().var(n).shape) for n in self._feeds}
 
     def clone(self) -> Predictor:
-        """Another predictor with the same values and compiled steps, and tensors of its own, for another thread."""
+        """Another predictor with the same values and compiled steps, and tensors of its own, for
+        another thread.
+        """
         return Predictor(self._config, self)
 
     def program(self) -> Program:
@@ -118,7 +148,10 @@ class Predictor:
 
 def _named(tensors: Mapping[str, ZeroCopyTensor], name: str, kind: str) -> ZeroCopyTensor:
     if name not in tensors:
-        raise EnforceNotMet(f"the predictor has no {kind} {name!r}{near(name, tensors)}; it has {', '.join(map(repr, tensors))}")
+        raise EnforceNotMet(
+            f"the predictor has no {kind} {name!r}{near(name, tensors)}; it has"
+            f" {', '.join(map(repr, tensors))}"
+        )
     return tensors[name]
 
 
@@ -130,13 +163,20 @@ def _loaded(model: Model, exe: Executor, scope: Scope) -> tuple[Program, list[st
             return tuple(load_inference_model(model.folder, exe))
         program = Path(model.program)
         params = Path(str(model.params)).resolve() if model.params else None
-        return tuple(load_inference_model(str(program.parent), exe, program.name, _beside(program, params)))
+        return tuple(
+            load_inference_model(str(program.parent), exe, program.name, _beside(program, params))
+        )
 
 
 def _beside(program: Path, params: Path | None) -> str | None:
-    """The file of all values as load_inference_model wants it: its name in the program's folder. Raises FluidTypeError otherwise."""
+    """The file of all values as load_inference_model wants it: its name in the program's folder.
+    Raises FluidTypeError otherwise.
+    """
     if params is not None and params.parent != program.parent.resolve():
-        raise FluidTypeError(f"the program's file and that of its values lie in one folder, not {str(program)!r} and {str(params)!r}")
+        raise FluidTypeError(
+            f"the program's file and that of its values lie in one folder, not {str(program)!r} and"
+            f" {str(params)!r}"
+        )
     return None if params is None else params.name
 
 
@@ -146,7 +186,10 @@ def create_paddle_predictor(config: AnalysisConfig | NativeConfig) -> Predictor:
     Raises FluidTypeError for another config, and what load_inference_model raises.
     """
     if not isinstance(config, AnalysisConfig | NativeConfig):
-        raise FluidTypeError(f"create_paddle_predictor takes an AnalysisConfig or a NativeConfig, not {type(config).__name__}")
+        raise FluidTypeError(
+            "create_paddle_predictor takes an AnalysisConfig or a NativeConfig, not"
+            f" {type(config).__name__}"
+        )
     return Predictor(config)
 
 

@@ -41,18 +41,22 @@ def _dtype_of(array: np.ndarray) -> PaddleDType:
         raise FluidTypeError(f"a predictor's tensor has no dtype {array.dtype}") from None
 
 
-_GIVEN = ("float32", "int64", "int32")  # what 1.8.5 takes; anything else it would cast to one of them
+# what 1.8.5 takes; anything else it would cast to one of them
+_GIVEN = ("float32", "int64", "int32")
 
 
 def _given(what: str, array: Any) -> np.ndarray:
     if not isinstance(array, np.ndarray) or array.dtype.name not in _GIVEN:
-        kind = f"an array of {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
+        kind = (
+            f"an array of {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
+        )
         raise FluidTypeError(f"{what} takes a NumPy array of {', '.join(_GIVEN)}, not {kind}")
     return np.ascontiguousarray(array)
 
 
 class PaddleBuf:
-    """Bytes. data: how many (zeros), an array of float32, int64 or int32, or a list of numbers, which become float32.
+    """Bytes. data: how many (zeros), an array of float32, int64 or int32, or a list of numbers,
+    which become float32.
 
     Raises FluidTypeError for anything else.
     """
@@ -67,7 +71,9 @@ class PaddleBuf:
     def reset(self, data: Any) -> None:
         """Hold other data."""
         numbers = isinstance(data, list | tuple)
-        self._bytes = (np.array(data, np.float32) if numbers else _given("PaddleBuf", data)).tobytes()
+        self._bytes = (
+            np.array(data, np.float32) if numbers else _given("PaddleBuf", data)
+        ).tobytes()
 
     def resize(self, length: int) -> None:
         """Hold so many zero bytes."""
@@ -91,16 +97,22 @@ class PaddleBuf:
         return self.array(PaddleDType.INT64).tolist()
 
     def tolist(self, dtype: str) -> list[Any]:
-        """The bytes as numbers of "float32", "int32" or "int64". Raises FluidValueError for another name."""
+        """The bytes as numbers of "float32", "int32" or "int64". Raises FluidValueError for another
+        name.
+        """
         if dtype not in _GIVEN:
             raise FluidValueError(f"PaddleBuf.tolist takes {', '.join(_GIVEN)}, not {dtype!r}")
         return self.array(PaddleDType[dtype.upper()]).tolist()
 
     def array(self, dtype: PaddleDType) -> np.ndarray:
-        """The bytes as an array of one dimension. Raises FluidValueError where they are no whole number of elements."""
+        """The bytes as an array of one dimension. Raises FluidValueError where they are no whole
+        number of elements.
+        """
         size = dtype.numpy.itemsize
         if len(self._bytes) % size:
-            raise FluidValueError(f"a PaddleBuf of {len(self._bytes)} bytes holds no whole number of {dtype}")
+            raise FluidValueError(
+                f"a PaddleBuf of {len(self._bytes)} bytes holds no whole number of {dtype}"
+            )
         return np.frombuffer(self._bytes, dtype.numpy)
 
     @classmethod
@@ -112,13 +124,20 @@ class PaddleBuf:
 
 
 class PaddleTensor:
-    """A tensor that a predictor takes or gives: name, shape, dtype, data (a PaddleBuf), lod (offsets).
+    """A tensor that a predictor takes or gives: name, shape, dtype, data (a PaddleBuf), lod
+    (offsets).
 
-    data: an array of float32, int64 or int32; None: an empty tensor, whose parts are set one by one.
-    Raises FluidTypeError for other data.
+    data: an array of float32, int64 or int32; None: an empty tensor, whose parts are set one by
+    one. Raises FluidTypeError for other data.
     """
 
-    def __init__(self, data: np.ndarray | None = None, name: str = "", lod: Sequence[Sequence[int]] = (), copy: bool = True) -> None:
+    def __init__(
+        self,
+        data: np.ndarray | None = None,
+        name: str = "",
+        lod: Sequence[Sequence[int]] = (),
+        copy: bool = True,
+    ) -> None:
         self.name = name
         self.lod: list[list[int]] = [list(level) for level in lod]
         array = np.zeros(0, np.float32) if data is None else _given("PaddleTensor", data)
@@ -131,8 +150,9 @@ class PaddleTensor:
         wanted = int(np.prod(self.shape)) * self.dtype.numpy.itemsize
         if self.data.length() != wanted:
             raise FluidValueError(
-                f"tensor {self.name!r} of shape {list(self.shape)} and {self.dtype} has {wanted} bytes, but its data "
-                f"{self.data.length()} (a PaddleBuf of a list holds float32; give it an array)"
+                f"tensor {self.name!r} of shape {list(self.shape)} and {self.dtype} has {wanted}"
+                f" bytes, but its data {self.data.length()} (a PaddleBuf of a list holds float32;"
+                " give it an array)"
             )
         return self.data.array(self.dtype).reshape(self.shape).copy()
 
@@ -140,7 +160,11 @@ class PaddleTensor:
     def of(cls, name: str, array: np.ndarray, lod: list[list[int]]) -> PaddleTensor:
         """A result."""
         made = cls(name=name, lod=lod)
-        made.shape, made.dtype, made.data = list(array.shape), _dtype_of(array), PaddleBuf.holding(array)
+        made.shape, made.dtype, made.data = (
+            list(array.shape),
+            _dtype_of(array),
+            PaddleBuf.holding(array),
+        )
         return made
 
 
@@ -154,7 +178,9 @@ def fed(array: np.ndarray, lod: Sequence[Sequence[int]]) -> Any:
 
 
 class ZeroCopyTensor:
-    """An input or an output of a predictor that keeps its value from run to run. Nothing is copied but by these methods."""
+    """An input or an output of a predictor that keeps its value from run to run. Nothing is copied
+    but by these methods.
+    """
 
     def __init__(self, name: str, is_input: bool) -> None:
         self.name, self._is_input = name, is_input
@@ -163,13 +189,19 @@ class ZeroCopyTensor:
         self._shape: list[int] | None = None
 
     def copy_from_cpu(self, array: np.ndarray) -> None:
-        """Give an input its value, and its shape. Raises FluidTypeError for other than float32, int64, int32; and for outputs."""
+        """Give an input its value, and its shape. Raises FluidTypeError for other than float32,
+        int64, int32; and for outputs.
+        """
         if not self._is_input:
-            raise FluidTypeError(f"{self.name!r} is an output of the predictor, which only a run gives values")
+            raise FluidTypeError(
+                f"{self.name!r} is an output of the predictor, which only a run gives values"
+            )
         self._array, self._shape = _given(f"copy_from_cpu of {self.name!r}", array).copy(), None
 
     def reshape(self, shape: Sequence[int]) -> None:
-        """Declare the shape of what comes next; the value that is there takes it where it has as many elements."""
+        """Declare the shape of what comes next; the value that is there takes it where it has as
+        many elements.
+        """
         self._shape = [int(n) for n in shape]
         if self._array is not None:
             fits = int(np.prod(self._shape)) == self._array.size
@@ -202,6 +234,10 @@ class ZeroCopyTensor:
 
     def _held(self) -> np.ndarray:
         if self._array is None:
-            does = "copy_from_cpu gives it one" if self._is_input else "a run of the predictor gives it one"
+            does = (
+                "copy_from_cpu gives it one"
+                if self._is_input
+                else "a run of the predictor gives it one"
+            )
             raise FluidValueError(f"the tensor {self.name!r} has no value yet; {does}")
         return self._array

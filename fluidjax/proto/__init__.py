@@ -11,4 +11,6 @@ if TYPE_CHECKING:
 else:
     from ..base.lazy import on_demand
 
-    __getattr__, __dir__ = on_demand(__name__, {"framework_pb2": ""}, reporter("fluid.proto", __all__))
+    __getattr__, __dir__ = on_demand(
+        __name__, {"framework_pb2": ""}, reporter("fluid.proto", __all__)
+    )

@@ -16,9 +16,17 @@ from ..ir import framework_pb2 as wire
 
 _PACKAGE = "paddle.framework.proto"
 _Field = descriptor_pb2.FieldDescriptorProto
-_ENUMS = {"OpDesc.Attr.type": "AttrType", "VarType.type": "VarType.Type", "VarType.TensorDesc.data_type": "VarType.Type"}
+_ENUMS = {
+    "OpDesc.Attr.type": "AttrType",
+    "VarType.type": "VarType.Type",
+    "VarType.TensorDesc.data_type": "VarType.Type",
+}
 _KINDS = {"string": _Field.TYPE_STRING, "int32": _Field.TYPE_INT32, "bool": _Field.TYPE_BOOL}
-_LABELS = {"required": _Field.LABEL_REQUIRED, "optional": _Field.LABEL_OPTIONAL, "repeated": _Field.LABEL_REPEATED}
+_LABELS = {
+    "required": _Field.LABEL_REQUIRED,
+    "optional": _Field.LABEL_OPTIONAL,
+    "repeated": _Field.LABEL_REPEATED,
+}
 # What the wire format passes over, because it says nothing of what a program computes: readers, tuples, notes on versions, op protos.
 _MORE = {
     "VarType.LoDTensorArrayDesc": "required VarType.TensorDesc tensor 1; optional int32 lod_level 2",
@@ -61,7 +69,9 @@ def _retyped(message: Any, path: str) -> None:
         if enum := _ENUMS.get(f"{path}.{field.name}"):
             field.type, field.type_name = _Field.TYPE_ENUM, f".{_PACKAGE}.{enum}"
         if field.type_name:
-            field.type_name = field.type_name.replace(f".{wire.DESCRIPTOR.package}.", f".{_PACKAGE}.")
+            field.type_name = field.type_name.replace(
+                f".{wire.DESCRIPTOR.package}.", f".{_PACKAGE}."
+            )
         if path == "VarType" and field.name == "tensor_array":
             field.type_name = f".{_PACKAGE}.VarType.LoDTensorArrayDesc"
     for inner in message.nested_type:
@@ -103,7 +113,11 @@ def _class(name: str) -> Any:
     return message_factory.GetMessageClass(DESCRIPTOR.message_types_by_name[name])
 
 
-Version, OpDesc, OpProto, VarType, VarDesc, BlockDesc = map(_class, ("Version", "OpDesc", "OpProto", "VarType", "VarDesc", "BlockDesc"))
-CompatibleInfo, OpCompatibleMap, ProgramDesc = map(_class, ("CompatibleInfo", "OpCompatibleMap", "ProgramDesc"))
+Version, OpDesc, OpProto, VarType, VarDesc, BlockDesc = map(
+    _class, ("Version", "OpDesc", "OpProto", "VarType", "VarDesc", "BlockDesc")
+)
+CompatibleInfo, OpCompatibleMap, ProgramDesc = map(
+    _class, ("CompatibleInfo", "OpCompatibleMap", "ProgramDesc")
+)
 AttrType = enum_type_wrapper.EnumTypeWrapper(DESCRIPTOR.enum_types_by_name["AttrType"])
 INT, FLOAT, STRING, INTS, FLOATS, STRINGS, BOOLEAN, BOOLEANS, BLOCK, LONG, BLOCKS, LONGS = range(12)

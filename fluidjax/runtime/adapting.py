@@ -1,4 +1,6 @@
-"""What is done when a step cannot be traced as it stands: other constants, exact sizes, bounds of loops, and last of all cuts."""
+"""What is done when a step cannot be traced as it stands: other constants, exact sizes, bounds of
+loops, and last of all cuts.
+"""
 
 from __future__ import annotations
 
@@ -21,25 +23,35 @@ def adapted(compiled: Compiled, values: Any, why: NotOneStep) -> bool:
     if why.counts and _counted(compiled, why):
         return True
     if compiled.shared and isinstance(why, MixesRows):
-        note(why, "in a job of several processes sequences are padded to sizes in common, so pad them to one length yourself")
+        note(
+            why,
+            "in a job of several processes sequences are padded to sizes in common, so pad them to"
+            " one length yourself",
+        )
     return _cut(compiled, why)
 
 
 def remembered(compiled: Compiled, values: Any, reason: MixesRows) -> bool:
-    """Have such feeds be padded less. False if they are not padded at all, and no feed says the sizes."""
+    """Have such feeds be padded less. False if they are not padded at all, and no feed says the
+    sizes.
+    """
     if isinstance(values, tuple):
         return any([remembered(compiled, one, reason) for one in values])
     exact = compiled.padding.less(values)
     if exact is None:
         return _choose(compiled, reason)
     if exact:
-        place = "".join(f" ({n})" for n in getattr(reason, "__notes__", ()) if n.startswith("in op: "))
+        place = "".join(
+            f" ({n})" for n in getattr(reason, "__notes__", ()) if n.startswith("in op: ")
+        )
         compiled.recompiles.mixes = f"; ragged feeds run on exact sizes, because {reason}{place}"
     return True
 
 
 def _choose(compiled: Compiled, reason: MixesRows) -> bool:
-    """Have the feeds that choose rows (trait `chosen`) be constants. False if they are, or are none."""
+    """Have the feeds that choose rows (trait `chosen`) be constants. False if they are, or are
+    none.
+    """
     choices = compiled.step.sizes.choices
     if compiled.step.exact or not any(c.by_feeds for c in choices):
         for blocked in (c for c in choices if not c.by_feeds):
@@ -51,12 +63,18 @@ def _choose(compiled: Compiled, reason: MixesRows) -> bool:
 
 
 def _counted(compiled: Compiled, why: NotOneStep) -> bool:
-    """Have a loop be bounded by a bucket that a fed number lies in, or else have the feeds that say its count be constants."""
+    """Have a loop be bounded by a bucket that a fed number lies in, or else have the feeds that say
+    its count be constants.
+    """
     step = compiled.step
     op = next((o for _, o in walk.ops(step.desc) if o.uid == why.uid), None)
     if op is None or compiled.where.count != 1:
         return False
-    fed = {n for n in counters(step.desc, op) if n in step.feeds and step.feeds[n].dtype in ("int32", "int64")}
+    fed = {
+        n
+        for n in counters(step.desc, op)
+        if n in step.feeds and step.feeds[n].dtype in ("int32", "int64")
+    }
     new = {n for n in fed if n not in compiled.limited and n not in compiled.fixed}
     if new:
         compiled.limited |= new

@@ -1,4 +1,6 @@
-"""LoDTensors to what a step takes, and back: rows and lengths go up to a bucket, equal LoDs get equal keys."""
+"""LoDTensors to what a step takes, and back: rows and lengths go up to a bucket, equal LoDs get
+equal keys.
+"""
 
 from __future__ import annotations
 
@@ -35,23 +37,35 @@ def bucketed(
 ) -> dict[str, Any]:  # fmt: skip
     """A feed for ``step_fn``: LoDTensors with sequences become Ragged, anything else stays.
 
-    Rows and the longest sequence of each level are padded up to a bucket, by copies of the last row, so that varied batches make few
-    shapes; with exact they are not. fill: the number of sequences is padded too, by empty ones, and so are those arrays of these
-    names that have as many rows. inner: names of which the numbers of sequences below the first level are padded up to a bucket, by
-    empty ones. by_offsets: of the longest sequences nothing is said but that they have no more rows than there are. rooms: rows, and
-    longest sequence, up to which those of these names are padded at least. Equal LoDs get equal keys, numbered by first appearance.
-    Raises FluidValueError for a LoD that does not fit its rows.
+    Rows and the longest sequence of each level are padded up to a bucket, by copies of the last
+    row, so that varied batches make few shapes; with exact they are not. fill: the number of
+    sequences is padded too, by empty ones, and so are those arrays of these names that have as many
+    rows. inner: names of which the numbers of sequences below the first level are padded up to a
+    bucket, by empty ones. by_offsets: of the longest sequences nothing is said but that they have
+    no more rows than there are. rooms: rows, and longest sequence, up to which those of these names
+    are padded at least. Equal LoDs get equal keys, numbered by first appearance. Raises
+    FluidValueError for a LoD that does not fit its rows.
     """
     keys: dict[tuple[bytes, ...], int] = {}
     lods = {n: v for n, v in feed.items() if isinstance(v, LoDTensor) and has_lod(v)}
-    ragged = {n: _ragged(n, v, keys, exact, by_offsets, (rooms or {}).get(n, (0, 0))) for n, v in lods.items()}
+    ragged = {
+        n: _ragged(n, v, keys, exact, by_offsets, (rooms or {}).get(n, (0, 0)))
+        for n, v in lods.items()
+    }
     if not exact:
         ragged |= {n: _inner(ragged[n]) for n in inner if n in ragged}
     if fill is None or exact:
         return {**feed, **ragged}
-    counts = {count: i for i, count in enumerate(dict.fromkeys(r.offsets[0].shape[0] - 1 for r in ragged.values()))}
+    counts = {
+        count: i
+        for i, count in enumerate(dict.fromkeys(r.offsets[0].shape[0] - 1 for r in ragged.values()))
+    }
     found = {n: _filled(r, counts) for n, r in ragged.items()}
-    beside = {n: v for n, v in feed.items() if n in fill and isinstance(v, np.ndarray) and v.ndim and v.shape[0] in counts}
+    beside = {
+        n: v
+        for n, v in feed.items()
+        if n in fill and isinstance(v, np.ndarray) and v.ndim and v.shape[0] in counts
+    }
     return {**feed, **found, **{n: _rows(v, _each(counts, v.shape[0])) for n, v in beside.items()}}
 
 
@@ -68,7 +82,9 @@ def _filled(value: Ragged, counts: Mapping[int, int]) -> Ragged:
 
 
 def _inner(value: Ragged) -> Ragged:
-    """With empty sequences behind the last of every level below the first, up to a bucket; `longest` says its sizes."""
+    """With empty sequences behind the last of every level below the first, up to a bucket;
+    `longest` says its sizes.
+    """
     first, *below = value.offsets
     filled = (filled_level(level, bucket(level.shape[0] - 1)) for level in below)
     return replace(value, offsets=(first, *filled), key=("inner", value.key), most=None)
@@ -83,11 +99,21 @@ def _rows(array: np.ndarray, key: Hashable) -> Ragged:
     """An array with copies of its last row behind it, up to a bucket."""
     count = array.shape[0]
     size = bucket(count)
-    return Ragged(extended(array, size), (np.array([0, count], np.int32),), (size,), key, padded=True, bare=True, each=ROWS)
+    return Ragged(
+        extended(array, size),
+        (np.array([0, count], np.int32),),
+        (size,),
+        key,
+        padded=True,
+        bare=True,
+        each=ROWS,
+    )
 
 
 def extended(array: np.ndarray, size: int) -> np.ndarray:
-    """With copies of the last row behind it, so that gradients there are 0 times something finite; zeros where there is none."""
+    """With copies of the last row behind it, so that gradients there are 0 times something finite;
+    zeros where there is none.
+    """
     count = array.shape[0]
     rows = np.empty((size, *array.shape[1:]), array.dtype)
     rows[:count] = array
@@ -96,7 +122,12 @@ def extended(array: np.ndarray, size: int) -> np.ndarray:
 
 
 def _ragged(
-    name: str, tensor: LoDTensor, keys: dict[tuple[bytes, ...], int], exact: bool, by_offsets: bool, room: tuple[int, int]
+    name: str,
+    tensor: LoDTensor,
+    keys: dict[tuple[bytes, ...], int],
+    exact: bool,
+    by_offsets: bool,
+    room: tuple[int, int],
 ) -> Ragged:
     array = tensor.array()
     wrong = tensor.misfit()
@@ -109,8 +140,21 @@ def _ragged(
     most, long = map(max, tensor.room, room)
     rows = extended(array, max(bucket(array.shape[0]), most))
     if by_offsets:
-        return Ragged(rows, offsets, (*(bucket(len(level) - 1) for level in offsets[1:]), len(rows)), key, padded=True)
-    return Ragged(rows, offsets, tuple(max(bucket(n), long) for n in longest), key, padded=True, most=_most(offsets))
+        return Ragged(
+            rows,
+            offsets,
+            (*(bucket(len(level) - 1) for level in offsets[1:]), len(rows)),
+            key,
+            padded=True,
+        )
+    return Ragged(
+        rows,
+        offsets,
+        tuple(max(bucket(n), long) for n in longest),
+        key,
+        padded=True,
+        most=_most(offsets),
+    )
 
 
 def _most(offsets: tuple[np.ndarray, ...]) -> tuple[int, ...] | None:
@@ -164,7 +208,13 @@ def _true_levels(value: Ragged) -> Lod:
     found: list[tuple[int, ...]] = []
     for level in value.offsets:
         array = np.asarray(level)
-        count = found[-1][-1] if found else array.shape[0] - 1 if value.alive is None else int(value.alive)
+        count = (
+            found[-1][-1]
+            if found
+            else array.shape[0] - 1
+            if value.alive is None
+            else int(value.alive)
+        )
         found.append(tuple(array[: count + 1].tolist()))
     return tuple(found)
 
@@ -189,8 +239,14 @@ def form_of(values: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def limits(names: Iterable[str], values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fed values with the buckets of these, which bound loops: a step is compiled for each bucket."""
-    found = {limit(n): Fixed(np.int64(bucket(int(np.max(_numbers(values[n]), initial=0))))) for n in names if n in values}
+    """The fed values with the buckets of these, which bound loops: a step is compiled for each
+    bucket.
+    """
+    found = {
+        limit(n): Fixed(np.int64(bucket(int(np.max(_numbers(values[n]), initial=0)))))
+        for n in names
+        if n in values
+    }
     return {**values, **found} if found else values
 
 

@@ -21,7 +21,12 @@ from .state_buffers import StateLayout
 from .traced import traced
 
 
-def build(compiled: Compiled, kind: Kind, args: Sequence[Any], refuse: Callable[[str], Exception] | None = None) -> None:
+def build(
+    compiled: Compiled,
+    kind: Kind,
+    args: Sequence[Any],
+    refuse: Callable[[str], Exception] | None = None,
+) -> None:
     """Compile a call for arguments like these, which the call then finds.
 
     refuse: where a fetch has a LoD, makes the error that is raised instead, of its name.
@@ -38,7 +43,9 @@ def ready(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> Any:
     return fn
 
 
-def _build(compiled: Compiled, kind: Kind, args: Sequence[Any], refuse: Callable[[str], Exception] | None) -> None:
+def _build(
+    compiled: Compiled, kind: Kind, args: Sequence[Any], refuse: Callable[[str], Exception] | None
+) -> None:
     fn, times = compiled.function(kind), [time.perf_counter()]
     made = traced(compiled, kind, args)
     times.append(time.perf_counter())
@@ -51,9 +58,19 @@ def _build(compiled: Compiled, kind: Kind, args: Sequence[Any], refuse: Callable
     times.append(time.perf_counter())
     trace, lower, compile = (after - before for before, after in pairwise(times))
     reasons = compiled.recompiles.reasons
-    origin = Origin(compiled.step.desc, compiled.fetches, kind, types(compiled.shapes), fed(args[2]))
+    origin = Origin(
+        compiled.step.desc, compiled.fetches, kind, types(compiled.shapes), fed(args[2])
+    )
     report = Compilation(
-        kind.value, compiled.fetches, types_of(args[2]), trace, lower, compile, reasons.of(origin), user_line(), made.found
+        kind.value,
+        compiled.fetches,
+        types_of(args[2]),
+        trace,
+        lower,
+        compile,
+        reasons.of(origin),
+        user_line(),
+        made.found,
     )
     reasons.made.append(report)
     record(compiled.compilations, report, compiled.step)
@@ -63,7 +80,8 @@ def _build(compiled: Compiled, kind: Kind, args: Sequence[Any], refuse: Callable
 def compile_lowered(lowered: Any) -> None:
     """lowered.compile(), of which Ctrl-C stays a KeyboardInterrupt.
 
-    From jax 0.12 on Python visits a module's operations to make a cache's key; what is raised there arrives as the text of a RuntimeError.
+    From jax 0.12 on Python visits a module's operations to make a cache's key; what is raised there
+    arrives as the text of a RuntimeError.
     """
     try:
         lowered.compile()
@@ -85,7 +103,9 @@ def tracing(device: Any) -> Iterator[None]:
 
 
 def argument_types(compiled: Compiled, feed: Any) -> tuple[Any, ...]:
-    """The arguments of a call as types, once the layouts of its state are planned. feed: the types of what is fed."""
+    """The arguments of a call as types, once the layouts of its state are planned. feed: the types
+    of what is fed.
+    """
     assert compiled.layouts is not None
     return *(_group(compiled, layout) for layout in compiled.layouts), feed, 0, 0
 
@@ -93,5 +113,11 @@ def argument_types(compiled: Compiled, feed: Any) -> tuple[Any, ...]:
 def _group(compiled: Compiled, layout: StateLayout) -> list[jax.ShapeDtypeStruct]:
     where, types = compiled.where, layout.types(compiled.shapes)
     homes = [where.sharding(OWN if own else REPLICATED) for own in layout.own]
-    shapes = [(where.count, *t.shape) if own else t.shape for t, own in zip(types, layout.own, strict=True)]
-    return [jax.ShapeDtypeStruct(s, t.dtype, sharding=home) for s, t, home in zip(shapes, types, homes, strict=True)]
+    shapes = [
+        (where.count, *t.shape) if own else t.shape
+        for t, own in zip(types, layout.own, strict=True)
+    ]
+    return [
+        jax.ShapeDtypeStruct(s, t.dtype, sharding=home)
+        for s, t, home in zip(shapes, types, homes, strict=True)
+    ]

@@ -1,6 +1,8 @@
-"""A compiled step called: whatever happens during the call, the scope shows the state before it or the one after.
+"""A compiled step called: whatever happens during the call, the scope shows the state before it or
+the one after.
 
-In other threads too: a call that changes variables is made in their turn, which whoever runs it has taken (turns.py).
+In other threads too: a call that changes variables is made in their turn, which whoever runs it has
+taken (turns.py).
 """
 
 from __future__ import annotations
@@ -25,11 +27,13 @@ from .turns import held
 
 
 def call(compiled: Compiled, kind: Kind, scope: Scope, inputs: tuple[Any, ...], numpy: bool) -> Any:
-    """The result of a call of the step, whose state is the scope's from now on. inputs: what it is given besides its state.
+    """The result of a call of the step, whose state is the scope's from now on. inputs: what it is
+    given besides its state.
 
-    A step that donates is called so that its result is kept even if Ctrl-C arrives during the call. list.extend appends the result
-    before the interpreter looks for signals, and the call itself runs in C once it is compiled. A first call is compiled
-    beforehand (Ctrl-C stops that at no loss) and then run with SIGINT held back, as is a call that creates variables.
+    A step that donates is called so that its result is kept even if Ctrl-C arrives during the call.
+    list.extend appends the result before the interpreter looks for signals, and the call itself
+    runs in C once it is compiled. A first call is compiled beforehand (Ctrl-C stops that at no
+    loss) and then run with SIGINT held back, as is a call that creates variables.
     """
     with compiled.lock:
         buffers = compiled.bind(scope)
@@ -59,16 +63,20 @@ def call(compiled: Compiled, kind: Kind, scope: Scope, inputs: tuple[Any, ...], 
 
 
 def donated(fn: Any, buffers: StateBuffers, inputs: tuple[Any, ...]) -> Any:
-    """The result of a step that is given the state, which is the state of the next one; in its turn."""
+    """The result of a step that is given the state, which is the state of the next one; in its
+    turn.
+    """
     cell, (feed, seed, step) = buffers.cell, inputs
-    # in C from the look at the arguments to the result's place: Ctrl-C finds the state before or the one after
+    # in C from the look at the arguments to the result's place: Ctrl-C finds the state before or
+    # the one after
     cell.extend(map(fn, (cell[-1][0],), (buffers.constant,), (feed,), (seed,), (step,)))
     del cell[:-1]
     return cell[-1]
 
 
 def undonated(run: Callable[..., Any], buffers: StateBuffers, inputs: tuple[Any, ...]) -> Any:
-    """The result of a step that leaves the arrays that it reads as they are, and so needs no turn for those of others.
+    """The result of a step that leaves the arrays that it reads as they are, and so needs no turn
+    for those of others.
 
     If a step of another thread was given one of them meanwhile, it runs again, on copies.
     """
@@ -107,7 +115,9 @@ def refuse_lod_of(name: str | None) -> None:
         raise refuse_lod(name)
 
 
-def keep(buffers: StateBuffers, scope: Scope, created: Mapping[str, Any], compiled: Compiled) -> None:
+def keep(
+    buffers: StateBuffers, scope: Scope, created: Mapping[str, Any], compiled: Compiled
+) -> None:
     """Newly created variables become what the scope shows."""
     buffers.keep()
     if created:

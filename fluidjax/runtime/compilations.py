@@ -1,4 +1,6 @@
-"""Compilation: the report of one executable of a step: for what feeds, how hard XLA tried, and how long it took."""
+"""Compilation: the report of one executable of a step: for what feeds, how hard XLA tried, and how
+long it took.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,13 @@ _logger = logging.getLogger(__name__)
 class Compilation:
     """One executable of a step.
 
-    kind: what a call of it runs: "one" step, "many" in a scan, the ranks in "turns"; "checked" ones report what is not finite; a "segment"
-    of a program that is cut, of which lowering counts as compiling, and so does its first run.
-    fetches: what it returns. feed: the type of each fed array. trace, lower, compile: seconds that it took to run the ops on types,
-    to write StableHLO, and XLA's own (with a persistent cache: to read it there). reason: in what it differs from what was compiled
-    of the program before. line: where the script ran it.
-    found: whether the compilation cache had its trace, so that `trace` are the seconds to read it.
+    kind: what a call of it runs: "one" step, "many" in a scan, the ranks in "turns"; "checked" ones
+    report what is not finite; a "segment" of a program that is cut, of which lowering counts as
+    compiling, and so does its first run. fetches: what it returns. feed: the type of each fed
+    array. trace, lower, compile: seconds that it took to run the ops on types, to write StableHLO,
+    and XLA's own (with a persistent cache: to read it there). reason: in what it differs from what
+    was compiled of the program before. line: where the script ran it. found: whether the
+    compilation cache had its trace, so that `trace` are the seconds to read it.
     """
 
     kind: str
@@ -45,10 +48,14 @@ class Compilation:
         fed = ", ".join(f"{n}: {t}" for n, t in self.feed.items()) or "nothing"
         what = f"{self.kind}, fetching {', '.join(self.fetches) or 'nothing'}, fed {fed}"
         first = "find its trace" if self.found else "trace"
-        return f"{what}: {self.trace:.2f} s to {first}, {self.lower:.2f} to lower, {self.compile:.2f} to compile"
+        return (
+            f"{what}: {self.trace:.2f} s to {first}, {self.lower:.2f} to lower, {self.compile:.2f}"
+            " to compile"
+        )
 
 
-watchers: list[Callable[[Compilation, Any], None]] = []  # each is given every report, and the step that was compiled
+# each is given every report, and the step that was compiled
+watchers: list[Callable[[Compilation, Any], None]] = []
 
 
 def record(kept: list[Compilation], made: Compilation, step: Any = None) -> None:
@@ -69,7 +76,9 @@ def log(made: Compilation) -> None:
 def types_of(feed: Any) -> dict[str, str]:
     """The types of a feed, or of the feeds of several ranks, as text."""
     if isinstance(feed, tuple):
-        return {f"{n} of rank {r}": t for r, one in enumerate(feed) for n, t in types_of(one).items()}
+        return {
+            f"{n} of rank {r}": t for r, one in enumerate(feed) for n, t in types_of(one).items()
+        }
     return {n: _type(v) for n, v in feed.items()}
 
 
@@ -77,4 +86,5 @@ def _type(value: Any) -> str:
     if isinstance(value, Ragged):
         return f"ragged {_type(value.rows)}"
     leaves = jax.tree.leaves(value)
-    return f"{leaves[0].dtype}{list(leaves[0].shape)}" if leaves else str(value)  # without leaves: a feed that decides sizes
+    # without leaves: a feed that decides sizes
+    return f"{leaves[0].dtype}{list(leaves[0].shape)}" if leaves else str(value)

@@ -1,8 +1,10 @@
-"""What XLA compiled is kept in a folder of the user's, so that the next process does not compile it again (docs/compile-cache.md).
+"""What XLA compiled is kept in a folder of the user's, so that the next process does not compile it
+again (docs/compile-cache.md).
 
-JAX has such a cache, and turns it on only where it is told to. This module tells it where nobody else did, when a program is
-about to be compiled, and looks after the folder: whose it is, how large it gets, and entries that are damaged. Whatever is wrong
-with it makes runs slower, never wrong, and is said once.
+JAX has such a cache, and turns it on only where it is told to. This module tells it where nobody
+else did, when a program is about to be compiled, and looks after the folder: whose it is, how large
+it gets, and entries that are damaged. Whatever is wrong with it makes runs slower, never wrong, and
+is said once.
 """
 
 from __future__ import annotations
@@ -49,10 +51,11 @@ class CompileCache:
         self._lock = threading.Lock()
 
     def turn_on(self) -> Path | None:
-        """Have JAX keep what it compiles, unless the user decided otherwise; returns the folder, or None.
+        """Have JAX keep what it compiles, unless the user decided otherwise; returns the folder, or
+        None.
 
-        Called before the first compilation of an executor, and does something the first time only. A cache that the user
-        configured in JAX stays as it is.
+        Called before the first compilation of an executor, and does something the first time only.
+        A cache that the user configured in JAX stays as it is.
         """
         with self._lock:
             if not self._asked:
@@ -62,7 +65,11 @@ class CompileCache:
 
     def _turned_on(self) -> Path | None:
         config, chosen = self._config, flag("FLAGS_compilation_cache_dir")
-        if not flag("FLAGS_compilation_cache") or not config.jax_enable_compilation_cache or config.jax_compilation_cache_dir is not None:
+        if (
+            not flag("FLAGS_compilation_cache")
+            or not config.jax_enable_compilation_cache
+            or config.jax_compilation_cache_dir is not None
+        ):
             return None
         try:
             root = Path(chosen).expanduser() if chosen else user_folder() / "fluidjax" / "xla"
@@ -86,7 +93,9 @@ class CompileCache:
 
     @contextlib.contextmanager
     def keeping_all(self) -> Iterator[None]:
-        """What is compiled within is kept however soon it was: the few functions that every process needs for a startup program."""
+        """What is compiled within is kept however soon it was: the few functions that every process
+        needs for a startup program.
+        """
         ours = self.writes and getattr(self._config, MINIMUM) == WORTH_KEEPING
         if ours:
             self._config.update(MINIMUM, 0.0)
@@ -97,10 +106,12 @@ class CompileCache:
                 self._config.update(MINIMUM, WORTH_KEEPING)
 
     def mend(self, name: str) -> None:
-        """Remove damaged entries of the function called `name`, so that it is compiled anew and they are written again.
+        """Remove damaged entries of the function called `name`, so that it is compiled anew and
+        they are written again.
 
-        JAX writes an entry in place, so a process that is killed, or a full disk, leaves a part of one, and that would stay:
-        JAX passes over what it cannot read, and never writes what is there.
+        JAX writes an entry in place, so a process that is killed, or a full disk, leaves a part of
+        one, and that would stay: JAX passes over what it cannot read, and never writes what is
+        there.
         """
         if self.folder is not None:
             self._mend(self.folder.glob(f"jit_{name}-*{SUFFIX}"))
@@ -123,7 +134,10 @@ class CompileCache:
             return  # not ours to change: then it is passed over
         if not self._told:
             self._told = True
-            _say(f"a damaged entry of the compilation cache was removed, and is compiled anew: {str(path)!r}")
+            _say(
+                "a damaged entry of the compilation cache was removed, and is compiled anew:"
+                f" {str(path)!r}"
+            )
 
 
 def used(path: Path) -> None:
@@ -141,13 +155,23 @@ def user_folder() -> Path:
 
 
 def version() -> str:
-    """A folder's name: what else but the program decides whether an executable runs here, and as well as a new one.
+    """A folder's name: what else but the program decides whether an executable runs here, and as
+    well as a new one.
 
-    JAX's own keys know its version and the compiler's options, but not the CPU's instructions (an executable for others
-    ends the process), nor among how many cores XLA divides the work, nor with what this Python compresses.
+    JAX's own keys know its version and the compiler's options, but not the CPU's instructions (an
+    executable for others ends the process), nor among how many cores XLA divides the work, nor with
+    what this Python compresses.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    facts = (jax.__version__, jaxlib.__version__, sys.version_info[:2], platform.machine(), platform.processor(), _instructions(), cores)
+    facts = (
+        jax.__version__,
+        jaxlib.__version__,
+        sys.version_info[:2],
+        platform.machine(),
+        platform.processor(),
+        _instructions(),
+        cores,
+    )
     return f"jax-{jax.__version__}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:12]}"
 
 
@@ -156,7 +180,11 @@ def _instructions() -> list[str]:
     try:
         with open("/proc/cpuinfo", errors="replace") as file:
             first = itertools.takewhile(str.strip, file)  # up to the empty line before the next CPU
-            return [line for line in first if line.startswith(("flags", "Features", "model name", "CPU part"))]
+            return [
+                line
+                for line in first
+                if line.startswith(("flags", "Features", "model name", "CPU part"))
+            ]
     except OSError:
         return []
 
@@ -165,9 +193,14 @@ def _refuse_others(root: Path) -> None:
     """Raises PermissionError for a folder into which others may write: whoever can, runs code here."""
     found = root.stat()
     if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
-        raise PermissionError(f"{str(root)!r} belongs to another user; set FLAGS_compilation_cache_dir to a folder of yours")
+        raise PermissionError(
+            f"{str(root)!r} belongs to another user; set FLAGS_compilation_cache_dir to a folder of"
+            " yours"
+        )
     if os.name == "posix" and found.st_mode & 0o022:
-        raise PermissionError(f"others may write to {str(root)!r}; chmod go-w it, or set FLAGS_compilation_cache_dir")
+        raise PermissionError(
+            f"others may write to {str(root)!r}; chmod go-w it, or set FLAGS_compilation_cache_dir"
+        )
 
 
 def _writes(folder: Path) -> bool:
@@ -176,7 +209,10 @@ def _writes(folder: Path) -> bool:
     try:
         probe.write_bytes(bytes(PROBE))
     except OSError as reason:
-        _say(f"what is compiled now is not kept in {str(folder)!r} for the next process: {reason.strerror or reason}")
+        _say(
+            f"what is compiled now is not kept in {str(folder)!r} for the next process:"
+            f" {reason.strerror or reason}"
+        )
         return False
     finally:
         with contextlib.suppress(OSError):
@@ -185,7 +221,9 @@ def _writes(folder: Path) -> bool:
 
 
 def _small(folder: Path) -> Iterator[Path]:
-    """Entries of other functions than steps, such as draws of random numbers; those are mended when they are needed."""
+    """Entries of other functions than steps, such as draws of random numbers; those are mended when
+    they are needed.
+    """
     for path in folder.glob(f"*{SUFFIX}"):
         with contextlib.suppress(OSError):  # another process removed it
             if not path.name.startswith("jit_step_") and path.stat().st_size <= SMALL:
@@ -193,14 +231,18 @@ def _small(folder: Path) -> Iterator[Path]:
 
 
 def _say(sentence: str) -> None:
-    warnings.warn(f"{sentence} (FLAGS_compilation_cache=0 does without)", RuntimeWarning, stacklevel=3)
+    warnings.warn(
+        f"{sentence} (FLAGS_compilation_cache=0 does without)", RuntimeWarning, stacklevel=3
+    )
 
 
-# -- size --------------------------------------------------------------------------------------------------------------
+# -- size ------------------------------------------------------------------------------------------
 
 
 def bound(root: Path, most: int) -> None:
-    """Remove the entries below `root`, of all versions, that were not used for longest, if together they have more than `most` bytes."""
+    """Remove the entries below `root`, of all versions, that were not used for longest, if together
+    they have more than `most` bytes.
+    """
     found: list[tuple[float, int, str]] = []
     for path in _files(root):
         with contextlib.suppress(OSError):  # another process removed it
@@ -224,11 +266,13 @@ def _files(root: Path) -> Iterable[Path]:
     return [Path(at) / name for at, _, names in os.walk(root) for name in names]
 
 
-# -- entries ---------------------------------------------------------------------------------------------------
+# -- entries ---------------------------------------------------------------------------------------
 
 
 def label(kinds: Iterable[str]) -> str:
-    """What the function that runs ops of these types is called: by its name JAX's files tell which entries are its own."""
+    """What the function that runs ops of these types is called: by its name JAX's files tell which
+    entries are its own.
+    """
     return f"step_{zlib.crc32(' '.join(kinds).encode()):08x}"
 
 
@@ -244,7 +288,9 @@ def named(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 def sound(entry: bytes) -> bool:
     """Whether an entry can be decompressed whole."""
-    expand, error = (zlib.decompress, zlib.error) if not entry.startswith(b"\x28\xb5\x2f\xfd") else _zstandard()
+    expand, error = (
+        (zlib.decompress, zlib.error) if not entry.startswith(b"\x28\xb5\x2f\xfd") else _zstandard()
+    )
     try:
         return len(expand(entry)) > 0
     except error:
@@ -252,7 +298,9 @@ def sound(entry: bytes) -> bool:
 
 
 def _zstandard() -> tuple[Callable[[bytes], bytes], Any]:
-    """How JAX expands what it compressed by zstandard; without that, this process reads no such entry."""
+    """How JAX expands what it compressed by zstandard; without that, this process reads no such
+    entry.
+    """
     try:
         from compression import zstd  # type: ignore[import-not-found,unused-ignore]  # of Python 3.14
 

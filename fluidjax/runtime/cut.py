@@ -1,4 +1,6 @@
-"""A program that is cut, run: Python goes through its parts and drives its loops, and the scope changes at the end alone."""
+"""A program that is cut, run: Python goes through its parts and drives its loops, and the scope
+changes at the end alone.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ class HostedCall(ControlCall):
         return True
 
     def exact(self, name: str, value: Any) -> Any:
-        return super().exact(name, trimmed(value) if isinstance(value, Ragged) and value.padded else value)
+        return super().exact(
+            name, trimmed(value) if isinstance(value, Ragged) and value.padded else value
+        )
 
     def run_block(self, idx: int, env: Env, iteration: Any = None) -> None:
         self.runner(idx, env, self.path if iteration is None else (*self.path, int(iteration)))  # type: ignore[arg-type]
@@ -62,7 +66,9 @@ class CutStep:
         first = next(iter(str(why).splitlines()), "")
         return why.uid is not None and self.cuts.refine(why.uid, first)
 
-    def run(self, state: Mapping[str, Any], feed: Mapping[str, Any], key: Any) -> tuple[dict[str, Any], list[Any]]:
+    def run(
+        self, state: Mapping[str, Any], feed: Mapping[str, Any], key: Any
+    ) -> tuple[dict[str, Any], list[Any]]:
         """The written variables and the fetches of one step. Raises what its ops object to."""
         with jax.enable_x64(True):
             while True:
@@ -71,9 +77,17 @@ class CutStep:
                 try:
                     run.block(0, env, ())
                     written = {n for n in self.step.writes if n in env}
-                    env.update({n: trimmed(v) for n in written if isinstance(v := env[n], Ragged) and v.padded})
+                    env.update(
+                        {
+                            n: trimmed(v)
+                            for n in written
+                            if isinstance(v := env[n], Ragged) and v.padded
+                        }
+                    )
                     changed, values = self.step.leave(env, run.context)
-                    changed |= {n: v for n in changed if isinstance(v := env[n], Ragged) and not v.bare}
+                    changed |= {
+                        n: v for n in changed if isinstance(v := env[n], Ragged) and not v.bare
+                    }
                 except NotOneStep as why:
                     if not self.refine(why):
                         raise
@@ -113,7 +127,9 @@ class _Run:
         self._go(idx, self._cut.cuts.parts(idx), env, path)
 
     def _go(self, idx: int, parts: Sequence[Part], env: Env, path: tuple[int, ...]) -> None:
-        """Run parts of a block; those that are left are divided anew where one of them has found a further cut."""
+        """Run parts of a block; those that are left are divided anew where one of them has found a
+        further cut.
+        """
         cuts = self._cut.cuts
         for at, part in enumerate(parts):
             known = len(cuts.reasons)
@@ -122,18 +138,24 @@ class _Run:
             else:
                 self._hosted(part, env, path)
             if len(cuts.reasons) > known:
-                left = [op for p in parts[at + 1 :] for op in (p.ops if isinstance(p, Piece) else (p,))]
+                left = [
+                    op for p in parts[at + 1 :] for op in (p.ops if isinstance(p, Piece) else (p,))
+                ]
                 return self._go(idx, cuts.divided(idx, left), env, path)
 
     def _piece(self, idx: int, piece: Piece, env: Env, path: tuple[int, ...]) -> None:
-        """Run a segment. One that cannot be traced cuts the program anew, and nothing of it has run before.
+        """Run a segment. One that cannot be traced cuts the program anew, and nothing of it has run
+        before.
 
-        The run begins anew then, for the segments before it may have dropped what others want now. Only where something outside has
-        been told of it already (a print, a function of Python's) it goes on from here.
+        The run begins anew then, for the segments before it may have dropped what others want now.
+        Only where something outside has been told of it already (a print, a function of Python's)
+        it goes on from here.
         """
         try:
             self._cut.segment(piece).run(env, self._key, path)
-            self._acted = self._acted or not self._cut.cuts.acting.isdisjoint(op.uid for op in piece.ops)
+            self._acted = self._acted or not self._cut.cuts.acting.isdisjoint(
+                op.uid for op in piece.ops
+            )
             if flag("FLAGS_check_nan_inf"):
                 refuse_left(piece.ops, piece.results, env)
         except NotOneStep as why:
@@ -162,7 +184,14 @@ def store(scope: Scope, changed: Mapping[str, Any]) -> None:
     """The written variables become what the scope shows, all or none, between two steps of others."""
     arrays = {n: v.rows if isinstance(v, Ragged) else v for n, v in changed.items()}
     values = {n: v if isinstance(v, jax.Array) else np.asarray(v) for n, v in arrays.items()}
-    lods = {n: tuple(tuple(np.asarray(level).tolist()) for level in v.offsets) if isinstance(v, Ragged) else () for n, v in changed.items()}
+    lods = {
+        n: (
+            tuple(tuple(np.asarray(level).tolist()) for level in v.offsets)
+            if isinstance(v, Ragged)
+            else ()
+        )
+        for n, v in changed.items()
+    }
 
     def put() -> None:
         for name, value in values.items():
@@ -176,10 +205,19 @@ def store(scope: Scope, changed: Mapping[str, Any]) -> None:
 def with_lod(step: Step, scope: Scope, state: dict[str, Any]) -> dict[str, Any]:
     """The state with the LoD of those variables that an op of the host reads (trait `hosted`)."""
     read = {n for op in step.ops if traits(op.type).hosted is not None for n in op.reads}
-    lods = {n: var.lod for n in read & state.keys() if (var := scope.find_var(n)) is not None and var.lod}
+    lods = {
+        n: var.lod
+        for n in read & state.keys()
+        if (var := scope.find_var(n)) is not None and var.lod
+    }
     return {**state, **{n: _ragged(state[n], lod) for n, lod in lods.items()}}
 
 
 def _ragged(rows: Any, lod: Lod) -> Ragged:
     offsets = tuple(np.array(level, np.int32) for level in lod)
-    return Ragged(rows, offsets, tuple(int(np.diff(level).max(initial=0)) for level in offsets), ("state", lod))
+    return Ragged(
+        rows,
+        offsets,
+        tuple(int(np.diff(level).max(initial=0)) for level in offsets),
+        ("state", lod),
+    )

@@ -11,9 +11,11 @@ clock = time.perf_counter
 
 @dataclass(frozen=True)
 class Event:
-    """One run of an op. called: when the call had returned; end: when its results were there. Seconds of `clock`.
+    """One run of an op. called: when the call had returned; end: when its results were there.
+    Seconds of `clock`.
 
-    name: the op type. number: which of the program's ops of that type. depth: how many control ops it ran within.
+    name: the op type. number: which of the program's ops of that type. depth: how many control ops
+    it ran within.
     """
 
     name: str
@@ -32,7 +34,9 @@ class Event:
 
 @dataclass
 class Recording:
-    """All events since the profile was turned on, or cleared. ran: seconds of whole runs; compiled: of these, spent compiling."""
+    """All events since the profile was turned on, or cleared. ran: seconds of whole runs; compiled:
+    of these, spent compiling.
+    """
 
     state: str
     option: str
@@ -47,14 +51,25 @@ class Recording:
         self.began, self.ran, self.compiled = clock(), 0.0, 0.0
         self.events.clear()
 
-    def add(self, name: str, times: tuple[float, float, float], number: int = 0, depth: int = 0, loc: str = "") -> None:
-        """Record one run of an op. times: when it began, when the call returned, when the results were there."""
+    def add(
+        self,
+        name: str,
+        times: tuple[float, float, float],
+        number: int = 0,
+        depth: int = 0,
+        loc: str = "",
+    ) -> None:
+        """Record one run of an op. times: when it began, when the call returned, when the results
+        were there.
+        """
         thread = self.threads.setdefault(threading.get_ident(), len(self.threads))
         self.events.append(Event(name, number, thread, depth, *times, loc))
 
 
 class Recorder:
-    """Holds the recording that is on, for all executors of the process; None while no profile is on."""
+    """Holds the recording that is on, for all executors of the process; None while no profile is
+    on.
+    """
 
     def __init__(self) -> None:
         self.on: Recording | None = None

@@ -1,7 +1,8 @@
 """A function of arrays as StableHLO, which another process calls without tracing it.
 
-It is what jax.export makes. Its own form of files needs a package more (flatbuffers) and says what is known here anyway, so only the
-code is kept, and put into the place of a small function's of the same arguments and results.
+It is what jax.export makes. Its own form of files needs a package more (flatbuffers) and says what
+is known here anyway, so only the code is kept, and put into the place of a small function's of the
+same arguments and results.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ class NotExported(Exception):
 
 @dataclass(frozen=True)
 class Exported:
-    """takes, makes: shape and dtype of each argument and result. kept: the arguments that the code has. code: StableHLO's bytes."""
+    """takes, makes: shape and dtype of each argument and result. kept: the arguments that the code
+    has. code: StableHLO's bytes.
+    """
 
     takes: tuple[tuple[tuple[int, ...], str], ...]
     makes: tuple[tuple[tuple[int, ...], str], ...]
@@ -35,12 +38,23 @@ class Exported:
         """Trace a function that returns a list of arrays. Raises NotExported."""
         try:
             made = jax.export.export(jax.jit(function))(*types)
-        except (ValueError, NotImplementedError, TypeError) as reason:  # callbacks, kernels of which no other version is sure to have them
+        except (ValueError, NotImplementedError, TypeError) as reason:
+            # callbacks, kernels of which no other version is sure to have them
             raise NotExported(str(reason)) from reason
-        if made.ordered_effects or made.unordered_effects or made.nr_devices != 1 or made.uses_global_constants:
+        if (
+            made.ordered_effects
+            or made.unordered_effects
+            or made.nr_devices != 1
+            or made.uses_global_constants
+        ):
             raise NotExported("it has effects, or is for several devices")
-        takes, makes = ([(tuple(map(int, a.shape)), _told(a.dtype)) for a in avals] for avals in (made.in_avals, made.out_avals))
-        return Exported(tuple(takes), tuple(makes), tuple(made.module_kept_var_idx), made.mlir_module_serialized)
+        takes, makes = (
+            [(tuple(map(int, a.shape)), _told(a.dtype)) for a in avals]
+            for avals in (made.in_avals, made.out_avals)
+        )
+        return Exported(
+            tuple(takes), tuple(makes), tuple(made.module_kept_var_idx), made.mlir_module_serialized
+        )
 
     @property
     def types(self) -> list[jax.ShapeDtypeStruct]:
@@ -51,14 +65,21 @@ class Exported:
         """It, to be called while something is traced."""
 
         def small(*_: Any) -> list[Any]:
-            each = {made: _nothing(*made) for made in dict.fromkeys(self.makes)}  # of each kind once
+            # of each kind once
+            each = {made: _nothing(*made) for made in dict.fromkeys(self.makes)}
             return [each[made] for made in self.makes]
 
         made = jax.export.export(jax.jit(small))(*self.types)
-        code: dict[str, Any] = {"mlir_module_serialized": self.code, "module_kept_var_idx": self.kept}
+        code: dict[str, Any] = {
+            "mlir_module_serialized": self.code,
+            "module_kept_var_idx": self.kept,
+        }
         if LAPACK not in self.code:
             # Of code for a CPU JAX would first import SciPy, for its LAPACK: a quarter of a second.
-            code |= {"platforms": ("none",), "disabled_safety_checks": (jax.export.DisabledSafetyCheck.platform(),)}
+            code |= {
+                "platforms": ("none",),
+                "disabled_safety_checks": (jax.export.DisabledSafetyCheck.platform(),),
+            }
         call: Callable[..., Any] = replace(made, **code).call
         return call
 
@@ -75,7 +96,9 @@ def _told(dtype: Any) -> str:
     if not jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
         return name
     if dtype != _dtype(KEY):
-        raise NotExported(f"it takes or makes random keys of another kind than JAX is set to: {name}")
+        raise NotExported(
+            f"it takes or makes random keys of another kind than JAX is set to: {name}"
+        )
     return KEY
 
 
@@ -84,7 +107,8 @@ def _dtype(told: str) -> Any:
 
 
 class Exporting:
-    """A function that is exported when it is first called, while something is traced, and from then on runs what was exported.
+    """A function that is exported when it is first called, while something is traced, and from then
+    on runs what was exported.
 
     made: that; None if it cannot leave the process, and so runs as it is.
     """
@@ -97,7 +121,9 @@ class Exporting:
     def __call__(self, *given: Any) -> Any:
         if self._run is None:
             try:
-                self.made = Exported.of(self._function, [jax.ShapeDtypeStruct(v.shape, v.dtype) for v in given])
+                self.made = Exported.of(
+                    self._function, [jax.ShapeDtypeStruct(v.shape, v.dtype) for v in given]
+                )
                 self._run = self.made.function()
             except NotExported:
                 self._run = self._function

@@ -1,7 +1,9 @@
-"""Checks of what is fed: by name, dtype, shape and range, before anything runs. A feed is never narrowed or clipped.
+"""Checks of what is fed: by name, dtype, shape and range, before anything runs. A feed is never
+narrowed or clipped.
 
-As in Fluid, the variable says how strict they are (`need_check_feed`): a variable of fluid.data takes what it declares, any
-other that the ops do not keep takes any shape, and any dtype of numbers that no op could misread; ops look at those.
+As in Fluid, the variable says how strict they are (`need_check_feed`): a variable of fluid.data
+takes what it declares, any other that the ops do not keep takes any shape, and any dtype of numbers
+that no op could misread; ops look at those.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ class Range:
         bad = values[outside if self.also is None else outside & (values != self.also)]
         if bad.size:
             raise FeedError(
-                f"feed {name!r} is the {self.what}, which expects {self.low} <= value < {self.high}, but it holds {bad.ravel()[0]}"
+                f"feed {name!r} is the {self.what}, which expects {self.low} <= value <"
+                f" {self.high}, but it holds {bad.ravel()[0]}"
             )
 
 
@@ -50,8 +53,8 @@ class Range:
 class FeedRule:
     """What one fed variable must look like.
 
-    loose: other shapes and dtypes may be fed than declared, since only ops look at them. free: no op that reads it minds the
-    kind of its numbers.
+    loose: other shapes and dtypes may be fed than declared, since only ops look at them. free: no
+    op that reads it minds the kind of its numbers.
     """
 
     name: str
@@ -79,12 +82,14 @@ class FeedRule:
         return value
 
     def _of_another_dtype(self, value: Any) -> Any:
-        """The value as ops take it: integers and floats of fewer bits as declared, of more as they are."""
+        """The value as ops take it: integers and floats of fewer bits as declared, of more as they
+        are.
+        """
         got, want = np.dtype(value.dtype), self.dtype
         if not got.isnative:
             raise FeedError(
-                f"feed {self.name!r} is {got.name} in the other order of bytes ({got.str}); convert it with "
-                f".astype({want.name!r})"
+                f"feed {self.name!r} is {got.name} in the other order of bytes ({got.str}); convert"
+                f" it with .astype({want.name!r})"
             )
         if not self.loose or got.kind not in "biuf":
             self._refuse_dtype(got, value)
@@ -112,10 +117,15 @@ class FeedRule:
 
     def declares(self, shape: Sequence[int]) -> bool:
         """Whether a shape is the declared one; a negative dimension may be of any size."""
-        return len(shape) == len(self.shape) and all(w < 0 or w == n for n, w in zip(shape, self.shape, strict=True))
+        return len(shape) == len(self.shape) and all(
+            w < 0 or w == n for n, w in zip(shape, self.shape, strict=True)
+        )
 
     def _other(self, shape: Sequence[int]) -> str:
-        return f"feed {self.name!r} has shape {list(shape)}, but the program declares {list(self.shape)}"
+        return (
+            f"feed {self.name!r} has shape {list(shape)}, but the program declares"
+            f" {list(self.shape)}"
+        )
 
     def unlike(self, value: Any) -> str:
         """In what a fed value is other than declared, in words; "" if it is as declared."""
@@ -123,7 +133,10 @@ class FeedRule:
         if isinstance(shape, tuple) and self.shape and not self.declares(shape):
             return self._other(shape)
         if isinstance(shape, tuple) and dtype is not None and dtype != self.dtype:
-            return f"feed {self.name!r} is {np.dtype(dtype).name}, but the program declares {self.dtype} (.astype converts it)"
+            return (
+                f"feed {self.name!r} is {np.dtype(dtype).name}, but the program declares"
+                f" {self.dtype} (.astype converts it)"
+            )
         return ""
 
     def _hint(self, shape: tuple[int, ...]) -> str:
@@ -138,23 +151,25 @@ class FeedRule:
         kind = np.dtype(got).kind
         if kind in "OUST" and values is not None:
             raise FeedError(
-                f"feed {self.name!r} holds {_odd(values)}, but the program declares {self.dtype.name} {list(self.shape)}"
+                f"feed {self.name!r} holds {_odd(values)}, but the program declares"
+                f" {self.dtype.name} {list(self.shape)}"
             )
         raise FeedError(
-            f"feed {self.name!r} is {np.dtype(got).name}, but the program declares {self.dtype.name}; convert it with "
-            f".astype({self.dtype.name!r})"
+            f"feed {self.name!r} is {np.dtype(got).name}, but the program declares"
+            f" {self.dtype.name}; convert it with .astype({self.dtype.name!r})"
         )
 
     def _from_python(self, value: Any) -> np.ndarray:
         """Something that is no NumPy or JAX array, as one.
 
-        What has a dtype of its own (a torch tensor, a DataFrame, a list of arrays) keeps it, and is checked like an array.
-        Numbers and lists of numbers have none and take the declared one, exactly: an integer that does not fit is refused.
-        A number has the shape [1], as in Fluid.
+        What has a dtype of its own (a torch tensor, a DataFrame, a list of arrays) keeps it, and is
+        checked like an array. Numbers and lists of numbers have none and take the declared one,
+        exactly: an integer that does not fit is refused. A number has the shape [1], as in Fluid.
         """
         if value is None:
             raise FeedError(
-                f"feed {self.name!r} is None, but the program declares {self.dtype.name} {list(self.shape)}"
+                f"feed {self.name!r} is None, but the program declares {self.dtype.name}"
+                f" {list(self.shape)}"
             )
         plain = self._as_array(value)
         if _has_dtype(value) and plain.dtype.kind not in "OUST":
@@ -167,7 +182,8 @@ class FeedRule:
             info = np.iinfo(self.dtype)
             if plain.size and not (int(plain.min()) >= info.min and int(plain.max()) <= info.max):
                 raise FeedError(
-                    f"feed {self.name!r} holds integers that do not fit {self.dtype.name} ({info.min} to {info.max})"
+                    f"feed {self.name!r} holds integers that do not fit {self.dtype.name}"
+                    f" ({info.min} to {info.max})"
                 )
         elif plain.dtype.kind not in {"i": "", "u": "", "b": "b"}.get(self.dtype.kind, "iubf"):
             self._refuse_dtype(plain.dtype, plain)
@@ -180,22 +196,27 @@ class FeedRule:
         except Exception as error:
             if isinstance(value, list | tuple):
                 raise FeedError(
-                    f"feed {self.name!r} is no array of numbers: {type(value).__name__} with rows of different lengths or kinds"
+                    f"feed {self.name!r} is no array of numbers: {type(value).__name__} with rows"
+                    " of different lengths or kinds"
                 ) from None
             kind = f"{type(value).__module__.split('.')[0]}.{type(value).__name__}"
             if not _has_dtype(value):
                 raise FeedError(
-                    f"feed {self.name!r} holds a {type(value).__name__}, but the program declares {self.dtype.name} {list(self.shape)}"
+                    f"feed {self.name!r} holds a {type(value).__name__}, but the program declares"
+                    f" {self.dtype.name} {list(self.shape)}"
                 ) from None
             why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise FeedError(
-                f"feed {self.name!r} is a {kind} of {getattr(value, 'dtype', 'an odd dtype')}, which NumPy cannot read ({why}); convert "
-                f"it to {self.dtype.name} first, which the program declares"
+                f"feed {self.name!r} is a {kind} of {getattr(value, 'dtype', 'an odd dtype')},"
+                f" which NumPy cannot read ({why}); convert it to {self.dtype.name} first, which"
+                " the program declares"
             ) from error
 
 
 def _has_dtype(value: Any) -> bool:
-    """Whether a value brings a dtype: an array of another library, a frame, a list of arrays; a number of NumPy's does not count."""
+    """Whether a value brings a dtype: an array of another library, a frame, a list of arrays; a
+    number of NumPy's does not count.
+    """
     while isinstance(value, list | tuple) and value:
         value = value[0]
     if isinstance(value, np.generic):
@@ -205,24 +226,42 @@ def _has_dtype(value: Any) -> bool:
 
 def _odd(values: Any) -> str:
     """What an array that is not of numbers holds, by its first such element."""
-    found = next((v for v in np.asarray(values).ravel() if not isinstance(v, int | float | np.number | np.bool_)), None)
+    found = next(
+        (
+            v
+            for v in np.asarray(values).ravel()
+            if not isinstance(v, int | float | np.number | np.bool_)
+        ),
+        None,
+    )
     if isinstance(found, str | bytes):
         return f"strings, such as {str(found)!r:.40}"
     if found is None:
-        return "Python objects (dtype object), though all are numbers; .astype makes an array of numbers of them"
+        return (
+            "Python objects (dtype object), though all are numbers; .astype makes an array of"
+            " numbers of them"
+        )
     return f"a {type(found).__name__}"
 
 
 def uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
-    """How many samples each feed has, in words, where they differ: sizes of a first dimension that the program leaves open; else "".
+    """How many samples each feed has, in words, where they differ: sizes of a first dimension that
+    the program leaves open; else "".
 
-    Programs may mean it so; it is told when a step has failed. What decides sizes (Fixed) is no batch.
+    Programs may mean it so; it is told when a step has failed. What decides sizes (Fixed) is no
+    batch.
     """
     if not isinstance(feed, Mapping):
         return ""
-    open_ended = (n for n, r in rules.items() if r.shape and r.shape[0] == -1 and r.lod_level == 0 and n in feed)
+    open_ended = (
+        n
+        for n, r in rules.items()
+        if r.shape and r.shape[0] == -1 and r.lod_level == 0 and n in feed
+    )
     sizes = {
-        n: shape[0] for n in open_ended if (shape := getattr(feed[n], "shape", ())) and not isinstance(feed[n], Fixed)
+        n: shape[0]
+        for n in open_ended
+        if (shape := getattr(feed[n], "shape", ())) and not isinstance(feed[n], Fixed)
     }
     if len(set(sizes.values())) < 2:
         return ""
@@ -231,7 +270,9 @@ def uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
 
 def _uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
     told = uneven(rules, feed)
-    return told and f"the feeds have different numbers of samples, and an op needs them alike: {told}"
+    return (
+        told and f"the feeds have different numbers of samples, and an op needs them alike: {told}"
+    )
 
 
 def _undeclared(rules: Mapping[str, FeedRule], feed: Any) -> str:
@@ -244,12 +285,16 @@ def _undeclared(rules: Mapping[str, FeedRule], feed: Any) -> str:
 
 
 def explained(error: Exception, rules: Mapping[str, FeedRule], feed: Any) -> Exception:
-    """`error`, or a FeedError in its place where a step failed on feeds of other shapes or dtypes than declared, or which have
-    different numbers of samples; of XLA's word that memory is out, an EnforceNotMet.
+    """`error`, or a FeedError in its place where a step failed on feeds of other shapes or dtypes
+    than declared, or which have different numbers of samples; of XLA's word that memory is out, an
+    EnforceNotMet.
     """
     if isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error):
         first = str(error).splitlines()[0].partition("RESOURCE_EXHAUSTED: ")[2]
-        spent = EnforceNotMet(f"the step needs more memory than there is ({first}); feed less, or set BuildStrategy.memory_budget")
+        spent = EnforceNotMet(
+            f"the step needs more memory than there is ({first}); feed less, or set"
+            " BuildStrategy.memory_budget"
+        )
         spent.__cause__ = error
         return spent
     told = _undeclared(rules, feed) or _uneven(rules, feed)
@@ -265,44 +310,64 @@ def explained(error: Exception, rules: Mapping[str, FeedRule], feed: Any) -> Exc
     return better
 
 
-NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32"}  # what JAX makes of 64 bits unless it is told
+# what JAX makes of 64 bits unless it is told
+NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32"}
 
 
 def narrowed(value: Any, rule: FeedRule) -> bool:
     """Whether a value is an array of the 32 bits that JAX makes of the declared 64 by default."""
-    return isinstance(value, np.ndarray | jax.Array) and NARROWED.get(rule.dtype.name) == value.dtype.name
+    return (
+        isinstance(value, np.ndarray | jax.Array)
+        and NARROWED.get(rule.dtype.name) == value.dtype.name
+    )
 
 
-_TAKEN = {"f": "iuf", "i": "iu", "u": "iu"}  # kind of a declared dtype -> kinds that ops take in its place
+# kind of a declared dtype -> kinds that ops take in its place
+_TAKEN = {"f": "iuf", "i": "iu", "u": "iu"}
 _FREE = frozenset({"cast", "shape"})  # ops to whom all numbers are alike
 
 
-def rule_for(var: VarDesc, ranges: tuple[Range, ...] = (), readers: Iterable[OpDesc] | None = None) -> FeedRule:
-    """The rule of a variable. readers: the ops that read it, where they are known. Raises FeedError for a kind that cannot be fed."""
+def rule_for(
+    var: VarDesc, ranges: tuple[Range, ...] = (), readers: Iterable[OpDesc] | None = None
+) -> FeedRule:
+    """The rule of a variable. readers: the ops that read it, where they are known. Raises FeedError
+    for a kind that cannot be fed.
+    """
     if var.kind not in walk.FEEDABLE_KINDS or var.dtype is None:
         raise FeedError(f"variable {var.name!r} of kind {var.kind} cannot be fed")
     loose = not (var.need_check_feed or var.persistable) or var.shape is None
     free = loose and readers is not None and all(op.type in _FREE for op in readers)
-    return FeedRule(var.name, numpy_dtype(var.dtype), var.shape or (), ranges, var.lod_level, loose, free)
+    return FeedRule(
+        var.name, numpy_dtype(var.dtype), var.shape or (), ranges, var.lod_level, loose, free
+    )
 
 
 def unknown_feed(name: Any, desc: ProgramDesc) -> FeedError:
     """That the program has no variable of this name. Raises FeedError for a name that is none."""
     if not isinstance(name, str):
         hint = f"; use {name.name!r}" if hasattr(name, "name") else ""
-        raise FeedError(f"the keys of a feed are the names of variables, not {type(name).__name__}{hint}")
+        raise FeedError(
+            f"the keys of a feed are the names of variables, not {type(name).__name__}{hint}"
+        )
     data = [v.name for v in desc.blocks[0].vars.values() if v.is_data]
     hint = near(name, data) or (f"; it takes {', '.join(map(repr, data))}" if data else "")
-    return FeedError(f"feed {name!r}: var {name} not in this block: the program has no such variable{hint}")
+    return FeedError(
+        f"feed {name!r}: var {name} not in this block: the program has no such variable{hint}"
+    )
 
 
 def overwritten(error: FeedError, name: str, desc: ProgramDesc) -> FeedError:
-    """`error` about a fed variable; where the program writes it too, as a loop writes what it hands on, this is told."""
-    writer = next((op for _, op in reversed([*walk.ops(desc)]) if name in op.writes and not op.blocks), None)
+    """`error` about a fed variable; where the program writes it too, as a loop writes what it hands
+    on, this is told.
+    """
+    writer = next(
+        (op for _, op in reversed([*walk.ops(desc)]) if name in op.writes and not op.blocks), None
+    )
     if writer is None:
         return error
     return type(error)(
-        f"{error}; the program writes {name!r} too, last by {_where(writer)}, and what is declared is what that gives"
+        f"{error}; the program writes {name!r} too, last by {_where(writer)}, and what is declared"
+        " is what that gives"
     )
 
 
@@ -311,7 +376,9 @@ def _where(op: OpDesc) -> str:
 
 
 def ranges(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> dict[str, tuple[Range, ...]]:
-    """Data variable -> the ranges that its readers expect; reshapes and the like are looked through."""
+    """Data variable -> the ranges that its readers expect; reshapes and the like are looked
+    through.
+    """
     found: dict[str, dict[Range, None]] = {}
     for op, bounds, fed, _ in bounded_feeds(desc, ops):
         high, also = bounds.high(op, desc.find_var)
@@ -321,14 +388,25 @@ def ranges(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> dict[str, tuple[Range,
 
 
 def told_bounds(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> tuple[tuple[str, str, str], ...]:
-    """(data variable, the one that holds the bound of its integers, what these are, in words): a fed depth of one_hot."""
-    every = ((op, bounds, fed, source, bounds.told_by(op)) for op, bounds, fed, source in bounded_feeds(desc, ops))
-    return tuple((fed, source.get(n, n), f"{bounds.what} of {_where(op)}") for op, bounds, fed, source, n in every if n)
+    """(data variable, the one that holds the bound of its integers, what these are, in words): a
+    fed depth of one_hot.
+    """
+    every = (
+        (op, bounds, fed, source, bounds.told_by(op))
+        for op, bounds, fed, source in bounded_feeds(desc, ops)
+    )
+    return tuple(
+        (fed, source.get(n, n), f"{bounds.what} of {_where(op)}")
+        for op, bounds, fed, source, n in every
+        if n
+    )
 
 
 def declared(shape: Sequence[int] | None, there: Sequence[int]) -> bool:
     """Whether a value's shape is what the program declares; -1 may be any size."""
-    return shape is None or (len(shape) == len(there) and all(d in (-1, s) for d, s in zip(shape, there, strict=True)))
+    return shape is None or (
+        len(shape) == len(there) and all(d in (-1, s) for d, s in zip(shape, there, strict=True))
+    )
 
 
 def fixed(value: Any) -> Any:

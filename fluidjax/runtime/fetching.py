@@ -17,11 +17,12 @@ from .bucketing import StepTensor, true_rows
 
 
 class OneElement(np.ndarray):
-    """An array with one element that float() and int() take, whatever its rank, and so do the results of its arithmetic.
+    """An array with one element that float() and int() take, whatever its rank, and so do the
+    results of its arithmetic.
 
-    Fluid's losses have shape [1]; scripts write ``total += loss``, ``"%.3f" % (total / n)``, ``math.exp(loss)`` or
-    ``best[0] = loss * 2``, which newer NumPy refuses for arrays that have dimensions. What comes out of it with several
-    elements is a plain array.
+    Fluid's losses have shape [1]; scripts write ``total += loss``, ``"%.3f" % (total / n)``,
+    ``math.exp(loss)`` or ``best[0] = loss * 2``, which newer NumPy refuses for arrays that have
+    dimensions. What comes out of it with several elements is a plain array.
     """
 
     def __float__(self) -> float:
@@ -52,7 +53,9 @@ class OneElement(np.ndarray):
         result = super().__array_function__(func, types, args, kwargs)
         if isinstance(result, list | tuple):
             made = [_as_it_is(v) if isinstance(v, np.ndarray) else v for v in result]
-            return made if type(result) is list else tuple(made) if type(result) is tuple else result
+            return (
+                made if type(result) is list else tuple(made) if type(result) is tuple else result
+            )
         return _as_it_is(result) if isinstance(result, np.ndarray) else result
 
 
@@ -62,7 +65,9 @@ def _as_it_is(array: np.ndarray) -> np.ndarray:
 
 
 def to_numpy(value: Any) -> np.ndarray:
-    """A writable copy of a device array; of padded rows, the true ones; of sparse rows, the whole table."""
+    """A writable copy of a device array; of padded rows, the true ones; of sparse rows, the whole
+    table.
+    """
     if type(value) is SelectedRows:
         array = value.table()
     else:
@@ -71,7 +76,9 @@ def to_numpy(value: Any) -> np.ndarray:
 
 
 def to_tensor(value: Any) -> Any:
-    """What return_numpy=False gives: LoDTensors, of ragged values without padding; sparse rows as they are."""
+    """What return_numpy=False gives: LoDTensors, of ragged values without padding; sparse rows as
+    they are.
+    """
     if type(value) is SelectedRows:
         return value.on_host()
     if type(value) is not Ragged:
@@ -80,8 +87,8 @@ def to_tensor(value: Any) -> Any:
 
 
 def shown(value: Any, return_numpy: bool) -> Any:
-    """A fetched value as the caller gets it; of a tensor array a list of the entries, None (or a tensor without a value) for
-    those that nothing wrote.
+    """A fetched value as the caller gets it; of a tensor array a list of the entries, None (or a
+    tensor without a value) for those that nothing wrote.
     """
     kind = type(value)
     if kind is list:
@@ -99,20 +106,28 @@ def entries(array: TensorArray) -> list[Any]:
         return list(array.items)
     written = np.asarray(array.written)
     count = int(np.max(np.nonzero(written)[0], initial=-1)) + 1
-    return [jax.tree.map(lambda rows, k=k: rows[k], array.rows) if written[k] else None for k in range(count)]
+    return [
+        jax.tree.map(lambda rows, k=k: rows[k], array.rows) if written[k] else None
+        for k in range(count)
+    ]
 
 
 def refuse_lod(name: str) -> EnforceNotMet:
     """The error for a ragged result that is asked for as an array."""
     return EnforceNotMet(
-        f"Some of your fetched tensors hold LoD information: {name!r} can not be completely cast to Python ndarray; set the "
-        "parameter 'return_numpy' as 'False' to get it as a LoDTensor"
+        f"Some of your fetched tensors hold LoD information: {name!r} can not be completely cast to"
+        " Python ndarray; set the parameter 'return_numpy' as 'False' to get it as a LoDTensor"
     )
 
 
 def of_rank(values: Sequence[Any], count: int) -> list[Any]:
-    """What one rank fetches; one of several with a first dimension, so that the ranks' can be concatenated."""
+    """What one rank fetches; one of several with a first dimension, so that the ranks' can be
+    concatenated.
+    """
     if count == 1:
         return list(values)
     values = [v.dense() if isinstance(v, SelectedRows) else v for v in values]
-    return [v if isinstance(v, Ragged) else jax.tree.map(lambda a: a if a.ndim else a[None], v) for v in values]
+    return [
+        v if isinstance(v, Ragged) else jax.tree.map(lambda a: a if a.ndim else a[None], v)
+        for v in values
+    ]

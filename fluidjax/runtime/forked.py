@@ -1,7 +1,8 @@
 """A process forked from one that has used JAX: what it cannot do is said at once.
 
-A fork copies the memory of XLA's client and none of its threads, so whatever waits for them waits for ever. There is no way to
-begin anew in such a process: taking the old client apart waits for its threads too.
+A fork copies the memory of XLA's client and none of its threads, so whatever waits for them waits
+for ever. There is no way to begin anew in such a process: taking the old client apart waits for its
+threads too.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ os.register_at_fork(after_in_child=_in_child)
 
 
 def devices_asked_for() -> None:
-    """JAX's devices are about to be used. Raises UnsupportedError in a process that lacks XLA's threads."""
+    """JAX's devices are about to be used. Raises UnsupportedError in a process that lacks XLA's
+    threads.
+    """
     global in_use
     in_use = True
     refuse()
@@ -33,7 +36,9 @@ def refuse() -> None:
     """Raises UnsupportedError in a process that lacks XLA's threads."""
     if without_threads:
         raise UnsupportedError(
-            "this process was forked from one that had made an executor or run a program, and a fork leaves out XLA's threads, so "
-            "a program that runs here would wait for ever; make executors and predictors after the fork (gunicorn: load the model in "
-            "the worker, or leave out --preload), or start processes by 'spawn' (multiprocessing.set_start_method('spawn'))"
+            "this process was forked from one that had made an executor or run a program, and a"
+            " fork leaves out XLA's threads, so a program that runs here would wait for ever; make"
+            " executors and predictors after the fork (gunicorn: load the model in the worker, or"
+            " leave out --preload), or start processes by 'spawn'"
+            " (multiprocessing.set_start_method('spawn'))"
         )

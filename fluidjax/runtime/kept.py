@@ -1,4 +1,6 @@
-"""Traces of steps in the compilation cache's folder, so that a process which finds one does not trace (docs/compile-cache.md)."""
+"""Traces of steps in the compilation cache's folder, so that a process which finds one does not
+trace (docs/compile-cache.md).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ SUFFIX = "-trace"
 
 @dataclass(frozen=True)
 class Keeping:
-    """Where the trace of a call is kept. known: the objections that had a number before the call was traced."""
+    """Where the trace of a call is kept. known: the objections that had a number before the call
+    was traced.
+    """
 
     path: Path
     known: int
@@ -36,10 +40,16 @@ class Keeping:
             return None
         key = trace_key(compiled, kind, args)
         name = label(op.type for op in compiled.step.ops)
-        return None if key is None else Keeping(folder / f"{name}-{key}{SUFFIX}", len(compiled.objections.told))
+        return (
+            None
+            if key is None
+            else Keeping(folder / f"{name}-{key}{SUFFIX}", len(compiled.objections.told))
+        )
 
     def read(self, compiled: Compiled) -> Trace | None:
-        """What an earlier process left, whose objections have their numbers here now. A damaged entry is removed, and said once."""
+        """What an earlier process left, whose objections have their numbers here now. A damaged
+        entry is removed, and said once.
+        """
         try:
             content = self.path.read_bytes()
             with contextlib.suppress(OSError):  # of a folder for reading alone
@@ -56,10 +66,15 @@ class Keeping:
 
     def told(self, compiled: Compiled) -> list[tuple[int, int, str]]:
         """What the trace can object to that had no number before."""
-        return [(n, uid, sentence) for n, (uid, sentence) in list(compiled.objections.told.items())[self.known :]]
+        return [
+            (n, uid, sentence)
+            for n, (uid, sentence) in list(compiled.objections.told.items())[self.known :]
+        ]
 
     def write(self, trace: Trace) -> None:
-        """Leave it for other processes; whoever reads meanwhile finds all of it or nothing. What cannot be written is let be."""
+        """Leave it for other processes; whoever reads meanwhile finds all of it or nothing. What
+        cannot be written is let be.
+        """
         if not CACHE.writes:
             return
         part = self.path.with_name(f".{self.path.name}-{uuid.uuid4().hex}")

@@ -6,8 +6,8 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What a call runs: one step; many, scanned over fed values with one more leading dimension; the ranks in turn, each
-    with its own feed. Checked ones also report which outputs are finite.
+    """What a call runs: one step; many, scanned over fed values with one more leading dimension;
+    the ranks in turn, each with its own feed. Checked ones also report which outputs are finite.
     """
 
     ONE = "one"
@@ -19,7 +19,13 @@ class Kind(Enum):
     @staticmethod
     def of(turns: bool, checked: bool) -> Kind:
         """One step."""
-        return (Kind.CHECKED_TURNS if turns else Kind.CHECKED) if checked else Kind.TURNS if turns else Kind.ONE
+        return (
+            (Kind.CHECKED_TURNS if turns else Kind.CHECKED)
+            if checked
+            else Kind.TURNS
+            if turns
+            else Kind.ONE
+        )
 
     @property
     def checked(self) -> bool:

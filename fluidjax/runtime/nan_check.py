@@ -18,10 +18,11 @@ from ..ops.selected import values_of
 
 
 class Finite:
-    """Watches a trace: which outputs of `ops` are floats, and whether all their elements are finite.
+    """Watches a trace: which outputs of `ops` are floats, and whether all their elements are
+    finite.
 
-    Ops of other blocks are passed over: what they compute is not known outside of the branch that runs them, and what
-    they leave there is an output of the op that holds the block.
+    Ops of other blocks are passed over: what they compute is not known outside of the branch that
+    runs them, and what they leave there is an output of the op that holds the block.
     """
 
     def __init__(self, ops: Iterable[OpDesc]) -> None:
@@ -33,28 +34,41 @@ class Finite:
         for name in op.writes if op.uid in self._ops else ():
             value = env.get(name)
             value = filled(value, 0) if isinstance(value, Ragged) else plain(values_of(value))
-            if value is not None and getattr(value, "dtype", None) is not None and jnp.issubdtype(value.dtype, jnp.floating):
+            if (
+                value is not None
+                and getattr(value, "dtype", None) is not None
+                and jnp.issubdtype(value.dtype, jnp.floating)
+            ):
                 self.watched.append((op, name))
                 self.flags.append(jnp.isfinite(value).all())
 
     def refuse(self, flags: Sequence[Any]) -> None:
-        """Raises NanInfError for the first output that is not finite, given the flags that the step returned."""
+        """Raises NanInfError for the first output that is not finite, given the flags that the step
+        returned.
+        """
         for (op, name), good in zip(self.watched, flags, strict=True):
             if not all(np.all(s.data) for s in good.addressable_shards):
                 raise _found(op, name)
 
 
 def refuse_left(ops: Iterable[OpDesc], names: Iterable[str], env: Mapping[str, Any]) -> None:
-    """Raises NanInfError for the first of `ops`, which have run, that left one of these names with a value that is not finite."""
+    """Raises NanInfError for the first of `ops`, which have run, that left one of these names with
+    a value that is not finite.
+    """
     looked_at = frozenset(names)
     for op in ops:
         for name in looked_at.intersection(op.writes):
             value = env.get(name)
             leaves = [filled(value, 0)] if isinstance(value, Ragged) else jax.tree.leaves(value)
-            if any(jnp.issubdtype(v.dtype, jnp.floating) and not np.all(np.isfinite(np.asarray(v))) for v in leaves):
+            if any(
+                jnp.issubdtype(v.dtype, jnp.floating) and not np.all(np.isfinite(np.asarray(v)))
+                for v in leaves
+            ):
                 raise _found(op, name)
 
 
 def _found(op: OpDesc, name: str) -> NanInfError:
     place = f" ({op.loc})" if op.loc else ""
-    return NanInfError(f"op '{op.type}'{place} wrote NaN or infinity to {name!r}: {text.op_text(op)}")
+    return NanInfError(
+        f"op '{op.type}'{place} wrote NaN or infinity to {name!r}: {text.op_text(op)}"
+    )

@@ -1,7 +1,8 @@
-"""Steps in which an op objects (lower/checks.py): ranks agree on the word, and the state stays what it was.
+"""Steps in which an op objects (lower/checks.py): ranks agree on the word, and the state stays what
+it was.
 
-The choice between the new state and the old one is made in the step, so that state can be donated all the same; XLA makes
-it a part of the update.
+The choice between the new state and the old one is made in the step, so that state can be donated
+all the same; XLA makes it a part of the update.
 """
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ def first(word: Any, other: Any) -> Any:
 
 
 def agreed(word: Any, axis: str | None = None) -> Any:
-    """The word of all ranks, given one or a list, or on a mesh that of this one; None where no op can object."""
-    words = [w for w in (word if isinstance(word, list) else [word]) if not isinstance(w, np.ndarray)]
+    """The word of all ranks, given one or a list, or on a mesh that of this one; None where no op
+    can object.
+    """
+    words = [
+        w for w in (word if isinstance(word, list) else [word]) if not isinstance(w, np.ndarray)
+    ]
     if not words:
         return None
     found = words[0]
@@ -35,15 +40,23 @@ def agreed(word: Any, axis: str | None = None) -> Any:
 
 
 def unless(word: Any, new: Any, old: Any) -> Any:
-    """The new values, or where the word tells of an objection the old ones; of a dict those that are in both."""
+    """The new values, or where the word tells of an objection the old ones; of a dict those that
+    are in both.
+    """
     if word is None:
         return new
     good = word[0] == 0
     if isinstance(new, Mapping):
-        return {n: v if n not in old or v is old[n] else _choose(good, v, old[n]) for n, v in new.items()}
+        return {
+            n: v if n not in old or v is old[n] else _choose(good, v, old[n])
+            for n, v in new.items()
+        }
     return _choose(good, new, old)
 
 
 def _choose(good: Any, new: Any, old: Any) -> Any:
-    return jax.tree.map(lambda a, b: a if a is b or jnp.shape(a) != jnp.shape(b) else jnp.where(good, a, b), new, old)
-
+    return jax.tree.map(
+        lambda a, b: a if a is b or jnp.shape(a) != jnp.shape(b) else jnp.where(good, a, b),
+        new,
+        old,
+    )

@@ -1,10 +1,13 @@
-"""How much of ragged feeds is padded: rows and lengths always, the number of sequences once it varies, nothing where an op needs it so.
+"""How much of ragged feeds is padded: rows and lengths always, the number of sequences once it
+varies, nothing where an op needs it so.
 
-A number of sequences is a batch size, which mostly stays what it is, and padding it costs time. So the first two of a program are
-taken as they are (the second may be the rest of an epoch); from the third on they go up to a bucket too.
+A number of sequences is a batch size, which mostly stays what it is, and padding it costs time. So
+the first two of a program are taken as they are (the second may be the rest of an epoch); from the
+third on they go up to a bucket too.
 
-A bucket of sizes costs a compilation, so it has to be used for that. A batch that fits into sizes which the step has already, and is
-not much smaller, is padded up to them, until so many have come that sizes of their own pay.
+A bucket of sizes costs a compilation, so it has to be used for that. A batch that fits into sizes
+which the step has already, and is not much smaller, is padded up to them, until so many have come
+that sizes of their own pay.
 """
 
 from __future__ import annotations
@@ -20,12 +23,15 @@ from ..ops.traits import Sequences
 from .bucketing import bucket, bucketed, form_of
 
 AS_THEY_ARE = 2  # numbers of sequences
-ROOM = 2  # times as many rows, or as long a sequence, as a bucket of their own has: more is not padded
+# times as many rows, or as long a sequence, as a bucket of their own has: more is not padded
+ROOM = 2
 PATIENCE = 32  # batches of one bucket that are padded up before it is compiled
 
 
 def inner_levels(step: Step) -> frozenset[str]:
-    """Feeds of several levels that only ops read to whom empty sequences behind the lower levels do no harm (traits.Sequences)."""
+    """Feeds of several levels that only ops read to whom empty sequences behind the lower levels do
+    no harm (traits.Sequences).
+    """
     found = {n for n, v in step.feeds.items() if v.lod_level > 1} - set(step.fetches)
     for _, op in walk.ops(step.desc) if found else ():
         rows = traits(op.type).rows
@@ -35,7 +41,9 @@ def inner_levels(step: Step) -> frozenset[str]:
 
 
 def goes_by_offsets(step: Step) -> bool:
-    """Whether no op of the step looks at how long the longest sequence may be, so that no program is particular to it."""
+    """Whether no op of the step looks at how long the longest sequence may be, so that no program
+    is particular to it.
+    """
     return all(map(_by_offsets, {op.type for _, op in walk.ops(step.desc)}))
 
 
@@ -50,17 +58,23 @@ def _by_offsets(kind: str) -> bool:
 
 
 class Padding:
-    """What is known of the ragged feeds of one program, by their forms (which of them have which LoD in common)."""
+    """What is known of the ragged feeds of one program, by their forms (which of them have which
+    LoD in common).
+    """
 
-    def __init__(self, batches: frozenset[str], inner: frozenset[str] = frozenset(), by_offsets: bool = False) -> None:
-        """batches: feeds without a LoD whose first dimension may be of any size. inner: see inner_levels. by_offsets: see
-        goes_by_offsets.
+    def __init__(
+        self, batches: frozenset[str], inner: frozenset[str] = frozenset(), by_offsets: bool = False
+    ) -> None:
+        """batches: feeds without a LoD whose first dimension may be of any size. inner: see
+        inner_levels. by_offsets: see goes_by_offsets.
         """
         self.batches, self.inner, self.by_offsets = batches, inner, by_offsets
         self._exact: set[Any] = set()  # forms of which some op must see no padding
-        self._counted: set[Any] = set()  # forms of which some op must know how many sequences there are
+        # forms of which some op must know how many sequences there are
+        self._counted: set[Any] = set()
         self._counts: dict[Any, dict[tuple[int, ...], None]] = {}
-        self._sizes: dict[Any, dict[tuple[int, ...], int]] = {}  # of a form: buckets, and how many batches of one were padded up
+        # of a form: buckets, and how many batches of one were padded up
+        self._sizes: dict[Any, dict[tuple[int, ...], int]] = {}
 
     @staticmethod
     def ragged(values: Mapping[str, Any]) -> bool:
@@ -75,19 +89,32 @@ class Padding:
         if form in self._exact:
             return bucketed(values, exact=True)
         fill = None if form in self._counted or not self._vary(form, values) else self.batches
-        return bucketed(values, fill=fill, inner=self.inner, by_offsets=self.by_offsets, rooms=self._rooms(form, values))
+        return bucketed(
+            values,
+            fill=fill,
+            inner=self.inner,
+            by_offsets=self.by_offsets,
+            rooms=self._rooms(form, values),
+        )
 
     def _rooms(self, form: Any, values: Mapping[str, Any]) -> Mapping[str, tuple[int, int]]:
-        """Rows and length of the longest sequence up to which each LoDTensor is padded; {} where some have several levels."""
+        """Rows and length of the longest sequence up to which each LoDTensor is padded; {} where
+        some have several levels.
+        """
         ragged = {n: measured(v) for n, v in values.items() if isinstance(v, LoDTensor)}
         if any(len(found.longest) != 1 for found in ragged.values()):
             return {}
         lengths = [0 if self.by_offsets else bucket(found.longest[0]) for found in ragged.values()]
-        sizes = zip([bucket(int(found.offsets[0][-1])) for found in ragged.values()], lengths, strict=True)
+        sizes = zip(
+            [bucket(int(found.offsets[0][-1])) for found in ragged.values()], lengths, strict=True
+        )
         own, waits = tuple(n for pair in sizes for n in pair), self._sizes.setdefault(form, {})
         if waits.get(own, 0) < PATIENCE:
-            there = [s for s, count in list(waits.items()) if count >= PATIENCE]  # other threads add some
-            fits = [s for s in there if all(a <= b <= ROOM * a for a, b in zip(own, s, strict=True))]
+            # other threads add some
+            there = [s for s, count in list(waits.items()) if count >= PATIENCE]
+            fits = [
+                s for s in there if all(a <= b <= ROOM * a for a, b in zip(own, s, strict=True))
+            ]
             waits[own] = waits.get(own, 0) + 1 if fits else PATIENCE
             own = min(fits, default=own)
         return dict(zip(ragged, zip(own[::2], own[1::2], strict=True), strict=True))
@@ -95,11 +122,17 @@ class Padding:
     def _vary(self, form: Any, values: Mapping[str, Any]) -> bool:
         counts = self._counts.setdefault(form, {})
         if len(counts) <= AS_THEY_ARE:
-            counts[tuple(len(measured(v).offsets[0]) for v in values.values() if isinstance(v, LoDTensor))] = None
+            counts[
+                tuple(
+                    len(measured(v).offsets[0]) for v in values.values() if isinstance(v, LoDTensor)
+                )
+            ] = None
         return len(counts) > AS_THEY_ARE
 
     def less(self, values: Mapping[str, Any]) -> bool | None:
-        """Pad such feeds less, since an op refused what it was given. True: nothing is padded now; None: nothing was."""
+        """Pad such feeds less, since an op refused what it was given. True: nothing is padded now;
+        None: nothing was.
+        """
         form = form_of(values)
         if not form or form in self._exact:
             return None

@@ -46,7 +46,8 @@ class CUDAPlace:
         found = gpus()
         if not 0 <= self.device_id < len(found):
             raise FluidValueError(
-                f"CUDAPlace({self.device_id}): JAX sees {len(found)} GPUs; use CPUPlace(), or install jax[cuda] where there is one"
+                f"CUDAPlace({self.device_id}): JAX sees {len(found)} GPUs; use CPUPlace(), or"
+                " install jax[cuda] where there is one"
             )
         return found[self.device_id]
 
@@ -62,7 +63,9 @@ class XPUPlace:
 
     def device(self) -> Any:
         """Raises FluidValueError: there is no such card."""
-        raise FluidValueError(f"{self}: JAX sees no XPUs; use CPUPlace(), or CUDAPlace(0) where there is a GPU")
+        raise FluidValueError(
+            f"{self}: JAX sees no XPUs; use CPUPlace(), or CUDAPlace(0) where there is a GPU"
+        )
 
     def __str__(self) -> str:
         return f"XPUPlace({self.device_id})"
@@ -83,7 +86,9 @@ def synchronize(place: Place) -> None:
 
 
 def cpu_devices(wanted: int = 1) -> tuple[Any, ...]:
-    """The CPU devices of this process: as many as CPU_NUM says, or at least `wanted`, if JAX was not in use before."""
+    """The CPU devices of this process: as many as CPU_NUM says, or at least `wanted`, if JAX was
+    not in use before.
+    """
     forked.devices_asked_for()
     _prepare(max(wanted, cpu_num()))
     return tuple(jax.local_devices(backend="cpu"))
@@ -94,7 +99,9 @@ _prepared = False
 
 
 def _prepare(count: int) -> None:
-    """Have JAX split the CPU into `count` devices. It does so only before its first use; after that, nothing changes."""
+    """Have JAX split the CPU into `count` devices. It does so only before its first use; after
+    that, nothing changes.
+    """
     global _prepared
     if _prepared or count == 1 or getattr(jax.config, _CPU_DEVICES) > 1:
         return
@@ -104,10 +111,14 @@ def _prepare(count: int) -> None:
 
 
 def cpu_num() -> int:
-    """The environment variable CPU_NUM, 1 without it. Raises FluidValueError unless it is a whole number from 1."""
+    """The environment variable CPU_NUM, 1 without it. Raises FluidValueError unless it is a whole
+    number from 1.
+    """
     text = os.environ.get("CPU_NUM", "1")
     if not text.strip().isdigit() or int(text) < 1:
-        raise FluidValueError(f"CPU_NUM says how many CPU places there are, a whole number from 1, not {text!r}")
+        raise FluidValueError(
+            f"CPU_NUM says how many CPU places there are, a whole number from 1, not {text!r}"
+        )
     return int(text)
 
 
@@ -116,8 +127,8 @@ def too_few(wanted: int) -> str:
     told = os.environ.get("CPU_NUM", "")
     if told.strip() == str(wanted):
         return (
-            f"CPU_NUM={told} came after JAX was first used (by an Executor, or by jax.numpy), or JAX was told another number of "
-            "devices; set it at the beginning of the script"
+            f"CPU_NUM={told} came after JAX was first used (by an Executor, or by jax.numpy), or"
+            " JAX was told another number of devices; set it at the beginning of the script"
         )
     return f"set CPU_NUM={wanted} before JAX is first used"
 
@@ -136,14 +147,18 @@ _starts = 0
 
 
 def starts() -> int:
-    """How often JAX has been started anew; devices that were asked for before are none of its any more."""
+    """How often JAX has been started anew; devices that were asked for before are none of its any
+    more.
+    """
     return _starts
 
 
 def start_anew() -> None:
-    """Have JAX look for its devices once more, as in a new process: it must know of a job before it does so.
+    """Have JAX look for its devices once more, as in a new process: it must know of a job before it
+    does so.
 
-    Arrays that are there keep their values, and move when they are used next. What was compiled is forgotten.
+    Arrays that are there keep their values, and move when they are used next. What was compiled is
+    forgotten.
     """
     global _starts
     _starts += 1
@@ -172,7 +187,9 @@ def as_place(place: Any) -> Place:
 
 
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
-    """`device_count` CPUPlaces; by default as many as the environment variable CPU_NUM says, or one."""
+    """`device_count` CPUPlaces; by default as many as the environment variable CPU_NUM says, or
+    one.
+    """
     count = cpu_num() if device_count is None else device_count
     return [CPUPlace()] * count
 
@@ -181,10 +198,14 @@ def cuda_places(device_ids: list[int] | int | None = None) -> list[CUDAPlace]:
     """CUDAPlaces of these ids; by default of FLAGS_selected_gpus, or of all GPUs."""
     if device_ids is None:
         chosen = os.environ.get("FLAGS_selected_gpus", "")
-        device_ids = [int(s) for s in chosen.split(",") if s.strip()] if chosen else list(range(len(gpus())))
+        device_ids = (
+            [int(s) for s in chosen.split(",") if s.strip()] if chosen else list(range(len(gpus())))
+        )
     return [CUDAPlace(i) for i in ([device_ids] if isinstance(device_ids, int) else device_ids)]
 
 
 def cuda_pinned_places(device_count: int | None = None) -> list[CUDAPinnedPlace]:
-    """`device_count` CUDAPinnedPlaces; by default as many as the environment variable CPU_NUM says, or one."""
+    """`device_count` CUDAPinnedPlaces; by default as many as the environment variable CPU_NUM says,
+    or one.
+    """
     return [CUDAPinnedPlace()] * (device_count or cpu_num())

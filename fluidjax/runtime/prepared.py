@@ -1,8 +1,9 @@
 """A run prepared: what an earlier one has decided, so that an equal one need not decide it again.
 
-Small steps take a few microseconds, and so does finding out what is to run, from where and on what. `Prepared` remembers that,
-and runs where nothing has changed since; whatever is new goes the long way through `Executor.run`, which raises what is to be
-raised. What is fed is looked at in every run.
+Small steps take a few microseconds, and so does finding out what is to run, from where and on what.
+`Prepared` remembers that, and runs where nothing has changed since; whatever is new goes the long
+way through `Executor.run`, which raises what is to be raised. What is fed is looked at in every
+run.
 """
 
 from __future__ import annotations
@@ -27,25 +28,50 @@ class Overtaken(Exception):
 
 
 class Prepared:
-    """A step on one device over the state in one scope, for the shapes of feeds with which it was called before."""
+    """A step on one device over the state in one scope, for the shapes of feeds with which it was
+    called before.
+    """
 
-    __slots__ = ("_buffers", "_devices", "_fed", "_function", "_least", "_shapes", "_step", "compiled", "version")
+    __slots__ = (
+        "_buffers",
+        "_devices",
+        "_fed",
+        "_function",
+        "_least",
+        "_shapes",
+        "_step",
+        "compiled",
+        "version",
+    )
 
     def __init__(self, version: Any, compiled: Compiled, scope: Scope) -> None:
-        """version: of the program, as the caller tells one from another. The state is in force in the scope."""
+        """version: of the program, as the caller tells one from another. The state is in force in
+        the scope.
+        """
         self.version, self.compiled = version, compiled
         self._buffers: Any = weakref.ref(scope.bound[compiled])  # which the scope keeps
         self._step, self._function = compiled.step, compiled.function(Kind.ONE)
         self._devices = {compiled.where.device}
         self._fed = [(name, rule.dtype, rule.ranges) for name, rule in compiled.rules.items()]
         self._shapes: set[tuple[Any, ...]] = set()
-        self._least = 0  # steps that the program has taken at least: before, another executable may be due
+        # steps that the program has taken at least: before, another executable may be due
+        self._least = 0
 
     @staticmethod
     def can_be(compiled: Compiled, scope: Scope) -> bool:
-        """Whether all that a further call does is to call: it creates nothing, waits for nothing, and takes arrays alone."""
-        more = compiled.creates or compiled.may_raise or compiled.alone or compiled.fixed or compiled.fed_bounds
-        looks = bool(compiled.objections.numbers or compiled.limited) or compiled.cutting is not None
+        """Whether all that a further call does is to call: it creates nothing, waits for nothing,
+        and takes arrays alone.
+        """
+        more = (
+            compiled.creates
+            or compiled.may_raise
+            or compiled.alone
+            or compiled.fixed
+            or compiled.fed_bounds
+        )
+        looks = (
+            bool(compiled.objections.numbers or compiled.limited) or compiled.cutting is not None
+        )
         return not (more or looks) and compiled.where.count == 1 and compiled.in_force(scope)
 
     def remember(self, feed: Mapping[str, Any], taken: int) -> None:
@@ -75,7 +101,9 @@ class Prepared:
         return taken >= self._least and not flag("FLAGS_check_nan_inf")
 
     def takes(self, feed: Any) -> bool:
-        """Whether a feed is of a kind that was fed before. Raises FeedError for integers that are out of range."""
+        """Whether a feed is of a kind that was fed before. Raises FeedError for integers that are
+        out of range.
+        """
         if type(feed) is not dict or len(feed) != len(self._fed):
             return False
         shapes = []
@@ -84,7 +112,8 @@ class Prepared:
             kind = type(value)
             if not (kind is np.ndarray or isinstance(value, jax.Array)) or value.dtype != dtype:
                 return False
-            if kind is not np.ndarray and value.committed and value.devices() != self._devices:  # it has to be moved first
+            # it has to be moved first
+            if kind is not np.ndarray and value.committed and value.devices() != self._devices:
                 return False
             if ranges and kind is np.ndarray:
                 for each in ranges:
@@ -93,7 +122,9 @@ class Prepared:
         return tuple(shapes) in self._shapes
 
     def __call__(self, feed: Mapping[str, Any], seed: int, step: int) -> list[Any]:
-        """The fetched values of one more step, whose state is the scope's from now on. Raises Overtaken."""
+        """The fetched values of one more step, whose state is the scope's from now on. Raises
+        Overtaken.
+        """
         buffers, inputs = self._buffers(), (feed, seed, step)
         with jax.enable_x64(True):
             if self.compiled.reads_only:
@@ -102,7 +133,8 @@ class Prepared:
             for turn in buffers.turns:
                 if turn.waiting:
                     turn.let_pass()
-            if len(buffers.locks) == 2:  # of one turn, as nearly always: `held`, a microsecond shorter
+            # of one turn, as nearly always: `held`, a microsecond shorter
+            if len(buffers.locks) == 2:
                 with buffers.locks[0], buffers.locks[1]:
                     return self._advanced(buffers, inputs)
             return held(buffers.locks, lambda: self._advanced(buffers, inputs))

@@ -1,4 +1,6 @@
-"""The table that a profile prints, as Paddle's, and its trace, as Perfetto and chrome://tracing read it."""
+"""The table that a profile prints, as Paddle's, and its trace, as Perfetto and chrome://tracing
+read it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ class _Row:
 
     def count(self, begin: float, called: float, end: float) -> None:
         took = 1e3 * (end - begin)
-        self.calls, self.total, self.dispatch = self.calls + 1, self.total + took, self.dispatch + 1e3 * (called - begin)
+        self.calls, self.total, self.dispatch = (
+            self.calls + 1,
+            self.total + took,
+            self.dispatch + 1e3 * (called - begin),
+        )
         self.least, self.most = min(self.least, took), max(self.most, took)
 
 
@@ -39,9 +45,11 @@ _KEYS: dict[str, Callable[[_Row], float]] = {
 
 
 def report(recording: Recording, key: str) -> str:
-    """The table: a row for each op type of each thread, ordered by `key` (SORTED), the largest first; then rows for its parts.
+    """The table: a row for each op type of each thread, ordered by `key` (SORTED), the largest
+    first; then rows for its parts.
 
-    Ratio is the part of all ops that no other op ran. The times of a block's ops count in those of the op that has the block, too.
+    Ratio is the part of all ops that no other op ran. The times of a block's ops count in those of
+    the op that has the block, too.
     """
     everything = sum(e.seconds for e in recording.events if not e.depth) * 1e3
     ran, compiled = 1e3 * recording.ran, 1e3 * recording.compiled
@@ -49,7 +57,15 @@ def report(recording: Recording, key: str) -> str:
     rows = list(_rows(recording, key))
     names = max((len(label) for label, _ in rows), default=0) + 4
     both = recording.state != "CPU"
-    head = ["Calls", "Total", *(["CPU Time (Ratio)", "GPU Time (Ratio)"] if both else []), "Min.", "Max.", "Ave.", "Ratio."]
+    head = [
+        "Calls",
+        "Total",
+        *(["CPU Time (Ratio)", "GPU Time (Ratio)"] if both else []),
+        "Min.",
+        "Max.",
+        "Ave.",
+        "Ratio.",
+    ]
     return "\n".join([
         "", "------------------------->     Profiling Report     <-------------------------", "",
         f"Place: {recording.state}", "Time unit: ms", f"Sorted by {SORTED[key]} in descending order in the same thread", "",
@@ -73,13 +89,30 @@ def _percent(part: float, whole: float) -> str:
 
 def _figures(row: _Row, everything: float, both: bool) -> str:
     wait = row.total - row.dispatch
-    parts = [f"{v:.6f} ({v / row.total if row.total else 0:.6f})".ljust(24) for v in (row.dispatch, wait)] if both else []
-    times = [f"{v:.6g}".ljust(_WIDTH) for v in (row.least, row.most, row.total / row.calls, row.total / everything if everything else 0)]
+    parts = (
+        [
+            f"{v:.6f} ({v / row.total if row.total else 0:.6f})".ljust(24)
+            for v in (row.dispatch, wait)
+        ]
+        if both
+        else []
+    )
+    times = [
+        f"{v:.6g}".ljust(_WIDTH)
+        for v in (
+            row.least,
+            row.most,
+            row.total / row.calls,
+            row.total / everything if everything else 0,
+        )
+    ]
     return "".join([str(row.calls).ljust(_WIDTH), f"{row.total:.6g}".ljust(_WIDTH), *parts, *times])
 
 
 def _rows(recording: Recording, key: str) -> Iterable[tuple[str, _Row]]:
-    """(label, row) in order: of each op type; then, under OpDetail, of its parts; under AllOpDetail, of its ops and their parts."""
+    """(label, row) in order: of each op type; then, under OpDetail, of its parts; under
+    AllOpDetail, of its ops and their parts.
+    """
     for thread in sorted({e.thread for e in recording.events}):
         mine = [e for e in recording.events if e.thread == thread]
         for row in _grouped(mine, key, lambda e: e.name):
@@ -90,14 +123,18 @@ def _rows(recording: Recording, key: str) -> Iterable[tuple[str, _Row]]:
             elif recording.option == "AllOpDetail":
                 for one in _grouped(of_type, key, lambda e: f"{e.name}{e.number}"):
                     yield f"  {one.name}", one
-                    yield from _parts([e for e in of_type if f"{e.name}{e.number}" == one.name], f"    {one.name}")
+                    yield from _parts(
+                        [e for e in of_type if f"{e.name}{e.number}" == one.name], f"    {one.name}"
+                    )
 
 
 def _grouped(events: Iterable[Event], key: str, name: Callable[[Event], str]) -> list[_Row]:
     rows: dict[str, _Row] = {}
     for e in events:
         rows.setdefault(name(e), _Row(name(e))).count(e.begin, e.called, e.end)
-    return sorted(rows.values(), key=_KEYS[key], reverse=True) if key in _KEYS else list(rows.values())
+    return (
+        sorted(rows.values(), key=_KEYS[key], reverse=True) if key in _KEYS else list(rows.values())
+    )
 
 
 def _parts(events: Iterable[Event], label: str) -> Iterable[tuple[str, _Row]]:
@@ -111,8 +148,13 @@ def _parts(events: Iterable[Event], label: str) -> Iterable[tuple[str, _Row]]:
 
 
 def trace(recording: Recording) -> bytes:
-    """The events as JSON of the Trace Event Format: microseconds since the profile began; each op's number and the user's line."""
-    named = [{"ph": "M", "pid": 0, "tid": t, "name": "thread_name", "args": {"name": f"thread{t}"}} for t in recording.threads.values()]
+    """The events as JSON of the Trace Event Format: microseconds since the profile began; each op's
+    number and the user's line.
+    """
+    named = [
+        {"ph": "M", "pid": 0, "tid": t, "name": "thread_name", "args": {"name": f"thread{t}"}}
+        for t in recording.threads.values()
+    ]
     events = [
         {
             "ph": "X", "pid": 0, "tid": e.thread, "name": e.name, "cat": "op", "ts": 1e6 * (e.begin - recording.began),

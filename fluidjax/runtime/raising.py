@@ -1,4 +1,6 @@
-"""Steps with ops that call Python, which may raise: they are waited for, and nothing is donated to them."""
+"""Steps with ops that call Python, which may raise: they are waited for, and nothing is donated to
+them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def may_raise(step: Step) -> bool:
 
 
 class _NotTwice(logging.Filter):
-    """JAX logs the traceback of what a callback raises; the user gets the exception itself, so this is left out."""
+    """JAX logs the traceback of what a callback raises; the user gets the exception itself, so this
+    is left out.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         return record.exc_info is None or not py_functions.told(record.exc_info[1])
@@ -31,7 +35,9 @@ logging.getLogger("jax._src.callback").addFilter(_NotTwice())
 
 
 def ended(fn: Any, args: tuple[Any, ...]) -> Any:
-    """The results of a step that calls Python, waited for. Raises what the function raised, with its own traceback."""
+    """The results of a step that calls Python, waited for. Raises what the function raised, with
+    its own traceback.
+    """
     py_functions.raised()
     try:
         return jax.block_until_ready(fn(*args))

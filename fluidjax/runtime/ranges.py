@@ -1,4 +1,6 @@
-"""Named ranges of a script in a trace of jax.profiler, under the names that Paddle has for NVIDIA's."""
+"""Named ranges of a script in a trace of jax.profiler, under the names that Paddle has for
+NVIDIA's.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ _open = threading.local()
 
 
 def nvprof_nvtx_push(name: str) -> None:
-    """Begin a range that a trace shows under this name; it lasts until nvprof_nvtx_pop of the same thread."""
+    """Begin a range that a trace shows under this name; it lasts until nvprof_nvtx_pop of the same
+    thread.
+    """
     if not hasattr(_open, "ranges"):
         _open.ranges = []
     begun = jax.profiler.TraceAnnotation(name)

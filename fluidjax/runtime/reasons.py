@@ -1,4 +1,6 @@
-"""Why a step was compiled: in what it differs from what was compiled of the same program before, nearest first."""
+"""Why a step was compiled: in what it differs from what was compiled of the same program before,
+nearest first.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ SHOWN = 3  # op types, variables or values that one reason lists
 
 @dataclass(frozen=True)
 class Origin:
-    """What an executable is particular to. state: variable -> type. feed: what is fed, in words -> its type or value."""
+    """What an executable is particular to. state: variable -> type. feed: what is fed, in words ->
+    its type or value.
+    """
 
     desc: ProgramDesc
     fetches: tuple[str, ...]
@@ -43,7 +47,9 @@ class Reasons:
 
 @dataclass(frozen=True)
 class RecompileReport:
-    """What was compiled of a program, in order; str() tells for each the user's line, the time and the reason."""
+    """What was compiled of a program, in order; str() tells for each the user's line, the time and
+    the reason.
+    """
 
     made: tuple[Compilation, ...]
 
@@ -58,7 +64,15 @@ class RecompileReport:
             return "nothing was compiled of this program"
         what = "1 executable was" if len(self.made) == 1 else f"{len(self.made)} executables were"
         head = f"{what} compiled of this program, {sum(m.seconds for m in self.made):.2f} s in all:"
-        return "\n".join([head, *(f"  {i}. {_where(m)}, {m.seconds:.2f} s: {m.reason}" for i, m in enumerate(self.made, 1))])
+        return "\n".join(
+            [
+                head,
+                *(
+                    f"  {i}. {_where(m)}, {m.seconds:.2f} s: {m.reason}"
+                    for i, m in enumerate(self.made, 1)
+                ),
+            ]
+        )
 
     __repr__ = __str__
 
@@ -70,7 +84,11 @@ def _where(made: Compilation) -> str:
 def fed(feed: Any) -> dict[str, str]:
     """What a call is particular to in its feed, by name; of several ranks each."""
     if isinstance(feed, tuple):
-        return {f"{what} of rank {r}": told for r, one in enumerate(feed) for what, told in fed(one).items()}
+        return {
+            f"{what} of rank {r}": told
+            for r, one in enumerate(feed)
+            for what, told in fed(one).items()
+        }
     return {what: told for name, value in feed.items() for what, told in _traits(name, value)}
 
 
@@ -83,10 +101,16 @@ def _traits(name: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, Fixed):
         numbers = value.array.reshape(-1).tolist()
         shown = ", ".join(map(str, numbers[:SHOWN])) + (", ..." if len(numbers) > SHOWN else "")
-        yield f"feed {name!r}, which decides a size,", f"{value.array.dtype}{list(value.array.shape)} of {shown}"
+        yield (
+            f"feed {name!r}, which decides a size,",
+            f"{value.array.dtype}{list(value.array.shape)} of {shown}",
+        )
     elif isinstance(value, Ragged):
         yield f"the room for rows of feed {name!r}", f"{value.rows.dtype}{list(value.rows.shape)}"
-        yield f"the number of sequences of feed {name!r}", _numbers([level.shape[0] - 1 for level in value.offsets])
+        yield (
+            f"the number of sequences of feed {name!r}",
+            _numbers([level.shape[0] - 1 for level in value.offsets]),
+        )
         yield f"the longest sequence of feed {name!r}", _numbers(value.longest)
         yield f"the group of feeds with the offsets of {name!r}", str(value.key)
     else:
@@ -101,7 +125,10 @@ def _reason(new: Origin, before: Sequence[Origin]) -> str:
     if not before:
         return "the first run"
     found = min((list(_differences(new, old)) for old in reversed(before)), key=len)
-    return "; ".join(found) or "made anew, as what was compiled for the same was forgotten when types of the state changed"
+    return (
+        "; ".join(found)
+        or "made anew, as what was compiled for the same was forgotten when types of the state changed"
+    )
 
 
 def _differences(new: Origin, old: Origin) -> Iterator[str]:

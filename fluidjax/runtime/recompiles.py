@@ -15,10 +15,12 @@ SPECIALISATIONS = 16  # values of a feed that decides sizes; with more it is tol
 
 
 class Recompiles:
-    """Counts the feed signatures that one program was compiled for, and warns once when there are too many.
+    """Counts the feed signatures that one program was compiled for, and warns once when there are
+    too many.
 
-    The buckets of padded sequences are few by themselves, so for the warning they do not count. The values of a feed that
-    decides sizes are counted by themselves, and do not count among the signatures.
+    The buckets of padded sequences are few by themselves, so for the warning they do not count. The
+    values of a feed that decides sizes are counted by themselves, and do not count among the
+    signatures.
     """
 
     def __init__(self) -> None:
@@ -26,7 +28,8 @@ class Recompiles:
         self._counted: dict[tuple[Any, ...], None] = {}
         self.warned = False
         self.mixes = ""  # which op has ragged feeds run on exact sizes
-        self.deciders: dict[str, str] = {}  # feeds that decide sizes, and the first op of which each does, in words
+        # feeds that decide sizes, and the first op of which each does, in words
+        self.deciders: dict[str, str] = {}
         self._values: dict[str, set[Fixed]] = {}
         self.reasons = Reasons()
 
@@ -34,7 +37,9 @@ class Recompiles:
         for name, value in feed.items():
             if isinstance(value, Fixed):
                 self._specialised(name, value)
-        traits = [(trait, _few(v, trait)) for n, v in sorted(feed.items()) for trait in _traits(n, v)]
+        traits = [
+            (trait, _few(v, trait)) for n, v in sorted(feed.items()) for trait in _traits(n, v)
+        ]
         values = tuple(v for v in feed.values() if isinstance(v, Fixed))
         self.seen[(*(trait for trait, _ in traits), *values)] = None
         self._counted[tuple(trait for trait, few in traits if not few)] = None
@@ -42,8 +47,8 @@ class Recompiles:
         if len(self._counted) > limit and not self.warned:
             self.warned = True
             warnings.warn(
-                f"one program was compiled for more than {limit} different feeds: {self._changing()} keeps changing; "
-                f"pad the feeds to a few sizes{self.mixes}",
+                f"one program was compiled for more than {limit} different feeds:"
+                f" {self._changing()} keeps changing; pad the feeds to a few sizes{self.mixes}",
                 RuntimeWarning,
                 stacklevel=6,
             )
@@ -53,8 +58,9 @@ class Recompiles:
         values.add(value)
         if len(values) == SPECIALISATIONS + 1:  # once: the next are more
             warnings.warn(
-                f"one program was compiled for more than {SPECIALISATIONS} values of the feed {name!r}, which decides a size of op "
-                f"{self.deciders.get(name, '')}; feed a few sizes only, or pad to them",
+                f"one program was compiled for more than {SPECIALISATIONS} values of the feed"
+                f" {name!r}, which decides a size of op {self.deciders.get(name, '')}; feed a few"
+                " sizes only, or pad to them",
                 RuntimeWarning,
                 stacklevel=7,
             )
@@ -71,7 +77,9 @@ class Recompiles:
         if len({len(s) for s in shapes}) > 1:
             return f"the rank of {name}"
         dims = [i for i in range(len(shapes[0])) if len({s[i] for s in shapes}) > 1]
-        return f"dimension {', '.join(map(str, dims))} of {name}" if dims else f"the dtype of {name}"
+        return (
+            f"dimension {', '.join(map(str, dims))} of {name}" if dims else f"the dtype of {name}"
+        )
 
 
 _LENGTHS = "the longest sequence of "
@@ -80,7 +88,11 @@ _SEQUENCES = "the number of sequences of "
 
 def _few(value: Any, trait: tuple[Any, ...]) -> bool:
     """Whether a trait of a feed goes up to a bucket."""
-    return isinstance(value, Ragged) and value.padded and not (trait[0].startswith(_SEQUENCES) and value.alive is None and not value.bare)
+    return (
+        isinstance(value, Ragged)
+        and value.padded
+        and not (trait[0].startswith(_SEQUENCES) and value.alive is None and not value.bare)
+    )
 
 
 def _traits(name: str, value: Any) -> list[tuple[str, tuple[Any, ...], str]]:

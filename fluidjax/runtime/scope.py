@@ -1,8 +1,8 @@
 """Scope: variables by name, with their values.
 
-Where a value is, only its Storage knows (storage.py): the scope holds it, or the arrays between the steps of a program do
-(state_buffers.py). A look-up reads it there, and a write from outside goes there too, or takes the value back first. Both may
-come from any thread (turns.py).
+Where a value is, only its Storage knows (storage.py): the scope holds it, or the arrays between the
+steps of a program do (state_buffers.py). A look-up reads it there, and a write from outside goes
+there too, or takes the value back first. Both may come from any thread (turns.py).
 """
 
 from __future__ import annotations
@@ -22,11 +22,15 @@ from .storage import Held, Storage, lasting
 from .turns import NOBODY, Turn, looking
 
 T = TypeVar("T")
-CHANGES = [0]  # how often a variable of any scope has come to hold something else, steps apart; borrowers look at it
+# how often a variable of any scope has come to hold something else, steps apart; borrowers look at
+# it
+CHANGES = [0]
 
 
 class ScopeVar:
-    """One variable of a scope. `value` is None until something is stored; `lod` are the offsets that a user set with it."""
+    """One variable of a scope. `value` is None until something is stored; `lod` are the offsets
+    that a user set with it.
+    """
 
     __slots__ = ("_storage", "lod", "name", "turn")
 
@@ -57,11 +61,14 @@ class ScopeVar:
 
     @property
     def value(self) -> Any:
-        """The value between two steps, which later ones do not touch: an array on the host, or None.
+        """The value between two steps, which later ones do not touch: an array on the host, or
+        None.
 
         Where the ranks of a data-parallel program have their own, that of the first.
         """
-        return None if self._storage.empty else looking([self], lambda: lasting(self._storage.read()))
+        return (
+            None if self._storage.empty else looking([self], lambda: lasting(self._storage.read()))
+        )
 
     @value.setter
     def value(self, array: Any) -> None:
@@ -81,24 +88,33 @@ class ScopeVar:
     def get_tensor(self) -> LoDTensor:
         """The value as a tensor. Raises FluidTypeError if it is sparse rows."""
         if self.sparse:
-            raise FluidTypeError(f"variable {self.name!r} holds sparse rows (SELECTED_ROWS); use get_selected_rows() instead")
+            raise FluidTypeError(
+                f"variable {self.name!r} holds sparse rows (SELECTED_ROWS); use get_selected_rows()"
+                " instead"
+            )
         return ScopeTensor(self)
 
     def get_selected_rows(self) -> SelectedRows:
         """The value as sparse rows. Raises FluidTypeError if it is something else."""
         if not self.sparse:
-            raise FluidTypeError(f"variable {self.name!r} holds no sparse rows (SELECTED_ROWS); use get_tensor() instead")
+            raise FluidTypeError(
+                f"variable {self.name!r} holds no sparse rows (SELECTED_ROWS); use get_tensor()"
+                " instead"
+            )
         return self.value.on_host()
 
     def get_lod_tensor_array(self) -> LoDTensorArray:
-        """The value as a LoDTensorArray; of a variable without one, an empty one that it has from now on.
+        """The value as a LoDTensorArray; of a variable without one, an empty one that it has from
+        now on.
 
         Raises FluidTypeError if it is something else.
         """
         if self.value is None:
             self.value = LoDTensorArray()
         if not isinstance(self.value, LoDTensorArray):
-            raise FluidTypeError(f"variable {self.name!r} holds no LoDTensorArray; use get_tensor() instead")
+            raise FluidTypeError(
+                f"variable {self.name!r} holds no LoDTensorArray; use get_tensor() instead"
+            )
         return self.value
 
     def set(self, value: Any, place: Any = None) -> None:
@@ -112,12 +128,15 @@ class Scope:
         self._vars: dict[str, ScopeVar] = {}
         self.parent = parent
         self._kids: list[Scope] = []
-        self.bound: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # compiled step -> the buffers of its state here
+        # compiled step -> the buffers of its state here
+        self.bound: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
     def var(self, name: str) -> ScopeVar:
         """The variable of this very scope, made if it is not there."""
         if not isinstance(name, str):
-            raise FluidTypeError(f"a scope finds variables by name (a string), not by {type(name).__name__}")
+            raise FluidTypeError(
+                f"a scope finds variables by name (a string), not by {type(name).__name__}"
+            )
         var = self._vars.get(name)
         if var is None:
             var = self._vars.setdefault(name, ScopeVar(name))
@@ -135,7 +154,9 @@ class Scope:
         return None
 
     def persistable(self, name: str) -> ScopeVar:
-        """The variable that a program keeps a value in: found as by find_var, else made in the outermost scope, as in Fluid."""
+        """The variable that a program keeps a value in: found as by find_var, else made in the
+        outermost scope, as in Fluid.
+        """
         found = self.find_var(name)
         if found is not None:
             return found
@@ -161,21 +182,30 @@ class Scope:
                 if var is not None:
                     var.storage.release()  # what shares arrays with it goes on
 
-        looking([v for name in names if (v := self._vars.get(name)) is not None], forget, changing=True)
+        looking(
+            [v for name in names if (v := self._vars.get(name)) is not None], forget, changing=True
+        )
         CHANGES[0] += 1
 
     def local_var_names(self) -> list[str]:
         return list(self._vars)
 
-    def between_steps(self, names: Iterable[str], work: Callable[[], T], changing: bool = False) -> T:
-        """What `work` returns, called while no step of any thread changes those of these variables that are there.
+    def between_steps(
+        self, names: Iterable[str], work: Callable[[], T], changing: bool = False
+    ) -> T:
+        """What `work` returns, called while no step of any thread changes those of these variables
+        that are there.
 
         changing: it changes them itself.
         """
-        return looking([v for name in names if (v := self.find_var(name)) is not None], work, changing)
+        return looking(
+            [v for name in names if (v := self.find_var(name)) is not None], work, changing
+        )
 
     def put(self, values: Mapping[str, Any]) -> None:
-        """Store values by name, all between the same two steps: in the nearest scope that has the name, else in this one."""
+        """Store values by name, all between the same two steps: in the nearest scope that has the
+        name, else in this one.
+        """
 
         def store() -> None:
             for name, value in values.items():
@@ -184,7 +214,9 @@ class Scope:
         self.between_steps(values, store, changing=True)
 
     def get(self, name: str) -> np.ndarray:
-        """A copy of a variable's value as a NumPy array; of sparse rows, the table. Raises KeyError for a name without value."""
+        """A copy of a variable's value as a NumPy array; of sparse rows, the table. Raises KeyError
+        for a name without value.
+        """
         var = self.find_var(name)
         value = None if var is None else var.value
         if value is None:

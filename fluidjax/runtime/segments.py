@@ -32,12 +32,15 @@ from .reasons import differences
 
 
 class Segment:
-    """A piece, compiled for every form of its values. What is known to be constant goes in and comes out as such (Fixed).
+    """A piece, compiled for every form of its values. What is known to be constant goes in and
+    comes out as such (Fixed).
 
     told: is given a report of each compilation.
     """
 
-    def __init__(self, piece: Piece, cuts: Cuts, objections: Objections, told: Callable[[Compilation], None]) -> None:
+    def __init__(
+        self, piece: Piece, cuts: Cuts, objections: Objections, told: Callable[[Compilation], None]
+    ) -> None:
         self.piece, self._cuts, self._objections, self._told = piece, cuts, objections, told
         self._forms: list[Mapping[str, str]] = []  # of the values that it was compiled for
         self._traced_at: float | None = None
@@ -57,9 +60,17 @@ class Segment:
         return mine == its
 
     def run(self, env: Env, key: Any, path: tuple[int, ...]) -> None:
-        """Run the ops in `env`, whose values are there. key: the step's. path: the iterations of the loops around it."""
+        """Run the ops in `env`, whose values are there. key: the step's. path: the iterations of
+        the loops around it.
+        """
         given = {n: self._given(n, env[n], env) for n in self.piece.reads if n in env}
-        made, word = self._called(given, env.get(UNMADE, {}), env[WORD], key, np.array(path, np.int32) if key is not None else None)
+        made, word = self._called(
+            given,
+            env.get(UNMADE, {}),
+            env[WORD],
+            key,
+            np.array(path, np.int32) if key is not None else None,
+        )
         for name in self.piece.results:
             if name in made:
                 env[name] = _there(made[name])
@@ -69,30 +80,52 @@ class Segment:
             env[WORD], env[UNMADE] = word
 
     def _called(self, given: Mapping[str, Any], *others: Any) -> Any:
-        """What the function returns; if it is compiled for that, this is told while it lasts, and reported."""
+        """What the function returns; if it is compiled for that, this is told while it lasts, and
+        reported.
+        """
         began, self._traced_at = time.perf_counter(), None
         with contextlib.ExitStack() as self._meanwhile:
             made = self._run(given, *others)
         if self._traced_at is not None:
-            self._told(self._report(given, self._traced_at - began, time.perf_counter() - self._traced_at))
+            self._told(
+                self._report(given, self._traced_at - began, time.perf_counter() - self._traced_at)
+            )
         return made
 
     def _report(self, given: Mapping[str, Any], trace: float, compile: float) -> Compilation:
         forms = types_of(given)
         first = self.piece.ops[0]
         where = f" ({first.loc})" if first.loc else ""
-        found = min((list(differences(forms, old)) for old in reversed(self._forms)), key=len, default=["the first run"])
+        found = min(
+            (list(differences(forms, old)) for old in reversed(self._forms)),
+            key=len,
+            default=["the first run"],
+        )
         self._forms.append(forms)
         what = f"segment of {len(self.piece.ops)} ops from op '{first.type}'{where}"
         reason = f"{what}: {'; '.join(found) or 'its values have another form'}"
-        return Compilation("segment", self.piece.results, forms, trace, 0.0, compile, reason=reason, line=user_line())
+        return Compilation(
+            "segment",
+            self.piece.results,
+            forms,
+            trace,
+            0.0,
+            compile,
+            reason=reason,
+            line=user_line(),
+        )
 
     def _given(self, name: str, value: Any, env: Env) -> Any:
         if isinstance(value, Ragged) and value.padded and self._exact:
             env[name] = value = trimmed(value)
         if name in self.deciding and not isinstance(value, Ragged):
             return self._constant(name, np.asarray(value))
-        if isinstance(value, np.ndarray) and value.size <= SMALL and value.dtype.kind in "iub" and name not in self._varying:
+        if (
+            isinstance(value, np.ndarray)
+            and value.size <= SMALL
+            and value.dtype.kind in "iub"
+            and name not in self._varying
+        ):
             return self._constant(name, value)
         return value
 
@@ -103,7 +136,9 @@ class Segment:
         return last[1]
 
     def _traced(self, given: Mapping[str, Any], unmade: Any, word: Any, key: Any, path: Any) -> Any:
-        self._meanwhile.enter_context(waiting(f"compiling a segment of {len(self.piece.ops):,} ops"))
+        self._meanwhile.enter_context(
+            waiting(f"compiling a segment of {len(self.piece.ops):,} ops")
+        )
         step = self._cuts.step
         env: Env = {n: v.array if isinstance(v, Fixed) else v for n, v in given.items()}
         env.update({WORD: word, UNMADE: unmade} if unmade else {WORD: word})
@@ -123,7 +158,16 @@ def _deciding(op: OpDesc) -> frozenset[str]:
     """The inputs that decide the op's sizes."""
     sizes, chosen = traits(op.type).sizes, traits(op.type).chosen
     needed = [op.input(slot)[i] for slot, i in sizes.needed(op)] if sizes is not None else []
-    return frozenset((*needed, *(n for slot in (chosen.slots if chosen is not None and chosen.exact else ()) for n in op.input(slot))))
+    return frozenset(
+        (
+            *needed,
+            *(
+                n
+                for slot in (chosen.slots if chosen is not None and chosen.exact else ())
+                for n in op.input(slot)
+            ),
+        )
+    )
 
 
 def _known(value: Any) -> Any:
@@ -133,4 +177,6 @@ def _known(value: Any) -> Any:
 def _there(value: Any) -> Any:
     if isinstance(value, Fixed):
         return value.array
-    return replace(value, written=np.asarray(value.written)) if isinstance(value, Stacked) else value
+    return (
+        replace(value, written=np.asarray(value.written)) if isinstance(value, Stacked) else value
+    )

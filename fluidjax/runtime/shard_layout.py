@@ -1,7 +1,8 @@
 """Where the elements of a variable are that lies over several devices, of which each holds a part.
 
-The devices' parts lie in arrays with a row for each rank. Such an array may hold parts of several variables, and a part
-may lie in several places. The scope shows the variable as a whole all the same.
+The devices' parts lie in arrays with a row for each rank. Such an array may hold parts of several
+variables, and a part may lie in several places. The scope shows the variable as a whole all the
+same.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from ..ops.sharding import piece_size
 class Span:
     """Elements of a variable in row `rank` of `array`, from column `at` on.
 
-    They are `count` runs of `run` elements of the flattened variable, from `start` on, one every `stride` elements.
+    They are `count` runs of `run` elements of the flattened variable, from `start` on, one every
+    `stride` elements.
     """
 
     array: str
@@ -50,13 +52,18 @@ class Span:
         step = flat.strides[0]
         view = np.lib.stride_tricks.as_strided
         return view(
-            flat[self.start : self.end], (self.count, self.run), (self.stride * step, step), writeable=flat.flags.writeable
+            flat[self.start : self.end],
+            (self.count, self.run),
+            (self.stride * step, step),
+            writeable=flat.flags.writeable,
         )
 
 
 @dataclass(frozen=True)
 class ShardLayout:
-    """A variable of this shape. spans: every element once. copies: further places, which hold the same at the start."""
+    """A variable of this shape. spans: every element once. copies: further places, which hold the
+    same at the start.
+    """
 
     shape: tuple[int, ...]
     spans: tuple[Span, ...]
@@ -82,7 +89,9 @@ class ShardLayout:
         return np.empty(self.shape) if flat is None else flat.reshape(self.shape)
 
     def deal(self, value: Any, rows: Callable[[str], np.ndarray]) -> None:
-        """Write the variable's elements to all their places. rows: as for `joined`, to be written to, contiguous."""
+        """Write the variable's elements to all their places. rows: as for `joined`, to be written
+        to, contiguous.
+        """
         flat = np.ascontiguousarray(value).reshape(-1)
         for span in (*self.spans, *self.copies):
             found = rows(span.array)
@@ -90,14 +99,26 @@ class ShardLayout:
 
 
 def even(name: str, shape: tuple[int, ...], ranks: int) -> ShardLayout:
-    """A variable in equal shards (ops/sharding.py), a row of the array of its own name for each rank; zeros fill the last."""
+    """A variable in equal shards (ops/sharding.py), a row of the array of its own name for each
+    rank; zeros fill the last.
+    """
     size = math.prod(shape)
     each = piece_size(size, ranks)
-    return ShardLayout(shape, tuple(Span(name, r, 0, r * each, min(each, size - r * each)) for r in range(ranks) if r * each < size))
+    return ShardLayout(
+        shape,
+        tuple(
+            Span(name, r, 0, r * each, min(each, size - r * each))
+            for r in range(ranks)
+            if r * each < size
+        ),
+    )
 
 
 def dealt(
-    placed: Mapping[str, ShardLayout], values: Mapping[str, Any], widths: Mapping[str, int], ranks: int
+    placed: Mapping[str, ShardLayout],
+    values: Mapping[str, Any],
+    widths: Mapping[str, int],
+    ranks: int,
 ) -> dict[str, np.ndarray]:
     """The arrays [ranks, width] that hold these variables; zero where nothing lies.
 
@@ -109,7 +130,9 @@ def dealt(
         for array in dict.fromkeys(s.array for s in (*place.spans, *place.copies)):
             found = made.setdefault(array, np.zeros((ranks, widths[array]), dtype))
             if found.dtype != dtype:
-                raise ValueError(f"{name!r} is {dtype}, but {array!r}, which holds it too, is {found.dtype}")
+                raise ValueError(
+                    f"{name!r} is {dtype}, but {array!r}, which holds it too, is {found.dtype}"
+                )
         place.deal(values[name], made.__getitem__)
     return made
 
@@ -123,8 +146,8 @@ def arrays_of(placed: Iterable[ShardLayout]) -> Iterator[str]:
 class ShardedValue:
     """A variable as it lies on several devices, while no program has it among its buffers.
 
-    arrays: [ranks, ...] by name, with this variable alone in them. gather: brings one, of this name, to the host; where other
-    processes hold some rows, each of them takes part.
+    arrays: [ranks, ...] by name, with this variable alone in them. gather: brings one, of this
+    name, to the host; where other processes hold some rows, each of them takes part.
     """
 
     placed: ShardLayout

@@ -18,16 +18,21 @@ from .compiled import Compiled
 
 
 def stacked_feeds(compiled: Compiled, feeds: Any) -> tuple[dict[str, Any], int, dict[str, Any]]:
-    """The feeds of several steps, checked, with a leading dimension of steps; how many these are; and the first as it was fed.
+    """The feeds of several steps, checked, with a leading dimension of steps; how many these are;
+    and the first as it was fed.
 
-    feeds: a dict for each step, or one dict of arrays that have that dimension. LoDTensors are padded up to the largest of
-    their buckets. Raises FeedError for feeds that are none or of different shapes, UnsupportedError for those that a scan
-    cannot take, and what the checks of a feed raise.
+    feeds: a dict for each step, or one dict of arrays that have that dimension. LoDTensors are
+    padded up to the largest of their buckets. Raises FeedError for feeds that are none or of
+    different shapes, UnsupportedError for those that a scan cannot take, and what the checks of a
+    feed raise.
     """
     if isinstance(feeds, Mapping):
         counts = {np.shape(v)[0] if np.ndim(v) else 0 for v in feeds.values()}
         if len(counts) != 1:
-            raise FeedError("run_steps with one dict needs arrays with the same leading dimension: the number of steps")
+            raise FeedError(
+                "run_steps with one dict needs arrays with the same leading dimension: the number"
+                " of steps"
+            )
         count = counts.pop()
         feeds = [{n: v[i] for n, v in feeds.items()} for i in range(count)]
     feeds = list(feeds or ())
@@ -37,7 +42,9 @@ def stacked_feeds(compiled: Compiled, feeds: Any) -> tuple[dict[str, Any], int, 
     first = _shapes(checked[0])
     for i, f in enumerate(checked):
         if _shapes(f) != first:
-            raise FeedError(f"run_steps needs feeds of equal shapes; feed 0 has {first}, feed {i} {_shapes(f)}")
+            raise FeedError(
+                f"run_steps needs feeds of equal shapes; feed 0 has {first}, feed {i} {_shapes(f)}"
+            )
     packed = [compiled.packed(f) for f in checked] if _ragged(checked[0]) else checked
     return {n: _stacked(n, packed) for n in first}, len(feeds), checked[0]
 
@@ -51,19 +58,26 @@ def _shapes(feed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _widened(name: str, values: Sequence[Any]) -> Ragged:
-    """Ragged feeds of several steps in one form: the largest buckets of rows and of the longest sequences."""
+    """Ragged feeds of several steps in one form: the largest buckets of rows and of the longest
+    sequences.
+    """
     sequences = {tuple(level.shape[0] - 1 for level in v.offsets) for v in values}
     if len(sequences) > 1 or len({(v.key, v.padded) for v in values}) > 1:
         told = " and ".join(map(str, sorted(s[-1] for s in sequences)))
         raise UnsupportedError(
-            f"run_steps takes batches of as many sequences, of which the same are alike in each, but {name!r} is fed {told}; call run "
-            "for each step"
+            "run_steps takes batches of as many sequences, of which the same are alike in each,"
+            f" but {name!r} is fed {told}; call run for each step"
         )
     most = max(v.capacity for v in values)
     if not values[0].padded and {v.form for v in values} != {values[0].form}:
-        raise UnsupportedError(f"run_steps takes equal LoDs of {name!r}, since an op needs exact sizes; call run for each step")
+        raise UnsupportedError(
+            f"run_steps takes equal LoDs of {name!r}, since an op needs exact sizes; call run for"
+            " each step"
+        )
     longest = tuple(max(v.longest[i] for v in values) for i in range(len(values[0].longest)))
-    rows = np.stack([np.concatenate([v.rows, np.repeat(v.rows[-1:], most - v.capacity, 0)]) for v in values])
+    rows = np.stack(
+        [np.concatenate([v.rows, np.repeat(v.rows[-1:], most - v.capacity, 0)]) for v in values]
+    )
     offsets = tuple(np.stack([v.offsets[i] for v in values]) for i in range(len(longest)))
     return replace(values[0], rows=rows, offsets=offsets, longest=longest)
 
@@ -83,7 +97,7 @@ def _stacked(name: str, feeds: Sequence[Mapping[str, Any]]) -> Any:
     other = next((f[name] for f in feeds if f[name] != feeds[0][name]), None)
     if other is not None:
         raise UnsupportedError(
-            f"run_steps takes one value of {name!r}, since it decides sizes, but is fed {shown(feeds[0][name].array)} and "
-            f"{shown(other.array)}; call run for each step"
+            f"run_steps takes one value of {name!r}, since it decides sizes, but is fed"
+            f" {shown(feeds[0][name].array)} and {shown(other.array)}; call run for each step"
         )
     return feeds[0][name]

@@ -1,9 +1,11 @@
-"""StateBuffers: the device arrays of one program's state in one scope, ready to be passed to the compiled step.
+"""StateBuffers: the device arrays of one program's state in one scope, ready to be passed to the
+compiled step.
 
-A jitted call costs more than a microsecond per output array, so small arrays (biases, moments, batch-norm statistics)
-travel packed: one flat array per dtype, cut apart inside the step. Large arrays travel as they are. While the buffers are
-in force, the storage of the variables that the step writes is Buffered: it points here. What a step on one device only reads
-it borrows: the variables stay where they are, and the step looks whether they have changed.
+A jitted call costs more than a microsecond per output array, so small arrays (biases, moments,
+batch-norm statistics) travel packed: one flat array per dtype, cut apart inside the step. Large
+arrays travel as they are. While the buffers are in force, the storage of the variables that the
+step writes is Buffered: it points here. What a step on one device only reads it borrows: the
+variables stay where they are, and the step looks whether they have changed.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ Axes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Pack:
-    """Arrays of one dtype in one flat array: names, shapes, and where each begins. own: every rank has its own values.
+    """Arrays of one dtype in one flat array: names, shapes, and where each begins. own: every rank
+    has its own values.
 
     """
 
@@ -57,7 +60,10 @@ class Pack:
 
     def cut_rows(self, flat: Any) -> dict[str, Any]:
         """The arrays by name with a row for each rank, out of the flat one."""
-        return {n: per_rank(flat[:, self._span(k)].reshape(-1, *self.shapes[k])) for k, n in enumerate(self.names)}
+        return {
+            n: per_rank(flat[:, self._span(k)].reshape(-1, *self.shapes[k]))
+            for k, n in enumerate(self.names)
+        }
 
     def cut_rows_of(self, flat: Any, name: str) -> Any:
         """One array with a row for each rank, out of the flat one, wherever that is."""
@@ -78,9 +84,9 @@ class Pack:
 
 @dataclass(frozen=True)
 class StateLayout:
-    """How state travels: packs, then single arrays by name. Those of which every rank has its own (`owned` names the
-    single ones) have a leading dimension of ranks. turned: single ones, none of them owned, that travel with their axes in
-    another order.
+    """How state travels: packs, then single arrays by name. Those of which every rank has its own
+    (`owned` names the single ones) have a leading dimension of ranks. turned: single ones, none of
+    them owned, that travel with their axes in another order.
     """
 
     packs: tuple[Pack, ...]
@@ -97,19 +103,26 @@ class StateLayout:
         """The types of the travelling arrays of one rank."""
         packs = [jax.ShapeDtypeStruct((p.size,), values[p.names[0]].dtype) for p in self.packs]
         singles = ((values[n], self.turned.get(n)) for n in self.singles)
-        return packs + [v if axes is None else jax.ShapeDtypeStruct([v.shape[a] for a in axes], v.dtype) for v, axes in singles]
+        return packs + [
+            v if axes is None else jax.ShapeDtypeStruct([v.shape[a] for a in axes], v.dtype)
+            for v, axes in singles
+        ]
 
     def unpack(self, arrays: Sequence[Any], row: int = 0) -> dict[str, Any]:
         """Name -> array of one rank, inside the compiled step."""
         arrays = [a[row] if own else a for a, own in zip(arrays, self.own, strict=True)]
-        values = {n: self.back(n, a) for n, a in zip(self.singles, arrays[len(self.packs) :], strict=True)}
+        values = {
+            n: self.back(n, a) for n, a in zip(self.singles, arrays[len(self.packs) :], strict=True)
+        }
         for pack, flat in zip(self.packs, arrays, strict=False):
             values.update(pack.opened(flat))
         return values
 
     def pack(self, values: Mapping[str, Any]) -> list[Any]:
         """The travelling arrays of one rank, inside the compiled step."""
-        arrays = [p.closed(values) for p in self.packs] + [self.out(n, values[n]) for n in self.singles]
+        arrays = [p.closed(values) for p in self.packs] + [
+            self.out(n, values[n]) for n in self.singles
+        ]
         return [a[None] if own else a for a, own in zip(arrays, self.own, strict=True)]
 
     def out(self, name: str, value: Any) -> Any:
@@ -123,23 +136,31 @@ class StateLayout:
 
     def back(self, name: str, array: Any) -> Any:
         """A single array as the program has it."""
-        return _transposed(array, np.argsort(self.turned[name]).tolist()) if name in self.turned else array
+        return (
+            _transposed(array, np.argsort(self.turned[name]).tolist())
+            if name in self.turned
+            else array
+        )
 
     def stack(self, ranks: Sequence[Sequence[Any]]) -> list[Any]:
         """The travelling arrays of all ranks, from those of each."""
-        return [jnp.concatenate(each) if own else each[0] for each, own in zip(zip(*ranks, strict=True), self.own, strict=True)]
+        return [
+            jnp.concatenate(each) if own else each[0]
+            for each, own in zip(zip(*ranks, strict=True), self.own, strict=True)
+        ]
 
 
 def plan(
     values: Mapping[str, Any], packing: Packing | None, flops: float = 0.0, owned: frozenset[str] = frozenset(),
     turned: Mapping[str, Axes] = MappingProxyType({}),
 ) -> StateLayout:  # fmt: skip
-    """A layout for arrays of these shapes and dtypes. packing: what it costs that they travel by themselves; None: they do. flops: of
-    the products that a step computes in any case. owned: names of which every rank has its own value. turned: the axes of those that
-    travel in another order.
+    """A layout for arrays of these shapes and dtypes. packing: what it costs that they travel by
+    themselves; None: they do. flops: of the products that a step computes in any case. owned: names
+    of which every rank has its own value. turned: the axes of those that travel in another order.
 
-    Packed arrays take longer to compile (every use has its own offset), so they are packed only where the calls would
-    otherwise be noticed beside the large arrays that the step moves and what else it does.
+    Packed arrays take longer to compile (every use has its own offset), so they are packed only
+    where the calls would otherwise be noticed beside the large arrays that the step moves and what
+    else it does.
     """
     small = {n: v for n, v in values.items() if v.size <= SMALL and n not in turned}
     made: list[Pack] = []
@@ -147,17 +168,26 @@ def plan(
         numbers = {n: v for n, v in small.items() if v.size == 1} if packing.numbers else {}
         made += _packs(numbers, owned, NUMBERS)
         small = {n: v for n, v in small.items() if n not in numbers}
-        moved = 2 * sum(v.size * np.dtype(v.dtype).itemsize for n, v in values.items() if n not in small)
+        moved = 2 * sum(
+            v.size * np.dtype(v.dtype).itemsize for n, v in values.items() if n not in small
+        )
         busy = moved / packing.bytes + flops / packing.flops
         if len(small) * packing.array > packing.noticed * busy:
             made += _packs(small, owned, WORTHWHILE)
     packed = {n for p in made for n in p.names}
     singles = tuple(n for n in values if n not in packed)
-    return StateLayout(tuple(made), singles, owned.intersection(values) - packed, {n: turned[n] for n in singles if n in turned})
+    return StateLayout(
+        tuple(made),
+        singles,
+        owned.intersection(values) - packed,
+        {n: turned[n] for n in singles if n in turned},
+    )
 
 
 def _packs(values: Mapping[str, Any], owned: frozenset[str], fewest: int) -> list[Pack]:
-    """A pack of those of each dtype, and of those that each rank has its own of, if there are so many."""
+    """A pack of those of each dtype, and of those that each rank has its own of, if there are so
+    many.
+    """
     alike: dict[tuple[Any, bool], list[str]] = {}
     for name, v in values.items():
         alike.setdefault((np.dtype(v.dtype), name in owned), []).append(name)
@@ -167,22 +197,30 @@ def _packs(values: Mapping[str, Any], owned: frozenset[str], fewest: int) -> lis
 def _pack(names: Sequence[str], values: Mapping[str, Any], own: bool) -> Pack:
     sizes = [int(values[n].size) for n in names]
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
-    return Pack(tuple(names), tuple(tuple(values[n].shape) for n in names), tuple(starts), sum(sizes), own)
+    return Pack(
+        tuple(names), tuple(tuple(values[n].shape) for n in names), tuple(starts), sum(sizes), own
+    )
 
 
 def borrows(where: Placement) -> bool:
-    """Whether what a step only reads stays where it is. On a mesh it comes to lie on all devices, so it is taken over."""
+    """Whether what a step only reads stays where it is. On a mesh it comes to lie on all devices,
+    so it is taken over.
+    """
     return where.count == 1 and not isinstance(where, Mesh)
 
 
 class StateBuffers:
-    """State arrays in two groups: `mutable` ones are donated to the step and replaced, `constant` ones are only read."""
+    """State arrays in two groups: `mutable` ones are donated to the step and replaced, `constant`
+    ones are only read.
+    """
 
     def __init__(
         self, scope: Scope, layouts: tuple[StateLayout, StateLayout], values: Mapping[str, Any], where: Placement,
         sharded: Mapping[str, ShardLayout] = MappingProxyType({}),
     ) -> None:  # fmt: skip
-        """sharded: variables that no rank holds whole, whose elements are in the arrays that they name; the scope shows the whole."""
+        """sharded: variables that no rank holds whole, whose elements are in the arrays that they
+        name; the scope shows the whole.
+        """
         self.in_force = False  # whether the scope's variables point here
         self.turns: list[Turn] = []  # of the variables that the step writes
         self.locks: list[Any] = []  # held by a call that donates
@@ -191,16 +229,23 @@ class StateBuffers:
         self._absent: list[str] = []
         self.sharded = sharded
         self._holders = frozenset(arrays_of(sharded.values()))
-        self._gathered: tuple[str, Any, Any] | None = None  # the array that was looked at last, and its rows on the host
+        # the array that was looked at last, and its rows on the host
+        self._gathered: tuple[str, Any, Any] | None = None
         self.scope = scope
         self.layouts = layouts
         self.where = where
         own = layouts[:1] if borrows(where) else layouts
-        arrays = [n for layout in own for n in (*layout.singles, *(m for p in layout.packs for m in p.names))]
-        self.names = [*(n for n in arrays if n not in self._holders), *sharded]  # those that the scope knows, and that are here
+        arrays = [
+            n
+            for layout in own
+            for n in (*layout.singles, *(m for p in layout.packs for m in p.names))
+        ]
+        # those that the scope knows, and that are here
+        self.names = [*(n for n in arrays if n not in self._holders), *sharded]
         self.constant = _arrays(layouts[1], values, where)
-        # Results of steps are appended (the donating call does it itself, in C); the last one holds the state in force.
-        # So an interrupt at any moment sees the old state or the new one, never none.
+        # Results of steps are appended (the donating call does it itself, in C); the last one holds
+        # the state in force. So an interrupt at any moment sees the old state or the new one, never
+        # none.
         self.cell: list[Any] = [(_arrays(layouts[0], values, where),)]
         self._at = self._index()
 
@@ -214,7 +259,9 @@ class StateBuffers:
         for g, layout in enumerate(self.layouts):
             for i, pack in enumerate(layout.packs):
                 where.update((n, (g, i, pack)) for n in pack.names)
-            where.update((n, (g, len(layout.packs) + i, None)) for i, n in enumerate(layout.singles))
+            where.update(
+                (n, (g, len(layout.packs) + i, None)) for i, n in enumerate(layout.singles)
+            )
         return where
 
     @property
@@ -226,10 +273,14 @@ class StateBuffers:
     def own_arrays(self) -> list[Any]:
         """The arrays [ranks, ...] of which every rank has a row of its own."""
         groups = zip(self.arrays, self.layouts, strict=True)
-        return [a for group, layout in groups for a, own in zip(group, layout.own, strict=True) if own]
+        return [
+            a for group, layout in groups for a, own in zip(group, layout.own, strict=True) if own
+        ]
 
     def read(self, name: str) -> Any:
-        """The value of a variable; a copy if it travels packed. Where every rank has its own, that of the first here."""
+        """The value of a variable; a copy if it travels packed. Where every rank has its own, that
+        of the first here.
+        """
         if name in self.sharded:
             return self.sharded[name].joined(self._rows_of)
         g, i, pack = self._at[name]
@@ -242,11 +293,17 @@ class StateBuffers:
         return np.array(_columns(np.asarray(array), pack, name)).reshape(pack.shapes[k])
 
     def _rows_of(self, name: str) -> Any:
-        """All ranks' rows of an array that holds parts of variables, on the host; the last one is remembered."""
+        """All ranks' rows of an array that holds parts of variables, on the host; the last one is
+        remembered.
+        """
         g, i, pack = self._at[name]
         array = self.arrays[g][i]
         if self._gathered is None or self._gathered[0] != name or self._gathered[1] is not array:
-            self._gathered = name, array, _columns(self.where.read(name, array), pack, name).reshape(self.where.count, -1)
+            self._gathered = (
+                name,
+                array,
+                _columns(self.where.read(name, array), pack, name).reshape(self.where.count, -1),
+            )
         return self._gathered[2]
 
     def holder(self, name: str) -> Any:
@@ -257,7 +314,9 @@ class StateBuffers:
         return self.arrays[g][i]
 
     def every_rank(self, name: str) -> Any:
-        """[ranks, ...] of a variable of which every rank has its own value, as it lies on the devices; None of others."""
+        """[ranks, ...] of a variable of which every rank has its own value, as it lies on the
+        devices; None of others.
+        """
         if name not in self._at:
             return None
         g, i, pack = self._at[name]
@@ -269,14 +328,19 @@ class StateBuffers:
     def write(self, name: str, value: Any) -> bool:
         """Store a value of the same shape and dtype, for all ranks; False if it does not fit here."""
         if isinstance(self.where, Mesh) and self.where.shared:
-            return False  # the processes have to agree on a new value: the next step takes process 0's
+            # the processes have to agree on a new value: the next step takes process 0's
+            return False
         if value is None or isinstance(value, ShardedValue):
             return False
         if name in self.sharded:
             return self._write_parts(self.sharded[name], value)
         g, i, pack = self._at[name]
         old, own = self.arrays[g][i], self.layouts[g].own[i]
-        shape = self.layouts[g].back(name, old).shape[own:] if pack is None else pack.shapes[pack.names.index(name)]
+        shape = (
+            self.layouts[g].back(name, old).shape[own:]
+            if pack is None
+            else pack.shapes[pack.names.index(name)]
+        )
         if tuple(np.shape(value)) != tuple(shape) or np.asarray(value).dtype != old.dtype:
             return False
         self._put(name, value)
@@ -284,7 +348,9 @@ class StateBuffers:
 
     def _write_parts(self, placed: ShardLayout, value: Any) -> bool:
         host = {n: np.array(self._rows_of(n)) for n in arrays_of([placed])}
-        if np.shape(value) != placed.shape or any(np.asarray(value).dtype != h.dtype for h in host.values()):
+        if np.shape(value) != placed.shape or any(
+            np.asarray(value).dtype != h.dtype for h in host.values()
+        ):
             return False
         placed.deal(value, host.__getitem__)
         for name, array in host.items():
@@ -296,10 +362,19 @@ class StateBuffers:
         g, i, pack = self._at[name]
         old, own = self.arrays[g][i], self.layouts[g].own[i]
         if pack is None:
-            new = self.where.put(value.reshape(old.shape) if isinstance(value, PerRank) else self.layouts[g].out(name, value), own)
+            new = self.where.put(
+                (
+                    value.reshape(old.shape)
+                    if isinstance(value, PerRank)
+                    else self.layouts[g].out(name, value)
+                ),
+                own,
+            )
         else:
             flat = self._own_rows(old) if own else np.array(old)
-            _columns(flat, pack, name)[...] = value if isinstance(value, PerRank) else np.ravel(value)
+            _columns(flat, pack, name)[...] = (
+                value if isinstance(value, PerRank) else np.ravel(value)
+            )
             new = self.where.put(flat, own)
         group = list(self.arrays[g])
         group[i] = new
@@ -312,7 +387,9 @@ class StateBuffers:
         return per_rank(self.where.everywhere(array)) if self.sharded else all_rows(array)
 
     def adopt(self) -> None:
-        """Make those of the variables point here that the scope has. The others, which nothing has set, come by `keep`."""
+        """Make those of the variables point here that the scope has. The others, which nothing has
+        set, come by `keep`.
+        """
         self._absent = []
         for name in self.names:
             var = self.scope.find_var(name)
@@ -333,7 +410,10 @@ class StateBuffers:
 
     def _claim(self, vars: Sequence[ScopeVar]) -> None:
         self.turns = ordered([*self.turns, *claimed(vars)])
-        self.locks = [*(t.steps for t in self.turns), *(t.arrays for t in ordered([*self.turns, *self.borrowed.turns]))]
+        self.locks = [
+            *(t.steps for t in self.turns),
+            *(t.arrays for t in ordered([*self.turns, *self.borrowed.turns])),
+        ]
 
     def bind(self, borrowed: Borrowed) -> None:
         """Take over, or borrow, the variables that the arrays were made of; called in their turn."""
@@ -352,7 +432,9 @@ class StateBuffers:
 
         def copies() -> list[Any]:
             if not self.renew(borrow(self.scope, self.constants)):
-                raise EnforceNotMet("the variables that a program reads came to have other shapes while it ran")
+                raise EnforceNotMet(
+                    "the variables that a program reads came to have other shapes while it ran"
+                )
             return [array.copy() for array in self.constant]
 
         return self.scope.between_steps(self.constants, copies)
@@ -383,23 +465,40 @@ class StateBuffers:
         if not isinstance(self.where, Mesh):
             return set()
         singles = {n for layout in self.layouts for n in layout.singles}
-        return {n for n, placed in self.sharded.items() if n in singles and set(arrays_of([placed])) == {n}}
+        return {
+            n
+            for n, placed in self.sharded.items()
+            if n in singles and set(arrays_of([placed])) == {n}
+        }
 
     def dissolve(self) -> None:
         """Give every variable its own array back."""
         values: dict[str, Any] = {}
         apart = self._apart()
         for layout, arrays in zip(self.layouts, self.arrays, strict=True):
-            values.update({n: layout.back(n, a) for n, a in zip(layout.singles, arrays[len(layout.packs) :], strict=True)})
+            values.update(
+                {
+                    n: layout.back(n, a)
+                    for n, a in zip(layout.singles, arrays[len(layout.packs) :], strict=True)
+                }
+            )
             values.update({n: self._own_rows(values[n]) for n in layout.owned if n not in apart})
             for pack, flat in zip(layout.packs, arrays, strict=False):
-                values.update(pack.cut_rows(self._own_rows(flat)) if pack.own else pack.cut(np.array(flat)))
+                values.update(
+                    pack.cut_rows(self._own_rows(flat)) if pack.own else pack.cut(np.array(flat))
+                )
         whole = {n: placed for n, placed in self.sharded.items() if n not in apart}
         parts = {n: ShardedValue(self.sharded[n], {n: values[n]}, self.where.read) for n in apart}
-        values.update({**{n: placed.joined(values.__getitem__) for n, placed in whole.items()}, **parts})
+        values.update(
+            {**{n: placed.joined(values.__getitem__) for n, placed in whole.items()}, **parts}
+        )
         for name in self.names:
             var = self.scope.find_var(name)
-            if var is not None and isinstance(var.storage, Buffered) and var.storage.buffers is self:
+            if (
+                var is not None
+                and isinstance(var.storage, Buffered)
+                and var.storage.buffers is self
+            ):
                 var.storage = Held(values[name])
         self.in_force = False
         step = self.step()
@@ -409,8 +508,9 @@ class StateBuffers:
 
 @dataclass
 class Borrowed:
-    """What a step only reads, as it was found. changes: the count of changes then. sources: buffers that held some of it, with the
-    state that they were in. turns: of programs that write some of it.
+    """What a step only reads, as it was found. changes: the count of changes then. sources: buffers
+    that held some of it, with the state that they were in. turns: of programs that write some of
+    it.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -437,19 +537,25 @@ def borrow(scope: Scope, names: Iterable[str]) -> Borrowed:
             sources[id(storage.buffers)] = storage.buffers, storage.buffers.cell[-1]
         value = storage if isinstance(storage, Turned) else storage.read()
         if value is not None:
-            found.values[name] = value if isinstance(value, jax.Array | Turned) else np.asarray(value)
+            found.values[name] = (
+                value if isinstance(value, jax.Array | Turned) else np.asarray(value)
+            )
             turns.add(var.turn)
     found.sources, found.turns = list(sources.values()), ordered(turns - {NOBODY})
     return found
 
 
 def claimed(vars: Sequence[ScopeVar]) -> list[Turn]:
-    """The turns of variables that a step writes, and may be given to change in place: from now on only in their turn."""
+    """The turns of variables that a step writes, and may be given to change in place: from now on
+    only in their turn.
+    """
     return claim(vars, _own_arrays)
 
 
 def _own_arrays(vars: Sequence[ScopeVar]) -> None:
-    """Arrays that nobody has been given before, in place of those that another thread may be reading without a turn."""
+    """Arrays that nobody has been given before, in place of those that another thread may be
+    reading without a turn.
+    """
     for var in vars:
         value = var.storage.value if isinstance(var.storage, Held) else None
         if isinstance(value, jax.Array) and len(value.devices()) == 1:
@@ -458,7 +564,9 @@ def _own_arrays(vars: Sequence[ScopeVar]) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Turned:
-    """The storage of a variable whose array lies with its axes in another order, as a step reads it."""
+    """The storage of a variable whose array lies with its axes in another order, as a step reads
+    it.
+    """
 
     array: Any
     axes: Axes
@@ -517,14 +625,18 @@ class Buffered:
         layout = self.buffers.sharded.get(self.name)
         if layout is None:
             return None
-        return ShardedValue(layout, {n: self.buffers.every_rank(n) for n in layout.arrays}, self.buffers.where.read)
+        return ShardedValue(
+            layout, {n: self.buffers.every_rank(n) for n in layout.arrays}, self.buffers.where.read
+        )
 
     def release(self) -> None:
         self.buffers.dissolve()
 
 
 def in_force(scope: Scope) -> list[StateBuffers]:
-    """The buffers that hold values of this scope's variables, one for each program that runs on some of them."""
+    """The buffers that hold values of this scope's variables, one for each program that runs on
+    some of them.
+    """
     storages = (scope.var(name).storage for name in scope.local_var_names())
     return list(dict.fromkeys(s.buffers for s in storages if isinstance(s, Buffered)))
 
@@ -541,7 +653,9 @@ def first_row(array: Any) -> Any:
 
 
 def all_rows(array: Any) -> PerRank:
-    """A host copy of an array with a row for each rank; of a job's other processes' rows, this one's first instead."""
+    """A host copy of an array with a row for each rank; of a job's other processes' rows, this
+    one's first instead.
+    """
     if array.is_fully_addressable:
         return per_rank(np.array(array))
     host = np.broadcast_to(first_row(array), array.shape).copy()
@@ -553,7 +667,9 @@ def all_rows(array: Any) -> PerRank:
 
 
 def _transposed(value: Any, axes: Sequence[int]) -> Any:
-    """value.transpose(axes). Of an array that is there it needs no compilation, which JAX would make one for each shape."""
+    """value.transpose(axes). Of an array that is there it needs no compilation, which JAX would
+    make one for each shape.
+    """
     held = known(value) if isinstance(value, jax.Array) else None
     with jax.enable_x64(True):  # or it would put float64 as float32
         if held is None:
@@ -567,7 +683,13 @@ def _arrays(layout: StateLayout, values: Mapping[str, Any], where: Placement) ->
 
 
 def _joined(pack: Pack, values: Mapping[str, Any], count: int) -> Any:
-    """The flat array of a pack; with a row for each of `count` ranks where these have their own already."""
+    """The flat array of a pack; with a row for each of `count` ranks where these have their own
+    already.
+    """
     if not (pack.own and any(isinstance(values[n], PerRank) for n in pack.names)):
         return np.concatenate([np.ravel(np.asarray(values[n])) for n in pack.names])
-    return per_rank(np.concatenate([spread_out(values[n], count).reshape(count, -1) for n in pack.names], axis=1))
+    return per_rank(
+        np.concatenate(
+            [spread_out(values[n], count).reshape(count, -1) for n in pack.names], axis=1
+        )
+    )

@@ -1,4 +1,6 @@
-"""Where the value of a scope's variable is: one interface, whether the scope holds it or the arrays of a running program."""
+"""Where the value of a scope's variable is: one interface, whether the scope holds it or the arrays
+of a running program.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,14 @@ class Storage(Protocol):
     def empty(self) -> bool: ...
 
     def read(self) -> Any:
-        """The whole value (an array of NumPy or JAX, SelectedRows), or None. Where every rank has its own, that of the first."""
+        """The whole value (an array of NumPy or JAX, SelectedRows), or None. Where every rank has
+        its own, that of the first.
+        """
 
     def write(self, value: Any) -> bool:
-        """Store a value where the old one lies; False where it does not fit, and then nothing has changed."""
+        """Store a value where the old one lies; False where it does not fit, and then nothing has
+        changed.
+        """
 
     def per_rank(self) -> Any:
         """[ranks, ...] where every rank has its own value, else None."""
@@ -35,7 +41,8 @@ class Storage(Protocol):
 
 
 def lasting(value: Any) -> Any:
-    """A value that a later step cannot take away: on the host, or, of an array on several devices, a copy that lies as it does.
+    """A value that a later step cannot take away: on the host, or, of an array on several devices,
+    a copy that lies as it does.
 
     On the CPU the former is no copy: a donated array that is looked at is copied instead.
     """
@@ -46,7 +53,9 @@ def lasting(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A value that the variable holds itself: an array, PerRank, ShardedValue, SelectedRows; None before there is one."""
+    """A value that the variable holds itself: an array, PerRank, ShardedValue, SelectedRows; None
+    before there is one.
+    """
 
     value: Any = None
 

@@ -1,4 +1,6 @@
-"""BuildStrategy and ExecutionStrategy: Paddle's options of compiled programs, with its names, defaults and checks."""
+"""BuildStrategy and ExecutionStrategy: Paddle's options of compiled programs, with its names,
+defaults and checks.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ class UnknownOptionError(FluidError, AttributeError):
 
 
 class ReduceStrategy(enum.IntEnum):
-    """How gradients travel between devices: all to all, or each to the device that updates its parameter."""
+    """How gradients travel between devices: all to all, or each to the device that updates its
+    parameter.
+    """
 
     AllReduce = 0
     Reduce = 1
@@ -93,7 +97,9 @@ class _Options:
 
     def __init__(self) -> None:
         for name, (default, _) in self._table.items():
-            object.__setattr__(self, name, default.copy() if isinstance(default, list | set) else default)
+            object.__setattr__(
+                self, name, default.copy() if isinstance(default, list | set) else default
+            )
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._table:
@@ -107,7 +113,9 @@ class _Options:
         raise self._unknown(name)
 
     def _unknown(self, name: str) -> UnknownOptionError:
-        return UnknownOptionError(f"{type(self).__name__} has no option {name!r}{near(name, self._table)}")
+        return UnknownOptionError(
+            f"{type(self).__name__} has no option {name!r}{near(name, self._table)}"
+        )
 
 
 def _flags(default: bool, names: str) -> dict[str, Option]:
@@ -119,29 +127,39 @@ class BuildStrategy(_Options):
 
     These mean what they say:
 
-    - ``reduce_strategy``: AllReduce sums every gradient on all devices. With Reduce every device sums, updates and keeps
-      the optimizer state of its shard of every parameter, and the shards of the parameters are gathered: equal results,
-      and 1 / devices of the optimizer's memory.
-    - ``gradient_scale_strategy``: the gradient of each device's loss is 1 / devices (CoeffNumDevice), 1 (One), or fed as
+    - ``reduce_strategy``: AllReduce sums every gradient on all devices. With Reduce every device
+      sums, updates and keeps
+      the optimizer state of its shard of every parameter, and the shards of the parameters are
+      gathered: equal results, and 1 / devices of the optimizer's memory.
+    - ``gradient_scale_strategy``: the gradient of each device's loss is 1 / devices
+      (CoeffNumDevice), 1 (One), or fed as
       ``<loss>@GRAD`` with a value for each device (Customized).
     - ``sync_batch_norm``: batch_norm takes its statistics from the batches of all devices.
     - ``fuse_all_reduce_ops``: small gradients are summed in one message.
-    - ``memory_optimize``: True has XLA order the step for the least memory (on the CPU; on GPUs it does so anyway).
-    - ``memory_budget`` (Paddle has none): bytes, or text such as "2GB", that each device is to need at most, by the compiler's own
-      figure. At the first run, when the feeds are known, what the backward pass computes again is chosen as
-      ``fluid.memory_optimize(budget=)`` does; ``CompiledProgram.budget_reports`` says what.
+    - ``memory_optimize``: True has XLA order the step for the least memory (on the CPU; on GPUs it
+      does so anyway).
+    - ``memory_budget`` (Paddle has none): bytes, or text such as "2GB", that each device is to need
+      at most, by the compiler's own
+      figure. At the first run, when the feeds are known, what the backward pass computes again is
+      chosen as ``fluid.memory_optimize(budget=)`` does; ``CompiledProgram.budget_reports`` says
+      what.
     - ``debug_graphviz_path``: the program that every device runs is written there, for graphviz.
-    - ``num_trainers``, ``trainer_id``: of a job of several processes; checked against the job that is running.
+    - ``num_trainers``, ``trainer_id``: of a job of several processes; checked against the job that
+      is running.
 
-    XLA does these by itself, in any program, so they change nothing: ``fuse_elewise_add_act_ops``, ``fuse_bn_act_ops``,
-    ``fuse_relu_depthwise_conv``, ``fuse_broadcast_ops``, ``fuse_all_optimizer_ops``, ``enable_auto_fusion`` (it fuses what
-    it can), ``enable_inplace`` (the state is donated), ``remove_unnecessary_lock``, ``enable_sequential_execution``,
-    ``enable_backward_optimizer_op_deps`` (data flow orders the ops, so results never depend on it), ``cache_runtime_context``
-    (a step is compiled once), ``nccl_comm_num``, ``use_hierarchical_allreduce``, ``hierarchical_allreduce_inter_nranks``
-    (it plans how messages travel). ``async_mode``, ``is_distribution``, ``trainers_endpoints`` tell what the
-    DistributeTranspiler knows already; ``mkldnn_enabled_op_types`` is of a library that is not used.
+    XLA does these by itself, in any program, so they change nothing: ``fuse_elewise_add_act_ops``,
+    ``fuse_bn_act_ops``, ``fuse_relu_depthwise_conv``, ``fuse_broadcast_ops``,
+    ``fuse_all_optimizer_ops``, ``enable_auto_fusion`` (it fuses what it can), ``enable_inplace``
+    (the state is donated), ``remove_unnecessary_lock``, ``enable_sequential_execution``,
+    ``enable_backward_optimizer_op_deps`` (data flow orders the ops, so results never depend on it),
+    ``cache_runtime_context`` (a step is compiled once), ``nccl_comm_num``,
+    ``use_hierarchical_allreduce``, ``hierarchical_allreduce_inter_nranks`` (it plans how messages
+    travel). ``async_mode``, ``is_distribution``, ``trainers_endpoints`` tell what the
+    DistributeTranspiler knows already; ``mkldnn_enabled_op_types`` is of a library that is not
+    used.
 
-    Setting an unknown option raises UnknownOptionError (an AttributeError), a wrong type FluidTypeError (a TypeError).
+    Setting an unknown option raises UnknownOptionError (an AttributeError), a wrong type
+    FluidTypeError (a TypeError).
     """
 
     ReduceStrategy = ReduceStrategy
@@ -149,7 +167,10 @@ class BuildStrategy(_Options):
 
     _table: ClassVar[Mapping[str, Option]] = {
         "reduce_strategy": (ReduceStrategy.AllReduce, _member(ReduceStrategy)),
-        "gradient_scale_strategy": (GradientScaleStrategy.CoeffNumDevice, _member(GradientScaleStrategy)),
+        "gradient_scale_strategy": (
+            GradientScaleStrategy.CoeffNumDevice,
+            _member(GradientScaleStrategy),
+        ),
         "debug_graphviz_path": ("", _text),
         "memory_optimize": (None, _maybe),
         "memory_budget": (None, _budget),
@@ -159,12 +180,19 @@ class BuildStrategy(_Options):
         "nccl_comm_num": (1, _count),
         "hierarchical_allreduce_inter_nranks": (0, _count),
         "mkldnn_enabled_op_types": (set(), _names),
-        **_flags(True, "remove_unnecessary_lock fuse_broadcast_ops fuse_all_reduce_ops enable_inplace"),
+        **_flags(
+            True, "remove_unnecessary_lock fuse_broadcast_ops fuse_all_reduce_ops enable_inplace"
+        ),
         **_flags(True, "enable_backward_optimizer_op_deps"),
         **_flags(
-            False, "enable_sequential_execution fuse_elewise_add_act_ops fuse_bn_act_ops fuse_relu_depthwise_conv"
+            False,
+            "enable_sequential_execution fuse_elewise_add_act_ops fuse_bn_act_ops"
+            " fuse_relu_depthwise_conv",
         ),
-        **_flags(False, "fuse_all_optimizer_ops enable_auto_fusion sync_batch_norm async_mode is_distribution"),
+        **_flags(
+            False,
+            "fuse_all_optimizer_ops enable_auto_fusion sync_batch_norm async_mode is_distribution",
+        ),
         **_flags(False, "cache_runtime_context use_hierarchical_allreduce"),
     }
 
@@ -172,12 +200,13 @@ class BuildStrategy(_Options):
 class ExecutionStrategy(_Options):
     """Options of how a program is run, with Paddle's names and defaults.
 
-    ``num_iteration_per_run``: how many steps one run takes, each with the same feed; the last one's results are returned.
-    The others are about threads and scopes that a compiled step does not have, and change nothing: ``num_threads``,
-    ``num_iteration_per_drop_scope``, ``allow_op_delay``, ``use_thread_barrier``, ``use_experimental_executor``,
-    ``use_cuda`` (the places say that).
+    ``num_iteration_per_run``: how many steps one run takes, each with the same feed; the last one's
+    results are returned. The others are about threads and scopes that a compiled step does not
+    have, and change nothing: ``num_threads``, ``num_iteration_per_drop_scope``, ``allow_op_delay``,
+    ``use_thread_barrier``, ``use_experimental_executor``, ``use_cuda`` (the places say that).
 
-    Setting an unknown option raises UnknownOptionError (an AttributeError), a wrong type FluidTypeError (a TypeError).
+    Setting an unknown option raises UnknownOptionError (an AttributeError), a wrong type
+    FluidTypeError (a TypeError).
     """
 
     _table: ClassVar[Mapping[str, Option]] = {

@@ -27,11 +27,18 @@ from .segments import Segment
 
 
 class _EachAlone(Cuts):
-    """Every op is a part by itself; Python runs control ops, and goes through their blocks likewise."""
+    """Every op is a part by itself; Python runs control ops, and goes through their blocks
+    likewise.
+    """
 
     def __init__(self, step: Step) -> None:
         super().__init__(step, {})
-        self.reasons = {op.uid: "a profile times the ops of its blocks" for ops in self.blocks().values() for op in ops if by_python(op)}
+        self.reasons = {
+            op.uid: "a profile times the ops of its blocks"
+            for ops in self.blocks().values()
+            for op in ops
+            if by_python(op)
+        }
 
     def divided(self, idx: int, ops: Iterable[OpDesc]) -> list[Part]:
         run = [op for op in ops if traits(op.type).runs is not Runs.HOST]
@@ -39,10 +46,12 @@ class _EachAlone(Cuts):
 
 
 class TimedStep(CutStep):
-    """A step whose ops run one by one. Equal to the step but for rounding, as XLA fuses nothing over several ops.
+    """A step whose ops run one by one. Equal to the step but for rounding, as XLA fuses nothing
+    over several ops.
 
-    An op's time is that of its compiled function, from the call until its results are there; it is compiled and run once
-    before, which counts as compiling. A gradient op computes what it needs of its forward op anew.
+    An op's time is that of its compiled function, from the call until its results are there; it is
+    compiled and run once before, which counts as compiling. A gradient op computes what it needs of
+    its forward op anew.
     """
 
     def __init__(self, step: Step) -> None:
@@ -57,7 +66,9 @@ class TimedStep(CutStep):
     def begin(self, key: Any) -> _Run:
         return _TimedRun(self, key)
 
-    def run(self, state: Mapping[str, Any], feed: Mapping[str, Any], key: Any) -> tuple[dict[str, Any], list[Any]]:
+    def run(
+        self, state: Mapping[str, Any], feed: Mapping[str, Any], key: Any
+    ) -> tuple[dict[str, Any], list[Any]]:
         recording = RECORDER.on
         if recording is None:
             return super().run(state, feed, key)
@@ -100,7 +111,9 @@ class _TimedRun(_Run):
         if flag("FLAGS_check_nan_inf"):
             refuse_left(piece.ops, piece.results, env)
 
-    def _compile(self, recording: Recording, segment: Segment, env: Env, path: tuple[int, ...]) -> None:
+    def _compile(
+        self, recording: Recording, segment: Segment, env: Env, path: tuple[int, ...]
+    ) -> None:
         """Run the piece once where such values are new to it, and forget the results."""
         form = _form(segment, env)
         if form in self._cut.seen:
@@ -125,7 +138,9 @@ class _TimedRun(_Run):
         called = clock()
         jax.block_until_ready(results)
         loc = str(op.loc) if op.loc else ""
-        recording.add(op.type, (start, called, clock()), self._cut.numbers[op.uid], self._depth, loc)
+        recording.add(
+            op.type, (start, called, clock()), self._cut.numbers[op.uid], self._depth, loc
+        )
 
 
 def _put(recording: Recording, value: Any) -> Any:
@@ -136,24 +151,37 @@ def _put(recording: Recording, value: Any) -> Any:
     return put
 
 
-_ASKED = ("weak_type", "committed", "sharding")  # what jax.jit compiles anew for, besides shape and dtype
+# what jax.jit compiles anew for, besides shape and dtype
+_ASKED = ("weak_type", "committed", "sharding")
 
 
 def _form(segment: Segment, env: Env) -> Hashable:
-    """What a compiled piece depends on: shapes and dtypes, and the values of what is constant to it."""
+    """What a compiled piece depends on: shapes and dtypes, and the values of what is constant to
+    it.
+    """
     values = [env.get(n) for n in segment.piece.reads]
     leaves, tree = jax.tree.flatten(values)
-    kinds = tuple((np.shape(v), str(getattr(v, "dtype", type(v))), *(getattr(v, a, None) for a in _ASKED)) for v in leaves)
+    kinds = tuple(
+        (np.shape(v), str(getattr(v, "dtype", type(v))), *(getattr(v, a, None) for a in _ASKED))
+        for v in leaves
+    )
     fixed = [env[n] for n in segment.piece.reads if n in segment.deciding and n in env] + [
         v for v in values if isinstance(v, np.ndarray) and v.size <= SMALL]  # fmt: skip
-    return segment.piece, tree, kinds, tuple(np.asarray(v).tobytes() for v in fixed if hasattr(v, "dtype"))
+    return (
+        segment.piece,
+        tree,
+        kinds,
+        tuple(np.asarray(v).tobytes() for v in fixed if hasattr(v, "dtype")),
+    )
 
 
 _steps: WeakKeyDictionary[Compiled, TimedStep] = WeakKeyDictionary()
 
 
 def timed(compiled: Compiled) -> TimedStep | None:
-    """The step op by op, while a profile is on; None else, and for a step of several ranks, which is timed as a whole."""
+    """The step op by op, while a profile is on; None else, and for a step of several ranks, which
+    is timed as a whole.
+    """
     if RECORDER.on is None or compiled.where.count != 1:
         return None
     found = _steps.get(compiled)

@@ -1,8 +1,10 @@
-"""What a trace of a step depends on, as a text: two processes in which it is equal would trace the same (docs/compile-cache.md).
+"""What a trace of a step depends on, as a text: two processes in which it is equal would trace the
+same (docs/compile-cache.md).
 
-Whatever decides about a trace has to stand here, or the step has no key, and is traced. So a key is made of all of the program, all
-flags and settings of JAX, the types of all arguments, and the contents of this package's own files; ops that other packages
-registered, and calls of Python, cannot be looked into.
+Whatever decides about a trace has to stand here, or the step has no key, and is traced. So a key is
+made of all of the program, all flags and settings of JAX, the types of all arguments, and the
+contents of this package's own files; ops that other packages registered, and calls of Python,
+cannot be looked into.
 """
 
 from __future__ import annotations
@@ -34,8 +36,10 @@ from .work import ops_within
 
 FEWEST = 40  # ops of a step: with fewer it is traced as soon as read
 PACKAGE = Path(__file__).parents[1]
-WITHOUT_MEANING = ("compilation_cache", "persistent_cache")  # in the names of settings that no trace depends on
-OF_THIS_PROCESS = frozenset({"optax_init", "optax_update"})  # ops that call what the script registered
+# in the names of settings that no trace depends on
+WITHOUT_MEANING = ("compilation_cache", "persistent_cache")
+# ops that call what the script registered
+OF_THIS_PROCESS = frozenset({"optax_init", "optax_update"})
 BESIDE = ("numpy", "ml_dtypes")  # packages that compute constants
 _SIMPLE = frozenset({type(None), bool, int, float, str, bytes, BlockRef, Long})
 _imported = time.time()
@@ -46,7 +50,9 @@ class NoKey(Exception):
 
 
 def trace_key(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> str | None:
-    """The key of a call that `may_be_kept` for such arguments (or their types), a hexadecimal number; None if it has none after all."""
+    """The key of a call that `may_be_kept` for such arguments (or their types), a hexadecimal
+    number; None if it has none after all.
+    """
     try:
         return hashlib.sha256("\n".join(_words(compiled, kind, args)).encode()).hexdigest()
     except (NoKey, UnicodeEncodeError):
@@ -54,11 +60,24 @@ def trace_key(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> str | None
 
 
 def may_be_kept(compiled: Compiled, kind: Kind) -> bool:
-    """Whether all that the trace of a call depends on can be told, and tracing takes long enough for it to be kept."""
+    """Whether all that the trace of a call depends on can be told, and tracing takes long enough
+    for it to be kept.
+    """
     plain = type(compiled.where) is OneDevice and compiled.tuning.keeps and jax.process_count() == 1
-    apart = compiled.sharded or compiled.made or compiled.own or compiled.may_raise or compiled.cutting is not None
+    apart = (
+        compiled.sharded
+        or compiled.made
+        or compiled.own
+        or compiled.may_raise
+        or compiled.cutting is not None
+    )
     apart = apart or compiled.memory_optimized  # which keeps to what was told of it, to the byte
-    large = plain and not apart and kind in (Kind.ONE, Kind.MANY) and len(ops_within(compiled.step)) >= FEWEST
+    large = (
+        plain
+        and not apart
+        and kind in (Kind.ONE, Kind.MANY)
+        and len(ops_within(compiled.step)) >= FEWEST
+    )
     return large and _ours(compiled.step)
 
 
@@ -81,7 +100,13 @@ def _words(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> Iterator[str]
     step = compiled.step
     yield from process_words()
     yield repr([(name, flag(name)) for name in DEFAULTS if "compilation_cache" not in name])
-    yield repr(sorted((n, repr(v)) for n, v in jax.config.values.items() if not any(w in n for w in WITHOUT_MEANING)))
+    yield repr(
+        sorted(
+            (n, repr(v))
+            for n, v in jax.config.values.items()
+            if not any(w in n for w in WITHOUT_MEANING)
+        )
+    )
     yield f"{compiled.where.device.platform} {compiled.where.device.device_kind} {surroundings()}"
     yield plain([getattr(step, f.name) for f in fields(step) if f.name != "desc"])
     yield plain([kind.value, compiled.options])
@@ -94,7 +119,9 @@ def _words(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> Iterator[str]
 
 @functools.cache
 def process_words() -> tuple[str, ...]:
-    """What is the same for all keys of a process. Raises NoKey where this package's files are not those that it runs."""
+    """What is the same for all keys of a process. Raises NoKey where this package's files are not
+    those that it runs.
+    """
     found = files_digest(PACKAGE, _imported)
     if found is None:
         raise NoKey
@@ -103,7 +130,9 @@ def process_words() -> tuple[str, ...]:
 
 
 def files_digest(package: Path, since: float) -> str | None:
-    """Of the contents of a package's files; None if one was changed after `since`, when the process imported it, or cannot be read."""
+    """Of the contents of a package's files; None if one was changed after `since`, when the process
+    imported it, or cannot be read.
+    """
     made, paths, root = hashlib.sha256(), [], len(str(package)) + 1
     for at, folders, names in os.walk(package):
         folders[:] = [name for name in folders if name != "__pycache__"]
@@ -132,7 +161,9 @@ def program_words(desc: ProgramDesc) -> Iterator[str]:
 
 
 def _op(op: OpDesc) -> str:
-    attrs = {n: v if type(v) in _SIMPLE else plain(v) for n, v in op.attrs.items() if n != "op_callstack"}
+    attrs = {
+        n: v if type(v) in _SIMPLE else plain(v) for n, v in op.attrs.items() if n != "op_callstack"
+    }
     return f"{op.uid} {op.type} {op.inputs!r} {op.outputs!r} {attrs!r}"
 
 
@@ -145,8 +176,21 @@ def _argument(value: Any) -> str:
     if isinstance(value, Fixed):
         return repr(value.form)
     if isinstance(value, Ragged):
-        meta = plain([value.longest, value.key, value.padded, value.bare, value.most, value.each, value.nothing])
-        return f"ragged {meta} {[_argument(v) for v in (value.rows, *value.offsets)]} {value.alive is None or _argument(value.alive)}"
+        meta = plain(
+            [
+                value.longest,
+                value.key,
+                value.padded,
+                value.bare,
+                value.most,
+                value.each,
+                value.nothing,
+            ]
+        )
+        return (
+            f"ragged {meta} {[_argument(v) for v in (value.rows, *value.offsets)]}"
+            f" {value.alive is None or _argument(value.alive)}"
+        )
     if type(value) in (int, float):
         return type(value).__name__
     if isinstance(value, np.ndarray | jax.Array | jax.ShapeDtypeStruct):
@@ -155,7 +199,9 @@ def _argument(value: Any) -> str:
 
 
 def plain(value: Any) -> str:
-    """Numbers, texts and collections of them, as a text. Raises NoKey for anything else, whose text may not say all of it."""
+    """Numbers, texts and collections of them, as a text. Raises NoKey for anything else, whose text
+    may not say all of it.
+    """
     if isinstance(value, list | tuple):
         return f"({','.join(map(plain, value))})"
     if isinstance(value, frozenset | set):

@@ -1,7 +1,8 @@
 """A call of a step traced, or its trace found where an earlier process left it (kept.py).
 
-What may be kept is compiled from what is kept, also by the process that keeps it, so that both have the same executables; and in
-the same form where nothing is kept, so that the last bits do not depend on the cache.
+What may be kept is compiled from what is kept, also by the process that keeps it, so that both have
+the same executables; and in the same form where nothing is kept, so that the last bits do not
+depend on the cache.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from .traces import Results, Trace
 
 @dataclass(frozen=True)
 class Traced:
-    """ragged: a fetch that has a LoD. found: whether the trace was found. keep: called once the call is compiled."""
+    """ragged: a fetch that has a LoD. found: whether the trace was found. keep: called once the
+    call is compiled.
+    """
 
     ragged: str | None = None
     found: bool = False
@@ -31,7 +34,9 @@ class Traced:
 
 
 def traced(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> Traced:
-    """Trace a call for arguments like these; the jitted function then need not run the ops any more."""
+    """Trace a call for arguments like these; the jitted function then need not run the ops any
+    more.
+    """
     if not may_be_kept(compiled, kind):
         return Traced(compiled.with_lod(compiled.function(kind).trace(*args).out_info[2]))
     keeping = Keeping.of(compiled, kind, args)
@@ -47,10 +52,12 @@ def traced(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> Traced:
 def _anew(compiled: Compiled, kind: Kind, args: Sequence[Any], keeping: Keeping | None) -> Traced:
     made = jax.jit(compiled.body(kind)).trace(*args)
     ragged, tree = compiled.with_lod(made.out_info[2]), jax.tree.structure(made.out_info)
-    # Effects tie a trace to its process. Where the next step's state has other types than this one's, each has a trace of its own.
+    # Effects tie a trace to its process. Where the next step's state has other types than this
+    # one's, each has a trace of its own.
     if made.jaxpr.effects or not _state_stays(args[0], made.out_info[0]):
         return Traced(ragged)
-    # exported or not, it is one call of another function: else XLA would meet its operations in another order
+    # exported or not, it is one call of another function: else XLA would meet its operations in
+    # another order
     function: Any = (jax.jit if keeping is None else Exporting)(jaxpr_as_fun(made.jaxpr))
     compiled.was_traced(kind, args[2], _nested(function, tree))
     if keeping is None:
@@ -60,7 +67,9 @@ def _anew(compiled: Compiled, kind: Kind, args: Sequence[Any], keeping: Keeping 
     def keep() -> None:
         try:
             if function.made is not None:
-                kept.write(Trace(function.made, Results.of(made.out_info), tuple(kept.told(compiled))))
+                kept.write(
+                    Trace(function.made, Results.of(made.out_info), tuple(kept.told(compiled)))
+                )
         except NotExported:
             pass
 
@@ -68,9 +77,13 @@ def _anew(compiled: Compiled, kind: Kind, args: Sequence[Any], keeping: Keeping 
 
 
 def _state_stays(old: Any, new: Any) -> bool:
-    return [(v.shape, v.dtype) for v in jax.tree.leaves(old)] == [(v.shape, v.dtype) for v in jax.tree.leaves(new)]
+    return [(v.shape, v.dtype) for v in jax.tree.leaves(old)] == [
+        (v.shape, v.dtype) for v in jax.tree.leaves(new)
+    ]
 
 
 def _nested(function: Callable[..., Any], tree: Any) -> Callable[..., Any]:
-    """A function of arrays as one of the step's arguments, to be called while it is traced. tree: how its results are nested."""
+    """A function of arrays as one of the step's arguments, to be called while it is traced. tree:
+    how its results are nested.
+    """
     return lambda *args: jax.tree.unflatten(tree, function(*jax.tree.leaves(args)))

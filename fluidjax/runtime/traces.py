@@ -1,6 +1,8 @@
-"""What tracing left of a step, as a value that can be written and read: its StableHLO, and how the results are nested.
+"""What tracing left of a step, as a value that can be written and read: its StableHLO, and how the
+results are nested.
 
-A step that was traced here and one that was read from a file are compiled from the same value, so they have the same executables.
+A step that was traced here and one that was read from a file are compiled from the same value, so
+they have the same executables.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ MAGIC = b"fluidjax trace 2\n"
 
 @dataclass(frozen=True)
 class Results:
-    """What a call returns: as many arrays of the state, new variables by name, as many fetches, and whether there is a word."""
+    """What a call returns: as many arrays of the state, new variables by name, as many fetches, and
+    whether there is a word.
+    """
 
     state: int
     created: tuple[str, ...]
@@ -38,7 +42,12 @@ class Results:
 
     def tree(self) -> Any:
         """How they are nested."""
-        found = [0] * self.state, dict.fromkeys(self.created, 0), [0] * self.fetches, 0 if self.word else None
+        found = (
+            [0] * self.state,
+            dict.fromkeys(self.created, 0),
+            [0] * self.fetches,
+            0 if self.word else None,
+        )
         return jax.tree.structure(found)
 
 
@@ -46,7 +55,8 @@ class Results:
 class Trace:
     """code: the step as a function of arrays. nested: what it returns.
 
-    told: the sentences that its word can speak of (lower/checks.py): number, uid of the op, sentence.
+    told: the sentences that its word can speak of (lower/checks.py): number, uid of the op,
+    sentence.
     """
 
     code: Exported
@@ -54,7 +64,9 @@ class Trace:
     told: tuple[tuple[int, int, str], ...]
 
     def written(self) -> bytes:
-        """As a file holds it: what it is, a checksum, and the rest compressed: a JSON text with its length before it, and the code."""
+        """As a file holds it: what it is, a checksum, and the rest compressed: a JSON text with its
+        length before it, and the code.
+        """
         nested = self.nested.state, self.nested.created, self.nested.fetches, self.nested.word
         types = {"takes": self.code.takes, "makes": self.code.makes, "kept": self.code.kept}
         text = json.dumps({**types, "nested": nested, "told": self.told}).encode()
@@ -66,7 +78,10 @@ class Trace:
         """The inverse of `written`. Raises ValueError for anything else."""
         start = len(MAGIC) + hashlib.sha256().digest_size
         rest = content[start:]
-        if content[: len(MAGIC)] != MAGIC or hashlib.sha256(rest).digest() != content[len(MAGIC) : start]:
+        if (
+            content[: len(MAGIC)] != MAGIC
+            or hashlib.sha256(rest).digest() != content[len(MAGIC) : start]
+        ):
             raise ValueError("no trace, or a damaged one")
         try:
             return _read(zlib.decompress(rest))

@@ -1,13 +1,14 @@
 """Turns: threads that use the variables of one scope, one after another where they must be.
 
-Programs that write the same variables take turns, from before they read them until they have changed them (`steps`). While
-arrays change hands, a donating step and whoever looks at the variables exclude each other (`arrays`): so a value that is read is
-one between two steps, and never of an array that a step was given meanwhile. A program that writes nothing takes no turn.
+Programs that write the same variables take turns, from before they read them until they have
+changed them (`steps`). While arrays change hands, a donating step and whoever looks at the
+variables exclude each other (`arrays`): so a value that is read is one between two steps, and never
+of an array that a step was given meanwhile. A program that writes nothing takes no turn.
 
 A variable that no program has written yet has the turn NOBODY, of which only `arrays` counts.
 
-All locks are taken in one order, so nobody waits for somebody who waits for him: first the `steps` of all turns, then the
-`arrays`, each by the turn's number, NOBODY last.
+All locks are taken in one order, so nobody waits for somebody who waits for him: first the `steps`
+of all turns, then the `arrays`, each by the turn's number, NOBODY last.
 """
 
 from __future__ import annotations
@@ -34,10 +35,13 @@ class Turn:
         self.number: float = next(_numbers) if number is None else number
         self.steps = threading.RLock()
         self.arrays = threading.RLock()
-        self.waiting: set[Any] = set()  # a lock for each thread that has come, held until it has begun
+        # a lock for each thread that has come, held until it has begun
+        self.waiting: set[Any] = set()
 
     def let_pass(self) -> None:
-        """Wait until those have begun who wait already: else a loop of short steps would leave nobody else in."""
+        """Wait until those have begun who wait already: else a loop of short steps would leave
+        nobody else in.
+        """
         for begun in tuple(self.waiting):
             if begun.acquire(timeout=PATIENCE):
                 begun.release()
@@ -58,7 +62,8 @@ def ordered(turns: Iterable[Turn]) -> list[Turn]:
 def held(locks: Sequence[Any], work: Callable[[], T]) -> T:
     """What `work` returns, called while these locks are held.
 
-    `with` on a lock of C's takes it and notes that it must be given back in one step, which Ctrl-C cannot split.
+    `with` on a lock of C's takes it and notes that it must be given back in one step, which Ctrl-C
+    cannot split.
     """
     if not locks:
         return work()
@@ -95,13 +100,19 @@ def stepping(turns: Sequence[Turn], work: Callable[[], T]) -> T:
 
 
 def looking(vars: Sequence[HasTurn], work: Callable[[], T], changing: bool = False) -> T:
-    """What `work` returns, called while no step changes these variables. changing: it changes them itself.
+    """What `work` returns, called while no step changes these variables. changing: it changes them
+    itself.
 
-    A Python function that a step calls changes them within the step: its thread is another one, for which the step waits.
+    A Python function that a step calls changes them within the step: its thread is another one, for
+    which the step waits.
     """
     while True:
         turns = ordered(v.turn for v in vars)
-        steps = [t.steps for t in turns if t is not NOBODY] if changing and not py_functions.is_calling() else []
+        steps = (
+            [t.steps for t in turns if t is not NOBODY]
+            if changing and not py_functions.is_calling()
+            else []
+        )
 
         def same(turns: Sequence[Turn] = turns) -> tuple[T] | None:
             return (work(),) if all(v.turn in turns for v in vars) else None
@@ -112,7 +123,9 @@ def looking(vars: Sequence[HasTurn], work: Callable[[], T], changing: bool = Fal
 
 
 def claim(vars: Sequence[HasTurn], claimed: Callable[[Sequence[Any]], None]) -> list[Turn]:
-    """The turns of variables that a program writes; those that have none yet get one, and are handed to `claimed`."""
+    """The turns of variables that a program writes; those that have none yet get one, and are
+    handed to `claimed`.
+    """
     with NOBODY.arrays:
         turns = {v.turn for v in vars} - {NOBODY}
         new = [v for v in vars if v.turn is NOBODY]

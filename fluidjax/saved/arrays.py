@@ -16,10 +16,13 @@ from .files import reading, safe_name
 from .values import filename as base_name
 
 
-def read_arrays(wanted: Mapping[str, VarDesc], dirname: str | None, filename: str | bytes | None) -> dict[str, np.ndarray]:
+def read_arrays(
+    wanted: Mapping[str, VarDesc], dirname: str | None, filename: str | bytes | None
+) -> dict[str, np.ndarray]:
     """The saved arrays of these variables; those whose file is not there are left out.
 
-    Raises FluidValueError if there is no such folder or combined file, ParseError for files that hold no tensors.
+    Raises FluidValueError if there is no such folder or combined file, ParseError for files that
+    hold no tensors.
     """
     if dirname is None:
         if not isinstance(filename, bytes | bytearray):
@@ -44,7 +47,9 @@ def read_arrays(wanted: Mapping[str, VarDesc], dirname: str | None, filename: st
 
 
 def read_array(path: Path) -> np.ndarray:
-    """The array of a file that holds one tensor. Raises ParseError naming the file for anything else."""
+    """The array of a file that holds one tensor. Raises ParseError naming the file for anything
+    else.
+    """
     with reading(path) as file:
         return stream.read_one(file, str(path)).array
 

@@ -1,4 +1,6 @@
-"""Writing files so that an old one is whole until the new one is: temporary names first, then renames."""
+"""Writing files so that an old one is whole until the new one is: temporary names first, then
+renames.
+"""
 
 from __future__ import annotations
 
@@ -19,25 +21,38 @@ Pieces = Callable[[], Iterable[bytes | memoryview]]
 def safe_name(name: str) -> str:
     """A variable's name as a file's name below a folder.
 
-    Raises FluidValueError for a name that would lead out of the folder ("../x", "/x", "a/../../x"), or that no file can have.
-    Slashes within are folders, as in Paddle.
+    Raises FluidValueError for a name that would lead out of the folder ("../x", "/x", "a/../../x"),
+    or that no file can have. Slashes within are folders, as in Paddle.
     """
     parts = name.split("/")
-    if not name or "\0" in name or "\\" in name or any(p in ("", ".", "..") for p in parts) or name[1:2] == ":":
-        raise FluidValueError(f"{name!r} cannot be a file below a folder; rename the variable, or save all in one file (filename=...)")
+    if (
+        not name
+        or "\0" in name
+        or "\\" in name
+        or any(p in ("", ".", "..") for p in parts)
+        or name[1:2] == ":"
+    ):
+        raise FluidValueError(
+            f"{name!r} cannot be a file below a folder; rename the variable, or save all in one"
+            " file (filename=...)"
+        )
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
-        raise FluidValueError(f"{name!r} is no UTF-8, so it cannot be a file's name; save all in one file (filename=...)") from None
+        raise FluidValueError(
+            f"{name!r} is no UTF-8, so it cannot be a file's name; save all in one file"
+            " (filename=...)"
+        ) from None
     return name
 
 
 def write_files(folder: str | Path, files: Mapping[str, Pieces]) -> None:
     """Write files below `folder` (made if it is not there): all or, if anything goes wrong, none.
 
-    Every file is first written whole under a temporary name beside its place and flushed to the disk; only then are they
-    renamed, one after another, with Ctrl-C held back meanwhile. So a full disk, an exception or Ctrl-C leaves the old files
-    as they were; a power cut (or a kill) among the renames leaves each file either old or new, never torn.
+    Every file is first written whole under a temporary name beside its place and flushed to the
+    disk; only then are they renamed, one after another, with Ctrl-C held back meanwhile. So a full
+    disk, an exception or Ctrl-C leaves the old files as they were; a power cut (or a kill) among
+    the renames leaves each file either old or new, never torn.
 
     Raises FluidValueError where a folder is in a file's place, OSError for what the disk refuses.
     """
@@ -70,19 +85,28 @@ def write_files(folder: str | Path, files: Mapping[str, Pieces]) -> None:
 
 @contextlib.contextmanager
 def _told_of(target: Path) -> Iterator[None]:
-    """An OSError that names the file that was to be written, and says that the old ones are as they were."""
+    """An OSError that names the file that was to be written, and says that the old ones are as they
+    were.
+    """
     try:
         yield
     except OSError as error:
-        said = f"{error.strerror or error}; nothing was written, and what was there before is as it was"
+        said = (
+            f"{error.strerror or error}; nothing was written, and what was there before is as"
+            " it was"
+        )
         raise OSError(error.errno, said, str(target)) from None
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write one file as UTF-8; an old one is whole until the new one is. Raises FluidValueError naming the path where it cannot be."""
+    """Write one file as UTF-8; an old one is whole until the new one is. Raises FluidValueError
+    naming the path where it cannot be.
+    """
     where = Path(path)
     if not where.parent.is_dir():
-        raise FluidValueError(f"cannot write {str(where)!r}: there is no folder {str(where.parent)!r}")
+        raise FluidValueError(
+            f"cannot write {str(where)!r}: there is no folder {str(where.parent)!r}"
+        )
     try:
         write_files(where.parent, {where.name: lambda: [text.encode("utf-8")]})
     except OSError as error:
@@ -97,13 +121,20 @@ def read_file(path: str | Path) -> bytes:
 
 @contextlib.contextmanager
 def reading(path: str | Path) -> Iterator[BinaryIO]:
-    """A file, open to be read. Raises FluidValueError naming the path if it cannot be read, or is a device or a pipe."""
+    """A file, open to be read. Raises FluidValueError naming the path if it cannot be read, or is a
+    device or a pipe.
+    """
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             raise FluidValueError(f"cannot read {str(path)!r}: it is no regular file")
-        with open(path, "rb") as file, waiting(lambda: f"reading {str(path)!r}, {size(os.fstat(file.fileno()).st_size)}"):
+        with (
+            open(path, "rb") as file,
+            waiting(lambda: f"reading {str(path)!r}, {size(os.fstat(file.fileno()).st_size)}"),
+        ):
             yield file
     except (OSError, ValueError) as error:
         if isinstance(error, FluidError):
             raise
-        raise FluidValueError(f"cannot read {str(path)!r}: {getattr(error, 'strerror', None) or error}") from None
+        raise FluidValueError(
+            f"cannot read {str(path)!r}: {getattr(error, 'strerror', None) or error}"
+        ) from None

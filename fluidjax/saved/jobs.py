@@ -1,8 +1,8 @@
 """What the processes of a parameter-server job save and load.
 
-The files are those of Fluid: each trainer writes what its program keeps, the first one also what pservers keep, and a pserver
-reads what it owns. Here the trainers hold what pservers own, so a pserver that has read a folder says which, and the trainers
-read it when they start.
+The files are those of Fluid: each trainer writes what its program keeps, the first one also what
+pservers keep, and a pserver reads what it owns. Here the trainers hold what pservers own, so a
+pserver that has read a folder says which, and the trainers read it when they start.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ _SHARED = frozenset(
 
 def is_trainers(program: Program) -> bool:
     """Whether it is a trainer's program in a job that runs."""
-    return program.info.pserver_plan is not None and current_job() is not None and not is_pservers(program)
+    return (
+        program.info.pserver_plan is not None
+        and current_job() is not None
+        and not is_pservers(program)
+    )
 
 
 def is_pservers(program: Program) -> bool:
@@ -44,7 +48,9 @@ def on_servers(plan: PserverPlan) -> dict[str, VarDesc]:
     vars, names = plan.main.blocks[0].vars, dict[str, None]()
     for op in plan.main.blocks[0].ops:
         if on_pservers(op) and op.input("Param"):
-            names.update((n, None) for slot, found in op.inputs.items() if slot not in _SHARED for n in found)
+            names.update(
+                (n, None) for slot, found in op.inputs.items() if slot not in _SHARED for n in found
+            )
     names.update((p.name, None) for p in plan.params if p.remote)
     names.update((t.name, None) for t in plan.tables)
     return {n: vars[n] for n in names if n in vars and vars[n].persistable}
@@ -73,7 +79,7 @@ def to_load(program: Program) -> dict[str, VarDesc]:
     return on_trainers(program) | on_servers(program.info.pserver_plan)
 
 
-# -- a pserver ---------------------------------------------------------------------------------------------------------
+# -- a pserver -------------------------------------------------------------------------------------
 
 
 def load_on_pserver(program: Program, dirname: str, filename: str | None) -> None:
@@ -82,8 +88,12 @@ def load_on_pserver(program: Program, dirname: str, filename: str | None) -> Non
     Raises LoadError for what is missing or does not fit, as load_vars does.
     """
     plan = program.info.pserver_plan
-    (endpoint,) = (op.attrs["endpoint"] for op in program.desc.blocks[0].ops if op.type == "listen_and_serv")
-    here = {p.name for p in plan.params for b in p.blocks if b.endpoint == endpoint} | {t.name for t in plan.tables}
+    (endpoint,) = (
+        op.attrs["endpoint"] for op in program.desc.blocks[0].ops if op.type == "listen_and_serv"
+    )
+    here = {p.name for p in plan.params for b in p.blocks if b.endpoint == endpoint} | {
+        t.name for t in plan.tables
+    }
     of = _owners(plan)
     wanted = {n: v for n, v in _all(plan).items() if of.get(n) in here}
     found = read_arrays(wanted if filename is None else _all(plan), dirname, filename)
@@ -109,11 +119,12 @@ def _owners(plan: PserverPlan) -> dict[str, str]:
     return found
 
 
-# -- a trainer ---------------------------------------------------------------------------------------------------------
+# -- a trainer -------------------------------------------------------------------------------------
 
 
 def take_loaded(plan: PserverPlan, loaded: Mapping[int, tuple[str, str]], scope: Scope) -> None:
-    """Give the scope what the pservers have read: of each the rows that it owns. What trainers keep comes from the first.
+    """Give the scope what the pservers have read: of each the rows that it owns. What trainers keep
+    comes from the first.
 
     loaded: by pserver, the folder, and the file in it ("": one for each variable).
     Raises JobError where this trainer cannot read a folder that a pserver has read.
@@ -123,7 +134,9 @@ def take_loaded(plan: PserverPlan, loaded: Mapping[int, tuple[str, str]], scope:
     arrays: dict[str, np.ndarray] = {}
     for k, where in sorted(loaded.items()):
         for name, array in sources[where].items():
-            cut = [rows for endpoint, rows in rows_of.get(name, ()) if endpoint == plan.endpoints[k]]
+            cut = [
+                rows for endpoint, rows in rows_of.get(name, ()) if endpoint == plan.endpoints[k]
+            ]
             if name not in rows_of:
                 arrays.setdefault(name, array)
             elif cut and name not in arrays:
@@ -137,16 +150,22 @@ def _rows(plan: PserverPlan) -> dict[str, list[tuple[str, slice]]]:
     """Of what is cut into blocks: which rows which pserver has."""
     vars, params = plan.main.blocks[0].vars, {p.name: p for p in plan.params}
     of = {n: params[owner] for n, owner in _owners(plan).items() if owner in params}
-    return {n: [(b.endpoint, b.rows) for b in p.blocks] for n, p in of.items() if vars[n].shape == p.shape}
+    return {
+        n: [(b.endpoint, b.rows) for b in p.blocks]
+        for n, p in of.items()
+        if vars[n].shape == p.shape
+    }
 
 
-def _read(wanted: Mapping[str, VarDesc], k: int, folder: str, filename: str) -> dict[str, np.ndarray]:
+def _read(
+    wanted: Mapping[str, VarDesc], k: int, folder: str, filename: str
+) -> dict[str, np.ndarray]:
     try:
         return read_arrays(wanted, folder, filename or None)
     except (FluidError, OSError) as error:
         raise JobError(
-            f"pserver {k} has loaded {folder!r}, which this trainer cannot read ({error}); trainers hold what pservers own, so the "
-            "folder has to be there for them too"
+            f"pserver {k} has loaded {folder!r}, which this trainer cannot read ({error}); trainers"
+            " hold what pservers own, so the folder has to be there for them too"
         ) from None
 
 

@@ -1,4 +1,6 @@
-"""Dicts of arrays in the pickle format of ``.pdparams`` and ``.pdopt`` files, in the spelling that Paddle 1.8.5's NumPy knows."""
+"""Dicts of arrays in the pickle format of ``.pdparams`` and ``.pdopt`` files, in the spelling that
+Paddle 1.8.5's NumPy knows.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def _arrays(found: Mapping[object, object], source: str) -> Iterator[tuple[str, 
         if not isinstance(name, str):
             raise ParseError(f"{source}: a key is no text but {type(key).__name__}")
         if not isinstance(value, np.ndarray):
-            raise ParseError(f"{source}: {name[:80]!r} holds no array of numbers but {type(value).__name__}")
+            raise ParseError(
+                f"{source}: {name[:80]!r} holds no array of numbers but {type(value).__name__}"
+            )
         yield name, value
 
 
@@ -38,7 +42,10 @@ def write(arrays: Mapping[str, np.ndarray]) -> Iterator[bytes | memoryview]:
     yield b"\x80\x03}("
     for name, value in arrays.items():
         array = np.ascontiguousarray(value).reshape(value.shape)
-        yield _text(name) + b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85C\x01b\x87R"
+        yield (
+            _text(name)
+            + b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85C\x01b\x87R"
+        )
         yield b"(K\x01(" + b"".join(map(_integer, array.shape)) + b"t"
         yield b"cnumpy\ndtype\n" + _text(_code(array)) + b"K\x00K\x01\x87R"
         order = "<" if array.dtype.itemsize > 1 else "|"

@@ -1,8 +1,9 @@
 """Pickles of plain values, read without running a pickle.
 
-The few opcodes of which plain values consist are interpreted here; what a pickle names is compared with a short list, never
-imported or called. Numbers, texts, bytes, lists, tuples, dicts and NumPy arrays of numbers are read, and whatever else a
-file asks for is refused. Why this is no `pickle.Unpickler` with a `find_class` of its own: docs/architecture.md.
+The few opcodes of which plain values consist are interpreted here; what a pickle names is compared
+with a short list, never imported or called. Numbers, texts, bytes, lists, tuples, dicts and NumPy
+arrays of numbers are read, and whatever else a file asks for is refused. Why this is no
+`pickle.Unpickler` with a `find_class` of its own: docs/architecture.md.
 """
 
 from __future__ import annotations
@@ -20,10 +21,19 @@ import numpy as np
 
 from ..errors import ParseError
 
-_DTYPES = frozenset({"f2", "f4", "f8", "c8", "c16", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"})
+_DTYPES = frozenset(
+    {"f2", "f4", "f8", "c8", "c16", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"}
+)
 _MARK = object()
-_ENCODE, _NDARRAY, _DTYPE, _ORDERED = "_codecs.encode", "numpy.ndarray", "numpy.dtype", "collections.OrderedDict"
-_RECONSTRUCT = frozenset({"numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconstruct"})
+_ENCODE, _NDARRAY, _DTYPE, _ORDERED = (
+    "_codecs.encode",
+    "numpy.ndarray",
+    "numpy.dtype",
+    "collections.OrderedDict",
+)
+_RECONSTRUCT = frozenset(
+    {"numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconstruct"}
+)
 _BYTES = frozenset({"__builtin__.bytes", "builtins.bytes"})  # how protocol 2 spells no bytes
 _KNOWN = _RECONSTRUCT | _BYTES | {_ENCODE, _NDARRAY, _DTYPE, _ORDERED}
 _CODES = {opcode.code: opcode for opcode in pickletools.opcodes}
@@ -51,7 +61,8 @@ class _Array:
 @dataclass
 class _Machine:
     source: str
-    room: int  # bytes that may still be made: a value that is stored once may be recalled any number of times
+    # bytes that may still be made: a value that is stored once may be recalled any number of times
+    room: int
     at: int = 0
     stack: list[Any] = field(default_factory=list)
     memo: dict[int, Any] = field(default_factory=dict)
@@ -96,7 +107,10 @@ class _Machine:
 
     def global_(self, name: str) -> None:
         if name not in _KNOWN:
-            raise self.fail(f"the pickle wants {name[:80]!r}; only plain values and NumPy arrays of numbers are read")
+            raise self.fail(
+                f"the pickle wants {name[:80]!r}; only plain values and NumPy arrays of numbers are"
+                " read"
+            )
         self.stack.append(_Global(name))
 
     def stack_global(self) -> None:
@@ -110,8 +124,11 @@ class _Machine:
         if not isinstance(target, dict) or len(items) % 2:
             raise self.fail("the pickle stores items in what is no dict")
         for key, value in zip(items[::2], items[1::2], strict=True):
-            if not isinstance(key, str | bytes | int):  # to hash a nest of tuples may take for ever, or the process's stack
-                raise self.fail(f"a key is no text and no integer but {type(key).__name__.strip('_').lower()}")
+            # to hash a nest of tuples may take for ever, or the process's stack
+            if not isinstance(key, str | bytes | int):
+                raise self.fail(
+                    f"a key is no text and no integer but {type(key).__name__.strip('_').lower()}"
+                )
             target[key] = value
 
     def extend(self, items: list[Any]) -> None:
@@ -132,7 +149,12 @@ class _Machine:
         self.stack.append(self._call(function.name, args))
 
     def _call(self, name: str, args: tuple[Any, ...]) -> Any:
-        if name == _ENCODE and len(args) == 2 and isinstance(args[0], str) and args[1] in ("latin1", "latin-1"):
+        if (
+            name == _ENCODE
+            and len(args) == 2
+            and isinstance(args[0], str)
+            and args[1] in ("latin1", "latin-1")
+        ):
             self.spend(len(args[0]))
             try:
                 return args[0].encode("latin1")
@@ -142,15 +164,24 @@ class _Machine:
             return _Array()
         if name == _DTYPE and args:
             if (code := _text(args[0])) not in _DTYPES:
-                raise self.fail(f"the pickle wants arrays of dtype {str(code)[:40]!r}, which are no numbers")
+                raise self.fail(
+                    f"the pickle wants arrays of dtype {str(code)[:40]!r}, which are no numbers"
+                )
             return _Dtype(code)
         if (name == _ORDERED or name in _BYTES) and args == ():
             return {} if name == _ORDERED else b""
-        raise self.fail(f"the pickle calls {name} with other arguments than an array of numbers needs")
+        raise self.fail(
+            f"the pickle calls {name} with other arguments than an array of numbers needs"
+        )
 
     def build(self) -> None:
         target, state = self.several(2)
-        if isinstance(target, _Dtype) and isinstance(state, tuple) and len(state) >= 2 and _text(state[1]) in ("<", ">", "|", "="):
+        if (
+            isinstance(target, _Dtype)
+            and isinstance(state, tuple)
+            and len(state) >= 2
+            and _text(state[1]) in ("<", ">", "|", "=")
+        ):
             target.order = _text(state[1])
         elif isinstance(target, _Array) and isinstance(state, tuple) and len(state) == 5:
             target.value = self._array(*state[1:])
@@ -161,20 +192,32 @@ class _Machine:
     def _array(self, shape: Any, dtype: Any, fortran: Any, data: Any) -> np.ndarray:
         if isinstance(data, str):
             data = self._call(_ENCODE, (data, "latin1"))
-        sizes = isinstance(shape, tuple) and len(shape) <= 64 and all(type(n) is int and 0 <= n < 2**63 for n in shape)
+        sizes = (
+            isinstance(shape, tuple)
+            and len(shape) <= 64
+            and all(type(n) is int and 0 <= n < 2**63 for n in shape)
+        )
         if not sizes or not isinstance(dtype, _Dtype) or not isinstance(data, bytes):
             raise self.fail("the state of an array is not shape, dtype, order and bytes")
         kind = np.dtype(dtype.code).newbyteorder(dtype.order)
         if math.prod(shape) * kind.itemsize != len(data):
-            raise self.fail(f"an array {str(list(shape))[:80]} of {kind.name} has {len(data)} bytes")
+            raise self.fail(
+                f"an array {str(list(shape))[:80]} of {kind.name} has {len(data)} bytes"
+            )
         self.spend(len(data))
         try:
-            return np.frombuffer(data, kind).reshape(shape, order="F" if fortran else "C").astype(kind.newbyteorder("="))
+            return (
+                np.frombuffer(data, kind)
+                .reshape(shape, order="F" if fortran else "C")
+                .astype(kind.newbyteorder("="))
+            )
         except ValueError as error:
             raise self.fail(f"an array {str(list(shape))[:80]}: {error}") from None
 
     def plain(self, value: Any, done: dict[int, Any], depth: int = 0) -> Any:
-        """The value with arrays where they were being built. done: what became of a container; _MARK while it is looked at."""
+        """The value with arrays where they were being built. done: what became of a container;
+        _MARK while it is looked at.
+        """
         if isinstance(value, _Array):
             if value.value is None:
                 raise self.fail("the pickle holds an array without numbers")
@@ -191,7 +234,9 @@ class _Machine:
             raise self.fail(f"the pickle holds containers more than {_DEEP} deep")
         done[id(value)] = _MARK
         if isinstance(value, dict):
-            done[id(value)] = {key: self.plain(item, done, depth + 1) for key, item in value.items()}
+            done[id(value)] = {
+                key: self.plain(item, done, depth + 1) for key, item in value.items()
+            }
         else:
             done[id(value)] = type(value)([self.plain(item, done, depth + 1) for item in value])
         return done[id(value)]
@@ -278,7 +323,8 @@ def loads(data: bytes, source: str = "the pickle") -> Any:
 
 
 def _interpret(data: bytes, machine: _Machine) -> None:
-    most = 1000 + len(data) // 2  # what is honest takes two bytes a place, but for long lists, whose items leave the stack
+    # what is honest takes two bytes a place, but for long lists, whose items leave the stack
+    most = 1000 + len(data) // 2
     for name, arg, machine.at in _opcodes(data):
         if name not in _RUN:
             raise machine.fail(f"opcode {name} does not belong into a pickle of plain values")
@@ -288,13 +334,17 @@ def _interpret(data: bytes, machine: _Machine) -> None:
 
 
 def _opcodes(data: bytes) -> Iterator[tuple[str, Any, int]]:
-    """Each opcode's name, argument and offset, as by pickletools.genops, which refuses some strings of Python 2."""
+    """Each opcode's name, argument and offset, as by pickletools.genops, which refuses some strings
+    of Python 2.
+    """
     file = io.BytesIO(data)
     while True:
         at = file.tell()
         opcode = _CODES.get(file.read(1).decode("latin1"))
         if opcode is None:
-            raise ValueError("an opcode that does not exist" if at < len(data) else "they end early")
+            raise ValueError(
+                "an opcode that does not exist" if at < len(data) else "they end early"
+            )
         if opcode.name == "STOP":
             return
         if opcode.name == "STRING":

@@ -42,11 +42,13 @@ def _prefix(model_path: str) -> Path:
 
 
 def save(program: Program, model_path: str, protocol: int = 4) -> None:
-    """Write PREFIX.pdparams (Parameters), PREFIX.pdopt (the other persistable variables) and PREFIX.pdmodel.
+    """Write PREFIX.pdparams (Parameters), PREFIX.pdopt (the other persistable variables) and
+    PREFIX.pdmodel.
 
-    The first two are pickled dicts of NumPy arrays, as Paddle 1.8.5 reads them, in opcodes that pickle protocols 2 to 4 have (one of
-    which `protocol` names, as in Paddle 2). All three files are replaced, or none.
-    Raises FluidValueError for a prefix without a file's name, EnforceNotMet for variables without a value.
+    The first two are pickled dicts of NumPy arrays, as Paddle 1.8.5 reads them, in opcodes that
+    pickle protocols 2 to 4 have (one of which `protocol` names, as in Paddle 2). All three files
+    are replaced, or none. Raises FluidValueError for a prefix without a file's name, EnforceNotMet
+    for variables without a value.
     """
     if protocol not in (2, 3, 4):
         raise FluidValueError(f"save's protocol is 2, 3 or 4, not {protocol!r}")
@@ -68,16 +70,21 @@ def save(program: Program, model_path: str, protocol: int = 4) -> None:
 
 
 def load(
-    program: Program, model_path: str, executor: Any = None, var_list: Sequence[Variable] | None = None, partial: bool = False
+    program: Program,
+    model_path: str,
+    executor: Any = None,
+    var_list: Sequence[Variable] | None = None,
+    partial: bool = False,
 ) -> Difference | None:
     """Load what `save` wrote (or save_params, save_persistables, save_vars) into the global scope.
 
-    model_path: the prefix, a folder of files, or a combined file (then var_list says which variables it holds).
-    partial: load what fits, and return the Difference. A program without optimizer state (a test program) does not read
-    PREFIX.pdopt.
+    model_path: the prefix, a folder of files, or a combined file (then var_list says which
+    variables it holds). partial: load what fits, and return the Difference. A program without
+    optimizer state (a test program) does not read PREFIX.pdopt.
 
-    Raises LoadError listing all that is missing, unexpected, or of another shape or dtype; ParseError for damaged files;
-    FluidValueError for files that are not there. Then the scope is as it was.
+    Raises LoadError listing all that is missing, unexpected, or of another shape or dtype;
+    ParseError for damaged files; FluidValueError for files that are not there. Then the scope is as
+    it was.
     """
     program = as_program(program)
     prefix = _prefix(model_path)
@@ -90,8 +97,12 @@ def load(
     return difference if partial else None
 
 
-def read_pickles(prefix: Path, endings: Sequence[str] = (PARAMS, OPTIMIZER), partial: bool = False) -> dict[str, np.ndarray]:
-    """The arrays of PREFIX.pdparams and PREFIX.pdopt. Raises FluidValueError for one that is not there, unless `partial`."""
+def read_pickles(
+    prefix: Path, endings: Sequence[str] = (PARAMS, OPTIMIZER), partial: bool = False
+) -> dict[str, np.ndarray]:
+    """The arrays of PREFIX.pdparams and PREFIX.pdopt. Raises FluidValueError for one that is not
+    there, unless `partial`.
+    """
     found: dict[str, np.ndarray] = {}
     for ending in endings:
         path = prefix.with_name(prefix.name + ending)
@@ -100,15 +111,23 @@ def read_pickles(prefix: Path, endings: Sequence[str] = (PARAMS, OPTIMIZER), par
     return found
 
 
-def _load_files(program: Program, model_path: str, executor: Any, var_list: Any, partial: bool) -> Difference | None:
+def _load_files(
+    program: Program, model_path: str, executor: Any, var_list: Any, partial: bool
+) -> Difference | None:
     """What Fluid's other functions saved: a folder, or one file."""
     if os.path.isdir(model_path):
-        vars = [v for v in program.list_vars() if is_persistable(v) and os.path.isfile(os.path.join(model_path, v.name))]
+        vars = [
+            v
+            for v in program.list_vars()
+            if is_persistable(v) and os.path.isfile(os.path.join(model_path, v.name))
+        ]
         return load_vars(executor, model_path, program, vars, None, None, partial)
     if not os.path.isfile(model_path):
         raise FluidValueError(f"there is neither {model_path + PARAMS!r} nor {model_path!r}")
     if var_list is None:
-        raise FluidValueError(f"{model_path!r} does not say which variables it holds; name them in var_list")
+        raise FluidValueError(
+            f"{model_path!r} does not say which variables it holds; name them in var_list"
+        )
     known = {v.name for v in program.list_vars()}
     for var in var_list:
         if var.name not in known:
@@ -117,8 +136,11 @@ def _load_files(program: Program, model_path: str, executor: Any, var_list: Any,
     return load_vars(executor, folder or ".", program, var_list, None, name, partial)
 
 
-def load_program_state(model_path: str, var_list: Sequence[Variable] | None = None) -> dict[str, np.ndarray]:
-    """The saved values by name, without a program: of PREFIX.pdparams and .pdopt, a folder, or a combined file with var_list.
+def load_program_state(
+    model_path: str, var_list: Sequence[Variable] | None = None
+) -> dict[str, np.ndarray]:
+    """The saved values by name, without a program: of PREFIX.pdparams and .pdopt, a folder, or a
+    combined file with var_list.
 
     Raises FluidValueError for files that are not there, ParseError for damaged ones.
     """
@@ -138,15 +160,21 @@ def load_program_state(model_path: str, var_list: Sequence[Variable] | None = No
         if len(found) < len(wanted):
             raise LoadError(f"{model_path!r} does not fit var_list:\n{compare(wanted, found)}")
         return found
-    paths = {p.relative_to(model_path).as_posix(): p for p in sorted(Path(model_path).rglob("*")) if p.is_file()}
+    paths = {
+        p.relative_to(model_path).as_posix(): p
+        for p in sorted(Path(model_path).rglob("*"))
+        if p.is_file()
+    }
     return {n: read_array(p) for n, p in paths.items()}
 
 
 def set_program_state(program: Program, state_dict: Mapping[str, np.ndarray]) -> None:
-    """Put values by name (NumPy or JAX arrays) into the global scope, where the startup program has made the variables.
+    """Put values by name (NumPy or JAX arrays) into the global scope, where the startup program has
+    made the variables.
 
-    What `state_dict` lacks stays as it is; what the program lacks is warned about. Raises EnforceNotMet before the startup
-    program has run, FluidTypeError for values that are no arrays, LoadError for other shapes or dtypes; then nothing is set.
+    What `state_dict` lacks stays as it is; what the program lacks is warned about. Raises
+    EnforceNotMet before the startup program has run, FluidTypeError for values that are no arrays,
+    LoadError for other shapes or dtypes; then nothing is set.
     """
     program = as_program(program)
     wanted = descs(program, filter(is_persistable, program.list_vars()))
@@ -154,10 +182,14 @@ def set_program_state(program: Program, state_dict: Mapping[str, np.ndarray]) ->
     for name in wanted:
         var = scope.find_var(name)
         if var is None or var.empty:
-            raise EnforceNotMet(f"Variable [ {name} ] Not found, Please make sure run startup program")
+            raise EnforceNotMet(
+                f"Variable [ {name} ] Not found, Please make sure run startup program"
+            )
     for name, value in state_dict.items():
         if not isinstance(value, np.ndarray | jax.Array):
-            raise FluidTypeError(f"the value of {name!r} is a NumPy or JAX array, not {type(value).__name__}")
+            raise FluidTypeError(
+                f"the value of {name!r} is a NumPy or JAX array, not {type(value).__name__}"
+            )
     given = {n: np.array(a) for n, a in state_dict.items() if n in wanted}
     difference = compare({n: wanted[n] for n in given}, given)
     if difference:
@@ -166,6 +198,7 @@ def set_program_state(program: Program, state_dict: Mapping[str, np.ndarray]) ->
     unused = [n for n in state_dict if n not in wanted]
     if unused:
         names = " ".join(unused)
-        warnings.warn(f"This list is not set, Because of Paramerter not found in program. There are: {names}", stacklevel=2)
-
-
+        warnings.warn(
+            f"This list is not set, Because of Paramerter not found in program. There are: {names}",
+            stacklevel=2,
+        )

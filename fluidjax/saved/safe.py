@@ -25,22 +25,31 @@ _DTYPES = {
 def save_safetensors(path: str, program: Program | None = None, scope: Scope | None = None) -> None:
     """Save all persistable variables of a program in one safetensors file.
 
-    program: default the default main program. scope: default global_scope(). Raises EnforceNotMet for variables without a
-    value. The old file stays until the new one is whole.
+    program: default the default main program. scope: default global_scope(). Raises EnforceNotMet
+    for variables without a value. The old file stays until the new one is whole.
     """
     wanted = descs(as_program(program), filter(is_persistable, as_program(program).list_vars()))
-    arrays = {n: np.ascontiguousarray(a).reshape(a.shape) for n, a in collect(sorted(wanted), scope).items()}
+    arrays = {
+        n: np.ascontiguousarray(a).reshape(a.shape)
+        for n, a in collect(sorted(wanted), scope).items()
+    }
     data = to_bytes(arrays)
     write_files(Path(path).parent, {Path(path).name: lambda: [data]})
 
 
-def load_safetensors(path: str, program: Program | None = None, scope: Scope | None = None, partial: bool = False) -> Difference | None:
-    """Load a safetensors file into the persistable variables of a program; by name, strict unless `partial`.
+def load_safetensors(
+    path: str, program: Program | None = None, scope: Scope | None = None, partial: bool = False
+) -> Difference | None:
+    """Load a safetensors file into the persistable variables of a program; by name, strict unless
+    `partial`.
 
-    Raises FluidValueError if the file cannot be read, ParseError if it is damaged, LoadError listing what does not fit.
+    Raises FluidValueError if the file cannot be read, ParseError if it is damaged, LoadError
+    listing what does not fit.
     """
     wanted = descs(as_program(program), filter(is_persistable, as_program(program).list_vars()))
-    difference = store(wanted, read_safetensors(read_file(path), str(path)), repr(str(path)), partial, scope)
+    difference = store(
+        wanted, read_safetensors(read_file(path), str(path)), repr(str(path)), partial, scope
+    )
     return difference if partial else None
 
 
@@ -53,7 +62,9 @@ def read_safetensors(data: bytes, source: str) -> dict[str, np.ndarray]:
     found = {}
     for name, entry in entries:
         if entry["dtype"] not in _DTYPES:
-            raise ParseError(f"{source}: {name!r} has dtype {entry['dtype']}, which Fluid does not have")
+            raise ParseError(
+                f"{source}: {name!r} has dtype {entry['dtype']}, which Fluid does not have"
+            )
         dtype, shape = numpy_dtype(_DTYPES[entry["dtype"]]), entry["shape"]
         if math.prod(shape) * dtype.itemsize != len(entry["data"]):
             raise ParseError(f"{source}: {name!r} has {len(entry['data'])} bytes for shape {shape}")
@@ -62,5 +73,3 @@ def read_safetensors(data: bytes, source: str) -> dict[str, np.ndarray]:
         except ValueError as error:
             raise ParseError(f"{source}: {name!r}: {error}") from None
     return found
-
-

@@ -1,10 +1,12 @@
-"""Paddle's LoDTensor stream: how one tensor stands in a file of its own or, one after another, in a combined file.
+"""Paddle's LoDTensor stream: how one tensor stands in a file of its own or, one after another, in a
+combined file.
 
     uint32 version 0 | uint64 number of LoD levels | a level: uint64 bytes, uint64 offsets... |
-    uint32 version 0 | int32 bytes of a TensorDesc | TensorDesc (protobuf: data_type, dims) | the elements, row by row
+    uint32 version 0 | int32 bytes of a TensorDesc | TensorDesc (protobuf: data_type, dims) | the
+    elements, row by row
 
-All numbers are little-endian. Nothing is allocated before it is known that the bytes are there, and files are streamed: what
-is read goes straight into its array.
+All numbers are little-endian. Nothing is allocated before it is known that the bytes are there, and
+files are streamed: what is read goes straight into its array.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from ..base.dtypes import enum_of, name_of, numpy_dtype
 from ..errors import FluidError, ParseError
 from ..ir import framework_pb2
 
-wire: Any = framework_pb2  # its classes are made when it is imported, which type checkers cannot see
+# its classes are made when it is imported, which type checkers cannot see
+wire: Any = framework_pb2
 Lod = tuple[tuple[int, ...], ...]
 MOST_BLOCKS = 65536  # of a parameter, each on a pserver of its own
 MAX_RANK = 64  # NumPy's
@@ -38,7 +41,9 @@ class Tensor:
 
 
 class Reader:
-    """Reads numbers from bytes or an open file; what goes wrong is named with the file and the offset."""
+    """Reads numbers from bytes or an open file; what goes wrong is named with the file and the
+    offset.
+    """
 
     def __init__(self, data: bytes | BinaryIO, source: str) -> None:
         self.file: BinaryIO = io.BytesIO(data) if isinstance(data, bytes) else data
@@ -81,7 +86,9 @@ class Reader:
     def version(self, what: str) -> None:
         found = self.number("I", f"the version of {what}")
         if found != 0:
-            raise self.fail(f"the version of {what} is {found}; 0 is what Paddle writes", self.at - 4)
+            raise self.fail(
+                f"the version of {what} is {found}; 0 is what Paddle writes", self.at - 4
+            )
 
 
 def read(reader: Reader) -> Tensor:
@@ -98,26 +105,36 @@ def read(reader: Reader) -> Tensor:
     if dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
         raise reader.fail("a boolean is neither 0 nor 1", reader.at - array.nbytes)
     if lod and lod[-1][-1] != (dims[0] if dims else 0):
-        raise reader.fail(f"the LoD ends at row {lod[-1][-1]}, but the tensor has shape {list(dims)}")
+        raise reader.fail(
+            f"the LoD ends at row {lod[-1][-1]}, but the tensor has shape {list(dims)}"
+        )
     return Tensor(array, lod)
 
 
 def _lod(reader: Reader) -> Lod:
     levels = reader.number("Q", "the number of LoD levels")
     if levels > reader.left // 8:
-        raise reader.fail(f"there are {levels} LoD levels, more than the file has room for", reader.at - 8)
+        raise reader.fail(
+            f"there are {levels} LoD levels, more than the file has room for", reader.at - 8
+        )
     found: list[tuple[int, ...]] = []
     for level in range(levels):
         size = reader.number("Q", f"the size of LoD level {level}")
         raw = reader.take(size, f"LoD level {level}")
         if size % 8 or size < 8:
-            raise reader.fail(f"LoD level {level} has {size} bytes; offsets have 8 each", reader.at - size)
+            raise reader.fail(
+                f"LoD level {level} has {size} bytes; offsets have 8 each", reader.at - size
+            )
         offsets = np.frombuffer(raw, "<u8")
         if offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
-            raise reader.fail(f"the offsets of LoD level {level} do not rise from 0", reader.at - size)
+            raise reader.fail(
+                f"the offsets of LoD level {level} do not rise from 0", reader.at - size
+            )
         if found and found[-1][-1] != len(offsets) - 1:
             above = f"the level above it ends at {found[-1][-1]}"
-            raise reader.fail(f"LoD level {level} has {len(offsets) - 1} sequences; {above}", reader.at - size)
+            raise reader.fail(
+                f"LoD level {level} has {len(offsets) - 1} sequences; {above}", reader.at - size
+            )
         found.append(tuple(offsets.tolist()))
     return tuple(found)
 
@@ -145,13 +162,18 @@ def _desc(reader: Reader) -> tuple[np.dtype, tuple[int, ...]]:
 def read_one(data: bytes | BinaryIO, source: str) -> Tensor:
     """The one tensor of a file. Raises ParseError, also for bytes behind it.
 
-    A single number may stand there once more for each further block: a job of 1.8.5 saves so the powers of beta of a parameter
-    that is cut into blocks, under the shape of one.
+    A single number may stand there once more for each further block: a job of 1.8.5 saves so the
+    powers of beta of a parameter that is cut into blocks, under the shape of one.
     """
     reader = Reader(data, source)
     tensor = read(reader)
-    if (left := reader.left) and not (left <= MOST_BLOCKS * tensor.array.nbytes and _again(tensor.array, reader)):
-        raise reader.fail(f"{left} bytes follow the tensor; several tensors in one file are loaded by params_filename")
+    if (left := reader.left) and not (
+        left <= MOST_BLOCKS * tensor.array.nbytes and _again(tensor.array, reader)
+    ):
+        raise reader.fail(
+            f"{left} bytes follow the tensor; several tensors in one file are loaded by"
+            " params_filename"
+        )
     return tensor
 
 
@@ -164,7 +186,8 @@ def _again(array: np.ndarray, reader: Reader) -> bool:
 
 
 def read_many(data: bytes | BinaryIO, names: Sequence[str], source: str) -> dict[str, Tensor]:
-    """The tensors of a combined file, which says nothing about names: they are given, in the file's order.
+    """The tensors of a combined file, which says nothing about names: they are given, in the file's
+    order.
 
     Raises ParseError for a file with another number of tensors.
     """
@@ -172,19 +195,28 @@ def read_many(data: bytes | BinaryIO, names: Sequence[str], source: str) -> dict
     found: dict[str, Tensor] = {}
     for name in names:
         if not reader.left:
-            raise reader.fail(f"the file ends after {len(found)} tensors; {name!r} and {len(names) - len(found) - 1} more should follow")
+            raise reader.fail(
+                f"the file ends after {len(found)} tensors; {name!r} and"
+                f" {len(names) - len(found) - 1} more should follow"
+            )
         try:
             found[name] = read(reader)
         except ParseError as error:
-            raise ParseError(f"{error} (parameter {name!r}, number {len(found)} of {len(names)})") from None
+            raise ParseError(
+                f"{error} (parameter {name!r}, number {len(found)} of {len(names)})"
+            ) from None
     if reader.left:
-        raise reader.fail(f"{reader.left} bytes follow the last of {len(names)} tensors; the program expects fewer than the file holds")
+        raise reader.fail(
+            f"{reader.left} bytes follow the last of {len(names)} tensors; the program expects"
+            " fewer than the file holds"
+        )
     return found
 
 
 def write(tensor: Tensor) -> Iterator[bytes | memoryview]:
     """The bytes of a tensor, in pieces (large arrays are not copied)."""
-    array = np.ascontiguousarray(tensor.array).reshape(tensor.array.shape)  # ascontiguousarray makes a scalar [1]
+    # ascontiguousarray makes a scalar [1]
+    array = np.ascontiguousarray(tensor.array).reshape(tensor.array.shape)
     yield struct.pack("<IQ", 0, len(tensor.lod))
     for level in tensor.lod:
         offsets = np.asarray(level, "<u8").tobytes()

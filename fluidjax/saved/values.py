@@ -1,4 +1,6 @@
-"""Values of a scope as arrays to save, and loaded arrays checked by name before any of them is stored."""
+"""Values of a scope as arrays to save, and loaded arrays checked by name before any of them is
+stored.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,16 @@ def is_persistable(var: Variable) -> bool:
 
 
 def is_belong_to_optimizer(var: Variable) -> bool:
-    """Persistable but neither a Parameter nor data: moments, learning rates, counters, batch_norm's statistics."""
+    """Persistable but neither a Parameter nor data: moments, learning rates, counters, batch_norm's
+    statistics.
+    """
     return not (is_parameter(var) or var.desc.need_check_feed) and is_persistable(var)
 
 
 def as_program(program: Any) -> Program:
-    """The program, or the one in a CompiledProgram; None: the default main program. Raises FluidTypeError for others."""
+    """The program, or the one in a CompiledProgram; None: the default main program. Raises
+    FluidTypeError for others.
+    """
     if program is None:
         return default_main_program()
     found = getattr(program, "program", program) if isinstance(program, MakesRunnable) else program
@@ -52,21 +58,30 @@ def descs(program: Program, vars: Iterable[Any]) -> dict[str, VarDesc]:
         if isinstance(var, str):
             var = program.global_block().var(var)
         if not isinstance(var, Variable):
-            raise FluidTypeError(f"vars is a list of Variables or names, not of {type(var).__name__}")
+            raise FluidTypeError(
+                f"vars is a list of Variables or names, not of {type(var).__name__}"
+            )
         if var.desc.kind in STORED_KINDS:
             found[var.name] = var.desc
     return found
 
 
 def collect(names: Iterable[str], scope: Scope | None = None) -> dict[str, np.ndarray]:
-    """The values of variables as arrays, all between the same two steps. Raises EnforceNotMet naming all that have none."""
+    """The values of variables as arrays, all between the same two steps. Raises EnforceNotMet
+    naming all that have none.
+    """
     scope = global_scope() if scope is None else scope
     wanted = list(names)
     vars = {name: scope.find_var(name) for name in wanted}
     missing = [name for name, var in vars.items() if var is None or var.empty]
     if missing:
-        raise EnforceNotMet(f"nothing to save for {listed(missing)}: not initialised in the scope; run the startup program first")
-    return scope.between_steps(wanted, lambda: {n: np.asarray(var.value) for n, var in vars.items() if var is not None})
+        raise EnforceNotMet(
+            f"nothing to save for {listed(missing)}: not initialised in the scope; run the startup"
+            " program first"
+        )
+    return scope.between_steps(
+        wanted, lambda: {n: np.asarray(var.value) for n, var in vars.items() if var is not None}
+    )
 
 
 def listed(names: Iterable[str]) -> str:
@@ -78,7 +93,9 @@ def listed(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """What is not the same in a program and in what was loaded for it. shapes, dtypes: name -> (the program's, the file's)."""
+    """What is not the same in a program and in what was loaded for it. shapes, dtypes: name -> (the
+    program's, the file's).
+    """
 
     missing: tuple[str, ...] = ()
     unexpected: tuple[str, ...] = ()
@@ -90,7 +107,10 @@ class Difference:
 
     def __str__(self) -> str:
         lines = []
-        for what, names in (("missing in the file", self.missing), ("unexpected in the file", self.unexpected)):
+        for what, names in (
+            ("missing in the file", self.missing),
+            ("unexpected in the file", self.unexpected),
+        ):
             if names:
                 lines += [f"  {what} ({len(names)}):", *(f"    {n}" for n in names[:SHOWN])]
                 lines += [f"    ... and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
@@ -98,7 +118,9 @@ class Difference:
             if pairs:
                 width = max(map(len, list(pairs)[:SHOWN]))
                 lines.append(f"  {what}, program's and file's ({len(pairs)}):")
-                lines += [f"    {n:<{width}}  {a}  {b}" for n, (a, b) in list(pairs.items())[:SHOWN]]
+                lines += [
+                    f"    {n:<{width}}  {a}  {b}" for n, (a, b) in list(pairs.items())[:SHOWN]
+                ]
                 lines += [f"    ... and {len(pairs) - SHOWN} more"] if len(pairs) > SHOWN else []
         return "\n".join(lines)
 
@@ -119,15 +141,23 @@ def compare(wanted: Mapping[str, VarDesc], found: Mapping[str, np.ndarray]) -> D
 
 
 def _fits(declared: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    return len(declared) == len(shape) and all(d in (-1, n) for d, n in zip(declared, shape, strict=True))
+    return len(declared) == len(shape) and all(
+        d in (-1, n) for d, n in zip(declared, shape, strict=True)
+    )
 
 
 def store(
-    wanted: Mapping[str, VarDesc], found: Mapping[str, np.ndarray], source: str, partial: bool = False, scope: Scope | None = None
+    wanted: Mapping[str, VarDesc],
+    found: Mapping[str, np.ndarray],
+    source: str,
+    partial: bool = False,
+    scope: Scope | None = None,
 ) -> Difference:
-    """Check loaded arrays against what a program declares, then put them into the scope: all, or none.
+    """Check loaded arrays against what a program declares, then put them into the scope: all, or
+    none.
 
-    partial: store those that fit and return the difference; otherwise any difference raises LoadError with its text.
+    partial: store those that fit and return the difference; otherwise any difference raises
+    LoadError with its text.
     """
     difference = compare(wanted, found)
     if difference and not partial:
@@ -145,7 +175,9 @@ def put(arrays: Mapping[str, np.ndarray], scope: Scope | None = None) -> None:
 
 
 def filename(name: Any) -> str:
-    """The last part of a file's name, as Paddle takes it. Raises FluidValueError where there is none."""
+    """The last part of a file's name, as Paddle takes it. Raises FluidValueError where there is
+    none.
+    """
     base = str(name).replace("\\", "/").rsplit("/", 1)[-1]
     if not isinstance(name, str) or base in ("", ".", "..") or "\0" in base:
         raise FluidValueError(f"{name!r} is no file's name")

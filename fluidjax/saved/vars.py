@@ -1,4 +1,6 @@
-"""``fluid.io.save_vars`` and its kin: values in Paddle's LoDTensor files, one file each or all in one."""
+"""``fluid.io.save_vars`` and its kin: values in Paddle's LoDTensor files, one file each or all in
+one.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from .values import filename as base_name
 Predicate = Callable[[Variable], bool]
 
 
-def _chosen(program: Program, vars: Iterable[Any] | None, predicate: Predicate | None) -> dict[str, VarDesc]:
+def _chosen(
+    program: Program, vars: Iterable[Any] | None, predicate: Predicate | None
+) -> dict[str, VarDesc]:
     if vars is None:
         if predicate is None:
             raise FluidValueError("give the variables as vars, or a predicate that chooses them")
@@ -37,20 +41,25 @@ def save_vars(
 ) -> bytes | None:  # fmt: skip
     """Save variables' values from the global scope.
 
-    dirname: a folder, made if it is not there. vars: variables; None: those of main_program (default: the default main
-    program) that `predicate` accepts. filename: None writes one file for each variable, named as it is; else all go into
-    this one file, in sorted order of their names. With both dirname and filename None the combined bytes are returned.
-    executor: as in Fluid; values are read from the scope without it.
+    dirname: a folder, made if it is not there. vars: variables; None: those of main_program
+    (default: the default main program) that `predicate` accepts. filename: None writes one file for
+    each variable, named as it is; else all go into this one file, in sorted order of their names.
+    With both dirname and filename None the combined bytes are returned. executor: as in Fluid;
+    values are read from the scope without it.
 
-    Raises EnforceNotMet for variables without a value, FluidValueError for names that would leave the folder. A save that
-    fails leaves older files as they were.
+    Raises EnforceNotMet for variables without a value, FluidValueError for names that would leave
+    the folder. A save that fails leaves older files as they were.
     """
     return _save(_chosen(as_program(main_program), vars, predicate), dirname, filename)
 
 
 def _save(wanted: Mapping[str, VarDesc], dirname: str | None, filename: str | None) -> bytes | None:
     if not wanted:
-        warnings.warn("no variable in your model, please ensure there are any variables in your model to save", stacklevel=3)
+        warnings.warn(
+            "no variable in your model, please ensure there are any variables in your model to"
+            " save",
+            stacklevel=3,
+        )
         return None
     arrays = collect(sorted(wanted))
     if dirname is None:
@@ -73,21 +82,31 @@ def _single(array: np.ndarray) -> Pieces:
 
 
 def _combined(arrays: Mapping[str, np.ndarray]) -> Pieces:
-    return lambda: (piece for name in sorted(arrays) for piece in stream.write(stream.Tensor(arrays[name])))
+    return lambda: (
+        piece for name in sorted(arrays) for piece in stream.write(stream.Tensor(arrays[name]))
+    )
 
 
-def save_params(executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | None = None) -> bytes | None:
+def save_params(
+    executor: Any,
+    dirname: str | None,
+    main_program: Program | None = None,
+    filename: str | None = None,
+) -> bytes | None:
     """Save all Parameters of a program: see save_vars."""
     return save_vars(executor, dirname, main_program, None, is_parameter, filename)
 
 
 def save_persistables(
-    executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | None = None
+    executor: Any,
+    dirname: str | None,
+    main_program: Program | None = None,
+    filename: str | None = None,
 ) -> bytes | None:
     """Save all persistable variables of a program, optimizer state included: see save_vars.
 
-    A trainer of a parameter-server job writes what its program keeps; trainer 0 also writes, whole and by their names, the
-    states of the optimizer and the tables, which pservers have.
+    A trainer of a parameter-server job writes what its program keeps; trainer 0 also writes, whole
+    and by their names, the states of the optimizer and the tables, which pservers have.
     """
     from . import jobs
 
@@ -103,8 +122,9 @@ def load_vars(
 ) -> Difference | None:  # fmt: skip
     """Load variables' values into the global scope: see save_vars.
 
-    Raises LoadError listing every variable that is missing or has another shape or dtype, ParseError for a file that is no
-    tensor; then the scope is as it was. partial: load what fits, and return the Difference.
+    Raises LoadError listing every variable that is missing or has another shape or dtype,
+    ParseError for a file that is no tensor; then the scope is as it was. partial: load what fits,
+    and return the Difference.
     """
     return _load(_chosen(as_program(main_program), vars, predicate), dirname, filename, partial)
 
@@ -114,32 +134,50 @@ def _load(
 ) -> Difference | None:
     nothing = not wanted and filename is None  # of no file, be the folder there or not, as in Fluid
     found = {} if nothing else read_arrays(wanted, dirname, filename)
-    source = "what is given as bytes" if dirname is None else repr(str(Path(dirname, filename) if isinstance(filename, str) else dirname))
+    source = (
+        "what is given as bytes"
+        if dirname is None
+        else repr(str(Path(dirname, filename) if isinstance(filename, str) else dirname))
+    )
     difference = store(wanted, found, source, partial)
     return difference if partial else None
 
 
 def load_params(
-    executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | None = None, partial: bool = False
+    executor: Any,
+    dirname: str | None,
+    main_program: Program | None = None,
+    filename: str | None = None,
+    partial: bool = False,
 ) -> Difference | None:
     """Load all Parameters of a program: see load_vars."""
     return load_vars(executor, dirname, main_program, None, is_parameter, filename, partial)
 
 
 def load_persistables(
-    executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | None = None, partial: bool = False
+    executor: Any,
+    dirname: str | None,
+    main_program: Program | None = None,
+    filename: str | None = None,
+    partial: bool = False,
 ) -> Difference | None:
     """Load all persistable variables of a program: see load_vars.
 
-    Of a pserver's program, what that pserver owns; the trainers of its job then start with it. Of a trainer's program, in a job
-    that runs, all that save_persistables of trainer 0 writes; every trainer has to do so.
+    Of a pserver's program, what that pserver owns; the trainers of its job then start with it. Of a
+    trainer's program, in a job that runs, all that save_persistables of trainer 0 writes; every
+    trainer has to do so.
     """
     from . import jobs
 
     program = as_program(main_program)
     if jobs.is_trainers(program):
         return _load(jobs.to_load(program), dirname, filename, partial)
-    if jobs.is_pservers(program) and isinstance(dirname, str) and not isinstance(filename, bytes) and not partial:
+    if (
+        jobs.is_pservers(program)
+        and isinstance(dirname, str)
+        and not isinstance(filename, bytes)
+        and not partial
+    ):
         jobs.load_on_pserver(program, dirname, filename)
         return None
     return load_vars(executor, dirname, program, None, is_persistable, filename, partial)
@@ -156,13 +194,17 @@ def get_program_persistable_vars(program: Program) -> list[Variable]:
 
 
 def get_parameter_value(para: Variable, executor: Any) -> np.ndarray:
-    """The value of a Parameter in the global scope, as a copy. Raises FluidTypeError for another variable."""
+    """The value of a Parameter in the global scope, as a copy. Raises FluidTypeError for another
+    variable.
+    """
     if not is_parameter(para):
         raise FluidTypeError("The input variable is not parameter.")
     return np.array(collect([para.name])[para.name])
 
 
-def get_parameter_value_by_name(name: str, executor: Any, program: Program | None = None) -> np.ndarray:
+def get_parameter_value_by_name(
+    name: str, executor: Any, program: Program | None = None
+) -> np.ndarray:
     """The value of a Parameter by its name in a program (default: the default main program)."""
     return get_parameter_value(as_program(program).global_block().var(name), executor)
 

@@ -1,7 +1,9 @@
-"""``fluid.trace``: any function of JAX's as a Program, that can be printed, rewritten, differentiated, run and exported.
+"""``fluid.trace``: any function of JAX's as a Program, that can be printed, rewritten,
+differentiated, run and exported.
 
-names.py says what things are called, primitives.py which op each primitive becomes, reading.py how a jaxpr becomes blocks,
-states.py which results continue which arguments, writing.py how these become variables, traced.py is what comes out.
+names.py says what things are called, primitives.py which op each primitive becomes, reading.py how
+a jaxpr becomes blocks, states.py which results continue which arguments, writing.py how these
+become variables, traced.py is what comes out.
 """
 
 from __future__ import annotations
@@ -36,27 +38,29 @@ def trace(
 ) -> Traced:
     """``fn(*args, **kwargs)`` as a program: what ``jax.make_jaxpr`` sees, as ops ``jax.*``.
 
-    fn: any function that jax.jit takes: of flax, equinox, haiku, a whole training step with optax; or a module of flax nnx or
-    equinox itself, whose arrays then are the state ``model``. args: arrays, trees of them, or ``jax.ShapeDtypeStruct``
-    where only types matter; their shapes and dtypes are the program's.
+    fn: any function that jax.jit takes: of flax, equinox, haiku, a whole training step with optax;
+    or a module of flax nnx or equinox itself, whose arrays then are the state ``model``. args:
+    arrays, trees of them, or ``jax.ShapeDtypeStruct`` where only types matter; their shapes and
+    dtypes are the program's.
 
-    state: which arguments persist, as variables of the program that a step replaces (`states.paired` says how each finds
-    the result that continues it). By default those containers of arrays that exactly one result continues; all others are
-    fed. ``state=0`` of a function that only reads its parameters makes them parameters of the program.
-    names: from the path of a leaf (``params.Dense_0.kernel``) to the name of its variable.
-    calls: "keep" keeps jitted functions as blocks of their own, "inline" reads them in place.
-    strict: False keeps callbacks to Python, which run in this process alone: no file of the program holds them.
-    dynamic: no size can be left open yet; a program has the sizes that were traced.
+    state: which arguments persist, as variables of the program that a step replaces
+    (`states.paired` says how each finds the result that continues it). By default those containers
+    of arrays that exactly one result continues; all others are fed. ``state=0`` of a function that
+    only reads its parameters makes them parameters of the program. names: from the path of a leaf
+    (``params.Dense_0.kernel``) to the name of its variable. calls: "keep" keeps jitted functions as
+    blocks of their own, "inline" reads them in place. strict: False keeps callbacks to Python,
+    which run in this process alone: no file of the program holds them. dynamic: no size can be left
+    open yet; a program has the sizes that were traced.
 
-    Raises TraceError for a leaf that is no array, for a primitive that no program has, and where results are ambiguous; what
-    the function itself raises goes on with a note.
+    Raises TraceError for a leaf that is no array, for a primitive that no program has, and where
+    results are ambiguous; what the function itself raises goes on with a note.
     """
     if calls not in _CALLS:
         raise FluidTypeError(f"calls is {calls!r}; it may be {' or '.join(map(repr, _CALLS))}")
     if dynamic is not None:
         raise UnsupportedError(
-            f"fluid.trace leaves no size open, as dynamic={dynamic!r} asks: a program has the sizes that were traced; trace the "
-            "function once for each batch size that you run"
+            f"fluid.trace leaves no size open, as dynamic={dynamic!r} asks: a program has the sizes"
+            " that were traced; trace the function once for each batch size that you run"
         )
     if not callable(fn):
         raise FluidTypeError(f"trace takes a function, not {type(fn).__name__}")
@@ -66,18 +70,22 @@ def trace(
         state = {0: 0 if module.mutable else None} if state == "auto" else state
         fn = module.function
     named = dict(sorted((kwargs or {}).items()))  # as jax flattens them
-    labels = _labels(fn, len(args)) if module is None else ["model", *_labels(module.call, len(args) - 1)]
+    labels = (
+        _labels(fn, len(args))
+        if module is None
+        else ["model", *_labels(module.call, len(args) - 1)]
+    )
     arguments = list(_arguments([*labels, *named], [*args, *named.values()]))
     try:
         with modules.scopes(module):
             closed, out = jax.make_jaxpr(fn, return_shape=True)(*args, **named)
     except Exception as error:
-        raise note(error, f"in fluid.trace of {getattr(fn, '__name__', type(fn).__name__)}")  # noqa: B904 - it goes on itself
+        raise note(error, f"in fluid.trace of {getattr(fn, '__name__', type(fn).__name__)}")  # noqa: B904
     for value in closed.consts:
         if isinstance(value, jax.core.Tracer):
             raise TraceError(
-                f"the function reads a value of another trace, {value.aval.str_short()}, that was kept when that trace ended: "
-                "return it there, and hand it over as an argument"
+                f"the function reads a value of another trace, {value.aval.str_short()}, that was"
+                " kept when that trace ended: return it there, and hand it over as an argument"
             )
     parts = out if type(out) is tuple else (out,)
     of_result = [f"result {i}" if type(out) is tuple else "the result" for i in range(len(parts))]
@@ -99,8 +107,9 @@ def _arguments(labels: Sequence[str], values: Sequence[Any]) -> Iterator[Argumen
             is_array = hasattr(leaf, "shape") and hasattr(leaf, "dtype")
             if not is_array and not isinstance(leaf, bool | int | float | complex):
                 raise TraceError(
-                    f"argument {label!r} has a leaf of type {type(leaf).__name__} at {name}, and a program holds arrays: "
-                    "fix it by functools.partial, or leave it out of the tree"
+                    f"argument {label!r} has a leaf of type {type(leaf).__name__} at {name}, and a"
+                    " program holds arrays: fix it by functools.partial, or leave it out of the"
+                    " tree"
                 )
         types = jax.eval_shape(lambda tree: tree, value)
         yield Argument(Part.of(label, types), tuple(names), tuple(leaf for _, leaf in leaves))

@@ -1,4 +1,6 @@
-"""Modules of flax nnx and equinox: their arrays apart from the rest, and the names of their parts as scopes."""
+"""Modules of flax nnx and equinox: their arrays apart from the rest, and the names of their parts
+as scopes.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,10 @@ _CALL = "__call__"
 class Module:
     """A module taken apart.
 
-    arrays: its state as a tree. function: takes these arrays, then what a call of the module takes; where a call may change
-    them (`mutable`), it returns the new ones first. classes: those of the module and of the modules within. call: what the
-    module does when it is called. named: what a module calls one within.
+    arrays: its state as a tree. function: takes these arrays, then what a call of the module takes;
+    where a call may change them (`mutable`), it returns the new ones first. classes: those of the
+    module and of the modules within. call: what the module does when it is called. named: what a
+    module calls one within.
     """
 
     function: Callable[..., Any]
@@ -33,15 +36,17 @@ class Module:
 
 
 def split(fn: Any) -> Module | None:
-    """A module taken apart, None for what is none. Raises TraceError for a linen module, which holds no arrays."""
+    """A module taken apart, None for what is none. Raises TraceError for a linen module, which
+    holds no arrays.
+    """
     if _is("flax.nnx", "Module", fn):
         return _nnx(fn)
     if _is("equinox", "Module", fn):
         return _equinox(fn)
     if _is("flax.linen", "Module", fn):
         raise TraceError(
-            f"a linen module holds no arrays: trace its apply with its variables, trace({type(fn).__name__.lower()}.apply, "
-            "variables, x, state=0)"
+            "a linen module holds no arrays: trace its apply with its variables,"
+            f" trace({type(fn).__name__.lower()}.apply, variables, x, state=0)"
         )
     return None
 
@@ -100,7 +105,9 @@ def _within(module: Any, kind: type) -> list[Any]:
 
 
 def _attribute(owner: Any, part: Any) -> str | None:
-    """What a module calls a module within: the attribute, with the number or key where it is a list or a dict."""
+    """What a module calls a module within: the attribute, with the number or key where it is a list
+    or a dict.
+    """
     for name, value in _attributes(owner):
         if value is part:
             return name
@@ -123,7 +130,8 @@ def _attributes(owner: Any) -> list[tuple[str, Any]]:
 
 @contextlib.contextmanager
 def scopes(module: Module | None) -> Iterator[None]:
-    """While the function is traced, each call of a module within enters a scope with the name that its owner gives it.
+    """While the function is traced, each call of a module within enters a scope with the name that
+    its owner gives it.
 
     nnx and equinox enter none of their own. The classes' ``__call__`` are wrapped for as long.
     """

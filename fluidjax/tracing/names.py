@@ -1,4 +1,6 @@
-"""What things are called: leaves of arguments by their paths, values by the scopes that made them; and where the user wrote them."""
+"""What things are called: leaves of arguments by their paths, values by the scopes that made them;
+and where the user wrote them.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ class Names:
 
 
 def leaf_name(root: str, path: Iterable[Any]) -> str:
-    """``params.Dense_0.kernel`` of a leaf: keys, fields and numbers on the way, without flax's ``.value``."""
+    """``params.Dense_0.kernel`` of a leaf: keys, fields and numbers on the way, without flax's
+    ``.value``.
+    """
     words = [root]
     for part in path:
         word = str(getattr(part, "name", getattr(part, "key", getattr(part, "idx", part))))
@@ -54,7 +58,9 @@ def leaf_name(root: str, path: Iterable[Any]) -> str:
 
 
 def state_name(root: str, tree: Any, path: tuple[Any, ...]) -> str:
-    """As :func:`leaf_name`; a NamedTuple on the way, which optax's states are, says its type: ``opt.adam.mu.Dense_0``."""
+    """As :func:`leaf_name`; a NamedTuple on the way, which optax's states are, says its type:
+    ``opt.adam.mu.Dense_0``.
+    """
     words, node = [root], tree
     for part in path:
         word = str(getattr(part, "name", getattr(part, "key", getattr(part, "idx", part))))

@@ -1,8 +1,10 @@
-"""Which op of a Program each primitive of JAX becomes: slots for its operands, attributes for its parameters.
+"""Which op of a Program each primitive of JAX becomes: slots for its operands, attributes for its
+parameters.
 
-A row says it for every version of JAX from 0.10 on; a parameter that only some versions have is optional in it. A parameter
-that no row knows is refused unless it says nothing (None, False, an empty tuple), so that a newer JAX cannot change
-what a program computes without a word. Primitives with blocks of their own are read by reading.py.
+A row says it for every version of JAX from 0.10 on; a parameter that only some versions have is
+optional in it. A parameter that no row knows is refused unless it says nothing (None, False, an
+empty tuple), so that a newer JAX cannot change what a program computes without a word. Primitives
+with blocks of their own are read by reading.py.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ class Parameters:
         for name, value in self._given.items():
             if name not in self._taken and not _says_nothing(value):
                 raise TraceError(
-                    f"primitive '{self._primitive}' has the parameter {name} = {value!r}, which no Program can say"
+                    f"primitive '{self._primitive}' has the parameter {name} = {value!r}, which no"
+                    " Program can say"
                 )
 
 
@@ -72,9 +75,13 @@ _USUAL_MEMORY = getattr(getattr(getattr(jax, "memory", None), "Space", None), "D
 
 
 def _no_sharding(value: Any) -> bool:
-    """Whether a sharding says nothing: jax hands one of an empty mesh about, and within shard_map one that splits no axis."""
+    """Whether a sharding says nothing: jax hands one of an empty mesh about, and within shard_map
+    one that splits no axis.
+    """
     mesh = getattr(value, "mesh", None)
-    return mesh is not None and (getattr(mesh, "empty", False) or all(part is None for part in value.spec))
+    return mesh is not None and (
+        getattr(mesh, "empty", False) or all(part is None for part in value.spec)
+    )
 
 
 def _size(value: Any) -> int:
@@ -82,7 +89,8 @@ def _size(value: Any) -> int:
         return int(value)
     except Exception:
         raise TraceError(
-            f"a size is {value}, which is not known while the function is traced: give arguments of known shapes"
+            f"a size is {value}, which is not known while the function is traced: give arguments of"
+            " known shapes"
         ) from None
 
 
@@ -92,13 +100,16 @@ def dtype_name(dtype: Any) -> str:
     name = getattr(dtype, "name", None) or np.dtype(dtype).name
     if name == "float0":
         raise TraceError(
-            "a value is float0, the tangent of integers, which no variable can hold: leave it out of what is returned"
+            "a value is float0, the tangent of integers, which no variable can hold: leave it out"
+            " of what is returned"
         )
     return str(name)
 
 
 def number(value: Any) -> bool | int | float | None:
-    """A literal as an attribute holds it: NaN is one object, so that programs compare; None of a complex one."""
+    """A literal as an attribute holds it: NaN is one object, so that programs compare; None of a
+    complex one.
+    """
     found = np.asarray(value)
     if found.dtype.kind not in "biufV" or found.size != 1:
         return None
@@ -116,10 +127,12 @@ def is_inexact(dtype: Any) -> bool:
 
 @dataclass(frozen=True)
 class Row:
-    """kind: the op type behind ``jax.``. ins, outs: slots in the order of the operands; ``X*`` takes all that are left.
-    outs may be a function of the attributes, where they say which outputs there are.
+    """kind: the op type behind ``jax.``. ins, outs: slots in the order of the operands; ``X*``
+    takes all that are left. outs may be a function of the attributes, where they say which outputs
+    there are.
 
-    attrs: the attributes from the parameters. literals: slots whose operand, where it is a literal, becomes this attribute.
+    attrs: the attributes from the parameters. literals: slots whose operand, where it is a literal,
+    becomes this attribute.
     """
 
     kind: str
@@ -180,7 +193,10 @@ def _dot_general(p: Parameters) -> Attrs:
 
 def _ragged_dot(p: Parameters) -> Attrs:
     numbers = p["ragged_dot_dimension_numbers"]
-    groups = {"lhs_ragged": numbers.lhs_ragged_dimensions, "rhs_group": numbers.rhs_group_dimensions}
+    groups = {
+        "lhs_ragged": numbers.lhs_ragged_dimensions,
+        "rhs_group": numbers.rhs_group_dimensions,
+    }
     found = _product(p, numbers.dot_dimension_numbers)
     return {**found, **_given(**{name: tuple(map(int, each)) for name, each in groups.items()})}
 
@@ -239,7 +255,10 @@ def _mode(p: Parameters) -> str:
     return jax.lax.GatherScatterMode.from_any(mode).name if mode is not None else "FILL_OR_DROP"
 
 
-_GATHER = "offset_dims collapsed_slice_dims start_index_map operand_batching_dims start_indices_batching_dims"
+_GATHER = (
+    "offset_dims collapsed_slice_dims start_index_map operand_batching_dims"
+    " start_indices_batching_dims"
+)
 _SCATTER = """update_window_dims inserted_window_dims scatter_dims_to_operand_dims operand_batching_dims
     scatter_indices_batching_dims"""
 
@@ -303,7 +322,8 @@ def _impl(p: Parameters) -> Attrs:
     name = KEYS.get(f"key<{tag}>", getattr(impl, "name", tag))
     if name not in KEYS.values():
         raise TraceError(
-            f"random keys of the implementation {name!r} are none that a Program knows; it knows {list(KEYS.values())}"
+            f"random keys of the implementation {name!r} are none that a Program knows; it knows"
+            f" {list(KEYS.values())}"
         )
     return {"impl": name}
 
@@ -390,7 +410,9 @@ def _approx(p: Parameters) -> Attrs:
 
 
 def _collective(p: Parameters) -> Attrs:
-    """Of what devices of a mesh say to each other: names of its axes, and where values go along their own axes."""
+    """Of what devices of a mesh say to each other: names of its axes, and where values go along
+    their own axes.
+    """
     p.ignore("axis_size")
     axes = p.get("axes", None) or p.get("axis_name")
     dimension = p.get("all_gather_dimension", None) or p.get("scatter_dimension", None)
@@ -607,23 +629,37 @@ ROWS.update(
 
 # What a Program does not have, and what to do instead.
 _DEVICES = "it talks to other devices in a way that no op has: trace what one device computes"
-_HOST = "it runs Python on the host while the step runs: leave it out, or keep it by strict=False for this process alone"
+_HOST = (
+    "it runs Python on the host while the step runs: leave it out, or keep it by strict=False for"
+    " this process alone"
+)
 HOST = frozenset("debug_callback debug_print pure_callback io_callback".split())
 _REFERENCE = "a mutable reference is no value: return what changes as a result"
 REFUSED: dict[str, str] = {
-    "select_and_scatter": "it selects by a function of its own: use jax.lax.reduce_window and its gradient",
+    "select_and_scatter": (
+        "it selects by a function of its own: use jax.lax.reduce_window and its gradient"
+    ),
     "threefry2x32": "it is the inside of a random key: draw by jax.random",
     "custom_lin": "a linearisation was not finished: trace jax.vjp or jax.grad as a whole",
     "pallas_call": "a Pallas kernel is code for one kind of device: give the plain JAX function",
     "call_exported": "an exported function is compiled already: give the function itself",
     "ffi_call": "a foreign function is known to this process alone: call it outside of the program",
-    "xla_pmap": "pmap holds the devices of this process: give the function itself, and use CompiledProgram.with_data_parallel",
+    "xla_pmap": (
+        "pmap holds the devices of this process: give the function itself, and use"
+        " CompiledProgram.with_data_parallel"
+    ),
     "custom_partitioning": "its partitioning is Python code: give the function without it",
     **dict.fromkeys(HOST, _HOST),
-    **dict.fromkeys("infeed outfeed create_token after_all".split(), "it talks to the host: feed and fetch instead"),
-    **dict.fromkeys("get swap addupdate mutable_array new_ref freeze ref array_ref".split(), _REFERENCE),
     **dict.fromkeys(
-        "pbroadcast pbroadcast_dynamic ragged_all_to_all all_gather_invariant all_gather_reduced psend precv".split(),
+        "infeed outfeed create_token after_all".split(),
+        "it talks to the host: feed and fetch instead",
+    ),
+    **dict.fromkeys(
+        "get swap addupdate mutable_array new_ref freeze ref array_ref".split(), _REFERENCE
+    ),
+    **dict.fromkeys(
+        "pbroadcast pbroadcast_dynamic ragged_all_to_all all_gather_invariant all_gather_reduced"
+        " psend precv".split(),
         _DEVICES,
     ),
 }

@@ -1,8 +1,9 @@
 """A jaxpr as the blocks of a program.
 
-Functions that were called (``jit``) are read in place, or kept as blocks where the caller asks for that. Control flow becomes
-ops whose blocks are functions of their own (ops/lax/blocks.py). A ``custom_jvp`` or ``custom_vjp`` function in a trace that is
-not differentiated yet is kept with its rule, so that a gradient taken later is JAX's own.
+Functions that were called (``jit``) are read in place, or kept as blocks where the caller asks for
+that. Control flow becomes ops whose blocks are functions of their own (ops/lax/blocks.py). A
+``custom_jvp`` or ``custom_vjp`` function in a trace that is not differentiated yet is kept with its
+rule, so that a gradient taken later is JAX's own.
 """
 
 from __future__ import annotations
@@ -21,7 +22,17 @@ from ..errors import TraceError, near
 from ..ir.desc import EMPTY, BlockDesc, BlockRef, FrozenMap, OpDesc, VarDesc
 from ..ops.lax.callbacks import keep
 from .names import Names, scope_of, user_line, value_name
-from .primitives import HOST, REFUSED, ROWS, Parameters, dtype_name, is_inexact, number, scatter, window
+from .primitives import (
+    HOST,
+    REFUSED,
+    ROWS,
+    Parameters,
+    dtype_name,
+    is_inexact,
+    number,
+    scatter,
+    window,
+)
 
 SMALL = 16  # elements of a constant that stands in the program; larger ones are state
 LARGE = 4096  # and in a block within, which reads nothing from around it
@@ -97,8 +108,9 @@ class Function:
 class Reader:
     """Reads jaxprs into blocks; block 0 is the program's own.
 
-    calls: "inline", or "keep" for functions that were called. rules: whether custom rules are kept. strict: whether callbacks
-    are refused. `constants` collects arrays that are too large to stand in the program, by the names of their variables.
+    calls: "inline", or "keep" for functions that were called. rules: whether custom rules are kept.
+    strict: whether callbacks are refused. `constants` collects arrays that are too large to stand
+    in the program, by the names of their variables.
     """
 
     def __init__(self, names: Names, calls: str, rules: bool, strict: bool) -> None:
@@ -109,11 +121,12 @@ class Reader:
         self._shared: dict[Any, Any] = {}
         self._rules: dict[Any, Any] = {}
         self._uid = 0
-        self._acting: set[int] = set()  # ops that do something even where nobody reads what they compute
+        # ops that do something even where nobody reads what they compute
+        self._acting: set[int] = set()
         self._lines: dict[int, tuple[Any, str | None]] = {}
         self._at: tuple[str, str | None] = "", None
 
-    # -- values -------------------------------------------------------------------------------------------------------
+    # -- values ------------------------------------------------------------------------------------
 
     def declare(self, block: Block, name: str, aval: Any, **more: Any) -> str:
         """A variable of this type."""
@@ -137,7 +150,9 @@ class Reader:
         scope = scope_of(stack)
         if scope:
             hints["op_namescope"] = scope
-        reads, writes = (FrozenMap({s: tuple(n) for s, n in each.items() if n}) for each in (ins, outs))
+        reads, writes = (
+            FrozenMap({s: tuple(n) for s, n in each.items() if n}) for each in (ins, outs)
+        )
         held = FrozenMap({**attrs, **hints})
         block.ops.append(OpDesc(self._uid, f"jax.{kind}", reads, writes, held, line))
         self._uid += 1
@@ -146,7 +161,8 @@ class Reader:
         """The name of a value; a literal becomes a constant of the block."""
         if isinstance(atom, PlatformIndex):
             raise TraceError(
-                "the number of the platform is read as a value, which is known only when a step is compiled"
+                "the number of the platform is read as a value, which is known only when a step is"
+                " compiled"
             )
         return (
             atom
@@ -170,7 +186,8 @@ class Reader:
             return block.constants[small]
         if block.idx:
             raise TraceError(
-                f"a function within the function holds a constant of {array.size} elements: hand it over as an argument"
+                f"a function within the function holds a constant of {array.size} elements: hand it"
+                " over as an argument"
             )
         key: Any = id(array)
         if plain:
@@ -195,7 +212,7 @@ class Reader:
         self._at = here
         return name
 
-    # -- functions ----------------------------------------------------------------------------------------------------
+    # -- functions ---------------------------------------------------------------------------------
 
     def read(
         self, block: Block, jaxpr: Any, consts: Sequence[Any], args: Sequence[Atom]
@@ -227,7 +244,9 @@ class Reader:
     def function(
         self, parent: Block, jaxpr: Any, consts: Sequence[Any], hints: Sequence[str]
     ) -> Function:
-        """A block that is this function, below `parent`; the same one for the same jaxpr. hints: what its parameters are called."""
+        """A block that is this function, below `parent`; the same one for the same jaxpr. hints:
+        what its parameters are called.
+        """
         key = id(jaxpr), parent.idx
         if key not in self._shared:
             block = Block(len(self.blocks), parent.idx)
@@ -254,7 +273,7 @@ class Reader:
         there = {*block.params, *(n for op in kept for n in op.writes)}
         block.vars = {n: v for n, v in block.vars.items() if n in there}
 
-    # -- equations ----------------------------------------------------------------------------------------------------
+    # -- equations ---------------------------------------------------------------------------------
 
     def _place(self, eqn: Any, outer: tuple[str, str | None]) -> tuple[str, str | None]:
         info = getattr(eqn, "source_info", None)
@@ -268,7 +287,8 @@ class Reader:
     def _equation(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
         name = eqn.primitive.name
         if eqn.outvars and all(v.aval.dtype == jax.dtypes.float0 for v in eqn.outvars):
-            return [Literal(None, "float0") for _ in eqn.outvars]  # tangents of integers hold nothing
+            # tangents of integers hold nothing
+            return [Literal(None, "float0") for _ in eqn.outvars]
         try:
             if name in READ:
                 found: list[Atom] = getattr(self, f"_{name}")(block, eqn, args)
@@ -286,7 +306,9 @@ class Reader:
             if name in HOST and not self.strict:
                 key = keep(lambda *values: eqn.primitive.bind(*values, **eqn.params))
                 ins = {"Args": [self.named(block, a) for a in args]}
-                return self._outputs(block, eqn, "callback", ins, "Out*", {"key": key, "function": name})
+                return self._outputs(
+                    block, eqn, "callback", ins, "Out*", {"key": key, "function": name}
+                )
         except TraceError as error:
             if getattr(error, "placed", False):
                 raise
@@ -297,7 +319,9 @@ class Reader:
         if inside is not None:
             return self.read(block, inside.jaxpr, inside.consts, args)
         what = REFUSED.get(name) or "write it with other functions of jax.lax" + near(name, ROWS)
-        refused = TraceError(f"primitive '{name}'{self._where()} is not one that a Program has: {what}")
+        refused = TraceError(
+            f"primitive '{name}'{self._where()} is not one that a Program has: {what}"
+        )
         refused.placed = True  # type: ignore[attr-defined]
         raise refused
 
@@ -389,7 +413,9 @@ class Reader:
     _custom_vjp_call = _custom_jvp_call
 
     def _call_hi_primitive(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
-        """One that jax.experimental.hijax defines by others, and by a rule of its own (`searchsorted` since jax 0.12)."""
+        """One that jax.experimental.hijax defines by others, and by a rule of its own
+        (`searchsorted` since jax 0.12).
+        """
         primitive = eqn.params["_prim"]
 
         def expanded(*flat: Any) -> Any:
@@ -399,7 +425,9 @@ class Reader:
         return self._custom(block, eqn, args, jax.make_jaxpr(expanded)(*map(_type_of, eqn.invars)))
 
     def _custom(self, block: Block, eqn: Any, args: list[Atom], inner: Any) -> list[Atom]:
-        """A function with a rule of its own: its rule is traced once, as a block from arguments and cotangents to gradients."""
+        """A function with a rule of its own: its rule is traced once, as a block from arguments and
+        cotangents to gradients.
+        """
         jaxpr, consts = _opened(inner)
         flows = any(map(_is_inexact, eqn.invars)) and any(map(_is_inexact, eqn.outvars))
         if not (self.rules and flows):
@@ -411,7 +439,9 @@ class Reader:
             try:
                 rule = _rule_of(eqn)
             except Exception as error:  # it is one that nobody may differentiate, and says why
-                return self._without_rule(block, eqn, args, made, {"function": label, "refusal": str(error)})
+                return self._without_rule(
+                    block, eqn, args, made, {"function": label, "refusal": str(error)}
+                )
             hints = [
                 *_arg_names(jaxpr, label),
                 *(f"{label}.ct" for _ in rule.jaxpr.invars[len(jaxpr.invars) :]),
@@ -439,7 +469,13 @@ class Reader:
     def _without_rule(
         self, block: Block, eqn: Any, args: list[Atom], made: Function, said: Mapping[str, str]
     ) -> list[Atom]:
-        attrs = {**made.attrs, "grad_block": BlockRef(made.idx), "grad_args": (), "grad_results": (), **said}
+        attrs = {
+            **made.attrs,
+            "grad_block": BlockRef(made.idx),
+            "grad_args": (),
+            "grad_results": (),
+            **said,
+        }
         ins = {"Args": [self.named(block, a) for a in args]}
         return self._outputs(block, eqn, "custom_call", ins, "Out*", attrs, said["function"])
 
@@ -483,7 +519,9 @@ class Reader:
         return self.read(block, solve.jaxpr, solve.consts, [*given, *right])
 
     def _solve_with_rule(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
-        """As _custom; what it computes is the equation itself, traced once more so that it is a function of all its operands."""
+        """As _custom; what it computes is the equation itself, traced once more so that it is a
+        function of all its operands.
+        """
         key = id(eqn.params["jaxprs"]), block.idx
         if key not in self._rules:
             inner = Block(len(self.blocks), block.idx)
@@ -598,22 +636,34 @@ class Reader:
         )
 
     def _reduce(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
-        """By any function: there where that is one of those that have a reduction of their own, else with a block."""
+        """By any function: there where that is one of those that have a reduction of their own,
+        else with a block.
+        """
         jaxpr, _ = _opened(eqn.params["jaxpr"])
         axes = tuple(map(int, eqn.params["dimensions"]))
         one = jaxpr.eqns[0] if len(jaxpr.eqns) == 1 and len(args) == 2 else None
-        if one is None or one.primitive.name not in _MONOIDS or set(one.invars) != set(jaxpr.invars):
-            return self._combined(block, eqn, args, "reduce", eqn.params["jaxpr"], (), {"axes": axes})
+        if (
+            one is None
+            or one.primitive.name not in _MONOIDS
+            or set(one.invars) != set(jaxpr.invars)
+        ):
+            return self._combined(
+                block, eqn, args, "reduce", eqn.params["jaxpr"], (), {"axes": axes}
+            )
         operand, start = (self.named(block, a) for a in args)
         base = value_name(scope_of(self._at[0]), "reduce")
         partial = self.declare(block, self.names.fresh(base), eqn.outvars[0].aval)
         kind = one.primitive.name
-        self.emit(block, f"reduce_{_MONOIDS[kind]}", {"X": [operand]}, {"Out": [partial]}, {"axes": axes})
+        self.emit(
+            block, f"reduce_{_MONOIDS[kind]}", {"X": [operand]}, {"Out": [partial]}, {"axes": axes}
+        )
         return self._outputs(block, eqn, kind, {"X": [partial], "Y": [start]}, "Out", {})
 
     def _reduce_window(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
         given, attrs = eqn.params, window(Parameters("reduce_window", eqn.params))
-        return self._combined(block, eqn, args, "reduce_window", given["jaxpr"], given["consts"], attrs)
+        return self._combined(
+            block, eqn, args, "reduce_window", given["jaxpr"], given["consts"], attrs
+        )
 
     def _combined(
         self,
@@ -648,7 +698,9 @@ class Reader:
         axes = eqn.params["axes"]
         if not all(isinstance(a, int) for a in axes):
             return self._plain(block, eqn, args)
-        kind = {"psum": "reduce_sum", "pmax": "reduce_max", "pmin": "reduce_min"}[eqn.primitive.name]
+        kind = {"psum": "reduce_sum", "pmax": "reduce_max", "pmin": "reduce_min"}[
+            eqn.primitive.name
+        ]
         made = []
         for arg, var in zip(args, eqn.outvars, strict=True):
             made.append(self.declare(block, self.names.fresh(kind), var.aval))
@@ -676,7 +728,15 @@ class Reader:
         return self._outputs(block, eqn, "shard_map", ins, "Out*", attrs)
 
 
-_MONOIDS = {"add": "sum", "mul": "prod", "max": "max", "min": "min", "and": "and", "or": "or", "xor": "xor"}
+_MONOIDS = {
+    "add": "sum",
+    "mul": "prod",
+    "max": "max",
+    "min": "min",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+}
 
 
 def _spec(spec: Any) -> str:
@@ -726,7 +786,9 @@ def _arg_names(jaxpr: Any, label: str) -> list[str]:
 
 
 def _label(eqn: Any, jaxpr: Any) -> str:
-    """What the source calls a function with a rule: itself, or the one jitted function that it calls."""
+    """What the source calls a function with a rule: itself, or the one jitted function that it
+    calls.
+    """
     found = eqn.params.get("name") or getattr(getattr(jaxpr, "debug_info", None), "func_name", "")
     if len(jaxpr.eqns) == 1 and jaxpr.eqns[0].primitive.name in ("jit", "pjit"):
         found = jaxpr.eqns[0].params.get("name") or found
@@ -735,7 +797,9 @@ def _label(eqn: Any, jaxpr: Any) -> str:
 
 
 def _scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
-    """How many constants and carried values a scan has: numbers in jax 0.10, trees of arguments from 0.11 on."""
+    """How many constants and carried values a scan has: numbers in jax 0.10, trees of arguments
+    from 0.11 on.
+    """
     if "num_carry" in params:
         return int(params["num_consts"]), int(params["num_carry"])
     consts, carry, _ = (len(list(part.vals)) for part in params["ft_in"].unpack())
@@ -743,7 +807,9 @@ def _scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _implementation(eqn: Any) -> Any:
-    """What a library's own primitive computes, as a closed jaxpr of JAX's primitives; None where it does not say."""
+    """What a library's own primitive computes, as a closed jaxpr of JAX's primitives; None where it
+    does not say.
+    """
     if eqn.effects:
         return None
     try:
@@ -769,13 +835,17 @@ def _alone(eqn: Any) -> Callable[..., Any]:
 
 
 def _moving(eqn: Any) -> list[bool]:
-    """Which operands have a gradient: no integers, and nothing that a custom_vjp function closes over, for which it has no rule."""
+    """Which operands have a gradient: no integers, and nothing that a custom_vjp function closes
+    over, for which it has no rule.
+    """
     closed = eqn.params.get("num_consts", 0) if eqn.primitive.name == "custom_vjp_call" else 0
     return [at >= closed and _is_inexact(v) for at, v in enumerate(eqn.invars)]
 
 
 def _rule_of(eqn: Any) -> Any:
-    """The closed jaxpr from an equation's operands and the cotangents of its outputs to gradients, by the function's own rule."""
+    """The closed jaxpr from an equation's operands and the cotangents of its outputs to gradients,
+    by the function's own rule.
+    """
     floating = _moving(eqn)
     outs = [_is_inexact(v) for v in eqn.outvars]
     function = _alone(eqn)
@@ -808,7 +878,9 @@ def equations(jaxpr: Any) -> Iterator[Any]:
 
 
 def is_differentiated(jaxpr: Any) -> bool:
-    """Whether a trace holds a backward pass already. What functions bring with them for their own gradients is none."""
+    """Whether a trace holds a backward pass already. What functions bring with them for their own
+    gradients is none.
+    """
     for eqn in jaxpr.eqns:
         if "transpose(" in str(getattr(eqn.source_info, "name_stack", "")):
             return True

@@ -1,8 +1,8 @@
 """Which results of a function are the new values of which arguments.
 
-An argument that persists is a tree of arrays. Its new value is the result, or the part of a tuple of results, that has the
-same tree with arrays of the same shapes and dtypes. Where that does not decide, the caller does: a loss of shape [] and a
-parameter of shape [] are one like the other.
+An argument that persists is a tree of arrays. Its new value is the result, or the part of a tuple
+of results, that has the same tree with arrays of the same shapes and dtypes. Where that does not
+decide, the caller does: a loss of shape [] and a parameter of shape [] are one like the other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ StateOption = str | int | Sequence[int | str] | Mapping[int | str, int | None]
 
 @dataclass(frozen=True)
 class Part:
-    """An argument, or a part of the results: what it is called, its tree, and the types of its leaves."""
+    """An argument, or a part of the results: what it is called, its tree, and the types of its
+    leaves.
+    """
 
     name: str
     tree: Any
@@ -44,11 +46,13 @@ class Part:
 def paired(
     state: StateOption, args: Sequence[Part], results: Sequence[Part]
 ) -> dict[int, int | None]:
-    """Argument -> the result that continues it, None for one that is only read. Arguments that are not in it are fed.
+    """Argument -> the result that continues it, None for one that is only read. Arguments that are
+    not in it are fed.
 
-    state: "auto" takes the arguments, dicts, tuples and other containers of arrays, that exactly one result continues;
-    positions or names of arguments persist, and each is paired with the one result of its tree and types; a mapping says it
-    all. Raises TraceError where results are ambiguous, or where some of the named arguments are continued and others not.
+    state: "auto" takes the arguments, dicts, tuples and other containers of arrays, that exactly
+    one result continues; positions or names of arguments persist, and each is paired with the one
+    result of its tree and types; a mapping says it all. Raises TraceError where results are
+    ambiguous, or where some of the named arguments are continued and others not.
     """
     if isinstance(state, str) and state == "auto":
         return _found(args, results)
@@ -96,8 +100,9 @@ def _named(
     if continued and lost:
         name = args[lost[0]].name
         raise TraceError(
-            f"the function does not return a new {name!r}: no result has its tree and types, though one continues "
-            f"{args[continued[0]].name!r}; return it, or say state={{{name!r}: None}} for what is only read"
+            f"the function does not return a new {name!r}: no result has its tree and types, though"
+            f" one continues {args[continued[0]].name!r}; return it, or say state={{{name!r}:"
+            " None} for what is only read"
         )
     return pairs
 
@@ -105,8 +110,9 @@ def _named(
 def _ambiguous(args: Sequence[str], results: Sequence[str]) -> str:
     a, r = " and ".join(map(repr, args)), " and ".join(results)
     return (
-        f"the results do not say which of them is the new value of {a}: {r} {'has' if len(results) == 1 else 'have'} that tree "
-        f"and these types; say it by state={{{args[0]!r}: NUMBER OF THE RESULT, or None for what is only read}}"
+        f"the results do not say which of them is the new value of {a}: {r}"
+        f" {'has' if len(results) == 1 else 'have'} that tree and these types; say it by"
+        f" state={{{args[0]!r}: NUMBER OF THE RESULT, or None for what is only read}}"
     )
 
 
@@ -115,11 +121,13 @@ def _checked(at: int, to: int | None, args: Sequence[Part], results: Sequence[Pa
         return None
     if not isinstance(to, int) or not 0 <= to < len(results):
         raise TraceError(
-            f"state pairs {args[at].name!r} with result {to!r}; there are results 0 to {len(results) - 1}"
+            f"state pairs {args[at].name!r} with result {to!r}; there are results 0 to"
+            f" {len(results) - 1}"
         )
     if not results[to].fits(args[at]):
         raise TraceError(
-            f"{results[to].name} cannot be the new {args[at].name!r}: {_difference(args[at], results[to])}"
+            f"{results[to].name} cannot be the new {args[at].name!r}:"
+            f" {_difference(args[at], results[to])}"
         )
     return to
 
@@ -128,7 +136,10 @@ def _difference(arg: Part, result: Part) -> str:
     if arg.tree != result.tree:
         return f"its tree is {result.tree}, and that of the argument {arg.tree}"
     at = next(i for i, (a, b) in enumerate(zip(arg.types, result.types, strict=True)) if a != b)
-    return f"leaf {at} is {_spelled(*result.types[at])}, and that of the argument {_spelled(*arg.types[at])}"
+    return (
+        f"leaf {at} is {_spelled(*result.types[at])}, and that of the argument"
+        f" {_spelled(*arg.types[at])}"
+    )
 
 
 def _spelled(shape: tuple[int, ...], dtype: str) -> str:

@@ -1,4 +1,6 @@
-"""What ``fluid.trace`` returns: the program, the values of its state, and the way back to the function's own arguments."""
+"""What ``fluid.trace`` returns: the program, the values of its state, and the way back to the
+function's own arguments.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,11 @@ from ..saved.values import put
 
 @dataclass(frozen=True)
 class Report:
-    """What a trace is made of. ops: how many of each type; scopes: the modules and functions that ops stand in.
+    """What a trace is made of. ops: how many of each type; scopes: the modules and functions that
+    ops stand in.
 
-    state_bytes: of all that persists. dropped: hints of the function's that a program does not keep (shardings).
+    state_bytes: of all that persists. dropped: hints of the function's that a program does not keep
+    (shardings).
     """
 
     ops: FrozenMap
@@ -41,13 +45,15 @@ class Report:
 class Traced:
     """A function of JAX's as a program.
 
-    main: the program. startup: an empty one beside it, for the first values of what an optimizer adds. state: the values of
-    its persistable variables by name, as they were given. feeds, fetches: the variables that are fed, and the names of what is
-    returned beside the new state. in_tree, out_tree: the trees of the arguments (args, kwargs) and of the results. report:
-    what it is made of.
+    main: the program. startup: an empty one beside it, for the first values of what an optimizer
+    adds. state: the values of its persistable variables by name, as they were given. feeds,
+    fetches: the variables that are fed, and the names of what is returned beside the new state.
+    in_tree, out_tree: the trees of the arguments (args, kwargs) and of the results. report: what it
+    is made of.
 
-    places: of every leaf of the arguments the variable, in order. results: of every leaf of the results the variable. continued:
-    of each argument that persists the number of the result that is its new value, None for one that is only read.
+    places: of every leaf of the arguments the variable, in order. results: of every leaf of the
+    results the variable. continued: of each argument that persists the number of the result that is
+    its new value, None for one that is only read.
     """
 
     main: Program
@@ -105,10 +111,12 @@ class Traced:
         return self.main._repr_html_()
 
     def step(self, **options: Any) -> Callable[..., Any]:
-        """The function once more, run by the program: it takes the arguments that were traced and returns the same results.
+        """The function once more, run by the program: it takes the arguments that were traced and
+        returns the same results.
 
-        options: those of :func:`fluidjax.step_fn`, ``budget`` among them. Arrays that the function held itself are taken from
-        `state`. Raises FluidTypeError for arguments of another tree; FeedError and LoadError for other shapes and dtypes.
+        options: those of :func:`fluidjax.step_fn`, ``budget`` among them. Arrays that the function
+        held itself are taken from `state`. Raises FluidTypeError for arguments of another tree;
+        FeedError and LoadError for other shapes and dtypes.
         """
         run = step_fn(self.main, list(self.fetches), **options)
         given, fed = set(self.places), set(self.feeds)
@@ -119,7 +127,8 @@ class Traced:
             leaves, tree = jax.tree.flatten((args, kwargs))
             if tree != self.in_tree:
                 raise FluidTypeError(
-                    f"the arguments have the tree {tree}; the function was traced with {self.in_tree}"
+                    f"the arguments have the tree {tree}; the function was traced with"
+                    f" {self.in_tree}"
                 )
             values = dict(zip(self.places, leaves, strict=True))
             state = {**held, **{n: _array(v) for n, v in values.items() if n not in fed}}
@@ -138,9 +147,11 @@ class Traced:
         return args
 
     def write(self, scope: Scope | None = None) -> None:
-        """Put the values of `state` into a scope (default: the global one), from where an Executor runs the program.
+        """Put the values of `state` into a scope (default: the global one), from where an Executor
+        runs the program.
 
-        What an optimizer has added to the program comes from the startup program, which runs afterwards.
+        What an optimizer has added to the program comes from the startup program, which runs
+        afterwards.
         """
         put({name: _copied(value) for name, value in self.state.items()}, scope)
 

@@ -1,4 +1,6 @@
-"""A jaxpr with its arguments and results as a program: variables for leaves, and new values written where state persists."""
+"""A jaxpr with its arguments and results as a program: variables for leaves, and new values written
+where state persists.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def write(
     calls: str,
     strict: bool,
 ) -> tuple[Program, dict[str, Any], tuple[str, ...], tuple[str, ...], list[str]]:
-    """The program; the values that persist; the variable of each leaf of the arguments and of the results; what was dropped."""
+    """The program; the values that persist; the variable of each leaf of the arguments and of the
+    results; what was dropped.
+    """
     differentiated = is_differentiated(closed.jaxpr)
     reader = Reader(Names(), calls, not differentiated, strict)
     block = reader.blocks[0]
@@ -81,7 +85,9 @@ def _declare(reader: Reader, name: str, aval: Any, persists: bool, is_parameter:
 
 
 def _is_parameter(path: str, differentiated: bool) -> bool:
-    """Whether a leaf of the state is trained: in a training step what is called params, in a forward function all but statistics."""
+    """Whether a leaf of the state is trained: in a training step what is called params, in a
+    forward function all but statistics.
+    """
     words = path.split(".")
     if any(w.startswith("opt") or w == "batch_stats" for w in words):
         return False
@@ -94,7 +100,9 @@ def _written(
     results: Sequence[Part],
     continued: Mapping[int, Sequence[str]],
 ) -> tuple[str, ...]:
-    """The variable of each leaf of the results. Leaves of the results in `continued` are written to these variables."""
+    """The variable of each leaf of the results. Leaves of the results in `continued` are written to
+    these variables.
+    """
     block = reader.blocks[0]
     leaves: list[str] = []
     new: dict[str, Atom] = {}
@@ -115,7 +123,9 @@ def _written(
 
 
 def _fetchable(reader: Reader, block: Block, value: Atom, name: str) -> str:
-    """A variable of its own for a result that no op computes: a literal, or an argument that is returned as it is."""
+    """A variable of its own for a result that no op computes: a literal, or an argument that is
+    returned as it is.
+    """
     made = {n for op in block.ops for n in op.writes}
     if isinstance(value, str) and value in made:
         return value
@@ -134,7 +144,9 @@ def _copied(reader: Reader, block: Block, source: str, name: str | None = None) 
 
 
 def _assign(reader: Reader, block: Block, new: Mapping[str, Atom], fetched: set[str]) -> None:
-    """Write new values of the state: by the op that makes one, where nobody needs the old value any more, else by a copy at the end."""
+    """Write new values of the state: by the op that makes one, where nobody needs the old value any
+    more, else by a copy at the end.
+    """
     made = {n: at for at, op in enumerate(block.ops) for n in op.writes}
     last_read = {n: at for at, op in enumerate(block.ops) for n in op.reads}
     users = Counter(v for v in new.values() if isinstance(v, str))
@@ -180,20 +192,27 @@ def _tell_roles(block: Block) -> None:
 
 
 def _name_updates(reader: Reader, block: Block, kept: Collection[str]) -> None:
-    """What an update computes outside of any scope, as optimizers do, is called after the state that it ends in:
-    ``opt.adam.mu.w.mul``; where it ends in several, after what their names begin with. `kept` stay as they are.
+    """What an update computes outside of any scope, as optimizers do, is called after the state
+    that it ends in: ``opt.adam.mu.w.mul``; where it ends in several, after what their names begin
+    with. `kept` stay as they are.
     """
     owners: dict[str, str] = {}
     renamed: dict[str, str] = {}
     for op in reversed(block.ops):
         if op.attrs[OP_ROLE] != OPTIMIZE:
             break
-        found = {n if block.vars[n].persistable else owners.get(n, "") for n in op.writes if n != EMPTY}
+        found = {
+            n if block.vars[n].persistable else owners.get(n, "") for n in op.writes if n != EMPTY
+        }
         owner = _shared_start(found - {""})
         for name in op.reads:
             owners[name] = _shared_start({owner, owners.get(name, owner)})
         if owner and not op.attrs.get("op_namescope"):
-            free = (n for n in op.writes if n != EMPTY and n not in kept and not block.vars[n].persistable)
+            free = (
+                n
+                for n in op.writes
+                if n != EMPTY and n not in kept and not block.vars[n].persistable
+            )
             renamed.update((n, f"{owner}.{op.type.removeprefix('jax.')}") for n in free)
     for name, base in reversed(renamed.items()):
         renamed[name] = reader.names.fresh(base)

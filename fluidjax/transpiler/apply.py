@@ -1,4 +1,6 @@
-"""Passes on Programs and Scopes: the frozen result becomes a program again, new parameters go into the scope."""
+"""Passes on Programs and Scopes: the frozen result becomes a program again, new parameters go into
+the scope.
+"""
 
 from __future__ import annotations
 
@@ -53,12 +55,14 @@ def apply_passes(
 ) -> tuple[Program, PassResult]:
     """Run passes on a program: a new program, and the result with its notes, certificate and diff.
 
-    The new program has variables of its own, so what comes next (minimize, fetching by variable) takes them from there:
-    ``new.global_block().var(loss.name)``. Variables of the old program are still those of the old one.
+    The new program has variables of its own, so what comes next (minimize, fetching by variable)
+    takes them from there: ``new.global_block().var(loss.name)``. Variables of the old program are
+    still those of the old one.
 
-    pas: a pass, a pipeline, or its text ("inference,fuse_batch_norm,dce"). fetch_list: what will be fetched, variables or
-    names; no pass changes their values. scope: where parameters live, default global_scope(); parameters that a pass makes
-    are added to it under new names, everything in it stays as it is.
+    pas: a pass, a pipeline, or its text ("inference,fuse_batch_norm,dce"). fetch_list: what will be
+    fetched, variables or names; no pass changes their values. scope: where parameters live, default
+    global_scope(); parameters that a pass makes are added to it under new names, everything in it
+    stays as it is.
 
     Raises what passes.run raises; then the scope is as it was.
     """
@@ -83,20 +87,28 @@ def apply_in_place(
 
 
 def become_fitted(program: Program, desc: ProgramDesc, memory_optimized: bool) -> None:
-    """Let a program be this one, which is within a budget of bytes if it is compiled for memory, or as it was."""
+    """Let a program be this one, which is within a budget of bytes if it is compiled for memory, or
+    as it was.
+    """
     if desc is not program.desc:
         program.set_desc(desc)
-    program.update_info(within_budget=True, memory_optimized=memory_optimized or program.info.memory_optimized)
+    program.update_info(
+        within_budget=True, memory_optimized=memory_optimized or program.info.memory_optimized
+    )
     program.touch()
 
 
 def remember(program: Program, result: PassResult, before: ProgramDesc) -> None:
-    """Note on a program what memory_optimize did: which names share memory, and that it is to be compiled for memory.
+    """Note on a program what memory_optimize did: which names share memory, and that it is to be
+    compiled for memory.
 
-    before: the program as the passes were given it. The one without shared names is kept for those who want such a value after all,
-    also while other passes change the ops but not the state.
+    before: the program as the passes were given it. The one without shared names is kept for those
+    who want such a value after all, also while other passes change the ops but not the state.
     """
-    plans, known = [plan for plan in result.certificates if isinstance(plan, MemoryPlan)], program.info
+    plans, known = (
+        [plan for plan in result.certificates if isinstance(plan, MemoryPlan)],
+        program.info,
+    )
     whole = known.whole if known.whole is not None and known.whole[0] == before else None
     for plan in plans:
         now = {old: plan.reused.get(name, name) for old, name in program.info.reused.items()}
@@ -111,7 +123,9 @@ def _state(desc: ProgramDesc) -> set[str]:
     return {name for block in desc.blocks for name, var in block.vars.items() if var.persistable}
 
 
-def _run(program: Program, pas: Pass | str, fetch_list: Sequence[Variable | str], scope: Scope | None) -> PassResult:
+def _run(
+    program: Program, pas: Pass | str, fetch_list: Sequence[Variable | str], scope: Scope | None
+) -> PassResult:
     if not isinstance(program, Program):
         raise FluidTypeError(f"passes run on a Program, not on {type(program).__name__}")
     scope = global_scope() if scope is None else scope

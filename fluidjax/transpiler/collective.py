@@ -1,8 +1,10 @@
-"""Collective mode: ops that average gradients, or parameters, over the trainers, put into the programs.
+"""Collective mode: ops that average gradients, or parameters, over the trainers, put into the
+programs.
 
-grad_allreduce: the loss gradient is scaled by 1/n, every gradient summed over the ranks as soon as it is there; gradients that
-GradientMergeOptimizer adds up are summed in its block, once for all runs that it merges. local_sgd:
-after its update a parameter's change is averaged over the ranks. Rings are taken in turn.
+grad_allreduce: the loss gradient is scaled by 1/n, every gradient summed over the ranks as soon as
+it is there; gradients that GradientMergeOptimizer adds up are summed in its block, once for all
+runs that it merges. local_sgd: after its update a parameter's change is averaged over the ranks.
+Rings are taken in turn.
 """
 
 from __future__ import annotations
@@ -41,18 +43,27 @@ class Trainers:
 
 
 def transpile_collective(
-    config: DistributeTranspilerConfig, main: Program, startup: Program, trainer_id: Any, trainers: Any, current_endpoint: str
+    config: DistributeTranspilerConfig,
+    main: Program,
+    startup: Program,
+    trainer_id: Any,
+    trainers: Any,
+    current_endpoint: str,
 ) -> None:
     """Transpile in place. trainers: the endpoints, as a string or a list.
 
-    Raises FluidValueError for an unknown collective_mode, trainers that are no endpoints or only one, a trainer_id out of
-    range, an own endpoint that is none of them, and programs transpiled before.
+    Raises FluidValueError for an unknown collective_mode, trainers that are no endpoints or only
+    one, a trainer_id out of range, an own endpoint that is none of them, and programs transpiled
+    before.
     """
     mode = config.collective_mode
     endpoints = _endpoints(trainers, mode)
     if mode not in COLLECTIVE_MODES:
         there = ", ".join(COLLECTIVE_MODES)
-        raise FluidValueError(f"invalid collective_mode: {mode}{near(str(mode), COLLECTIVE_MODES)}; it is one of {there}")
+        raise FluidValueError(
+            f"invalid collective_mode: {mode}{near(str(mode), COLLECTIVE_MODES)}; it is one of"
+            f" {there}"
+        )
     if isinstance(trainer_id, int) and trainer_id < 0:
         raise FluidValueError(f"rank must >= 0: trainer_id is {trainer_id}")
     current = current_of(current_endpoint, endpoints)
@@ -67,10 +78,18 @@ def transpile_collective(
 
 def _endpoints(trainers: Any, mode: Any) -> tuple[str, ...]:
     if not isinstance(trainers, str | list | tuple):
-        raise FluidValueError(f"invalid trainers config: {trainers}; in collective mode it is 'ip:port,ip:port' or a list of endpoints")
-    endpoints = checked_endpoints(trainers.split(",") if isinstance(trainers, str) else trainers, "trainers")
+        raise FluidValueError(
+            f"invalid trainers config: {trainers}; in collective mode it is 'ip:port,ip:port' or a"
+            " list of endpoints"
+        )
+    endpoints = checked_endpoints(
+        trainers.split(",") if isinstance(trainers, str) else trainers, "trainers"
+    )
     if len(endpoints) <= 1 and mode != SINGLE:
-        raise FluidValueError(f"invalid trainer number in distributed: {len(endpoints)}; collective mode needs several")
+        raise FluidValueError(
+            f"invalid trainer number in distributed: {len(endpoints)}; collective mode needs"
+            " several"
+        )
     return endpoints
 
 
@@ -78,12 +97,19 @@ def _refuse(*programs: ProgramDesc) -> None:
     for desc in programs:
         found = next((op.type for op in desc.blocks[0].ops if op.type.startswith("c_")), None)
         if found is not None:
-            raise FluidValueError(f"the program has the op '{found}': it is transpiled already; transpile one that is freshly built")
+            raise FluidValueError(
+                f"the program has the op '{found}': it is transpiled already; transpile one that is"
+                " freshly built"
+            )
 
 
 def _distributed(desc: ProgramDesc) -> set[str]:
     """Tables that are not the same on all ranks."""
-    return {op.input("W")[0] for op in desc.blocks[0].ops if is_lookup(op.type) and op.attrs.get("is_distributed")}
+    return {
+        op.input("W")[0]
+        for op in desc.blocks[0].ops
+        if is_lookup(op.type) and op.attrs.get("is_distributed")
+    }
 
 
 def join(startup: ProgramDesc, ring: Trainers) -> ProgramDesc:
@@ -94,13 +120,30 @@ def join(startup: ProgramDesc, ring: Trainers) -> ProgramDesc:
     for number in range(ring.rings):
         ids.append(VarDesc(unique_name.generate("nccl_id"), kind="RAW", persistable=True))
         name = ids[-1].name
-        ops.append(make.op("c_gen_nccl_id", {}, {"Out": name}, rank=ring.rank, endpoint=ring.current, other_endpoints=others))
-        ops.append(make.op("c_comm_init", {"X": name}, {}, nranks=ring.size, rank=ring.rank, ring_id=number))
+        ops.append(
+            make.op(
+                "c_gen_nccl_id",
+                {},
+                {"Out": name},
+                rank=ring.rank,
+                endpoint=ring.current,
+                other_endpoints=others,
+            )
+        )
+        ops.append(
+            make.op(
+                "c_comm_init", {"X": name}, {}, nranks=ring.size, rank=ring.rank, ring_id=number
+            )
+        )
     params = _parameters(startup)
     for at, name in enumerate(params):
-        ops.append(make.op("c_broadcast", {"X": name}, {"Out": name}, ring_id=at % ring.rings, root=0))
+        ops.append(
+            make.op("c_broadcast", {"X": name}, {"Out": name}, ring_id=at % ring.rings, root=0)
+        )
     for number in range(ring.rings if params else 0):
-        ops.append(make.op("c_sync_comm_stream", {"X": params[-1]}, {"Out": params[-1]}, ring_id=number))
+        ops.append(
+            make.op("c_sync_comm_stream", {"X": params[-1]}, {"Out": params[-1]}, ring_id=number)
+        )
     return edit.add_vars(edit.replace_ops(startup, 0, ops), 0, ids)
 
 
@@ -114,12 +157,23 @@ def join_and_remember(startup: ProgramDesc, ring: Trainers) -> ProgramDesc:
     joined = join(startup, ring)
     make = Maker(1 + edit.max_uid(joined))
     names = _parameters(startup)
-    ops = [*joined.blocks[0].ops, *(make.op("assign", {"X": n}, {"Out": n + SNAPSHOT}) for n in names)]
-    return edit.add_vars(edit.replace_ops(joined, 0, ops), 0, (_snapshot(startup, n) for n in names))
+    ops = [
+        *joined.blocks[0].ops,
+        *(make.op("assign", {"X": n}, {"Out": n + SNAPSHOT}) for n in names),
+    ]
+    return edit.add_vars(
+        edit.replace_ops(joined, 0, ops), 0, (_snapshot(startup, n) for n in names)
+    )
 
 
 def _snapshot(desc: ProgramDesc, name: str) -> VarDesc:
-    return replace(desc.blocks[0].vars[name], name=name + SNAPSHOT, is_parameter=False, persistable=True, stop_gradient=True)
+    return replace(
+        desc.blocks[0].vars[name],
+        name=name + SNAPSHOT,
+        is_parameter=False,
+        persistable=True,
+        stop_gradient=True,
+    )
 
 
 def join_devices(startup: ProgramDesc, ring: Trainers) -> ProgramDesc:
@@ -132,39 +186,67 @@ def average_gradients(main: ProgramDesc, ring: Trainers) -> ProgramDesc:
     """`main` whose gradients are averages over the ranks."""
     make = Maker(1 + edit.max_uid(main))
     away = _distributed(main)
-    backwards: list[OpDesc] = []  # from the last op to the first: so the rings alternate as in Fluid
+    # from the last op to the first: so the rings alternate as in Fluid
+    backwards: list[OpDesc] = []
     turn, last = 0, None
     for op in reversed(main.blocks[0].ops):
-        grads = [g for p, g in _pairs(op) if p not in away and not g.endswith(MERGED)] if edit.role(op) & edit.BACKWARD else []
+        grads = (
+            [g for p, g in _pairs(op) if p not in away and not g.endswith(MERGED)]
+            if edit.role(op) & edit.BACKWARD
+            else []
+        )
         for grad in grads:
-            call = make.op("c_allreduce_sum", {"X": grad}, {"Out": grad}, edit.BACKWARD, ring_id=turn % ring.rings)
+            call = make.op(
+                "c_allreduce_sum",
+                {"X": grad},
+                {"Out": grad},
+                edit.BACKWARD,
+                ring_id=turn % ring.rings,
+            )
             backwards.append(call)
             turn, last = turn + 1, grad
         if grads:
-            backwards.append(make.op("c_sync_calc_stream", {"X": grads[0]}, {"Out": grads[0]}, edit.BACKWARD))
+            backwards.append(
+                make.op("c_sync_calc_stream", {"X": grads[0]}, {"Out": grads[0]}, edit.BACKWARD)
+            )
         if edit.role(op) & edit.BACKWARD and edit.role(op) & edit.LOSS:
             loss = next(op.writes)
-            backwards.append(make.op("scale", {"X": loss}, {"Out": loss}, edit.BACKWARD, scale=1.0 / ring.size))
+            backwards.append(
+                make.op("scale", {"X": loss}, {"Out": loss}, edit.BACKWARD, scale=1.0 / ring.size)
+            )
         backwards.append(op)
     ops = backwards[::-1]
     if last is None:
         return _average_merged(edit.replace_ops(main, 0, ops), ring, make)
-    syncs = [make.op("c_sync_comm_stream", {"X": last}, {"Out": last}, edit.BACKWARD, ring_id=i) for i in range(ring.rings)]
+    syncs = [
+        make.op("c_sync_comm_stream", {"X": last}, {"Out": last}, edit.BACKWARD, ring_id=i)
+        for i in range(ring.rings)
+    ]
     first = next((at for at, op in enumerate(ops) if edit.role(op) & edit.OPTIMIZE), len(ops))
     return edit.replace_ops(main, 0, [*ops[:first], *syncs, *ops[first:]])
 
 
 def _average_merged(main: ProgramDesc, ring: Trainers, make: Maker) -> ProgramDesc:
-    """`main` that sums merged gradients over the ranks where they are about to update, after they were divided by their number."""
+    """`main` that sums merged gradients over the ranks where they are about to update, after they
+    were divided by their number.
+    """
     grads = [g for op in main.blocks[0].ops for _, g in _pairs(op) if g.endswith(MERGED)]
-    found = next((op for op in main.blocks[0].ops if op.type == "conditional_block" and op.input("Cond") == (CONDITION,)), None)
+    found = next(
+        (
+            op
+            for op in main.blocks[0].ops
+            if op.type == "conditional_block" and op.input("Cond") == (CONDITION,)
+        ),
+        None,
+    )
     if not grads or found is None:
         return main
     (at,) = found.blocks
     ops = main.blocks[at].ops
     begin = 1 + max((i for i, op in enumerate(ops) if edit.role(op) & edit.BACKWARD), default=-1)
     calls = [
-        make.op("c_allreduce_sum", {"X": g}, {"Out": g}, edit.BACKWARD, ring_id=i % ring.rings) for i, g in enumerate(dict.fromkeys(grads))
+        make.op("c_allreduce_sum", {"X": g}, {"Out": g}, edit.BACKWARD, ring_id=i % ring.rings)
+        for i, g in enumerate(dict.fromkeys(grads))
     ]
     return edit.replace_ops(main, at, [*ops[:begin], *calls, *ops[begin:]])
 
@@ -186,7 +268,9 @@ def average_parameters(main: ProgramDesc, ring: Trainers) -> ProgramDesc:
             (name,) = op.input("Param")
             updated.append(name)
             backwards += [
-                make.op("c_allreduce_sum", {"X": name}, {"Out": name}, role, ring_id=turn % ring.rings),
+                make.op(
+                    "c_allreduce_sum", {"X": name}, {"Out": name}, role, ring_id=turn % ring.rings
+                ),
                 make.op("c_sync_calc_stream", {"X": name}, {"Out": name}, role),
                 make.op("elementwise_sub", {"X": name + SNAPSHOT, "Y": name}, {"Out": name}, role),
             ]
@@ -194,7 +278,11 @@ def average_parameters(main: ProgramDesc, ring: Trainers) -> ProgramDesc:
         backwards.append(op)
     ops = backwards[::-1]
     for number in range(ring.rings if updated else 0):
-        ops.append(make.op("c_sync_comm_stream", {"X": updated[-1]}, {"Out": updated[-1]}, role, ring_id=number))
+        ops.append(
+            make.op(
+                "c_sync_comm_stream", {"X": updated[-1]}, {"Out": updated[-1]}, role, ring_id=number
+            )
+        )
     for name in reversed(updated):
         ops += [
             make.op("scale", {"X": name}, {"Out": name}, role, scale=1.0 / ring.size),

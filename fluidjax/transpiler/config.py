@@ -31,22 +31,26 @@ class DistributeTranspilerConfig:
         config.min_block_size = 81920
         t = fluid.DistributeTranspiler(config=config)
 
-    slice_var_up (True): cut large parameters into blocks, at most one a pserver. split_method (RoundRobin): the class
-    that assigns blocks to pservers: RoundRobin, HashName, SizeBalanced, or another that derives from PSDispatcher.
-    min_block_size (8192): elements that a block has at least; smaller values are refused, as messages get too small.
-    mode ("pserver"): or "nccl2", "collective". collective_mode: "grad_allreduce", "local_sgd" or
-    "single_process_multi_thread", for mode "collective". sync_mode (True): pservers wait for all trainers.
-    runtime_split_send_recv (False): asynchronous trainers send whole gradients, which a communicator cuts; not with
+    slice_var_up (True): cut large parameters into blocks, at most one a pserver. split_method
+    (RoundRobin): the class that assigns blocks to pservers: RoundRobin, HashName, SizeBalanced, or
+    another that derives from PSDispatcher. min_block_size (8192): elements that a block has at
+    least; smaller values are refused, as messages get too small. mode ("pserver"): or "nccl2",
+    "collective". collective_mode: "grad_allreduce", "local_sgd" or "single_process_multi_thread",
+    for mode "collective". sync_mode (True): pservers wait for all trainers. runtime_split_send_recv
+    (False): asynchronous trainers send whole gradients, which a communicator cuts; not with
     sync_mode. half_async (False): with runtime_split_send_recv, trainers also wait for each other.
-    completely_not_async (False): with it, gradients keep the trainers apart and are merged. enable_dc_asgd (False):
-    asynchronous pservers correct a late gradient by grad + (param - param as the trainer saw it) * grad * grad.
-    geo_sgd_mode (False), geo_sgd_need_push_nums (100): trainers update by themselves and exchange deltas after so many
-    batches, as GeoSgdTranspiler has it. nccl_comm_num (1): rings. use_hierarchical_allreduce (False),
-    hierarchical_allreduce_inter_nranks (0): reduce within groups of so many ranks first. wait_port (True): kept;
-    processes wait for each other when they run a program. print_log (False): print the blocks and where they go.
+    completely_not_async (False): with it, gradients keep the trainers apart and are merged.
+    enable_dc_asgd (False): asynchronous pservers correct a late gradient by grad + (param - param
+    as the trainer saw it) * grad * grad. geo_sgd_mode (False), geo_sgd_need_push_nums (100):
+    trainers update by themselves and exchange deltas after so many batches, as GeoSgdTranspiler has
+    it. nccl_comm_num (1): rings. use_hierarchical_allreduce (False),
+    hierarchical_allreduce_inter_nranks (0): reduce within groups of so many ranks first. wait_port
+    (True): kept; processes wait for each other when they run a program. print_log (False): print
+    the blocks and where they go.
 
-    Raises, when an attribute is set: FluidValueError for an unknown mode, a number below its least, None or both of sync_mode and
-    runtime_split_send_recv; FluidTypeError for another type or an attribute that there is not.
+    Raises, when an attribute is set: FluidValueError for an unknown mode, a number below its least,
+    None or both of sync_mode and runtime_split_send_recv; FluidTypeError for another type or an
+    attribute that there is not.
     """
 
     split_method: Any
@@ -73,7 +77,10 @@ class DistributeTranspilerConfig:
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_") and name not in _DEFAULTS and name not in _PROPERTIES:
             there = [*_DEFAULTS, *_PROPERTIES]
-            raise FluidTypeError(f"DistributeTranspilerConfig has no attribute {name!r}{near(name, there)}; it has {', '.join(there)}")
+            raise FluidTypeError(
+                f"DistributeTranspilerConfig has no attribute {name!r}{near(name, there)}; it has"
+                f" {', '.join(there)}"
+            )
         if name in _DEFAULTS:
             _check(name, value)
         object.__setattr__(self, name, value)
@@ -98,14 +105,18 @@ class DistributeTranspilerConfig:
 
     @property
     def dispatcher(self) -> type[PSDispatcher]:
-        """The split_method, RoundRobin where there is none. Raises TranspileAssertion or FluidTypeError for what is none."""
+        """The split_method, RoundRobin where there is none. Raises TranspileAssertion or
+        FluidTypeError for what is none.
+        """
         return split_class(RoundRobin if self.split_method is None else self.split_method)
 
     def check(self) -> None:
         """Raises TranspileAssertion where Fluid's transpilers would have asserted."""
         split_class(RoundRobin if self.split_method is None else self.split_method)
         if self.min_block_size < MIN_BLOCK_SIZE:
-            raise TranspileAssertion(f"min_block_size is {self.min_block_size}; {MIN_BLOCK_SIZE} is the least")
+            raise TranspileAssertion(
+                f"min_block_size is {self.min_block_size}; {MIN_BLOCK_SIZE} is the least"
+            )
 
 
 def split_class(method: Any) -> type[PSDispatcher]:
@@ -113,7 +124,10 @@ def split_class(method: Any) -> type[PSDispatcher]:
     if not isinstance(method, type):
         raise ArgumentTypeError(f"split_method is a class, such as RoundRobin, not {method!r}")
     if not issubclass(method, PSDispatcher) or method is PSDispatcher:
-        raise TranspileAssertion(f"split_method is a class that derives from PSDispatcher, as RoundRobin does; {method.__name__} does not")
+        raise TranspileAssertion(
+            "split_method is a class that derives from PSDispatcher, as RoundRobin does;"
+            f" {method.__name__} does not"
+        )
     return method
 
 
@@ -121,7 +135,9 @@ def _alone(name: str, value: Any, other: str, other_value: bool) -> bool:
     if value is None:
         raise FluidValueError(f"{name} can't be None")
     if value and other_value:
-        raise FluidValueError(f"if you want to set {name} to be true, make ensure config.{other} is false at first")
+        raise FluidValueError(
+            f"if you want to set {name} to be true, make ensure config.{other} is false at first"
+        )
     return bool(value)
 
 
@@ -129,7 +145,9 @@ def _check(name: str, value: Any) -> None:
     """The type and range of one attribute."""
     default = _DEFAULTS[name]
     if name == "mode" and value not in MODES:
-        raise FluidValueError(f"mode is {value!r}{near(str(value), MODES)}; it is one of {', '.join(MODES)}")
+        raise FluidValueError(
+            f"mode is {value!r}{near(str(value), MODES)}; it is one of {', '.join(MODES)}"
+        )
     if isinstance(default, bool) and not isinstance(value, bool | int):
         raise FluidTypeError(f"{name} is True or False, not {value!r}")
     if type(default) is int and (isinstance(value, bool) or not isinstance(value, int)):
@@ -137,4 +155,6 @@ def _check(name: str, value: Any) -> None:
     if name in _LEAST and value < _LEAST[name]:
         raise FluidValueError(f"{name} is {value}; it is at least {_LEAST[name]}")
     if name == "collective_mode" and value is not None and not isinstance(value, str):
-        raise FluidTypeError(f"collective_mode is one of {', '.join(COLLECTIVE_MODES)}, not {value!r}")
+        raise FluidTypeError(
+            f"collective_mode is one of {', '.join(COLLECTIVE_MODES)}, not {value!r}"
+        )

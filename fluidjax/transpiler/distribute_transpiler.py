@@ -1,4 +1,6 @@
-"""DistributeTranspiler: one training program becomes the programs of a job's trainers and parameter servers."""
+"""DistributeTranspiler: one training program becomes the programs of a job's trainers and parameter
+servers.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ class Programs:
 class DistributeTranspiler:
     """Convert a training program to the programs of a distributed job.
 
-    Parameter-server mode (the default): pservers own the parameters and update them, trainers send gradients.
+    Parameter-server mode (the default): pservers own the parameters and update them, trainers send
+    gradients.
 
         t = fluid.DistributeTranspiler()
         t.transpile(trainer_id=0, pservers="192.168.0.1:6174,192.168.0.2:6174", trainers=4)
@@ -39,15 +42,15 @@ class DistributeTranspiler:
         elif role == "TRAINER":
             trainer_program = t.get_trainer_program()
 
-    The getters can be called in any order and as often as one likes: transpile keeps what it needs. `plan` says who owns
-    which block of which parameter (dist.pserver_plan.PserverPlan).
+    The getters can be called in any order and as often as one likes: transpile keeps what it needs.
+    `plan` says who owns which block of which parameter (dist.pserver_plan.PserverPlan).
 
-    nccl2 mode (`config.mode = "nccl2"`): the startup program joins the trainers, the main program stays as it is.
-    Collective mode (`config.mode = "collective"`): ops that average gradients ("grad_allreduce") or parameters
-    ("local_sgd") over the trainers are put into the programs.
+    nccl2 mode (`config.mode = "nccl2"`): the startup program joins the trainers, the main program
+    stays as it is. Collective mode (`config.mode = "collective"`): ops that average gradients
+    ("grad_allreduce") or parameters ("local_sgd") over the trainers are put into the programs.
 
-    config: a DistributeTranspilerConfig. Raises FluidTypeError for another type, TranspileAssertion for values that
-    Fluid's transpilers refuse.
+    config: a DistributeTranspilerConfig. Raises FluidTypeError for another type, TranspileAssertion
+    for values that Fluid's transpilers refuse.
     """
 
     _geo = False
@@ -56,7 +59,9 @@ class DistributeTranspiler:
         if config is None:
             config = DistributeTranspilerConfig()
         if not isinstance(config, DistributeTranspilerConfig):
-            raise FluidTypeError(f"config is a DistributeTranspilerConfig, not {type(config).__name__}")
+            raise FluidTypeError(
+                f"config is a DistributeTranspilerConfig, not {type(config).__name__}"
+            )
         config.check()
         if config.split_method is None:
             config.split_method = config.dispatcher
@@ -76,30 +81,40 @@ class DistributeTranspiler:
         slice_var_up: bool | None = None,
         split_method: Any = None,
     ) -> None:
-        """Rewrite `program` and `startup_program` in place for one trainer, and keep what the getters need.
+        """Rewrite `program` and `startup_program` in place for one trainer, and keep what the
+        getters need.
 
-        trainer_id: 0 to trainers - 1. program, startup_program: default the default programs. pservers:
-        ``"ip:port,ip:port"``. trainers: how many there are; in nccl2 and collective mode the string of their endpoints.
-        sync_mode: pservers wait for all trainers; False here or in the configuration makes the job asynchronous.
-        current_endpoint: this trainer's, in nccl2 and collective mode. slice_var_up, split_method: as in the
-        configuration, and in force instead of it (Fluid 0.14 had them here).
+        trainer_id: 0 to trainers - 1. program, startup_program: default the default programs.
+        pservers: ``"ip:port,ip:port"``. trainers: how many there are; in nccl2 and collective mode
+        the string of their endpoints. sync_mode: pservers wait for all trainers; False here or in
+        the configuration makes the job asynchronous. current_endpoint: this trainer's, in nccl2 and
+        collective mode. slice_var_up, split_method: as in the configuration, and in force instead
+        of it (Fluid 0.14 had them here).
 
-        Raises FluidTypeError and FluidValueError for arguments that do not fit each other (endpoints malformed or twice,
-        trainer_id out of range, ...), for a program without optimizer and for one that was transpiled before;
-        UnsupportedError for updates that no pserver can make. The programs are then as they were.
+        Raises FluidTypeError and FluidValueError for arguments that do not fit each other
+        (endpoints malformed or twice, trainer_id out of range, ...), for a program without
+        optimizer and for one that was transpiled before; UnsupportedError for updates that no
+        pserver can make. The programs are then as they were.
         """
         programs = Programs(
-            _program(program, default_main_program(), "program"), _program(startup_program, default_startup_program(), "startup_program")
+            _program(program, default_main_program(), "program"),
+            _program(startup_program, default_startup_program(), "startup_program"),
         )
         refuse_inner_updates(programs.main.desc, "DistributeTranspiler")
         config = self.config
         geo = self._geo or bool(config.geo_sgd_mode)
         if config.mode == "nccl2" and not geo:
-            transpile_nccl2(config, programs.main, programs.startup, trainer_id, trainers, current_endpoint)
+            transpile_nccl2(
+                config, programs.main, programs.startup, trainer_id, trainers, current_endpoint
+            )
         elif config.mode == "collective" and not geo:
-            transpile_collective(config, programs.main, programs.startup, trainer_id, trainers, current_endpoint)
+            transpile_collective(
+                config, programs.main, programs.startup, trainer_id, trainers, current_endpoint
+            )
         else:
-            request = self._request(trainer_id, pservers, trainers, bool(sync_mode), slice_var_up, split_method, geo)
+            request = self._request(
+                trainer_id, pservers, trainers, bool(sync_mode), slice_var_up, split_method, geo
+            )
             self._job = transpile_job(request, programs.main, programs.startup)
             if config.print_log:
                 print(self._job.summary())
@@ -112,7 +127,9 @@ class DistributeTranspiler:
         config = self.config
         endpoints = endpoints_of(pservers, "pservers")
         if config.enable_dc_asgd and sync_mode and config.sync_mode:
-            raise TranspileAssertion("enable_dc_asgd corrects gradients that come late; set sync_mode to False with it")
+            raise TranspileAssertion(
+                "enable_dc_asgd corrects gradients that come late; set sync_mode to False with it"
+            )
         count = trainer_count(trainers)
         return Request(
             rank_of(trainer_id, count), count, endpoints,
@@ -127,11 +144,14 @@ class DistributeTranspiler:
 
     @property
     def plan(self) -> PserverPlan:
-        """Who owns what in the job. Raises NotTranspiledError before transpile, and in modes without pservers."""
+        """Who owns what in the job. Raises NotTranspiledError before transpile, and in modes
+        without pservers.
+        """
         return self._made("plan").plan
 
     def get_trainer_program(self, wait_port: bool = True) -> Program:
-        """The program that was given to transpile, now the trainer's: without updates; its startup program likewise.
+        """The program that was given to transpile, now the trainer's: without updates; its startup
+        program likewise.
 
         wait_port: as in Fluid; here processes wait for each other when a program is run.
 
@@ -143,9 +163,11 @@ class DistributeTranspiler:
         return programs.main
 
     def get_pserver_program(self, endpoint: str) -> Program:
-        """The program of the pserver `endpoint`: block 0 listens, every other block updates one block of a parameter.
+        """The program of the pserver `endpoint`: block 0 listens, every other block updates one
+        block of a parameter.
 
-        Raises NotTranspiledError before transpile, UnknownEndpointError (near misses named) for none of the pservers.
+        Raises NotTranspiledError before transpile, UnknownEndpointError (near misses named) for
+        none of the pservers.
         """
         return self._made("get_pserver_program").pserver(endpoint)[0]
 
@@ -154,21 +176,31 @@ class DistributeTranspiler:
         return self._made("get_pserver_programs").pserver(endpoint)
 
     def get_startup_program(
-        self, endpoint: str, pserver_program: Program | None = None, startup_program: Program | None = None
+        self,
+        endpoint: str,
+        pserver_program: Program | None = None,
+        startup_program: Program | None = None,
     ) -> Program:
-        """The startup program of the pserver `endpoint`: it initialises the blocks that the pserver owns.
+        """The startup program of the pserver `endpoint`: it initialises the blocks that the pserver
+        owns.
 
-        pserver_program: not needed; Fluid wanted what get_pserver_program gave. startup_program: initialise as this
-        program does, instead of the one that was given to transpile.
+        pserver_program: not needed; Fluid wanted what get_pserver_program gave. startup_program:
+        initialise as this program does, instead of the one that was given to transpile.
 
-        Raises NotTranspiledError before transpile, UnknownEndpointError for none of the pservers, FluidTypeError for
-        arguments of other types.
+        Raises NotTranspiledError before transpile, UnknownEndpointError for none of the pservers,
+        FluidTypeError for arguments of other types.
         """
         job = self._made("get_startup_program")
-        for what, given in (("pserver_program", pserver_program), ("startup_program", startup_program)):
+        for what, given in (
+            ("pserver_program", pserver_program),
+            ("startup_program", startup_program),
+        ):
             if given is not None and not isinstance(given, Program):
                 raise FluidTypeError(f"{what} is a Program, not {type(given).__name__}")
-        if startup_program is not None and startup_program is not self._rewritten("get_startup_program").startup:
+        if (
+            startup_program is not None
+            and startup_program is not self._rewritten("get_startup_program").startup
+        ):
             job = job.with_startup(startup_program)
         return job.pserver(endpoint)[1]
 
@@ -180,7 +212,10 @@ class DistributeTranspiler:
     def _made(self, what: str) -> TranspiledJob:
         self._rewritten(what)
         if self._job is None:
-            raise NotTranspiledError(f"{what}: in {self.config.mode} mode there are no pservers; run the program that was transpiled")
+            raise NotTranspiledError(
+                f"{what}: in {self.config.mode} mode there are no pservers; run the program that"
+                " was transpiled"
+            )
         return self._job
 
 

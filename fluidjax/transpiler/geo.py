@@ -1,6 +1,8 @@
-"""Geo-SGD: a trainer keeps its updates, and sends what its parameters changed by; pservers add that up.
+"""Geo-SGD: a trainer keeps its updates, and sends what its parameters changed by; pservers add that
+up.
 
-The programs only mark where that happens: the trainer's last op is a `send` of the ids that sparse tables were asked for.
+The programs only mark where that happens: the trainer's last op is a `send` of the ids that sparse
+tables were asked for.
 """
 
 from __future__ import annotations
@@ -23,8 +25,17 @@ def send_deltas(layout: Layout, trainer_id: int) -> Descs:
     make = Maker(layout.stride, main.blocks[0].vars)
     done = make.control()
     ids, tables = _asked(layout)
-    ops = [*main.blocks[0].ops, make.op("send", {"X": ids}, {"Out": done.name}, send_varnames=tables)]
-    blocks = [v for p in layout.params if len(p.blocks) > 1 for b in p.blocks for v in (_block(p, b), _delta(p, b.name, b.shape))]
+    ops = [
+        *main.blocks[0].ops,
+        make.op("send", {"X": ids}, {"Out": done.name}, send_varnames=tables),
+    ]
+    blocks = [
+        v
+        for p in layout.params
+        if len(p.blocks) > 1
+        for b in p.blocks
+        for v in (_block(p, b), _delta(p, b.name, b.shape))
+    ]
     vars = [*(_delta(p, p.name, p.shape) for p in layout.params), *blocks, done]
     return edit.add_vars(edit.replace_ops(main, 0, ops), 0, vars), _startup(layout, trainer_id)
 
@@ -40,13 +51,19 @@ def _startup(layout: Layout, trainer_id: int) -> ProgramDesc:
 
 def _local(op: OpDesc) -> OpDesc:
     """Lookups read the trainer's own table."""
-    return with_attrs(op, remote_prefetch=False) if op.type == "lookup_table" and op.attrs.get("remote_prefetch") else op
+    return (
+        with_attrs(op, remote_prefetch=False)
+        if op.type == "lookup_table" and op.attrs.get("remote_prefetch")
+        else op
+    )
 
 
 def _asked(layout: Layout) -> tuple[list[str], list[str]]:
     """The ids of lookups in sparse tables, and the tables."""
     sparse = {p.name for p in layout.params if p.sparse}
-    lookups = (op for op in layout.main.blocks[0].ops if is_lookup(op.type) and op.input("W")[0] in sparse)
+    lookups = (
+        op for op in layout.main.blocks[0].ops if is_lookup(op.type) and op.input("W")[0] in sparse
+    )
     pairs = dict.fromkeys((op.input("Ids")[0], op.input("W")[0]) for op in lookups)
     return [ids for ids, _ in pairs], [table for _, table in pairs]
 
@@ -56,7 +73,9 @@ def _block(param: PlannedParam, block: ParamBlock) -> VarDesc:
 
 
 def _delta(param: PlannedParam, name: str, shape: tuple[int, ...]) -> VarDesc:
-    return VarDesc(f"{name}.delta", shape, param.dtype, "SELECTED_ROWS" if param.sparse else "LOD_TENSOR")
+    return VarDesc(
+        f"{name}.delta", shape, param.dtype, "SELECTED_ROWS" if param.sparse else "LOD_TENSOR"
+    )
 
 
 def serve_deltas(layout: Layout, endpoint: str) -> Descs:
@@ -68,11 +87,21 @@ def serve_deltas(layout: Layout, endpoint: str) -> Descs:
     parts: dict[str, tuple[Part, ...]] = {}
     blocks, sums, sparse = [], [], []
     for at, (param, block) in enumerate(owned, 1):
-        mine, delta = replace(_block(param, block), persistable=True), _delta(param, block.name, block.shape)
+        mine, delta = (
+            replace(_block(param, block), persistable=True),
+            _delta(param, block.name, block.shape),
+        )
         vars.update({mine.name: mine, delta.name: delta})
         cut = block.rows if len(param.blocks) > 1 else None
-        parts[param.name] = (*parts.get(param.name, ()), Part(mine.name, block.shape, cut, block.index))
-        blocks.append(BlockDesc(ops=(make.op("sum", {"X": [mine.name, delta.name]}, {"Out": mine.name}),), parent=0))
+        parts[param.name] = (
+            *parts.get(param.name, ()),
+            Part(mine.name, block.shape, cut, block.index),
+        )
+        blocks.append(
+            BlockDesc(
+                ops=(make.op("sum", {"X": [mine.name, delta.name]}, {"Out": mine.name}),), parent=0
+            )
+        )
         sums.append(f"{delta.name}:{at}")
         sparse += [f"{delta.name}:{mine.name}"] if param.sparse else []
     listen = make.op(

@@ -20,8 +20,9 @@ class InferenceTranspiler:
         t.transpile(inference_program, fluid.CPUPlace())
         print(t.certificate)
 
-    Folded weights get new names in the scope, so programs that use the old ones compute what they did. `result` holds
-    the last PassResult, `certificate` its folds with their measured errors and its refusals with their reasons.
+    Folded weights get new names in the scope, so programs that use the old ones compute what they
+    did. `result` holds the last PassResult, `certificate` its folds with their measured errors and
+    its refusals with their reasons.
     """
 
     def __init__(self) -> None:
@@ -35,8 +36,9 @@ class InferenceTranspiler:
     def transpile(self, program: Program, place: Place, scope: Scope | None = None) -> None:
         """Fold test-mode batch_norms into what is before them.
 
-        place: CPUPlace or CUDAPlace, as in Fluid; the result does not depend on it. scope: holds the parameters, default
-        global_scope(). A batch_norm that has to stay is warned about once, with the first reason.
+        place: CPUPlace or CUDAPlace, as in Fluid; the result does not depend on it. scope: holds
+        the parameters, default global_scope(). A batch_norm that has to stay is warned about once,
+        with the first reason.
 
         Raises FluidTypeError for arguments of other types.
         """
@@ -54,4 +56,8 @@ class InferenceTranspiler:
         refusals = self.result.refusals
         if refusals:
             more = f" (and {len(refusals) - 1} more)" if len(refusals) > 1 else ""
-            warnings.warn(f"fuse_batch_norm left a batch_norm: {refusals[0]}{more}", RuntimeWarning, stacklevel=3)
+            warnings.warn(
+                f"fuse_batch_norm left a batch_norm: {refusals[0]}{more}",
+                RuntimeWarning,
+                stacklevel=3,
+            )

@@ -1,4 +1,6 @@
-"""A transpiled parameter-server job: its plan, and the programs of its roles, made from frozen descs on demand."""
+"""A transpiled parameter-server job: its plan, and the programs of its roles, made from frozen
+descs on demand.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ from .trainer import send_gradients, without_updates
 class Mode:
     """How the programs of one kind of job are made from a layout.
 
-    sending: a trainer's programs as transpile leaves them. finished: the same as get_trainer_program leaves them. serving:
-    a pserver's.
+    sending: a trainer's programs as transpile leaves them. finished: the same as
+    get_trainer_program leaves them. serving: a pserver's.
     """
 
     sending: Callable[[Layout, int], Descs]
@@ -100,13 +102,17 @@ class TranspiledJob:
     def summary(self) -> str:
         """A line for every block: its pserver, name, shape and place in the parameter."""
         lines = [
-            f"{b.endpoint} {b.name} {list(b.shape)} of {p.name}{list(p.shape)} at {b.offset}" for p in self.plan.params for b in p.blocks
+            f"{b.endpoint} {b.name} {list(b.shape)} of {p.name}{list(p.shape)} at {b.offset}"
+            for p in self.plan.params
+            for b in p.blocks
         ]
         return "\n".join(lines)
 
 
 def transpile_job(request: Request, main: Program, startup: Program) -> TranspiledJob:
-    """Transpile the programs in place. Raises what layout.analyse raises; the programs are then as they were."""
+    """Transpile the programs in place. Raises what layout.analyse raises; the programs are then as
+    they were.
+    """
     original = (main.desc, startup.desc)
     job = TranspiledJob(analyse(request, *original), original)
     job.begin(main, startup)

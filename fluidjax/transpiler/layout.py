@@ -31,9 +31,10 @@ _WHOLE = frozenset({"lamb"})
 class Layout:
     """The original programs, prepared, and what follows from them.
 
-    main: clips belong to backward; in asynchronous jobs the learning rate counts what all trainers did. pairs: (parameter,
-    gradient) in the order of updates. params: the same, in blocks. sends: parameter names in the order of sends.
-    counters: the counters of the trainers' steps, by trainer (asynchronous, with a learning-rate schedule).
+    main: clips belong to backward; in asynchronous jobs the learning rate counts what all trainers
+    did. pairs: (parameter, gradient) in the order of updates. params: the same, in blocks. sends:
+    parameter names in the order of sends. counters: the counters of the trainers' steps, by trainer
+    (asynchronous, with a learning-rate schedule).
     """
 
     request: Request
@@ -85,7 +86,9 @@ class Layout:
 
     @cached_property
     def dropped(self) -> frozenset[str]:
-        """What only updates read: learning rates, accumulators, temporary values. Trainers do not have it."""
+        """What only updates read: learning rates, accumulators, temporary values. Trainers do not
+        have it.
+        """
         pairs = {n for op in self.updates for n in op.attrs["op_role_var"]}
         return frozenset(n for op in self.updates for n in op.reads) - pairs - self.kept
 
@@ -100,8 +103,9 @@ class Layout:
 def analyse(request: Request, main: ProgramDesc, startup: ProgramDesc) -> Layout:
     """Cut the parameters of a training program into blocks, and assign these to pservers.
 
-    Raises FluidValueError for a program without optimizer, or that is transpiled already; UnsupportedError for updates
-    that no pserver can make by itself; what a split_method of the user's own raises.
+    Raises FluidValueError for a program without optimizer, or that is transpiled already;
+    UnsupportedError for updates that no pserver can make by itself; what a split_method of the
+    user's own raises.
     """
     refuse(main)
     main = keep_clips(main)
@@ -121,17 +125,23 @@ def analyse(request: Request, main: ProgramDesc, startup: ProgramDesc) -> Layout
 
 
 def refuse_computed(layout: Layout) -> None:
-    """Raises UnsupportedError where a trainer would read what only pservers compute: a scheduled learning rate."""
+    """Raises UnsupportedError where a trainer would read what only pservers compute: a scheduled
+    learning rate.
+    """
     computed = {n for op in layout.schedule for n in walk.writes_with_subblocks(layout.main, op)}
     vars = layout.main.blocks[0].vars
     shared = sorted(n for n in computed & layout.kept if not vars[n].persistable)
     if shared:
-        users = (op for op in layout.main.blocks[0].ops if shared[0] in op.reads and not scheduled(op) and op not in layout.updates)
+        users = (
+            op
+            for op in layout.main.blocks[0].ops
+            if shared[0] in op.reads and not scheduled(op) and op not in layout.updates
+        )
         op = next(users, None)
         where = f"op '{op.type}' ({op.loc})" if op else "an op of a block"
         raise UnsupportedError(
-            f"{where} reads {shared[0]!r}, which belongs to the learning rate: in pserver mode that is computed on the pservers; "
-            "read it there, or transpile before this op is added"
+            f"{where} reads {shared[0]!r}, which belongs to the learning rate: in pserver mode that"
+            " is computed on the pservers; read it there, or transpile before this op is added"
         )
 
 
@@ -139,11 +149,15 @@ def refuse(main: ProgramDesc) -> None:
     """Raises for programs that cannot be cut: transpiled before, or updated by optax."""
     kinds = {op.type for op in main.blocks[0].ops}
     if kinds & {"send", "recv", "listen_and_serv"}:
-        raise FluidValueError("this program is transpiled already; transpile one that is freshly built, or a clone from before")
+        raise FluidValueError(
+            "this program is transpiled already; transpile one that is freshly built, or a clone"
+            " from before"
+        )
     if "optax_update" in kinds:
         raise UnsupportedError(
-            "op 'optax_update' updates all parameters at once, which pservers cannot share; use an optimizer of "
-            "fluid.optimizer, or shard the state of this one (fluid.transpiler.shard_optimizer)"
+            "op 'optax_update' updates all parameters at once, which pservers cannot share; use an"
+            " optimizer of fluid.optimizer, or shard the state of this one"
+            " (fluid.transpiler.shard_optimizer)"
         )
 
 
@@ -161,54 +175,86 @@ def keep_clips(main: ProgramDesc) -> ProgramDesc:
 def pairs_of(main: ProgramDesc, updates: Iterable[OpDesc]) -> list[tuple[VarDesc, str]]:
     """The parameters that `updates` name, with their gradients, in order.
 
-    Raises FluidValueError if there are none, UnsupportedError for an update that does not say what it is of.
+    Raises FluidValueError if there are none, UnsupportedError for an update that does not say what
+    it is of.
     """
     found: dict[str, str] = {}
     for op in updates:
         named = op.attrs.get("op_role_var", ())
         if len(named) < 2:
             raise UnsupportedError(
-                f"op '{op.type}' ({op.loc}) updates something of which it does not say the parameter (op_role_var), so no "
-                "pserver can own it; transpile before this op is added"
+                f"op '{op.type}' ({op.loc}) updates something of which it does not say the"
+                " parameter (op_role_var), so no pserver can own it; transpile before this op is"
+                " added"
             )
         found.setdefault(named[0], named[1])
     if not found:
-        raise FluidValueError("this program has no optimizer, so pservers have nothing to update; call optimizer.minimize(loss) first")
+        raise FluidValueError(
+            "this program has no optimizer, so pservers have nothing to update; call"
+            " optimizer.minimize(loss) first"
+        )
     vars = main.blocks[0].vars
     for name in (n for pair in found.items() for n in pair):
         if name not in vars:
-            raise FluidValueError(f"an update names {name!r} (op_role_var), which the program does not have{near(name, vars)}")
+            raise FluidValueError(
+                f"an update names {name!r} (op_role_var), which the program does not"
+                f" have{near(name, vars)}"
+            )
     return [(vars[p], g) for p, g in found.items()]
 
 
 def deal(
-    request: Request, main: ProgramDesc, pairs: Sequence[tuple[VarDesc, str]], uncut: Container[str] = ()
+    request: Request,
+    main: ProgramDesc,
+    pairs: Sequence[tuple[VarDesc, str]],
+    uncut: Container[str] = (),
 ) -> tuple[tuple[PlannedParam, ...], tuple[str, ...]]:
-    """Cut parameters into blocks and give each an endpoint: the blocks of one parameter at a time, in the order of sends.
+    """Cut parameters into blocks and give each an endpoint: the blocks of one parameter at a time,
+    in the order of sends.
 
-    uncut: parameters that stay whole. Without slicing Fluid shuffles that order by the program's seed, so that not all
-    weights go to the same pservers.
+    uncut: parameters that stay whole. Without slicing Fluid shuffles that order by the program's
+    seed, so that not all weights go to the same pservers.
     """
     count = len(request.endpoints) if request.slice_var_up else 1
-    cut = {p.name: block_shapes(known_shape(p), 1 if p.name in uncut else count, request.min_block_size) for p, _ in pairs}
+    cut = {
+        p.name: block_shapes(
+            known_shape(p), 1 if p.name in uncut else count, request.min_block_size
+        )
+        for p, _ in pairs
+    }
     order = list(pairs)
     if not request.slice_var_up and not request.geo:
         np.random.RandomState(main.seed).shuffle(order)  # type: ignore[arg-type]
     dispatcher = request.split_method(list(request.endpoints))
     dispatcher.reset()
-    dealt = {p.name: dispatched(dispatcher, pieces(p, cut[p.name]), request.endpoints) for p, _ in order}
+    dealt = {
+        p.name: dispatched(dispatcher, pieces(p, cut[p.name]), request.endpoints) for p, _ in order
+    }
     remote, by_rows = remote_tables(main), sparse_grads(main)
     params = []
     for p, grad in pairs:
         sparse = grad in by_rows
         blocks = tuple(blocks_of(p, grad, cut[p.name], dealt[p.name]))
-        params.append(PlannedParam(p.name, grad, known_shape(p), p.dtype or "float32", blocks, sparse, sparse and p.name in remote))
+        params.append(
+            PlannedParam(
+                p.name,
+                grad,
+                known_shape(p),
+                p.dtype or "float32",
+                blocks,
+                sparse,
+                sparse and p.name in remote,
+            )
+        )
     return tuple(params), tuple(p.name for p, _ in order)
 
 
 def known_shape(var: VarDesc) -> tuple[int, ...]:
     if not var.shape or any(n < 1 for n in var.shape):
-        raise FluidValueError(f"parameter {var.name!r} has the shape {list(var.shape or ())}; pservers need every dimension")
+        raise FluidValueError(
+            f"parameter {var.name!r} has the shape {list(var.shape or ())}; pservers need every"
+            " dimension"
+        )
     return var.shape
 
 
@@ -216,23 +262,35 @@ def pieces(param: VarDesc, shapes: Sequence[tuple[int, ...]]) -> list[VarDesc]:
     """What a dispatcher sees: the blocks as variables."""
     if len(shapes) == 1:
         return [param]
-    return [replace(param, name=f"{param.name}.block{i}", shape=shape, is_parameter=False) for i, shape in enumerate(shapes)]
+    return [
+        replace(param, name=f"{param.name}.block{i}", shape=shape, is_parameter=False)
+        for i, shape in enumerate(shapes)
+    ]
 
 
 def dispatched(dispatcher: Any, blocks: list[VarDesc], endpoints: Sequence[str]) -> list[str]:
-    """The endpoints that a dispatcher assigns to `blocks`, checked. Raises FluidValueError for what are none."""
+    """The endpoints that a dispatcher assigns to `blocks`, checked. Raises FluidValueError for what
+    are none.
+    """
     dealt = dispatcher.dispatch(blocks)
     name = type(dispatcher).__name__
     if not isinstance(dealt, list | tuple) or len(dealt) != len(blocks):
-        raise FluidValueError(f"{name}.dispatch returns a list of {len(blocks)} endpoints for {blocks[0].name!r}, not {dealt!r}")
+        raise FluidValueError(
+            f"{name}.dispatch returns a list of {len(blocks)} endpoints for {blocks[0].name!r}, not"
+            f" {dealt!r}"
+        )
     wrong = [e for e in dealt if e not in endpoints]
     if wrong:
         meant = near(str(wrong[0]), endpoints)
-        raise FluidValueError(f"{name}.dispatch dealt {blocks[0].name!r} to {wrong[0]!r}{meant}, which is no pserver")
+        raise FluidValueError(
+            f"{name}.dispatch dealt {blocks[0].name!r} to {wrong[0]!r}{meant}, which is no pserver"
+        )
     return list(dealt)
 
 
-def blocks_of(param: VarDesc, grad: str, shapes: Sequence[tuple[int, ...]], dealt: Sequence[str]) -> Iterable[ParamBlock]:
+def blocks_of(
+    param: VarDesc, grad: str, shapes: Sequence[tuple[int, ...]], dealt: Sequence[str]
+) -> Iterable[ParamBlock]:
     offset = 0
     for i, (shape, endpoint) in enumerate(zip(shapes, dealt, strict=True)):
         part = f".block{i}" if len(shapes) > 1 else ""

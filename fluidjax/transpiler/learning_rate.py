@@ -1,7 +1,7 @@
 """Learning-rate schedules of a parameter-server job: they run on every pserver, before the updates.
 
-In a synchronous job each pserver counts rounds. In an asynchronous one the counter is the sum of what the trainers
-counted: the trainers send their steps, each to a counter of its own.
+In a synchronous job each pserver counts rounds. In an asynchronous one the counter is the sum of
+what the trainers counted: the trainers send their steps, each to a counter of its own.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ def scheduled(op: OpDesc) -> bool:
     return edit.role(op) in (edit.LRSCHED, edit.LRSCHED | edit.OPTIMIZE)
 
 
-def spread_counters(main: ProgramDesc, startup: ProgramDesc, trainers: int) -> tuple[ProgramDesc, ProgramDesc, tuple[str, ...]]:
+def spread_counters(
+    main: ProgramDesc, startup: ProgramDesc, trainers: int
+) -> tuple[ProgramDesc, ProgramDesc, tuple[str, ...]]:
     """Let `increment` ops of the schedule become sums over one counter a trainer.
 
-    The counter begins at -trainers and every trainer's at 1, so that the first step counts 0. Returns both programs and
-    the names of the last such counters, by trainer; none where nothing counts.
+    The counter begins at -trainers and every trainer's at 1, so that the first step counts 0.
+    Returns both programs and the names of the last such counters, by trainer; none where nothing
+    counts.
     """
     make = Maker(1 + max(edit.max_uid(main), edit.max_uid(startup)))
     counters: tuple[str, ...] = ()
@@ -42,7 +45,9 @@ def spread_counters(main: ProgramDesc, startup: ProgramDesc, trainers: int) -> t
     return edit.add_vars(edit.replace_ops(main, 0, ops), 0, added), startup, counters
 
 
-def _counting(startup: ProgramDesc, counter: str, vars: Iterable[VarDesc], make: Maker) -> ProgramDesc:
+def _counting(
+    startup: ProgramDesc, counter: str, vars: Iterable[VarDesc], make: Maker
+) -> ProgramDesc:
     """`startup` that begins the counter at -trainers and those of the trainers at 1."""
     vars = list(vars)
 
@@ -51,6 +56,9 @@ def _counting(startup: ProgramDesc, counter: str, vars: Iterable[VarDesc], make:
             return with_attrs(op, value=float(-len(vars)))
         return op
 
-    ones = [make.op("fill_constant", {}, {"Out": v.name}, shape=v.shape, dtype=3, value=1.0) for v in vars]
+    ones = [
+        make.op("fill_constant", {}, {"Out": v.name}, shape=v.shape, dtype=3, value=1.0)
+        for v in vars
+    ]
     ops = [*reversed(ones), *map(begun, startup.blocks[0].ops)]
     return edit.add_vars(edit.replace_ops(startup, 0, ops), 0, vars)

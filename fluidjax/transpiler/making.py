@@ -35,12 +35,18 @@ def renamed(op: OpDesc, mapping: Mapping[str, str], uid: int | None = None) -> O
     return replace(
         op,
         uid=op.uid if uid is None else uid,
-        inputs=FrozenMap({s: tuple(mapping.get(n, n) for n in names) for s, names in op.inputs.items()}),
-        outputs=FrozenMap({s: tuple(mapping.get(n, n) for n in names) for s, names in op.outputs.items()}),
+        inputs=FrozenMap(
+            {s: tuple(mapping.get(n, n) for n in names) for s, names in op.inputs.items()}
+        ),
+        outputs=FrozenMap(
+            {s: tuple(mapping.get(n, n) for n in names) for s, names in op.outputs.items()}
+        ),
     )
 
 
 def with_attrs(op: OpDesc, **attrs: Any) -> OpDesc:
     """`op` with these attributes, in the form that descs hold."""
     definition = lookup(op.type)
-    return replace(op, attrs=op.attrs.set(**{n: canonical(definition, n, v) for n, v in attrs.items()}))
+    return replace(
+        op, attrs=op.attrs.set(**{n: canonical(definition, n, v) for n, v in attrs.items()})
+    )

@@ -25,39 +25,49 @@ def memory_optimize(
     feed_shapes: Any = None,
     lengths: Any = None,
 ) -> BudgetReport | None:
-    """Let variables share names where their lives do not meet, in place; then compile the program for memory.
+    """Let variables share names where their lives do not meet, in place; then compile the program
+    for memory.
 
         fluid.memory_optimize(fluid.default_main_program(), skip_opt_set={loss.name, accuracy.name})
 
-    Call it after minimize. skip_opt_set: variables or names (a set, list or tuple) that keep their values, above all what
-    will be fetched. Of another variable whose memory is shared a fetch runs the program as it was before, which a warning tells
-    once; it raises FetchError if the program was changed since. print_log: print a line for
-    every shared name, as Fluid 0.15 did. level: 0 shares among equal shapes, 1 among equal dtypes. skip_grads: leave the
-    gradients alone that optimizer ops take.
+    Call it after minimize. skip_opt_set: variables or names (a set, list or tuple) that keep their
+    values, above all what will be fetched. Of another variable whose memory is shared a fetch runs
+    the program as it was before, which a warning tells once; it raises FetchError if the program
+    was changed since. print_log: print a line for every shared name, as Fluid 0.15 did. level: 0
+    shares among equal shapes, 1 among equal dtypes. skip_grads: leave the gradients alone that
+    optimizer ops take.
 
-    passes.memory_optimize does the work; its plan is in passes.run("memory_optimize", program.desc).certificates.
+    passes.memory_optimize does the work; its plan is in passes.run("memory_optimize",
+    program.desc).certificates.
 
-    budget (Fluid has none): bytes, or text such as "800MB" or "2GiB", that a run is to need at most, by the compiler's own figure
-    (memory_report's total). Then no names are shared, but values of the forward pass are computed again in the backward pass, as few
-    as are needed, and the report of what was tried is returned (print_log prints it). batch_size, fetch_list, feed_shapes, lengths say what
-    is run, as in memory_report.
+    budget (Fluid has none): bytes, or text such as "800MB" or "2GiB", that a run is to need at
+    most, by the compiler's own figure (memory_report's total). Then no names are shared, but values
+    of the forward pass are computed again in the backward pass, as few as are needed, and the
+    report of what was tried is returned (print_log prints it). batch_size, fetch_list, feed_shapes,
+    lengths say what is run, as in memory_report.
 
         print(fluid.memory_optimize(main, budget="200MB", batch_size=64, fetch_list=[loss]))
 
-    Raises FluidTypeError for arguments of other types, FluidValueError for another level or a name that the program does
-    not have, for a budget that nothing that was tried keeps (with the least of them) and for one of a program without gradients; the
-    program is then as it was.
+    Raises FluidTypeError for arguments of other types, FluidValueError for another level or a name
+    that the program does not have, for a budget that nothing that was tried keeps (with the least
+    of them) and for one of a program without gradients; the program is then as it was.
     """
     skip = _checked(input_program, skip_opt_set)
     if budget is not None:
-        report = fit(input_program, budget, Sizing(batch_size, feed_shapes, lengths), fetch_list, skip)
+        report = fit(
+            input_program, budget, Sizing(batch_size, feed_shapes, lengths), fetch_list, skip
+        )
         become_fitted(input_program, report.chosen.way.desc, report.chosen.scheduler != "default")
         if print_log:
             print(report)
         return report
     if not all(given is None for given in (batch_size, fetch_list, feed_shapes, lengths)):
-        raise FluidTypeError("batch_size, fetch_list, feed_shapes and lengths belong to a budget, and there is none")
-    result = apply_in_place(input_program, MemoryOptimize(level=level, skip=skip, skip_grads=bool(skip_grads)))
+        raise FluidTypeError(
+            "batch_size, fetch_list, feed_shapes and lengths belong to a budget, and there is none"
+        )
+    result = apply_in_place(
+        input_program, MemoryOptimize(level=level, skip=skip, skip_grads=bool(skip_grads))
+    )
     if print_log:
         print(*(line for plan in result.certificates for line in plan.log), sep="\n")
     return None
@@ -66,8 +76,8 @@ def memory_optimize(
 def release_memory(input_program: Program, skip_opt_set: Any = None) -> None:
     """Insert delete_var ops after last uses, in place.
 
-    Only running op by op needs them; a compiled step frees memory by itself and may fetch any variable still. Arguments
-    and errors are those of memory_optimize.
+    Only running op by op needs them; a compiled step frees memory by itself and may fetch any
+    variable still. Arguments and errors are those of memory_optimize.
     """
     apply_in_place(input_program, ReleaseMemory(skip=_checked(input_program, skip_opt_set)))
 
@@ -78,10 +88,15 @@ def _checked(program: object, skip_opt_set: Any) -> tuple[str, ...]:
     if skip_opt_set is None:
         return ()
     if not isinstance(skip_opt_set, set | frozenset | list | tuple):
-        raise FluidTypeError(f"skip_opt_set is a set or list of variables or names, not {type(skip_opt_set).__name__}")
+        raise FluidTypeError(
+            "skip_opt_set is a set or list of variables or names, not"
+            f" {type(skip_opt_set).__name__}"
+        )
     known = {n for block in program.blocks for n in block.vars}
     names = kept_names(program, skip_opt_set, "skip_opt_set")
     for name in names:
         if name not in known:
-            raise FluidValueError(f"skip_opt_set names {name!r}, which the program does not have{near(name, known)}")
+            raise FluidValueError(
+                f"skip_opt_set names {name!r}, which the program does not have{near(name, known)}"
+            )
     return tuple(sorted(names))

@@ -1,4 +1,6 @@
-"""nccl2 mode: the startup program joins the trainers of a job; the main program only remembers who they are."""
+"""nccl2 mode: the startup program joins the trainers of a job; the main program only remembers who
+they are.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +17,34 @@ from .request import current_of, endpoints_of, hierarchy, rank_of
 
 
 def transpile_nccl2(
-    config: DistributeTranspilerConfig, main: Program, startup: Program, trainer_id: Any, trainers: Any, current_endpoint: str
+    config: DistributeTranspilerConfig,
+    main: Program,
+    startup: Program,
+    trainer_id: Any,
+    trainers: Any,
+    current_endpoint: str,
 ) -> None:
-    """Transpile in place. trainers: the string of the trainers' endpoints; the first is the coordinator.
+    """Transpile in place. trainers: the string of the trainers' endpoints; the first is the
+    coordinator.
 
-    Raises TranspileAssertion for trainers that are no string and for groups that do not divide them; FluidValueError for
-    malformed endpoints, an own endpoint that is none of them, a trainer_id out of range, or a program transpiled before.
+    Raises TranspileAssertion for trainers that are no string and for groups that do not divide
+    them; FluidValueError for malformed endpoints, an own endpoint that is none of them, a
+    trainer_id out of range, or a program transpiled before.
     """
     if not isinstance(trainers, str):
-        raise TranspileAssertion(f"in nccl2 mode trainers is the string of their endpoints, 'ip:port,ip:port', not {trainers!r}")
+        raise TranspileAssertion(
+            "in nccl2 mode trainers is the string of their endpoints, 'ip:port,ip:port', not"
+            f" {trainers!r}"
+        )
     endpoints = endpoints_of(trainers, "trainers")
     groups = config.hierarchical_allreduce_inter_nranks
     if config.use_hierarchical_allreduce:
         hierarchy(len(endpoints), groups)
     if isinstance(trainer_id, int) and trainer_id < 0:
-        raise FluidValueError(f"must set trainer_id > 0: it is {trainer_id}, and the trainers are 0 to {len(endpoints) - 1}")
+        raise FluidValueError(
+            f"must set trainer_id > 0: it is {trainer_id}, and the trainers are 0 to"
+            f" {len(endpoints) - 1}"
+        )
     current_of(current_endpoint, endpoints)
     new = join_trainers(startup.desc, config, rank_of(trainer_id, len(endpoints)), endpoints)
     main.update_info(
@@ -42,11 +57,17 @@ def transpile_nccl2(
 
 
 def join_trainers(
-    startup: ProgramDesc, config: DistributeTranspilerConfig, trainer_id: int, endpoints: tuple[str, ...]
+    startup: ProgramDesc,
+    config: DistributeTranspilerConfig,
+    trainer_id: int,
+    endpoints: tuple[str, ...],
 ) -> ProgramDesc:
     """`startup` with the op that joins the trainers, and a variable for the id of every ring."""
     if any(op.type == "gen_nccl_id" for op in startup.blocks[0].ops):
-        raise FluidValueError("this startup program is transpiled already; transpile one that is freshly built, or a clone from before")
+        raise FluidValueError(
+            "this startup program is transpiled already; transpile one that is freshly built, or a"
+            " clone from before"
+        )
     rings = range(config.nccl_comm_num)
     names = ["NCCLID", *(f"NCCLID_{i}" for i in rings[1:])]
     if config.use_hierarchical_allreduce:

@@ -1,4 +1,6 @@
-"""How the blocks of parameters are assigned to parameter servers: Fluid's RoundRobin and HashName, and a balanced one."""
+"""How the blocks of parameters are assigned to parameter servers: Fluid's RoundRobin and HashName,
+and a balanced one.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,18 @@ def name_of_item(item: Any) -> str:
 
 
 class PSDispatcher:
-    """Assigns variables to endpoints. Derive from it and define `dispatch` for a split_method of your own.
+    """Assigns variables to endpoints. Derive from it and define `dispatch` for a split_method of
+    your own.
 
     pserver_endpoints: list of ``ip:port``. Raises FluidTypeError for a bare string.
     """
 
     def __init__(self, pserver_endpoints: Sequence[str]) -> None:
         if isinstance(pserver_endpoints, str):
-            raise FluidTypeError(f"{type(self).__name__} takes a list of endpoints; {pserver_endpoints!r} is one string")
+            raise FluidTypeError(
+                f"{type(self).__name__} takes a list of endpoints; {pserver_endpoints!r} is one"
+                " string"
+            )
         self._eps = list(pserver_endpoints)
         self.reset()
 
@@ -43,7 +49,9 @@ class PSDispatcher:
         """Forget what was assigned so far."""
 
     def dispatch(self, varlist: Iterable[Any]) -> list[str]:
-        """The endpoint of each of `varlist`; the next call goes on where this one stopped, until reset."""
+        """The endpoint of each of `varlist`; the next call goes on where this one stopped, until
+        reset.
+        """
         raise NotImplementedError(f"{type(self).__name__} needs a method dispatch(varlist)")
 
     def _some(self) -> list[str]:
@@ -55,8 +63,8 @@ class PSDispatcher:
 class RoundRobin(PSDispatcher):
     """Endpoints in turn, one an item.
 
-        >>> RoundRobin(["a:1", "b:1"]).dispatch(["w", "b", "v"])
-        ['a:1', 'b:1', 'a:1']
+    >>> RoundRobin(["a:1", "b:1"]).dispatch(["w", "b", "v"])
+    ['a:1', 'b:1', 'a:1']
     """
 
     def reset(self) -> None:
@@ -74,7 +82,8 @@ class RoundRobin(PSDispatcher):
 class HashName(PSDispatcher):
     """The endpoint number SHA-256(name) mod n: the same in every process and every run.
 
-    Fluid took Python's hash(), which is salted anew for every process, so trainers and pservers disagreed.
+    Fluid took Python's hash(), which is salted anew for every process, so trainers and pservers
+    disagreed.
     """
 
     def dispatch(self, varlist: Iterable[Any]) -> list[str]:
@@ -83,9 +92,11 @@ class HashName(PSDispatcher):
 
 
 class SizeBalanced(PSDispatcher):
-    """The endpoint that holds the fewest elements so far, the first of these; an item counts as the product of its shape.
+    """The endpoint that holds the fewest elements so far, the first of these; an item counts as the
+    product of its shape.
 
-    Not in Fluid. Assigns the largest of the items of one call first, so that the load stays within one item of even.
+    Not in Fluid. Assigns the largest of the items of one call first, so that the load stays within
+    one item of even.
     """
 
     def reset(self) -> None:
@@ -94,7 +105,7 @@ class SizeBalanced(PSDispatcher):
     def dispatch(self, varlist: Iterable[Any]) -> list[str]:
         self._some()
         items = list(varlist)
-        sizes = [math.prod(max(n, 1) for n in (getattr(item, "shape", None) or ())) for item in items]
+        sizes = [math.prod(max(n, 1) for n in getattr(item, "shape", None) or ()) for item in items]
         dealt = [""] * len(items)
         for at in sorted(range(len(items)), key=lambda i: -sizes[i]):
             dealt[at] = min(self._load, key=self._load.__getitem__)

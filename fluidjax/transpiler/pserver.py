@@ -1,7 +1,8 @@
 """The pserver's program: block 0 listens, the other blocks update what this pserver owns.
 
-Blocks, in order: the learning rate's, if it changes; one for every parameter block; one each for updating, looking up and
-saving the rows of a distributed table. Accumulators keep their names and get the shape of the block.
+Blocks, in order: the learning rate's, if it changes; one for every parameter block; one each for
+updating, looking up and saving the rows of a distributed table. Accumulators keep their names and
+get the shape of the block.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ Parts = dict[str, tuple[Part, ...]]
 def serve(layout: Layout, endpoint: str) -> tuple[ProgramDesc, Parts]:
     """The main program of a pserver, and which parts of which variables it has.
 
-    Warns of a pserver that has nothing to update. Raises UnsupportedError for an update that needs what the pserver does
-    not have.
+    Warns of a pserver that has nothing to update. Raises UnsupportedError for an update that needs
+    what the pserver does not have.
     """
     build = _Server(layout, endpoint)
     build.receive()
@@ -68,15 +69,25 @@ class _Server:
         self.make = Maker(self.layout.stride * (len(request.endpoints) + 1))
         self.main = self.layout.main
         self.renames = renamed_grads(self.layout, request.trainer_id)
-        self.computed = {n for op in self.layout.schedule for n in walk.writes_with_subblocks(self.main, op)}
+        self.computed = {
+            n for op in self.layout.schedule for n in walk.writes_with_subblocks(self.main, op)
+        }
 
     def owned(self) -> list[tuple[PlannedParam, ParamBlock]]:
         return [(p, b) for p in self.layout.params for b in p.blocks if b.endpoint == self.endpoint]
 
-    def block(self, ops: list[OpDesc], parent: int, vars: Mapping[str, VarDesc] | None = None, optimizes: bool = True) -> int:
+    def block(
+        self,
+        ops: list[OpDesc],
+        parent: int,
+        vars: Mapping[str, VarDesc] | None = None,
+        optimizes: bool = True,
+    ) -> int:
         """Append a block below `parent` (-1: the last one); its number."""
         at = len(self.blocks)
-        self.blocks.append(BlockDesc(FrozenMap(vars or {}), tuple(ops), at - 1 if parent < 0 else parent))
+        self.blocks.append(
+            BlockDesc(FrozenMap(vars or {}), tuple(ops), at - 1 if parent < 0 else parent)
+        )
         if optimizes:
             self.optimize.append(at)
         return at
@@ -92,7 +103,9 @@ class _Server:
         """A variable as it was, persistable: each run of a block sees what the one before left."""
         if name not in self.vars:
             var = self.original(name)
-            self.vars[name] = replace(var, persistable=True, is_parameter=False, stop_gradient=False)
+            self.vars[name] = replace(
+                var, persistable=True, is_parameter=False, stop_gradient=False
+            )
             self.part(name, Part(name, var.shape))
 
     def receive(self) -> None:
@@ -111,7 +124,9 @@ class _Server:
     def arriving(self, grad: str) -> list[str]:
         """The names under which trainers send a gradient."""
         request = self.layout.request
-        return [f"{grad}.trainer_{i}" for i in range(request.trainers)] if request.merged else [grad]
+        return (
+            [f"{grad}.trainer_{i}" for i in range(request.trainers)] if request.merged else [grad]
+        )
 
     def schedule(self) -> None:
         """The block that computes the learning rate; the blocks of its ops follow it."""
@@ -131,8 +146,13 @@ class _Server:
         for old in op.blocks:
             block = self.main.blocks[old]
             at = moved[old] = self.block([], parent, block.vars, optimizes=False)
-            self.blocks[at] = replace(self.blocks[at], ops=tuple(self.below(o, at) for o in block.ops))
-            for name in (*walk.captured(self.main, old).reads, *walk.captured(self.main, old).writes):
+            self.blocks[at] = replace(
+                self.blocks[at], ops=tuple(self.below(o, at) for o in block.ops)
+            )
+            for name in (
+                *walk.captured(self.main, old).reads,
+                *walk.captured(self.main, old).writes,
+            ):
                 if name in self.main.blocks[0].vars:
                     self.keep(name)
         return edit.move_blocks(op, moved)
@@ -142,8 +162,11 @@ class _Server:
         here: set[str] = set()
         steps = [op.attrs["op_role_var"][0] for op in self.layout.updates if op.input("Param")]
         order = {name: at for at, name in enumerate(steps)}
-        for param, block in sorted(self.owned(), key=lambda pair: order.get(pair[0].name, len(order))):
-            again = param.name in here  # a second block of one parameter: its accumulators need names of their own
+        for param, block in sorted(
+            self.owned(), key=lambda pair: order.get(pair[0].name, len(order))
+        ):
+            # a second block of one parameter: its accumulators need names of their own
+            again = param.name in here
             here.add(param.name)
             at = len(self.blocks)
             local: dict[str, VarDesc] = {}
@@ -155,18 +178,30 @@ class _Server:
             ops += self.stepping(param, block, grad, again)
             self.block(ops, self.parent, local)
             self.grad_blocks.append(f"{block.grad}:{at}")
-            stepped = [op.input("Grad") for op in self.layout.updates_of[param.name] if op.input("Param")]
-            if param.sparse and (param.grad,) in stepped:  # with weight decay the update takes a dense gradient
+            stepped = [
+                op.input("Grad") for op in self.layout.updates_of[param.name] if op.input("Param")
+            ]
+            # with weight decay the update takes a dense gradient
+            if param.sparse and (param.grad,) in stepped:
                 self.by_rows.append(f"{block.grad}:{block.name}")
 
     def merging(self, block: ParamBlock) -> list[OpDesc]:
         request = self.layout.request
         if not request.merged:
             return []
-        total = self.make.op("sum", {"X": self.arriving(block.grad)}, {"Out": block.grad}, use_mkldnn=False)
-        return [total, self.make.op("scale", {"X": block.grad}, {"Out": block.grad}, scale=1.0 / request.trainers)]
+        total = self.make.op(
+            "sum", {"X": self.arriving(block.grad)}, {"Out": block.grad}, use_mkldnn=False
+        )
+        return [
+            total,
+            self.make.op(
+                "scale", {"X": block.grad}, {"Out": block.grad}, scale=1.0 / request.trainers
+            ),
+        ]
 
-    def stepping(self, param: PlannedParam, block: ParamBlock, grad: str, again: bool) -> list[OpDesc]:
+    def stepping(
+        self, param: PlannedParam, block: ParamBlock, grad: str, again: bool
+    ) -> list[OpDesc]:
         """The ops that update a parameter, on one block of it."""
         names = {param.name: block.name, self.renames.get(param.grad, param.grad): grad}
         written = {param.name, *names, *self.computed}
@@ -187,12 +222,15 @@ class _Server:
             elsewhere = name in self.layout.by_name and name != param.name
             if elsewhere or (name not in written and (var is None or not var.persistable)):
                 raise UnsupportedError(
-                    f"op '{op.type}' ({op.loc}) of the update of {param.name!r} reads {name!r}, which its pserver does not have; "
-                    "in pserver mode an update uses the parameter, its gradient, the learning rate and accumulators"
+                    f"op '{op.type}' ({op.loc}) of the update of {param.name!r} reads {name!r},"
+                    " which its pserver does not have; in pserver mode an update uses the"
+                    " parameter, its gradient, the learning rate and accumulators"
                 )
 
     def state(self, name: str, param: PlannedParam, block: ParamBlock, again: bool) -> str:
-        """The name here of an accumulator or temporary of an update; one of the parameter's shape is cut as it is."""
+        """The name here of an accumulator or temporary of an update; one of the parameter's shape
+        is cut as it is.
+        """
         if name in self.layout.shared or name in self.computed:
             self.keep(name)
             return name
@@ -200,12 +238,25 @@ class _Server:
         cut = len(param.blocks) > 1 and var.shape == param.shape
         new = f"{name}.block{block.index}" if again else name
         shape = block.shape if cut else var.shape
-        self.vars[new] = replace(var, name=new, shape=shape, persistable=True, is_parameter=False, stop_gradient=False)
-        self.part(name, _part_of(new, block, True) if cut else Part(new, shape, number=block.index if again else 0))
+        self.vars[new] = replace(
+            var, name=new, shape=shape, persistable=True, is_parameter=False, stop_gradient=False
+        )
+        self.part(
+            name,
+            (
+                _part_of(new, block, True)
+                if cut
+                else Part(new, shape, number=block.index if again else 0)
+            ),
+        )
         return new
 
-    def compensated(self, param: PlannedParam, block: ParamBlock, local: dict[str, VarDesc]) -> tuple[list[OpDesc], str]:
-        """grad + (param - param as the trainer saw it) * grad * grad; the ops and the name of the result."""
+    def compensated(
+        self, param: PlannedParam, block: ParamBlock, local: dict[str, VarDesc]
+    ) -> tuple[list[OpDesc], str]:
+        """grad + (param - param as the trainer saw it) * grad * grad; the ops and the name of the
+        result.
+        """
         like = VarDesc(block.name, block.shape, param.dtype)
         baks = [f"{block.name}.trainer_{i}_bak" for i in range(self.layout.request.trainers)]
         self.vars.update({n: replace(like, name=n) for n in baks})
@@ -214,10 +265,16 @@ class _Server:
         self.temporaries += 4
         local.update({n: replace(like, name=n) for n in (seen, *temps)})
         local[who] = VarDesc(who, (1,), "int64")
-        steps = [("sub", block.name, seen), ("mul", temps[0], block.grad), ("mul", temps[1], block.grad), ("add", block.grad, temps[2])]
+        steps = [
+            ("sub", block.name, seen),
+            ("mul", temps[0], block.grad),
+            ("mul", temps[1], block.grad),
+            ("add", block.grad, temps[2]),
+        ]
         ops = [self.make.op("ref_by_trainer_id", {"X": baks, "TrainerId": who}, {"Out": seen})]
         ops += [
-            self.make.op(f"elementwise_{kind}", {"X": x, "Y": y}, {"Out": out}) for (kind, x, y), out in zip(steps, temps, strict=True)
+            self.make.op(f"elementwise_{kind}", {"X": x, "Y": y}, {"Out": out})
+            for (kind, x, y), out in zip(steps, temps, strict=True)
         ]
         return ops, temps[3]
 
@@ -225,18 +282,25 @@ class _Server:
         """The blocks of the distributed table: update rows, look rows up, save them."""
         request, table = self.layout.request, self.layout.table
         assert table is not None
-        rows = VarDesc(table.name, (table.rows, table.shape[1]), table.dtype, "SELECTED_ROWS", persistable=True)
+        rows = VarDesc(
+            table.name, (table.rows, table.shape[1]), table.dtype, "SELECTED_ROWS", persistable=True
+        )
         self.vars[table.name] = rows
         self.part(table.name, Part(table.name, rows.shape, number=self.index, alternate=True))
         self.keep(table.learning_rate)
         grad = VarDesc(table.grad, table.shape, table.dtype, "SELECTED_ROWS", persistable=True)
         ops: list[OpDesc] = []
         if request.sync:
-            parts = [sent_parts(table, True, t, len(request.endpoints))[self.index] for t in range(request.trainers)]
+            parts = [
+                sent_parts(table, True, t, len(request.endpoints))[self.index]
+                for t in range(request.trainers)
+            ]
             self.vars.update({n: replace(grad, name=n, persistable=False) for n in parts})
             ops.append(self.make.op("sum", {"X": parts}, {"Out": grad.name}, use_mkldnn=False))
         else:
-            grad = replace(grad, name=sent_parts(table, False, 0, len(request.endpoints))[self.index])
+            grad = replace(
+                grad, name=sent_parts(table, False, 0, len(request.endpoints))[self.index]
+            )
         self.vars[grad.name] = grad
         step = {"Param": table.name, "Grad": grad.name, "LearningRate": table.learning_rate}
         ops.append(self.make.op("sgd", step, {"ParamOut": table.name}))
@@ -246,12 +310,23 @@ class _Server:
 
     def answer(self, table: str, parent: int) -> None:
         """The blocks that answer a trainer's prefetch, and save the table."""
-        lookups = [op for op in self.main.blocks[0].ops if is_lookup(op.type) and op.input("W") == (table,)]
+        lookups = [
+            op for op in self.main.blocks[0].ops if is_lookup(op.type) and op.input("W") == (table,)
+        ]
         ids, out = lookups[0].input("Ids")[0], lookups[0].output("Out")[0]
-        asked, answer = (vars[self.index] for vars in prefetch_vars(self.main, ids, out, len(self.layout.request.endpoints)))
-        answer = replace(answer, shape=(len(asked.shape or ()), *(answer.shape or ())[-1:]))  # as Paddle infers it
+        asked, answer = (
+            vars[self.index]
+            for vars in prefetch_vars(self.main, ids, out, len(self.layout.request.endpoints))
+        )
+        # as Paddle infers it
+        answer = replace(answer, shape=(len(asked.shape or ()), *(answer.shape or ())[-1:]))
         self.vars.update({asked.name: asked, answer.name: answer})
-        look = self.make.op("lookup_sparse_table", {"Ids": asked.name, "W": table}, {"Out": answer.name}, padding_idx=-1)
+        look = self.make.op(
+            "lookup_sparse_table",
+            {"Ids": asked.name, "W": table},
+            {"Out": answer.name},
+            padding_idx=-1,
+        )
         at = self.block([look], parent, optimizes=False)
         self.prefetches.append(f"{asked.name}:{at}")
         path = "kLookupTablePath"

@@ -13,17 +13,22 @@ from ..runtime.strategy import BuildStrategy
 
 
 def shard_optimizer(
-    program: Program, loss: Variable | str, places: Sequence[Place] | None = None, build_strategy: BuildStrategy | None = None
+    program: Program,
+    loss: Variable | str,
+    places: Sequence[Place] | None = None,
+    build_strategy: BuildStrategy | None = None,
 ) -> CompiledProgram:
-    """The program data parallel, with its optimizer's state sharded: 1 / devices of the memory on each.
+    """The program data parallel, with its optimizer's state sharded: 1 / devices of the memory on
+    each.
 
-    Gradients are reduce-scattered, every device updates its shard of each parameter with its shard of the state, and the
-    parameters are gathered again (ZeRO, stage 1: Rajbhandari et al., 2020; Fluid's parameter servers, without servers).
-    Optimizers that need whole arrays (Lamb, LarsMomentum, Optax) gather their state for the update. The scope shows every
-    variable whole, under its own name. This is with_data_parallel with ReduceStrategy.Reduce.
+    Gradients are reduce-scattered, every device updates its shard of each parameter with its shard
+    of the state, and the parameters are gathered again (ZeRO, stage 1: Rajbhandari et al., 2020;
+    Fluid's parameter servers, without servers). Optimizers that need whole arrays (Lamb,
+    LarsMomentum, Optax) gather their state for the update. The scope shows every variable whole,
+    under its own name. This is with_data_parallel with ReduceStrategy.Reduce.
 
-    loss: the loss, or its name. places: as with_data_parallel takes them. build_strategy: further options; its
-    reduce_strategy becomes Reduce. Raises what with_data_parallel raises.
+    loss: the loss, or its name. places: as with_data_parallel takes them. build_strategy: further
+    options; its reduce_strategy becomes Reduce. Raises what with_data_parallel raises.
     """
     strategy = BuildStrategy() if build_strategy is None else build_strategy
     strategy.reduce_strategy = BuildStrategy.ReduceStrategy.Reduce

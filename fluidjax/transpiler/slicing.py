@@ -1,4 +1,6 @@
-"""Fluid's rule for cutting variables into blocks: enough elements a block, whole rows, at most one block a pserver."""
+"""Fluid's rule for cutting variables into blocks: enough elements a block, whole rows, at most one
+block a pserver.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,22 @@ def block_sizes(shape: Sequence[int], count: int, min_block_size: int) -> list[i
     """Elements in each block of a variable of N elements.
 
     At most `count` blocks and at least `min_block_size` elements in each, as far as N allows:
-    parts = min(count, max(1, N // min_block_size)), block = ceil(N / parts), rounded up to whole rows (elements of
-    dimensions 1...), and the last block takes what is left. Rounding up may save blocks.
+    parts = min(count, max(1, N // min_block_size)), block = ceil(N / parts), rounded up to whole
+    rows (elements of dimensions 1...), and the last block takes what is left. Rounding up may save
+    blocks.
 
     Raises FluidValueError for a count or a block size below 1, and a shape with unknown dimensions.
     """
     if count < 1 or min_block_size < 1:
-        raise FluidValueError(f"a variable is cut into 1 or more blocks of 1 or more elements, not {count} of {min_block_size}")
+        raise FluidValueError(
+            f"a variable is cut into 1 or more blocks of 1 or more elements, not {count} of"
+            f" {min_block_size}"
+        )
     if any(n < 1 for n in shape):
-        raise FluidValueError(f"a variable of shape {list(shape)} cannot be cut into blocks: its dimensions must be known and positive")
+        raise FluidValueError(
+            f"a variable of shape {list(shape)} cannot be cut into blocks: its dimensions must be"
+            " known and positive"
+        )
     total, row = math.prod(shape), math.prod(shape[1:])
     block = _ceil(total, min(count, max(1, total // min_block_size)))
     block = _ceil(block, row) * row if len(shape) >= 2 else block

@@ -1,8 +1,9 @@
 """Embedding tables that trainers do not hold: their rows are looked up on the pservers.
 
-A table whose lookups are `is_sparse` is cut into blocks like any parameter; `distributed_lookup_table` asks for rows. A
-table whose lookups are `is_distributed` is distributed row by row (row r to pserver r mod n): ids are split, rows fetched and
-merged, and plain sgd updates it.
+A table whose lookups are `is_sparse` is cut into blocks like any parameter;
+`distributed_lookup_table` asks for rows. A table whose lookups are `is_distributed` is distributed
+row by row (row r to pserver r mod n): ids are split, rows fetched and merged, and plain sgd updates
+it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from .making import Maker
 
 
 def sparse_grads(main: ProgramDesc) -> set[str]:
-    """The gradients that are rows by id: those declared so, those of `is_sparse` lookups, and sums of these."""
+    """The gradients that are rows by id: those declared so, those of `is_sparse` lookups, and sums
+    of these.
+    """
     found = {name for name, var in main.blocks[0].vars.items() if var.kind == "SELECTED_ROWS"}
     for op in main.blocks[0].ops:
         of_lookup = is_lookup_grad(op.type) and op.attrs.get("is_sparse")
@@ -33,49 +36,78 @@ def sparse_grads(main: ProgramDesc) -> set[str]:
 
 def remote_tables(main: ProgramDesc) -> set[str]:
     """The tables of lookups that ask pservers for rows."""
-    return {op.input("W")[0] for op in main.blocks[0].ops if is_lookup(op.type) and op.attrs.get("remote_prefetch")}
+    return {
+        op.input("W")[0]
+        for op in main.blocks[0].ops
+        if is_lookup(op.type) and op.attrs.get("remote_prefetch")
+    }
 
 
 def distributed_table(
-    main: ProgramDesc, pairs: Iterable[tuple[VarDesc, str]], updates: Iterable[OpDesc], pservers: int
+    main: ProgramDesc,
+    pairs: Iterable[tuple[VarDesc, str]],
+    updates: Iterable[OpDesc],
+    pservers: int,
 ) -> PlannedTable | None:
     """The table of the `is_distributed` lookups, if there are any.
 
-    Raises OneTableError for several tables or for a lookup of the table that is not `is_distributed`; FluidValueError for
-    a table that nothing updates; UnsupportedError for an optimizer without learning rate and for a padding_idx. Warns of
-    weight decay, which such a table does not get.
+    Raises OneTableError for several tables or for a lookup of the table that is not
+    `is_distributed`; FluidValueError for a table that nothing updates; UnsupportedError for an
+    optimizer without learning rate and for a padding_idx. Warns of weight decay, which such a table
+    does not get.
     """
     lookups = [op for op in main.blocks[0].ops if is_lookup(op.type)]
     names = {op.input("W")[0] for op in lookups if op.attrs.get("is_distributed")}
     if not names:
         return None
     if len(names) > 1:
-        raise OneTableError(f"all distributed lookup_table_ops should have only one table, not {', '.join(sorted(names))}")
+        raise OneTableError(
+            "all distributed lookup_table_ops should have only one table, not"
+            f" {', '.join(sorted(names))}"
+        )
     (name,) = names
     if not all(op.attrs.get("is_distributed") for op in lookups if op.input("W")[0] == name):
-        raise OneTableError(f"a lookup of the distributed table {name!r} is not is_distributed; every one must be")
-    padded = [op for op in lookups if op.input("W")[0] == name and op.attrs.get("padding_idx", -1) != -1]
+        raise OneTableError(
+            f"a lookup of the distributed table {name!r} is not is_distributed; every one must be"
+        )
+    padded = [
+        op for op in lookups if op.input("W")[0] == name and op.attrs.get("padding_idx", -1) != -1
+    ]
     if padded:
         raise UnsupportedError(
-            f"a lookup of the distributed table {name!r} ({padded[0].loc}) has a padding_idx, which pservers do not know; "
-            "mask its rows afterwards, or look up with is_sparse alone"
+            f"a lookup of the distributed table {name!r} ({padded[0].loc}) has a padding_idx, which"
+            " pservers do not know; mask its rows afterwards, or look up with is_sparse alone"
         )
     grads = [g for p, g in pairs if p.name == name]
     mine = [op for op in updates if op.attrs["op_role_var"][0] == name]
     if len(mine) > 1:
-        warnings.warn(f"the distributed table {name!r} is updated by plain sgd: its weight decay is left out", RuntimeWarning, stacklevel=5)
+        warnings.warn(
+            f"the distributed table {name!r} is updated by plain sgd: its weight decay is left out",
+            RuntimeWarning,
+            stacklevel=5,
+        )
     rates = [op.input("LearningRate") for op in updates if op.input("Param") == (name,)]
     if not grads or not rates:
-        raise FluidValueError(f"the distributed table {name!r} is not trained; look it up without is_distributed")
+        raise FluidValueError(
+            f"the distributed table {name!r} is not trained; look it up without is_distributed"
+        )
     if not rates[0]:
-        raise UnsupportedError(f"the distributed table {name!r} steps by sgd, but its optimizer has no learning rate")
+        raise UnsupportedError(
+            f"the distributed table {name!r} steps by sgd, but its optimizer has no learning rate"
+        )
     var = main.blocks[0].vars[name]
     height, width = var.shape or (0, 0)
-    return PlannedTable(name, grads[0], (height, width), var.dtype or "float32", -(-height // pservers), rates[0][0])
+    return PlannedTable(
+        name, grads[0], (height, width), var.dtype or "float32", -(-height // pservers), rates[0][0]
+    )
 
 
-def look_up_remotely(main: ProgramDesc, params: Iterable[PlannedParam], trainer_id: int, make: Maker) -> ProgramDesc:
-    """`main` with all lookups of each remote table as one `distributed_lookup_table`, after the last producer of its ids."""
+def look_up_remotely(
+    main: ProgramDesc, params: Iterable[PlannedParam], trainer_id: int, make: Maker
+) -> ProgramDesc:
+    """`main` with all lookups of each remote table as one `distributed_lookup_table`, after the
+    last producer of its ids.
+    """
     for param in params:
         main = _as_one(main, param, trainer_id, make) if param.remote else main
     return main
@@ -84,7 +116,12 @@ def look_up_remotely(main: ProgramDesc, params: Iterable[PlannedParam], trainer_
 def _as_one(main: ProgramDesc, param: PlannedParam, trainer_id: int, make: Maker) -> ProgramDesc:
     ops = main.blocks[0].ops
     lookups = [op for op in ops if is_lookup(op.type) and op.input("W") == (param.name,)]
-    groups = [list(g) for _, g in itertools.groupby(lookups, key=lambda op: (op.type, op.attrs.get("padding_idx", -1)))]
+    groups = [
+        list(g)
+        for _, g in itertools.groupby(
+            lookups, key=lambda op: (op.type, op.attrs.get("padding_idx", -1))
+        )
+    ]
     joined = _joined(ops, lookups) if len(groups) == 1 else None
     if joined is None:  # a result is needed before another's ids are there: one op for each
         calls = {op.uid: _call([op], param, trainer_id, make) for op in lookups}
@@ -95,14 +132,22 @@ def _as_one(main: ProgramDesc, param: PlannedParam, trainer_id: int, make: Maker
 
 
 def _joined(ops: Sequence[OpDesc], lookups: Sequence[OpDesc]) -> int | None:
-    """Where one op can stand for all lookups, among the others: after all ids are there, before any result is read."""
+    """Where one op can stand for all lookups, among the others: after all ids are there, before any
+    result is read.
+    """
     gone = {op.uid for op in lookups}
     last = ops.index(lookups[-1])
     rest = [op for op in ops if op.uid not in gone]
     before = [op for op in ops[:last] if op.uid not in gone]
-    ids, outs = ({n for op in lookups for n in names(op)} for names in (lambda op: op.input("Ids"), lambda op: op.output("Out")))
+    ids, outs = (
+        {n for op in lookups for n in names(op)}
+        for names in (lambda op: op.input("Ids"), lambda op: op.output("Out"))
+    )
     made = max((at + 1 for at, op in enumerate(before) if not ids.isdisjoint(op.writes)), default=0)
-    read = min((at for at, op in enumerate(rest) if not outs.isdisjoint((*op.reads, *op.writes))), default=len(rest))
+    read = min(
+        (at for at, op in enumerate(rest) if not outs.isdisjoint((*op.reads, *op.writes))),
+        default=len(rest),
+    )
     return made if made <= read else None
 
 
@@ -120,8 +165,11 @@ def _call(lookups: Sequence[OpDesc], param: PlannedParam, trainer_id: int, make:
     )
 
 
-def prefetched(main: ProgramDesc, table: PlannedTable, endpoints: Sequence[str], trainer_id: int, make: Maker) -> ProgramDesc:
-    """`main` with the lookups of the distributed table as split_ids, prefetch and merge_ids, in place of the first.
+def prefetched(
+    main: ProgramDesc, table: PlannedTable, endpoints: Sequence[str], trainer_id: int, make: Maker
+) -> ProgramDesc:
+    """`main` with the lookups of the distributed table as split_ids, prefetch and merge_ids, in
+    place of the first.
 
     Raises UnsupportedError where ids of a later lookup are made only after the first.
     """
@@ -130,7 +178,10 @@ def prefetched(main: ProgramDesc, table: PlannedTable, endpoints: Sequence[str],
     first = ops.index(lookups[0])
     ids = [op.input("Ids")[0] for op in lookups]
     if any(not set(ids).isdisjoint(op.writes) for op in ops[first : ops.index(lookups[-1])]):
-        raise UnsupportedError(f"ids for the distributed table {table.name!r} are made after its first lookup; make all ids first")
+        raise UnsupportedError(
+            f"ids for the distributed table {table.name!r} are made after its first lookup; make"
+            " all ids first"
+        )
     outs = [op.output("Out")[0] for op in lookups]
     into, back = prefetch_vars(main, ids[0], outs[0], len(endpoints))
     names, rows = [v.name for v in into], [v.name for v in back]
@@ -140,10 +191,14 @@ def prefetched(main: ProgramDesc, table: PlannedTable, endpoints: Sequence[str],
         make.op("merge_ids", {"Ids": ids, "Rows": names, "X": rows}, {"Out": outs}),
     ]
     rest = [op for op in ops if op not in lookups]
-    return edit.add_vars(edit.replace_ops(main, 0, [*rest[:first], *fetching, *rest[first:]]), 0, [*into, *back])
+    return edit.add_vars(
+        edit.replace_ops(main, 0, [*rest[:first], *fetching, *rest[first:]]), 0, [*into, *back]
+    )
 
 
-def prefetch_vars(main: ProgramDesc, ids: str, out: str, pservers: int) -> tuple[list[VarDesc], list[VarDesc]]:
+def prefetch_vars(
+    main: ProgramDesc, ids: str, out: str, pservers: int
+) -> tuple[list[VarDesc], list[VarDesc]]:
     """The variables that carry ids to each pserver, and rows back."""
     vars = main.blocks[0].vars
 
@@ -156,4 +211,7 @@ def prefetch_vars(main: ProgramDesc, ids: str, out: str, pservers: int) -> tuple
 
 def sent_parts(table: PlannedTable, sync: bool, trainer_id: int, pservers: int) -> list[str]:
     """The names under which a trainer sends the table's gradient, by pserver."""
-    return [f"{table.grad}.trainer_{trainer_id}.pserver_{i}" if sync else f"{table.grad}.pserver_{i}" for i in range(pservers)]
+    return [
+        f"{table.grad}.trainer_{trainer_id}.pserver_{i}" if sync else f"{table.grad}.pserver_{i}"
+        for i in range(pservers)
+    ]

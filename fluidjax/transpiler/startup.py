@@ -1,8 +1,8 @@
 """Startup programs of a parameter-server job.
 
-A trainer's initialises parameters and then takes the pservers' values instead. A pserver's initialises the blocks that it
-owns: where that can be said of a part alone (constants, random numbers) each block by itself, else the whole variable,
-of which the block is cut out.
+A trainer's initialises parameters and then takes the pservers' values instead. A pserver's
+initialises the blocks that it owns: where that can be said of a part alone (constants, random
+numbers) each block by itself, else the whole variable, of which the block is cut out.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ _VALUES = ("fp32_values", "int32_values", "int64_values", "bool_values")
 
 @dataclass(frozen=True)
 class Part:
-    """A variable of a pserver: `name` there; the rows of the original that it is (None: all of it); number of its block.
+    """A variable of a pserver: `name` there; the rows of the original that it is (None: all of it);
+    number of its block.
 
-    whole: its shape where it is all of the original. alternate: rows r, r + n, ... of a distributed table.
+    whole: its shape where it is all of the original. alternate: rows r, r + n, ... of a distributed
+    table.
     """
 
     name: str
@@ -37,19 +39,39 @@ class Part:
 
 
 def take_values(layout: Layout, trainer_id: int) -> ProgramDesc:
-    """The trainer's startup program as transpile leaves it: receives and concats follow the initialisers."""
+    """The trainer's startup program as transpile leaves it: receives and concats follow the
+    initialisers.
+    """
     startup, request = layout.startup, layout.request
     make = Maker(layout.stride, startup.blocks[0].vars)
     taken = [p for p in layout.params if not p.remote]
     receives = [
-        make.op("recv", {}, {"Out": [b.name for b in p.blocks]}, edit.RPC, epmap=[b.endpoint for b in p.blocks], trainer_id=trainer_id)
+        make.op(
+            "recv",
+            {},
+            {"Out": [b.name for b in p.blocks]},
+            edit.RPC,
+            epmap=[b.endpoint for b in p.blocks],
+            trainer_id=trainer_id,
+        )
         for p in taken
     ]
     token = make.control()
-    barrier = make.op("fetch_barrier", {}, {"Out": token.name}, edit.RPC, endpoints=request.endpoints, trainer_id=trainer_id)
+    barrier = make.op(
+        "fetch_barrier",
+        {},
+        {"Out": token.name},
+        edit.RPC,
+        endpoints=request.endpoints,
+        trainer_id=trainer_id,
+    )
     ops = [*startup.blocks[0].ops, *receives, barrier, *joined(taken, make, edit.FORWARD)]
     vars = [VarDesc(b.name, b.shape, p.dtype) for p in taken if len(p.blocks) > 1 for b in p.blocks]
-    own = [replace(layout.main.blocks[0].vars[p.name]) for p in taken if p.name not in startup.blocks[0].vars]
+    own = [
+        replace(layout.main.blocks[0].vars[p.name])
+        for p in taken
+        if p.name not in startup.blocks[0].vars
+    ]
     return edit.add_vars(edit.replace_ops(startup, 0, ops), 0, [*own, *vars, token])
 
 
@@ -68,18 +90,33 @@ def without_states(startup: ProgramDesc, layout: Layout) -> ProgramDesc:
         if len(inits) == 1 and inits[0].type == "fake_init":
             continue
         if len(inits) != 1:
-            raise FluidValueError(f"table init op num should be 1, now is {len(inits)} (of {table!r})")
+            raise FluidValueError(
+                f"table init op num should be 1, now is {len(inits)} (of {table!r})"
+            )
         ops = [op for op in ops if op is not inits[0]]
-        ops.append(make.op("fake_init", {}, {"Out": table}, shape=inits[0].attrs.get("shape") or vars[table].shape))
+        ops.append(
+            make.op(
+                "fake_init",
+                {},
+                {"Out": table},
+                shape=inits[0].attrs.get("shape") or vars[table].shape,
+            )
+        )
     return edit.replace_block(startup, 0, replace(startup.blocks[0], ops=tuple(ops), vars=vars))
 
 
-def initialise(layout: Layout, main: ProgramDesc, parts: Mapping[str, tuple[Part, ...]], endpoint: str) -> ProgramDesc:
-    """A pserver's startup program. `main`: its main program; `parts`: original variable -> what the pserver has of it."""
+def initialise(
+    layout: Layout, main: ProgramDesc, parts: Mapping[str, tuple[Part, ...]], endpoint: str
+) -> ProgramDesc:
+    """A pserver's startup program. `main`: its main program; `parts`: original variable -> what the
+    pserver has of it.
+    """
     startup = layout.startup
     ops = _needed(layout, parts)
     first = layout.stride * (len(layout.request.endpoints) + 1)
-    init = _Initialiser(layout, parts, Maker(first), _whole(ops, parts), layout.request.endpoints.index(endpoint))
+    init = _Initialiser(
+        layout, parts, Maker(first), _whole(ops, parts), layout.request.endpoints.index(endpoint)
+    )
     copied = [new for op in ops for new in init.copies(op)]
     copied += init.cuts()
     if layout.request.dc_asgd:
@@ -111,7 +148,9 @@ def _needed(layout: Layout, names: Iterable[str]) -> list[OpDesc]:
 
 
 def _whole(ops: Iterable[OpDesc], parts: Mapping[str, tuple[Part, ...]]) -> set[str]:
-    """The cut variables whose parts cannot be initialised alone: their initialiser is no fill, or not the only one."""
+    """The cut variables whose parts cannot be initialised alone: their initialiser is no fill, or
+    not the only one.
+    """
     makers: dict[str, list[OpDesc]] = {}
     read: set[str] = set()
     for op in ops:
@@ -123,15 +162,30 @@ def _whole(ops: Iterable[OpDesc], parts: Mapping[str, tuple[Part, ...]]) -> set[
 
 
 def _in_parts(op: OpDesc) -> bool:
-    """Whether a part of what an initialiser makes can be made by itself: it fills, or lists its values."""
+    """Whether a part of what an initialiser makes can be made by itself: it fills, or lists its
+    values.
+    """
     return traits(op.type).fills or op.type == "assign_value"
 
 
 class _Initialiser:
     """Copies initialisers for the parts that one pserver has."""
 
-    def __init__(self, layout: Layout, parts: Mapping[str, tuple[Part, ...]], make: Maker, whole: set[str], index: int) -> None:
-        self.layout, self.parts, self.make, self.whole, self.index = layout, parts, make, whole, index
+    def __init__(
+        self,
+        layout: Layout,
+        parts: Mapping[str, tuple[Part, ...]],
+        make: Maker,
+        whole: set[str],
+        index: int,
+    ) -> None:
+        self.layout, self.parts, self.make, self.whole, self.index = (
+            layout,
+            parts,
+            make,
+            whole,
+            index,
+        )
         self.full = {name: f"{name}@WHOLE" for name in whole}
 
     def copies(self, op: OpDesc) -> list[OpDesc]:
@@ -140,12 +194,17 @@ class _Initialiser:
         if len(names) == 1 and _in_parts(op) and not self.whole.intersection(op.writes):
             return [self.part(op, names[0], part) for part in self.parts[names[0]]]
         more = [
-            self.make.op("assign", {"X": name}, {"Out": part.name}) for name in names for part in self.parts[name] if part.name != name
+            self.make.op("assign", {"X": name}, {"Out": part.name})
+            for name in names
+            for part in self.parts[name]
+            if part.name != name
         ]
         return [renamed(op, self.full), *more]
 
     def part(self, op: OpDesc, name: str, part: Part) -> OpDesc:
-        """An initialiser for one part: another uid (and seed) for each, so that no two draw the same numbers."""
+        """An initialiser for one part: another uid (and seed) for each, so that no two draw the
+        same numbers.
+        """
         copy = renamed(op, {name: part.name}, op.uid + part.number * self.layout.stride)
         if part.rows is None and not part.alternate:
             return copy
@@ -156,13 +215,19 @@ class _Initialiser:
         return with_attrs(copy, shape=part.shape)
 
     def values(self, op: OpDesc, part: Part) -> OpDesc:
-        """An assign_value of the rows of a part; a distributed table's rows that do not exist are 0."""
+        """An assign_value of the rows of a part; a distributed table's rows that do not exist are
+        0.
+        """
         shape, row = part.shape or (), math.prod((part.shape or ())[1:])
         held = {}
         for attr in (a for a in _VALUES if op.attrs.get(a)):
             flat = op.attrs[attr]
             rows = [flat[i : i + row] for i in range(0, len(flat), row)]
-            mine = rows[self.index :: len(self.layout.request.endpoints)] if part.rows is None else rows[part.rows]
+            mine = (
+                rows[self.index :: len(self.layout.request.endpoints)]
+                if part.rows is None
+                else rows[part.rows]
+            )
             mine += [(type(flat[0])(0),) * row] * (shape[0] - len(mine))
             held[attr] = [v for values in mine for v in values]
         return with_attrs(op, shape=shape, **held)
@@ -174,18 +239,30 @@ class _Initialiser:
     def cut(self, name: str, part: Part) -> OpDesc:
         if part.alternate:
             fills = ", ".join(having(lambda t: t.fills))
-            raise FluidValueError(f"the distributed table {name!r} needs one initialiser of {fills} or NumpyArrayInitializer")
+            raise FluidValueError(
+                f"the distributed table {name!r} needs one initialiser of {fills} or"
+                " NumpyArrayInitializer"
+            )
         if part.rows is None:
             return self.make.op("assign", {"X": self.full[name]}, {"Out": part.name})
         first, end = [part.rows.start], [part.rows.stop]
-        return self.make.op("slice", {"Input": self.full[name]}, {"Out": part.name}, axes=[0], starts=first, ends=end)
+        return self.make.op(
+            "slice",
+            {"Input": self.full[name]},
+            {"Out": part.name},
+            axes=[0],
+            starts=first,
+            ends=end,
+        )
 
     def backups(self, vars: Mapping[str, VarDesc]) -> list[OpDesc]:
         """What each trainer saw of each parameter block begins as the block."""
         owned = [b.name for p in self.layout.params for b in p.blocks]
         trainers = range(self.layout.request.trainers)
         pairs = [(name, f"{name}.trainer_{i}_bak") for name in owned for i in trainers]
-        return [self.make.op("assign", {"X": name}, {"Out": bak}) for name, bak in pairs if bak in vars]
+        return [
+            self.make.op("assign", {"X": name}, {"Out": bak}) for name, bak in pairs if bak in vars
+        ]
 
     def var(self, name: str, original: Mapping[str, VarDesc]) -> VarDesc:
         """The variable behind a name that the main program does not have."""

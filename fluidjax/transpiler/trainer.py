@@ -1,6 +1,8 @@
-"""The trainer's program: gradients go out as soon as they are there, parameters come back at the end.
+"""The trainer's program: gradients go out as soon as they are there, parameters come back at the
+end.
 
-`send_gradients` is what transpile makes of the program, `without_updates` what get_trainer_program makes of that.
+`send_gradients` is what transpile makes of the program, `without_updates` what get_trainer_program
+makes of that.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ def renamed_grads(layout: Layout, trainer_id: int) -> dict[str, str]:
 
 
 def send_gradients(layout: Layout, trainer_id: int) -> ProgramDesc:
-    """The main program with sends after the ops that make gradients, and receives at the end; updates are still there.
+    """The main program with sends after the ops that make gradients, and receives at the end;
+    updates are still there.
 
     Raises FluidValueError for a gradient that no op of block 0 makes.
     """
@@ -74,30 +77,54 @@ def _with_sends(
         param = layout.by_name[name]
         whole = role_var(layout, param, trainer_id)[1]
         if whole not in last:
-            raise FluidValueError(f"no op makes the gradient {param.grad!r} of {param.name!r}, so it cannot be sent")
+            raise FluidValueError(
+                f"no op makes the gradient {param.grad!r} of {param.name!r}, so it cannot be sent"
+            )
         sending = _sending(layout, param, trainer_id, make, tokens[name].name)
-        after[last[whole]] = [*sending, *after.get(last[whole], [])]  # as insertion right behind the op does
-    return edit.replace_ops(main, 0, (o for at, op in enumerate(ops) for o in (op, *after.get(at, ()))))
+        # as insertion right behind the op does
+        after[last[whole]] = [*sending, *after.get(last[whole], [])]
+    return edit.replace_ops(
+        main, 0, (o for at, op in enumerate(ops) for o in (op, *after.get(at, ())))
+    )
 
 
-def _sending(layout: Layout, param: PlannedParam, trainer_id: int, make: Maker, token: str) -> list[OpDesc]:
+def _sending(
+    layout: Layout, param: PlannedParam, trainer_id: int, make: Maker, token: str
+) -> list[OpDesc]:
     request, sent = layout.request, sent_names(layout, param, trainer_id)
     of = role_var(layout, param, trainer_id)
     rows = [b.shape[0] for b in param.blocks]
     endpoints = [b.endpoint for b in param.blocks]
     if request.runtime_split:
-        apart = f".trainer_{trainer_id}" if request.completely_not_async and request.trainers > 1 else ""
+        apart = (
+            f".trainer_{trainer_id}"
+            if request.completely_not_async and request.trainers > 1
+            else ""
+        )
         names = [name + apart for name in sent]
         whole = make.op(
-            "send", {"X": of[1]}, {"Out": token}, edit.RPC, epmap=endpoints, op_role_var=of, sections=rows, send_varnames=names
+            "send",
+            {"X": of[1]},
+            {"Out": token},
+            edit.RPC,
+            epmap=endpoints,
+            op_role_var=of,
+            sections=rows,
+            send_varnames=names,
         )
         return [whole]
     ops = []
     if len(sent) > 1 and param.sparse:
-        ops.append(make.op("split_selected_rows", {"X": of[1]}, {"Out": sent}, edit.DIST, height_sections=rows))
+        ops.append(
+            make.op(
+                "split_selected_rows", {"X": of[1]}, {"Out": sent}, edit.DIST, height_sections=rows
+            )
+        )
     elif len(sent) > 1:
         ops.append(make.op("split_byref", {"X": of[1]}, {"Out": sent}, edit.DIST, sections=rows))
-    ops.append(make.op("send", {"X": sent}, {"Out": token}, edit.RPC, epmap=endpoints, op_role_var=of))
+    ops.append(
+        make.op("send", {"X": sent}, {"Out": token}, edit.RPC, epmap=endpoints, op_role_var=of)
+    )
     return ops
 
 
@@ -115,7 +142,14 @@ def _tail(
     waits = [v.name for v in (*tokens.values(), *more.values())]
     if request.sync or (request.runtime_split and request.half_async):
         ops.append(
-            make.op("send_barrier", {"X": waits}, {"Out": barrier.name}, edit.RPC, **where, half_async=not request.sync)
+            make.op(
+                "send_barrier",
+                {"X": waits},
+                {"Out": barrier.name},
+                edit.RPC,
+                **where,
+                half_async=not request.sync,
+            )
         )
     received = [p for p in layout.params if not p.remote]
     for param in received:
@@ -129,7 +163,9 @@ def _tail(
     return ops, more
 
 
-def _receive(layout: Layout, param: PlannedParam, trainer_id: int, make: Maker, token: str) -> OpDesc:
+def _receive(
+    layout: Layout, param: PlannedParam, trainer_id: int, make: Maker, token: str
+) -> OpDesc:
     blocks = [b.name for b in param.blocks]
     split = layout.request.runtime_split
     return make.op(
@@ -142,7 +178,9 @@ def _receive(layout: Layout, param: PlannedParam, trainer_id: int, make: Maker, 
 def joined(params: Iterable[PlannedParam], make: Maker, role: int) -> list[OpDesc]:
     """A concat for every parameter of several blocks."""
     return [
-        make.op("concat", {"X": [b.name for b in p.blocks]}, {"Out": p.name}, role, axis=0) for p in params if len(p.blocks) > 1
+        make.op("concat", {"X": [b.name for b in p.blocks]}, {"Out": p.name}, role, axis=0)
+        for p in params
+        if len(p.blocks) > 1
     ]
 
 
@@ -154,7 +192,9 @@ def _send_counter(layout: Layout, trainer_id: int, make: Maker, token: str) -> O
     )  # fmt: skip
 
 
-def _with_table(main: ProgramDesc, layout: Layout, trainer_id: int, make: Maker, token: VarDesc | None) -> ProgramDesc:
+def _with_table(
+    main: ProgramDesc, layout: Layout, trainer_id: int, make: Maker, token: VarDesc | None
+) -> ProgramDesc:
     """`main` with the distributed table's rows fetched, and its gradient sent by pserver."""
     table, request = layout.table, layout.request
     if table is None or token is None:
@@ -173,12 +213,19 @@ def _with_table(main: ProgramDesc, layout: Layout, trainer_id: int, make: Maker,
     updates = {op.uid for op in layout.updates}
     made = [i for i, op in enumerate(ops) if table.grad in op.writes and op.uid not in updates]
     if not made:
-        raise FluidValueError(f"no op makes the gradient {table.grad!r} of the distributed table {table.name!r}, so it cannot be sent")
-    return edit.add_vars(edit.replace_ops(main, 0, [*ops[: made[-1] + 1], *sending, *ops[made[-1] + 1 :]]), 0, vars)
+        raise FluidValueError(
+            f"no op makes the gradient {table.grad!r} of the distributed table {table.name!r}, so"
+            " it cannot be sent"
+        )
+    return edit.add_vars(
+        edit.replace_ops(main, 0, [*ops[: made[-1] + 1], *sending, *ops[made[-1] + 1 :]]), 0, vars
+    )
 
 
 def without_updates(main: ProgramDesc, layout: Layout) -> ProgramDesc:
-    """`main` without the ops of updates and of the learning rate, and without what only updates read."""
+    """`main` without the ops of updates and of the learning rate, and without what only updates
+    read.
+    """
     gone = {op.uid for op in layout.updates}
     ops = [op for op in main.blocks[0].ops if op.uid not in gone and not scheduled(op)]
     block = replace(main.blocks[0], ops=tuple(ops))

@@ -1,7 +1,8 @@
 """One process of a data parallel job that saves checkpoints and goes on from them.
 
-job.py FOLDER UNTIL KIND: goes on from the latest checkpoint, if any, saves after every second step, and prints losses and
-state. KIND pieces: the optimizer state is sharded. lone: trainer 0 alone saves. apart: trainers save in folders of their own.
+job.py FOLDER UNTIL KIND: goes on from the latest checkpoint, if any, saves after every second step,
+and prints losses and state. KIND pieces: the optimizer state is sharded. lone: trainer 0 alone
+saves. apart: trainers save in folders of their own.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import fluidjax as fluid
 
 job = fluid.dist.init_from_env()
 
-from tests.checkpoint import model  # noqa: E402  # it may use devices, so the job is joined first
+from tests.checkpoint import model  # it may use devices, so the job is joined first  # noqa: E402
 
 
 def main() -> None:

@@ -1,4 +1,6 @@
-"""``python -m tests.checkpoint.killed FOLDER``: save checkpoints of known values without end, until killed."""
+"""``python -m tests.checkpoint.killed FOLDER``: save checkpoints of known values without end, until
+killed.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ NAMES = [f"v{i}" for i in range(12)]
 def program() -> Any:
     made = fluid.Program()
     for name in NAMES:
-        made.global_block().create_var(name=name, shape=[300, 200], dtype="float32", persistable=True)
+        made.global_block().create_var(
+            name=name, shape=[300, 200], dtype="float32", persistable=True
+        )
     return made
 
 

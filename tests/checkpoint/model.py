@@ -1,4 +1,6 @@
-"""A small classifier with everything that a restart could get wrong: dropout, Adam, a decaying learning rate, a shuffle."""
+"""A small classifier with everything that a restart could get wrong: dropout, Adam, a decaying
+learning rate, a shuffle.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def samples() -> Any:
         yield x, np.array([int(x.sum() > 4)], "int64")
 
 
-def build(seed: int = 5, width: int = 16, normed: bool = False, optax: bool = False) -> tuple[Any, Any, Any]:
+def build(
+    seed: int = 5, width: int = 16, normed: bool = False, optax: bool = False
+) -> tuple[Any, Any, Any]:
     """(main program, startup program, loss)."""
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = seed
@@ -37,7 +41,9 @@ def build(seed: int = 5, width: int = 16, normed: bool = False, optax: bool = Fa
 def by_optax(rate: float = 0.05) -> Any:
     import optax
 
-    return fluid.optimizer.Optax(optax.adamw(optax.exponential_decay(rate, 3, 0.7), weight_decay=0.1))
+    return fluid.optimizer.Optax(
+        optax.adamw(optax.exponential_decay(rate, 3, 0.7), weight_decay=0.1)
+    )
 
 
 def batches(size: int = 8) -> Any:
@@ -52,17 +58,27 @@ def feed_of(batch: Any, part: int = 0, parts: int = 1) -> dict[str, np.ndarray]:
 
 
 def values(program: Any, scope: Any) -> dict[str, np.ndarray]:
-    return {v.name: np.array(scope.find_var(v.name).value) for v in fluid.io.get_program_persistable_vars(program)}
+    return {
+        v.name: np.array(scope.find_var(v.name).value)
+        for v in fluid.io.get_program_persistable_vars(program)
+    }
 
 
 class Job:
     """A run of the model: the losses of its steps, and its parameters.
 
-    devices: on how many it runs data parallel; reduce: with its optimizer state sharded. trainers: as trainer `rank` of a
-    job of so many, each with so many devices, and its part of every batch.
+    devices: on how many it runs data parallel; reduce: with its optimizer state sharded. trainers:
+    as trainer `rank` of a job of so many, each with so many devices, and its part of every batch.
     """
 
-    def __init__(self, devices: int = 1, reduce: bool = False, trainers: int = 1, rank: int = 0, **options: Any) -> None:
+    def __init__(
+        self,
+        devices: int = 1,
+        reduce: bool = False,
+        trainers: int = 1,
+        rank: int = 0,
+        **options: Any,
+    ) -> None:
         self.main, self.startup, self.loss = build(**options)
         self.runs = self.main
         self.rank, self.trainers = rank, trainers
@@ -72,7 +88,9 @@ class Job:
             if reduce:
                 strategy.reduce_strategy = fluid.BuildStrategy.ReduceStrategy.Reduce
             places = fluid.cpu_places(devices)
-            self.runs = fluid.CompiledProgram(self.main).with_data_parallel(self.loss.name, strategy, places=places)
+            self.runs = fluid.CompiledProgram(self.main).with_data_parallel(
+                self.loss.name, strategy, places=places
+            )
         self.scope, self.exe = fluid.Scope(), fluid.Executor(fluid.CPUPlace())
         self.reader = batches()
         self.exe.run(self.startup, scope=self.scope)
@@ -84,7 +102,9 @@ class Job:
         while done < until:
             for batch in self.reader():
                 feed = feed_of(batch, self.rank, self.trainers)
-                (loss,) = self.exe.run(self.runs, feed=feed, fetch_list=[self.loss], scope=self.scope)
+                (loss,) = self.exe.run(
+                    self.runs, feed=feed, fetch_list=[self.loss], scope=self.scope
+                )
                 self.losses.append(loss.tobytes().hex())
                 done += 1
                 if done in save_at:
@@ -93,17 +113,23 @@ class Job:
                     return
 
     def save(self, folder: str, step: int | None = None, **options: Any) -> int:
-        return fluid.io.save_checkpoint(self.exe, folder, self.runs, step, self.reader, scope=self.scope, **options)
+        return fluid.io.save_checkpoint(
+            self.exe, folder, self.runs, step, self.reader, scope=self.scope, **options
+        )
 
     def load(self, folder: str, **options: Any) -> Any:
-        return fluid.io.load_checkpoint(self.exe, folder, self.runs, reader=self.reader, scope=self.scope, **options)
+        return fluid.io.load_checkpoint(
+            self.exe, folder, self.runs, reader=self.reader, scope=self.scope, **options
+        )
 
     def state(self) -> dict[str, str]:
         return {n: v.tobytes().hex() for n, v in values(self.main, self.scope).items()}
 
 
 def main() -> None:
-    """``python -m tests.checkpoint.model FOLDER UNTIL SEED [optax]``: go on from the latest checkpoint, if any, saving after every step."""
+    """``python -m tests.checkpoint.model FOLDER UNTIL SEED [optax]``: go on from the latest
+    checkpoint, if any, saving after every step.
+    """
     folder, until, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     job = Job(seed=seed, optax="optax" in sys.argv)
     if fluid.io.get_latest_checkpoint_serial(folder) >= 0:

@@ -51,7 +51,11 @@ def test_from_four_devices_to_two_to_one(tmp_path: Path, reduce: bool) -> None:
 def test_what_each_device_has_of_its_own_comes_back(tmp_path: Path) -> None:
     job = Job(devices=4, normed=True)
     job.train(2)
-    (name,) = [v.name for v in fluid.io.get_program_persistable_vars(job.main) if v.name.startswith("batch_norm_0.w_1")]
+    (name,) = [
+        v.name
+        for v in fluid.io.get_program_persistable_vars(job.main)
+        if v.name.startswith("batch_norm_0.w_1")
+    ]
     var = job.scope.find_var(name)
     means = np.array(var.storage.per_rank())
     assert means.shape == (4, 16) and len({row.tobytes() for row in means}) == 4
@@ -70,7 +74,9 @@ def test_what_each_device_has_of_its_own_comes_back(tmp_path: Path) -> None:
 def written(path: Path) -> Any:
     """What orbax says of the arrays of checkpoint 0."""
     handlers = {"state": ocp.PyTreeCheckpointHandler()}
-    with ocp.CheckpointManager(path, options=ocp.CheckpointManagerOptions(create=False), item_handlers=handlers) as manager:
+    with ocp.CheckpointManager(
+        path, options=ocp.CheckpointManagerOptions(create=False), item_handlers=handlers
+    ) as manager:
         return manager.item_metadata(0)["state"].tree
 
 
@@ -91,7 +97,9 @@ def sharded(devices: int) -> Any:
 def test_arrays_of_a_mesh_go_to_another(tmp_path: Path) -> None:
     program, exe = fluid.Program(), fluid.Executor(fluid.CPUPlace())
     table = np.arange(64, dtype="float32").reshape(16, 4)
-    program.global_block().create_var(name="table", shape=[16, 4], dtype="float32", persistable=True)
+    program.global_block().create_var(
+        name="table", shape=[16, 4], dtype="float32", persistable=True
+    )
     scope = fluid.Scope()
     scope.var("table").value = jax.device_put(table, sharded(4))
     fluid.io.save_checkpoint(exe, tmp_path, program, scope=scope, asynchronous=False)
@@ -108,8 +116,14 @@ def test_arrays_of_a_mesh_go_to_another(tmp_path: Path) -> None:
 
     host = fluid.Scope()
     fluid.io.load_checkpoint(exe, tmp_path, program, scope=host)
-    assert type(host.find_var("table").value) is np.ndarray and np.array_equal(host.get("table"), table)
-    with pytest.raises(FluidValueError, match="shardings names 'tabel', which the checkpoint does not hold"):
-        fluid.io.load_checkpoint(exe, tmp_path, program, scope=host, shardings={"tabel": sharded(2)})
+    assert type(host.find_var("table").value) is np.ndarray and np.array_equal(
+        host.get("table"), table
+    )
+    with pytest.raises(
+        FluidValueError, match="shardings names 'tabel', which the checkpoint does not hold"
+    ):
+        fluid.io.load_checkpoint(
+            exe, tmp_path, program, scope=host, shardings={"tabel": sharded(2)}
+        )
     with pytest.raises(FluidValueError, match=r"should be a jax\.sharding\.Sharding"):
         fluid.io.load_checkpoint(exe, tmp_path, program, scope=host, shardings={"table": 2})

@@ -1,4 +1,6 @@
-"""A job of two processes saves checkpoints, and goes on from one bit for bit; one process can take them up as well."""
+"""A job of two processes saves checkpoints, and goes on from one bit for bit; one process can take
+them up as well.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,24 @@ Launch = Callable[[Path, int, str], tuple[int, str, str]]
 
 
 @pytest.fixture
-def launch(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, forked: None) -> Launch:
+def launch(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, forked: None
+) -> Launch:
     """A job of two processes: exit code, stdout, stderr."""
     monkeypatch.chdir(ROOT)
 
     def run(folder: Path, until: int, kind: str) -> tuple[int, str, str]:
-        code = cli.main(["launch", "--nproc", "2", str(ROOT / "tests" / "checkpoint" / "job.py"), str(folder), str(until), kind])
+        code = cli.main(
+            [
+                "launch",
+                "--nproc",
+                "2",
+                str(ROOT / "tests" / "checkpoint" / "job.py"),
+                str(folder),
+                str(until),
+                kind,
+            ]
+        )
         return code, *capfd.readouterr()
 
     return run
@@ -55,13 +69,31 @@ def test_two_processes_with_their_optimizer_state_in_pieces(launch: Launch, tmp_
 @pytest.mark.parametrize(
     ("kind", "sentence"),
     [
-        ("lone", "trainer 0 saves a checkpoint before step 3, but trainer 1 has begun that step without; every trainer has to do so"),
-        ("apart", "trainer 0 and trainer 1 do not take the same checkpoint at the same time; the first difference: trainer 0 has"),
+        (
+            "lone",
+            (
+                "trainer 0 saves a checkpoint before step 3, but trainer 1 has begun that step"
+                " without; every trainer has to do so"
+            ),
+        ),
+        (
+            "apart",
+            (
+                "trainer 0 and trainer 1 do not take the same checkpoint at the same time; the"
+                " first difference: trainer 0 has"
+            ),
+        ),
     ],
 )
-def test_trainers_that_do_not_save_together(launch: Launch, kind: str, sentence: str, tmp_path: Path) -> None:
+def test_trainers_that_do_not_save_together(
+    launch: Launch, kind: str, sentence: str, tmp_path: Path
+) -> None:
     """A sentence, where orbax would wait."""
     code, _, err = launch(tmp_path / "folder", 4, kind)
     assert code != 0
-    told = ("fluidjax launch: ", "[trainer 0] fluidjax.errors.JobError: ", "[trainer 0] fluidjax: trainer 0 ends because ")
+    told = (
+        "fluidjax launch: ",
+        "[trainer 0] fluidjax.errors.JobError: ",
+        "[trainer 0] fluidjax: trainer 0 ends because ",
+    )
     assert any(f"{who}{sentence}" in err for who in told), err

@@ -18,11 +18,15 @@ from .killed import NAMES, program
 
 ROOT = Path(__file__).parents[2]
 MOMENTS = 4
-ATTEMPTS = 24  # by which one must have met a save: how long one takes, and how long it stays unfinished, is the machine's affair
+# by which one must have met a save: how long one takes, and how long it stays unfinished, is the
+# machine's affair
+ATTEMPTS = 24
 
 
 def killed_within(folder: Path, part: float) -> None:
-    """Kill a process that saves without end, this part of the way from the third save to the fourth."""
+    """Kill a process that saves without end, this part of the way from the third save to the
+    fourth.
+    """
     command = [sys.executable, "-m", "tests.checkpoint.killed", str(folder)]
     process = forked.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None
@@ -51,7 +55,9 @@ def test_kill_9_at_random_moments(tmp_path: Path) -> None:
             scope = fluid.Scope()
             told = fluid.io.load_checkpoint(exe, tmp_path, made, step=whole, scope=scope)
             assert told.step == whole
-            assert all(np.array_equal(scope.get(n), np.full((300, 200), whole, "float32")) for n in NAMES)
+            assert all(
+                np.array_equal(scope.get(n), np.full((300, 200), whole, "float32")) for n in NAMES
+            )
         if attempt >= MOMENTS and unfinished and last > 0:
             break
     assert unfinished and last > 0  # some were cut off, and some were whole
@@ -62,7 +68,16 @@ def test_what_looks_unfinished_is_not_chosen(tmp_path: Path) -> None:
     for name in NAMES:
         scope.var(name).value = np.zeros((300, 200), "float32")
     fluid.io.save_checkpoint(exe, tmp_path, made, 3, scope=scope, asynchronous=False)
-    for name in ("9.orbax-checkpoint-tmp/state", "9.orbax-checkpoint-tmp/job", "8/state", "7", "-5/state", "x/job", "010/state", "010/job"):
+    for name in (
+        "9.orbax-checkpoint-tmp/state",
+        "9.orbax-checkpoint-tmp/job",
+        "8/state",
+        "7",
+        "-5/state",
+        "x/job",
+        "010/state",
+        "010/job",
+    ):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "6").write_text("a file")
     assert fluid.io.Checkpoint(tmp_path).steps() == [3]
@@ -94,12 +109,17 @@ def test_a_removal_that_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_the_end_of_the_process_waits(tmp_path: Path) -> None:
     script = (
-        "import numpy as np, fluidjax as fluid\n"
-        "from tests.checkpoint.killed import NAMES, program\n"
-        "scope = fluid.Scope()\n"
-        "for name in NAMES: scope.var(name).value = np.ones((300, 200), 'float32')\n"
-        f"fluid.io.save_checkpoint(fluid.Executor(fluid.CPUPlace()), {str(tmp_path)!r}, program(), 4, scope=scope)\n"
+        "import numpy as np, fluidjax as fluid\nfrom tests.checkpoint.killed import NAMES,"
+        " program\nscope = fluid.Scope()\nfor name in NAMES: scope.var(name).value = np.ones((300,"
+        " 200), 'float32')\nfluid.io.save_checkpoint(fluid.Executor(fluid.CPUPlace()),"
+        f" {str(tmp_path)!r}, program(), 4, scope=scope)\n"
     )
-    done = subprocess.run([sys.executable, "-W", "error", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert fluid.io.get_latest_checkpoint_serial(tmp_path) == 4

@@ -1,4 +1,6 @@
-"""A checkpoint of a job of two trainers and two pservers, taken up by one process and by jobs of other sizes."""
+"""A checkpoint of a job of two trainers and two pservers, taken up by one process and by jobs of
+other sizes.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,16 @@ def launched(folder: Path, trainers: int, pservers: int, steps: int) -> list[Val
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         patch.setattr(children, "subprocess", AS_SUBPROCESS)
-        words = ["launch", "--nproc", str(trainers), "--pservers", str(pservers), pserver_job.__file__, str(folder), str(steps)]
+        words = [
+            "launch",
+            "--nproc",
+            str(trainers),
+            "--pservers",
+            str(pservers),
+            pserver_job.__file__,
+            str(folder),
+            str(steps),
+        ]
         assert cli.main(words) == 0
     return [dict(np.load(folder / f"trainer_{rank}.npz")) for rank in range(trainers)]
 
@@ -56,7 +67,9 @@ def saved(tmp_path_factory: Any) -> tuple[Path, Values]:
     trainers = launched(folder, 2, 2, SAVED)
     ended = {n: v for n, v in trainers[0].items() if not n.startswith("loaded ")}
     same(trainers[1], ended)
-    assert sum("moment" in n for n in ended) == 8 and all(np.isfinite(v).all() for v in ended.values())
+    assert sum("moment" in n for n in ended) == 8 and all(
+        np.isfinite(v).all() for v in ended.values()
+    )
     return folder, ended
 
 
@@ -66,7 +79,9 @@ def test_one_process_takes_it_up(saved: tuple[Path, Values]) -> None:
 
 
 @pytest.mark.parametrize(("trainers", "pservers"), [(4, 2), (2, 3)])
-def test_a_job_of_another_size_takes_it_up(saved: tuple[Path, Values], trainers: int, pservers: int, tmp_path: Path) -> None:
+def test_a_job_of_another_size_takes_it_up(
+    saved: tuple[Path, Values], trainers: int, pservers: int, tmp_path: Path
+) -> None:
     """Bit for bit; it goes on like one process, and what it saves in its turn is what it holds."""
     folder, ended = saved
     shutil.copytree(folder, tmp_path / "copy")

@@ -21,7 +21,14 @@ from fluidjax import layers
 from fluidjax.checkpoint.record import from_json, to_json
 from fluidjax.checkpoint.seal import checksum
 from fluidjax.checkpoint.snapshot import take
-from fluidjax.errors import EnforceNotMet, FluidError, FluidTypeError, FluidValueError, LoadError, ParseError
+from fluidjax.errors import (
+    EnforceNotMet,
+    FluidError,
+    FluidTypeError,
+    FluidValueError,
+    LoadError,
+    ParseError,
+)
 from fluidjax.runtime.placement import per_rank
 
 from .model import Job
@@ -46,28 +53,49 @@ def copied(saved: Path, tmp_path: Path) -> Path:
 def line(names: dict[str, Any]) -> tuple[Any, Any, Any]:
     program, scope = fluid.Program(), fluid.Scope()
     for name, value in names.items():
-        program.global_block().create_var(name=name, shape=value.shape, dtype=str(value.dtype), persistable=True)
+        program.global_block().create_var(
+            name=name, shape=value.shape, dtype=str(value.dtype), persistable=True
+        )
         scope.var(name).value = value
     return fluid.Executor(fluid.CPUPlace()), program, scope
 
 
 def test_a_diff_by_name(tmp_path: Path) -> None:
-    exe, program, scope = line({"a": np.ones(3, "float32"), "b": np.ones((2, 2), "float32"), "c": np.ones(2, "int64"), "d": np.ones(1)})
+    exe, program, scope = line(
+        {
+            "a": np.ones(3, "float32"),
+            "b": np.ones((2, 2), "float32"),
+            "c": np.ones(2, "int64"),
+            "d": np.ones(1),
+        }
+    )
     fluid.io.save_checkpoint(exe, tmp_path, program, scope=scope)
     _, other, there = line(
-        {"a": np.zeros(3, "float32"), "b": np.zeros((2, 3), "float32"), "c": np.zeros(2, "int32"), "e": np.zeros(1)}
+        {
+            "a": np.zeros(3, "float32"),
+            "b": np.zeros((2, 3), "float32"),
+            "c": np.zeros(2, "int32"),
+            "e": np.zeros(1),
+        }
     )
     with pytest.raises(LoadError) as caught:
         fluid.io.load_checkpoint(exe, tmp_path, other, scope=there)
     text = str(caught.value)
-    for part in ("missing in the file (1):\n    e", "unexpected in the file (1):\n    d", "b  [2, 3]  [2, 2]", "c  int32  int64"):
+    for part in (
+        "missing in the file (1):\n    e",
+        "unexpected in the file (1):\n    d",
+        "b  [2, 3]  [2, 2]",
+        "c  int32  int64",
+    ):
         assert part in text
     assert "strict=False" in text and "the first difference between the programs" in text
     assert not any(there.get(n).any() for n in "abce")
     told = fluid.io.load_checkpoint(exe, tmp_path, other, scope=there, strict=False)
     assert there.get("a").tolist() == [1, 1, 1] and not any(there.get(n).any() for n in "bce")
     assert (told.difference.missing, told.difference.unexpected) == (("e",), ("d",))
-    assert list(told.difference.shapes or ()) == ["b"] and list(told.difference.dtypes or ()) == ["c"]
+    assert list(told.difference.shapes or ()) == ["b"] and list(told.difference.dtypes or ()) == [
+        "c"
+    ]
     assert there.find_var("d") is None
 
 
@@ -78,7 +106,9 @@ def test_another_program_is_told_by_its_first_op(saved: Path) -> None:
         layers.mean(layers.scale(job.loss, 2.0))
     with pytest.raises(LoadError, match="was made of another program") as caught:
         job.load(str(saved))
-    assert "the checkpoint's has" in str(caught.value) and "this one has `block 0: " in str(caught.value)
+    assert "the checkpoint's has" in str(caught.value) and "this one has `block 0: " in str(
+        caught.value
+    )
     assert "= scale(X=" in str(caught.value)
     assert job.state() == before
     assert "scale" in job.load(str(saved), strict=False).program
@@ -95,7 +125,9 @@ def test_another_dropout_number_or_seed(saved: Path) -> None:
         job.load(str(saved))
     job = Job()
     job.main.set_desc(_renumbered(job.main.desc))
-    with pytest.raises(LoadError, match=r"the checkpoint's has `block 0: dropout draws as number \d+`"):
+    with pytest.raises(
+        LoadError, match=r"the checkpoint's has `block 0: dropout draws as number \d+`"
+    ):
         job.load(str(saved))
 
 
@@ -109,11 +141,15 @@ def _renumbered(desc: Any) -> Any:
 
 def test_what_save_refuses(tmp_path: Path) -> None:
     job = Job()
-    with pytest.raises(EnforceNotMet, match=r"nothing to save for .*'fc_0\.w_0'.*; run the startup program first"):
+    with pytest.raises(
+        EnforceNotMet, match=r"nothing to save for .*'fc_0\.w_0'.*; run the startup program first"
+    ):
         fluid.io.save_checkpoint(job.exe, tmp_path, job.main, scope=fluid.Scope())
     with pytest.raises(FluidValueError, match="no persistable variables"):
         fluid.io.save_checkpoint(job.exe, tmp_path, fluid.Program(), scope=job.scope)
-    with pytest.raises(FluidTypeError, match="executor is the Executor that runs the program, not str"):
+    with pytest.raises(
+        FluidTypeError, match="executor is the Executor that runs the program, not str"
+    ):
         fluid.io.save_checkpoint("exe", tmp_path, job.main, scope=job.scope)  # type: ignore[arg-type]
     with pytest.raises(FluidTypeError, match="resumable made, not function"):
         fluid.io.save_checkpoint(job.exe, tmp_path, job.main, reader=lambda: [], scope=job.scope)  # type: ignore[arg-type]
@@ -138,7 +174,9 @@ def test_what_load_refuses(saved: Path, tmp_path: Path) -> None:
     job = Job()
     with pytest.raises(FluidValueError, match="there is no checkpoint in"):
         job.load(str(tmp_path / "none"))
-    with pytest.raises(FluidValueError, match=r"there is no checkpoint of step 3 in .*, only of \[2\]"):
+    with pytest.raises(
+        FluidValueError, match=r"there is no checkpoint of step 3 in .*, only of \[2\]"
+    ):
         job.load(str(saved), step=3)
     fluid.io.save_checkpoint(job.exe, tmp_path, job.main, scope=job.scope)
     with pytest.raises(LoadError, match="was saved without a reader"):
@@ -158,7 +196,11 @@ def refused(folder: Path) -> str:
         job.load(str(folder))
     except FluidError as error:
         assert isinstance(error, FluidValueError)
-        assert job.state() == before and job.reader.position == position and not job.exe.random_state(job.main)[1]
+        assert (
+            job.state() == before
+            and job.reader.position == position
+            and not job.exe.random_state(job.main)[1]
+        )
         return str(error)
     _fresh.cache_clear()
     return ""
@@ -177,7 +219,10 @@ def test_every_file_cut_off_changed_or_gone(copied: Path) -> None:
         for damage in (data[: len(data) // 2], b"", None, bytes(changed)):
             path.unlink() if damage is None else path.write_bytes(damage)
             text = refused(copied)
-            assert "is damaged" in text or (damage is None and "no checkpoint" in text), (path, text)
+            assert "is damaged" in text or (damage is None and "no checkpoint" in text), (
+                path,
+                text,
+            )
             path.write_bytes(data)
             count += 1
     assert count >= 20 and refused(copied) == ""
@@ -207,7 +252,10 @@ def test_the_record_is_read_strictly(saved: Path, copied: Path) -> None:
         ({"position": 3}, "position: expected the fields"),
         ({"empty": {"x": ["float32", [1]]}}, "a shape with a 0"),
         ({"empty": {"x": ["what", [0]]}}, "is damaged"),
-        ({"placed": {"fc_0.w_0": [[8, 16], [["a", 0, 0, 0, 128, 0, 1]]]}}, "which variables are in pieces"),
+        (
+            {"placed": {"fc_0.w_0": [[8, 16], [["a", 0, 0, 0, 128, 0, 1]]]}},
+            "which variables are in pieces",
+        ),
         ({"placed": {"w": [[8], [["a", 0, 0, 0, 9, 0, 1]]]}}, "do not make up an array"),
         ({"placed": {"w": [[8], [["a", 0, 0, 4, 8, 0, 1]]]}}, "do not make up an array"),
         ({"placed": {"w": [[8], [["a", 0, -1, 0, 8, 0, 1]]]}}, "no list of what should be there"),
@@ -240,12 +288,16 @@ def test_parse_error_is_what_damage_raises(copied: Path) -> None:
 
 
 def test_rows_that_other_processes_have_are_not_made_up() -> None:
-    """What a process keeps of the trainers' own values when it writes to the scope of a job is its own rows alone."""
+    """What a process keeps of the trainers' own values when it writes to the scope of a job is its
+    own rows alone.
+    """
     scope = fluid.Scope()
     kept = per_rank(np.zeros((2, 2), np.float32))
     kept.partial = True
     scope.var("w").value = kept
-    with pytest.raises(EnforceNotMet, match=r"each trainer has its own value of 'w', .* run a step before you save"):
+    with pytest.raises(
+        EnforceNotMet, match=r"each trainer has its own value of 'w', .* run a step before you save"
+    ):
         take(["w"], scope)
 
 
@@ -268,8 +320,12 @@ print(fluid.io.get_latest_checkpoint_serial(sys.argv[1]))
 
 
 def test_a_disk_without_room_is_told_in_one_sentence(tmp_path):
-    """With the cause, and without the tracebacks that orbax's threads log; the checkpoint before is the latest still."""
-    run = subprocess.run([sys.executable, "-c", FULL, str(tmp_path / "kept")], capture_output=True, text=True)
+    """With the cause, and without the tracebacks that orbax's threads log; the checkpoint before is
+    the latest still.
+    """
+    run = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path / "kept")], capture_output=True, text=True
+    )
     sentence, latest = run.stdout.splitlines()
     assert "File too large" in sentence and str(tmp_path / "kept") in sentence and latest == "0"
     assert "Traceback" not in run.stderr

@@ -22,7 +22,17 @@ ROOT = Path(__file__).parents[2]
 
 def elsewhere(folder: Path, until: int, seed: int = 5, *more: str) -> dict[str, Any]:
     """What another process makes of it, which goes on from the latest checkpoint."""
-    command = [sys.executable, "-W", "error", "-m", "tests.checkpoint.model", str(folder), str(until), str(seed), *more]
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-m",
+        "tests.checkpoint.model",
+        str(folder),
+        str(until),
+        str(seed),
+        *more,
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -77,7 +87,10 @@ def test_the_random_state_is_what_makes_it_so(tmp_path: Path) -> None:
 def test_packed_and_single_arrays(tmp_path: Path) -> None:
     job = Job(width=2000)  # the weights are larger than what travels packed
     job.train(2)
-    kinds = {type(job.scope.find_var(n).storage.read()).__module__.split(".")[0] for n in values(job.main, job.scope)}
+    kinds = {
+        type(job.scope.find_var(n).storage.read()).__module__.split(".")[0]
+        for n in values(job.main, job.scope)
+    }
     assert kinds == {"numpy", "jaxlib"}
     there = job.state()
     job.save(str(tmp_path))
@@ -98,7 +111,9 @@ def test_steps_names_and_how_many_stay(tmp_path: Path) -> None:
     job.save(str(tmp_path), max_num_checkpoints=2, asynchronous=False)
     assert fluid.io.get_latest_checkpoint_serial(tmp_path) == 8
     assert fluid.io.Checkpoint(tmp_path).steps() == [7, 8]
-    with pytest.raises(FluidValueError, match="holds a checkpoint of step 8, and step 8 is not after it"):
+    with pytest.raises(
+        FluidValueError, match="holds a checkpoint of step 8, and step 8 is not after it"
+    ):
         job.save(str(tmp_path), 8)
     fluid.io.clean_checkpoint(tmp_path, after=7)
     assert job.save(str(tmp_path), 8, asynchronous=False) == 8
@@ -128,7 +143,9 @@ def test_odd_names_values_and_lods(tmp_path: Path) -> None:
     }
     with fluid.program_guard(program):
         for name, value in given.items():
-            program.global_block().create_var(name=name, shape=value.shape, dtype=str(value.dtype), persistable=True)
+            program.global_block().create_var(
+                name=name, shape=value.shape, dtype=str(value.dtype), persistable=True
+            )
             scope.var(name).get_tensor().set(value)
     scope.find_var("a/../b@GRAD").get_tensor().set_lod([[0, 1, 3]])
     exe, other = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
@@ -136,7 +153,11 @@ def test_odd_names_values_and_lods(tmp_path: Path) -> None:
     fluid.io.load_checkpoint(exe, tmp_path, program, scope=other)
     for name, value in given.items():
         found = other.find_var(name).value
-        assert found.dtype == value.dtype and found.shape == value.shape and np.array_equal(found, value)
+        assert (
+            found.dtype == value.dtype
+            and found.shape == value.shape
+            and np.array_equal(found, value)
+        )
     assert other.find_var("a/../b@GRAD").get_tensor().lod() == [[0, 1, 3]]
 
 
@@ -146,7 +167,9 @@ def test_jobs_of_another_size_have_the_same_checkpoints(tmp_path: Path) -> None:
     def trainer(trainers: int, pservers: str) -> Any:
         main, startup, _ = build(seed=0)
         job = fluid.DistributeTranspiler()
-        job.transpile(0, program=main, pservers=pservers, trainers=trainers, startup_program=startup)
+        job.transpile(
+            0, program=main, pservers=pservers, trainers=trainers, startup_program=startup
+        )
         return job.get_trainer_program(wait_port=False)
 
     run = Job(seed=0)
@@ -158,4 +181,5 @@ def test_jobs_of_another_size_have_the_same_checkpoints(tmp_path: Path) -> None:
     fluid.io.load_checkpoint(run.exe, tmp_path, three, scope=there)
     assert "fc_0.w_0_moment1_0" in there.local_var_names()
     assert all(np.array_equal(there.get(n), v) for n, v in values(run.main, run.scope).items())
-    fluid.io.load_checkpoint(run.exe, tmp_path, run.main, scope=run.scope)  # so does the program itself
+    # so does the program itself
+    fluid.io.load_checkpoint(run.exe, tmp_path, run.main, scope=run.scope)

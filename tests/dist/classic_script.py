@@ -1,6 +1,8 @@
-"""Scripts of 1.x as a shell starts them, each role by itself: `fluidjax run` is all that is new. Run by test_classic.py.
+"""Scripts of 1.x as a shell starts them, each role by itself: `fluidjax run` is all that is new.
+Run by test_classic.py.
 
-The role comes by variables or by arguments that only the script knows; what it gives to the transpiler says the rest.
+The role comes by variables or by arguments that only the script knows; what it gives to the
+transpiler says the rest.
 """
 
 import argparse
@@ -45,7 +47,9 @@ def by_arguments():
     if args.mode == "geo":
         config.geo_sgd_mode, config.geo_sgd_need_push_nums = True, 2
     t = fluid.DistributeTranspiler(config)
-    t.transpile(args.trainer_id, pservers=args.endpoints, trainers=args.trainers, sync_mode=config.sync_mode)
+    t.transpile(
+        args.trainer_id, pservers=args.endpoints, trainers=args.trainers, sync_mode=config.sync_mode
+    )
     if args.role == "pserver":
         serve(exe, t, args.current_endpoint)
     else:
@@ -64,8 +68,14 @@ def serve(exe, t, endpoint):
 def by_variables():
     """dist_train of the vision models, as far as its pservers go; steps come by a variable too."""
     role = os.environ["TRAINING_ROLE"]
-    trainer_id, trainers = int(os.getenv("PADDLE_TRAINER_ID", "0")), int(os.getenv("PADDLE_TRAINERS_NUM", "1"))
-    endpoints, current = os.environ["PADDLE_PSERVER_ENDPOINTS"], os.getenv("PADDLE_CURRENT_ENDPOINT")
+    trainer_id, trainers = (
+        int(os.getenv("PADDLE_TRAINER_ID", "0")),
+        int(os.getenv("PADDLE_TRAINERS_NUM", "1")),
+    )
+    endpoints, current = (
+        os.environ["PADDLE_PSERVER_ENDPOINTS"],
+        os.getenv("PADDLE_CURRENT_ENDPOINT"),
+    )
     loss = network()
     t = fluid.DistributeTranspiler()
     t.transpile(trainer_id, pservers=endpoints, trainers=trainers)
@@ -79,8 +89,13 @@ def by_variables():
 
 
 def by_nccl2():
-    """Its other half, prepare_for_multi_process: the startup program has run, then another one joins the trainers."""
-    trainer_id, listed = int(os.environ["PADDLE_TRAINER_ID"]), os.environ["PADDLE_TRAINER_ENDPOINTS"]
+    """Its other half, prepare_for_multi_process: the startup program has run, then another one
+    joins the trainers.
+    """
+    trainer_id, listed = (
+        int(os.environ["PADDLE_TRAINER_ID"]),
+        os.environ["PADDLE_TRAINER_ENDPOINTS"],
+    )
     loss = network()
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(fluid.default_startup_program())
@@ -105,8 +120,13 @@ def by_nccl2():
 
 
 def by_collective():
-    """Collective mode of the transpiler: the startup program joins the trainers, the main program averages gradients."""
-    trainer_id, listed = int(os.environ["PADDLE_TRAINER_ID"]), os.environ["PADDLE_TRAINER_ENDPOINTS"]
+    """Collective mode of the transpiler: the startup program joins the trainers, the main program
+    averages gradients.
+    """
+    trainer_id, listed = (
+        int(os.environ["PADDLE_TRAINER_ID"]),
+        os.environ["PADDLE_TRAINER_ENDPOINTS"],
+    )
     loss = network()
     config = fluid.DistributeTranspilerConfig()
     config.mode, config.collective_mode = "collective", "grad_allreduce"
@@ -121,7 +141,9 @@ def by_fleet():
     """A fleet whose roles the user tells."""
     from paddle.fluid.incubate.fleet.base import role_maker
     from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
-    from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import StrategyFactory
+    from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import (
+        StrategyFactory,
+    )
 
     number, serves = int(os.environ["NUMBER"]), os.environ["ROLE"] == "server"
     role = role_maker.UserDefinedRoleMaker(
@@ -132,7 +154,9 @@ def by_fleet():
     x, y = fluid.layers.data("x", [4]), fluid.layers.data("y", [1])
     predict = fluid.layers.fc(x, 1, param_attr=fluid.initializer.Constant(0.5), bias_attr=False)
     loss = fluid.layers.mean(fluid.layers.square_error_cost(predict, y))
-    optimizer = fleet.distributed_optimizer(fluid.optimizer.Momentum(0.05, 0.9), StrategyFactory.create_sync_strategy())
+    optimizer = fleet.distributed_optimizer(
+        fluid.optimizer.Momentum(0.05, 0.9), StrategyFactory.create_sync_strategy()
+    )
     optimizer.minimize(loss)
     if serves:
         fleet.init_server()
@@ -146,6 +170,9 @@ def by_fleet():
         fleet.stop_worker()
 
 
-{"by_variables": by_variables, "by_nccl2": by_nccl2, "by_collective": by_collective, "by_fleet": by_fleet}.get(
-    os.environ.get("KIND", ""), by_arguments
-)()
+{
+    "by_variables": by_variables,
+    "by_nccl2": by_nccl2,
+    "by_collective": by_collective,
+    "by_fleet": by_fleet,
+}.get(os.environ.get("KIND", ""), by_arguments)()

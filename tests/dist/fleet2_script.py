@@ -1,6 +1,7 @@
 """A fleet with parameter servers in the form of Paddle 2's documents. Run by test_pserver_mesh.py.
 
-python -m fluidjax launch --workers IP:PORT,IP:PORT --servers IP:PORT,IP:PORT fleet2_script.py FOLDER
+python -m fluidjax launch --workers IP:PORT,IP:PORT --servers IP:PORT,IP:PORT fleet2_script.py
+FOLDER
 """
 
 import os
@@ -43,7 +44,9 @@ else:
     losses = []
     for step in range(len(given["x_0"])):
         feed = {"x": given[f"x_{trainer_id}"][step], "y": given[f"y_{trainer_id}"][step]}
-        losses.append(exe.run(paddle.static.default_main_program(), feed=feed, fetch_list=[avg_loss])[0])
+        losses.append(
+            exe.run(paddle.static.default_main_program(), feed=feed, fetch_list=[avg_loss])[0]
+        )
     final = {name: np.array(scope.find_var(name).get_tensor()) for name in names}
     np.savez(os.path.join(folder, f"trainer_{trainer_id}.npz"), losses=np.array(losses), **final)
     if fleet.is_first_worker():

@@ -23,10 +23,16 @@ KINDS: dict[str, dict[str, Any]] = {
     "synchronised": {"sync_batch_norm": True},
     "sharded": {"sharding": True},
     "half": {"fp16_allreduce": True},
-    "adaptive": {"adaptive_localsgd": True, "adaptive_localsgd_configs": {"init_k_steps": 2, "begin_step": 2}},
+    "adaptive": {
+        "adaptive_localsgd": True,
+        "adaptive_localsgd_configs": {"init_k_steps": 2, "begin_step": 2},
+    },
     "mixed": {
-        "amp": True, "amp_configs": {"init_loss_scaling": 8}, "lamb": True,
-        "gradient_merge": True, "gradient_merge_configs": {"k_steps": 2},
+        "amp": True,
+        "amp_configs": {"init_loss_scaling": 8},
+        "lamb": True,
+        "gradient_merge": True,
+        "gradient_merge_configs": {"k_steps": 2},
     },
     "local": {"localsgd": True, "localsgd_configs": {"k_steps": 2, "begin_step": 1}},
 }
@@ -58,12 +64,17 @@ def batches(part: int = 0, parts: int = 1) -> list[dict[str, np.ndarray]]:
 
 
 def values(main: fluid.Program, scope: fluid.Scope) -> dict[str, np.ndarray]:
-    return {v.name: scope.get(v.name) for v in main.list_vars() if v.persistable and v.type != "RAW"}
+    return {
+        v.name: scope.get(v.name) for v in main.list_vars() if v.persistable and v.type != "RAW"
+    }
 
 
 def first_values(main: fluid.Program) -> dict[str, np.ndarray]:
     r = np.random.RandomState(11)
-    return {p.name: r.uniform(-0.5, 0.5, p.shape).astype("f4") for p in main.global_block().all_parameters()}
+    return {
+        p.name: r.uniform(-0.5, 0.5, p.shape).astype("f4")
+        for p in main.global_block().all_parameters()
+    }
 
 
 def begun(made: Any) -> fluid.Scope:
@@ -87,7 +98,9 @@ def worker(kind: str) -> dict[str, np.ndarray]:
     strategy = fleet.DistributedStrategy()
     for name, value in KINDS[kind].items():
         setattr(strategy, name, value)
-    made = net(kind, lambda loss: fleet.distributed_optimizer(optimizer(kind), strategy).minimize(loss))
+    made = net(
+        kind, lambda loss: fleet.distributed_optimizer(optimizer(kind), strategy).minimize(loss)
+    )
     return train(made, batches(fleet.worker_index(), fleet.worker_num()))
 
 
@@ -111,7 +124,9 @@ def together() -> Mapping[str, Any]:
         dist.scatter(v, [given * 2.0, given * 3.0], src=1)
         dist.barrier()
     exe = fluid.Executor(fluid.CPUPlace())
-    found = exe.run(main, {"x": np.arange(6, dtype="f4").reshape(2, 3) + 10 * rank - 2}, list(names.values()))
+    found = exe.run(
+        main, {"x": np.arange(6, dtype="f4").reshape(2, 3) + 10 * rank - 2}, list(names.values())
+    )
     fleet.barrier_worker()
     return {
         **dict(zip(names, found, strict=True)), "util sum": fleet.util.all_reduce(np.array([[1, 2], [3, rank]])),

@@ -10,7 +10,9 @@ import numpy as np
 import paddle.fluid as fluid
 import paddle.fluid.incubate.fleet.base.role_maker as role_maker
 from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
-from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import StrategyFactory
+from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import (
+    StrategyFactory,
+)
 
 folder = sys.argv[1]
 given = dict(np.load(os.path.join(folder, "given.npz")))
@@ -23,7 +25,9 @@ avg_loss = fluid.layers.mean(fluid.layers.cross_entropy(predict, y))
 
 role = role_maker.PaddleCloudRoleMaker()
 fleet.init(role)
-optimizer = fleet.distributed_optimizer(fluid.optimizer.Adam(learning_rate=0.01), StrategyFactory.create_sync_strategy())
+optimizer = fleet.distributed_optimizer(
+    fluid.optimizer.Adam(learning_rate=0.01), StrategyFactory.create_sync_strategy()
+)
 optimizer.minimize(avg_loss)
 
 if fleet.is_server():

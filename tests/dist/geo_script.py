@@ -1,4 +1,5 @@
-"""A Geo-SGD script in the form of Paddle's documents: its role comes from the environment. Run by test_geo.py.
+"""A Geo-SGD script in the form of Paddle's documents: its role comes from the environment. Run by
+test_geo.py.
 
 python -m fluidjax launch --nproc 2 --pservers 2 geo_script.py FOLDER
 """
@@ -26,7 +27,10 @@ config.geo_sgd_mode = True
 config.geo_sgd_need_push_nums = 3
 t = fluid.DistributeTranspiler(config=config)
 t.transpile(
-    trainer_id, pservers=os.environ["PADDLE_PSERVERS_IP_PORT_LIST"], trainers=int(os.environ["PADDLE_TRAINERS"]), sync_mode=False
+    trainer_id,
+    pservers=os.environ["PADDLE_PSERVERS_IP_PORT_LIST"],
+    trainers=int(os.environ["PADDLE_TRAINERS"]),
+    sync_mode=False,
 )
 exe = fluid.Executor(fluid.CPUPlace())
 if role == "PSERVER":
@@ -51,8 +55,12 @@ elif role == "TRAINER":
         if trainer_id == 0:  # the other one goes on
             tested += exe.run(test_program, feed=feed, fetch_list=[avg_loss])
         if step == 4:  # one step after an exchange
-            fluid.io.save_checkpoint(exe, os.path.join(folder, "checkpoints"), trainer_program, asynchronous=False)
-    fluid.io.save_params(exe, os.path.join(folder, f"saved {trainer_id}"), main_program=trainer_program)
+            fluid.io.save_checkpoint(
+                exe, os.path.join(folder, "checkpoints"), trainer_program, asynchronous=False
+            )
+    fluid.io.save_params(
+        exe, os.path.join(folder, f"saved {trainer_id}"), main_program=trainer_program
+    )
     found = {"tested": np.array(tested), **first, **{n: np.array(v) for n, v in seen.items()}}
     fluid.io.load_checkpoint(exe, os.path.join(folder, "checkpoints"), trainer_program)
     for step in (5, 6):

@@ -1,6 +1,8 @@
-"""The recorded pserver jobs of Paddle 1.8.5 (real processes over localhost): programs, losses, final parameters.
+"""The recorded pserver jobs of Paddle 1.8.5 (real processes over localhost): programs, losses,
+final parameters.
 
-Data and first values are drawn here as they were for the recordings: NumPy's RandomState repeats itself everywhere.
+Data and first values are drawn here as they were for the recordings: NumPy's RandomState repeats
+itself everywhere.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ def recorded() -> dict[str, Any]:
 def final(name: str) -> dict[str, np.ndarray]:
     """Parameters of trainer 0 at the end of a recorded job."""
     with np.load(DATA / "final.npz") as file:
-        return {key.partition(":")[2]: file[key] for key in file.files if key.startswith(f"{name}:")}
+        return {
+            key.partition(":")[2]: file[key] for key in file.files if key.startswith(f"{name}:")
+        }
 
 
 def kept(value: np.ndarray) -> np.ndarray:
@@ -55,7 +59,11 @@ def feeds(job: Mapping[str, Any]) -> list[list[dict[str, np.ndarray]]]:
             y = (x % 4).astype("int64")
         else:
             x = r.uniform(-1, 1, (steps, batch, {"mlp": 8, "mlp128": 128}[kind])).astype("float32")
-            y = ((x[..., :2] > 0).astype("int64") * np.array([1, 2])).sum(-1)[..., None].astype("int64")
+            y = (
+                ((x[..., :2] > 0).astype("int64") * np.array([1, 2]))
+                .sum(-1)[..., None]
+                .astype("int64")
+            )
         drawn.append((x, y))
     return [[{"x": x[s], "y": y[s]} for x, y in drawn] for s in range(steps)]
 
@@ -65,7 +73,9 @@ def initial(job: Mapping[str, Any]) -> dict[str, np.ndarray]:
     main, _, _ = local(job)
     r = np.random.RandomState(7)
     return {
-        p.name: (r.uniform(-0.5, 0.5, p.shape) / max(1.0, np.sqrt(p.shape[0]) / 3)).astype("float32")
+        p.name: (r.uniform(-0.5, 0.5, p.shape) / max(1.0, np.sqrt(p.shape[0]) / 3)).astype(
+            "float32"
+        )
         for p in main.global_block().all_parameters()
     }
 
@@ -82,7 +92,9 @@ def local(job: Mapping[str, Any]) -> tuple[fluid.Program, fluid.Program, Any]:
 
 
 def local_losses(job: Mapping[str, Any]) -> tuple[list[float], fluid.Scope]:
-    """Losses and final scope of one process that trains on the trainers' batches, one after another."""
+    """Losses and final scope of one process that trains on the trainers' batches, one after
+    another.
+    """
     main, startup, loss = local(job)
     scope, exe = fluid.Scope(), fluid.Executor(fluid.CPUPlace())
     exe.run(startup, scope=scope)
@@ -103,12 +115,18 @@ def job_of(name: str, **options: Any) -> LocalJob:
     """The job of the programs that Paddle 1.8.5 made."""
     made = recorded()[name]["programs"]
     trainers = [(program(t["main"]), program(t["startup"])) for t in made["trainers"]]
-    pservers = {ep: (program(p["main"]), program(p["startup"])) for ep, p in made["pservers"].items()}
+    pservers = {
+        ep: (program(p["main"]), program(p["startup"])) for ep, p in made["pservers"].items()
+    }
     return LocalJob(trainers, pservers, **options)
 
 
 def transpiled(
-    main: fluid.Program, startup: fluid.Program, trainers: int = 2, pservers: int = 2, sync_mode: bool = True,
+    main: fluid.Program,
+    startup: fluid.Program,
+    trainers: int = 2,
+    pservers: int = 2,
+    sync_mode: bool = True,
     config: Mapping[str, Any] | None = None,
 ) -> fluid.DistributeTranspiler:
     """The transpiler after transpile, for trainer 0."""
@@ -117,7 +135,14 @@ def transpiled(
         setattr(settings, name, value)
     t = fluid.DistributeTranspiler(config=settings)
     endpoints = ",".join(f"127.0.0.1:{6174 + i}" for i in range(pservers))
-    t.transpile(0, program=main, startup_program=startup, pservers=endpoints, trainers=trainers, sync_mode=sync_mode)
+    t.transpile(
+        0,
+        program=main,
+        startup_program=startup,
+        pservers=endpoints,
+        trainers=trainers,
+        sync_mode=sync_mode,
+    )
     return t
 
 
@@ -125,7 +150,9 @@ def our_job(name: str, **options: Any) -> LocalJob:
     """The started job of the programs that fluid.DistributeTranspiler makes."""
     job = recorded()[name]["job"]
     main, startup, _ = local(job)
-    t = transpiled(main, startup, job["n_trainers"], job["n_pservers"], job["sync_mode"], job["config"])
+    t = transpiled(
+        main, startup, job["n_trainers"], job["n_pservers"], job["sync_mode"], job["config"]
+    )
     made = LocalJob.of(t, **options)
     made.start(initial(job))
     return made
@@ -133,12 +160,16 @@ def our_job(name: str, **options: Any) -> LocalJob:
 
 def losses_of(job: LocalJob, record: Mapping[str, Any], loss: str = "mean_0.tmp_0") -> np.ndarray:
     """[trainer, step]: run a job to its end."""
-    return np.array([[float(fetched[0]) for fetched in job.step(step, [loss])] for step in feeds(record["job"])]).T
+    return np.array(
+        [[float(fetched[0]) for fetched in job.step(step, [loss])] for step in feeds(record["job"])]
+    ).T
 
 
 @cache
 def unusual() -> dict[str, Any]:
-    """Programs of Paddle 1.8.5 for jobs that were not run: name -> {case, config, programs}; two trainers, two pservers."""
+    """Programs of Paddle 1.8.5 for jobs that were not run: name -> {case, config, programs}; two
+    trainers, two pservers.
+    """
     return json.loads(gzip.decompress((DATA / "more.json.gz").read_bytes()))
 
 
@@ -149,13 +180,22 @@ def line(name: str, **options: Any) -> tuple[LocalJob, dict[str, np.ndarray]]:
     """A started job that fits a line, and the first values of w and b."""
     made = unusual()[name]["programs"]
     trainers = [(program(t["main"]), program(t["startup"])) for t in made["trainers"]]
-    job = LocalJob(trainers, {ep: (program(p["main"]), program(p["startup"])) for ep, p in made["pservers"].items()}, **options)
-    first = {"fc_0.w_0": np.linspace(-0.3, 0.3, 13, dtype="float32")[:, None], "fc_0.b_0": np.full(1, 0.1, "float32")}
+    job = LocalJob(
+        trainers,
+        {ep: (program(p["main"]), program(p["startup"])) for ep, p in made["pservers"].items()},
+        **options,
+    )
+    first = {
+        "fc_0.w_0": np.linspace(-0.3, 0.3, 13, dtype="float32")[:, None],
+        "fc_0.b_0": np.full(1, 0.1, "float32"),
+    }
     job.start(first)
     return job, first
 
 
-def line_grads(feed: Mapping[str, np.ndarray], values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def line_grads(
+    feed: Mapping[str, np.ndarray], values: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
     """Gradients of mean((x w + b - y)^2)."""
     off = feed["x"] @ values["fc_0.w_0"] + values["fc_0.b_0"] - feed["y"]
     return {"fc_0.w_0": 2 * feed["x"].T @ off / len(off), "fc_0.b_0": 2 * off.mean(0)}

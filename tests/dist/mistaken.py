@@ -1,4 +1,6 @@
-"""A parameter-server script in the form of Paddle's documents, with the mistake that its argument names."""
+"""A parameter-server script in the form of Paddle's documents, with the mistake that its argument
+names.
+"""
 
 import os
 import sys

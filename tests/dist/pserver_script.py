@@ -1,4 +1,5 @@
-"""A training script in the form of Paddle's documents: its role comes from the environment. Run by test_pserver_mesh.py.
+"""A training script in the form of Paddle's documents: its role comes from the environment. Run by
+test_pserver_mesh.py.
 
 python -m fluidjax launch --nproc 2 --pservers 2 pserver_script.py FOLDER [async]
 """
@@ -27,7 +28,10 @@ config = fluid.DistributeTranspilerConfig()
 config.sync_mode = sync
 t = fluid.DistributeTranspiler(config)
 t.transpile(
-    trainer_id, pservers=os.environ["PADDLE_PSERVERS_IP_PORT_LIST"], trainers=int(os.environ["PADDLE_TRAINERS"]), sync_mode=sync
+    trainer_id,
+    pservers=os.environ["PADDLE_PSERVERS_IP_PORT_LIST"],
+    trainers=int(os.environ["PADDLE_TRAINERS"]),
+    sync_mode=sync,
 )
 exe = fluid.Executor(fluid.CPUPlace())
 if role == "PSERVER":
@@ -46,5 +50,8 @@ elif role == "TRAINER":
     for step in range(len(given["x_0"])):
         feed = {"x": given[f"x_{trainer_id}"][step], "y": given[f"y_{trainer_id}"][step]}
         losses.append(exe.run(trainer_program, feed=feed, fetch_list=[avg_loss])[0])
-    final = {p.name: np.array(scope.find_var(p.name).get_tensor()) for p in trainer_program.global_block().all_parameters()}
+    final = {
+        p.name: np.array(scope.find_var(p.name).get_tensor())
+        for p in trainer_program.global_block().all_parameters()
+    }
     np.savez(os.path.join(folder, f"trainer_{trainer_id}.npz"), losses=np.array(losses), **final)

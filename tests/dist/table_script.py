@@ -18,7 +18,9 @@ def network(distributed: bool) -> tuple:
     main, startup = fluid.Program(), fluid.Program()
     with fluid.unique_name.guard(), fluid.program_guard(main, startup):
         ids = fluid.layers.data("ids", [1], dtype="int64")
-        rows = fluid.layers.embedding(ids, [HEIGHT, WIDTH], is_sparse=True, is_distributed=distributed, param_attr="table")
+        rows = fluid.layers.embedding(
+            ids, [HEIGHT, WIDTH], is_sparse=True, is_distributed=distributed, param_attr="table"
+        )
         loss = fluid.layers.mean(fluid.layers.square(fluid.layers.fc(rows, 3)))
         fluid.optimizer.Adagrad(0.1).minimize(loss)
     return main, startup, loss
@@ -32,7 +34,10 @@ def run(distributed: bool, folder: str) -> None:
     main, startup, loss = network(distributed)
     trainer = int(os.environ.get("PADDLE_TRAINER_ID", "0"))
     t = fluid.DistributeTranspiler()
-    given = {"pservers": os.environ["PADDLE_PSERVERS_IP_PORT_LIST"], "trainers": int(os.environ["PADDLE_TRAINERS"])}
+    given = {
+        "pservers": os.environ["PADDLE_PSERVERS_IP_PORT_LIST"],
+        "trainers": int(os.environ["PADDLE_TRAINERS"]),
+    }
     t.transpile(trainer, program=main, startup_program=startup, **given)
     exe = fluid.Executor(fluid.CPUPlace())
     if os.environ["PADDLE_TRAINING_ROLE"] == "PSERVER":

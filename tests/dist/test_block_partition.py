@@ -1,4 +1,6 @@
-"""Pservers on a mesh: rank k holds what the dispatcher dealt to pserver k, and the job equals the one of LocalJob."""
+"""Pservers on a mesh: rank k holds what the dispatcher dealt to pserver k, and the job equals the
+one of LocalJob.
+"""
 
 from __future__ import annotations
 
@@ -32,36 +34,61 @@ DEALS = [(2, 2, "RoundRobin"), (4, 3, "HashName"), (2, 3, "SizeBalanced")]
 SENT = [name for name in OPTIMIZERS if name != "optax"]  # DistributeTranspiler refuses that one
 
 
-# -- buckets ----------------------------------------------------------------------------------------------------------------
+# -- buckets ---------------------------------------------------------------------------------------
 
 
-@given(st.integers(1, 4), st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1, 5, 8191, 8192, 20000])), max_size=20))
+@given(
+    st.integers(1, 4),
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1, 5, 8191, 8192, 20000])), max_size=20),
+)
 def test_every_block_has_a_place_of_its_own(ranks, drawn):
-    blocks = [OwnedBlock(f"v{i}", rank % ranks, 3 * i, size) for i, (rank, size) in enumerate(drawn)]
+    blocks = [
+        OwnedBlock(f"v{i}", rank % ranks, 3 * i, size) for i, (rank, size) in enumerate(drawn)
+    ]
     found = buckets(blocks, ranks)
     assert sorted(b.name for one in found for b, _ in one.blocks) == sorted(b.name for b in blocks)
     for one in found:
         taken = [np.zeros(one.width, int) for _ in range(ranks)]
         for block, at in one.blocks:
             taken[block.rank][at : at + block.size] += 1
-        assert max(t.max() for t in taken) == 1 and any(t.all() for t in taken)  # no overlap; none wider than its longest row
+        # no overlap; none wider than its longest row
+        assert max(t.max() for t in taken) == 1 and any(t.all() for t in taken)
 
 
 def test_equal_blocks_of_large_arrays_share_bins():
     blocks = [OwnedBlock(name, k, k * 9000, 9000) for name in "ab" for k in range(3)]
     found = buckets([*blocks, OwnedBlock("c", 1, 0, 10), OwnedBlock("d", 1, 0, 20)], 3)
-    assert [one.names for one in found] == [("a",), ("b",), ("c", "d")] and [one.width for one in found] == [9000, 9000, 30]
+    assert [one.names for one in found] == [("a",), ("b",), ("c", "d")] and [
+        one.width for one in found
+    ] == [9000, 9000, 30]
     assert connected(found) == [[0], [1], [2]]
-    assert connected(buckets([OwnedBlock("a", 0, 0, 9000), OwnedBlock("a", 1, 9000, 10), OwnedBlock("b", 1, 0, 9000)], 2)) == [[0, 1]]
+    assert connected(
+        buckets(
+            [
+                OwnedBlock("a", 0, 0, 9000),
+                OwnedBlock("a", 1, 9000, 10),
+                OwnedBlock("b", 1, 0, 9000),
+            ],
+            2,
+        )
+    ) == [[0, 1]]
 
 
-# -- jobs ----------------------------------------------------------------------------------------------------------------
+# -- jobs ------------------------------------------------------------------------------------------
 
 
 class Net:
     """Two dense layers with parameters large enough to be sliced, and its job."""
 
-    def __init__(self, optimizer: Any, ranks: int, pservers: int, wide: int = 13, sync: bool = True, **config: Any) -> None:
+    def __init__(
+        self,
+        optimizer: Any,
+        ranks: int,
+        pservers: int,
+        wide: int = 13,
+        sync: bool = True,
+        **config: Any,
+    ) -> None:
         with fresh() as (self.main, self.startup):
             x, y = fluid.data("x", [None, 7]), fluid.data("y", [None, 1])
             h = layers.fc(layers.fc(x, wide, act="tanh"), wide, act="tanh")
@@ -78,7 +105,10 @@ class Net:
     def batches(self, steps: int = 3, batch: int = 4) -> list[list[dict[str, np.ndarray]]]:
         """[step][rank] -> feed."""
         rng = np.random.default_rng(0)
-        drawn = [[rng.standard_normal((batch, 7), dtype=np.float32) for _ in range(self.ranks)] for _ in range(steps)]
+        drawn = [
+            [rng.standard_normal((batch, 7), dtype=np.float32) for _ in range(self.ranks)]
+            for _ in range(steps)
+        ]
         return [[{"x": x, "y": x.sum(1, keepdims=True)} for x in step] for step in drawn]
 
     def train(self, steps: Any) -> None:
@@ -99,16 +129,25 @@ def one_process(net: Net, first: dict[str, np.ndarray], steps: Any) -> dict[str,
     for name, value in first.items():
         scope.var(name).set(value)
     for step in steps:
-        exe.run(fluid.Program.from_desc(net.plan.main), {n: np.concatenate([f[n] for f in step]) for n in "xy"}, scope=scope)
+        exe.run(
+            fluid.Program.from_desc(net.plan.main),
+            {n: np.concatenate([f[n] for f in step]) for n in "xy"},
+            scope=scope,
+        )
     return {n: scope.get(n) for n in first}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "ranks", "pservers", "split"), [(name, *deal) for name, deal in zip(SENT, cycle(DEALS), strict=False)])
+@pytest.mark.parametrize(
+    ("name", "ranks", "pservers", "split"),
+    [(name, *deal) for name, deal in zip(SENT, cycle(DEALS), strict=False)],
+)
 @pytest.mark.filterwarnings("ignore:pserver .* has nothing to update:RuntimeWarning")
 def test_equals_the_local_job_block_by_block(name, ranks, pservers, split):
     """Parameters and state of every pserver, where the dispatcher put them."""
-    net = Net(OPTIMIZERS[name](), ranks, pservers, wide=160, split_method=getattr(fluid.transpiler, split))
+    net = Net(
+        OPTIMIZERS[name](), ranks, pservers, wide=160, split_method=getattr(fluid.transpiler, split)
+    )
     job = LocalJob.of(net.plan)
     first = {n: net.scope.get(n) for n in job.parameters}
     job.start(first)
@@ -116,14 +155,23 @@ def test_equals_the_local_job_block_by_block(name, ranks, pservers, split):
     net.train(steps)
     for step in steps:
         job.step(step)
-    alone = one_process(net, first, steps) if name == "lars" else {}  # its pservers take the norms of blocks, the job those of wholes
+    # its pservers take the norms of blocks, the job those of wholes
+    alone = one_process(net, first, steps) if name == "lars" else {}
     for param in job.parameters:
-        np.testing.assert_allclose(net.scope.get(param), alone.get(param, job.get(param)), rtol=3e-4, atol=3e-6, err_msg=param)
+        np.testing.assert_allclose(
+            net.scope.get(param),
+            alone.get(param, job.get(param)),
+            rtol=3e-4,
+            atol=3e-6,
+            err_msg=param,
+        )
     state = net.parallel.sharded(net.program)
     owner = {p.name: p for p in net.plan.params}
     for variable, placed in state.items():
         shards = net.scope.find_var(variable).storage.shards()
-        param = owner[next(n for n in owner if variable.startswith(f"{n}_") or f"_{n}_" in variable)]
+        param = owner[
+            next(n for n in owner if variable.startswith(f"{n}_") or f"_{n}_" in variable)
+        ]
         for span, block in zip(placed.spans, param.blocks, strict=True):
             index = net.plan.index(block.endpoint)
             assert (span.rank, span.start, span.size) == (index % ranks, block.offset, block.size)
@@ -132,7 +180,9 @@ def test_equals_the_local_job_block_by_block(name, ranks, pservers, split):
             again = there.find_var(f"{variable}.block{block.index}")
             value = there.get(variable) if again is None else np.asarray(again.value)
             if name != "lars":
-                np.testing.assert_allclose(held, value.reshape(-1), rtol=3e-4, atol=3e-6, err_msg=variable)
+                np.testing.assert_allclose(
+                    held, value.reshape(-1), rtol=3e-4, atol=3e-6, err_msg=variable
+                )
     assert bool(state) == (name not in ("sgd", "sgd, l2"))
 
 
@@ -146,13 +196,31 @@ def test_what_travels_are_the_parameters_and_their_gradients_once():
     fn = compiled.function()
     feed = net.parallel.split(step, compiled.check_feed)
     lowered = fn.lower(*in_force(net.scope)[0].arrays, feed, 0, 0).compile().as_text()
-    moved = {kind: 0 for kind in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute")}
-    for shape, kind in re.findall(r"= f32\[([\d,]*)\]\S* (all-reduce|reduce-scatter|all-gather|all-to-all|collective-permute)\(", lowered):
+    moved = {
+        kind: 0
+        for kind in (
+            "all-reduce",
+            "reduce-scatter",
+            "all-gather",
+            "all-to-all",
+            "collective-permute",
+        )
+    }
+    for shape, kind in re.findall(
+        r"= f32\[([\d,]*)\]\S*"
+        r" (all-reduce|reduce-scatter|all-gather|all-to-all|collective-permute)\(",
+        lowered,
+    ):
         moved[kind] += int(np.prod([int(n) for n in shape.split(",")]))
     elements = sum(int(np.prod(p.shape)) for p in net.plan.params)
-    width = sum(int(np.prod(v.shape)) for n, v in net.desc().blocks[0].vars.items() if n.endswith(".Grad") and n.startswith("@BIN"))
+    width = sum(
+        int(np.prod(v.shape))
+        for n, v in net.desc().blocks[0].vars.items()
+        if n.endswith(".Grad") and n.startswith("@BIN")
+    )
     assert moved["all-reduce"] == moved["all-to-all"] == moved["collective-permute"] == 0
-    assert moved["reduce-scatter"] == width and moved["all-gather"] == 4 * width  # the results of each rank
+    # the results of each rank
+    assert moved["reduce-scatter"] == width and moved["all-gather"] == 4 * width
     assert elements <= 4 * width <= 1.1 * elements  # the small parameters are not dealt evenly
 
 
@@ -162,7 +230,10 @@ def test_each_device_holds_what_was_dealt_to_it(slice_var_up):
     net.train(net.batches(1))
     (buffers,) = in_force(net.scope)
     own = buffers.own_arrays
-    held = {d: sum(s.data.nbytes for a in own for s in a.addressable_shards if s.device == d) for d in jax.devices()}
+    held = {
+        d: sum(s.data.nbytes for a in own for s in a.addressable_shards if s.device == d)
+        for d in jax.devices()
+    }
     load = [2 * 4 * sum(b.size for b in net.plan.owned(ep)) for ep in net.plan.endpoints]
     assert len(set(held.values())) == 1 and max(load) <= max(held.values()) < 1.05 * max(load)
     whole = 2 * 4 * sum(int(np.prod(p.shape)) for p in net.plan.params)
@@ -183,8 +254,12 @@ def test_the_scope_shows_whole_variables_and_takes_them():
     assert state[moment].shape == (7, 130) and state[moment].any()
     for name in state:
         np.testing.assert_array_equal(one.scope.get(name), other.scope.get(name), err_msg=name)
-    one.scope.find_var(moment).get_tensor().set(np.zeros((7, 130), np.float32), fluid.CPUPlace())  # while it lies on the ranks
-    assert not one.scope.get(moment).any() and one.scope.get(moment.replace("moment1", "moment2")).any()
+    # while it lies on the ranks
+    one.scope.find_var(moment).get_tensor().set(np.zeros((7, 130), np.float32), fluid.CPUPlace())
+    assert (
+        not one.scope.get(moment).any()
+        and one.scope.get(moment.replace("moment1", "moment2")).any()
+    )
 
 
 def test_state_on_the_ranks_cannot_be_fetched():
@@ -195,17 +270,24 @@ def test_state_on_the_ranks_cannot_be_fetched():
 
 
 def test_two_optimizers():
-    """The second backward part stands between the updates: it reads what the trainer received, as in LocalJob."""
+    """The second backward part stands between the updates: it reads what the trainer received, as
+    in LocalJob.
+    """
     with fresh(4) as (main, startup):
         x = fluid.data("x", [None, 4])
         made = layers.fc(x, 4, param_attr="make", bias_attr=False)
         judged = layers.fc(made, 1, param_attr="judge", bias_attr=False)
-        right = layers.mean(layers.square_error_cost(judged, layers.reduce_sum(x, 1, keep_dim=True)))
+        right = layers.mean(
+            layers.square_error_cost(judged, layers.reduce_sum(x, 1, keep_dim=True))
+        )
         fluid.optimizer.Adam(0.1).minimize(right, parameter_list=["judge"])
         fluid.optimizer.SGD(0.1).minimize(layers.scale(right, -1.0), parameter_list=["make"])
     first = startup.clone()
     plan = transpiled(main, startup, 2, 2).plan
-    program = Runnable(fluid.Program.from_desc(plan.main), Parallel(Mesh(tuple(jax.devices()[:2])), on_mesh(plan, 2)))
+    program = Runnable(
+        fluid.Program.from_desc(plan.main),
+        Parallel(Mesh(tuple(jax.devices()[:2])), on_mesh(plan, 2)),
+    )
     exe, scope, job = fluid.Executor(fluid.CPUPlace()), fluid.Scope(), LocalJob.of(plan)
     exe.run(first, scope=scope)
     job.start({n: scope.get(n) for n in job.parameters})
@@ -225,26 +307,44 @@ def test_ops_between_updates_that_write_parameters_are_refused():
     block = main.global_block()
     param = main.all_parameters()[0]
     at = next(i for i, op in enumerate(block.ops) if op.type == "sgd")
-    block._insert_op(at + 1, type="scale", inputs={"X": param}, outputs={"Out": param}, attrs={"scale": 0.5})
+    block._insert_op(
+        at + 1, type="scale", inputs={"X": param}, outputs={"Out": param}, attrs={"scale": 0.5}
+    )
     plan = transpiled(main, startup, 2, 2).plan
     parallel = Parallel(Mesh(tuple(jax.devices()[:2])), on_mesh(plan, 2))
-    with pytest.raises(UnsupportedError, match=r"op 'scale' .* between the updates .* put it before minimize or after it"):
+    with pytest.raises(
+        UnsupportedError,
+        match=r"op 'scale' .* between the updates .* put it before minimize or after it",
+    ):
         parallel.desc(fluid.Program.from_desc(plan.main))
 
 
 @pytest.mark.slow
 @examples(4)
-@given(recipes().filter(lambda r: all(step[0] != "batch_norm" for step in r)), st.sampled_from([2, 4]), st.integers(1, 4))
+@given(
+    recipes().filter(lambda r: all(step[0] != "batch_norm" for step in r)),
+    st.sampled_from([2, 4]),
+    st.integers(1, 4),
+)
 @pytest.mark.filterwarnings("ignore:pserver .* has nothing to update:RuntimeWarning")
 def test_random_programs_are_the_same_however_they_are_spread(recipe, ranks, pservers):
-    """Parameters after three steps: one process, data parallel, pservers on a mesh, sharded optimizer state."""
-    net = build(recipe, fluid.optimizer.Momentum(0.01, 0.9, regularization=fluid.regularizer.L2Decay(0.1)))
+    """Parameters after three steps: one process, data parallel, pservers on a mesh, sharded
+    optimizer state.
+    """
+    net = build(
+        recipe, fluid.optimizer.Momentum(0.01, 0.9, regularization=fluid.regularizer.L2Decay(0.1))
+    )
     places = [fluid.CPUPlace()] * ranks
     plan = transpiled(net.main.clone(), net.startup.clone(), ranks, pservers).plan
     programs = {
         "one": net.main,
-        "data parallel": fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name, places=places),
-        "pservers": Runnable(fluid.Program.from_desc(plan.main), Parallel(Mesh(tuple(jax.devices()[:ranks])), on_mesh(plan, ranks))),
+        "data parallel": (
+            fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name, places=places)
+        ),
+        "pservers": Runnable(
+            fluid.Program.from_desc(plan.main),
+            Parallel(Mesh(tuple(jax.devices()[:ranks])), on_mesh(plan, ranks)),
+        ),
         "sharded": fluid.transpiler.shard_optimizer(net.main, net.loss, places),
     }
     rng = np.random.default_rng(3)
@@ -258,4 +358,6 @@ def test_random_programs_are_the_same_however_they_are_spread(recipe, ranks, pse
         found[kind] = {v.name: scope.get(v.name) for v in net.main.list_vars() if v.persistable}
     for kind, values in found.items():
         for name, value in values.items():
-            np.testing.assert_allclose(value, found["one"][name], rtol=2e-4, atol=1e-5, err_msg=f"{name}, {kind}")
+            np.testing.assert_allclose(
+                value, found["one"][name], rtol=2e-4, atol=1e-5, err_msg=f"{name}, {kind}"
+            )

@@ -1,4 +1,6 @@
-"""Asynchronous pservers on a mesh, against NumPy: one gradient after another, in one of the possible orders."""
+"""Asynchronous pservers on a mesh, against NumPy: one gradient after another, in one of the
+possible orders.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def on_ranks(main: fluid.Program, startup: fluid.Program, ranks: int, **config: 
 class Sgd:
     """param -= rate * (grad + decay * param)."""
 
-    ours = staticmethod(lambda: fluid.optimizer.SGD(0.1, regularization=fluid.regularizer.L2Decay(0.2)))
+    ours = staticmethod(
+        lambda: fluid.optimizer.SGD(0.1, regularization=fluid.regularizer.L2Decay(0.2))
+    )
 
     def __call__(self, name: str, param: np.ndarray, grad: np.ndarray) -> np.ndarray:
         return param - 0.1 * (grad + 0.2 * param)
@@ -86,7 +90,11 @@ class Simulation:
 def copies(scope: fluid.Scope, ranks: int, name: str) -> np.ndarray:
     """Every rank's parameter."""
     own = scope.find_var(name).storage.per_rank()  # type: ignore[union-attr]
-    return np.broadcast_to(scope.get(name), (ranks, *scope.get(name).shape)) if own is None else np.asarray(own)
+    return (
+        np.broadcast_to(scope.get(name), (ranks, *scope.get(name).shape))
+        if own is None
+        else np.asarray(own)
+    )
 
 
 @pytest.mark.first(3)
@@ -94,10 +102,14 @@ def copies(scope: fluid.Scope, ranks: int, name: str) -> np.ndarray:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_one_gradient_after_another(ranks: int, mode: str, step: Any) -> None:
-    """What the pservers and every rank hold after each step is what some order of arrival gives; the order changes."""
+    """What the pservers and every rank hold after each step is what some order of arrival gives;
+    the order changes.
+    """
     with fresh(3) as (main, startup):
         x, y = fluid.data("x", [None, 5]), fluid.data("y", [None, 1])
-        loss = layers.mean(layers.square_error_cost(layers.fc(x, 1, param_attr="w", bias_attr="b"), y))
+        loss = layers.mean(
+            layers.square_error_cost(layers.fc(x, 1, param_attr="w", bias_attr="b"), y)
+        )
         step.ours().minimize(loss)
     first = startup.clone()
     program = on_ranks(main, startup, ranks, **MODES[mode])
@@ -107,7 +119,13 @@ def test_one_gradient_after_another(ranks: int, mode: str, step: Any) -> None:
     rng, orders = np.random.default_rng(1), set()
     history: list[tuple[tuple[int, ...], list[dict[str, np.ndarray]]]] = []
     for _ in range(6):
-        feeds = [{"x": (x := rng.standard_normal((4, 5), dtype=np.float32)), "y": x.sum(1, keepdims=True)} for _ in range(ranks)]
+        feeds = [
+            {
+                "x": (x := rng.standard_normal((4, 5), dtype=np.float32)),
+                "y": x.sum(1, keepdims=True),
+            }
+            for _ in range(ranks)
+        ]
         exe.run(program, feeds, [loss], scope=scope)
         found = []
         for order in permutations(range(ranks)):
@@ -142,13 +160,16 @@ def test_a_schedule_counts_the_batches_of_all() -> None:
 @pytest.mark.parametrize("how", [{"is_sparse": True}, {"is_sparse": True, "is_distributed": True}])
 @pytest.mark.parametrize("mode", ["async", "half async"])
 def test_rows_of_tables_take_every_gradient(how: dict[str, bool], mode: str) -> None:
-    """sgd with each rank's gradient by itself: the sum of all, in whatever order; dense parameters beside it."""
+    """sgd with each rank's gradient by itself: the sum of all, in whatever order; dense parameters
+    beside it.
+    """
     with fresh(3) as (main, startup):
         ids, y = fluid.data("ids", [None, 1], "int64"), fluid.data("y", [None, 4])
         rows = fluid.embedding(ids, [30, 4], param_attr="table", **how)
         rows = layers.reshape(rows, [-1, 4])
         bias = layers.create_parameter([4], "float32", name="bias")
-        loss = layers.mean(layers.elementwise_mul(layers.elementwise_add(rows, bias), y))  # gradients do not depend on values
+        # gradients do not depend on values
+        loss = layers.mean(layers.elementwise_mul(layers.elementwise_add(rows, bias), y))
         fluid.optimizer.SGD(0.5).minimize(loss)
     first = startup.clone()
     program = on_ranks(main, startup, 2, **MODES[mode])
@@ -158,7 +179,8 @@ def test_rows_of_tables_take_every_gradient(how: dict[str, bool], mode: str) -> 
     rng = np.random.default_rng(2)
     for _ in range(3):
         feeds = [
-            {"ids": rng.integers(0, 30, (6, 1)), "y": rng.standard_normal((6, 4), dtype=np.float32)} for _ in range(2)
+            {"ids": rng.integers(0, 30, (6, 1)), "y": rng.standard_normal((6, 4), dtype=np.float32)}
+            for _ in range(2)
         ]
         exe.run(program, feeds, [loss], scope=scope)
         for feed in feeds:
@@ -173,14 +195,19 @@ def test_what_cannot_be_updated_block_by_block_is_refused() -> None:
         loss = layers.mean(layers.fc(fluid.data("x", [None, 5]), 1))
         fluid.optimizer.Lamb(0.1).minimize(loss)
     program = on_ranks(main, startup, 2)
-    with pytest.raises(UnsupportedError, match=r"asynchronously in a job of processes, since op 'lamb' needs whole arrays"):
+    with pytest.raises(
+        UnsupportedError,
+        match=r"asynchronously in a job of processes, since op 'lamb' needs whole arrays",
+    ):
         program.ranks.desc(program.program)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_digits(mode: str) -> None:
-    """Four ranks learn to read digits, each on its own part; an async run with the same seed ends with the same bits."""
+    """Four ranks learn to read digits, each on its own part; an async run with the same seed ends
+    with the same bits.
+    """
     finals = []
     for _ in range(2 if mode == "async" else 1):
         main, startup, test, guess = network()
@@ -190,7 +217,9 @@ def test_digits(mode: str) -> None:
         exe.run(first, scope=scope)
         image, label = digits()
         known = 1400
-        for step in zip(*(share(image[:known], label[:known], r, 4, 16) for r in range(4)), strict=True):
+        for step in zip(
+            *(share(image[:known], label[:known], r, 4, 16) for r in range(4)), strict=True
+        ):
             exe.run(program, list(step), scope=scope)
         finals.append({p.name: scope.get(p.name) for p in test.all_parameters()})
     alone = fluid.Scope()

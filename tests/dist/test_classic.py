@@ -1,4 +1,6 @@
-"""Jobs whose processes a shell starts, each role by itself: `fluidjax run` is all that is new, and nobody from outside disturbs them."""
+"""Jobs whose processes a shell starts, each role by itself: `fluidjax run` is all that is new, and
+nobody from outside disturbs them.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,14 @@ STRANGERS = [
 ]
 
 
-def started(envs: Sequence[Mapping[str, str]], words: Sequence[Sequence[str]] = ()) -> list[forked.Popen]:
+def started(
+    envs: Sequence[Mapping[str, str]], words: Sequence[Sequence[str]] = ()
+) -> list[forked.Popen]:
     """A process for each of these environments (and arguments of the script)."""
-    clean = {k: v for k, v in os.environ.items() if "PADDLE" not in k} | {"JAX_PLATFORMS": "cpu", "STEPS": str(STEPS)}
+    clean = {k: v for k, v in os.environ.items() if "PADDLE" not in k} | {
+        "JAX_PLATFORMS": "cpu",
+        "STEPS": str(STEPS),
+    }
     command = [sys.executable, "-m", "fluidjax", "run", str(SCRIPT)]
     pipe = {"text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return [
@@ -55,9 +62,21 @@ def ended(running: Sequence[forked.Popen]) -> list[str]:
 def by_arguments(mode: str, ports: Sequence[int], steps: int = STEPS) -> list[list[str]]:
     """Two trainers, then two pservers on two addresses of this machine."""
     endpoints = [f"127.0.0.{k + 1}:{ports[0]}" for k in range(2)]
-    common = ["--endpoints", ",".join(endpoints), "--trainers", "2", "--mode", mode, "--steps", str(steps)]
+    common = [
+        "--endpoints",
+        ",".join(endpoints),
+        "--trainers",
+        "2",
+        "--mode",
+        mode,
+        "--steps",
+        str(steps),
+    ]
     trainers = [[*common, "--role", "trainer", "--trainer_id", str(k)] for k in range(2)]
-    return [*trainers, *([*common, "--role", "pserver", "--current_endpoint", e] for e in endpoints)]
+    return [
+        *trainers,
+        *([*common, "--role", "pserver", "--current_endpoint", e] for e in endpoints),
+    ]
 
 
 def expected(steps: int = STEPS) -> str:
@@ -86,16 +105,30 @@ def test_roles_by_arguments(mode: str) -> None:
     assert [one.split(":")[0], two.split(":")[0]] == ["served 127.0.0.1", "served 127.0.0.2"]
     if mode == "sync":
         assert_trained(trained)
-    assert all(line.startswith("trained ") and "nan" not in line and "0.50000" not in line for line in trained)
+    assert all(
+        line.startswith("trained ") and "nan" not in line and "0.50000" not in line
+        for line in trained
+    )
 
 
 def test_roles_by_variables() -> None:
     (port,) = free_ports(1)
     servers = [f"127.0.0.1:{port}"]
-    common = {"KIND": "by_variables", "PADDLE_PSERVER_ENDPOINTS": ",".join(servers), "PADDLE_TRAINERS_NUM": "2"}
-    trainers = [common | {"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(k)} for k in range(2)]
+    common = {
+        "KIND": "by_variables",
+        "PADDLE_PSERVER_ENDPOINTS": ",".join(servers),
+        "PADDLE_TRAINERS_NUM": "2",
+    }
+    trainers = [
+        common | {"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(k)} for k in range(2)
+    ]
     *trained, served = ended(
-        started([*trainers, common | {"TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_ENDPOINT": servers[0]}])
+        started(
+            [
+                *trainers,
+                common | {"TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_ENDPOINT": servers[0]},
+            ]
+        )
     )
     assert served == f"served {servers[0]}"
     assert_trained(trained)
@@ -104,9 +137,18 @@ def test_roles_by_variables() -> None:
 @pytest.mark.parametrize("kind", ["by_nccl2", "by_collective"])
 def test_trainers_alone(kind: str) -> None:
     listed = [f"127.0.0.1:{port}" for port in free_ports(2)]
-    common = {"KIND": kind, "PADDLE_TRAINER_ENDPOINTS": ",".join(listed), "PADDLE_TRAINERS_NUM": "2"}
+    common = {
+        "KIND": kind,
+        "PADDLE_TRAINER_ENDPOINTS": ",".join(listed),
+        "PADDLE_TRAINERS_NUM": "2",
+    }
     trained = ended(
-        started([common | {"PADDLE_TRAINER_ID": str(k), "PADDLE_CURRENT_ENDPOINT": listed[k]} for k in range(2)])
+        started(
+            [
+                common | {"PADDLE_TRAINER_ID": str(k), "PADDLE_CURRENT_ENDPOINT": listed[k]}
+                for k in range(2)
+            ]
+        )
     )
     assert_trained(trained)
 
@@ -115,7 +157,12 @@ def test_a_fleet_whose_roles_the_user_tells() -> None:
     servers = ",".join(f"127.0.0.1:{port}" for port in free_ports(2))
     roles = [("worker", 0), ("worker", 1), ("server", 0), ("server", 1)]
     *trained, one, two = ended(
-        started([{"KIND": "by_fleet", "SERVERS": servers, "ROLE": r, "NUMBER": str(k)} for r, k in roles])
+        started(
+            [
+                {"KIND": "by_fleet", "SERVERS": servers, "ROLE": r, "NUMBER": str(k)}
+                for r, k in roles
+            ]
+        )
     )
     assert (one, two) == ("served 0", "served 1")
     assert_trained(trained)
@@ -144,8 +191,9 @@ def _address(text: str) -> str:
 
 
 def test_strangers_while_a_job_runs() -> None:
-    """They come by the hundred, say nothing, half a message or rubbish, and the job ends as if nobody had come. All of its ports
-    are on the loopback, but for Gloo's, which is on the address that this machine's name has."""
+    """They come by the hundred, say nothing, half a message or rubbish, and the job ends as if
+    nobody had come. All of its ports are on the loopback, but for Gloo's, which is on the address
+    that this machine's name has."""
     (port,) = free_ports(1)
     running = started([{}] * 4, by_arguments("sync", [port], steps=400))
     pids = [p.pid for p in running]
@@ -166,17 +214,20 @@ def test_strangers_while_a_job_runs() -> None:
         sock.close()
     assert len(came) > 20 and lines[0] == lines[1]
     np.testing.assert_allclose(
-        [float(v) for v in lines[0].split()[1:]], [float(v) for v in expected(400).split()[1:]], atol=1e-3
+        [float(v) for v in lines[0].split()[1:]],
+        [float(v) for v in expected(400).split()[1:]],
+        atol=1e-3,
     )
-    assert found and {a for a in found if not a.startswith("127.")} <= {socket.gethostbyname(socket.gethostname())}, (
-        found
-    )
+    assert found and {a for a in found if not a.startswith("127.")} <= {
+        socket.gethostbyname(socket.gethostname())
+    }, found
 
 
 def test_a_script_that_fails_ends_the_others() -> None:
     """`fluidjax run` tells them why."""
     running = started([{}, {"FAIL": "1"}, {}, {}], by_arguments("sync", free_ports(1)))
     results = [(*p.communicate(timeout=120), p.returncode) for p in running]
-    assert results[1][2] == 1 and all(code for _, _, code in results), results  # a step that is cut off may raise, too
+    # a step that is cut off may raise, too
+    assert results[1][2] == 1 and all(code for _, _, code in results), results
     why = "because trainer 1 failed: ValueError: out of data"
     assert all(f"ends {why}" in results[k][1] for k in (0, 2, 3)), results

@@ -1,4 +1,6 @@
-"""with_data_parallel and ParallelExecutor on several CPU devices: against recordings of 1.8.5, and against one device."""
+"""with_data_parallel and ParallelExecutor on several CPU devices: against recordings of 1.8.5, and
+against one device.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ CPU = fluid.CPUPlace()
 
 
 class Net:
-    """The recordings' classifier: 8 features (or an embedded word) to 4 classes, a tanh layer of 16 between."""
+    """The recordings' classifier: 8 features (or an embedded word) to 4 classes, a tanh layer of 16
+    between.
+    """
 
     def __init__(self, spec: dict[str, Any], init: dict[str, Any] | None = None) -> None:
         main, startup = fluid.Program(), fluid.Program()
@@ -58,7 +62,16 @@ class Net:
         bn, emb = spec.get("bn"), spec.get("emb")
         x = layers.data("x", shape=[1 if emb else 8], dtype="int64" if emb else "float32")
         y = layers.data("y", shape=[1], dtype="int64")
-        h = layers.embedding(x, [50, 8], is_sparse=not spec.get("dense"), param_attr=fluid.ParamAttr(name="emb_w")) if emb else x
+        h = (
+            layers.embedding(
+                x,
+                [50, 8],
+                is_sparse=not spec.get("dense"),
+                param_attr=fluid.ParamAttr(name="emb_w"),
+            )
+            if emb
+            else x
+        )
         h = layers.fc(h, 16, act=None if bn else "tanh")
         h = layers.batch_norm(h, act="tanh") if bn else h
         self.p = layers.fc(h, 4, act="softmax")
@@ -67,14 +80,27 @@ class Net:
 
     def _initial(self) -> dict[str, np.ndarray]:
         rng = np.random.RandomState(7)
-        return {p.name: rng.uniform(-0.5, 0.5, p.shape).astype("float32") for p in self.main.global_block().all_parameters()}
+        return {
+            p.name: rng.uniform(-0.5, 0.5, p.shape).astype("float32")
+            for p in self.main.global_block().all_parameters()
+        }
 
-    def parallel(self, places: int, program: fluid.Program | None = None, **kw: Any) -> fluid.CompiledProgram:
+    def parallel(
+        self, places: int, program: fluid.Program | None = None, **kw: Any
+    ) -> fluid.CompiledProgram:
         name = None if program is self.test else self.loss.name
-        return fluid.CompiledProgram(program or self.main).with_data_parallel(name, places=[CPU] * places, **kw)
+        return fluid.CompiledProgram(program or self.main).with_data_parallel(
+            name, places=[CPU] * places, **kw
+        )
 
     def run(self, program: Any, feed: Any, fetch: Any = None, **kw: Any) -> list[Any]:
-        return self.exe.run(program, feed=feed, fetch_list=[self.loss] if fetch is None else fetch, scope=self.scope, **kw)
+        return self.exe.run(
+            program,
+            feed=feed,
+            fetch_list=[self.loss] if fetch is None else fetch,
+            scope=self.scope,
+            **kw,
+        )
 
     def values(self) -> dict[str, np.ndarray]:
         return {v.name: self.scope.get(v.name) for v in self.main.list_vars() if v.persistable}
@@ -94,8 +120,12 @@ def feed_of(batch: int, step: int = 0) -> dict[str, np.ndarray]:
 
 def strategy(spec: dict[str, Any]) -> fluid.BuildStrategy:
     made = fluid.BuildStrategy()
-    made.reduce_strategy = getattr(fluid.BuildStrategy.ReduceStrategy, spec.get("reduce", "AllReduce"))
-    made.gradient_scale_strategy = getattr(fluid.BuildStrategy.GradientScaleStrategy, spec.get("scale", "CoeffNumDevice"))
+    made.reduce_strategy = getattr(
+        fluid.BuildStrategy.ReduceStrategy, spec.get("reduce", "AllReduce")
+    )
+    made.gradient_scale_strategy = getattr(
+        fluid.BuildStrategy.GradientScaleStrategy, spec.get("scale", "CoeffNumDevice")
+    )
     for name, value in spec.get("bs", {}).items():
         setattr(made, name, value)
     return made
@@ -110,7 +140,9 @@ def test_recorded_training(name, monkeypatch):
     monkeypatch.setenv("CPU_NUM", str(places))
     net = Net(spec, want["init"])
     if spec.get("api") == "pe":
-        executor = fluid.ParallelExecutor(False, net.loss.name, net.main, build_strategy=strategy(spec), scope=net.scope)
+        executor = fluid.ParallelExecutor(
+            False, net.loss.name, net.main, build_strategy=strategy(spec), scope=net.scope
+        )
         assert executor.device_count == places
         step = lambda feed, fetch: executor.run(fetch, feed)  # noqa: E731
     else:
@@ -124,7 +156,10 @@ def test_recorded_training(name, monkeypatch):
         if spec.get("custom_loss_grad"):
             feed[net.loss.name + "@GRAD"] = np.full([places], spec["custom_loss_grad"], "float32")
         loss, p, shape = step(feed, [net.loss.name, net.p.name, net.shape.name])
-        assert list(p.shape) == recorded["p_shape"] and np.array(shape).tolist() == recorded["x_shape_per_device"]
+        assert (
+            list(p.shape) == recorded["p_shape"]
+            and np.array(shape).tolist() == recorded["x_shape_per_device"]
+        )
         assert list(loss.shape) == recorded["loss"]["shape"]
         np.testing.assert_allclose(loss, recorded["loss"]["value"], atol=1e-5)
     for part in ("final", "moving"):
@@ -140,7 +175,13 @@ def test_recorded_batch_sizes(places, batch):
     want = BEHAVIOURS[places][f"batch_{batch}"]
     net = Net({})
     if batch < places:
-        with pytest.raises(EnforceNotMet, match=rf"the number \({batch}\) of samples of feed 'x' is less than the count \({places}\)"):
+        with pytest.raises(
+            EnforceNotMet,
+            match=(
+                rf"the number \({batch}\) of samples of feed 'x' is less than the count"
+                rf" \({places}\)"
+            ),
+        ):
             net.run(net.parallel(places), feed_of(batch))
         return
     loss, shape = net.run(net.parallel(places), feed_of(batch), [net.loss, net.shape])
@@ -157,7 +198,12 @@ def test_sizes():
     ]  # fmt: skip
     fluid.set_flags({"FLAGS_seed_doc_split": True})
     try:
-        assert [sizes(n, 2) for n in (2, 3, 4)] == [[1, 1], [1, 2], [2, 2]] and sizes(7, 4) == [1, 1, 1, 4]
+        assert [sizes(n, 2) for n in (2, 3, 4)] == [[1, 1], [1, 2], [2, 2]] and sizes(7, 4) == [
+            1,
+            1,
+            1,
+            4,
+        ]
     finally:
         fluid.set_flags({"FLAGS_seed_doc_split": False})
 
@@ -165,7 +211,9 @@ def test_sizes():
 @pytest.mark.parametrize("batch", [8, 7])
 def test_unmerged_fetches(batch):
     net = Net({})
-    loss, shape = net.run(net.parallel(2), feed_of(batch), [net.loss, net.shape], return_merged=False)
+    loss, shape = net.run(
+        net.parallel(2), feed_of(batch), [net.loss, net.shape], return_merged=False
+    )
     want = json.loads(BEHAVIOURS[2][f"batch_{batch}_return_merged_False"]["result"])
     for got, (dims, values) in zip((loss, shape), want, strict=True):
         assert list(got.shape) == dims
@@ -195,7 +243,9 @@ def test_list_feeds():
     assert shape.tolist() == shapes
     net = Net({})
     (loss,) = net.run(net.parallel(2), (feed_of(4), feed_of(4)))
-    np.testing.assert_allclose(loss, json.loads(BEHAVIOURS[2]["feed_tuple"]["result"])[0][1], atol=1e-6)
+    np.testing.assert_allclose(
+        loss, json.loads(BEHAVIOURS[2]["feed_tuple"]["result"])[0][1], atol=1e-6
+    )
 
 
 def test_feeds_that_do_not_fit():
@@ -221,7 +271,9 @@ def test_feeds_that_do_not_fit():
 
 
 def test_sharing_variables():
-    """A test program sees the trained parameters on all devices, whether or not it says that it shares them."""
+    """A test program sees the trained parameters on all devices, whether or not it says that it
+    shares them.
+    """
     net = Net({})
     train = net.parallel(4)
     with pytest.raises(ValueError, match="The shared Program is not compiled and executed"):
@@ -229,10 +281,15 @@ def test_sharing_variables():
     losses = [net.run(train, feed_of(8))[0]]
     losses.append(net.run(net.parallel(4, net.test, share_vars_from=train), feed_of(8, 1))[0])
     losses.append(net.run(train, feed_of(8, 1))[0])
-    for got, want in zip(losses, json.loads(BEHAVIOURS[4]["share_vars_from_train_first"]["result"]), strict=True):
+    for got, want in zip(
+        losses, json.loads(BEHAVIOURS[4]["share_vars_from_train_first"]["result"]), strict=True
+    ):
         np.testing.assert_allclose(got, want, atol=1e-6)
     unshared = net.run(net.parallel(4, net.test), feed_of(8, 2))[0]
-    plain = [net.run(net.test, {n: v[r * 2 : r * 2 + 2] for n, v in feed_of(8, 2).items()})[0] for r in range(4)]
+    plain = [
+        net.run(net.test, {n: v[r * 2 : r * 2 + 2] for n, v in feed_of(8, 2).items()})[0]
+        for r in range(4)
+    ]
     np.testing.assert_allclose(unshared, np.concatenate(plain), atol=1e-6)
 
 
@@ -250,7 +307,9 @@ def test_state_stays_alike_and_on_its_devices():
 
 
 def test_batch_norm_keeps_its_own_averages():
-    """Each device has its own; programs on one device in between see the first, and take nothing from the others."""
+    """Each device has its own; programs on one device in between see the first, and take nothing
+    from the others.
+    """
     net, x = Net({"bn": True}), feed_of(8)["x"]
     train = net.parallel(2)
     net.run(train, feed_of(8))
@@ -259,9 +318,17 @@ def test_batch_norm_keeps_its_own_averages():
         one.run(one.main, {n: v[r * 4 : r * 4 + 4] for n, v in feed_of(8).items()})
     name = "batch_norm_0.w_1"
     np.testing.assert_allclose(net.scope.get(name), ones[0].scope.get(name), atol=1e-6)
-    net.run(net.test, {"x": x, "y": feed_of(8)["y"]})  # on one device: it takes a copy of what the mesh holds
+    # on one device: it takes a copy of what the mesh holds
+    net.run(net.test, {"x": x, "y": feed_of(8)["y"]})
     net.run(train, feed_of(8))
-    rows = np.array(next(a for group in in_force(net.scope)[0].arrays for a in group if a.ndim == 2 and a.shape == (2, 16)))
+    rows = np.array(
+        next(
+            a
+            for group in in_force(net.scope)[0].arrays
+            for a in group
+            if a.ndim == 2 and a.shape == (2, 16)
+        )
+    )
     assert not np.array_equal(rows[0], rows[1])
     parts = [one.scope.get(name) for one in ones]
     assert not np.allclose(parts[0], parts[1])
@@ -276,7 +343,9 @@ def test_synchronised_batch_norm_is_that_of_the_whole_batch():
         np.testing.assert_allclose(loss.mean(), want[0], rtol=1e-5)
     for name, value in one.values().items():
         np.testing.assert_allclose(net.scope.get(name), value, rtol=2e-4, atol=2e-6, err_msg=name)
-    with pytest.raises(UnsupportedError, match="op 'sync_batch_norm' needs equal shapes on all devices"):
+    with pytest.raises(
+        UnsupportedError, match="op 'sync_batch_norm' needs equal shapes on all devices"
+    ):
         net.run(train, feed_of(7))
 
 
@@ -284,20 +353,35 @@ def test_taking_turns_equals_running_at_once(monkeypatch):
     """More places than devices: a warning, and the same results."""
     nets = [Net({"bn": True, "opt": "momentum"}) for _ in range(2)]
     at_once = nets[0].parallel(4)
-    monkeypatch.setattr("fluidjax.dist.spmd.places.cpu_devices", lambda _: jax.local_devices(backend="cpu")[:1])
-    with pytest.warns(RuntimeWarning, match=r"4 places share 1 cpu device\(s\), so they run one after another; set CPU_NUM=4"):
+    monkeypatch.setattr(
+        "fluidjax.dist.spmd.places.cpu_devices", lambda _: jax.local_devices(backend="cpu")[:1]
+    )
+    with pytest.warns(
+        RuntimeWarning,
+        match=r"4 places share 1 cpu device\(s\), so they run one after another; set CPU_NUM=4",
+    ):
         in_turn = nets[1].parallel(4).runnable().ranks and nets[1].parallel(4)
         for step in range(3):
-            got = [n.run(p, feed_of(8 - step, step))[0] for n, p in zip(nets, (at_once, in_turn), strict=True)]
+            got = [
+                n.run(p, feed_of(8 - step, step))[0]
+                for n, p in zip(nets, (at_once, in_turn), strict=True)
+            ]
             np.testing.assert_allclose(*got, rtol=1e-5)
     for name, value in nets[0].values().items():
-        np.testing.assert_allclose(nets[1].scope.get(name), value, rtol=1e-4, atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(
+            nets[1].scope.get(name), value, rtol=1e-4, atol=1e-6, err_msg=name
+        )
 
 
 def test_the_warning_fits_one_who_set_cpu_num(monkeypatch):
-    monkeypatch.setattr("fluidjax.dist.spmd.places.cpu_devices", lambda _: jax.local_devices(backend="cpu")[:1])
+    monkeypatch.setattr(
+        "fluidjax.dist.spmd.places.cpu_devices", lambda _: jax.local_devices(backend="cpu")[:1]
+    )
     monkeypatch.setenv("CPU_NUM", "3")
-    with pytest.warns(RuntimeWarning, match="CPU_NUM=3 came after JAX was first used.*at the beginning of the script"):
+    with pytest.warns(
+        RuntimeWarning,
+        match="CPU_NUM=3 came after JAX was first used.*at the beginning of the script",
+    ):
         ranks_on(fluid.cpu_places())
 
 
@@ -305,9 +389,17 @@ def test_devices_that_jax_has_without_cpu_num(monkeypatch):
     net = Net({"opt": "sgd"})
     monkeypatch.setenv("CPU_NUM", "1")
     monkeypatch.delenv("CPU_NUM")
-    with pytest.warns(RuntimeWarning, match="runs on one CPU device, though JAX has 4: .*cpu_places\\(4\\)"):
-        assert fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name).runnable().ranks is None
-    assert fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name).runnable().ranks is None  # told once
+    with pytest.warns(
+        RuntimeWarning, match="runs on one CPU device, though JAX has 4: .*cpu_places\\(4\\)"
+    ):
+        assert (
+            fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name).runnable().ranks
+            is None
+        )
+    # told once
+    assert (
+        fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name).runnable().ranks is None
+    )
 
 
 def test_cpu_num_counts_for_an_executor_without_a_place():
@@ -321,7 +413,9 @@ def test_cpu_num_counts_for_an_executor_without_a_place():
         both = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(loss.name)
         print(exe.run(both, feed={"x": np.ones([4, 2], "float32")}, fetch_list=[loss])[0].shape)
     """
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_NUM", "XLA_FLAGS"))} | {"CPU_NUM": "2"}
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_NUM", "XLA_FLAGS"))} | {
+        "CPU_NUM": "2"
+    }
     command = [sys.executable, "-W", "error", "-c", textwrap.dedent(script)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
     assert (done.stdout, done.returncode) == ("(2,)\n", 0), done.stderr
@@ -335,7 +429,9 @@ def test_sparse_gradients_of_unequal_batches():
         got = [net.run(net.parallel(4), feed)[0] for net in nets]
         np.testing.assert_allclose(*got, rtol=1e-6)
     for name, value in nets[1].values().items():
-        np.testing.assert_allclose(nets[0].scope.get(name), value, rtol=1e-5, atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(
+            nets[0].scope.get(name), value, rtol=1e-5, atol=1e-6, err_msg=name
+        )
 
 
 def test_every_device_draws_its_own_masks():
@@ -347,7 +443,11 @@ def test_every_device_draws_its_own_masks():
     compiled = fluid.CompiledProgram(main).with_data_parallel(places=[CPU] * 2)
     ones = np.ones((4, 50), "float32")
     (a,), (b,) = (exe.run(compiled, feed={"x": ones}, fetch_list=[dropped]) for _ in range(2))
-    assert not np.array_equal(a[:2], a[2:]) and not np.array_equal(a, b) and 0.2 < (a == 0).mean() < 0.8
+    assert (
+        not np.array_equal(a[:2], a[2:])
+        and not np.array_equal(a, b)
+        and 0.2 < (a == 0).mean() < 0.8
+    )
 
 
 def test_ragged_feeds_are_split_by_sequences():
@@ -366,18 +466,30 @@ def test_ragged_feeds_are_split_by_sequences():
     assert whole.recursive_sequence_lengths() == [[2, 1, 4]]
     np.testing.assert_array_equal(np.asarray(whole), 2 * rows)
     nested = fluid.create_lod_tensor(rows, [[3, 0], [2, 1, 4]], CPU)
-    with pytest.raises(FeedError, match="feed 'x', split over 2 devices, gives device 1 sequences that hold none of the level below"):
+    with pytest.raises(
+        FeedError,
+        match=(
+            "feed 'x', split over 2 devices, gives device 1 sequences that hold none of the level"
+            " below"
+        ),
+    ):
         exe.run(compiled, feed={"x": nested}, fetch_list=[doubled])
 
 
 def test_many_steps_in_one_call():
     nets = [Net({"opt": "adam"}) for _ in range(2)]
     x, y = batches(3, 8)
-    got = nets[0].exe.run_steps(nets[0].parallel(4), {"x": x, "y": y}, [nets[0].loss], nets[0].scope)[0]
+    got = nets[0].exe.run_steps(
+        nets[0].parallel(4), {"x": x, "y": y}, [nets[0].loss], nets[0].scope
+    )[0]
     one = nets[1].parallel(4)
-    np.testing.assert_allclose(got, [nets[1].run(one, {"x": x[i], "y": y[i]})[0] for i in range(3)], rtol=1e-6)
+    np.testing.assert_allclose(
+        got, [nets[1].run(one, {"x": x[i], "y": y[i]})[0] for i in range(3)], rtol=1e-6
+    )
     with pytest.raises(UnsupportedError, match="run_steps on 4 devices needs"):
-        nets[0].exe.run_steps(nets[0].parallel(4), {"x": x[:, :7], "y": y[:, :7]}, [nets[0].loss], nets[0].scope)
+        nets[0].exe.run_steps(
+            nets[0].parallel(4), {"x": x[:, :7], "y": y[:, :7]}, [nets[0].loss], nets[0].scope
+        )
 
 
 def test_iterations_of_one_run():
@@ -417,12 +529,21 @@ def test_the_graph_is_written(tmp_path):
 def test_what_the_pass_inserts():
     desc = Net({"bn": True}).main.desc
     kinds = [op.type for op in run(DataParallel(2), desc).desc.blocks[0].ops]
-    assert kinds.count("c_fused_allreduce_sum") == 1 and kinds[kinds.index("fill_constant") + 1] == "scale"
+    assert (
+        kinds.count("c_fused_allreduce_sum") == 1
+        and kinds[kinds.index("fill_constant") + 1] == "scale"
+    )
     assert kinds.index("c_fused_allreduce_sum") < kinds.index("sgd")
     result = run(DataParallel(2, "One", fuse=False, sync_batch_norm=True), desc)
     kinds = [op.type for op in result.desc.blocks[0].ops]
-    assert kinds.count("c_allreduce_sum") == 6 and "scale" not in kinds and "sync_batch_norm_grad" in kinds
-    assert len(result.notes) == 6 and "fc_0.w_0@GRAD of fc_0.w_0 summed over the ranks" in str(result.notes[-1])
+    assert (
+        kinds.count("c_allreduce_sum") == 6
+        and "scale" not in kinds
+        and "sync_batch_norm_grad" in kinds
+    )
+    assert len(result.notes) == 6 and "fc_0.w_0@GRAD of fc_0.w_0 summed over the ranks" in str(
+        result.notes[-1]
+    )
 
 
 def test_the_examples_of_the_documentation(monkeypatch):
@@ -430,20 +551,28 @@ def test_the_examples_of_the_documentation(monkeypatch):
     text = (Path(__file__).parents[2] / "docs" / "data-parallel.md").read_text()
     names: dict[str, Any] = {"__name__": "__main__"}
     with fresh(), fluid.scope_guard(fluid.Scope()):
-        results = [(test_readme.run(code, names), promised) for code, promised in test_readme.EXAMPLE.findall(text)]
+        results = [
+            (test_readme.run(code, names), promised)
+            for code, promised in test_readme.EXAMPLE.findall(text)
+        ]
     assert len(results) == text.count("```python") == 2
     assert all(printed == promised for printed, promised in results)
 
 
 @pytest.mark.slow
 @examples(15)
-@given(recipes().filter(lambda r: all(step[0] != "batch_norm" for step in r)), st.sampled_from([2, 4]))
+@given(
+    recipes().filter(lambda r: all(step[0] != "batch_norm" for step in r)), st.sampled_from([2, 4])
+)
 def test_random_programs_train_as_on_one_device(recipe, places):
     """Parameters after three steps, where no op mixes samples."""
     net = build(recipe, fluid.optimizer.Momentum(0.01, 0.9))
     exe, finals = fluid.Executor(CPU), []
     feed = {"x": np.random.default_rng(0).standard_normal((8, 4), dtype=np.float32)}
-    for program in (net.main, fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name, places=[CPU] * places)):
+    for program in (
+        net.main,
+        fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name, places=[CPU] * places),
+    ):
         scope = fluid.Scope()
         exe.run(net.startup, scope=scope)
         for _ in range(3):

@@ -33,50 +33,105 @@ def test_collective_job():
 
 
 def test_the_seed_documents_variables():
-    common = {"PADDLE_PSERVER_PORT": "7000", "PADDLE_PSERVER_IPS": "10.0.0.1,10.0.0.2", "PADDLE_TRAINERS": "3"}
-    trainer = read_env({**common, "PADDLE_TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": "2", "PADDLE_CURRENT_IP": "10.0.0.9"})
+    common = {
+        "PADDLE_PSERVER_PORT": "7000",
+        "PADDLE_PSERVER_IPS": "10.0.0.1,10.0.0.2",
+        "PADDLE_TRAINERS": "3",
+    }
+    trainer = read_env(
+        {
+            **common,
+            "PADDLE_TRAINING_ROLE": "TRAINER",
+            "PADDLE_TRAINER_ID": "2",
+            "PADDLE_CURRENT_IP": "10.0.0.9",
+        }
+    )
     assert (trainer.rank, trainer.count, trainer.hub) == (2, 3, Endpoint("10.0.0.1", 7000))
     assert not trainer.hosts_hub
-    second = read_env({**common, "PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_IP": "10.0.0.2"})
-    assert (second.name, second.current, second.hosts_hub) == ("pserver 1", Endpoint("10.0.0.2", 7000), False)
+    second = read_env(
+        {**common, "PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_IP": "10.0.0.2"}
+    )
+    assert (second.name, second.current, second.hosts_hub) == (
+        "pserver 1",
+        Endpoint("10.0.0.2", 7000),
+        False,
+    )
     assert read_env({**common, "PADDLE_TRAINING_ROLE": "PSERVER", "POD_IP": "10.0.0.1"}).hosts_hub
 
 
 def test_other_names_for_the_same():
-    env = read_env({"PADDLE_TRAINERS": "10.0.0.1,10.0.0.2", "PADDLE_PORT": "6175", "PADDLE_TRAINER_ID": "0"})
-    assert env.trainers == (Endpoint("10.0.0.1", 6175), Endpoint("10.0.0.2", 6175)) and env.count == 2
-    env = read_env({"PADDLE_PSERVERS_IP_PORT_LIST": "a:1,b:2", "TRAINING_ROLE": "pserver", "PADDLE_CURRENT_ENDPOINT": "b:2"})
-    assert (env.role, env.rank, env.pservers) == ("PSERVER", 1, (Endpoint("a", 1), Endpoint("b", 2)))
-    assert read_env({"PADDLE_PSERVERS": "a,b", "PADDLE_TRAINER_ID": "0"}).pservers == (Endpoint("a", 6174), Endpoint("b", 6174))
+    env = read_env(
+        {"PADDLE_TRAINERS": "10.0.0.1,10.0.0.2", "PADDLE_PORT": "6175", "PADDLE_TRAINER_ID": "0"}
+    )
+    assert (
+        env.trainers == (Endpoint("10.0.0.1", 6175), Endpoint("10.0.0.2", 6175)) and env.count == 2
+    )
+    env = read_env(
+        {
+            "PADDLE_PSERVERS_IP_PORT_LIST": "a:1,b:2",
+            "TRAINING_ROLE": "pserver",
+            "PADDLE_CURRENT_ENDPOINT": "b:2",
+        }
+    )
+    assert (env.role, env.rank, env.pservers) == (
+        "PSERVER",
+        1,
+        (Endpoint("a", 1), Endpoint("b", 2)),
+    )
+    assert read_env({"PADDLE_PSERVERS": "a,b", "PADDLE_TRAINER_ID": "0"}).pservers == (
+        Endpoint("a", 6174),
+        Endpoint("b", 6174),
+    )
 
 
 def test_the_launchers_hub_comes_first():
-    env = read_env({**TWO, "PADDLE_TRAINER_ID": "0", "FLUIDJAX_HUB": "127.0.0.1:5", "FLUIDJAX_JOB_SECRET": "a secret of the job"})
+    env = read_env(
+        {
+            **TWO,
+            "PADDLE_TRAINER_ID": "0",
+            "FLUIDJAX_HUB": "127.0.0.1:5",
+            "FLUIDJAX_JOB_SECRET": "a secret of the job",
+        }
+    )
     assert env.hub == Endpoint("127.0.0.1", 5) and env.launched and not env.hosts_hub
     assert env.secret == "a secret of the job" and env.secret not in repr(env)
 
 
 def test_a_secret_that_can_be_guessed():
-    with pytest.raises(FluidValueError, match="FLUIDJAX_JOB_SECRET has 6 characters; a secret has 16 or more"):
+    with pytest.raises(
+        FluidValueError, match="FLUIDJAX_JOB_SECRET has 6 characters; a secret has 16 or more"
+    ):
         read_env({**TWO, "PADDLE_TRAINER_ID": "0", "FLUIDJAX_JOB_SECRET": "secret"})
 
 
 def test_where_processes_of_one_machine_meet():
-    """On the address that no other machine reaches, where all that is known is on one; pservers alone tell nothing of the trainers."""
+    """On the address that no other machine reaches, where all that is known is on one; pservers
+    alone tell nothing of the trainers.
+    """
     here = {"PADDLE_TRAINER_ENDPOINTS": "10.0.0.1:6170,10.0.0.1:6171", "PADDLE_TRAINER_ID": "1"}
     assert read_env(here).hub == Endpoint("127.0.0.1", 6170)
-    assert read_env({**here, "PADDLE_PSERVER_ENDPOINTS": "10.0.0.2:1"}).hub == Endpoint("10.0.0.1", 6170)
+    assert read_env({**here, "PADDLE_PSERVER_ENDPOINTS": "10.0.0.2:1"}).hub == Endpoint(
+        "10.0.0.1", 6170
+    )
     named = {"PADDLE_TRAINER_ENDPOINTS": "one:6170,one:6171", "PADDLE_TRAINER_ID": "1"}
     assert (read_env(named).hub, read_env(named).hosts) == (Endpoint("127.0.0.1", 6170), ("one",))
     away = {"PADDLE_PSERVERS": "10.0.0.1", "PADDLE_TRAINERS": "2", "PADDLE_TRAINER_ID": "0"}
     assert read_env(away).hub == Endpoint("10.0.0.1", 6174)
-    two = read_env({"PADDLE_TRAINER_ENDPOINTS": "127.0.0.1:1,127.0.0.2:1", "PADDLE_TRAINER_ID": "0"})
+    two = read_env(
+        {"PADDLE_TRAINER_ENDPOINTS": "127.0.0.1:1,127.0.0.2:1", "PADDLE_TRAINER_ID": "0"}
+    )
     assert (two.hub, two.hosts) == (Endpoint("127.0.0.1", 1), ("127.0.0.1",))
 
 
 def test_a_job_on_several_machines_without_a_secret():
     env = read_env({**TWO, "PADDLE_TRAINER_ID": "1"})
-    with pytest.raises(FluidValueError, match=r"trainer 1: the job runs on several machines \(10.0.0.1, 10.0.0.2\), so .* need a secret"):
+    with pytest.raises(
+        FluidValueError,
+        match=(
+            r"trainer 1: the job runs on several machines \(10.0.0.1, 10.0.0.2\), so .* need a"
+            r" secret"
+        ),
+    ):
         process.take_part(env)
     assert process.current_job() is None
 
@@ -93,10 +148,18 @@ def transpiled(rank, mode="pserver", trainers=2, **more):
         setattr(config, name, value)
     t = fluid.DistributeTranspiler(config)
     if mode == "pserver":
-        t.transpile(rank, program=main, startup_program=startup, pservers="10.0.0.1:6174,b:6175", trainers=trainers)
+        t.transpile(
+            rank,
+            program=main,
+            startup_program=startup,
+            pservers="10.0.0.1:6174,b:6175",
+            trainers=trainers,
+        )
     else:
         here = trainers.split(",")[rank]
-        t.transpile(rank, program=main, startup_program=startup, trainers=trainers, current_endpoint=here)
+        t.transpile(
+            rank, program=main, startup_program=startup, trainers=trainers, current_endpoint=here
+        )
     return t, main, startup
 
 
@@ -106,7 +169,12 @@ def test_the_job_that_the_programs_of_pservers_describe(monkeypatch):
     t, main, startup = transpiled(1)
     pservers = Endpoint("10.0.0.1", 6174), Endpoint("b", 6175)
     of_trainer = JobEnv(TRAINER, 1, 2, pservers=pservers, hub=pservers[0])
-    assert described_job(t.get_trainer_program()) == described_job(main) == described_job(startup) == of_trainer
+    assert (
+        described_job(t.get_trainer_program())
+        == described_job(main)
+        == described_job(startup)
+        == of_trainer
+    )
     assert not of_trainer.hosts_hub
     served, first = t.get_pserver_programs("b:6175")
     of_pserver = JobEnv(PSERVER, 1, 2, pservers=pservers, current=pservers[1], hub=pservers[0])
@@ -116,7 +184,11 @@ def test_the_job_that_the_programs_of_pservers_describe(monkeypatch):
     assert described_job(fluid.Program()) is None
 
 
-@pytest.mark.parametrize("config", [{"sync_mode": False}, {"sync_mode": False, "geo_sgd_mode": True}], ids=["async", "geo"])
+@pytest.mark.parametrize(
+    "config",
+    [{"sync_mode": False}, {"sync_mode": False, "geo_sgd_mode": True}],
+    ids=["async", "geo"],
+)
 def test_the_job_that_asynchronous_programs_describe(config):
     t, _, startup = transpiled(0, **config)
     assert described_job(t.get_trainer_program()).name == described_job(startup).name == "trainer 0"
@@ -124,13 +196,17 @@ def test_the_job_that_asynchronous_programs_describe(config):
 
 
 @pytest.mark.parametrize(
-    "config", [{"mode": "nccl2"}, {"mode": "collective", "collective_mode": "grad_allreduce"}], ids=["nccl2", "collective"]
+    "config",
+    [{"mode": "nccl2"}, {"mode": "collective", "collective_mode": "grad_allreduce"}],
+    ids=["nccl2", "collective"],
 )
 def test_the_job_that_the_programs_of_trainers_describe(config):
     listed = "10.0.0.1:6170,10.0.0.1:6171,b:6170"
     _, _, startup = transpiled(2, trainers=listed, **config)
     trainers = tuple(endpoint(e, "") for e in listed.split(","))
-    assert described_job(startup) == JobEnv(TRAINER, 2, 3, trainers, current=trainers[2], hub=trainers[0])
+    assert described_job(startup) == JobEnv(
+        TRAINER, 2, 3, trainers, current=trainers[2], hub=trainers[0]
+    )
     _, _, startup = transpiled(1, trainers="10.0.0.1:6170,10.0.0.1:6171", **config)
     assert described_job(startup).hub == Endpoint("127.0.0.1", 6170)
 
@@ -187,7 +263,11 @@ def test_endpoints_print_as_they_are_read():
         endpoint("::1:80", "x")
 
 
-@given(st.dictionaries(st.sampled_from(sorted({k for env in MISTAKES.values() for k in env})), st.text(max_size=12)))
+@given(
+    st.dictionaries(
+        st.sampled_from(sorted({k for env in MISTAKES.values() for k in env})), st.text(max_size=12)
+    )
+)
 def test_any_text_is_a_job_or_our_error(environ):
     try:
         env = read_env(environ)
@@ -214,12 +294,19 @@ def test_a_pserver_that_trains_or_does_nothing_is_told(monkeypatch):
     monkeypatch.setattr(process, "_job", trainer)
     assert not process.served(train)
     monkeypatch.setattr(process, "_job", server)
-    assert process.served(serve) and not process.served(train)  # it served, and may do as it likes then
+    # it served, and may do as it likes then
+    assert process.served(serve) and not process.served(train)
     server.say_if_idle()
     monkeypatch.setattr(process, "_job", idle)
-    with pytest.warns(RuntimeWarning, match="pserver 1 ends without having run a pserver's program.*get_pserver_program"):
+    with pytest.warns(
+        RuntimeWarning,
+        match="pserver 1 ends without having run a pserver's program.*get_pserver_program",
+    ):
         idle.say_if_idle()
     monkeypatch.setattr(process, "_job", process.Job(1, 2, PSERVER))
-    with pytest.warns(RuntimeWarning, match="pserver 1 runs a program that trains.*TRAINING_ROLE.*get_pserver_program"):
+    with pytest.warns(
+        RuntimeWarning,
+        match="pserver 1 runs a program that trains.*TRAINING_ROLE.*get_pserver_program",
+    ):
         assert not process.served(train)
     assert not process.served(train)  # told once

@@ -1,4 +1,6 @@
-"""Evaluation on several devices: all samples are delivered, however many there are; as in 1.8.5 (tried there)."""
+"""Evaluation on several devices: all samples are delivered, however many there are; as in 1.8.5
+(tried there).
+"""
 
 from __future__ import annotations
 
@@ -29,22 +31,31 @@ class Net:
         self.main, self.scope, self.exe = main, fluid.Scope(), fluid.Executor(fluid.CPUPlace())
         self.exe.run(startup, scope=self.scope)
         loss = self.loss.name if train else None
-        self.several = fluid.CompiledProgram(main).with_data_parallel(loss_name=loss, places=fluid.cpu_places(devices))
+        self.several = fluid.CompiledProgram(main).with_data_parallel(
+            loss_name=loss, places=fluid.cpu_places(devices)
+        )
 
     def run(self, feed: Any, fetches: Any = None, **more: Any) -> list[Any]:
         return self.exe.run(
-            self.several, feed=feed, fetch_list=fetches or [self.out, self.loss], scope=self.scope, **more
+            self.several,
+            feed=feed,
+            fetch_list=fetches or [self.out, self.loss],
+            scope=self.scope,
+            **more,
         )
 
 
-FEEDS: list[tuple[int, Any, list[int]]] = [  # devices, sizes of what is fed, and of the parts that run
+# devices, sizes of what is fed, and of the parts that run
+FEEDS: list[tuple[int, Any, list[int]]] = [
     (2, 1, [1]), (4, 3, [1, 1, 1]), (4, 5, [2, 2, 1]), (4, 6, [2, 2, 2]), (3, 4, [2, 2]), (4, 8, [2, 2, 2, 2]), (2, [2], [2]),
     (4, [4], [4]), (4, [2, 1], [2, 1]), (4, [2, 2, 2], [2, 2, 2]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("devices", "fed", "parts"), FEEDS)
-def test_fewer_devices_run_where_there_is_too_little_for_all(devices: int, fed: Any, parts: list[int]) -> None:
+def test_fewer_devices_run_where_there_is_too_little_for_all(
+    devices: int, fed: Any, parts: list[int]
+) -> None:
     net = Net(devices)
     feed = [{"x": rows(n)} for n in fed] if isinstance(fed, list) else {"x": rows(fed)}
     whole = np.concatenate([f["x"] for f in feed]) if isinstance(feed, list) else feed["x"]
@@ -62,9 +73,12 @@ def test_fewer_devices_run_where_there_is_too_little_for_all(devices: int, fed: 
 
 @pytest.mark.parametrize("iterable", [True, False])
 @pytest.mark.parametrize(
-    ("drop_last", "train", "want"), [(False, False, [8, 8, 4]), (True, False, [8, 8]), (True, True, [8, 8])]
+    ("drop_last", "train", "want"),
+    [(False, False, [8, 8, 4]), (True, False, [8, 8]), (True, True, [8, 8])],
 )
-def test_a_loader_delivers_what_is_left(iterable: bool, drop_last: bool, train: bool, want: list[int]) -> None:
+def test_a_loader_delivers_what_is_left(
+    iterable: bool, drop_last: bool, train: bool, want: list[int]
+) -> None:
     net = Net(2, train)
     loader = fluid.io.DataLoader.from_generator(
         [net.x], 4, iterable=iterable, use_double_buffer=False, drop_last=drop_last
@@ -101,4 +115,6 @@ def test_sequences() -> None:
     several = fluid.CompiledProgram(main).with_data_parallel(places=fluid.cpu_places(4))
     fed = fluid.create_lod_tensor(rows(6), [[1, 3, 2]], fluid.CPUPlace())
     (got,) = fluid.Executor().run(several, feed={"x": fed}, fetch_list=[out])
-    np.testing.assert_array_equal(got, [rows(6)[:1].sum(0), rows(6)[1:4].sum(0), rows(6)[4:].sum(0)])
+    np.testing.assert_array_equal(
+        got, [rows(6)[:1].sum(0), rows(6)[1:4].sum(0), rows(6)[4:].sum(0)]
+    )

@@ -1,4 +1,6 @@
-"""paddle.distributed.fleet in a job of two processes: each strategy against one process, collective ops against NumPy."""
+"""paddle.distributed.fleet in a job of two processes: each strategy against one process, collective
+ops against NumPy.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,14 @@ SCRIPT = str(Path(trainers.__file__))
 
 
 def one_process(kind, feeds):
-    return trainers.train(trainers.net(kind, lambda loss: trainers.optimizer(kind).minimize(loss)), feeds)
+    return trainers.train(
+        trainers.net(kind, lambda loss: trainers.optimizer(kind).minimize(loss)), feeds
+    )
 
 
 def local_by_hand(k_steps, begin_step, adapts=False):
-    """Two trainers in turn, whose parameters are averaged after steps up to begin_step, then after every k_steps more.
+    """Two trainers in turn, whose parameters are averaged after steps up to begin_step, then after
+    every k_steps more.
 
     adapts: the number follows the mean loss. Also the steps after which they were.
     """
@@ -28,7 +33,12 @@ def local_by_hand(k_steps, begin_step, adapts=False):
     last, often, first, averaged = 0 if adapts else begin_step, k_steps, None, []
     names = [p.name for p in made[0].all_parameters()]
     for step in range(1, trainers.STEPS + 1):
-        loss = np.mean([exe.run(made[0], trainers.batches(r, 2)[step - 1], [made[2]], scope=s)[0] for r, s in enumerate(scopes)])
+        loss = np.mean(
+            [
+                exe.run(made[0], trainers.batches(r, 2)[step - 1], [made[2]], scope=s)[0]
+                for r, s in enumerate(scopes)
+            ]
+        )
         first = loss if first is None else first
         if step <= begin_step or step - last == often:
             if adapts and step > begin_step:
@@ -45,12 +55,20 @@ def local_by_hand(k_steps, begin_step, adapts=False):
 def close(found, expected, **tolerance):
     for name in (n for n in expected if n != "loss"):
         if name in found:
-            np.testing.assert_allclose(found[name], expected[name], err_msg=name, **{"rtol": 2e-5, "atol": 2e-6, **tolerance})
+            np.testing.assert_allclose(
+                found[name],
+                expected[name],
+                err_msg=name,
+                **{"rtol": 2e-5, "atol": 2e-6, **tolerance},
+            )
 
 
 def merged(feeds, k):
     """Every k batches as one; each worker's part of it comes first."""
-    return [{n: np.concatenate([f[n] for f in feeds[i : i + k]]) for n in feeds[0]} for i in range(0, len(feeds), k)]
+    return [
+        {n: np.concatenate([f[n] for f in feeds[i : i + k]]) for n in feeds[0]}
+        for i in range(0, len(feeds), k)
+    ]
 
 
 @pytest.fixture
@@ -60,7 +78,10 @@ def job(tmp_path, monkeypatch, forked):
 
     def run(*kinds):
         assert cli.main(["launch", "--nproc_per_node", "2", SCRIPT, str(tmp_path), *kinds]) == 0
-        return {k: [dict(np.load(tmp_path / f"{k}-{r}.npz")) for r in (0, 1)] for k in (*kinds, "together")}
+        return {
+            k: [dict(np.load(tmp_path / f"{k}-{r}.npz")) for r in (0, 1)]
+            for k in (*kinds, "together")
+        }
 
     return run
 
@@ -77,7 +98,10 @@ def test_workers_that_merge_gradients(job):
 @pytest.mark.thorough
 def test_workers_with_other_strategies(job):
     found = job("plain", "sharded", "half", "synchronised", "mixed", "local", "adaptive")
-    for kind, (by_hand, averaged) in {"local": local_by_hand(2, 1), "adaptive": local_by_hand(2, 2, adapts=True)}.items():
+    for kind, (by_hand, averaged) in {
+        "local": local_by_hand(2, 1),
+        "adaptive": local_by_hand(2, 2, adapts=True),
+    }.items():
         for one, expected in zip(found[kind], by_hand, strict=True):
             close(one, expected)
             assert one["last_step"] == averaged[-1], (kind, averaged)
@@ -87,20 +111,33 @@ def test_workers_with_other_strategies(job):
             np.testing.assert_array_equal(both[0][name], both[1][name], err_msg=name)
     for kind in ("plain", "sharded"):
         close(found[kind][1], plain)
-        np.testing.assert_allclose(sum(one["loss"] for one in found[kind]) / 2, plain["loss"], rtol=2e-5)
+        np.testing.assert_allclose(
+            sum(one["loss"] for one in found[kind]) / 2, plain["loss"], rtol=2e-5
+        )
     merging = lambda loss: fluid.optimizer.Lamb(0.05, epsilon=1e-8).minimize(loss)  # noqa: E731
     expected = trainers.train(trainers.net("plain", merging), merged(trainers.batches(), 2))
     close(found["mixed"][1], expected, rtol=0.02, atol=0.02)
     assert not np.allclose(found["mixed"][1]["fc_0.w_0"], expected["fc_0.w_0"], rtol=1e-6, atol=0)
     close(found["half"][0], plain, rtol=0.02, atol=0.02)
-    assert not np.allclose(found["half"][0]["fc_0.w_0"], plain["fc_0.w_0"], rtol=1e-6, atol=0)  # the gradients did travel in half
-    close(found["synchronised"][0], one_process("synchronised", trainers.batches()), rtol=1e-4, atol=1e-5)
+    # the gradients did travel in half
+    assert not np.allclose(found["half"][0]["fc_0.w_0"], plain["fc_0.w_0"], rtol=1e-6, atol=0)
+    close(
+        found["synchronised"][0],
+        one_process("synchronised", trainers.batches()),
+        rtol=1e-4,
+        atol=1e-5,
+    )
 
 
 def _collectives(found):
     x = [np.arange(6, dtype="f4").reshape(2, 3) + 10 * rank - 2 for rank in (0, 1)]
     for rank, one in enumerate(found):
-        for op, value in {"SUM": x[0] + x[1], "MAX": x[1], "MIN": x[0], "PROD": x[0] * x[1]}.items():
+        for op, value in {
+            "SUM": x[0] + x[1],
+            "MAX": x[1],
+            "MIN": x[0],
+            "PROD": x[0] * x[1],
+        }.items():
             np.testing.assert_array_equal(one[f"all {op}"], value)
             np.testing.assert_array_equal(one[f"to 1 {op}"], value if rank else x[0])
             np.testing.assert_array_equal(one["broadcast"], x[1])

@@ -27,17 +27,28 @@ FIRST = {W: np.linspace(-0.3, 0.3, 13, dtype="float32")[:, None], B: np.full(1, 
 
 def on_mesh(program: fluid.Program, ranks: int) -> Runnable:
     """A trainer's program on the ranks that it runs on."""
-    return Runnable(program, PserverJob(Mesh(tuple(jax.devices()[:ranks])), program.info.pserver_plan))
+    return Runnable(
+        program, PserverJob(Mesh(tuple(jax.devices()[:ranks])), program.info.pserver_plan)
+    )
 
 
 def fit(ranks: int, every: int) -> tuple[Runnable, fluid.Program, Any]:
-    """A line that is fitted: the trainer's program on a mesh, the startup program as it was, the loss."""
+    """A line that is fitted: the trainer's program on a mesh, the startup program as it was, the
+    loss.
+    """
     with fresh() as (main, startup):
         x, y = fluid.data("x", [None, 13]), fluid.data("y", [None, 1])
         loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
         fluid.optimizer.SGD(float(RATE)).minimize(loss)
     first = startup.clone()
-    t = transpiled(main, startup, ranks, 2, False, {"sync_mode": False, "geo_sgd_mode": True, "geo_sgd_need_push_nums": every})
+    t = transpiled(
+        main,
+        startup,
+        ranks,
+        2,
+        False,
+        {"sync_mode": False, "geo_sgd_mode": True, "geo_sgd_need_push_nums": every},
+    )
     return on_mesh(t.get_trainer_program(), ranks), first, loss
 
 
@@ -68,7 +79,10 @@ class Simulated:
 
     def exchange(self) -> None:
         for name in self.server:
-            deltas = [(mine[name] - old[name]) / len(self.mine) for mine, old in zip(self.mine, self.old, strict=True)]
+            deltas = [
+                (mine[name] - old[name]) / len(self.mine)
+                for mine, old in zip(self.mine, self.old, strict=True)
+            ]
             self.server[name] = self.server[name] + sum(deltas)
             for mine, old, delta in zip(self.mine, self.old, deltas, strict=True):
                 mine[name] = mine[name] + self.server[name] - (old[name] + delta)
@@ -116,7 +130,9 @@ def test_nothing_is_sent_in_steps_that_do_not_exchange() -> None:
     assert not re.search(r" (all-gather|reduce-scatter|all-to-all|collective-permute)", hlo)
 
 
-def started(program: Runnable, startup: fluid.Program, **values: np.ndarray) -> tuple[fluid.Executor, fluid.Scope]:
+def started(
+    program: Runnable, startup: fluid.Program, **values: np.ndarray
+) -> tuple[fluid.Executor, fluid.Scope]:
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
     for name, value in values.items():
@@ -125,7 +141,9 @@ def started(program: Runnable, startup: fluid.Program, **values: np.ndarray) -> 
 
 
 def test_the_first_exchange_gives_what_pservers_hold_in_a_local_job() -> None:
-    """Later ones do not: there trainers exchange in turn, and the first to come has not seen the last one's delta."""
+    """Later ones do not: there trainers exchange in turn, and the first to come has not seen the
+    last one's delta.
+    """
     program, startup, _ = fit(2, 3)
     exe, scope = started(program, startup, **FIRST)
     job = LocalJob.of(program.program, seed=1)
@@ -139,7 +157,8 @@ def test_the_first_exchange_gives_what_pservers_hold_in_a_local_job() -> None:
 
 def words() -> tuple[fluid.Program, fluid.Program]:
     """A table with sparse gradients, a schedule and an optimizer with state."""
-    with fresh(3) as (main, startup):  # by chance one start in sixty has a batch norm that makes much of roundings
+    # by chance one start in sixty has a batch norm that makes much of roundings
+    with fresh(3) as (main, startup):
         word, y = fluid.data("word", [None, 1], "int64"), fluid.data("y", [None, 1])
         vector = fluid.layers.embedding(word, [20, 4], is_sparse=True, is_distributed=True)
         hidden = fluid.layers.fc(fluid.layers.batch_norm(fluid.layers.reshape(vector, [-1, 4])), 1)
@@ -153,10 +172,23 @@ def test_ranks_are_programs_that_run_by_themselves_but_for_the_exchange(at_once:
     """State of the optimizer, schedules, moving averages and sparse tables are each rank's own."""
     main, startup = words()
     plain, first = main.clone(), startup.clone()
-    t = transpiled(main, startup, 2, 2, False, {"sync_mode": False, "geo_sgd_mode": True, "geo_sgd_need_push_nums": 3})
+    t = transpiled(
+        main,
+        startup,
+        2,
+        2,
+        False,
+        {"sync_mode": False, "geo_sgd_mode": True, "geo_sgd_need_push_nums": 3},
+    )
     program = on_mesh(t.get_trainer_program(), 2)
     r = np.random.RandomState(3)
-    steps = [{"word": r.randint(0, 9, (6, 1)) + np.repeat([[0], [9]], 3, 0), "y": r.randn(6, 1).astype("f4")} for _ in range(7)]
+    steps = [
+        {
+            "word": r.randint(0, 9, (6, 1)) + np.repeat([[0], [9]], 3, 0),
+            "y": r.randn(6, 1).astype("f4"),
+        }
+        for _ in range(7)
+    ]
     exe, scope = started(program, first)
     params = [p.name for p in plain.all_parameters() if p.trainable]
     begun = {v.name: scope.get(v.name) for v in plain.list_vars() if v.persistable}
@@ -182,7 +214,13 @@ def test_ranks_are_programs_that_run_by_themselves_but_for_the_exchange(at_once:
             old[name] = old[name] + sum(deltas)
     for name, found in zip(state, seen, strict=True):
         for k, one in enumerate(alone):
-            np.testing.assert_allclose(found[k].reshape(one.get(name).shape), one.get(name), atol=1e-5, rtol=1e-5, err_msg=name)
+            np.testing.assert_allclose(
+                found[k].reshape(one.get(name).shape),
+                one.get(name),
+                atol=1e-5,
+                rtol=1e-5,
+                err_msg=name,
+            )
 
 
 def test_looking_at_the_test_program_in_between_changes_nothing() -> None:
@@ -194,10 +232,23 @@ def test_looking_at_the_test_program_in_between_changes_nothing() -> None:
         test = main.clone(for_test=True)
         fluid.optimizer.Momentum(0.1, 0.9).minimize(loss)
     first = startup.clone()
-    t = transpiled(main, startup, 2, 2, False, {"sync_mode": False, "geo_sgd_mode": True, "geo_sgd_need_push_nums": 3})
-    program, names = on_mesh(t.get_trainer_program(), 2), sorted(v.name for v in test.list_vars() if v.persistable)
+    t = transpiled(
+        main,
+        startup,
+        2,
+        2,
+        False,
+        {"sync_mode": False, "geo_sgd_mode": True, "geo_sgd_need_push_nums": 3},
+    )
+    program, names = (
+        on_mesh(t.get_trainer_program(), 2),
+        sorted(v.name for v in test.list_vars() if v.persistable),
+    )
     exe, scope = started(program, first)
-    other, begun = fluid.Scope(), {v.name: scope.get(v.name) for v in t.get_trainer_program().list_vars() if v.persistable}
+    other, begun = (
+        fluid.Scope(),
+        {v.name: scope.get(v.name) for v in t.get_trainer_program().list_vars() if v.persistable},
+    )
     for name, value in begun.items():
         other.var(name).set(value)
     tested, plain = [], []
@@ -214,15 +265,23 @@ def test_looking_at_the_test_program_in_between_changes_nothing() -> None:
     last = [exe.run(program, feeds, names, scope=s, return_merged=False) for s in (scope, other)]
     for name, here, there in zip(names, *last, strict=True):
         np.testing.assert_array_equal(here, there, err_msg=name)
-    clone = t.get_trainer_program().clone(for_test=True)  # made of the trainer's program, it sends nothing and trains nothing
+    # made of the trainer's program, it sends nothing and trains nothing
+    clone = t.get_trainer_program().clone(for_test=True)
     assert not trains(clone)
-    np.testing.assert_array_equal(*(exe.run(p, feeds[0], [loss], scope=scope)[0] for p in (test, clone)))
+    np.testing.assert_array_equal(
+        *(exe.run(p, feeds[0], [loss], scope=scope)[0] for p in (test, clone))
+    )
     scope.var(names[-1]).set(begun[names[-1]] + 1)  # what is stored is seen at once
-    assert not np.array_equal(exe.run(test, feeds[0], [loss], scope=scope)[0], exe.run(test, feeds[0], [loss], scope=other)[0])
+    assert not np.array_equal(
+        exe.run(test, feeds[0], [loss], scope=scope)[0],
+        exe.run(test, feeds[0], [loss], scope=other)[0],
+    )
 
 
 def test_a_checkpoint_goes_to_other_jobs_and_to_one_device(tmp_path: Path) -> None:
-    """All begin with the first trainer's parameters there; the steps since the last exchange go on counting."""
+    """All begin with the first trainer's parameters there; the steps since the last exchange go on
+    counting.
+    """
     program, startup, _ = fit(2, 3)
     exe, scope = started(program, startup, **FIRST)
     for feeds in batches(2, 4):
@@ -252,22 +311,35 @@ def test_a_checkpoint_goes_to_other_jobs_and_to_one_device(tmp_path: Path) -> No
 @pytest.mark.first(1)
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_digits(ranks: int) -> None:
-    """Every rank learns on its own part of the data; what all agree on, and each one's own parameters, read new digits."""
+    """Every rank learns on its own part of the data; what all agree on, and each one's own
+    parameters, read new digits.
+    """
     main, startup, test, guess = network()
     first = startup.clone()
-    t = transpiled(main, startup, ranks, 2, False, {"sync_mode": False, "geo_sgd_mode": True, "geo_sgd_need_push_nums": 4})
+    t = transpiled(
+        main,
+        startup,
+        ranks,
+        2,
+        False,
+        {"sync_mode": False, "geo_sgd_mode": True, "geo_sgd_need_push_nums": 4},
+    )
     program = on_mesh(t.get_trainer_program(), ranks)
     exe, scope = started(program, first)
     image, label = digits()
     names = [p.name for p in main.all_parameters()]
-    for feeds in zip(*(share(image[:-400], label[:-400], r, ranks, 30) for r in range(ranks)), strict=False):
+    for feeds in zip(
+        *(share(image[:-400], label[:-400], r, ranks, 30) for r in range(ranks)), strict=False
+    ):
         own = exe.run(program, list(feeds), names, scope=scope, return_merged=False)
     agreed = [scope.get(n + "@SNAPSHOT") for n in names]
     for values in (agreed, *zip(*own, strict=True)):
         alone = fluid.Scope()
         for name, value in zip(names, values, strict=True):
             alone.var(name).set(value)
-        answers = exe.run(test, {"image": image[-400:], "label": label[-400:]}, [guess], scope=alone)[0].argmax(1)
+        answers = exe.run(
+            test, {"image": image[-400:], "label": label[-400:]}, [guess], scope=alone
+        )[0].argmax(1)
         right = float((answers == label[-400:, 0]).mean())
         assert right > 0.93
 
@@ -275,12 +347,18 @@ def test_digits(ranks: int) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("forked")
 def test_a_script_in_the_documents_form_runs_as_a_job_of_processes(tmp_path: Path) -> None:
-    """Two trainers and two pservers: each trainer's parameters after every step, what it saves, and a checkpoint."""
+    """Two trainers and two pservers: each trainer's parameters after every step, what it saves, and
+    a checkpoint.
+    """
     steps, script = batches(2, 7), Path(__file__).with_name("geo_script.py")
-    np.savez(tmp_path / "given.npz", **{f"{n}_{t}": np.array([s[t][n] for s in steps]) for t in range(2) for n in "xy"})
+    np.savez(
+        tmp_path / "given.npz",
+        **{f"{n}_{t}": np.array([s[t][n] for s in steps]) for t in range(2) for n in "xy"},
+    )
     assert cli.main(["launch", "--nproc", "2", "--pservers", "2", str(script), str(tmp_path)]) == 0
     found = [dict(np.load(tmp_path / f"trainer_{t}.npz")) for t in range(2)]
-    wanted = Simulated(2, 3, {n: found[0][f"first {n}"] for n in (W, B)})  # trainer 0's first values are everybody's
+    # trainer 0's first values are everybody's
+    wanted = Simulated(2, 3, {n: found[0][f"first {n}"] for n in (W, B)})
     for at, feeds in enumerate(steps):
         wanted.step(feeds)
         for trainer, mine in zip(found, wanted.mine, strict=True):

@@ -1,4 +1,6 @@
-"""What a parameter-server job saves and loads: the files of Paddle 1.8.5, and a resumed job equals an uninterrupted one."""
+"""What a parameter-server job saves and loads: the files of Paddle 1.8.5, and a resumed job equals
+an uninterrupted one.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,19 @@ from fluidjax.saved import jobs
 from tests import forked
 
 SCRIPT = Path(__file__).with_name("saving_script.py")
-PARAMS = ("batch_norm_0.b_0", "batch_norm_0.w_0", "fc_0.b_0", "fc_0.w_0", "fc_1.b_0", "fc_1.w_0", "fc_1.w_1", "table")
+PARAMS = (
+    "batch_norm_0.b_0",
+    "batch_norm_0.w_0",
+    "fc_0.b_0",
+    "fc_0.w_0",
+    "fc_1.b_0",
+    "fc_1.w_0",
+    "fc_1.w_1",
+    "table",
+)
 STATES = ("beta1_pow_acc_0", "beta2_pow_acc_0", "moment1_0", "moment2_0")
-# What two trainers of Paddle 1.8.5 wrote for this script: trainer 1 what its program keeps, trainer 0 all.
+# What two trainers of Paddle 1.8.5 wrote for this script: trainer 1 what its program keeps, trainer
+# 0 all.
 OF_ONE = {"@LR_DECAY_COUNTER@", "batch_norm_0.w_1", "batch_norm_0.w_2", *PARAMS} - {"table"}
 OF_ZERO = OF_ONE | {"table"} | {f"{p}_{s}" for p in PARAMS for s in STATES}
 
@@ -32,7 +44,16 @@ def job(trainers: list[str], pservers: list[str]) -> None:
         ["pserver", "--current", e, *pservers] for e in listed
     ]
     env = {k: v for k, v in os.environ.items() if "PADDLE" not in k} | {"JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-m", "fluidjax", "run", str(SCRIPT), "--endpoints", ",".join(listed), "--role"]
+    command = [
+        sys.executable,
+        "-m",
+        "fluidjax",
+        "run",
+        str(SCRIPT),
+        "--endpoints",
+        ",".join(listed),
+        "--role",
+    ]
     pipe: dict[str, Any] = {"text": True, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     running = [forked.Popen([*command, *words], env=env, **pipe) for words in roles]
     try:
@@ -45,8 +66,8 @@ def job(trainers: list[str], pservers: list[str]) -> None:
 
 @pytest.mark.slow
 def test_a_resumed_job_equals_an_uninterrupted_one(tmp_path: Path) -> None:
-    """Bit for bit, with the optimizer's state, a schedule, a parameter in two blocks and a sparse table; resumed by the pservers, as in
-    1.8.5, and by the trainers themselves."""
+    """Bit for bit, with the optimizer's state, a schedule, a parameter in two blocks and a sparse
+    table; resumed by the pservers, as in 1.8.5, and by the trainers themselves."""
     whole, half, again, here = (str(tmp_path / name) for name in ("whole", "half", "again", "here"))
     job(["--last", "4", "--save", whole], [])
     job(["--last", "2", "--save", half], [])
@@ -55,13 +76,17 @@ def test_a_resumed_job_equals_an_uninterrupted_one(tmp_path: Path) -> None:
     job(["--first", "2", "--last", "4", "--save", here, "--load_here", f"{half}0"], [])
     for name in OF_ZERO:
         saved = Path(f"{whole}0", name).read_bytes()
-        assert Path(f"{again}0", name).read_bytes() == Path(f"{here}0", name).read_bytes() == saved, name
+        assert (
+            Path(f"{again}0", name).read_bytes() == Path(f"{here}0", name).read_bytes() == saved
+        ), name
         assert name in OF_ONE or not Path(f"{whole}1", name).exists()
-    changed = [n for n in OF_ZERO if Path(f"{half}0", n).read_bytes() != Path(f"{whole}0", n).read_bytes()]
+    changed = [
+        n for n in OF_ZERO if Path(f"{half}0", n).read_bytes() != Path(f"{whole}0", n).read_bytes()
+    ]
     assert len(changed) == len(OF_ZERO)
 
 
-# -- in one process ----------------------------------------------------------------------------------------------------
+# -- in one process --------------------------------------------------------------------------------
 
 EPS = "127.0.0.1:6174,127.0.0.1:6175"
 
@@ -83,7 +108,9 @@ def folder(path: Path, plan: Any, value: float, but: str = "") -> Path:
     program, scope = fluid.Program(), fluid.Scope()
     for name, array in arrays.items():
         if name != but:
-            program.global_block().create_var(name=name, shape=array.shape, dtype="float32", persistable=True)
+            program.global_block().create_var(
+                name=name, shape=array.shape, dtype="float32", persistable=True
+            )
             scope.var(name).set(array)
     with fluid.scope_guard(scope):
         fluid.io.save_persistables(fluid.Executor(), str(path), program)
@@ -96,7 +123,9 @@ def test_each_pserver_loads_what_it_owns(tmp_path: Path) -> None:
     loaded = {}
     for k, endpoint in enumerate(EPS.split(",")):
         program = t.get_pserver_program(endpoint)
-        fluid.io.load_persistables(fluid.Executor(), str(folder(tmp_path / str(k), t.plan, k + 1.0)), program)
+        fluid.io.load_persistables(
+            fluid.Executor(), str(folder(tmp_path / str(k), t.plan, k + 1.0)), program
+        )
         loaded[k] = program.info.loaded_from
     scope = fluid.Scope()
     for name, var in {**t.plan.main.blocks[0].vars}.items():
@@ -129,14 +158,17 @@ def test_a_folder_that_lacks_a_state(tmp_path: Path) -> None:
 def test_a_folder_that_a_trainer_cannot_read(tmp_path: Path) -> None:
     t = planned()
     text = (
-        r"pserver 1 has loaded '/nowhere', which this trainer cannot read \(.*the folder has to be there for them too"
+        r"pserver 1 has loaded '/nowhere', which this trainer cannot read \(.*the folder has to be"
+        r" there for them too"
     )
     with pytest.raises(JobError, match=text):
         jobs.take_loaded(t.plan, {1: ("/nowhere", "")}, fluid.Scope())
 
 
 def test_a_number_that_is_there_for_each_block(tmp_path: Path) -> None:
-    """So 1.8.5 saves the power of beta of a parameter in two blocks: the shape is [1], and the number stands there twice."""
+    """So 1.8.5 saves the power of beta of a parameter in two blocks: the shape is [1], and the
+    number stands there twice.
+    """
     program, scope = fluid.Program(), fluid.Scope()
     program.global_block().create_var(name="power", shape=[1], dtype="float32", persistable=True)
     scope.var("power").set(np.float32([0.59]))

@@ -19,7 +19,7 @@ from fluidjax.dist.jobs.hub import Hub
 from fluidjax.dist.jobs.launch import Supervisor, job_specs
 
 ROOT = Path(__file__).parents[2]
-TRAIN = '''
+TRAIN = """
 import os, sys, time
 import numpy as np
 import jax
@@ -58,7 +58,7 @@ if what == "wait":
     print("ready", os.getpid())
     time.sleep(600)
 print("sum", sum)
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -93,19 +93,43 @@ def launch_for_real(capfd, monkeypatch):
 
 
 def test_two_trainers_and_two_pservers(launch_for_real, script, tmp_path):
-    """With the options of Paddle's launch_ps; each process's words are in a file of its own, too, behind those of an older job."""
+    """With the options of Paddle's launch_ps; each process's words are in a file of its own, too,
+    behind those of an older job.
+    """
     logs = tmp_path / "logs"
     logs.mkdir()
     (logs / "workerlog.1").write_text("older\n")
-    words = ["--worker_num=2", "--server_num", "2", "--start_port=6170", "--log_dir", str(logs), script, "run", "0"]
+    words = [
+        "--worker_num=2",
+        "--server_num",
+        "2",
+        "--start_port=6170",
+        "--log_dir",
+        str(logs),
+        script,
+        "run",
+        "0",
+    ]
     code, out, err = launch_for_real(*words)
     assert "fluidjax launch: --start_port: no meaning here" in err
-    assert {p.name for p in logs.iterdir()} == {"workerlog.0", "workerlog.1", "serverlog.0", "serverlog.1"}
-    assert (logs / "workerlog.1").read_text().startswith("older\n") and "\nsum 2.0\n" in (logs / "workerlog.1").read_text()
+    assert {p.name for p in logs.iterdir()} == {
+        "workerlog.0",
+        "workerlog.1",
+        "serverlog.0",
+        "serverlog.1",
+    }
+    assert (logs / "workerlog.1").read_text().startswith("older\n") and "\nsum 2.0\n" in (
+        logs / "workerlog.1"
+    ).read_text()
     assert "served 127.0.0.2\n" in (logs / "serverlog.1").read_text()
     assert (code, sorted(out.splitlines())) == (
         0,
-        ["[pserver 0] served 127.0.0.1", "[pserver 1] served 127.0.0.2", "[trainer 0] sum 2.0", "[trainer 1] sum 2.0"],
+        [
+            "[pserver 0] served 127.0.0.1",
+            "[pserver 1] served 127.0.0.2",
+            "[trainer 0] sum 2.0",
+            "[trainer 1] sum 2.0",
+        ],
     ), err
 
 
@@ -140,7 +164,12 @@ def test_a_pserver_script_in_the_seed_documents_form(launch, tmp_path):
     code, out, err = launch("--nproc", "2", "--pservers", "2", str(path))
     lines = sorted(out.splitlines())
     assert code == 0, err
-    assert [line.split("]")[0] for line in lines] == ["[pserver 0", "[pserver 1", "[trainer 0", "[trainer 1"]
+    assert [line.split("]")[0] for line in lines] == [
+        "[pserver 0",
+        "[pserver 1",
+        "[trainer 0",
+        "[trainer 1",
+    ]
     assert all("served []" in line for line in lines[:2])
     assert all(line.endswith("['recv', 'fetch_barrier']") for line in lines[2:])
 
@@ -153,21 +182,31 @@ def test_four_trainers_with_two_devices_each(launch, script):
 
 @pytest.mark.parametrize(("victim", "step"), [(1, 1), (0, 4)])
 def test_a_killed_trainer_ends_the_job_with_its_name(launch, victim, step, script):
-    code, out, err = launch("--nproc", "2", "--pservers", "1", script, "kill", str(step), str(victim))
+    code, out, err = launch(
+        "--nproc", "2", "--pservers", "1", script, "kill", str(step), str(victim)
+    )
     assert time.time() - float(out.partition("struck ")[2].split()[0]) < 30
     report = next(line for line in err.splitlines() if line.startswith("fluidjax launch"))
     assert code == 137
-    assert report.startswith(f"fluidjax launch: trainer {victim} was killed by SIGKILL (signal 9) after ")
+    assert report.startswith(
+        f"fluidjax launch: trainer {victim} was killed by SIGKILL (signal 9) after "
+    )
     assert report.endswith("; the other 2 processes were ended")
     other = f"trainer {1 - victim}"  # the pserver may not have come so far
-    told = f"[{other}] fluidjax: {other} ends because trainer {victim} was killed by SIGKILL (signal 9)" in err
+    told = (
+        f"[{other}] fluidjax: {other} ends because trainer {victim} was killed by SIGKILL"
+        " (signal 9)" in err
+    )
     # trainer 0 holds jax's coordinator, and jax may be faster than the sentence
     assert told or (victim == 0 and "the JAX distributed service detected fatal errors" in err)
 
 
 def test_an_exception_ends_the_job_with_its_text(launch, script):
     code, _, err = launch("--nproc", "2", script, "raise", "1")
-    assert code == 1 and "fluidjax launch: trainer 1 ended with exit code 1 (ValueError: boom) after " in err
+    assert (
+        code == 1
+        and "fluidjax launch: trainer 1 ended with exit code 1 (ValueError: boom) after " in err
+    )
     assert "the last lines of trainer 1:\n" in err and "\n    ValueError: boom\n" in err
 
 
@@ -179,14 +218,20 @@ def test_an_exit_code_is_passed_on(launch, script):
 def test_different_numbers_of_batches_are_no_hang(launch, script):
     code, _, err = launch("--nproc", "2", script, "uneven", "0")
     assert code == 1
-    assert "fluidjax launch: trainer 1 ended after 3 steps, but trainer 0 has begun step 4, which needs every trainer;" in err
+    assert (
+        "fluidjax launch: trainer 1 ended after 3 steps, but trainer 0 has begun step 4, which"
+        " needs every trainer;" in err
+    )
 
 
 def test_different_programs_are_refused_at_the_start(launch, script):
     code, out, err = launch("--nproc", "2", script, "program", "0")
     assert code == 1 and "] sum" not in out
     for rank in (0, 1):
-        assert f"[trainer {rank}] fluidjax.errors.JobError: trainer 0 and trainer 1 run different programs; the first" in err
+        assert (
+            f"[trainer {rank}] fluidjax.errors.JobError: trainer 0 and trainer 1 run different"
+            " programs; the first" in err
+        )
     assert "f32[-1, 4] = mul(" in err and "f32[-1, 5] = mul(" in err
 
 
@@ -212,7 +257,12 @@ def alive(pid):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_the_trainers_end_with_the_launcher(number, script):
     with subprocess.Popen(
-        command("--nproc", "2", script, "wait", "0"), cwd=ROOT, env=ENV, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command("--nproc", "2", script, "wait", "0"),
+        cwd=ROOT,
+        env=ENV,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
         pids = ready(process)
         process.send_signal(number)
@@ -221,35 +271,55 @@ def test_the_trainers_end_with_the_launcher(number, script):
         if number == signal.SIGINT:
             assert "fluidjax launch: interrupted by SIGINT" in err
             # each says why it ends: the signal reached it first, or the launcher's word
-            assert {line[:11] for line in err.splitlines() if "interrupted" in line} == {"[trainer 0]", "[trainer 1]", "fluidjax la"}
+            assert {line[:11] for line in err.splitlines() if "interrupted" in line} == {
+                "[trainer 0]",
+                "[trainer 1]",
+                "fluidjax la",
+            }
         limit = time.monotonic() + 60
         while any(alive(pid) for pid in pids):
             assert time.monotonic() < limit
             time.sleep(0.05)
 
 
-# -- the supervisor, over processes that know nothing of fluidjax -------------------------------------------------------
+# -- the supervisor, over processes that know nothing of fluidjax ----------------------------------
 
 
 def supervise(capfd, **codes):
     """The exit code, stdout, stderr of a job of ``name="python code"``."""
     hub = Hub(Endpoint("127.0.0.1", 0), 1, 5.0, supervised=True)
-    specs = [Spec(name.replace("_", " "), (sys.executable, "-u", "-c", code), dict(os.environ)) for name, code in codes.items()]
+    specs = [
+        Spec(name.replace("_", " "), (sys.executable, "-u", "-c", code), dict(os.environ))
+        for name, code in codes.items()
+    ]
     code = Supervisor(hub, specs).run()
     return code, *capfd.readouterr()
 
 
 def test_output_stands_under_the_names_on_its_own_stream(capfd):
-    code, out, err = supervise(capfd, trainer_0="import sys; print('a\\nb'); print('ü', end=''); print('c', file=sys.stderr)")
-    assert (code, out, err) == (0, "[trainer 0] a\n[trainer 0] b\n[trainer 0] ü\n", "[trainer 0] c\n")
+    code, out, err = supervise(
+        capfd,
+        trainer_0="import sys; print('a\\nb'); print('ü', end=''); print('c', file=sys.stderr)",
+    )
+    assert (code, out, err) == (
+        0,
+        "[trainer 0] a\n[trainer 0] b\n[trainer 0] ü\n",
+        "[trainer 0] c\n",
+    )
 
 
 def test_a_long_line_and_bytes_that_are_no_text(capfd):
-    code, out, _ = supervise(capfd, trainer_0="import sys; sys.stdout.buffer.write(b'x' * 100000 + b'\\xff\\n')")
-    assert code == 0 and out.count("x") == 100000 and out.count("[trainer 0]") == 2 and "\ufffd" in out
+    code, out, _ = supervise(
+        capfd, trainer_0="import sys; sys.stdout.buffer.write(b'x' * 100000 + b'\\xff\\n')"
+    )
+    assert (
+        code == 0 and out.count("x") == 100000 and out.count("[trainer 0]") == 2 and "\ufffd" in out
+    )
 
 
-BANNER = "[Gloo] Rank 1 is connected to 1 peer ranks. Expected number of connected peer ranks is : 1\n"
+BANNER = (
+    "[Gloo] Rank 1 is connected to 1 peer ranks. Expected number of connected peer ranks is : 1\n"
+)
 
 
 @pytest.mark.parametrize("at", range(13))
@@ -262,16 +332,28 @@ def test_a_banner_from_cpp_leaves_no_trace(at):
 
 def test_a_banner_in_the_middle_of_a_printed_line(capfd):
     """Python writes the words of a print one by one, as the launcher lets it write at once."""
-    code, out, _ = supervise(capfd, trainer_0=f"import os; print('x', end=' '); os.write(1, {BANNER.encode()!r}); print('y')")
+    code, out, _ = supervise(
+        capfd,
+        trainer_0=f"import os; print('x', end=' '); os.write(1, {BANNER.encode()!r}); print('y')",
+    )
     assert (code, out) == (0, "[trainer 0] x y\n")
 
 
 def test_signals_have_names_and_what_a_process_left_behind_holds_nothing_up(capfd, monkeypatch):
     monkeypatch.setattr("fluidjax.dist.jobs.launch.PATIENCE", 0.5)
     start = time.monotonic()
-    left = "import subprocess, sys, os; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(90)']); "
-    code, _, err = supervise(capfd, trainer_0=left + "os.abort()", pserver_0="import time; time.sleep(90)")
-    assert code == 134 and "trainer 0 was killed by SIGABRT (signal 6)" in err and "the other 1 process was ended" in err
+    left = (
+        "import subprocess, sys, os; subprocess.Popen([sys.executable, '-c', 'import time;"
+        " time.sleep(90)']); "
+    )
+    code, _, err = supervise(
+        capfd, trainer_0=left + "os.abort()", pserver_0="import time; time.sleep(90)"
+    )
+    assert (
+        code == 134
+        and "trainer 0 was killed by SIGABRT (signal 6)" in err
+        and "the other 1 process was ended" in err
+    )
     assert time.monotonic() - start < 80
 
 
@@ -283,26 +365,45 @@ def test_pservers_end_when_the_trainers_have(capfd, monkeypatch):
     assert (code, err) == (0, "") and time.monotonic() - start < 80
 
 
-# -- the command -------------------------------------------------------------------------------------------------------
+# -- the command -----------------------------------------------------------------------------------
 
 
 def test_the_variables_describe_the_job():
     inherited = {"PADDLE_TRAINER_ID": "9", "POD_IP": "x", "KEPT": "1"}
     hub = Endpoint("127.0.0.1", 5)
-    specs = job_specs(["x"], 2, 2, hub, "t" * 20, devices_per_proc=3, gpus=["4", "5"], environ=inherited)
+    specs = job_specs(
+        ["x"], 2, 2, hub, "t" * 20, devices_per_proc=3, gpus=["4", "5"], environ=inherited
+    )
     assert [s.name for s in specs] == ["trainer 0", "trainer 1", "pserver 0", "pserver 1"]
     envs = [read_env(s.env) for s in specs]
-    assert [(e.name, e.count, e.hub, e.launched) for e in envs] == [(s.name, 2, hub, True) for s in specs]
-    assert len({e.current for e in envs}) == 4 and len(set(envs[0].trainers)) == len(set(envs[0].pservers)) == 2
+    assert [(e.name, e.count, e.hub, e.launched) for e in envs] == [
+        (s.name, 2, hub, True) for s in specs
+    ]
+    assert (
+        len({e.current for e in envs}) == 4
+        and len(set(envs[0].trainers)) == len(set(envs[0].pservers)) == 2
+    )
     assert envs[2].current == envs[0].pservers[0]
     first = specs[1].env
-    assert (first["JAX_NUM_CPU_DEVICES"], first["CPU_NUM"], first["CUDA_VISIBLE_DEVICES"], first["KEPT"]) == ("3", "3", "5", "1")
-    roles = [(s.env["PADDLE_TRAINING_ROLE"], s.env["TRAINING_ROLE"]) for s in specs]  # scripts ask for either name
+    assert (
+        first["JAX_NUM_CPU_DEVICES"],
+        first["CPU_NUM"],
+        first["CUDA_VISIBLE_DEVICES"],
+        first["KEPT"],
+    ) == ("3", "3", "5", "1")
+    # scripts ask for either name
+    roles = [(s.env["PADDLE_TRAINING_ROLE"], s.env["TRAINING_ROLE"]) for s in specs]
     assert roles == [("TRAINER", "TRAINER")] * 2 + [("PSERVER", "PSERVER")] * 2
     assert "PADDLE_TRAINER_ID" not in specs[2].env and specs[2].env["POD_IP"] == "127.0.0.1"
     # the seed document's own reading of them
-    pservers = ",".join(f"{ip}:{specs[3].env['PADDLE_PSERVER_PORT']}" for ip in specs[3].env["PADDLE_PSERVER_IPS"].split(","))
-    assert specs[3].env["PADDLE_CURRENT_IP"] + ":" + specs[3].env["PADDLE_PSERVER_PORT"] == pservers.split(",")[1]
+    pservers = ",".join(
+        f"{ip}:{specs[3].env['PADDLE_PSERVER_PORT']}"
+        for ip in specs[3].env["PADDLE_PSERVER_IPS"].split(",")
+    )
+    assert (
+        specs[3].env["PADDLE_CURRENT_IP"] + ":" + specs[3].env["PADDLE_PSERVER_PORT"]
+        == pservers.split(",")[1]
+    )
 
 
 MISTAKES = {
@@ -340,13 +441,22 @@ def test_mistakes_on_the_command_line(text, capsys):
     assert err.startswith("fluidjax launch: ") and text in err
 
 
-UNDERSTOOD = {  # command lines of Paddle's launch, launch_ps and fleetrun -> trainers, pservers, GPUs
+# command lines of Paddle's launch, launch_ps and fleetrun -> trainers, pservers, GPUs
+UNDERSTOOD = {
     "--selected_gpus=0,1 --log_level 20 --started_port=6170": (2, 0, ["0", "1"]),
-    "--cluster_node_ips=192.168.0.5 --node_ip=192.168.0.5 --started_port=6170 --selected_gpus=1,3": (2, 0, ["1", "3"]),
+    "--cluster_node_ips=192.168.0.5 --node_ip=192.168.0.5 --started_port=6170 --selected_gpus=1,3": (
+        2,
+        0,
+        ["1", "3"],
+    ),
     "--use_paddlecloud --cluster_node_ips=127.0.0.1 --selected_gpus=0,1": (2, 0, ["0", "1"]),
     "--worker_num=3 --server_num=2": (3, 2, []),
     "--worker_num 2 --server_num 2 --endpoints 127.0.0.1:6170,127.0.0.1:6171": (2, 2, []),
-    "--servers=127.0.0.1:6170,127.0.0.1:6171 --workers=127.0.0.1:6172,127.0.0.1:6173,127.0.0.1:6174": (3, 2, []),
+    "--servers=127.0.0.1:6170,127.0.0.1:6171 --workers=127.0.0.1:6172,127.0.0.1:6173,127.0.0.1:6174": (
+        3,
+        2,
+        [],
+    ),
     "--servers=127.0.0.1:6170,127.0.0.2:6170 --workers=127.0.0.1,127.0.0.1": (2, 2, []),
     "--servers= --workers= --nproc 2": (2, 0, []),
     "--ips=10.0.0.1 --gpus 0,1,2": (3, 0, ["0", "1", "2"]),
@@ -357,7 +467,10 @@ UNDERSTOOD = {  # command lines of Paddle's launch, launch_ps and fleetrun -> tr
 def test_what_paddles_launchers_took(words, monkeypatch, tmp_path):
     started = []
     monkeypatch.delenv("PADDLE_TRAINERS", raising=False)
-    monkeypatch.setattr("fluidjax.dist.jobs.launch.run_job", lambda command, *given, **more: started.append((command, given, more)))
+    monkeypatch.setattr(
+        "fluidjax.dist.jobs.launch.run_job",
+        lambda command, *given, **more: started.append((command, given, more)),
+    )
     cli.main(["launch", *words.split(), __file__, "--servers", "2"])
     ((command, given, more),) = started
     assert (*given, more["gpus"]) == UNDERSTOOD[words]
@@ -373,5 +486,7 @@ def test_a_word_that_is_cut_short_is_no_option(capsys):
 def test_a_job_of_one_is_an_ordinary_run(tmp_path):
     path = tmp_path / "one.py"
     path.write_text("import paddle.fluid as fluid; print(fluid.dist.current_job())")
-    done = subprocess.run(command(str(path)), cwd=ROOT, env=ENV, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(
+        command(str(path)), cwd=ROOT, env=ENV, capture_output=True, text=True, timeout=240
+    )
     assert (done.returncode, done.stdout) == (0, "Job(rank=0, count=1, role='TRAINER', env=None)\n")

@@ -1,4 +1,6 @@
-"""What pservers do in asynchronous jobs, on programs of Paddle 1.8.5, replayed message by message in NumPy."""
+"""What pservers do in asynchronous jobs, on programs of Paddle 1.8.5, replayed message by message
+in NumPy.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def holder(job: LocalJob, name: str) -> LocalJob:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_async_gradients_are_applied_one_by_one_as_they_arrive(seed: int) -> None:
-    """A trainer computes on what it received last; p -= rate * g at once; the schedule counts all batches."""
+    """A trainer computes on what it received last; p -= rate * g at once; the schedule counts all
+    batches.
+    """
     job, params = line("async_decay", seed=seed)
     sent = {0: 1, 1: 1}  # the trainers' counters begin at 1
     own = {i: dict(params) for i in (0, 1)}
@@ -66,14 +70,20 @@ def test_schedules_of_asynchronous_jobs(config: dict[str, bool]) -> None:
         x = fluid.data("x", [None, 3])
         loss = fluid.layers.mean(fluid.layers.square(fluid.layers.fc(x, 2)))
         fluid.optimizer.SGD(fluid.layers.exponential_decay(0.5, 2, 0.5)).minimize(loss)
-    job = LocalJob.of(transpiled(main, startup, sync_mode=False, config={"sync_mode": False, **config}))
+    job = LocalJob.of(
+        transpiled(main, startup, sync_mode=False, config={"sync_mode": False, **config})
+    )
     job.start()
     for _ in range(3):
         job.step([{"x": np.ones((1, 3), "float32")}] * 2)
     for server in job.pservers.values():
         assert server.scope.get("@LR_DECAY_COUNTER@").item() == 2 * (1 + 3)
     before = job.get("fc_0.b_0")
-    (sent,) = [np.asarray(m.value) for m in job.trace([{"x": np.ones((1, 3), "float32")}, None]) if m.name == "fc_0.b_0@GRAD"]
+    (sent,) = [
+        np.asarray(m.value)
+        for m in job.trace([{"x": np.ones((1, 3), "float32")}, None])
+        if m.name == "fc_0.b_0@GRAD"
+    ]
     np.testing.assert_allclose(before - job.get("fc_0.b_0"), 0.5 * 0.5 ** (8 / 2) * sent, rtol=2e-4)
 
 
@@ -99,7 +109,9 @@ def test_delay_compensation() -> None:
 
 @pytest.mark.parametrize("push_every", [1, 3])
 def test_geo_trainers_exchange_differences(push_every: int) -> None:
-    """delta = (mine - old) / n to the pserver; mine += new - (old + delta); old = new. In between they step alone."""
+    """delta = (mine - old) / n to the pserver; mine += new - (old + delta); old = new. In between
+    they step alone.
+    """
     job, params = line("geo", seed=2, push_every=push_every)
     mine, old = ({i: dict(params) for i in (0, 1)} for _ in range(2))
     pushes = 0
@@ -136,9 +148,15 @@ def test_late_gradients_were_computed_on_old_parameters() -> None:
             computed[i].append(line_grads(step[i], own[i])[W])
         for message in job.trace(step):
             if message.kind == "get":
-                own[message.trainer][message.name] = holder(job, message.name).scope.get(message.name)
+                own[message.trainer][message.name] = holder(job, message.name).scope.get(
+                    message.name
+                )
             elif message.name == f"{W}@GRAD":
-                made = [k for k, g in enumerate(computed[message.trainer]) if np.allclose(g, message.value, atol=1e-6)]
+                made = [
+                    k
+                    for k, g in enumerate(computed[message.trainer])
+                    if np.allclose(g, message.value, atol=1e-6)
+                ]
                 lags.append(count - made[0])
     assert set(lags) == {0, 1, 2, 3}  # up to `staleness` rounds
     assert holder(job, W).rounds == len(lags) < 16  # the rest is under way

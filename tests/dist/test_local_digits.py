@@ -1,4 +1,6 @@
-"""Asynchronous jobs learn to read digits, stale as their gradients are, and do so again with the same seed."""
+"""Asynchronous jobs learn to read digits, stale as their gradients are, and do so again with the
+same seed.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,11 @@ def network() -> tuple[fluid.Program, fluid.Program, fluid.Program, Any]:
 
 
 def share(
-    image: np.ndarray, label: np.ndarray, trainer: int, trainers: int = TRAINERS, epochs: int = EPOCHS
+    image: np.ndarray,
+    label: np.ndarray,
+    trainer: int,
+    trainers: int = TRAINERS,
+    epochs: int = EPOCHS,
 ) -> Iterator[dict[str, np.ndarray]]:
     """The batches of one trainer: its own part of the data, several times."""
     mine = np.arange(trainer, len(image), trainers)
@@ -60,9 +66,20 @@ def trained(config: dict[str, Any], staleness: int) -> tuple[dict[str, np.ndarra
     settings.sync_mode = False
     for name, value in config.items():
         setattr(settings, name, value)
-    kind = fluid.transpiler.GeoSgdTranspiler if config.get("geo_sgd_mode") else fluid.DistributeTranspiler
+    kind = (
+        fluid.transpiler.GeoSgdTranspiler
+        if config.get("geo_sgd_mode")
+        else fluid.DistributeTranspiler
+    )
     t = kind(config=settings)
-    t.transpile(0, program=main, startup_program=startup, pservers="a:1,b:2", trainers=TRAINERS, sync_mode=False)
+    t.transpile(
+        0,
+        program=main,
+        startup_program=startup,
+        pservers="a:1,b:2",
+        trainers=TRAINERS,
+        sync_mode=False,
+    )
     job = LocalJob.of(t, seed=7, staleness=staleness)
     job.start()
     image, label = digits()
@@ -72,7 +89,9 @@ def trained(config: dict[str, Any], staleness: int) -> tuple[dict[str, np.ndarra
         scope.var(name).set(job.get(name))
     feed = {"image": image[-400:], "label": label[-400:]}
     answers = fluid.Executor(fluid.CPUPlace()).run(test, feed, [guess], scope=scope)[0].argmax(1)
-    return {name: job.get(name) for name in job.parameters}, float((answers == label[-400:, 0]).mean())
+    return {name: job.get(name) for name in job.parameters}, float(
+        (answers == label[-400:, 0]).mean()
+    )
 
 
 @pytest.mark.first(1)

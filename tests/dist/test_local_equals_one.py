@@ -1,4 +1,6 @@
-"""A synchronous job equals one process that trains on all batches: random programs, every optimizer, sliced parameters."""
+"""A synchronous job equals one process that trains on all batches: random programs, every
+optimizer, sliced parameters.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,19 @@ STEPS = 3
 def batches(shape: tuple[int, ...], trainers: int) -> list[list[dict[str, np.ndarray]]]:
     """[step][trainer] -> feed of x."""
     rng = np.random.default_rng(11)
-    return [[{"x": rng.uniform(-1, 1, shape).astype("float32")} for _ in range(trainers)] for _ in range(STEPS)]
+    return [
+        [{"x": rng.uniform(-1, 1, shape).astype("float32")} for _ in range(trainers)]
+        for _ in range(STEPS)
+    ]
 
 
 def joined(feeds: list[dict[str, Any]]) -> dict[str, Any]:
     return {name: np.concatenate([f[name] for f in feeds]) for name in feeds[0]}
 
 
-def trained(main: fluid.Program, startup: fluid.Program, steps: list[Any]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+def trained(
+    main: fluid.Program, startup: fluid.Program, steps: list[Any]
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Parameters before and after training in one process."""
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
@@ -42,7 +49,14 @@ def trained(main: fluid.Program, startup: fluid.Program, steps: list[Any]) -> tu
     return first, {n: scope.get(n) for n in names}
 
 
-def compare(main: fluid.Program, startup: fluid.Program, steps: list[Any], pservers: int = 2, tol: float = 2e-6, **config: Any) -> LocalJob:
+def compare(
+    main: fluid.Program,
+    startup: fluid.Program,
+    steps: list[Any],
+    pservers: int = 2,
+    tol: float = 2e-6,
+    **config: Any,
+) -> LocalJob:
     first, last = trained(main, startup, steps)
     t = transpiled(main, startup, len(steps[0]), pservers, config=config)
     job = LocalJob.of(t)
@@ -58,19 +72,25 @@ def compare(main: fluid.Program, startup: fluid.Program, steps: list[Any], pserv
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:pserver .* has nothing to update:RuntimeWarning")
 @examples(10)
-@given(recipes(), st.integers(1, 3), st.integers(1, 3), st.sampled_from(["SGD", "Momentum", "Adam"]))
+@given(
+    recipes(), st.integers(1, 3), st.integers(1, 3), st.sampled_from(["SGD", "Momentum", "Adam"])
+)
 def test_random_programs(recipe: list[Any], trainers: int, pservers: int, kind: str) -> None:
     optimizer = {
         "SGD": lambda: fluid.optimizer.SGD(0.1),
-        "Momentum": lambda: fluid.optimizer.Momentum(0.05, 0.9, regularization=fluid.regularizer.L2Decay(0.1)),
+        "Momentum": lambda: fluid.optimizer.Momentum(
+            0.05, 0.9, regularization=fluid.regularizer.L2Decay(0.1)
+        ),
         "Adam": lambda: fluid.optimizer.Adam(0.01, epsilon=1e-3),
     }[kind]()
-    net = build([s for s in recipe if s[0] not in ("batch_norm", "exp")], optimizer)  # trainers have batch statistics of their own
+    # trainers have batch statistics of their own
+    net = build([s for s in recipe if s[0] not in ("batch_norm", "exp")], optimizer)
     compare(net.main, net.startup, batches((4, WIDTH), trainers), pservers, tol=2e-5)
 
 
 OPTIMIZERS = {
-    "Adadelta": lambda: fluid.optimizer.Adadelta(0.1, epsilon=1e-4, rho=0.9),  # 1.8.5 never updates it
+    # 1.8.5 never updates it
+    "Adadelta": lambda: fluid.optimizer.Adadelta(0.1, epsilon=1e-4, rho=0.9),
     "Lamb": lambda: fluid.optimizer.Lamb(0.01),  # 1.8.5 refuses it
     "RMSProp": lambda: fluid.optimizer.RMSProp(0.01, centered=True, epsilon=1e-3),
     "LarsMomentum": lambda: fluid.optimizer.LarsMomentum(0.1, 0.9),
@@ -95,24 +115,39 @@ def test_optimizers_that_no_recording_has(name: str) -> None:
 
 def test_cut_parameters_step_as_whole_ones() -> None:
     job = compare(*wide(OPTIMIZERS["RMSProp"], 130), batches((4, 128), 2))
-    owners = [s.endpoint for s in job.pservers.values() if any(".block" in n for n in s.scope.local_var_names())]
+    owners = [
+        s.endpoint
+        for s in job.pservers.values()
+        if any(".block" in n for n in s.scope.local_var_names())
+    ]
     assert len(owners) == 2
 
 
 def test_clips_of_a_cut_parameter() -> None:
-    """optimizer(grad_clip=...) clips on the trainer, so one trainer clips as one process does; 1.8.5 fails here."""
+    """optimizer(grad_clip=...) clips on the trainer, so one trainer clips as one process does;
+    1.8.5 fails here.
+    """
     clip = fluid.clip.GradientClipByGlobalNorm(0.05)
     compare(*wide(lambda: fluid.optimizer.SGD(0.5, grad_clip=clip), 130), batches((4, 128), 1))
 
 
 @pytest.mark.parametrize("method", [fluid.transpiler.HashName, fluid.transpiler.SizeBalanced])
 def test_other_ways_to_deal_parameters(method: Any) -> None:
-    compare(*wide(lambda: fluid.optimizer.SGD(0.1), 130), batches((4, 128), 1), 3, split_method=method)
+    compare(
+        *wide(lambda: fluid.optimizer.SGD(0.1), 130), batches((4, 128), 1), 3, split_method=method
+    )
 
 
 def test_completely_not_async() -> None:
-    """sync_mode=False with this setting: pservers merge all the same, and trainers meet at a half_async barrier."""
-    config = {"sync_mode": False, "half_async": True, "completely_not_async": True, "runtime_split_send_recv": True}
+    """sync_mode=False with this setting: pservers merge all the same, and trainers meet at a
+    half_async barrier.
+    """
+    config = {
+        "sync_mode": False,
+        "half_async": True,
+        "completely_not_async": True,
+        "runtime_split_send_recv": True,
+    }
     main, startup = wide(lambda: fluid.optimizer.SGD(0.1))
     first, last = trained(main, startup, batches((4, 128), 2))
     job = LocalJob.of(transpiled(main, startup, sync_mode=False, config=config))
@@ -124,24 +159,40 @@ def test_completely_not_async() -> None:
 
 
 def embedding(distributed: bool, rate: float = 1.0) -> tuple[fluid.Program, fluid.Program]:
-    """A network on a table that is looked up twice. rate: how much faster than the rest the table learns."""
+    """A network on a table that is looked up twice. rate: how much faster than the rest the table
+    learns.
+    """
     with fresh(5) as (main, startup):
         x = fluid.data("x", [None, 1], "int64")
         z = fluid.data("z", [None, 1], "int64")
-        table = fluid.ParamAttr(name="table", learning_rate=rate, initializer=fluid.initializer.Uniform(-1.0, 1.0))
-        rows = [layers.embedding(i, [50, 8], is_sparse=True, is_distributed=distributed, param_attr=table) for i in (x, z)]
-        fluid.optimizer.SGD(0.5).minimize(layers.mean(layers.square(layers.fc(layers.concat(rows, axis=1), 3))))
+        table = fluid.ParamAttr(
+            name="table", learning_rate=rate, initializer=fluid.initializer.Uniform(-1.0, 1.0)
+        )
+        rows = [
+            layers.embedding(
+                i, [50, 8], is_sparse=True, is_distributed=distributed, param_attr=table
+            )
+            for i in (x, z)
+        ]
+        fluid.optimizer.SGD(0.5).minimize(
+            layers.mean(layers.square(layers.fc(layers.concat(rows, axis=1), 3)))
+        )
     return main, startup
 
 
 def id_batches(trainers: int) -> list[list[dict[str, np.ndarray]]]:
     rng = np.random.default_rng(2)
-    return [[{n: rng.integers(0, 50, (6, 1)) for n in ("x", "z")} for _ in range(trainers)] for _ in range(STEPS)]
+    return [
+        [{n: rng.integers(0, 50, (6, 1)) for n in ("x", "z")} for _ in range(trainers)]
+        for _ in range(STEPS)
+    ]
 
 
 @pytest.mark.parametrize("distributed, pservers", [(False, 2), (True, 3)])
 def test_tables_that_pservers_hold(distributed: bool, pservers: int) -> None:
-    """Both kinds of remote tables. 1.8.5 fails at is_distributed=True, where gradients are added up, not averaged."""
+    """Both kinds of remote tables. 1.8.5 fails at is_distributed=True, where gradients are added
+    up, not averaged.
+    """
     main, startup = embedding(distributed)
     steps = id_batches(2)
     first, last = trained(*embedding(False, rate=2.0 if distributed else 1.0), steps)
@@ -155,7 +206,9 @@ def test_tables_that_pservers_hold(distributed: bool, pservers: int) -> None:
     assert all(t.scope.find_var("table") is None for t in job.trainers)
     if distributed:
         assert [s.scope.get("table").shape for s in job.pservers.values()] == [(17, 8)] * 3
-        np.testing.assert_array_equal(job.pservers["127.0.0.1:6175"].scope.get("table")[2], job.get("table")[7])
+        np.testing.assert_array_equal(
+            job.pservers["127.0.0.1:6175"].scope.get("table")[2], job.get("table")[7]
+        )
 
 
 @pytest.mark.parametrize("distributed", [False, True])
@@ -163,14 +216,18 @@ def test_ids_that_no_table_has(distributed: bool) -> None:
     job = LocalJob.of(transpiled(*embedding(distributed)))
     job.start()
     (good, other), *_ = id_batches(2)
-    with pytest.raises(FeedError, match=r"row number 50, but the table has 50 rows|looks up row 25 of 'table'"):
+    with pytest.raises(
+        FeedError, match=r"row number 50, but the table has 50 rows|looks up row 25 of 'table'"
+    ):
         job.step([good, {**other, "z": np.full((6, 1), 50)}])
     with pytest.raises(FeedError, match="row number -1"):
         job.step([good, {**other, "z": np.full((6, 1), -1)}])
 
 
 def test_sequences() -> None:
-    """Ragged feeds, of other lengths for every trainer and step, for which rows are looked up on the pservers."""
+    """Ragged feeds, of other lengths for every trainer and step, for which rows are looked up on
+    the pservers.
+    """
     with fresh(4) as (main, startup):
         words = layers.data("words", [1], dtype="int64", lod_level=1)
         table = fluid.ParamAttr(name="table", initializer=fluid.initializer.Uniform(-1.0, 1.0))
@@ -189,7 +246,11 @@ def test_sequences() -> None:
     first = {p.name: scope.get(p.name) for p in main.global_block().all_parameters()}
     for step in drawn:
         ids = np.concatenate([ids for ids, _ in step])
-        exe.run(main, {"words": fluid.create_lod_tensor(ids, [[n for _, ls in step for n in ls]])}, scope=scope)
+        exe.run(
+            main,
+            {"words": fluid.create_lod_tensor(ids, [[n for _, ls in step for n in ls]])},
+            scope=scope,
+        )
     job = LocalJob.of(transpiled(main, startup))
     job.start(first)
     for step in drawn:
@@ -199,7 +260,9 @@ def test_sequences() -> None:
 
 
 def test_seeded_programs_draw_alike() -> None:
-    """Parameters that are not cut begin as they do in one process; dropout draws new masks every step."""
+    """Parameters that are not cut begin as they do in one process; dropout draws new masks every
+    step.
+    """
     with fresh(9) as (main, startup):
         x = fluid.data("x", [None, 8])
         h = layers.dropout(layers.fc(x, 64), 0.5)

@@ -8,9 +8,27 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax.dist import LocalJob
-from fluidjax.errors import EnforceNotMet, FeedError, FetchError, FluidError, FluidTypeError, FluidValueError
+from fluidjax.errors import (
+    EnforceNotMet,
+    FeedError,
+    FetchError,
+    FluidError,
+    FluidTypeError,
+    FluidValueError,
+)
 from fluidjax.ir import edit
-from tests.dist.jobs import feeds, final, initial, job_of, kept, local_losses, losses_of, our_job, program, recorded
+from tests.dist.jobs import (
+    feeds,
+    final,
+    initial,
+    job_of,
+    kept,
+    local_losses,
+    losses_of,
+    our_job,
+    program,
+    recorded,
+)
 
 SYNC = [name for name, r in recorded().items() if r.get("losses") and r["losses"][0]]
 # 1.8.5 itself failed at these: its pservers wait for names that a single trainer does not send
@@ -77,10 +95,16 @@ def test_stale_gradients_arrive_late_but_all() -> None:
     prompt, late = started(name, seed=3), started(name, seed=3, staleness=4)
     a, b = losses_of(prompt, record), losses_of(late, record)
     assert not np.array_equal(a, b) and b[:, -4:].mean() < 1.1
-    under_way = sum(s.rounds for s in prompt.pservers.values()) - sum(s.rounds for s in late.pservers.values())
+    under_way = sum(s.rounds for s in prompt.pservers.values()) - sum(
+        s.rounds for s in late.pservers.values()
+    )
     assert 0 < under_way <= 4 * 2 * 4  # rounds, trainers, parameters
     late.flush()
-    assert [s.rounds for s in late.pservers.values()] == [s.rounds for s in prompt.pservers.values()] == [2 * 40 * 2] * 2
+    assert (
+        [s.rounds for s in late.pservers.values()]
+        == [s.rounds for s in prompt.pservers.values()]
+        == [2 * 40 * 2] * 2
+    )
 
 
 def test_a_job_can_be_stepped_message_by_message() -> None:
@@ -95,12 +119,21 @@ def test_a_job_can_be_stepped_message_by_message() -> None:
     first, second = job.pservers
     seen = [str(m) for m in messages]
     told = str(job.diagram(messages)).splitlines()
-    assert len(told) == len(seen) and told[0] == seen[0] and f"{first} -> trainer 0: fc_0.b_0" in told
-    assert seen[0] == f"trainer 0 -> {first}: fc_1.b_0@GRAD.trainer_0"  # the last layer's gradient comes first
+    assert (
+        len(told) == len(seen) and told[0] == seen[0] and f"{first} -> trainer 0: fc_0.b_0" in told
+    )
+    # the last layer's gradient comes first
+    assert seen[0] == f"trainer 0 -> {first}: fc_1.b_0@GRAD.trainer_0"
     assert f"trainer 1 -> {second}: fc_0.w_0@GRAD.trainer_1" in seen
-    assert seen.index("trainer 1 waits at send_barrier") < seen.index(f"{first} optimizes") < seen.index(f"trainer 0 <- {first}: fc_0.b_0")
+    assert (
+        seen.index("trainer 1 waits at send_barrier")
+        < seen.index(f"{first} optimizes")
+        < seen.index(f"trainer 0 <- {first}: fc_0.b_0")
+    )
     assert sum("->" in s for s in seen) == sum("<-" in s for s in seen) == 8
-    grads = [np.asarray(job.pservers[first].scope.get(f"fc_0.b_0@GRAD.trainer_{i}")) for i in (0, 1)]
+    grads = [
+        np.asarray(job.pservers[first].scope.get(f"fc_0.b_0@GRAD.trainer_{i}")) for i in (0, 1)
+    ]
     np.testing.assert_allclose(job.get("fc_0.b_0"), before - 0.1 * np.mean(grads, 0), atol=1e-7)
 
 
@@ -134,13 +167,15 @@ def test_a_step_compiles_nothing_after_the_first(caplog: pytest.LogCaptureFixtur
         assert not [r for r in caplog.records if "ompil" in r.getMessage()]
 
 
-# -- errors --------------------------------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------
 
 
 def test_trainers_with_different_numbers_of_batches_are_told_apart() -> None:
     steps = feeds(recorded()["mlp_sgd"]["job"])
     readers = [[s[0] for s in steps[:3]], [s[1] for s in steps[:2]]]
-    with pytest.raises(FeedError, match=r"trainer 1 has no batch for step 2.* the same number of batches"):
+    with pytest.raises(
+        FeedError, match=r"trainer 1 has no batch for step 2.* the same number of batches"
+    ):
         started("mlp_sgd").run(readers)
     assert [len(r) for r in started("async_mlp_sgd").run(readers, ["mean_0.tmp_0"])] == [3, 2]
 
@@ -157,7 +192,9 @@ def test_a_wrong_feed_names_the_trainer_and_changes_nothing() -> None:
         job.step([{**good[0], "z": good[0]["x"]}, good[1]])
     with pytest.raises(FeedError, match="expects 0 <= value < 4, but it holds 9"):
         job.step([good[0], {**good[1], "y": np.full((8, 1), 9)}])
-    with pytest.raises(FeedError, match="a list of feeds, one for each of its 2 trainers, not one dict"):
+    with pytest.raises(
+        FeedError, match="a list of feeds, one for each of its 2 trainers, not one dict"
+    ):
         job.step(good[0])  # type: ignore[arg-type]
     with pytest.raises(FetchError, match=r"did you mean 'mean_0\.tmp_0'"):
         job.step(good, ["mean_0.tmp0"])
@@ -168,13 +205,17 @@ def test_a_wrong_feed_names_the_trainer_and_changes_nothing() -> None:
 def test_programs_that_do_not_belong_together() -> None:
     made = recorded()["mlp_sgd"]["programs"]
     trainers = [(program(t["main"]), program(t["startup"])) for t in made["trainers"]]
-    pservers = {ep: (program(p["main"]), program(p["startup"])) for ep, p in made["pservers"].items()}
+    pservers = {
+        ep: (program(p["main"]), program(p["startup"])) for ep, p in made["pservers"].items()
+    }
     first, second = pservers
     with pytest.raises(FluidValueError, match=r"expects 2 trainers \(Fanin\), but the job has 1"):
         LocalJob(trainers[:1], pservers)
     with pytest.raises(FluidValueError, match="0 ops 'listen_and_serv' instead of one"):
         LocalJob(trainers, {first: trainers[0]})
-    with pytest.raises(FluidValueError, match=f"the program given for pserver {second} is the one of '{first}'"):
+    with pytest.raises(
+        FluidValueError, match=f"the program given for pserver {second} is the one of '{first}'"
+    ):
         LocalJob(trainers, {second: pservers[first]})
     with pytest.raises(FluidTypeError, match="a pair of Programs"):
         LocalJob(trainers, {first: pservers[first][0]})  # type: ignore[dict-item]
@@ -185,10 +226,15 @@ def test_programs_that_do_not_belong_together() -> None:
     with pytest.raises(FluidValueError, match="0 or more, not -1"):
         job_of("async_mlp_sgd", staleness=-1)
     missing = LocalJob(trainers, {first: pservers[first]})
-    with pytest.raises(FluidValueError, match=f"talks to '{second}', which is no pserver of the job"):
+    with pytest.raises(
+        FluidValueError, match=f"talks to '{second}', which is no pserver of the job"
+    ):
         missing.start()
-    with pytest.raises(FluidValueError, match=r"sync mode, but the program of trainer 0 has no\s+'send_barrier'"):
-        job_of("async_mlp_sgd_defaultcfg")  # a bug of 1.8.5: the trainers are asynchronous, the pservers are not
+    with pytest.raises(
+        FluidValueError, match=r"sync mode, but the program of trainer 0 has no\s+'send_barrier'"
+    ):
+        # a bug of 1.8.5: the trainers are asynchronous, the pservers are not
+        job_of("async_mlp_sgd_defaultcfg")
     with pytest.raises(FluidTypeError, match="not a Program that was not transpiled"):
         LocalJob.of(trainers[0][0])
     with pytest.raises(FluidError, match="transpile"):
@@ -196,9 +242,17 @@ def test_programs_that_do_not_belong_together() -> None:
 
 
 def test_a_gradient_that_never_comes_is_named() -> None:
-    """A bug of 1.8.5: with one trainer the pservers wait for names that it does not send, and the job hangs."""
+    """A bug of 1.8.5: with one trainer the pservers wait for names that it does not send, and the
+    job hangs.
+    """
     job = started("mlp_sgd_2ps_1tr")
-    with pytest.raises(EnforceNotMet, match=r"needs 'fc_0.b_0@GRAD.trainer_0' for its round, which no trainer sent; it got fc_0.b_0@GRAD,"):
+    with pytest.raises(
+        EnforceNotMet,
+        match=(
+            r"needs 'fc_0.b_0@GRAD.trainer_0' for its round, which no trainer sent; it got"
+            r" fc_0.b_0@GRAD,"
+        ),
+    ):
         job.step(feeds(recorded()["mlp_sgd_2ps_1tr"]["job"])[0])
 
 
@@ -209,10 +263,14 @@ def test_trainers_that_do_not_meet_are_reported() -> None:
     ops = [op for op in desc.blocks[0].ops if op.type != "fetch_barrier"]
     silent = fluid.Program.from_desc(edit.replace_ops(desc, 0, ops))
     trainers = [(program(t["main"]), program(t["startup"])) for t in made["trainers"]]
-    pservers = {ep: (program(p["main"]), program(p["startup"])) for ep, p in made["pservers"].items()}
+    pservers = {
+        ep: (program(p["main"]), program(p["startup"])) for ep, p in made["pservers"].items()
+    }
     job = LocalJob([trainers[0], (silent, trainers[1][1])], pservers)
     job.start()
-    with pytest.raises(EnforceNotMet, match="trainer 0 waits at fetch_barrier, but trainer 1 has ended its step"):
+    with pytest.raises(
+        EnforceNotMet, match="trainer 0 waits at fetch_barrier, but trainer 1 has ended its step"
+    ):
         job.step(feeds(recorded()["mlp_sgd"]["job"])[0])
 
 

@@ -12,7 +12,9 @@ EPS = ("127.0.0.1:6174", "127.0.0.1:6175")
 
 
 def block(index, first, rows, endpoint):
-    return ParamBlock(f"w.block{index}", f"w@GRAD.block{index}", endpoint, index, first * 3 * 2, (rows, 3, 2))
+    return ParamBlock(
+        f"w.block{index}", f"w@GRAD.block{index}", endpoint, index, first * 3 * 2, (rows, 3, 2)
+    )
 
 
 def plan(**changes):
@@ -23,7 +25,14 @@ def plan(**changes):
         PlannedParam("w", "w@GRAD", (7, 3, 2), "float32", blocks),
     )
     programs = {"main": ProgramDesc(), "startup": ProgramDesc()}
-    given = {"endpoints": EPS, "trainers": 2, "trainer_id": 0, "mode": "sync", "params": params, **programs}
+    given = {
+        "endpoints": EPS,
+        "trainers": 2,
+        "trainer_id": 0,
+        "mode": "sync",
+        "params": params,
+        **programs,
+    }
     return PserverPlan(**{**given, **changes})
 
 
@@ -42,7 +51,9 @@ def test_blocks_of_an_endpoint():
 
 
 def test_unknown_endpoint_names_the_near_miss():
-    with pytest.raises(FluidValueError, match=r"no pserver '127.0.0.1:6176' \(did you mean '127.0.0.1:617\d'"):
+    with pytest.raises(
+        FluidValueError, match=r"no pserver '127.0.0.1:6176' \(did you mean '127.0.0.1:617\d'"
+    ):
         plan().owned("127.0.0.1:6176")
 
 
@@ -50,7 +61,9 @@ def test_programs_come_from_the_builder():
     made = plan(build=lambda role: (role, "startup"))
     assert made.trainer(1) == (1, "startup")
     assert made.pserver(EPS[1]) == (EPS[1], "startup")
-    with pytest.raises(FluidValueError, match="trainer_id is 2, but the job has 2 trainers, 0 to 1"):
+    with pytest.raises(
+        FluidValueError, match="trainer_id is 2, but the job has 2 trainers, 0 to 1"
+    ):
         made.trainer(2)
     with pytest.raises(FluidValueError, match="made without programs"):
         plan().trainer(0)
@@ -64,6 +77,7 @@ def test_plans_compare_without_their_builder():
 def test_a_plan_shows_who_holds_which_block():
     lines = str(plan().picture()).splitlines()
     assert [line for line in lines if line.startswith("  w.block")] == [
-        f"  {b.name}: {b.offset:,} to {b.offset + b.size - 1:,} on {EPS.index(b.endpoint)}" for b in plan().params[1].blocks
+        f"  {b.name}: {b.offset:,} to {b.offset + b.size - 1:,} on {EPS.index(b.endpoint)}"
+        for b in plan().params[1].blocks
     ]
     assert parsed(plan()._repr_html_()).one("svg").all("rect")

@@ -1,4 +1,6 @@
-"""Ragged feeds of the ranks of a job, padded to common sizes; the ranks of one process stand for those of several."""
+"""Ragged feeds of the ranks of a job, padded to common sizes; the ranks of one process stand for
+those of several.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,27 @@ from fluidjax.runtime.ragged_shards import of_each
 
 
 def tensor(lengths: list[int], *above: list[int]) -> Any:
-    return fluid.create_lod_tensor(np.arange(sum(lengths), dtype="f4")[:, None], [*above, lengths], fluid.CPUPlace())
+    return fluid.create_lod_tensor(
+        np.arange(sum(lengths), dtype="f4")[:, None], [*above, lengths], fluid.CPUPlace()
+    )
 
 
 def joined(*ranks: dict[str, Any], compared: Any = None) -> dict[str, Any]:
-    where = Mesh(tuple(jax.local_devices()[:2]), compares=lambda _mesh, text: compared.append(text) if compared is not None else None)
+    where = Mesh(
+        tuple(jax.local_devices()[:2]),
+        compares=lambda _mesh, text: compared.append(text) if compared is not None else None,
+    )
     return RaggedRanks(where).joined(ranks)
 
 
 def test_every_rank_keeps_its_rows_and_lods_are_equal_where_they_are_on_all() -> None:
     compared: list[str] = []
-    one = {"a": tensor([2, 1]), "b": tensor([2, 1]), "c": tensor([2, 1]), "y": np.ones((2, 1), "f4")}
+    one = {
+        "a": tensor([2, 1]),
+        "b": tensor([2, 1]),
+        "c": tensor([2, 1]),
+        "y": np.ones((2, 1), "f4"),
+    }
     two = {"a": tensor([9]), "b": tensor([9]), "c": tensor([1]), "y": np.zeros((1, 1), "f4")}
     found = joined(one, two, compared=compared)
     assert found["a"].key == found["b"].key != found["c"].key
@@ -36,7 +48,9 @@ def test_every_rank_keeps_its_rows_and_lods_are_equal_where_they_are_on_all() ->
         for part, given in zip(of_each(value), (one[name], two[name]), strict=True):
             rows = np.asarray(given)
             np.testing.assert_array_equal(part.rows[: len(rows)], rows)
-            np.testing.assert_array_equal(part.rows[len(rows) :], np.broadcast_to(rows[-1:], part.rows[len(rows) :].shape))
+            np.testing.assert_array_equal(
+                part.rows[len(rows) :], np.broadcast_to(rows[-1:], part.rows[len(rows) :].shape)
+            )
             assert part.count == len(rows)
             if name != "y":
                 assert part.alive == len(given.lod()[0]) - 1 and part.offsets[0].shape == (9,)
@@ -45,16 +59,25 @@ def test_every_rank_keeps_its_rows_and_lods_are_equal_where_they_are_on_all() ->
 
 
 def test_equal_numbers_of_sequences_stay_as_they_are() -> None:
-    found = joined({"a": tensor([2, 0]), "y": np.ones((3, 1))}, {"a": tensor([0, 0]), "y": np.ones((3, 1))})
-    assert found["a"].alive is None and found["a"].offsets[0].shape == (6,) and found["y"].shape == (6, 1)
+    found = joined(
+        {"a": tensor([2, 0]), "y": np.ones((3, 1))}, {"a": tensor([0, 0]), "y": np.ones((3, 1))}
+    )
+    assert (
+        found["a"].alive is None
+        and found["a"].offsets[0].shape == (6,)
+        and found["y"].shape == (6, 1)
+    )
 
 
 def test_of_several_levels_each_goes_up_to_a_bucket_of_its_own() -> None:
-    """Where only the lower level has other numbers, both are filled, and what has a row for each sequence of the first."""
+    """Where only the lower level has other numbers, both are filled, and what has a row for each
+    sequence of the first.
+    """
     one = {"a": tensor([2, 1, 9], [1, 2]), "b": tensor([1, 1]), "y": np.ones((2, 1), "f4")}
     two = {"a": tensor([1] * 10, [0, 10]), "b": tensor([1, 3]), "y": np.zeros((2, 1), "f4")}
     found = joined(one, two)
-    assert found["a"].longest == (12, 12) and found["a"].most == (12, 12)  # sentences of a paragraph, words of a sentence; words of each
+    # sentences of a paragraph, words of a sentence; words of each
+    assert found["a"].longest == (12, 12) and found["a"].most == (12, 12)
     assert found["y"].each == "rows" and found["y"].key == found["a"].each == found["b"].each
     for part, given in zip(of_each(found["a"]), (one["a"], two["a"]), strict=True):
         upper, lower = given.lod()
@@ -74,7 +97,9 @@ def test_of_several_levels_each_goes_up_to_a_bucket_of_its_own() -> None:
         ({"a": tensor([1]), "y": np.float32(1)}, {"a": tensor([1]), "y": np.float32(1)}, FeedError, "feed 'y' is one number"),
     ],
 )  # fmt: skip
-def test_refused(one: dict[str, Any], two: dict[str, Any], error: type[Exception], sentence: str) -> None:
+def test_refused(
+    one: dict[str, Any], two: dict[str, Any], error: type[Exception], sentence: str
+) -> None:
     with pytest.raises(error) as caught:
         joined(one, two)
     assert sentence in str(caught.value)

@@ -35,7 +35,9 @@ OPTIMIZERS: dict[str, Any] = {
     "ftrl": lambda: fluid.optimizer.Ftrl(0.05),
     "lars": lambda: fluid.optimizer.LarsMomentum(0.1, 0.9),
     "lamb": lambda: fluid.optimizer.Lamb(0.05),
-    "optax": lambda: fluid.optimizer.Optax(optax.chain(optax.clip_by_global_norm(0.5), optax.adam(0.05))),
+    "optax": lambda: fluid.optimizer.Optax(
+        optax.chain(optax.clip_by_global_norm(0.5), optax.adam(0.05))
+    ),
 }
 
 
@@ -57,7 +59,10 @@ class Net:
         feeds = [{"x": rng.standard_normal((batch, 7), dtype=np.float32)} for _ in range(steps)]
         for feed in feeds:
             feed["y"] = feed["x"].sum(1, keepdims=True)
-        return [self.exe.run(program, feed=f, fetch_list=[self.loss], scope=self.scope)[0] for f in feeds]
+        return [
+            self.exe.run(program, feed=f, fetch_list=[self.loss], scope=self.scope)[0]
+            for f in feeds
+        ]
 
     def values(self) -> dict[str, np.ndarray]:
         return {v.name: self.scope.get(v.name) for v in self.main.list_vars() if v.persistable}
@@ -66,7 +71,9 @@ class Net:
 @pytest.mark.first(3)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_equal_to_whole_state(name):
-    """Parameters and every variable of the state, by name and in its own shape, on 4 devices and on one."""
+    """Parameters and every variable of the state, by name and in its own shape, on 4 devices and on
+    one.
+    """
     split, one = Net(OPTIMIZERS[name]()), Net(OPTIMIZERS[name]())
     split.train(fluid.transpiler.shard_optimizer(split.main, split.loss, [CPU] * 4))
     one.train(one.main)
@@ -88,10 +95,15 @@ def test_each_device_holds_its_share(name):
     arrays = buffers.own_arrays
     whole = sum(sharded[v].size for v in state) * 4
     assert arrays
-    held = {d: sum(s.data.nbytes for a in arrays for s in a.addressable_shards if s.device == d) for d in jax.devices()}
+    held = {
+        d: sum(s.data.nbytes for a in arrays for s in a.addressable_shards if s.device == d)
+        for d in jax.devices()
+    }
     assert len(set(held.values())) == 1 and max(held.values()) <= whole / 4 + 4 * len(state)
     told = str(who_holds(net.main, net.scope)).splitlines()
-    assert [line.partition(" = ")[2].partition(":")[0] for line in told[:4]] == [f"rank {i}" for i in range(4)]
+    assert [line.partition(" = ")[2].partition(":")[0] for line in told[:4]] == [
+        f"rank {i}" for i in range(4)
+    ]
     for v in state:
         (at,) = [i for i, line in enumerate(told) if line.startswith(f"{v}: float32[")]
         assert told[at + 1].startswith(f"  {v}: 0 to ") and told[at + 1].endswith(" on 0")
@@ -99,7 +111,10 @@ def test_each_device_holds_its_share(name):
 
 def test_scope_writes_reach_the_pieces():
     nets = [Net(OPTIMIZERS["adam"]()) for _ in range(2)]
-    programs = [fluid.transpiler.shard_optimizer(nets[0].main, nets[0].loss, [CPU] * 4), nets[1].main]
+    programs = [
+        fluid.transpiler.shard_optimizer(nets[0].main, nets[0].loss, [CPU] * 4),
+        nets[1].main,
+    ]
     for net, program in zip(nets, programs, strict=True):
         net.train(program, 2)
         for v in net.main.list_vars():
@@ -107,7 +122,9 @@ def test_scope_writes_reach_the_pieces():
                 net.scope.find_var(v.name).get_tensor().set(np.ones(v.shape, "float32"), CPU)
         net.train(program, 2)
     for variable, value in nets[1].values().items():
-        np.testing.assert_allclose(nets[0].scope.get(variable), value, rtol=3e-4, atol=3e-6, err_msg=variable)
+        np.testing.assert_allclose(
+            nets[0].scope.get(variable), value, rtol=3e-4, atol=3e-6, err_msg=variable
+        )
 
 
 def test_programs_in_turn_on_one_scope(tmp_path):
@@ -116,7 +133,8 @@ def test_programs_in_turn_on_one_scope(tmp_path):
     a, b = nets
     a.train(fluid.transpiler.shard_optimizer(a.main, a.loss, [CPU] * 4), 2)
     a.train(a.main, 2)
-    a.train(fluid.transpiler.shard_optimizer(a.main, a.loss, [CPU] * 4), 2, batch=7)  # unequal parts
+    # unequal parts
+    a.train(fluid.transpiler.shard_optimizer(a.main, a.loss, [CPU] * 4), 2, batch=7)
     with fluid.scope_guard(a.scope):
         fluid.io.save_persistables(a.exe, str(tmp_path), a.main)
     a.scope = fluid.Scope()
@@ -128,7 +146,9 @@ def test_programs_in_turn_on_one_scope(tmp_path):
     b.train(fluid.CompiledProgram(b.main).with_data_parallel(b.loss.name, places=[CPU] * 4), 2, 7)
     b.train(b.main, 2)
     for variable, value in b.values().items():
-        np.testing.assert_allclose(a.scope.get(variable), value, rtol=1e-4, atol=1e-6, err_msg=variable)
+        np.testing.assert_allclose(
+            a.scope.get(variable), value, rtol=1e-4, atol=1e-6, err_msg=variable
+        )
 
 
 @pytest.mark.optimized
@@ -140,7 +160,12 @@ def test_collective_bytes_are_those_of_the_parameters():
     (compiled,) = net.exe.compiled_steps(program)
     with jax.enable_x64(True):
         feed = {"x": np.zeros((8, 7), "float32"), "y": np.zeros((8, 1), "float32")}
-        text = compiled.function().lower(*compiled.bind(net.scope).arrays, feed, 0, 0).compile().as_text()
+        text = (
+            compiled.function()
+            .lower(*compiled.bind(net.scope).arrays, feed, 0, 0)
+            .compile()
+            .as_text()
+        )
     kinds = ("all-reduce(", "all-gather(", "reduce-scatter(", "all-to-all(", "collective-permute(")
     assert [text.count(" " + k) for k in kinds] == [0, 1, 1, 0, 0]
     each = sum(-(-int(np.prod(p.shape)) // 4) for p in net.main.all_parameters())
@@ -151,7 +176,9 @@ def test_collective_bytes_are_those_of_the_parameters():
 
 
 def test_what_is_left_whole():
-    """State that something else reads; a parameter with fewer elements than devices; sparse gradients."""
+    """State that something else reads; a parameter with fewer elements than devices; sparse
+    gradients.
+    """
     with fresh() as (main, _):
         words = fluid.data("w", [None, 1], "int64")
         h = layers.embedding(words, [50, 4], is_sparse=True)
@@ -161,7 +188,11 @@ def test_what_is_left_whole():
         layers.mean(moment)
     result = run(ShardOptimizer(2), main.desc)
     told = " ".join(map(str, result.refusals))
-    assert "its gradient is sparse" in told and "something else uses its state" in told and "fewer elements than" in told
+    assert (
+        "its gradient is sparse" in told
+        and "something else uses its state" in told
+        and "fewer elements than" in told
+    )
     assert not ShardOptimizer(2).placed(main.desc, result.desc) and not result.changed
 
 
@@ -170,9 +201,20 @@ def test_gradients_are_summed_once():
     desc = run(DataParallel(2), run(ShardOptimizer(2), net.main.desc).desc).desc
     kinds = [op.type for op in desc.blocks[0].ops]
     assert kinds.count("c_fused_reducescatter") == kinds.count("c_fused_allgather") == 1
-    (summed,) = [op for op in desc.blocks[0].ops if op.type.startswith("c_") and "allreduce" in op.type]
+    (summed,) = [
+        op for op in desc.blocks[0].ops if op.type.startswith("c_") and "allreduce" in op.type
+    ]
     assert list(summed.reads) == ["fc_1.b_0@GRAD"]
     assert {n for n in walk.persistables(desc)} == {n for n in walk.persistables(net.main.desc)}
     clipped = Net(OPTIMIZERS["nesterov, clip"]())
-    kinds = [op.type for op in run(DataParallel(2), run(ShardOptimizer(2), clipped.main.desc).desc).desc.blocks[0].ops]
-    assert "c_fused_reducescatter" not in kinds and "c_fused_allreduce_sum" in kinds and kinds.count("c_piece") == 6
+    kinds = [
+        op.type
+        for op in run(DataParallel(2), run(ShardOptimizer(2), clipped.main.desc).desc)
+        .desc.blocks[0]
+        .ops
+    ]
+    assert (
+        "c_fused_reducescatter" not in kinds
+        and "c_fused_allreduce_sum" in kinds
+        and kinds.count("c_piece") == 6
+    )

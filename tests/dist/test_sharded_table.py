@@ -1,4 +1,6 @@
-"""A table over four devices: lookups, updates, and what travels, against NumPy and the table on one device."""
+"""A table over four devices: lookups, updates, and what travels, against NumPy and the table on one
+device.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def test_every_row_has_one_place(split):
 @splits
 def test_a_table_is_made_shard_by_shard(split, mesh):
     table, asked = whole(split), []
-    array = make(split, mesh, AXIS, WIDTH, "float32", lambda rows: asked.append(len(rows)) or table[rows])
+    array = make(
+        split, mesh, AXIS, WIDTH, "float32", lambda rows: asked.append(len(rows)) or table[rows]
+    )
     assert max(asked) <= split.each
     assert {s.data.shape for s in array.addressable_shards} == {(split.each, WIDTH)}
     np.testing.assert_array_equal(split.joined(array), table)
@@ -72,7 +76,12 @@ def test_a_table_is_made_shard_by_shard(split, mesh):
 def test_lookup_equals_numpy(split, padding_idx, mesh):
     table = whole(split)
     ids = np.random.default_rng(1).integers(0, split.height, (8, 3))
-    run = on_mesh(mesh, lambda shard, i: lookup(shard, i, split, AXIS, padding_idx), (SHARDED, SHARDED), SHARDED)
+    run = on_mesh(
+        mesh,
+        lambda shard, i: lookup(shard, i, split, AXIS, padding_idx),
+        (SHARDED, SHARDED),
+        SHARDED,
+    )
     want = np.where((ids == padding_idx)[..., None], 0, table[ids])
     np.testing.assert_array_equal(run(sharded(table, split, mesh), ids), want)
 
@@ -97,12 +106,17 @@ def test_updates_equal_those_of_the_whole_table(name, split, mesh):
     if kind == "adam":
         alike.update({n: np.array([0.9], "float32") for n in ("Beta1Pow", "Beta2Pow")})
     rng = np.random.default_rng(2)
-    ids, values = rng.integers(0, split.height, 12), rng.standard_normal((12, WIDTH)).astype("float32")
+    ids, values = (
+        rng.integers(0, split.height, 12),
+        rng.standard_normal((12, WIDTH)).astype("float32"),
+    )
     outs = [n + "Out" for n in tables]
     want = op_of(kind)({**tables, **alike, "Grad": SelectedRows(ids, values, split.height)}, attrs)
 
     def body(shards, ids, values):
-        new = update(kind, {**shards, **alike}, attrs, SelectedRows(ids, values, split.height), split, AXIS)
+        new = update(
+            kind, {**shards, **alike}, attrs, SelectedRows(ids, values, split.height), split, AXIS
+        )
         return [new[n] for n in outs]
 
     run = on_mesh(mesh, body, (SHARDED, SHARDED, SHARDED), SHARDED)
@@ -121,14 +135,18 @@ def training(split, mesh):
         new = update("adagrad", slots, {}, SelectedRows(ids, d_rows, split.height), split, AXIS)
         return new["ParamOut"], new["MomentOut"], jax.lax.psum(loss, AXIS)
 
-    stepped = jax.shard_map(body, mesh=mesh, in_specs=(SHARDED,) * 4, out_specs=(SHARDED, SHARDED, WHOLE))
+    stepped = jax.shard_map(
+        body, mesh=mesh, in_specs=(SHARDED,) * 4, out_specs=(SHARDED, SHARDED, WHOLE)
+    )
     return jax.jit(stepped, donate_argnums=(0, 1))
 
 
 @pytest.mark.parametrize("dealt", [False, True])
 def test_a_table_larger_than_the_share_of_a_device_trains(dealt, mesh):
     split = Split(1003, COUNT, dealt)
-    zeros = partial(make, split, mesh, AXIS, WIDTH, "float32", lambda rows: np.zeros((len(rows), WIDTH)))
+    zeros = partial(
+        make, split, mesh, AXIS, WIDTH, "float32", lambda rows: np.zeros((len(rows), WIDTH))
+    )
     table, moment, step = zeros(), zeros(), training(split, mesh)
     rng = np.random.default_rng(0)
     goal = rng.standard_normal((split.height, WIDTH)).astype("float32")
@@ -150,12 +168,18 @@ def test_what_travels_and_what_is_held_do_not_grow_with_the_table(mesh):
     def compiled(height):
         split = Split(height, COUNT)
         table = jax.ShapeDtypeStruct((COUNT * split.each, WIDTH), np.float32)
-        ids, goals = jax.ShapeDtypeStruct((32,), np.int64), jax.ShapeDtypeStruct((32, WIDTH), np.float32)
+        ids, goals = (
+            jax.ShapeDtypeStruct((32,), np.int64),
+            jax.ShapeDtypeStruct((32, WIDTH), np.float32),
+        )
         return training(split, mesh).lower(table, table, ids, goals).compile()
 
     small, large = compiled(4_000), compiled(400_000)
     assert large.memory_analysis().temp_size_in_bytes == small.memory_analysis().temp_size_in_bytes
-    found = [re.findall(r"= (\S+) (all-gather|reduce-scatter|all-reduce|all-to-all)\(", c.as_text()) for c in (small, large)]
+    found = [
+        re.findall(r"= (\S+) (all-gather|reduce-scatter|all-reduce|all-to-all)\(", c.as_text())
+        for c in (small, large)
+    ]
     assert found[0] == found[1]
     assert {kind for _, kind in found[0]} >= {"all-gather", "reduce-scatter"}
 

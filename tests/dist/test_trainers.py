@@ -1,4 +1,6 @@
-"""Data parallel over several processes: real jobs on the CPU, against one process with as many devices, and against one device."""
+"""Data parallel over several processes: real jobs on the CPU, against one process with as many
+devices, and against one device.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,22 @@ def job(tmp_path, capfd, monkeypatch, forked):
     monkeypatch.chdir(ROOT)
 
     def run(nproc, devices, *cases):
-        code = cli.main(["launch", "--nproc", str(nproc), "--devices-per-proc", str(devices), SCRIPT, str(tmp_path), *cases])
-        found = {c: [dict(np.load(p)) for r in range(nproc) if (p := tmp_path / f"{c}-{r}.npz").exists()] for c in cases}
+        code = cli.main(
+            [
+                "launch",
+                "--nproc",
+                str(nproc),
+                "--devices-per-proc",
+                str(devices),
+                SCRIPT,
+                str(tmp_path),
+                *cases,
+            ]
+        )
+        found = {
+            c: [dict(np.load(p)) for r in range(nproc) if (p := tmp_path / f"{c}-{r}.npz").exists()]
+            for c in cases
+        }
         return code, capfd.readouterr().err, found
 
     return run
@@ -53,15 +69,23 @@ def alike(found):
 
 
 def trained(found):
-    return {n: v for n, v in parameters(found).items() if "batch_norm" not in n or (".w_1" not in n and ".w_2" not in n)}
+    return {
+        n: v
+        for n, v in parameters(found).items()
+        if "batch_norm" not in n or (".w_1" not in n and ".w_2" not in n)
+    }
 
 
 def as_in_one_process(found, net=trainers.ragged):
-    """Sentences of other lengths and numbers on every device: each trainer's losses, rows and LoDs, and the parameters."""
+    """Sentences of other lengths and numbers on every device: each trainer's losses, rows and LoDs,
+    and the parameters.
+    """
     one = net(range(4))
     seen = {n for n in one if n.startswith("seen")}
     for name in seen:
-        np.testing.assert_allclose(np.concatenate([f[name] for f in found]), one[name], rtol=2e-4, atol=1e-5, err_msg=name)
+        np.testing.assert_allclose(
+            np.concatenate([f[name] for f in found]), one[name], rtol=2e-4, atol=1e-5, err_msg=name
+        )
     alike([{n: v for n, v in f.items() if n not in seen} for f in found])
     close(found[-1], {n: v for n, v in one.items() if n not in seen})
 
@@ -74,16 +98,21 @@ def test_two_trainers_with_two_devices_each_are_four_devices(job):
         four = alone(kind, 4)
         close(both[0], four)
         alike([trained(one) for one in both])  # of moving averages every rank has its own
-        losses = np.concatenate([one["loss"] for one in both], axis=1)  # each trainer fetches its devices' part
+        # each trainer fetches its devices' part
+        losses = np.concatenate([one["loss"] for one in both], axis=1)
         np.testing.assert_allclose(losses, four["loss"], rtol=2e-5)
-        np.testing.assert_allclose(np.concatenate([one["seen"] for one in both]), four["seen"], rtol=2e-4, atol=2e-5)
+        np.testing.assert_allclose(
+            np.concatenate([one["seen"] for one in both]), four["seen"], rtol=2e-4, atol=2e-5
+        )
     for kind in ("plain", "sync_bn", "reduce", "blocks"):
         close(found[kind][1], alone(kind, 1))
 
 
 @pytest.mark.thorough
 def test_paragraphs_of_sentences(job):
-    """A DynamicRNN in a DynamicRNN, over LoDs of two levels with other numbers on both on every device."""
+    """A DynamicRNN in a DynamicRNN, over LoDs of two levels with other numbers on both on every
+    device.
+    """
     code, err, found = job(2, 2, "nested")
     assert code == 0, err
     as_in_one_process(found["nested"], trainers.nested)
@@ -100,7 +129,8 @@ def test_trainers_draw_their_own_masks_and_stay_alike(job, tmp_path):
     code, err, found = job(2, 2, "drawn", "stored", "mistakes")
     assert code == 0, err
     one, two = found["drawn"]
-    assert not np.array_equal(one["begun"], two["begun"])  # each drew its own parameters; trainer 0's count
+    # each drew its own parameters; trainer 0's count
+    assert not np.array_equal(one["begun"], two["begun"])
     alike([one, two])
     np.testing.assert_array_equal(one["begun local"], two["begun local"])
     alike(found["stored"])
@@ -110,20 +140,36 @@ def test_trainers_draw_their_own_masks_and_stay_alike(job, tmp_path):
     w = [(tmp_path / f"saved {r}" / "w").read_bytes() for r in (0, 1)]
     assert w[0] == w[1] and one["w"].tobytes() in w[0]
     for rank, wrong in enumerate(found["mistakes"]):
-        assert str(wrong["number"]) == "the program is for 3 trainers, but the job has 2; num_trainers is the job's number"
-        assert str(wrong["id"]).startswith(f"trainer_id is {1 - rank}, but this process is trainer {rank} of the job")
-        assert str(wrong["program"]).startswith("trainer 0 and trainer 1 run different programs; the first difference: trainer 0 has")
+        assert (
+            str(wrong["number"])
+            == "the program is for 3 trainers, but the job has 2; num_trainers is the job's number"
+        )
+        assert str(wrong["id"]).startswith(
+            f"trainer_id is {1 - rank}, but this process is trainer {rank} of the job"
+        )
+        assert str(wrong["program"]).startswith(
+            "trainer 0 and trainer 1 run different programs; the first difference: trainer 0 has"
+        )
         assert "batch_norm" in str(wrong["program"])
-        assert str(wrong["feed"]) == (
-            "trainer 0 and trainer 1 feed batches of different sizes; the first difference: "
+        assert (
+            str(wrong["feed"])
+            == "trainer 0 and trainer 1 feed batches of different sizes; the first difference: "
             "trainer 0 has `feed 'x': float32[4, 6]`, trainer 1 has `feed 'x': float32[8, 6]`"
         )
 
 
-@pytest.mark.parametrize("example", [0, 1, pytest.param(2, marks=pytest.mark.thorough)], ids=["nccl2", "fleet", "pservers"])
+@pytest.mark.parametrize(
+    "example",
+    [0, 1, pytest.param(2, marks=pytest.mark.thorough)],
+    ids=["nccl2", "fleet", "pservers"],
+)
 def test_the_examples_of_the_documentation(example, tmp_path, capfd, monkeypatch):
-    """docs/data-parallel.md: the seed documents' nccl2 example, with what stands around it; a fleet; one with parameter servers."""
-    examples = re.findall(r"```py\n(.*?)```", (ROOT / "docs/data-parallel.md").read_text(), re.DOTALL)
+    """docs/data-parallel.md: the seed documents' nccl2 example, with what stands around it; a
+    fleet; one with parameter servers.
+    """
+    examples = re.findall(
+        r"```py\n(.*?)```", (ROOT / "docs/data-parallel.md").read_text(), re.DOTALL
+    )
     assert len(examples) == 3
     code = examples[example]
     path = tmp_path / "train.py"
@@ -140,7 +186,10 @@ def test_what_one_trainer_alone_does_ends_the_job_with_a_sentence(job, case, ste
     """A smaller batch; a value stored in the scope."""
     code, err, _ = job(2, 1, case)
     assert code != 0
-    assert f"trainer 1 has new sizes in its feed, a new program or new state before step {step}, but trainer 0 has begun that" in err
+    assert (
+        f"trainer 1 has new sizes in its feed, a new program or new state before step {step}, but"
+        " trainer 0 has begun that" in err
+    )
 
 
 def test_programs_of_collective_mode_run_as_they_are(job):
@@ -173,14 +222,25 @@ def test_programs_of_collective_mode_run_as_they_are(job):
 def test_a_job_of_one_process_is_told_how_to_start(monkeypatch):
     monkeypatch.setenv("CPU_NUM", "1")
     made = trainers.net("plain")
-    with pytest.raises(ValueError, match="for 2 trainers, but this process runs by itself; start it by python -m fluidjax launch"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            "for 2 trainers, but this process runs by itself; start it by python -m fluidjax launch"
+        ),
+    ):
         fluid.ParallelExecutor(False, made[2].name, made[0], num_trainers=2, trainer_id=1)
     with pytest.raises(ValueError, match="trainer_id is 0 to num_trainers - 1, not 2 of 2"):
         fluid.ParallelExecutor(False, made[2].name, made[0], num_trainers=2, trainer_id=2)
-    compiled = fluid.CompiledProgram(made[0]).with_data_parallel(made[2].name, trainers.strategy("plain", num_trainers=4))
+    compiled = fluid.CompiledProgram(made[0]).with_data_parallel(
+        made[2].name, trainers.strategy("plain", num_trainers=4)
+    )
     with pytest.raises(ValueError, match="for 4 trainers"):
         fluid.Executor(fluid.CPUPlace()).run(compiled, trainers.batches()[0])
     made[0].update_info(trainers_endpoints=("a:1", "b:1"))
-    other = fluid.CompiledProgram(made[0]).with_data_parallel(made[2].name, trainers.strategy("plain", num_trainers=3))
-    with pytest.raises(ValueError, match="num_trainers is 3, but the program was transpiled for 2 trainers"):
+    other = fluid.CompiledProgram(made[0]).with_data_parallel(
+        made[2].name, trainers.strategy("plain", num_trainers=3)
+    )
+    with pytest.raises(
+        ValueError, match="num_trainers is 3, but the program was transpiled for 2 trainers"
+    ):
         fluid.Executor(fluid.CPUPlace()).run(other, trainers.batches()[0])

@@ -1,4 +1,6 @@
-"""A trainer of a job, and the same training in one process: ``python -m fluidjax launch --nproc 2 trainers.py OUT CASE...``."""
+"""A trainer of a job, and the same training in one process: ``python -m fluidjax launch --nproc 2
+trainers.py OUT CASE...``.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,22 @@ def net(kind: str, seed: int = 0) -> Net:
     main.random_seed = startup.random_seed = seed
     with fluid.unique_name.guard(), fluid.program_guard(main, startup):
         x, y = fluid.data("x", [None, 6]), fluid.data("y", [None, 1], "int64")
-        h = fluid.layers.fc(x, 8, act="tanh", param_attr=fluid.ParamAttr(name="w", initializer=fluid.initializer.Normal()))
+        h = fluid.layers.fc(
+            x,
+            8,
+            act="tanh",
+            param_attr=fluid.ParamAttr(name="w", initializer=fluid.initializer.Normal()),
+        )
         h = fluid.layers.batch_norm(h) if "bn" in kind else h
         h = fluid.layers.dropout(h, 0.5) if kind == "drop" else h
         h = through_blocks(h) if kind in ("blocks", "grad_allreduce") else h
         h = word_by_word(h) if kind == "grad_allreduce" else h
-        loss = fluid.layers.mean(fluid.layers.cross_entropy(fluid.layers.fc(h, 3, act="softmax"), y))
-        optimizer = fluid.optimizer.SGD(0.1) if kind == "local_sgd" else fluid.optimizer.Momentum(0.1, 0.9)
+        loss = fluid.layers.mean(
+            fluid.layers.cross_entropy(fluid.layers.fc(h, 3, act="softmax"), y)
+        )
+        optimizer = (
+            fluid.optimizer.SGD(0.1) if kind == "local_sgd" else fluid.optimizer.Momentum(0.1, 0.9)
+        )
         optimizer.minimize(loss)
     return main, startup, loss, h
 
@@ -38,8 +49,14 @@ def through_blocks(h: Any) -> Any:
     layers = fluid.layers
     inner = lambda v: layers.fc(v, 8, act="tanh", param_attr="inner", bias_attr=False)  # noqa: E731
     i, n = (layers.fill_constant([1], "int64", v) for v in (0, 2))
-    _, h = layers.while_loop(lambda i, y: layers.less_than(i, n), lambda i, y: [i + 1, inner(y)], [i, h])
-    given, rnn, start = layers.stack([h, layers.scale(h, 0.5)]), layers.StaticRNN(), layers.scale(h, 0.1)
+    _, h = layers.while_loop(
+        lambda i, y: layers.less_than(i, n), lambda i, y: [i + 1, inner(y)], [i, h]
+    )
+    given, rnn, start = (
+        layers.stack([h, layers.scale(h, 0.5)]),
+        layers.StaticRNN(),
+        layers.scale(h, 0.1),
+    )
     with rnn.step():
         before = rnn.memory(init=start)
         after = inner(rnn.step_input(given) + before)
@@ -52,7 +69,9 @@ def through_blocks(h: Any) -> Any:
 
 
 def word_by_word(h: Any) -> Any:
-    """A DynamicRNN over the first n[i] thirds of each row; batches of a job are dense, so the sequences are made here."""
+    """A DynamicRNN over the first n[i] thirds of each row; batches of a job are dense, so the
+    sequences are made here.
+    """
     layers = fluid.layers
     rows = layers.reshape(fluid.default_main_program().global_block().var("x"), [-1, 3, 2])
     words, rnn = layers.sequence_unpad(rows, fluid.data("n", [None], "int64")), layers.DynamicRNN()
@@ -65,7 +84,9 @@ def word_by_word(h: Any) -> Any:
 
 
 def ragged_net() -> Net:
-    """Sentences: a table of words, a number that is learnt for each word, a class for each sentence, of parts of it too (two levels)."""
+    """Sentences: a table of words, a number that is learnt for each word, a class for each
+    sentence, of parts of it too (two levels).
+    """
     layers = fluid.layers
     main, startup = fluid.Program(), fluid.Program()
     with fluid.unique_name.guard(), fluid.program_guard(main, startup):
@@ -75,7 +96,10 @@ def ragged_net() -> Net:
         x = layers.embedding(words, [9, 4], is_sparse=True, param_attr="table")
         h = layers.square_error_cost(layers.fc(x, 1), tags)
         learnt = layers.fc(parts, 3, act="tanh")
-        read = [layers.sequence_pool(x, "average"), layers.sequence_pool(layers.sequence_pool(learnt, "max"), "sum")]
+        read = [
+            layers.sequence_pool(x, "average"),
+            layers.sequence_pool(layers.sequence_pool(learnt, "max"), "sum"),
+        ]
         classes = layers.fc(layers.concat(read, 1), 3, act="softmax")
         loss = layers.mean(h) + layers.mean(layers.cross_entropy(classes, y))
         fluid.optimizer.Adam(0.05, lazy_mode=True).minimize(loss)
@@ -83,11 +107,16 @@ def ragged_net() -> Net:
 
 
 def nested_net() -> Net:
-    """Paragraphs: a class for each, of its sentences' means and of a DynamicRNN that has one over the words of each sentence."""
+    """Paragraphs: a class for each, of its sentences' means and of a DynamicRNN that has one over
+    the words of each sentence.
+    """
     layers = fluid.layers
     main, startup = fluid.Program(), fluid.Program()
     with fluid.unique_name.guard(), fluid.program_guard(main, startup):
-        words, y = fluid.data("words", [None, 1], "int64", lod_level=2), fluid.data("y", [None, 1], "int64")
+        words, y = (
+            fluid.data("words", [None, 1], "int64", lod_level=2),
+            fluid.data("y", [None, 1], "int64"),
+        )
         x = layers.embedding(words, [9, 3], is_sparse=True, param_attr="table")
         means = layers.sequence_pool(x, "average")
         outer = layers.DynamicRNN()
@@ -99,24 +128,39 @@ def nested_net() -> Net:
                 after = layers.fc([word, state], 3, act="tanh", param_attr="inner", bias_attr=False)
                 inner.update_memory(state, after)
                 inner.output(after)
-            now = layers.fc([layers.sequence_last_step(inner()), before], 3, act="tanh", param_attr="outer", bias_attr=False)
+            now = layers.fc(
+                [layers.sequence_last_step(inner()), before],
+                3,
+                act="tanh",
+                param_attr="outer",
+                bias_attr=False,
+            )
             outer.update_memory(before, now)
             outer.output(now)
-        read = layers.concat([layers.sequence_pool(means, "sum"), layers.sequence_last_step(outer())], 1)
+        read = layers.concat(
+            [layers.sequence_pool(means, "sum"), layers.sequence_last_step(outer())], 1
+        )
         loss = layers.mean(layers.cross_entropy(layers.fc(read, 3, act="softmax"), y))
         fluid.optimizer.Adam(0.05, lazy_mode=True).minimize(loss)
     return main, startup, loss, [means, x]
 
 
-SENTENCES = ([[3, 1], [2, 4], [1, 2, 2], [5]], [[2, 2], [1, 1], [9, 1], [3, 1]])  # lengths on each of four devices, for two steps
+# lengths on each of four devices, for two steps
+SENTENCES = ([[3, 1], [2, 4], [1, 2, 2], [5]], [[2, 2], [1, 1], [9, 1], [3, 1]])
 
 
 def sentences(step: int, device: int) -> dict[str, Any]:
-    """What one of four devices is fed: other numbers of sentences too, and now and then two LoDs that are equal by chance."""
+    """What one of four devices is fed: other numbers of sentences too, and now and then two LoDs
+    that are equal by chance.
+    """
     lengths = SENTENCES[step][device]
     count = np.arange(sum(lengths))[:, None]
-    words, tags = (fluid.create_lod_tensor(v, [lengths], fluid.CPUPlace()) for v in ((count * 2 + device) % 9, (count % 3).astype("f4")))
-    inner = [[n % 3 + 1] * (1 + (step + device) % 2) for n in lengths]  # of each sentence the lengths of its parts
+    words, tags = (
+        fluid.create_lod_tensor(v, [lengths], fluid.CPUPlace())
+        for v in ((count * 2 + device) % 9, (count % 3).astype("f4"))
+    )
+    # of each sentence the lengths of its parts
+    inner = [[n % 3 + 1] * (1 + (step + device) % 2) for n in lengths]
     flat = [n for one in inner for n in one]
     rows = np.sin(np.arange(sum(flat) * 2).reshape(-1, 2) + device).astype("f4")
     parts = fluid.create_lod_tensor(rows, [[len(one) for one in inner], flat], fluid.CPUPlace())
@@ -131,15 +175,24 @@ PARAGRAPHS = (  # lengths of sentences in paragraphs, as SENTENCES
 
 
 def paragraphs(step: int, device: int) -> dict[str, Any]:
-    """What one of four devices is fed: at first other numbers of paragraphs, then of the same kind, at last of sentences too."""
+    """What one of four devices is fed: at first other numbers of paragraphs, then of the same kind,
+    at last of sentences too.
+    """
     nested = PARAGRAPHS[step][device]
     lengths = [n for one in nested for n in one]
     words = (np.arange(sum(lengths))[:, None] * 2 + device) % 9
     y = np.array([[len(one) % 3] for one in nested])
-    return {"words": fluid.create_lod_tensor(words, [[len(one) for one in nested], lengths], fluid.CPUPlace()), "y": y}
+    return {
+        "words": fluid.create_lod_tensor(
+            words, [[len(one) for one in nested], lengths], fluid.CPUPlace()
+        ),
+        "y": y,
+    }
 
 
-def ragged(devices: range, net: Any = ragged_net, fed: Any = sentences, steps: int = len(SENTENCES)) -> dict[str, np.ndarray]:
+def ragged(
+    devices: range, net: Any = ragged_net, fed: Any = sentences, steps: int = len(SENTENCES)
+) -> dict[str, np.ndarray]:
     """Training on sentences, as the trainer of these devices of four."""
     made, scope, exe = net(), fluid.Scope(), fluid.Executor(fluid.CPUPlace())
     exe.run(made[1], scope=scope)
@@ -151,7 +204,13 @@ def ragged(devices: range, net: Any = ragged_net, fed: Any = sentences, steps: i
     compiled = fluid.CompiledProgram(made[0]).with_data_parallel(made[2].name, build, places=places)
     fetched = []
     for step in range(steps):
-        loss, *seen = exe.run(compiled, [fed(step, d) for d in devices], [made[2], *made[3]], scope=scope, return_numpy=False)
+        loss, *seen = exe.run(
+            compiled,
+            [fed(step, d) for d in devices],
+            [made[2], *made[3]],
+            scope=scope,
+            return_numpy=False,
+        )
         fetched.append(np.asarray(loss))
         for tensor in seen:
             fetched += [np.asarray(tensor), *map(np.array, tensor.recursive_sequence_lengths())]
@@ -163,16 +222,24 @@ def batches(part: int = 0, parts: int = 1, lengths: bool = False) -> list[dict[s
     r = np.random.RandomState(3)
     rows = slice(part * BATCH // parts, (part + 1) * BATCH // parts)
     more = {"n": (np.arange(BATCH) % 3 + 1)[rows]} if lengths else {}
-    return [{"x": r.randn(BATCH, 6).astype("f4")[rows], "y": r.randint(0, 3, (BATCH, 1))[rows], **more} for _ in range(STEPS)]
+    return [
+        {"x": r.randn(BATCH, 6).astype("f4")[rows], "y": r.randint(0, 3, (BATCH, 1))[rows], **more}
+        for _ in range(STEPS)
+    ]
 
 
 def first_values(main: fluid.Program) -> dict[str, np.ndarray]:
     r = np.random.RandomState(11)
-    return {p.name: r.uniform(-0.5, 0.5, p.shape).astype("f4") for p in main.global_block().all_parameters()}
+    return {
+        p.name: r.uniform(-0.5, 0.5, p.shape).astype("f4")
+        for p in main.global_block().all_parameters()
+    }
 
 
 def values(main: fluid.Program, scope: fluid.Scope) -> dict[str, np.ndarray]:
-    return {v.name: scope.get(v.name) for v in main.list_vars() if v.persistable and v.type != "RAW"}
+    return {
+        v.name: scope.get(v.name) for v in main.list_vars() if v.persistable and v.type != "RAW"
+    }
 
 
 def strategy(kind: str, **options: Any) -> fluid.BuildStrategy:
@@ -189,7 +256,11 @@ def train(program: Any, made: Net, scope: fluid.Scope, feeds: Any) -> dict[str, 
     main, _, loss, seen = made
     exe = fluid.Executor(fluid.CPUPlace())
     fetched = [exe.run(program, feed, [loss, seen], scope=scope) for feed in feeds]
-    return {"loss": np.array([f[0] for f in fetched]), "seen": fetched[-1][1], **values(main, scope)}
+    return {
+        "loss": np.array([f[0] for f in fetched]),
+        "seen": fetched[-1][1],
+        **values(main, scope),
+    }
 
 
 def alone(kind: str, places: int) -> dict[str, np.ndarray]:
@@ -198,11 +269,13 @@ def alone(kind: str, places: int) -> dict[str, np.ndarray]:
     fluid.Executor(fluid.CPUPlace()).run(made[1], scope=scope)
     for name, value in first_values(made[0]).items():
         scope.var(name).set(value)
-    compiled = fluid.CompiledProgram(made[0]).with_data_parallel(made[2].name, strategy(kind), places=[fluid.CPUPlace()] * places)
+    compiled = fluid.CompiledProgram(made[0]).with_data_parallel(
+        made[2].name, strategy(kind), places=[fluid.CPUPlace()] * places
+    )
     return train(compiled if places > 1 else made[0], made, scope, batches())
 
 
-# -- what every trainer does ------------------------------------------------------------------------------------------
+# -- what every trainer does -----------------------------------------------------------------------
 
 
 def transpiled(made: Net, mode: str, collective_mode: str | None = None) -> None:
@@ -211,12 +284,18 @@ def transpiled(made: Net, mode: str, collective_mode: str | None = None) -> None
     config.mode, config.collective_mode, config.wait_port = mode, collective_mode, False
     rank = jax.process_index()
     fluid.DistributeTranspiler(config).transpile(
-        rank, program=made[0], startup_program=made[1], trainers=trainers, current_endpoint=trainers.split(",")[rank]
+        rank,
+        program=made[0],
+        startup_program=made[1],
+        trainers=trainers,
+        current_endpoint=trainers.split(",")[rank],
     )
 
 
 def here(kind: str) -> dict[str, np.ndarray]:
-    """with_data_parallel in the job, of a program that was transpiled where it has blocks; trainer 0's first values are everybody's."""
+    """with_data_parallel in the job, of a program that was transpiled where it has blocks; trainer
+    0's first values are everybody's.
+    """
     rank, count = jax.process_index(), jax.process_count()
     made, scope = net(kind), fluid.Scope()
     if kind == "blocks":
@@ -231,14 +310,18 @@ def here(kind: str) -> dict[str, np.ndarray]:
 
 
 def drawn() -> dict[str, np.ndarray]:
-    """Dropout, and parameters that every trainer draws for itself, by ParallelExecutor and a program of nccl2 mode."""
+    """Dropout, and parameters that every trainer draws for itself, by ParallelExecutor and a
+    program of nccl2 mode.
+    """
     rank, count = jax.process_index(), jax.process_count()
     made, scope = net("drop"), fluid.Scope()
     transpiled(made, "nccl2")
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(made[1], scope=scope)
     begun = scope.get("w")
-    pe = fluid.ParallelExecutor(False, made[2].name, made[0], num_trainers=count, trainer_id=rank, scope=scope)
+    pe = fluid.ParallelExecutor(
+        False, made[2].name, made[0], num_trainers=count, trainer_id=rank, scope=scope
+    )
     ones = {"x": np.ones((BATCH // count, 6), "f4"), "y": np.zeros((BATCH // count, 1), "int64")}
     seen = [pe.run([made[3].name], ones)[0] for _ in range(STEPS)][-1]
     folder = Path(sys.argv[1]) / f"saved {rank}"
@@ -246,7 +329,8 @@ def drawn() -> dict[str, np.ndarray]:
         fluid.io.save_persistables(exe, str(folder), main_program=made[0])
     trained = values(made[0], scope)
     test = made[0].clone(for_test=True)
-    (local,) = exe.run(test, batches()[0], [made[2].name], scope=scope)  # on one device of this trainer alone
+    # on one device of this trainer alone
+    (local,) = exe.run(test, batches()[0], [made[2].name], scope=scope)
     return {"begun": begun, "seen": seen, "begun local": local, **trained}
 
 
@@ -266,16 +350,28 @@ def mistakes() -> dict[str, np.ndarray]:
     found = {}
     for name, n, i in (("number", count + 1, rank), ("id", count, (rank + 1) % count)):
         try:
-            fluid.ParallelExecutor(False, main_program=net("plain")[0], num_trainers=n, trainer_id=i)
+            fluid.ParallelExecutor(
+                False, main_program=net("plain")[0], num_trainers=n, trainer_id=i
+            )
         except ValueError as error:
             found[name] = np.array(str(error))
-    for name, kind, rows in (("program", "bn" if rank else "plain", 4), ("feed", "plain", 4 * (rank + 1))):
+    for name, kind, rows in (
+        ("program", "bn" if rank else "plain", 4),
+        ("feed", "plain", 4 * (rank + 1)),
+    ):
         made, scope = net(kind), fluid.Scope()
         fluid.Executor(fluid.CPUPlace()).run(made[1], scope=scope)
         build = strategy(kind, num_trainers=count, trainer_id=rank)
-        compiled = fluid.CompiledProgram(made[0]).with_data_parallel(made[2].name, build, places=fluid.cpu_places())
+        compiled = fluid.CompiledProgram(made[0]).with_data_parallel(
+            made[2].name, build, places=fluid.cpu_places()
+        )
         try:
-            train(compiled, made, scope, [{"x": np.ones((rows, 6), "f4"), "y": np.zeros((rows, 1), "int64")}])
+            train(
+                compiled,
+                made,
+                scope,
+                [{"x": np.ones((rows, 6), "f4"), "y": np.zeros((rows, 1), "int64")}],
+            )
         except fluid.errors.JobError as error:
             found[name] = np.array(str(error))
     return found
@@ -287,18 +383,29 @@ def late() -> dict[str, np.ndarray]:
     made, scope = net("plain"), fluid.Scope()
     fluid.Executor(fluid.CPUPlace()).run(made[1], scope=scope)
     build = strategy("plain", num_trainers=count, trainer_id=rank)
-    compiled = fluid.CompiledProgram(made[0]).with_data_parallel(made[2].name, build, places=fluid.cpu_places())
+    compiled = fluid.CompiledProgram(made[0]).with_data_parallel(
+        made[2].name, build, places=fluid.cpu_places()
+    )
     sizes = (4, 4, 2 if rank else 4)
-    return train(compiled, made, scope, [{"x": np.ones((n, 6), "f4"), "y": np.zeros((n, 1), "int64")} for n in sizes])
+    return train(
+        compiled,
+        made,
+        scope,
+        [{"x": np.ones((n, 6), "f4"), "y": np.zeros((n, 1), "int64")} for n in sizes],
+    )
 
 
 def stored(everyone: bool = True) -> dict[str, np.ndarray]:
-    """Values that a script stores between steps: trainer 0's count, and every trainer must store some."""
+    """Values that a script stores between steps: trainer 0's count, and every trainer must store
+    some.
+    """
     rank, count = jax.process_index(), jax.process_count()
     made, scope, exe = net("plain"), fluid.Scope(), fluid.Executor(fluid.CPUPlace())
     exe.run(made[1], scope=scope)
     build = strategy("plain", num_trainers=count, trainer_id=rank)
-    compiled = fluid.CompiledProgram(made[0]).with_data_parallel(made[2].name, build, places=fluid.cpu_places())
+    compiled = fluid.CompiledProgram(made[0]).with_data_parallel(
+        made[2].name, build, places=fluid.cpu_places()
+    )
     feed = batches(rank, count)[0]
     exe.run(compiled, feed, [made[2]], scope=scope)
     if everyone or rank == 1:
@@ -315,7 +422,10 @@ def nested(devices: range) -> dict[str, np.ndarray]:
 
 def mine() -> range:
     """This process's devices of four."""
-    return range(jax.process_index() * 4 // jax.process_count(), (jax.process_index() + 1) * 4 // jax.process_count())
+    return range(
+        jax.process_index() * 4 // jax.process_count(),
+        (jax.process_index() + 1) * 4 // jax.process_count(),
+    )
 
 
 CASES = {
@@ -327,4 +437,7 @@ CASES = {
 
 if __name__ == "__main__":
     for case in sys.argv[2:]:
-        np.savez(Path(sys.argv[1]) / f"{case}-{jax.process_index()}.npz", **(CASES[case]() if case in CASES else here(case)))
+        np.savez(
+            Path(sys.argv[1]) / f"{case}-{jax.process_index()}.npz",
+            **(CASES[case]() if case in CASES else here(case)),
+        )

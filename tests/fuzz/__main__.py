@@ -1,7 +1,8 @@
-"""`python -m tests.fuzz [KIND...] [--count N] [--seed N]`: N spoiled copies of each kind of file; exits with 1 if one does harm.
+"""`python -m tests.fuzz [KIND...] [--count N] [--seed N]`: N spoiled copies of each kind of file;
+exits with 1 if one does harm.
 
-Harm is an error that is none of ours, more than 2 s of CPU time, or more than 300 MB. The whole runs in one process under a limit of
-memory, so that a death is harm too.
+Harm is an error that is none of ours, more than 2 s of CPU time, or more than 300 MB. The whole
+runs in one process under a limit of memory, so that a death is harm too.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def tried(kind: Any, data: bytes, home: Path) -> str:
     os.environ["PADDLE_DATASET_HOME"] = str(folder)
     limit = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (held() + BYTES, limit[1]))
-    signal.setitimer(signal.ITIMER_PROF, SECONDS, SECONDS / 4)  # again, for one raised in a callback is lost
+    # again, for one raised in a callback is lost
+    signal.setitimer(signal.ITIMER_PROF, SECONDS, SECONDS / 4)
     from fluidjax.errors import FluidError
     from tests.fuzz.kinds import TooSlow
 
@@ -54,7 +56,11 @@ def tried(kind: Any, data: bytes, home: Path) -> str:
         return "read"
     except FluidError as error:
         longest = max(map(len, (str(error), *getattr(error, "__notes__", ()))))
-        return "refused" if longest < 4000 else f"an error of {longest} characters: {type(error).__name__}"
+        return (
+            "refused"
+            if longest < 4000
+            else f"an error of {longest} characters: {type(error).__name__}"
+        )
     except TooSlow:
         return "more than 2 s: " + _where()
     except BaseException as error:
@@ -89,7 +95,8 @@ def main() -> int:
         for which in asked.kinds or every:
             kind, found, began = every[which](), Counter[str](), time.process_time()
             for good in kind.files:
-                tried(kind, good, home)  # what is imported and compiled once counts for none of them
+                # what is imported and compiled once counts for none of them
+                tried(kind, good, home)
                 assert (result := tried(kind, good, home)) == "read", f"{which}: {result}"
             for number in range(asked.count):
                 draw = random.Random(f"{which} {asked.seed} {number}")
@@ -101,11 +108,13 @@ def main() -> int:
                     if found[result] < 3:
                         print(f"  {which} {number}: {result}", flush=True)
                     if asked.keep:
-                        (Path(asked.keep) / f"{which.strip('_')}-{asked.seed}-{number}").write_bytes(data)
+                        (
+                            Path(asked.keep) / f"{which.strip('_')}-{asked.seed}-{number}"
+                        ).write_bytes(data)
             bad = sum(n for what, n in found.items() if what not in ("read", "refused"))
             print(
-                f"{which}: {asked.count} copies, {found['read']} read, {found['refused']} refused, {bad} did harm,"
-                f" {time.process_time() - began:.0f} s",
+                f"{which}: {asked.count} copies, {found['read']} read, {found['refused']} refused,"
+                f" {bad} did harm, {time.process_time() - began:.0f} s",
                 flush=True,
             )
     return 1 if harm else 0

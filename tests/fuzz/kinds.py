@@ -46,7 +46,9 @@ class TooSlow(BaseException):
 
 @dataclass(frozen=True)
 class Kind:
-    """files: good ones. mutate: spoils one. read: reads bytes and uses what they hold, in an empty folder."""
+    """files: good ones. mutate: spoils one. read: reads bytes and uses what they hold, in an empty
+    folder.
+    """
 
     files: Sequence[bytes]
     mutate: Mutate
@@ -80,8 +82,12 @@ def branches() -> None:
 def training() -> None:
     ids = layers.data("ids", [1], dtype="int64")
     rows = layers.dropout(layers.embedding(ids, [7, 4]), 0.3)
-    loss = layers.mean(layers.softmax_with_cross_entropy(layers.fc(rows, 3), layers.data("y", [1], dtype="int64")))
-    fluid.optimizer.Adam(layers.piecewise_decay([2, 4, 6, 8], [0.1, 0.2, 0.3, 0.2, 0.1])).minimize(loss)
+    loss = layers.mean(
+        layers.softmax_with_cross_entropy(layers.fc(rows, 3), layers.data("y", [1], dtype="int64"))
+    )
+    fluid.optimizer.Adam(layers.piecewise_decay([2, 4, 6, 8], [0.1, 0.2, 0.3, 0.2, 0.1])).minimize(
+        loss
+    )
 
 
 def sentences() -> None:
@@ -95,7 +101,11 @@ PROGRAMS = [program(build) for build in (images, branches, training, sentences)]
 
 def used(desc_or_program: Any, run: bool) -> None:
     """A program that was read: shown, verified, copied, and one step of it."""
-    main = desc_or_program if isinstance(desc_or_program, fluid.Program) else fluid.Program.from_desc(desc_or_program)
+    main = (
+        desc_or_program
+        if isinstance(desc_or_program, fluid.Program)
+        else fluid.Program.from_desc(desc_or_program)
+    )
     str(main)
     with contextlib.suppress(FluidError):
         verify(main.desc, lookup)
@@ -130,10 +140,17 @@ def used(desc_or_program: Any, run: bool) -> None:
                 if var.lod_level == 1 and shape
                 else value
             )
-    ends = {n for op in block.ops for n in op.writes if n in block.vars and block.vars[n].kind == "LOD_TENSOR"}
+    ends = {
+        n
+        for op in block.ops
+        for n in op.writes
+        if n in block.vars and block.vars[n].kind == "LOD_TENSOR"
+    }
     ends -= {n for op in block.ops for n in op.reads}
     try:
-        fluid.Executor(fluid.CPUPlace()).run(main, feed=fed, fetch_list=sorted(ends), scope=scope, return_numpy=False)
+        fluid.Executor(fluid.CPUPlace()).run(
+            main, feed=fed, fetch_list=sorted(ends), scope=scope, return_numpy=False
+        )
     except TooSlow:
         if not any(
             op.type in LOOPS for b in main.desc.blocks for op in b.ops
@@ -205,7 +222,10 @@ def of_archive(inner: Mutate) -> Mutate:
             return inner(data, draw)
         at = draw.randrange(len(members))
         name, content = members[at]
-        members[at] = (draw.choice([name, name, name, "x", name + "/", "../" + name]), _member(content, inner, draw))
+        members[at] = (
+            draw.choice([name, name, name, "x", name + "/", "../" + name]),
+            _member(content, inner, draw),
+        )
         out = io.BytesIO()
         if data[:2] == b"PK":
             with zipfile.ZipFile(out, "w") as new:
@@ -279,7 +299,9 @@ def written(home: Path) -> None:
     for folder in ("flowers", "voc2012", "mnist", "uci_housing"):
         (home / folder).mkdir()
     jpeg, top = picture(np.full((256, 260, 3), 200, "uint8"), "JPEG"), "VOCdevkit/VOC2012"
-    dataset_cases.tar(str(home / "flowers/102flowers.tgz"), [(f"jpg/image_{i:05d}.jpg", jpeg) for i in (1, 2)])
+    dataset_cases.tar(
+        str(home / "flowers/102flowers.tgz"), [(f"jpg/image_{i:05d}.jpg", jpeg) for i in (1, 2)]
+    )
     savemat(home / "flowers/imagelabels.mat", {"labels": np.array([[5, 102]], "uint8")})
     savemat(
         home / "flowers/setid.mat",
@@ -297,15 +319,21 @@ def written(home: Path) -> None:
     )
     for name, shape in zip(MNIST["train"], ((3, 28, 28), (3,)), strict=True):
         head = bytes([0, 0, 8, len(shape)]) + b"".join(n.to_bytes(4, "big") for n in shape)
-        (home / "mnist" / f"{name}.gz").write_bytes(gzip.compress(head + bytes(int(np.prod(shape))), mtime=0))
+        (home / "mnist" / f"{name}.gz").write_bytes(
+            gzip.compress(head + bytes(int(np.prod(shape))), mtime=0)
+        )
     rows = np.random.RandomState(0).rand(10, 14)
-    (home / "uci_housing/housing.data").write_text("\n".join(" ".join(f"{v:.3f}" for v in row) for row in rows))
+    (home / "uci_housing/housing.data").write_text(
+        "\n".join(" ".join(f"{v:.3f}" for v in row) for row in rows)
+    )
 
 
 def slots(data: bytes, folder: Path) -> None:
     (folder / "part").write_bytes(data)
     with fluid.program_guard(fluid.Program(), fluid.Program()):
-        made = slot_cases.dataset(fluid, "InMemoryDataset", [str(folder / "part")], slot_cases.variables(fluid))
+        made = slot_cases.dataset(
+            fluid, "InMemoryDataset", [str(folder / "part")], slot_cases.variables(fluid)
+        )
     made.load_into_memory()
     made.get_memory_data_size()
 
@@ -333,7 +361,9 @@ class Checkpoints:
         good = [bytes([i]) + p.read_bytes() for i, p in enumerate(self.files)]
         return Kind(
             good,
-            lambda data, draw: data[:1] + (m.of_json if data[1:2] == b"{" else m.of_bytes)(data[1:], draw),
+            lambda data, draw: (
+                data[:1] + (m.of_json if data[1:2] == b"{" else m.of_bytes)(data[1:], draw)
+            ),
             self.read,
         )
 
@@ -346,7 +376,9 @@ class Checkpoints:
 
 
 def trace(data: bytes, folder: Path) -> None:
-    """What the compilation cache's folder keeps of a step that was traced, with a checksum that is right."""
+    """What the compilation cache's folder keeps of a step that was traced, with a checksum that is
+    right.
+    """
     rest = zlib.compress(data, 1)
     try:
         Trace.read(MAGIC + hashlib.sha256(rest).digest() + rest)
@@ -363,17 +395,31 @@ def kinds(home: Path) -> dict[str, Callable[[], Kind]]:
     """Every kind by name. home: a folder for what some need."""
     found: dict[str, Callable[[], Kind]] = {
         "program": lambda: Kind([p.serialize_to_string() for p in PROGRAMS], m.of_program, model),
-        "__model__": lambda: Kind([(DATA / "separate/__model__").read_bytes()], m.of_program, saved_model),
-        "separate": lambda: Kind([(DATA / "separate/conv2d_0.w_0").read_bytes()], m.of_bytes, parameters(False)),
-        "combined": lambda: Kind([(DATA / "combined/params").read_bytes()], m.of_bytes, parameters(True)),
+        "__model__": lambda: Kind(
+            [(DATA / "separate/__model__").read_bytes()], m.of_program, saved_model
+        ),
+        "separate": lambda: Kind(
+            [(DATA / "separate/conv2d_0.w_0").read_bytes()], m.of_bytes, parameters(False)
+        ),
+        "combined": lambda: Kind(
+            [(DATA / "combined/params").read_bytes()], m.of_bytes, parameters(True)
+        ),
         "ragged": lambda: Kind(
-            [(DATA / "lod/ragged").read_bytes()], m.of_bytes, lambda d, _: stream.read_one(d, "FILE")
+            [(DATA / "lod/ragged").read_bytes()],
+            m.of_bytes,
+            lambda d, _: stream.read_one(d, "FILE"),
         ),
         "pickle": lambda: Kind(
-            [(DATA / "prefix.pdparams").read_bytes()], m.of_bytes, lambda d, _: pickled.read(d, "FILE")
+            [(DATA / "prefix.pdparams").read_bytes()],
+            m.of_bytes,
+            lambda d, _: pickled.read(d, "FILE"),
         ),
-        "safetensors": lambda: Kind([safetensors()], m.of_bytes, lambda d, _: safe.read_safetensors(d, "FILE")),
-        "json": lambda: Kind([jsonio.to_json(p.desc).encode() for p in PROGRAMS], m.of_json, of_json),
+        "safetensors": lambda: Kind(
+            [safetensors()], m.of_bytes, lambda d, _: safe.read_safetensors(d, "FILE")
+        ),
+        "json": lambda: Kind(
+            [jsonio.to_json(p.desc).encode() for p in PROGRAMS], m.of_json, of_json
+        ),
         "text": lambda: Kind([text.to_text(p.desc).encode() for p in PROGRAMS], m.of_text, of_text),
         "checkpoint": lambda: Checkpoints(home).kind(),
         "trace": lambda: Kind([traced()], m.of_bytes, trace),
@@ -382,5 +428,5 @@ def kinds(home: Path) -> dict[str, Callable[[], Kind]]:
     }
     (home / "sets").mkdir()
     written(home / "sets")
-    found.update({name: (lambda name=name: data_set(home / "sets", name)) for name in DATA_SETS})
+    found.update({name: lambda name=name: data_set(home / "sets", name) for name in DATA_SETS})
     return found

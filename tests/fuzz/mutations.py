@@ -36,16 +36,36 @@ NUMBERS = (
     -(2**63),
 )
 FLOATS = (0.0, -0.0, 1e-45, 1.0, -1.0, 1e30, 3e38, float("inf"), float("-inf"), float("nan"))
-STRINGS = ("", "x", "@EMPTY@", "../../x", "/", ".", "a\0b", "x" * 5000, "\udc80", "float32", "NCHW", "x@GRAD", "\n")
+STRINGS = (
+    "",
+    "x",
+    "@EMPTY@",
+    "../../x",
+    "/",
+    ".",
+    "a\0b",
+    "x" * 5000,
+    "\udc80",
+    "float32",
+    "NCHW",
+    "x@GRAD",
+    "\n",
+)
 _FORMS = {"<q": 2**63, "<i": 2**31, ">i": 2**31, "<h": 2**15}
-_PACKED = [struct.pack(form, n) for form, limit in _FORMS.items() for n in NUMBERS if -limit <= n < limit]
+_PACKED = [
+    struct.pack(form, n) for form, limit in _FORMS.items() for n in NUMBERS if -limit <= n < limit
+]
 
 
 def of_bytes(data: bytes, draw: random.Random) -> bytes:
     """One to four faults: flipped bits, cut off, huge numbers, pieces repeated, moved or taken out."""
     out = bytearray(data)
     for _ in range(draw.randint(1, 4)):
-        at = draw.randrange(min(len(out), 200) + 1) if draw.random() < 0.4 else draw.randrange(len(out) + 1)
+        at = (
+            draw.randrange(min(len(out), 200) + 1)
+            if draw.random() < 0.4
+            else draw.randrange(len(out) + 1)
+        )
         kind = draw.randrange(8)
         if kind == 0 and draw.random() < 0.5:
             out = out[:at]
@@ -68,7 +88,9 @@ def of_bytes(data: bytes, draw: random.Random) -> bytes:
 
 
 def of_program(data: bytes, draw: random.Random) -> bytes:
-    """One to three changes of a ProgramDesc that leave it a message: what the format allows and no program has."""
+    """One to three changes of a ProgramDesc that leave it a message: what the format allows and no
+    program has.
+    """
     if draw.random() < 0.15:
         return of_bytes(data, draw)
     message = wire.ProgramDesc()
@@ -103,7 +125,9 @@ def _attribute(message: Any, draw: random.Random) -> None:
 
 
 def _number_field(message: Any, draw: random.Random) -> None:
-    """Some field of a message, drawn: numbers and strings by such as break things, lists made empty or long."""
+    """Some field of a message, drawn: numbers and strings by such as break things, lists made empty
+    or long.
+    """
     fields = [f for f, _ in message.ListFields()]
     if not fields:
         return
@@ -145,7 +169,9 @@ def _scalar(field: Any, draw: random.Random) -> Any:
         return draw.choice(FLOATS)
     if kind == field.CPPTYPE_BOOL:
         return draw.random() < 0.5
-    return draw.choice(NUMBERS[:8] if kind == field.CPPTYPE_ENUM or draw.random() < 0.5 else NUMBERS)
+    return draw.choice(
+        NUMBERS[:8] if kind == field.CPPTYPE_ENUM or draw.random() < 0.5 else NUMBERS
+    )
 
 
 def _anything(message: Any, draw: random.Random) -> None:
@@ -216,7 +242,8 @@ def _variable(message: Any, draw: random.Random) -> None:
 
 
 _TYPES = (
-    b"while conditional_block feed fetch recurrent nothing py_func listen_and_serv print select_input pool2d".split()
+    b"while conditional_block feed fetch recurrent nothing py_func listen_and_serv print"
+    b" select_input pool2d".split()
 )
 
 
@@ -264,7 +291,13 @@ def _places(value: Any) -> Any:
     stack = [value]
     while stack:
         holder = stack.pop()
-        keys = list(holder) if isinstance(holder, dict) else range(len(holder)) if isinstance(holder, list) else ()
+        keys = (
+            list(holder)
+            if isinstance(holder, dict)
+            else range(len(holder))
+            if isinstance(holder, list)
+            else ()
+        )
         for key in keys:
             yield holder, key
             stack.append(holder[key])
@@ -287,7 +320,9 @@ def _changed(holder: Any, key: Any, draw: random.Random) -> None:
 def _other(old: Any, draw: random.Random) -> Any:
     if isinstance(old, float | str) and draw.random() < 0.7:
         return draw.choice(FLOATS) if isinstance(old, float) else draw.choice(STRINGS)
-    return draw.choice(NUMBERS[:8] if draw.random() < 0.5 else [*NUMBERS, None, True, "x", [], {}, 1e999])
+    return draw.choice(
+        NUMBERS[:8] if draw.random() < 0.5 else [*NUMBERS, None, True, "x", [], {}, 1e999]
+    )
 
 
 _DIGITS = ["-1", "0", "1", "2", "65", "9999999999", "99999999999999999999999999", "1e999"]
@@ -341,7 +376,11 @@ def of_numbers(data: bytes, draw: random.Random) -> bytes:
         return of_bytes(data, draw)
     out = bytearray(data)
     for _ in range(draw.randint(1, 3)):
-        at = draw.randrange(0, min(len(out), 24), 4) if draw.random() < 0.7 else 2 + draw.randrange(2)
+        at = (
+            draw.randrange(0, min(len(out), 24), 4)
+            if draw.random() < 0.7
+            else 2 + draw.randrange(2)
+        )
         new = (
             draw.choice([n for n in NUMBERS if 0 <= n < 2**32]).to_bytes(4, "big")
             if at % 4 == 0

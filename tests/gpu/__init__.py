@@ -1,1 +1,3 @@
-"""On a GPU, against the CPU beside it: `bash benchmarks/gpu/run.sh` runs these, and rehearses them with the CPU in the GPU's place."""
+"""On a GPU, against the CPU beside it: `bash benchmarks/gpu/run.sh` runs these, and rehearses them
+with the CPU in the GPU's place.
+"""

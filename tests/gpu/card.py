@@ -1,4 +1,6 @@
-"""The GPU and the CPU beside it. To import this skips a module of tests where there is none; in a rehearsal the GPU is the CPU."""
+"""The GPU and the CPU beside it. To import this skips a module of tests where there is none; in a
+rehearsal the GPU is the CPU.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ PLACE = fluid.CPUPlace() if REHEARSAL else fluid.CUDAPlace(0)
 
 
 def apart(got: Any, want: Any) -> float:
-    """How far numbers lie from what is wanted, as a share of the largest; infinite where shapes, dtypes or what is not finite differ."""
+    """How far numbers lie from what is wanted, as a share of the largest; infinite where shapes,
+    dtypes or what is not finite differ.
+    """
     got, want = np.asarray(got), np.asarray(want)
     if (got.shape, got.dtype) != (want.shape, want.dtype):
         return np.inf
@@ -31,4 +35,6 @@ def apart(got: Any, want: Any) -> float:
     fine = np.isfinite(want)
     if not np.array_equal(got[~fine], want[~fine], equal_nan=True):
         return np.inf
-    return float(np.abs(got[fine] - want[fine]).max(initial=0) / max(np.abs(want[fine]).max(initial=0), 1e-3))
+    return float(
+        np.abs(got[fine] - want[fine]).max(initial=0) / max(np.abs(want[fine]).max(initial=0), 1e-3)
+    )

@@ -1,4 +1,6 @@
-"""What a step needs on the GPU: the report beside what the device counts, budgets, values that wait on the host, donation."""
+"""What a step needs on the GPU: the report beside what the device counts, budgets, values that wait
+on the host, donation.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +48,9 @@ print(counted, report.compiled["default"].total)
 
 @pytest.mark.skipif(REHEARSAL, reason="a CPU counts no memory")
 def test_the_report_is_what_the_device_counts(record_property: Any, tmp_path: Path) -> None:
-    """The device's peak lies between the report and a quarter more, with what else a process has there: of a process that finds its
-    executables compiled. The one that compiles them has the device try kernels, with as much memory as they can use."""
+    """The device's peak lies between the report and a quarter more, with what else a process has
+    there: of a process that finds its executables compiled. The one that compiles them has the
+    device try kernels, with as much memory as they can use."""
     cache = {
         "JAX_COMPILATION_CACHE_DIR": str(tmp_path),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
@@ -55,7 +58,11 @@ def test_the_report_is_what_the_device_counts(record_property: Any, tmp_path: Pa
     }
     for who in ("compiling", "running"):
         out = subprocess.run(
-            [sys.executable, "-c", COUNTED], capture_output=True, text=True, check=False, env={**os.environ, **cache}
+            [sys.executable, "-c", COUNTED],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, **cache},
         )
         assert out.returncode == 0, out.stderr[-2000:]
         counted, told = map(int, out.stdout.split())
@@ -66,13 +73,17 @@ def test_the_report_is_what_the_device_counts(record_property: Any, tmp_path: Pa
 
 @pytest.mark.parametrize("share", [0.7, 0.5])
 def test_a_budget_is_kept(share: float, record_property: Any) -> None:
-    """The step that was fitted needs no more than its budget, and trains as before. Recomputing needs about twice the square root of so
-    many layers, and what a gradient takes beside: of 40 some 16."""
+    """The step that was fitted needs no more than its budget, and trains as before. Recomputing
+    needs about twice the square root of so many layers, and what a gradient takes beside: of 40
+    some 16."""
 
     def losses(main: Any, startup: Any, loss: Any) -> list[float]:
         exe, scope = fluid.Executor(PLACE), fluid.Scope()
         exe.run(startup, scope=scope)
-        return [np.asarray(exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0]).item() for _ in range(3)]
+        return [
+            np.asarray(exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0]).item()
+            for _ in range(3)
+        ]
 
     width, batch = (16, 256) if REHEARSAL else (512, 8192)
 
@@ -87,14 +98,18 @@ def test_a_budget_is_kept(share: float, record_property: Any) -> None:
     asked = {"batch_size": batch, "fetch_list": [plain[2]]}
     whole = plain[0].memory_report(**asked).compiled["default"]
     budget = whole.total - whole.temporaries + int(share * whole.temporaries)
-    report = fluid.memory_optimize(fitted[0], budget=budget, batch_size=batch, fetch_list=[fitted[2]])
+    report = fluid.memory_optimize(
+        fitted[0], budget=budget, batch_size=batch, fetch_list=[fitted[2]]
+    )
     record_property("chosen", str(report.chosen))
     assert report.chosen.figures.total <= budget
     np.testing.assert_allclose(losses(*fitted), losses(*plain), rtol=1e-3)
 
 
 def test_values_wait_on_the_host(record_property: Any) -> None:
-    """A budget below what recomputing can do: values go to pinned_host and come back, and the step trains as before."""
+    """A budget below what recomputing can do: values go to pinned_host and come back, and the step
+    trains as before.
+    """
     if REHEARSAL:
         pytest.skip("a CPU's memory is the host's")
     assert no_host(GPU) is None, no_host(GPU)
@@ -107,7 +122,9 @@ def test_values_wait_on_the_host(record_property: Any) -> None:
         loss = layers.mean(layers.square(h))
         fluid.optimizer.Momentum(0.1, 0.9).minimize(loss)
     names = tuple(waiting(main.desc, frozenset({loss.name})))[:3]
-    moved = fluid.Program.from_desc(fluid.passes.run(Offload(names), main.desc, keep=[loss.name]).desc)
+    moved = fluid.Program.from_desc(
+        fluid.passes.run(Offload(names), main.desc, keep=[loss.name]).desc
+    )
     moved.random_seed = main.random_seed
     feed = {"x": np.random.RandomState(0).randn(4096, 256).astype("float32")}
     losses, figures = [], []
@@ -115,7 +132,12 @@ def test_values_wait_on_the_host(record_property: Any) -> None:
         exe, scope = fluid.Executor(PLACE), fluid.Scope()
         exe.run(startup, scope=scope)
         losses.append(
-            [np.asarray(exe.run(program, feed=feed, fetch_list=[loss.name], scope=scope)[0]).item() for _ in range(3)]
+            [
+                np.asarray(
+                    exe.run(program, feed=feed, fetch_list=[loss.name], scope=scope)[0]
+                ).item()
+                for _ in range(3)
+            ]
         )
         (compiled,) = exe.compiled_steps(program)
         with jax.enable_x64(True):
@@ -162,7 +184,8 @@ def test_checkpoints_of_recompute_save_memory(record_property: Any) -> None:
         exe.run(startup, scope=scope)
         feed = data.vectors(batch, width, 10)
         return figures, [
-            np.asarray(exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0]).item() for _ in range(3)
+            np.asarray(exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0]).item()
+            for _ in range(3)
         ]
 
     (plain, losses), (saving, again) = step(False), step(True)

@@ -20,14 +20,19 @@ from .card import PLACE, REHEARSAL
 STEPS = 5
 
 
-def _losses(network: Any, around: Any, feed: dict[str, Any]) -> tuple[list[float], fluid.Scope, fluid.Program]:
+def _losses(
+    network: Any, around: Any, feed: dict[str, Any]
+) -> tuple[list[float], fluid.Scope, fluid.Program]:
     with fresh(1) as (main, startup):
         loss = network()
         around(fluid.optimizer.Momentum(0.01, 0.9)).minimize(loss)
     exe, scope = fluid.Executor(PLACE), fluid.Scope()
     exe.run(startup, scope=scope)
     return (
-        [np.asarray(exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0]).item() for _ in range(STEPS)],
+        [
+            np.asarray(exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0]).item()
+            for _ in range(STEPS)
+        ],
         scope,
         main,
     )
@@ -51,7 +56,9 @@ NETS = {
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", NETS)
 def test_the_decorator(name: str, dtype: str) -> None:
-    """Losses as in float32, within the half precision's rounding; parameters stay float32; the scale is a power of two."""
+    """Losses as in float32, within the half precision's rounding; parameters stay float32; the
+    scale is a power of two.
+    """
     network, feed = NETS[name]
     want, _, _ = _losses(network, lambda o: o, feed())
     got, scope, main = _losses(
@@ -74,7 +81,8 @@ def test_a_step_that_overflows_changes_nothing() -> None:
     exe, scope = fluid.Executor(PLACE), fluid.Scope()
     exe.run(startup, scope=scope)
     before = np.array(scope.find_var("fc_0.w_0").get_tensor())
-    for _ in range(2):  # the scale changes when one more step than decr_every_n_nan_or_inf overflows
+    # the scale changes when one more step than decr_every_n_nan_or_inf overflows
+    for _ in range(2):
         exe.run(
             main,
             feed={"x": np.full((2, 3), 6e4, "float32"), "y": np.zeros((2, 1), "float32")},

@@ -1,4 +1,6 @@
-"""Nets that train on the GPU as on the CPU: images, words, sequences with a LoD, control flow, loops, decoding."""
+"""Nets that train on the GPU as on the CPU: images, words, sequences with a LoD, control flow,
+loops, decoding.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,18 @@ def lengthy(seed: int = 0) -> Feeds:
     for lengths in ([3, 1, 7, 5], [2, 9, 4, 4], [1, 1, 2, 6]):
         rows = rng.integers(0, 50, (sum(lengths), 1))
         feeds.append(
-            {"words": fluid.create_lod_tensor(rows, [lengths], fluid.CPUPlace()), "label": rng.integers(0, 2, (4, 1))}
+            {
+                "words": fluid.create_lod_tensor(rows, [lengths], fluid.CPUPlace()),
+                "label": rng.integers(0, 2, (4, 1)),
+            }
         )
     return feeds
 
 
 def gru() -> Any:
-    h = layers.embedding(fluid.data("words", [None, 1], "int64", lod_level=1), [50, 12], is_sparse=True)
+    h = layers.embedding(
+        fluid.data("words", [None, 1], "int64", lod_level=1), [50, 12], is_sparse=True
+    )
     h = layers.dynamic_gru(layers.fc(h, 24), 8)
     h = layers.sequence_conv(h, 8, 3)
     return layers.mean(
@@ -75,8 +82,9 @@ NETS: dict[str, tuple[Callable[[], Any], Callable[[], Any], Callable[[], Feeds]]
     "LSTM, LoD": (lambda: nets.lstm(50, 8), lambda: fluid.optimizer.Adam(1e-2), lengthy),
     "GRU, LoD, sparse": (gru, lambda: fluid.optimizer.Adagrad(0.1), lengthy),
 }  # fmt: skip
-# The bias of an attention's keys, which adds the same to all scores of a query: its gradient is zero but for rounding, which Adam, that
-# divides a gradient by its size, turns into steps of any direction. So it is compared by its gradient.
+# The bias of an attention's keys, which adds the same to all scores of a query: its gradient is
+# zero but for rounding, which Adam, that divides a gradient by its size, turns into steps of any
+# direction. So it is compared by its gradient.
 UNFELT = "fc_1.b_0"
 MORE = {
     "Lamb": lambda: fluid.optimizer.Lamb(0.01), "RMSProp": lambda: fluid.optimizer.RMSProp(0.01),
@@ -87,21 +95,31 @@ MORE = {
 def trained(
     place: Any, network: Callable[[], Any], optimizer: Callable[[], Any], feeds: Feeds
 ) -> tuple[list[float], dict[str, Any]]:
-    """The losses of three steps, and the parameters behind them. Of the one that is UNFELT the gradient alone is looked at."""
+    """The losses of three steps, and the parameters behind them. Of the one that is UNFELT the
+    gradient alone is looked at.
+    """
     main, startup, loss = fluid_models.build(network, optimizer())
     exe, scope = fluid.Executor(place), fluid.Scope()
     exe.run(startup, scope=scope)
-    losses = [np.asarray(exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0]).item() for feed in feeds]
+    losses = [
+        np.asarray(exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0]).item()
+        for feed in feeds
+    ]
     values = {p.name: np.array(scope.find_var(p.name).get_tensor()) for p in main.all_parameters()}
     if network is NETS["transformer, Adam"][0]:
         del values[UNFELT]
-        moments = {n: np.abs(scope.find_var(f"{n}_moment1_0").get_tensor()).max() for n in (UNFELT, *values)}
+        moments = {
+            n: np.abs(scope.find_var(f"{n}_moment1_0").get_tensor()).max()
+            for n in (UNFELT, *values)
+        }
         assert moments.pop(UNFELT) < 1e-6 * min(moments.values()), moments
     return losses, values
 
 
 def agree(
-    got: tuple[list[float], dict[str, Any]], want: tuple[list[float], dict[str, Any]], near: float = NEAR
+    got: tuple[list[float], dict[str, Any]],
+    want: tuple[list[float], dict[str, Any]],
+    near: float = NEAR,
 ) -> None:
     np.testing.assert_allclose(got[0], want[0], rtol=near)
     far = {n: apart(got[1][n], v) for n, v in want[1].items()}
@@ -111,17 +129,25 @@ def agree(
 @pytest.mark.parametrize("name", NETS)
 def test_trained(name: str) -> None:
     network, optimizer, feeds = NETS[name]
-    agree(trained(PLACE, network, optimizer, feeds()), trained(fluid.CPUPlace(), network, optimizer, feeds()))
+    agree(
+        trained(PLACE, network, optimizer, feeds()),
+        trained(fluid.CPUPlace(), network, optimizer, feeds()),
+    )
 
 
 @pytest.mark.parametrize("name", MORE)
 def test_optimizers(name: str) -> None:
     network, _, feeds = NETS["dropout, SGD"]
-    agree(trained(PLACE, network, MORE[name], feeds()), trained(fluid.CPUPlace(), network, MORE[name], feeds()))
+    agree(
+        trained(PLACE, network, MORE[name], feeds()),
+        trained(fluid.CPUPlace(), network, MORE[name], feeds()),
+    )
 
 
 def test_the_default_precision_is_near() -> None:
-    """With products as JAX takes them on a GPU by default (TF32) a net trains to within a hundredth."""
+    """With products as JAX takes them on a GPU by default (TF32) a net trains to within a
+    hundredth.
+    """
     network, optimizer, feeds = NETS["bottlenecks NCHW, Momentum"]
     want = trained(fluid.CPUPlace(), network, optimizer, feeds())
     with jax.default_matmul_precision(None):
@@ -143,7 +169,10 @@ def test_ragged(name: str) -> None:
         exe, scope = fluid.Executor(place), fluid.Scope()
         exe.run(startup, scope=scope)
         feeds = [ragged_nets.fed(fluid, b) for b in batches(1 if REHEARSAL else 2)]
-        return [np.asarray(exe.run(main, feed=f, fetch_list=[loss], scope=scope)[0]).item() for f in feeds]
+        return [
+            np.asarray(exe.run(main, feed=f, fetch_list=[loss], scope=scope)[0]).item()
+            for f in feeds
+        ]
 
     np.testing.assert_allclose(losses(PLACE), losses(fluid.CPUPlace()), rtol=NEAR)
 
@@ -164,7 +193,13 @@ def test_control_flow(name: str, capfd: Any) -> None:
         found = []
         for feed in control_nets.FEEDS[name]:
             given = {k: control_nets.fed(fluid, v) for k, v in feed.items()}
-            got = exe.run(main, feed=given, fetch_list=[loss, *(g for _, g in pairs)], scope=scope, return_numpy=False)
+            got = exe.run(
+                main,
+                feed=given,
+                fetch_list=[loss, *(g for _, g in pairs)],
+                scope=scope,
+                return_numpy=False,
+            )
             found += [np.array(v) for v in got]
         return found
 
@@ -172,7 +207,9 @@ def test_control_flow(name: str, capfd: Any) -> None:
     assert max(far) < 1e-4
 
 
-FOUND = {net.__name__: net for net in decode_nets.NETS if net.__name__ not in decode_nets.PROGRAMS_ALONE}
+FOUND = {
+    net.__name__: net for net in decode_nets.NETS if net.__name__ not in decode_nets.PROGRAMS_ALONE
+}
 
 
 @pytest.mark.parametrize("name", FOUND if not REHEARSAL else list(FOUND)[1:2])
@@ -191,7 +228,9 @@ def test_decoding(name: str) -> None:
         for feed in decode_nets.FEEDS[name]:
             given = {k: decode_nets.fed(fluid, v) for k, v in feed.items()}
             got = exe.run(main, feed=given, fetch_list=fetches, scope=scope, return_numpy=False)
-            values += [(np.array(v), v.lod() if isinstance(v, fluid.LoDTensor) else []) for v in got]
+            values += [
+                (np.array(v), v.lod() if isinstance(v, fluid.LoDTensor) else []) for v in got
+            ]
         return values
 
     for (got, lod), (want, wanted) in zip(found(PLACE), found(fluid.CPUPlace()), strict=True):

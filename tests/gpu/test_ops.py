@@ -1,4 +1,6 @@
-"""Every op and its gradient on the GPU, as the CPU computes them: in float32, and those of mixed precision in bfloat16."""
+"""Every op and its gradient on the GPU, as the CPU computes them: in float32, and those of mixed
+precision in bfloat16.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ from .conftest import REHEARSED
 SAMPLES = {f"{family}-{sample.op}-{index}": sample for family, index, sample in all_samples()}
 LEADS = leads(SAMPLES, op_and_dtypes)
 NAMES = foremost(sorted(SAMPLES), LEADS)
-TOLERANCE = 1e-4  # as a share of the largest value: sums in another order, functions of other libraries
+# as a share of the largest value: sums in another order, functions of other libraries
+TOLERANCE = 1e-4
 SIZE = together.SIZE
 
 
@@ -53,14 +56,18 @@ HALVES = {n: i for i, n in enumerate(HALF)}
 
 @pytest.fixture(autouse=True)
 def plainly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The GPU's compiler is not told to try little: options of the CPU's might mean something else to it."""
+    """The GPU's compiler is not told to try little: options of the CPU's might mean something else
+    to it.
+    """
     if not REHEARSAL:
         monkeypatch.setattr(together, "QUICK", {})
     yield
 
 
 def halved(sample: Sample) -> Sample:
-    """The sample with its float32 inputs in bfloat16; of normalisations only what is normalised, as mixed precision has it."""
+    """The sample with its float32 inputs in bfloat16; of normalisations only what is normalised, as
+    mixed precision has it.
+    """
     made, only = copy.copy(sample), {"batch_norm": ("X",)}.get(sample.op)
 
     def half(slot: str, value: Any) -> Any:
@@ -68,7 +75,9 @@ def halved(sample: Sample) -> Sample:
             return [half(slot, v) for v in value]
         value = np.asarray(value)
         return (
-            value.astype(ml_dtypes.bfloat16) if value.dtype == np.float32 and (only is None or slot in only) else value
+            value.astype(ml_dtypes.bfloat16)
+            if value.dtype == np.float32 and (only is None or slot in only)
+            else value
         )
 
     made.inputs, made.grad = {slot: half(slot, v) for slot, v in sample.inputs.items()}, []
@@ -80,7 +89,7 @@ def _batch(number: int, half: bool, device: Any) -> Batch:
     names = (HALF if half else NAMES)[number * SIZE : (number + 1) * SIZE]
     batch = Batch([halved(SAMPLES[n]) if half else SAMPLES[n] for n in names])
     with jax.default_device(device):
-        batch.results  # noqa: B018  (computed here, on this device)
+        batch.results  # noqa: B018
     return batch
 
 
@@ -116,8 +125,13 @@ def test_an_op_and_its_gradient(name: str, record_property: Any) -> None:
     if _fails_alike(name):
         return
     sample, got, want = SAMPLES[name], _run(name, GPU), _run(name, CPU)
-    far = {slot: _far(shown(got.outputs[slot]), shown(want.outputs[slot])) for slot in sample.outputs}
-    far |= {f"{slot}@GRAD": _far(rows_of(got.gradients[slot]), rows_of(want.gradients[slot])) for slot in sample.grad}
+    far = {
+        slot: _far(shown(got.outputs[slot]), shown(want.outputs[slot])) for slot in sample.outputs
+    }
+    far |= {
+        f"{slot}@GRAD": _far(rows_of(got.gradients[slot]), rows_of(want.gradients[slot]))
+        for slot in sample.grad
+    }
     if max(far.values()) > TOLERANCE / 10:
         record_property("far", max(far.values()))
     wide = max(TOLERANCE, sample.tol or 0, sample.grad_tol or 0)
@@ -127,7 +141,10 @@ def test_an_op_and_its_gradient(name: str, record_property: Any) -> None:
 @pytest.mark.parametrize("name", HALF)
 def test_in_bfloat16(name: str) -> None:
     """The GPU's error, against float32, is that of the CPU's bfloat16."""
-    if _fails_alike(name, half=True) or SAMPLES[name].op in ("uniform_random_batch_size_like", "top_k"):
+    if _fails_alike(name, half=True) or SAMPLES[name].op in (
+        "uniform_random_batch_size_like",
+        "top_k",
+    ):
         return
     got, want, exact = _run(name, GPU, True).outputs, _run(name, CPU, True).outputs, None
     with jax.default_device(CPU):

@@ -1,4 +1,6 @@
-"""The GPU as Fluid's scripts name it: places, feeds on either side, files, predictors, checks, profiles."""
+"""The GPU as Fluid's scripts name it: places, feeds on either side, files, predictors, checks,
+profiles.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,10 @@ def _line(place: Any, feed: dict[str, Any]) -> tuple[Any, fluid.Scope, Any]:
     return main, scope, value
 
 
-FEED = {"x": np.linspace(-1, 1, 260, dtype="float32").reshape(20, 13), "y": np.ones((20, 1), "float32")}
+FEED = {
+    "x": np.linspace(-1, 1, 260, dtype="float32").reshape(20, 13),
+    "y": np.ones((20, 1), "float32"),
+}
 
 
 @ON_A_GPU
@@ -53,7 +58,9 @@ def test_each_place_runs_on_its_device() -> None:
     for place in (fluid.CUDAPlace(0), fluid.CPUPlace()):
         main, scope, value = _line(place, FEED)
         names = [p.name for p in main.all_parameters()]
-        assert {d for n in names for d in scope.find_var(n).storage.read().devices()} == {place.device()}
+        assert {d for n in names for d in scope.find_var(n).storage.read().devices()} == {
+            place.device()
+        }
         values.append(value)
     np.testing.assert_allclose(*values, rtol=1e-5)
 
@@ -64,7 +71,9 @@ def test_one_scope_on_both_devices() -> None:
     main, startup, loss = fluid_models.build(fluid_models.fit_a_line, fluid.optimizer.SGD(0.01))
     scope, on = fluid.Scope(), [fluid.Executor(p) for p in (fluid.CUDAPlace(0), fluid.CPUPlace())]
     on[0].run(startup, scope=scope)
-    losses = [on[i].run(main, feed=FEED, fetch_list=[loss], scope=scope)[0].item() for i in (0, 1, 0, 1)]
+    losses = [
+        on[i].run(main, feed=FEED, fetch_list=[loss], scope=scope)[0].item() for i in (0, 1, 0, 1)
+    ]
     other, alone = fluid.Scope(), fluid.Executor(fluid.CPUPlace())
     startup.random_seed = 1
     alone.run(startup, scope=other)
@@ -102,13 +111,16 @@ def test_files(tmp_path: Path) -> None:
         fluid.io.load_persistables(fluid.Executor(fluid.CPUPlace()), str(tmp_path / "all"), main)
         for p in main.all_parameters():
             np.testing.assert_array_equal(
-                np.array(other.find_var(p.name).get_tensor()), np.array(scope.find_var(p.name).get_tensor())
+                np.array(other.find_var(p.name).get_tensor()),
+                np.array(scope.find_var(p.name).get_tensor()),
             )
         fluid.load(main, str(tmp_path / "one"), exe)
 
 
 def test_predictors() -> None:
-    """A saved model of real Paddle 1.8.5, by a predictor that asked for the GPU: what 1.8.5 computed."""
+    """A saved model of real Paddle 1.8.5, by a predictor that asked for the GPU: what 1.8.5
+    computed.
+    """
     recorded = np.load(ROOT / "tests/data/predictor_1.8.5.npz")
     config = core.AnalysisConfig()
     model, params = recorded["model"].tobytes(), recorded["params"].tobytes()
@@ -127,7 +139,9 @@ def test_lac() -> None:
     from fluidjax.paddle import inference
 
     ref = np.load(ROOT / "tests/data/models/lac_ref.npz")
-    predictor = inference.create_predictor(inference.Config(str(ROOT / "tests/data/models/lac_seg/model")))
+    predictor = inference.create_predictor(
+        inference.Config(str(ROOT / "tests/data/models/lac_seg/model"))
+    )
     tensor = core.PaddleTensor(ref["ids"])
     tensor.lod = [[0, *np.cumsum(ref["lod"]).tolist()]]
     (out,) = predictor.run([tensor])
@@ -141,7 +155,9 @@ def test_the_check_of_an_installation(capsys: Any) -> None:
 
 
 def test_ids_out_of_range_are_refused() -> None:
-    """Fed ids are looked at before the step; those that a step computes, in it. The scope stays as it was."""
+    """Fed ids are looked at before the step; those that a step computes, in it. The scope stays as
+    it was.
+    """
     with fresh() as (main, startup):
         ids = layers.scale(fluid.data("ids", [None, 1], "int64"), 2.0)
         loss = layers.mean(layers.embedding(ids, [8, 4], param_attr="table"))
@@ -163,13 +179,17 @@ def test_not_a_number_is_found() -> None:
     fluid.set_flags({"FLAGS_check_nan_inf": True})
     try:
         with pytest.raises(FluidError, match="log"):
-            exe.run(main, feed={"x": np.array([[-1.0, 1.0]], "float32")}, fetch_list=[out], scope=scope)
+            exe.run(
+                main, feed={"x": np.array([[-1.0, 1.0]], "float32")}, fetch_list=[out], scope=scope
+            )
     finally:
         fluid.set_flags({"FLAGS_check_nan_inf": False})
 
 
 def test_an_equal_run_compiles_nothing() -> None:
-    """Of ten runs the first compiles one executable: none is quick first on a GPU, and none is made again."""
+    """Of ten runs the first compiles one executable: none is quick first on a GPU, and none is made
+    again.
+    """
     main, startup, loss = fluid_models.build(fluid_models.lenet, fluid.optimizer.Adam(1e-3))
     exe, scope = fluid.Executor(PLACE), fluid.Scope()
     exe.run(startup, scope=scope)
@@ -186,7 +206,9 @@ def test_steps_in_one_call() -> None:
     for place in (PLACE, fluid.CPUPlace()):
         exe, scope = fluid.Executor(place), fluid.Scope()
         exe.run(startup, scope=scope)
-        found.append(np.asarray(exe.run_steps(main, feeds, fetch_list=[loss], scope=scope)[0]).ravel())
+        found.append(
+            np.asarray(exe.run_steps(main, feeds, fetch_list=[loss], scope=scope)[0]).ravel()
+        )
     np.testing.assert_allclose(*found, rtol=1e-4)
 
 
@@ -199,7 +221,9 @@ def test_a_data_loader_feeds_the_gpu() -> None:
     loader.set_batch_generator(lambda: iter([(FEED["x"], FEED["y"])] * 5), places=[PLACE])
     exe, scope = fluid.Executor(PLACE), fluid.Scope()
     exe.run(startup, scope=scope)
-    losses = [exe.run(main, feed=batch, fetch_list=[loss], scope=scope)[0].item() for batch in loader()]
+    losses = [
+        exe.run(main, feed=batch, fetch_list=[loss], scope=scope)[0].item() for batch in loader()
+    ]
     assert len(losses) == 5 and losses == sorted(losses, reverse=True)
 
 

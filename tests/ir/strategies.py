@@ -1,4 +1,6 @@
-"""Hypothesis strategies for programs: every one is well formed by ir/verify.py, however odd its names and values."""
+"""Hypothesis strategies for programs: every one is well formed by ir/verify.py, however odd its
+names and values.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,16 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fluidjax.base.dtypes import JAX_ONLY, KINDS, NAMES
-from fluidjax.ir.desc import EMPTY, BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, VarDesc
+from fluidjax.ir.desc import (
+    EMPTY,
+    BlockDesc,
+    BlockRef,
+    FrozenMap,
+    Long,
+    OpDesc,
+    ProgramDesc,
+    VarDesc,
+)
 
 _CHARS = st.one_of(
     st.sampled_from("abxy019_.@/-$ `\"'\\#:=,()[]{}%*|<>\n\t\r\x00\x7f\x85\u2028é中😀"),
@@ -17,7 +28,8 @@ _CHARS = st.one_of(
 )
 strings = st.one_of(
     st.text(_CHARS, max_size=6),
-    st.sampled_from(["", "w", "True", "inf", "nan", "block", "block 1", "\udc80\udcff"]),  # the last: other encodings
+    # the last: other encodings
+    st.sampled_from(["", "w", "True", "inf", "nan", "block", "block 1", "\udc80\udcff"]),
 )
 plain_names = st.sampled_from(
     """x y fc_0.w_0 x@GRAD x@GRAD@RENAME@block0@1 @LR_DECAY_COUNTER@ a/b.c-1 None inf infinity block param data var
@@ -28,11 +40,22 @@ names = st.one_of(plain_names, strings.filter(bool)).filter(lambda name: name !=
 ints = st.one_of(st.integers(-4, 4), st.integers(-(2**31), 2**31 - 1))
 longs = st.one_of(st.integers(-4, 4), st.integers(-(2**63), 2**63 - 1)).map(Long)
 floats32 = st.one_of(
-    st.floats(width=32, allow_nan=False), st.sampled_from([math.nan, -0.0, math.inf, -math.inf, 0.10000000149011612])
+    st.floats(width=32, allow_nan=False),
+    st.sampled_from([math.nan, -0.0, math.inf, -math.inf, 0.10000000149011612]),
 )
 floats = st.one_of(floats32, st.floats(allow_nan=False))
-_SHAPES = st.one_of(st.none(), st.lists(st.one_of(st.just(-1), st.integers(0, 2**40)), max_size=4).map(tuple))
-_QUIET = ["op_role", "op_role_var", "op_namescope", "op_callstack", "op_device", "use_mkldnn", "scale_x"]
+_SHAPES = st.one_of(
+    st.none(), st.lists(st.one_of(st.just(-1), st.integers(0, 2**40)), max_size=4).map(tuple)
+)
+_QUIET = [
+    "op_role",
+    "op_role_var",
+    "op_namescope",
+    "op_callstack",
+    "op_device",
+    "use_mkldnn",
+    "scale_x",
+]
 
 
 def _tuples(element: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
@@ -86,7 +109,10 @@ def programs(draw: st.DrawFn, number: st.SearchStrategy[float] = floats) -> Prog
             scope += tables[at]
             at = parents[at]
         below = [b for b in range(idx + 1, len(parents)) if _descends(parents, b, idx)]
-        ops = tuple(draw(operators(next(uids), scope, below, number)) for _ in range(draw(st.integers(0, 3))))
+        ops = tuple(
+            draw(operators(next(uids), scope, below, number))
+            for _ in range(draw(st.integers(0, 3)))
+        )
         vars = FrozenMap({name: draw(variables(name)) for name in tables[idx]})
         blocks.append(BlockDesc(vars, ops, parent, draw(st.integers(-1, idx - 1))))
     return _fed(ProgramDesc(tuple(blocks), draw(ints)))
@@ -99,14 +125,18 @@ def _descends(parents: list[int], block: int, ancestor: int) -> bool:
 
 
 def _fed(desc: ProgramDesc) -> ProgramDesc:
-    """`desc` with everything that block 0 reads declared as data, so that nothing is read before it is written."""
+    """`desc` with everything that block 0 reads declared as data, so that nothing is read before it
+    is written.
+    """
     read = {name for op in desc.blocks[0].ops for name in op.reads}
     vars = {n: replace(v, is_data=v.is_data or n in read) for n, v in desc.blocks[0].vars.items()}
     return replace(desc, blocks=(replace(desc.blocks[0], vars=FrozenMap(vars)), *desc.blocks[1:]))
 
 
 def exact(value: Any) -> Any:
-    """A form of a desc that tells 1 from True, 1.0 and Long(1), and -0.0 from 0.0, which == does not."""
+    """A form of a desc that tells 1 from True, 1.0 and Long(1), and -0.0 from 0.0, which == does
+    not.
+    """
     if isinstance(value, tuple | list):
         return [exact(v) for v in value]
     if isinstance(value, dict):
@@ -116,5 +146,11 @@ def exact(value: Any) -> Any:
     if isinstance(value, BlockDesc):
         return [exact(dict(value.vars)), exact(value.ops), value.parent, value.forward]
     if isinstance(value, OpDesc):
-        return [value.uid, value.type, exact(dict(value.inputs)), exact(dict(value.outputs)), exact(dict(value.attrs))]
+        return [
+            value.uid,
+            value.type,
+            exact(dict(value.inputs)),
+            exact(dict(value.outputs)),
+            exact(dict(value.attrs)),
+        ]
     return f"{type(value).__name__} {value!r}"

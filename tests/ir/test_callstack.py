@@ -1,4 +1,6 @@
-"""Programs that Paddle saved: the user's line of every op, and call stacks that stay without being printed at length."""
+"""Programs that Paddle saved: the user's line of every op, and call stacks that stay without being
+printed at length.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ def frame(file: str, line: int, code: str = "f()") -> str:
     return f'  File "{file}", line {line}, in f\n    {code}\n'
 
 
-# As 1.8.5 writes them, the innermost frame first; an optimizer's passes through a decorator of another package.
+# As 1.8.5 writes them, the innermost frame first; an optimizer's passes through a decorator of
+# another package.
 LAYER = (
     frame(f"{SITE}/paddle/fluid/framework.py", 2604), frame(f"{SITE}/paddle/fluid/layers/nn.py", 1715),
     frame("net.py", 12, "h = layers.fc(x, 4)"), frame("train.py", 5, "y = net(x)"),
@@ -30,7 +33,8 @@ OPTIMIZER = (
     frame(f"{SITE}/paddle/fluid/framework.py", 2604), frame(f"{SITE}/paddle/fluid/optimizer.py", 752),
     frame(f"{SITE}/decorator.py", 247), frame(f"{SITE}/paddle/fluid/wrapped_decorator.py", 25), frame("train.py", 9),
 )  # fmt: skip
-LATER = tuple(part for f in reversed(LAYER) for part in f.rstrip("\n").split("\n"))  # outermost first, a line an entry
+# outermost first, a line an entry
+LATER = tuple(part for f in reversed(LAYER) for part in f.rstrip("\n").split("\n"))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +45,13 @@ LATER = tuple(part for f in reversed(LAYER) for part in f.rstrip("\n").split("\n
         (OPTIMIZER, "train.py:9"),
         (LAYER[:2], None),
         ((*LAYER[:2], frame(f"{SITE}/hub/net.py", 3)), f"{SITE}/hub/net.py:3"),
-        ((r'  File "C:\py\paddle\fluid\layers\nn.py", line 1, in f', r'  File "C:\me\train.py", line 2, in <module>'), r"C:\me\train.py:2"),
+        (
+            (
+                r'  File "C:\py\paddle\fluid\layers\nn.py", line 1, in f',
+                r'  File "C:\me\train.py", line 2, in <module>',
+            ),
+            r"C:\me\train.py:2",
+        ),
         (("a.py:3", "f()"), None),
         ((), None),
         (True, None),
@@ -54,12 +64,17 @@ def test_the_users_line(stack: Any, line: str | None) -> None:
 def saved() -> ProgramDesc:
     x = VarDesc("x", (-1, 4), "float32", is_data=True, need_check_feed=True)
     stacks = (LAYER, OPTIMIZER)
-    ops = [OpDesc(i, "relu", slots({"X": "x"}), slots({"Out": "x"}), FrozenMap(op_callstack=s)) for i, s in enumerate(stacks)]
+    ops = [
+        OpDesc(i, "relu", slots({"X": "x"}), slots({"Out": "x"}), FrozenMap(op_callstack=s))
+        for i, s in enumerate(stacks)
+    ]
     return ProgramDesc((BlockDesc(FrozenMap(x=x), tuple(ops)),))
 
 
 @pytest.mark.parametrize(
-    ("write", "read"), [(to_bytes, from_bytes), (to_json, from_json), (to_text, parse)], ids=["protobuf", "json", "text"]
+    ("write", "read"),
+    [(to_bytes, from_bytes), (to_json, from_json), (to_text, parse)],
+    ids=["protobuf", "json", "text"],
 )
 def test_stacks_come_back_with_the_users_lines(write: Any, read: Any) -> None:
     back = read(write(saved()))

@@ -49,7 +49,9 @@ def test_for_test_equals_paddle(case):
     assert [[op.type for op in block.ops] for block in got.blocks] == case["for_test"]
 
 
-@pytest.mark.parametrize("case", [c for c in RECORDED if "prune" in c], ids=lambda case: case["name"])
+@pytest.mark.parametrize(
+    "case", [c for c in RECORDED if "prune" in c], ids=lambda case: case["name"]
+)
 def test_prune_equals_paddle(case):
     got = edit.prune(edit.for_test(desc_from_golden(case["main"])), [case["prune"]["target"]])
     verify(got)
@@ -74,7 +76,11 @@ def test_for_test_without_a_loss_gradient_keeps_all_ops():
 
 
 def test_prune_stops_at_feeds_and_takes_the_first_writer():
-    assert [op.type for op in edit.prune(TRAIN, ["loss"]).blocks[0].ops] == ["mul", "dropout", "mean"]
+    assert [op.type for op in edit.prune(TRAIN, ["loss"]).blocks[0].ops] == [
+        "mul",
+        "dropout",
+        "mean",
+    ]
     fed = edit.prune(TRAIN, ["loss"], feeds=["d"])
     assert [op.type for op in fed.blocks[0].ops] == ["mean"]
     assert set(fed.blocks[0].vars) == {"d", "loss"}
@@ -84,13 +90,19 @@ def test_prune_stops_at_feeds_and_takes_the_first_writer():
 
 
 def test_prune_keeps_no_update_of_a_parameter_that_is_read_after_it():
-    """As 1.8.5 saves the book's labelling net, whose decoding is written after minimize: 1 op, no gradients, no learning rate."""
+    """As 1.8.5 saves the book's labelling net, whose decoding is written after minimize: 1 op, no
+    gradients, no learning rate.
+    """
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
         x = fluid.data("x", [None, 3])
         y = fluid.layers.fc(x, 2, param_attr="w", bias_attr=False)
-        fluid.optimizer.SGD(fluid.layers.exponential_decay(0.1, 2, 0.5)).minimize(fluid.layers.mean(y))
+        fluid.optimizer.SGD(fluid.layers.exponential_decay(0.1, 2, 0.5)).minimize(
+            fluid.layers.mean(y)
+        )
         again = fluid.layers.fc(x, 2, param_attr="w", bias_attr=False)
-        got = edit.prune(edit.for_test(fluid.default_main_program().desc), [again.name], feeds=["x"])
+        got = edit.prune(
+            edit.for_test(fluid.default_main_program().desc), [again.name], feeds=["x"]
+        )
         whole = edit.prune(fluid.default_main_program().desc, [again.name], feeds=["x"])
     assert [[op.type for op in desc.blocks[0].ops] for desc in (got, whole)] == [["mul"]] * 2
     assert sorted(whole.blocks[0].vars) == sorted(["x", "w", again.name])
@@ -123,7 +135,10 @@ def test_drop_dead_vars_decides_by_its_parameters():
     assert left() == {"w", "lr", "x", "h"}
     assert left(keep_persistable=False) == {"w", "x", "h"}
     assert left(keep=["loss"]) == {"w", "lr", "x", "h", "loss"}
-    assert "x" not in edit.drop_dead_vars(edit.replace_ops(TRAIN, 0, ()), keep_data=False).blocks[0].vars
+    assert (
+        "x"
+        not in edit.drop_dead_vars(edit.replace_ops(TRAIN, 0, ()), keep_data=False).blocks[0].vars
+    )
 
 
 def test_adding_and_replacing():
@@ -148,7 +163,9 @@ def test_edits_keep_programs_well_formed(desc):
     verify(edit.drop_dead_vars(desc, keep_persistable=False, keep_data=False))
     verify(edit.drop_dead_blocks(desc))
     assert edit.for_test(edit.for_test(desc)) == edit.for_test(desc)
-    written = [n for op in desc.blocks[0].ops if not edit.role(op) & edit.OPTIMIZE for n in op.writes]
+    written = [
+        n for op in desc.blocks[0].ops if not edit.role(op) & edit.OPTIMIZE for n in op.writes
+    ]
     if written:
         pruned = edit.prune(desc, written[:2])
         verify(pruned)

@@ -33,7 +33,12 @@ def with_type(main, old: str, new: str):
     """The program with the forward ops of one type made another's."""
     for op in main.global_block().ops:
         if op.type == old:
-            op.change(type=new, attrs=FrozenMap({n: v for n, v in op.desc.attrs.items() if lookup(new).attr_type(n)}))
+            op.change(
+                type=new,
+                attrs=FrozenMap(
+                    {n: v for n, v in op.desc.attrs.items() if lookup(new).attr_type(n)}
+                ),
+            )
     return main.desc
 
 
@@ -51,14 +56,21 @@ def test_a_forward_op_of_another_type_is_told(old, new, told):
     with pytest.raises(VerifyError) as caught:
         verify(desc, lookup)
     said = str(caught.value)
-    assert f"'{old}_grad' (" in said and f"differentiates op '{old}'" in said and f"made by op '{new}' (" in said
+    assert (
+        f"'{old}_grad' (" in said
+        and f"differentiates op '{old}'" in said
+        and f"made by op '{new}' (" in said
+    )
     assert f"differentiated by {told}," in said and "before minimize or append_backward" in said
 
 
 def test_gradient_ops_are_paired_with_what_they_differentiate():
     desc = trained("relu").desc
     verify(desc, lookup)
-    pairs = {(gradient.type, forward.type) for gradient, forward in Gradients(desc, lookup).pairs.values()}
+    pairs = {
+        (gradient.type, forward.type)
+        for gradient, forward in Gradients(desc, lookup).pairs.values()
+    }
     kinds = ("relu", "elementwise_add", "mul", "dropout", "batch_norm", "mean")
     assert pairs == {(f"{kind}_grad", kind) for kind in kinds}
 

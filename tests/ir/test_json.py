@@ -53,7 +53,9 @@ def test_text_that_holds_no_program(text):
 
 
 def test_values_that_no_program_holds():
-    desc = ProgramDesc((BlockDesc(ops=(OpDesc(0, "a", slots({}), slots({}), FrozenMap(x=object())),)),))
+    desc = ProgramDesc(
+        (BlockDesc(ops=(OpDesc(0, "a", slots({}), slots({}), FrozenMap(x=object())),)),)
+    )
     with pytest.raises(FluidTypeError, match="op 'a'"):
         to_json(desc)
 
@@ -62,7 +64,23 @@ def test_fuzz_raises_only_parse_errors():
     rng = random.Random(0)
     plain = to_json(small())
     json.loads(plain)
-    pieces = ["[", "]", "{", "}", '"', ",", ":", "1", "-", "true", "null", "1e999", '"x"', "\\u", "\x00"]
+    pieces = [
+        "[",
+        "]",
+        "{",
+        "}",
+        '"',
+        ",",
+        ":",
+        "1",
+        "-",
+        "true",
+        "null",
+        "1e999",
+        '"x"',
+        "\\u",
+        "\x00",
+    ]
     for _ in range(3000):
         text = list(plain)
         for _ in range(rng.randint(1, 2)):

@@ -19,7 +19,9 @@ from fluidjax.ops.registry import lookup
 def branching() -> ProgramDesc:
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
         x = fluid.data("x", [1], "float32")
-        layers.cond(x < 0.0, lambda: layers.cond(x < 1.0, lambda: x * 2.0, lambda: x * 3.0), lambda: x)
+        layers.cond(
+            x < 0.0, lambda: layers.cond(x < 1.0, lambda: x * 2.0, lambda: x * 3.0), lambda: x
+        )
         return fluid.default_main_program().desc
 
 
@@ -44,18 +46,28 @@ def nest(depth: int) -> ProgramDesc:
     blocks = [
         BlockDesc(
             condition.vars,
-            (*(o for o in condition.ops if not o.blocks), replace(op, attrs=op.attrs.set(sub_block=BlockRef(1)))),
+            (
+                *(o for o in condition.ops if not o.blocks),
+                replace(op, attrs=op.attrs.set(sub_block=BlockRef(1))),
+            ),
         )
     ]
     for idx in range(1, depth):
         inner = (
-            (replace(op, uid=100 + idx, attrs=op.attrs.set(sub_block=BlockRef(idx + 1))),) if idx + 1 < depth else ()
+            (replace(op, uid=100 + idx, attrs=op.attrs.set(sub_block=BlockRef(idx + 1))),)
+            if idx + 1 < depth
+            else ()
         )
         blocks.append(BlockDesc(FrozenMap(), inner, idx - 1))
     return ProgramDesc(tuple(blocks))
 
 
-CIRCLES = {"itself": {2: 1}, "block 0": {1: 0}, "block 0 from within": {2: 0}, "one below": {1: 2, 2: 1}}
+CIRCLES = {
+    "itself": {2: 1},
+    "block 0": {1: 0},
+    "block 0 from within": {2: 0},
+    "one below": {1: 2, 2: 1},
+}
 
 
 @pytest.mark.parametrize("name", CIRCLES)
@@ -71,18 +83,25 @@ def test_circles_are_refused_wherever_a_program_comes_from(name: str) -> None:
         verify(bad, lookup)
     for desc in (text.parse(text.to_text(bad)), jsonio.from_json(jsonio.to_json(bad))):
         program = fluid.Program.from_desc(desc)
-        with pytest.raises(VerifyError, match=r"the program cannot run: block . lies within itself"):
+        with pytest.raises(
+            VerifyError, match=r"the program cannot run: block . lies within itself"
+        ):
             fluid.Executor().run(program, feed={"x": np.zeros(1, "float32")}, fetch_list=["tmp_0"])
 
 
 @pytest.mark.parametrize("lost", [-1, 7])
 @pytest.mark.parametrize("ref", [1, 2])
 def test_blocks_that_are_not_there_are_refused(lost: int, ref: int) -> None:
-    """Whatever looks at blocks before the step is made: the search for cases, what they read, their shared parts."""
+    """Whatever looks at blocks before the step is made: the search for cases, what they read, their
+    shared parts.
+    """
     bad = pointing(branching(), {ref: lost})
     for desc in (bad, replace(bad, blocks=bad.blocks[:1])):
         program = fluid.Program.from_desc(desc)
-        with pytest.raises(VerifyError, match=r"the program cannot run: an op of block \d has block -?\d, which does not exist"):
+        with pytest.raises(
+            VerifyError,
+            match=r"the program cannot run: an op of block \d has block -?\d, which does not exist",
+        ):
             fluid.Executor().run(program, feed={"x": np.zeros(1, "float32")}, fetch_list=["tmp_0"])
 
 
@@ -90,13 +109,17 @@ def test_depth() -> None:
     assert walk.misnested(nest(walk.MOST_NESTED)) is None
     for depth in (walk.MOST_NESTED + 1, 3000):
         with pytest.raises(
-            ParseError, match=rf"block {depth - 1} lies within {depth - 1} others; blocks lie at most 100 deep"
+            ParseError,
+            match=rf"block {depth - 1} lies within {depth - 1} others; blocks lie at most 100 deep",
         ):
             proto.from_bytes(proto.to_bytes(nest(depth)))
 
 
 def change(op: str, **held: object) -> ProgramDesc:
-    return edit.map_ops(branching(), lambda o: replace(o, **{k: v(o) for k, v in held.items()}) if o.type == op else o)  # type: ignore[operator]
+    return edit.map_ops(
+        branching(),
+        lambda o: replace(o, **{k: v(o) for k, v in held.items()}) if o.type == op else o,
+    )  # type: ignore[operator]
 
 
 UNFILLED = {

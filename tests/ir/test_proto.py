@@ -1,4 +1,6 @@
-"""Paddle's bytes: they read back, real files read and write unchanged, and malformed bytes raise ParseError only."""
+"""Paddle's bytes: they read back, real files read and write unchanged, and malformed bytes raise
+ParseError only.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,16 @@ from hypothesis import given
 from fluidjax.errors import FluidValueError, ParseError, VerifyError
 from fluidjax.ir import edit
 from fluidjax.ir import framework_pb2 as wire
-from fluidjax.ir.desc import BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, VarDesc, slots
+from fluidjax.ir.desc import (
+    BlockDesc,
+    BlockRef,
+    FrozenMap,
+    Long,
+    OpDesc,
+    ProgramDesc,
+    VarDesc,
+    slots,
+)
 from fluidjax.ir.proto import from_bytes, to_bytes
 from fluidjax.ir.text import parse, to_text
 from fluidjax.ir.verify import verify
@@ -25,7 +36,8 @@ from .strategies import exact, floats32, programs
 from .test_text import chain, small
 
 DATA = Path(__file__).parents[1] / "data"
-MODEL = DATA / "models/lac_seg/model/__model__"  # Baidu LAC's word segmenter as Paddle 1.6 saved it, without its call stacks
+# Baidu LAC's word segmenter as Paddle 1.6 saved it, without its call stacks
+MODEL = DATA / "models/lac_seg/model/__model__"
 PADDLE = os.environ.get("FLUIDJAX_PADDLE_PYTHON")
 
 
@@ -40,7 +52,9 @@ def held(desc: ProgramDesc) -> ProgramDesc:
             shape, dtype, lod = None, None, 0
         elif dtype is not None or shape is not None or lod:
             shape, dtype = shape or (), dtype or "bool"
-        tensor = root and var.kind == "LOD_TENSOR" and not var.persistable and "@GRAD" not in var.name
+        tensor = (
+            root and var.kind == "LOD_TENSOR" and not var.persistable and "@GRAD" not in var.name
+        )
         data = var.need_check_feed or (tensor and var.name in read - written)
         lod = 0 if var.kind == "SELECTED_ROWS" else lod
         return replace(var, shape=shape, dtype=dtype, lod_level=lod, is_data=data, trainable=True)
@@ -65,7 +79,13 @@ def test_real_model():
     desc = from_bytes(MODEL.read_bytes())
     verify(desc)
     block = desc.blocks[0]
-    assert [op.type for op in block.ops[:5]] == ["feed", "lookup_table", "mul", "elementwise_add", "gru"]
+    assert [op.type for op in block.ops[:5]] == [
+        "feed",
+        "lookup_table",
+        "mul",
+        "elementwise_add",
+        "gru",
+    ]
     assert block.vars["words"] == VarDesc("words", (-1, 1), "int64", lod_level=1)
     assert type(block.ops[1].attrs["padding_idx"]) is Long
     assert block.vars["feed"].kind == "FEED_MINIBATCH"
@@ -73,7 +93,9 @@ def test_real_model():
 
 
 def test_real_model_is_written_as_it_was():
-    """Given the types of its empty lists, the fields written equal those that Paddle wrote, defaults aside."""
+    """Given the types of its empty lists, the fields written equal those that Paddle wrote,
+    defaults aside.
+    """
     original = wire.ProgramDesc.FromString(MODEL.read_bytes())
     for var in original.blocks[0].vars:
         if not var.persistable:
@@ -93,7 +115,9 @@ def test_real_model_is_written_as_it_was():
 
 
 def one_op(**attrs) -> ProgramDesc:
-    return ProgramDesc((BlockDesc(ops=(OpDesc(0, "scale", slots({}), slots({}), FrozenMap(attrs)),)),))
+    return ProgramDesc(
+        (BlockDesc(ops=(OpDesc(0, "scale", slots({}), slots({}), FrozenMap(attrs)),)),)
+    )
 
 
 def attr_of(desc: ProgramDesc, kinds=None):
@@ -110,7 +134,8 @@ def test_types_that_values_have(value, kind):
 
 
 @pytest.mark.parametrize(
-    ("value", "kind"), [((), "STRINGS"), ((), "LONGS"), (1, "LONG"), (1, "FLOAT"), ((1, 2), "FLOATS"), (1, "BOOLEAN")]
+    ("value", "kind"),
+    [((), "STRINGS"), ((), "LONGS"), (1, "LONG"), (1, "FLOAT"), ((1, 2), "FLOATS"), (1, "BOOLEAN")],
 )
 def test_types_that_the_registry_says(value, kind):
     assert wire.AttrType.Name(attr_of(one_op(a=value), lambda *_: kind).type) == kind
@@ -118,11 +143,15 @@ def test_types_that_the_registry_says(value, kind):
 
 @pytest.mark.parametrize("value", [None, ((1,),), (1, "a"), 1e300, 2**63, "\ud800", object()])
 def test_what_does_not_fit_is_refused_by_name(value):
-    with pytest.raises(FluidValueError, match=r"attribute 'a' of op 'scale' does not fit Paddle's format"):
+    with pytest.raises(
+        FluidValueError, match=r"attribute 'a' of op 'scale' does not fit Paddle's format"
+    ):
         to_bytes(one_op(a=value))
 
 
-@pytest.mark.parametrize(("value", "kind"), [("a", "INT"), (1, "INTS"), (1.5, "LONG"), (2**31, "INT"), (2, "BOOLEAN")])
+@pytest.mark.parametrize(
+    ("value", "kind"), [("a", "INT"), (1, "INTS"), (1.5, "LONG"), (2**31, "INT"), (2, "BOOLEAN")]
+)
 def test_values_that_contradict_the_registry(value, kind):
     with pytest.raises(FluidValueError, match="attribute 'a'"):
         to_bytes(one_op(a=value), lambda *_: kind)
@@ -153,7 +182,10 @@ def spoilt(**changes):
         ({"blocks__0__vars__0__type__type": 5}, "type.type is 5"),
         ({"blocks__0__vars__0__type__lod_tensor__tensor__data_type": 99}, "data_type: 99"),
         ({"blocks__0__vars__0__name": b"x"}, "'x' is there twice"),
-        ({"blocks__0__ops__2__attrs__0__block_idx": 2}, "attribute 'sub_block': it points at block 2 of 2"),
+        (
+            {"blocks__0__ops__2__attrs__0__block_idx": 2},
+            "attribute 'sub_block': it points at block 2 of 2",
+        ),
         ({"blocks__0__ops__0__attrs__0__type": 99}, "type is 99"),
         ({"blocks__0__ops__0__attrs__0__type": 13}, "VAR of a newer Paddle"),
         ({"blocks__0__ops__0__attrs__0__type": 1}, "it has no field 'f'"),
@@ -210,7 +242,9 @@ def test_other_encodings_survive():
 
 
 def test_block_lists_and_forward_blocks():
-    ops = (OpDesc(0, "listen_and_serv", attrs=FrozenMap(optimize_blocks=(BlockRef(1), BlockRef(2)))),)
+    ops = (
+        OpDesc(0, "listen_and_serv", attrs=FrozenMap(optimize_blocks=(BlockRef(1), BlockRef(2)))),
+    )
     desc = ProgramDesc((BlockDesc(ops=ops), BlockDesc(parent=0), BlockDesc(parent=0, forward=1)))
     assert exact(from_bytes(to_bytes(desc))) == exact(desc)
 
@@ -223,7 +257,9 @@ def test_paddle_loads_what_we_write(tmp_path):
         (tmp_path / name).write_bytes(to_bytes(desc))
     paths = [str(tmp_path / name) for name in programs]
     script = str(Path(__file__).with_name("paddle_check.py"))
-    run = subprocess.run([str(PADDLE), script, *paths], capture_output=True, text=True, timeout=300, check=False)
+    run = subprocess.run(
+        [str(PADDLE), script, *paths], capture_output=True, text=True, timeout=300, check=False
+    )
     assert run.returncode == 0, run.stderr[-2000:]
     for path, desc, line in zip(paths, programs.values(), run.stdout.splitlines(), strict=True):
         assert unordered(from_bytes(Path(path + ".again").read_bytes())) == unordered(
@@ -249,10 +285,17 @@ def unordered(desc: ProgramDesc) -> list[object]:
 def loop() -> ProgramDesc:
     """A while op with its block, and a parameter, in types that Paddle checks."""
     names = {"i": "int64", "c": "bool", "w": "float32"}
-    vars = {n: VarDesc(n, (1,), dtype, persistable=True, is_parameter=n == "w") for n, dtype in names.items()}
+    vars = {
+        n: VarDesc(n, (1,), dtype, persistable=True, is_parameter=n == "w")
+        for n, dtype in names.items()
+    }
     vars["s"] = VarDesc("s", kind="STEP_SCOPES", stop_gradient=True)
     body = OpDesc(
-        1, "increment", slots({"X": "i"}), slots({"Out": "i"}), FrozenMap(step=0.10000000149011612, op_role=0)
+        1,
+        "increment",
+        slots({"X": "i"}),
+        slots({"Out": "i"}),
+        FrozenMap(step=0.10000000149011612, op_role=0),
     )
     own = OpDesc(
         0, "while", slots({"X": ["i", "w"], "Condition": "c"}), slots({"Out": "i", "StepScopes": "s"}),
@@ -262,6 +305,8 @@ def loop() -> ProgramDesc:
 
 
 def test_products_of_unknown_dimensions_are_unknown():
-    """Paddle's shape rules multiply -1 like any number, so that real files hold dimensions such as -6."""
+    """Paddle's shape rules multiply -1 like any number, so that real files hold dimensions such as
+    -6.
+    """
     data = spoilt(blocks__0__vars__0__type__lod_tensor__tensor__dims=None)
     assert from_bytes(data).blocks[0].vars["w"].shape == (-1, 1)

@@ -30,7 +30,9 @@ def test_dot_quotes_every_name_and_html_has_every_op_and_variable_once(desc):
     assert len(ops) == sum(len(b.ops) for b in desc.blocks)
     declared = [e.text for e in root.all("a", "d")]
     assert sorted(declared) == sorted(name_text(n) for b in desc.blocks for n in b.vars)
-    kinds = [next(p.text for p in e.parts if isinstance(p, Element) and "op" in p.classes) for e in ops]
+    kinds = [
+        next(p.text for p in e.parts if isinstance(p, Element) and "op" in p.classes) for e in ops
+    ]
     assert sorted(kinds) == sorted(name_text(op.type) for b in desc.blocks for op in b.ops)
     assert len(root.all("script")) == 2
 

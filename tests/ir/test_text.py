@@ -11,7 +11,16 @@ from hypothesis import given
 
 from fluidjax.errors import ParseError, VerifyError
 from fluidjax.ir import edit
-from fluidjax.ir.desc import BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, VarDesc, slots
+from fluidjax.ir.desc import (
+    BlockDesc,
+    BlockRef,
+    FrozenMap,
+    Long,
+    OpDesc,
+    ProgramDesc,
+    VarDesc,
+    slots,
+)
 from fluidjax.ir.jsonio import from_json, to_json
 from fluidjax.ir.text import op_text, paint, parse, styled, summary, to_text
 from fluidjax.ir.verify import verify
@@ -23,7 +32,9 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def small() -> ProgramDesc:
-    """A little of everything: parameters, a sub-block, roles, hints that are shared and one that is not."""
+    """A little of everything: parameters, a sub-block, roles, hints that are shared and one that is
+    not.
+    """
     f32 = {"dtype": "float32"}
     vars = [
         VarDesc("w", (13, 1), persistable=True, is_parameter=True, **f32),
@@ -52,7 +63,15 @@ def small() -> ProgramDesc:
     )  # fmt: skip
     inner = BlockDesc(
         FrozenMap(t=VarDesc("t", (), "float64", persistable=False)),
-        (OpDesc(9, "relu", slots({"X": "x"}), slots({"Out": "t"}), FrozenMap(hints, op_callstack=("a.py:3", "f()"))),),
+        (
+            OpDesc(
+                9,
+                "relu",
+                slots({"X": "x"}),
+                slots({"Out": "t"}),
+                FrozenMap(hints, op_callstack=("a.py:3", "f()")),
+            ),
+        ),
         parent=0,
     )
     return ProgramDesc((BlockDesc(FrozenMap({v.name: v for v in vars}), ops), inner), seed=7)
@@ -92,17 +111,17 @@ def json_round_trip(desc):
 
 
 def test_hand_written_text_with_comments():
-    desc = parse(
-        """program seed=3   # a comment
+    desc = parse("""program seed=3   # a comment
         block 0:
             data x: f32[-1, 2] lod 1 -need_check_feed
             # the rest
             y: f32[-1, 2] +stop_gradient = relu(X=x, s="# no comment")
             (Out=[y, y]) = `odd op`(X=[], k=(1, 2.5,), n=nan, l=5L) {uid=9, role=Backward|Loss}
-        """
-    )
+        """)
     block = desc.blocks[0]
-    assert block.vars["x"] == VarDesc("x", (-1, 2), "float32", lod_level=1, is_data=True, stop_gradient=True)
+    assert block.vars["x"] == VarDesc(
+        "x", (-1, 2), "float32", lod_level=1, is_data=True, stop_gradient=True
+    )
     assert [op.uid for op in block.ops] == [0, 9]
     assert block.ops[0].attrs["s"] == "# no comment"
     assert block.ops[1].attrs == FrozenMap(k=(1, 2.5), n=math.nan, l=5, op_role=257)
@@ -163,7 +182,9 @@ def test_fuzz_raises_only_parse_errors():
                 case 2:
                     text.insert(at, rng.choice(pieces))
                 case 3:
-                    text[at:at] = text[(start := rng.randrange(len(text))) : start + rng.randint(1, 40)]
+                    text[at:at] = text[
+                        (start := rng.randrange(len(text))) : start + rng.randint(1, 40)
+                    ]
         try:
             desc = parse("".join(text))
             accepted += 1
@@ -186,7 +207,10 @@ def chain(length: int) -> ProgramDesc:
     vars["v0"] = VarDesc("v0", (-1, 8), "float32", is_data=True)
     names = [(f"v{i}", f"v{i + 1}") for i in range(length)]
     role = FrozenMap(op_role=0)
-    ops = (OpDesc(i, "relu", slots({"X": x}), slots({"Out": y}), role) for i, (x, y) in enumerate(names))
+    ops = (
+        OpDesc(i, "relu", slots({"X": x}), slots({"Out": y}), role)
+        for i, (x, y) in enumerate(names)
+    )
     return ProgramDesc((BlockDesc(FrozenMap(vars), tuple(ops)),))
 
 
@@ -194,7 +218,9 @@ def test_op_text_is_complete_but_for_uid_and_call_stack():
     desc = small()
     send = op_text(desc.blocks[0].ops[4])
     assert send == 'send(X=w@GRAD, to="a:1", rows=(5L,), none=()) {op_namescope="/", role=RPC}'
-    assert op_text(desc.blocks[0].ops[0], desc.blocks[0].vars).startswith("fc.tmp_0: f32[-1, 1] = mul(X=x, Y=w, ")
+    assert op_text(desc.blocks[0].ops[0], desc.blocks[0].vars).startswith(
+        "fc.tmp_0: f32[-1, 1] = mul(X=x, Y=w, "
+    )
 
 
 def test_summary():

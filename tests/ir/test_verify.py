@@ -31,13 +31,22 @@ def two(*ops: str) -> ProgramDesc:
 @pytest.mark.parametrize(
     ("ops", "text"),
     [
-        (["y = relu(X=x)"], "block 0, op 0 'relu': slot 'Out' names 'y', which no block in reach declares"),
+        (
+            ["y = relu(X=x)"],
+            "block 0, op 0 'relu': slot 'Out' names 'y', which no block in reach declares",
+        ),
         (["y: f32[2] = relu(X=xx)"], r"names 'xx'.*did you mean 'x'"),
         (["y: f32[2] = relu(X=t)"], "names 't'"),
-        (["y: f32[2] = relu(X=x)", "z: f32[2] = relu(X=x) {uid=0}"], "its uid 0 is also that of block 0, op 0"),
+        (
+            ["y: f32[2] = relu(X=x)", "z: f32[2] = relu(X=x) {uid=0}"],
+            "its uid 0 is also that of block 0, op 0",
+        ),
         (["y: f32[2] = relu(X=x) {uid=-1}"], "uid is -1"),
         (["y: f32[2] = relu(X=y)"], "reads 'y', which no op before it writes"),
-        (["while(sub_block=block 2)"], "attribute 'sub_block' points at block 2, which does not exist"),
+        (
+            ["while(sub_block=block 2)"],
+            "attribute 'sub_block' points at block 2, which does not exist",
+        ),
         (["while(sub_block=block 0)"], "points at block 0"),
         (["while(blocks=(block 1, block 7))"], "points at block 7"),
         (['relu(a=(1, "a"))'], "attribute 'a' mixes types"),
@@ -68,7 +77,10 @@ def changed(**fields):
         (ProgramDesc((BlockDesc(), BlockDesc(parent=1))), "its parent is 1"),
         (ProgramDesc((BlockDesc(), BlockDesc(parent=0, forward=2))), "no forward block 2"),
         (ProgramDesc(seed="1"), "the seed is '1'"),
-        (edit.add_vars(ProgramDesc(), 0, [VarDesc("a", dtype="float33")]), "dtype is 'float33'; known are bfloat16"),
+        (
+            edit.add_vars(ProgramDesc(), 0, [VarDesc("a", dtype="float33")]),
+            "dtype is 'float33'; known are bfloat16",
+        ),
         (edit.add_vars(ProgramDesc(), 0, [VarDesc("a", kind="TENSOR")]), "kind is 'TENSOR'"),
         (edit.add_vars(ProgramDesc(), 0, [VarDesc("a", shape=[2])]), "must be a tuple"),
         (edit.add_vars(ProgramDesc(), 0, [VarDesc("a", shape=(True,))]), "must be a tuple of ints"),
@@ -88,7 +100,9 @@ def test_faults_that_only_python_can_hold(desc, text):
 
 
 def test_a_block_that_lies_elsewhere():
-    desc = parse("program seed=0\nblock 0:\nblock 1 (parent 0):\nwhile(b=block 2)\nblock 2 (parent 0):\n")
+    desc = parse(
+        "program seed=0\nblock 0:\nblock 1 (parent 0):\nwhile(b=block 2)\nblock 2 (parent 0):\n"
+    )
     with pytest.raises(VerifyError, match="block 2, which does not lie below block 1"):
         verify(desc)
 
@@ -165,7 +179,13 @@ class Relu:
     reuse = ()
 
     def attr_type(self, name):
-        return {"axis": "INT", "alpha": "FLOAT", "shape": "INTS", "op_role": "INT", "b": "BLOCK"}.get(name)
+        return {
+            "axis": "INT",
+            "alpha": "FLOAT",
+            "shape": "INTS",
+            "op_role": "INT",
+            "b": "BLOCK",
+        }.get(name)
 
 
 def lookup(kind):

@@ -101,7 +101,9 @@ def test_references_in_a_circle_end():
 def test_liveness_of_a_loop():
     live = walk.liveness(LOOP.blocks[0], ["w"], LOOP)
     ins = [sorted(before) for before, _ in live]
-    assert ins[0] == ["arr", "c", "late", "w", "x"], "a write into an array leaves the rest of it in place"
+    assert ins[0] == ["arr", "c", "late", "w", "x"], (
+        "a write into an array leaves the rest of it in place"
+    )
     assert ins[2] == ["arr", "c", "h", "late", "w", "x"]
     assert "arr" in ins[3], "a loop may run no step, so that the old array lives on"
     assert ins[5] == ["w", "y"]

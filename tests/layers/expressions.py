@@ -1,4 +1,6 @@
-"""Index and operator expressions on variables, for the recorder under Paddle 1.8.5 and for the test (Python 3.8)."""
+"""Index and operator expressions on variables, for the recorder under Paddle 1.8.5 and for the test
+(Python 3.8).
+"""
 
 import numpy as np
 
@@ -71,7 +73,13 @@ INTEGERS = {"i": 2, "j": 1, "k": -1, "s": 1, "n": 3}
 def feed():
     """The values of all that is fed."""
     x = np.arange(120, dtype="float32").reshape(4, 5, 6)
-    found = {"x": x, "x2": np.where(x % 2 == 0, x, -x), "b": x[0, :3, :5], "m": np.array([0, 2, -3, 4]), "m2": np.arange(4)}
+    found = {
+        "x": x,
+        "x2": np.where(x % 2 == 0, x, -x),
+        "b": x[0, :3, :5],
+        "m": np.array([0, 2, -3, 4]),
+        "m2": np.arange(4),
+    }
     found.update({n: np.array([v], "int32") for n, v in INTEGERS.items()})
     found.update(u=x[:2, :3, :4] + 1, v=np.array([1, 2, 3]))
     found.update(f=np.array([1.0], "float32"), q=np.array([1]), m2=np.arange(4))

@@ -1,4 +1,6 @@
-"""fluid.layers.distributions: values beside scipy.stats, and draws beside the moments that they should have."""
+"""fluid.layers.distributions: values beside scipy.stats, and draws beside the moments that they
+should have.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from fluidjax import layers as L
 from fluidjax.errors import UnsupportedError
 
 LOW, HIGH = np.array([-1.0, 0.5], np.float32), np.array([2.0, 0.75], np.float32)
-VALUE = np.array([[-1.0, 0.5], [0.0, 0.6], [2.0, 0.75], [3.0, -1e4]], np.float32)  # both bounds, inside, outside
+# both bounds, inside, outside
+VALUE = np.array([[-1.0, 0.5], [0.0, 0.6], [2.0, 0.75], [3.0, -1e4]], np.float32)
 LOGITS = np.array([[0.0, 0.0, 0.0], [1e4, -1e4, 3.0], [1.0, 2.0, 3.0]], np.float32)
 OTHER = np.array([[1.0, 2.0, 3.0], [1e4, -1e4, 3.0], [-2.0, 0.0, 5.0]], np.float32)
 MEANS = np.array([[1.0, 2.0], [-0.5, 0.25]], np.float32)
@@ -19,10 +22,21 @@ COVARIANCES = np.array([np.diag([1.0, 2.0]), np.diag([0.5, 3.0])], np.float32)
 
 
 def evaluated(build, batch=None, **feed):
-    """The values of what build(variables...) returns; batch: the first size that they declare, else that which is fed."""
-    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+    """The values of what build(variables...) returns; batch: the first size that they declare, else
+    that which is fed.
+    """
+    with (
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+        fluid.unique_name.guard(),
+        fluid.scope_guard(fluid.Scope()),
+    ):
         fluid.default_main_program().random_seed = 7
-        made = build(*(fluid.data(n, [batch or v.shape[0], *v.shape[1:]], str(v.dtype)) for n, v in feed.items()))
+        made = build(
+            *(
+                fluid.data(n, [batch or v.shape[0], *v.shape[1:]], str(v.dtype))
+                for n, v in feed.items()
+            )
+        )
         return fluid.Executor().run(feed=feed, fetch_list=[made])[0]
 
 
@@ -45,9 +59,16 @@ def test_normal():
     loc, scale = LOW, HIGH
     found = evaluated(lambda a, b, v: L.Normal(a, b).log_prob(v), a=loc, b=scale, v=VALUE)
     np.testing.assert_allclose(found, scipy.stats.norm(loc, scale).logpdf(VALUE), rtol=1e-5)
-    np.testing.assert_allclose(evaluated(lambda: L.Normal(0.25, 3.0).entropy()), scipy.stats.norm(0.25, 3.0).entropy(), rtol=1e-6)
+    np.testing.assert_allclose(
+        evaluated(lambda: L.Normal(0.25, 3.0).entropy()),
+        scipy.stats.norm(0.25, 3.0).entropy(),
+        rtol=1e-6,
+    )
     found = evaluated(lambda: L.Normal([0.0, 1.0], [2.0, 0.5]).kl_divergence(L.Normal(1.0, 3.0)))
-    by_sum = [_divergence(scipy.stats.norm(m, s), scipy.stats.norm(1.0, 3.0)) for m, s in ((0.0, 2.0), (1.0, 0.5))]
+    by_sum = [
+        _divergence(scipy.stats.norm(m, s), scipy.stats.norm(1.0, 3.0))
+        for m, s in ((0.0, 2.0), (1.0, 0.5))
+    ]
     np.testing.assert_allclose(found, by_sum, rtol=1e-4)
 
 
@@ -58,14 +79,25 @@ def _divergence(p, q):
 
 def test_categorical():
     found = evaluated(lambda x: L.Categorical(x).entropy(), x=LOGITS)
-    np.testing.assert_allclose(found[:, 0], scipy.stats.entropy(softmax(LOGITS), axis=-1), rtol=1e-5, atol=1e-6)
-    found = evaluated(lambda x, y: L.Categorical(x).kl_divergence(L.Categorical(y)), x=LOGITS, y=OTHER)
-    np.testing.assert_allclose(found[:, 0], scipy.stats.entropy(softmax(LOGITS), softmax(OTHER), axis=-1), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        found[:, 0], scipy.stats.entropy(softmax(LOGITS), axis=-1), rtol=1e-5, atol=1e-6
+    )
+    found = evaluated(
+        lambda x, y: L.Categorical(x).kl_divergence(L.Categorical(y)), x=LOGITS, y=OTHER
+    )
+    np.testing.assert_allclose(
+        found[:, 0],
+        scipy.stats.entropy(softmax(LOGITS), softmax(OTHER), axis=-1),
+        rtol=1e-5,
+        atol=1e-6,
+    )
 
 
 def test_multivariate_normal():
     p, q = (scipy.stats.multivariate_normal(m, c) for m, c in zip(MEANS, COVARIANCES, strict=True))
-    found = evaluated(lambda m, c: L.MultivariateNormalDiag(m, c).entropy(), m=MEANS[0], c=COVARIANCES[0])
+    found = evaluated(
+        lambda m, c: L.MultivariateNormalDiag(m, c).entropy(), m=MEANS[0], c=COVARIANCES[0]
+    )
     np.testing.assert_allclose(found, p.entropy(), rtol=1e-6)
     grid = np.stack(np.meshgrid(*[np.linspace(-15, 15, 601)] * 2), -1)
     expected = np.sum(p.pdf(grid) * (p.logpdf(grid) - q.logpdf(grid))) * 0.05**2
@@ -79,15 +111,22 @@ def test_multivariate_normal():
 @pytest.mark.parametrize(
     "kind, low, high, shape, expected, deviation",
     [
-        (L.Uniform, 1.0, 3.0, [4000], 1.0, 2 / 3**0.5),  # on [-1, 3): numbers draw from low - (high - low), as in 1.8.5
+        # on [-1, 3): numbers draw from low - (high - low), as in 1.8.5
+        (L.Uniform, 1.0, 3.0, [4000], 1.0, 2 / 3**0.5),
         (L.Uniform, "variable", "variable", [4000], 2.0, 1 / 3**0.5),
         (L.Normal, 1.0, 3.0, [4000], 1.0, 3.0),
         (L.Normal, "variable", "variable", [4000], 1.0, 3.0),
     ],
 )
 def test_draws_have_their_moments(kind, low, high, shape, expected, deviation):
-    feed = {"a": np.full((3, 2), 1.0, np.float32), "b": np.full((3, 2), 3.0, np.float32)} if low == "variable" else {}
-    found = evaluated(lambda *given: kind(*(given or (low, high))).sample(shape, seed=3), -1, **feed)
+    feed = (
+        {"a": np.full((3, 2), 1.0, np.float32), "b": np.full((3, 2), 3.0, np.float32)}
+        if low == "variable"
+        else {}
+    )
+    found = evaluated(
+        lambda *given: kind(*(given or (low, high))).sample(shape, seed=3), -1, **feed
+    )
     assert found.shape == (4000, 3, 2) if feed else (4000,)
     np.testing.assert_allclose(found.mean(), expected, atol=0.15)
     np.testing.assert_allclose(found.std(), deviation, atol=0.1)

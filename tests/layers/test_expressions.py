@@ -1,4 +1,6 @@
-"""Index and operator expressions on variables append what Paddle 1.8.5 appends, and give what it gives."""
+"""Index and operator expressions on variables append what Paddle 1.8.5 appends, and give what it
+gives.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,23 @@ from fluidjax.graph.variable import Variable
 from . import expressions
 from .test_layers import compare_ops, flags
 
-RECORDED = json.loads(gzip.decompress((Path(__file__).parents[1] / "data" / "expressions_1.8.5.json.gz").read_bytes()))
+RECORDED = json.loads(
+    gzip.decompress((Path(__file__).parents[1] / "data" / "expressions_1.8.5.json.gz").read_bytes())
+)
 
 # What 1.8.5 refuses and Python means plainly: the meaning that NumPy gives it.
-WIDER = {"x[::2]", "x[:, ::3]", "x[3::-1]", "x[:1:-1]", "x[...]", "x[..., 0]", "x[0, ...]", "x[0, ..., 1]"}
-# Builds in 1.8.5, and fails there whenever it runs, or compares with another number than is written.
+WIDER = {
+    "x[::2]",
+    "x[:, ::3]",
+    "x[3::-1]",
+    "x[:1:-1]",
+    "x[...]",
+    "x[..., 0]",
+    "x[0, ...]",
+    "x[0, ..., 1]",
+}
+# Builds in 1.8.5, and fails there whenever it runs, or compares with another number than is
+# written.
 REFUSED = {
     "x[q]": "'q' is int64; cast it",
     "x[q:3]": "'q' is int64; cast it",
@@ -63,7 +77,9 @@ def test_refuses(expression):
         with pytest.raises(FluidError, match=REFUSED.get(expression)) as caught:
             evaluate(expression, scope)
     kind = RECORDED[expression].get("error", [""])[0]
-    assert isinstance(caught.value, {"TypeError": TypeError, "ValueError": ValueError}.get(kind, Exception))
+    assert isinstance(
+        caught.value, {"TypeError": TypeError, "ValueError": ValueError}.get(kind, Exception)
+    )
     assert "==" not in str(caught.value)
 
 
@@ -85,8 +101,16 @@ def test_appends(expression):
         compare_ops(type("Block", (), {"ops": ours}), theirs, expression)
     assert made.keys() == want["vars"].keys()
     for name, (dtype, shape, marks) in want["vars"].items():
-        assert [made[name].desc.dtype, list(made[name].shape), flags(made[name])] == [dtype, shape, marks], name
-    assert result.name == want["result"] if isinstance(result, Variable) else repr(result) == want["python"]
+        assert [made[name].desc.dtype, list(made[name].shape), flags(made[name])] == [
+            dtype,
+            shape,
+            marks,
+        ], name
+    assert (
+        result.name == want["result"]
+        if isinstance(result, Variable)
+        else repr(result) == want["python"]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -102,13 +126,20 @@ def values():
     step = fluid.step_fn(main, list(results.values()))
     positions = {n: np.array([v], "int32") for n, v in expressions.INTEGERS.items()}
     feed = {n: v for n, v in expressions.feed().items() if n not in positions}
-    feed = {n: v for n, v in feed.items() if any(n in op.input_arg_names for op in main.global_block().ops)}
+    feed = {
+        n: v
+        for n, v in feed.items()
+        if any(n in op.input_arg_names for op in main.global_block().ops)
+    }
     state = {"w": np.arange(6, dtype="float32").reshape(3, 2)}
     found = jax.jit(lambda feed: step(state, {**feed, **positions}, None)[1])(feed)
     return dict(zip(results, map(np.asarray, found), strict=True))
 
 
-@pytest.mark.parametrize("expression", [n for n in NAMES if not refused(n) and n not in VALUELESS and "python" not in RECORDED[n]])
+@pytest.mark.parametrize(
+    "expression",
+    [n for n in NAMES if not refused(n) and n not in VALUELESS and "python" not in RECORDED[n]],
+)
 def test_gives(expression, values):
     value = values[expression]
     if "value" in RECORDED[expression]:
@@ -116,7 +147,10 @@ def test_gives(expression, values):
         assert [list(value.shape), str(value.dtype)] == [shape, dtype]
         np.testing.assert_allclose(value.ravel(), flat, rtol=1e-6)
     else:  # 1.8.5 builds it and cannot run it, or does not build it
-        fed = {n: v if n not in expressions.INTEGERS else int(v[0]) for n, v in expressions.feed().items()}
+        fed = {
+            n: v if n not in expressions.INTEGERS else int(v[0])
+            for n, v in expressions.feed().items()
+        }
         np.testing.assert_array_equal(value, eval(expression, fed))
 
 
@@ -125,25 +159,36 @@ def test_a_comparison_in_a_condition_warns_once_with_the_line():
         x, m = fluid.data("x", [4], "float32"), fluid.data("m", [4], "bool")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            assert x and m and x is not None and (x or None) is x  # variables that may be None: no warning
+            # variables that may be None: no warning
+            assert x and m and x is not None and (x or None) is x
             for _ in range(3):
                 assert x > 1  # one warning for the line
             assert x in [x + 1]
     lines = [w.message.args[0].split(" at ")[1].split(";")[0] for w in caught]
-    assert all(line.startswith("tests/layers/test_expressions.py:") for line in lines) and len(set(lines)) == len(lines) == 2
+    assert (
+        all(line.startswith("tests/layers/test_expressions.py:") for line in lines)
+        and len(set(lines)) == len(lines) == 2
+    )
     assert "the result of greater_than, is used as a Python condition" in str(caught[0].message)
     assert caught[0].filename == __file__
 
 
 def test_an_index_stands_in_the_block_of_its_variable():
-    """Within a Switch, slices of a variable of block 0 go before the conditional block, as in 1.8.5."""
+    """Within a Switch, slices of a variable of block 0 go before the conditional block, as in
+    1.8.5.
+    """
     main = fluid.Program()
     with fluid.unique_name.guard(), fluid.program_guard(main, fluid.Program()):
         x, zero = fluid.data("x", [3], "float32"), fluid.layers.fill_constant([1], "float32", 0.0)
         out = fluid.layers.fill_constant([1], "float32", 0.0)
         with fluid.layers.Switch() as switch, switch.case(x[0] > zero):
             fluid.layers.assign(x[1] * 2 + x[2], out)
-    wanted = "fill_constant fill_constant slice greater_than logical_not slice slice conditional_block"
-    assert [[op.type for op in block.ops] for block in main.blocks] == [wanted.split(), ["scale", "elementwise_add", "assign"]]
+    wanted = (
+        "fill_constant fill_constant slice greater_than logical_not slice slice conditional_block"
+    )
+    assert [[op.type for op in block.ops] for block in main.blocks] == [
+        wanted.split(),
+        ["scale", "elementwise_add", "assign"],
+    ]
     fed = {"x": np.array([1, 2, 3], "float32")}
     assert fluid.Executor().run(main, feed=fed, fetch_list=[out])[0] == 7

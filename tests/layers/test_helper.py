@@ -1,4 +1,6 @@
-"""What layers share: parameter attributes, initialisation, names, the user's line, blocks that fail half-way."""
+"""What layers share: parameter attributes, initialisation, names, the user's line, blocks that fail
+half-way.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,15 @@ def test_one_attribute_object_serves_several_parameters():
     assert attr.name is None
 
 
-@pytest.mark.parametrize("given", [None, True, "w", fluid.initializer.Constant(1.0), fluid.regularizer.L2Decay(0.1)])
+@pytest.mark.parametrize(
+    "given", [None, True, "w", fluid.initializer.Constant(1.0), fluid.regularizer.L2Decay(0.1)]
+)
 def test_what_stands_for_an_attribute(given):
     attr = fluid.ParamAttr._to_attr(given)
     assert isinstance(attr, fluid.ParamAttr)
-    assert given is None or given is True or given in (attr.name, attr.initializer, attr.regularizer)
+    assert (
+        given is None or given is True or given in (attr.name, attr.initializer, attr.regularizer)
+    )
 
 
 def test_false_and_lists_of_attributes():
@@ -59,7 +65,9 @@ def test_helper_as_custom_layers_use_it(programs):
     x = fluid.data("x", [-1, 3])
     helper = LayerHelper("double", input=x, act="relu")
     out = helper.create_variable_for_type_inference(helper.input_dtype())
-    helper.append_op(type="scale", inputs={"X": helper.input()}, outputs={"Out": out}, attrs={"scale": 2.0})
+    helper.append_op(
+        type="scale", inputs={"X": helper.input()}, outputs={"Out": out}, attrs={"scale": 2.0}
+    )
     assert helper.append_activation(out).name == "double_0.tmp_1"
     assert [op.type for op in programs[0].global_block().ops] == ["scale", "relu"]
     with pytest.raises(FluidTypeError):
@@ -96,7 +104,10 @@ def test_random_crop_makes_its_seed(programs):
     out = L.random_crop(fluid.data("x", [-1, 3, 8, 8]), [3, 4, 4], seed=7)
     assert out.shape == (-1, 3, 4, 4)
     (op,) = programs[0].global_block().ops
-    assert op.input("Seed") == op.output("SeedOut") == ["random_crop_seed_0"] and op.attr("startup_seed") == 7
+    assert (
+        op.input("Seed") == op.output("SeedOut") == ["random_crop_seed_0"]
+        and op.attr("startup_seed") == 7
+    )
     assert programs[1].global_block().ops[0].output("Out") == ["random_crop_seed_0"]
 
 
@@ -113,7 +124,9 @@ def test_init_on_cpu_marks_constants(programs):
 
 
 def test_numbers_of_numpy_are_numbers():
-    out = L.conv2d(fluid.data("x", [-1, 3, 8, 8]), 4, np.int64(3), padding=(np.int32(1), 1), bias_attr=False)
+    out = L.conv2d(
+        fluid.data("x", [-1, 3, 8, 8]), 4, np.int64(3), padding=(np.int32(1), 1), bias_attr=False
+    )
     assert out.shape == (-1, 4, 8, 8)
 
 

@@ -1,4 +1,6 @@
-"""Every recorded call of a layer function appends what Paddle 1.8.5 appends, and refuses what it refuses."""
+"""Every recorded call of a layer function appends what Paddle 1.8.5 appends, and refuses what it
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +35,22 @@ OTHER_ATTRS = {
     "uniform_random": {"dtype"},  # 1.8.5 forgets it: float64 asked for, float32 given
 }
 
-# Variables whose shape or dtype 1.8.5 declares otherwise than its own kernels make it, or less exactly.
+# Variables whose shape or dtype 1.8.5 declares otherwise than its own kernels make it, or less
+# exactly.
 OTHER_VARS = {
-    # 1.8.5's layers declare int32 for what its ops write as float32 and int64, and as many rows as there may be
-    "deformable_roi_pooling": {"deformable_psroi_pooling_0.tmp_1"}, "roi_pool": {"roi_pool_0.tmp_1", "roi_pool_1.tmp_1"},
-    "collect_fpn_proposals": {"my.tmp_0"}, "generate_proposals": {"generate_proposals_0.tmp_2"}, "generate_proposals args": {"my.tmp_2"},
-    "filter_by_instag": {"filter_by_instag_0.tmp_1", "filter_by_instag_0.tmp_2"},  # float64 declared, float32 when run; columns
+    # 1.8.5's layers declare int32 for what its ops write as float32 and int64, and as many rows as
+    # there may be
+    "deformable_roi_pooling": {"deformable_psroi_pooling_0.tmp_1"},
+    "roi_pool": {"roi_pool_0.tmp_1", "roi_pool_1.tmp_1"},
+    "collect_fpn_proposals": {"my.tmp_0"},
+    "generate_proposals": {"generate_proposals_0.tmp_2"},
+    "generate_proposals args": {"my.tmp_2"},
+    # float64 declared, float32 when run; columns
+    "filter_by_instag": {"filter_by_instag_0.tmp_1", "filter_by_instag_0.tmp_2"},
     "filter_by_instag args": {"filter_by_instag_0.tmp_1", "filter_by_instag_0.tmp_2"},
     "lstm args": {"my.tmp_0"},  # half as wide as what two directions give
-    "affine_grid": {"affine_grid_0.tmp_0", "affine_grid_1.tmp_0"},  # sizes that are not told though they are known
+    # sizes that are not told though they are known
+    "affine_grid": {"affine_grid_0.tmp_0", "affine_grid_1.tmp_0"},
     "dropout test": {"dropout_0.tmp_1"},  # no shape for the mask in test mode
     "layer_norm axis": {"layer_norm_0.tmp_0", "layer_norm_0.tmp_1"},  # -3: a product with -1
     "instance_norm": {"instance_norm_0.tmp_0", "instance_norm_0.tmp_1"},  # -4
@@ -68,7 +77,10 @@ OTHER_VARS = {
     "sequence_conv_pool": {"sequence_pool_0.tmp_1"},
     **{n: {"warpctc_0.tmp_1"} for n in ("warpctc", "warpctc length")},  # no shape
     # float32 when run, int64 declared
-    **{f"edit_distance{n}": {f"edit_distance_0.tmp_{i}"} for n, i in (("", 0), (" args", 2), (" length", 0))},
+    **{
+        f"edit_distance{n}": {f"edit_distance_0.tmp_{i}"}
+        for n, i in (("", 0), (" args", 2), (" length", 0))
+    },
     "hsigmoid": {"hierarchical_sigmoid_0.tmp_1"},  # no shape
     "hsigmoid no bias": {"my.tmp_1"},
     "hsigmoid custom": {"hierarchical_sigmoid_0.tmp_1"},
@@ -76,8 +88,13 @@ OTHER_VARS = {
     "sampled_softmax given": {"sample_logits_0.tmp_4"},
     "density_prior_box flat": {"d.tmp_0", "d.tmp_1"},  # -1 for a number that is known
     "yolov3_loss": {"yolov3_loss_0.tmp_1"},  # int32 declared, float32 when run
-    # as many rows as boxes declared, which data decide; of the second one int64 declared, int32 when run
-    **{n: {f"{n.split()[0]}_0.tmp_{i}" for i in (0, 1)} for n in cases.DETECTION if "nms" in n or "output" in n},
+    # as many rows as boxes declared, which data decide; of the second one int64 declared, int32
+    # when run
+    **{
+        n: {f"{n.split()[0]}_0.tmp_{i}" for i in (0, 1)}
+        for n in cases.DETECTION
+        if "nms" in n or "output" in n
+    },
     "sequence_pad": {"sequence_pad_0.tmp_0"},  # [-1, 1, 3], though the length is unknown
 }
 
@@ -102,7 +119,11 @@ def attributes(op):
     defaults = lookup(op.type).defaults
     found = {}
     for name, value in op.desc.attrs.items():
-        if name in SKIP or (name == "op_role" and value == 0) or (name in defaults and defaults[name] == value):
+        if (
+            name in SKIP
+            or (name == "op_role" and value == 0)
+            or (name in defaults and defaults[name] == value)
+        ):
             continue
         found[name] = plain(value)
     return found
@@ -129,9 +150,14 @@ def compare_ops(block, want, name):
     for op, (kind, ins, outs, attrs) in zip(block.ops, want, strict=True):
         got = [{s: list(n) for s, n in m.items() if n} for m in (op.desc.inputs, op.desc.outputs)]
         if kind == "conditional_block":  # 1.8.5 collects the captured names in a set
-            got, (ins, outs) = ([{s: sorted(n) for s, n in m.items()} for m in pair] for pair in (got, (ins, outs)))
+            got, (ins, outs) = (
+                [{s: sorted(n) for s, n in m.items()} for m in pair] for pair in (got, (ins, outs))
+            )
         if kind == "recurrent":  # likewise its parameters
-            got[0]["parameters"], ins = sorted(got[0]["parameters"]), {**ins, "parameters": sorted(ins["parameters"])}
+            got[0]["parameters"], ins = (
+                sorted(got[0]["parameters"]),
+                {**ins, "parameters": sorted(ins["parameters"])},
+            )
         assert got == [ins, outs], kind
         mine = attributes(op)
         for attr in (mine.keys() | attrs.keys()) - OTHER_ATTRS.get(name, set()):
@@ -142,7 +168,8 @@ def compare_ops(block, want, name):
 
 def compare_vars(block, want, name):
     used = {n for op in block.ops for n in (*op.desc.reads, *op.desc.writes)} | set(block.vars)
-    want = {n: v for n, v in want.items() if n in used}  # 1.8.5 leaves a few variables behind that no op touches
+    # 1.8.5 leaves a few variables behind that no op touches
+    want = {n: v for n, v in want.items() if n in used}
     assert set(block.vars) == set(want)
     for n, (dtype, shape, marks) in want.items():
         var = block.vars[n]
@@ -189,18 +216,32 @@ def by_layer(exc):
     tb = exc.__traceback__
     while tb.tb_next is not None:
         tb = tb.tb_next
-    return isinstance(exc, FluidTypeError) and Path(tb.tb_frame.f_code.co_filename).name == "_build.py"
+    return (
+        isinstance(exc, FluidTypeError) and Path(tb.tb_frame.f_code.co_filename).name == "_build.py"
+    )
 
 
 @pytest.mark.once
 @pytest.mark.parametrize("name", RECORDED["dtypes"])
 def test_takes_the_dtypes_that_fluid_takes(name, monkeypatch):
     monkeypatch.setattr(open_sizes, "GUESSES", 20)  # at sizes, of which none of these needs more
-    for (position, expression), taken in zip(cases.dtype_variants(name), RECORDED["dtypes"][name], strict=True):
-        for kind, letter in (("f", "f"), ("d", "d"), ("h", "h"), ("i", "i"), ("i32", "n"), ("b", "b")):
+    for (position, expression), taken in zip(
+        cases.dtype_variants(name), RECORDED["dtypes"][name], strict=True
+    ):
+        for kind, letter in (
+            ("f", "f"),
+            ("d", "d"),
+            ("h", "h"),
+            ("i", "i"),
+            ("i32", "n"),
+            ("b", "b"),
+        ):
             try:
                 build(expression.replace("%s(", kind + "(", 1))
-            except FluidError as exc:  # the op may say no, as Paddle's does when the program is built or run
-                assert letter not in taken or not by_layer(exc), f"variable {position} as {kind}: {exc}"
+            except FluidError as exc:
+                # the op may say no, as Paddle's does when the program is built or run
+                assert letter not in taken or not by_layer(exc), (
+                    f"variable {position} as {kind}: {exc}"
+                )
             else:
                 assert letter in taken, f"variable {position} as {kind} is accepted"

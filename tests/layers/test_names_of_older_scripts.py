@@ -1,4 +1,6 @@
-"""What scripts of Paddle 0.1x take from fluid.layers: blocks over places, and sequences by rank; they run and train."""
+"""What scripts of Paddle 0.1x take from fluid.layers: blocks over places, and sequences by rank;
+they run and train.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,17 @@ def trained(net: Any, feed: dict[str, Any]) -> list[float]:
         fluid.optimizer.SGD(0.1).minimize(loss)
     exe, scope = fluid.Executor(CPU), fluid.Scope()
     exe.run(startup, scope=scope)
-    return [np.asarray(exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0]).item() for _ in range(3)]
+    return [
+        np.asarray(exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0]).item()
+        for _ in range(3)
+    ]
 
 
 def test_a_block_over_places_is_the_block_itself() -> None:
     def cost(x: Any, y: Any) -> Any:
-        return layers.mean(layers.square_error_cost(layers.fc(x, 1, param_attr=fluid.ParamAttr("w")), y))
+        return layers.mean(
+            layers.square_error_cost(layers.fc(x, 1, param_attr=fluid.ParamAttr("w")), y)
+        )
 
     def data() -> tuple[Any, Any]:
         return layers.data("x", [3]), layers.data("y", [1])
@@ -44,7 +51,10 @@ def test_a_block_over_places_is_the_block_itself() -> None:
     found = trained(over_places, feed)
     np.testing.assert_allclose(found, trained(lambda: layers.mean(cost(*data())), feed), rtol=1e-6)
     assert found[2] < found[0]
-    assert len(layers.device.get_places(2, "CPU")) == 2 and layers.control_flow.ParallelDo is layers.ParallelDo
+    assert (
+        len(layers.device.get_places(2, "CPU")) == 2
+        and layers.control_flow.ParallelDo is layers.ParallelDo
+    )
 
 
 def test_blocks_over_places_are_used_as_they_are_meant() -> None:
@@ -69,19 +79,31 @@ def test_blocks_over_places_are_used_as_they_are_meant() -> None:
 
 def test_sequences_by_rank_and_rows_by_a_mask() -> None:
     """There and back again: rows of sequences time by time, those of a memory, and rows by a mask."""
+
     def net() -> Any:
         q = layers.data("q", [2], lod_level=1)
         h = layers.fc(q, 2, param_attr=fluid.ParamAttr("w"), bias_attr=False)
         table = layers.lod_rank_table(h)
         array = layers.lod_tensor_to_array(h, table)
         again = layers.array_to_lod_tensor(array, table)
-        last = layers.shrink_memory(layers.array_read(array, number(0)), number(1), table)  # of the two longer sequences
+        # of the two longer sequences
+        last = layers.shrink_memory(layers.array_read(array, number(0)), number(1), table)
         ordered = layers.reorder_lod_tensor_by_rank(h, table)
-        mask = layers.less_than(layers.reduce_sum(again, 1, keep_dim=True), layers.fill_constant([1], "float32", 0.2))
-        true, false = layers.split_lod_tensor(layers.sequence_pool(ordered, "sum"), layers.slice(mask, [0], [0], [3]))
-        merged = layers.merge_lod_tensor(layers.scale(true, 2.0), false, q, layers.slice(mask, [0], [0], [3]))
+        mask = layers.less_than(
+            layers.reduce_sum(again, 1, keep_dim=True), layers.fill_constant([1], "float32", 0.2)
+        )
+        true, false = layers.split_lod_tensor(
+            layers.sequence_pool(ordered, "sum"), layers.slice(mask, [0], [0], [3])
+        )
+        merged = layers.merge_lod_tensor(
+            layers.scale(true, 2.0), false, q, layers.slice(mask, [0], [0], [3])
+        )
         most = layers.cast(layers.max_sequence_len(table), "float32")
-        return layers.reduce_sum(layers.square(again)) + layers.reduce_sum(last) * most + layers.reduce_sum(layers.square(merged))
+        return (
+            layers.reduce_sum(layers.square(again))
+            + layers.reduce_sum(last) * most
+            + layers.reduce_sum(layers.square(merged))
+        )
 
     def number(value: int) -> Any:
         return layers.fill_constant([1], "int64", value)

@@ -1,4 +1,6 @@
-"""The shape that concat and its like declare does not hang on the order of their inputs; the shapes are those of Paddle 1.8.5."""
+"""The shape that concat and its like declare does not hang on the order of their inputs; the shapes
+are those of Paddle 1.8.5.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ SHAPES = [(-1, -1), (-1, 10), (7, -1), (7, 10)]
 
 def declared(make: object, shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     with fresh():
-        found = [layers.data(f"x{k}", list(s), append_batch_size=False) for k, s in enumerate(shapes)]
+        found = [
+            layers.data(f"x{k}", list(s), append_batch_size=False) for k, s in enumerate(shapes)
+        ]
         return tuple(make(found).shape)
 
 
@@ -32,6 +36,9 @@ def test_what_one_input_knows_the_output_knows(shapes: tuple[tuple[int, ...], ..
 
 def test_a_layer_follows() -> None:
     with fresh() as (main, _):
-        a, b = (layers.data(n, s, append_batch_size=False) for n, s in (("a", [-1, -1]), ("b", [-1, 10])))
+        a, b = (
+            layers.data(n, s, append_batch_size=False)
+            for n, s in (("a", [-1, -1]), ("b", [-1, 10]))
+        )
         layers.fc(layers.concat([a, b], 0), 3, param_attr="w")
     assert main.global_block().var("w").shape == (10, 3)

@@ -58,7 +58,9 @@ def test_a_size_that_does_not_fit_is_refused(size):
     def build(x):
         return fluid.layers.image_resize(x, fluid.layers.assign(np.array(size, "int32")))
 
-    with pytest.raises(ShapeError, match=r"bilinear_interp resizes 2 axes, each to a positive size, not to \[4"):
+    with pytest.raises(
+        ShapeError, match=r"bilinear_interp resizes 2 axes, each to a positive size, not to \[4"
+    ):
         run(build)
 
 

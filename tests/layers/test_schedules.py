@@ -28,20 +28,41 @@ def cosine(t):
 
 CASES = {
     "exponential": (lambda: L.exponential_decay(0.1, 10, 0.5), lambda t: 0.1 * 0.5 ** (t / 10)),
-    "exponential staircase": (lambda: L.exponential_decay(0.1, 10, 0.5, True), lambda t: 0.1 * 0.5 ** (t // 10)),
-    "natural_exp": (lambda: L.natural_exp_decay(0.1, 10, 0.5), lambda t: 0.1 * math.exp(-0.5 * t / 10)),
+    "exponential staircase": (
+        lambda: L.exponential_decay(0.1, 10, 0.5, True),
+        lambda t: 0.1 * 0.5 ** (t // 10),
+    ),
+    "natural_exp": (
+        lambda: L.natural_exp_decay(0.1, 10, 0.5),
+        lambda t: 0.1 * math.exp(-0.5 * t / 10),
+    ),
     "natural_exp staircase": (
         lambda: L.natural_exp_decay(0.1, 10, 0.5, True),
         lambda t: 0.1 * math.exp(-0.5 * (t // 10)),
     ),
-    "inverse_time": (lambda: L.inverse_time_decay(0.1, 10, 0.5), lambda t: 0.1 / (1 + 0.5 * t / 10)),
-    "inverse_time staircase": (lambda: L.inverse_time_decay(0.1, 10, 0.5, True), lambda t: 0.1 / (1 + 0.5 * (t // 10))),
+    "inverse_time": (
+        lambda: L.inverse_time_decay(0.1, 10, 0.5),
+        lambda t: 0.1 / (1 + 0.5 * t / 10),
+    ),
+    "inverse_time staircase": (
+        lambda: L.inverse_time_decay(0.1, 10, 0.5, True),
+        lambda t: 0.1 / (1 + 0.5 * (t // 10)),
+    ),
     "polynomial": (lambda: L.polynomial_decay(0.1, 10, 0.01, 2.0), lambda t: polynomial(t, False)),
-    "polynomial cycle": (lambda: L.polynomial_decay(0.1, 10, 0.01, 2.0, cycle=True), lambda t: polynomial(t, True)),
+    "polynomial cycle": (
+        lambda: L.polynomial_decay(0.1, 10, 0.01, 2.0, cycle=True),
+        lambda t: polynomial(t, True),
+    ),
     "piecewise": (lambda: L.piecewise_decay([5, 12], [0.1, 0.05, 0.01]), piecewise),
-    "noam": (lambda: L.noam_decay(64, 10), lambda t: 64**-0.5 * min((t + 1) ** -0.5, (t + 1) * 10**-1.5)),
+    "noam": (
+        lambda: L.noam_decay(64, 10),
+        lambda t: 64**-0.5 * min((t + 1) ** -0.5, (t + 1) * 10**-1.5),
+    ),
     "cosine": (lambda: L.cosine_decay(0.1, 4, 6), cosine),
-    "warmup": (lambda: L.linear_lr_warmup(0.1, 8, 0.02, 0.1), lambda t: 0.02 + 0.08 * t / 8 if t < 8 else 0.1),
+    "warmup": (
+        lambda: L.linear_lr_warmup(0.1, 8, 0.02, 0.1),
+        lambda t: 0.02 + 0.08 * t / 8 if t < 8 else 0.1,
+    ),
     "warmup cosine": (
         lambda: L.linear_lr_warmup(L.cosine_decay(0.1, 4, 6), 8, 0.0, 0.1),
         lambda t: 0.1 * t / 8 if t < 8 else cosine(t),

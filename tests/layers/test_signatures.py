@@ -17,7 +17,10 @@ pytestmark = pytest.mark.once
 
 SIGNATURES = json.loads((Path(__file__).parents[1] / "data" / "signatures_1.8.5.json").read_text())
 # what Paddle 2 added, behind all that 1.8.5 has
-ADDED = {"param_attr.ParamAttr": [["need_clip", True]], "param_attr.WeightNormParamAttr": [["need_clip", True]]}
+ADDED = {
+    "param_attr.ParamAttr": [["need_clip", True]],
+    "param_attr.WeightNormParamAttr": [["need_clip", True]],
+}
 LAYERS = [n.removeprefix("layers.") for n in SIGNATURES if n.startswith("layers.")]
 
 
@@ -35,7 +38,9 @@ def test_signature(name):
     for part in name.split("."):
         found = getattr(found, part)
     parameters = inspect.signature(found).parameters.values()
-    assert [[p.name, default(p.default)] for p in parameters if p.kind is not p.VAR_KEYWORD] == SIGNATURES[name] + ADDED.get(name, [])
+    assert [
+        [p.name, default(p.default)] for p in parameters if p.kind is not p.VAR_KEYWORD
+    ] == SIGNATURES[name] + ADDED.get(name, [])
     assert inspect.getdoc(found)
 
 

@@ -1,4 +1,6 @@
-"""The inputs that get no gradient because a layer says so: as in Paddle 1.8.5, in every case that it has of such layers."""
+"""The inputs that get no gradient because a layer says so: as in Paddle 1.8.5, in every case that
+it has of such layers.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ import fluidjax as fluid
 from ..nets import fresh
 from . import cases
 
-# What 1.8.5 made of the data variables of all cases of cases.py, each with stop_gradient False to begin with: those that are True then.
+# What 1.8.5 made of the data variables of all cases of cases.py, each with stop_gradient False to
+# begin with: those that are True then.
 STOPPED = {
     "concat tensor": "x2", "crop_tensor list": "x1 x2", "crop_tensor var": "x1 x2", "expand list": "x1", "expand tensor": "x1",
     "fill_constant list": "x0", "fill_constant tensor": "x0", "fluid.one_hot tensor": "x1", "gaussian_random tensor": "x0 x1",
@@ -34,5 +37,7 @@ def test_inputs_without_a_gradient(name: str, monkeypatch: pytest.MonkeyPatch) -
 
         monkeypatch.setattr(fluid, "data", flowing)
         eval(cases.CASES[name], cases.namespace(fluid))
-        stopped = [v.name for v in main.global_block().vars.values() if v.is_data and v.stop_gradient]
+        stopped = [
+            v.name for v in main.global_block().vars.values() if v.is_data and v.stop_gradient
+        ]
     assert sorted(stopped) == STOPPED[name].split()

@@ -1,4 +1,6 @@
-"""Arguments of another kind than a layer takes: what Paddle 1.8.5 refuses is refused, by an error that is a TypeError where its is."""
+"""Arguments of another kind than a layer takes: what Paddle 1.8.5 refuses is refused, by an error
+that is a TypeError where its is.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from fluidjax.ir.parse import parse
 from . import cases, wrong
 
 RECORDED = json.loads(
-    gzip.decompress((Path(__file__).parents[1] / "data" / "wrong_arguments_1.8.5.json.gz").read_bytes())
+    gzip.decompress(
+        (Path(__file__).parents[1] / "data" / "wrong_arguments_1.8.5.json.gz").read_bytes()
+    )
 )
 
 
@@ -37,7 +41,9 @@ def failures():
         for error, kinds in RECORDED.get(key, {}).items():
             for kind in kinds:
                 exc = outcome(put, kind)
-                fits = isinstance(exc, TypeError if error == "TypeError" else TypeError | ValueError)
+                fits = isinstance(
+                    exc, TypeError if error == "TypeError" else TypeError | ValueError
+                )
                 if not (fits and isinstance(exc, FluidError)) and (key, kind) not in EXPECTED:
                     found[key, kind] = (error, exc)
     return found
@@ -88,7 +94,9 @@ def test_a_function_of_the_users_raises_what_it_raises():
 
 
 def test_names_that_functions_take():
-    """What no layer is: 1.8.5's exceptions of append_backward, gradients, create_parameter, to_string."""
+    """What no layer is: 1.8.5's exceptions of append_backward, gradients, create_parameter,
+    to_string.
+    """
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():
         x = fluid.data("x", [2, 3])
@@ -103,8 +111,12 @@ def test_names_that_functions_take():
             lambda: fluid.layers.create_global_var([2.0], 1.0, "float32"),
             lambda: fluid.layers.create_parameter([2], "float32", attr="w"),
             lambda: main.global_block().create_var(name="v", shape=[2.5], dtype="float32"),
-            lambda: main.global_block().create_var(name="v", shape=[2], dtype="float32", persistable="no"),
-            lambda: main.global_block().create_var(name="v", shape=[2], dtype="float32", lod_level="1"),
+            lambda: main.global_block().create_var(
+                name="v", shape=[2], dtype="float32", persistable="no"
+            ),
+            lambda: main.global_block().create_var(
+                name="v", shape=[2], dtype="float32", lod_level="1"
+            ),
         ):
             with pytest.raises(TypeError) as caught:
                 wrong_call()
@@ -133,22 +145,48 @@ def test_details_are_comments():
 
 
 def test_sizes_of_windows_are_told():
-    """Strides, dilations and windows below 1, of every layer with windows: which, and not that something else does not fit."""
+    """Strides, dilations and windows below 1, of every layer with windows: which, and not that
+    something else does not fit.
+    """
     layers = fluid.layers
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x, x3 = fluid.data("x", [2, 3, 8, 8]), fluid.data("x3", [2, 3, 8, 8, 8])
         for call, told in (
-            (lambda: layers.conv2d(x, 4, 3, stride=[-1, 1]), r"strides are numbers from 1, not \[-1, 1\]"),
-            (lambda: layers.conv2d(x, 4, 3, stride=0, padding="SAME"), r"strides are numbers from 1, not \[0, 0\]"),
-            (lambda: layers.conv2d(x, 4, 3, dilation=[0, 1]), r"dilations are numbers from 1, not \[0, 1\]"),
-            (lambda: layers.conv3d(x3, 4, 3, stride=0), r"strides are numbers from 1, not \[0, 0, 0\]"),
-            (lambda: layers.conv2d_transpose(x, 4, filter_size=3, stride=[-1, 1]), r"strides are numbers from 1, not \[-1, 1\]"),
-            (lambda: layers.conv2d_transpose(x, 4, filter_size=3, dilation=0), r"dilations are numbers from 1, not \[0, 0\]"),
-            (lambda: layers.pool2d(x, 2, pool_stride=[-1, 1]), r"strides are numbers from 1, not \[-1, 1\]"),
+            (
+                lambda: layers.conv2d(x, 4, 3, stride=[-1, 1]),
+                r"strides are numbers from 1, not \[-1, 1\]",
+            ),
+            (
+                lambda: layers.conv2d(x, 4, 3, stride=0, padding="SAME"),
+                r"strides are numbers from 1, not \[0, 0\]",
+            ),
+            (
+                lambda: layers.conv2d(x, 4, 3, dilation=[0, 1]),
+                r"dilations are numbers from 1, not \[0, 1\]",
+            ),
+            (
+                lambda: layers.conv3d(x3, 4, 3, stride=0),
+                r"strides are numbers from 1, not \[0, 0, 0\]",
+            ),
+            (
+                lambda: layers.conv2d_transpose(x, 4, filter_size=3, stride=[-1, 1]),
+                r"strides are numbers from 1, not \[-1, 1\]",
+            ),
+            (
+                lambda: layers.conv2d_transpose(x, 4, filter_size=3, dilation=0),
+                r"dilations are numbers from 1, not \[0, 0\]",
+            ),
+            (
+                lambda: layers.pool2d(x, 2, pool_stride=[-1, 1]),
+                r"strides are numbers from 1, not \[-1, 1\]",
+            ),
             (lambda: layers.pool2d(x, [0, 0]), r"ksize are numbers from 1, not \[0, 0\]"),
             (lambda: layers.pool3d(x3, 2, pool_stride=0), r"strides are numbers from 1"),
             (lambda: layers.unfold(x, 2, strides=0), r"strides are numbers from 1"),
-            (lambda: layers.unfold(x, 2, dilations=[1, -1]), r"dilations are numbers from 1, not \[1, -1\]"),
+            (
+                lambda: layers.unfold(x, 2, dilations=[1, -1]),
+                r"dilations are numbers from 1, not \[1, -1\]",
+            ),
             (lambda: layers.im2sequence(x, stride=0), r"strides are numbers from 1"),
         ):
             with pytest.raises(ValueError, match=told):

@@ -38,7 +38,9 @@ def name_of(node):
 
 
 def arguments():
-    """("L.conv2d|2", put): every argument that a case gives, once; put(kind) is the case's code with another in its place"""
+    """("L.conv2d|2", put): every argument that a case gives, once; put(kind) is the case's code
+    with another in its place
+    """
     seen = set()
     for expression in cases.CASES.values():
         tree = ast.parse(expression, mode="eval")
@@ -57,7 +59,11 @@ def arguments():
 def _putter(tree, call, at):
     def put(kind):
         new = ast.parse(KINDS[kind], mode="eval").body
-        where, slot = (call.args, at) if at < len(call.args) else (call.keywords[at - len(call.args)], "value")
+        where, slot = (
+            (call.args, at)
+            if at < len(call.args)
+            else (call.keywords[at - len(call.args)], "value")
+        )
         old = where[slot] if isinstance(where, list) else where.value
         try:
             if isinstance(where, list):

@@ -1,4 +1,6 @@
-"""HTML as a tree, by Python's own parser: enough to ask what stands where. Elements that are not closed as they opened are an error."""
+"""HTML as a tree, by Python's own parser: enough to ask what stands where. Elements that are not
+closed as they opened are an error.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,17 @@ class Element:
     @property
     def text(self) -> str:
         """What a reader sees, folded or not."""
-        return "".join(p if isinstance(p, str) else p.text for p in self.parts if isinstance(p, str) or p.tag not in RAW)
+        return "".join(
+            p if isinstance(p, str) else p.text
+            for p in self.parts
+            if isinstance(p, str) or p.tag not in RAW
+        )
 
     def all(self, tag: str = "", cls: str = "") -> list[Element]:
         """The elements below with this tag and class."""
-        return [e for e in self.walk() if (not tag or e.tag == tag) and (not cls or cls in e.classes)]
+        return [
+            e for e in self.walk() if (not tag or e.tag == tag) and (not cls or cls in e.classes)
+        ]
 
     def walk(self) -> Iterator[Element]:
         for part in self.parts:
@@ -74,6 +82,19 @@ def parsed(text: str) -> Element:
 def harmless(root: Element) -> None:
     """Nothing of it runs, but its own script, and nothing is fetched."""
     for e in root.walk():
-        assert not [a for a in e.attrs if a.startswith("on") or a in ("src", "srcset", "action", "style", "ping")], e.attrs
+        assert not [
+            a
+            for a in e.attrs
+            if a.startswith("on") or a in ("src", "srcset", "action", "style", "ping")
+        ], e.attrs
         assert all((e.attrs.get(a) or "#").startswith("#") for a in ("href", "xlink:href")), e.attrs
-        assert e.tag not in ("iframe", "object", "embed", "img", "link", "base", "form", "foreignobject"), e.tag
+        assert e.tag not in (
+            "iframe",
+            "object",
+            "embed",
+            "img",
+            "link",
+            "base",
+            "form",
+            "foreignobject",
+        ), e.tag

@@ -1,7 +1,9 @@
-"""The page of a program of 5,000 ops in a real browser: it folds, searches, tells, and can be used by keys alone.
+"""The page of a program of 5,000 ops in a real browser: it folds, searches, tells, and can be used
+by keys alone.
 
-``make browser`` runs these. They need playwright, axe-playwright-python and a Chromium, which are no part of the test extra;
-without them they are skipped. $SCREENSHOTS names a folder for pictures of what was seen.
+``make browser`` runs these. They need playwright, axe-playwright-python and a Chromium, which are
+no part of the test extra; without them they are skipped. $SCREENSHOTS names a folder for pictures
+of what was seen.
 """
 
 from __future__ import annotations
@@ -25,9 +27,14 @@ from fluidjax.look.sequence import Said, sequence
 
 from .windows import CHROMIUM, window
 
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="make browser installs axe")
+axe = pytest.importorskip(
+    "axe_playwright_python.sync_playwright", reason="make browser installs axe"
+)
 
-pytestmark = [pytest.mark.once, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")]
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here"),
+]
 
 N = 5000
 
@@ -37,12 +44,24 @@ def chain() -> ProgramDesc:
     third = N // 3
     made: list[OpDesc] = []
     f32 = {"dtype": "float32"}
-    vars = {"v0": VarDesc("v0", (-1, 8), is_data=True, **f32), "c": VarDesc("c", (1,), "bool", persistable=True)}
+    vars = {
+        "v0": VarDesc("v0", (-1, 8), is_data=True, **f32),
+        "c": VarDesc("c", (1,), "bool", persistable=True),
+    }
 
     def put(kind: str, x: str, out: str, role: int, **attrs: Any) -> None:
         vars.setdefault(out, VarDesc(out, (-1, 8), **f32))
         where = FrozenMap(op_role=role, op_namescope=f"/stage{len(made) // 200}/", **attrs)
-        made.append(OpDesc(len(made), kind, slots({"X": x}), slots({"Out": out}), where, f"net.py:{len(made) // 10 + 1}"))
+        made.append(
+            OpDesc(
+                len(made),
+                kind,
+                slots({"X": x}),
+                slots({"Out": out}),
+                where,
+                f"net.py:{len(made) // 10 + 1}",
+            )
+        )
 
     for i in range(third):
         put("relu", f"v{i}", f"v{i + 1}", 0)
@@ -50,8 +69,17 @@ def chain() -> ProgramDesc:
         put("relu_grad", f"v{i}@GRAD", f"v{i - 1}@GRAD", 1)
     while len(made) < N - 2:
         put("sgd", f"v{len(made) % third}@GRAD", "c", 2)
-    made.append(OpDesc(N - 2, "while", slots({"Condition": "c"}), attrs=FrozenMap(sub_block=BlockRef(1), op_role=0)))
-    inner = OpDesc(N - 1, "scale", slots({"X": "v7"}), slots({"Out": "t"}), FrozenMap(scale=2.0, op_role=0))
+    made.append(
+        OpDesc(
+            N - 2,
+            "while",
+            slots({"Condition": "c"}),
+            attrs=FrozenMap(sub_block=BlockRef(1), op_role=0),
+        )
+    )
+    inner = OpDesc(
+        N - 1, "scale", slots({"X": "v7"}), slots({"Out": "t"}), FrozenMap(scale=2.0, op_role=0)
+    )
     below = BlockDesc(FrozenMap(t=VarDesc("t", (-1, 8), **f32)), (inner,), 0)
     return ProgramDesc((BlockDesc(FrozenMap(vars), tuple(made)), below))
 
@@ -67,7 +95,9 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page(browser: Any, file: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     """The page; errors of its script, and requests for anything but itself, fail the test."""
     size, scheme = {"width": 1280, "height": 900}, getattr(request, "param", "light")
-    with window(browser, request.node.name, file.as_uri().__eq__, viewport=size, color_scheme=scheme) as opened:
+    with window(
+        browser, request.node.name, file.as_uri().__eq__, viewport=size, color_scheme=scheme
+    ) as opened:
         opened.goto(file.as_uri())
         yield opened
 
@@ -99,9 +129,20 @@ def test_pointing_tells_shape_line_and_formula(page: Any) -> None:
     page.locator(".fj-forward>summary").click()
     op(page, 17).locator(".op").hover()
     told = panel(page).inner_text()
-    assert all(text in told for text in ("op 17 relu", "Out = max(X, 0).", "net.py:2", "name scope /stage0/", "v18 f32[-1, 8]")), told
+    assert all(
+        text in told
+        for text in (
+            "op 17 relu",
+            "Out = max(X, 0).",
+            "net.py:2",
+            "name scope /stage0/",
+            "v18 f32[-1, 8]",
+        )
+    ), told
     op(page, 17).get_by_text("v18").hover()
-    assert "written by\nop 17 relu\nread by\nop 18 relu" in re.sub(r"\n+", "\n", panel(page).inner_text())
+    assert "written by\nop 17 relu\nread by\nop 18 relu" in re.sub(
+        r"\n+", "\n", panel(page).inner_text()
+    )
 
 
 def test_a_click_leads_from_a_variable_to_its_writer_and_readers(page: Any) -> None:
@@ -112,7 +153,9 @@ def test_a_click_leads_from_a_variable_to_its_writer_and_readers(page: Any) -> N
     assert op(page, 4).evaluate("e => e === document.activeElement")
     op(page, 7).locator(".i a").click()  # v7: a block below reads it too
     panel(page).get_by_role("button", name="block 1 op 0 scale").click()
-    assert page.locator("ol[data-b='1']>li").evaluate("e => e === document.activeElement && e.checkVisibility()")
+    assert page.locator("ol[data-b='1']>li").evaluate(
+        "e => e === document.activeElement && e.checkVisibility()"
+    )
 
 
 def test_boxes_of_the_graph_lead_to_ops_and_back(page: Any) -> None:
@@ -120,13 +163,20 @@ def test_boxes_of_the_graph_lead_to_ops_and_back(page: Any) -> None:
     assert not picture.locator("svg").first.is_visible()
     picture.locator(":scope>summary").click()
     outer = picture.locator("svg").first
-    assert outer.locator(".fj-node").all_text_contents() == ["forward (1,667)", "backward (1,666)", "optimize (1,666)"]
+    assert outer.locator(".fj-node").all_text_contents() == [
+        "forward (1,667)",
+        "backward (1,666)",
+        "optimize (1,666)",
+    ]
     outer.locator(".fj-node").nth(1).click()  # a group: into its own graph
-    own = "document.activeElement.parentElement.querySelector(':scope>.wide .fj-node')"  # the first box of the graph that is led to
+    # the first box of the graph that is led to
+    own = "document.activeElement.parentElement.querySelector(':scope>.wide .fj-node')"
     leaf = None
     assert page.evaluate("document.activeElement.textContent").startswith("backward 1,666 ops")
     while leaf is None:  # by keys, down to an op
-        assert page.evaluate(f"document.activeElement.parentElement.open && {own}.checkVisibility()")
+        assert page.evaluate(
+            f"document.activeElement.parentElement.open && {own}.checkVisibility()"
+        )
         leaf = page.evaluate(f"{own}.dataset.op ?? null")
         page.evaluate(f"{own}.focus()")
         page.keyboard.press("Enter")
@@ -157,7 +207,11 @@ def test_keys_alone_do(page: Any) -> None:
 def test_nothing_is_wide_and_nobody_is_left_out(page: Any) -> None:
     """No horizontal scrolling at 320 pixels, and axe has nothing to say."""
     page.locator(".fj-forward>summary").click()
-    page.evaluate("document.querySelectorAll('ol>li:nth-child(n+60):not(:last-child)').forEach(e => e.remove())")  # axe reads each
+    # axe reads each
+    page.evaluate(
+        "document.querySelectorAll('ol>li:nth-child(n+60):not(:last-child)').forEach(e =>"
+        " e.remove())"
+    )
     page.locator(".fj-list .fj-block>summary").click()
     page.locator(".fj-graph>summary").click()
     page.locator(".fj-graph details[data-group]>summary").first.click()
@@ -172,13 +226,24 @@ def pictures() -> str:
     """A comparison, a graph with two of its folds open, a sequence diagram and bars, on one page."""
     desc = chain()
     less = ProgramDesc((replace(desc.blocks[0], ops=desc.blocks[0].ops[:60]), desc.blocks[1]))
-    other = ProgramDesc((replace(desc.blocks[0], ops=(*desc.blocks[0].ops[:20], *desc.blocks[0].ops[30:60])), desc.blocks[1]))
-    said = [Said("trainer 0", "pserver", "w@GRAD"), Said("pserver", None, "optimizes"), Said("pserver", "trainer 0", "w", reply=True)]
+    other = ProgramDesc(
+        (
+            replace(desc.blocks[0], ops=(*desc.blocks[0].ops[:20], *desc.blocks[0].ops[30:60])),
+            desc.blocks[1],
+        )
+    )
+    said = [
+        Said("trainer 0", "pserver", "w@GRAD"),
+        Said("pserver", None, "optimizes"),
+        Said("pserver", "trainer 0", "w", reply=True),
+    ]
     parts = [
         ProgramDiff(less, other).html(),
         graph(less).html().replace("<details class", "<details open class", 2),
         sequence("messages", ["trainer 0", "pserver"], said).html(),
-        owners("held", ["a", "b"], [Held("w", (4, 2), "float32", (Part(0, 0, 4), Part(1, 4, 4)))]).html(),
+        owners(
+            "held", ["a", "b"], [Held("w", (4, 2), "float32", (Part(0, 0, 4), Part(1, 4, 4)))]
+        ).html(),
     ]
     return frame.page(frame.fragment("".join(parts), script=False), "pictures")
 

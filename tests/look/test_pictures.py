@@ -1,4 +1,6 @@
-"""Differences side by side, sequence diagrams, who holds what: what stands in them, and that names do no harm."""
+"""Differences side by side, sequence diagrams, who holds what: what stands in them, and that names
+do no harm.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +26,28 @@ from .test_program import HOSTILE
 def test_lines_that_are_alike_stand_side_by_side():
     before = small()
     ops = before.blocks[0].ops
-    changed = edit.replace_ops(before, 0, [replace(ops[0], attrs=ops[0].attrs.set(x_num_col_dims=3)), *ops[2:]])
+    changed = edit.replace_ops(
+        before, 0, [replace(ops[0], attrs=ops[0].attrs.set(x_num_col_dims=3)), *ops[2:]]
+    )
     diff = ProgramDiff(before, changed)
     root = parsed(diff._repr_html_())
     harmless(root)
-    rows = [[c.text for c in row.all("td")] for t in root.all("table", "fj-diff") for row in t.one("tbody").all("tr")]
+    rows = [
+        [c.text for c in row.all("td")]
+        for t in root.all("table", "fj-diff")
+        for row in t.one("tbody").all("tr")
+    ]
     (mul,) = [r for r in rows if "mul(" in r[0]]
     assert mul[1] == mul[0].replace("x_num_col_dims=1", "x_num_col_dims=3")
-    marked = [(r.all("del")[0].text, r.all("ins")[0].text) for r in root.all("tr") if "x_num_col_dims" in r.text]
+    marked = [
+        (r.all("del")[0].text, r.all("ins")[0].text)
+        for r in root.all("tr")
+        if "x_num_col_dims" in r.text
+    ]
     assert marked == [("1", "3")]
-    assert [r for r in rows if "less(" in r[0]] == [[r[0], ""] for r in rows if "less(" in r[0]] != []
+    assert (
+        [r for r in rows if "less(" in r[0]] == [[r[0], ""] for r in rows if "less(" in r[0]] != []
+    )
     assert repr(diff) == "<ProgramDiff: less 1 -> 0>"
     assert diff.counts() == {"less": (1, 0)}
     equal = [int(e.text.split()[0]) for e in root.all("summary")]
@@ -44,8 +58,14 @@ def test_every_line_of_both_stands_in_the_comparison():
     old, new = chain(60), chain(40)
     root = parsed(ProgramDiff(old, new)._repr_html_())
     shown = "\n".join(e.text for e in root.walk() if e.tag == "pre")
-    left = [row.all("td")[0].text for t in root.all("table", "fj-diff") for row in t.one("tbody").all("tr")]
-    assert sorted(filter(None, [*left, *shown.split("\n")])) == sorted(filter(None, str(fluid.Program.from_desc(old)).split("\n")))
+    left = [
+        row.all("td")[0].text
+        for t in root.all("table", "fj-diff")
+        for row in t.one("tbody").all("tr")
+    ]
+    assert sorted(filter(None, [*left, *shown.split("\n")])) == sorted(
+        filter(None, str(fluid.Program.from_desc(old)).split("\n"))
+    )
 
 
 def test_programs_compare():
@@ -61,7 +81,11 @@ def test_programs_compare():
 
 
 def test_a_sequence_diagram_has_a_row_for_each_message(tmp_path):
-    said = [Said("a", HOSTILE, HOSTILE), Said(HOSTILE, None, "optimizes"), Said(HOSTILE, "a", "w", reply=True)]
+    said = [
+        Said("a", HOSTILE, HOSTILE),
+        Said(HOSTILE, None, "optimizes"),
+        Said(HOSTILE, "a", "w", reply=True),
+    ]
     picture = sequence("round", ["a", HOSTILE], said)
     root = parsed(picture._repr_html_())
     harmless(root)
@@ -100,8 +124,21 @@ def test_what_notebooks_show_is_saved_as_a_page(tmp_path):
     before = small()
     dropped = edit.replace_ops(before, 0, before.blocks[0].ops[1:])
     certificate = Certificate(HOSTILE, (), (Note(HOSTILE, HOSTILE, refused=True),))
-    done = PassResult(HOSTILE, before, dropped, {}, (Note(HOSTILE, HOSTILE, "net.py:1"),), certificate, changed=True, seconds=0.1)
-    for name, shown in {"diff": ProgramDiff(before, dropped), "result": done, "certificate": certificate}.items():
+    done = PassResult(
+        HOSTILE,
+        before,
+        dropped,
+        {},
+        (Note(HOSTILE, HOSTILE, "net.py:1"),),
+        certificate,
+        changed=True,
+        seconds=0.1,
+    )
+    for name, shown in {
+        "diff": ProgramDiff(before, dropped),
+        "result": done,
+        "certificate": certificate,
+    }.items():
         path = shown.save_page(tmp_path / f"{name}.html", title=HOSTILE)
         text = path.read_text(encoding="utf-8")
         harmless(parsed(text))

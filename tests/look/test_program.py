@@ -24,7 +24,11 @@ HOSTILE = "</script><img src=x onerror=alert(1)>\"'&\u202e"
 
 
 def sections(root: Element) -> dict[str, Element]:
-    return {e.one("h2").text: e for e in root.all("details") if {"fj-role", "fj-vars"} & set(e.classes) and e.all("h2")}
+    return {
+        e.one("h2").text: e
+        for e in root.all("details")
+        if {"fj-role", "fj-vars"} & set(e.classes) and e.all("h2")
+    }
 
 
 def data(root: Element) -> dict:
@@ -34,14 +38,28 @@ def data(root: Element) -> dict:
 def test_sections_by_role_hold_the_ops_in_order():
     root = parsed(to_html(small()))
     found = sections(root)
-    assert list(found) == ["parameters", "data", "state", "other variables", "forward", "backward", "communication"]
-    assert [e.attrs["data-n"] for e in found["forward"].all("li") if "data-n" in e.attrs] == ["0", "1", "2", "0"]
+    assert list(found) == [
+        "parameters",
+        "data",
+        "state",
+        "other variables",
+        "forward",
+        "backward",
+        "communication",
+    ]
+    assert [e.attrs["data-n"] for e in found["forward"].all("li") if "data-n" in e.attrs] == [
+        "0",
+        "1",
+        "2",
+        "0",
+    ]
     assert [e.text for e in found["backward"].all("b", "op")] == ["mul_grad"]
     assert found["communication"].one("b", "op").text == "send"
-    (line, *_) = found["forward"].all("li")
+    line, *_ = found["forward"].all("li")
     assert line.text == "0 fc.tmp_0: f32[-1, 1] = mul(X=x, Y=w, x_num_col_dims=1)"
     inner = found["forward"].one("details", "fj-block")
-    assert inner.parent is not None and inner.parent.attrs["data-n"] == "2"  # within the op that runs it
+    # within the op that runs it
+    assert inner.parent is not None and inner.parent.attrs["data-n"] == "2"
     assert "relu" in inner.text
 
 
@@ -74,7 +92,14 @@ def test_the_script_knows_formulas_lines_and_scopes():
 
 def test_hostile_names_dangling_variables_and_unknown_ops():
     var = VarDesc(HOSTILE, (2,), "float32", persistable=True)
-    op = OpDesc(0, HOSTILE, slots({HOSTILE: "nowhere"}), slots({"Out": HOSTILE}), FrozenMap(a=HOSTILE, op_device=HOSTILE), f"{HOSTILE}:3")
+    op = OpDesc(
+        0,
+        HOSTILE,
+        slots({HOSTILE: "nowhere"}),
+        slots({"Out": HOSTILE}),
+        FrozenMap(a=HOSTILE, op_device=HOSTILE),
+        f"{HOSTILE}:3",
+    )
     page = to_page(ProgramDesc((BlockDesc(FrozenMap({HOSTILE: var}), (op,)),)), HOSTILE)
     root = parsed(page)
     harmless(root)
@@ -92,7 +117,11 @@ def test_every_op_type_has_a_formula_to_tell():
 def test_nothing_of_it_wants_ipython(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "IPython", None)  # an import of it fails
     main = fluid.Program.from_desc(small())
-    assert main._repr_html_() and main.graph()._repr_html_() and main.save_page(tmp_path / "net.html").is_file()
+    assert (
+        main._repr_html_()
+        and main.graph()._repr_html_()
+        and main.save_page(tmp_path / "net.html").is_file()
+    )
 
 
 def test_a_page_of_nothing():
@@ -101,16 +130,29 @@ def test_a_page_of_nothing():
 
 
 def test_long_values_fold_and_blocks_that_circle_end():
-    ops = (OpDesc(0, "assign_value", outputs=slots({"Out": "v"}), attrs=FrozenMap(fp32_values=tuple(range(500)), b=BlockRef(1))),)
+    ops = (
+        OpDesc(
+            0,
+            "assign_value",
+            outputs=slots({"Out": "v"}),
+            attrs=FrozenMap(fp32_values=tuple(range(500)), b=BlockRef(1)),
+        ),
+    )
     inner = (OpDesc(1, "while", attrs=FrozenMap(sub_block=BlockRef(0), other=BlockRef(9))),)
-    root = parsed(to_html(ProgramDesc((BlockDesc(ops=ops), BlockDesc(ops=inner, parent=0), BlockDesc(parent=1)))))
+    root = parsed(
+        to_html(
+            ProgramDesc((BlockDesc(ops=ops), BlockDesc(ops=inner, parent=0), BlockDesc(parent=1)))
+        )
+    )
     assert "(2,390 characters)" in root.one("details", "long").text
     assert "block 2 0 ops; parent 1, run by no op" in root.text
 
 
 def test_deep_blocks_are_all_there():
     text = "program seed=0\nblock 0:\n    while(sub_block=block 1)\n"
-    text += "".join(f"block {i} (parent {i - 1}):\n    while(sub_block=block {i + 1})\n" for i in range(1, 39))
+    text += "".join(
+        f"block {i} (parent {i - 1}):\n    while(sub_block=block {i + 1})\n" for i in range(1, 39)
+    )
     root = parsed(to_html(parse(text + "block 39 (parent 38):\n    relu()\n")))
     assert len(root.all("details", "fj-block")) == 39
     assert "run by an op further up" in root.text
@@ -125,8 +167,17 @@ def test_the_command_writes_a_page(tmp_path, capsys):
     harmless(parsed(page))
     root = parsed(page)
     assert root.one("head").one("title").text == "separate"
-    boxes = [e.attrs["data-op"] for e in root.one("details", "fj-graph").all("g", "fj-node") if "data-op" in e.attrs]
-    assert sorted(map(int, boxes)) == list(range(10))  # every op has a box, from which the script leads to its line
+    boxes = [
+        e.attrs["data-op"]
+        for e in root.one("details", "fj-graph").all("g", "fj-node")
+        if "data-op" in e.attrs
+    ]
+    # every op has a box, from which the script leads to its line
+    assert sorted(map(int, boxes)) == list(range(10))
     nowhere = tmp_path / "none" / "net.html"
     assert cli.main(["show", "--html", "tests/data/saved/separate", "-o", str(nowhere)]) == 1
-    assert capsys.readouterr().err == f"fluidjax show: cannot write {str(nowhere)!r}: there is no folder {str(nowhere.parent)!r}\n"
+    assert (
+        capsys.readouterr().err
+        == f"fluidjax show: cannot write {str(nowhere)!r}: there is no folder"
+        f" {str(nowhere.parent)!r}\n"
+    )

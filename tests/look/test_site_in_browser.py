@@ -1,4 +1,5 @@
-"""The site of the documents in a real browser, from the disk: it searches, fits small screens, and asks the network for nothing.
+"""The site of the documents in a real browser, from the disk: it searches, fits small screens, and
+asks the network for nothing.
 
 ``make docs browser`` builds and runs it; without a built site these tests are skipped.
 """
@@ -13,7 +14,9 @@ import pytest
 
 from .windows import CHROMIUM, window
 
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="make browser installs axe")
+axe = pytest.importorskip(
+    "axe_playwright_python.sync_playwright", reason="make browser installs axe"
+)
 SITE = Path(__file__).parents[2] / "build" / "site"
 
 pytestmark = [
@@ -30,7 +33,9 @@ def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A window; errors of scripts, and requests for anything but files of the site, fail the test."""
     scheme, width = request.param
     size = {"width": width, "height": 900}
-    with window(browser, request.node.name, _of_the_site, viewport=size, color_scheme=scheme) as opened:
+    with window(
+        browser, request.node.name, _of_the_site, viewport=size, color_scheme=scheme
+    ) as opened:
         yield opened
 
 
@@ -43,7 +48,11 @@ def test_a_page_fits_and_can_be_read_by_all(page: Any, name: str) -> None:
     page.goto((SITE / f"{name}.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
     found = axe.Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa"], "preload": False})
-    grave = [(v["id"], v["nodes"][0]["html"][:160]) for v in found.response["violations"] if v["impact"] in ("critical", "serious")]
+    grave = [
+        (v["id"], v["nodes"][0]["html"][:160])
+        for v in found.response["violations"]
+        if v["impact"] in ("critical", "serious")
+    ]
     assert grave == []
 
 

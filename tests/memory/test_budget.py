@@ -1,4 +1,6 @@
-"""A step within so many bytes, wherever the budget is given: the compiler's own figure keeps it, and the values are as before."""
+"""A step within so many bytes, wherever the budget is given: the compiler's own figure keeps it,
+and the values are as before.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,12 @@ def net():
         loss = layers.mean(layers.softmax_with_cross_entropy(layers.fc(h, 3), y))
         fluid.optimizer.Momentum(0.1, 0.9).minimize(loss)
     draw = np.random.RandomState(0)
-    return main, startup, loss, {"x": draw.randn(ROWS, 24).astype("float32"), "y": draw.randint(0, 3, (ROWS, 1))}
+    return (
+        main,
+        startup,
+        loss,
+        {"x": draw.randn(ROWS, 24).astype("float32"), "y": draw.randint(0, 3, (ROWS, 1))},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +49,11 @@ def trained(net, program, rows=ROWS):
     exe.run(startup, scope=scope)
     part = {n: v[:rows] for n, v in feed.items()}
     losses = [exe.run(program, part, [loss.name], scope=scope)[0] for _ in range(2)]
-    return losses, {v.name: np.array(scope.find_var(v.name).get_tensor()) for v in main.list_vars() if v.persistable}
+    return losses, {
+        v.name: np.array(scope.find_var(v.name).get_tensor())
+        for v in main.list_vars()
+        if v.persistable
+    }
 
 
 def same(a, b):
@@ -59,7 +70,9 @@ def within(main, budget, places=None, loss=None):
 
 
 def test_a_pure_step(net):
-    """The figure is that of jax.jit(step, donate_argnums=0); state and fetches are those of the step without a budget."""
+    """The figure is that of jax.jit(step, donate_argnums=0); state and fetches are those of the
+    step without a budget.
+    """
     main, startup, loss, feed = net
     before = main.desc
     state, key = fluid.init_fn(startup)(jax.random.key(0)), jax.random.key(5)
@@ -70,24 +83,43 @@ def test_a_pure_step(net):
     assert main.desc is before and not hasattr(fluid.step_fn(main, [loss]), "budget_report")
     chosen = step.budget_report.chosen
     made = jax.jit(step, donate_argnums=0).lower(state, feed, key).compile()
-    assert total(made.memory_analysis()) == chosen.figures.total <= budget and chosen.way.again and chosen.scheduler == "default"
-    assert total(step.jit().lower(state, feed, key).compile().memory_analysis()) == chosen.figures.total
+    assert (
+        total(made.memory_analysis()) == chosen.figures.total <= budget
+        and chosen.way.again
+        and chosen.scheduler == "default"
+    )
+    assert (
+        total(step.jit().lower(state, feed, key).compile().memory_analysis())
+        == chosen.figures.total
+    )
     state = {n: np.array(v) for n, v in state.items()}
-    (a, (cost,)), (b, (again,)) = (fn({n: jax.numpy.array(v) for n, v in state.items()}, feed, key) for fn in (plain, made))
+    (a, (cost,)), (b, (again,)) = (
+        fn({n: jax.numpy.array(v) for n, v in state.items()}, feed, key) for fn in (plain, made)
+    )
     assert cost == again
     for name in a:
         np.testing.assert_allclose(a[name], b[name], rtol=1e-6, atol=1e-8, err_msg=name)
 
 
 def total(figures):
-    return figures.argument_size_in_bytes + figures.output_size_in_bytes + figures.temp_size_in_bytes - figures.alias_size_in_bytes
+    return (
+        figures.argument_size_in_bytes
+        + figures.output_size_in_bytes
+        + figures.temp_size_in_bytes
+        - figures.alias_size_in_bytes
+    )
 
 
 def test_a_pure_step_under_the_scheduler_for_memory(net, monkeypatch):
-    """Where the default scheduler keeps no budget, the step's own jit does, and no other; entries that the step does not read stay."""
+    """Where the default scheduler keeps no budget, the step's own jit does, and no other; entries
+    that the step does not read stay.
+    """
     main, startup, loss, feed = net
     monkeypatch.setattr("fluidjax.memory.compiler.schedulers", lambda device: ("memory-optimised",))
-    given, key = {**fluid.init_fn(startup)(jax.random.key(0)), "other": np.ones(2)}, jax.random.key(5)
+    given, key = (
+        {**fluid.init_fn(startup)(jax.random.key(0)), "other": np.ones(2)},
+        jax.random.key(5),
+    )
     want, (cost,) = jax.jit(fluid.step_fn(main, [loss]))(given, feed, key)
     step = fluid.step_fn(main, [loss], budget="2MB", batch_size=ROWS)
     chosen = step.budget_report.chosen
@@ -105,7 +137,9 @@ def test_a_pure_step_under_the_scheduler_for_memory(net, monkeypatch):
 
 
 def test_a_compiled_program(net, plain):
-    """The search is made at the first run, for what is fed then; a smaller batch needs none, and the program stays as it is."""
+    """The search is made at the first run, for what is fed then; a smaller batch needs none, and
+    the program stays as it is.
+    """
     main, _, _, feed = net
     desc, budget = main.desc, 520_000
     program = within(main, budget)
@@ -120,7 +154,9 @@ def test_a_compiled_program(net, plain):
 
 @pytest.mark.thorough
 def test_on_two_devices(net):
-    """The budget is each device's; what is computed again comes after the ops of the ranks, so all devices' statistics stay theirs."""
+    """The budget is each device's; what is computed again comes after the ops of the ranks, so all
+    devices' statistics stay theirs.
+    """
     main, _, loss, _ = net
     places = fluid.cpu_places(2)
     alone = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=places)
@@ -133,7 +169,12 @@ def test_on_two_devices(net):
 
 def test_what_cannot_be(net):
     main, startup, loss, _ = net
-    for budget, what in {"2 gigs": "units B, KB", -1: "positive", "0MB": "positive", float("inf"): "finite"}.items():
+    for budget, what in {
+        "2 gigs": "units B, KB",
+        -1: "positive",
+        "0MB": "positive",
+        float("inf"): "finite",
+    }.items():
         with pytest.raises(FluidValueError, match=what):
             BuildStrategy().memory_budget = budget
         with pytest.raises(FluidValueError, match=what):
@@ -150,11 +191,15 @@ def test_what_cannot_be(net):
 
 @pytest.mark.thorough
 def test_with_state_in_pieces(net):
-    """ReduceStrategy.Reduce: the figure counts a device's part of the state, and the parts are what they were."""
+    """ReduceStrategy.Reduce: the figure counts a device's part of the state, and the parts are what
+    they were.
+    """
     main, _, loss, _ = net
     places, strategy = fluid.cpu_places(2), BuildStrategy()
     strategy.reduce_strategy = BuildStrategy.ReduceStrategy.Reduce
-    alone = trained(net, fluid.CompiledProgram(main, strategy).with_data_parallel(loss.name, places=places))
+    alone = trained(
+        net, fluid.CompiledProgram(main, strategy).with_data_parallel(loss.name, places=places)
+    )
     strategy = BuildStrategy()
     strategy.reduce_strategy, strategy.memory_budget = BuildStrategy.ReduceStrategy.Reduce, 300_000
     program = fluid.CompiledProgram(main, strategy).with_data_parallel(loss.name, places=places)
@@ -166,4 +211,6 @@ def test_with_state_in_pieces(net):
 def test_places_that_take_turns(net):
     main, _, loss, feed = net
     with pytest.warns(), pytest.raises(UnsupportedError, match="take turns on one"):
-        fluid.Executor().run(within(main, "1GB", [fluid.CPUPlace()] * 9, loss), feed, [loss], scope=fluid.Scope())
+        fluid.Executor().run(
+            within(main, "1GB", [fluid.CPUPlace()] * 9, loss), feed, [loss], scope=fluid.Scope()
+        )

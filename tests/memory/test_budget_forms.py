@@ -1,4 +1,6 @@
-"""Budgets of programs with sequences and with blocks: kept for every bucket that is compiled, and the values are as before."""
+"""Budgets of programs with sequences and with blocks: kept for every bucket that is compiled, and
+the values are as before.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def words():
         for _ in range(2):
             h = layers.dropout(layers.fc(h, WIDTH, act="tanh"), 0.2)
         logits = layers.fc(layers.sequence_pool(h, "sum"), 3)
-        loss = layers.mean(layers.softmax_with_cross_entropy(logits, fluid.data("y", [None, 1], "int64")))
+        loss = layers.mean(
+            layers.softmax_with_cross_entropy(logits, fluid.data("y", [None, 1], "int64"))
+        )
         fluid.optimizer.Momentum(0.001, 0.9).minimize(loss)
     return main, startup, loss
 
@@ -54,11 +58,16 @@ def batch(count, longest):
     draw = np.random.RandomState(longest)
     lengths = [longest] * count
     rows = draw.randint(0, 20, (sum(lengths), 1)).astype("int64")
-    return {"words": fluid.create_lod_tensor(rows, [lengths]), "y": draw.randint(0, 3, (count, 1)).astype("int64")}
+    return {
+        "words": fluid.create_lod_tensor(rows, [lengths]),
+        "y": draw.randint(0, 3, (count, 1)).astype("int64"),
+    }
 
 
 def test_every_bucket_is_within_the_budget(words):
-    """A search for the first batch, none for a smaller one, another for a larger one, and a refusal leaves all as it was."""
+    """A search for the first batch, none for a smaller one, another for a larger one, and a refusal
+    leaves all as it was.
+    """
     main, startup, loss = words
     program = within(main, least(main, loss, batch_size=8, lengths=96))
     feeds = [batch(8, 24), batch(8, 16), batch(8, 96), batch(8, 24)]
@@ -81,8 +90,14 @@ def test_sequences_in_place_and_as_a_pure_step(words):
     budget = least(main, loss, **sizes)
     small = main.clone()
     report = fluid.memory_optimize(small, budget=budget, fetch_list=[loss.name], **sizes)
-    assert small.memory_report(fetch_list=[loss.name], **sizes).fused == report.chosen.figures.total <= budget
-    np.testing.assert_allclose(*(trained(words, program, [batch(8, 64)] * 2) for program in (small, main)), rtol=1e-6)
+    assert (
+        small.memory_report(fetch_list=[loss.name], **sizes).fused
+        == report.chosen.figures.total
+        <= budget
+    )
+    np.testing.assert_allclose(
+        *(trained(words, program, [batch(8, 64)] * 2) for program in (small, main)), rtol=1e-6
+    )
     step = fluid.step_fn(main, [loss], budget=10**8, **sizes)
     state, feed = fluid.init_fn(startup)(jax.random.key(0)), fluid.bucketed(batch(8, 64))
     made = step.jit().lower(state, feed, jax.random.key(1)).compile().memory_analysis()
@@ -104,11 +119,17 @@ def recurrent(h):
 
 def looped(h):
     counter, times = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 3)
-    return layers.while_loop(lambda a, i: layers.less_than(i, times), lambda a, i: [layers.tanh(a * 0.9), i + 1], [h, counter])[0]
+    return layers.while_loop(
+        lambda a, i: layers.less_than(i, times),
+        lambda a, i: [layers.tanh(a * 0.9), i + 1],
+        [h, counter],
+    )[0]
 
 
 def branched(h):
-    return layers.cond(layers.reduce_mean(h) > 0.0, lambda: layers.tanh(h * 2.0), lambda: layers.sigmoid(h))
+    return layers.cond(
+        layers.reduce_mean(h) > 0.0, lambda: layers.tanh(h * 2.0), lambda: layers.sigmoid(h)
+    )
 
 
 @pytest.mark.parametrize("block", [recurrent, looped, branched])
@@ -121,11 +142,18 @@ def test_programs_with_blocks(block):
         h = layers.fc(block(h), WIDTH, num_flatten_dims=2, act="tanh")
         loss = layers.mean(layers.square(h))
         fluid.optimizer.Momentum(0.1, 0.9).minimize(loss)
-    net, feed = (main, startup, loss), {"x": np.random.RandomState(0).randn(256, 4, WIDTH).astype("float32")}
+    net, feed = (
+        (main, startup, loss),
+        {"x": np.random.RandomState(0).randn(256, 4, WIDTH).astype("float32")},
+    )
     budget = least(main, loss, batch_size=256)
     program = within(main, budget)
-    np.testing.assert_allclose(trained(net, program, [feed] * 2), trained(net, main, [feed] * 2), rtol=1e-6)
+    np.testing.assert_allclose(
+        trained(net, program, [feed] * 2), trained(net, main, [feed] * 2), rtol=1e-6
+    )
     (report,) = program.budget_reports
     assert report.chosen.figures.total <= budget and report.chosen.way.again
     made = report.chosen.way.desc.blocks[0].ops
-    assert sum(bool(op.blocks) for op in made) == sum(bool(op.blocks) for op in main.desc.blocks[0].ops)
+    assert sum(bool(op.blocks) for op in made) == sum(
+        bool(op.blocks) for op in main.desc.blocks[0].ops
+    )

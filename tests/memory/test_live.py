@@ -1,4 +1,6 @@
-"""Live bytes op by op: tiny programs worked out by hand, and LeNet against the bytes of a run that keeps arrays by name."""
+"""Live bytes op by op: tiny programs worked out by hand, and LeNet against the bytes of a run that
+keeps arrays by name.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,11 @@ def test_a_chain_by_hand(main):
     assert [p.op for p in r.timeline] == ["scale", "concat", "reduce_sum"]
     assert [p.bytes for p in r.timeline] == [32 + 32, 32 + 32 + 64, 32 + 64 + 4]
     assert r.plain == r.peak.bytes == 128 and r.peak.index == 1
-    assert alive(r) == {"x": (32, "feeds"), a.name: (32, "activations"), b.name: (64, "activations")}
+    assert alive(r) == {
+        "x": (32, "feeds"),
+        a.name: (32, "activations"),
+        b.name: (64, "activations"),
+    }
     assert r.feeds == {"x": (2, 4)}
 
 
@@ -66,11 +72,16 @@ def test_dtypes_and_kinds_of_a_training_step(main):
     fluid.optimizer.Momentum(0.1, 0.9).minimize(loss)
     r = report(main, batch_size=5, fetch_list=[loss])
     assert all(p.by_kind["parameters"] == 4 * (3 + 1) for p in r.timeline)
-    assert all(p.by_kind["optimizer state"] == 4 * (3 + 1 + 1) for p in r.timeline)  # two velocities and the rate
+    # two velocities and the rate
+    assert all(p.by_kind["optimizer state"] == 4 * (3 + 1 + 1) for p in r.timeline)
     assert all(p.by_kind["feeds"] == 4 * (15 + 5) for p in r.timeline)
     assert r.timeline[0].by_kind["gradients"] == 0
     last = r.timeline[-1]  # the second momentum op: its gradient, and the loss that is fetched
-    assert last.op == "momentum" and last.by_kind["gradients"] in (4, 12) and last.by_kind["activations"] == 4
+    assert (
+        last.op == "momentum"
+        and last.by_kind["gradients"] in (4, 12)
+        and last.by_kind["activations"] == 4
+    )
 
 
 def test_every_variable_names_its_line(main):
@@ -89,7 +100,9 @@ def test_every_variable_names_its_line(main):
 def test_a_name_that_is_written_anew_keeps_its_place(main):
     x = fluid.data("x", [4])
     a = layers.scale(x, 2.0)
-    main.global_block().append_op(type="scale", inputs={"X": a}, outputs={"Out": a}, attrs={"scale": 3.0})
+    main.global_block().append_op(
+        type="scale", inputs={"X": a}, outputs={"Out": a}, attrs={"scale": 3.0}
+    )
     out = layers.reduce_sum(a)
     r = report(main, fetch_list=[out])
     assert [p.bytes for p in r.timeline] == [32, 32, 36]
@@ -156,7 +169,9 @@ def test_lenet_holds_what_a_run_by_name_holds():
     step = Step(main.desc, (loss.name,))
     vars = main.desc.blocks[0].vars
     state = {n: np.full(vars[n].shape, 0.5, vars[n].dtype) for n in step.reads}
-    feed = {n: np.ones([8 if d < 0 else d for d in v.shape], v.dtype) for n, v in step.feeds.items()}
+    feed = {
+        n: np.ones([8 if d < 0 else d for d in v.shape], v.dtype) for n, v in step.feeds.items()
+    }
     assert [p.bytes for p in r.timeline] == by_name(step, state, feed)
     assert r.peak.bytes == max(p.bytes for p in r.timeline)
 
@@ -171,25 +186,38 @@ def test_lenet_adds_up():
 
 
 def test_lenet_agrees_with_the_lifetimes_that_memory_optimize_plans_with():
-    """Activations and gradients against another count; that one takes all ops of the block, as does ours here."""
+    """Activations and gradients against another count; that one takes all ops of the block, as does
+    ours here.
+    """
     main, loss = lenet()
     r = report(main, batch_size=8, fetch_list=[loss])
-    block = replace(main.desc.blocks[0], ops=by_use(main.desc.blocks[0].ops))  # as the step has them
+    # as the step has them
+    block = replace(main.desc.blocks[0], ops=by_use(main.desc.blocks[0].ops))
     assert len(block.ops) == len(r.timeline)
     own = {n for n, v in block.vars.items() if not v.persistable and not v.is_data} - {loss.name}
     written = set(walk.writers(block))
-    expected = live_bytes(replace(main.desc, blocks=(block, *main.desc.blocks[1:])), own & written, batch_size=8)
+    expected = live_bytes(
+        replace(main.desc, blocks=(block, *main.desc.blocks[1:])), own & written, batch_size=8
+    )
     loss_from = walk.writers(block)[loss.name][0]
-    ours = [p.by_kind["activations"] + p.by_kind["gradients"] - 4 * (p.index >= loss_from) for p in r.timeline]
+    ours = [
+        p.by_kind["activations"] + p.by_kind["gradients"] - 4 * (p.index >= loss_from)
+        for p in r.timeline
+    ]
     assert ours == expected
 
 
 def test_an_unknown_dimension_is_named(main):
     x = fluid.data("x", [None, None, 3])
     out = layers.relu(x)
-    with pytest.raises(FluidValueError, match=r"dimension 0 of feed 'x' \[-1, -1, 3\] is not known: pass batch_size"):
+    with pytest.raises(
+        FluidValueError,
+        match=r"dimension 0 of feed 'x' \[-1, -1, 3\] is not known: pass batch_size",
+    ):
         report(main, fetch_list=[out])
-    with pytest.raises(FluidValueError, match=r"dimension 1 of feed 'x' .*feed_shapes=\{'x': \(\.\.\.\)\}"):
+    with pytest.raises(
+        FluidValueError, match=r"dimension 1 of feed 'x' .*feed_shapes=\{'x': \(\.\.\.\)\}"
+    ):
         report(main, batch_size=2, fetch_list=[out])
     assert report(main, feed_shapes={"x": (2, 5, 3)}, fetch_list=[out]).plain == 2 * 2 * 5 * 3 * 4
 
@@ -199,11 +227,23 @@ def test_an_unknown_dimension_is_named(main):
     [
         ({"batch_size": 0}, FluidValueError, "batch_size is a positive integer, not 0"),
         ({"batch_size": True}, FluidValueError, "batch_size is a positive integer, not True"),
-        ({"batch_size": 2, "feed_shapes": {"y": (2, 4)}}, FluidValueError, "'y', which is not in the program"),
-        ({"feed_shapes": {"x": (2, 5)}}, FluidValueError, r"is \[2, 5\], but the program declares \[-1, 4\]"),
+        (
+            {"batch_size": 2, "feed_shapes": {"y": (2, 4)}},
+            FluidValueError,
+            "'y', which is not in the program",
+        ),
+        (
+            {"feed_shapes": {"x": (2, 5)}},
+            FluidValueError,
+            r"is \[2, 5\], but the program declares \[-1, 4\]",
+        ),
         ({"feed_shapes": {"x": "big"}}, FluidTypeError, "is a list of integers"),
         ({"batch_size": 2, "fetch_list": ["relu_9"]}, FetchError, "'relu_9' is not in the program"),
-        ({"batch_size": 2, "fetch_list": [3]}, FluidTypeError, "takes variables or their names, not int"),
+        (
+            {"batch_size": 2, "fetch_list": [3]},
+            FluidTypeError,
+            "takes variables or their names, not int",
+        ),
         ({"batch_size": 2, "fetch_list": []}, FluidValueError, "no op of the program would run"),
     ],
 )
@@ -223,4 +263,6 @@ def test_shapes_that_an_op_refuses_name_the_op(main):
     out = layers.elementwise_add(fluid.data("x", [None, 4]), fluid.data("y", [None, 4]))
     with pytest.raises(Exception) as caught:
         report(main, feed_shapes={"x": (2, 4), "y": (3, 4)}, fetch_list=[out])
-    assert any("elementwise_add" in note and "test_live.py" in note for note in caught.value.__notes__)
+    assert any(
+        "elementwise_add" in note and "test_live.py" in note for note in caught.value.__notes__
+    )

@@ -1,4 +1,6 @@
-"""Whatever is chosen to be computed again, of random programs with dropout: the values stay, bit for bit where nothing is fused."""
+"""Whatever is chosen to be computed again, of random programs with dropout: the values stay, bit
+for bit where nothing is fused.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def test_every_way_gives_what_the_program_gives(recipe, drops):
 @examples(6)
 @given(recipes(), DROPS)
 def test_the_least_that_is_told_is_kept(recipe, drops):
-    """A refusal's figure is a budget that is met, and memory_report then shows the same bytes; the run gives what it gave."""
+    """A refusal's figure is a budget that is met, and memory_report then shows the same bytes; the
+    run gives what it gave.
+    """
     net = build([*recipe, *drops])
     given = {"batch_size": 1000, "fetch_list": [net.loss]}
     with pytest.raises(FluidValueError, match=r"the least that was found is") as refused:
@@ -69,7 +73,9 @@ def trained(net, feed):
 
 @st.composite
 def nets(draw):
-    """Up to five ops of one or two outputs that read what is before them, bytes, seconds, and what the backward pass reads."""
+    """Up to five ops of one or two outputs that read what is before them, bytes, seconds, and what
+    the backward pass reads.
+    """
     ops, free = [], {}
     for i in range(draw(st.integers(1, 5))):
         reads = tuple(n for n in free if draw(st.booleans()))
@@ -78,7 +84,13 @@ def nets(draw):
         free.update((n, ops[-1]) for n in outs)
     free = {n: op for n, op in free.items() if draw(st.integers(0, 5))}  # some are kept anyway
     needed = {n for n in free if draw(st.booleans())}
-    return Choice(ops, free, needed, {n: draw(st.integers(0, 9)) for n in free}, {op.uid: draw(st.integers(1, 9)) * 1.0 for op in ops})
+    return Choice(
+        ops,
+        free,
+        needed,
+        {n: draw(st.integers(0, 9)) for n in free},
+        {op.uid: draw(st.integers(1, 9)) * 1.0 for op in ops},
+    )
 
 
 def cost(choice, kept, price):
@@ -108,5 +120,11 @@ def test_why_nothing_is_computed_again():
         h = fluid.layers.py_func(lambda v: v, fluid.data("x", [None, 4]), host)
         loss = fluid.layers.mean(fluid.layers.fc(h, 4, bias_attr=False))
         fluid.optimizer.SGD(0.1).minimize(loss)
-    with pytest.raises(FluidValueError, match=r"nothing is computed again, since .*op 'py_func' \(.*test_random_budgets.py:\d+\): it does"):
+    with pytest.raises(
+        FluidValueError,
+        match=(
+            r"nothing is computed again, since .*op 'py_func' \(.*test_random_budgets.py:\d+\): it"
+            r" does"
+        ),
+    ):
         fit(main, 100, Sizing(4), [loss])

@@ -1,4 +1,6 @@
-"""The memory report as an object: what it shows, that it runs nothing and changes nothing, and the scheduler as a lever."""
+"""The memory report as an object: what it shows, that it runs nothing and changes nothing, and the
+scheduler as a lever.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from fluidjax.errors import UnsupportedError
 from fluidjax.memory import picture
 from fluidjax.runtime.compiler_options import MEMORY_OPTIMIZED
 
-on_cpu = pytest.mark.skipif(jax.devices()[0].platform != "cpu", reason="the memory-optimised scheduler is the CPU's")
+on_cpu = pytest.mark.skipif(
+    jax.devices()[0].platform != "cpu", reason="the memory-optimised scheduler is the CPU's"
+)
 
 
 def training(width: int = 16) -> tuple[fluid.Program, fluid.Program, Any]:
@@ -41,7 +45,10 @@ def trained() -> Any:
 
 def feed(batch: int = 32) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
-    return {"x": rng.normal(size=(batch, 8)).astype("float32"), "label": rng.integers(0, 4, (batch, 1))}
+    return {
+        "x": rng.normal(size=(batch, 8)).astype("float32"),
+        "label": rng.integers(0, 4, (batch, 1)),
+    }
 
 
 @pytest.mark.optimized
@@ -57,9 +64,17 @@ def test_the_figures_are_those_of_the_step_that_runs(trained):
         args = (*compiled.bind(scope).arrays, compiled.check_feed(feed()), 0, 0)
         memory = compiled.function().lower(*args).compile().memory_analysis()
     figures = report.compiled["default"]
-    assert figures.arguments == memory.argument_size_in_bytes and figures.outputs == memory.output_size_in_bytes
-    assert figures.temporaries == memory.temp_size_in_bytes and figures.alias == memory.alias_size_in_bytes
-    assert figures.total == figures.arguments + figures.outputs + figures.temporaries - figures.alias
+    assert (
+        figures.arguments == memory.argument_size_in_bytes
+        and figures.outputs == memory.output_size_in_bytes
+    )
+    assert (
+        figures.temporaries == memory.temp_size_in_bytes
+        and figures.alias == memory.alias_size_in_bytes
+    )
+    assert (
+        figures.total == figures.arguments + figures.outputs + figures.temporaries - figures.alias
+    )
     held = sum(np.asarray(scope.find_var(n).value).nbytes for n in compiled.step.reads)
     assert figures.arguments >= held + feed()["x"].nbytes
     assert set(report.compiled) == {"default", "memory-optimised"} and report.scheduler == "default"
@@ -68,9 +83,14 @@ def test_the_figures_are_those_of_the_step_that_runs(trained):
 
 @on_cpu
 def test_both_countings_agree_on_what_goes_in_and_what_is_written_over(trained):
-    """Op by op from the program's types, and from XLA's buffers: the same arguments, and all state but the rate donated."""
+    """Op by op from the program's types, and from XLA's buffers: the same arguments, and all state
+    but the rate donated.
+    """
     _, _, report = trained
-    given = {kind: report.timeline[0].by_kind[kind] for kind in ("parameters", "optimizer state", "feeds")}
+    given = {
+        kind: report.timeline[0].by_kind[kind]
+        for kind in ("parameters", "optimizer state", "feeds")
+    }
     for figures in report.compiled.values():
         assert figures.arguments == sum(given.values())
         assert figures.alias == given["parameters"] + given["optimizer state"] - 4
@@ -99,13 +119,22 @@ def test_without_the_compiler(monkeypatch):
 def test_text(trained):
     _, loss, report = trained
     text = str(report)
-    assert f"one step of {len(report.timeline)} ops, fed x [32, 8], label [32, 1], fetching {loss.name}" in text
-    shown = {line.split("  ")[1]: line.split()[-1] for line in text.splitlines() if line.startswith("  ")}
+    assert (
+        f"one step of {len(report.timeline)} ops, fed x [32, 8], label [32, 1], fetching"
+        f" {loss.name}" in text
+    )
+    shown = {
+        line.split("  ")[1]: line.split()[-1] for line in text.splitlines() if line.startswith("  ")
+    }
     assert shown["parameters"] == f"{report.peak.by_kind['parameters'] / 1e3:,.3f}"
     assert "kB are 1,000 bytes" in text
     assert re.search(r"\n  op by op +" + re.escape(f"{report.plain / 1e3:,.3f}"), text)
     largest = report.peak.alive[0]
-    assert re.search(rf"{re.escape(largest.name)} +{largest.kind} +{largest.bytes / 1e3:,.3f} +\S+test_report.py:\d+", text)
+    assert re.search(
+        rf"{re.escape(largest.name)} +{largest.kind} +{largest.bytes / 1e3:,.3f}"
+        r" +\S+test_report.py:\d+",
+        text,
+    )
     assert not any(line.endswith(" ") for line in text.splitlines())
 
 
@@ -114,7 +143,9 @@ def test_html_is_well_formed_and_holds_no_script(trained):
     tree = ET.fromstring(html)
     tags = {e.tag.rsplit("}", 1)[-1] for e in tree.iter()}
     assert "script" not in tags and {"svg", "polygon", "table"} <= tags
-    assert not any(name.startswith("on") or name == "href" for e in tree.iter() for name in e.attrib)
+    assert not any(
+        name.startswith("on") or name == "href" for e in tree.iter() for name in e.attrib
+    )
 
 
 def test_html_escapes_names():
@@ -130,7 +161,9 @@ def test_the_svg_is_as_high_as_the_bytes(trained):
     report = trained[2]
     svg = ET.fromstring(picture.svg(report.timeline))
     areas = {e[0].text: e for e in svg if e.tag.endswith("polygon")}
-    assert set(areas) == {k for k in report.peak.by_kind if any(p.by_kind[k] for p in report.timeline)}
+    assert set(areas) == {
+        k for k in report.peak.by_kind if any(p.by_kind[k] for p in report.timeline)
+    }
     ys = [float(pair.split(",")[1]) for e in areas.values() for pair in e.get("points").split()]
     assert min(ys) == 0 and max(ys) == picture.HEIGHT
     first = areas["parameters"].get("points").split()[0]
@@ -143,7 +176,11 @@ def test_many_ops_are_drawn_together_and_the_peak_stays():
     with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():
         h = fluid.data("x", [4])
         for i in range(1300):
-            h = layers.scale(h, 1.5) if i != 700 else layers.slice(layers.concat([h] * 9), axes=[0], starts=[0], ends=[4])
+            h = (
+                layers.scale(h, 1.5)
+                if i != 700
+                else layers.slice(layers.concat([h] * 9), axes=[0], starts=[0], ends=[4])
+            )
     report = main.memory_report(fetch_list=[h], compiled=False)
     shown = picture.columns(report.timeline)
     assert len(shown) <= picture.COLUMNS and max(p.bytes for p in shown) == report.plain == 16 * 11
@@ -152,11 +189,22 @@ def test_many_ops_are_drawn_together_and_the_peak_stays():
 def test_json(trained):
     report = trained[2]
     d = json.loads(json.dumps(report.to_dict()))
-    assert d["plain"] == report.plain == d["peak"]["bytes"] == sum(a["bytes"] for a in d["peak"]["alive"])
+    assert (
+        d["plain"]
+        == report.plain
+        == d["peak"]["bytes"]
+        == sum(a["bytes"] for a in d["peak"]["alive"])
+    )
     assert [p["bytes"] for p in d["timeline"]] == [p.bytes for p in report.timeline]
     assert all(sum(p["by_kind"].values()) == p["bytes"] for p in d["timeline"])
-    assert d["fused"] == report.fused and d["batch_size"] == 32 and d["feeds"] == {"x": [32, 8], "label": [32, 1]}
-    assert {k: v["total"] for k, v in d["compiled"].items()} == {k: f.total for k, f in report.compiled.items()}
+    assert (
+        d["fused"] == report.fused
+        and d["batch_size"] == 32
+        and d["feeds"] == {"x": [32, 8], "label": [32, 1]}
+    )
+    assert {k: v["total"] for k, v in d["compiled"].items()} == {
+        k: f.total for k, f in report.compiled.items()
+    }
 
 
 def test_picture(trained, tmp_path):
@@ -171,7 +219,9 @@ def test_picture_without_matplotlib(trained, tmp_path, monkeypatch):
     for name in [n for n in sys.modules if n.split(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UnsupportedError, match="save_picture needs matplotlib: pip install matplotlib"):
+    with pytest.raises(
+        UnsupportedError, match="save_picture needs matplotlib: pip install matplotlib"
+    ):
         trained[2].save_picture(tmp_path / "t.png")
 
 
@@ -181,7 +231,10 @@ def test_memory_optimize_turns_the_scheduler_on():
     plain, scope = main.clone(), fluid.Scope()
     fluid.memory_optimize(main, skip_opt_set={loss.name})
     report = main.memory_report(batch_size=32, fetch_list=[loss])
-    assert report.scheduler == "memory-optimised" and report.fused == report.compiled["memory-optimised"].total
+    assert (
+        report.scheduler == "memory-optimised"
+        and report.fused == report.compiled["memory-optimised"].total
+    )
     (line,) = (line for line in str(report).splitlines() if "Executor.run uses this one" in line)
     assert line.startswith("  compiler, memory-optimised")
     values = {}
@@ -189,9 +242,13 @@ def test_memory_optimize_turns_the_scheduler_on():
         exe, scope = fluid.Executor(), fluid.Scope()
         startup.random_seed = 3
         exe.run(startup, scope=scope)
-        values[program] = [exe.run(program, feed=feed(), fetch_list=[loss.name], scope=scope)[0] for _ in range(3)]
+        values[program] = [
+            exe.run(program, feed=feed(), fetch_list=[loss.name], scope=scope)[0] for _ in range(3)
+        ]
         (compiled,) = exe.compiled_steps(program)
-        assert (MEMORY_OPTIMIZED.items() <= (compiled.options or {}).items()) == (program is not plain)
+        assert (MEMORY_OPTIMIZED.items() <= (compiled.options or {}).items()) == (
+            program is not plain
+        )
     a, b, c = values.values()
     np.testing.assert_array_equal(a, b)
     np.testing.assert_allclose(a, c, rtol=1e-6)

@@ -1,4 +1,6 @@
-"""PP-OCR models as Paddle saved them: what they compute, before and after passes, and after fine-tuning."""
+"""PP-OCR models as Paddle saved them: what they compute, before and after passes, and after
+fine-tuning.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ NORMS = {"det": 3, "rec": 6, "cls": 35}
 
 
 def folder(name: str) -> str:
-    found = next(MODELS.rglob(f"{NAMES[name]}/inference.pdiparams"), None) if MODELS.is_dir() else None
+    found = (
+        next(MODELS.rglob(f"{NAMES[name]}/inference.pdiparams"), None) if MODELS.is_dir() else None
+    )
     if found is None:
         pytest.skip("the OCR models are not here: make models")
     return str(found.parent)
@@ -54,14 +58,18 @@ def test_programs(name: str) -> None:
 @pytest.mark.first(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_outputs_and_folds(name: str) -> None:
-    """Within 1e-4 of Paddle; every batch_norm folds; the folded program is within 1e-5 of the plain one."""
+    """Within 1e-4 of Paddle; every batch_norm folds; the folded program is within 1e-5 of the plain
+    one.
+    """
     x, y = reference(name)
     with fluid.scope_guard(fluid.Scope()):
         exe = fluid.Executor()
         program, feeds, targets = fluid.io.load_inference_model(folder(name), exe)
         (plain,) = exe.run(program, feed={feeds[0]: x}, fetch_list=targets)
         np.testing.assert_allclose(plain, y, rtol=0, atol=1e-4)
-        fused, result = fluid.transpiler.apply_passes(program, "inference,fuse_batch_norm,dce", targets)
+        fused, result = fluid.transpiler.apply_passes(
+            program, "inference,fuse_batch_norm,dce", targets
+        )
         (certificate,) = result.certificates
         assert len(certificate.folds) == NORMS[name] and not certificate.refusals, str(certificate)
         assert not any(op.type == "batch_norm" for op in fused.global_block().ops)
@@ -79,17 +87,31 @@ def test_declared_shapes(name: str) -> None:
     """What is inferred for every op is what Paddle wrote into the program."""
     program, _, _ = read_program((DATA / f"ocr_{name}.pdmodel").read_bytes(), name)
     variables, checked = program.desc.blocks[0].vars, 0
-    specs = {n: Spec(v.shape, v.dtype) for n, v in variables.items() if v.shape is not None and v.dtype}
+    specs = {
+        n: Spec(v.shape, v.dtype) for n, v in variables.items() if v.shape is not None and v.dtype
+    }
     for op in program.desc.blocks[0].ops:
         if op.type in ("feed", "fetch"):
             continue
         definition = lookup(op.type)
-        given = {s.name: tuple(specs[n] for n in op.input(s.name)) for s in definition.inputs if op.input(s.name)}
-        slots = {s.name: given[s.name] if s.many else given[s.name][0] for s in definition.inputs if s.name in given}
+        given = {
+            s.name: tuple(specs[n] for n in op.input(s.name))
+            for s in definition.inputs
+            if op.input(s.name)
+        }
+        slots = {
+            s.name: given[s.name] if s.many else given[s.name][0]
+            for s in definition.inputs
+            if s.name in given
+        }
         found = infer(definition, FrozenMap(slots), op.attrs)
         for slot in (s.name for s in definition.outputs if op.output(s.name)):
             got, (out,) = found[slot], op.output(slot)
-            if op.type == "layer_norm" and slot in ("Mean", "Variance") and specs[out].shape == (1,):
+            if (
+                op.type == "layer_norm"
+                and slot in ("Mean", "Variance")
+                and specs[out].shape == (1,)
+            ):
                 assert got.shape == (-1,)  # Paddle multiplied two unknown dimensions: -1 * -1
             else:
                 assert got == specs[out], f"{op.type}.{slot}"
@@ -101,7 +123,13 @@ SIZES = np.load(DATA / "ocr_sizes.npz")
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("case", [c if n % 2 == 0 else pytest.param(c, marks=pytest.mark.thorough) for n, c in enumerate(SIZES.files)])
+@pytest.mark.parametrize(
+    "case",
+    [
+        c if n % 2 == 0 else pytest.param(c, marks=pytest.mark.thorough)
+        for n, c in enumerate(SIZES.files)
+    ],
+)
 def test_other_sizes(case: str) -> None:
     """Images of any size, in batches: within 1e-4 of Paddle 3.3.1."""
     name, _, sides = case.partition("/")
@@ -116,7 +144,9 @@ def test_other_sizes(case: str) -> None:
 
 @pytest.mark.slow
 def test_fine_tune_and_save(tmp_path: Path) -> None:
-    """Five steps on the classifier lower its loss; saved again, it loads and gives the tuned answers."""
+    """Five steps on the classifier lower its loss; saved again, it loads and gives the tuned
+    answers.
+    """
     x, _ = reference("cls")
     with fluid.scope_guard(fluid.Scope()):
         exe = fluid.Executor()
@@ -132,7 +162,9 @@ def test_fine_tune_and_save(tmp_path: Path) -> None:
         losses = [float(exe.run(program, feed=feed, fetch_list=[loss])[0]) for _ in range(5)]
         assert losses[-1] < losses[0]
         (tuned,) = exe.run(program.clone(for_test=True), feed=feed, fetch_list=[targets[0].name])
-        fluid.io.save_inference_model(str(tmp_path), feeds, targets, exe, program, "inference.pdmodel", "inference.pdiparams")
+        fluid.io.save_inference_model(
+            str(tmp_path), feeds, targets, exe, program, "inference.pdmodel", "inference.pdiparams"
+        )
     with fluid.scope_guard(fluid.Scope()):
         loaded, feeds, targets = fluid.io.load_inference_model(str(tmp_path), exe)
         (out,) = exe.run(loaded, feed={feeds[0]: x}, fetch_list=targets)

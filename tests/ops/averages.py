@@ -1,7 +1,10 @@
-"""Ops that average, at activations whose mean is large beside their deviation. For Python 3.8 and numpy alone, as sample.py.
+"""Ops that average, at activations whose mean is large beside their deviation. For Python 3.8 and
+numpy alone, as sample.py.
 
-What is compared is not the values, but how far float32 lies from float64: here, and in Paddle 1.8.5.
+What is compared is not the values, but how far float32 lies from float64: here, and in Paddle
+1.8.5.
 """
+
 import numpy as np
 
 from .sample import Sample
@@ -51,7 +54,9 @@ def samples(shape, ratio):
 
 
 def error(value, exact, key):
-    """Root of the mean square of the difference, in units of the exact value's size; of batch_norm's mean, of the deviation."""
+    """Root of the mean square of the difference, in units of the exact value's size; of
+    batch_norm's mean, of the deviation.
+    """
     exact = np.asarray(exact, "float64")
     size = 1.0 if key == "SavedMean" else np.sqrt(np.mean(exact**2)) + 1e-30
     return float(np.sqrt(np.mean((np.asarray(value, "float64") - exact) ** 2)) / size)

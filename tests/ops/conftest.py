@@ -17,7 +17,10 @@ def alone() -> Iterator[None]:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Tests of other samples than the leads need no second environment."""
-    leads, call = getattr(getattr(item, "module", None), "LEADS", None), getattr(item, "callspec", None)
+    leads, call = (
+        getattr(getattr(item, "module", None), "LEADS", None),
+        getattr(item, "callspec", None),
+    )
     name = None if leads is None or call is None else call.params.get("name")
     if name is not None and name not in leads:
         item.add_marker(pytest.mark.once)
@@ -25,8 +28,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests of a batch of samples in a row, so that one worker runs them and no other compiles the batch again."""
-    places = [i for i, item in enumerate(items) if getattr(item, "module", None) is not None and hasattr(item.module, "batch_of")]
+    """All tests of a batch of samples in a row, so that one worker runs them and no other compiles
+    the batch again.
+    """
+    places = [
+        i
+        for i, item in enumerate(items)
+        if getattr(item, "module", None) is not None and hasattr(item.module, "batch_of")
+    ]
     ordered = sorted((items[i] for i in places), key=lambda item: item.module.batch_of(item))
     for i, item in zip(places, ordered, strict=True):
         items[i] = item

@@ -1,4 +1,5 @@
-"""docs/errors-by-op.md: how far each op lies from the recordings of real Paddle, and at which sample.
+"""docs/errors-by-op.md: how far each op lies from the recordings of real Paddle, and at which
+sample.
 
     python -m tests.ops.errors      writes it anew (make errors)
 """
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-import fluidjax.ops  # noqa: F401  (fills the registry)
+import fluidjax.ops  # noqa: F401
 from fluidjax.ops import ring
 from fluidjax.ops.ragged import rows_of
 
@@ -51,7 +52,9 @@ COLUMNS = "| op | of | " + " | ".join(KINDS) + " |\n" + "| --- " * (2 + len(KIND
 
 @dataclass
 class Errors:
-    """The greatest error of an op in each kind of number, with where it occurs; and whose recordings it was compared with."""
+    """The greatest error of an op in each kind of number, with where it occurs; and whose
+    recordings it was compared with.
+    """
 
     greatest: dict[str, tuple[float, str]] = field(default_factory=dict)
     versions: set[str] = field(default_factory=set)
@@ -67,8 +70,11 @@ class Errors:
             self.greatest[kind] = error, where
 
 
-def distance(want: np.ndarray, got: np.ndarray, own: bool = False, without: frozenset[int] = frozenset()) -> float:
-    """The greatest difference of finite elements, in units of the greatest finite one or, with `own`, of the element.
+def distance(
+    want: np.ndarray, got: np.ndarray, own: bool = False, without: frozenset[int] = frozenset()
+) -> float:
+    """The greatest difference of finite elements, in units of the greatest finite one or, with
+    `own`, of the element.
 
     Raises AssertionError where the shapes differ.
     """
@@ -89,7 +95,9 @@ def of_samples(found: dict[str, Errors]) -> None:
     there = [(f"{family}-{s.op}-{i}", family, i, s) for family, i, s in all_samples() if s.paddle]
     for start in range(0, len(there), SIZE):
         part = there[start : start + SIZE]
-        for (name, family, i, sample), run in zip(part, Batch([s for *_, s in part]).runs, strict=True):
+        for (name, family, i, sample), run in zip(
+            part, Batch([s for *_, s in part]).runs, strict=True
+        ):
             errors = found.setdefault(sample.op, Errors())
             errors.versions.add("3.3.1" if sample.paddle == LATER else "1.8.5")
             answer = recorded(family, i, sample)
@@ -97,10 +105,14 @@ def of_samples(found: dict[str, Errors]) -> None:
                 errors.add(key, want, distance(want, got) if want.dtype.kind in "fc" else 0.0, name)
 
 
-def beside(sample: Sample, answer: dict[str, Any], outputs: Any, gradients: Any) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+def beside(
+    sample: Sample, answer: dict[str, Any], outputs: Any, gradients: Any
+) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Each variable of a sample: its key, Paddle's answer, ours."""
     pairs = [(slot, answer[slot], shown(outputs[slot])) for slot in sample.outputs]
-    pairs += [(f"{slot}@GRAD", answer[f"{slot}@GRAD"], rows_of(gradients[slot])) for slot in sample.grad]
+    pairs += [
+        (f"{slot}@GRAD", answer[f"{slot}@GRAD"], rows_of(gradients[slot])) for slot in sample.grad
+    ]
     for key, want, got in pairs:
         for w, g in zip(want, got, strict=True) if isinstance(want, list) else [(want, got)]:
             yield key, np.asarray(w), np.asarray(g)
@@ -120,20 +132,29 @@ def of_extremes(found: dict[str, Errors]) -> None:
             answer = recorded_extreme(family, run.sample)
             for key, want in answer.values.items():
                 if "@LOD" not in key and None not in listed.get(key, set()):
-                    far = apart(run.sample, answer, key, got[key], listed.get(key, set())) if want.dtype.kind in "fc" else 0.0
+                    far = (
+                        apart(run.sample, answer, key, got[key], listed.get(key, set()))
+                        if want.dtype.kind in "fc"
+                        else 0.0
+                    )
                     errors.add(key, want, far, name)
 
 
-def apart(case: Extreme, answer: Answer, key: str, got: np.ndarray, listed: set[int | None]) -> float:
-    """The distance of one variable of a case, as tests/ops/extremes/judge.py judges it: of 1.8.5's two answers the nearer one counts,
-    and subnormal numbers, which XLA takes for zero, do not.
+def apart(
+    case: Extreme, answer: Answer, key: str, got: np.ndarray, listed: set[int | None]
+) -> float:
+    """The distance of one variable of a case, as tests/ops/extremes/judge.py judges it: of 1.8.5's
+    two answers the nearer one counts, and subnormal numbers, which XLA takes for zero, do not.
     """
     want = answer.values[key]
     places, values = answer.scalar.get(key, (np.zeros(0, int), want.reshape(-1)[:0]))
     with np.errstate(all="ignore"):
         lost = underflows(case, want.reshape(-1), got.reshape(-1)).nonzero()[0]
         flat, either = want.reshape(-1).copy(), np.asarray(values)
-        nearer = ~(np.abs(flat[places] - got.reshape(-1)[places]) <= np.abs(either - got.reshape(-1)[places]))
+        nearer = ~(
+            np.abs(flat[places] - got.reshape(-1)[places])
+            <= np.abs(either - got.reshape(-1)[places])
+        )
         flat[places] = np.where(nearer, either, flat[places])
         without = frozenset(lost.tolist()) | {i for i in listed if i is not None}
         return distance(flat.reshape(want.shape), got, case.pointwise, without)
@@ -162,7 +183,11 @@ ELSEWHERE: dict[str, str] = {
 
 def unrecorded() -> dict[str, str]:
     """Op types of which no recording of a single op can be made: why, and what shows them instead."""
-    found = {s.op: s.note + " (its samples: numeric derivatives, or what is computed by hand)" for _, _, s in all_samples() if not s.paddle}
+    found = {
+        s.op: s.note + " (its samples: numeric derivatives, or what is computed by hand)"
+        for _, _, s in all_samples()
+        if not s.paddle
+    }
     return found | {kind: why for why, kinds in ELSEWHERE.items() for kind in kinds.split()}
 
 

@@ -1,6 +1,8 @@
-"""Which samples run in a second environment: another Python and jax, with XLA's ordinary effort (docs/testing.md).
+"""Which samples run in a second environment: another Python and jax, with XLA's ordinary effort
+(docs/testing.md).
 
-What these change, they change for an op as such: the first sample of its kind shows it. conftest.py marks the others `once`.
+What these change, they change for an op as such: the first sample of its kind shows it. conftest.py
+marks the others `once`.
 """
 
 from __future__ import annotations
@@ -27,5 +29,7 @@ def leads(cases: Mapping[str, Sample], kind: Callable[[Sample], Hashable]) -> fr
 
 
 def foremost(names: Iterable[str], leads: frozenset[str] | set[str]) -> list[str]:
-    """The leads and then the others: they are compiled two dozen together, and a run of leads alone compiles no others."""
+    """The leads and then the others: they are compiled two dozen together, and a run of leads alone
+    compiles no others.
+    """
     return sorted(names, key=lambda name: name not in leads)

@@ -18,7 +18,9 @@ STEP = 1e-5
 def directions(run: Run, seed: int) -> dict[str, Any]:
     """One random direction in the space of all inputs that the sample differentiates."""
     rng = np.random.default_rng(seed)
-    drawn = tree(lambda a: rng.uniform(-1, 1, np.shape(a)), {s: run.inputs[s] for s in run.sample.grad})
+    drawn = tree(
+        lambda a: rng.uniform(-1, 1, np.shape(a)), {s: run.inputs[s] for s in run.sample.grad}
+    )
     return {s: rows_of(v) for s, v in drawn.items()}
 
 
@@ -30,7 +32,9 @@ def loss(run: Run, outputs: dict[str, Any]) -> float:
 def numeric(run: Run, seed: int) -> float:
     """The derivative of the loss along the direction of this seed."""
     assert run.batch is not None
-    up, down = (loss(run, given(_moved_batch(run.batch, seed, step)[run])[0]) for step in (STEP, -STEP))
+    up, down = (
+        loss(run, given(_moved_batch(run.batch, seed, step)[run])[0]) for step in (STEP, -STEP)
+    )
     return (up - down) / (2 * STEP)
 
 
@@ -49,7 +53,9 @@ def _moved_batch(batch: Batch, seed: int, step: float) -> dict[Run, Any]:
 
 
 def _moved(x: Any, d: Any, step: float) -> Any:
-    return [a + step * b for a, b in zip(x, d, strict=True)] if isinstance(x, list) else x + step * d
+    return (
+        [a + step * b for a, b in zip(x, d, strict=True)] if isinstance(x, list) else x + step * d
+    )
 
 
 def analytic(grads: dict[str, Any], direction: dict[str, Any]) -> tuple[float, float]:

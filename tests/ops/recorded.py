@@ -1,4 +1,7 @@
-"""What Paddle answered to the op samples: 1.8.5, or 3.3.1 to ops of 2.x (tests/tools/record_ops.py wrote it)."""
+"""What Paddle answered to the op samples: 1.8.5, or 3.3.1 to ops of 2.x (tests/tools/record_ops.py
+wrote it).
+"""
+
 import functools
 import os
 
@@ -33,10 +36,14 @@ def recorded(family, index, sample):
     table, digests = answers(family, sample.paddle == LATER)
     answer = table.get(index)
     if answer is None:
-        raise KeyError("%s/%d is not recorded: run tests/tools/record_ops.py %s" % (family, index, family))
+        raise KeyError(
+            "%s/%d is not recorded: run tests/tools/record_ops.py %s" % (family, index, family)
+        )
     if int(digests[index]) != sample.digest():
-        raise ValueError("%s/%d (%s) changed since it was recorded: run tests/tools/record_ops.py %s"
-                         % (family, index, sample.op, family))
+        raise ValueError(
+            "%s/%d (%s) changed since it was recorded: run tests/tools/record_ops.py %s"
+            % (family, index, sample.op, family)
+        )
     out = {}
     for key in sorted(answer, key=position):
         slot, mark, _ = key.partition("#")

@@ -1,9 +1,10 @@
-"""Samples that show nothing which no earlier sample or extreme case of their op shows: they run where it is asked for
-(`make search`). The first sample of an op runs always.
+"""Samples that show nothing which no earlier sample or extreme case of their op shows: they run
+where it is asked for (`make search`). The first sample of an op runs always.
 
-What a sample shows is computed from it: the slots that it fills, differentiates and compares; how its inputs are shaped
-(dtypes, ranks, which sizes are 0, 1 or more, which sequences are empty or of one row); every attribute's value, every pair of
-two attributes' values and every value beside such shapes, where numbers of which none is special to an op count as one.
+What a sample shows is computed from it: the slots that it fills, differentiates and compares; how
+its inputs are shaped (dtypes, ranks, which sizes are 0, 1 or more, which sequences are empty or of
+one row); every attribute's value, every pair of two attributes' values and every value beside such
+shapes, where numbers of which none is special to an op count as one.
 """
 
 from __future__ import annotations
@@ -23,17 +24,25 @@ from .sample import Sample
 from .samples import all_samples
 
 SMALL = 3  # integers up to this size are axes, modes, strides and levels; beyond, sizes
-BY_SIZE = {"hash", "pyramid_hash"}  # ops whose algorithm has other branches for other numbers of bytes
+# ops whose algorithm has other branches for other numbers of bytes
+BY_SIZE = {"hash", "pyramid_hash"}
 
 
 @cache
 def redundant() -> frozenset[str]:
-    """Names (FAMILY-OP-NUMBER) of those samples. One that an earlier one's program computes is none: it costs nothing."""
+    """Names (FAMILY-OP-NUMBER) of those samples. One that an earlier one's program computes is
+    none: it costs nothing.
+    """
     seen = of_extremes()
     programs, kept, found = set(), set(), set()
     for family, index, sample in all_samples():
         shows, program = set(shown_by(sample)), sample.program()
-        if sample.op in kept and shows <= seen[sample.op] and program not in programs and sample.op not in BY_SIZE:
+        if (
+            sample.op in kept
+            and shows <= seen[sample.op]
+            and program not in programs
+            and sample.op not in BY_SIZE
+        ):
             found.add(f"{family}-{sample.op}-{index}")
             continue
         seen[sample.op] |= shows
@@ -53,13 +62,24 @@ def of_extremes() -> dict[str, set[Hashable]]:
 
 
 def shown_by(sample: Sample) -> Iterator[Hashable]:
-    yield tuple(sorted(sample.inputs)), tuple(sample.grad), tuple(sample.outputs), repr(sample.of), repr(sample.inplace)
+    yield (
+        tuple(sorted(sample.inputs)),
+        tuple(sample.grad),
+        tuple(sample.outputs),
+        repr(sample.of),
+        repr(sample.inplace),
+    )
     yield repr(sample.paddle), tuple(sorted(sample.skip.items()))
     if sample.note:
         yield sample.note
-    arrays = [(slot, [shape(a) for _, a in sample.variables(slot)][:3]) for slot in sorted(sample.inputs)]
+    arrays = [
+        (slot, [shape(a) for _, a in sample.variables(slot)][:3]) for slot in sorted(sample.inputs)
+    ]
     levels = [(slot, lengths(lod)) for slot, lod in sorted(sample.lod.items())]
-    attrs = [("", repr((arrays, levels))), *sorted((name, kind(value)) for name, value in sample.attrs.items())]
+    attrs = [
+        ("", repr((arrays, levels))),
+        *sorted((name, kind(value)) for name, value in sample.attrs.items()),
+    ]
     yield from attrs
     yield from combinations(attrs, 2)
 
@@ -81,7 +101,11 @@ def kind(value: Any) -> str:
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(kind, value)) + "]"
-    if isinstance(value, bool | str) or value in (0, 1, -1) or (isinstance(value, int) and abs(value) <= SMALL):
+    if (
+        isinstance(value, bool | str)
+        or value in (0, 1, -1)
+        or (isinstance(value, int) and abs(value) <= SMALL)
+    ):
         return repr(value)
     if isinstance(value, int):
         return f"int of {1 + value.bit_length() // 16} halves, {value > 0}"

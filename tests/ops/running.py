@@ -59,9 +59,16 @@ def ragged(sample: Sample, inputs: dict[str, Any], exact: bool = True) -> dict[s
         lod = sample.lod_of(slot, index)
         return create_lod_tensor(array, lod) if lod else array
 
-    flat = {(s, i): tensor(s, i, a) for s, v in inputs.items() for i, a in enumerate(v if isinstance(v, list) else [v])}
+    flat = {
+        (s, i): tensor(s, i, a)
+        for s, v in inputs.items()
+        for i, a in enumerate(v if isinstance(v, list) else [v])
+    }
     given = bucketed(flat, exact)
-    return {s: [given[s, i] for i in range(len(v))] if isinstance(v, list) else given[s, 0] for s, v in inputs.items()}
+    return {
+        s: [given[s, i] for i in range(len(v))] if isinstance(v, list) else given[s, 0]
+        for s, v in inputs.items()
+    }
 
 
 def _floats(value: Any) -> bool:
@@ -70,7 +77,9 @@ def _floats(value: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One execution of a sample: in the precision it is written in, or (`wide`) in float64; compiled with others of a batch."""
+    """One execution of a sample: in the precision it is written in, or (`wide`) in float64;
+    compiled with others of a batch.
+    """
 
     sample: Sample
     wide: bool = False
@@ -91,15 +100,20 @@ class Run:
         given = {n: canonical(self.definition, n, v) for n, v in self.sample.attrs.items()}
         attrs = {**self.definition.defaults, **given}
         if self.wide:
-            attrs.update({n: _FLOAT_DTYPES.get(attrs[n], attrs[n]) for n in _DTYPE_ATTRS if n in attrs})
+            attrs.update(
+                {n: _FLOAT_DTYPES.get(attrs[n], attrs[n]) for n in _DTYPE_ATTRS if n in attrs}
+            )
         return attrs
 
     def execute(self, inputs: Mapping[str, Any]) -> Results:
         """Outputs by slot, and gradients by input slot if the sample asks for any."""
         key = jax.random.key(7) if self.definition.random else None
-        if is_ragged(inputs) and not any(s.ragged for s in self.definition.inputs):  # as a step runs such an op
+        # as a step runs such an op
+        if is_ragged(inputs) and not any(s.ragged for s in self.definition.inputs):
             treated = treat(self.definition, inputs, self.definition.arguments(self.attrs))
-            outputs = tree(jnp.asarray, treated.shown(self.definition(treated.inputs, self.attrs, key)))
+            outputs = tree(
+                jnp.asarray, treated.shown(self.definition(treated.inputs, self.attrs, key))
+            )
             inputs = treated.inputs
         else:
             outputs = tree(jnp.asarray, call(self.definition, inputs, self.attrs, key))
@@ -107,7 +121,9 @@ class Run:
 
     @cached_property
     def jitted(self) -> tuple[Any, tuple[str, ...]] | None:
-        """execute() under jit, and the slots it takes. Integers that decide a shape are constants; None: it cannot be traced."""
+        """execute() under jit, and the slots it takes. Integers that decide a shape are constants;
+        None: it cannot be traced.
+        """
         for slots in (tuple(self.inputs), tuple(s for s, v in self.inputs.items() if _floats(v))):
             fixed = {s: v for s, v in self.inputs.items() if s not in slots}
             run = jax.jit(lambda given, fixed=fixed: self.execute({**fixed, **given}))
@@ -140,9 +156,11 @@ def shown(value: Any) -> Any:
 
 
 class Batch:
-    """Executions of several samples in one compiled program; those that cannot be traced run eagerly.
+    """Executions of several samples in one compiled program; those that cannot be traced run
+    eagerly.
 
-    Samples that differ in the values of their inputs alone are computed by one piece of it, which runs for each.
+    Samples that differ in the values of their inputs alone are computed by one piece of it, which
+    runs for each.
     """
 
     def __init__(self, samples: Sequence[Sample], wide: bool = False) -> None:
@@ -156,7 +174,8 @@ class Batch:
         for run in self.runs:
             key = run.sample.program()
             found[run] = alike[key] if key in alike else attempt(lambda run=run: run.jitted)
-            if isinstance(found[run], tuple) and len(found[run][1]) == len(run.inputs):  # no value of an input is in it
+            # no value of an input is in it
+            if isinstance(found[run], tuple) and len(found[run][1]) == len(run.inputs):
                 alike[key] = found[run]
         return found
 
@@ -181,10 +200,16 @@ class Batch:
         """The results for these inputs of the runs; an exception for what raised one."""
         with jax.enable_x64(True):
             found = {r: f for r, f in self._jitted.items() if not isinstance(f, tuple)}
-            found |= {r: attempt(lambda r=r: r.execute(tree(jnp.asarray, inputs[r]))) for r, f in found.items() if f is None}
+            found |= {
+                r: attempt(lambda r=r: r.execute(tree(jnp.asarray, inputs[r])))
+                for r, f in found.items()
+                if f is None
+            }
             for i in range(max(map(len, self._pieces), default=0)):
                 there = [runs[min(i, len(runs) - 1)] for runs in self._pieces]
-                found |= zip(there, self._together([self._given(r, inputs) for r in there]), strict=True)
+                found |= zip(
+                    there, self._together([self._given(r, inputs) for r in there]), strict=True
+                )
             return found
 
     @cached_property
@@ -193,7 +218,9 @@ class Batch:
 
 
 def cotangents(sample: Sample, outputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Gradients of the outputs that the sample differentiates, as the recorder feeds them; others have none."""
+    """Gradients of the outputs that the sample differentiates, as the recorder feeds them; others
+    have none.
+    """
     found, index = {}, 0
     for slot in sample.outputs:
         value = outputs[slot]
@@ -210,8 +237,14 @@ def cotangents(sample: Sample, outputs: Mapping[str, Any]) -> dict[str, Any]:
 def cotangent(sample: Sample, slot: str, index: int, array: Any) -> Any:
     """What the recorder feeds; 0 behind the true rows of an output whose size is data."""
     count = sample.rows.get(slot, array.shape[0] if array.ndim else 0)
-    true = sample.cotangent(slot, index, (count, *array.shape[1:]) if array.ndim else (), array.dtype)
-    return np.concatenate([true, np.zeros((array.shape[0] - count, *array.shape[1:]), true.dtype)]) if array.ndim else true
+    true = sample.cotangent(
+        slot, index, (count, *array.shape[1:]) if array.ndim else (), array.dtype
+    )
+    return (
+        np.concatenate([true, np.zeros((array.shape[0] - count, *array.shape[1:]), true.dtype)])
+        if array.ndim
+        else true
+    )
 
 
 @dataclass(frozen=True)
@@ -228,10 +261,17 @@ class Gradient:
         if definition.reuse:
             return {k: v for r in definition.reuse for k, v in self._reused(r).items()}
         assert definition.grad is not None, f"{definition.type} has no gradient"
-        ins = {slot: self._origin(origin) for slot, origin in definition.grad.taken(self._attrs).items()}
+        ins = {
+            slot: self._origin(origin)
+            for slot, origin in definition.grad.taken(self._attrs).items()
+        }
         counts = {slot: self._count(origin) for slot, origin in definition.grad.gives.items()}
         given = {s: v for s, v in ins.items() if v is not None}
-        for slot in (s.name for s in lookup(definition.grad.type).inputs if s.ragged and s.name.endswith(GRAD)):
+        for slot in (
+            s.name
+            for s in lookup(definition.grad.type).inputs
+            if s.ragged and s.name.endswith(GRAD)
+        ):
             given[slot] = like(self.outputs[slot.removesuffix(GRAD)], given[slot])
         outs = call(lookup(definition.grad.type), given, self.run.attrs, wanted=counts)
         return {origin: outs[slot] for slot, origin in definition.grad.gives.items()}

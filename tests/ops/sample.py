@@ -1,9 +1,12 @@
-"""One sample is one op with inputs, attributes and what to compare; the same in Paddle 1.8.5 and here.
+"""One sample is one op with inputs, attributes and what to compare; the same in Paddle 1.8.5 and
+here.
 
-Imported by Python 3.8 (the recorder, on the real Paddle) and by newer ones (the tests), so it needs numpy only, and
-every array is a function of the call that makes it: kind, arguments and how often that call was made in its module.
-A new sample therefore leaves the arrays of the others as they are, unless it repeats an earlier call before them.
+Imported by Python 3.8 (the recorder, on the real Paddle) and by newer ones (the tests), so it needs
+numpy only, and every array is a function of the call that makes it: kind, arguments and how often
+that call was made in its module. A new sample therefore leaves the arrays of the others as they
+are, unless it repeats an earlier call before them.
 """
+
 import collections
 import json
 import sys
@@ -19,21 +22,39 @@ class Sample(object):
 
     inputs   {slot: array, or list of arrays for a duplicable slot}
     attrs    attributes; those left out have the op's defaults
-    outputs  slots to compare: ["Out", "Scale*3"] ("*3": a duplicable slot with three variables) or {slot: count}.
+    outputs  slots to compare: ["Out", "Scale*3"] ("*3": a duplicable slot with three variables) or
+    {slot: count}.
              Outputs that are neither named here nor dispensable exist too, but are not compared.
     grad     input slots to differentiate (all variables of a duplicable one)
     of       output slots that the gradient starts from; default: all compared float outputs
     lod      {input slot: recursive sequence lengths}
     inplace  {output slot: input slot} where the op insists on writing its input
-    paddle   False: Paddle 1.8.5 on the CPU cannot run it, for the reason in `note`; LATER: an op type that only later
+    paddle   False: Paddle 1.8.5 on the CPU cannot run it, for the reason in `note`; LATER: an op
+    type that only later
              Paddles have, recorded with 3.3.1
-    rows     {output slot: number of rows} of an output whose size is data, so that more rows than that are computed
-    skip     {check: reason} of checks that cannot hold: "numeric" (Paddle's gradient is not the derivative, or there
+    rows     {output slot: number of rows} of an output whose size is data, so that more rows than
+    that are computed skip     {check: reason} of checks that cannot hold: "numeric" (Paddle's
+    gradient is not the derivative, or there
              is none here), "unknown" (no first dimension of an input can be left open)
     """
 
-    def __init__(self, op, inputs, attrs=None, outputs=None, grad=None, tol=None, grad_tol=None, note="",
-                 paddle=True, of=None, lod=None, inplace=None, skip=None, rows=None):
+    def __init__(
+        self,
+        op,
+        inputs,
+        attrs=None,
+        outputs=None,
+        grad=None,
+        tol=None,
+        grad_tol=None,
+        note="",
+        paddle=True,
+        of=None,
+        lod=None,
+        inplace=None,
+        skip=None,
+        rows=None,
+    ):
         if not outputs:
             raise ValueError("%s: name the outputs to compare" % op)
         if not paddle and not note:
@@ -52,7 +73,10 @@ class Sample(object):
                 raise ValueError("%s: no input %s to differentiate" % (op, slot))
 
     def __repr__(self):
-        return "Sample(%s, %s)" % (self.op, ", ".join("%s=%s" % i for i in sorted(self.attrs.items())))
+        return "Sample(%s, %s)" % (
+            self.op,
+            ", ".join("%s=%s" % i for i in sorted(self.attrs.items())),
+        )
 
     def variables(self, slot):
         """[(variable name, array)] of an input slot: X, or X_0, X_1 if it is duplicable"""
@@ -70,25 +94,53 @@ class Sample(object):
         return array.dtype.kind in "fc" and (self.of is None or slot in self.of)
 
     def cotangent(self, slot, index, shape, dtype):
-        """the gradient that flows into compared float output number `index` (counted over all variables, in order)"""
+        """the gradient that flows into compared float output number `index` (counted over all
+        variables, in order)
+        """
         return cotangent(shape, index, dtype)
 
     def program(self):
-        """what the program depends on that computes this sample: two for which it is equal differ in values of inputs alone"""
+        """what the program depends on that computes this sample: two for which it is equal differ
+        in values of inputs alone
+        """
         plain = lambda v: v.item() if hasattr(v, "item") else str(v)
-        text = [self.op, self.attrs, sorted(self.outputs.items()), self.grad, self.of, self.lod, self.inplace, self.rows]
-        specs = [(name, str(np.asarray(a).dtype), np.shape(a)) for slot in sorted(self.inputs) for name, a in self.variables(slot)]
+        text = [
+            self.op,
+            self.attrs,
+            sorted(self.outputs.items()),
+            self.grad,
+            self.of,
+            self.lod,
+            self.inplace,
+            self.rows,
+        ]
+        specs = [
+            (name, str(np.asarray(a).dtype), np.shape(a))
+            for slot in sorted(self.inputs)
+            for name, a in self.variables(slot)
+        ]
         return json.dumps([text, specs], sort_keys=True, default=plain)
 
     def digest(self):
         """changes whenever a recording of this sample would be out of date"""
         plain = lambda v: v.item() if hasattr(v, "item") else str(v)
-        text = [self.op, self.attrs, sorted(self.outputs.items()), self.grad, self.of, self.lod, self.inplace]
+        text = [
+            self.op,
+            self.attrs,
+            sorted(self.outputs.items()),
+            self.grad,
+            self.of,
+            self.lod,
+            self.inplace,
+        ]
         crc = zlib.crc32(json.dumps(text, sort_keys=True, default=plain).encode())
         for slot in sorted(self.inputs):
             for name, array in self.variables(slot):
                 array = np.ascontiguousarray(array)
-                crc = zlib.crc32(("%s%s%s" % (name, array.dtype, np.shape(array))).encode() + array.tobytes(), crc)
+                crc = zlib.crc32(
+                    ("%s%s%s" % (name, array.dtype, np.shape(array))).encode() + array.tobytes(),
+                    crc,
+                )
         return crc & 0xFFFFFFFF
 
 
@@ -107,7 +159,9 @@ def cotangent(shape, index, dtype="float32"):
     """numbers in [-1, 1), other ones for every index"""
     source = generator(["cotangent", list(shape), index])
     real = source.uniform(-1, 1, tuple(shape))
-    return (real + 1j * source.uniform(-1, 1, tuple(shape)) if np.dtype(dtype).kind == "c" else real).astype(dtype)
+    return (
+        real + 1j * source.uniform(-1, 1, tuple(shape)) if np.dtype(dtype).kind == "c" else real
+    ).astype(dtype)
 
 
 def generator(key):
@@ -115,7 +169,9 @@ def generator(key):
 
 
 def rng(seed, *key):
-    """the random source of one helper call; without a seed the calling module counts its equal calls"""
+    """the random source of one helper call; without a seed the calling module counts its equal
+    calls
+    """
     if seed is not None:
         return np.random.RandomState(seed)
     frame = sys._getframe(1)

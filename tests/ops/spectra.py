@@ -1,4 +1,6 @@
-"""Eigenvalues have no order of their own: LAPACK decides it, by the processor. They are compared in whatever order they come."""
+"""Eigenvalues have no order of their own: LAPACK decides it, by the processor. They are compared in
+whatever order they come.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ SLOTS = frozenset({("eig", "Eigenvalues"), ("eigvals", "Out")})
 
 
 def as_ordered(op: str, slot: str, want: Any, got: Any) -> Any:
-    """`got`, with the numbers of a spectrum in the order of those of `want` that they are nearest to; anything else as it is."""
+    """`got`, with the numbers of a spectrum in the order of those of `want` that they are nearest
+    to; anything else as it is.
+    """
     if (
         (op, slot) not in SLOTS
         or np.shape(want) != np.shape(got)
@@ -20,6 +24,7 @@ def as_ordered(op: str, slot: str, want: Any, got: Any) -> Any:
     ordered = np.array(got)
     for row in np.ndindex(ordered.shape[:-1]):
         left = list(ordered[row])
-        for i in np.argsort(-np.abs(want[row])):  # the largest first: it has the least to choose from
+        # the largest first: it has the least to choose from
+        for i in np.argsort(-np.abs(want[row])):
             ordered[row][i] = left.pop(int(np.argmin(np.abs(np.array(left) - want[row][i]))))
     return ordered

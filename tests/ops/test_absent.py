@@ -1,4 +1,6 @@
-"""Op types of 1.8.5 that are not there: those without meaning here, for a reason that programs are told."""
+"""Op types of 1.8.5 that are not there: those without meaning here, for a reason that programs are
+told.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import fluidjax.ops  # noqa: F401  (fills the registry)
+import fluidjax.ops  # noqa: F401
 from fluidjax.errors import UnsupportedError
 from fluidjax.ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from fluidjax.lower.step import Step
@@ -15,6 +17,7 @@ from fluidjax.ops.absent import WITHOUT_MEANING
 from fluidjax.ops.registry import REGISTRY
 
 PADDLES = set(json.loads((Path(__file__).parents[1] / "data" / "op_protos_1.8.5.json").read_text()))
+
 
 def test_the_table_names_ops_of_paddle_that_are_not_there() -> None:
     assert WITHOUT_MEANING.keys() <= PADDLES
@@ -27,5 +30,8 @@ def test_no_other_op_is_missing() -> None:
 
 def test_a_program_that_needs_one_is_told_why() -> None:
     op = OpDesc(1, "run_program", FrozenMap({}), FrozenMap({"Out": ("x",)}), FrozenMap({}))
-    with pytest.raises(UnsupportedError, match=r"not there: run_program \(run_program runs a program of Paddle's dynamic mode"):
+    with pytest.raises(
+        UnsupportedError,
+        match=r"not there: run_program \(run_program runs a program of Paddle's dynamic mode",
+    ):
         Step(ProgramDesc((BlockDesc(FrozenMap({"x": VarDesc("x")}), (op,)),)), ("x",))

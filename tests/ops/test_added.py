@@ -1,4 +1,6 @@
-"""What the draws of ops of Paddle 2 and 3 look like, and what follows from them; they draw by keys of their own."""
+"""What the draws of ops of Paddle 2 and 3 look like, and what follows from them; they draw by keys
+of their own.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def run(kind, inputs, attrs=None, key=3):
 ])  # fmt: skip
 def test_means_and_variances(kind, inputs, out, mean, spread):
     drawn = run(kind, inputs)[out]
-    assert drawn.mean() == pytest.approx(mean, rel=0.05) and drawn.var() == pytest.approx(spread, rel=0.12)
+    assert drawn.mean() == pytest.approx(mean, rel=0.05) and drawn.var() == pytest.approx(
+        spread, rel=0.12
+    )
     assert kind == "standard_gamma" or (drawn == np.round(drawn)).all()
     assert drawn.dtype == (np.int64 if kind == "binomial" else np.float32) and (drawn >= 0).all()
 
@@ -42,21 +46,30 @@ def test_slopes_that_are_drawn():
     found = run("rrelu", {"X": x}, {"lower": 0.1, "upper": 0.3})
     noise = found["Noise"]
     np.testing.assert_array_equal(found["Out"], x * noise)
-    assert (noise[x >= 0] == 1).all() and ((noise[x < 0] >= 0.1) & (noise[x < 0] <= 0.3)).all() and np.ptp(noise[x < 0]) > 0.1
+    assert (
+        (noise[x >= 0] == 1).all()
+        and ((noise[x < 0] >= 0.1) & (noise[x < 0] <= 0.3)).all()
+        and np.ptp(noise[x < 0]) > 0.1
+    )
     given = lookup("rrelu_grad")({"X": x, "Noise": noise, "Out@GRAD": np.ones_like(x)}, {})
     np.testing.assert_array_equal(given["X@GRAD"], noise)
 
 
 def test_gumbel_softmax():
     x = np.log(np.tile(np.array([1, 2, 5], "float32"), (COUNT, 1)))
-    soft, hard = (run("gumbel_softmax", {"X": x}, {"hard": h, "temperature": 0.5})["Out"] for h in (False, True))
+    soft, hard = (
+        run("gumbel_softmax", {"X": x}, {"hard": h, "temperature": 0.5})["Out"]
+        for h in (False, True)
+    )
     np.testing.assert_allclose(soft.sum(1), 1, rtol=1e-5)
     np.testing.assert_array_equal(hard, np.eye(3)[soft.argmax(1)])
     np.testing.assert_allclose(hard.mean(0), [1 / 8, 2 / 8, 5 / 8], atol=0.03)
     d = np.array([[-0.08, 0.3, 0.7]], "float32")
     # Paddle 3.3.1 gave this gradient beside this output
     out = np.array([[0.00724566, 0.6203368, 0.37241757]], "float32")
-    grad = lookup("gumbel_softmax_grad")({"Out": out, "Out@GRAD": d}, {"temperature": 0.5, "axis": -1})["X@GRAD"]
+    grad = lookup("gumbel_softmax_grad")(
+        {"Out": out, "Out@GRAD": d}, {"temperature": 0.5, "axis": -1}
+    )["X@GRAD"]
     np.testing.assert_allclose(grad, out * (d - (out * d).sum()), rtol=1e-5)
 
 
@@ -77,7 +90,9 @@ def test_eigenvectors_and_their_gradient():
     for at in ((0, 0), (1, 2), (2, 1)):
         step = np.zeros((3, 3))
         step[at] = 1e-6
-        assert grad[at] == pytest.approx((loss(x + step) - loss(x - step)) / 2e-6, rel=1e-4, abs=1e-8)
+        assert grad[at] == pytest.approx(
+            (loss(x + step) - loss(x - step)) / 2e-6, rel=1e-4, abs=1e-8
+        )
 
 
 @pytest.mark.parametrize(("kind", "inputs", "attrs", "told"), [

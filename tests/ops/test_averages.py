@@ -1,4 +1,6 @@
-"""Ops that average lie no further from float64 than those of Paddle 1.8.5 (tests/tools/record_averages.py recorded theirs)."""
+"""Ops that average lie no further from float64 than those of Paddle 1.8.5
+(tests/tools/record_averages.py recorded theirs).
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def named(results: tuple[dict[str, Any], dict[str, Any]]) -> dict[str, np.ndarra
 
 @cache
 def compiled(kind: str, shape: tuple[int, ...], options: str | None) -> Any:
-    """The op and its gradient, in float32 with these options; in float64, where they are None, as is quick."""
+    """The op and its gradient, in float32 with these options; in float64, where they are None, as
+    is quick.
+    """
     run = Run(samples(shape, 0)[kind], options is None)
     if options is None:
         return quick(run.execute, run.inputs)
@@ -48,23 +52,34 @@ def compiled(kind: str, shape: tuple[int, ...], options: str | None) -> Any:
 def errors(kind: str, shape: tuple[int, ...], ratio: int, options: str) -> dict[str, float]:
     sample = samples(shape, ratio)[kind]
     with jax.enable_x64(True):
-        got, exact = (named(compiled(kind, shape, o)(Run(sample, o is None).inputs)) for o in (options, None))
-    return {k: error(got[k], exact[k], k) for k in (*sample.outputs, *(f"{s}@GRAD" for s in sample.grad))}
+        got, exact = (
+            named(compiled(kind, shape, o)(Run(sample, o is None).inputs)) for o in (options, None)
+        )
+    return {
+        k: error(got[k], exact[k], k)
+        for k in (*sample.outputs, *(f"{s}@GRAD" for s in sample.grad))
+    }
 
 
 def check(kind: str, shape: tuple[int, ...], options: str) -> None:
     for ratio in RATIOS:
         theirs = THEIRS[f"{kind} {'x'.join(map(str, shape))} {ratio}"]
         for key, mine in errors(kind, shape, ratio, options).items():
-            assert mine <= max(1.5 * theirs[key], LAST_DIGITS), f"{kind}'s {key} at mean / deviation = {ratio}"
+            assert mine <= max(1.5 * theirs[key], LAST_DIGITS), (
+                f"{kind}'s {key} at mean / deviation = {ratio}"
+            )
 
 
 @pytest.mark.first(6)
 @pytest.mark.optimized
 @pytest.mark.parametrize(
-    ("kind", "shape", "options"), CASES, ids=lambda v: "x".join(map(str, v)) if isinstance(v, tuple) else v
+    ("kind", "shape", "options"),
+    CASES,
+    ids=lambda v: "x".join(map(str, v)) if isinstance(v, tuple) else v,
 )
-def test_no_further_from_float64_than_paddle(kind: str, shape: tuple[int, ...], options: str) -> None:
+def test_no_further_from_float64_than_paddle(
+    kind: str, shape: tuple[int, ...], options: str
+) -> None:
     check(kind, shape, options)
 
 
@@ -73,6 +88,10 @@ def test_nor_with_shorter_vectors() -> None:
     environment = {**os.environ, "XLA_FLAGS": "--xla_cpu_max_isa=AVX2"}
     code = f"from {__name__} import *; [check(*case) for case in CASES]"
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, cwd=Path(__file__).parents[2], capture_output=True, text=True
+        [sys.executable, "-c", code],
+        env=environment,
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr

@@ -23,7 +23,9 @@ def test_equals_what_append_op_makes() -> None:
     scale, concat = desc.blocks[0].ops
     make = OpBuilder(scale.uid)
     assert make.op("scale", {"X": "x"}, {"Out": scale.output("Out")}, scale=1 / 3) == scale
-    built = make.op("concat", {"X": ["x", "x"], "AxisTensor": []}, {"Out": concat.output("Out")}, axis=1)
+    built = make.op(
+        "concat", {"X": ["x", "x"], "AxisTensor": []}, {"Out": concat.output("Out")}, axis=1
+    )
     assert built == concat and "AxisTensor" not in built.inputs
 
 
@@ -42,5 +44,7 @@ def test_takes_what_the_type_takes() -> None:
     make = OpBuilder(0)
     with pytest.raises(UnknownOpError, match=r"op 'scale' has no attribute 'scal'.*'scale'"):
         make.op("scale", {"X": "x"}, {"Out": "x"}, scal=2.0)
-    with pytest.raises(FluidTypeError, match=r"attribute 'scale' of op 'scale' is FLOAT, which 'two' is not"):
+    with pytest.raises(
+        FluidTypeError, match=r"attribute 'scale' of op 'scale' is FLOAT, which 'two' is not"
+    ):
         make.op("scale", {"X": "x"}, {"Out": "x"}, scale="two")

@@ -1,4 +1,6 @@
-"""Ops that go by offsets alone compute the same, forward and gradient, whatever bound of the longest sequence is known."""
+"""Ops that go by offsets alone compute the same, forward and gradient, whatever bound of the
+longest sequence is known.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,13 @@ from fluidjax.ops.traits import Sequences
 from .running import Run, ragged, tree
 from .samples import all_samples
 
-SAYS = {kind for kind, d in REGISTRY.items() if isinstance(d.traits.rows, Sequences) and d.traits.rows.by_offsets}
-DENSE = {"accuracy", "auc", "batch_norm"}  # their samples have no LoD; their modules read no such bound
+SAYS = {
+    kind
+    for kind, d in REGISTRY.items()
+    if isinstance(d.traits.rows, Sequences) and d.traits.rows.by_offsets
+}
+# their samples have no LoD; their modules read no such bound
+DENSE = {"accuracy", "auc", "batch_norm"}
 SAMPLES = {sample.op: sample for _, _, sample in reversed([*all_samples()]) if sample.lod}
 
 
@@ -28,7 +35,11 @@ def computed(run: Run, more: int) -> str:
     def wider(value: Any) -> Any:
         if isinstance(value, list):
             return [wider(v) for v in value]
-        return replace(value, longest=tuple(n + more for n in value.longest)) if isinstance(value, Ragged) else value
+        return (
+            replace(value, longest=tuple(n + more for n in value.longest))
+            if isinstance(value, Ragged)
+            else value
+        )
 
     given = ragged(run.sample, tree(np.asarray, run.sample.inputs), exact=False)
     with jax.enable_x64(True):

@@ -1,4 +1,6 @@
-"""Ops on values held with their channels last: samples of every op that follows, and their gradients, in both layouts."""
+"""Ops on values held with their channels last: samples of every op that follows, and their
+gradients, in both layouts.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 
-import fluidjax.ops  # noqa: F401  (fills the registry)
+import fluidjax.ops  # noqa: F401
 from fluidjax.ops import channels
 from fluidjax.ops.channels import ChannelsLast, last, plain
 from fluidjax.ops.registry import REGISTRY, OpDef
@@ -30,7 +32,9 @@ def listed(value: Any) -> list[Any]:
 
 def over(definition: OpDef) -> tuple[str, ...]:
     """The input slots that an op which follows may be given channels last in."""
-    return getattr(definition.traits.channels, "over", None) or getattr(definition.traits.rows, "over", ("X",))
+    return getattr(definition.traits.channels, "over", None) or getattr(
+        definition.traits.rows, "over", ("X",)
+    )
 
 
 def images(sample: Sample) -> list[str]:
@@ -66,19 +70,30 @@ CASES = chosen()
 
 
 def in_both(run: Run, floats: dict[str, Any], rest: dict[str, Any]) -> Any:
-    """Outputs and gradients of the op as the program has its inputs, and of it on what is held; and which outputs are held so."""
+    """Outputs and gradients of the op as the program has its inputs, and of it on what is held; and
+    which outputs are held so.
+    """
     inputs = {**rest, **floats}
     want = run.execute(inputs)
     hold = lambda v: [last(a) for a in v] if isinstance(v, list) else last(v)  # noqa: E731
     found = run.execute({s: hold(v) if s in images(run.sample) else v for s, v in inputs.items()})
-    marks = {s: any(isinstance(a, ChannelsLast) for a in listed(v)) for s, v in {**found[0], **found[1]}.items()}
+    marks = {
+        s: any(isinstance(a, ChannelsLast) for a in listed(v))
+        for s, v in {**found[0], **found[1]}.items()
+    }
     return want, tuple({s: plain(v) for s, v in values.items()} for values in found), marks
 
 
 def both_of(name: str) -> tuple[Any, dict[str, Any], dict[str, bool]]:
-    """A sample of `in_both` as a jitted function of its images, those, and where it says at tracing what is held."""
+    """A sample of `in_both` as a jitted function of its images, those, and where it says at tracing
+    what is held.
+    """
     run, marks = Run(CASES[name], wide=True), {}
-    floats = {s: run.inputs[s] for s in images(run.sample) if all(np.asarray(a).dtype.kind == "f" for a in listed(run.inputs[s]))}
+    floats = {
+        s: run.inputs[s]
+        for s in images(run.sample)
+        if all(np.asarray(a).dtype.kind == "f" for a in listed(run.inputs[s]))
+    }
     rest = {s: v for s, v in run.inputs.items() if s not in floats}
 
     def both(given: dict[str, Any]) -> Any:
@@ -97,8 +112,12 @@ def results() -> dict[str, Any]:
     with jax.enable_x64(True):
         for begin in range(0, len(names), SIZE):
             some = {n: both_of(n) for n in names[begin : begin + SIZE]}
-            values = Together([(fn, (floats,)) for fn, floats, _ in some.values()])([(floats,) for _, floats, _ in some.values()])
-            found |= {n: (v, marks) for (n, (_, _, marks)), v in zip(some.items(), values, strict=True)}
+            values = Together([(fn, (floats,)) for fn, floats, _ in some.values()])(
+                [(floats,) for _, floats, _ in some.values()]
+            )
+            found |= {
+                n: (v, marks) for (n, (_, _, marks)), v in zip(some.items(), values, strict=True)
+            }
     return found
 
 
@@ -117,7 +136,10 @@ def test_values_and_gradients_are_those_of_the_program(name: str) -> None:
 
 
 def test_what_follows_is_held_so() -> None:
-    """An op that silently needed channels first would pass every other test: of each op some sample's outputs are held."""
+    """An op that silently needed channels first would pass every other test: of each op some
+    sample's outputs are held.
+    """
     held = {CASES[n].op for n, (_, marks) in results().items() if marks and any(marks.values())}
-    reductions = {s.op for s in CASES.values() if isinstance(REGISTRY[s.op].traits.rows, Reduction)}  # may leave nothing of an image
+    # may leave nothing of an image
+    reductions = {s.op for s in CASES.values() if isinstance(REGISTRY[s.op].traits.rows, Reduction)}
     assert {s.op for s in CASES.values()} - held <= reductions

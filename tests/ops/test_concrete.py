@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-import fluidjax.ops  # noqa: F401  (fills the registry)
+import fluidjax.ops  # noqa: F401
 from fluidjax.errors import ShapeError, UnsupportedError
 from fluidjax.ops.concrete import known, refuse_huge
 from fluidjax.ops.registry import lookup
@@ -36,7 +36,9 @@ def test_arithmetic_on_shapes_decides_a_shape() -> None:
 
 def test_a_fed_shape_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="input Shape of op 'reshape' decides a shape"):
-        jax.jit(lambda x, s: run("reshape", {"X": x, "Shape": s}))(np.zeros((2, 3)), np.array([3, 2]))
+        jax.jit(lambda x, s: run("reshape", {"X": x, "Shape": s}))(
+            np.zeros((2, 3)), np.array([3, 2])
+        )
 
 
 def test_large_results_are_not_folded() -> None:
@@ -57,7 +59,15 @@ def test_one_element_at_a_computed_place(at: int) -> None:
 
     def pick(i: jax.Array) -> jax.Array:
         inputs = {"Input": x, "StartsTensorList": [i], "EndsTensorList": [i + 1]}
-        return run("slice", inputs, axes=(0,), starts=(-1,), ends=(-1,), infer_flags=(-1,), decrease_axis=(0,))
+        return run(
+            "slice",
+            inputs,
+            axes=(0,),
+            starts=(-1,),
+            ends=(-1,),
+            infer_flags=(-1,),
+            decrease_axis=(0,),
+        )
 
     np.testing.assert_array_equal(jax.jit(pick)(np.array([at], "int32")), x[at])
 
@@ -65,9 +75,11 @@ def test_one_element_at_a_computed_place(at: int) -> None:
 def test_a_range_at_a_computed_place_is_refused() -> None:
     x = np.zeros((4, 3), "float32")
     with pytest.raises(UnsupportedError, match="cannot cut axis 0"):
-        jax.jit(lambda i: run("slice", {"Input": x, "StartsTensor": i}, axes=(0,), starts=(0,), ends=(3,)))(
-            np.array([1])
-        )
+        jax.jit(
+            lambda i: run(
+                "slice", {"Input": x, "StartsTensor": i}, axes=(0,), starts=(0,), ends=(3,)
+            )
+        )(np.array([1]))
 
 
 def test_a_box_at_a_computed_place() -> None:
@@ -78,7 +90,9 @@ def test_a_box_at_a_computed_place() -> None:
 
 def test_lengths_of_a_fed_mask_need_maxlen() -> None:
     with pytest.raises(UnsupportedError, match="input X of op 'sequence_mask' decides a shape"):
-        jax.jit(lambda x: lookup("sequence_mask")({"X": x}, {"out_dtype": 3})["Y"])(np.array([1, 2]))
+        jax.jit(lambda x: lookup("sequence_mask")({"X": x}, {"out_dtype": 3})["Y"])(
+            np.array([1, 2])
+        )
 
 
 class Told:
@@ -112,8 +126,13 @@ def test_room_is_asked_of_the_device(monkeypatch, stats, whose):
     refuse_huge("fill_constant", [2**20], "float32")
 
 
-def test_what_is_traced_is_told_from_what_is_known_without_asking_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NumPy would learn it from JAX's error, whose text takes longer the more traces lie around: most of the time of nested branches."""
+def test_what_is_traced_is_told_from_what_is_known_without_asking_numpy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """NumPy would learn it from JAX's error, whose text takes longer the more traces lie around:
+    most of the time of nested branches.
+    """
+
     def step(x: jax.Array) -> jax.Array:
         with monkeypatch.context() as patch:
             patch.setattr(np, "asarray", lambda *_: pytest.fail("NumPy was asked"))

@@ -1,4 +1,6 @@
-"""Convolutions: every way gives what XLA's own convolution gives, and the way is chosen by shapes and platform."""
+"""Convolutions: every way gives what XLA's own convolution gives, and the way is chosen by shapes
+and platform.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,29 @@ from fluidjax.ops.convolution_geometry import Geometry
 from fluidjax.ops.enclosed import filters_turned
 
 NO_PADS = ((0, 0), (0, 0))
-XLA = (convolution_ways.xla_output, convolution_ways.xla_input_gradient, convolution_ways.xla_filter_gradient)
+XLA = (
+    convolution_ways.xla_output,
+    convolution_ways.xla_input_gradient,
+    convolution_ways.xla_filter_gradient,
+)
 COLUMNS = (
     convolution_ways.columns_output, convolution_ways.columns_input_gradient, convolution_ways.columns_filter_gradient,
 )  # fmt: skip
-NATIVE = (convolution_ways.native_output, convolution_ways.native_input_gradient, convolution_ways.native_filter_gradient)
+NATIVE = (
+    convolution_ways.native_output,
+    convolution_ways.native_input_gradient,
+    convolution_ways.native_filter_gradient,
+)
 
 
-def geometry(x: Any, w: Any, strides: Any = (1, 1), pads: Any = NO_PADS, dilations: Any = (1, 1), last: bool = False) -> Geometry:
+def geometry(
+    x: Any,
+    w: Any,
+    strides: Any = (1, 1),
+    pads: Any = NO_PADS,
+    dilations: Any = (1, 1),
+    last: bool = False,
+) -> Geometry:
     """x is given as [N, C, ...]; `last` moves its channels behind."""
     groups = x[1] // w[1]
     return Geometry((x[0], *x[2:], x[1]) if last else x, w, strides, pads, dilations, groups, last)
@@ -53,7 +70,9 @@ def arrays(geo: Geometry, dtype: str = "float64") -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize("large", (10**9, 8), ids=("whole", "piecewise"))
 @pytest.mark.parametrize("last", (False, True), ids=("NCHW", "NHWC"))
 @pytest.mark.parametrize("name", SMALL)
-def test_columns_and_the_chosen_way_equal_xla(name: str, last: bool, large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_and_the_chosen_way_equal_xla(
+    name: str, last: bool, large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(convolution_ways, "LARGE", large)
     monkeypatch.setattr(convolution_ways, "SMALL", 0 if large < 10**9 else 10**9)
     geo = geometry(*SMALL[name], last=last)
@@ -63,7 +82,13 @@ def test_columns_and_the_chosen_way_equal_xla(name: str, last: bool, large: int,
         if large < 10**9:  # the rest is the same as before
             return [[f(geo, *a) for f, a in zip(fs, args, strict=True)] for fs in (XLA, COLUMNS)]
         pulled = jax.vjp(partial(output, geo), *args[0])[1](args[1][1])
-        return [*([f(geo, *a) for f, a in zip(fs, args, strict=True)] for fs in (XLA, COLUMNS, chosen, NATIVE)), [None, *pulled]]
+        return [
+            *(
+                [f(geo, *a) for f, a in zip(fs, args, strict=True)]
+                for fs in (XLA, COLUMNS, chosen, NATIVE)
+            ),
+            [None, *pulled],
+        ]
 
     with jax.enable_x64(True):
         wanted, *found = jax.jit(every)(arrays(geo))
@@ -90,7 +115,8 @@ TABLE = [
     ("last", geometry((8, 256, 56, 56), (64, 256, 1, 1), last=True)),
     ("thin", geometry((64, 1, 28, 28), (6, 1, 5, 5), last=True)),
     ("thin", geometry((64, 3, 32, 32), (6, 3, 5, 5))),
-    ("xla", geometry((64, 6, 12, 12), (16, 6, 5, 5), last=True)),  # columns of all samples would have what the input is made of in them
+    # columns of all samples would have what the input is made of in them
+    ("xla", geometry((64, 6, 12, 12), (16, 6, 5, 5), last=True)),
     ("xla", geometry((64, 3, 32, 32), (32, 3, 5, 5))),
 ]
 
@@ -103,7 +129,10 @@ def test_the_way_follows_from_the_shapes(wanted: str, geo: Geometry) -> None:
 @pytest.mark.parametrize("geo", [geo for wanted, geo in TABLE if wanted not in ("xla", "last")])
 def test_a_gpu_gets_the_convolution_itself(geo: Geometry) -> None:
     shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in (geo.x, geo.w)]
-    lowered = {p: jax.jit(partial(output, geo)).trace(*shapes).lower(lowering_platforms=(p,)).as_text() for p in ("cuda", "cpu")}
+    lowered = {
+        p: jax.jit(partial(output, geo)).trace(*shapes).lower(lowering_platforms=(p,)).as_text()
+        for p in ("cuda", "cpu")
+    }
     assert "stablehlo.convolution" in lowered["cuda"] and "dot_general" not in lowered["cuda"]
     assert "stablehlo.convolution" not in lowered["cpu"]
 
@@ -120,7 +149,9 @@ def test_sums_of_short_floats_are_float32(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("large", (10**9, 8), ids=("whole", "piecewise"))
-def test_an_infinity_stays_in_its_group_and_sample(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_infinity_stays_in_its_group_and_sample(
+    large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(convolution_ways, "LARGE", large)
     geo = geometry((2, 4, 4, 4), (4, 2, 3, 3), pads=((1, 1),) * 2)
     (x, w), (_, dy), _ = arrays(geo, "float32")
@@ -142,14 +173,21 @@ def test_a_batch_of_convolutions() -> None:
         np.testing.assert_allclose(each, output(geo, one, w), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("strides, pads, dilations", [((1, 1), ((1, 1), (1, 1)), (1, 1)), ((2, 1), ((0, 2), (1, 0)), (1, 2))])
-def test_few_pixels_are_rows_where_filters_are_turned(strides: Any, pads: Any, dilations: Any) -> None:
+@pytest.mark.parametrize(
+    "strides, pads, dilations",
+    [((1, 1), ((1, 1), (1, 1)), (1, 1)), ((2, 1), ((0, 2), (1, 0)), (1, 2))],
+)
+def test_few_pixels_are_rows_where_filters_are_turned(
+    strides: Any, pads: Any, dilations: Any
+) -> None:
     """Beside XLA's own convolution: every pixel's window times the filter as it lies."""
     rng = np.random.default_rng(0)
     geo = Geometry((1, 4, 5, 32), (48, 32, 3, 3), strides, pads, dilations, 1, True)
     x, w = (rng.standard_normal(shape, np.float32) for shape in (geo.x, geo.w))
     with filters_turned():
-        traced = jax.jit(lambda x, w: output(geo, x, w)).trace(x, w).lower(lowering_platforms=("cpu",))
+        traced = (
+            jax.jit(lambda x, w: output(geo, x, w)).trace(x, w).lower(lowering_platforms=("cpu",))
+        )
     assert "dot_general" in traced.as_text() and "stablehlo.convolution" not in traced.as_text()
     found = traced.compile()(x, w)
     np.testing.assert_allclose(found, convolution_ways.xla_output(geo, x, w), rtol=1e-4, atol=1e-4)

@@ -1,4 +1,6 @@
-"""Ops that count rows or average over them count the true ones: padded equals exact, whatever stands behind the true rows."""
+"""Ops that count rows or average over them count the true ones: padded equals exact, whatever
+stands behind the true rows.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ from .samples import all_samples
 from .test_rows import EXTRA, listed, ragged, with_copies
 
 KINDS = (
-    "accuracy auc batch_norm center_loss data_norm inplace_abn instance_norm kldiv_loss mean_iou positive_negative_pair precision_recall "
-    "sync_batch_norm"
+    "accuracy auc batch_norm center_loss data_norm inplace_abn instance_norm kldiv_loss mean_iou"
+    " positive_negative_pair precision_recall sync_batch_norm"
 ).split()
 FAMILIES = ["metric", "norm", "norm_sync", "distance", "image", "later"]
 EVERY = [(f"{f}-{s.op}-{i}", s) for f, i, s in all_samples(FAMILIES) if s.op in KINDS]
@@ -37,10 +39,14 @@ def behind(value: Any, found: Any, slot: str) -> None:
     if isinstance(found, Ragged):
         assert found.padded and found.rows.shape[0] > len(value) == int(found.count), slot
         found = found.rows[: len(value)]
-    np.testing.assert_allclose(np.asarray(found), np.asarray(value), rtol=5e-6, atol=1e-6, err_msg=slot)
+    np.testing.assert_allclose(
+        np.asarray(found), np.asarray(value), rtol=5e-6, atol=1e-6, err_msg=slot
+    )
 
 
-def both(run: Run, plain: dict[str, Any], inputs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def both(
+    run: Run, plain: dict[str, Any], inputs: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     definition = run.definition
     treated = treat(definition, inputs, definition.arguments(run.attrs))
     return definition(plain, run.attrs), treated.shown(definition(treated.inputs, run.attrs))
@@ -51,7 +57,10 @@ def gradients(run: Run, plain: dict[str, Any]) -> tuple[dict[str, Any], dict[str
     slots, definition = over(run.sample.op), run.definition
     inputs = {s: with_copies(v) if s in slots else v for s, v in plain.items()}
     exact, padded = both(run, plain, inputs)
-    gradient, flows = REGISTRY[definition.grad.type], cotangents(run.sample, tree(jnp.asarray, exact))
+    gradient, flows = (
+        REGISTRY[definition.grad.type],
+        cotangents(run.sample, tree(jnp.asarray, exact)),
+    )
     taken = definition.grad.taken({**definition.defaults, **run.attrs})
 
     def grads(inputs: dict[str, Any], outputs: dict[str, Any], ragged_flow: bool) -> dict[str, Any]:
@@ -59,9 +68,14 @@ def gradients(run: Run, plain: dict[str, Any]) -> tuple[dict[str, Any], dict[str
             value = flows.get(name)
             if value is None or not ragged_flow or not isinstance(outputs[name], Ragged):
                 return value
-            return outputs[name].with_rows(np.concatenate([value, np.zeros((EXTRA, *value.shape[1:]), value.dtype)]))
+            return outputs[name].with_rows(
+                np.concatenate([value, np.zeros((EXTRA, *value.shape[1:]), value.dtype)])
+            )
 
-        values = {s: flow(o.removesuffix("@GRAD")) if "@GRAD" in o else inputs.get(o, outputs.get(o)) for s, o in taken.items()}
+        values = {
+            s: flow(o.removesuffix("@GRAD")) if "@GRAD" in o else inputs.get(o, outputs.get(o))
+            for s, o in taken.items()
+        }
         values = {s: v for s, v in values.items() if v is not None}
         treated = treat(gradient, values, gradient.arguments(run.attrs))
         return treated.shown(gradient(treated.inputs, run.attrs))
@@ -74,9 +88,16 @@ def gradients(run: Run, plain: dict[str, Any]) -> tuple[dict[str, Any], dict[str
 def test_padded_is_exact(name: str) -> None:
     run = Run(SAMPLES[name])
     slots, plain = over(run.sample.op), run.inputs
-    inputs = {s: ragged(np.asarray(v)) if s in slots and v is not None else v for s, v in plain.items()}
+    inputs = {
+        s: ragged(np.asarray(v)) if s in slots and v is not None else v for s, v in plain.items()
+    }
     with jax.enable_x64(True):
-        outputs, grads = jax.jit(lambda *given: (both(run, *given), gradients(run, given[0]) if run.sample.grad else None))(plain, inputs)
+        outputs, grads = jax.jit(
+            lambda *given: (
+                both(run, *given),
+                gradients(run, given[0]) if run.sample.grad else None,
+            )
+        )(plain, inputs)
     for slot, value in outputs[0].items():
         for one, other in zip(listed(value), listed(outputs[1][slot]), strict=True):
             if one is not None:
@@ -90,7 +111,9 @@ def test_padded_is_exact(name: str) -> None:
 
 def test_one_true_row_passes_through_a_batch_norm_as_it_is() -> None:
     """As a single value of each channel does without padding; how many there are is data here."""
-    run = Run(next(s for _, s in EVERY if s.op == "batch_norm" and s.inputs["X"].ndim == 2 and s.grad))
+    run = Run(
+        next(s for _, s in EVERY if s.op == "batch_norm" and s.inputs["X"].ndim == 2 and s.grad)
+    )
     inputs = {**run.inputs, "X": ragged(np.asarray(run.inputs["X"])[:1])}
     with jax.enable_x64(True):
         found = run.definition(inputs, run.attrs)
@@ -100,5 +123,8 @@ def test_one_true_row_passes_through_a_batch_norm_as_it_is() -> None:
 
 def test_rows_of_another_batch_are_refused() -> None:
     x = ragged(np.ones((3, 1), "int64"))
-    with pytest.raises(MixesRows, match=r"op 'accuracy' takes Out, Indices, Label row by row, and Label has other rows"):
+    with pytest.raises(
+        MixesRows,
+        match=r"op 'accuracy' takes Out, Indices, Label row by row, and Label has other rows",
+    ):
         REGISTRY["accuracy"]({"Out": x, "Indices": x, "Label": np.ones((8, 1), "int64")}, {})

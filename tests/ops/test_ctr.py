@@ -1,4 +1,6 @@
-"""What 1.8.5 has for the GPU alone, and what draws: rank_attention row by row, tdm_sampler by what it draws."""
+"""What 1.8.5 has for the GPU alone, and what draws: rank_attention row by row, tdm_sampler by what
+it draws.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,17 @@ from .samples import ctr, tdm
 def run(sample: Any, key: int = 0) -> dict[str, np.ndarray]:
     definition = lookup(sample.op)
     with jax.enable_x64(True):
-        out = definition(sample.inputs, {**definition.defaults, **sample.attrs}, jax.random.key(key))
+        out = definition(
+            sample.inputs, {**definition.defaults, **sample.attrs}, jax.random.key(key)
+        )
     return {slot: np.asarray(v) for slot, v in out.items()}
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_rank_attention_row_by_row(ranks: int) -> None:
-    sample = next(s for s in ctr.SAMPLES if s.op == "rank_attention" and s.attrs["MaxRank"] == ranks)
+    sample = next(
+        s for s in ctr.SAMPLES if s.op == "rank_attention" and s.attrs["MaxRank"] == ranks
+    )
     x, offset, param = (sample.inputs[s] for s in ("X", "RankOffset", "RankParam"))
     want = np.zeros((len(x), param.shape[1]), "float32")
     for i, (own, *others) in enumerate(offset):
@@ -37,8 +43,14 @@ def test_rank_attention_row_by_row(ranks: int) -> None:
 
 @pytest.mark.parametrize("positive", [True, False])
 def test_tdm_sampler_draws_other_nodes_of_the_layer(positive: bool) -> None:
-    """Never the node on the way, none twice, each as often as any other; zeros where the way has ended."""
-    sample = next(s for s in tdm.SAMPLES if s.op == "tdm_sampler" and s.note and s.attrs["output_positive"] == positive)
+    """Never the node on the way, none twice, each as often as any other; zeros where the way has
+    ended.
+    """
+    sample = next(
+        s
+        for s in tdm.SAMPLES
+        if s.op == "tdm_sampler" and s.note and s.attrs["output_positive"] == positive
+    )
     ways, item = np.array(tdm.WAYS), sample.inputs["X"][:, 0]
     width = [n + positive for n in sample.attrs["neg_samples_num_list"]]
     seen = np.zeros(6, int)
@@ -59,7 +71,10 @@ def test_tdm_sampler_draws_other_nodes_of_the_layer(positive: bool) -> None:
 def test_tdm_sampler_refuses_more_negatives_than_there_are_nodes() -> None:
     op, inputs = lookup("tdm_sampler"), tdm.SAMPLES[4].inputs
     attrs = {**op.defaults, "neg_samples_num_list": (2, 1), "layer_offset_lod": (0, 2, 5)}
-    with jax.enable_x64(True), pytest.raises(FluidError, match="fewer negatives of a layer than it has nodes"):
+    with (
+        jax.enable_x64(True),
+        pytest.raises(FluidError, match="fewer negatives of a layer than it has nodes"),
+    ):
         op(inputs, attrs, jax.random.key(0))
 
 
@@ -67,7 +82,9 @@ def test_hash_gives_ids_below_its_bound() -> None:
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):
         out = fluid.layers.hash(fluid.data("x", [-1, 2], "int64"), 7, num_hash=3)
-    (found,) = fluid.Executor().run(main, feed={"x": np.arange(40).reshape(20, 2)}, fetch_list=[out])
+    (found,) = fluid.Executor().run(
+        main, feed={"x": np.arange(40).reshape(20, 2)}, fetch_list=[out]
+    )
     assert found.shape == (20, 3, 1) and set(found.reshape(-1)) == set(range(7))
 
 
@@ -77,7 +94,9 @@ def test_hashed_grams_say_what_they_do_not_do() -> None:
         x = fluid.data("x", [None, 1], "int32", lod_level=1)
 
         def hashed(use_filter: bool) -> fluid.Variable:
-            return fluid.contrib.layers.search_pyramid_hash(x, 8, 37, 3, 4, 0.5, 1, use_filter, 10, 12, 3, 0.1)
+            return fluid.contrib.layers.search_pyramid_hash(
+                x, 8, 37, 3, 4, 0.5, 1, use_filter, 10, 12, 3, 0.1
+            )
 
         with pytest.raises(UnsupportedError, match="Bloom filters"):
             hashed(True)

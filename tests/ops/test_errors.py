@@ -1,4 +1,6 @@
-"""docs/errors-by-op.md has every op of the registry: with its error, or with the reason why no recording has it alone."""
+"""docs/errors-by-op.md has every op of the registry: with its error, or with the reason why no
+recording has it alone.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import re
 import numpy as np
 import pytest
 
-import fluidjax.ops  # noqa: F401  (fills the registry)
+import fluidjax.ops  # noqa: F401
 from fluidjax.ops.registry import REGISTRY
 
 from .errors import PATH, distance, unrecorded

@@ -1,7 +1,8 @@
-"""Every op of the registry that takes labels, ids, nodes, tags or indices objects to those that lie outside.
+"""Every op of the registry that takes labels, ids, nodes, tags or indices objects to those that lie
+outside.
 
-What a running step makes of an objection: tests/test_checks.py. What is fed wrongly to ops with the trait `bounds`:
-tests/test_feed_shapes.py.
+What a running step makes of an objection: tests/test_checks.py. What is fed wrongly to ops with the
+trait `bounds`: tests/test_feed_shapes.py.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import fluidjax.ops  # noqa: F401  (fills the registry)
+import fluidjax.ops  # noqa: F401
 from fluidjax.errors import EnforceNotMet
 from fluidjax.ir.desc import FrozenMap, OpDesc
 from fluidjax.lower.checks import out_of_bounds
@@ -24,7 +25,8 @@ from .samples import all_samples
 
 pytestmark = pytest.mark.once
 
-# op -> slots, beside those that the trait `bounds` names, with a number below which no integer of theirs is looked at
+# op -> slots, beside those that the trait `bounds` names, with a number below which no integer of
+# theirs is looked at
 SLOTS = {
     "mean_iou": "Predictions Labels", "nll_loss": "Label", "yolov3_loss": "GTLabel", "generate_proposal_labels": "GtClasses",
     "generate_mask_labels": "LabelsInt32", "target_assign": "MatchIndices NegIndices", "chunk_eval": "Inference Label",
@@ -44,7 +46,10 @@ for _, _, _sample in all_samples():
 def objections(run: Run, inputs: dict[str, Any]) -> Iterator[tuple[str, int]]:
     """The sentences of those that hold, and the number that each is about."""
     definition, attrs = run.definition, run.attrs
-    names = {s: tuple(f"{s}{i}" for i in range(len(v))) if isinstance(v, list) else (s,) for s, v in inputs.items()}
+    names = {
+        s: tuple(f"{s}{i}" for i in range(len(v))) if isinstance(v, list) else (s,)
+        for s, v in inputs.items()
+    }
     op = OpDesc(1, definition.type, FrozenMap(names), FrozenMap({}), FrozenMap(attrs))
     found = list(out_of_bounds(op, definition, inputs))
     if definition.traits.refuses is not None:
@@ -82,12 +87,26 @@ def test_what_does_not_count_may_be_anything() -> None:
     """Labels behind the end of a sequence, of boxes that are none, and those that a loss ignores."""
     label = np.array([[1, 2, -1], [3, -7, 99]], np.int64)
     lengths = np.array([2, 1], np.int64)
-    inputs = {"Logits": np.zeros((4, 2, 5), np.float32), "Label": label, "LogitsLength": np.array([4, 4]), "LabelLength": lengths}
+    inputs = {
+        "Logits": np.zeros((4, 2, 5), np.float32),
+        "Label": label,
+        "LogitsLength": np.array([4, 4]),
+        "LabelLength": lengths,
+    }
     assert list(objections(Run(Sample("warpctc", inputs, {}, ["Loss"])), inputs)) == []
     tags = {"Inference": label[..., None], "Label": label[..., None], "SeqLength": lengths}
-    assert list(objections(Run(Sample("chunk_eval", tags, {"num_chunk_types": 2}, ["Recall"])), tags)) == []
+    assert (
+        list(objections(Run(Sample("chunk_eval", tags, {"num_chunk_types": 2}, ["Recall"])), tags))
+        == []
+    )
     boxes = np.array([[[0.5, 0.5, 0.2, 0.2], [0.0, 0.0, 0.0, 0.0]]], np.float32)
-    yolo = {"X": np.zeros((1, 21, 2, 2), np.float32), "GTBox": boxes, "GTLabel": np.array([[1, -1]], np.int32)}
-    assert list(objections(Run(Sample("yolov3_loss", yolo, {"class_num": 2}, ["Loss"])), yolo)) == []
+    yolo = {
+        "X": np.zeros((1, 21, 2, 2), np.float32),
+        "GTBox": boxes,
+        "GTLabel": np.array([[1, -1]], np.int32),
+    }
+    assert (
+        list(objections(Run(Sample("yolov3_loss", yolo, {"class_num": 2}, ["Loss"])), yolo)) == []
+    )
     ignored = {"X": np.zeros((2, 3), np.float32), "Label": np.array([2, -100])}
     assert list(objections(Run(Sample("nll_loss", ignored, {}, ["Out"])), ignored)) == []

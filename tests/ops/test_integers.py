@@ -1,4 +1,6 @@
-"""Integers as C has them: powers, floats that become integers, division by 0. Expected values are what Paddle 1.8.5 gives on x86."""
+"""Integers as C has them: powers, floats that become integers, division by 0. Expected values are
+what Paddle 1.8.5 gives on x86.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def computed(make: Any, *values: np.ndarray) -> np.ndarray:
             for k, v in enumerate(values)
         ]
         out = make(*data)
-    return fluid.Executor().run(main, feed={f"x{k}": v for k, v in enumerate(values)}, fetch_list=[out])[0]
+    return fluid.Executor().run(
+        main, feed={f"x{k}": v for k, v in enumerate(values)}, fetch_list=[out]
+    )[0]
 
 
 @pytest.mark.parametrize("dtype", LEAST)
@@ -34,14 +38,25 @@ def test_powers_are_rounded_toward_zero(dtype: str) -> None:
     want = [0, 0, -1, 1, 1, 0, 1, least, least, least, -(2**31), 0, 1000, -27, 1, 1, -1]
     np.testing.assert_array_equal(computed(layers.elementwise_pow, x, y), want)
     np.testing.assert_array_equal(computed(lambda x: x**-1, x[:7]), [0, 0, -1, 1, -1, 0, least])
-    np.testing.assert_array_equal(computed(lambda y: 2**y, y[:10]), [0, 0, 0, 0, 0, 0, 1, 0, least, least])
-    np.testing.assert_array_equal(computed(lambda x: layers.pow(x, -1.0), x[:6]), [0, 0, -1, 1, -1, 0])
+    np.testing.assert_array_equal(
+        computed(lambda y: 2**y, y[:10]), [0, 0, 0, 0, 0, 0, 1, 0, least, least]
+    )
+    np.testing.assert_array_equal(
+        computed(lambda x: layers.pow(x, -1.0), x[:6]), [0, 0, -1, 1, -1, 0]
+    )
 
 
 def test_great_powers_have_a_float64s_digits() -> None:
     x = np.array([7, 3, 3037000499, 2, -2, 2], "int64")
     y = np.array([20, 39, 2, 62, 63, 63], "int64")
-    want = [79792266297612000, 4052555153018976256, int(float(3037000499**2)), 2**62, -(2**63), -(2**63)]
+    want = [
+        79792266297612000,
+        4052555153018976256,
+        int(float(3037000499**2)),
+        2**62,
+        -(2**63),
+        -(2**63),
+    ]
     np.testing.assert_array_equal(computed(layers.elementwise_pow, x, y), want)
 
 
@@ -75,15 +90,22 @@ CAST = {
 @pytest.mark.parametrize("dtype", CAST)
 @pytest.mark.parametrize("given", ["float32", "float64"])
 def test_floats_become_integers_as_in_c(given: str, dtype: str) -> None:
-    np.testing.assert_array_equal(computed(lambda x: layers.cast(x, dtype), np.array(FLOATS, given)), CAST[dtype])
+    np.testing.assert_array_equal(
+        computed(lambda x: layers.cast(x, dtype), np.array(FLOATS, given)), CAST[dtype]
+    )
 
 
-@pytest.mark.parametrize("divide", [layers.elementwise_div, layers.elementwise_floordiv, layers.elementwise_mod])
+@pytest.mark.parametrize(
+    "divide", [layers.elementwise_div, layers.elementwise_floordiv, layers.elementwise_mod]
+)
 def test_division_by_zero_is_told(divide: Any) -> None:
     """1.8.5 raises for elementwise_div; the process ends by the others."""
     x, y = np.array([7, -7], "int64"), np.array([2, -2], "int64")
     assert computed(divide, x, y).dtype == np.int64
-    with pytest.raises(EnforceNotMet, match=r"op 'elementwise_\w+' \(.*test_integers.py:\d+\) divides integers by 0"):
+    with pytest.raises(
+        EnforceNotMet,
+        match=r"op 'elementwise_\w+' \(.*test_integers.py:\d+\) divides integers by 0",
+    ):
         computed(divide, x, np.array([1, 0], "int64"))
 
 

@@ -1,4 +1,6 @@
-"""What later Paddles added to ops of 1.8.5: values that change nothing are taken, all others are refused."""
+"""What later Paddles added to ops of 1.8.5: values that change nothing are taken, all others are
+refused.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,13 @@ from ..nets import fresh
 DATA = Path(__file__).parent.parent / "data"
 ADDED: dict[str, Any] = json.loads((DATA / "op_additions_3.3.1.json").read_text())
 # attributes that 2.x had and 3.3.1 has no more
-FROM_2X = {"matmul_v2", "set_value", "assign_value", "fusion_gru", *(f"c_allreduce_{k}" for k in ("max", "min", "prod", "sum"))}
+FROM_2X = {
+    "matmul_v2",
+    "set_value",
+    "assign_value",
+    "fusion_gru",
+    *(f"c_allreduce_{k}" for k in ("max", "min", "prod", "sum")),
+}
 
 
 @pytest.mark.parametrize("kind", sorted(ADDED.keys() & REGISTRY.keys()))
@@ -66,7 +74,10 @@ def test_a_value_that_changes_nothing_is_taken() -> None:
 
 
 def test_a_value_that_means_something_new_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match=r"op 'lars_momentum' with multi_precision = True is of a later Paddle"):
+    with pytest.raises(
+        UnsupportedError,
+        match=r"op 'lars_momentum' with multi_precision = True is of a later Paddle",
+    ):
         REGISTRY["lars_momentum"].arguments({"mu": 0.9, "multi_precision": True})
     with pytest.raises(UnsupportedError, match=r"op 'fusion_lstm' with Shift_data = 2.0"):
         canonical(REGISTRY["fusion_lstm"], "Shift_data", 2.0)
@@ -91,9 +102,20 @@ def test_dims_of_tensors(kind: str) -> None:
         x = fluid.layers.cast(fluid.layers.data("x", [2, 3], append_batch_size=False), "bool")
         one = fluid.layers.fill_constant([1], "int64", 1)
         found = [x.block.create_var(dtype="bool") for _ in range(3)]
-        for out, slots in zip(found, ({"AxisTensor": [one]}, {"AxisTensorList": [one]}, {"AxisTensor": []}), strict=True):
-            x.block.append_op(type=kind, inputs={"X": x, **slots}, outputs={"Out": out}, attrs={"dim": [0]})
-    verify(edit.map_ops(main.desc, lambda op: replace(op, inputs=op.inputs.set(ADDED_BY_A_LATER_PADDLE=()))), REGISTRY.get)
+        for out, slots in zip(
+            found,
+            ({"AxisTensor": [one]}, {"AxisTensorList": [one]}, {"AxisTensor": []}),
+            strict=True,
+        ):
+            x.block.append_op(
+                type=kind, inputs={"X": x, **slots}, outputs={"Out": out}, attrs={"dim": [0]}
+            )
+    verify(
+        edit.map_ops(
+            main.desc, lambda op: replace(op, inputs=op.inputs.set(ADDED_BY_A_LATER_PADDLE=()))
+        ),
+        REGISTRY.get,
+    )
     value = np.float32([[1, 0, 1], [0, 0, 1]])
     compute = np.any if kind == "reduce_any" else np.all
     got = fluid.Executor().run(main, feed={"x": value}, fetch_list=found)
@@ -104,16 +126,25 @@ def test_dims_of_tensors(kind: str) -> None:
 
 def test_values_of_float64() -> None:
     """Of Paddle 2.6's assign_value."""
-    value = REGISTRY["assign_value"]({}, {"shape": (2,), "dtype": 6, "fp64_values": (0.1, 1e300)})["Out"]
+    value = REGISTRY["assign_value"]({}, {"shape": (2,), "dtype": 6, "fp64_values": (0.1, 1e300)})[
+        "Out"
+    ]
     assert value.dtype == np.float64 and value.tolist() == [0.1, 1e300]
 
 
 def test_an_input_slot_that_was_added_is_refused() -> None:
     """But for those in SLOTS, each of which Paddle 3.3.1 has."""
-    added = {kind: {s.rstrip("*?~") for way in ("in", "out") for s in found.get(way, ())} for kind, found in ADDED.items()}
+    added = {
+        kind: {s.rstrip("*?~") for way in ("in", "out") for s in found.get(way, ())}
+        for kind, found in ADDED.items()
+    }
     assert all(set(slots) <= added[kind] for kind, slots in SLOTS.items())
     main, out = softplus()
-    slots = FrozenMap(dict.fromkeys(("Predict", "Label", "StatPos", "StatNeg", "InsTagWeight"), ("x",)))
-    desc = edit.map_ops(main.desc, lambda op: replace(op, type="auc", inputs=slots, outputs=FrozenMap(AUC=(out,))))
+    slots = FrozenMap(
+        dict.fromkeys(("Predict", "Label", "StatPos", "StatNeg", "InsTagWeight"), ("x",))
+    )
+    desc = edit.map_ops(
+        main.desc, lambda op: replace(op, type="auc", inputs=slots, outputs=FrozenMap(AUC=(out,)))
+    )
     with pytest.raises(UnsupportedError, match=r"op 'auc' has no input slot 'InsTagWeight'"):
         Step(desc, (out,))({}, X)

@@ -1,4 +1,6 @@
-"""cudnn_lstm by the documented formula, gate by gate, of weights cut out of the flat vector by hand; what both recurrences refuse."""
+"""cudnn_lstm by the documented formula, gate by gate, of weights cut out of the flat vector by
+hand; what both recurrences refuse.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,14 @@ def run(kind: str, inputs: dict[str, Any], attrs: dict[str, Any], key: int = 0) 
         return definition(inputs, {**definition.defaults, **attrs}, jax.random.key(key))
 
 
-def by_hand(x: np.ndarray, flat: np.ndarray, layers: int, ways: int, first_h: np.ndarray, first_c: np.ndarray) -> tuple[Any, Any, Any]:
+def by_hand(
+    x: np.ndarray,
+    flat: np.ndarray,
+    layers: int,
+    ways: int,
+    first_h: np.ndarray,
+    first_c: np.ndarray,
+) -> tuple[Any, Any, Any]:
     """Every gate of every step by itself."""
     at = 0
 
@@ -34,7 +43,10 @@ def by_hand(x: np.ndarray, flat: np.ndarray, layers: int, ways: int, first_h: np
         return flat[at - int(np.prod(shape)) : at].reshape(shape)
 
     places = [(layer, way) for layer in range(layers) for way in range(ways)]
-    matrices = {p: [taken(H, ways * H if p[0] else D) for _ in "ifgo"] + [taken(H, H) for _ in "ifgo"] for p in places}
+    matrices = {
+        p: [taken(H, ways * H if p[0] else D) for _ in "ifgo"] + [taken(H, H) for _ in "ifgo"]
+        for p in places
+    }
     biases = {p: [taken(H) for _ in range(8)] for p in places}
     assert at == flat.size
     sigmoid = lambda v: 1 / (1 + np.exp(-v))  # noqa: E731
@@ -56,7 +68,9 @@ def by_hand(x: np.ndarray, flat: np.ndarray, layers: int, ways: int, first_h: np
     return x, np.stack(last_h), np.stack(last_c)
 
 
-@pytest.mark.parametrize("sample", [s for s in layered_rnn.SAMPLES if s.op == "cudnn_lstm"], ids=str)
+@pytest.mark.parametrize(
+    "sample", [s for s in layered_rnn.SAMPLES if s.op == "cudnn_lstm"], ids=str
+)
 def test_cudnn_lstm_is_the_formula(sample: Any) -> None:
     count, ways = sample.attrs["num_layers"], 1 + sample.attrs["is_bidirec"]
     given = {slot: value.astype("float64") for slot, value in sample.inputs.items()}
@@ -68,13 +82,25 @@ def test_cudnn_lstm_is_the_formula(sample: Any) -> None:
 
 
 def test_dropout_is_between_layers_and_its_gradient_draws_the_same() -> None:
-    """With nothing kept the second layer sees zeros; paired and literal gradients agree, and a fixed seed draws the same again."""
+    """With nothing kept the second layer sees zeros; paired and literal gradients agree, and a
+    fixed seed draws the same again.
+    """
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
         x, first = fluid.data("x", [T, N, D]), layers.fill_constant([2, N, H], "float32", 0.0)
         x.stop_gradient = False
         out, _, _ = layers.lstm(x, first, first, T, H, 2, dropout_prob=0.5)
-        fixed, _, _ = layers.lstm(x, first, first, T, H, 2, dropout_prob=0.5, seed=3, default_initializer=fluid.initializer.Constant(0.3))
+        fixed, _, _ = layers.lstm(
+            x,
+            first,
+            first,
+            T,
+            H,
+            2,
+            dropout_prob=0.5,
+            seed=3,
+            default_initializer=fluid.initializer.Constant(0.3),
+        )
         slopes = fluid.gradients([layers.reduce_sum(out)], [x, main.all_parameters()[0]])
     names = (out.name, fixed.name, *(g.name for g in slopes))
     state = fluid.init_fn(startup)(jax.random.key(5))
@@ -86,11 +112,21 @@ def test_dropout_is_between_layers_and_its_gradient_draws_the_same() -> None:
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
     _, other = fluid.step_fn(main, names)(state, fed, keys[1])
     assert not np.array_equal(paired[0], other[0]) and np.array_equal(paired[1], other[1])
-    sample = next(s for s in layered_rnn.SAMPLES if s.op == "cudnn_lstm" and s.attrs["num_layers"] == 2)
-    nothing = run("cudnn_lstm", sample.inputs, {**sample.attrs, "dropout_prob": 1.0, "is_test": False})
+    sample = next(
+        s for s in layered_rnn.SAMPLES if s.op == "cudnn_lstm" and s.attrs["num_layers"] == 2
+    )
+    nothing = run(
+        "cudnn_lstm", sample.inputs, {**sample.attrs, "dropout_prob": 1.0, "is_test": False}
+    )
     assert np.isfinite(nothing["Out"]).all()
-    shown = run("rnn", layered_rnn.rnn("GRU", 2).inputs, {"mode": "GRU", "num_layers": 2, "hidden_size": 2, "dropout_prob": 0.5})
-    assert set(np.asarray(shown["DropoutState"]).ravel().tolist()) <= {0, 1} and shown["DropoutState"].shape == (1, 3, 2, 2)
+    shown = run(
+        "rnn",
+        layered_rnn.rnn("GRU", 2).inputs,
+        {"mode": "GRU", "num_layers": 2, "hidden_size": 2, "dropout_prob": 0.5},
+    )
+    assert set(np.asarray(shown["DropoutState"]).ravel().tolist()) <= {0, 1} and shown[
+        "DropoutState"
+    ].shape == (1, 3, 2, 2)
 
 
 GRU = layered_rnn.rnn("GRU")
@@ -99,19 +135,32 @@ GRU = layered_rnn.rnn("GRU")
 @pytest.mark.parametrize(
     ("change", "attrs", "told"),
     [
-        ({"WeightList": GRU.inputs["WeightList"][:3]}, {}, r"takes 4 weights for 1 layers in 1 directions, not 3"),
-        ({"WeightList": [np.zeros((4, 2), "float32"), *GRU.inputs["WeightList"][1:]]}, {}, r"the weight of the input in layer 0 forwards"),
+        (
+            {"WeightList": GRU.inputs["WeightList"][:3]},
+            {},
+            r"takes 4 weights for 1 layers in 1 directions, not 3",
+        ),
+        (
+            {"WeightList": [np.zeros((4, 2), "float32"), *GRU.inputs["WeightList"][1:]]},
+            {},
+            r"the weight of the input in layer 0 forwards",
+        ),
         ({}, {"mode": "LSTM"}, r"takes 2 first states here, not 1"),
         ({}, {"mode": "ELMAN"}, r"knows the modes LSTM, GRU, RNN_TANH, RNN_RELU, not 'ELMAN'"),
         ({"PreState": [np.zeros((2, 2, 2), "float32")]}, {}, r"takes first states \[1, 2, 2\]"),
     ],
 )
-def test_rnn_refuses_what_does_not_fit(change: dict[str, Any], attrs: dict[str, Any], told: str) -> None:
+def test_rnn_refuses_what_does_not_fit(
+    change: dict[str, Any], attrs: dict[str, Any], told: str
+) -> None:
     block = fluid.Program().global_block()
 
     def variables(slot: str, value: Any) -> Any:
         many = value if isinstance(value, list) else [value]
-        return [block.create_var(name=f"{slot}{i}", shape=v.shape, dtype=str(v.dtype), is_data=True) for i, v in enumerate(many)]
+        return [
+            block.create_var(name=f"{slot}{i}", shape=v.shape, dtype=str(v.dtype), is_data=True)
+            for i, v in enumerate(many)
+        ]
 
     outs = {"Out": 1, "State": len({**GRU.inputs, **change}["PreState"]), "Reserve": 1}
     with pytest.raises((ShapeError, EnforceNotMet), match=told):
@@ -123,12 +172,21 @@ def test_rnn_refuses_what_does_not_fit(change: dict[str, Any], attrs: dict[str, 
 
 def test_a_length_beyond_the_steps_is_refused() -> None:
     sample = layered_rnn.rnn("GRU", lengths=[1, 2], value=True)
-    objections = list(lookup("rnn").traits.refuses({**sample.inputs, "SequenceLength": np.array([1, 4], "int32")}, {}))
-    assert [bool(holds) for holds, _, _ in objections] == [True, False] and "up to 3 steps" in objections[0][1]
+    objections = list(
+        lookup("rnn").traits.refuses(
+            {**sample.inputs, "SequenceLength": np.array([1, 4], "int32")}, {}
+        )
+    )
+    assert [bool(holds) for holds, _, _ in objections] == [
+        True,
+        False,
+    ] and "up to 3 steps" in objections[0][1]
 
 
 def test_layers_lstm_wants_a_flat_weight_that_fits() -> None:
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x, first = fluid.data("x", [T, N, D]), fluid.data("h", [3, N, H])
-        with pytest.raises(FluidError, match=r"'cudnn_lstm' takes first states \[1, 2, 2\], not \[3, 2, 2\]"):
+        with pytest.raises(
+            FluidError, match=r"'cudnn_lstm' takes first states \[1, 2, 2\], not \[3, 2, 2\]"
+        ):
             layers.lstm(x, first, first, T, H, 1)

@@ -1,7 +1,8 @@
-"""Every op in a step that is lowered for a GPU, and in a jit of the caller's own in which 64-bit types are off.
+"""Every op in a step that is lowered for a GPU, and in a jit of the caller's own in which 64-bit
+types are off.
 
-Nothing is compiled, so no GPU is needed: what is shown is that each op and its gradient have rules for one, and that no op hands out
-a type which exists only while 64-bit types are on.
+Nothing is compiled, so no GPU is needed: what is shown is that each op and its gradient have rules
+for one, and that no op hands out a type which exists only while 64-bit types are on.
 """
 
 from __future__ import annotations
@@ -27,17 +28,24 @@ def plain(named: Named) -> bool:
     """Whether its inputs are arrays, none of them of 64-bit floats, and its program can be built."""
     arrays = (array for slot in named.sample.inputs for _, array in named.sample.variables(slot))
     wide = any(np.asarray(a).dtype in (np.float64, np.complex128) for a in arrays)
-    return not (wide or named.sample.lod or named.sample.rows or named.sample.op in SIZED | OTHERWISE)
+    return not (
+        wide or named.sample.lod or named.sample.rows or named.sample.op in SIZED | OTHERWISE
+    )
 
 
 PLAIN = [n for n in (Named(*n) for n in all_samples()) if plain(n)]
 FIRST = {named.sample.op: named for named in reversed(PLAIN)}
 
 
-@pytest.mark.filterwarnings("ignore:Explicitly requested dtype")  # without 64-bit types int64 is int32
+# without 64-bit types int64 is int32
+@pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
 @pytest.mark.parametrize("op", sorted(FIRST))
 def test_lowers_for_a_gpu_and_without_64_bit_types(op: str) -> None:
     net = Net(FIRST[op])
     state = {n: np.asarray(net.scope.find_var(n).get_tensor()) for n in net.scope.local_var_names()}
     step = jax.jit(fluid.step_fn(net.main, net.fetched))
-    assert step.trace(state, net.feed, jax.random.key(0)).lower(lowering_platforms=("cpu", "cuda")).as_text()
+    assert (
+        step.trace(state, net.feed, jax.random.key(0))
+        .lower(lowering_platforms=("cpu", "cuda"))
+        .as_text()
+    )

@@ -55,14 +55,18 @@ def test_the_op_that_is_shown_before_is_there() -> None:
 
 
 def test_nothing_is_left_to_decide() -> None:
-    assert [trait for trait, (undecided, _) in SAY.items() if undecided(lookup("bent_identity"))] == []
+    assert [
+        trait for trait, (undecided, _) in SAY.items() if undecided(lookup("bent_identity"))
+    ] == []
 
 
 def test_sample_gives_value_and_gradient(sample: Sample) -> None:
     (run,) = Batch([sample], wide=True).runs
     x = run.inputs["X"]
     np.testing.assert_allclose(run.outputs["Out"], curve(x), rtol=1e-12)
-    np.testing.assert_allclose(run.gradients["X"], slope(x) * sample.cotangent("Out", 0, x.shape, x.dtype), rtol=1e-6)
+    np.testing.assert_allclose(
+        run.gradients["X"], slope(x) * sample.cotangent("Out", 0, x.shape, x.dtype), rtol=1e-6
+    )
 
 
 def test_padded_rows_stay_where_they_are() -> None:

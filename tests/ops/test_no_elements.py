@@ -1,4 +1,6 @@
-"""Sizes of 0, while a program is built and while it runs: a decoder's cache begins empty, and so may a batch."""
+"""Sizes of 0, while a program is built and while it runs: a decoder's cache begins empty, and so
+may a batch.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,9 @@ def attended(query: Any, keys: Any) -> Any:
     return layers.matmul(layers.softmax(layers.matmul(query, keys, transpose_y=True)), keys)
 
 
-# What is computed, and what it gives: a shape of no elements, or values. Where 1.8.5 runs, its shapes and values are these; it ends the
-# process for a softmax or a loss of no classes, for split, and for layers of images without any.
+# What is computed, and what it gives: a shape of no elements, or values. Where 1.8.5 runs, its
+# shapes and values are these; it ends the process for a softmax or a loss of no classes, for split,
+# and for layers of images without any.
 CASES: list[tuple[Callable[[], Any], Any]] = [
     (lambda: layers.softmax(none(2, 3, 0)), (2, 3, 0)),
     (lambda: layers.softmax(none(0, 3)), (0, 3)),
@@ -65,7 +68,9 @@ def test_no_elements() -> None:
         found = [make() for make, _ in CASES]
     exe, scope = fluid.Executor(), fluid.Scope()
     exe.run(startup, scope=scope)
-    for k, (got, (_, want)) in enumerate(zip(exe.run(main, fetch_list=found, scope=scope), CASES, strict=True)):
+    for k, (got, (_, want)) in enumerate(
+        zip(exe.run(main, fetch_list=found, scope=scope), CASES, strict=True)
+    ):
         if isinstance(want, tuple):
             assert got.shape == want, k
         else:
@@ -80,10 +85,14 @@ def test_gradients_of_no_elements() -> None:
         logits = layers.fc(h, 4, act="softmax")
         layers.smooth_l1(logits, logits * 2.0)
         loss = layers.reduce_sum(
-            layers.softmax_with_cross_entropy(logits, layers.cast(layers.reduce_sum(x, 1, keep_dim=True), "int64"))
+            layers.softmax_with_cross_entropy(
+                logits, layers.cast(layers.reduce_sum(x, 1, keep_dim=True), "int64")
+            )
         )
         pairs = dict((p.name, g) for p, g in fluid.backward.append_backward(loss))
     exe, scope = fluid.Executor(), fluid.Scope()
     exe.run(startup, scope=scope)
-    (slope,) = exe.run(main, feed={"x": np.zeros((0, 3), "float32")}, fetch_list=[pairs["w"]], scope=scope)
+    (slope,) = exe.run(
+        main, feed={"x": np.zeros((0, 3), "float32")}, fetch_list=[pairs["w"]], scope=scope
+    )
     np.testing.assert_array_equal(slope, np.zeros((3, 8)))

@@ -1,7 +1,7 @@
 """What 1.8.5 builds with open dimensions builds here: every op, with -1 at any place of any input.
 
-`python -m tests.ops.test_open_shapes` goes over all openings of all samples (some minutes); the tests over one of each op
-and those that clashed once.
+`python -m tests.ops.test_open_shapes` goes over all openings of all samples (some minutes); the
+tests over one of each op and those that clashed once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import fluidjax.ops  # noqa: F401  (fills the registry)
+import fluidjax.ops  # noqa: F401
 from fluidjax.base.dtypes import name_of
 from fluidjax.errors import FluidError, ShapeError
 from fluidjax.ir.desc import FrozenMap
@@ -26,9 +26,16 @@ from fluidjax.ops.registry import canonical, lookup
 from .sample import Sample
 from .samples import all_samples
 
-RECORD: dict[str, dict[str, list[str]]] = json.loads((Path(__file__).parents[1] / "data" / "open_shapes_1.8.5.json").read_text())
-SAMPLES = [s for _, _, s in all_samples() if str(s.digest()) in RECORD.get(s.op, ()) and lookup(s.op).fn is not None]
-# Refused here, but for one: nothing tells the sizes that would fit, and no program leaves them open.
+RECORD: dict[str, dict[str, list[str]]] = json.loads(
+    (Path(__file__).parents[1] / "data" / "open_shapes_1.8.5.json").read_text()
+)
+SAMPLES = [
+    s
+    for _, _, s in all_samples()
+    if str(s.digest()) in RECORD.get(s.op, ()) and lookup(s.op).fn is not None
+]
+# Refused here, but for one: nothing tells the sizes that would fit, and no program leaves them
+# open.
 HERE = {
     "conv2d_transpose": "output_size says little of an input of which nothing is known",
     "conv3d_transpose": "likewise",
@@ -37,7 +44,8 @@ HERE = {
     "unpool": "not refused, but slow to try; 1.8.5 builds it only with everything open",
     "gather_nd": "the depth of Index decides the rank of Out",
 }
-# Beside a constant, or as a whole: these were refused where every -1 was taken for one and the same size.
+# Beside a constant, or as a whole: these were refused where every -1 was taken for one and the same
+# size.
 CLASHED = {
     "equal": "X.0.0", "cross_entropy": "Label.0.0", "accuracy": "Label.0.*", "softmax_with_cross_entropy": "*",
     "batch_norm": "Scale.0.0", "conv2d": "Filter.0.2", "conv3d": "Input.0.*", "huber_loss": "Y.0.0",
@@ -50,7 +58,9 @@ def openings(sample: Sample) -> list[str]:
     found = []
     for slot in sorted(sample.inputs):
         for i, (_, array) in enumerate(sample.variables(slot)):
-            found += [f"{slot}.{i}.{d}" for d in range(np.ndim(array))] + [f"{slot}.{i}.*"] * (np.ndim(array) > 1)
+            found += [f"{slot}.{i}.{d}" for d in range(np.ndim(array))] + [f"{slot}.{i}.*"] * (
+                np.ndim(array) > 1
+            )
     return [*found, "*"]
 
 
@@ -62,7 +72,9 @@ def opened(sample: Sample, opening: str) -> dict[str, Any]:
         where = opening.rsplit(".", 2)
         whole = opening == "*" or (where[:2] == [slot, str(index)] and where[2] == "*")
         here = where[:2] == [slot, str(index)]
-        shape = [-1 if whole or (here and where[2] == str(d)) else n for d, n in enumerate(array.shape)]
+        shape = [
+            -1 if whole or (here and where[2] == str(d)) else n for d, n in enumerate(array.shape)
+        ]
         return Spec(tuple(shape), name_of(array.dtype))
 
     specs = {}
@@ -74,7 +86,10 @@ def opened(sample: Sample, opening: str) -> dict[str, Any]:
 
 def build(sample: Sample, opening: str) -> None:
     definition = lookup(sample.op)
-    attrs = {**definition.defaults, **{n: canonical(definition, n, v) for n, v in sample.attrs.items()}}
+    attrs = {
+        **definition.defaults,
+        **{n: canonical(definition, n, v) for n, v in sample.attrs.items()},
+    }
     infer(definition, FrozenMap(opened(sample, opening)), attrs)
 
 
@@ -90,9 +105,15 @@ def one_of_each_op() -> list[Any]:
     chosen: dict[str, tuple[int, Sample, str]] = {}
     for sample, opening in buildable():
         key = zlib.crc32(f"{sample.digest()}/{opening}".encode())
-        if CLASHED.get(sample.op, opening) == opening and key < chosen.get(sample.op, (1 << 32,))[0]:
+        if (
+            CLASHED.get(sample.op, opening) == opening
+            and key < chosen.get(sample.op, (1 << 32,))[0]
+        ):
             chosen[sample.op] = key, sample, opening
-    return [pytest.param(sample, opening, id=f"{kind}-{opening}") for kind, (_, sample, opening) in chosen.items()]
+    return [
+        pytest.param(sample, opening, id=f"{kind}-{opening}")
+        for kind, (_, sample, opening) in chosen.items()
+    ]
 
 
 @pytest.mark.first(40)
@@ -107,7 +128,9 @@ def test_every_op_has_a_recording() -> None:
 
 
 def equal(x: tuple[int, ...], y: tuple[int, ...]) -> Any:
-    return infer(lookup("equal"), FrozenMap({"X": Spec(x, "float32"), "Y": Spec(y, "float32")}), {})["Out"]
+    return infer(
+        lookup("equal"), FrozenMap({"X": Spec(x, "float32"), "Y": Spec(y, "float32")}), {}
+    )["Out"]
 
 
 def test_what_an_open_dimension_may_be() -> None:
@@ -123,10 +146,22 @@ def test_what_an_open_dimension_may_be() -> None:
 def test_a_refusal_speaks_of_sizes_that_were_written() -> None:
     with pytest.raises(ShapeError) as refused:
         equal((-1, 3), (2, 5))
-    assert set(map(int, re.findall(r"-?\d+", str(refused.value).replace("float32", "")))) <= {-1, 2, 3, 5}
+    assert set(map(int, re.findall(r"-?\d+", str(refused.value).replace("float32", "")))) <= {
+        -1,
+        2,
+        3,
+        5,
+    }
     with pytest.raises(FluidError) as refused:
-        shapes = {"Input": Spec((-1, 4, -1, -1), "float32"), "Filter": Spec((3, 5, 3, 3), "float32")}
-        infer(lookup("conv2d"), FrozenMap(shapes), {"strides": (1, 1), "paddings": (0, 0), "dilations": (1, 1), "groups": 1})
+        shapes = {
+            "Input": Spec((-1, 4, -1, -1), "float32"),
+            "Filter": Spec((3, 5, 3, 3), "float32"),
+        }
+        infer(
+            lookup("conv2d"),
+            FrozenMap(shapes),
+            {"strides": (1, 1), "paddings": (0, 0), "dilations": (1, 1), "groups": 1},
+        )
     assert "5040" not in str(refused.value)
 
 

@@ -44,7 +44,11 @@ def test_every_recorded_optimizer_is_run():
 @pytest.mark.parametrize("name", RUNS)
 def test_five_steps(name):
     kind, attrs = RUNS[name]
-    slots = [s.name for s in lookup(kind).inputs if not s.name.endswith("Tensor") and s.name not in SLOTS.get(kind, ())]
+    slots = [
+        s.name
+        for s in lookup(kind).inputs
+        if not s.name.endswith("Tensor") and s.name not in SLOTS.get(kind, ())
+    ]
     state = {slot: np.zeros((3, 1), np.float32) for slot in slots}
     state["Param"] = np.ones((3, 1), np.float32)
     if "LearningRate" in slots:
@@ -77,7 +81,11 @@ def test_dpsgd_adds_one_number_to_the_whole_parameter():
 
 
 def test_dpsgd_with_a_seed_repeats_itself():
-    inputs = {"Param": np.ones(3, np.float32), "Grad": np.ones(3, np.float32), "LearningRate": np.float32([0.1])}
+    inputs = {
+        "Param": np.ones(3, np.float32),
+        "Grad": np.ones(3, np.float32),
+        "LearningRate": np.float32([0.1]),
+    }
     definition = lookup("dpsgd")
     first, second = (definition(inputs, {"seed": 5}, jax.random.key(k))["ParamOut"] for k in (1, 2))
     np.testing.assert_array_equal(first, second)

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-import fluidjax.ops  # noqa: F401  (fills the registry)
+import fluidjax.ops  # noqa: F401
 from fluidjax.errors import MixesRows, ShapeError
 from fluidjax.ops.ragged import Ragged
 from fluidjax.ops.random import keep_mask
@@ -19,7 +19,9 @@ N = 200_000
 SIGMAS = 5.0  # a test by chance fails once in two million keys, and the keys are fixed
 
 
-def draw(op: str, seed: int = 3, inputs: dict[str, Any] | None = None, slot: str = "Out", **attrs: Any) -> np.ndarray:
+def draw(
+    op: str, seed: int = 3, inputs: dict[str, Any] | None = None, slot: str = "Out", **attrs: Any
+) -> np.ndarray:
     with jax.enable_x64(True):
         return np.asarray(lookup(op)(inputs or {}, attrs, jax.random.key(seed))[slot])
 
@@ -50,7 +52,8 @@ def test_uniform(dtype: int, name: str) -> None:
     assert x.min() >= -2.0 and x.max() < 3.0
     near(x.mean(), 0.5, 5 / np.sqrt(12))
     counts = np.histogram(x, 10, (-2, 3))[0]
-    assert ((counts - N / 10) ** 2 / (N / 10)).sum() < 35  # chi square, 9 degrees of freedom: p < 1e-4
+    # chi square, 9 degrees of freedom: p < 1e-4
+    assert ((counts - N / 10) ** 2 / (N / 10)).sum() < 35
 
 
 def test_uniform_writes_its_diagonal() -> None:
@@ -61,7 +64,9 @@ def test_uniform_writes_its_diagonal() -> None:
 
 
 def test_rows_that_show_no_lod_are_counted_where_none_of_them_is_padding() -> None:
-    like = Ragged(np.zeros((5, 2), "float32"), (np.array([0, 2, 5], "int32"),), (3,), "a", bare=True)
+    like = Ragged(
+        np.zeros((5, 2), "float32"), (np.array([0, 2, 5], "int32"),), (3,), "a", bare=True
+    )
     run = lookup("fill_constant_batch_size_like").fn
     assert run(like, shape=[-1, 3], dtype=5, value=2.0).shape == (5, 3)
     with pytest.raises(MixesRows, match="the number of rows"):
@@ -70,7 +75,13 @@ def test_rows_that_show_no_lod_are_counted_where_none_of_them_is_padding() -> No
 
 def test_batch_size_like_takes_the_dim() -> None:
     like = {"Input": np.zeros((7, 3), "float32")}
-    x = draw("uniform_random_batch_size_like", inputs=like, shape=(2, -1), input_dim_idx=0, output_dim_idx=1)
+    x = draw(
+        "uniform_random_batch_size_like",
+        inputs=like,
+        shape=(2, -1),
+        input_dim_idx=0,
+        output_dim_idx=1,
+    )
     assert x.shape == (2, 7)
     assert draw("gaussian_random_batch_size_like", inputs=like, shape=(-1, 5)).shape == (7, 5)
 
@@ -117,9 +128,12 @@ def test_dropout_gradient_uses_the_mask_alone() -> None:
     grad = lookup("dropout_grad")
     inputs = {"Mask": mask, "Out@GRAD": up}
     down = grad(inputs, {"dropout_prob": 0.25})["X@GRAD"]
-    scaled = grad(inputs, {"dropout_prob": 0.25, "dropout_implementation": "upscale_in_train"})["X@GRAD"]
+    scaled = grad(inputs, {"dropout_prob": 0.25, "dropout_implementation": "upscale_in_train"})[
+        "X@GRAD"
+    ]
     nothing = grad(
-        {"Mask": mask * 0, "Out@GRAD": up}, {"dropout_prob": 1.0, "dropout_implementation": "upscale_in_train"}
+        {"Mask": mask * 0, "Out@GRAD": up},
+        {"dropout_prob": 1.0, "dropout_implementation": "upscale_in_train"},
     )
     np.testing.assert_array_equal(down, up * mask)
     np.testing.assert_allclose(scaled, up * mask / 0.75)
@@ -143,14 +157,19 @@ def test_sampling_id_follows_the_probabilities() -> None:
 def test_shuffle_batch_keeps_rows_together() -> None:
     x = np.arange(24, dtype="float32").reshape(4, 2, 3)
     inputs = {"X": x, "Seed": np.array([1], "int64")}
-    out, order = draw("shuffle_batch", inputs=inputs), draw("shuffle_batch", inputs=inputs, slot="ShuffleIdx")
+    out, order = (
+        draw("shuffle_batch", inputs=inputs),
+        draw("shuffle_batch", inputs=inputs, slot="ShuffleIdx"),
+    )
     np.testing.assert_array_equal(out.reshape(8, 3), x.reshape(8, 3)[order])
     assert sorted(order.tolist()) == list(range(8))
 
 
 def test_random_crop_draws_each_box_anew() -> None:
     x = np.arange(6 * 8, dtype="float32").reshape(6, 8) % 8
-    first = draw("random_crop", inputs={"X": np.tile(x, (50, 1)), "Seed": np.array([1], "int64")}, shape=(3,))
+    first = draw(
+        "random_crop", inputs={"X": np.tile(x, (50, 1)), "Seed": np.array([1], "int64")}, shape=(3,)
+    )
     assert first.shape == (300, 3)
     np.testing.assert_array_equal(np.diff(first), 1.0)
     assert set(first[:, 0]) == set(range(6))
@@ -168,7 +187,12 @@ def test_seed_gives_its_number_or_draws_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "op, attrs", [("gaussian_random", {"shape": (8,)}), ("randint", {"shape": (8,), "low": 0, "high": 99})]
+    "op, attrs",
+    [("gaussian_random", {"shape": (8,)}), ("randint", {"shape": (8,), "low": 0, "high": 99})],
 )
 def test_the_key_alone_decides(op: str, attrs: dict[str, Any]) -> None:
-    assert draw(op, 1, **attrs).tolist() == draw(op, 1, **attrs).tolist() != draw(op, 2, **attrs).tolist()
+    assert (
+        draw(op, 1, **attrs).tolist()
+        == draw(op, 1, **attrs).tolist()
+        != draw(op, 2, **attrs).tolist()
+    )

@@ -1,6 +1,8 @@
-"""Every op type, built wrongly: whatever is raised is a sentence of ours, and not what JAX or Python said within.
+"""Every op type, built wrongly: whatever is raised is a sentence of ours, and not what JAX or
+Python said within.
 
-Also constants beside values that only a running step knows: NumPy's arrays cannot be indexed by those.
+Also constants beside values that only a running step knows: NumPy's arrays cannot be indexed by
+those.
 """
 
 from __future__ import annotations
@@ -26,9 +28,12 @@ from .samples import all_samples
 pytestmark = pytest.mark.once
 OTHER = {"f": np.int64, "i": np.float32, "u": np.float32, "b": np.float32, "c": np.float32}
 FOREIGN = re.compile(
-    r"ncompatible shapes|ncompatible types|index out of range|NoneType|has no attribute|not subscriptable|unsupported operand|"
-    r"positional argument|zip\(\)|to unpack|dot_general|broadcast_in_dim|\blax\.|\bjax\.|jnp\.|ShapedArray|Tracer|cannot reshape|"
-    r"division by zero|modulo by zero|convert float|out of bounds for array|ndexer must|must be real number"
+    r"ncompatible shapes|ncompatible types|index out of range|NoneType|has no attribute|not"
+    r" subscriptable|unsupported operand|"
+    r"positional argument|zip\(\)|to"
+    r" unpack|dot_general|broadcast_in_dim|\blax\.|\bjax\.|jnp\.|ShapedArray|Tracer|cannot reshape|"
+    r"division by zero|modulo by zero|convert float|out of bounds for array|ndexer must|must be"
+    r" real number"
 )
 
 
@@ -65,13 +70,20 @@ def built(sample: Sample, inputs: dict[str, Any], attrs: dict[str, Any]) -> None
                 outs[slot.name] = ins[sample.inplace[slot.name]][:1]
             elif slot.name in sample.outputs or not slot.optional:
                 count = sample.outputs.get(slot.name) or 1
-                outs[slot.name] = [block.create_var(name=f"out.{slot.name}.{i}") for i in range(count)]
+                outs[slot.name] = [
+                    block.create_var(name=f"out.{slot.name}.{i}") for i in range(count)
+                ]
         block.append_op(type=sample.op, inputs=ins, outputs=outs, attrs=attrs)
 
 
 def wrong(sample: Sample) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Of each input another rank, no dimension, another dtype, another size, nothing; of attributes what cannot be meant."""
-    given = {s: [np.asarray(a) for a in v] if isinstance(v, list) else np.asarray(v) for s, v in sample.inputs.items()}
+    """Of each input another rank, no dimension, another dtype, another size, nothing; of attributes
+    what cannot be meant.
+    """
+    given = {
+        s: [np.asarray(a) for a in v] if isinstance(v, list) else np.asarray(v)
+        for s, v in sample.inputs.items()
+    }
     attrs = dict(sample.attrs)
     for slot, value in given.items():
         one = value[0] if isinstance(value, list) and value else value
@@ -82,7 +94,11 @@ def wrong(sample: Sample) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]
             "a longer last dimension": np.concatenate([one, one[..., :1]], -1) if one.ndim else one,
         }  # fmt: skip
         for what, new in others.items():
-            yield f"{slot}: {what}", {**given, slot: [new, *value[1:]] if isinstance(value, list) else new}, attrs
+            yield (
+                f"{slot}: {what}",
+                {**given, slot: [new, *value[1:]] if isinstance(value, list) else new},
+                attrs,
+            )
         yield f"no {slot}", {s: v for s, v in given.items() if s != slot}, attrs
     for name, attr in lookup(sample.op).attrs.items():
         value = attrs.get(name, attr.default)
@@ -112,7 +128,9 @@ def test_what_is_built_wrongly(part: int) -> None:
 
 
 def constants(sample: Sample) -> str:
-    """What tracing raises where only the first of the op's inputs is unknown, and where only the last is."""
+    """What tracing raises where only the first of the op's inputs is unknown, and where only the
+    last is.
+    """
     run = Run(sample)
     slots = [s for s, v in run.inputs.items() if not isinstance(v, Ragged | list)]
     for free in {*slots[:1], *slots[-1:]} if len(run.inputs) > 1 else ():
@@ -123,7 +141,9 @@ def constants(sample: Sample) -> str:
         ):
             continue  # offsets are never constants
         try:
-            jax.jit(lambda x, fixed=fixed, free=free: run.execute({**fixed, free: x})).trace(run.inputs[free])
+            jax.jit(lambda x, fixed=fixed, free=free: run.execute({**fixed, free: x})).trace(
+                run.inputs[free]
+            )
         except jax.errors.TracerArrayConversionError as error:
             return f"{sample.op}, {free} unknown: {error}".splitlines()[0]
         except (FluidError, *NOT_TRACEABLE):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import fluidjax.ops  # noqa: F401  (fills the registry)
+import fluidjax.ops  # noqa: F401
 from fluidjax.ops.later import SLOTS
 from fluidjax.ops.registry import GRAD, HINTS, REGISTRY, REQUIRED, OpDef, Slot, lookup
 
@@ -21,11 +21,13 @@ pytestmark = pytest.mark.once
 
 DATA = Path(__file__).parent.parent / "data"
 PROTOS: dict[str, Any] = json.loads((DATA / "op_protos_1.8.5.json").read_text())
-LATER: dict[str, Any] = json.loads((DATA / "op_protos_2x.json").read_text())  # these say nothing of defaults
+# these say nothing of defaults
+LATER: dict[str, Any] = json.loads((DATA / "op_protos_2x.json").read_text())
 PROTOS |= LATER
 GRADS: dict[str, Any] = json.loads((DATA / "grad_protos_1.8.5.json").read_text())
 
-# Op types that 1.8.5 does not have, and why they are there. Of an op with samples, these say it (`paddle=False`, with a note).
+# Op types that 1.8.5 does not have, and why they are there. Of an op with samples, these say it
+# (`paddle=False`, with a note).
 OURS: dict[str, str] = {
     "optax_init": "an optax optimizer's state; tests/test_optimizer_optax.py",
     "optax_update": "one step of an optax optimizer; tests/test_optimizer_optax.py",
@@ -38,11 +40,20 @@ OURS: dict[str, str] = {
 }
 # Gradients that differ from 1.8.5's on purpose.
 OTHER_GRADIENTS: dict[str, str] = {
-    "split_byref": "1.8.5 says sum, which is not the derivative; transpilers write the op after backward",
-    "split_selected_rows": "1.8.5 says sum, which is not the derivative; transpilers write the op after backward",
-    "sequence_conv": "1.8.5 has PaddingData@GRAD too where the padding is trained, which is not in the recording",
+    "split_byref": (
+        "1.8.5 says sum, which is not the derivative; transpilers write the op after backward"
+    ),
+    "split_selected_rows": (
+        "1.8.5 says sum, which is not the derivative; transpilers write the op after backward"
+    ),
+    "sequence_conv": (
+        "1.8.5 has PaddingData@GRAD too where the padding is trained, which is not in the recording"
+    ),
     "pyramid_hash": "1.8.5's changes W by itself, which no slot names; asking for it is refused",
-    "data_norm": "1.8.5 also names the three sums as outputs, which its GPU kernel updates and its CPU kernel leaves",
+    "data_norm": (
+        "1.8.5 also names the three sums as outputs, which its GPU kernel updates and its CPU"
+        " kernel leaves"
+    ),
 }
 
 # 1.8.5 shows an op's defaults only where no attribute is required; these have required ones.
@@ -51,7 +62,9 @@ UNKNOWN_DEFAULTS = {"conditional_block", "feed", "fetch", "print", *LATER}
 FORWARD = sorted(k for k, d in REGISTRY.items() if d.forward is None)
 DIFFERENTIATED = {k for k, d in REGISTRY.items() if k in GRADS or d.grad}
 PADDLES = [k for k in FORWARD if k not in OURS]
-SAMPLED = {sample.op for _, _, sample in all_samples()} | {case[0] for case in sparse_cases.OPS.values()}
+SAMPLED = {sample.op for _, _, sample in all_samples()} | {
+    case[0] for case in sparse_cases.OPS.values()
+}
 
 
 def marks(slots: Iterable[Slot]) -> set[str]:
@@ -65,7 +78,9 @@ def thawed(value: Any) -> Any:
 
 @pytest.mark.parametrize("kind", PADDLES)
 def test_slots_are_paddles(kind: str) -> None:
-    assert kind in PROTOS, "not an op of 1.8.5: give it a sample with paddle=False and the reason in its note"
+    assert kind in PROTOS, (
+        "not an op of 1.8.5: give it a sample with paddle=False and the reason in its note"
+    )
     """But for those that later Paddles added (ops/later.py)."""
     definition = lookup(kind)
     later = SLOTS.get(kind, ())
@@ -95,9 +110,13 @@ def test_hints_have_paddles_types() -> None:
             assert HINTS[name] == PROTOS[kind]["attrs"][name][0], f"{kind}.{name}"
 
 
-@pytest.mark.parametrize("kind", sorted(DIFFERENTIATED - OTHER_GRADIENTS.keys() - LATER.keys() - OURS.keys()))
+@pytest.mark.parametrize(
+    "kind", sorted(DIFFERENTIATED - OTHER_GRADIENTS.keys() - LATER.keys() - OURS.keys())
+)
 def test_gradients_are_paddles(kind: str) -> None:
-    """The gradient ops' types, slots and where these come from. A double gradient need not be there at all."""
+    """The gradient ops' types, slots and where these come from. A double gradient need not be there
+    at all.
+    """
     definition = lookup(kind)
     if definition.forward is not None and definition.grad is None and not definition.reuse:
         return
@@ -107,11 +126,16 @@ def test_gradients_are_paddles(kind: str) -> None:
 def ours(definition: OpDef) -> list[dict[str, Any]]:
     if definition.reuse:
         return [
-            {"type": r.type, "in": dict(r.ins), "out": {s: bare(o) for s, o in r.outs.items()}} for r in definition.reuse
+            {"type": r.type, "in": dict(r.ins), "out": {s: bare(o) for s, o in r.outs.items()}}
+            for r in definition.reuse
         ]
     if definition.grad is None:
         return []
-    takes = {s: o for s, o in definition.grad.taken({}).items() if s not in SLOTS.get(definition.type, ())}
+    takes = {
+        s: o
+        for s, o in definition.grad.taken({}).items()
+        if s not in SLOTS.get(definition.type, ())
+    }
     gives = {s: origin + GRAD for s, origin in definition.grad.given(takes).items()}
     return [{"type": definition.grad.type, "in": takes, "out": gives}]
 
@@ -138,7 +162,9 @@ def bare(origin: str) -> str:
 
 @pytest.mark.parametrize("kind", FORWARD)
 def test_docstring_begins_with_a_formula(kind: str) -> None:
-    """Its first line says what an output is: "Out = ...", "Y, XShape = ...", or what a host op does to a named slot."""
+    """Its first line says what an output is: "Out = ...", "Y, XShape = ...", or what a host op does
+    to a named slot.
+    """
     definition = lookup(kind)
     first = definition.doc.partition("\n")[0]
     slots = {s.name for s in [*definition.inputs, *definition.outputs]}

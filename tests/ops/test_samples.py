@@ -1,6 +1,8 @@
-"""Every op sample against Paddle's answers, against numeric derivatives, and against its own shape rule.
+"""Every op sample against Paddle's answers, against numeric derivatives, and against its own shape
+rule.
 
-The gradient ops run as they are written in a program: at the variables that they name, and nothing else.
+The gradient ops run as they are written in a program: at the variables that they name, and nothing
+else.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import fluidjax.ops  # noqa: F401  (fills the registry)
+import fluidjax.ops  # noqa: F401
 from fluidjax.base.dtypes import name_of
 from fluidjax.errors import FluidError
 from fluidjax.ir.desc import FrozenMap
@@ -34,7 +36,10 @@ from .samples import all_samples
 from .spectra import as_ordered
 from .together import SIZE
 
-CASES = {f"{family}-{sample.op}-{index}": (family, index, sample) for family, index, sample in all_samples()}
+CASES = {
+    f"{family}-{sample.op}-{index}": (family, index, sample)
+    for family, index, sample in all_samples()
+}
 LEADS = leads({n: sample for n, (_, _, sample) in CASES.items()}, op_and_dtypes)
 REDUNDANT = redundant()
 RTOL, ATOL = 1e-5, 1e-6
@@ -44,7 +49,8 @@ UNDECLARED = {("pyramid_hash", "DropPos")}  # outputs of which 1.8.5 declares no
 
 @cache
 def places(wide: bool) -> dict[str, int]:
-    """Where a sample stands among those that are compiled together: all of them, and those whose gradients are differentiated.
+    """Where a sample stands among those that are compiled together: all of them, and those whose
+    gradients are differentiated.
 
     Those stand last which only a thorough run asks for.
     """
@@ -52,7 +58,9 @@ def places(wide: bool) -> dict[str, int]:
     return {n: i for i, n in enumerate(foremost(names, FIRST) if wide else names)}
 
 
-@lru_cache(maxsize=4)  # batch_of has tests come batch by batch; ten thousands of arrays would slow down whatever counts arrays
+# batch_of has tests come batch by batch; ten thousands of arrays would slow down whatever counts
+# arrays
+@lru_cache(maxsize=4)
 def batch(number: int, wide: bool) -> Batch:
     names = list(places(wide))[number * SIZE : (number + 1) * SIZE]
     return Batch([CASES[n][2] for n in names], wide)
@@ -77,13 +85,27 @@ DIFFERENTIABLE = [n for n, (_, _, sample) in CASES.items() if differentiable(sam
 
 
 def in_float64() -> set[tuple[str, str]]:
-    """(op, input slot) of the gradients that are compared with Paddle's in float64, at extremes, each time."""
-    cases = [case for family in FAMILIES for case in answered(family).values() if case.name not in repeated(family)]
-    return {(c.op, slot) for c in cases for slot in c.grad if np.asarray(c.variables(slot)[0][1]).dtype == np.float64}
+    """(op, input slot) of the gradients that are compared with Paddle's in float64, at extremes,
+    each time.
+    """
+    cases = [
+        case
+        for family in FAMILIES
+        for case in answered(family).values()
+        if case.name not in repeated(family)
+    ]
+    return {
+        (c.op, slot)
+        for c in cases
+        for slot in c.grad
+        if np.asarray(c.variables(slot)[0][1]).dtype == np.float64
+    }
 
 
 def first_of_their_kind() -> set[str]:
-    """Of samples whose gradients Paddle has recorded in float32 alone, the first of each op and slots; of others all."""
+    """Of samples whose gradients Paddle has recorded in float32 alone, the first of each op and
+    slots; of others all.
+    """
     found: dict[Any, str] = {}
     wide = in_float64()
     for name in DIFFERENTIABLE:
@@ -100,7 +122,9 @@ FIRST = first_of_their_kind()
 
 def marked(names: Iterable[str], thorough: Container[str]) -> Any:
     """Parametrise over names of samples, of which some run only where it is asked for."""
-    return pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.thorough) if n in thorough else n for n in names])
+    return pytest.mark.parametrize(
+        "name", [pytest.param(n, marks=pytest.mark.thorough) if n in thorough else n for n in names]
+    )
 
 
 def pick(condition: Any) -> Any:
@@ -126,7 +150,9 @@ def compare(got: Any, want: Any, tol: float | None, what: str) -> None:
 
 
 def compare_lod(got: Any, want: list[Any], slot: str) -> None:
-    """Equal offsets. The outputs that exist for gradient ops have none here, but an order of batches in Paddle."""
+    """Equal offsets. The outputs that exist for gradient ops have none here, but an order of
+    batches in Paddle.
+    """
     if slot.startswith("Batch"):
         return
     offsets = StepTensor(got).offsets if isinstance(got, Ragged) and not got.bare else ()
@@ -138,7 +164,12 @@ def test_outputs_equal_paddle(name: str) -> None:
     family, index, sample = CASES[name]
     answer, outputs = recorded(family, index, sample), run_of(name).outputs
     for slot in sample.outputs:
-        compare(as_ordered(sample.op, slot, answer[slot], shown(outputs[slot])), answer[slot], sample.tol, slot)
+        compare(
+            as_ordered(sample.op, slot, answer[slot], shown(outputs[slot])),
+            answer[slot],
+            sample.tol,
+            slot,
+        )
         for i, value in enumerate(listed(outputs[slot])):
             key = f"{slot}#{i}@LOD" if isinstance(outputs[slot], list) else f"{slot}@LOD"
             compare_lod(value, [answer[k] for k in sorted(answer) if k.startswith(key)], slot)
@@ -159,15 +190,22 @@ def test_gradients_are_derivatives(name: str) -> None:
     for seed in (1, 2):
         direction = numeric.directions(run, seed)
         found, size = numeric.analytic(run.gradients, direction)
-        assert numeric.numeric(run, seed) == pytest.approx(found, abs=NUMERIC_RTOL * max(size, 1e-2))
+        assert numeric.numeric(run, seed) == pytest.approx(
+            found, abs=NUMERIC_RTOL * max(size, 1e-2)
+        )
 
 
-# Without a rule of its own an op's function is what is traced, for its shapes as for its execution: one sample of it shows that.
+# Without a rule of its own an op's function is what is traced, for its shapes as for its execution:
+# one sample of it shows that.
 RULED = {s.op for _, _, s in CASES.values() if lookup(s.op).infer is not None}
 FIRST_OF_OP = {s.op: n for n, (_, _, s) in reversed(CASES.items())}
 
 
-@marked(CASES, REDUNDANT | {n for n, (_, _, s) in CASES.items() if s.op not in RULED and FIRST_OF_OP[s.op] != n})
+@marked(
+    CASES,
+    REDUNDANT
+    | {n for n, (_, _, s) in CASES.items() if s.op not in RULED and FIRST_OF_OP[s.op] != n},
+)
 def test_shape_rule_equals_execution(name: str) -> None:
     run = run_of(name)
     check_specs(run, specs_of(run.inputs), exact=run.definition.infer is None)
@@ -175,7 +213,9 @@ def test_shape_rule_equals_execution(name: str) -> None:
 
 @pick(lambda s: "unknown" not in s.skip)
 def test_shape_rule_with_open_dimension(name: str) -> None:
-    """The first dimension of the batch may be unknown: then nothing that is inferred contradicts the execution."""
+    """The first dimension of the batch may be unknown: then nothing that is inferred contradicts
+    the execution.
+    """
     run = run_of(name)
     errors = []
     for opened in open_first(run):
@@ -184,7 +224,9 @@ def test_shape_rule_with_open_dimension(name: str) -> None:
             return
         except FluidError as error:
             errors.append(str(error))
-    assert not errors, "\n".join([*errors, "if it cannot be open, give the sample skip={'unknown': why}"])
+    assert not errors, "\n".join(
+        [*errors, "if it cannot be open, give the sample skip={'unknown': why}"]
+    )
 
 
 def spec(array: Any) -> Spec:
@@ -201,7 +243,9 @@ def plain(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def open_first(run: Run) -> list[dict[str, Any]]:
-    """Input specs with dimension 0 unknown: of all inputs that share the first input's, then of the first alone."""
+    """Input specs with dimension 0 unknown: of all inputs that share the first input's, then of the
+    first alone.
+    """
     inputs = plain(run.inputs)
     slots = [s.name for s in run.definition.inputs if inputs.get(s.name) is not None]
     if not slots or not listed(inputs[slots[0]]) or not np.ndim(listed(inputs[slots[0]])[0]):
@@ -228,7 +272,9 @@ def check_specs(run: Run, inputs: dict[str, Any], exact: bool) -> None:
         got, want = listed(found[slot]), [spec(v) for v in listed(value)]
         assert [g.dtype for g in got] == [w.dtype for w in want], slot
         for g, w in zip(got, want, strict=True):
-            open_dims = tuple(n if n >= 0 or exact else m for n, m in zip(g.shape, w.shape, strict=True))
+            open_dims = tuple(
+                n if n >= 0 or exact else m for n, m in zip(g.shape, w.shape, strict=True)
+            )
             assert open_dims == w.shape, f"{slot}: {g.shape}"
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import fluidjax.ops  # noqa: F401  (fills the registry)
+import fluidjax.ops  # noqa: F401
 from fluidjax.errors import FluidError, UnsupportedError
 from fluidjax.ir.desc import FrozenMap
 from fluidjax.ops.infer import Spec, by_rule, by_running, infer
@@ -92,7 +92,10 @@ def test_matmul_refuses_heads_that_do_not_fit(x: Any, y: Any, heads: int, told: 
 
 def test_matmul_refuses_what_only_mkl_has() -> None:
     with pytest.raises(UnsupportedError, match="fused"):
-        lookup("matmul")({"X": jnp.ones((2, 2)), "Y": jnp.ones((2, 2))}, {"fused_reshape_Out": (4,), "fused_transpose_Out": (0,)})
+        lookup("matmul")(
+            {"X": jnp.ones((2, 2)), "Y": jnp.ones((2, 2))},
+            {"fused_reshape_Out": (4,), "fused_transpose_Out": (0,)},
+        )
 
 
 def test_second_gradient_of_a_broadcast_dividend_is_refused() -> None:
@@ -101,7 +104,9 @@ def test_second_gradient_of_a_broadcast_dividend_is_refused() -> None:
         lookup("elementwise_div_grad_grad")({s: jnp.ones(shape) for s, shape in ones.items()}, {})
 
 
-@pytest.mark.parametrize(("kind", "slots"), [("elementwise_add", ""), ("elementwise_mul", "X Y"), ("mul", "X Y")])
+@pytest.mark.parametrize(
+    ("kind", "slots"), [("elementwise_add", ""), ("elementwise_mul", "X Y"), ("mul", "X Y")]
+)
 def test_second_gradients_where_little_flows_back(kind: str, slots: str) -> None:
     """Without DDX and DDY everything is zero."""
     given = {s: np.ones((2, 2), "float32") for s in ("X", "Y", "DOut")}
@@ -117,9 +122,21 @@ USUAL: list[tuple[str, dict[str, tuple[int, ...]], dict[str, Any]]] = [
     ("batch_norm", {"X": (-1, 8, 4, -1), **PARTS}, {}),
     ("batch_norm", {"X": (5, 8), **PARTS}, {"is_test": True}),
     ("batch_norm", {"X": (-1, 4, 4, 8), **PARTS, "MomentumTensor": (1,)}, {"data_layout": "NHWC"}),
-    ("conv2d", {"Input": (-1, 4, 9, 8), "Filter": (6, 2, 3, 5)}, {"groups": 2, "strides": (2, 1), "paddings": (1, 0, 2, 2)}),
-    ("conv2d", {"Input": (-1, 9, 8, 4), "Filter": (6, 4, 3, 3)}, {"data_format": "NHWC", "padding_algorithm": "SAME", "strides": (2, 3)}),
-    ("conv2d", {"Input": (2, 4, 9, 8), "Filter": (6, 4, 3, 3)}, {"dilations": (2, 1), "padding_algorithm": "VALID"}),
+    (
+        "conv2d",
+        {"Input": (-1, 4, 9, 8), "Filter": (6, 2, 3, 5)},
+        {"groups": 2, "strides": (2, 1), "paddings": (1, 0, 2, 2)},
+    ),
+    (
+        "conv2d",
+        {"Input": (-1, 9, 8, 4), "Filter": (6, 4, 3, 3)},
+        {"data_format": "NHWC", "padding_algorithm": "SAME", "strides": (2, 3)},
+    ),
+    (
+        "conv2d",
+        {"Input": (2, 4, 9, 8), "Filter": (6, 4, 3, 3)},
+        {"dilations": (2, 1), "padding_algorithm": "VALID"},
+    ),
     ("depthwise_conv2d", {"Input": (-1, 4, 9, 8), "Filter": (4, 1, 3, 3)}, {"groups": 4}),
     ("softmax_with_cross_entropy", {"Logits": (-1, 5), "Label": (-1, 1)}, {}),
     ("softmax_with_cross_entropy", {"Logits": (-1, 5, 7), "Label": (-1, 1, 7)}, {"axis": 1}),
@@ -128,12 +145,18 @@ USUAL: list[tuple[str, dict[str, tuple[int, ...]], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("kind", "shapes", "attrs"), USUAL)
-def test_a_rule_of_a_usual_op_says_what_running_it_says(kind: str, shapes: dict[str, Any], attrs: dict[str, Any]) -> None:
+def test_a_rule_of_a_usual_op_says_what_running_it_says(
+    kind: str, shapes: dict[str, Any], attrs: dict[str, Any]
+) -> None:
     hard = kind.startswith("softmax") and not attrs.get("soft_label")
-    inputs = FrozenMap({s: Spec(shape, "int64" if hard and s == "Label" else F4) for s, shape in shapes.items()})
+    inputs = FrozenMap(
+        {s: Spec(shape, "int64" if hard and s == "Label" else F4) for s, shape in shapes.items()}
+    )
     definition, given = lookup(kind), FrozenMap(attrs)
     ruled, ran = by_rule(definition, inputs, given), by_running(definition, inputs, given)
-    assert ruled is not None and {s: v for s, v in ruled.items() if v is not None} == {s: v for s, v in ran.items() if v is not None}
+    assert ruled is not None and {s: v for s, v in ruled.items() if v is not None} == {
+        s: v for s, v in ran.items() if v is not None
+    }
 
 
 UNUSUAL: list[tuple[str, dict[str, tuple[int, ...]], dict[str, Any]]] = [
@@ -147,6 +170,10 @@ UNUSUAL: list[tuple[str, dict[str, tuple[int, ...]], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("kind", "shapes", "attrs"), UNUSUAL)
-def test_it_says_nothing_of_other_inputs(kind: str, shapes: dict[str, Any], attrs: dict[str, Any]) -> None:
-    inputs = FrozenMap({s: Spec(shape, "int64" if s == "Label" else F4) for s, shape in shapes.items()})
+def test_it_says_nothing_of_other_inputs(
+    kind: str, shapes: dict[str, Any], attrs: dict[str, Any]
+) -> None:
+    inputs = FrozenMap(
+        {s: Spec(shape, "int64" if s == "Label" else F4) for s, shape in shapes.items()}
+    )
     assert by_rule(lookup(kind), inputs, FrozenMap(attrs)) is None

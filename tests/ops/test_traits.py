@@ -1,4 +1,6 @@
-"""Every trait of every op was decided: it stands on the declaration, or a rule that traits.py states answers for it."""
+"""Every trait of every op was decided: it stands on the declaration, or a rule that traits.py
+states answers for it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import fluidjax.ops  # noqa: F401  (fills the registry)
+import fluidjax.ops  # noqa: F401
 from fluidjax.dist.spmd.data_parallel import DataParallel
 from fluidjax.ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from fluidjax.ops import channels, registry, ring
@@ -54,7 +56,9 @@ def outs(definition: OpDef) -> set[str]:
 
 
 def rows_undecided(d: OpDef) -> bool:
-    """Not needed where nobody runs it on arrays, where it has no input, and where it updates parameters."""
+    """Not needed where nobody runs it on arrays, where it has no input, and where it updates
+    parameters.
+    """
     return d.fn is not None and bool(d.inputs) and d.traits.update is None and d.traits.rows is None
 
 
@@ -68,7 +72,12 @@ def update_undecided(d: OpDef) -> bool:
 
 def ranks_undecided(d: OpDef) -> bool:
     """An op that says for how many ranks it is, or on which ring."""
-    return d.fn is not None and bool({"ring_id", "nranks"} & set(d.attrs)) and not d.traits.ranks.together and d.type not in ALONE
+    return (
+        d.fn is not None
+        and bool({"ring_id", "nranks"} & set(d.attrs))
+        and not d.traits.ranks.together
+        and d.type not in ALONE
+    )
 
 
 def channels_undecided(d: OpDef) -> bool:
@@ -86,7 +95,12 @@ def heavy_undecided(d: OpDef) -> bool:
 def images() -> set[str]:
     """The ops that samples give arrays of four axes or more."""
     values = ((s.op, v) for _, _, s in all_samples() for v in s.inputs.values())
-    return {kind for kind, v in values for a in (v if isinstance(v, list | tuple) else [v]) if np.ndim(a) >= 4}
+    return {
+        kind
+        for kind, v in values
+        for a in (v if isinstance(v, list | tuple) else [v])
+        if np.ndim(a) >= 4
+    }
 
 
 # These name a ring and talk to nobody.
@@ -96,15 +110,30 @@ ALONE = {
 }
 
 SAY: dict[str, tuple[Callable[[OpDef], bool], str]] = {
-    "rows": (rows_undecided, "write rows=row_wise(...), elementwise(...), reduces(...), mixes(...) or knows_rows(...)"),
-    "bounds": (bounds_undecided, "write bounds=Bounds(slot, name, high) with a bound of ops/bounds.py, or bounds=FREE"),
-    "update": (update_undecided, "write update=updates_elements(...) or updates_whole(...) with the slots of its state"),
+    "rows": (
+        rows_undecided,
+        "write rows=row_wise(...), elementwise(...), reduces(...), mixes(...) or knows_rows(...)",
+    ),
+    "bounds": (
+        bounds_undecided,
+        "write bounds=Bounds(slot, name, high) with a bound of ops/bounds.py, or bounds=FREE",
+    ),
+    "update": (
+        update_undecided,
+        "write update=updates_elements(...) or updates_whole(...) with the slots of its state",
+    ),
     "channels": (
         channels_undecided,
-        "write channels=by_format(...), by_axes(...), alike(...) or knows_channels(...), or CHANNELS_FIRST if it can not follow",
+        (
+            "write channels=by_format(...), by_axes(...), alike(...) or knows_channels(...), or"
+            " CHANNELS_FIRST if it can not follow"
+        ),
     ),
     "heavy": (heavy_undecided, "write heavy=True"),
-    "ranks": (ranks_undecided, "write ranks=collective(...), or give the op a line in ALONE with the reason"),
+    "ranks": (
+        ranks_undecided,
+        "write ranks=collective(...), or give the op a line in ALONE with the reason",
+    ),
 }
 
 
@@ -112,20 +141,31 @@ SAY: dict[str, tuple[Callable[[OpDef], bool], str]] = {
 def test_each_op_was_decided(trait: str) -> None:
     undecided, what = SAY[trait]
     found = sorted(kind for kind, d in FORWARD.items() if undecided(d))
-    assert not found, f"op {', '.join(found)}: trait {trait} is not decided; {what} on its declaration (fluidjax/ops/traits.py)"
+    assert not found, (
+        f"op {', '.join(found)}: trait {trait} is not decided; {what} on its declaration"
+        " (fluidjax/ops/traits.py)"
+    )
 
 
 def test_a_new_op_without_a_decision_is_found() -> None:
     """Each of the questions is answered yes by an op that says nothing."""
     attrs = {"nranks": None, "data_format": None}
-    new = OpDef("new", lambda **_: None, registry.parse_slots("Param Ids Filter"), registry.parse_slots("ParamOut"), attrs)  # type: ignore
+    new = OpDef(
+        "new",
+        lambda **_: None,
+        registry.parse_slots("Param Ids Filter"),
+        registry.parse_slots("ParamOut"),
+        attrs,
+    )  # type: ignore
     assert [trait for trait, (undecided, _) in SAY.items() if undecided(new)] == list(SAY)
 
 
 def test_ops_that_talk_are_collectives(monkeypatch: pytest.MonkeyPatch) -> None:
     """No op asks for the ring that does not say so; found by the names that its code refers to."""
     asks = {"ring", "ring_of", "rooted", "mean_over", "gathered", "_from_root", "_split"}
-    talking = {k for k, d in FORWARD.items() if d.fn is not None and asks & set(d.fn.__code__.co_names)}
+    talking = {
+        k for k, d in FORWARD.items() if d.fn is not None and asks & set(d.fn.__code__.co_names)
+    }
     assert ring.__name__ == "fluidjax.ops.ring" and len(talking) > 12
     assert talking == {k for k, d in FORWARD.items() if d.traits.ranks.together}
 
@@ -135,7 +175,10 @@ def test_control_ops_say_who_runs_them() -> None:
     for kind, d in REGISTRY.items():
         if d.fn is None:
             stepped = d.traits.runs in (Runs.STEP, Runs.EFFECT)
-            assert not stepped or d.control.lower, f"op {kind!r} has no function: write runs=Runs.HOST or REMOTE, or ControlOp(lower=...)"
+            assert not stepped or d.control.lower, (
+                f"op {kind!r} has no function: write runs=Runs.HOST or REMOTE, or"
+                " ControlOp(lower=...)"
+            )
         else:
             assert d.traits.runs is Runs.STEP and d.control == ControlOp(), kind
 
@@ -180,17 +223,28 @@ def test_traits_name_slots_of_the_op(trait: str) -> None:
 
 
 def test_ops_that_know_rows_have_slots_for_them() -> None:
-    """And the others have none: what an op does to rows is said once. An op may also make the LoD of a plain value."""
+    """And the others have none: what an op does to rows is said once. An op may also make the LoD
+    of a plain value.
+    """
     for kind, d in FORWARD.items():
-        assert any(s.ragged for s in d.inputs) or makes_lod(d) or not isinstance(d.traits.rows, Sequences), kind
+        assert (
+            any(s.ragged for s in d.inputs)
+            or makes_lod(d)
+            or not isinstance(d.traits.rows, Sequences)
+        ), kind
         assert isinstance(d.traits.rows, Sequences) or not any(s.ragged for s in d.inputs), kind
-        assert not isinstance(d.traits.sparse, ByValues) or not any(s.selected for s in d.inputs), kind
-        assert not isinstance(d.traits.sparse, StaysSparse) or all(s.selected for s in d.inputs), kind
+        assert not isinstance(d.traits.sparse, ByValues) or not any(s.selected for s in d.inputs), (
+            kind
+        )
+        assert not isinstance(d.traits.sparse, StaysSparse) or all(s.selected for s in d.inputs), (
+            kind
+        )
 
 
 def test_gradient_ops_go_by_the_rule() -> None:
-    """They say nothing of sparse rows or bounds, and of rows only that they mix them though their forward op does not, or that they know
-    them; the sparse gradient of an embedding is said by the embedding.
+    """They say nothing of sparse rows or bounds, and of rows only that they mix them though their
+    forward op does not, or that they know them; the sparse gradient of an embedding is said by the
+    embedding.
     """
     for kind, d in REGISTRY.items():
         if d.forward is not None:
@@ -211,21 +265,31 @@ def test_traits_are_frozen_values() -> None:
 def test_each_kind_of_rule_is_there() -> None:
     rows = {type(d.traits.rows) for d in FORWARD.values()}
     assert {RowWise, Reduction, Mixing, Sequences} <= rows
-    assert {ByValues, StaysSparse, SparseGradient} <= {type(d.traits.sparse) for d in FORWARD.values()}
+    assert {ByValues, StaysSparse, SparseGradient} <= {
+        type(d.traits.sparse) for d in FORWARD.values()
+    }
 
 
-# is_test, use_global_stats, trainable_statistics -> whether the running statistics are used and stay as they are
+# is_test, use_global_stats, trainable_statistics -> whether the running statistics are used and
+# stay as they are
 STATES = {
     (False, False, False): False, (True, False, False): True, (False, True, False): True, (True, True, False): True,
     (False, False, True): False, (True, False, True): False, (False, True, True): True, (True, True, True): True,
 }  # fmt: skip
-NORM = {"X": ("x",), "Mean": ("m",), "Variance": ("v",)}, {"Y": ("y",), "MeanOut": ("m",), "VarianceOut": ("v",)}
+NORM = (
+    {"X": ("x",), "Mean": ("m",), "Variance": ("v",)},
+    {"Y": ("y",), "MeanOut": ("m",), "VarianceOut": ("v",)},
+)
 
 
 @pytest.mark.parametrize("kind", ["batch_norm", "inplace_abn", "sync_batch_norm"])
 @pytest.mark.parametrize("state", STATES)
-def test_all_readers_agree_when_statistics_are_kept(kind: str, state: tuple[bool, bool, bool]) -> None:
-    """trainable_statistics takes those of the batch even in test mode, so they are those of all ranks where asked for."""
+def test_all_readers_agree_when_statistics_are_kept(
+    kind: str, state: tuple[bool, bool, bool]
+) -> None:
+    """trainable_statistics takes those of the batch even in test mode, so they are those of all
+    ranks where asked for.
+    """
     want = STATES[state]
     attrs = dict(zip(("is_test", "use_global_stats", "trainable_statistics"), state, strict=True))
     op = OpDesc(1, kind, *map(FrozenMap, NORM), FrozenMap(attrs))
@@ -241,7 +305,12 @@ def test_all_readers_agree_when_statistics_are_kept(kind: str, state: tuple[bool
     assert (np.asarray(moved) == inputs["Mean"]).all() == want
     if kind == "batch_norm":
         desc = ProgramDesc((BlockDesc(FrozenMap({n: VarDesc(n) for n in "xymv"}), (op,)),))
-        synced = DataParallel(2, sync_batch_norm=True).rewrite(desc, {}, frozenset()).desc.blocks[0].ops[0]
+        synced = (
+            DataParallel(2, sync_batch_norm=True)
+            .rewrite(desc, {}, frozenset())
+            .desc.blocks[0]
+            .ops[0]
+        )
         assert synced.type == ("batch_norm" if want else "sync_batch_norm")
 
 
@@ -249,6 +318,14 @@ def test_the_page_tells_of_every_trait() -> None:
     """docs/architecture.md has a row for each, and the files that it names are there."""
     page = (ROOT / "docs" / "architecture.md").read_text()
     section = page[page.index("### Traits") : page.index("### To add an op")]
-    assert re.findall(r"^\| `(\w+)`", section, re.M) == [f.name for f in fields(Traits)] == list(Given.__annotations__)
-    missing = [path for path in re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", section) if not any((r / path).exists() for r in (ROOT, PACKAGE))]
+    assert (
+        re.findall(r"^\| `(\w+)`", section, re.M)
+        == [f.name for f in fields(Traits)]
+        == list(Given.__annotations__)
+    )
+    missing = [
+        path
+        for path in re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", section)
+        if not any((r / path).exists() for r in (ROOT, PACKAGE))
+    ]
     assert not missing

@@ -1,11 +1,13 @@
-"""Calls of Paddle 2's functions and layers, as expressions; recorded from Paddle 2.6.2 by tests/tools/record_paddle2.py.
+"""Calls of Paddle 2's functions and layers, as expressions; recorded from Paddle 2.6.2 by
+tests/tools/record_paddle2.py.
 
-Names in an expression: ``paddle``, ``F`` (paddle.nn.functional), ``nn`` (paddle.nn), ``np``; ``f(2, 3)`` is new float32 data
-of that shape, some of it negative; ``p(2, 3)`` lies between 0.1 and 0.9; ``i(2, n=3)`` is int64 below 3, ``i32`` int32, ``b`` bool;
-``x(1, inf)`` and ``n(1, 2)`` are float32 and int64 of these numbers.
-Everything runs in one static program. Importable on Python 3.8 with nothing but NumPy.
+Names in an expression: ``paddle``, ``F`` (paddle.nn.functional), ``nn`` (paddle.nn), ``np``; ``f(2,
+3)`` is new float32 data of that shape, some of it negative; ``p(2, 3)`` lies between 0.1 and 0.9;
+``i(2, n=3)`` is int64 below 3, ``i32`` int32, ``b`` bool; ``x(1, inf)`` and ``n(1, 2)`` are float32
+and int64 of these numbers. Everything runs in one static program. Importable on Python 3.8 with
+nothing but NumPy.
 """
-# ruff: noqa: UP031
+# ruff: noqa: E501, UP031
 
 import numpy as np
 
@@ -390,10 +392,8 @@ LAYERS = {
     "nn.MultiHeadAttention given": "nn.MultiHeadAttention(4, 2)(f(2, 1, 4), cache=nn.MultiHeadAttention.Cache(*[f(2, 2, 3, 2)] * 2))",
     "nn.MultiHeadAttention static": "fixed(nn.MultiHeadAttention(4, 2, need_weights=True), f(2, 1, 4), f(2, 3, 4))",
     "nn.TransformerEncoderLayer cache": "stepped(evaluated(nn.TransformerEncoderLayer(4, 2, 5)), f(2, 1, 4), f(2, 1, 4))",
-    "nn.TransformerEncoder cache":
-        "stepped(evaluated(nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 5), 2)), f(2, 1, 4), f(2, 1, 4))",
-    "nn.TransformerDecoder cache":
-        "decoded(evaluated(nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 5), 2)), f(2, 1, 4), f(2, 3, 4))",
+    "nn.TransformerEncoder cache": "stepped(evaluated(nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 5), 2)), f(2, 1, 4), f(2, 1, 4))",
+    "nn.TransformerDecoder cache": "decoded(evaluated(nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 5), 2)), f(2, 1, 4), f(2, 3, 4))",
 }
 
 
@@ -460,7 +460,9 @@ class Data:
             "f": lambda *shape: self.make(self.numbers(shape).astype("float32")),
             "p": lambda *shape: self.make((self.numbers(shape) * 0.4 + 0.5).astype("float32")),
             "i": lambda *shape, n: self.make((self.numbers(shape) * 500 + 500).astype("int64") % n),
-            "i32": lambda *shape, n: self.make(((self.numbers(shape) * 500 + 500).astype("int64") % n).astype("int32")),
+            "i32": lambda *shape, n: self.make(
+                ((self.numbers(shape) * 500 + 500).astype("int64") % n).astype("int32")
+            ),
             "b": lambda *shape: self.make(self.numbers(shape) > 0),
             "x": lambda *numbers: self.make(np.array(numbers, "float32")),
             "n": lambda *numbers: self.make(np.array(numbers, "int64")),
@@ -478,7 +480,11 @@ class Data:
 def parameter(name, shape):
     """The value of a parameter in these tests: positive for what may be a variance."""
     n = np.arange(int(np.prod(shape))) + float(sum(map(ord, name.split(".")[-1])))
-    return (np.sin(n * n * 0.23 + n) * 0.3 + (0.5 if len(shape) == 1 else 0.0)).astype("float32").reshape(shape)
+    return (
+        (np.sin(n * n * 0.23 + n) * 0.3 + (0.5 if len(shape) == 1 else 0.0))
+        .astype("float32")
+        .reshape(shape)
+    )
 
 
 def flat(value):

@@ -1,7 +1,9 @@
-"""Calls of what Paddle 2 added after 2.1, and of variables' methods: expressions as in cases.py, recorded from Paddle 2.6.2.
+"""Calls of what Paddle 2 added after 2.1, and of variables' methods: expressions as in cases.py,
+recorded from Paddle 2.6.2.
 
-``x(...)`` is float32 data of these very numbers, ``n(...)`` int64: extremes, ties and kinks (0 of both signs, inf, nan, equal
-elements, bounds) stand beside ordinary numbers, for ops of later Paddles have no other comparison with extremes.
+``x(...)`` is float32 data of these very numbers, ``n(...)`` int64: extremes, ties and kinks (0 of
+both signs, inf, nan, equal elements, bounds) stand beside ordinary numbers, for ops of later
+Paddles have no other comparison with extremes.
 """
 # ruff: noqa: E501
 
@@ -68,7 +70,8 @@ LATE = {
     "paddle.linalg.det": "paddle.linalg.det(f(2, 3, 3))",
     "paddle.linalg.solve": "paddle.linalg.solve(f(3, 3), f(3, 2))",
 }
-# what is dear to compile: of several ops, or of ops whose samples run always; and the same functions with other arguments
+# what is dear to compile: of several ops, or of ops whose samples run always; and the same
+# functions with other arguments
 MORE = {
     "paddle.digamma": "paddle.digamma(x(0.5, 3, -0.5, 1e-3, 100, nan))",
     "paddle.lgamma": "paddle.lgamma(x(0.5, 3, -0.5, 1, 2, 0, -1, 100, inf, nan))",

@@ -1,4 +1,6 @@
-"""Calls of what Paddle 3 has in static mode, as expressions like those of cases.py; recorded from Paddle 3.3.1."""
+"""Calls of what Paddle 3 has in static mode, as expressions like those of cases.py; recorded from
+Paddle 3.3.1.
+"""
 # ruff: noqa: E501
 
 NEWER = {

@@ -1,4 +1,6 @@
-"""Schedulers of paddle.optimizer.lr, as expressions (``lr`` is the module); recorded from Paddle 2.6.2 by tests/tools/record_rates.py."""
+"""Schedulers of paddle.optimizer.lr, as expressions (``lr`` is the module); recorded from Paddle
+2.6.2 by tests/tools/record_rates.py.
+"""
 
 import math
 

@@ -1,4 +1,6 @@
-"""paddle.distributed.fleet in one process: strategies against programs composed by hand; defaults and merged gradients of Paddle 3.3.1."""
+"""paddle.distributed.fleet in one process: strategies against programs composed by hand; defaults
+and merged gradients of Paddle 3.3.1.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,11 @@ def net():
 def by_fleet(optimizer, workers=1, **fields):
     """main, startup after fleet's minimize; checkpoints=True stands for the net's."""
     made = fleet.Fleet()
-    made.init(fleet.UserDefinedRoleMaker(is_collective=True, current_id=0, worker_endpoints=ENDS[:workers]))
+    made.init(
+        fleet.UserDefinedRoleMaker(
+            is_collective=True, current_id=0, worker_endpoints=ENDS[:workers]
+        )
+    )
     with fresh() as (main, startup):
         loss, h = net()
         if fields.get("recompute"):
@@ -118,12 +124,22 @@ def test_a_strategy_makes_the_program_composed_by_hand(name):
 
 
 def test_parameters_that_do_not_decay():
-    main, _ = by_fleet(momentum, lars=True, lars_configs={"exclude_from_weight_decay": ["b_0"], "epsilon": 1e-4})
-    updates = {op.input("Param")[0]: op for op in main.global_block().ops if op.type == "lars_momentum"}
-    assert {n: op.attr("lars_weight_decay") > 0 for n, op in updates.items()} == {n: n.endswith("w_0") for n in updates}
+    main, _ = by_fleet(
+        momentum, lars=True, lars_configs={"exclude_from_weight_decay": ["b_0"], "epsilon": 1e-4}
+    )
+    updates = {
+        op.input("Param")[0]: op for op in main.global_block().ops if op.type == "lars_momentum"
+    }
+    assert {n: op.attr("lars_weight_decay") > 0 for n, op in updates.items()} == {
+        n: n.endswith("w_0") for n in updates
+    }
     assert all(op.attr("epsilon") == pytest.approx(1e-4) for op in updates.values())
     main, _ = by_fleet(adam, lamb=True, lamb_configs={"exclude_from_weight_decay": ["b_0"]})
-    decays = {op.input("Param")[0]: op.attr("weight_decay") for op in main.global_block().ops if op.type == "lamb"}
+    decays = {
+        op.input("Param")[0]: op.attr("weight_decay")
+        for op in main.global_block().ops
+        if op.type == "lamb"
+    }
     assert {n: d > 0 for n, d in decays.items()} == {n: n.endswith("w_0") for n in decays}
 
 
@@ -133,7 +149,9 @@ def test_several_workers_have_the_transpilers_program():
         momentum().minimize(net()[0])
         config = fluid.DistributeTranspilerConfig()
         config.mode, config.collective_mode = "collective", "grad_allreduce"
-        fluid.DistributeTranspiler(config).transpile(0, plain, trainers=",".join(ENDS), startup_program=start, current_endpoint=ENDS[0])
+        fluid.DistributeTranspiler(config).transpile(
+            0, plain, trainers=",".join(ENDS), startup_program=start, current_endpoint=ENDS[0]
+        )
     assert main.desc == plain.desc and startup.desc == start.desc
 
 
@@ -142,34 +160,58 @@ def test_servers_have_the_transpilers_programs():
         ({"a_sync": False}, "sync"), ({}, "async"), ({"a_sync_configs": {"k_steps": 5}}, "geo"),
     ):  # fmt: skip
         made = fleet.Fleet()
-        made.init(fleet.UserDefinedRoleMaker(current_id=1, role=fleet.Role.WORKER, worker_num=2, server_endpoints=ENDS))
+        made.init(
+            fleet.UserDefinedRoleMaker(
+                current_id=1, role=fleet.Role.WORKER, worker_num=2, server_endpoints=ENDS
+            )
+        )
         with fresh() as (main, startup):
-            made.distributed_optimizer(fluid.optimizer.SGD(0.1), strategy_of(**fields)).minimize(net()[0])
+            made.distributed_optimizer(fluid.optimizer.SGD(0.1), strategy_of(**fields)).minimize(
+                net()[0]
+            )
             made.init_worker()
         first = fluid.incubate.fleet.parameter_server.distribute_transpiler
         other = first.DistributedTranspiler()
         other.init(fluid.incubate.fleet.base.role_maker.UserDefinedRoleMaker(1, 1, 2, ENDS))
         with fresh() as (plain, start):
-            how = getattr(first.StrategyFactory, f"create_{mode}_strategy")(*([5] if mode == "geo" else []))
+            how = getattr(first.StrategyFactory, f"create_{mode}_strategy")(
+                *([5] if mode == "geo" else [])
+            )
             other.distributed_optimizer(fluid.optimizer.SGD(0.1), how).minimize(net()[0])
-        assert main.desc == other.main_program.desc == plain.desc and startup.desc == start.desc, mode
-        assert (made.server_num(), made.worker_num(), made.is_worker(), made.is_first_worker()) == (2, 2, True, False)
+        assert main.desc == other.main_program.desc == plain.desc and startup.desc == start.desc, (
+            mode
+        )
+        assert (made.server_num(), made.worker_num(), made.is_worker(), made.is_first_worker()) == (
+            2,
+            2,
+            True,
+            False,
+        )
 
 
 def test_a_script_by_itself_trains_and_saves(tmp_path):
     fleet.init(is_collective=True)
-    assert (fleet.worker_num(), fleet.worker_index(), fleet.is_first_worker(), fleet.server_num()) == (1, 0, True, 0)
+    assert (
+        fleet.worker_num(),
+        fleet.worker_index(),
+        fleet.is_first_worker(),
+        fleet.server_num(),
+    ) == (1, 0, True, 0)
     assert fleet.util.all_gather(3) == [3] and fleet.util.all_reduce([1, 2]).tolist() == [1, 2]
     fleet.barrier_worker()
     with fresh() as (main, startup), fluid.scope_guard(fluid.Scope()):
         loss, h = net()
         startup.random_seed = 3
-        fleet.distributed_optimizer(momentum(), strategy_of(amp=True, amp_configs={"init_loss_scaling": 8})).minimize(loss)
+        fleet.distributed_optimizer(
+            momentum(), strategy_of(amp=True, amp_configs={"init_loss_scaling": 8})
+        ).minimize(loss)
         fleet.amp_init(fluid.CPUPlace())
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(startup)
         x, y = record_fleet.data()[0]
-        found = [exe.run(main, {"x": x, "y": y}, [loss, fleet.get_loss_scaling()]) for _ in range(4)]
+        found = [
+            exe.run(main, {"x": x, "y": y}, [loss, fleet.get_loss_scaling()]) for _ in range(4)
+        ]
         assert found[3][0] < found[0][0] and found[0][1] == 8
         fleet.save_persistables(exe, str(tmp_path / "all"))
         assert (tmp_path / "all" / "fc_0.w_0_velocity_0").is_file()
@@ -190,17 +232,39 @@ def test_collective_ops_of_one_process():
         distributed.scatter(out, [x * 2.0])
         distributed.barrier()
         for call, error, sentence in (
-            (lambda: distributed.all_reduce([1]), FluidTypeError, "tensor is a variable of a static program"),
-            (lambda: distributed.all_reduce(x, 9), FluidValueError, "op is ReduceOp.SUM, MAX, MIN or PROD, not 9"),
-            (lambda: distributed.broadcast(x, 1), FluidValueError, "src is a trainer's number, 0 to 0, not 1"),
-            (lambda: distributed.all_gather([x], x), FluidValueError, "tensor_list is an empty list"),
-            (lambda: distributed.scatter(x, [x, x]), FluidValueError, "a tensor for each of the 1 trainers, not 2"),
+            (
+                lambda: distributed.all_reduce([1]),
+                FluidTypeError,
+                "tensor is a variable of a static program",
+            ),
+            (
+                lambda: distributed.all_reduce(x, 9),
+                FluidValueError,
+                "op is ReduceOp.SUM, MAX, MIN or PROD, not 9",
+            ),
+            (
+                lambda: distributed.broadcast(x, 1),
+                FluidValueError,
+                "src is a trainer's number, 0 to 0, not 1",
+            ),
+            (
+                lambda: distributed.all_gather([x], x),
+                FluidValueError,
+                "tensor_list is an empty list",
+            ),
+            (
+                lambda: distributed.scatter(x, [x, x]),
+                FluidValueError,
+                "a tensor for each of the 1 trainers, not 2",
+            ),
             (lambda: distributed.barrier([0, 1]), UnsupportedError, "over all trainers of the job"),
             (lambda: distributed.spawn(net), UnsupportedError, "fluidjax launch --nproc N SCRIPT"),
         ):
             with pytest.raises(error, match=sentence):
                 call()
-    found = fluid.Executor(fluid.CPUPlace()).run(main, {"x": np.array([3, 4], "f4")}, [given, gathered[0], out])
+    found = fluid.Executor(fluid.CPUPlace()).run(
+        main, {"x": np.array([3, 4], "f4")}, [given, gathered[0], out]
+    )
     assert [v.tolist() for v in found] == [[3, 4], [3, 4], [6, 8]]
     distributed.init_parallel_env()
     assert not distributed.is_initialized() and distributed.ParallelEnv().nranks == 1
@@ -216,9 +280,16 @@ def test_the_environment_is_read(monkeypatch):
     assert (env.rank, env.local_rank, env.world_size, env.device_id, env.dev_id) == (1, 1, 2, 3, 3)
     assert env.trainer_endpoints == ENDS and env.current_endpoint == ENDS[1] and env.nrings == 1
     role = fleet.PaddleCloudRoleMaker(is_collective=True)
-    assert (role._worker_num(), role._worker_index(), role._is_first_worker(), role._is_non_distributed()) == (2, 1, False, False)
+    assert (
+        role._worker_num(),
+        role._worker_index(),
+        role._is_first_worker(),
+        role._is_non_distributed(),
+    ) == (2, 1, False, False)
     monkeypatch.setenv("PADDLE_TRAINERS_NUM", "many")
-    with pytest.raises(FluidValueError, match="PADDLE_TRAINERS_NUM is a whole number from 0 on, not 'many'"):
+    with pytest.raises(
+        FluidValueError, match="PADDLE_TRAINERS_NUM is a whole number from 0 on, not 'many'"
+    ):
         distributed.get_world_size()
     monkeypatch.setenv("PADDLE_TRAINER_ID", "7")
     with pytest.raises(FluidValueError, match="PADDLE_TRAINER_ID is 7, but"):
@@ -284,20 +355,52 @@ def test_what_comes_too_early_or_is_no_such_thing():
         loss, _ = net()
         for call, error, sentence in (
             (made.worker_num, FluidValueError, "fleet has no role yet"),
-            (lambda: made.init("worker"), FluidTypeError, "takes a role maker of paddle.distributed.fleet"),
-            (lambda: made.init(strategy=3), FluidTypeError, "strategy is a paddle.distributed.fleet.DistributedStrategy"),
+            (
+                lambda: made.init("worker"),
+                FluidTypeError,
+                "takes a role maker of paddle.distributed.fleet",
+            ),
+            (
+                lambda: made.init(strategy=3),
+                FluidTypeError,
+                "strategy is a paddle.distributed.fleet.DistributedStrategy",
+            ),
             (lambda: made.init(is_collective=True), None, ""),
             (lambda: made.minimize(loss), FluidValueError, "call fleet.distributed_optimizer"),
             (lambda: made.distributed_optimizer(None), FluidTypeError, "takes an optimizer"),
-            (lambda: made.distributed_optimizer(momentum()).minimize(3), FluidTypeError, "takes the loss as a Variable"),
+            (
+                lambda: made.distributed_optimizer(momentum()).minimize(3),
+                FluidTypeError,
+                "takes the loss as a Variable",
+            ),
             (made.init_server, FluidValueError, "has no servers in this job"),
-            (made.get_loss_scaling, FluidValueError, "nothing was minimized with DistributedStrategy.amp"),
+            (
+                made.get_loss_scaling,
+                FluidValueError,
+                "nothing was minimized with DistributedStrategy.amp",
+            ),
             (lambda: made.save_persistables(1, "x"), FluidTypeError, "saves with an Executor"),
-            (lambda: made.save_persistables(fluid.Executor(fluid.CPUPlace()), "x"), FluidValueError, "nothing was minimized yet"),
+            (
+                lambda: made.save_persistables(fluid.Executor(fluid.CPUPlace()), "x"),
+                FluidValueError,
+                "nothing was minimized yet",
+            ),
             (lambda: made.distributed_model(1), UnsupportedError, "belongs to dynamic mode"),
-            (lambda: fleet.UserDefinedRoleMaker(worker_nums=2), FluidTypeError, "has no 'worker_nums'"),
-            (lambda: made.util.all_reduce(1, "mean"), FluidValueError, "has the modes sum, min, max"),
-            (lambda: made.util.all_reduce(1, comm_world="server"), UnsupportedError, "comm_world='worker'"),
+            (
+                lambda: fleet.UserDefinedRoleMaker(worker_nums=2),
+                FluidTypeError,
+                "has no 'worker_nums'",
+            ),
+            (
+                lambda: made.util.all_reduce(1, "mean"),
+                FluidValueError,
+                "has the modes sum, min, max",
+            ),
+            (
+                lambda: made.util.all_reduce(1, comm_world="server"),
+                UnsupportedError,
+                "comm_world='worker'",
+            ),
             (lambda: made.util.get_file_shard("a"), FluidTypeError, "a list of files"),
         ):
             if error is None:
@@ -305,10 +408,17 @@ def test_what_comes_too_early_or_is_no_such_thing():
                 continue
             with pytest.raises(error, match=sentence):
                 call()
-    made.init(fleet.UserDefinedRoleMaker(current_id=0, role=fleet.Role.SERVER, worker_num=2, server_endpoints=ENDS))
+    made.init(
+        fleet.UserDefinedRoleMaker(
+            current_id=0, role=fleet.Role.SERVER, worker_num=2, server_endpoints=ENDS
+        )
+    )
     with pytest.raises(FluidValueError, match="has no programs yet"):
         made.run_server()
-    with fresh(), pytest.raises(UnsupportedError, match=r"DistributedStrategy\.amp is for workers alone"):
+    with (
+        fresh(),
+        pytest.raises(UnsupportedError, match=r"DistributedStrategy\.amp is for workers alone"),
+    ):
         made.distributed_optimizer(momentum(), strategy_of(amp=True)).minimize(net()[0])
 
 
@@ -327,18 +437,29 @@ def test_defaults_and_signatures_are_paddles():
             value = {k: v for k, v in value.items() if k in found}
         assert found == value, name
     for name, parameters in RECORDED["fleet"].items():
-        assert [p.lstrip("*") for p in inspect.signature(getattr(fleet, name)).parameters] == parameters, name
+        assert [
+            p.lstrip("*") for p in inspect.signature(getattr(fleet, name)).parameters
+        ] == parameters, name
     for name, parameters in RECORDED["distributed"].items():
-        assert [p for p in inspect.signature(getattr(distributed, name)).parameters if p != "use_calc_stream"] == parameters, name
+        assert [
+            p
+            for p in inspect.signature(getattr(distributed, name)).parameters
+            if p != "use_calc_stream"
+        ] == parameters, name
     shares = []
     for index in range(3):
         util = fleet.UtilBase()
         ends = [f"127.0.0.1:{6170 + i}" for i in range(3)]
-        util._set_role_maker(fleet.UserDefinedRoleMaker(is_collective=True, current_id=index, worker_endpoints=ends))
+        util._set_role_maker(
+            fleet.UserDefinedRoleMaker(is_collective=True, current_id=index, worker_endpoints=ends)
+        )
         shares.append(util.get_file_shard(list(record_fleet.FILES)))
     assert shares == RECORDED["shares"]
     changed = strategy_of(amp=True, amp_configs={"incr_ratio": 3})
-    assert repr(changed).splitlines()[1] == "    amp = True" and changed.amp_configs["decr_ratio"] == 0.8
+    assert (
+        repr(changed).splitlines()[1] == "    amp = True"
+        and changed.amp_configs["decr_ratio"] == 0.8
+    )
 
 
 @pytest.mark.parametrize("k_steps", [2, 3])
@@ -358,13 +479,17 @@ def test_merged_gradients_are_paddles(k_steps):
     within = [[i, t, o] for i, t, o in ours[first:] if t not in ("conditional_block",)]
     theirs = [[i, t, o] for i, t, o in record["ops"][begin:] if t not in ("conditional_block",)]
     assert [o for o in within if not _decays(o)] == [o for o in theirs if not _decays(o)]
-    assert sorted(op.output_arg_names[0] for op in startup.global_block().ops) == sorted(record["startup"])
+    assert sorted(op.output_arg_names[0] for op in startup.global_block().ops) == sorted(
+        record["startup"]
+    )
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
     for name, value in record_fleet.first_values().items():
         scope.var(name).set(value)
     for (a, b), (value, bias, weight) in zip(record_fleet.data(), record["steps"], strict=True):
-        np.testing.assert_allclose(exe.run(main, {"x": a, "y": b}, [loss], scope=scope)[0][0], value, rtol=1e-5)
+        np.testing.assert_allclose(
+            exe.run(main, {"x": a, "y": b}, [loss], scope=scope)[0][0], value, rtol=1e-5
+        )
         np.testing.assert_allclose(scope.get("fc_0.b_0").ravel(), bias, rtol=1e-5, atol=1e-7)
         np.testing.assert_allclose(scope.get("fc_0.w_0").ravel(), weight, rtol=1e-5, atol=1e-7)
     assert not any(op.type == "increment" for op in main.clone(for_test=True).global_block().ops)

@@ -1,4 +1,6 @@
-"""paddle.optimizer's NAdam, RAdam and Rprop against what Paddle 3.3.1 recorded (tests/tools/record_later_optimizers.py)."""
+"""paddle.optimizer's NAdam, RAdam and Rprop against what Paddle 3.3.1 recorded
+(tests/tools/record_later_optimizers.py).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from fluidjax.errors import FluidTypeError, FluidValueError, UnsupportedError
 from ..tools import record_later_optimizers as record
 from ..tools.record_later_optimizers import CASES, run
 
-RECORDED = json.loads((Path(__file__).parents[1] / "data" / "later_optimizers_3.3.1.json").read_text())
+RECORDED = json.loads(
+    (Path(__file__).parents[1] / "data" / "later_optimizers_3.3.1.json").read_text()
+)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -47,29 +51,59 @@ def test_asgd_steps_along_the_mean_of_the_last_gradients(batches, decay):
             each = x * (t + 1)
             last = [*last, 2 * each.T @ (each @ w - y) / y.size + (decay or 0) * w][-batches:]
             w = w - 0.05 * sum(last) / len(last)
-            np.testing.assert_allclose(np.array(fluid.global_scope().find_var("w").get_tensor()), w, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(
+                np.array(fluid.global_scope().find_var("w").get_tensor()), w, rtol=1e-5, atol=1e-6
+            )
 
 
 @pytest.mark.parametrize("kind", RECORDED["signatures"])
 def test_signatures_are_paddles(kind):
-    parameters = list(inspect.signature(getattr(paddle.optimizer, kind).__init__).parameters.values())[1:]
-    there = [[p.name, list(p.default) if isinstance(p.default, tuple) else p.default] for p in parameters]
+    parameters = list(
+        inspect.signature(getattr(paddle.optimizer, kind).__init__).parameters.values()
+    )[1:]
+    there = [
+        [p.name, list(p.default) if isinstance(p.default, tuple) else p.default] for p in parameters
+    ]
     assert there == RECORDED["signatures"][kind]
 
 
 @pytest.mark.parametrize(
     ("made", "error", "said"),
     [
-        (lambda: paddle.optimizer.NAdam(beta1=1.0), FluidValueError, r"NAdam's beta1 lies in \[0, 1\), and is 1.0"),
-        (lambda: paddle.optimizer.NAdam(momentum_decay="a"), FluidTypeError, "NAdam's momentum_decay is a number, not 'a'"),
+        (
+            lambda: paddle.optimizer.NAdam(beta1=1.0),
+            FluidValueError,
+            r"NAdam's beta1 lies in \[0, 1\), and is 1.0",
+        ),
+        (
+            lambda: paddle.optimizer.NAdam(momentum_decay="a"),
+            FluidTypeError,
+            "NAdam's momentum_decay is a number, not 'a'",
+        ),
         (lambda: paddle.optimizer.RAdam(epsilon=None), FluidValueError, "epsilon is not set"),
         (lambda: paddle.optimizer.ASGD(batch_num=0), FluidValueError, "batch_num is above 0"),
         (lambda: paddle.optimizer.ASGD(batch_num=1.5), FluidTypeError, "batch_num is an integer"),
-        (lambda: paddle.optimizer.Rprop(0.1, (0.2, 0.3)), FluidValueError, "0.1 is not within 0.2 to 0.3"),
+        (
+            lambda: paddle.optimizer.Rprop(0.1, (0.2, 0.3)),
+            FluidValueError,
+            "0.1 is not within 0.2 to 0.3",
+        ),
         (lambda: paddle.optimizer.Rprop(etas=(1.1, 1.2)), FluidValueError, "Rprop's etas"),
-        (lambda: paddle.optimizer.Rprop(etas=1.2), FluidTypeError, "Rprop's etas is a pair of numbers, not 1.2"),
-        (lambda: paddle.optimizer.Rprop(multi_precision=True), UnsupportedError, "no multi_precision"),
-        (lambda: paddle.optimizer.Rprop(paddle.optimizer.lr.NaturalExpDecay(0.1, 0.1)), FluidTypeError, "takes no scheduler"),
+        (
+            lambda: paddle.optimizer.Rprop(etas=1.2),
+            FluidTypeError,
+            "Rprop's etas is a pair of numbers, not 1.2",
+        ),
+        (
+            lambda: paddle.optimizer.Rprop(multi_precision=True),
+            UnsupportedError,
+            "no multi_precision",
+        ),
+        (
+            lambda: paddle.optimizer.Rprop(paddle.optimizer.lr.NaturalExpDecay(0.1, 0.1)),
+            FluidTypeError,
+            "takes no scheduler",
+        ),
     ],
 )
 def test_what_cannot_be(made, error, said):

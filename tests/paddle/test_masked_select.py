@@ -1,4 +1,6 @@
-"""paddle.masked_select beside NumPy: some elements, none, all; with the gradient of what was chosen."""
+"""paddle.masked_select beside NumPy: some elements, none, all; with the gradient of what was
+chosen.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,14 @@ X = np.arange(6, dtype="float32").reshape(2, 3) - 2
 
 
 def test_values_and_gradients() -> None:
-    """Of no element the mean of squares is that of an empty batch, so the sum is asked for; its gradient is zero everywhere."""
+    """Of no element the mean of squares is that of an empty batch, so the sum is asked for; its
+    gradient is zero everywhere.
+    """
     with fluid.program_guard(fluid.Program(), fluid.Program()):
-        x, mask = paddle.static.data("x", [2, 3], "float32"), paddle.static.data("mask", [2, 3], "bool")
+        x, mask = (
+            paddle.static.data("x", [2, 3], "float32"),
+            paddle.static.data("mask", [2, 3], "bool"),
+        )
         x.stop_gradient = False
         chosen = paddle.masked_select(x, mask)
         (grad,) = fluid.gradients(fluid.layers.reduce_sum(fluid.layers.square(chosen)), [x])
@@ -31,6 +38,11 @@ def test_values_and_gradients() -> None:
 
 def test_a_mask_of_another_shape() -> None:
     with fluid.program_guard(fluid.Program(), fluid.Program()):
-        x, mask = paddle.static.data("x", [2, 3], "float32"), paddle.static.data("mask", [2], "bool")
-        with pytest.raises(FluidValueError, match=r"a mask of x.s shape \[2, 3\], not of shape \[2\]"):
+        x, mask = (
+            paddle.static.data("x", [2, 3], "float32"),
+            paddle.static.data("mask", [2], "bool"),
+        )
+        with pytest.raises(
+            FluidValueError, match=r"a mask of x.s shape \[2, 3\], not of shape \[2\]"
+        ):
             paddle.masked_select(x, mask)

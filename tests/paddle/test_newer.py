@@ -1,4 +1,6 @@
-"""What Paddle 3 has in static mode gives what 3.3.1 gave, and takes its arguments; all cases in one program."""
+"""What Paddle 3 has in static mode gives what 3.3.1 gave, and takes its arguments; all cases in one
+program.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ RECORDED = dict(np.load(Path(__file__).parents[1] / "data" / "paddle_3.3.1.npz")
 SHAPES, SIGNATURES = json.loads(str(RECORDED["shapes"])), json.loads(str(RECORDED["signatures"]))
 LONG = {"F": "paddle.nn.functional", "nn": "paddle.nn", "paddle": "paddle"}
 # docs/compatibility.md compares the others with 2.6.2, some of which have got arguments since
-NEW = [n for n in SIGNATURES if recorded.find(f"{LONG[n.rpartition('.')[0]]}.{n.rpartition('.')[2]}") is None]
+NEW = [
+    n
+    for n in SIGNATURES
+    if recorded.find(f"{LONG[n.rpartition('.')[0]]}.{n.rpartition('.')[2]}") is None
+]
 
 
 def numbers(feed: dict[str, np.ndarray], at: int) -> cases.Data:
@@ -40,9 +46,15 @@ def numbers(feed: dict[str, np.ndarray], at: int) -> cases.Data:
 def results() -> dict[str, list[np.ndarray]]:
     main, startup, feed = fluid.Program(), fluid.Program(), {}
     outs: dict[str, list[Any]] = {}
-    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+    with (
+        fluid.program_guard(main, startup),
+        fluid.unique_name.guard(),
+        fluid.scope_guard(fluid.Scope()),
+    ):
         for at, (name, text) in enumerate(newer_cases.NEWER.items()):
-            outs[name] = cases.flat(eval(text, {**numbers(feed, at).names(), "paddle": paddle, "F": F, "nn": nn}))
+            outs[name] = cases.flat(
+                eval(text, {**numbers(feed, at).names(), "paddle": paddle, "F": F, "nn": nn})
+            )
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(startup)
         values = iter(exe.run(main, feed=feed, fetch_list=[v for vs in outs.values() for v in vs]))
@@ -52,22 +64,33 @@ def results() -> dict[str, list[np.ndarray]]:
 @pytest.mark.parametrize("name", newer_cases.NEWER)
 def test_case(name: str) -> None:
     got = results()[name]
-    np.testing.assert_allclose(np.concatenate([a.ravel() for a in got]), RECORDED[name], rtol=2e-5, atol=2e-6)
-    assert [list(a.shape) or [1] for a in got] == [s or [1] for s in SHAPES[name]]  # 3.3.1 has scalars, we [1]
+    np.testing.assert_allclose(
+        np.concatenate([a.ravel() for a in got]), RECORDED[name], rtol=2e-5, atol=2e-6
+    )
+    # 3.3.1 has scalars, we [1]
+    assert [list(a.shape) or [1] for a in got] == [s or [1] for s in SHAPES[name]]
 
 
 @pytest.mark.parametrize("name", NEW)
 def test_arguments_are_paddles(name: str) -> None:
     """In its order, with its defaults; more may follow by keyword alone."""
     owner, _, last = name.rpartition(".")
-    parameters = inspect.signature(getattr({"F": F, "nn": nn, "paddle": paddle}[owner], last)).parameters.values()
+    parameters = inspect.signature(
+        getattr({"F": F, "nn": nn, "paddle": paddle}[owner], last)
+    ).parameters.values()
     plain = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    assert [[p.name, "" if p.default is p.empty else repr(p.default)] for p in plain] == SIGNATURES[name]
+    assert [[p.name, "" if p.default is p.empty else repr(p.default)] for p in plain] == SIGNATURES[
+        name
+    ]
 
 
 def run(build: Any, **feed: np.ndarray) -> list[np.ndarray]:
     main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+    with (
+        fluid.program_guard(main, startup),
+        fluid.unique_name.guard(),
+        fluid.scope_guard(fluid.Scope()),
+    ):
         out = build(*(paddle.static.data(n, v.shape, str(v.dtype)) for n, v in feed.items()))
         exe = fluid.Executor()
         exe.run(startup)
@@ -106,7 +129,9 @@ def test_what_no_recording_has() -> None:
     np.testing.assert_allclose(factor.ravel(), r.ravel(), rtol=1e-5)
     products = np.where(keep, 0.3 * np.einsum("bqhd,bkhd->bhqk", q, k), -np.inf)
     weights = np.exp(products) / np.exp(products).sum(-1, keepdims=True)
-    np.testing.assert_allclose(attended, np.einsum("bhqk,bkhd->bqhd", weights, v), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        attended, np.einsum("bhqk,bkhd->bqhd", weights, v), rtol=1e-5, atol=1e-6
+    )
     np.testing.assert_array_equal(image, np.where(X > 0, X, np.float32(0.25) * X))
     np.testing.assert_array_equal(image, channels)
 
@@ -118,10 +143,19 @@ def test_what_is_drawn() -> None:
         x=X,
     )  # fmt: skip
     slopes = (wide / X)[X < 0]
-    assert (wide[X >= 0] == X[X >= 0]).all() and slopes.min() >= 0.2 and slopes.max() <= 0.4 and len(np.unique(slopes)) > 50
+    assert (
+        (wide[X >= 0] == X[X >= 0]).all()
+        and slopes.min() >= 0.2
+        and slopes.max() <= 0.4
+        and len(np.unique(slopes)) > 50
+    )
     assert all((r == 0).all() or np.allclose(r, 2 * x) for r, x in zip(row, X[0, 0], strict=True))
-    changed = [np.unique(np.round(c[1:] - c[:-1], 4)) for c in whole.reshape(10, -1)]  # dropped channels are flat
-    assert all(len(c) <= 2 for c in changed) and {bool((c == 0).all()) for c in changed} == {True, False}
+    # dropped channels are flat
+    changed = [np.unique(np.round(c[1:] - c[:-1], 4)) for c in whole.reshape(10, -1)]
+    assert all(len(c) <= 2 for c in changed) and {bool((c == 0).all()) for c in changed} == {
+        True,
+        False,
+    }
     np.testing.assert_allclose(soft.sum(-1), 1, rtol=1e-5)
     np.testing.assert_array_equal(hard.sum(1), 1)
 
@@ -135,7 +169,12 @@ def test_layers_by_name() -> None:
     held = nn.LayerDict({"a": nn.Linear(2, 3)})
     held.update([("b", nn.ReLU()), ("c", nn.Linear(3, 1))])
     held["b"] = nn.Tanh()
-    assert list(held) == list(held.keys()) == ["a", "b", "c"] and len(held) == 3 and "b" in held and len(held.parameters()) == 4
+    assert (
+        list(held) == list(held.keys()) == ["a", "b", "c"]
+        and len(held) == 3
+        and "b" in held
+        and len(held.parameters()) == 4
+    )
     assert isinstance(held.pop("b"), nn.Tanh) and [n for n, _ in held.items()] == ["a", "c"]
     del held["a"]
     assert [type(v) for v in held.values()] == [nn.Linear]

@@ -21,7 +21,9 @@ pytestmark = pytest.mark.usefixtures("fresh_programs")
 
 @pytest.mark.parametrize("name", rate_cases.CASES)
 def test_rates_of_2_6_2(name):
-    np.testing.assert_allclose(rate_cases.rates(lr, rate_cases.CASES[name]), RECORDED["rates"][name], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        rate_cases.rates(lr, rate_cases.CASES[name]), RECORDED["rates"][name], rtol=1e-9, atol=1e-12
+    )
 
 
 def net():
@@ -37,7 +39,9 @@ def value(name):
 
 def test_adamw_with_a_scheduler_trains_as_in_2_6_2():
     loss, rate = net(), lr.ExponentialDecay(0.1, 0.5)
-    optimizer = paddle.optimizer.AdamW(rate, weight_decay=0.2, apply_decay_param_fun=lambda n: n == "w")
+    optimizer = paddle.optimizer.AdamW(
+        rate, weight_decay=0.2, apply_decay_param_fun=lambda n: n == "w"
+    )
     optimizer.minimize(loss)
     test = fluid.default_main_program().clone(for_test=True)
     exe = fluid.Executor()
@@ -45,14 +49,20 @@ def test_adamw_with_a_scheduler_trains_as_in_2_6_2():
     for wanted in RECORDED["adamw"]["steps"]:
         exe.run(feed={"x": X})
         rate.step()
-        np.testing.assert_allclose(np.concatenate([value("w"), value("b")]), np.concatenate(wanted), rtol=1e-5)
+        np.testing.assert_allclose(
+            np.concatenate([value("w"), value("b")]), np.concatenate(wanted), rtol=1e-5
+        )
     ops = [op for op in fluid.default_main_program().global_block().ops if op.type == "adamw"]
     attrs = [{k: op.attr(k) for k in RECORDED["adamw"]["attrs"][0]} for op in ops]
     for one, other in zip(sorted(attrs, key=str), RECORDED["adamw"]["attrs"], strict=True):
         assert one == pytest.approx(other)
-    assert exe.run(test, feed={"x": X}, fetch_list=[loss])[0].shape == (1,)  # a test program has no rate, and needs none
+    # a test program has no rate, and needs none
+    assert exe.run(test, feed={"x": X}, fetch_list=[loss])[0].shape == (1,)
     state = optimizer.state_dict()
-    assert state["LR_Scheduler"] == {"last_epoch": 3, "last_lr": 0.0125} and optimizer.get_lr() == 0.0125
+    assert (
+        state["LR_Scheduler"] == {"last_epoch": 3, "last_lr": 0.0125}
+        and optimizer.get_lr() == 0.0125
+    )
     np.testing.assert_allclose(state["w_beta1_pow_acc_0"], [0.9**4], rtol=1e-6)
     rate.step()
     exe.run(feed={"x": X})
@@ -71,7 +81,9 @@ def test_three_steps_of_2_6_2(name):
     exe.run(fluid.default_startup_program())
     for _ in range(3):
         exe.run(feed={"x": X})
-    np.testing.assert_allclose(np.concatenate([value("w"), value("b")]), RECORDED["trained"][name], rtol=2e-5)
+    np.testing.assert_allclose(
+        np.concatenate([value("w"), value("b")]), RECORDED["trained"][name], rtol=2e-5
+    )
 
 
 def test_rates_within_steps():
@@ -107,7 +119,10 @@ def test_a_rate_that_is_set():
     before = value("w")
     exe.run(feed={"x": X})
     np.testing.assert_allclose(before - value("w"), 0.125 * value("w_velocity_0"), rtol=1e-5)
-    assert optimizer.get_lr() == 0.125 and list(optimizer.state_dict()) == optimizer.get_opti_var_name_list()
+    assert (
+        optimizer.get_lr() == 0.125
+        and list(optimizer.state_dict()) == optimizer.get_opti_var_name_list()
+    )
     other = paddle.optimizer.SGD(0.1)
     other.set_lr_scheduler(lr.StepDecay(0.5, 2))
     assert other.get_lr() == 0.5
@@ -118,7 +133,11 @@ def test_bad_input():
         (lambda: lr.LRScheduler("a"), FluidTypeError, "a number, not 'a'"),
         (lambda: lr.LRScheduler(0.1), NotImplementedError, "has no get_lr"),
         (lambda: lr.ExponentialDecay(-0.1, 0.5), FluidValueError, "not negative"),
-        (lambda: lr.PiecewiseDecay([1], [0.5]), FluidValueError, "a value more than boundaries, not 1 for 1"),
+        (
+            lambda: lr.PiecewiseDecay([1], [0.5]),
+            FluidValueError,
+            "a value more than boundaries, not 1 for 1",
+        ),
         (lambda: lr.NoamDecay(0, 1), FluidValueError, "d_model is above 0"),
         (lambda: lr.LinearWarmup("a", 1, 0, 1), FluidTypeError, "a number or a scheduler"),
         (lambda: lr.LinearWarmup(0.5, 0, 0, 1), FluidValueError, "warmup_steps are above 0"),
@@ -137,9 +156,21 @@ def test_bad_input():
         (lambda: lr.CosineAnnealingWarmRestarts(0.5, 2).step(-2), FluidValueError, "a step from 0"),
         (lambda: lr.ReduceOnPlateau(0.5, "best"), FluidValueError, "'min' or 'max'"),
         (lambda: lr.ReduceOnPlateau(0.5).step(np.ones(2)), FluidTypeError, "takes a number"),
-        (lambda: lr.StepDecay(0.5, 2).set_state_dict({"last_lr": 1}), FluidValueError, "has no last_epoch"),
-        (lambda: paddle.optimizer.AdamW(weight_decay="a"), FluidTypeError, "AdamW's weight_decay is a number"),
-        (lambda: paddle.optimizer.AdamW(multi_precision=1), FluidTypeError, "multi_precision is True or False"),
+        (
+            lambda: lr.StepDecay(0.5, 2).set_state_dict({"last_lr": 1}),
+            FluidValueError,
+            "has no last_epoch",
+        ),
+        (
+            lambda: paddle.optimizer.AdamW(weight_decay="a"),
+            FluidTypeError,
+            "AdamW's weight_decay is a number",
+        ),
+        (
+            lambda: paddle.optimizer.AdamW(multi_precision=1),
+            FluidTypeError,
+            "multi_precision is True or False",
+        ),
         (lambda: paddle.optimizer.SGD(0.1).set_lr("a"), FluidTypeError, "set_lr takes a number"),
     ):
         with pytest.raises(error, match=told):

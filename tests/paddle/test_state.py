@@ -1,4 +1,6 @@
-"""paddle.save and load, default dtypes, devices, gradients and draws: what no table of results can show."""
+"""paddle.save and load, default dtypes, devices, gradients and draws: what no table of results can
+show.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,13 @@ def test_default_dtype():
     try:
         paddle.set_default_dtype("float64")
         with fluid.program_guard(fluid.Program(), fluid.Program()):
-            made = [paddle.ones([1]), paddle.full([1], 2), paddle.rand([2]), paddle.to_tensor(0.5), paddle.empty([1])]
+            made = [
+                paddle.ones([1]),
+                paddle.full([1], 2),
+                paddle.rand([2]),
+                paddle.to_tensor(0.5),
+                paddle.empty([1]),
+            ]
             assert [v.desc.dtype for v in made] == ["float64"] * 5
             with pytest.raises(FluidTypeError, match="feed arrays of float64"):
                 paddle.to_tensor(np.array([0.1]))
@@ -62,7 +70,11 @@ def test_grad_and_no_grad():
 
 def test_save_and_load(tmp_path):
     main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+    with (
+        fluid.program_guard(main, startup),
+        fluid.unique_name.guard(),
+        fluid.scope_guard(fluid.Scope()),
+    ):
         out = paddle.static.nn.fc(paddle.static.data("x", [None, 2]), 3)
         weight = main.all_parameters()[0]
         with pytest.raises(FluidValueError, match="has no value in the global scope"):
@@ -71,7 +83,9 @@ def test_save_and_load(tmp_path):
         paddle.save({"w": weight, "b": np.arange(3)}, tmp_path / "w.pdparams")
         paddle.save(main, tmp_path / "main.pdmodel")
         found = paddle.load(tmp_path / "w.pdparams")
-        np.testing.assert_array_equal(found["w"], np.asarray(fluid.global_scope().find_var(weight.name).get_tensor()))
+        np.testing.assert_array_equal(
+            found["w"], np.asarray(fluid.global_scope().find_var(weight.name).get_tensor())
+        )
         np.testing.assert_array_equal(found["b"], np.arange(3))
         assert out.name in paddle.load(tmp_path / "main.pdmodel").global_block().vars
     (tmp_path / "bad").write_bytes(b"\x80\x04nothing")

@@ -1,4 +1,6 @@
-"""paddle.vision.transforms: images and arrays become what they became in Paddle 2.6.2, whose random draws are the same."""
+"""paddle.vision.transforms: images and arrays become what they became in Paddle 2.6.2, whose random
+draws are the same.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,20 @@ def test_as_2_6_2(name):
         wanted = RECORDED[f"{name}/{k}"]
         assert array.shape == wanted.shape and (array.dtype == wanted.dtype or name == "own")
         # Pillow 10, which recorded, rounds what it resizes otherwise than Pillow 13 does
-        within = (1 if array.dtype == np.uint8 else 1 / 255) if any(w in name for w in ("esize", "Compose")) else 0
-        np.testing.assert_allclose(array.astype("float64"), wanted.astype("float64"), rtol=1e-6, atol=within)
+        within = (
+            (1 if array.dtype == np.uint8 else 1 / 255)
+            if any(w in name for w in ("esize", "Compose"))
+            else 0
+        )
+        np.testing.assert_allclose(
+            array.astype("float64"), wanted.astype("float64"), rtol=1e-6, atol=within
+        )
 
 
 def certain(text: str) -> list[np.ndarray]:
-    """Of each array of a case, where it does not hang on the last digits of a solution: a pixel may lie just on an image's edge."""
+    """Of each array of a case, where it does not hang on the last digits of a solution: a pixel may
+    lie just on an image's edge.
+    """
     solve, near, found = np.linalg.lstsq, np.random.default_rng(0), []
 
     def moved(*args, **kwargs):
@@ -58,7 +68,10 @@ def test_as_3_3_1(name):
 
 def test_what_comes_in_is_the_fill():
     corners, inner = [[0, 0], [6, 0], [6, 4], [0, 4]], [[1, 1], [5, 1], [6, 4], [0, 3]]
-    for warp in (lambda i, f: T.affine(i, 30, [1, 0], 0.6, 0, fill=f), lambda i, f: T.perspective(i, corners, inner, "nearest", f)):
+    for warp in (
+        lambda i, f: T.affine(i, 30, [1, 0], 0.6, 0, fill=f),
+        lambda i, f: T.perspective(i, corners, inner, "nearest", f),
+    ):
         outside = warp(np.full_like(ARRAY, 255), 0) == 0
         assert 0 < outside.sum() < outside.size
         for img in (ARRAY, RGB):
@@ -80,11 +93,21 @@ def test_arrays_become_what_images_become():
         (image,), (array,) = (cases.results(T, text.format(name)) for name in ("rgb", "array"))
         np.testing.assert_array_equal(image, array, err_msg=text)
     floats = ARRAY[..., :2].astype("float64")
-    for one, other in zip(np.moveaxis(T.resize(floats, (3, 4)), -1, 0), (T.resize(ARRAY[..., k], (3, 4)) for k in range(2)), strict=True):
-        np.testing.assert_allclose(one, other, atol=1)  # of bytes, which are rounded after either direction
-    assert T.resize(ARRAY[..., :1], 5).shape == (5, 7, 1) and T.resize(floats, 10).dtype == np.float64
+    for one, other in zip(
+        np.moveaxis(T.resize(floats, (3, 4)), -1, 0),
+        (T.resize(ARRAY[..., k], (3, 4)) for k in range(2)),
+        strict=True,
+    ):
+        # of bytes, which are rounded after either direction
+        np.testing.assert_allclose(one, other, atol=1)
+    assert (
+        T.resize(ARRAY[..., :1], 5).shape == (5, 7, 1) and T.resize(floats, 10).dtype == np.float64
+    )
     np.testing.assert_array_equal(T.adjust_saturation(RGB, 2.0), RECORDED["saturation/0"])
-    np.testing.assert_array_equal(T.normalize(NAMES["float_array"], 1.0, 2.0, to_rgb=True), (NAMES["float_array"][::-1] - 1) / 2)
+    np.testing.assert_array_equal(
+        T.normalize(NAMES["float_array"], 1.0, 2.0, to_rgb=True),
+        (NAMES["float_array"][::-1] - 1) / 2,
+    )
 
 
 def test_the_name_that_lists_cut_short():
@@ -96,9 +119,21 @@ def test_bad_input():
         (lambda: T.resize([1], 3), FluidTypeError, "Pillow's or a NumPy array, not list"),
         (lambda: T.hflip(np.zeros(3)), FluidTypeError, r"\[H, W\] or \[H, W, C\], not \[3\]"),
         (lambda: T.resize(RGB, 2.5), FluidTypeError, r"an integer or \[height, width\], not 2.5"),
-        (lambda: T.resize(RGB, 3, "cubic"), FluidValueError, "interpolation is 'nearest' or 'bilinear'"),
-        (lambda: T.resize(ARRAY.astype("int32"), 3), FluidTypeError, "uint8 or floats, not of int32"),
-        (lambda: T.adjust_hue(ARRAY / 255, 0.1), FluidTypeError, "an array of uint8, not of float64"),
+        (
+            lambda: T.resize(RGB, 3, "cubic"),
+            FluidValueError,
+            "interpolation is 'nearest' or 'bilinear'",
+        ),
+        (
+            lambda: T.resize(ARRAY.astype("int32"), 3),
+            FluidTypeError,
+            "uint8 or floats, not of int32",
+        ),
+        (
+            lambda: T.adjust_hue(ARRAY / 255, 0.1),
+            FluidTypeError,
+            "an array of uint8, not of float64",
+        ),
         (lambda: T.resize(ARRAY[..., :2], 3), FluidValueError, "1, 3 or 4 channels, not 2"),
         (lambda: T.pad(RGB, (1, 2, 3)), FluidValueError, "one, two or four numbers, not 3"),
         (lambda: T.pad(RGB, "1"), FluidTypeError, "a number or a list"),
@@ -107,14 +142,22 @@ def test_bad_input():
         (lambda: T.to_grayscale(RGB, 2), FluidValueError, "1 or 3, not 2"),
         (lambda: T.to_tensor(RGB, "NCHW"), FluidValueError, "'CHW' or 'HWC'"),
         (lambda: T.normalize(ARRAY[..., 0], 0.0, 1.0), FluidValueError, "three dimensions"),
-        (lambda: T.RandomCrop(9)(RGB), FluidValueError, r"\[9, 9\] of an image, and this one has \[5, 7\]"),
+        (
+            lambda: T.RandomCrop(9)(RGB),
+            FluidValueError,
+            r"\[9, 9\] of an image, and this one has \[5, 7\]",
+        ),
         (lambda: T.RandomRotation(-1), FluidValueError, "not negative"),
         (lambda: T.BrightnessTransform(-1), FluidValueError, "not negative"),
         (lambda: T.HueTransform([-0.6, 0.1]), FluidValueError, "between -0.5 and 0.5"),
         (lambda: T.ContrastTransform("a"), FluidTypeError, r"a number or \(least, most\)"),
         (lambda: T.RandomResizedCrop(3, (2.0, 1.0)), FluidValueError, "scale is"),
         (lambda: T.Resize(3, keys="image"), FluidValueError, "a list of names, not 'image'"),
-        (lambda: T.Resize(3, keys=["image", "boxes"]), UnsupportedError, "Resize has no method _apply_boxes"),
+        (
+            lambda: T.Resize(3, keys=["image", "boxes"]),
+            UnsupportedError,
+            "Resize has no method _apply_boxes",
+        ),
         (lambda: T.affine(RGB, 1, [1], 1.0, 0), FluidValueError, "translate is two numbers, not 1"),
         (lambda: T.affine(RGB, 1, [1, 1], 0, 0), FluidValueError, "scale is above 0"),
         (lambda: T.perspective(RGB, [[0, 0]], [[1, 1]]), FluidValueError, "four points"),

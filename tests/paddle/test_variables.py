@@ -1,4 +1,6 @@
-"""Variables' own methods of Paddle 2, their constructor, dtypes as values, and what 2.6.2's static mode cannot be recorded for."""
+"""Variables' own methods of Paddle 2, their constructor, dtypes as values, and what 2.6.2's static
+mode cannot be recorded for.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ pytestmark = pytest.mark.usefixtures("fresh_programs")
 
 def test_weighted_covariance_spectra_and_draws():
     rng = np.random.default_rng(3)
-    x, often, much = rng.normal(size=(2, 6)), np.array([1, 2, 0, 3, 1, 1]), np.array([0.5, 1, 2, 0.25, 1, 1])
+    x, often, much = (
+        rng.normal(size=(2, 6)),
+        np.array([1, 2, 0, 3, 1, 1]),
+        np.array([0.5, 1, 2, 0.25, 1, 1]),
+    )
     window = np.array([1.0, 2, 3, 4])
     v, w = paddle.static.data("x", [2, 6], "float64"), paddle.static.data("w", [4], "float64")
     o, m = paddle.static.data("o", [6], "int64"), paddle.static.data("m", [6], "float64")
@@ -35,24 +41,44 @@ def test_weighted_covariance_spectra_and_draws():
     np.testing.assert_allclose(got[5], np.stack([pieces.real, pieces.imag], -1), atol=1e-9)
     np.testing.assert_allclose(got[6], x[:, :5], atol=1e-9)
     exponential, poisson, integers, normal = got[7:11]
-    assert (exponential > 0).all() and (poisson >= 0).all() and (poisson % 1 == 0).all() and normal.shape == (2, 3)
+    assert (
+        (exponential > 0).all()
+        and (poisson >= 0).all()
+        and (poisson % 1 == 0).all()
+        and normal.shape == (2, 3)
+    )
     assert integers.dtype == np.float64 and set(np.unique(integers)) <= {0.0, 1.0, 2.0}
 
 
 def test_signals_are_real_and_spectra_complex():
     whole, real = fluid.data("n", [8], "int64"), fluid.data("r", [3, 4])
-    with pytest.raises(FluidTypeError, match="stft's x is of dtype float32, float64, but variable 'n' is int64"):
+    with pytest.raises(
+        FluidTypeError, match="stft's x is of dtype float32, float64, but variable 'n' is int64"
+    ):
         paddle.signal.stft(whole, 4)
-    with pytest.raises(FluidTypeError, match="istft's x is of dtype complex64, complex128, but variable 'r' is float32"):
+    with pytest.raises(
+        FluidTypeError,
+        match="istft's x is of dtype complex64, complex128, but variable 'r' is float32",
+    ):
         paddle.signal.istft(real, 4)
 
 
 def test_a_variable_is_made_as_in_paddle():
     block = fluid.default_main_program().global_block()
     made = paddle.static.Variable(block, name="a", shape=[2, -1], dtype="float32", persistable=True)
-    assert block.vars["a"] is made and made.shape == (2, -1) and made.persistable and made.lod_level == 0
-    assert made.dim() == made.ndimension() == 2 and made.element_size() == 4 and made.place() is None
-    assert paddle.static.Variable(block, name="a").shape == (2, -1) and paddle.static.Variable(block).name == "_generated_var_0"
+    assert (
+        block.vars["a"] is made
+        and made.shape == (2, -1)
+        and made.persistable
+        and made.lod_level == 0
+    )
+    assert (
+        made.dim() == made.ndimension() == 2 and made.element_size() == 4 and made.place() is None
+    )
+    assert (
+        paddle.static.Variable(block, name="a").shape == (2, -1)
+        and paddle.static.Variable(block).name == "_generated_var_0"
+    )
     with pytest.raises(FluidValueError, match="'a' exists with shape"):
         paddle.static.Variable(block, name="a", shape=[3, 4])
 
@@ -92,13 +118,31 @@ def test_values_of_a_variable():
 
 
 def test_dtypes_are_values():
-    assert paddle.float32 == paddle.static.data("x", [1]).dtype and paddle.bool == fluid.core.VarDesc.VarType.BOOL
-    byte, half, double = paddle.iinfo(paddle.int8), paddle.finfo("bfloat16"), paddle.finfo(paddle.complex128)
+    assert (
+        paddle.float32 == paddle.static.data("x", [1]).dtype
+        and paddle.bool == fluid.core.VarDesc.VarType.BOOL
+    )
+    byte, half, double = (
+        paddle.iinfo(paddle.int8),
+        paddle.finfo("bfloat16"),
+        paddle.finfo(paddle.complex128),
+    )
     assert (byte.min, byte.max, byte.bits, byte.dtype) == (-128, 127, 8, "int8")
-    assert (half.eps, half.max, half.tiny, half.bits) == (0.0078125, 3.3895313892515355e38, 2.0**-126, 16)  # 2.6.2's
+    # 2.6.2's
+    assert (half.eps, half.max, half.tiny, half.bits) == (
+        0.0078125,
+        3.3895313892515355e38,
+        2.0**-126,
+        16,
+    )
     assert double.dtype == "float64" and double.eps == np.finfo("float64").eps
-    assert paddle.is_floating_point(paddle.zeros([1])) and paddle.is_integer(paddle.zeros([1], "int32"))
-    assert not paddle.is_complex(paddle.zeros([1])) and paddle.broadcast_shape([2, 1], [3]) == [2, 3]
+    assert paddle.is_floating_point(paddle.zeros([1])) and paddle.is_integer(
+        paddle.zeros([1], "int32")
+    )
+    assert not paddle.is_complex(paddle.zeros([1])) and paddle.broadcast_shape([2, 1], [3]) == [
+        2,
+        3,
+    ]
     for call in (lambda: paddle.iinfo("float32"), lambda: paddle.finfo("int64")):
         with pytest.raises(FluidTypeError):
             call()

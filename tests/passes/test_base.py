@@ -1,4 +1,6 @@
-"""What running a pass promises: verified, named in errors, kept names kept, new names for new values, pipelines as text."""
+"""What running a pass promises: verified, named in errors, kept names kept, new names for new
+values, pipelines as text.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class Custom(Pass):
             bad = replace(ops[-1], inputs=FrozenMap({"X": ("nowhere",)}))
             return Rewrite(edit.replace_ops(desc, 0, (*ops[:-1], bad)))
         if self.what == "drops":
-            return Rewrite(edit.drop_dead_vars(edit.replace_ops(desc, 0, ops[:-1]), keep_persistable=False))
+            return Rewrite(
+                edit.drop_dead_vars(edit.replace_ops(desc, 0, ops[:-1]), keep_persistable=False)
+            )
         if self.what == "overwrites":
             return Rewrite(desc, {"conv2d_0.w_0": np.zeros(1)})
         if self.what == "raises":
@@ -49,7 +53,9 @@ class Custom(Pass):
 
 def test_a_pass_that_changes_nothing(small: Net) -> None:
     result = passes.run(Custom(), small.program.desc, small.params, [small.out])
-    assert not result.changed and result.diff() == "" and result.counts() == {} and result.seconds >= 0
+    assert (
+        not result.changed and result.diff() == "" and result.counts() == {} and result.seconds >= 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,7 +86,10 @@ class Change(Pass):
             known = {n: v for n, v in op.attrs.items() if lookup(types[op.type]).attr_type(n)}
             return FrozenMap({**known, **dict(self.attrs)})
 
-        ops = [replace(op, type=types[op.type], attrs=attrs(op)) if op.type in types else op for op in desc.blocks[0].ops]
+        ops = [
+            replace(op, type=types[op.type], attrs=attrs(op)) if op.type in types else op
+            for op in desc.blocks[0].ops
+        ]
         return Rewrite(edit.replace_ops(desc, 0, ops))
 
 
@@ -118,7 +127,9 @@ def test_an_error_names_the_pass(small: Net) -> None:
 
 
 def test_unknown_kept_name(small: Net) -> None:
-    with pytest.raises(FluidValueError, match=r"no variable 'batch_norm_0\.tmp_9' to keep .*did you mean"):
+    with pytest.raises(
+        FluidValueError, match=r"no variable 'batch_norm_0\.tmp_9' to keep .*did you mean"
+    ):
         passes.run("dce", small.program.desc, keep=["batch_norm_0.tmp_9"])
 
 
@@ -130,16 +141,30 @@ def test_result_says_what_happened(small: Net) -> None:
     assert "batch_norm: 1 -> 0" in text and "folded into the op before it" in text
     assert "-    " in result.diff() and "conv2d_0.w_0_fuse_bn" in result.diff()
     assert set(result.params) == {"conv2d_0.w_0_fuse_bn", "conv2d_0.b_0_fuse_bn"}
-    assert result.certificates[0].to_dict()["folds"][0]["layer"] == "conv2d+elementwise_add+batch_norm"
+    assert (
+        result.certificates[0].to_dict()["folds"][0]["layer"] == "conv2d+elementwise_add+batch_norm"
+    )
     shown = parsed(result._repr_html_())
     heads = [e.text for e in shown.all("summary")]
-    assert heads[0].startswith("fuse_batch_norm: changed") and heads[1].startswith("dce: ") and "difference, side by side" in heads
+    assert (
+        heads[0].startswith("fuse_batch_norm: changed")
+        and heads[1].startswith("dce: ")
+        and "difference, side by side" in heads
+    )
     proof = parsed(result.certificates[0]._repr_html_()).one("table").text
     assert "conv2d+elementwise_add+batch_norm" in proof and "relative (probe" in proof
 
 
 def test_every_pass_is_known_and_explains_itself() -> None:
-    assert {"dce", "prune", "is_test", "inference", "fold_constants", "fuse_batch_norm", "fuse_conv_affine"} <= set(PASSES)
+    assert {
+        "dce",
+        "prune",
+        "is_test",
+        "inference",
+        "fold_constants",
+        "fuse_batch_norm",
+        "fuse_conv_affine",
+    } <= set(PASSES)
     for name, cls in PASSES.items():
         assert cls.name == name and cls.__doc__ and not cls.__doc__.startswith(cls.__name__ + "(")
         assert parse(name).passes == (cls(),)

@@ -46,7 +46,11 @@ def test_dce_keeps_training_and_printing() -> None:
         shown = layers.scale(x, 2.0)
         main.global_block().append_op("print", {"In": shown}, {"Out": shown}, {"message": "x"})
     result = passes.run("dce", main.desc)
-    assert "sgd" in types(result.desc) and "print" in types(result.desc) and "mul_grad" in types(result.desc)
+    assert (
+        "sgd" in types(result.desc)
+        and "print" in types(result.desc)
+        and "mul_grad" in types(result.desc)
+    )
 
 
 def test_dce_and_branches() -> None:
@@ -65,7 +69,9 @@ def test_dce_and_branches() -> None:
     assert len(main.desc.blocks) == 5 and len(result.desc.blocks) == 3
     program = fluid.Program.from_desc(result.desc)
     for fed, expected in ((0.5, 5.0), (1.5, 150.0)):
-        (value,) = fluid.Executor().run(program, feed={"x": np.array([fed], "float32")}, fetch_list=[values[0].name])
+        (value,) = fluid.Executor().run(
+            program, feed={"x": np.array([fed], "float32")}, fetch_list=[values[0].name]
+        )
         assert value == expected
 
 
@@ -85,8 +91,15 @@ def test_prune_and_inference() -> None:
     exe = fluid.Executor()
     exe.run(startup, scope=scope)
     feed = {"x": np.ones((2, 4), "float32")}
-    (ours,) = exe.run(fluid.Program.from_desc(result.desc), feed=feed, fetch_list=[out.name], scope=scope)
-    (cloned,) = exe.run(main.clone(for_test=True), feed={**feed, "label": np.zeros((2, 1), "int64")}, fetch_list=[out.name], scope=scope)
+    (ours,) = exe.run(
+        fluid.Program.from_desc(result.desc), feed=feed, fetch_list=[out.name], scope=scope
+    )
+    (cloned,) = exe.run(
+        main.clone(for_test=True),
+        feed={**feed, "label": np.zeros((2, 1), "int64")},
+        fetch_list=[out.name],
+        scope=scope,
+    )
     assert (ours == cloned).all()
     nothing = passes.run("prune", main.desc)
     assert not nothing.changed and "nothing is named" in str(nothing.refusals[0])
@@ -104,14 +117,18 @@ def test_fold_constants() -> None:
     assert types(result.desc) == ["matmul"]
     (name,) = result.params
     np.testing.assert_allclose(result.params[name], ((n.scope.get("w") + 3) * 0.5).T, rtol=1e-6)
-    assert not passes.run("fold_constants", result.desc, {**n.params, **result.params}, [n.out]).changed
+    assert not passes.run(
+        "fold_constants", result.desc, {**n.params, **result.params}, [n.out]
+    ).changed
 
 
 @pytest.mark.parametrize("case", ["random", "updated", "unknown", "kept", "large"])
 def test_fold_constants_leaves_alone(case: str) -> None:
     def build(x):
         if case == "random":
-            y = layers.elementwise_add(layers.gaussian_random([4, 4]), layers.gaussian_random([4, 4]))
+            y = layers.elementwise_add(
+                layers.gaussian_random([4, 4]), layers.gaussian_random([4, 4])
+            )
         else:
             w = layers.create_parameter([4, 4], "float32", name="w")
             y = layers.scale(w, 2.0)
@@ -145,16 +162,26 @@ def test_conv_affine_folds_runs() -> None:
     for name, value in {**n.params, **result.params}.items():
         scope.var(name).set(value)
     np.testing.assert_allclose(n.run(result.desc, scope=scope)[0], n.run()[0], rtol=1e-5, atol=1e-5)
-    assert not passes.run("fuse_conv_affine", result.desc, {**n.params, **result.params}, [n.out]).changed
+    assert not passes.run(
+        "fuse_conv_affine", result.desc, {**n.params, **result.params}, [n.out]
+    ).changed
 
 
 def test_conv_affine_without_shift_adds_nothing() -> None:
     n = net(lambda x: layers.scale(layers.conv2d(x, 4, 3, bias_attr=False), 3.0))
     result = passes.run("fuse_conv_affine", n.program.desc, n.params, [n.out])
-    assert types(result.desc) == ["conv2d"] and result.desc.blocks[0].ops[0].output("Output") == (n.out,)
+    assert types(result.desc) == ["conv2d"] and result.desc.blocks[0].ops[0].output("Output") == (
+        n.out,
+    )
 
 
 def test_conv_affine_refuses_other_shapes() -> None:
-    n = net(lambda x: layers.elementwise_mul(layers.conv2d(x, 4, 3), layers.create_parameter([4, 4], "float32")))
+    n = net(
+        lambda x: layers.elementwise_mul(
+            layers.conv2d(x, 4, 3), layers.create_parameter([4, 4], "float32")
+        )
+    )
     result = passes.run("fuse_conv_affine", n.program.desc, n.params, [n.out])
-    assert not result.changed and "does not vary along the channels alone" in str(result.refusals[0])
+    assert not result.changed and "does not vary along the channels alone" in str(
+        result.refusals[0]
+    )

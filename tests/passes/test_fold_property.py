@@ -1,4 +1,6 @@
-"""Random chains of linear and affine ops: folded programs compute what they did; a broken fold is caught."""
+"""Random chains of linear and affine ops: folded programs compute what they did; a broken fold is
+caught.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ PIPELINES = (
 STEPS = st.one_of(
     st.tuples(st.just("conv"), st.sampled_from([1, 2]), st.booleans()),
     st.tuples(st.just("transpose"), st.sampled_from([1, 2]), st.booleans()),
-    st.tuples(st.just("norm"), st.sampled_from([1e-5, 1e-2, 0.5]), st.sampled_from([None, "relu", "abn"])),
+    st.tuples(
+        st.just("norm"), st.sampled_from([1e-5, 1e-2, 0.5]), st.sampled_from([None, "relu", "abn"])
+    ),
     st.tuples(st.just("mul"), st.sampled_from(["channel", "one", "column"]), st.none()),
     st.tuples(st.just("add"), st.sampled_from(["channel", "one", "column"]), st.none()),
     st.tuples(st.just("scale"), st.floats(-2, 2, width=16), st.booleans()),
@@ -40,7 +44,9 @@ def _step(step: tuple[Any, ...], values: list[Any]) -> Any:
     if kind == "conv":
         return layers.conv2d(x, 4, 3, padding=1, groups=a, bias_attr=None if b else False)
     if kind == "transpose":
-        return layers.conv2d_transpose(x, 4, filter_size=3, padding=1, groups=a, bias_attr=None if b else False)
+        return layers.conv2d_transpose(
+            x, 4, filter_size=3, padding=1, groups=a, bias_attr=None if b else False
+        )
     if kind == "norm":
         if b == "abn":
             return layers.inplace_abn(x, act="leaky_relu", epsilon=a)
@@ -99,8 +105,14 @@ def _abn(x: Any, act: str | None) -> Any:
 
 RUNS_WITH_ABN = {
     "it ends a run": (lambda x: _abn(_times(_conv(x)), "elu"), "elu"),
-    "nothing folds through its activation": (lambda x: _times(_abn(_times(_conv(x)), "elu")), "elu elementwise_mul"),
-    "no norm folds through it either": (lambda x: layers.batch_norm(_abn(_conv(x), "elu")), "elu batch_norm"),
+    "nothing folds through its activation": (
+        lambda x: _times(_abn(_times(_conv(x)), "elu")),
+        "elu elementwise_mul",
+    ),
+    "no norm folds through it either": (
+        lambda x: layers.batch_norm(_abn(_conv(x), "elu")),
+        "elu batch_norm",
+    ),
     "without an activation a run goes on": (lambda x: _times(_abn(_conv(x), None)), ""),
 }
 
@@ -108,12 +120,18 @@ RUNS_WITH_ABN = {
 @pytest.mark.parametrize("text", PIPELINES[1:])
 @pytest.mark.parametrize("name", RUNS_WITH_ABN)
 def test_inplace_abn_in_a_run(name: str, text: str) -> None:
-    """fuse_conv_affine takes one in. It stopped there, and so made room for a fuse_batch_norm that had run before."""
+    """fuse_conv_affine takes one in. It stopped there, and so made room for a fuse_batch_norm that
+    had run before.
+    """
     network, behind = RUNS_WITH_ABN[name]
     n = net(network, (4, 5, 5))
     error, result = difference(n, text)
     assert error < 1e-5, str(result)
-    assert [op.type for op in result.desc.blocks[0].ops] == ["conv2d", "elementwise_add", *behind.split()]
+    assert [op.type for op in result.desc.blocks[0].ops] == [
+        "conv2d",
+        "elementwise_add",
+        *behind.split(),
+    ]
     assert not passes.run(text, result.desc, {**n.params, **result.params}, [n.out]).changed
 
 
@@ -135,7 +153,9 @@ def test_a_fold_that_forgets_epsilon_is_caught(monkeypatch: pytest.MonkeyPatch) 
     assert difference(n, "fuse_batch_norm")[0] < 1e-5
     right = affine.batch_norm
     read, link = affine.AFFINE["batch_norm"]
-    wrong = lambda values, params, op, place: right(values, params, replace(op, attrs=op.attrs.set(epsilon=0.0)), place)  # noqa: E731
+    wrong = lambda values, params, op, place: right(  # noqa: E731
+        values, params, replace(op, attrs=op.attrs.set(epsilon=0.0)), place
+    )
     monkeypatch.setitem(affine.AFFINE, "batch_norm", (wrong, link))
     error, result = difference(n, "fuse_batch_norm")
     assert error > 1e-2 and result.certificates[0].max_error > 1e-2
@@ -148,6 +168,10 @@ def test_a_fold_of_the_wrong_axis_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
     n = build([("transpose", 2, False), ("norm", 1e-5, None)])
     assert difference(n, "fuse_batch_norm")[0] < 1e-5
     item = linear.LINEAR["conv2d_transpose"]
-    monkeypatch.setitem(fold.LINEAR, "conv2d_transpose", replace(item, scaled=lambda op, w, s: w * s.reshape(-1, 1, 1, 1)))
+    monkeypatch.setitem(
+        fold.LINEAR,
+        "conv2d_transpose",
+        replace(item, scaled=lambda op, w, s: w * s.reshape(-1, 1, 1, 1)),
+    )
     error, result = difference(n, "fuse_batch_norm")
     assert error > 1e-2 and result.certificates[0].max_error > 1e-2

@@ -1,4 +1,6 @@
-"""fuse_batch_norm and InferenceTranspiler: what is folded computes the same, what is refused says why."""
+"""fuse_batch_norm and InferenceTranspiler: what is folded computes the same, what is refused says
+why.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from tests.nets import build_forward, fresh
 
 from .trained import Net, net
 
-RECORDED = json.loads((Path(__file__).parents[1] / "data/memory/inference_transpiler_0_15.json").read_text())
+RECORDED = json.loads(
+    (Path(__file__).parents[1] / "data/memory/inference_transpiler_0_15.json").read_text()
+)
 
 
 def fuse(n: Net, keep: tuple[str, ...] = ()) -> passes.PassResult:
@@ -26,7 +30,9 @@ def check(n: Net, folds: int, refusals: int = 0) -> passes.PassResult:
     """Fuse; compare the counts, the output, and a second run, which finds nothing left to do."""
     result = fuse(n)
     certificate = result.certificate
-    assert (len(certificate.folds), len(certificate.refusals)) == (folds, refusals), str(certificate)
+    assert (len(certificate.folds), len(certificate.refusals)) == (folds, refusals), str(
+        certificate
+    )
     after = {**n.params, **result.params}
     scope = fluid.Scope()
     for name, value in after.items():
@@ -47,19 +53,34 @@ FOLDABLE = {
     "conv, bias": lambda x: layers.batch_norm(layers.conv2d(x, 4, 3)),
     "conv, epsilon": lambda x: layers.batch_norm(layers.conv2d(x, 4, 3), epsilon=0.1),
     "conv, groups": lambda x: layers.batch_norm(layers.conv2d(x, 6, 3, groups=3)),
-    "depthwise": lambda x: layers.batch_norm(layers.conv2d(x, 3, 3, groups=3, use_cudnn=False, bias_attr=False)),
+    "depthwise": lambda x: layers.batch_norm(
+        layers.conv2d(x, 3, 3, groups=3, use_cudnn=False, bias_attr=False)
+    ),
     "transpose": lambda x: layers.batch_norm(layers.conv2d_transpose(x, 4, filter_size=3)),
-    "transpose, groups": lambda x: layers.batch_norm(layers.conv2d_transpose(x, 6, filter_size=3, groups=3)),
+    "transpose, groups": lambda x: layers.batch_norm(
+        layers.conv2d_transpose(x, 6, filter_size=3, groups=3)
+    ),
     "fc": lambda x: layers.batch_norm(layers.fc(x, 5)),
     "fc, no bias": lambda x: layers.batch_norm(layers.fc(x, 5, bias_attr=False)),
     "matmul": lambda x: layers.batch_norm(
-        layers.matmul(layers.reshape(x, [-1, 108]), layers.create_parameter([7, 108], "float32"), transpose_y=True, alpha=0.5)
+        layers.matmul(
+            layers.reshape(x, [-1, 108]),
+            layers.create_parameter([7, 108], "float32"),
+            transpose_y=True,
+            alpha=0.5,
+        )
     ),
     "norm behind norm": lambda x: layers.batch_norm(layers.batch_norm(layers.conv2d(x, 4, 3))),
-    "norm behind inplace_abn": lambda x: layers.batch_norm(layers.inplace_abn(layers.conv2d(x, 4, 3))),
+    "norm behind inplace_abn": lambda x: layers.batch_norm(
+        layers.inplace_abn(layers.conv2d(x, 4, 3))
+    ),
     "activation behind": lambda x: layers.batch_norm(layers.conv2d(x, 4, 3), act="relu"),
-    "inplace_abn": lambda x: layers.inplace_abn(layers.conv2d(x, 4, 3), act="leaky_relu", act_alpha=0.3),
-    "inplace_abn elu": lambda x: layers.inplace_abn(layers.conv2d(x, 4, 3, bias_attr=False), act="elu"),
+    "inplace_abn": lambda x: layers.inplace_abn(
+        layers.conv2d(x, 4, 3), act="leaky_relu", act_alpha=0.3
+    ),
+    "inplace_abn elu": lambda x: layers.inplace_abn(
+        layers.conv2d(x, 4, 3, bias_attr=False), act="elu"
+    ),
 }
 
 
@@ -74,7 +95,10 @@ def test_folds(name: str) -> None:
 
 def test_channels_last() -> None:
     n = net(
-        lambda x: layers.batch_norm(layers.conv2d(x, 4, 3, data_format="NHWC"), data_layout="NHWC", act="relu"), (6, 6, 3)
+        lambda x: layers.batch_norm(
+            layers.conv2d(x, 4, 3, data_format="NHWC"), data_layout="NHWC", act="relu"
+        ),
+        (6, 6, 3),
     )
     check(n, 1)
 
@@ -88,7 +112,9 @@ def test_norm_over_another_axis_is_refused() -> None:
 def test_training_mode_is_refused() -> None:
     n = net(FOLDABLE["conv"], for_test=False)
     assert "training mode" in str(check(n, 0, 1).refusals[0])
-    m = net(lambda x: layers.batch_norm(layers.conv2d(x, 4, 3), use_global_stats=True), for_test=False)
+    m = net(
+        lambda x: layers.batch_norm(layers.conv2d(x, 4, 3), use_global_stats=True), for_test=False
+    )
     check(m, 1)
 
 
@@ -97,7 +123,10 @@ def test_a_shared_weight_folds_apart() -> None:
 
     def build(x):
         convs = [layers.conv2d(x, 4, 3, param_attr="w", bias_attr=False) for _ in range(3)]
-        return layers.concat([layers.batch_norm(convs[0]), layers.batch_norm(convs[1], epsilon=0.1), convs[2]], axis=1)
+        return layers.concat(
+            [layers.batch_norm(convs[0]), layers.batch_norm(convs[1], epsilon=0.1), convs[2]],
+            axis=1,
+        )
 
     result = check(net(build), 2)
     filters = [op.input("Filter")[0] for op in result.desc.blocks[0].ops if op.type == "conv2d"]
@@ -126,14 +155,18 @@ def test_batch_norm_without_a_linear_op_is_refused() -> None:
 
 
 def test_batch_norm_behind_an_activation_is_refused() -> None:
-    """The inplace_abn folds; the norm behind it would have to pass its activation, then and in a second run."""
+    """The inplace_abn folds; the norm behind it would have to pass its activation, then and in a
+    second run.
+    """
     n = net(lambda x: layers.batch_norm(layers.inplace_abn(layers.conv2d(x, 4, 3), act="elu")))
     assert "through the elu of op 'inplace_abn'" in str(check(n, 1, 1).refusals[0])
 
 
 def test_zero_and_negative_variance() -> None:
     n = net(FOLDABLE["conv"])
-    name = next(op.input("Variance")[0] for op in n.program.global_block().ops if op.type == "batch_norm")
+    name = next(
+        op.input("Variance")[0] for op in n.program.global_block().ops if op.type == "batch_norm"
+    )
     n.scope.var(name).set(np.zeros(4, "float32"))
     check(n, 1)  # epsilon keeps it finite: handled exactly
     n.scope.var(name).set(np.array([1, 1, -1, 1], "float32"))
@@ -150,7 +183,9 @@ def test_missing_and_unfit_parameters_are_refused() -> None:
 
 def test_weight_that_the_program_updates_is_refused() -> None:
     def build(x):
-        out = layers.batch_norm(layers.conv2d(x, 4, 3, param_attr="w", bias_attr=False), use_global_stats=True)
+        out = layers.batch_norm(
+            layers.conv2d(x, 4, 3, param_attr="w", bias_attr=False), use_global_stats=True
+        )
         w = fluid.default_main_program().global_block().var("w")
         layers.assign(layers.scale(w, 0.5), w)
         return out
@@ -184,7 +219,9 @@ def test_the_other_program_of_the_scope_is_bitwise_unchanged() -> None:
     before = exe.run(n.program, feed=n.feed, fetch_list=[n.out], scope=n.scope)[0]
     fluid.InferenceTranspiler().transpile(clone, fluid.CPUPlace(), n.scope)
     assert "batch_norm" not in types(clone.desc) and "batch_norm" in types(n.program.desc)
-    after, fused = (exe.run(p, feed=n.feed, fetch_list=[n.out], scope=n.scope)[0] for p in (n.program, clone))
+    after, fused = (
+        exe.run(p, feed=n.feed, fetch_list=[n.out], scope=n.scope)[0] for p in (n.program, clone)
+    )
     assert (after == before).all()
     np.testing.assert_allclose(fused, before, rtol=1e-4, atol=1e-4)
     # and training goes on from the very same parameters
@@ -213,12 +250,12 @@ def test_argument_errors_as_recorded(case: str) -> None:
         fluid.InferenceTranspiler().transpile(*arguments)
 
 
-
-
 @pytest.mark.first(4)
 @pytest.mark.parametrize("case", RECORDED["cases"])
 def test_recorded_cases(case: str) -> None:
-    """On 0.15's own cases: the outputs before are those recorded, and stay; folds that it made, we make."""
+    """On 0.15's own cases: the outputs before are those recorded, and stay; folds that it made, we
+    make.
+    """
     record = RECORDED["cases"][case]
     with fresh() as (main, _):
         build_forward({"net": {"steps": record["steps"], "loss": record["steps"][-1]["out"]}})
@@ -227,7 +264,10 @@ def test_recorded_cases(case: str) -> None:
     for name, value in record["params"].items():
         var = program.global_block().var(name)
         scope.var(name).set(np.array(value, "float32").reshape(var.shape))
-    feed = {n: np.array(v, "float32").reshape([-1, *program.global_block().var(n).shape[1:]]) for n, v in record["feed"].items()}
+    feed = {
+        n: np.array(v, "float32").reshape([-1, *program.global_block().var(n).shape[1:]])
+        for n, v in record["feed"].items()
+    }
     exe, out = fluid.Executor(), record["out_name"]
     (before,) = exe.run(program, feed=feed, fetch_list=[out], scope=scope)
     np.testing.assert_allclose(before.ravel(), np.ravel(record["out_before"]), rtol=1e-4, atol=1e-5)

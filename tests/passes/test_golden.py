@@ -82,15 +82,22 @@ def render(name: str) -> str:
     program, keep = CASES[name]()
     params = {v.name: np.ones(v.shape, "float32") for v in program.list_vars() if v.persistable}
     result = passes.run(name, program.desc, params, keep)
-    notes = "\n".join(f"{'refused' if n.refused else 'done'}: {n.op}: {n.what}" for n in result.notes)
+    notes = "\n".join(
+        f"{'refused' if n.refused else 'done'}: {n.op}: {n.what}" for n in result.notes
+    )
     again = passes.run(name, result.desc, {**params, **result.params}, keep)
     assert not again.changed, f"{name} is not idempotent:\n{again.diff()}"
-    return f"== before\n{text.to_text(bare(program.desc))}\n== after\n{text.to_text(bare(result.desc))}\n== notes\n{notes}\n"
+    return (
+        f"== before\n{text.to_text(bare(program.desc))}\n=="
+        f" after\n{text.to_text(bare(result.desc))}\n== notes\n{notes}\n"
+    )
 
 
 def test_every_pass_has_its_test() -> None:
     folder = Path(__file__).parent
-    assert [name for name in PASSES if name not in CASES and not (folder / f"test_{name}.py").exists()] == []
+    assert [
+        name for name in PASSES if name not in CASES and not (folder / f"test_{name}.py").exists()
+    ] == []
 
 
 @pytest.mark.parametrize("name", sorted(CASES))

@@ -1,4 +1,6 @@
-"""memory_optimize: what is shared, what is left alone and why, and how near the plan comes to the least possible."""
+"""memory_optimize: what is shared, what is left alone and why, and how near the plan comes to the
+least possible.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ from tests.nets import fresh
 
 
 def chain(*sizes: int) -> tuple[ProgramDesc, list[str]]:
-    """A chain of fully connected layers without bias of these sizes; and the names of the results in order."""
+    """A chain of fully connected layers without bias of these sizes; and the names of the results
+    in order.
+    """
     with fresh() as (main, _):
         h = fluid.data("x", [None, sizes[0]])
         names = []
@@ -51,11 +55,16 @@ def test_equal_shapes_share_names_in_turn() -> None:
     result = run(desc, [d])
     assert slots(result.desc) == [a, b, a, d]
     assert [str(n) for n in result.notes] == [
-        f"done: op 'mul' -> {c} ({desc.blocks[0].ops[2].loc}): {c} reuses the memory of {a}, 32 bytes a row"
+        f"done: op 'mul' -> {c} ({desc.blocks[0].ops[2].loc}): {c} reuses the memory of {a}, 32"
+        " bytes a row"
     ]
     assert c not in result.desc.blocks[0].vars
     plan = result.certificate
-    assert plan.reused == {a: a, c: a} and (plan.pool, plan.unshared, plan.lower_bound) == (64, 96, 64)
+    assert plan.reused == {a: a, c: a} and (plan.pool, plan.unshared, plan.lower_bound) == (
+        64,
+        96,
+        64,
+    )
 
 
 def test_an_op_never_writes_over_its_input() -> None:
@@ -98,7 +107,9 @@ def test_what_stays_alone() -> None:
     plain = run(main.desc, [loss.name], level=1).certificate.reused
     assert grads & set(plain) and not {loss.name, "x"} & set(plain)
     fetched, skipped = [n for n in plain if n not in grads][:2]
-    kept = run(main.desc, [loss.name, fetched], level=1, skip=(skipped,), skip_grads=True).certificate
+    kept = run(
+        main.desc, [loss.name, fetched], level=1, skip=(skipped,), skip_grads=True
+    ).certificate
     assert not {loss.name, fetched, skipped, "x", *grads} & set(kept.reused) and kept.reused
     assert not {n for n, v in block.vars.items() if v.persistable} & {p.var for p in kept.placed}
 
@@ -107,7 +118,11 @@ def test_gradients_in_op_role_var_are_renamed_with_the_rest() -> None:
     with fresh() as (main, _):
         h = layers.fc(fluid.data("x", [None, 8]), 8, bias_attr=False)
         h = layers.fc(h, 8, bias_attr=False)
-        loss = layers.mean(layers.elementwise_add(h, layers.scale(layers.fill_constant([8, 8], "float32", 1.0), 2.0)))
+        loss = layers.mean(
+            layers.elementwise_add(
+                h, layers.scale(layers.fill_constant([8, 8], "float32", 1.0), 2.0)
+            )
+        )
         fluid.optimizer.SGD(0.1).minimize(loss)
     result = run(main.desc, [loss.name], level=1)
     for op in result.desc.blocks[0].ops:
@@ -133,10 +148,17 @@ def test_sub_blocks_are_refused_by_name() -> None:
         result = run(main.desc, [out.name], level=level, strategy=strategy)
         assert result.desc.blocks[1:] == main.desc.blocks[1:]
         assert result.changed and not {y.name, before.name} & set(result.certificate.reused)
-        assert len(result.refusals) == 2 and all(f"{y.name}" in n.what and "block" in n.what for n in result.refusals)
+        assert len(result.refusals) == 2 and all(
+            f"{y.name}" in n.what and "block" in n.what for n in result.refusals
+        )
         for fed, expected in ((0.5, 240.0), (2.0, 9600.0)):
             program = fluid.Program.from_desc(result.desc)
-            assert fluid.Executor().run(program, feed={"x": np.array([fed], "float32")}, fetch_list=[out.name])[0] == expected
+            assert (
+                fluid.Executor().run(
+                    program, feed={"x": np.array([fed], "float32")}, fetch_list=[out.name]
+                )[0]
+                == expected
+            )
 
 
 def test_names_in_attributes_stay() -> None:
@@ -147,7 +169,9 @@ def test_names_in_attributes_stay() -> None:
 
 
 def test_a_name_that_gets_no_value_does_not_keep_an_old_one() -> None:
-    """A rule may leave out a gradient that is zero; what another variable left under its name must not stand in for it."""
+    """A rule may leave out a gradient that is zero; what another variable left under its name must
+    not stand in for it.
+    """
     op = OpDesc(0, "concat_grad", FrozenMap(), FrozenMap({"X@GRAD": ("a", "b")}))
     env = {"a": np.ones(1), "b": np.ones(1)}
     write_slots(op, lookup("concat_grad"), {"X@GRAD": [None, np.zeros(1)]}, env)
@@ -160,8 +184,12 @@ def test_a_gradient_that_no_op_computes_counts_as_zero_still() -> None:
         h = layers.fc(fluid.data("x", [None, 1]), 1, bias_attr=False)
         loss = layers.mean(layers.tanh(layers.tanh(h)))
         fluid.optimizer.SGD(0.5).minimize(loss)
-    desc = edit.keep_ops(main.desc, lambda _, op: op.type != "fill_constant")  # it gave the loss its gradient, 1
-    state = {"fc_0.w_0": np.full((1, 1), 0.3, "float32"), "learning_rate_0": np.array([0.5], "float32")}
+    # it gave the loss its gradient, 1
+    desc = edit.keep_ops(main.desc, lambda _, op: op.type != "fill_constant")
+    state = {
+        "fc_0.w_0": np.full((1, 1), 0.3, "float32"),
+        "learning_rate_0": np.array([0.5], "float32"),
+    }
     for level, strategy in itertools.product((0, 1), ("interval", "first_fit")):
         result = run(desc, [loss.name], level=level, strategy=strategy)
         assert result.changed and f"{loss.name}@GRAD" not in result.certificate.reused
@@ -184,7 +212,10 @@ def test_bad_options(options: dict[str, object], text: str) -> None:
 
 def test_a_name_to_skip_that_is_not_there() -> None:
     desc, names = chain(4, 8, 8)
-    with pytest.raises(FluidValueError, match=r"no variable 'fc_0.tmp_O' to skip in the program \(did you mean 'fc_0.tmp_0'"):
+    with pytest.raises(
+        FluidValueError,
+        match=r"no variable 'fc_0.tmp_O' to skip in the program \(did you mean 'fc_0.tmp_0'",
+    ):
         run(desc, names, skip=("fc_0.tmp_O",))
 
 
@@ -193,17 +224,21 @@ def test_undeclared_shapes_are_refused_with_the_reason() -> None:
     block = desc.blocks[0]
     vars = FrozenMap({**block.vars, b: replace(block.vars[b], shape=None)})
     result = run(edit.replace_block(desc, 0, replace(block, vars=vars)), [last])
-    assert [str(n) for n in result.refusals] == [f"refused: variable '{b}': its shape or dtype is not declared"]
+    assert [str(n) for n in result.refusals] == [
+        f"refused: variable '{b}': its shape or dtype is not declared"
+    ]
 
 
-# -- figures -------------------------------------------------------------------------------------------------------
+# -- figures ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("network", ["lenet", "resnet18", "transformer"])
 @pytest.mark.parametrize("batch", [8, 64])
 def test_near_the_least_possible(network: str, batch: int) -> None:
     """Names at their own bound, which no plan of whole names can go below, and never above Fluid's."""
-    main, _, loss = fluid_models.build(getattr(fluid_models, network), fluid.optimizer.Momentum(0.1, 0.9))
+    main, _, loss = fluid_models.build(
+        getattr(fluid_models, network), fluid.optimizer.Momentum(0.1, 0.9)
+    )
     for level in (0, 1):
         result = run(main.desc, [loss.name], level=level, batch_size=batch)
         plan: MemoryPlan = result.certificate
@@ -211,26 +246,37 @@ def test_near_the_least_possible(network: str, batch: int) -> None:
         bound = names_bound(found, level, batch)
         assert plan.lower_bound <= bound <= plan.pool <= bound * (1.001 if level else 1)
         old = run(main.desc, [loss.name], level=level, strategy="first_fit", batch_size=batch)
-        assert declared_bytes(result.desc, batch) <= declared_bytes(old.desc, batch) < declared_bytes(main.desc, batch)
+        assert (
+            declared_bytes(result.desc, batch)
+            <= declared_bytes(old.desc, batch)
+            < declared_bytes(main.desc, batch)
+        )
 
 
 def test_the_plan_s_figures_are_those_of_the_new_program() -> None:
     main, _, loss = fluid_models.build(fluid_models.lenet, fluid.optimizer.Momentum(0.1, 0.9))
     result = run(main.desc, [loss.name], level=1, batch_size=8)
     plan = result.certificate
-    assert declared_bytes(main.desc, 8) - declared_bytes(result.desc, 8) == plan.unshared - plan.pool
+    assert (
+        declared_bytes(main.desc, 8) - declared_bytes(result.desc, 8) == plan.unshared - plan.pool
+    )
     for x, y in itertools.combinations(plan.placed, 2):
         if x.first <= y.last and y.first <= x.last:
             assert x.name != y.name, "two that are alive at once share a name"
     assert plan.to_dict()["pool"] == plan.pool and "least possible" in str(plan)
 
 
-spans = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9), st.integers(1, 40)), max_size=25)  # first, length, size
+# first, length, size
+spans = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9), st.integers(1, 40)), max_size=25)
 
 
 @given(spans, st.booleans())
-def test_names_of_one_size_are_as_few_as_can_be(given_spans: list[tuple[int, int, int]], one_size: bool) -> None:
-    """At level 0: as many as are ever alive at once. Always: none alive twice, and no two lists could be joined."""
+def test_names_of_one_size_are_as_few_as_can_be(
+    given_spans: list[tuple[int, int, int]], one_size: bool
+) -> None:
+    """At level 0: as many as are ever alive at once. Always: none alive twice, and no two lists
+    could be joined.
+    """
     found = [
         Life(VarDesc(f"v{i}", (-1, 1 if one_size else size), "float32"), first, first + length)
         for i, (first, length, size) in enumerate(given_spans)
@@ -243,7 +289,9 @@ def test_names_of_one_size_are_as_few_as_can_be(given_spans: list[tuple[int, int
     for one, other in itertools.combinations(packed, 2):
         assert one[0].first <= other[-1].last and other[0].first <= one[-1].last
     if one_size:
-        assert len(packed) == max((sum(x.first <= at <= x.last for x in found) for at in range(41)), default=0)
+        assert len(packed) == max(
+            (sum(x.first <= at <= x.last for x in found) for at in range(41)), default=0
+        )
 
 
 def test_many_sizes_are_packed_soundly() -> None:
@@ -264,7 +312,9 @@ def test_many_sizes_are_packed_soundly() -> None:
 @pytest.mark.once
 @pytest.mark.parametrize("options", [{}, {"level": 1}, {"strategy": "first_fit"}])
 def test_work_grows_with_the_program(options: dict[str, object]) -> None:
-    """Counted in calls of functions, since a clock would measure the machine (python -m benchmarks passes does)."""
+    """Counted in calls of functions, since a clock would measure the machine (python -m benchmarks
+    passes does).
+    """
     small, large = (calls(*training(n), **options) for n in (1_000, 4_000))
     assert large < 5 * small
 

@@ -1,4 +1,6 @@
-"""The documents' new pass, carried out to the letter: two files, and pipelines and the command line know it."""
+"""The documents' new pass, carried out to the letter: two files, and pipelines and the command line
+know it.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +59,15 @@ def test_pipelines_and_the_command_line_know_it(capsys: pytest.CaptureFixture[st
 
 
 def test_changing_the_forward_op_alone_is_refused() -> None:
-    """What the page says of a training program, with the pass of the page cut down to the forward op."""
+    """What the page says of a training program, with the pass of the page cut down to the forward
+    op.
+    """
     code = examples("passes.md", "## A pass of your own")[0].partition("with fluid.")[0]
-    cut = code.replace(', "relu6_grad": "relu_grad"', "").replace("Relu6ToRelu", "Half").replace("relu6_to_relu", "half")
+    cut = (
+        code.replace(', "relu6_grad": "relu_grad"', "")
+        .replace("Relu6ToRelu", "Half")
+        .replace("relu6_to_relu", "half")
+    )
     assert cut != code
     names: dict[str, object] = {"__name__": "script"}
     exec(compile(cut, "script.py", "exec", dont_inherit=True), names)

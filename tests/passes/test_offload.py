@@ -1,4 +1,6 @@
-"""Values that wait on the host: decided by the memories that a device lists, and the values of a step stay."""
+"""Values that wait on the host: decided by the memories that a device lists, and the values of a
+step stay.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,11 @@ def net():
 
 def listed(platform, *kinds, default="device"):
     memories = [SimpleNamespace(kind=kind) for kind in kinds]
-    return SimpleNamespace(platform=platform, addressable_memories=lambda: memories, default_memory=lambda: SimpleNamespace(kind=default))
+    return SimpleNamespace(
+        platform=platform,
+        addressable_memories=lambda: memories,
+        default_memory=lambda: SimpleNamespace(kind=default),
+    )
 
 
 def test_where_a_host_is_used():
@@ -49,7 +55,9 @@ def test_where_a_host_is_used():
 
 
 def test_the_program(net):
-    """x goes behind its last forward reader, and comes back before its first backward one, which reads what came."""
+    """x goes behind its last forward reader, and comes back before its first backward one, which
+    reads what came.
+    """
     main, _, loss, _ = net
     (name, (last, first)), *_ = waiting(main.desc, frozenset({loss.name})).items()
     made = fluid.passes.run(Offload((name,)), main.desc, keep=[loss.name])
@@ -60,13 +68,19 @@ def test_the_program(net):
         *(op.type for op in before[first:]),
     ]  # fmt: skip
     went, came = ops[last + 1], ops[first + 1]
-    assert went.output("Out") == (f"{name}@HOST",) == came.input("X") and came.output("Out") == (f"{name}.subprog_0",)
-    assert all(name not in list(op.reads) for op in ops[first + 1 :]) and f"{name}.subprog_0" in list(ops[first + 2].reads)
+    assert went.output("Out") == (f"{name}@HOST",) == came.input("X") and came.output("Out") == (
+        f"{name}.subprog_0",
+    )
+    assert all(
+        name not in list(op.reads) for op in ops[first + 1 :]
+    ) and f"{name}.subprog_0" in list(ops[first + 2].reads)
     assert f"{name} waits on the host" in str(made.notes[0])
 
 
 def test_results_that_gradients_take_may_wait():
-    """A gradient op that takes its op's result, such as tanh's, differentiates that op when the result comes back from the host too."""
+    """A gradient op that takes its op's result, such as tanh's, differentiates that op when the
+    result comes back from the host too.
+    """
     with fresh(1) as (main, startup):
         h = layers.fc(fluid.data("x", [None, 8]), 8, act="tanh")
         for act in ("sigmoid", "relu", "softmax"):
@@ -74,7 +88,12 @@ def test_results_that_gradients_take_may_wait():
         loss = layers.mean(h)
         fluid.optimizer.SGD(0.1).minimize(loss)
     names = tuple(waiting(main.desc, frozenset({loss.name})))
-    taken = {n for op in main.desc.blocks[0].ops if op.type.endswith("_grad") for n in op.input("Out") or ()}
+    taken = {
+        n
+        for op in main.desc.blocks[0].ops
+        if op.type.endswith("_grad")
+        for n in op.input("Out") or ()
+    }
     assert len(taken & {*names}) >= 5
     made = fluid.passes.run(Offload(names), main.desc, keep=[loss.name])
     state, feed = fluid.init_fn(startup)(jax.random.key(0)), {"x": np.ones((4, 8), "float32")}
@@ -85,13 +104,19 @@ def test_results_that_gradients_take_may_wait():
 
 
 def test_values_stay(net):
-    """Op by op bit for bit, and compiled with the moves (the CPU's compiler passes over them), for every way that there is."""
+    """Op by op bit for bit, and compiled with the moves (the CPU's compiler passes over them), for
+    every way that there is.
+    """
     main, startup, loss, feed = net
     state, key = fluid.init_fn(startup)(jax.random.key(0)), jax.random.key(9)
     want, (cost,) = Step(main.desc, (loss.name,))(state, feed, key)
     ways = Ways(main.desc, frozenset({loss.name}), 64).offloading()
     assert ways and ways[-1].offload is not None and "values on the host" in str(ways[-1])
-    assert ways[-1].estimate <= ways[0].estimate <= Ways(main.desc, frozenset({loss.name}), 64).found[-1].estimate
+    assert (
+        ways[-1].estimate
+        <= ways[0].estimate
+        <= Ways(main.desc, frozenset({loss.name}), 64).found[-1].estimate
+    )
     for way in ways:
         found, (again,) = Step(way.desc, (loss.name,))(state, feed, key)
         np.testing.assert_array_equal(again, cost)
@@ -108,10 +133,14 @@ def test_values_stay(net):
 
 
 def test_the_last_step_of_a_search(net, monkeypatch):
-    """Where there is a host it is tried when nothing else keeps the budget, and the compiler's figure decides; the CPU's counts no host."""
+    """Where there is a host it is tried when nothing else keeps the budget, and the compiler's
+    figure decides; the CPU's counts no host.
+    """
     main, startup, loss, feed = net
     asked = {"batch_size": 64, "fetch_list": [loss.name]}
-    with pytest.raises(FluidValueError, match="memory of the host is not used: on the CPU it is the device's own"):
+    with pytest.raises(
+        FluidValueError, match="memory of the host is not used: on the CPU it is the device's own"
+    ):
         fluid.memory_optimize(main.clone(), budget=100, **asked)
     monkeypatch.setattr("fluidjax.memory.budget.no_host", lambda device: None)
     with pytest.raises(FluidValueError, match="the least that was found is") as refused:
@@ -124,7 +153,9 @@ def test_the_last_step_of_a_search(net, monkeypatch):
         return lower(desc, *rest)
 
     def counted(lowered, names, quick=False):
-        """As a device with a host would count, where all that is alive for long waits there: the CPU's compiler passes over the moves."""
+        """As a device with a host would count, where all that is alive for long waits there: the
+        CPU's compiler passes over the moves.
+        """
         found = real(lowered, names, quick)
         return {n: replace(f, temporaries=0) for n, f in found.items()} if tried[-1] else found
 
@@ -132,7 +163,12 @@ def test_the_last_step_of_a_search(net, monkeypatch):
     monkeypatch.setattr(compiler, "figures", counted)
     optimized = main.clone()
     report = fluid.memory_optimize(optimized, budget=main_bytes(main, asked), **asked)
-    assert tried[-1] and not any(tried[:-1]) and report.chosen.way.offload is not None and "waits on the host" in str(report)
+    assert (
+        tried[-1]
+        and not any(tried[:-1])
+        and report.chosen.way.offload is not None
+        and "waits on the host" in str(report)
+    )
     scopes = [fluid.Scope(), fluid.Scope()]
     losses = []
     for program, scope in zip((main, optimized), scopes, strict=True):
@@ -152,5 +188,10 @@ def test_refused(net):
     with pytest.raises(FluidTypeError, match="names is a tuple"):
         Offload(["x"])
     for name in ("x", "nothing", loss.name):
-        with pytest.raises(FluidValueError, match=f"'{name}' is no value of the forward pass that only the backward pass reads later"):
+        with pytest.raises(
+            FluidValueError,
+            match=(
+                f"'{name}' is no value of the forward pass that only the backward pass reads later"
+            ),
+        ):
             fluid.passes.run(Offload((name,)), main.desc, keep=[loss.name])

@@ -29,7 +29,12 @@ def net():
         loss = fluid.layers.mean(fluid.layers.softmax_with_cross_entropy(fluid.layers.fc(h, 3), y))
         fluid.optimizer.Momentum(0.1, 0.9).minimize(loss)
     draw = np.random.RandomState(0)
-    return loss, main, startup, {"x": draw.randn(5, 2, 6, 6).astype("float32"), "y": draw.randint(0, 3, (5, 1))}
+    return (
+        loss,
+        main,
+        startup,
+        {"x": draw.randn(5, 2, 6, 6).astype("float32"), "y": draw.randint(0, 3, (5, 1))},
+    )
 
 
 def trained(main, startup, feed, loss):
@@ -37,7 +42,11 @@ def trained(main, startup, feed, loss):
     scope, exe = fluid.Scope(), fluid.Executor()
     exe.run(startup, scope=scope)
     losses = [exe.run(main, feed, [loss.name], scope=scope)[0] for _ in range(3)]
-    left = {v.name: np.array(scope.find_var(v.name).get_tensor()) for v in main.list_vars() if v.persistable and scope.find_var(v.name)}
+    left = {
+        v.name: np.array(scope.find_var(v.name).get_tensor())
+        for v in main.list_vars()
+        if v.persistable and scope.find_var(v.name)
+    }
     return losses, left
 
 
@@ -47,12 +56,19 @@ def plain():
     return loss, main, startup, feed, trained(main, startup, feed, loss)
 
 
-@pytest.mark.parametrize("pas", [Recompute(), Recompute(CUTS), Recompute(CUTS, heavy=False)], ids=str)
+@pytest.mark.parametrize(
+    "pas", [Recompute(), Recompute(CUTS), Recompute(CUTS, heavy=False)], ids=str
+)
 def test_a_run_gives_what_it_gave(plain, pas):
-    """Losses, parameters, velocities and moving averages; dropouts drop the same, and averages move once."""
+    """Losses, parameters, velocities and moving averages; dropouts drop the same, and averages move
+    once.
+    """
     loss, main, startup, feed, (losses, left) = plain
     new, result = apply_passes(main, pas, [loss])
-    assert result.changed and sum(".subprog_" in n for op in new.desc.blocks[0].ops for n in op.writes) > 5
+    assert (
+        result.changed
+        and sum(".subprog_" in n for op in new.desc.blocks[0].ops for n in op.writes) > 5
+    )
     found = trained(new, startup, feed, loss)
     np.testing.assert_allclose(found[0], losses, rtol=1e-6)
     assert found[1].keys() == left.keys()
@@ -65,9 +81,14 @@ def test_what_is_heavy_is_computed_once(plain):
     loss, main, *_ = plain
     new, _ = apply_passes(main, Recompute(CUTS, heavy=False), [loss])
     again = [op for op in new.desc.blocks[0].ops if any(".subprog_" in n for n in op.writes)]
-    assert {op.type for op in again}.isdisjoint({"conv2d", "mul"}) and {"batch_norm", "dropout"} <= {op.type for op in again}
+    assert {op.type for op in again}.isdisjoint({"conv2d", "mul"}) and {
+        "batch_norm",
+        "dropout",
+    } <= {op.type for op in again}
     read = {n for op in new.desc.blocks[0].ops for n in op.reads}
-    assert any(".subprog_" in n for n in read) and read.isdisjoint(f"{n}.subprog_{k}" for n in (*CUTS, loss.name) for k in range(3))
+    assert any(".subprog_" in n for n in read) and read.isdisjoint(
+        f"{n}.subprog_{k}" for n in (*CUTS, loss.name) for k in range(3)
+    )
 
 
 def test_what_may_not_run_twice_is_kept():
@@ -81,7 +102,11 @@ def test_what_may_not_run_twice_is_kept():
         h = fluid.layers.tanh(h)
         h = fluid.layers.elementwise_add(h, fluid.layers.increment(counter))
         fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(fluid.layers.square(h)))
-    again = [op.type for op in passes.run(Recompute(), main.desc).desc.blocks[0].ops if any(".subprog_" in n for n in op.writes)]
+    again = [
+        op.type
+        for op in passes.run(Recompute(), main.desc).desc.blocks[0].ops
+        if any(".subprog_" in n for n in op.writes)
+    ]
     assert {"increment", "print", "py_func"}.isdisjoint(again) and again.count("tanh") == 2
     twice = passes.run(Recompute(), passes.run(Recompute(), main.desc).desc)
     assert not twice.changed and "already" in str(twice.refusals[0])
@@ -94,9 +119,14 @@ def test_a_budget(plain):
     _, main, startup, _ = net()
     before = main.memory_report(batch_size=4000, fetch_list=[loss.name])
     least = min(f.total for f in before.compiled.values())
-    report = fluid.memory_optimize(main, budget=least - 10_000, batch_size=4000, fetch_list=[loss.name])
+    report = fluid.memory_optimize(
+        main, budget=least - 10_000, batch_size=4000, fetch_list=[loss.name]
+    )
     assert report.chosen.figures.total <= least - 10_000 and report.chosen.way.again
-    assert main.memory_report(batch_size=4000, fetch_list=[loss.name]).fused == report.chosen.figures.total
+    assert (
+        main.memory_report(batch_size=4000, fetch_list=[loss.name]).fused
+        == report.chosen.figures.total
+    )
     assert "ops twice" in str(report) and "are computed again for" in str(report)
     np.testing.assert_allclose(trained(main, startup, feed, loss)[0], losses, rtol=1e-6)
 
@@ -106,10 +136,19 @@ def test_budgets_that_cannot_be():
         loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 1))
         fluid.optimizer.SGD(0.1).minimize(loss)
     desc = main.desc
-    with pytest.raises(FluidValueError, match=r"cannot be made to need 100 bytes: the least that was found is [\d,]+ \("):
+    with pytest.raises(
+        FluidValueError,
+        match=r"cannot be made to need 100 bytes: the least that was found is [\d,]+ \(",
+    ):
         fluid.memory_optimize(main, budget=100, batch_size=4, fetch_list=[loss])
     assert main.desc is desc
-    wrong = {"2 gigs": "one of the units B, KB", "-1MB": "positive number", 0: "positive", float("nan"): "finite", "": "units"}
+    wrong = {
+        "2 gigs": "one of the units B, KB",
+        "-1MB": "positive number",
+        0: "positive",
+        float("nan"): "finite",
+        "": "units",
+    }
     for budget, text in wrong.items():
         with pytest.raises(FluidValueError, match=text):
             fluid.memory_optimize(main, budget=budget, batch_size=4)
@@ -120,7 +159,9 @@ def test_budgets_that_cannot_be():
     with pytest.raises(FluidValueError, match="pass batch_size="):
         fluid.memory_optimize(main, budget="1GB")
     with pytest.raises(FluidValueError, match="has no gradient ops"):
-        fluid.memory_optimize(main.clone(for_test=True), budget="1GB", batch_size=4, fetch_list=[loss.name])
+        fluid.memory_optimize(
+            main.clone(for_test=True), budget="1GB", batch_size=4, fetch_list=[loss.name]
+        )
     assert [bytes_of(b) for b in ("2GB", "1.5 gib", 7, "7", 7.0)] == [2 * 10**9, 3 * 2**29, 7, 7, 7]
     assert [bytes_of(b) for b in (np.int64(7), np.float32(7.9))] == [7, 7]
     for budget in ("0", "-0.5", 0.5, 10**400, "9" * 400, "1e6", float("-inf")):

@@ -26,7 +26,10 @@ def lenet() -> tuple[ProgramDesc, str, dict[str, Any], dict[str, np.ndarray]]:
     with jax.enable_x64(True):
         state = fluid.init_fn(startup)(jax.random.key(0))
     draw = np.random.RandomState(0)
-    feed = {"img": draw.rand(BATCH, 28, 28, 1).astype("float32"), "label": draw.randint(0, 10, (BATCH, 1))}
+    feed = {
+        "img": draw.rand(BATCH, 28, 28, 1).astype("float32"),
+        "label": draw.randint(0, 10, (BATCH, 1)),
+    }
     return main.desc, loss.name, state, feed
 
 
@@ -36,9 +39,16 @@ def held(desc: ProgramDesc, env: dict[str, Any]) -> int:
 
 
 def predicted(desc: ProgramDesc, keep: str, free: bool) -> list[int]:
-    """Bytes after every op, from the program's text alone: a set of names that grows and, with `free`, shrinks."""
+    """Bytes after every op, from the program's text alone: a set of names that grows and, with
+    `free`, shrinks.
+    """
     block = desc.blocks[0]
-    held = {n for op in block.ops for n in op.reads if block.vars[n].persistable or block.vars[n].is_data}
+    held = {
+        n
+        for op in block.ops
+        for n in op.reads
+        if block.vars[n].persistable or block.vars[n].is_data
+    }
     result = []
     for at, op in enumerate(block.ops):
         held |= set(op.writes)
@@ -60,24 +70,34 @@ def test_real_bytes_are_those_that_liveness_predicts() -> None:
     peaks, values = [], []
     for program in (desc, freeing):
         named: list[int] = []
-        OpByOp(program, (loss,))(state, feed, None, lambda op, env: named.append(held(program, env)))  # noqa: B023
+        OpByOp(program, (loss,))(
+            state,
+            feed,
+            None,
+            lambda op, env: named.append(held(program, env)),  # noqa: B023
+        )
         assert computing(program, named) == predicted(desc, loss, free=program is freeing)
         after, fetched, once = OpByOp(program, (loss,)).measured(state, feed)
-        assert all(0.99 * a < b <= a for a, b in zip(named, once, strict=True))  # some ops hand an input on as it is
+        # some ops hand an input on as it is
+        assert all(0.99 * a < b <= a for a, b in zip(named, once, strict=True))
         peaks.append(max(once))
         values.append([np.asarray(v).tobytes() for v in (*after.values(), *fetched)])
     assert peaks[1] < peaks[0] and values[0] == values[1]
 
 
 def bytes_besides(before: list[jax.Array]) -> int:
-    """Bytes of the arrays of this process that are not in `before`: a test process may keep ten thousands from other tests."""
+    """Bytes of the arrays of this process that are not in `before`: a test process may keep ten
+    thousands from other tests.
+    """
     known = set(map(id, before))
     return sum(a.nbytes for a in jax.live_arrays() if id(a) not in known)
 
 
 @pytest.mark.slow
 def test_deleted_arrays_are_really_gone() -> None:
-    """Counted by JAX itself: all arrays of the process after every op but those that were there before."""
+    """Counted by JAX itself: all arrays of the process after every op but those that were there
+    before.
+    """
     desc, loss, state, feed = lenet()
     feed = {n: jax.device_put(v) for n, v in feed.items()}
     freeing = passes.run("release_memory", desc, keep=[loss]).desc
@@ -87,12 +107,18 @@ def test_deleted_arrays_are_really_gone() -> None:
         gc.collect()
         before = jax.live_arrays()
         seen: list[int] = []
-        OpByOp(program, (loss,))(state, feed, None, lambda op, env: seen.append(bytes_besides(before)))  # noqa: B023
+        OpByOp(program, (loss,))(
+            state,
+            feed,
+            None,
+            lambda op, env: seen.append(bytes_besides(before)),  # noqa: B023
+        )
         peaks.append(max(seen))
     given = sum(a.nbytes for a in (*state.values(), *feed.values()))
     expected = [max(predicted(desc, loss, free)) - given for free in (False, True)]
     assert peaks[1] < peaks[0]
-    # Here the replaced parameters count too: the caller holds the old ones. They are small beside the activations.
+    # Here the replaced parameters count too: the caller holds the old ones. They are small beside
+    # the activations.
     replaced = sum(a.nbytes for a in state.values())
     key = jax.random.key_data(jax.random.key(0)).nbytes  # of the run, which jax 0.12 counts
     for peak, least in zip(peaks, expected, strict=True):
@@ -104,7 +130,12 @@ def test_unread_results_are_deleted_unless_asked_not_to() -> None:
         x = fluid.data("x", [None, 4])
         unread = layers.tanh(x)
         out = layers.scale(x, 2.0)
-    deleted = lambda text: [n for op in passes.run(text, main.desc, keep=[out.name]).desc.blocks[0].ops if op.type == "delete_var" for n in op.reads]  # noqa: E501,E731
+    deleted = lambda text: [  # noqa: E731
+        n
+        for op in passes.run(text, main.desc, keep=[out.name]).desc.blocks[0].ops
+        if op.type == "delete_var"
+        for n in op.reads
+    ]
     assert deleted("release_memory") == [unread.name, "x"]
     assert deleted("release_memory(unread=False)") == ["x"]
     assert deleted(f"release_memory(skip=('x', '{unread.name}'))") == []
@@ -132,7 +163,9 @@ def test_for_test_and_other_passes_cope_with_delete_var() -> None:
         h = layers.tanh(layers.fc(x, 4))
         loss = layers.mean(layers.fc(h, 4))
         fluid.optimizer.SGD(0.1).minimize(loss)
-    freeing = fluid.Program.from_desc(passes.run("release_memory", main.desc, keep=[loss.name]).desc, like=main)
+    freeing = fluid.Program.from_desc(
+        passes.run("release_memory", main.desc, keep=[loss.name]).desc, like=main
+    )
     scope, exe = fluid.Scope(), fluid.Executor()
     exe.run(startup, scope=scope)
     feed = {"x": np.ones((2, 4), "float32")}
@@ -140,9 +173,18 @@ def test_for_test_and_other_passes_cope_with_delete_var() -> None:
     for program in (
         freeing.clone(for_test=True),
         fluid.Program.from_desc(passes.run("inference", freeing.desc, keep=[loss.name]).desc),
-        fluid.Program.from_desc(passes.run("dce", freeing.clone(for_test=True).desc, keep=[loss.name]).desc),
+        fluid.Program.from_desc(
+            passes.run("dce", freeing.clone(for_test=True).desc, keep=[loss.name]).desc
+        ),
     ):
         passes.run("dce", program.desc, keep=[loss.name])  # verifies it
         assert exe.run(program, feed=feed, fetch_list=[loss.name], scope=scope)[0] == want
-    both = passes.run("release_memory,dce,memory_optimize,release_memory", main.desc, keep=[loss.name])
-    assert exe.run(fluid.Program.from_desc(both.desc), feed=feed, fetch_list=[loss.name], scope=scope)[0] == want
+    both = passes.run(
+        "release_memory,dce,memory_optimize,release_memory", main.desc, keep=[loss.name]
+    )
+    assert (
+        exe.run(fluid.Program.from_desc(both.desc), feed=feed, fetch_list=[loss.name], scope=scope)[
+            0
+        ]
+        == want
+    )

@@ -27,10 +27,17 @@ class Net:
     def params(self) -> dict[str, np.ndarray]:
         return {n: self.scope.get(n) for n in self.scope.local_var_names()}
 
-    def run(self, program: Any = None, fetch: list[str] | None = None, scope: Any = None) -> list[np.ndarray]:
-        """Values of `fetch` (default the output) by the literal meaning of the ops, without any compiled step."""
+    def run(
+        self, program: Any = None, fetch: list[str] | None = None, scope: Any = None
+    ) -> list[np.ndarray]:
+        """Values of `fetch` (default the output) by the literal meaning of the ops, without any
+        compiled step.
+        """
         desc = getattr(program, "desc", program) or self.program.desc
-        params = {n: np.asarray((scope or self.scope).get(n)) for n in (scope or self.scope).local_var_names()}
+        params = {
+            n: np.asarray((scope or self.scope).get(n))
+            for n in (scope or self.scope).local_var_names()
+        }
         names = tuple(fetch or [self.out])
         return [np.asarray(v) for v in Step(desc, names, literal=True)(params, self.feed)[1]]
 
@@ -41,10 +48,19 @@ def randomise(scope: fluid.Scope, seed: int = 0) -> None:
     for name in scope.local_var_names():
         value = scope.get(name)
         if value.dtype.kind == "f":
-            scope.var(name).set((rng.uniform(0.2, 1.0, value.shape) * rng.choice([1, 1, -1], value.shape)).astype(value.dtype))
+            scope.var(name).set(
+                (rng.uniform(0.2, 1.0, value.shape) * rng.choice([1, 1, -1], value.shape)).astype(
+                    value.dtype
+                )
+            )
 
 
-def net(build: Callable[[Any], Any], shape: tuple[int, ...] = (3, 6, 6), seed: int = 0, for_test: bool = True) -> Net:
+def net(
+    build: Callable[[Any], Any],
+    shape: tuple[int, ...] = (3, 6, 6),
+    seed: int = 0,
+    for_test: bool = True,
+) -> Net:
     """The network that `build` makes of an input [2, *shape]; variances are positive."""
     with fresh(seed) as (main, startup):
         x = fluid.data("x", [None, *shape])

@@ -20,7 +20,9 @@ from tests.nets import fresh
 
 
 def dense(optimizer: Any, wide: int = 96) -> Any:
-    """Two layers with a batch_norm between them; some parameters are smaller than 8,192 elements, one is larger."""
+    """Two layers with a batch_norm between them; some parameters are smaller than 8,192 elements,
+    one is larger.
+    """
     x, y = fluid.data("x", [None, 90]), fluid.data("y", [None, 1])
     h = layers.batch_norm(layers.fc(x, wide, act="relu"))
     loss = layers.mean(layers.square_error_cost(layers.fc(layers.dropout(h, 0.3), 1), y))
@@ -39,22 +41,32 @@ def plain(optimizer: Any) -> Any:
 def clicks(optimizer: Any, rows: int = 10_007, distributed: bool = False) -> Any:
     """A table with sparse gradients and a layer on what is looked up."""
     ids, y = fluid.data("ids", [None, 5, 1], "int64"), fluid.data("y", [None, 1])
-    h = layers.embedding(ids, [rows, 8], is_sparse=True, is_distributed=distributed, param_attr="table")
+    h = layers.embedding(
+        ids, [rows, 8], is_sparse=True, is_distributed=distributed, param_attr="table"
+    )
     loss = layers.mean(layers.square_error_cost(layers.fc(layers.reshape(h, [-1, 40]), 1), y))
     optimizer.minimize(loss)
     return loss
 
 
-def build(net: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[fluid.Program, fluid.Program, Any]:
+def build(
+    net: Callable[..., Any], *args: Any, **kwargs: Any
+) -> tuple[fluid.Program, fluid.Program, Any]:
     """(main, startup, loss)."""
     with fresh() as (main, startup):
         loss = net(*args, **kwargs)
     return main, startup, loss
 
 
-def compiled(main: fluid.Program, loss: Any, strategy: str, ranks: int, batch: int) -> jax.stages.Compiled:
-    """The step that Executor.run compiles for so many devices, of which there must be as many; nothing is run."""
+def compiled(
+    main: fluid.Program, loss: Any, strategy: str, ranks: int, batch: int
+) -> jax.stages.Compiled:
+    """The step that Executor.run compiles for so many devices, of which there must be as many;
+    nothing is run.
+    """
     desc, placed = rewritten(*passes(main, strategy, ranks))
-    one = Compiled(desc, (loss.name,), Mesh(tuple(jax.devices()[:ranks])), Recompiles(), sharded=placed)
+    one = Compiled(
+        desc, (loss.name,), Mesh(tuple(jax.devices()[:ranks])), Recompiles(), sharded=placed
+    )
     types = arguments(Step(desc, (loss.name,)), batch, None)
     return one.lower(types.state, types.feed).compile()

@@ -1,4 +1,6 @@
-"""What a plan says of bytes: those that devices hold and those that travel, against the compiled step's own."""
+"""What a plan says of bytes: those that devices hold and those that travel, against the compiled
+step's own.
+"""
 
 from __future__ import annotations
 
@@ -37,18 +39,25 @@ def check(strategy: str, ranks: int, net: Any, optimizer: str) -> None:
     assert dict(row.payload) == payload(step.as_text(), ranks)
     key = 16 if net is dense else 0  # the seed and the number of the step, for the dropout
     if optimizer != "lamb":  # which reads powers that it does not use, and XLA is not given those
-        assert row.parameters + row.state + row.feeds + key == step.memory_analysis().argument_size_in_bytes
+        assert (
+            row.parameters + row.state + row.feeds + key
+            == step.memory_analysis().argument_size_in_bytes
+        )
 
 
 @pytest.mark.optimized
 @pytest.mark.parametrize(("strategy", "ranks", "net", "optimizer"), CASES)
-def test_bytes_are_those_of_the_compiled_step(strategy: str, ranks: int, net: Any, optimizer: str) -> None:
+def test_bytes_are_those_of_the_compiled_step(
+    strategy: str, ranks: int, net: Any, optimizer: str
+) -> None:
     check(strategy, ranks, net, optimizer)
 
 
 @pytest.mark.thorough
 @pytest.mark.optimized
-@pytest.mark.parametrize(("strategy", "ranks", "net", "optimizer"), [c for c in MORE if c not in CASES])
+@pytest.mark.parametrize(
+    ("strategy", "ranks", "net", "optimizer"), [c for c in MORE if c not in CASES]
+)
 def test_bytes_of_more(strategy: str, ranks: int, net: Any, optimizer: str) -> None:
     check(strategy, ranks, net, optimizer)
 
@@ -68,5 +77,12 @@ print("equal")
 def test_on_eight_devices() -> None:
     """In a process of its own, since there are four here."""
     flags = {n: v for n, v in os.environ.items() if n != "XLA_FLAGS"}
-    found = subprocess.run([sys.executable, "-c", EIGHT], capture_output=True, text=True, env=flags, cwd=ROOT, check=False)
+    found = subprocess.run(
+        [sys.executable, "-c", EIGHT],
+        capture_output=True,
+        text=True,
+        env=flags,
+        cwd=ROOT,
+        check=False,
+    )
     assert found.stdout == "equal\n", found.stderr

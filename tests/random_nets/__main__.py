@@ -1,9 +1,11 @@
-"""python -m tests.random_nets FOLDER [--first SEED] [--nets N] [--paddle PYTHON3.8] [--sampler NAME]
+"""python -m tests.random_nets FOLDER [--first SEED] [--nets N] [--paddle PYTHON3.8] [--sampler
+NAME]
 
-Has N nets drawn by the real Paddle 1.8.5 (PADDLE_PYTHON, or --paddle, names the Python that has it), compares each with what it is
-here as it comes, writes what differs to FOLDER/differences.txt, and says how many nets were equal. Nets that stand in FOLDER already
-are compared again; without a Paddle only those. Ends with 1 if a net differs, or only 1.8.5 refuses one, for no reason that stands in
-docs/random-nets.md.
+Has N nets drawn by the real Paddle 1.8.5 (PADDLE_PYTHON, or --paddle, names the Python that has
+it), compares each with what it is here as it comes, writes what differs to FOLDER/differences.txt,
+and says how many nets were equal. Nets that stand in FOLDER already are compared again; without a
+Paddle only those. Ends with 1 if a net differs, or only 1.8.5 refuses one, for no reason that
+stands in docs/random-nets.md.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("FLAGS_compilation_cache", "0")
 os.environ.setdefault(
     "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false "
-    "--xla_cpu_parallel_codegen_split_count=1",
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+    " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
 
 import numpy as np  # noqa: E402
@@ -38,13 +40,25 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def draw(folder: Path, seeds: range, python: str, sampler: str | None) -> None:
-    """Has the nets drawn, one process after another: some lines end Paddle, or hang it; what it was at is kept as SEED.crash."""
+    """Has the nets drawn, one process after another: some lines end Paddle, or hang it; what it was
+    at is kept as SEED.crash.
+    """
     now, at = folder / "now", seeds.start
     while at < seeds.stop:
         now.write_text("")
-        command = [python, "-m", "tests.random_nets.worker", str(folder), str(at), str(seeds.stop - at)]
+        command = [
+            python,
+            "-m",
+            "tests.random_nets.worker",
+            str(folder),
+            str(at),
+            str(seeds.stop - at),
+        ]
         process = subprocess.Popen(
-            command + [sampler] * bool(sampler), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command + [sampler] * bool(sampler),
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         while process.poll() is None:
             time.sleep(0.5)
@@ -86,7 +100,11 @@ def judge(files: Iterator[Path], out: Path) -> Counter[str]:
                 why = reasons.of_refusal(r)
                 counts[f"refused by 1.8.5 alone: {why}" if why else NO_REASON] += 1
                 if why is None:
-                    told = [f"-- {file.stem} {r['sampler']} {r['error']}", r["lines"][-1], r["train"]]
+                    told = [
+                        f"-- {file.stem} {r['sampler']} {r['error']}",
+                        r["lines"][-1],
+                        r["train"],
+                    ]
                     print(*told, sep="\n   ", file=f, flush=True)
     return counts
 
@@ -105,13 +123,18 @@ def main() -> int:
         missing = [s for s in seeds if not (args.folder / f"{s}.json").exists()]
         if missing:
             wanted = range(missing[0], seeds.stop)
-            drawing = threading.Thread(target=draw, args=(args.folder, wanted, args.paddle, args.sampler), daemon=True)
+            drawing = threading.Thread(
+                target=draw, args=(args.folder, wanted, args.paddle, args.sampler), daemon=True
+            )
             drawing.start()
     begin = time.process_time()
     counts = judge(drawn(args.folder, seeds, drawing), args.folder / "differences.txt")
     for name, n in sorted(counts.items()):
         print(f"{n:6} {name}")
-    print(f"{time.process_time() - begin:.0f} CPU s; what differs stands in {args.folder / 'differences.txt'}")
+    print(
+        f"{time.process_time() - begin:.0f} CPU s; what differs stands in"
+        f" {args.folder / 'differences.txt'}"
+    )
     return 1 if counts["different"] or counts[NO_REASON] else 0
 
 

@@ -1,4 +1,6 @@
-"""What a net is here, beside what it was in the real Paddle: all that differs, as sentences, and the reasons of what may."""
+"""What a net is here, beside what it was in the real Paddle: all that differs, as sentences, and
+the reasons of what may.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ def slots(kind: str, named: Any) -> dict[str, list[str]]:
 
 
 def open_beside_known(block: Any, op: Any) -> bool:
-    """Whether inputs of one rank have an open size where others have a known one: 1.8.5 takes one or the other."""
+    """Whether inputs of one rank have an open size where others have a known one: 1.8.5 takes one
+    or the other.
+    """
     shapes = [v.shape for n in op.reads if (v := block.vars.get(n)) is not None and v.shape]
     return any(
         len(a) == len(b) and any((x == -1) != (y == -1) for x, y in zip(a, b, strict=True))
@@ -89,7 +93,9 @@ def compare_programs(which: str, program: Any, want: list[dict[str, Any]]) -> It
             for slot, names in op.outputs.items():
                 for n in names:
                     excused.setdefault(n, set()).update(
-                        after | reasons.declared(op.type, slot) | ({"lod_level"} if across else set())
+                        after
+                        | reasons.declared(op.type, slot)
+                        | ({"lod_level"} if across else set())
                     )
             for text, why in compare_op(desc, idx, op, recorded_op, excused):
                 yield f"{which} {idx}: {text}", why
@@ -99,13 +105,21 @@ def compare_programs(which: str, program: Any, want: list[dict[str, Any]]) -> It
 
 def differing_ops(mine: list[Any], theirs: list[Any]) -> str:
     a, b = [op.type for op in mine], [op[0] for op in theirs]
-    at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    at = next(
+        (i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
+    )
     return f"ops {a[at : at + 3]}, in 1.8.5 {b[at : at + 3]} (op {at} of {len(b)})"
 
 
 def unordered(desc: Any, idx: int, ops: list[Any]) -> list[Any]:
-    """The ops of a block; what hands the gradients of Out to the block of a case goes by names, for Out is the order of a set."""
-    if not any(op.type == "conditional_block_grad" and idx in op.blocks for b in desc.blocks for op in b.ops):
+    """The ops of a block; what hands the gradients of Out to the block of a case goes by names, for
+    Out is the order of a set.
+    """
+    if not any(
+        op.type == "conditional_block_grad" and idx in op.blocks
+        for b in desc.blocks
+        for op in b.ops
+    ):
         return ops
     kinds = [op.type if hasattr(op, "type") else op[0] for op in ops]
     first = next((i for i, kind in enumerate(kinds) if kind != "assign"), len(ops))
@@ -124,9 +138,14 @@ def of_one_rank(desc: Any, idx: int, op: Any) -> bool:
     return x is not None and y is not None and len(x.shape or ()) == len(y.shape or ())
 
 
-def compare_op(desc: Any, idx: int, op: Any, recorded: Any, excused: dict[str, set[str]]) -> Iterator[Found]:
+def compare_op(
+    desc: Any, idx: int, op: Any, recorded: Any, excused: dict[str, set[str]]
+) -> Iterator[Found]:
     kind, ins, outs, attrs = recorded
-    own, his = [slots(kind, op.inputs), slots(kind, op.outputs)], [slots(kind, ins), slots(kind, outs)]
+    own, his = (
+        [slots(kind, op.inputs), slots(kind, op.outputs)],
+        [slots(kind, ins), slots(kind, outs)],
+    )
     if own != his:
         yield (
             f"{kind} {own[0]} -> {own[1]}, in 1.8.5 {his[0]} -> {his[1]}",
@@ -142,26 +161,59 @@ def compare_op(desc: Any, idx: int, op: Any, recorded: Any, excused: dict[str, s
             a, b = sorted(a), sorted(b)
         neither = n in ("op_role", "op_namescope") and not (a and b) and (a or b) in (0, "/")
         if not close(a, b) and not neither:
-            of_size = reasons.of_variable("", "shape", a, b) if kind == "fill_constant" and n == "shape" else None
-            if n == "shape" and any("shape" in excused.get(v.partition("@GRAD")[0], ()) for v in op.writes):
+            of_size = (
+                reasons.of_variable("", "shape", a, b)
+                if kind == "fill_constant" and n == "shape"
+                else None
+            )
+            if n == "shape" and any(
+                "shape" in excused.get(v.partition("@GRAD")[0], ()) for v in op.writes
+            ):
                 of_size = reasons.SIZES
-            if n == "axis" and kind.startswith("elementwise_") and {a, b} == {0, -1} and of_one_rank(desc, idx, op):
-                of_size = reasons.SIZES  # Python's operators take axis 0 where Y's first size is open
-            of_dtype = n == "dtype" and any("dtype" in excused.get(v, ()) or "@GRAD" in v for v in op.writes)
+            if (
+                n == "axis"
+                and kind.startswith("elementwise_")
+                and {a, b} == {0, -1}
+                and of_one_rank(desc, idx, op)
+            ):
+                # Python's operators take axis 0 where Y's first size is open
+                of_size = reasons.SIZES
+            of_dtype = n == "dtype" and any(
+                "dtype" in excused.get(v, ()) or "@GRAD" in v for v in op.writes
+            )
             of_dtype |= n == "in_dtype" and any("dtype" in excused.get(v, ()) for v in op.reads)
-            yield f"{kind}.{n} = {a!r}, in 1.8.5 {b!r}", of_size or (reasons.DTYPE if of_dtype else None)
+            yield (
+                f"{kind}.{n} = {a!r}, in 1.8.5 {b!r}",
+                of_size or (reasons.DTYPE if of_dtype else None),
+            )
 
 
 def compare_variables(block: Any, recorded: Any, excused: dict[str, set[str]]) -> Iterator[Found]:
     used = {n for op in block.ops for n in (*op.reads, *op.writes)} | set(block.vars)
-    used |= {n for op in recorded["ops"] for side in (op[1], op[2]) for names in side.values() for n in names}
-    theirs = {n: v for n, v in recorded["vars"].items() if n in used}  # 1.8.5 leaves some behind that no op touches
-    makers = {n: f"{op.type}.{slot}" for op in reversed(block.ops) for slot, names in op.outputs.items() for n in names}
+    used |= {
+        n
+        for op in recorded["ops"]
+        for side in (op[1], op[2])
+        for names in side.values()
+        for n in names
+    }
+    # 1.8.5 leaves some behind that no op touches
+    theirs = {n: v for n, v in recorded["vars"].items() if n in used}
+    makers = {
+        n: f"{op.type}.{slot}"
+        for op in reversed(block.ops)
+        for slot, names in op.outputs.items()
+        for n in names
+    }
     for n in sorted(set(block.vars) ^ set(theirs)):
         yield f"variable {n} is only {'here' if n in block.vars else 'in 1.8.5'}", None
     for n in sorted(set(block.vars) & set(theirs)):
         v, (kind, dtype, shape, persistable, stop, lod) = block.vars[n], theirs[n]
-        own: dict[str, Any] = {"kind": v.kind, "persistable": v.persistable, "stop_gradient": v.stop_gradient}
+        own: dict[str, Any] = {
+            "kind": v.kind,
+            "persistable": v.persistable,
+            "stop_gradient": v.stop_gradient,
+        }
         his: dict[str, Any] = {"kind": kind, "persistable": persistable, "stop_gradient": stop}
         if shape is not None:
             own |= {"dtype": v.dtype, "shape": list(v.shape or ()), "lod_level": v.lod_level}
@@ -170,34 +222,54 @@ def compare_variables(block: Any, recorded: Any, excused: dict[str, set[str]]) -
             if own[key] != his[key]:
                 why = reasons.of_variable(n, key, own[key], his[key])
                 why = why or (reasons.HEADING[key] if key in excused.get(n, ()) else None)
-                yield f"{key} of {n} ({makers.get(n, 'no op')}) is {own[key]!r}, in 1.8.5 {his[key]!r}", why
+                yield (
+                    (
+                        f"{key} of {n} ({makers.get(n, 'no op')}) is {own[key]!r}, in 1.8.5"
+                        f" {his[key]!r}"
+                    ),
+                    why,
+                )
 
 
 def compare_values(
     key: str, mine: Any, want: np.ndarray, again: np.ndarray, nudged: np.ndarray, lod: Any, net: Any
 ) -> Found | None:
     got, got_lod = mine
-    if not np.array_equal(want, again, equal_nan=want.dtype.kind == "f") or want.shape != nudged.shape:
+    if (
+        not np.array_equal(want, again, equal_nan=want.dtype.kind == "f")
+        or want.shape != nudged.shape
+    ):
         return None  # 1.8.5 does not say the same twice, or rounding decides a size
     if got.shape != want.shape:
         return f"{key}: shape {got.shape}, in 1.8.5 {want.shape}", None
     if got.dtype != want.dtype:
         return f"{key}: {got.dtype}, in 1.8.5 {want.dtype}", None
     wrong = differing(
-        got, want, nudged, EPSILON["float32" if rounded(net) else str(want.dtype)] if want.dtype.kind == "f" else 0
+        got,
+        want,
+        nudged,
+        EPSILON["float32" if rounded(net) else str(want.dtype)] if want.dtype.kind == "f" else 0,
     )
     if wrong.any():
         at = tuple(int(i[0]) for i in np.nonzero(wrong)) if wrong.ndim else ()
         clipped = (
             np.isnan(want[wrong]).all()
             and not np.isnan(got).any()
-            and any("ClipByNorm" in line or "clip_by_norm" in line for line in [*net["lines"], *net["train"]])
+            and any(
+                "ClipByNorm" in line or "clip_by_norm" in line
+                for line in [*net["lines"], *net["train"]]
+            )
         )
-        text = f"{key}: {wrong.sum()} of {wrong.size}, at {list(at)} {got[at]!r}, in 1.8.5 {want[at]!r}"
+        text = (
+            f"{key}: {wrong.sum()} of {wrong.size}, at {list(at)} {got[at]!r}, in 1.8.5"
+            f" {want[at]!r}"
+        )
         return text, reasons.CLIPPED if clipped else None
     if got_lod != lod:
         why = reasons.of_variable(key, "lengths", got_lod, lod) or (
-            reasons.OTHER_ROWS if not got_lod and (moved_rows(net) or sum(lod[-1]) != want.shape[0]) else None
+            reasons.OTHER_ROWS
+            if not got_lod and (moved_rows(net) or sum(lod[-1]) != want.shape[0])
+            else None
         )
         return f"{key}: lengths {got_lod}, in 1.8.5 {lod}", why
     return None
@@ -206,16 +278,25 @@ def compare_values(
 def moved_rows(net: Any) -> bool:
     """Whether the net has an op to whose other rows 1.8.5 gives the LoD of those that it read."""
     ops = [op for block in net["programs"]["main"] for op in block["ops"]]
-    return any("lod_level" in reasons.declared(op[0], slot) for op in ops for slot in op[2] if slot != "XShape")
+    return any(
+        "lod_level" in reasons.declared(op[0], slot)
+        for op in ops
+        for slot in op[2]
+        if slot != "XShape"
+    )
 
 
 def rounded(net: Any) -> bool:
     """Whether some of a net is float32, from which float64 may have been cast."""
-    return any(v[1] == "float32" for block in net["programs"]["main"] for v in block["vars"].values())
+    return any(
+        v[1] == "float32" for block in net["programs"]["main"] for v in block["vars"].values()
+    )
 
 
 def differing(got: np.ndarray, want: np.ndarray, nudged: np.ndarray, epsilon: float) -> np.ndarray:
-    """Where two arrays differ by more than rounding; where rounding decides an integer, nothing does."""
+    """Where two arrays differ by more than rounding; where rounding decides an integer, nothing
+    does.
+    """
     if want.dtype.kind != "f":
         return np.asarray((got != want) & (want == nudged))
     finite = np.isfinite(want)
@@ -251,7 +332,9 @@ def differences(net: dict[str, Any], arrays: Any) -> Iterator[Found]:
             yield f"{key}: not there", None
             continue
         lod = json.loads(str(arrays["l:" + key]))
-        found = compare_values(key, values[key], arrays["v:" + key], arrays["a:" + key], arrays["n:" + key], lod, net)
+        found = compare_values(
+            key, values[key], arrays["v:" + key], arrays["a:" + key], arrays["n:" + key], lod, net
+        )
         when = key.partition("/")[0]
         if found is not None:
             followed = {} if when == "startup" else astray[-1 if when == "end" else int(when)]
@@ -271,7 +354,9 @@ def variable(built: Any, key: str) -> str:
 def compare(net: dict[str, Any], arrays: Any) -> tuple[list[str], set[str]]:
     """The differences of a net that have no reason, and the reasons of the others."""
     found = list(differences(net, arrays))
-    return [text for text, why in found if why is None], {why for _, why in found if why is not None}
+    return [text for text, why in found if why is None], {
+        why for _, why in found if why is not None
+    }
 
 
 def refuse(net: dict[str, Any]) -> bool:

@@ -1,7 +1,9 @@
-"""Draws nets by trying: each line is built and run by the real Paddle, and what it refuses is kept as a refusal. Python 3.8.
+"""Draws nets by trying: each line is built and run by the real Paddle, and what it refuses is kept
+as a refusal. Python 3.8.
 
-A sampler (see kinds/) is a function of the Draw: it returns an expression (or a script that binds RESULT), made of variables
-that are there or of new ones that it asks for. What they hold is known, since the net so far has been run.
+A sampler (see kinds/) is a function of the Draw: it returns an expression (or a script that binds
+RESULT), made of variables that are there or of new ones that it asks for. What they hold is known,
+since the net so far has been run.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ def kind(weight=1.0, name=None):
 
 
 class Var:
-    """What is known of a variable: the expression that names it, its value, the lengths of its sequences, what is declared."""
+    """What is known of a variable: the expression that names it, its value, the lengths of its
+    sequences, what is declared.
+    """
 
     def __init__(self, name, value, lod, shape, dtype, differentiable):
         self.name, self.value, self.lod, self.shape, self.dtype = name, value, lod, shape, dtype
@@ -59,7 +63,14 @@ class Draw:
         self.r = random.Random(seed)
         self.batch = self.r.choice([1, 2, 3, 4])
         self.vars, self.count = [], 0
-        self.net = {"seed": seed, "lines": [], "train": [], "feeds": {}, "fetch": [], "runs": [["train", 0]]}
+        self.net = {
+            "seed": seed,
+            "lines": [],
+            "train": [],
+            "feeds": {},
+            "fetch": [],
+            "runs": [["train", 0]],
+        }
         self.pending, self.pending_feeds, self.pending_vars = [], {}, []
         self.refused, self.used = [], []
         self.lods = {}
@@ -91,19 +102,33 @@ class Draw:
             return False
         if lod is not None and len(v.lod) != lod:
             return False
-        if domain is not None and v.value.size and not (domain[0] <= v.value.min() and v.value.max() <= domain[1]):
+        if (
+            domain is not None
+            and v.value.size
+            and not (domain[0] <= v.value.min() and v.value.max() <= domain[1])
+        ):
             return False
         return where is None or where(v)
 
     def find(self, dtype=None, rank=None, domain=None, lod=None, where=None, fresh=0.25):
-        """A variable that is there and fits, the later ones likelier; None if there is none, or sometimes all the same."""
-        fit = [v for v in self.vars + self.pending_vars if self.fits(v, dtype, rank, domain, lod, where)]
+        """A variable that is there and fits, the later ones likelier; None if there is none, or
+        sometimes all the same.
+        """
+        fit = [
+            v
+            for v in self.vars + self.pending_vars
+            if self.fits(v, dtype, rank, domain, lod, where)
+        ]
         if not fit or self.chance(fresh):
             return None
         return self.r.choices(fit, [1 + i for i in range(len(fit))])[0]
 
-    def floats(self, rank=None, shape=None, domain=(-30, 30), lod=None, where=None, fresh=0.25, **new):
-        """A float variable: one that is there, or a new one of the given shape (or of the given rank)."""
+    def floats(
+        self, rank=None, shape=None, domain=(-30, 30), lod=None, where=None, fresh=0.25, **new
+    ):
+        """A float variable: one that is there, or a new one of the given shape (or of the given
+        rank).
+        """
         ranks = rank if rank is not None else (1, 2, 3, 4)
         found = None
         if shape is None or where is not None:
@@ -113,9 +138,22 @@ class Draw:
         if shape is None:
             shape = self.shape(ranks if isinstance(ranks, int) else self.of(ranks))
         low, high = max(domain[0], -1.5), min(domain[1], 1.5)
-        return self.new(shape, self.float_dtype, ["uniform", low, max(high, low + 0.01)], lod=lod, **new)
+        return self.new(
+            shape, self.float_dtype, ["uniform", low, max(high, low + 0.01)], lod=lod, **new
+        )
 
-    def ints(self, low, high, shape=None, rank=None, dtype="int64", lod=None, where=None, fresh=0.6, **new):
+    def ints(
+        self,
+        low,
+        high,
+        shape=None,
+        rank=None,
+        dtype="int64",
+        lod=None,
+        where=None,
+        fresh=0.6,
+        **new,
+    ):
         """An integer variable within [low, high]."""
         found = None
         if shape is None or where is not None:
@@ -133,7 +171,9 @@ class Draw:
         return [self.batch if i == 0 and rank > 1 else self.number(low, high) for i in range(rank)]
 
     def lengths(self, level, rows=None):
-        """Lengths of sequences; the same ones for all that asks for the same level, half of the time."""
+        """Lengths of sequences; the same ones for all that asks for the same level, half of the
+        time.
+        """
         known = self.lods.get(level)
         if known is not None and self.chance(0.7):
             return known
@@ -146,7 +186,9 @@ class Draw:
         return lod
 
     def new(self, shape, dtype, spec, lod=None, lengths=None, sg=None, open=None, how=None):
-        """A new input: a feed of fluid.data or layers.data, or a parameter. `lod`: levels; then shape[0] is what they have."""
+        """A new input: a feed of fluid.data or layers.data, or a parameter. `lod`: levels; then
+        shape[0] is what they have.
+        """
         self.count += 1
         name = "x%d" % self.count
         shape = list(shape)
@@ -158,15 +200,23 @@ class Draw:
         if dtype[:5] != "float":
             frozen = True if sg is None else sg
         how = how or self.one("fluid", "layers", "layers", "parameter")
-        if how == "parameter" and (level or dtype[:5] != "float" or spec[0] != "uniform" or not shape):
+        if how == "parameter" and (
+            level or dtype[:5] != "float" or spec[0] != "uniform" or not shape
+        ):
             how = "fluid"
         if how == "parameter" and not (spec[1] < 0 < spec[2]):
             how = "layers"
         if how == "parameter":
-            more = ", default_initializer=I.Constant(%s)" % self.real(-1, 1) if self.chance(0.3) else ""
+            more = (
+                ", default_initializer=I.Constant(%s)" % self.real(-1, 1)
+                if self.chance(0.3)
+                else ""
+            )
             line = "%s = L.create_parameter(%s, '%s'%s)" % (name, shape, dtype, more)
         else:
-            is_open = open if open is not None else (bool(level) or (len(shape) > 1 and self.chance(0.4)))
+            is_open = (
+                open if open is not None else (bool(level) or (len(shape) > 1 and self.chance(0.4)))
+            )
             declared = [-1] + shape[1:] if is_open and shape else shape
             if how == "layers":
                 if is_open and len(shape) > 1 and self.chance(0.7):
@@ -177,10 +227,21 @@ class Draw:
                     name, name, args, dtype, level, frozen,
                 )  # fmt: skip
             else:
-                line = "%s = fluid.data('%s', %s, dtype='%s', lod_level=%d)" % (name, name, declared, dtype, level)
+                line = "%s = fluid.data('%s', %s, dtype='%s', lod_level=%d)" % (
+                    name,
+                    name,
+                    declared,
+                    dtype,
+                    level,
+                )
                 if not frozen:
                     line += "\n%s.stop_gradient = False" % name
-            self.pending_feeds[name] = {"shape": shape, "dtype": dtype, "lod": lengths or [], "values": spec}
+            self.pending_feeds[name] = {
+                "shape": shape,
+                "dtype": dtype,
+                "lod": lengths or [],
+                "values": spec,
+            }
         self.pending.append(line)
         if how == "parameter":
             value, declared = None, shape
@@ -196,7 +257,17 @@ class Draw:
 
     def act(self):
         return self.one(
-            None, None, "relu", "tanh", "sigmoid", "softmax", "relu6", "leaky_relu", "swish", "square", "hard_swish"
+            None,
+            None,
+            "relu",
+            "tanh",
+            "sigmoid",
+            "softmax",
+            "relu6",
+            "leaky_relu",
+            "swish",
+            "square",
+            "hard_swish",
         )
 
     def attr(self, bias=False, false=True):
@@ -225,7 +296,8 @@ class Draw:
             )
         if self.chance(0.4):
             parts.append(
-                "regularizer=fluid.regularizer.%s(%s)" % (self.one("L1Decay", "L2Decay"), self.real(0.01, 0.3))
+                "regularizer=fluid.regularizer.%s(%s)"
+                % (self.one("L1Decay", "L2Decay"), self.real(0.01, 0.3))
             )
         if self.chance(0.2):
             parts.append("trainable=False")
@@ -255,7 +327,9 @@ class Draw:
             exe = self.fluid.Executor(self.fluid.CPUPlace())
             known = nets.feed(self.fluid, self.net, 0)
             names = [self.built.variable(e).name for e in expressions]
-            got = exe.run(self.built.main, feed=known, fetch_list=names, scope=scope, return_numpy=False)
+            got = exe.run(
+                self.built.main, feed=known, fetch_list=names, scope=scope, return_numpy=False
+            )
         return [nets.plain(v) for v in got]
 
     def step(self, name=None):
@@ -271,10 +345,16 @@ class Draw:
             return False
         self.count += 1
         result = "o%d" % self.count
-        text = expression.replace("RESULT", result) if "RESULT" in expression else "%s = %s" % (result, expression)
+        text = (
+            expression.replace("RESULT", result)
+            if "RESULT" in expression
+            else "%s = %s" % (result, expression)
+        )
         before = dict(self.net, lines=list(self.net["lines"]), feeds=dict(self.net["feeds"]))
         self.net["feeds"].update(self.pending_feeds)
-        self.attempt(json.dumps([self.seed, self.net["lines"], self.pending, text, self.net["feeds"]]))
+        self.attempt(
+            json.dumps([self.seed, self.net["lines"], self.pending, text, self.net["feeds"]])
+        )
         lines = self.pending + [text]
         try:
             if self.built is None:
@@ -287,7 +367,10 @@ class Draw:
             got = self.evaluate([e for e, _ in outs] + params)
         except Exception as exc:
             refusal = dict(
-                self.net, lines=before["lines"] + lines, error=[type(exc).__name__, last_line(exc)], sampler=name
+                self.net,
+                lines=before["lines"] + lines,
+                error=[type(exc).__name__, last_line(exc)],
+                sampler=name,
             )
             self.refused.append(refusal)
             self.net = before
@@ -299,10 +382,14 @@ class Draw:
         self.vars += self.pending_vars
         for (expression, var), (value, lod) in zip(outs, got):
             self.net["fetch"].append(expression)
-            usable = value.dtype.kind in "biu" or (np.isfinite(value).all() and np.abs(value).max(initial=0) < 1e4)
+            usable = value.dtype.kind in "biu" or (
+                np.isfinite(value).all() and np.abs(value).max(initial=0) < 1e4
+            )
             if value.dtype.kind != "O" and usable and value.size:
                 differentiable = not var.stop_gradient and name not in NOT_DIFFERENTIATED
-                self.vars.append(Var(expression, value, lod, list(var.shape), str(value.dtype), differentiable))
+                self.vars.append(
+                    Var(expression, value, lod, list(var.shape), str(value.dtype), differentiable)
+                )
         self.used.append(name)
         return True
 

@@ -1,7 +1,8 @@
 """A drawn net: how it is built and run, by any module that is like Fluid, and what is kept of it.
 
-A net is a dict (JSON can hold it): `seed`, `lines` (the forward script), `train` (lines behind it, maybe none), `feeds` {name: what
-is fed}, `fetch` (expressions whose values are wanted), `runs` ([program, step] one after another). Works with Python 3.8.
+A net is a dict (JSON can hold it): `seed`, `lines` (the forward script), `train` (lines behind it,
+maybe none), `feeds` {name: what is fed}, `fetch` (expressions whose values are wanted), `runs`
+([program, step] one after another). Works with Python 3.8.
 """
 
 from __future__ import annotations
@@ -36,13 +37,19 @@ def values(seed, name, spec, step):
 
 
 def feed(fluid, net, step, nudge=0.0):
-    """The arrays and tensors of a step; with a nudge every float is moved by about as much of itself."""
+    """The arrays and tensors of a step; with a nudge every float is moved by about as much of
+    itself.
+    """
     found = {}
     for name, spec in net["feeds"].items():
         v = values(net["seed"], name, spec, step)
         if nudge and v.dtype.kind == "f":
-            v = (v * (1 + nudge * random_state("nudge", name).uniform(-1, 1, v.shape))).astype(v.dtype)
-        found[name] = fluid.create_lod_tensor(v, spec["lod"], fluid.CPUPlace()) if spec.get("lod") else v
+            v = (v * (1 + nudge * random_state("nudge", name).uniform(-1, 1, v.shape))).astype(
+                v.dtype
+            )
+        found[name] = (
+            fluid.create_lod_tensor(v, spec["lod"], fluid.CPUPlace()) if spec.get("lod") else v
+        )
     return found
 
 
@@ -80,7 +87,9 @@ class Built:
             self.names["main"] = self.main
             for line in net["lines"]:
                 self.execute(line)
-            self.test = self.main.clone(for_test=True) if any(p == "test" for p, _ in net["runs"]) else None
+            self.test = (
+                self.main.clone(for_test=True) if any(p == "test" for p, _ in net["runs"]) else None
+            )
             for line in net["train"] if train else ():
                 self.execute(line)
 
@@ -98,7 +107,9 @@ class Built:
 
 
 def initial(seed, name, value, random, trainable):
-    """What a parameter is set to: nothing of a framework's random numbers, and no zeros and ones that hide what is exchanged."""
+    """What a parameter is set to: nothing of a framework's random numbers, and no zeros and ones
+    that hide what is exchanged.
+    """
     r = random_state(seed, name, "parameter")
     if value.dtype.kind != "f" or not value.size:
         return value
@@ -139,9 +150,13 @@ def start(built, scope, nudge=0.0):
             continue
         if name not in drawn:
             made[name] = v
-        v = initial(net["seed"], copies.get(name, name), v, name in drawn, getattr(var, "trainable", False))
+        v = initial(
+            net["seed"], copies.get(name, name), v, name in drawn, getattr(var, "trainable", False)
+        )
         if nudge and v.dtype.kind == "f":
-            v = (v * (1 + nudge * random_state("nudge", name).uniform(-1, 1, v.shape))).astype(v.dtype)
+            v = (v * (1 + nudge * random_state("nudge", name).uniform(-1, 1, v.shape))).astype(
+                v.dtype
+            )
         scope.find_var(name).get_tensor().set(v, fluid.CPUPlace())
     return made
 
@@ -155,7 +170,9 @@ def plain(value):
 
 
 def run(built, nudge=0.0):
-    """All that a net computes: {key: [array, lengths]}; keys say when: startup, each run by number, the state at the end."""
+    """All that a net computes: {key: [array, lengths]}; keys say when: startup, each run by number,
+    the state at the end.
+    """
     fluid, net = built.fluid, built.net
     scope = fluid.Scope()
     exe = fluid.Executor(fluid.CPUPlace())
@@ -174,8 +191,18 @@ def run(built, nudge=0.0):
                 name = var if isinstance(var, str) else var.name
                 if program.global_block().has_var(name):
                     wanted[expression] = name
-            known = {n: v for n, v in feed(fluid, net, step, nudge).items() if program.global_block().has_var(n)}
-            got = exe.run(program, feed=known, fetch_list=list(wanted.values()), scope=scope, return_numpy=False)
+            known = {
+                n: v
+                for n, v in feed(fluid, net, step, nudge).items()
+                if program.global_block().has_var(n)
+            }
+            got = exe.run(
+                program,
+                feed=known,
+                fetch_list=list(wanted.values()),
+                scope=scope,
+                return_numpy=False,
+            )
             for expression, value in zip(wanted, got):
                 found["%d/%s" % (number, expression)] = plain(value)
         for name, var in sorted(built.main.global_block().vars.items()):
@@ -188,5 +215,6 @@ def run(built, nudge=0.0):
 
 # Attributes that say how, not what.
 HINTS = set(
-    "op_callstack op_device op_role_var use_mkldnn use_cudnn mkldnn_data_type use_quantizer is_mkldnn with_quant_attr".split()
+    "op_callstack op_device op_role_var use_mkldnn use_cudnn mkldnn_data_type use_quantizer"
+    " is_mkldnn with_quant_attr".split()
 )

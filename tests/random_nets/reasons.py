@@ -17,7 +17,8 @@ WRONG = "Where 1.8.5 is wrong"
 
 HEADING = {"dtype": DTYPE, "shape": SIZES, "lod_level": OTHER_ROWS}
 
-# Outputs that 1.8.5 declares otherwise than its own kernels make them, or whose LoD is that of other rows.
+# Outputs that 1.8.5 declares otherwise than its own kernels make them, or whose LoD is that of
+# other rows.
 DECLARED = {
     "shape.Out": {"dtype"},
     "max_pool2d_with_index.Mask": {"dtype"},
@@ -71,23 +72,28 @@ def of_variable(name: str, field: str, own: Any, his: Any) -> str | None:
         or (len(own) == len(his) and all(a == b or b == -1 for a, b in zip(own, his, strict=True)))
     ):
         return SIZES
-    if field == "dtype" and name.startswith("grad/"):  # of what gradients renames, float32 is declared
+    # of what gradients renames, float32 is declared
+    if field == "dtype" and name.startswith("grad/"):
         return DTYPE
     return None
 
 
-# Ops that 1.8.5 computes wrongly where this holds of their inputs, outputs, attributes and declared shapes; what follows from them
-# is not compared.
+# Ops that 1.8.5 computes wrongly where this holds of their inputs, outputs, attributes and declared
+# shapes; what follows from them is not compared.
 Slots = dict[str, list[str]]
 Shape = Callable[[str], list[int]]
 COMPUTED_WRONGLY: dict[str, Callable[[Slots, Slots, dict[str, Any], Shape], bool]] = {
-    "layer_norm_grad": lambda ins, outs, attrs, shape: bool(ins.get("Scale")) and not outs.get("Scale@GRAD"),
+    "layer_norm_grad": lambda ins, outs, attrs, shape: (
+        bool(ins.get("Scale")) and not outs.get("Scale@GRAD")
+    ),
     "pad_grad": lambda ins, outs, attrs, shape: attrs["paddings"][-1] > 0,
     "while_grad": lambda ins, outs, attrs, shape: any(
         n in ins.get("Out", ()) and shape(n) and grad != "@EMPTY@"
         for n, grad in zip(ins["X"], outs.get("X@GRAD", ()), strict=True)
     ),  # of what a while_loop carries, which is no array
-    "pad_constant_like_grad": lambda ins, outs, attrs, shape: shape(ins["Y"][0])[-1:] != shape(ins["Out@GRAD"][0])[-1:],
+    "pad_constant_like_grad": lambda ins, outs, attrs, shape: (
+        shape(ins["Y"][0])[-1:] != shape(ins["Out@GRAD"][0])[-1:]
+    ),
 }
 NO_ROWS = {
     "where_index": "Out",
@@ -96,7 +102,8 @@ NO_ROWS = {
 
 
 def astray(net: Any, empty: Callable[[int, str], bool]) -> list[dict[str, str]]:
-    """For each run, what follows from ops that 1.8.5 computes wrongly: names, and the reason; at the end, what the state has of it.
+    """For each run, what follows from ops that 1.8.5 computes wrongly: names, and the reason; at
+    the end, what the state has of it.
 
     empty: whether a variable has no elements here in a run.
     """
@@ -112,7 +119,8 @@ def astray(net: Any, empty: Callable[[int, str], bool]) -> list[dict[str, str]]:
             for value in attrs.values():
                 if isinstance(value, dict):
                     sweep(program, number, value["block"])
-                    sweep(program, number, value["block"])  # what an iteration leaves to the next one
+                    # what an iteration leaves to the next one
+                    sweep(program, number, value["block"])
             why = next((names[n] for given in ins.values() for n in given if n in names), None)
             if kind in COMPUTED_WRONGLY and COMPUTED_WRONGLY[kind](ins, outs, attrs, shape):
                 why = WRONG
@@ -136,13 +144,19 @@ REFUSED = {
         r"desires to be (double|float)\b.*|does not have kernel for data_type\[double\]"
         "|duplicable Variable LearningRate must be consistent"
     ),
-    "sparse gradients that are fetched": re.compile("LoDTensor.*but the type it holds is .*SelectedRows"),
+    "sparse gradients that are fetched": re.compile(
+        "LoDTensor.*but the type it holds is .*SelectedRows"
+    ),
     "gradients for fewer inputs than its kernels insist on": re.compile(
-        "must be null or not be null at same time|should hold one element, but now it holds 0|data_norm_op.cc:401"
-        r"|^NotFoundError: No Output\([A-Z]\w*@GRAD\) found for \w+ ?operator|Output\(X@GRAD\) should be not null"
+        "must be null or not be null at same time|should hold one element, but now it holds"
+        " 0|data_norm_op.cc:401"
+        r"|^NotFoundError: No Output\([A-Z]\w*@GRAD\) found for \w+ ?operator|Output\(X@GRAD\)"
+        r" should be not null"
         r"|The output of\((inputs|parameters)@GRAD\) should not be empty"
     ),
-    "training through batch_norm(is_test=True)": re.compile("`is_test = True` CANNOT be used in train program"),
+    "training through batch_norm(is_test=True)": re.compile(
+        "`is_test = True` CANNOT be used in train program"
+    ),
     "gradients of a window that lies before its row": re.compile(
         "^Error: Output_height and padding.* are inconsistent"
     ),

@@ -1,4 +1,6 @@
-"""What is drawn behind the forward net: a loss, an optimizer with its clips, regularizers and schedules; or gradients of pairs."""
+"""What is drawn behind the forward net: a loss, an optimizer with its clips, regularizers and
+schedules; or gradients of pairs.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,28 @@ def schedule(d):
         ),
         lambda: (
             "L.polynomial_decay(%s, %d, %s, power=%s, cycle=%s)"
-            % (d.real(0.01, 0.3), d.number(1, 3), d.real(0.001, 0.01), d.real(0.5, 2), d.one(True, False))
+            % (
+                d.real(0.01, 0.3),
+                d.number(1, 3),
+                d.real(0.001, 0.01),
+                d.real(0.5, 2),
+                d.one(True, False),
+            )
         ),
         lambda: (
             "L.piecewise_decay([%d, %d], [%s, %s, %s])"
-            % (d.number(0, 1), d.number(2, 3), d.real(0.1, 0.3), d.real(0.05, 0.1), d.real(0.01, 0.05))
+            % (
+                d.number(0, 1),
+                d.number(2, 3),
+                d.real(0.1, 0.3),
+                d.real(0.05, 0.1),
+                d.real(0.01, 0.05),
+            )
         ),
-        lambda: "L.noam_decay(%d, %d%s)" % (d.number(4, 64), d.number(1, 10), d.args(learning_rate=d.one(None, 0.5))),
+        lambda: (
+            "L.noam_decay(%d, %d%s)"
+            % (d.number(4, 64), d.number(1, 10), d.args(learning_rate=d.one(None, 0.5)))
+        ),
         lambda: "L.cosine_decay(%s, %d, %d)" % (d.real(0.01, 0.3), d.number(1, 2), d.number(2, 4)),
         lambda: (
             "L.linear_lr_warmup(%s, %d, %s, %s)"
@@ -41,30 +58,44 @@ def schedule(d):
 
 def clip(d):
     return d.one(
-        "fluid.clip.GradientClipByValue(max=%s%s)" % (d.real(0.01, 0.3), d.args(min=d.one(None, d.real(-0.2, -0.01)))),
+        "fluid.clip.GradientClipByValue(max=%s%s)"
+        % (d.real(0.01, 0.3), d.args(min=d.one(None, d.real(-0.2, -0.01)))),
         "fluid.clip.GradientClipByNorm(%s)" % d.real(0.05, 2),
         "fluid.clip.GradientClipByGlobalNorm(%s)" % d.real(0.05, 2),
-        "fluid.clip.GradientClipByGlobalNorm(%s, need_clip=lambda p: p.name[-1] == '0')" % d.real(0.05, 2),
+        "fluid.clip.GradientClipByGlobalNorm(%s, need_clip=lambda p: p.name[-1] == '0')"
+        % d.real(0.05, 2),
     )
 
 
 def regularizer(d):
-    return "fluid.regularizer.%s(%s)" % (d.one("L1Decay", "L2Decay", "L2DecayRegularizer"), d.real(0.001, 0.3))
+    return "fluid.regularizer.%s(%s)" % (
+        d.one("L1Decay", "L2Decay", "L2DecayRegularizer"),
+        d.real(0.001, 0.3),
+    )
 
 
 def optimizer(d):
     rate = schedule(d) if d.chance(0.4) else d.real(0.01, 0.3)
     common = d.args(
-        regularization=regularizer(d) if d.chance(0.35) else None, grad_clip=clip(d) if d.chance(0.35) else None
+        regularization=regularizer(d) if d.chance(0.35) else None,
+        grad_clip=clip(d) if d.chance(0.35) else None,
     )
     o = "fluid.optimizer."
     return d.one(
         lambda: o + "SGD(%s%s)" % (rate, common),
-        lambda: o + "Momentum(%s, %s%s%s)" % (rate, d.real(0.1, 0.95), d.args(use_nesterov=d.one(None, True)), common),
+        lambda: (
+            o
+            + "Momentum(%s, %s%s%s)"
+            % (rate, d.real(0.1, 0.95), d.args(use_nesterov=d.one(None, True)), common)
+        ),
         lambda: (
             o
             + "Adagrad(%s%s%s)"
-            % (rate, d.args(epsilon=d.one(None, 1e-2), initial_accumulator_value=d.one(None, 0.1)), common)
+            % (
+                rate,
+                d.args(epsilon=d.one(None, 1e-2), initial_accumulator_value=d.one(None, 0.1)),
+                common,
+            )
         ),
         lambda: (
             o
@@ -81,14 +112,24 @@ def optimizer(d):
             )
         ),
         lambda: o + "Adam(%s%s)" % (rate, common),
-        lambda: o + "Adamax(%s%s%s)" % (rate, d.args(beta1=d.one(None, 0.5), epsilon=d.one(None, 1e-2)), common),
         lambda: (
-            o + "DecayedAdagrad(%s%s%s)" % (rate, d.args(decay=d.one(None, 0.5), epsilon=d.one(None, 1e-2)), common)
+            o
+            + "Adamax(%s%s%s)"
+            % (rate, d.args(beta1=d.one(None, 0.5), epsilon=d.one(None, 1e-2)), common)
+        ),
+        lambda: (
+            o
+            + "DecayedAdagrad(%s%s%s)"
+            % (rate, d.args(decay=d.one(None, 0.5), epsilon=d.one(None, 1e-2)), common)
         ),
         lambda: (
             o
             + "Ftrl(%s%s%s)"
-            % (rate, d.args(l1=d.one(None, 0.1), l2=d.one(None, 0.1), lr_power=d.one(None, -0.4)), common)
+            % (
+                rate,
+                d.args(l1=d.one(None, 0.1), l2=d.one(None, 0.1), lr_power=d.one(None, -0.4)),
+                common,
+            )
         ),
         lambda: (
             o
@@ -104,11 +145,20 @@ def optimizer(d):
                 common,
             )
         ),
-        lambda: o + "Adadelta(%s%s%s)" % (rate, d.args(epsilon=d.one(None, 1e-2), rho=d.one(None, 0.5)), common),
+        lambda: (
+            o
+            + "Adadelta(%s%s%s)"
+            % (rate, d.args(epsilon=d.one(None, 1e-2), rho=d.one(None, 0.5)), common)
+        ),
         lambda: (
             o
             + "LarsMomentum(%s, %s%s%s)"
-            % (rate, d.real(0.1, 0.9), d.args(lars_coeff=d.one(None, 0.1), lars_weight_decay=d.one(None, 0.1)), common)
+            % (
+                rate,
+                d.real(0.1, 0.9),
+                d.args(lars_coeff=d.one(None, 0.1), lars_weight_decay=d.one(None, 0.1)),
+                common,
+            )
         ),
         lambda: (
             o
@@ -138,7 +188,9 @@ def loss(d, floats):
     lines = ["loss = %s" % parts[0]]
     for p in parts[1:]:
         lines.append(
-            "loss = L.elementwise_add(loss, L.reshape(%s, [1]))" % p if "reduce" in p else "loss = loss + %s" % p
+            "loss = L.elementwise_add(loss, L.reshape(%s, [1]))" % p
+            if "reduce" in p
+            else "loss = loss + %s" % p
         )
     return lines
 
@@ -158,8 +210,12 @@ def reaches(d, source, target):
 
 
 def train(d):
-    """The lines behind the forward net, and what to fetch of them; nothing if there is nothing to differentiate."""
-    floats = [v for v in d.vars if v.dtype == d.float_dtype and v.differentiable and v.name[0] == "o"]
+    """The lines behind the forward net, and what to fetch of them; nothing if there is nothing to
+    differentiate.
+    """
+    floats = [
+        v for v in d.vars if v.dtype == d.float_dtype and v.differentiable and v.name[0] == "o"
+    ]
     floats = floats[-4:]
     if not floats:
         return [], []
@@ -182,16 +238,20 @@ def train(d):
             more = ", no_grad_set={'%s'}" % d.of(params)
         if d.chance(0.08) and not more and "set_gradient_clip" not in lines[-2]:
             lines.append(
-                "opt = fluid.optimizer.LookaheadOptimizer(opt, alpha=%s, k=%d)" % (d.real(0.2, 0.8), d.number(1, 2))
+                "opt = fluid.optimizer.LookaheadOptimizer(opt, alpha=%s, k=%d)"
+                % (d.real(0.2, 0.8), d.number(1, 2))
             )
         lines.append("done, grads = opt.minimize(loss%s)" % more)
         if d.chance(0.08):
             lines.append(
-                "average = fluid.optimizer.ModelAverage(0.5, min_average_window=1, max_average_window=%d)"
-                % d.number(1, 3)
+                "average = fluid.optimizer.ModelAverage(0.5, min_average_window=1,"
+                " max_average_window=%d)" % d.number(1, 3)
             )
         if d.chance(0.12):
-            lines.append("ema = fluid.optimizer.ExponentialMovingAverage(%s)\nema.update()" % d.real(0.5, 0.99))
+            lines.append(
+                "ema = fluid.optimizer.ExponentialMovingAverage(%s)\nema.update()"
+                % d.real(0.5, 0.99)
+            )
         return lines, ["loss"] + ["@" + p + "@GRAD" for p in params] + [
             "@" + v.name + "@GRAD" for v in inputs if v.name[0] == "x"
         ]
@@ -205,18 +265,23 @@ def train(d):
         for k in range(d.number(1, 2)):
             target = d.of(floats)
             sources = d.r.sample(inputs, min(len(inputs), d.number(1, 3)))
-            # 1.8.5 raises IndexError where no source is reached, and finds less after a call that reached less
+            # 1.8.5 raises IndexError where no source is reached, and finds less after a call that
+            # reached less
             sources = [s for s in sources if reaches(d, s, target)]
             if not sources:
                 continue
             more = ""
-            if d.chance(0.2) and not target.lod and "static_rnn" not in d.used:  # of sequences, that is their number
+            # of sequences, that is their number
+            if d.chance(0.2) and not target.lod and "static_rnn" not in d.used:
                 more = ", target_gradients=L.fill_constant_batch_size_like(%s, %s, '%s', 0.5)" % (
                     target,
                     list(target.size),
                     target.dtype,
                 )
-            lines.append("g%d = fluid.gradients([%s], [%s]%s)" % (k, target, ", ".join(map(str, sources)), more))
+            lines.append(
+                "g%d = fluid.gradients([%s], [%s]%s)"
+                % (k, target, ", ".join(map(str, sources)), more)
+            )
             fetch += ["g%d[%d]" % (k, i) for i in range(len(sources))]
         return lines, fetch
     return [], []

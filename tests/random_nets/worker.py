@@ -1,10 +1,13 @@
-"""Runs in the real Paddle 1.8.5 (Python 3.8): draws nets and writes what they are, what programs they make and what they compute.
+"""Runs in the real Paddle 1.8.5 (Python 3.8): draws nets and writes what they are, what programs
+they make and what they compute.
 
     python3.8 -m tests.random_nets.worker FOLDER FIRST COUNT [SAMPLER]
 
-For each seed FOLDER/SEED.json (the net, its programs, the lines that Paddle refused) and FOLDER/SEED.npz: the values, those of a second
-run in memory that was filled with other bytes (what differs is not deterministic), and those of a run with all floats moved by 1e-6
-of themselves (how far rounding carries). FOLDER/now says what is being tried, so that who restarts this process knows what ended it.
+For each seed FOLDER/SEED.json (the net, its programs, the lines that Paddle refused) and
+FOLDER/SEED.npz: the values, those of a second run in memory that was filled with other bytes (what
+differs is not deterministic), and those of a run with all floats moved by 1e-6 of themselves (how
+far rounding carries). FOLDER/now says what is being tried, so that who restarts this process knows
+what ended it.
 """
 
 from __future__ import annotations
@@ -72,7 +75,14 @@ def variable(v):
     kind = str(v.type).split(".")[-1]
     if v.type not in (core.VarDesc.VarType.LOD_TENSOR, core.VarDesc.VarType.SELECTED_ROWS):
         return [kind, None, None, v.persistable, v.stop_gradient, None]
-    return [kind, DTYPES.get(int(v.dtype)), list(v.shape), v.persistable, v.stop_gradient, v.lod_level]
+    return [
+        kind,
+        DTYPES.get(int(v.dtype)),
+        list(v.shape),
+        v.persistable,
+        v.stop_gradient,
+        v.lod_level,
+    ]
 
 
 def dump(program):
@@ -156,7 +166,9 @@ def main(folder, first, count, sampler=None):
             np.savez(os.path.join(folder, "%d.npz" % seed), **arrays)
         with open(os.path.join(folder, "%d.json.tmp" % seed), "w") as f:
             json.dump({"net": net, "refused": refused}, f)
-        os.rename(os.path.join(folder, "%d.json.tmp" % seed), os.path.join(folder, "%d.json" % seed))
+        os.rename(
+            os.path.join(folder, "%d.json.tmp" % seed), os.path.join(folder, "%d.json" % seed)
+        )
 
 
 _ = kinds

@@ -1,7 +1,8 @@
-"""The compilation cache: another process finds what one compiled; whatever happens to the folder, results are the same.
+"""The compilation cache: another process finds what one compiled; whatever happens to the folder,
+results are the same.
 
-Each process is a fork that trains a small net for three steps in a new folder and tells what it saw: losses to the bit, how often
-JAX found an entry and wrote one, and warnings.
+Each process is a fork that trains a small net for three steps in a new folder and tells what it
+saw: losses to the bit, how often JAX found an entry and wrote one, and warnings.
 """
 
 from __future__ import annotations
@@ -69,9 +70,15 @@ print(json.dumps({"losses": found, "seen": seen, "told": words, "dir": jax.confi
 
 def start(folder: Path, environ: dict[str, str] | None = None, **asked: str) -> Popen:
     kept = {n: v for n, v in os.environ.items() if not n.startswith(("JAX_", "FLAGS_"))}
-    ours = {"JAX_PLATFORMS": "cpu", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "XDG_CACHE_HOME": str(folder)}
+    ours = {
+        "JAX_PLATFORMS": "cpu",
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "XDG_CACHE_HOME": str(folder),
+    }
     command = [sys.executable, "-c", CODE, json.dumps(asked)]
-    return Popen(command, env={**kept, **ours, **(environ or {})}, stdout=PIPE, stderr=PIPE, text=True)
+    return Popen(
+        command, env={**kept, **ours, **(environ or {})}, stdout=PIPE, stderr=PIPE, text=True
+    )
 
 
 def ended(process: Popen) -> dict[str, Any]:
@@ -97,7 +104,9 @@ def entries(folder: Path) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory) -> tuple[Path, dict[Path, bytes], dict[str, Any]]:
-    """A folder (JAX's keys depend on where it is), the entries that one process left there, and what it saw."""
+    """A folder (JAX's keys depend on where it is), the entries that one process left there, and
+    what it saw.
+    """
     folder = tmp_path_factory.mktemp("cache")
     seen = run(folder)
     return folder, {path: path.read_bytes() for path in everything(folder)}, seen
@@ -152,11 +161,19 @@ def test_damaged_entries_are_compiled_anew_mended_and_told_once(filled):
         path.write_bytes(path.read_bytes()[:-9])
     found = run(folder, then=DAMAGE, paths=" ".join(map(str, left)))
     assert found["losses"] == seen["losses"]
-    assert len(found["told"]) == 1 and "a damaged entry of the compilation cache was removed" in found["told"][0]
-    assert all(compile_cache.sound(p.read_bytes()) for p in everything(folder)) and entries(folder) == list(left)
+    assert (
+        len(found["told"]) == 1
+        and "a damaged entry of the compilation cache was removed" in found["told"][0]
+    )
+    assert all(compile_cache.sound(p.read_bytes()) for p in everything(folder)) and entries(
+        folder
+    ) == list(left)
 
 
-LIMIT = "import resource, signal\nsignal.signal(signal.SIGXFSZ, {0})\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
+LIMIT = (
+    "import resource, signal\nsignal.signal(signal.SIGXFSZ,"
+    " {0})\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
+)
 
 
 def test_where_nothing_can_be_written_what_is_there_is_used(filled):
@@ -177,9 +194,15 @@ def test_a_process_that_dies_while_it_writes(filled):
     on = "from fluidjax.runtime.compile_cache import CACHE\nCACHE.turn_on()\n"
     dying = start(folder, first=on + LIMIT.format("signal.SIG_DFL"))
     dying.communicate(timeout=120)
-    assert dying.returncode == -signal.SIGXFSZ and [p.stat().st_size for p in entries(folder)] == [1000]
+    assert dying.returncode == -signal.SIGXFSZ and [p.stat().st_size for p in entries(folder)] == [
+        1000
+    ]
     found = run(folder)
-    assert found["losses"] == seen["losses"] and len(found["told"]) == 1 and entries(folder) == list(left)
+    assert (
+        found["losses"] == seen["losses"]
+        and len(found["told"]) == 1
+        and entries(folder) == list(left)
+    )
 
 
 def test_processes_at_once(filled):
@@ -203,10 +226,20 @@ def test_traces_are_for_other_processes(tmp_path):
     first = [ended(p) for p in [start(tmp_path, first=KEEPING) for _ in range(3)]]
     traces = sorted(tmp_path.rglob("*-trace"))
     later = run(tmp_path, first=KEEPING, then="seen['found'] = found_traces")
-    assert len(traces) == 1 and later["seen"]["found"] == [True] and not later["seen"]["cache_misses"]
-    assert all((each["losses"], each["told"]) == (later["losses"], []) for each in first) and not later["told"]
+    assert (
+        len(traces) == 1 and later["seen"]["found"] == [True] and not later["seen"]["cache_misses"]
+    )
+    assert (
+        all((each["losses"], each["told"]) == (later["losses"], []) for each in first)
+        and not later["told"]
+    )
     assert sorted(tmp_path.rglob("*-trace")) == traces
-    alone = run(tmp_path, {"FLAGS_compilation_cache": "0"}, first=KEEPING, then="seen['found'] = found_traces")
+    alone = run(
+        tmp_path,
+        {"FLAGS_compilation_cache": "0"},
+        first=KEEPING,
+        then="seen['found'] = found_traces",
+    )
     assert alone["losses"] == later["losses"] and alone["seen"]["found"] == [False]
 
 
@@ -216,7 +249,7 @@ def test_a_variable_turns_it_off(filled, tmp_path):
     assert list(tmp_path.iterdir()) == [] and found["told"] == []
 
 
-# -- without a process of their own ------------------------------------------------------------------------------------
+# -- without a process of their own ----------------------------------------------------------------
 
 
 class Config:
@@ -232,7 +265,9 @@ class Config:
 
 @pytest.fixture
 def config(monkeypatch, tmp_path) -> Config:
-    """JAX's settings as they are where nobody set one, in a process of a user whose caches are in tmp_path."""
+    """JAX's settings as they are where nobody set one, in a process of a user whose caches are in
+    tmp_path.
+    """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", raising=False)
     old = fluid.get_flags(FLAGS)
@@ -246,7 +281,8 @@ def test_it_is_on_where_nobody_decided(config, tmp_path):
     assert folder == tmp_path / "fluidjax" / "xla" / compile_cache.version()
     assert config.jax_compilation_cache_dir == str(folder) and list(folder.iterdir()) == []
     assert config.jax_persistent_cache_min_compile_time_secs == compile_cache.WORTH_KEEPING
-    assert folder.stat().st_mode & 0o077 == 0 and CompileCache(config).turn_on() is None  # JAX has one now
+    # JAX has one now
+    assert folder.stat().st_mode & 0o077 == 0 and CompileCache(config).turn_on() is None
 
 
 @pytest.mark.parametrize("decided", ["flag", "jax", "theirs"])
@@ -348,7 +384,11 @@ def test_sound():
 
 
 def test_labels_tell_programs_apart():
-    assert compile_cache.label(["mul", "relu"]) == compile_cache.label(iter(["mul", "relu"])) != compile_cache.label(["relu", "mul"])
+    assert (
+        compile_cache.label(["mul", "relu"])
+        == compile_cache.label(iter(["mul", "relu"]))
+        != compile_cache.label(["relu", "mul"])
+    )
 
 
 def test_where_the_user_has_caches(monkeypatch):

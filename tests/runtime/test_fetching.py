@@ -60,8 +60,12 @@ def test_arithmetic_of_one_element_converts_to_a_number(case: str) -> None:
     make, want = ONE[case]
     got = make()
     assert got.size == 1 and got.ndim
-    assert float(got) == pytest.approx(want) and int(got) == int(want) and complex(got).real == pytest.approx(want)
-    assert "%.3f" % got == f"{want:.3f}" and "%d" % got == f"{int(want)}"  # noqa: UP031 - as old scripts do
+    assert (
+        float(got) == pytest.approx(want)
+        and int(got) == int(want)
+        and complex(got).real == pytest.approx(want)
+    )
+    assert "%.3f" % got == f"{want:.3f}" and "%d" % got == f"{int(want)}"  # noqa: UP031
     assert math.exp(got) == pytest.approx(math.exp(want))
     numbers = np.zeros((2, 2))
     numbers[0, 1] = got
@@ -75,7 +79,8 @@ def test_integers_stay_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: LOSS * np.ones(3), lambda: np.stack([LOSS, LOSS]), lambda: np.ones((2, 1)) - CELL]
+    "make",
+    [lambda: LOSS * np.ones(3), lambda: np.stack([LOSS, LOSS]), lambda: np.ones((2, 1)) - CELL],
 )
 def test_several_elements_are_a_plain_array(make: Callable[[], Any]) -> None:
     assert type(make()) is np.ndarray

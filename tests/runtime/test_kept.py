@@ -1,4 +1,6 @@
-"""Traces that are kept: who finds one computes the same to the bit, and whatever a trace depends on is in its key."""
+"""Traces that are kept: who finds one computes the same to the bit, and whatever a trace depends on
+is in its key.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def entries(folder: Path) -> list[Path]:
 
 @dataclass
 class Ran:
-    """Steps of a program that was built anew: what they fetched, the state at the end, and what was compiled."""
+    """Steps of a program that was built anew: what they fetched, the state at the end, and what was
+    compiled.
+    """
 
     fetched: list[np.ndarray]
     state: dict[str, np.ndarray]
@@ -73,8 +77,13 @@ class Ran:
 
     def same(self, other: Ran) -> bool:
         """To the bit."""
-        pairs = [*zip(self.fetched, other.fetched, strict=True), *((v, other.state[n]) for n, v in self.state.items())]
-        return self.state.keys() == other.state.keys() and all(a.tobytes() == b.tobytes() for a, b in pairs)
+        pairs = [
+            *zip(self.fetched, other.fetched, strict=True),
+            *((v, other.state[n]) for n, v in self.state.items()),
+        ]
+        return self.state.keys() == other.state.keys() and all(
+            a.tobytes() == b.tobytes() for a, b in pairs
+        )
 
 
 def run(net: Any, steps: int = 4) -> Ran:
@@ -82,8 +91,14 @@ def run(net: Any, steps: int = 4) -> Ran:
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
     fetched = [np.array(exe.run(main, feed, [loss], scope=scope)[0]) for _ in range(steps)]
-    names = sorted(v.name for v in main.list_vars() if v.persistable and scope.find_var(v.name) is not None)
-    return Ran(fetched, {n: np.array(scope.find_var(n).get_tensor()) for n in names}, exe.compilations(main))
+    names = sorted(
+        v.name for v in main.list_vars() if v.persistable and scope.find_var(v.name) is not None
+    )
+    return Ran(
+        fetched,
+        {n: np.array(scope.find_var(n).get_tensor()) for n in names},
+        exe.compilations(main),
+    )
 
 
 def dropping(rate: float = 0.2, width: int = 6, before: Callable[[], Any] = lambda: None) -> Any:
@@ -106,10 +121,14 @@ def test_who_finds_a_trace_computes_the_same(folder: Path, monkeypatch: pytest.M
 
 
 def reshaping() -> Any:
-    """A net whose state has another shape after its first step, as a variable has into which a step writes what it reshaped."""
+    """A net whose state has another shape after its first step, as a variable has into which a step
+    writes what it reshaped.
+    """
     with fresh(3) as (main, startup):
         held = layers.create_global_var([2, 3], 1.0, "float32", persistable=True, name="held")
-        loss = layers.mean(layers.square(layers.fc(fluid.data("x", [None, 6]), 6))) + layers.reduce_sum(layers.sqrt(held))
+        loss = layers.mean(
+            layers.square(layers.fc(fluid.data("x", [None, 6]), 6))
+        ) + layers.reduce_sum(layers.sqrt(held))
         fluid.optimizer.Adam(0.01).minimize(loss)
         layers.assign(layers.scale(layers.reshape(held, [-1]), 2.0), held)
     return main, startup, loss, {"x": X}
@@ -118,7 +137,9 @@ def reshaping() -> Any:
 def test_state_that_changes_its_shape(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its steps have no trace in common: each type has one, which JAX makes when it comes."""
     ran = [run(reshaping(), 2), run(reshaping(), 2)]
-    assert not entries(folder) and ran[0].same(ran[1]) and ran[0].state["held"].tolist() == [4.0] * 6
+    assert (
+        not entries(folder) and ran[0].same(ran[1]) and ran[0].state["held"].tolist() == [4.0] * 6
+    )
     monkeypatch.setattr(CACHE, "folder", None)
     assert run(reshaping(), 2).same(ran[0])
 
@@ -224,23 +245,33 @@ def sequences(fetch_sequence: bool) -> tuple[Any, list[bool]]:
         fluid.optimizer.SGD(0.1).minimize(loss)
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
-    feed = {"x": fluid.create_lod_tensor(np.arange(20, dtype=np.float32).reshape(5, 4), [[2, 3]], fluid.CPUPlace())}
+    feed = {
+        "x": fluid.create_lod_tensor(
+            np.arange(20, dtype=np.float32).reshape(5, 4), [[2, 3]], fluid.CPUPlace()
+        )
+    }
     (found,) = exe.run(main, feed, [h if fetch_sequence else loss], scope=scope, return_numpy=False)
     return found, [m.found for m in exe.compilations(main)]
 
 
 def test_sequences_that_are_fed(folder: Path) -> None:
     first, again = sequences(False), sequences(False)
-    assert (first[1], again[1]) == ([False], [True]) and np.array(first[0]).tobytes() == np.array(again[0]).tobytes()
+    assert (first[1], again[1]) == ([False], [True]) and np.array(first[0]).tobytes() == np.array(
+        again[0]
+    ).tobytes()
 
 
 def test_sequences_that_are_fetched_are_not_kept(folder: Path) -> None:
     first, again = sequences(True), sequences(True)
-    assert again[1] == [False] and first[0].lod() == again[0].lod() == [[0, 2, 5]] and not entries(folder)
+    assert (
+        again[1] == [False]
+        and first[0].lod() == again[0].lod() == [[0, 2, 5]]
+        and not entries(folder)
+    )
     assert np.array(first[0]).tobytes() == np.array(again[0]).tobytes()
 
 
-# -- what is wrong with an entry ---------------------------------------------------------------------------------------
+# -- what is wrong with an entry -------------------------------------------------------------------
 
 
 def half(content: bytes) -> bytes:
@@ -251,8 +282,20 @@ def other_bit(content: bytes) -> bytes:
     return content[:-5] + bytes([content[-5] ^ 1]) + content[-4:]
 
 
-@pytest.mark.parametrize("harm", [half, other_bit, lambda _: b"", lambda c: b"garbage" + c, lambda c: bytes(len(c)), lambda c: c[:60]])
-def test_a_damaged_entry_is_removed_and_made_anew(folder: Path, harm: Callable[[bytes], bytes]) -> None:
+@pytest.mark.parametrize(
+    "harm",
+    [
+        half,
+        other_bit,
+        lambda _: b"",
+        lambda c: b"garbage" + c,
+        lambda c: bytes(len(c)),
+        lambda c: c[:60],
+    ],
+)
+def test_a_damaged_entry_is_removed_and_made_anew(
+    folder: Path, harm: Callable[[bytes], bytes]
+) -> None:
     first = run(dropping())
     whole = {path: path.read_bytes() for path in entries(folder)}
     for path, content in whole.items():
@@ -268,11 +311,18 @@ def test_a_damaged_entry_is_removed_and_made_anew(folder: Path, harm: Callable[[
 
 
 def test_where_nothing_can_be_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is there is read; nothing is added, and nothing said of it here (the folder's state is told when it is opened)."""
+    """What is there is read; nothing is added, and nothing said of it here (the folder's state is
+    told when it is opened).
+    """
     first = run(dropping())
     monkeypatch.setattr(CACHE, "writes", False)
     again, other = run(dropping()), run(dropping(0.5))
-    assert all(again.found) and again.same(first) and not any(other.found) and len(entries(folder)) == 1
+    assert (
+        all(again.found)
+        and again.same(first)
+        and not any(other.found)
+        and len(entries(folder)) == 1
+    )
 
 
 def test_a_disk_that_is_full_meanwhile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,7 +344,7 @@ def test_the_bound_counts_traces(folder: Path) -> None:
     assert len(entries(folder)) == 0 and (folder / "jit_step_0-cache").exists()
 
 
-# -- entries as bytes --------------------------------------------------------------------------------------------------
+# -- entries as bytes ------------------------------------------------------------------------------
 
 
 def example() -> Trace:
@@ -342,15 +392,19 @@ def test_sound_bytes_of_something_else_are_refused(head: str) -> None:
         Trace.read(MAGIC + hashlib.sha256(rest).digest() + rest)
 
 
-# -- keys --------------------------------------------------------------------------------------------------------------
+# -- keys ------------------------------------------------------------------------------------------
 
 
-def compiled_of(net: Any, wanted: Any = None, fetch: Any = None, memory: bool = False) -> tuple[Compiled, Any]:
+def compiled_of(
+    net: Any, wanted: Any = None, fetch: Any = None, memory: bool = False
+) -> tuple[Compiled, Any]:
     main, startup, loss, feed = net
     scope = fluid.Scope()
     fluid.Executor(fluid.CPUPlace()).run(startup, scope=scope)
     fetches = tuple(fetch or (loss.name,))
-    made = Compiled(main.desc, fetches, OneDevice(jax.devices("cpu")[0]), Recompiles(), memory_optimized=memory)
+    made = Compiled(
+        main.desc, fetches, OneDevice(jax.devices("cpu")[0]), Recompiles(), memory_optimized=memory
+    )
     made.wanted = wanted
     made.bind(scope)
     return made, feed
@@ -359,7 +413,11 @@ def compiled_of(net: Any, wanted: Any = None, fetch: Any = None, memory: bool = 
 def key(net: Any, kind: Kind = Kind.ONE, **other: Any) -> str | None:
     made, feed = compiled_of(net, **other)
     with jax.enable_x64(True):
-        return trace_key.trace_key(made, kind, argument_types(made, feed)) if trace_key.may_be_kept(made, kind) else None
+        return (
+            trace_key.trace_key(made, kind, argument_types(made, feed))
+            if trace_key.may_be_kept(made, kind)
+            else None
+        )
 
 
 def with_attr(net: Any, kind: str, **attrs: Any) -> Any:
@@ -407,11 +465,17 @@ def test_another_setting_of_jax_has_another_key(setting: tuple[str, Any]) -> Non
         there = trace_key.trace_key(made, Kind.ONE, args)
     finally:
         jax.config.update(setting[0], before)
-    assert None not in (here, there) and here != there == there and here == trace_key.trace_key(made, Kind.ONE, args)
+    assert (
+        None not in (here, there)
+        and here != there == there
+        and here == trace_key.trace_key(made, Kind.ONE, args)
+    )
 
 
 def test_surroundings_have_their_keys() -> None:
-    """x64, a precision that is set for a while, flags, the environment, versions, this package's files."""
+    """x64, a precision that is set for a while, flags, the environment, versions, this package's
+    files.
+    """
     from fluidjax.ops.enclosed import enclosed
 
     made, feed = compiled_of(dropping())
@@ -468,7 +532,8 @@ def test_an_edited_file_changes_the_digest(tmp_path: Path) -> None:
     (tmp_path / "__pycache__").mkdir()
     (tmp_path / "__pycache__" / "one.pyc").write_bytes(b"what Python made of it")
     assert None not in found and len(set(found)) == 4 and ask() == found[-1]
-    assert trace_key.files_digest(tmp_path, one.stat().st_ctime - 1) is None  # changed since it was imported
+    # changed since it was imported
+    assert trace_key.files_digest(tmp_path, one.stat().st_ctime - 1) is None
     assert trace_key.files_digest(tmp_path / "nowhere", time.time()) is None
 
 

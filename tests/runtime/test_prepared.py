@@ -1,4 +1,6 @@
-"""Runs that need no further decisions: nothing tells them from other runs but that they are shorter."""
+"""Runs that need no further decisions: nothing tells them from other runs but that they are
+shorter.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +39,18 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def never(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bool], None]]:
     """Has every run go the long way, or not."""
     usual = Prepared.can_be
-    yield lambda on: monkeypatch.setattr(Prepared, "can_be", (lambda compiled, scope: False) if on else usual)
+    yield lambda on: monkeypatch.setattr(
+        Prepared, "can_be", (lambda compiled, scope: False) if on else usual
+    )
 
 
 def words() -> tuple[fluid.Program, fluid.Program, Any, Any]:
     """Ids, a dropout and momentum: fed integers have a range, every step draws, and state goes on."""
     with fresh(5) as (main, startup):
         ids, x = fluid.data("ids", [None, 1], "int64"), fluid.data("x", [None, 3])
-        h = layers.dropout(layers.fc(layers.embedding(ids, [7, 4]), 3, param_attr=fluid.ParamAttr(name="w")), 0.3)
+        h = layers.dropout(
+            layers.fc(layers.embedding(ids, [7, 4]), 3, param_attr=fluid.ParamAttr(name="w")), 0.3
+        )
         loss = layers.mean(layers.square(h - x))
         fluid.optimizer.Momentum(0.01, 0.5).minimize(loss)
     return main, startup, loss, h
@@ -67,7 +73,13 @@ class Side:
         return {"ids": rng.integers(0, 7, (rows, 1)), "x": x, **other}
 
     def run(self, feed: Any, fetch: Any = None, numpy: bool = True) -> Any:
-        found = self.exe.run(self.main, feed=feed, fetch_list=fetch or [self.loss], scope=self.scope, return_numpy=numpy)
+        found = self.exe.run(
+            self.main,
+            feed=feed,
+            fetch_list=fetch or [self.loss],
+            scope=self.scope,
+            return_numpy=numpy,
+        )
         return found if numpy else [v.array() for v in found]
 
     def set_weight(self) -> None:
@@ -75,7 +87,9 @@ class Side:
 
     def edit(self) -> None:
         w = self.main.global_block().var("w")
-        self.main.global_block().append_op(type="scale", inputs={"X": w}, outputs={"Out": w}, attrs={"scale": 0.5})
+        self.main.global_block().append_op(
+            type="scale", inputs={"X": w}, outputs={"Out": w}, attrs={"scale": 0.5}
+        )
 
     def elsewhere(self) -> Any:
         other = fluid.Scope()
@@ -110,7 +124,9 @@ ACTIONS: dict[str, Callable[[Side], Any]] = {
     "checked": Side.checked,
     "the program is edited": Side.edit,
     "the random state is set": lambda s: s.exe.set_random_state(s.main, 3, 40),
-    "another executor": lambda s: fluid.Executor().run(s.main, feed=s.feed(), fetch_list=[s.loss], scope=s.scope)[0].shape,
+    "another executor": lambda s: (
+        fluid.Executor().run(s.main, feed=s.feed(), fetch_list=[s.loss], scope=s.scope)[0].shape
+    ),
 }
 
 
@@ -125,7 +141,9 @@ def done(side: Side, action: str) -> Any:
     return found, [str(each.message) for each in warned]
 
 
-def test_whatever_happens_between_runs_they_are_as_without_preparation(calls: list[Any], never: Callable[[bool], None]) -> None:
+def test_whatever_happens_between_runs_they_are_as_without_preparation(
+    calls: list[Any], never: Callable[[bool], None]
+) -> None:
     """Both sides go through all that can happen, each followed by ordinary runs."""
     order = [*ACTIONS, *random.Random(1).sample(list(ACTIONS), len(ACTIONS))]
     order = [step for action in order for step in (action, "again", "jax arrays come back")]
@@ -138,7 +156,11 @@ def test_whatever_happens_between_runs_they_are_as_without_preparation(calls: li
         never(False)
         found, said = done(side, action)
         assert said == told and bool(said) == (action == "too much is fed"), action
-        jax.tree.map(np.testing.assert_array_equal, found, expected) if not isinstance(found, str) else None
+        (
+            jax.tree.map(np.testing.assert_array_equal, found, expected)
+            if not isinstance(found, str)
+            else None
+        )
         assert not isinstance(found, str) or found.split(" (")[0] == expected.split(" (")[0], action
     assert np.isfinite(side.scope.get("w")).all()
     assert len(calls) > len(order) // 2
@@ -167,21 +189,31 @@ def test_a_closed_executor_does_not_go_on() -> None:
 
 @pytest.mark.parametrize("parallel", [False, True])
 def test_feeds_on_other_devices_come_to_the_steps(parallel: bool, calls: list[Any]) -> None:
-    """What its owner has laid on another device, or on several, counts as what lies on the host: in a first run and in later ones."""
+    """What its owner has laid on another device, or on several, counts as what lies on the host: in
+    a first run and in later ones.
+    """
     with fresh(1) as (main, startup):
         x = fluid.data("x", [None, 3])
         loss = layers.mean(layers.fc(x, 1))
         fluid.optimizer.SGD(0.1).minimize(loss)
     devices = jax.devices("cpu")
-    spread = jax.sharding.NamedSharding(jax.sharding.Mesh(np.array(devices), ("all",)), jax.sharding.PartitionSpec("all"))
+    spread = jax.sharding.NamedSharding(
+        jax.sharding.Mesh(np.array(devices), ("all",)), jax.sharding.PartitionSpec("all")
+    )
     host = np.arange(24, dtype=np.float32).reshape(8, 3) / 24
     places = [None, devices[1], devices[0], spread, devices[-1], None]
     losses = []
     for order in ([None] * 6, places, places[::-1]):
         exe, scope = fluid.Executor(), fluid.Scope()
         exe.run(startup, scope=scope)
-        run = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=fluid.cpu_places(4)) if parallel else main
+        run = (
+            fluid.CompiledProgram(main).with_data_parallel(loss.name, places=fluid.cpu_places(4))
+            if parallel
+            else main
+        )
         feeds = [host if where is None else jax.device_put(host, where) for where in order]
-        losses.append([np.mean(exe.run(run, {"x": feed}, [loss], scope=scope)[0]).item() for feed in feeds])
+        losses.append(
+            [np.mean(exe.run(run, {"x": feed}, [loss], scope=scope)[0]).item() for feed in feeds]
+        )
     np.testing.assert_allclose(losses[1:], [losses[0]] * 2, rtol=1e-6)
     assert bool(calls) != parallel

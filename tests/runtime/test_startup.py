@@ -1,4 +1,6 @@
-"""Startup programs run op by op: bit for bit what the compiled step makes, and without compiling one."""
+"""Startup programs run op by op: bit for bit what the compiled step makes, and without compiling
+one.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ from ..ops.running import Batch, Run
 from ..ops.samples import all_samples
 from ..ops.together import compiled as quickly
 from ..ops.together import given as attempted
-from ..test_compiles_once import compiles  # noqa: F401  (a fixture)
+from ..test_compiles_once import compiles  # noqa: F401
 
 UINT64 = st.integers(0, 2**64 - 1)
 
@@ -42,7 +44,7 @@ def same(a: Any, b: Any) -> bool:
     return (a.dtype, a.shape) == (b.dtype, b.shape) and a.tobytes() == b.tobytes()
 
 
-# -- the generator -------------------------------------------------------------------------------------------------------
+# -- the generator ---------------------------------------------------------------------------------
 
 
 @given(st.integers(-(2**63), 2**63 - 1), UINT64)
@@ -62,14 +64,21 @@ def test_bits_are_those_of_jax_from_any_place_on(dtype: str) -> None:
         for start in (0, 1, 2000):
             at = np.arange(start, 3003, dtype=np.uint64)
             assert same(bits(known_key(key).array, at, np.dtype(dtype)), whole[start:])
-            assert same(jax.jit(partial(bits, unsigned=np.dtype(dtype)))(known_key(key).array, at), whole[start:])
+            assert same(
+                jax.jit(partial(bits, unsigned=np.dtype(dtype)))(known_key(key).array, at),
+                whole[start:],
+            )
 
 
 def test_places_beyond_32_bits_are_others() -> None:
-    """jax.random counts with 64 bits; an array that long is not for a test, so the two words are compared with fold_in's."""
+    """jax.random counts with 64 bits; an array that long is not for a test, so the two words are
+    compared with fold_in's.
+    """
     words = KnownKey.of(5).array
     far = bits(words, np.array([3, 3 + 2**32], np.uint64), np.dtype("uint64"))
-    assert far[0] != far[1] and far[0] == (lambda a, b: a << 32 | b)(*KnownKey.of(5).fold_in(3).words)
+    assert far[0] != far[1] and far[0] == (lambda a, b: a << 32 | b)(
+        *KnownKey.of(5).fold_in(3).words
+    )
 
 
 @pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
@@ -85,10 +94,12 @@ def test_a_key_of_another_generator_is_not_known() -> None:
     assert known_key(None) is None
     assert known_key(jax.random.split(jax.random.key(3))) is None
     assert known_key(jax.random.PRNGKey(3)) == KnownKey.of(3)
-    jax.jit(lambda key: [] if known_key(key) is None else pytest.fail("a traced key is not known"))(jax.random.key(3))
+    jax.jit(lambda key: [] if known_key(key) is None else pytest.fail("a traced key is not known"))(
+        jax.random.key(3)
+    )
 
 
-# -- draws ---------------------------------------------------------------------------------------------------------------
+# -- draws -----------------------------------------------------------------------------------------
 
 LAWS = {
     "uniform": [(0.0, 1.0), (-0.0123, 0.0123), (2.0, 2.0), (-3.0, 500.0), (-0.3, 0.7)],
@@ -96,7 +107,10 @@ LAWS = {
     "truncated_normal": [(0.0, 0.02), (0.7, 3.0)],
 }
 LONGEST = 2 * draws.CHUNK + 3
-CASES = [(law, tuple(float(np.float32(x)) for x in p)) for law, params in LAWS.items() for p in params]  # as attributes are
+# as attributes are
+CASES = [
+    (law, tuple(float(np.float32(x)) for x in p)) for law, params in LAWS.items() for p in params
+]
 
 
 def cases(dtype: str) -> list[Any]:
@@ -104,7 +118,10 @@ def cases(dtype: str) -> list[Any]:
 
 
 def drawn(key: Any, shape: tuple[int, ...], dtype: str) -> list[Any]:
-    return [getattr(draws, law)(fold_in(key, i), shape, dtype, *p) for i, (law, p) in enumerate(cases(dtype))]
+    return [
+        getattr(draws, law)(fold_in(key, i), shape, dtype, *p)
+        for i, (law, p) in enumerate(cases(dtype))
+    ]
 
 
 def in_a_step(seed: Any, dtype: str) -> list[Any]:
@@ -114,7 +131,9 @@ def in_a_step(seed: Any, dtype: str) -> list[Any]:
 def check(expected: Any, shape: tuple[int, ...] = (LONGEST,), kind: type = np.ndarray) -> None:
     dtype, steps = expected
     size = math.prod(shape)
-    for case, got, want in zip(cases(dtype), drawn(KnownKey.of(17), shape, dtype), steps, strict=True):
+    for case, got, want in zip(
+        cases(dtype), drawn(KnownKey.of(17), shape, dtype), steps, strict=True
+    ):
         assert isinstance(got, kind) and same(got, want[:size].reshape(shape)), case
 
 
@@ -125,7 +144,11 @@ def expected(request: Any) -> Any:
         return request.param, quickly(partial(in_a_step, dtype=request.param), 17)(17)
 
 
-@pytest.mark.parametrize("shape", [(0,), (1,), (7,), (draws.CHUNK - 1,), (draws.CHUNK,), (LONGEST,), (7, 11, 13), ()], ids=str)
+@pytest.mark.parametrize(
+    "shape",
+    [(0,), (1,), (7,), (draws.CHUNK - 1,), (draws.CHUNK,), (LONGEST,), (7, 11, 13), ()],
+    ids=str,
+)
 def test_draws_are_those_of_the_compiled_step(expected: Any, shape: tuple[int, ...]) -> None:
     check(expected, shape)
 
@@ -152,15 +175,22 @@ def test_also_as_xla_fuses_them_by_default() -> None:
     draws.shared.cache_clear()
 
 
-# -- ops -----------------------------------------------------------------------------------------------------------------
+# -- ops -------------------------------------------------------------------------------------------
 
 
 def test_ops_with_the_trait_compute_the_same_by_themselves() -> None:
-    samples = [s for _, _, s in all_samples() if not s.lod and (e := traits(s.op).eager) and e.when(Run(s).attrs)]
+    samples = [
+        s
+        for _, _, s in all_samples()
+        if not s.lod and (e := traits(s.op).eager) and e.when(Run(s).attrs)
+    ]
     assert {s.op for s in samples} == set(having(lambda t: t.eager is not None))
-    draw = [s for s in samples if lookup(s.op).random]  # by themselves: XLA shares what equal keys have in common
+    # by themselves: XLA shares what equal keys have in common
+    draw = [s for s in samples if lookup(s.op).random]
     batches = [Batch([s]) for s in draw] + [Batch([s for s in samples if s not in draw])]
-    for run, result in ((run, result) for batch in batches for run, result in batch.results.items()):
+    for run, result in (
+        (run, result) for batch in batches for run, result in batch.results.items()
+    ):
         want, _ = attempted(result)
         definition = replace(run.definition, fn=run.definition.traits.eager.fn or run.definition.fn)
         with jax.enable_x64(True):
@@ -168,7 +198,7 @@ def test_ops_with_the_trait_compute_the_same_by_themselves() -> None:
         assert all(type(v) is np.ndarray and same(v, want[s]) for s, v in got.items()), run.sample
 
 
-# -- programs ------------------------------------------------------------------------------------------------------------
+# -- programs --------------------------------------------------------------------------------------
 
 GIVEN = [
     *(initializer.Constant(2.5), initializer.Uniform(-0.3, 0.7), initializer.Uniform(seed=9), initializer.Normal(0.5, 0.1)),
@@ -183,8 +213,12 @@ def every_initializer(seed: int) -> fluid.Program:
         for i, one in enumerate(GIVEN):
             layers.create_parameter([4, 1, 3, 3], "float32", f"p{i}", default_initializer=one)
             if i in (0, 1, 3, 4, 6):
-                layers.create_parameter([4, 1, 3, 3], "float16", f"half_{i}", default_initializer=one)
-                layers.create_parameter([4, 1, 3, 3], "float64", f"double_{i}", default_initializer=one)
+                layers.create_parameter(
+                    [4, 1, 3, 3], "float16", f"half_{i}", default_initializer=one
+                )
+                layers.create_parameter(
+                    [4, 1, 3, 3], "float64", f"double_{i}", default_initializer=one
+                )
         layers.create_global_var([1], 7, "int64", persistable=True, name="counter")
         layers.create_global_var([300, 5], 1.0, "float32", persistable=True, name="ones")
     return startup
@@ -194,7 +228,9 @@ def compiled(startup: fluid.Program, seed: int, count: int = 0) -> dict[str, Any
     """The state that the startup program makes as one compiled step."""
     step = Step(startup.desc)
     with jax.enable_x64(True):
-        run = quickly(lambda s, n: step({}, {}, jax.random.fold_in(jax.random.key(s), n))[0], seed, count)
+        run = quickly(
+            lambda s, n: step({}, {}, jax.random.fold_in(jax.random.key(s), n))[0], seed, count
+        )
         return run(seed, count)
 
 
@@ -251,7 +287,12 @@ def test_training_goes_on_from_there_and_may_start_again() -> None:
     runs = []
     for _ in range(2):
         exe.run(startup, scope=scope)
-        runs.append([exe.run(main, {"x": np.ones((2, 4), np.float32)}, [loss], scope=scope)[0] for _ in range(3)])
+        runs.append(
+            [
+                exe.run(main, {"x": np.ones((2, 4), np.float32)}, [loss], scope=scope)[0]
+                for _ in range(3)
+            ]
+        )
     assert runs[0] == runs[1] and runs[0][0] != runs[0][2]
 
 
@@ -281,11 +322,20 @@ def test_copies_have_memory_of_their_own(monkeypatch: Any) -> None:
     draws.whole.cache_clear()
 
 
-def test_what_a_startup_program_computes_is_compiled_without_its_draws(compiles: list[str]) -> None:  # noqa: F811
-    """Weight norm's g is a function of what was drawn; the draws are those of the program compiled whole."""
+def test_what_a_startup_program_computes_is_compiled_without_its_draws(
+    compiles: list[str],  # noqa: F811
+) -> None:
+    """Weight norm's g is a function of what was drawn; the draws are those of the program compiled
+    whole.
+    """
     with fresh(1) as (_, startup):
         for i, dim in enumerate((1, 0)):
-            layers.fc(fluid.data("x", [None, 3]), 4, param_attr=fluid.WeightNormParamAttr(dim=dim, name=f"w{i}"), bias_attr=False)
+            layers.fc(
+                fluid.data("x", [None, 3]),
+                4,
+                param_attr=fluid.WeightNormParamAttr(dim=dim, name=f"w{i}"),
+                bias_attr=False,
+            )
     alone = uncompiled(Step(startup.desc))
     assert alone is not None and {op.type for op in alone.alone} == {"uniform_random"}
     fluid.Executor().run(startup, scope=fluid.Scope())  # compiles the draw, of any program
@@ -311,12 +361,16 @@ def test_a_startup_program_is_compiled_whole_where_it_draws_over_what_it_compute
 
 
 def trainers_startup(root: int = 0) -> fluid.Program:
-    """The startup program of the second of two trainers (collective mode), in which rank `root` tells the others its parameters."""
+    """The startup program of the second of two trainers (collective mode), in which rank `root`
+    tells the others its parameters.
+    """
     main, startup, _ = network(2)
     config = fluid.DistributeTranspilerConfig()
     config.mode, config.collective_mode, config.wait_port = "collective", "grad_allreduce", False
     ends = ["127.0.0.1:1", "127.0.0.1:2"]
-    fluid.DistributeTranspiler(config).transpile(1, main, trainers=",".join(ends), startup_program=startup, current_endpoint=ends[1])
+    fluid.DistributeTranspiler(config).transpile(
+        1, main, trainers=",".join(ends), startup_program=startup, current_endpoint=ends[1]
+    )
     for op in startup.global_block().ops:
         if op.type == "c_broadcast":
             op._set_attr("root", root)
@@ -330,8 +384,12 @@ def begun(startup: fluid.Program) -> dict[str, Any]:
     return held(scope)
 
 
-@pytest.mark.optimized  # without XLA's fusion emitters a compiled step rounds draws otherwise than it does by default
-def test_ranks_that_take_the_values_of_rank_0_compile_no_step(monkeypatch: Any, compiles: list[str]) -> None:  # noqa: F811
+# without XLA's fusion emitters a compiled step rounds draws otherwise than it does by default
+@pytest.mark.optimized
+def test_ranks_that_take_the_values_of_rank_0_compile_no_step(
+    monkeypatch: Any,
+    compiles: list[str],  # noqa: F811
+) -> None:
     draws.shared.cache_clear()
     startup = trainers_startup()
     assert sum(op.type == "c_broadcast" for op in startup.global_block().ops) >= 2
@@ -341,7 +399,11 @@ def test_ranks_that_take_the_values_of_rank_0_compile_no_step(monkeypatch: Any, 
     assert not compiles
     monkeypatch.setattr("fluidjax.runtime.compiled.uncompiled", lambda *_: None)
     expected = begun(startup)
-    assert compiles and found.keys() == expected.keys() and [n for n, v in expected.items() if not same(found[n], v)] == []
+    assert (
+        compiles
+        and found.keys() == expected.keys()
+        and [n for n, v in expected.items() if not same(found[n], v)] == []
+    )
     draws.shared.cache_clear()
 
 
@@ -366,7 +428,9 @@ def test_under_another_generator_it_is_compiled() -> None:
 
 
 def test_traced_inits_stay_traced() -> None:
-    """Nothing is computed while a function around is traced, so that no table becomes a literal of the program."""
+    """Nothing is computed while a function around is traced, so that no table becomes a literal of
+    the program.
+    """
     _, startup, _ = network(2)
     init, key = fluid.init_fn(startup), jax.random.key(4)
     traced = str(jax.make_jaxpr(lambda: init(key))())
@@ -376,17 +440,24 @@ def test_traced_inits_stay_traced() -> None:
 def test_errors_name_the_op_and_leave_the_scope() -> None:
     with fresh(1) as (_, startup):
         layers.create_parameter([3, 3], "float32", "a")
-        layers.create_parameter([3, 3], "float32", "b", default_initializer=initializer.Uniform(diag_num=9, diag_step=9))
+        layers.create_parameter(
+            [3, 3], "float32", "b", default_initializer=initializer.Uniform(diag_num=9, diag_step=9)
+        )
     scope = fluid.Scope()
     with pytest.raises(ShapeError, match="9 diagonal elements 10 apart do not fit") as error:
         fluid.Executor().run(startup, scope=scope)
-    assert any("in op: b = uniform_random" in note and "test_startup.py:" in note for note in error.value.__notes__)
+    assert any(
+        "in op: b = uniform_random" in note and "test_startup.py:" in note
+        for note in error.value.__notes__
+    )
     assert held(scope) == {}
 
 
 def test_nan_is_looked_for_in_a_compiled_one() -> None:
     with fresh(1) as (_, startup):
-        layers.create_parameter([3, 3], "float32", "a", default_initializer=initializer.Constant(float("inf")))
+        layers.create_parameter(
+            [3, 3], "float32", "a", default_initializer=initializer.Constant(float("inf"))
+        )
     fluid.set_flags({"FLAGS_check_nan_inf": True})
     try:
         with pytest.raises(NanInfError, match="fill_constant"):

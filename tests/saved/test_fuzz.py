@@ -1,4 +1,6 @@
-"""Hostile files: 10,000 mutations of every format; only our own errors come out, and memory stays near the file's size."""
+"""Hostile files: 10,000 mutations of every format; only our own errors come out, and memory stays
+near the file's size.
+"""
 
 from __future__ import annotations
 
@@ -30,18 +32,36 @@ def _safetensors() -> bytes:
 
 # format -> (a good file, how it is read, mutations)
 FORMATS: dict[str, tuple[bytes, Callable[[bytes], object], int]] = {
-    "program": ((DATA / "combined/model").read_bytes(), lambda d: model.read_program(d, "FILE"), 1500),
-    "tensor": ((DATA / "separate/conv2d_0.w_0").read_bytes(), lambda d: stream.read_one(d, "FILE"), 2500),
+    "program": (
+        (DATA / "combined/model").read_bytes(),
+        lambda d: model.read_program(d, "FILE"),
+        1500,
+    ),
+    "tensor": (
+        (DATA / "separate/conv2d_0.w_0").read_bytes(),
+        lambda d: stream.read_one(d, "FILE"),
+        2500,
+    ),
     "ragged": ((DATA / "lod/ragged").read_bytes(), lambda d: stream.read_one(d, "FILE"), 2000),
-    "combined": ((DATA / "combined/params").read_bytes(), lambda d: stream.read_many(d, NAMES, "FILE"), 1500),
+    "combined": (
+        (DATA / "combined/params").read_bytes(),
+        lambda d: stream.read_many(d, NAMES, "FILE"),
+        1500,
+    ),
     "pickle": ((DATA / "prefix.pdparams").read_bytes(), lambda d: pickled.read(d, "FILE"), 2500),
     "safetensors": (_safetensors(), lambda d: safe.read_safetensors(d, "FILE"), 1000),
 }
-LARGE = [struct.pack("<q", n) for n in (-1, 2**31, 2**40, 2**62)] + [struct.pack("<i", n) for n in (-1, 2**30)] + [b"\xff" * 9]
+LARGE = (
+    [struct.pack("<q", n) for n in (-1, 2**31, 2**40, 2**62)]
+    + [struct.pack("<i", n) for n in (-1, 2**30)]
+    + [b"\xff" * 9]
+)
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:
-    """The file with one to four faults: flipped bits, cut off, huge numbers, pieces repeated or taken out."""
+    """The file with one to four faults: flipped bits, cut off, huge numbers, pieces repeated or
+    taken out.
+    """
     out = bytearray(data)
     for _ in range(rng.randint(1, 4)):
         at = rng.randrange(len(out) + 1)
@@ -100,7 +120,9 @@ def test_mutations_number_ten_thousand() -> None:
     assert sum(count for _, _, count in FORMATS.values()) >= 10_000
 
 
-def _tensor(dims: list[int], data: bytes = b"", dtype: int = 5, version: int = 0, levels: int = 0) -> bytes:
+def _tensor(
+    dims: list[int], data: bytes = b"", dtype: int = 5, version: int = 0, levels: int = 0
+) -> bytes:
     desc = stream.wire.VarType.TensorDesc(data_type=dtype, dims=dims).SerializeToString()
     return struct.pack("<IQ", version, levels) + struct.pack("<Ii", 0, len(desc)) + desc + data
 
@@ -139,7 +161,15 @@ def test_pickles_run_nothing(tmp_path: Path) -> None:
     import pickle
 
     flag = tmp_path / "flag"
-    for value in (Evil(os.mkdir, str(flag)), {"a": Evil(os.mkdir, str(flag))}, {"a": Evil(eval, "1")}, {"a": object()}, [1], 3, {1: 2}):
+    for value in (
+        Evil(os.mkdir, str(flag)),
+        {"a": Evil(os.mkdir, str(flag))},
+        {"a": Evil(eval, "1")},
+        {"a": object()},
+        [1],
+        3,
+        {1: 2},
+    ):
         for protocol in range(5):
             with pytest.raises(ParseError, match=r"FILE(, offset|: )"):
                 pickled.read(pickle.dumps(value, protocol), "FILE")
@@ -155,7 +185,12 @@ def test_a_pickle_that_doubles_stays_small() -> None:
 
 def _array(name: bytes, size: int, payload: bytes) -> bytes:
     """How a pickle spells an array of `size` uint8 whose bytes `payload` pushes."""
-    start = b"X" + struct.pack("<I", len(name)) + name + b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85C\x01b\x87R"
+    start = (
+        b"X"
+        + struct.pack("<I", len(name))
+        + name
+        + b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85C\x01b\x87R"
+    )
     dtype = b"cnumpy\ndtype\nX\x02\x00\x00\x00u1K\x00K\x01\x87R(K\x03X\x01\x00\x00\x00|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
     return start + b"(K\x01(J" + struct.pack("<i", size) + b"t" + dtype + b"\x89" + payload + b"tb"
 
@@ -168,14 +203,22 @@ def test_bytes_stored_once_do_not_become_many_arrays(spelled: str) -> None:
     again = b"h\x01"
     if spelled == "text":
         encode = b"c_codecs\nencode\n"
-        once = encode + b"X" + struct.pack("<I", size) + bytes(size) + b"q\x01X\x06\x00\x00\x00latin1\x86R"
+        once = (
+            encode
+            + b"X"
+            + struct.pack("<I", size)
+            + bytes(size)
+            + b"q\x01X\x06\x00\x00\x00latin1\x86R"
+        )
         again = encode + b"h\x01X\x06\x00\x00\x00latin1\x86R"
     honest = b"\x80\x03}(" + _array(b"a", size, once) + b"u."
     assert pickled.read(honest, "FILE")["a"].nbytes == size
     bomb = honest[:-2] + b"".join(_array(b"%d" % i, size, again) for i in range(400)) + b"u."
     tracemalloc.start()
     try:
-        with pytest.raises(ParseError, match=r"FILE, offset \d+: the arrays have more bytes than the file"):
+        with pytest.raises(
+            ParseError, match=r"FILE, offset \d+: the arrays have more bytes than the file"
+        ):
             pickled.read(bomb, "FILE")
         assert tracemalloc.get_traced_memory()[1] < 10 * len(bomb)
     finally:
@@ -187,16 +230,24 @@ OBJECTS = {
     "memo": b"\x80\x04N" + b"\x94" * 50_000,
     "tuples": b"\x80\x03)" + b"\x85" * 50_000,
     "marks": b"(" * 50_000,
-    "arrays": b"\x80\x03cnumpy.core.multiarray\n_reconstruct\nq\x00cnumpy\nndarray\nK\x00N\x87q\x01" + b"h\x00h\x01R" * 20_000,
+    "arrays": (
+        b"\x80\x03cnumpy.core.multiarray\n_reconstruct\nq\x00cnumpy\nndarray\nK\x00N\x87q\x01"
+        + b"h\x00h\x01R" * 20_000
+    ),
     "number": b"\x80\x03I" + b"9" * 50_000 + b"\n.",
     "name": b"\x80\x03c" + b"a" * 50_000 + b"\nb\n.",
     "length": b"\x80\x03\x8e" + b"\xff" * 7 + b"\x7fabc",
     "frame": b"\x80\x04\x95" + b"\xff" * 7 + b"\x7fN.",
     "long": b"\x80\x02\x8b\xff\xff\xff\x7fabc",
-    # what kills pickle.Unpickler: a memo made as long as its highest number, and keys that are hashed before anyone sees them
+    # what kills pickle.Unpickler: a memo made as long as its highest number, and keys that are
+    # hashed before anyone sees them
     "far": b"\x80\x02Nr\xff\xff\xff\x7f.",
     "deep": b"\x80\x02})" + b"\x85" * 50_000 + b"Ns.",
-    "doubling": b"\x80\x02})q\x00" + b"".join(b"0h%ch%c\x86q%c" % (i, i, i + 1) for i in range(200)) + b"Ns.",
+    "doubling": (
+        b"\x80\x02})q\x00"
+        + b"".join(b"0h%ch%c\x86q%c" % (i, i, i + 1) for i in range(200))
+        + b"Ns."
+    ),
 }
 
 

@@ -31,8 +31,16 @@ def test_a_model_of_3_3_1_gives_its_outputs() -> None:
 
 def test_versions_are_read() -> None:
     desc, written = read(MODEL)
-    assert written.paddle // 1000 in (0, 3003) and written.ops["softplus"] == 1 and written.ops["set_value"] == 4
-    (values,) = [op.attrs["values"] for op in desc.blocks[0].ops if op.type == "assign_value" and len(op.attrs["values"]) == 5]
+    assert (
+        written.paddle // 1000 in (0, 3003)
+        and written.ops["softplus"] == 1
+        and written.ops["set_value"] == 4
+    )
+    (values,) = [
+        op.attrs["values"]
+        for op in desc.blocks[0].ops
+        if op.type == "assign_value" and len(op.attrs["values"]) == 5
+    ]
     assert values == (0.0, 1.0, 2.0, 3.0, 4.0)
     again = from_bytes(to_bytes(desc, attr_type))
     assert [op.attrs for op in again.blocks[0].ops] == [op.attrs for op in desc.blocks[0].ops]
@@ -58,11 +66,16 @@ def version(kind: str, number: int, **attrs: float) -> bytes:
 
 
 def test_a_meaning_that_changed_is_told() -> None:
-    with pytest.raises(UnsupportedError, match=r"op 'leaky_relu' of version 1 is there with alpha from 0 to 1 alone"):
+    with pytest.raises(
+        UnsupportedError,
+        match=r"op 'leaky_relu' of version 1 is there with alpha from 0 to 1 alone",
+    ):
         fluid.Program.parse_from_string(version("leaky_relu", 1, alpha=1.5))
     assert fluid.Program.parse_from_string(version("leaky_relu", 1, alpha=0.5))
     assert fluid.Program.parse_from_string(version("leaky_relu", 0, alpha=1.5))
-    with pytest.raises(UnsupportedError, match=r"op 'hard_swish' is of version 2, later than Paddle 3.3.1's 1"):
+    with pytest.raises(
+        UnsupportedError, match=r"op 'hard_swish' is of version 2, later than Paddle 3.3.1's 1"
+    ):
         fluid.Program.parse_from_string(version("hard_swish", 2))
 
 
@@ -73,10 +86,18 @@ def test_a_meaning_that_changed_is_told() -> None:
      ("FLOAT64", {"float64": 0.1}, 0.1), ("FLOAT64S", {"float64s": [0.1, 2.0]}, (0.1, 2.0))],
 )  # fmt: skip
 def test_attributes_of_later_types(kind: str, fields: dict[str, Any], value: Any) -> None:
-    data = changed(lambda m: m.blocks[0].ops[1].attrs.add(name=b"new", type=wire.AttrType.Value(kind), **fields))
+    data = changed(
+        lambda m: (
+            m.blocks[0].ops[1].attrs.add(name=b"new", type=wire.AttrType.Value(kind), **fields)
+        )
+    )
     desc = from_bytes(data)
-    assert desc.blocks[0].ops[1].attrs["new"] == value and type(desc.blocks[0].ops[1].attrs["new"]) is type(value)
-    again: ProgramDesc = from_bytes(to_bytes(desc, lambda op, name: kind if name == "new" else attr_type(op, name)))
+    assert desc.blocks[0].ops[1].attrs["new"] == value and type(
+        desc.blocks[0].ops[1].attrs["new"]
+    ) is type(value)
+    again: ProgramDesc = from_bytes(
+        to_bytes(desc, lambda op, name: kind if name == "new" else attr_type(op, name))
+    )
     assert again.blocks[0].ops[1].attrs["new"] == value
 
 

@@ -1,4 +1,6 @@
-"""What the real Paddle 1.8.5 saved, in each of its formats, loads here and computes the same (tests/tools/record_saved.py)."""
+"""What the real Paddle 1.8.5 saved, in each of its formats, loads here and computes the same
+(tests/tools/record_saved.py).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ def test_inference_models(name: str) -> None:
 
 
 SIGNATURES = json.loads((DATA / "signatures.json").read_text())
-OURS = {"partial": False, "trainable": False, "protocol": 4}  # what we and Paddle 2 add, always last
+# what we and Paddle 2 add, always last
+OURS = {"partial": False, "trainable": False, "protocol": 4}
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
@@ -41,7 +44,10 @@ def test_signatures(name: str) -> None:
     found = fluid
     for part in name.split("."):
         found = getattr(found, part)
-    parameters = [[p.name, "<required>" if p.default is p.empty else p.default] for p in inspect.signature(found).parameters.values()]
+    parameters = [
+        [p.name, "<required>" if p.default is p.empty else p.default]
+        for p in inspect.signature(found).parameters.values()
+    ]
     known = len(SIGNATURES[name])
     assert parameters[:known] == SIGNATURES[name]
     assert all(OURS.get(n, ...) == value for n, value in parameters[known:])
@@ -62,7 +68,10 @@ def test_combined_file_and_prefix_hold_the_same() -> None:
     program = fluid.Program.parse_from_string((DATA / "prefix.pdmodel").read_bytes())
     with fluid.scope_guard(fluid.Scope()):
         fluid.io.load_persistables(fluid.Executor(), str(DATA / "persistables"), program, "all")
-        values = {v.name: fluid.global_scope().get(v.name) for v in fluid.io.get_program_persistable_vars(program)}
+        values = {
+            v.name: fluid.global_scope().get(v.name)
+            for v in fluid.io.get_program_persistable_vars(program)
+        }
     state = fluid.io.load_program_state(str(DATA / "prefix"))
     assert set(state) == set(values) and len(values) == 33
     for name, value in values.items():
@@ -89,7 +98,21 @@ def test_ragged_tensors_keep_their_offsets() -> None:
     assert b"".join(bytes(p) for p in stream.write(tensor)) == data
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "float16",
+        "bfloat16",
+        "float32",
+        "float64",
+        "int8",
+        "uint8",
+        "int16",
+        "int32",
+        "int64",
+        "bool",
+    ],
+)
 @pytest.mark.parametrize("shape", [(), (0, 3), (1,), (2, 3, 4)])
 def test_streams_of_every_dtype(dtype: str, shape: tuple[int, ...]) -> None:
     import ml_dtypes

@@ -1,6 +1,8 @@
-"""What we save, the real Paddle loads and computes the same. Runs where Paddle is: these variables name its Pythons.
+"""What we save, the real Paddle loads and computes the same. Runs where Paddle is: these variables
+name its Pythons.
 
-    FLUIDJAX_PADDLE18=.../bin/python FLUIDJAX_PADDLE3=.../bin/python pytest tests/saved/test_real_paddle.py -s
+    FLUIDJAX_PADDLE18=.../bin/python FLUIDJAX_PADDLE3=.../bin/python pytest
+    tests/saved/test_real_paddle.py -s
 """
 
 from __future__ import annotations
@@ -56,13 +58,17 @@ def paddle(which: str, script: str, *args: str) -> None:
     python = PADDLES[which]
     if not python:
         pytest.skip(f"{which} names no Python with that Paddle")
-    done = subprocess.run([python, "-c", script, *args], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [python, "-c", script, *args], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
     print(done.stdout.strip().splitlines()[-1])
 
 
 def save_small(folder: Path, how: str) -> None:
-    """A trained convolution network with its answer; its passes have run, so folded weights are saved too."""
+    """A trained convolution network with its answer; its passes have run, so folded weights are
+    saved too.
+    """
     with fresh(2) as (main, startup):
         x = fluid.data("x", [None, 3, 8, 8])
         h = layers.batch_norm(layers.conv2d(x, 4, 3, padding=1), act="relu")
@@ -76,7 +82,10 @@ def save_small(folder: Path, how: str) -> None:
         for _ in range(3):
             exe.run(main, feed=feed)
         fluid.save(main, str(folder / "state"))
-        np.savez(folder / "state.npz", **{v.name: fluid.global_scope().get(v.name) for v in main.list_vars() if v.persistable})
+        np.savez(
+            folder / "state.npz",
+            **{v.name: fluid.global_scope().get(v.name) for v in main.list_vars() if v.persistable},
+        )
         program, _ = fluid.transpiler.apply_passes(main, "inference,fuse_batch_norm", [out])
         target = program.global_block().var(out.name)
         files = ("inference.pdmodel", "inference.pdiparams") if how == "combined" else (None, None)
@@ -106,7 +115,9 @@ def test_a_fine_tuned_ocr_model_goes_back_to_paddle(name: str, tmp_path: Path) -
     x, y = test_ocr.reference(name)
     with fluid.scope_guard(fluid.Scope()):
         exe = fluid.Executor()
-        program, feeds, targets = fluid.io.load_inference_model(test_ocr.folder(name), exe, trainable=True)
+        program, feeds, targets = fluid.io.load_inference_model(
+            test_ocr.folder(name), exe, trainable=True
+        )
         startup = fluid.Program()
         with fluid.program_guard(program, startup):
             wanted = fluid.data("wanted", [None, *y.shape[1:]])
@@ -117,7 +128,9 @@ def test_a_fine_tuned_ocr_model_goes_back_to_paddle(name: str, tmp_path: Path) -
         losses = [float(exe.run(program, feed=feed, fetch_list=[loss])[0]) for _ in range(10)]
         assert losses[-1] < losses[0]
         (tuned,) = exe.run(program.clone(for_test=True), feed=feed, fetch_list=[targets[0].name])
-        fluid.io.save_inference_model(str(tmp_path), feeds, targets, exe, program, "inference.pdmodel", "inference.pdiparams")
+        fluid.io.save_inference_model(
+            str(tmp_path), feeds, targets, exe, program, "inference.pdmodel", "inference.pdiparams"
+        )
     np.savez(tmp_path / "ref.npz", x=x, y=tuned)
     print(f"{name}: loss {losses[0]:.6f} -> {losses[-1]:.6f}")
     paddle("FLUIDJAX_PADDLE3", NEW, str(tmp_path))

@@ -1,4 +1,6 @@
-"""Saving and loading through fluid.io: every function, strictness, and that nothing is lost when something goes wrong."""
+"""Saving and loading through fluid.io: every function, strictness, and that nothing is lost when
+something goes wrong.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,14 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
-from fluidjax.errors import EnforceNotMet, FluidTypeError, FluidValueError, LoadError, ParseError, UnsupportedError
+from fluidjax.errors import (
+    EnforceNotMet,
+    FluidTypeError,
+    FluidValueError,
+    LoadError,
+    ParseError,
+    UnsupportedError,
+)
 from fluidjax.saved import files
 from tests.nets import fresh
 
@@ -39,7 +48,9 @@ class Net:
             self.exe.run(self.main, feed=self.feed, scope=self.scope)
 
     def predict(self, scope: fluid.Scope) -> np.ndarray:
-        return fluid.Executor().run(self.test, feed=self.feed, fetch_list=[self.out.name], scope=scope)[0]
+        return fluid.Executor().run(
+            self.test, feed=self.feed, fetch_list=[self.out.name], scope=scope
+        )[0]
 
     def values(self, scope: fluid.Scope | None = None) -> dict[str, np.ndarray]:
         scope = scope or self.scope
@@ -52,7 +63,9 @@ def net() -> Net:
 
 
 def folder_bytes(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    return {
+        str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()
+    }
 
 
 @pytest.mark.parametrize("how", ["separate", "combined", "prefix", "safetensors", "state"])
@@ -60,14 +73,18 @@ def test_every_way_gives_the_same_values(net: Net, how: str, tmp_path: Path) -> 
     fresh_scope, path = fluid.Scope(), str(tmp_path / "m")
     with fluid.scope_guard(net.scope):
         if how in ("separate", "combined"):
-            fluid.io.save_persistables(net.exe, path, net.main, "all" if how == "combined" else None)
+            fluid.io.save_persistables(
+                net.exe, path, net.main, "all" if how == "combined" else None
+            )
         elif how == "safetensors":
             fluid.io.save_safetensors(path, net.main)
         else:
             fluid.save(net.main, path)
     with fluid.scope_guard(fresh_scope):
         if how in ("separate", "combined"):
-            fluid.io.load_persistables(net.exe, path, net.main, "all" if how == "combined" else None)
+            fluid.io.load_persistables(
+                net.exe, path, net.main, "all" if how == "combined" else None
+            )
         elif how == "safetensors":
             fluid.io.load_safetensors(path, net.main)
         elif how == "prefix":
@@ -84,11 +101,28 @@ def test_every_way_gives_the_same_values(net: Net, how: str, tmp_path: Path) -> 
 def test_inference_model_leaves_the_program_alone(net: Net, tmp_path: Path) -> None:
     before = net.main.desc
     with fluid.scope_guard(net.scope), fluid.unique_name.guard():
-        names = [fluid.io.save_inference_model(str(tmp_path), ["x"], [net.out], net.exe, net.main) for _ in range(2)]
-    assert net.main.desc == before and names == [["save_infer_model/scale_0.tmp_0"], ["save_infer_model/scale_0.tmp_1"]]
+        names = [
+            fluid.io.save_inference_model(str(tmp_path), ["x"], [net.out], net.exe, net.main)
+            for _ in range(2)
+        ]
+    assert net.main.desc == before and names == [
+        ["save_infer_model/scale_0.tmp_0"],
+        ["save_infer_model/scale_0.tmp_1"],
+    ]
     program = fluid.Program.parse_from_string((tmp_path / "__model__").read_bytes())
     kinds = [op.type for op in program.global_block().ops]
-    assert kinds == ["feed", "mul", "elementwise_add", "relu", "batch_norm", "mul", "elementwise_add", "softmax", "scale", "fetch"]
+    assert kinds == [
+        "feed",
+        "mul",
+        "elementwise_add",
+        "relu",
+        "batch_norm",
+        "mul",
+        "elementwise_add",
+        "softmax",
+        "scale",
+        "fetch",
+    ]
     with fluid.scope_guard(fluid.Scope()):
         loaded, feeds, targets = fluid.io.load_inference_model(str(tmp_path), net.exe)
         (out,) = net.exe.run(loaded, feed={feeds[0]: net.feed["x"]}, fetch_list=targets)
@@ -100,12 +134,15 @@ def test_paddle_static_prefix_and_memory(net: Net, tmp_path: Path) -> None:
 
     prefix = str(tmp_path / "deep/model")
     with fluid.scope_guard(net.scope):
-        static.save_inference_model(prefix, [net.main.global_block().var("x")], [net.out], net.exe, program=net.main)
+        static.save_inference_model(
+            prefix, [net.main.global_block().var("x")], [net.out], net.exe, program=net.main
+        )
     expected = net.predict(net.scope)
     blobs = [(tmp_path / f"deep/model.{e}").read_bytes() for e in ("pdmodel", "pdiparams")]
     for load in (
         lambda: static.load_inference_model(prefix, net.exe),
-        lambda: fluid.io.load_inference_model(str(tmp_path / "deep"), net.exe),  # finds the one .pdmodel
+        # finds the one .pdmodel
+        lambda: fluid.io.load_inference_model(str(tmp_path / "deep"), net.exe),
         lambda: fluid.io.load_inference_model(None, net.exe, *blobs),
     ):
         with fluid.scope_guard(fluid.Scope()):
@@ -115,8 +152,12 @@ def test_paddle_static_prefix_and_memory(net: Net, tmp_path: Path) -> None:
 
 def test_save_vars_chooses(net: Net, tmp_path: Path) -> None:
     with fluid.scope_guard(net.scope):
-        fluid.io.save_vars(net.exe, str(tmp_path / "a"), net.main, predicate=lambda v: v.name == "fc_0.w_0")
-        fluid.io.save_vars(net.exe, str(tmp_path / "b"), net.main, vars=[net.main.global_block().var("fc_0.b_0")])
+        fluid.io.save_vars(
+            net.exe, str(tmp_path / "a"), net.main, predicate=lambda v: v.name == "fc_0.w_0"
+        )
+        fluid.io.save_vars(
+            net.exe, str(tmp_path / "b"), net.main, vars=[net.main.global_block().var("fc_0.b_0")]
+        )
         fluid.io.save_params(net.exe, str(tmp_path / "c"), net.main)
         data = fluid.io.save_vars(net.exe, None, net.main, predicate=fluid.io.is_parameter)
     assert [p.name for p in (tmp_path / "a").iterdir()] == ["fc_0.w_0"]
@@ -125,7 +166,10 @@ def test_save_vars_chooses(net: Net, tmp_path: Path) -> None:
     with fluid.scope_guard(fluid.Scope()):
         fluid.io.load_vars(net.exe, None, net.main, predicate=fluid.io.is_parameter, filename=data)
         assert (fluid.global_scope().get("fc_0.w_0") == net.scope.get("fc_0.w_0")).all()
-        assert (fluid.io.get_parameter_value_by_name("fc_0.b_0", net.exe, net.main) == net.scope.get("fc_0.b_0")).all()
+        assert (
+            fluid.io.get_parameter_value_by_name("fc_0.b_0", net.exe, net.main)
+            == net.scope.get("fc_0.b_0")
+        ).all()
     with pytest.warns(UserWarning, match="no variable in your model"):
         fluid.io.save_vars(net.exe, str(tmp_path / "d"), fluid.Program(), predicate=lambda v: True)
 
@@ -138,7 +182,9 @@ def changed(net: Net) -> fluid.Program:
             if p.name == "fc_1.b_0":
                 continue
             shape = [9, 3] if p.name == "fc_0.w_0" else list(p.shape)
-            block.create_parameter(name=p.name, shape=shape, dtype="float64" if p.name == "fc_1.w_0" else "float32")
+            block.create_parameter(
+                name=p.name, shape=shape, dtype="float64" if p.name == "fc_1.w_0" else "float32"
+            )
         block.create_parameter(name="extra", shape=[2], dtype="float32")
     return main
 
@@ -150,13 +196,20 @@ def test_difference_names_everything(net: Net, tmp_path: Path) -> None:
     with fluid.scope_guard(scope), pytest.raises(LoadError) as caught:
         fluid.io.load_safetensors(str(tmp_path / "s"), program)
     text = str(caught.value)
-    assert "missing in the file (1):\n    extra" in text and "unexpected in the file (1):\n    fc_1.b_0" in text
+    assert (
+        "missing in the file (1):\n    extra" in text
+        and "unexpected in the file (1):\n    fc_1.b_0" in text
+    )
     assert "fc_0.w_0  [9, 3]  [4, 3]" in text and "fc_1.w_0  float64  float32" in text
     assert scope.local_var_names() == []
     with fluid.scope_guard(scope):
         difference = fluid.io.load_safetensors(str(tmp_path / "s"), program, partial=True)
     assert difference.missing == ("extra",) and set(difference.shapes) == {"fc_0.w_0"}
-    assert set(scope.local_var_names()) == {p.name for p in program.all_parameters()} - {"extra", "fc_0.w_0", "fc_1.w_0"}
+    assert set(scope.local_var_names()) == {p.name for p in program.all_parameters()} - {
+        "extra",
+        "fc_0.w_0",
+        "fc_1.w_0",
+    }
 
 
 def test_a_partly_loaded_model_says_what_it_lacks(net: Net, tmp_path: Path) -> None:
@@ -168,13 +221,20 @@ def test_a_partly_loaded_model_says_what_it_lacks(net: Net, tmp_path: Path) -> N
         with pytest.raises(LoadError, match=r"missing in the file \(1\):\n    fc_0\.w_0"):
             fluid.io.load_inference_model(str(tmp_path), net.exe)
         assert scope.local_var_names() == []
-        with pytest.warns(UserWarning, match=r"left out what does not fit:\n  missing in the file \(1\):\n    fc_0\.w_0"):
+        with pytest.warns(
+            UserWarning,
+            match=r"left out what does not fit:\n  missing in the file \(1\):\n    fc_0\.w_0",
+        ):
             fluid.io.load_inference_model(str(tmp_path), net.exe, partial=True)
     assert "fc_1.w_0" in scope.local_var_names() and "fc_0.w_0" not in scope.local_var_names()
 
 
-def test_a_test_program_takes_the_parameters_of_a_training_program(net: Net, tmp_path: Path) -> None:
-    """It has no optimizer state, so .pdopt does not concern it, as in Fluid; a training program needs that file."""
+def test_a_test_program_takes_the_parameters_of_a_training_program(
+    net: Net, tmp_path: Path
+) -> None:
+    """It has no optimizer state, so .pdopt does not concern it, as in Fluid; a training program
+    needs that file.
+    """
     path = str(tmp_path / "m")
     with fluid.scope_guard(net.scope):
         fluid.save(net.main, path)
@@ -224,7 +284,9 @@ def test_set_program_state(net: Net) -> None:
 
 
 def test_new_layers_do_not_take_names_of_a_loaded_program(net: Net, tmp_path: Path) -> None:
-    """The generator of names starts anew in another process; what it makes must not meet what was loaded."""
+    """The generator of names starts anew in another process; what it makes must not meet what was
+    loaded.
+    """
     with fluid.scope_guard(net.scope):
         fluid.io.save_inference_model(str(tmp_path), ["x"], [net.out], net.exe, net.main)
     with fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
@@ -251,7 +313,9 @@ class Full(io.RawIOBase):
     def write(self, data: Any) -> int:
         self.room[0] -= len(data)
         if self.room[0] < 0:
-            raise self.error(28, "No space left on device") if self.error is OSError else self.error()
+            raise (
+                self.error(28, "No space left on device") if self.error is OSError else self.error()
+            )
         return self.real.write(data)
 
     def fileno(self) -> int:
@@ -268,7 +332,9 @@ class Full(io.RawIOBase):
 
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
 @pytest.mark.parametrize("how", ["separate", "combined", "prefix", "safetensors", "inference"])
-def test_a_failed_save_leaves_the_old_files(net: Net, how: str, error: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_save_leaves_the_old_files(
+    net: Net, how: str, error: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def save() -> None:
         if how == "inference":
             fluid.io.save_inference_model(str(tmp_path), ["x"], [net.out], net.exe, net.main)
@@ -277,7 +343,9 @@ def test_a_failed_save_leaves_the_old_files(net: Net, how: str, error: type, tmp
         elif how == "safetensors":
             fluid.io.save_safetensors(str(tmp_path / "m"), net.main)
         else:
-            fluid.io.save_persistables(net.exe, str(tmp_path), net.main, "all" if how == "combined" else None)
+            fluid.io.save_persistables(
+                net.exe, str(tmp_path), net.main, "all" if how == "combined" else None
+            )
 
     with fluid.scope_guard(net.scope):
         save()
@@ -287,7 +355,12 @@ def test_a_failed_save_leaves_the_old_files(net: Net, how: str, error: type, tmp
         for share in (0, 0.3, 0.6, 0.95):
             room = [int(total * share)]
             with monkeypatch.context() as patched:
-                patched.setattr(files, "open", lambda *a, room=room: Full(builtins.open(*a), room, error), raising=False)  # noqa: SIM115
+                patched.setattr(
+                    files,
+                    "open",
+                    lambda *a, room=room: Full(builtins.open(*a), room, error),  # noqa: SIM115
+                    raising=False,
+                )
                 with pytest.raises(error):
                     save()
             assert folder_bytes(tmp_path) == old
@@ -295,8 +368,13 @@ def test_a_failed_save_leaves_the_old_files(net: Net, how: str, error: type, tmp
         assert folder_bytes(tmp_path) != old
 
 
-@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals go to the main thread")
-def test_ctrl_c_among_the_renames_comes_after_them(net: Net, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread(),
+    reason="signals go to the main thread",
+)
+def test_ctrl_c_among_the_renames_comes_after_them(
+    net: Net, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Half of the new files beside half of the old ones would be a model that never was."""
     replace, seen = os.replace, []
 
@@ -306,13 +384,18 @@ def test_ctrl_c_among_the_renames_comes_after_them(net: Net, tmp_path: Path, mon
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(files.os, "replace", interrupted)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore Ctrl-C
+    # a shell's background jobs ignore Ctrl-C
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with fluid.scope_guard(net.scope), pytest.raises(KeyboardInterrupt):
             fluid.save(net.main, str(tmp_path / "m"))
     finally:
         signal.signal(signal.SIGINT, before)
-    assert len(seen) == 3 and sorted(p.name for p in tmp_path.iterdir()) == ["m.pdmodel", "m.pdopt", "m.pdparams"]
+    assert len(seen) == 3 and sorted(p.name for p in tmp_path.iterdir()) == [
+        "m.pdmodel",
+        "m.pdopt",
+        "m.pdparams",
+    ]
     monkeypatch.undo()
     with fluid.scope_guard(fluid.Scope()):
         assert fluid.load(net.main, str(tmp_path / "m")) is None
@@ -342,7 +425,8 @@ def test_names_that_leave_the_folder(name: str, tmp_path: Path) -> None:
         with pytest.raises(FluidValueError, match="cannot be a file below a folder"):
             (tmp_path / "m").mkdir(exist_ok=True)
             fluid.io.load_persistables(None, str(tmp_path / "m"), program)
-        fluid.io.save_persistables(None, str(tmp_path / "m"), program, "all")  # in one file any name is fine
+        # in one file any name is fine
+        fluid.io.save_persistables(None, str(tmp_path / "m"), program, "all")
         fluid.io.load_persistables(None, str(tmp_path / "m"), program, "all")
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["all", "m"]
 
@@ -350,7 +434,12 @@ def test_names_that_leave_the_folder(name: str, tmp_path: Path) -> None:
 def test_unknown_ops_load_and_print_and_are_named_together(net: Net, tmp_path: Path) -> None:
     with fluid.scope_guard(net.scope):
         fluid.io.save_inference_model(str(tmp_path), ["x"], [net.out], net.exe, net.main)
-    data = (tmp_path / "__model__").read_bytes().replace(b"relu", b"ruel").replace(b"softmax", b"sxftmax")
+    data = (
+        (tmp_path / "__model__")
+        .read_bytes()
+        .replace(b"relu", b"ruel")
+        .replace(b"softmax", b"sxftmax")
+    )
     (tmp_path / "__model__").write_bytes(data)
     with fluid.scope_guard(fluid.Scope()):
         program, _, targets = fluid.io.load_inference_model(str(tmp_path), net.exe)
@@ -364,21 +453,43 @@ def test_unknown_ops_load_and_print_and_are_named_together(net: Net, tmp_path: P
 def test_errors_name_files(net: Net, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     cases: list[tuple[Any, str]] = [
-        (lambda: fluid.io.load_inference_model(str(tmp_path / "no"), None), "There is no directory named"),
-        (lambda: fluid.io.load_inference_model(str(tmp_path / "empty"), None), "holds nothing; name model_filename"),
+        (
+            lambda: fluid.io.load_inference_model(str(tmp_path / "no"), None),
+            "There is no directory named",
+        ),
+        (
+            lambda: fluid.io.load_inference_model(str(tmp_path / "empty"), None),
+            "holds nothing; name model_filename",
+        ),
         (lambda: fluid.io.load_inference_model(None, None), "cannot be None"),
         (lambda: fluid.load(net.main, str(tmp_path / "no")), "there is neither"),
         (lambda: fluid.io.load_program_state(str(tmp_path / "no")), "there is neither"),
         (lambda: fluid.save(net.main, str(tmp_path) + "/"), "dirname/file_prefix"),
-        (lambda: fluid.io.save_inference_model(str(tmp_path), ["x"], [], None, net.main), "'target_vars' should be"),
-        (lambda: fluid.io.save_inference_model(str(tmp_path), [3], [net.out], None, net.main), "'feed_var_names' should be"),
-        (lambda: fluid.io.save_inference_model(str(tmp_path), ["x", "z"], [net.out], None, net.main), "'z'"),
-        (lambda: fluid.io.load_persistables(None, str(tmp_path / "empty"), net.main, "all"), "cannot read .*all"),
+        (
+            lambda: fluid.io.save_inference_model(str(tmp_path), ["x"], [], None, net.main),
+            "'target_vars' should be",
+        ),
+        (
+            lambda: fluid.io.save_inference_model(str(tmp_path), [3], [net.out], None, net.main),
+            "'feed_var_names' should be",
+        ),
+        (
+            lambda: fluid.io.save_inference_model(
+                str(tmp_path), ["x", "z"], [net.out], None, net.main
+            ),
+            "'z'",
+        ),
+        (
+            lambda: fluid.io.load_persistables(None, str(tmp_path / "empty"), net.main, "all"),
+            "cannot read .*all",
+        ),
     ]
     for call, text in cases:
         with fluid.scope_guard(net.scope), pytest.raises(FluidValueError, match=text):
             call()
-    unmade = pytest.raises(EnforceNotMet, match=r"nothing to save for 'batch_norm_0\.b_0', .*run the startup")
+    unmade = pytest.raises(
+        EnforceNotMet, match=r"nothing to save for 'batch_norm_0\.b_0', .*run the startup"
+    )
     with fluid.scope_guard(fluid.Scope()), unmade:
         fluid.io.save_persistables(None, str(tmp_path / "n"), net.test)
     with pytest.raises(FluidTypeError, match="main_program is a Program"):
@@ -390,7 +501,9 @@ def test_errors_name_files(net: Net, tmp_path: Path) -> None:
 
 
 def test_trained_digits(tmp_path: Path) -> None:
-    """A network trained on handwritten digits: saved, loaded and fused, it predicts the same on every test image."""
+    """A network trained on handwritten digits: saved, loaded and fused, it predicts the same on
+    every test image.
+    """
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)
@@ -398,7 +511,9 @@ def test_trained_digits(tmp_path: Path) -> None:
     y = labels.reshape(-1, 1).astype("int64")
     with fresh(1) as (main, startup):
         image, label = fluid.data("x", [None, 1, 8, 8]), fluid.data("y", [None, 1], dtype="int64")
-        h = layers.pool2d(layers.batch_norm(layers.conv2d(image, 16, 3, padding=1), act="relu"), 2, pool_stride=2)
+        h = layers.pool2d(
+            layers.batch_norm(layers.conv2d(image, 16, 3, padding=1), act="relu"), 2, pool_stride=2
+        )
         h = layers.batch_norm(layers.conv2d(h, 32, 3, padding=1), act="relu")
         out = layers.fc(h, 10, act="softmax")
         loss = layers.mean(layers.cross_entropy(out, label))
@@ -412,7 +527,9 @@ def test_trained_digits(tmp_path: Path) -> None:
                 batch = order[at : at + 64]
                 exe.run(main, feed={"x": x[batch], "y": y[batch]}, return_numpy=False)
         fluid.io.save_inference_model(str(tmp_path), ["x"], [out], exe, main)
-        (expected,) = exe.run(main.clone(for_test=True), feed={"x": x[1500:], "y": y[1500:]}, fetch_list=[out])
+        (expected,) = exe.run(
+            main.clone(for_test=True), feed={"x": x[1500:], "y": y[1500:]}, fetch_list=[out]
+        )
     assert (expected.argmax(1) == labels[1500:]).mean() > 0.9
     with fluid.scope_guard(fluid.Scope()):
         program, _, targets = fluid.io.load_inference_model(str(tmp_path), exe)

@@ -1,8 +1,11 @@
-"""Programs in which fed values decide sizes; the same in Paddle 1.8.5 and here, so Python 3.8 must read this.
+"""Programs in which fed values decide sizes; the same in Paddle 1.8.5 and here, so Python 3.8 must
+read this.
 
-A case is a function of `fluid` that builds a program and returns what to fetch, and the feeds to run it with in order. What it
-differentiates is fetched as "x@GRAD". Feeds that no Fluid program should be given (negative, zero, too large) are cases too.
+A case is a function of `fluid` that builds a program and returns what to fetch, and the feeds to
+run it with in order. What it differentiates is fetched as "x@GRAD". Feeds that no Fluid program
+should be given (negative, zero, too large) are cases too.
 """
+
 import collections
 
 import numpy as np
@@ -59,7 +62,7 @@ def of_both(fluid, parts, x):
     return [*parts, grad]
 
 
-# -- constants and draws -------------------------------------------------------------------------------------------------
+# -- constants and draws ---------------------------------------------------------------------------
 
 
 @case({"n": i64(2, 3)}, {"n": i64(4, 1)}, {"n": i64(2, 3)}, {"n": i64(0, 3)}, {"n": i64(-2, 3)})
@@ -95,13 +98,21 @@ def gaussian_random_of_a_tensor(fluid):
     return [fluid.layers.shape(fluid.layers.gaussian_random(given(fluid, "n", [2], "int64")))]
 
 
-@case({"n": i64(0), "e": i64(5), "s": i64(2)}, {"n": i64(5), "e": i64(-1), "s": i64(-3)}, {"n": i64(5), "e": i64(1), "s": i64(2)})
+@case(
+    {"n": i64(0), "e": i64(5), "s": i64(2)},
+    {"n": i64(5), "e": i64(-1), "s": i64(-3)},
+    {"n": i64(5), "e": i64(1), "s": i64(2)},
+)
 def range_of_feeds(fluid):
     n, e, s = (given(fluid, name, [1], "int64") for name in "nes")
     return [fluid.layers.range(n, e, s, "int64")]
 
 
-@case({"e": np.array([1.05], "float32")}, {"e": np.array([70.0], "float32")}, {"e": np.array([-1.0], "float32")})
+@case(
+    {"e": np.array([1.05], "float32")},
+    {"e": np.array([70.0], "float32")},
+    {"e": np.array([-1.0], "float32")},
+)
 def range_of_floats(fluid):
     return [fluid.layers.range(0.0, given(fluid, "e", [1], "float32"), 0.1, "float32")]
 
@@ -116,9 +127,16 @@ def mask_to_the_longest(fluid):
     return [fluid.layers.sequence_mask(given(fluid, "x", [3], "int64"), dtype="float32")]
 
 
-@case({"x": i64(3, 1), "n": i32(4)}, {"x": i64(3, 1), "n": i32(2)}, {"x": i64(3, 1), "n": i32(0)}, {"x": i64(3, 1), "n": i32(-2)})
+@case(
+    {"x": i64(3, 1), "n": i32(4)},
+    {"x": i64(3, 1), "n": i32(2)},
+    {"x": i64(3, 1), "n": i32(0)},
+    {"x": i64(3, 1), "n": i32(-2)},
+)
 def mask_to_a_tensor(fluid):
-    return [fluid.layers.sequence_mask(given(fluid, "x", [2], "int64"), given(fluid, "n", [1]), "int32")]
+    return [
+        fluid.layers.sequence_mask(given(fluid, "x", [2], "int64"), given(fluid, "n", [1]), "int32")
+    ]
 
 
 @case({"x": np.arange(80, dtype="int64") % 9}, {"x": np.arange(80, dtype="int64") % 5})
@@ -141,10 +159,15 @@ def one_hot_v2_of_a_depth(fluid):
     return [fluid.one_hot(given(fluid, "ids", [2, 2], "int64"), given(fluid, "n", [1]))]
 
 
-# -- shapes ----------------------------------------------------------------------------------------------------------------
+# -- shapes ----------------------------------------------------------------------------------------
 
 
-@case(*[{"x": ramp(4, 6), "n": n} for n in (i32(3, 8), i32(2, -1), i32(0, 6), i32(-1, -1), i32(5, 5), i32(-2, 6))])
+@case(
+    *[
+        {"x": ramp(4, 6), "n": n}
+        for n in (i32(3, 8), i32(2, -1), i32(0, 6), i32(-1, -1), i32(5, 5), i32(-2, 6))
+    ]
+)
 def reshape_to_a_tensor(fluid):
     x = source(fluid, 4, 6)
     return with_gradient(fluid, fluid.layers.reshape(x, given(fluid, "n", [2])), x)
@@ -189,7 +212,9 @@ def split_into_sections(fluid):
 @case(*[{"x": ramp(2, 2), "n": i32(n)} for n in (0, 1, -1, 2)])
 def concat_along_an_axis(fluid):
     x = source(fluid, 2, 2)
-    return with_gradient(fluid, fluid.layers.concat([x, fluid.layers.scale(x, 2.0)], given(fluid, "n", [1])), x)
+    return with_gradient(
+        fluid, fluid.layers.concat([x, fluid.layers.scale(x, 2.0)], given(fluid, "n", [1])), x
+    )
 
 
 @case(*[{"x": ramp(2, 5), "n": i32(n)} for n in (2, 5, 1, 0, 6, -1)])
@@ -198,7 +223,7 @@ def top_k_of_a_number(fluid):
     return list(fluid.layers.topk(x, given(fluid, "n", [1])))
 
 
-# -- slices ----------------------------------------------------------------------------------------------------------------
+# -- slices ----------------------------------------------------------------------------------------
 
 
 @case(*[{"x": ramp(4, 5), "s": i32(*s), "e": i32(*e)} for s, e in (
@@ -213,7 +238,9 @@ def slice_between_tensors(fluid):
 @case(*[{"x": ramp(4, 5), "s": i32(s)} for s in (0, 2, -2, 3, 4, -7)])
 def slice_from_a_list(fluid):
     x = source(fluid, 4, 5)
-    return with_gradient(fluid, fluid.layers.slice(x, [0, 1], [given(fluid, "s", [1]), 1], [4, 3]), x)
+    return with_gradient(
+        fluid, fluid.layers.slice(x, [0, 1], [given(fluid, "s", [1]), 1], [4, 3]), x
+    )
 
 
 @case(*[{"x": ramp(4, 6), "s": i32(*s), "e": i32(*e), "t": i32(*t)} for s, e, t in (
@@ -232,7 +259,12 @@ def strided_slice_of_lists(fluid):
     return with_gradient(fluid, fluid.layers.strided_slice(x, [1], [0], [e], [t]), x)
 
 
-@case(*[{"x": ramp(4, 6), "s": i32(s), "n": i32(n)} for s, n in ((0, 2), (1, 6), (-3, -1), (2, 100), (3, 3))])
+@case(
+    *[
+        {"x": ramp(4, 6), "s": i32(s), "n": i32(n)}
+        for s, n in ((0, 2), (1, 6), (-3, -1), (2, 100), (3, 3))
+    ]
+)
 def indexed_by_variables(fluid):
     x = source(fluid, 4, 6)
     return with_gradient(fluid, x[:, given(fluid, "s", [1]) : given(fluid, "n", [1])], x)
@@ -250,7 +282,12 @@ def crop_to_a_tensor(fluid):
     return with_gradient(fluid, fluid.layers.crop_tensor(x, given(fluid, "n", [2]), [0, 0]), x)
 
 
-@case(*[{"x": ramp(4, 6), "n": i32(n), "s": i32(s)} for n, s in ((2, 1), (3, 0), (2, 2), (3, 2), (-1, 1))])
+@case(
+    *[
+        {"x": ramp(4, 6), "n": i32(n), "s": i32(s)}
+        for n, s in ((2, 1), (3, 0), (2, 2), (3, 2), (-1, 1))
+    ]
+)
 def crop_to_a_list(fluid):
     x = source(fluid, 4, 6)
     shape, offsets = [given(fluid, "n", [1]), 3], [given(fluid, "s", [1]), 2]
@@ -263,7 +300,7 @@ def pad2d_by_a_tensor(fluid):
     return with_gradient(fluid, fluid.layers.pad2d(x, given(fluid, "n", [4]), pad_value=0.5), x)
 
 
-# -- images ----------------------------------------------------------------------------------------------------------------
+# -- images ----------------------------------------------------------------------------------------
 
 
 @case(*[{"x": ramp(1, 2, 3, 4), "n": i32(*n)} for n in ((6, 8), (2, 5), (3, 4), (0, 4), (-1, 4))])
@@ -281,7 +318,9 @@ def nearest_to_a_list(fluid):
 @case(*[{"x": ramp(1, 2, 3, 4), "n": np.array([n], "float32")} for n in (2.0, 0.5, 1.7, 0.0, -1.0)])
 def bilinear_by_a_scale(fluid):
     x = source(fluid, 1, 2, 3, 4)
-    return with_gradient(fluid, fluid.layers.resize_bilinear(x, scale=given(fluid, "n", [1], "float32")), x)
+    return with_gradient(
+        fluid, fluid.layers.resize_bilinear(x, scale=given(fluid, "n", [1], "float32")), x
+    )
 
 
 @case(*[{"x": ramp(1, 1, 2, 3, 2), "n": i32(*n)} for n in ((3, 2, 4), (2, 3, 2))])
@@ -293,23 +332,44 @@ def trilinear_to_a_tensor(fluid):
 @case({"x": ramp(2, 3)}, {"x": ramp(4, 1)})
 def size_of_open_dimensions(fluid):
     x = given(fluid, "x", [-1, -1], "float32")
-    return [fluid.layers.size(x), fluid.layers.fill_constant([fluid.layers.cast(fluid.layers.size(x), "int32")], "float32", 2.0)]
+    return [
+        fluid.layers.size(x),
+        fluid.layers.fill_constant(
+            [fluid.layers.cast(fluid.layers.size(x), "int32")], "float32", 2.0
+        ),
+    ]
 
 
 @case({"x": ramp(4, 6), "n": i32(3)}, {"x": ramp(4, 6), "n": i32(6)})
 def size_of_what_a_feed_cut(fluid):
     x = source(fluid, 4, 6)
     part = x[:, 0 : given(fluid, "n", [1])]
-    return [fluid.layers.size(part), fluid.layers.shape(part), fluid.layers.fill_constant_batch_size_like(part, [-1, 2], "float32", 1.0)]
+    return [
+        fluid.layers.size(part),
+        fluid.layers.shape(part),
+        fluid.layers.fill_constant_batch_size_like(part, [-1, 2], "float32", 1.0),
+    ]
 
 
-# -- rows that the data choose ---------------------------------------------------------------------------------------------
+# -- rows that the data choose ---------------------------------------------------------------------
 
 
-@case(*[{"x": v} for v in (ramp(3, 4), ramp(3, 4) - 1, -np.ones((3, 4), "float32"), np.ones((3, 4), "float32"))])
+@case(
+    *[
+        {"x": v}
+        for v in (
+            ramp(3, 4),
+            ramp(3, 4) - 1,
+            -np.ones((3, 4), "float32"),
+            np.ones((3, 4), "float32"),
+        )
+    ]
+)
 def chosen_places_and_what_is_there(fluid):
     x = source(fluid, 3, 4)
-    places = fluid.layers.where(fluid.layers.greater_than(x, fluid.layers.fill_constant([1], "float32", 0.0)))
+    places = fluid.layers.where(
+        fluid.layers.greater_than(x, fluid.layers.fill_constant([1], "float32", 0.0))
+    )
     found = fluid.layers.gather_nd(x, places)
     return [places, found, fluid.layers.scale(found, 2.0, 1.0), fluid.layers.reduce_sum(found)]
 
@@ -327,12 +387,27 @@ def rows_of_distinct_ids(fluid):
     table = fluid.layers.reshape(fluid.layers.range(0, 10, 1, "float32"), [5, 2])
     out, index, count = fluid.layers.unique_with_counts(ids)
     alone, place = fluid.layers.unique(ids, "int64")
-    return [out, index, count, fluid.layers.gather(table, out), fluid.layers.cast(count, "float32"), alone, place]
+    return [
+        out,
+        index,
+        count,
+        fluid.layers.gather(table, out),
+        fluid.layers.cast(count, "float32"),
+        alone,
+        place,
+    ]
 
 
-@case(*[{"x": ramp(6), "k": k} for k in (i32(1, 0, 1, 1, 0, 0), i32(0, 0, 1, 0, 0, 1), i32(1, 1, 1, 1, 1, 1))])
+@case(
+    *[
+        {"x": ramp(6), "k": k}
+        for k in (i32(1, 0, 1, 1, 0, 0), i32(0, 0, 1, 0, 0, 1), i32(1, 1, 1, 1, 1, 1))
+    ]
+)
 def a_loss_over_chosen_rows(fluid):
-    """The gradient needs the rows themselves, so the feed that chooses them is a constant of the compilation."""
+    """The gradient needs the rows themselves, so the feed that chooses them is a constant of the
+    compilation.
+    """
     x, k = source(fluid, 6), given(fluid, "k", [6])
     chosen = fluid.layers.gather(x, fluid.layers.where(fluid.layers.cast(k, "bool")))
     return with_gradient(fluid, chosen, x)
@@ -342,10 +417,23 @@ def a_loss_over_chosen_rows(fluid):
 def a_product_of_chosen_rows(fluid):
     x, k = source(fluid, 4, 2), given(fluid, "k", [4])
     chosen = fluid.layers.gather(x, fluid.layers.where(fluid.layers.cast(k, "bool")))
-    return [fluid.layers.matmul(chosen, chosen, transpose_x=True), fluid.layers.shape(chosen), fluid.layers.size(chosen)]
+    return [
+        fluid.layers.matmul(chosen, chosen, transpose_x=True),
+        fluid.layers.shape(chosen),
+        fluid.layers.size(chosen),
+    ]
 
 
-@case(*[{"x": ramp(6, 2), "n": i32(*n)} for n in ((0, 2, 6, 6), (0, 1, 3, 6), (0, 2, 6, 7), (0, 4, 2, 6))])
+@case(
+    *[
+        {"x": ramp(6, 2), "n": i32(*n)}
+        for n in ((0, 2, 6, 6), (0, 1, 3, 6), (0, 2, 6, 7), (0, 4, 2, 6))
+    ]
+)
 def sequences_by_fed_offsets(fluid):
     x = source(fluid, 6, 2)
-    return with_gradient(fluid, fluid.layers.sequence_pool(fluid.layers.lod_reset(x, given(fluid, "n", [4])), "sum"), x)
+    return with_gradient(
+        fluid,
+        fluid.layers.sequence_pool(fluid.layers.lod_reset(x, given(fluid, "n", [4])), "sum"),
+        x,
+    )

@@ -1,4 +1,6 @@
-"""Fed values that decide sizes: what 1.8.5 computes, value by value, and a sentence where it refuses."""
+"""Fed values that decide sizes: what 1.8.5 computes, value by value, and a sentence where it
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -40,13 +42,17 @@ def built(case: Case) -> Built:
 
 def answers(name: str, feed: int) -> list[np.ndarray] | None:
     """What 1.8.5 gave for one feed of a case; None if it refused or died."""
-    mine = {k.rsplit("/", 1)[1]: v for k, v in recorded().items() if k.startswith(f"{name}/{feed}/")}
+    mine = {
+        k.rsplit("/", 1)[1]: v for k, v in recorded().items() if k.startswith(f"{name}/{feed}/")
+    }
     assert mine, f"nothing is recorded for feed {feed} of {name}; run tests/tools/record_sizes.py"
     return None if {"refused", "died"} & set(mine) else [mine[str(i)] for i in range(len(mine))]
 
 
 def same(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Equal within rounding. 1.8.5 makes no array of an empty tensor, so its shape and dtype are not known."""
+    """Equal within rounding. 1.8.5 makes no array of an empty tensor, so its shape and dtype are
+    not known.
+    """
     if not theirs.size:
         assert not ours.size
         return
@@ -68,6 +74,8 @@ def test_each_value_gives_what_paddle_gives(name: str) -> None:
             assert theirs is None, f"feed {i} is refused: {error}"
             assert "\n" not in str(error) and any(n in str(error) for n in feed), str(error)
             continue
-        assert theirs is not None or (name, i) in DIFFERS, f"feed {i} gives {[v.shape for v in ours]}, and 1.8.5 refuses it"
+        assert theirs is not None or (name, i) in DIFFERS, (
+            f"feed {i} gives {[v.shape for v in ours]}, and 1.8.5 refuses it"
+        )
         for mine, other in zip(ours, theirs or (), strict=False):
             same(mine, other)

@@ -1,4 +1,6 @@
-"""Fed sizes wherever a program runs: compiled once a value, in many steps, on several devices, as a pure function; or why not."""
+"""Fed sizes wherever a program runs: compiled once a value, in many steps, on several devices, as a
+pure function; or why not.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def cut_and_fit(rows: int = 4) -> tuple[fluid.Program, fluid.Program, Any, Any]:
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
         x, n = fluid.data("x", [None, 6], "float32"), fluid.data("n", [None], "int32")
-        w = layers.create_parameter([6, 1], "float32", name="w", default_initializer=fluid.initializer.Constant(1.0))
+        w = layers.create_parameter(
+            [6, 1], "float32", name="w", default_initializer=fluid.initializer.Constant(1.0)
+        )
         out = layers.matmul(x[:, 0:n], w[0:n])
         loss = layers.mean(out)
         fluid.optimizer.SGD(0.5).minimize(loss)
@@ -40,13 +44,17 @@ X = np.linspace(-1, 1, 24).astype("float32").reshape(4, 6)
 
 
 def test_training_through_a_fed_slice() -> None:
-    """Three sizes in turn, one of them twice: values and gradients are those of NumPy, and each size is compiled once."""
+    """Three sizes in turn, one of them twice: values and gradients are those of NumPy, and each
+    size is compiled once.
+    """
     main, startup, loss, _ = cut_and_fit()
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
     w = np.ones((6, 1), "float32")
     for n in (2, 6, 3, 2, 6):
-        (cost,) = exe.run(main, feed={"x": X, "n": np.array([n], "int32")}, fetch_list=[loss], scope=scope)
+        (cost,) = exe.run(
+            main, feed={"x": X, "n": np.array([n], "int32")}, fetch_list=[loss], scope=scope
+        )
         want, w = expected(w, X, n)
         np.testing.assert_allclose(cost, want, rtol=1e-5)
         np.testing.assert_allclose(np.asarray(scope.find_var("w").get_tensor()), w, rtol=1e-5)
@@ -61,7 +69,9 @@ def test_a_copy_for_testing() -> None:
     exe.run(startup, scope=scope)
     test = main.clone(for_test=True)
     for n in (1, 5):
-        (found,) = exe.run(test, feed={"x": X, "n": np.array([n], "int32")}, fetch_list=[out.name], scope=scope)
+        (found,) = exe.run(
+            test, feed={"x": X, "n": np.array([n], "int32")}, fetch_list=[out.name], scope=scope
+        )
         np.testing.assert_allclose(found, X[:, :n].sum(1, keepdims=True), rtol=1e-5, atol=1e-6)
 
 
@@ -88,14 +98,22 @@ def test_many_steps_in_one_call() -> None:
     for i in range(3):
         want, w = expected(w, X + i, 3)
         np.testing.assert_allclose(costs[i], want, rtol=1e-5)
-    with pytest.raises(UnsupportedError, match=r"one value of 'n', since it decides sizes, but is fed \[3\] and \[4\]; call run for each"):
+    with pytest.raises(
+        UnsupportedError,
+        match=(
+            r"one value of 'n', since it decides sizes, but is fed \[3\] and \[4\]; call run for"
+            r" each"
+        ),
+    ):
         exe.run_steps(main, [*feeds, {"x": X, "n": np.array([4], "int32")}], [loss], scope)
     np.testing.assert_allclose(np.asarray(scope.find_var("w").get_tensor()), w, rtol=1e-5)
 
 
 @pytest.mark.parametrize("sizes", [(3, 3), (2, 5)], ids=["alike", "apart"])
 def test_two_devices(sizes: tuple[int, int]) -> None:
-    """Each device has its own size: alike they run at once, else in turn; the gradient is the mean of theirs."""
+    """Each device has its own size: alike they run at once, else in turn; the gradient is the mean
+    of theirs.
+    """
     main, startup, loss, _ = cut_and_fit()
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
@@ -106,8 +124,12 @@ def test_two_devices(sizes: tuple[int, int]) -> None:
     w = np.ones((6, 1), "float32")
     each = [expected(w, x, n) for x, n in zip(parts, sizes, strict=True)]
     np.testing.assert_allclose(costs, [cost for cost, _ in each], rtol=1e-5)
-    np.testing.assert_allclose(np.asarray(scope.find_var("w").get_tensor()), (each[0][1] + each[1][1]) / 2, rtol=1e-5)
-    (again,) = exe.run(both, feed={"x": X, "n": np.array(sizes, "int32")}, fetch_list=[loss], scope=scope)
+    np.testing.assert_allclose(
+        np.asarray(scope.find_var("w").get_tensor()), (each[0][1] + each[1][1]) / 2, rtol=1e-5
+    )
+    (again,) = exe.run(
+        both, feed={"x": X, "n": np.array(sizes, "int32")}, fetch_list=[loss], scope=scope
+    )
     assert again.shape == (2,)
     with pytest.raises(FeedError, match="less than the count"):
         exe.run(both, feed={"x": X, "n": np.array([3], "int32")}, fetch_list=[loss], scope=scope)
@@ -118,7 +140,10 @@ def test_many_steps_on_two_devices_are_refused() -> None:
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
     both = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=fluid.cpu_places(2))
-    with pytest.raises(UnsupportedError, match="takes no feed that decides sizes, as 'n' does; call run for each step"):
+    with pytest.raises(
+        UnsupportedError,
+        match="takes no feed that decides sizes, as 'n' does; call run for each step",
+    ):
         exe.run_steps(both, [{"x": X, "n": np.array([3, 3], "int32")}] * 2, [loss], scope)
 
 
@@ -150,7 +175,10 @@ def test_a_pure_step_keeps_a_program_for_each_fixed_feed() -> None:
 
 def test_under_a_jit_a_traced_size_is_refused() -> None:
     step, state = pure()
-    sentence = r"op 'slice' \(.*test_ways.py:\d+\) makes a size of its input EndsTensorList, 'n', .*fluid\.Fixed\(array\)"
+    sentence = (
+        r"op 'slice' \(.*test_ways.py:\d+\) makes a size of its input EndsTensorList, 'n',"
+        r" .*fluid\.Fixed\(array\)"
+    )
     with pytest.raises(UnsupportedError, match=sentence):
         jax.jit(step)(state, {"x": X, "n": np.array([2], "int32")})
 
@@ -158,7 +186,9 @@ def test_under_a_jit_a_traced_size_is_refused() -> None:
 def test_what_a_parameter_decides_is_cut() -> None:
     """No feed tells it, so a segment begins where it is needed; explain says so."""
     with fluid.program_guard(fluid.Program(), fluid.Program()):
-        p = layers.create_parameter([1], "int32", name="p", default_initializer=fluid.initializer.Constant(2))
+        p = layers.create_parameter(
+            [1], "int32", name="p", default_initializer=fluid.initializer.Constant(2)
+        )
         out = layers.fill_constant([p, 3], "float32", 1.0)
         exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
         exe.run(fluid.default_startup_program(), scope=scope)
@@ -186,11 +216,18 @@ def test_an_enormous_size_is_refused(kind: str, size: int) -> None:
         "range": lambda n: layers.range(0.0, layers.cast(n, "float32"), 1.0, "float32"),
         "one_hot": lambda n: layers.one_hot(layers.fill_constant([8, 1], "int64", 1), n),
         "expand": lambda n: layers.expand(layers.fill_constant([8, 2], "float32", 1.0), [n, 8]),
-        "bilinear": lambda n: layers.resize_bilinear(layers.fill_constant([1, 1, 2, 2], "float32", 1.0), [n, 4]),
+        "bilinear": lambda n: layers.resize_bilinear(
+            layers.fill_constant([1, 1, 2, 2], "float32", 1.0), [n, 4]
+        ),
     }
     with fluid.program_guard(fluid.Program()):
         out = makes[kind](fluid.data("n", [1], "int64"))
-        with pytest.raises(FluidError, match=r"an array of shape .* and this machine has .* the feed 'n'|int32 of the size \d+"):
+        with pytest.raises(
+            FluidError,
+            match=(
+                r"an array of shape .* and this machine has .* the feed 'n'|int32 of the size \d+"
+            ),
+        ):
             fluid.Executor().run(feed={"n": i64(size)}, fetch_list=[out])
 
 
@@ -200,7 +237,9 @@ def test_a_refused_size_leaves_the_scope_as_it_was() -> None:
     exe.run(startup, scope=scope)
     exe.run(main, feed={"x": X, "n": np.array([2], "int32")}, fetch_list=[loss], scope=scope)
     before = np.array(scope.find_var("w").get_tensor())
-    with pytest.raises(FluidError, match=r"holds nothing; .*EndsTensorList is \[0\] and follows from the feed 'n'"):
+    with pytest.raises(
+        FluidError, match=r"holds nothing; .*EndsTensorList is \[0\] and follows from the feed 'n'"
+    ):
         exe.run(main, feed={"x": X, "n": np.array([0], "int32")}, fetch_list=[loss], scope=scope)
     np.testing.assert_array_equal(np.array(scope.find_var("w").get_tensor()), before)
     exe.run(main, feed={"x": X, "n": np.array([2], "int32")}, fetch_list=[loss], scope=scope)
@@ -221,22 +260,34 @@ def test_many_values_are_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> None
             for n in (4, 5):
                 exe.run(feed={"n": np.array([n], "int32")}, fetch_list=[out])
         (warning,) = (str(w.message) for w in found)
-        assert "more than 3 values of the feed 'n', which decides a size of op 'fill_constant' (" in warning
+        assert (
+            "more than 3 values of the feed 'n', which decides a size of op 'fill_constant' ("
+            in warning
+        )
 
 
 def test_explain() -> None:
-    """One entry an op whose size depends on data; what attributes and shapes decide is not worth a line."""
+    """One entry an op whose size depends on data; what attributes and shapes decide is not worth a
+    line.
+    """
     with fluid.program_guard(fluid.Program()):
         x, n = fluid.data("x", [None, 6], "float32"), fluid.data("n", [1], "int32")
         layers.relu(x)
         layers.reshape(x, layers.shape(x))
         layers.fill_constant([n + 1, 2], "float32", 1.0)
         told = fluid.default_main_program().explain({"n": np.array([3], "int32")})
-        assert [(t.op, t.way) for t in told] == [("reshape2", "static"), ("fill_constant", "specialised")]
-        assert "follows from the feed 'n' = [3]" in told[1].reason and "test_ways.py" in (told[1].loc or "")
+        assert [(t.op, t.way) for t in told] == [
+            ("reshape2", "static"),
+            ("fill_constant", "specialised"),
+        ]
+        assert "follows from the feed 'n' = [3]" in told[1].reason and "test_ways.py" in (
+            told[1].loc or ""
+        )
         assert str(told).count("\n") == 1
     with fluid.program_guard(fluid.Program()):
-        assert str(fluid.default_main_program().explain()) == "no op has a size that depends on data"
+        assert (
+            str(fluid.default_main_program().explain()) == "no op has a size that depends on data"
+        )
 
 
 def test_a_size_within_a_block() -> None:
@@ -246,16 +297,25 @@ def test_a_size_within_a_block() -> None:
         total = layers.fill_constant([1], "float32", 0.0)
         switch = layers.Switch()
         with switch, switch.case(c):
-            layers.assign(layers.reduce_sum(layers.fill_constant([n, 2], "float32", 1.0), keep_dim=False), total)
+            layers.assign(
+                layers.reduce_sum(layers.fill_constant([n, 2], "float32", 1.0), keep_dim=False),
+                total,
+            )
         exe = fluid.Executor()
         for size, go, want in ((3, True, 6.0), (5, True, 10.0), (5, False, 0.0)):
-            (found,) = exe.run(feed={"n": np.array([size], "int32"), "c": np.array([go])}, fetch_list=[total])
+            (found,) = exe.run(
+                feed={"n": np.array([size], "int32"), "c": np.array([go])}, fetch_list=[total]
+            )
             assert float(found) == want
-        assert [(t.block, t.way) for t in fluid.default_main_program().explain()] == [(1, "specialised")]
+        assert [(t.block, t.way) for t in fluid.default_main_program().explain()] == [
+            (1, "specialised")
+        ]
 
 
 def test_chosen_rows_are_compiled_once() -> None:
-    """How many rows a mask chooses is data: one program for all masks, and what is fetched has its true size."""
+    """How many rows a mask chooses is data: one program for all masks, and what is fetched has its
+    true size.
+    """
     with fluid.program_guard(fluid.Program()):
         x = fluid.data("x", [4, 3], "float32")
         places = layers.where(x > layers.fill_constant([1], "float32", 0.0))
@@ -273,7 +333,9 @@ def test_chosen_rows_are_compiled_once() -> None:
 
 
 def test_a_number_of_rows_that_no_feed_tells() -> None:
-    """An op that must know how many rows a parameter chooses begins a segment; as one step, the error names both ops."""
+    """An op that must know how many rows a parameter chooses begins a segment; as one step, the
+    error names both ops.
+    """
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         w = layers.create_parameter([4, 2], "float32", name="w")
         rows = layers.gather(w, layers.slice(layers.where(w), [1], [0], [1]))
@@ -283,11 +345,16 @@ def test_a_number_of_rows_that_no_feed_tells() -> None:
         value = np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0], [3.0, 4.0]], "float32")
         scope.var("w").set(value)
         true = value[np.argwhere(value)[:, 0]]
-        np.testing.assert_allclose(exe.run(fetch_list=[out], scope=scope)[0], true.T @ true, rtol=1e-6)
+        np.testing.assert_allclose(
+            exe.run(fetch_list=[out], scope=scope)[0], true.T @ true, rtol=1e-6
+        )
         step = fluid.step_fn(fluid.default_main_program(), [out])
         with pytest.raises(UnsupportedError, match="op 'matmul' mixes the rows") as raised:
             jax.jit(step)({"w": value}, {})
-        assert any("op 'where_index' (" in n and "'w' is part of the state" in n for n in raised.value.__notes__)
+        assert any(
+            "op 'where_index' (" in n and "'w' is part of the state" in n
+            for n in raised.value.__notes__
+        )
 
 
 def test_one_element_at_a_fed_place_is_compiled_once() -> None:
@@ -296,14 +363,22 @@ def test_one_element_at_a_fed_place_is_compiled_once() -> None:
         x, i = fluid.data("x", [4, 6], "float32"), fluid.data("i", [1], "int32")
         main, out, exe = fluid.default_main_program(), x[i], fluid.Executor()
         for at in (0, 3, -2):
-            np.testing.assert_array_equal(exe.run(feed={"x": X, "i": np.array([at], "int32")}, fetch_list=[out])[0], X[at])
+            np.testing.assert_array_equal(
+                exe.run(feed={"x": X, "i": np.array([at], "int32")}, fetch_list=[out])[0], X[at]
+            )
         (compiled,) = exe.compiled_steps(main)
         assert len(compiled.ready) == 1 and not len(main.explain())
 
 
 def test_what_knows_shapes_alone_refuses() -> None:
     main, startup, loss, _ = cut_and_fit()
-    with pytest.raises(UnsupportedError, match=r"memory report knows feeds by their shapes alone, .* 'n' decides a size of op 'slice' \("):
+    with pytest.raises(
+        UnsupportedError,
+        match=(
+            r"memory report knows feeds by their shapes alone, .* 'n' decides a size of op"
+            r" 'slice' \("
+        ),
+    ):
         main.memory_report(batch_size=4, fetch_list=[loss])
     config = fluid.DistributeTranspilerConfig()
     config.slice_var_up = False
@@ -311,16 +386,25 @@ def test_what_knows_shapes_alone_refuses() -> None:
     transpiler.transpile(0, program=main, pservers="a:1", trainers=1, startup_program=startup)
     job = fluid.dist.LocalJob.of(transpiler)
     job.start()
-    with pytest.raises(UnsupportedError, match=r"LocalJob knows feeds by their shapes alone, .* 'n' decides a size of op 'slice' \("):
+    with pytest.raises(
+        UnsupportedError,
+        match=r"LocalJob knows feeds by their shapes alone, .* 'n' decides a size of op 'slice' \(",
+    ):
         job.step([{"x": X, "n": np.array([2], "int32")}], [loss])
 
 
 def test_sequences_of_fed_lengths_where_the_number_of_rows_counts() -> None:
-    """sequence_unpad by fed lengths: padded rows as a rule, exact ones where an op must know how many there are."""
+    """sequence_unpad by fed lengths: padded rows as a rule, exact ones where an op must know how
+    many there are.
+    """
     with fluid.program_guard(fluid.Program()):
         x, n = fluid.data("x", [2, 3, 2], "float32"), fluid.data("n", [2], "int64")
         rows = layers.sequence_unpad(x, n)
-        out, main, exe = layers.matmul(rows, rows, transpose_x=True), fluid.default_main_program(), fluid.Executor()
+        out, main, exe = (
+            layers.matmul(rows, rows, transpose_x=True),
+            fluid.default_main_program(),
+            fluid.Executor(),
+        )
         assert [t.way for t in main.explain()] == ["bounded"]
         value = X.reshape(2, 6, 2)[:, :3].copy()
         for lengths in ((3, 1), (1, 2)):
@@ -330,13 +414,17 @@ def test_sequences_of_fed_lengths_where_the_number_of_rows_counts() -> None:
 
 
 def padded_and_back(form: str) -> tuple[Any, Any]:
-    """The mean of x * y * w, x having been padded and unpadded by its lengths in some form; and d mean / d w."""
+    """The mean of x * y * w, x having been padded and unpadded by its lengths in some form; and d
+    mean / d w.
+    """
     x, y = (fluid.data(n, [None, 2], "float32", lod_level=1) for n in "xy")
     w = layers.create_parameter([2], "float32", default_initializer=fluid.initializer.Constant(0.5))
     cells, lengths = layers.sequence_pad(x, layers.assign(np.zeros(1, "float32")))
     back = layers.transpose(layers.transpose(cells, [1, 0, 2]) * w, [1, 0, 2])
     lengths = {
-        "reshape": lambda: layers.reshape(layers.cast(layers.cast(layers.unsqueeze(lengths, [1]), "int32"), "int64"), [-1]),
+        "reshape": lambda: layers.reshape(
+            layers.cast(layers.cast(layers.unsqueeze(lengths, [1]), "int32"), "int64"), [-1]
+        ),
         "bool": lambda: layers.cast(layers.cast(lengths, "bool"), "int64"),
     }[form]()
     rows = layers.sequence_unpad(back, lengths)
@@ -345,7 +433,9 @@ def padded_and_back(form: str) -> tuple[Any, Any]:
 
 
 def test_unpadded_rows_are_those_that_were_padded() -> None:
-    """Lengths keep their origin: what is unpadded by them has the LoD of what was padded, and goes along with its equals."""
+    """Lengths keep their origin: what is unpadded by them has the LoD of what was padded, and goes
+    along with its equals.
+    """
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
         (rows, mean), slope = padded_and_back("reshape")
         main, exe = fluid.default_main_program(), fluid.Executor()
@@ -354,7 +444,9 @@ def test_unpadded_rows_are_those_that_were_padded() -> None:
         a, b = np.split(np.linspace(-1, 1, 20).astype("float32").reshape(5, 4), 2, axis=1)
         for lengths in ([3, 0, 2], [1, 2, 2]):
             feed = {n: fluid.create_lod_tensor(v, [lengths]) for n, v in (("x", a), ("y", b))}
-            got, value, grad = exe.run(main, feed=feed, fetch_list=[rows, mean, slope], return_numpy=False)
+            got, value, grad = exe.run(
+                main, feed=feed, fetch_list=[rows, mean, slope], return_numpy=False
+            )
             assert got.recursive_sequence_lengths() == [lengths]
             np.testing.assert_allclose(np.array(got), a / 2, rtol=1e-6)
             np.testing.assert_allclose(np.array(value), [(a * b / 2).mean()], rtol=1e-5)
@@ -376,26 +468,38 @@ def test_other_numbers_have_no_origin() -> None:
 
 
 def test_a_pure_step_of_chosen_rows() -> None:
-    """Under a jit a mask that is a constant gives exact rows; with another the error says what to do."""
+    """Under a jit a mask that is a constant gives exact rows; with another the error says what to
+    do.
+    """
     with fluid.program_guard(fluid.Program()):
         x, k = fluid.data("x", [4, 6], "float32"), fluid.data("k", [4], "bool")
         rows = layers.gather(x, layers.where(k))
-        step = fluid.step_fn(fluid.default_main_program(), [layers.matmul(rows, rows, transpose_x=True)])
+        step = fluid.step_fn(
+            fluid.default_main_program(), [layers.matmul(rows, rows, transpose_x=True)]
+        )
     mask = np.array([True, False, True, True])
     want = X[mask].T @ X[mask]
     for run, given in ((step, mask), (jax.jit(step), fluid.Fixed(mask))):
         np.testing.assert_allclose(run({}, {"x": X, "k": given})[1][0], want, rtol=1e-5, atol=1e-6)
     with pytest.raises(UnsupportedError, match="op 'matmul' mixes the rows") as raised:
         jax.jit(step)({}, {"x": X, "k": mask})
-    assert any("as many rows as the feed 'k' says; feed it as a constant" in n for n in raised.value.__notes__)
+    assert any(
+        "as many rows as the feed 'k' says; feed it as a constant" in n
+        for n in raised.value.__notes__
+    )
 
 
 @pytest.mark.parametrize("counted", [False, True], ids=["from outside", "by the loop"])
 def test_a_size_within_a_loop(counted: bool) -> None:
-    """A feed from outside of a While decides a size in it; one that grows with the loop has Python drive it."""
+    """A feed from outside of a While decides a size in it; one that grows with the loop has Python
+    drive it.
+    """
     with fluid.program_guard(fluid.Program()):
         n, i = fluid.data("n", [1], "int32"), layers.fill_constant([1], "int32", 1)
-        total, limit = layers.fill_constant([1], "float32", 0.0), layers.fill_constant([1], "int32", 4)
+        total, limit = (
+            layers.fill_constant([1], "float32", 0.0),
+            layers.fill_constant([1], "int32", 4),
+        )
         cond = layers.less_than(i, limit)
         loop = layers.While(cond)
         with loop.block():

@@ -1,7 +1,9 @@
-"""Networks with control flow, as functions of the fluid module: what they are differentiated by is up to the caller.
+"""Networks with control flow, as functions of the fluid module: what they are differentiated by is
+up to the caller.
 
 Each returns the loss; what must be fed stands in FEEDS, by data variable.
 """
+
 import numpy as np
 
 X = np.array([[0.5, -1.0, 2.0, 0.25], [1.5, 0.25, -0.5, -2.0], [-0.75, 1.0, 0.125, 0.5]], "float32")
@@ -33,7 +35,9 @@ def cond_nested(fluid):
     def inner():
         return layers.cond(positive(layers, w), lambda: h * w, lambda: layers.tanh(h) * w)
 
-    return layers.mean(layers.square(layers.cond(positive(layers, x), inner, lambda: layers.scale(h, 3.0))))
+    return layers.mean(
+        layers.square(layers.cond(positive(layers, x), inner, lambda: layers.scale(h, 3.0)))
+    )
 
 
 def cond_stop_gradient(fluid):
@@ -62,7 +66,10 @@ def case(fluid):
     layers = fluid.layers
     x = layers.data("x", [4])
     w = parameter(layers, fluid, "w", [4])
-    out = layers.case([(positive(layers, x), lambda: x * w), (positive(layers, w), lambda: layers.tanh(x) * w)], lambda: x - w)
+    out = layers.case(
+        [(positive(layers, x), lambda: x * w), (positive(layers, w), lambda: layers.tanh(x) * w)],
+        lambda: x - w,
+    )
     return layers.mean(layers.square(out))
 
 
@@ -71,7 +78,9 @@ def switch_case(fluid):
     x = layers.data("x", [4])
     w = parameter(layers, fluid, "w", [4])
     index = layers.cast(layers.reduce_sum(x), "int32")
-    out = layers.switch_case(index, {1: lambda: x * w, 2: lambda: layers.tanh(x) * w, 5: lambda: x - w})
+    out = layers.switch_case(
+        index, {1: lambda: x * w, 2: lambda: layers.tanh(x) * w, 5: lambda: x - w}
+    )
     return layers.mean(layers.square(out))
 
 
@@ -130,7 +139,11 @@ def while_loop(fluid):
     x = layers.data("x", [4])
     w = parameter(layers, fluid, "w", [4])
     i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 3)
-    _, y = layers.while_loop(lambda i, y: layers.less_than(i, n), lambda i, y: [i + 1, layers.tanh(y * w + x)], [i, x * w])
+    _, y = layers.while_loop(
+        lambda i, y: layers.less_than(i, n),
+        lambda i, y: [i + 1, layers.tanh(y * w + x)],
+        [i, x * w],
+    )
     return layers.mean(layers.square(y))
 
 
@@ -141,7 +154,9 @@ def while_in_cond(fluid):
 
     def looped():
         i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 2)
-        _, y = layers.while_loop(lambda i, y: layers.less_than(i, n), lambda i, y: [i + 1, y * w], [i, x * w])
+        _, y = layers.while_loop(
+            lambda i, y: layers.less_than(i, n), lambda i, y: [i + 1, y * w], [i, x * w]
+        )
         return y
 
     return layers.mean(layers.square(layers.cond(positive(layers, x), looped, lambda: x * w)))
@@ -168,7 +183,11 @@ def while_in_while(fluid):
 
     def body(i, y):
         j, m = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 3)
-        _, z = layers.while_loop(lambda j, z: layers.less_than(j, m), lambda j, z: [j + 1, layers.tanh(z * w)], [j, y + x])
+        _, z = layers.while_loop(
+            lambda j, z: layers.less_than(j, m),
+            lambda j, z: [j + 1, layers.tanh(z * w)],
+            [j, y + x],
+        )
         return [i + 1, z]
 
     _, y = layers.while_loop(lambda i, y: layers.less_than(i, n), body, [i, x * w])
@@ -179,7 +198,11 @@ def printed(fluid):
     layers = fluid.layers
     x = layers.data("x", [4])
     w = parameter(layers, fluid, "w", [4])
-    return layers.mean(layers.square(layers.Print(x * w, message="the product", summarize=3, print_phase="forward")))
+    return layers.mean(
+        layers.square(
+            layers.Print(x * w, message="the product", summarize=3, print_phase="forward")
+        )
+    )
 
 
 def python(fluid):
@@ -187,20 +210,30 @@ def python(fluid):
     layers = fluid.layers
     x = layers.data("x", [4])
     w = parameter(layers, fluid, "w", [4])
-    out = fluid.default_main_program().current_block().create_var(name="out", shape=[-1, 4], dtype="float32")
-    layers.py_func(lambda h: np.array(h) ** 3, x * w, out, lambda h, d: 3 * np.array(h) ** 2 * np.array(d), out)
+    out = (
+        fluid.default_main_program()
+        .current_block()
+        .create_var(name="out", shape=[-1, 4], dtype="float32")
+    )
+    layers.py_func(
+        lambda h: np.array(h) ** 3, x * w, out, lambda h, d: 3 * np.array(h) ** 2 * np.array(d), out
+    )
     return layers.mean(out)
 
 
 def slope_in_a_case(fluid):
-    """a penalty on a slope, in a case: what it is the slope of follows from w, so the gradient by w is of second order"""
+    """a penalty on a slope, in a case: what it is the slope of follows from w, so the gradient by w
+    is of second order
+    """
     layers = fluid.layers
     x = layers.data("x", [4])
     w = parameter(layers, fluid, "w", [4])
 
     def penalty():
         mixed = x * w
-        (slope,) = fluid.gradients([layers.reduce_sum(layers.square(layers.square(mixed)))], [mixed])
+        (slope,) = fluid.gradients(
+            [layers.reduce_sum(layers.square(layers.square(mixed)))], [mixed]
+        )
         return layers.reduce_mean(layers.square(slope))
 
     return layers.mean(layers.cond(positive(layers, x), penalty, lambda: layers.reduce_mean(x * w)))
@@ -225,21 +258,46 @@ def slope_in_a_step(fluid):
     return layers.mean(layers.square(rnn() * w))
 
 
-NETS = [slope_in_a_case, slope_in_a_step, printed, python, cond, cond_nested, cond_stop_gradient, cond_unused_result, case, switch_case,
-        switch, while_array, while_joined, while_loop, while_in_cond, cond_in_while, while_in_while]
+NETS = [
+    slope_in_a_case,
+    slope_in_a_step,
+    printed,
+    python,
+    cond,
+    cond_nested,
+    cond_stop_gradient,
+    cond_unused_result,
+    case,
+    switch_case,
+    switch,
+    while_array,
+    while_joined,
+    while_loop,
+    while_in_cond,
+    cond_in_while,
+    while_in_while,
+]
 FEEDS = {net.__name__: [{"x": X}, {"x": -X}, {"x": X[:, ::-1].copy()}] for net in NETS}
 
 
 def initial(name, shape):
     """what a parameter begins with"""
     size = int(np.prod(shape))
-    return np.sin(np.arange(1, size + 1, dtype="float32") * 0.7 + len(name)).reshape(shape).astype("float32")
+    return (
+        np.sin(np.arange(1, size + 1, dtype="float32") * 0.7 + len(name))
+        .reshape(shape)
+        .astype("float32")
+    )
 
 
 def fed(fluid, value):
-    """a value as it is fed: an array, or a list of sequences as a LoDTensor, or rows with lengths by levels"""
+    """a value as it is fed: an array, or a list of sequences as a LoDTensor, or rows with lengths
+    by levels
+    """
     if isinstance(value, dict):
         return fluid.create_lod_tensor(value["rows"], value["lengths"], fluid.CPUPlace())
     if not isinstance(value, list):
         return value
-    return fluid.create_lod_tensor(np.concatenate(value), [[len(v) for v in value]], fluid.CPUPlace())
+    return fluid.create_lod_tensor(
+        np.concatenate(value), [[len(v) for v in value]], fluid.CPUPlace()
+    )

@@ -1,4 +1,6 @@
-"""What is fed to a variable of layers.data, of other shapes and dtypes than it declares, and the op that reads it."""
+"""What is fed to a variable of layers.data, of other shapes and dtypes than it declares, and the op
+that reads it.
+"""
 
 import numpy as np
 
@@ -48,7 +50,11 @@ def arrays(dtype, *shapes):
 
 FLOATS = arrays("float32", (2, 4), (1, 1, 4), (4,), (2, 2, 2), (3, 8)) + [3.0, 3]
 OTHERS = [numbers(dtype, 2, 4) for dtype in ("float64", "int64", "int32", "bool")]
-IDS = arrays("int64", (2, 1), (2,), (2, 1, 1)) + [1] + [numbers(dtype, 2, 1) for dtype in ("int32", "float32", "bool")]
+IDS = (
+    arrays("int64", (2, 1), (2,), (2, 1, 1))
+    + [1]
+    + [numbers(dtype, 2, 1) for dtype in ("int32", "float32", "bool")]
+)
 COSTS = arrays("float32", (2, 1), (2,), (2, 1, 1), (1, 2), (2, 2)) + [
     1.0,
     numbers("float64", 2, 1),

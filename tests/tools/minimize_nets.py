@@ -1,7 +1,9 @@
-"""Scripts that call minimize within a block, as functions of the fluid module: what each trains, and when, a fed number decides.
+"""Scripts that call minimize within a block, as functions of the fluid module: what each trains,
+and when, a fed number decides.
 
 Each returns what is fetched. The feeds of its steps stand in FEEDS.
 """
+
 import numpy as np
 
 X = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]], "float32")
@@ -67,4 +69,6 @@ FEEDS = [{"x": X * (1 + step), "which": np.array([step % 2], "int32")} for step 
 
 def initial(name, shape):
     """The value of a parameter when training begins."""
-    return np.linspace(-0.5, 1.0, int(np.prod(shape)), dtype="float32").reshape(shape) + np.float32(0.25) * (name == "b")
+    return np.linspace(-0.5, 1.0, int(np.prod(shape)), dtype="float32").reshape(shape) + np.float32(
+        0.25
+    ) * (name == "b")

@@ -1,4 +1,7 @@
-"""Networks with rank tables, DynamicRNN and IfElse, as control_nets.py has others: functions of the fluid module."""
+"""Networks with rank tables, DynamicRNN and IfElse, as control_nets.py has others: functions of the
+fluid module.
+"""
+
 import numpy as np
 
 try:
@@ -10,7 +13,11 @@ except ImportError:
 def rows(lengths, width=3, seed=0):
     """sequences of these lengths, of rows of numbers"""
     at = np.cumsum([0] + list(lengths))
-    values = np.sin(np.arange(at[-1] * width, dtype="float32") * 1.3 + seed).reshape(-1, width).astype("float32")
+    values = (
+        np.sin(np.arange(at[-1] * width, dtype="float32") * 1.3 + seed)
+        .reshape(-1, width)
+        .astype("float32")
+    )
     return [values[a:b] for a, b in zip(at, at[1:])]
 
 
@@ -27,7 +34,9 @@ def named(fluid, name):
 def fc(fluid, inputs, size, name, act=None):
     inputs = inputs if isinstance(inputs, list) else [inputs]
     attrs = [named(fluid, "%s.w%d" % (name, i)) for i in range(len(inputs))]
-    return fluid.layers.fc(inputs, size, param_attr=attrs, bias_attr=named(fluid, name + ".b"), act=act)
+    return fluid.layers.fc(
+        inputs, size, param_attr=attrs, bias_attr=named(fluid, name + ".b"), act=act
+    )
 
 
 def squares(layers, v):
@@ -46,7 +55,10 @@ def value_memory(fluid):
         rnn.update_memory(before, hidden)
         rnn.output(hidden, fc(fluid, hidden, 2, "o"))
     hidden, out = rnn()
-    return squares(layers, layers.sequence_last_step(hidden)) + squares(layers, layers.sequence_pool(out, "sqrt")) * 0.1
+    return (
+        squares(layers, layers.sequence_last_step(hidden))
+        + squares(layers, layers.sequence_pool(out, "sqrt")) * 0.1
+    )
 
 
 def init_memory(fluid):
@@ -155,7 +167,9 @@ def branch(fluid):
     layers = fluid.layers
     x, y = layers.data("x", [4]), layers.data("y", [1])
     h = fc(fluid, x, 3, "h")
-    both = layers.IfElse(layers.less_than(y, layers.fill_constant_batch_size_like(y, [-1, 1], "float32", 0.0)))
+    both = layers.IfElse(
+        layers.less_than(y, layers.fill_constant_batch_size_like(y, [-1, 1], "float32", 0.0))
+    )
     with both.true_block():
         both.output(fc(fluid, both.input(h), 3, "true", "tanh"), layers.scale(both.input(x), 2.0))
     with both.false_block():
@@ -167,7 +181,9 @@ def branch(fluid):
 def branch_of_sequences(fluid):
     layers = fluid.layers
     x, y = sentences(layers), layers.data("y", [1])
-    both = layers.IfElse(layers.less_than(y, layers.fill_constant_batch_size_like(y, [-1, 1], "float32", 0.0)))
+    both = layers.IfElse(
+        layers.less_than(y, layers.fill_constant_batch_size_like(y, [-1, 1], "float32", 0.0))
+    )
     with both.true_block():
         both.output(fc(fluid, both.input(x), 3, "true", "tanh"))
     with both.false_block():
@@ -184,7 +200,11 @@ def branch_within(fluid):
         word = rnn.step_input(x)
         before = rnn.memory(shape=[3])
         total = layers.reduce_sum(word, dim=1, keep_dim=True)
-        both = layers.IfElse(layers.less_than(total, layers.fill_constant_batch_size_like(word, [-1, 1], "float32", 0.0)))
+        both = layers.IfElse(
+            layers.less_than(
+                total, layers.fill_constant_batch_size_like(word, [-1, 1], "float32", 0.0)
+            )
+        )
         with both.true_block():
             both.output(fc(fluid, both.input(word), 3, "true", "tanh"))
         with both.false_block():
@@ -203,8 +223,12 @@ def reordered(fluid):
     moved = layers.reorder_lod_tensor_by_rank(fc(fluid, x, 4, "x"), table)
     ranked = layers.reorder_lod_tensor_by_rank(fc(fluid, side, 4, "side"), table)
     weighed = layers.sequence_pool(moved, "sum") * ranked
-    back = layers.control_flow.array_to_lod_tensor(layers.control_flow.lod_tensor_to_array(fc(fluid, x, 4, "y"), table), table)
-    return squares(layers, weighed) * longest * 0.002 + squares(layers, layers.sequence_pool(back, "first"))
+    back = layers.control_flow.array_to_lod_tensor(
+        layers.control_flow.lod_tensor_to_array(fc(fluid, x, 4, "y"), table), table
+    )
+    return squares(layers, weighed) * longest * 0.002 + squares(
+        layers, layers.sequence_pool(back, "first")
+    )
 
 
 LENGTHS = [[3, 1, 3], [2, 4, 1], [2, 2, 2]]
@@ -213,16 +237,43 @@ X = rows([3, 3, 3, 3], 4)
 Y = np.array([[1.0], [-1.0], [2.0]], "float32")
 WORDS = [np.arange(n, dtype="int64")[:, None] % 7 for n in (9, 5, 6)]
 
-NETS = [value_memory, init_memory, attention, static_rows, words, nested, cond_within, branch,
-        branch_of_sequences, branch_within, reordered]
-FEEDS = {net.__name__: [{"x": rows(lengths, seed=k)} for k, lengths in enumerate(LENGTHS)] for net in NETS}
+NETS = [
+    value_memory,
+    init_memory,
+    attention,
+    static_rows,
+    words,
+    nested,
+    cond_within,
+    branch,
+    branch_of_sequences,
+    branch_within,
+    reordered,
+]
+FEEDS = {
+    net.__name__: [{"x": rows(lengths, seed=k)} for k, lengths in enumerate(LENGTHS)]
+    for net in NETS
+}
 for _name in ("init_memory", "static_rows", "reordered"):
     FEEDS[_name] = [dict(f, boot=BOOT * (k + 1)) for k, f in enumerate(FEEDS[_name])]
 FEEDS["value_memory"] += [{"x": rows([4])}, {"x": rows([0, 4, 0])}]
-FEEDS["attention"] = [dict(f, source=rows([n[2], n[1], n[0] + 1], seed=5), label=[np.arange(m, dtype="int64")[:, None] % 5 for m in n])
-                      for f, n in zip(FEEDS["attention"], LENGTHS)]
-FEEDS["words"] = [{"ids": [np.arange(k, k + m, dtype="int64")[:, None] % 7 for m in n]} for k, n in enumerate(LENGTHS)]
+FEEDS["attention"] = [
+    dict(
+        f,
+        source=rows([n[2], n[1], n[0] + 1], seed=5),
+        label=[np.arange(m, dtype="int64")[:, None] % 5 for m in n],
+    )
+    for f, n in zip(FEEDS["attention"], LENGTHS)
+]
+FEEDS["words"] = [
+    {"ids": [np.arange(k, k + m, dtype="int64")[:, None] % 7 for m in n]}
+    for k, n in enumerate(LENGTHS)
+]
 FEEDS["branch"] = [{"x": np.concatenate(X[:1]), "y": y} for y in (Y, -Y, np.abs(Y), -np.abs(Y))]
-FEEDS["branch_of_sequences"] = [dict(f, y=y) for f, y in zip(FEEDS["branch_of_sequences"], (Y, -Y, np.abs(Y)))]
-FEEDS["nested"] = [{"x": {"rows": np.concatenate(rows([8], seed=k)), "lengths": n}}
-                   for k, n in enumerate([[[2, 1], [3, 2, 3]], [[1, 2], [4, 3, 1]], [[0, 3], [1, 3, 4]]])]
+FEEDS["branch_of_sequences"] = [
+    dict(f, y=y) for f, y in zip(FEEDS["branch_of_sequences"], (Y, -Y, np.abs(Y)))
+]
+FEEDS["nested"] = [
+    {"x": {"rows": np.concatenate(rows([8], seed=k)), "lengths": n}}
+    for k, n in enumerate([[[2, 1], [3, 2, 3]], [[1, 2], [4, 3, 1]], [[0, 3], [1, 3, 4]]])
+]

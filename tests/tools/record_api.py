@@ -1,11 +1,13 @@
-"""Record the public names of a real Paddle with their signatures; runs on Paddle 1.8.5 (Python 3.8) and on 2.6.2.
+"""Record the public names of a real Paddle with their signatures; runs on Paddle 1.8.5 (Python 3.8)
+and on 2.6.2.
 
     python3.8 tests/tools/record_api.py
 
-Writes fluidjax/compat/paddle_VERSION.json.gz: {module: {name: [kind, [[argument, default], ...] or null, [method, ...]]}}.
-kind: "function", "class", "module" or "value". A default is its repr, a missing one "". Methods are a class's public ones, but
-for those that it has from outside of Paddle or from the layers of dynamic mode. Of 1.8.5 every module of the static graph is recorded, of 2.6.2 those below.
-Each object stands under one path only: the shortest of those in ``__all__``.
+Writes fluidjax/compat/paddle_VERSION.json.gz: {module: {name: [kind, [[argument, default], ...] or
+null, [method, ...]]}}. kind: "function", "class", "module" or "value". A default is its repr, a
+missing one "". Methods are a class's public ones, but for those that it has from outside of Paddle
+or from the layers of dynamic mode. Of 1.8.5 every module of the static graph is recorded, of 2.6.2
+those below. Each object stands under one path only: the shortest of those in ``__all__``.
 """
 
 import gzip
@@ -53,12 +55,23 @@ def arguments(thing):
     except (TypeError, ValueError):
         return None
     stars = {"VAR_POSITIONAL": "*", "VAR_KEYWORD": "**"}
-    return [[stars.get(p.kind.name, "") + p.name, "" if p.default is p.empty else shown(p.default)] for p in found]
+    return [
+        [stars.get(p.kind.name, "") + p.name, "" if p.default is p.empty else shown(p.default)]
+        for p in found
+    ]
 
 
 def methods(cls):
-    ours = [c for c in cls.__mro__ if str(c.__module__).split(".")[0] == "paddle" and not str(c.__module__).startswith(DYNAMIC)]
-    return sorted(n for n in {n for c in ours for n in vars(c)} if not n.startswith("_") and callable(getattr(cls, n, None)))
+    ours = [
+        c
+        for c in cls.__mro__
+        if str(c.__module__).split(".")[0] == "paddle" and not str(c.__module__).startswith(DYNAMIC)
+    ]
+    return sorted(
+        n
+        for n in {n for c in ours for n in vars(c)}
+        if not n.startswith("_") and callable(getattr(cls, n, None))
+    )
 
 
 def entry(value):
@@ -72,7 +85,7 @@ def entry(value):
 def names(module):
     listed = getattr(module, "__all__", None) or ()
     if listed or module.__name__ == "paddle":
-        return [n for n in (listed or vars(module)) if hasattr(module, n) and not n.startswith("_")]
+        return [n for n in listed or vars(module) if hasattr(module, n) and not n.startswith("_")]
     return []
 
 
@@ -99,7 +112,14 @@ def main():
     file = os.path.join(HERE, "..", "..", "fluidjax", "compat", "paddle_%s.json.gz" % VERSION)
     with gzip.GzipFile(file, "wb", mtime=0) as f:
         f.write(json.dumps(table, separators=(",", ":"), sort_keys=True).encode())
-    print(len(table), "modules,", sum(map(len, table.values())), "names,", os.path.getsize(file), "bytes")
+    print(
+        len(table),
+        "modules,",
+        sum(map(len, table.values())),
+        "names,",
+        os.path.getsize(file),
+        "bytes",
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
-"""Record how far the averaging ops of the real Paddle 1.8.5 lie from float64 (its own, run in float64).
+"""Record how far the averaging ops of the real Paddle 1.8.5 lie from float64 (its own, run in
+float64).
 
     python3.8 tests/tools/record_averages.py
 
-Writes tests/data/averages_1.8.5.json: {"OP SHAPE RATIO": {output or gradient: error}} of tests/ops/averages.py.
+Writes tests/data/averages_1.8.5.json: {"OP SHAPE RATIO": {output or gradient: error}} of
+tests/ops/averages.py.
 """
+
 import copy
 import json
 import os

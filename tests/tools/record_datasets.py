@@ -4,6 +4,7 @@
 
 Writes tests/data/datasets_1.8.5.json.gz.
 """
+
 import gzip
 import json
 import os

@@ -4,6 +4,7 @@
 
 Writes tests/data/detection_1.8.5.npz: "CASE/0" is the loss, "CASE/1" and "CASE/2" its gradients.
 """
+
 import os
 import sys
 
@@ -15,5 +16,9 @@ import paddle.fluid as fluid  # noqa: E402
 
 from tests.detection_cases import CASES, ssd_loss  # noqa: E402
 
-found = {"%s/%d" % (name, i): v for name, attrs in CASES.items() for i, v in enumerate(ssd_loss(fluid, **attrs))}
+found = {
+    "%s/%d" % (name, i): v
+    for name, attrs in CASES.items()
+    for i, v in enumerate(ssd_loss(fluid, **attrs))
+}
 np.savez_compressed(os.path.join(ROOT, "tests", "data", "detection_1.8.5.npz"), **found)

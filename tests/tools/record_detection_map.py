@@ -2,9 +2,10 @@
 
     python3.8 tests/tools/record_detection_map.py
 
-Writes tests/data/detection_map_1.8.5.npz: for each case of tests/detection_map_cases.py the means batch by batch, [batches, 2], and the
-state that is left: "CASE/state" [rows, 2], "CASE/lod".
+Writes tests/data/detection_map_1.8.5.npz: for each case of tests/detection_map_cases.py the means
+batch by batch, [batches, 2], and the state that is left: "CASE/state" [rows, 2], "CASE/lod".
 """
+
 import os
 import sys
 import warnings

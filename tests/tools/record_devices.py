@@ -1,7 +1,8 @@
 """Record the devices of ops (op_device) of Paddle 1.8.5: tests/data/devices_1.8.5.json.
 
-    python3.8 tests/tools/record_devices.py
+python3.8 tests/tools/record_devices.py
 """
+
 import json
 import os
 import sys

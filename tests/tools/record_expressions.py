@@ -1,10 +1,11 @@
-"""Record what index and operator expressions on variables append in the real Paddle 1.8.5, and what they give.
+"""Record what index and operator expressions on variables append in the real Paddle 1.8.5, and what
+they give.
 
     python3.8 tests/tools/record_expressions.py
 
-Writes tests/data/expressions_1.8.5.json.gz: {expression: {"ops", "vars", "value" or "run": error} or {"error": [class,
-text]} or {"python": text}}. An expression whose result is no variable has its repr under "python". Shapes and dtypes
-are those declared; a value is [shape, flat list].
+Writes tests/data/expressions_1.8.5.json.gz: {expression: {"ops", "vars", "value" or "run": error}
+or {"error": [class, text]} or {"python": text}}. An expression whose result is no variable has its
+repr under "python". Shapes and dtypes are those declared; a value is [shape, flat list].
 """
 
 import gzip
@@ -57,7 +58,9 @@ def record(expression):
     exe = fluid.Executor(fluid.CPUPlace())
     with fluid.scope_guard(fluid.Scope()):
         exe.run(startup)
-        fluid.global_scope().find_var("w").get_tensor().set(np.arange(6, dtype="float32").reshape(3, 2), fluid.CPUPlace())
+        fluid.global_scope().find_var("w").get_tensor().set(
+            np.arange(6, dtype="float32").reshape(3, 2), fluid.CPUPlace()
+        )
         feed = {n: v for n, v in expressions.feed().items() if n in block.vars}
         try:
             (value,) = exe.run(main, feed=feed, fetch_list=[result.name])
@@ -73,7 +76,9 @@ def main():
     found = {n: record(n) for n in names}
     for name, entry in found.items():
         if "error" in entry or "run" in entry or "python" in entry:
-            print("%-30s %s" % (name, entry.get("error") or entry.get("run") or entry.get("python")))
+            print(
+                "%-30s %s" % (name, entry.get("error") or entry.get("run") or entry.get("python"))
+            )
     path = os.path.join(HERE, "..", "data", "expressions_1.8.5.json.gz")
     with gzip.GzipFile(path, "wb", mtime=0) as f:
         f.write(json.dumps(found, separators=(",", ":"), sort_keys=True).encode())

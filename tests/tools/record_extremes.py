@@ -1,10 +1,12 @@
-"""Record the answers of the real Paddle to the audit's cases (runs on Paddle 1.8.5, CPU; families later_* on 3.3.1).
+"""Record the answers of the real Paddle to the audit's cases (runs on Paddle 1.8.5, CPU; families
+later_* on 3.3.1).
 
     python3.8 tests/tools/record_extremes.py [--show] [FAMILY...]
 
-Writes tests/data/extremes/FAMILY.npz, a family always as a whole. Cases that 1.8.5 refuses, or dies of, are printed and
-kept as refused. --show prints the values instead and writes nothing.
+Writes tests/data/extremes/FAMILY.npz, a family always as a whole. Cases that 1.8.5 refuses, or dies
+of, are printed and kept as refused. --show prints the values instead and writes nothing.
 """
+
 import os
 import re
 import sys
@@ -38,8 +40,10 @@ def scalars(net, wanted, values):
     found = {key: [] for key, _ in wanted}
     with fluid.scope_guard(fluid.Scope()):
         for start in range(0, size, SCALAR):
-            feed = {k: v[start:start + SCALAR] for k, v in net.feed.items()}
-            for (key, _), value in zip(wanted, exe.run(net.main, feed=feed, fetch_list=[v for _, v in wanted])):
+            feed = {k: v[start : start + SCALAR] for k, v in net.feed.items()}
+            for (key, _), value in zip(
+                wanted, exe.run(net.main, feed=feed, fetch_list=[v for _, v in wanted])
+            ):
                 found[key].append(value)
     table = {}
     for key, parts in found.items():
@@ -73,7 +77,10 @@ def record(family, show):
                 print(case.name, result)
     if not show:
         write(family, cases_of(family), answers)
-        print("%s: %d cases, %d bytes" % (family, len(answers), os.path.getsize(path(family))), flush=True)
+        print(
+            "%s: %d cases, %d bytes" % (family, len(answers), os.path.getsize(path(family))),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

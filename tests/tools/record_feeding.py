@@ -2,7 +2,8 @@
 
     python tests/tools/record_feeding.py    (in an environment with paddlepaddle 1.8.5)
 
-writes tests/data/feeding_1.8.5.json; the inputs stand there too, so that the tests need nothing from here.
+writes tests/data/feeding_1.8.5.json; the inputs stand there too, so that the tests need nothing
+from here.
 """
 
 import json
@@ -45,7 +46,12 @@ FEEDS = {
 
 def value(tensor):
     array = np.array(tensor)
-    return {"dtype": str(array.dtype), "shape": list(array.shape), "values": array.ravel().tolist(), "lod": tensor.lod()}
+    return {
+        "dtype": str(array.dtype),
+        "shape": list(array.shape),
+        "values": array.ravel().tolist(),
+        "lod": tensor.lod(),
+    }
 
 
 def feeds():
@@ -53,8 +59,14 @@ def feeds():
         made = {n: fluid.data(n, *v) for n, v in VARS.items()}
         result = {}
         for case, (names, samples) in FEEDS.items():
-            fed = fluid.DataFeeder([made[n] for n in names], fluid.CPUPlace()).feed([tuple(s) for s in samples])
-            result[case] = {"names": names, "samples": samples, "feed": {n: value(t) for n, t in fed.items()}}
+            fed = fluid.DataFeeder([made[n] for n in names], fluid.CPUPlace()).feed(
+                [tuple(s) for s in samples]
+            )
+            result[case] = {
+                "names": names,
+                "samples": samples,
+                "feed": {n: value(t) for n, t in fed.items()},
+            }
     return result
 
 
@@ -69,8 +81,12 @@ def readers():
         "shuffle": list(r.shuffle(count(10), 4)()),
         "map_readers": list(r.map_readers(lambda a, b: a * b, count(4), count(5, 1))()),
         "chain": list(r.chain(count(2), count(2, 5))()),
-        "compose": [list(t) for t in r.compose(count(2), r.map_readers(lambda a: (a, -a), count(2)))()],
-        "compose unaligned": [list(t) for t in r.compose(count(2), count(3), check_alignment=False)()],
+        "compose": [
+            list(t) for t in r.compose(count(2), r.map_readers(lambda a: (a, -a), count(2)))()
+        ],
+        "compose unaligned": [
+            list(t) for t in r.compose(count(2), count(3), check_alignment=False)()
+        ],
         "buffered": list(r.buffered(count(5), 2)()),
         "firstn": list(r.firstn(count(5), 3)()),
         "xmap": list(r.xmap_readers(lambda v: v * v, count(8), 3, 4, True)()),
@@ -84,7 +100,11 @@ def metrics():
     probability = rng.rand(50, 1).round(3)
     label = rng.randint(0, 2, (50, 1))
     both = np.concatenate([1 - probability, probability], 1)
-    precision, recall, auc = fluid.metrics.Precision(), fluid.metrics.Recall(), fluid.metrics.Auc("auc")
+    precision, recall, auc = (
+        fluid.metrics.Precision(),
+        fluid.metrics.Recall(),
+        fluid.metrics.Auc("auc"),
+    )
     for m in (precision, recall):
         m.update(probability, label)
         m.update(probability[:20], label[:20])
@@ -116,7 +136,9 @@ def strategies():
     result = {}
     for kind in (fluid.BuildStrategy, fluid.ExecutionStrategy):
         options = {}
-        for name in sorted(n for n in dir(kind()) if not n.startswith("__") and not callable(getattr(kind(), n))):
+        for name in sorted(
+            n for n in dir(kind()) if not n.startswith("__") and not callable(getattr(kind(), n))
+        ):
             default = getattr(kind(), name)
             plain = sorted(default) if isinstance(default, set) else default
             plain = plain if isinstance(plain, (bool, int, str, list, type(None))) else str(plain)
@@ -156,7 +178,12 @@ class Exporter:
         return self.array if dtype is None else self.array.astype(dtype)
 
 
-FORMS = {"array": lambda a: a, "exporter": Exporter, "list": lambda a: a.tolist(), "list of arrays": list}
+FORMS = {
+    "array": lambda a: a,
+    "exporter": Exporter,
+    "list": lambda a: a.tolist(),
+    "list of arrays": list,
+}
 DTYPES = ["bool", "uint8", "int32", "int64", "float16", "float32", "float64"]
 
 
@@ -171,7 +198,9 @@ def fed():
                 taken = result[form][declared] = []
                 for dtype in DTYPES:
                     try:
-                        got = exe.run(feed={"x": make(np.array([[0, 1], [1, 0]], dtype))}, fetch_list=[out])[0]
+                        got = exe.run(
+                            feed={"x": make(np.array([[0, 1], [1, 0]], dtype))}, fetch_list=[out]
+                        )[0]
                     except (TypeError, ValueError, RuntimeError):
                         continue
                     assert str(got.dtype) == declared and got.tolist() == [[0, 1], [1, 0]]

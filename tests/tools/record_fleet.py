@@ -1,4 +1,5 @@
-"""What Paddle 3.3.1 says of fleets: strategies, signatures, shares of files, merged gradients; writes tests/data/fleet_3.3.1.json.
+"""What Paddle 3.3.1 says of fleets: strategies, signatures, shares of files, merged gradients;
+writes tests/data/fleet_3.3.1.json.
 
 FLAGS_enable_pir_api=0 PYTHON_OF_3.3.1 tests/tools/record_fleet.py
 """
@@ -12,10 +13,14 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CALLS = (
-    "init is_first_worker worker_index worker_num is_worker worker_endpoints server_num server_index server_endpoints is_server "
-    "barrier_worker init_worker init_server run_server stop_worker save_inference_model save_persistables minimize"
+    "init is_first_worker worker_index worker_num is_worker worker_endpoints server_num"
+    " server_index server_endpoints is_server barrier_worker init_worker init_server run_server"
+    " stop_worker save_inference_model save_persistables minimize"
 ).split()
-PLAIN = "all_reduce broadcast all_gather scatter reduce barrier get_rank get_world_size spawn is_initialized".split()
+PLAIN = (
+    "all_reduce broadcast all_gather scatter reduce barrier get_rank get_world_size spawn"
+    " is_initialized".split()
+)
 FILES = list("abcdefg")
 STEPS, BATCH = 6, 4
 
@@ -26,7 +31,10 @@ def data():
 
 
 def first_values():
-    return {"fc_0.w_0": np.array([[0.5], [-0.25], [1.0]], "f4"), "fc_0.b_0": np.array([0.125], "f4")}
+    return {
+        "fc_0.w_0": np.array([[0.5], [-0.25], [1.0]], "f4"),
+        "fc_0.b_0": np.array([0.125], "f4"),
+    }
 
 
 def strategy(made):
@@ -36,7 +44,9 @@ def strategy(made):
         if isinstance(value, property) and not name.startswith("_"):
             given = getattr(made, name)
             if isinstance(given, dict):
-                given = {k: v for k, v in given.items() if isinstance(v, (int, float, str, bool, list))}
+                given = {
+                    k: v for k, v in given.items() if isinstance(v, (int, float, str, bool, list))
+                }
             if isinstance(given, (int, float, str, bool, dict)):
                 found[name] = given
     return found
@@ -48,7 +58,9 @@ def shares(fleet):
     for index in range(3):
         ends = ["127.0.0.1:%d" % (6170 + i) for i in range(3)]
         util = fleet.UtilBase()
-        util._set_role_maker(fleet.UserDefinedRoleMaker(is_collective=True, current_id=index, worker_endpoints=ends))
+        util._set_role_maker(
+            fleet.UserDefinedRoleMaker(is_collective=True, current_id=index, worker_endpoints=ends)
+        )
         found.append(util.get_file_shard(list(FILES)))
     return found
 
@@ -67,7 +79,9 @@ def local_files(fs, folder):
         try:
             found.append([name, getattr(fs, name)(*words)])
         except Exception as error:
-            found.append([name, "raises" if isinstance(error, AssertionError) else type(error).__name__])
+            found.append(
+                [name, "raises" if isinstance(error, AssertionError) else type(error).__name__]
+            )
     return json.loads(json.dumps(found))
 
 
@@ -77,9 +91,14 @@ def merged(paddle, k_steps, avg):
 
     main, startup = paddle.static.Program(), paddle.static.Program()
     with paddle.utils.unique_name.guard(), paddle.static.program_guard(main, startup):
-        x, y = paddle.static.data("x", [-1, 3], "float32"), paddle.static.data("y", [-1, 1], "float32")
+        x, y = (
+            paddle.static.data("x", [-1, 3], "float32"),
+            paddle.static.data("y", [-1, 1], "float32"),
+        )
         loss = paddle.mean(paddle.square(paddle.static.nn.fc(x, 1) - y))
-        optimizer = paddle.optimizer.Momentum(0.1, 0.9, weight_decay=paddle.regularizer.L2Decay(0.1))
+        optimizer = paddle.optimizer.Momentum(
+            0.1, 0.9, weight_decay=paddle.regularizer.L2Decay(0.1)
+        )
         GradientMergeOptimizer(optimizer, k_steps=k_steps, avg=avg).minimize(loss)
     exe, scope = paddle.static.Executor(paddle.CPUPlace()), paddle.static.Scope()
     steps = []
@@ -89,8 +108,18 @@ def merged(paddle, k_steps, avg):
             scope.find_var(name).get_tensor().set(value, paddle.CPUPlace())
         for a, b in data():
             (value,) = exe.run(main, feed={"x": a, "y": b}, fetch_list=[loss])
-            steps.append([float(value)] + [np.array(scope.find_var(n).get_tensor()).ravel().tolist() for n in sorted(first_values())])
-    ops = [[b.idx, op.type, sorted(n for s in op.output_names for n in op.output(s))] for b in main.blocks for op in b.ops]
+            steps.append(
+                [float(value)]
+                + [
+                    np.array(scope.find_var(n).get_tensor()).ravel().tolist()
+                    for n in sorted(first_values())
+                ]
+            )
+    ops = [
+        [b.idx, op.type, sorted(n for s in op.output_names for n in op.output(s))]
+        for b in main.blocks
+        for op in b.ops
+    ]
     state = [op.output_arg_names[0] for op in startup.global_block().ops]
     return {"ops": ops, "startup": state, "steps": steps}
 
@@ -104,10 +133,14 @@ def main():
     found = {
         "strategy": strategy(fleet.DistributedStrategy()),
         "fleet": {n: list(inspect.signature(getattr(fleet, n)).parameters) for n in CALLS},
-        "distributed": {n: list(inspect.signature(getattr(distributed, n)).parameters) for n in PLAIN},
+        "distributed": {
+            n: list(inspect.signature(getattr(distributed, n)).parameters) for n in PLAIN
+        },
         "shares": shares(fleet),
         "local": local_files(fleet.utils.LocalFS(), tempfile.mkdtemp()),
-        "merged": {"%d %s" % (k, avg): merged(paddle, k, avg) for k, avg in ((2, True), (3, False))},
+        "merged": {
+            "%d %s" % (k, avg): merged(paddle, k, avg) for k, avg in ((2, True), (3, False))
+        },
     }
     with open(os.path.join(HERE, "..", "data", "fleet_3.3.1.json"), "w") as file:
         json.dump(found, file, sort_keys=True, separators=(",", ":"))

@@ -1,4 +1,6 @@
-"""What Paddle 1.8.5's fleet utils make of a small saved model: writes tests/data/fleet_model. Run with its Python."""
+"""What Paddle 1.8.5's fleet utils make of a small saved model: writes tests/data/fleet_model. Run
+with its Python.
+"""
 
 import json
 import os
@@ -10,7 +12,9 @@ LOGS = ("vars_persistable.log", "vars_all.log", "ops.log")
 
 
 class Config(object):
-    """What a user hands over: names, sizes, dtypes and files of what is fed, names of what is fetched."""
+    """What a user hands over: names, sizes, dtypes and files of what is fed, names of what is
+    fetched.
+    """
 
     def __init__(self, **fields):
         self.__dict__.update(fields)
@@ -28,10 +32,18 @@ def fetches(names=None):
 
 
 def dumped(utils, folder):
-    """The results with what is fed from files: of the targets, and of another variable; and of the program as text."""
+    """The results with what is fed from files: of the targets, and of another variable; and of the
+    program as text.
+    """
     found = []
-    for name, text, wanted in (("__model__", False, None), ("__model__", False, ["fc_0.tmp_1"]), ("__model__.pbtxt", True, None)):
-        found += utils.check_saved_vars_try_dump(folder, name, text, feeds(folder, True), fetches(wanted), 2, "params")
+    for name, text, wanted in (
+        ("__model__", False, None),
+        ("__model__", False, ["fc_0.tmp_1"]),
+        ("__model__.pbtxt", True, None),
+    ):
+        found += utils.check_saved_vars_try_dump(
+            folder, name, text, feeds(folder, True), fetches(wanted), 2, "params"
+        )
     return [[list(v.shape), [float(n) for n in v.ravel()]] for v in found]
 
 
@@ -66,7 +78,8 @@ def main():
     without_lines(os.path.join(FOLDER, "__model__"))
     r = np.random.RandomState(0)
     for name, width in (("x", 3), ("y", 2)):
-        with open(os.path.join(FOLDER, name + ".txt"), "w") as file:  # two batches of two and a rest; one batch
+        # two batches of two and a rest; one batch
+        with open(os.path.join(FOLDER, name + ".txt"), "w") as file:
             for count in (4 * width + 2, 2 * width):
                 file.write(" ".join("%.3f" % n for n in r.uniform(-1, 1, count)) + "\n")
     assert utils.program_type_trans(FOLDER, "__model__", False) == "__model__.pbtxt"

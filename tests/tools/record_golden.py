@@ -2,10 +2,12 @@
 
     python3.8 tests/tools/record_golden.py [NAME...]
 
-Writes tests/data/golden_extra/NAME.json, a net from golden_nets.py and its programs. A program is {random_seed,
-blocks: [{idx, parent, forward_block, ops, vars}]}; the variables of a later program are those that the one it grew
-from (minimize's main from append_backward, that from forward) lacks or has otherwise. op_callstack is left out.
+Writes tests/data/golden_extra/NAME.json, a net from golden_nets.py and its programs. A program is
+{random_seed, blocks: [{idx, parent, forward_block, ops, vars}]}; the variables of a later program
+are those that the one it grew from (minimize's main from append_backward, that from forward) lacks
+or has otherwise. op_callstack is left out.
 """
+
 import json
 import os
 import sys
@@ -20,8 +22,17 @@ import golden_nets  # noqa: E402
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "golden_extra")
 DEFAULTS = {"op_device": "", "op_namescope": "/", "op_role_var": []}
 DTYPES = ("BOOL", "INT8", "UINT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64")
-KINDS = ("LOD_TENSOR", "SELECTED_ROWS", "LOD_TENSOR_ARRAY", "RAW", "STEP_SCOPES", "FEED_MINIBATCH", "FETCH_LIST",
-         "LOD_RANK_TABLE", "READER")
+KINDS = (
+    "LOD_TENSOR",
+    "SELECTED_ROWS",
+    "LOD_TENSOR_ARRAY",
+    "RAW",
+    "STEP_SCOPES",
+    "FEED_MINIBATCH",
+    "FETCH_LIST",
+    "LOD_RANK_TABLE",
+    "READER",
+)
 NAMES = {int(getattr(core.VarDesc.VarType, n)): n for n in DTYPES + KINDS}
 
 
@@ -40,7 +51,9 @@ def dotted(name):
 
 
 def resolve(v, env):
-    """"$key": an earlier result; {"@": name, "args": {}}: a call; {"@ref": name}: the function itself"""
+    """ "$key": an earlier result; {"@": name, "args": {}}: a call; {"@ref": name}: the function
+    itself
+    """
     if isinstance(v, str) and v.startswith("$"):
         return env[v[1:]]
     if isinstance(v, dict):
@@ -106,15 +119,25 @@ def attribute(op, name):
 
 def dump_op(op):
     attrs = {n: attribute(op, n) for n in sorted(op.attr_names) if n != "op_callstack"}
-    return {"type": op.type,
-            "inputs": {k: list(op.input(k)) for k in op.input_names if op.input(k)},
-            "outputs": {k: list(op.output(k)) for k in op.output_names if op.output(k)},
-            "attrs": {n: v for n, v in attrs.items() if not (n in DEFAULTS and v == DEFAULTS[n])}}
+    return {
+        "type": op.type,
+        "inputs": {k: list(op.input(k)) for k in op.input_names if op.input(k)},
+        "outputs": {k: list(op.output(k)) for k in op.output_names if op.output(k)},
+        "attrs": {n: v for n, v in attrs.items() if not (n in DEFAULTS and v == DEFAULTS[n])},
+    }
 
 
 def dump_var(v):
-    d = {"name": v.name, "persistable": bool(v.persistable), "type": NAMES.get(int(v.type), int(v.type))}
-    for field, convert in (("shape", list), ("lod_level", int), ("dtype", lambda x: NAMES.get(int(x), str(x)))):
+    d = {
+        "name": v.name,
+        "persistable": bool(v.persistable),
+        "type": NAMES.get(int(v.type), int(v.type)),
+    }
+    for field, convert in (
+        ("shape", list),
+        ("lod_level", int),
+        ("dtype", lambda x: NAMES.get(int(x), str(x))),
+    ):
         try:
             d[field] = convert(getattr(v, field))
         except Exception:
@@ -130,9 +153,17 @@ def dump_program(program, base=None):
     blocks = []
     for b in program.blocks:
         known = base["all_vars"][b.idx] if base and b.idx < len(base["all_vars"]) else []
-        blocks.append({"idx": b.idx, "parent": b.parent_idx, "forward_block": b.forward_block_idx,
-                       "ops": [dump_op(o) for o in b.ops],
-                       "vars": [v for v in map(dump_var, (b.vars[n] for n in sorted(b.vars))) if v not in known]})
+        blocks.append(
+            {
+                "idx": b.idx,
+                "parent": b.parent_idx,
+                "forward_block": b.forward_block_idx,
+                "ops": [dump_op(o) for o in b.ops],
+                "vars": [
+                    v for v in map(dump_var, (b.vars[n] for n in sorted(b.vars))) if v not in known
+                ],
+            }
+        )
     full = [[dump_var(v) for v in b.vars.values()] for b in program.blocks]
     return {"random_seed": program.random_seed, "blocks": blocks, "all_vars": full}
 
@@ -151,14 +182,23 @@ def record(name, case):
         clone = dump_program(f.main.clone(for_test=True), forward)
         pairs = fluid.backward.append_backward(f.loss)
         backward = dump_program(f.main, forward)
-    rec.update(forward=forward, startup=startup, clone_for_test_before_backward=clone,
-               append_backward={"params_grads": names(pairs), "program": backward}, minimize={})
+    rec.update(
+        forward=forward,
+        startup=startup,
+        clone_for_test_before_backward=clone,
+        append_backward={"params_grads": names(pairs), "program": backward},
+        minimize={},
+    )
     for key, optimizer in case["minimize"].items():
         with Fresh(net) as f:
             ops, pairs = resolve(optimizer, {}).minimize(f.loss)
             rec["minimize"][key] = {
-                "optimizer": optimizer, "params_grads": names(pairs), "returned_ops": [o.type for o in ops or ()],
-                "main": dump_program(f.main, backward), "startup": dump_program(f.startup, startup)}
+                "optimizer": optimizer,
+                "params_grads": names(pairs),
+                "returned_ops": [o.type for o in ops or ()],
+                "main": dump_program(f.main, backward),
+                "startup": dump_program(f.startup, startup),
+            }
     return rec
 
 

@@ -2,9 +2,11 @@
 
     python3.8 tests/tools/record_grad_protos.py [OUTPUT.json]
 
-Each op gets a desc with every slot filled (two variables in a duplicable slot) and its default attributes;
-the grad maker's answer is written as slots. The format is described in the file's "_format" entry.
+Each op gets a desc with every slot filled (two variables in a duplicable slot) and its default
+attributes; the grad maker's answer is written as slots. The format is described in the file's
+"_format" entry.
 """
+
 import json
 import os
 import sys
@@ -16,17 +18,28 @@ from paddle.fluid.proto import framework_pb2
 HERE = os.path.dirname(os.path.abspath(__file__))
 TARGET = os.path.join(HERE, "..", "data", "grad_protos_1.8.5.json")
 FORMAT = (
-    "{op: [grad op, ...]}; [] where the maker makes nothing. inputs/outputs: the slots that got variables, sorted. "
-    "wiring {slot: [origin]}: only where the slot's name is not its origin; an origin is a slot of the forward op, "
-    "its gradient SLOT@GRAD, SLOT#1 for one variable of a duplicable slot, or @EMPTY@; under wiring of an op "
-    "X_grad an input 'X@GRAD' is that slot of X_grad itself, an output 'X@GRAD' is the gradient of its slot X. "
-    "attrs: those that are not copied from the forward op unchanged. empty: slots present without a variable. "
-    "_with_attrs: {op: {\"attr=value\": grad ops}} where that value changes the slots. "
-    "_without_optional: the same with the dispensable inputs and outputs left out, where it differs in more than "
-    "those slots being gone. kept_empty: output slots that hold @EMPTY@ "
-    "(not nothing) if all gradients are unwanted; dropped: the grad op vanishes then.")
-DUMMY = {"FLOAT": 1.0, "STRING": "s", "BOOLEAN": True, "LONG": 1, "INTS": [1], "FLOATS": [1.0],
-         "STRINGS": ["s"], "BOOLEANS": [True], "LONGS": [1]}
+    "{op: [grad op, ...]}; [] where the maker makes nothing. inputs/outputs: the slots that got"
+    " variables, sorted. wiring {slot: [origin]}: only where the slot's name is not its origin; an"
+    " origin is a slot of the forward op, its gradient SLOT@GRAD, SLOT#1 for one variable of a"
+    " duplicable slot, or @EMPTY@; under wiring of an op X_grad an input 'X@GRAD' is that slot of"
+    " X_grad itself, an output 'X@GRAD' is the gradient of its slot X. attrs: those that are not"
+    " copied from the forward op unchanged. empty: slots present without a variable. _with_attrs:"
+    ' {op: {"attr=value": grad ops}} where that value changes the slots. _without_optional: the'
+    " same with the dispensable inputs and outputs left out, where it differs in more than those"
+    " slots being gone. kept_empty: output slots that hold @EMPTY@ (not nothing) if all gradients"
+    " are unwanted; dropped: the grad op vanishes then."
+)
+DUMMY = {
+    "FLOAT": 1.0,
+    "STRING": "s",
+    "BOOLEAN": True,
+    "LONG": 1,
+    "INTS": [1],
+    "FLOATS": [1.0],
+    "STRINGS": ["s"],
+    "BOOLEANS": [True],
+    "LONGS": [1],
+}
 GIVEN = {"functor_list": ["elementwise_add", "scale"]}  # of attributes that must make sense
 STRING_VALUES = {"pooltype": ["SUM", "MAX"], "mode": ["NONE", "TEST"], "data_layout": ["NHWC"]}
 ROLE_KEYS = {"op_callstack", "op_role", "op_role_var", "op_namescope", "op_device"}
@@ -88,13 +101,18 @@ def changed_attrs(desc, forward):
     missing = sorted(n for n in base if n not in own)
     if own == {} and base:
         return {"attrs": "none"}
-    return dict({"attrs": changed} if changed else {}, **({"attrs_missing": missing} if missing else {}))
+    return dict(
+        {"attrs": changed} if changed else {}, **({"attrs_missing": missing} if missing else {})
+    )
 
 
 def describe(case, desc):
     rec = {"type": desc.type(), "inputs": [], "outputs": []}
     wiring, empty = {}, []
-    for part, names, args in (("inputs", desc.input_names(), desc.input), ("outputs", desc.output_names(), desc.output)):
+    for part, names, args in (
+        ("inputs", desc.input_names(), desc.input),
+        ("outputs", desc.output_names(), desc.output),
+    ):
         for slot in sorted(names):
             if not args(slot):
                 empty.append(slot)
@@ -151,7 +169,9 @@ def attributes(kind, proto):
 
 
 def slots(proto, optional, many):
-    """(inputs, outputs) with a variable count each; absent optional inputs stay as empty slots, as append_op leaves them"""
+    """(inputs, outputs) with a variable count each; absent optional inputs stay as empty slots, as
+    append_op leaves them
+    """
     count = lambda s: many if s.duplicable else 1
     ins = [(s.name, count(s) if optional or not s.dispensable else 0) for s in proto.inputs]
     outs = [(s.name, count(s)) for s in proto.outputs if optional or not s.dispensable]
@@ -200,9 +220,11 @@ def without_optional(kind, proto, attrs, full):
 
 
 def variants(attrs):
-    """(text, attributes) with one attribute turned over; a maker that looks at attributes shows itself then"""
+    """(text, attributes) with one attribute turned over; a maker that looks at attributes shows
+    itself then
+    """
     for key, value in sorted(attrs.items()):
-        for other in ([not value] if isinstance(value, bool) else STRING_VALUES.get(key, ())):
+        for other in [not value] if isinstance(value, bool) else STRING_VALUES.get(key, ()):
             yield "%s=%s" % (key, json.dumps(other)), dict(attrs, **{key: other})
 
 
@@ -221,11 +243,19 @@ def with_attrs(kind, proto, attrs):
 
 
 def of_desc(desc):
-    """a grad op's own case: its slots are known only from the desc that the forward op's maker built"""
+    """a grad op's own case: its slots are known only from the desc that the forward op's maker
+    built
+    """
     count = lambda names, args: [(s, len(args(s))) for s in names if args(s)]
     attrs = {n: desc.attr(n) for n in desc.attr_names() if n not in ROLE_KEYS}
-    attrs = {n: v for n, v in attrs.items() if v != []}  # to set an empty list asks for a proto, which grad ops lack
-    return Case(desc.type(), count(desc.input_names(), desc.input), count(desc.output_names(), desc.output), attrs)
+    # to set an empty list asks for a proto, which grad ops lack
+    attrs = {n: v for n, v in attrs.items() if v != []}
+    return Case(
+        desc.type(),
+        count(desc.input_names(), desc.input),
+        count(desc.output_names(), desc.output),
+        attrs,
+    )
 
 
 def second_order(case, table, skipped, strict=False, depth=0):
@@ -292,7 +322,10 @@ def main(path):
         skipped.update(missed)
     skipped = {k: v for k, v in skipped.items() if k not in table}
     write(path, table, skipped, none)
-    print("%d entries, %d skipped, %d ops without a grad maker" % (len(table), len(skipped), len(none)))
+    print(
+        "%d entries, %d skipped, %d ops without a grad maker"
+        % (len(table), len(skipped), len(none))
+    )
 
 
 def write(path, table, skipped, none):

@@ -1,10 +1,13 @@
-"""Record what Paddle 1.8.5 makes of the nets in tests/gradient_nets.py (runs on the real Paddle 1.8.5).
+"""Record what Paddle 1.8.5 makes of the nets in tests/gradient_nets.py (runs on the real Paddle
+1.8.5).
 
     python3.8 tests/tools/record_gradients.py
 
-Writes tests/data/gradients_1.8.5.json.gz: for each trained net its main program's ops and what three steps fetch; for
-each seed of a random net its ops and what gradients and minimize returned. Seeds that 1.8.5 cannot build are left out.
+Writes tests/data/gradients_1.8.5.json.gz: for each trained net its main program's ops and what
+three steps fetch; for each seed of a random net its ops and what gradients and minimize returned.
+Seeds that 1.8.5 cannot build are left out.
 """
+
 import gzip
 import json
 import os
@@ -37,10 +40,14 @@ def trained(build):
     with fluid.scope_guard(fluid.core.Scope()):
         exe.run(startup)
         for p in main.all_parameters():
-            fluid.global_scope().find_var(p.name).get_tensor().set(nets.values(p.name, p.shape), fluid.CPUPlace())
+            fluid.global_scope().find_var(p.name).get_tensor().set(
+                nets.values(p.name, p.shape), fluid.CPUPlace()
+            )
         steps = [exe.run(main, feed=nets.feeds(main, k), fetch_list=fetched) for k in range(3)]
-    return {"ops": [dump_op(op) for op in main.global_block().ops],
-            "steps": [[float(np.asarray(v).ravel()[0]) for v in step] for step in steps]}
+    return {
+        "ops": [dump_op(op) for op in main.global_block().ops],
+        "steps": [[float(np.asarray(v).ravel()[0]) for v in step] for step in steps],
+    }
 
 
 def randomly(seed):
@@ -53,8 +60,10 @@ def randomly(seed):
 
 
 def main():
-    table = {"trained": {n: trained(b) for n, b in nets.TRAINED.items()},
-             "random": {s: r for s, r in ((s, randomly(s)) for s in SEEDS) if r}}
+    table = {
+        "trained": {n: trained(b) for n, b in nets.TRAINED.items()},
+        "random": {s: r for s, r in ((s, randomly(s)) for s in SEEDS) if r},
+    }
     with open(TARGET, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as f:
         f.write(json.dumps(table, sort_keys=True, separators=(",", ":")).encode())
     for name, r in table["trained"].items():

@@ -1,6 +1,8 @@
-"""Record the declarations of some op types of Paddle 2.x, and what it added to those of 1.8.5; run with Paddle 3.3.1.
+"""Record the declarations of some op types of Paddle 2.x, and what it added to those of 1.8.5; run
+with Paddle 3.3.1.
 
-Writes tests/data/op_protos_2x.json and tests/data/op_additions_3.3.1.json: {op type: {"in": slots, "out": slots, "attrs": {name: type}}}.
+Writes tests/data/op_protos_2x.json and tests/data/op_additions_3.3.1.json: {op type: {"in": slots,
+"out": slots, "attrs": {name: type}}}.
 """
 
 import json
@@ -28,7 +30,15 @@ searchsorted segment_pool set_value share_data silu sinh slogdeterminant solve s
 take_along_axis tan tile top_k_v2 triangular_solve tril_indices trilinear_interp_v2 triu_indices trunc
 unique_consecutive unpool3d update_loss_scaling viterbi_decode
 """.split()
-SHARED = {"op_role", "op_role_var", "op_namescope", "op_callstack", "op_device", "with_quant_attr", "op_proto_version"}
+SHARED = {
+    "op_role",
+    "op_role_var",
+    "op_namescope",
+    "op_callstack",
+    "op_device",
+    "with_quant_attr",
+    "op_proto_version",
+}
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")
 
 
@@ -37,7 +47,9 @@ def marks(v):
 
 
 def declared(proto):
-    types = {a.name: framework_pb2.AttrType.Name(a.type) for a in proto.attrs if a.name not in SHARED}
+    types = {
+        a.name: framework_pb2.AttrType.Name(a.type) for a in proto.attrs if a.name not in SHARED
+    }
     return {
         "in": [marks(v) for v in proto.inputs],
         "out": [marks(v) for v in proto.outputs],
@@ -57,7 +69,11 @@ def added(now, before):
 
 def write(name, table):
     with open(os.path.join(DATA, name), "w") as f:
-        f.write("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in sorted(table.items())) + "\n}\n")
+        f.write(
+            "{\n"
+            + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in sorted(table.items()))
+            + "\n}\n"
+        )
 
 
 def main():

@@ -1,11 +1,14 @@
-"""Record what the layer functions of the real Paddle 1.8.5 append, which arguments they refuse, and their signatures.
+"""Record what the layer functions of the real Paddle 1.8.5 append, which arguments they refuse, and
+their signatures.
 
-    python3.8 tests/tools/record_layers.py [WORD...]     only print the cases whose name has one of the words
+    python3.8 tests/tools/record_layers.py [WORD...]     only print the cases whose name has one of
+    the words
 
 Writes tests/data/layers_1.8.5.json: {"cases": {name: {"result", "main", "startup"}}, "errors":
 {expression: [exception, text]}, "dtypes": {name: [kinds taken at each data variable]}},
-and tests/data/signatures_1.8.5.json: {"layers.fc": [[name, default], ...]}. A block is {parent, ops: [[type, inputs,
-outputs, attrs]], vars: {name: [dtype, shape, flags]}}; attributes that equal the op's default are left out.
+and tests/data/signatures_1.8.5.json: {"layers.fc": [[name, default], ...]}. A block is {parent,
+ops: [[type, inputs, outputs, attrs]], vars: {name: [dtype, shape, flags]}}; attributes that equal
+the op's default are left out.
 """
 
 import contextlib
@@ -60,10 +63,18 @@ def clean(v):
 def attributes(op, defaults):
     out = {}
     for n in sorted(op.attr_names):
-        if n in SKIP or (n == "op_namescope" and op.attr(n) == "/") or (n == "op_role" and int(op.attr(n)) == 0):
+        if (
+            n in SKIP
+            or (n == "op_namescope" and op.attr(n) == "/")
+            or (n == "op_role" and int(op.attr(n)) == 0)
+        ):
             continue
         kind = op.desc.attr_type(n)
-        value = {"block": op._block_attr_id(n)} if kind == core.AttrType.BLOCK else clean(op.desc.attr(n))
+        value = (
+            {"block": op._block_attr_id(n)}
+            if kind == core.AttrType.BLOCK
+            else clean(op.desc.attr(n))
+        )
         if not (n in defaults and value == defaults[n]):
             out[n] = value
     return out
@@ -78,7 +89,8 @@ def variable(v):
         flags += ["lr=%g" % v.optimize_attr["learning_rate"], "average=%s" % v.do_model_average]
     if v.lod_level:
         flags.append("lod=%d" % v.lod_level)
-    return [NAMES.get(int(v.dtype), str(v.dtype)), list(v.shape), flags]  # a layer may take a kind for a dtype
+    # a layer may take a kind for a dtype
+    return [NAMES.get(int(v.dtype), str(v.dtype)), list(v.shape), flags]
 
 
 def defaults_of(kind):
@@ -145,7 +157,9 @@ def refused(expression):
 
 
 def dtypes(name):
-    """for each data variable of a case, the kinds (see cases.namespace) that 1.8.5 does not refuse with a TypeError"""
+    """for each data variable of a case, the kinds (see cases.namespace) that 1.8.5 does not refuse
+    with a TypeError
+    """
     taken = []
     for _, expression in cases.dtype_variants(name):
         taken.append("")
@@ -181,9 +195,13 @@ def signatures():
             o = getattr(module, n)
             params = inspect.signature(o.__init__ if inspect.isclass(o) else o).parameters.values()
             found["%s.%s" % (prefix, n)] = [
-                [p.name, default(p.default)] for p in params if p.name != "self" and p.kind == p.POSITIONAL_OR_KEYWORD
+                [p.name, default(p.default)]
+                for p in params
+                if p.name != "self" and p.kind == p.POSITIONAL_OR_KEYWORD
             ]
-    found["data"] = [[p.name, default(p.default)] for p in inspect.signature(fluid.data).parameters.values()]
+    found["data"] = [
+        [p.name, default(p.default)] for p in inspect.signature(fluid.data).parameters.values()
+    ]
     return found
 
 
@@ -197,7 +215,13 @@ def main(words):
             with contextlib.redirect_stderr(io.StringIO()):
                 out[name] = record(name, expression)
         except Exception as exc:
-            print("FAILED", name, expression, type(exc).__name__, str(exc).strip().split("\n")[-1][:300])
+            print(
+                "FAILED",
+                name,
+                expression,
+                type(exc).__name__,
+                str(exc).strip().split("\n")[-1][:300],
+            )
     for expression in cases.ERRORS:
         if not words or any(w in expression for w in words):
             found = refused(expression)
@@ -209,7 +233,13 @@ def main(words):
         accepted = {name: dtypes(name) for name in cases.CASES if cases.dtype_variants(name)}
     write("layers_1.8.5.json", {"cases": out, "errors": errors, "dtypes": accepted})
     write("signatures_1.8.5.json", signatures())
-    print(len(out), "cases", len(errors), "errors; accepted:", [e for e in cases.ERRORS if e not in errors])
+    print(
+        len(out),
+        "cases",
+        len(errors),
+        "errors; accepted:",
+        [e for e in cases.ERRORS if e not in errors],
+    )
 
 
 def show(out, errors):
@@ -218,7 +248,16 @@ def show(out, errors):
         for which in ("main", "startup"):
             for k, b in enumerate(c[which]):
                 for op in b["ops"]:
-                    print("   ", which[0], k, op[0], json.dumps(op[1]), "->", json.dumps(op[2]), json.dumps(op[3]))
+                    print(
+                        "   ",
+                        which[0],
+                        k,
+                        op[0],
+                        json.dumps(op[1]),
+                        "->",
+                        json.dumps(op[2]),
+                        json.dumps(op[3]),
+                    )
     for e, (kind, message) in errors.items():
         print(kind[0], e, "::", message)
 
@@ -229,19 +268,24 @@ def write(name, value):
             f.write(
                 '{"cases": {\n'
                 + ",\n".join(
-                    "%s: %s" % (json.dumps(k), json.dumps(v, separators=(",", ":"))) for k, v in value["cases"].items()
+                    "%s: %s" % (json.dumps(k), json.dumps(v, separators=(",", ":")))
+                    for k, v in value["cases"].items()
                 )
             )
             for part in ("errors", "dtypes"):
                 f.write(
                     '},\n"%s": {\n' % part
-                    + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(v)) for k, v in value[part].items())
+                    + ",\n".join(
+                        "%s: %s" % (json.dumps(k), json.dumps(v)) for k, v in value[part].items()
+                    )
                 )
             f.write("}}\n")
         else:
             f.write(
                 "{\n"
-                + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(v)) for k, v in sorted(value.items()))
+                + ",\n".join(
+                    "%s: %s" % (json.dumps(k), json.dumps(v)) for k, v in sorted(value.items())
+                )
                 + "\n}\n"
             )
 

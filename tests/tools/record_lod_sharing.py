@@ -2,10 +2,12 @@
 
     python3.8 tests/tools/record_lod_sharing.py
 
-Writes tests/data/lod_sharing_1.8.5.json: {"OP DIGEST": {input slot: [output slots]}}, DIGEST being the sample's: with LoD lengths [1, rows - 1] on
-this input alone, these of the compared outputs carry the same LoD; "SLOT!" carries another one. Input slots that cannot be
-ragged (one row, or refused with a LoD) are left out.
+Writes tests/data/lod_sharing_1.8.5.json: {"OP DIGEST": {input slot: [output slots]}}, DIGEST being
+the sample's: with LoD lengths [1, rows - 1] on this input alone, these of the compared outputs
+carry the same LoD; "SLOT!" carries another one. Input slots that cannot be ragged (one row, or
+refused with a LoD) are left out.
 """
+
 import copy
 import json
 import os
@@ -22,7 +24,12 @@ def shared(sample, lengths):
     net = Net(sample, {})
     exe = record_ops.fluid.Executor(record_ops.fluid.CPUPlace())
     with record_ops.fluid.scope_guard(record_ops.fluid.Scope()):
-        got = exe.run(net.main, feed=net.feed, fetch_list=[v for _, _, v in net.compared()], return_numpy=False)
+        got = exe.run(
+            net.main,
+            feed=net.feed,
+            fetch_list=[v for _, _, v in net.compared()],
+            return_numpy=False,
+        )
     found = []
     for (key, _, _), value in zip(net.compared(), got):
         lod = value.recursive_sequence_lengths()
@@ -46,7 +53,9 @@ def record(sample):
             continue
         ragged = copy.copy(sample)
         many = isinstance(sample.inputs[slot], (list, tuple))
-        ragged.lod = {slot: [[lengths]] + [None] * (len(sample.inputs[slot]) - 1) if many else [lengths]}
+        ragged.lod = {
+            slot: [[lengths]] + [None] * (len(sample.inputs[slot]) - 1) if many else [lengths]
+        }
         table[slot], error = forked(ragged, lambda s, lengths=lengths: shared(s, lengths))
         if error:
             del table[slot]

@@ -1,10 +1,13 @@
-"""Record what the real Paddle 1.8.5 makes of scripts that call minimize within a block: programs, and four steps of each.
+"""Record what the real Paddle 1.8.5 makes of scripts that call minimize within a block: programs,
+and four steps of each.
 
     python3.8 tests/tools/record_minimize.py
 
-Writes tests/data/minimize_1.8.5.json: for each net of minimize_nets.py the blocks (parent, forward block, ops with their names by
-slot, sorted, since 1.8.5 puts what a gradient block reads in the order of a set), what is fetched, and the parameters after each step.
+Writes tests/data/minimize_1.8.5.json: for each net of minimize_nets.py the blocks (parent, forward
+block, ops with their names by slot, sorted, since 1.8.5 puts what a gradient block reads in the
+order of a set), what is fetched, and the parameters after each step.
 """
+
 import json
 import os
 import sys
@@ -21,7 +24,9 @@ import minimize_nets  # noqa: E402
 
 def blocks(program):
     """As the recording has them; also of ours."""
-    return [[b.parent_idx, b.forward_block_idx, [named(op) for op in b.ops]] for b in program.blocks]
+    return [
+        [b.parent_idx, b.forward_block_idx, [named(op) for op in b.ops]] for b in program.blocks
+    ]
 
 
 def named(op):
@@ -33,16 +38,23 @@ def main():
     records = {}
     for net in minimize_nets.NETS:
         program, startup = fluid.Program(), fluid.Program()
-        with fluid.unique_name.guard(), fluid.program_guard(program, startup), fluid.scope_guard(fluid.Scope()):
+        with fluid.unique_name.guard(), fluid.program_guard(program, startup), fluid.scope_guard(
+            fluid.Scope()
+        ):
             out = net(fluid)
             exe, steps = fluid.Executor(fluid.CPUPlace()), []
             exe.run(startup)
             params = program.all_parameters()
             for p in params:
-                fluid.global_scope().find_var(p.name).get_tensor().set(minimize_nets.initial(p.name, p.shape), fluid.CPUPlace())
+                fluid.global_scope().find_var(p.name).get_tensor().set(
+                    minimize_nets.initial(p.name, p.shape), fluid.CPUPlace()
+                )
             for feed in minimize_nets.FEEDS:
                 value = exe.run(program, feed=feed, fetch_list=[out])[0].tolist()
-                after = {p.name: np.array(fluid.global_scope().find_var(p.name).get_tensor()).tolist() for p in params}
+                after = {
+                    p.name: np.array(fluid.global_scope().find_var(p.name).get_tensor()).tolist()
+                    for p in params
+                }
                 steps.append([value, after])
         records[net.__name__] = {"blocks": blocks(program), "steps": steps}
     with open(os.path.join(HERE, "..", "data", "minimize_1.8.5.json"), "w") as f:

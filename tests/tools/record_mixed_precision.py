@@ -1,7 +1,9 @@
-"""Record programs that mixed precision of Paddle 1.8.5 makes: tests/data/mixed_precision_1.8.5.json.gz.
+"""Record programs that mixed precision of Paddle 1.8.5 makes:
+tests/data/mixed_precision_1.8.5.json.gz.
 
     python3.8 tests/tools/record_mixed_precision.py
 """
+
 import gzip
 import json
 import os
@@ -29,7 +31,9 @@ def words(fluid):
     att = fluid.layers.softmax(fluid.layers.matmul(q, k, transpose_y=True, alpha=0.5))
     ctx = fluid.layers.layer_norm(fluid.layers.matmul(att, emb), begin_norm_axis=2)
     ctx = fluid.layers.reshape(fluid.layers.scale(ctx, 2.0), [-1, 24])
-    return fluid.layers.mean(fluid.layers.square(fluid.layers.cast(fluid.layers.fc(ctx, 1, act="sigmoid"), "float32")))
+    return fluid.layers.mean(
+        fluid.layers.square(fluid.layers.cast(fluid.layers.fc(ctx, 1, act="sigmoid"), "float32"))
+    )
 
 
 def line(fluid):
@@ -44,7 +48,12 @@ def minimized(fluid, net, optimizer, lists=None, **args):
     lists = None if lists is None else mp.AutoMixedPrecisionLists(**lists)
     opt = mp.decorate(optimizer(fluid), lists, **args)
     ops, pairs = opt.minimize(loss)
-    return [[o.type for o in ops], [[p.name, g.name] for p, g in pairs], opt.get_loss_scaling().name, opt.get_scaled_loss().name]
+    return [
+        [o.type for o in ops],
+        [[p.name, g.name] for p, g in pairs],
+        opt.get_loss_scaling().name,
+        opt.get_scaled_loss().name,
+    ]
 
 
 def adam(fluid):
@@ -52,7 +61,11 @@ def adam(fluid):
 
 
 def momentum(fluid):
-    return fluid.optimizer.Momentum(fluid.layers.piecewise_decay([2, 4], [0.1, 0.01, 0.001]), 0.9, regularization=fluid.regularizer.L2Decay(1e-4))
+    return fluid.optimizer.Momentum(
+        fluid.layers.piecewise_decay([2, 4], [0.1, 0.01, 0.001]),
+        0.9,
+        regularization=fluid.regularizer.L2Decay(1e-4),
+    )
 
 
 def sgd(fluid):
@@ -61,11 +74,30 @@ def sgd(fluid):
 
 CASES = {
     "image": lambda f: minimized(f, image, momentum),
-    "image, static scale": lambda f: minimized(f, image, adam, init_loss_scaling=8.0, use_dynamic_loss_scaling=False),
-    "image, lists": lambda f: minimized(f, lambda f: image(f, "sigmoid"), sgd, dict(
-        custom_white_list={"softmax_with_cross_entropy", "pool2d"}, custom_black_list={"conv2d"}), use_dynamic_loss_scaling=False),
-    "words": lambda f: minimized(f, words, adam, incr_every_n_steps=3, decr_every_n_nan_or_inf=1, incr_ratio=3.0, decr_ratio=0.5),
-    "words, by name": lambda f: minimized(f, words, adam, dict(custom_black_varnames={"shared"}), use_dynamic_loss_scaling=False),
+    "image, static scale": lambda f: minimized(
+        f, image, adam, init_loss_scaling=8.0, use_dynamic_loss_scaling=False
+    ),
+    "image, lists": lambda f: minimized(
+        f,
+        lambda f: image(f, "sigmoid"),
+        sgd,
+        dict(
+            custom_white_list={"softmax_with_cross_entropy", "pool2d"}, custom_black_list={"conv2d"}
+        ),
+        use_dynamic_loss_scaling=False,
+    ),
+    "words": lambda f: minimized(
+        f,
+        words,
+        adam,
+        incr_every_n_steps=3,
+        decr_every_n_nan_or_inf=1,
+        incr_ratio=3.0,
+        decr_ratio=0.5,
+    ),
+    "words, by name": lambda f: minimized(
+        f, words, adam, dict(custom_black_varnames={"shared"}), use_dynamic_loss_scaling=False
+    ),
     "line": lambda f: minimized(f, line, sgd, init_loss_scaling=4.0),
 }
 
@@ -80,7 +112,9 @@ if __name__ == "__main__":
         main, startup = fluid.Program(), fluid.Program()
         with fluid.unique_name.guard(), fluid.program_guard(main, startup):
             result = case(fluid)
-        programs = {k: record_golden.dump_program(p) for k, p in (("main", main), ("startup", startup))}
+        programs = {
+            k: record_golden.dump_program(p) for k, p in (("main", main), ("startup", startup))
+        }
         for p in programs.values():
             del p["all_vars"]
         found[name] = dict(programs, result=result)

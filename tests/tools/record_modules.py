@@ -2,9 +2,10 @@
 
     python3.8 tests/tools/record_modules.py
 
-Writes tests/data/modules_1.8.5.json.gz: {module: [names, more]}. The names are those of ``__all__``; more are what the
-module defines without listing it (a function or a class of another module is not counted, nor are modules and what begins
-with "_"); a package counts whatever of Paddle it holds.
+Writes tests/data/modules_1.8.5.json.gz: {module: [names, more]}. The names are those of
+``__all__``; more are what the module defines without listing it (a function or a class of another
+module is not counted, nor are modules and what begins with "_"); a package counts whatever of
+Paddle it holds.
 """
 
 import gzip
@@ -27,7 +28,9 @@ def names(module):
         if name.startswith("_") or isinstance(value, types.ModuleType):
             continue
         home = getattr(value, "__module__", module.__name__)
-        if home == module.__name__ or (hasattr(module, "__path__") and str(home).startswith("paddle")):
+        if home == module.__name__ or (
+            hasattr(module, "__path__") and str(home).startswith("paddle")
+        ):
             found.add(name)
     return [sorted(listed), sorted(found - listed)]
 
@@ -46,7 +49,14 @@ def main():
     with gzip.GzipFile(path, "wb", mtime=0) as f:
         f.write(json.dumps(found, separators=(",", ":"), sort_keys=True).encode())
     print("\n".join(failed))
-    print(len(found), "modules,", sum(len(n) + len(m) for n, m in found.values()), "names,", os.path.getsize(path), "bytes")
+    print(
+        len(found),
+        "modules,",
+        sum(len(n) + len(m) for n, m in found.values()),
+        "names,",
+        os.path.getsize(path),
+        "bytes",
+    )
 
 
 if __name__ == "__main__":

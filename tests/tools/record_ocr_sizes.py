@@ -2,8 +2,9 @@
 
     python tests/tools/record_ocr_sizes.py [FOLDER]
 
-FOLDER (default .cache/models) holds the models. Writes tests/data/models/ocr_sizes.npz: "det/2x3x64x96" is the output for
-an input of this shape (`picture`), of the recogniser every 25th class.
+FOLDER (default .cache/models) holds the models. Writes tests/data/models/ocr_sizes.npz:
+"det/2x3x64x96" is the output for an input of this shape (`picture`), of the recogniser every 25th
+class.
 """
 
 import os
@@ -13,7 +14,11 @@ import sys
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NAMES = {"det": "ch_PP-OCRv4_det_infer", "rec": "ch_PP-OCRv4_rec_infer", "cls": "ch_ppocr_mobile_v2_cls_infer"}
+NAMES = {
+    "det": "ch_PP-OCRv4_det_infer",
+    "rec": "ch_PP-OCRv4_rec_infer",
+    "cls": "ch_ppocr_mobile_v2_cls_infer",
+}
 SHAPES = {
     "det": [(2, 3, 64, 96), (1, 3, 96, 32)],
     "rec": [(2, 3, 48, 40), (1, 3, 48, 128)],

@@ -1,10 +1,13 @@
-"""Record the slots, attributes and defaults of every op of the real Paddle 1.8.5 (runs on Paddle 1.8.5).
+"""Record the slots, attributes and defaults of every op of the real Paddle 1.8.5 (runs on Paddle
+1.8.5).
 
     python3.8 tests/tools/record_op_protos.py [OUTPUT.json]
 
-One op a line: {"in": ["X", "Bias?", "Xs*"], "out": ["Out", "XShape~"], "attrs": {name: [TYPE, default]}}; "*" marks a
-slot that is repeatable, "?" an optional one, "~" an intermediate one. An attribute without a default is required.
+One op a line: {"in": ["X", "Bias?", "Xs*"], "out": ["Out", "XShape~"], "attrs": {name: [TYPE,
+default]}}; "*" marks a slot that is repeatable, "?" an optional one, "~" an intermediate one. An
+attribute without a default is required.
 """
+
 import json
 import os
 import re
@@ -14,13 +17,32 @@ import paddle.fluid as fluid
 from paddle.fluid import core
 from paddle.fluid.proto import framework_pb2
 
-TARGET = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "op_protos_1.8.5.json")
+TARGET = os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "..", "data", "op_protos_1.8.5.json"
+)
 BOOKKEEPING = {"op_callstack", "op_device", "op_namescope", "op_role", "op_role_var"}
-DUMMY = {"INT": 1, "FLOAT": 1.0, "STRING": "s", "BOOLEAN": True, "LONG": 1, "INTS": [1], "FLOATS": [1.0],
-         "STRINGS": ["s"], "BOOLEANS": [True], "LONGS": [1]}
+DUMMY = {
+    "INT": 1,
+    "FLOAT": 1.0,
+    "STRING": "s",
+    "BOOLEAN": True,
+    "LONG": 1,
+    "INTS": [1],
+    "FLOATS": [1.0],
+    "STRINGS": ["s"],
+    "BOOLEANS": [True],
+    "LONGS": [1],
+}
 # values that pass the checks of single attributes
-VALID = {"pooling_type": "max", "unpooling_type": "max", "pooltype": "max", "variances": [0.1] * 4, "win_size": 2,
-         "functor_list": ["relu", "elementwise_add"], "dtype": 5}
+VALID = {
+    "pooling_type": "max",
+    "unpooling_type": "max",
+    "pooltype": "max",
+    "variances": [0.1] * 4,
+    "win_size": 2,
+    "functor_list": ["relu", "elementwise_add"],
+    "dtype": 5,
+}
 
 
 def type_name(attr):
@@ -60,9 +82,15 @@ def defaults(kind, types):
 def facts(proto):
     types = {a.name: type_name(a) for a in proto.attrs}
     known = defaults(proto.type, types)
-    return {"in": [slot(v) for v in proto.inputs], "out": [slot(v, True) for v in proto.outputs],
-            "attrs": {n: [t] + ([known[n]] if n in known else []) for n, t in sorted(types.items())
-                      if n not in BOOKKEEPING}}
+    return {
+        "in": [slot(v) for v in proto.inputs],
+        "out": [slot(v, True) for v in proto.outputs],
+        "attrs": {
+            n: [t] + ([known[n]] if n in known else [])
+            for n, t in sorted(types.items())
+            if n not in BOOKKEEPING
+        },
+    }
 
 
 def main(target=TARGET):
@@ -70,7 +98,9 @@ def main(target=TARGET):
     for text in core.get_all_op_protos():
         proto = framework_pb2.OpProto.FromString(text)
         try:
-            lines.append("%s: %s" % (json.dumps(proto.type), json.dumps(facts(proto), separators=(",", ":"))))
+            lines.append(
+                "%s: %s" % (json.dumps(proto.type), json.dumps(facts(proto), separators=(",", ":")))
+            )
         except Exception as error:
             print("%s: %s" % (proto.type, str(error).strip().splitlines()[-1]), flush=True)
     with open(target, "w") as f:

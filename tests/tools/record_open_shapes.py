@@ -1,11 +1,14 @@
-"""Record which op samples Paddle 1.8.5 refuses to build when dimensions of their inputs are open (runs on 1.8.5).
+"""Record which op samples Paddle 1.8.5 refuses to build when dimensions of their inputs are open
+(runs on 1.8.5).
 
     python3.8 tests/tools/record_open_shapes.py
 
-Writes tests/data/open_shapes_1.8.5.json: {op: {digest of a sample: [opening, ...]}} of the openings that 1.8.5 refuses. An
-opening is "X.0.1" (dimension 1 of variable 0 in slot X is -1), "X.0.*" (all of its dimensions) or "*" (all of all).
-Samples that 1.8.5 does not build as they are, and those of later Paddles, are left out.
+Writes tests/data/open_shapes_1.8.5.json: {op: {digest of a sample: [opening, ...]}} of the openings
+that 1.8.5 refuses. An opening is "X.0.1" (dimension 1 of variable 0 in slot X is -1), "X.0.*" (all
+of its dimensions) or "*" (all of all). Samples that 1.8.5 does not build as they are, and those of
+later Paddles, are left out.
 """
+
 import json
 import os
 import sys
@@ -47,8 +50,14 @@ class Opened(ops.Net):
     def data(self, slot, index, name, array):
         array = ops.np.asarray(array)
         shape = opened(array.shape, slot, index, self.opening)
-        return self.block.create_var(name=name, shape=shape, dtype=str(array.dtype), is_data=True,
-                                     lod_level=len(self.sample.lod_of(slot, index) or ()), stop_gradient=True)
+        return self.block.create_var(
+            name=name,
+            shape=shape,
+            dtype=str(array.dtype),
+            is_data=True,
+            lod_level=len(self.sample.lod_of(slot, index) or ()),
+            stop_gradient=True,
+        )
 
 
 def builds(sample, opening):
@@ -75,9 +84,17 @@ def main():
         if found is not None:
             table.setdefault(sample.op, {})[str(sample.digest())] = found
     with open(TARGET, "w") as f:
-        lines = ["%s:%s" % (json.dumps(k), json.dumps(v, separators=(",", ":"))) for k, v in sorted(table.items())]
+        lines = [
+            "%s:%s" % (json.dumps(k), json.dumps(v, separators=(",", ":")))
+            for k, v in sorted(table.items())
+        ]
         f.write("{\n" + ",\n".join(lines) + "\n}\n")
-    print(sum(len(o) for v in table.values() for o in v.values()), "refused of", sum(map(len, table.values())), "samples")
+    print(
+        sum(len(o) for v in table.values() for o in v.values()),
+        "refused of",
+        sum(map(len, table.values())),
+        "samples",
+    )
 
 
 if __name__ == "__main__":

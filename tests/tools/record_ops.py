@@ -2,11 +2,13 @@
 
     python3.8 tests/tools/record_ops.py [--only OP,OP] [FAMILY...]
 
-Writes tests/data/ops/FAMILY.npz: "3/Out" is output Out of sample 3, "3/Out#1" the second variable of a duplicable
-slot, "3/X@GRAD" a gradient, "3/Out@LOD0" the offsets of an output's first LoD level; "digests" tells which recordings are out of date. --only tries samples, writing nothing.
+Writes tests/data/ops/FAMILY.npz: "3/Out" is output Out of sample 3, "3/Out#1" the second variable
+of a duplicable slot, "3/X@GRAD" a gradient, "3/Out@LOD0" the offsets of an output's first LoD
+level; "digests" tells which recordings are out of date. --only tries samples, writing nothing.
 
 On Paddle 3.3.1 it records the samples of ops that 1.8.5 lacks instead, to FAMILY.later.npz.
 """
+
 import os
 import pickle
 import sys
@@ -42,7 +44,11 @@ def keys(slot, count):
 def check_names(sample):
     """Paddle ignores a misspelt slot or attribute; a recording must not"""
     proto = fluid.framework.OpProtoHolder.instance().get_op_proto(sample.op)
-    for given, known in ((sample.inputs, proto.inputs), (sample.outputs, proto.outputs), (sample.attrs, proto.attrs)):
+    for given, known in (
+        (sample.inputs, proto.inputs),
+        (sample.outputs, proto.outputs),
+        (sample.attrs, proto.attrs),
+    ):
         wrong = set(given) - {k.name for k in known}
         if wrong:
             raise NameError("%s has no %s" % (sample.op, ", ".join(sorted(wrong))))
@@ -58,23 +64,38 @@ class Net:
         self.block = self.main.global_block()
         self.feed, self.ins, self.outs = {}, {}, {}
         for slot in sample.inputs:
-            self.ins[slot] = [self.data(slot, i, n, a) for i, (n, a) in enumerate(sample.variables(slot))]
+            self.ins[slot] = [
+                self.data(slot, i, n, a) for i, (n, a) in enumerate(sample.variables(slot))
+            ]
         for slot in self.output_slots(proto):
-            self.outs[slot] = [self.output(slot, key, dtypes) for key in keys(slot, sample.outputs.get(slot))]
-        self.op = self.block.append_op(type=sample.op, inputs=self.ins, outputs=self.outs,
-                                       attrs=dict(sample.attrs))
+            self.outs[slot] = [
+                self.output(slot, key, dtypes) for key in keys(slot, sample.outputs.get(slot))
+            ]
+        self.op = self.block.append_op(
+            type=sample.op, inputs=self.ins, outputs=self.outs, attrs=dict(sample.attrs)
+        )
 
     def output_slots(self, proto):
         """rnn writes all of its outputs, dispensable or not"""
         every = self.sample.op == "rnn"
-        return [s.name for s in proto.outputs if s.name in self.sample.outputs or not s.dispensable or every]
+        return [
+            s.name
+            for s in proto.outputs
+            if s.name in self.sample.outputs or not s.dispensable or every
+        ]
 
     def data(self, slot, index, name, array):
         lod = self.sample.lod_of(slot, index)
         array = np.asarray(array)
         self.feed[name] = fluid.create_lod_tensor(array, lod, fluid.CPUPlace()) if lod else array
-        return self.block.create_var(name=name, shape=array.shape, dtype=str(array.dtype), is_data=True,
-                                     lod_level=len(lod or ()), stop_gradient=slot not in self.sample.grad)
+        return self.block.create_var(
+            name=name,
+            shape=array.shape,
+            dtype=str(array.dtype),
+            is_data=True,
+            lod_level=len(lod or ()),
+            stop_gradient=slot not in self.sample.grad,
+        )
 
     def output(self, slot, key, dtypes):
         if slot in self.sample.inplace:
@@ -84,26 +105,45 @@ class Net:
 
     def compared(self):
         """(key, slot, variable) of the outputs to compare"""
-        return [(key, slot, v) for slot, count in self.sample.outputs.items()
-                for key, v in zip(keys(slot, count), self.outs[slot])]
+        return [
+            (key, slot, v)
+            for slot, count in self.sample.outputs.items()
+            for key, v in zip(keys(slot, count), self.outs[slot])
+        ]
 
     def run(self, wanted):
         exe = fluid.Executor(fluid.CPUPlace())
         with fluid.scope_guard(fluid.Scope()):
-            got = exe.run(self.main, feed=self.feed, fetch_list=[v for _, v in wanted], return_numpy=False)
-        self.lods = {"%s@LOD%d" % (key, i): np.array(level, "int32")
-                     for (key, _), value in zip(wanted, got) for i, level in enumerate(value.lod())}
+            got = exe.run(
+                self.main, feed=self.feed, fetch_list=[v for _, v in wanted], return_numpy=False
+            )
+        self.lods = {
+            "%s@LOD%d" % (key, i): np.array(level, "int32")
+            for (key, _), value in zip(wanted, got)
+            for i, level in enumerate(value.lod())
+        }
         return {key: np.array(value) for (key, _), value in zip(wanted, got)}
 
     def add_gradients(self, values):
         """append the backward ops for fixed cotangents; -> (key, gradient variable) of each input"""
-        targets = [(key, slot, v) for key, slot, v in self.compared() if self.sample.starts_gradient(slot, values[key])]
+        targets = [
+            (key, slot, v)
+            for key, slot, v in self.compared()
+            if self.sample.starts_gradient(slot, values[key])
+        ]
         fixed = []
         for i, (key, slot, target) in enumerate(targets):
             array = values[key]
             self.feed["ct.%d" % i] = self.sample.cotangent(slot, i, array.shape, array.dtype)
-            fixed.append(self.block.create_var(name="ct.%d" % i, shape=target.shape, dtype=str(array.dtype),
-                                               is_data=True, stop_gradient=True))
+            fixed.append(
+                self.block.create_var(
+                    name="ct.%d" % i,
+                    shape=target.shape,
+                    dtype=str(array.dtype),
+                    is_data=True,
+                    stop_gradient=True,
+                )
+            )
         wrt = [(slot, v) for slot in self.sample.grad for v in self.ins[slot]]
         with fluid.program_guard(self.main):
             grads = fluid.backward.gradients([t for _, _, t in targets], [v for _, v in wrt], fixed)
@@ -121,7 +161,9 @@ def grad_key(sample, slot, name):
 
 
 def answer(sample):
-    """{key: array} from two programs: only the first run tells shapes and dtypes that cannot be inferred"""
+    """{key: array} from two programs: only the first run tells shapes and dtypes that cannot be
+    inferred
+    """
     net = Net(sample, {})
     values = net.run([(key, v) for key, _, v in net.compared()])
     lods = net.lods
@@ -136,7 +178,7 @@ def explain(error):
     """the telling lines of Paddle's long messages"""
     text = str(error)
     mark = "Error Message Summary:"
-    text = text[text.index(mark) + len(mark):] if mark in text else text
+    text = text[text.index(mark) + len(mark) :] if mark in text else text
     lines = [s for s in text.splitlines() if s.strip("- \t")]
     return "%s: %s" % (type(error).__name__, " | ".join(s.strip() for s in lines)[-600:])
 
@@ -186,7 +228,11 @@ def record(family, only):
         os.makedirs(FOLDER, exist_ok=True)
         np.savez_compressed(path(family, VERSION == LATER), **table)
     skipped = len(samples) - sum(mine)
-    print("%s: %d samples, %d failed, %d not for Paddle %s" % (family, len(samples), failed, skipped, VERSION), flush=True)
+    print(
+        "%s: %d samples, %d failed, %d not for Paddle %s"
+        % (family, len(samples), failed, skipped, VERSION),
+        flush=True,
+    )
     return failed
 
 

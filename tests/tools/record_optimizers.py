@@ -1,4 +1,5 @@
-"""Record what the real Paddle 1.8.5 makes of tests/optimizer_cases.py: programs, refused calls, parameters after steps.
+"""Record what the real Paddle 1.8.5 makes of tests/optimizer_cases.py: programs, refused calls,
+parameters after steps.
 
     python3.8 tests/tools/record_optimizers.py
 
@@ -41,11 +42,21 @@ def compact(program):
     blocks = []
     for b in dumped["blocks"]:
         ops = [
-            [o["type"], o["inputs"], o["outputs"], {k: v for k, v in o["attrs"].items() if k not in LEFT_OUT}]
+            [
+                o["type"],
+                o["inputs"],
+                o["outputs"],
+                {k: v for k, v in o["attrs"].items() if k not in LEFT_OUT},
+            ]
             for o in b["ops"]
         ]
         kept = [v for v in b["vars"] if v["persistable"] and v["type"] == "LOD_TENSOR"]
-        blocks.append({"ops": ops, "vars": {v["name"]: [v["shape"], v["dtype"], v["stop_gradient"]] for v in kept}})
+        blocks.append(
+            {
+                "ops": ops,
+                "vars": {v["name"]: [v["shape"], v["dtype"], v["stop_gradient"]] for v in kept},
+            }
+        )
     return blocks
 
 
@@ -86,7 +97,10 @@ def errors():
             try:
                 call(fluid)
             except Exception as e:
-                result[name] = [type(e).__name__, str(e).strip().splitlines()[0] if str(e).strip() else ""]
+                result[name] = [
+                    type(e).__name__,
+                    str(e).strip().splitlines()[0] if str(e).strip() else "",
+                ]
             else:
                 result[name] = None
     return result
@@ -110,7 +124,9 @@ def signatures():
         ):
             made = getattr(module, name)
             short = module.__name__.rsplit(".", 1)[-1]
-            result["%s.%s" % (short, name)] = str(inspect.signature(made.__init__ if inspect.isclass(made) else made))
+            result["%s.%s" % (short, name)] = str(
+                inspect.signature(made.__init__ if inspect.isclass(made) else made)
+            )
     for name in ("minimize", "backward", "apply_gradients", "apply_optimize"):
         result["optimizer.SGD." + name] = str(inspect.signature(getattr(fluid.optimizer.SGD, name)))
     for name in ("apply", "restore"):
@@ -128,5 +144,8 @@ def write(name, value):
 
 if __name__ == "__main__":
     count_control_variables()
-    write("optimizer_programs_1.8.5.json", {"cases": cases(), "errors": errors(), "averages": averages()})
+    write(
+        "optimizer_programs_1.8.5.json",
+        {"cases": cases(), "errors": errors(), "averages": averages()},
+    )
     write("optimizer_signatures_1.8.5.json", signatures())

@@ -2,8 +2,9 @@
 
     python3.8 tests/tools/record_paddle2.py [late]
 
-Writes tests/data/paddle_2.6.2.npz, and paddle_2.6.2_late.npz of tests/paddle/late_cases.py: "CASE" holds one array of float64, all results of the case one after the other; "shapes" a
-JSON text {case: [shape, ...]}, "parameters" one {case: {name: shape}} of the layers' parameters.
+Writes tests/data/paddle_2.6.2.npz, and paddle_2.6.2_late.npz of tests/paddle/late_cases.py: "CASE"
+holds one array of float64, all results of the case one after the other; "shapes" a JSON text {case:
+[shape, ...]}, "parameters" one {case: {name: shape}} of the layers' parameters.
 """
 
 import json
@@ -36,7 +37,11 @@ def run(expressions):
                 outs[name] = cases.flat(eval(text, scope))
             except Exception as exc:
                 failed.append("%s: %s" % (name, (str(exc) or repr(exc)).strip().splitlines()[-1]))
-            made = {p.name: list(p.shape) for p in main.all_parameters() if p.name not in seen and not FLAT.match(p.name)}
+            made = {
+                p.name: list(p.shape)
+                for p in main.all_parameters()
+                if p.name not in seen and not FLAT.match(p.name)
+            }
             seen.update(made)
             if made:
                 parameters[name] = made
@@ -44,7 +49,9 @@ def run(expressions):
         exe.run(startup)
         for made in parameters.values():
             for name, shape in made.items():
-                paddle.static.global_scope().find_var(name).get_tensor().set(cases.parameter(name, shape), paddle.CPUPlace())
+                paddle.static.global_scope().find_var(name).get_tensor().set(
+                    cases.parameter(name, shape), paddle.CPUPlace()
+                )
         flat = [v for vs in outs.values() for v in vs]
         values = iter(exe.run(main, feed=data.feed, fetch_list=flat))
         for name, vs in outs.items():
@@ -65,7 +72,9 @@ def record(name, tables):
         failed += found[3]
     path = os.path.join(HERE, "..", "data", name)
     arrays = {k: v.astype("float32") for k, v in results.items()}
-    np.savez_compressed(path, shapes=json.dumps(shapes), parameters=json.dumps(parameters), **arrays)
+    np.savez_compressed(
+        path, shapes=json.dumps(shapes), parameters=json.dumps(parameters), **arrays
+    )
     print("\n".join(failed))
     print(len(results), "cases,", os.path.getsize(path), "bytes")
 

@@ -1,9 +1,11 @@
-"""Record which events a profile of Paddle 1.8.5 shows, in the order in which they first end: tests/data/profile_1.8.5.json.
+"""Record which events a profile of Paddle 1.8.5 shows, in the order in which they first end:
+tests/data/profile_1.8.5.json.
 
     python3.8 tests/tools/record_profile.py
 
 {"events": [[name, calls], ...], "heads": the sentence and the columns for each sorted_key}
 """
+
 import json
 import os
 import re
@@ -38,9 +40,12 @@ def main(key):
 def record():
     heads, events = {}, []
     for key in KEYS:
-        out = subprocess.check_output([sys.executable, __file__, str(key)], stderr=subprocess.DEVNULL).decode()
+        out = subprocess.check_output(
+            [sys.executable, __file__, str(key)], stderr=subprocess.DEVNULL
+        ).decode()
         heads[str(key)] = [next(s for s in out.splitlines() if s.startswith(("Sorted by")))] + [
-            " ".join(s.split()) for s in out.splitlines() if s.startswith("Event")]
+            " ".join(s.split()) for s in out.splitlines() if s.startswith("Event")
+        ]
         if key is None:
             events = [[n, int(c)] for n, c in re.findall(r"^thread0::(\w+) +(\d+) ", out, re.M)]
     with open(os.path.join(FOLDER, "..", "data", "profile_1.8.5.json"), "w") as f:

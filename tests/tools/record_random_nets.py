@@ -1,9 +1,11 @@
-"""Keep some of the random nets that the real Paddle 1.8.5 has drawn and run (tests/random_nets): few, small, of many kinds.
+"""Keep some of the random nets that the real Paddle 1.8.5 has drawn and run (tests/random_nets):
+few, small, of many kinds.
 
     python -m tests.tools.record_random_nets FOLDER [HOW MANY]
 
-FOLDER is one of `python -m tests.random_nets`, which has said that its nets are equal. Writes tests/data/random_nets_1.8.5.json.gz: nets
-with their programs and values, {key: [dtype, shape, values, lengths, by how much the values move if all floats move by 1e-6]}.
+FOLDER is one of `python -m tests.random_nets`, which has said that its nets are equal. Writes
+tests/data/random_nets_1.8.5.json.gz: nets with their programs and values, {key: [dtype, shape,
+values, lengths, by how much the values move if all floats move by 1e-6]}.
 """
 
 import gzip
@@ -25,8 +27,18 @@ def values(arrays):
     found = {}
     for key in (k[2:] for k in arrays.files if k.startswith("v:")):
         v, nudged = arrays["v:" + key], arrays["n:" + key]
-        moved = float(np.nan_to_num(np.abs(nudged.astype("float64") - v)).max(initial=0)) if v.dtype.kind == "f" else 0.0
-        found[key] = [str(v.dtype), list(v.shape), v.ravel().tolist(), json.loads(str(arrays["l:" + key])), float("%.2g" % moved)]
+        moved = (
+            float(np.nan_to_num(np.abs(nudged.astype("float64") - v)).max(initial=0))
+            if v.dtype.kind == "f"
+            else 0.0
+        )
+        found[key] = [
+            str(v.dtype),
+            list(v.shape),
+            v.ravel().tolist(),
+            json.loads(str(arrays["l:" + key])),
+            float("%.2g" % moved),
+        ]
     return found
 
 
@@ -35,11 +47,23 @@ def main(folder, count=40):
     candidates = []
     for file in sorted(Path(folder).glob("[0-9]*.npz")):
         net, arrays = json.loads(file.with_suffix(".json").read_text())["net"], np.load(file)
-        same = all(np.array_equal(arrays["v:" + k], arrays["a:" + k], equal_nan=arrays["v:" + k].dtype.kind == "f") for k in (k[2:] for k in arrays.files if k[:2] == "v:"))
+        same = all(
+            np.array_equal(
+                arrays["v:" + k], arrays["a:" + k], equal_nan=arrays["v:" + k].dtype.kind == "f"
+            )
+            for k in (k[2:] for k in arrays.files if k[:2] == "v:")
+        )
         if same and sum(arrays[k].size for k in arrays.files if k[:2] == "v:") <= NUMBERS:
             candidates.append((net, arrays))
     while candidates and len(chosen) < int(count):
-        what = lambda net: {*net["samplers"], *(w for w in ("minimize", "gradients", "append_backward") if any(w in t for t in net["train"]))}
+        what = lambda net: {
+            *net["samplers"],
+            *(
+                w
+                for w in ("minimize", "gradients", "append_backward")
+                if any(w in t for t in net["train"])
+            ),
+        }
         candidates.sort(key=lambda c: -len(what(c[0]) - known))
         net, arrays = candidates.pop(0)
         begin = time.process_time()

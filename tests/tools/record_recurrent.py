@@ -2,8 +2,10 @@
 
     python3.8 tests/tools/record_recurrent.py
 
-Writes tests/data/recurrent_1.8.5.json: {network: {"losses": [...], "parameters": {name: sum of squares after}}}.
+Writes tests/data/recurrent_1.8.5.json: {network: {"losses": [...], "parameters": {name: sum of
+squares after}}}.
 """
+
 import json
 import os
 import sys

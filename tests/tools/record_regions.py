@@ -1,7 +1,9 @@
-"""Record the training of a small two-stage detector by Paddle 1.8.5: python3.8 tests/tools/record_regions.py
+"""Record the training of a small two-stage detector by Paddle 1.8.5: python3.8
+tests/tools/record_regions.py
 
 Writes tests/data/regions_1.8.5.json, what tests/region_nets.py gives.
 """
+
 import json
 import os
 import sys

@@ -1,4 +1,6 @@
-"""Record small saved models with the real Paddle 1.8.5: tests/data/saved/. Run in the environment of record_ops.py."""
+"""Record small saved models with the real Paddle 1.8.5: tests/data/saved/. Run in the environment
+of record_ops.py.
+"""
 
 import inspect
 import json
@@ -22,9 +24,10 @@ def nameless(program):
 
 
 SAVING = (
-    "get_parameter_value get_parameter_value_by_name get_program_parameter get_program_persistable_vars is_belong_to_optimizer "
-    "is_parameter is_persistable load load_inference_model load_params load_persistables load_program_state load_vars save "
-    "save_inference_model save_params save_persistables save_vars set_program_state"
+    "get_parameter_value get_parameter_value_by_name get_program_parameter"
+    " get_program_persistable_vars is_belong_to_optimizer is_parameter is_persistable load"
+    " load_inference_model load_params load_persistables load_program_state load_vars save"
+    " save_inference_model save_params save_persistables save_vars set_program_state"
 )
 
 
@@ -33,11 +36,20 @@ def signatures():
     found = {"io." + n: getattr(fluid.io, n) for n in SAVING.split()}
     found.update({n: getattr(fluid, n) for n in SAVING.split() if hasattr(fluid, n)})
     table = {
-        name: [[p.name, "<required>" if p.default is p.empty else p.default] for p in inspect.signature(function).parameters.values()]
+        name: [
+            [p.name, "<required>" if p.default is p.empty else p.default]
+            for p in inspect.signature(function).parameters.values()
+        ]
         for name, function in found.items()
     }
     with open(os.path.join(OUT, "signatures.json"), "w") as f:
-        f.write("{\n" + ",\n".join(" %s: %s" % (json.dumps(k), json.dumps(v)) for k, v in sorted(table.items())) + "\n}\n")
+        f.write(
+            "{\n"
+            + ",\n".join(
+                " %s: %s" % (json.dumps(k), json.dumps(v)) for k, v in sorted(table.items())
+            )
+            + "\n}\n"
+        )
 
 
 def main():
@@ -56,7 +68,10 @@ def main():
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(startup)
     rng = np.random.RandomState(0)
-    feed = {"x": rng.randn(4, 3, 6, 6).astype("float32"), "label": rng.randint(0, 5, (4, 1)).astype("int64")}
+    feed = {
+        "x": rng.randn(4, 3, 6, 6).astype("float32"),
+        "label": rng.randint(0, 5, (4, 1)).astype("int64"),
+    }
     for _ in range(3):
         exe.run(main_program, feed=feed)
     (out,) = exe.run(test, feed=feed, fetch_list=[y.name])
@@ -65,8 +80,11 @@ def main():
     nameless(main_program)
     with fluid.program_guard(main_program):
         fluid.io.save_inference_model(at("separate"), ["x"], [y], exe)
-        fluid.io.save_inference_model(at("combined"), ["x"], [y], exe, model_filename="model", params_filename="params")
-    for path in (at("separate/__model__"), at("combined/model")):  # feed, fetch and scale ops came with the saving
+        fluid.io.save_inference_model(
+            at("combined"), ["x"], [y], exe, model_filename="model", params_filename="params"
+        )
+    # feed, fetch and scale ops came with the saving
+    for path in (at("separate/__model__"), at("combined/model")):
         program = framework_pb2.ProgramDesc()
         with open(path, "rb") as f:
             program.ParseFromString(f.read())
@@ -79,12 +97,16 @@ def main():
     fluid.io.save_persistables(exe, at("persistables"), main_program, "all")
     nameless(main_program)
     fluid.save(main_program, at("prefix"))
-    lod = fluid.create_lod_tensor(np.arange(10, dtype="float32").reshape(5, 2), [[2, 1], [2, 0, 3]], fluid.CPUPlace())
+    lod = fluid.create_lod_tensor(
+        np.arange(10, dtype="float32").reshape(5, 2), [[2, 1], [2, 0, 3]], fluid.CPUPlace()
+    )
     scope = fluid.global_scope()
     scope.var("ragged").get_tensor().set(np.array(lod), fluid.CPUPlace())
     scope.var("ragged").get_tensor().set_lod(lod.lod())
     saver = fluid.Program()
-    ragged = saver.global_block().create_var(name="ragged", shape=[5, 2], dtype="float32", lod_level=2, persistable=True)
+    ragged = saver.global_block().create_var(
+        name="ragged", shape=[5, 2], dtype="float32", lod_level=2, persistable=True
+    )
     fluid.io.save_vars(exe, at("lod"), saver, vars=[ragged])
     signatures()
 

@@ -1,6 +1,8 @@
-"""What Paddle 1.8.5 prints for the scripts of tests/data/scripts/zoo: run with its Python, writes recorded.json there.
+"""What Paddle 1.8.5 prints for the scripts of tests/data/scripts/zoo: run with its Python, writes
+recorded.json there.
 
-With names of scripts only those are run anew. Those of JOBS are run as jobs of two trainers and two pservers, process by process.
+With names of scripts only those are run anew. Those of JOBS are run as jobs of two trainers and two
+pservers, process by process.
 """
 
 import json
@@ -11,7 +13,19 @@ import sys
 import tempfile
 
 FOLDER = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "data", "scripts", "zoo"))
-TOLD = ("Pass", "End pass", "saved", "kpis", "step", "batch", "beams", "detections", "table", "files", "\tdata")
+TOLD = (
+    "Pass",
+    "End pass",
+    "saved",
+    "kpis",
+    "step",
+    "batch",
+    "beams",
+    "detections",
+    "table",
+    "files",
+    "\tdata",
+)
 ARGUMENTS = {
     "image_classification": ["--model_save_dir", "FOLDER"], "ctr": ["FOLDER"], "seq2seq": [], "ssd": [], "bert": [], "bert_fleet": [],
     "image_classification_dist": ["--model_save_dir", "FOLDER"], "word2vec": [], "yolo": [], "gan": [], "transformer": [],
@@ -20,7 +34,12 @@ ARGUMENTS = {
 }  # fmt: skip
 JOBS = {"ctr_fleet": ["FOLDER"]}
 DEVICES = {"image_classification_dist": "2"}  # its workers are devices where it is one process
-ENVIRONMENT = {"CPU_NUM": "1", "PADDLE_TRAINER_ENDPOINTS": "127.0.0.1:6170", "PADDLE_TRAINER_ID": "0"}  # one worker
+# one worker
+ENVIRONMENT = {
+    "CPU_NUM": "1",
+    "PADDLE_TRAINER_ENDPOINTS": "127.0.0.1:6170",
+    "PADDLE_TRAINER_ID": "0",
+}
 # The CPU build has no op that joins workers (gen_nccl_id), which one worker does not need either.
 ALONE = """
 import os, runpy, sys
@@ -47,20 +66,34 @@ def lines(text):
 
 
 def words(name, folder):
-    return [os.path.join(FOLDER, name + ".py")] + [folder if word == "FOLDER" else word for word in ARGUMENTS.get(name, JOBS.get(name))]
+    return [os.path.join(FOLDER, name + ".py")] + [
+        folder if word == "FOLDER" else word for word in ARGUMENTS.get(name, JOBS.get(name))
+    ]
 
 
 def job(name, folder, env):
     """What the two trainers print. 1.8.5's pservers wait for ever, so they are ended."""
     ends = ["127.0.0.1:%d" % port for port in free_ports(4)]
-    env = dict(env, PADDLE_TRAINERS_NUM="2", PADDLE_TRAINER_ENDPOINTS=",".join(ends[:2]), PADDLE_PSERVERS_IP_PORT_LIST=",".join(ends[2:]))
+    env = dict(
+        env,
+        PADDLE_TRAINERS_NUM="2",
+        PADDLE_TRAINER_ENDPOINTS=",".join(ends[:2]),
+        PADDLE_PSERVERS_IP_PORT_LIST=",".join(ends[2:]),
+    )
 
     def start(role, **more):
         command = [sys.executable] + words(name, folder)
-        return subprocess.Popen(command, cwd=folder, env=dict(env, TRAINING_ROLE=role, **more), stdout=subprocess.PIPE)
+        return subprocess.Popen(
+            command, cwd=folder, env=dict(env, TRAINING_ROLE=role, **more), stdout=subprocess.PIPE
+        )
 
-    servers = [start("PSERVER", POD_IP="127.0.0.1", PADDLE_PORT=end.split(":")[1]) for end in ends[2:]]
-    trainers = [start("TRAINER", PADDLE_TRAINER_ID=str(k), PADDLE_CURRENT_ENDPOINT=ends[k]) for k in range(2)]
+    servers = [
+        start("PSERVER", POD_IP="127.0.0.1", PADDLE_PORT=end.split(":")[1]) for end in ends[2:]
+    ]
+    trainers = [
+        start("TRAINER", PADDLE_TRAINER_ID=str(k), PADDLE_CURRENT_ENDPOINT=ends[k])
+        for k in range(2)
+    ]
     try:
         return [lines(t.communicate(timeout=100)[0]) for t in trainers]
     finally:
@@ -78,13 +111,23 @@ def main():
             found = json.load(file)
     for name in sys.argv[1:] or list(ARGUMENTS) + list(JOBS):
         with tempfile.TemporaryDirectory() as folder:
-            env = dict(os.environ, PIPE_PYTHON=sys.executable, OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", **ENVIRONMENT)
+            env = dict(
+                os.environ,
+                PIPE_PYTHON=sys.executable,
+                OMP_NUM_THREADS="1",
+                PYTHONDONTWRITEBYTECODE="1",
+                **ENVIRONMENT,
+            )
             if name in JOBS:
                 found[name] = job(name, folder, env)
                 continue
             env["CPU_NUM"] = DEVICES.get(name, "1")
             command = [sys.executable, "-c", ALONE] + words(name, folder)
-            found[name] = lines(subprocess.run(command, cwd=folder, env=env, check=True, stdout=subprocess.PIPE).stdout)
+            found[name] = lines(
+                subprocess.run(
+                    command, cwd=folder, env=env, check=True, stdout=subprocess.PIPE
+                ).stdout
+            )
     with open(path, "w") as file:
         json.dump(found, file, indent=1)
         file.write("\n")

@@ -1,9 +1,12 @@
-"""Record what the real Paddle 1.8.5 makes of programs in which fed values decide sizes (tests/sizes/cases.py).
+"""Record what the real Paddle 1.8.5 makes of programs in which fed values decide sizes
+(tests/sizes/cases.py).
 
-    python3.8 tests/tools/record_sizes.py [WORD...]     only the cases whose name has one of the words, and keep the others
+    python3.8 tests/tools/record_sizes.py [WORD...]     only the cases whose name has one of the
+    words, and keep the others
 
-Writes tests/data/sizes_1.8.5.npz: "CASE/FEED/FETCH" is an array, "CASE/FEED/refused" an exception's first line. Each feed is
-run in a process of its own, since some of these end 1.8.5, or it never ends: "CASE/FEED/died".
+Writes tests/data/sizes_1.8.5.npz: "CASE/FEED/FETCH" is an array, "CASE/FEED/refused" an exception's
+first line. Each feed is run in a process of its own, since some of these end 1.8.5, or it never
+ends: "CASE/FEED/died".
 """
 
 import os
@@ -28,7 +31,8 @@ def run(case, feed):
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(startup)
     found = [np.asarray(v) for v in exe.run(main, feed=feed, fetch_list=fetches)]
-    return [np.zeros(0, "float32") if v.dtype == object else v for v in found]  # an empty tensor comes out as no array
+    # an empty tensor comes out as no array
+    return [np.zeros(0, "float32") if v.dtype == object else v for v in found]
 
 
 def said(error):
@@ -70,9 +74,13 @@ def main(words):
             if isinstance(result, list):
                 found.update(("%s/%d/%d" % (name, i, k), v) for k, v in enumerate(result))
             else:
-                found["%s/%d/%s" % (name, i, "refused" if result else "died")] = np.array(result or "")
+                found["%s/%d/%s" % (name, i, "refused" if result else "died")] = np.array(
+                    result or ""
+                )
             shown = [list(v.shape) for v in result] if isinstance(result, list) else result
-            print(name, i, {n: v.tolist() for n, v in feed.items() if v.size < 9}, shown, flush=True)
+            print(
+                name, i, {n: v.tolist() for n, v in feed.items() if v.size < 9}, shown, flush=True
+            )
     np.savez_compressed(path, **found)
 
 

@@ -2,9 +2,10 @@
 
     python3.8 tests/tools/record_slim.py
 
-1.8.5 takes the nodes of a graph in the order of their addresses, so that numbered names differ from run to run; here they are
-taken in the order of their numbers.
+1.8.5 takes the nodes of a graph in the order of their addresses, so that numbered names differ from
+run to run; here they are taken in the order of their numbers.
 """
+
 import gzip
 import json
 import os
@@ -21,7 +22,11 @@ def in_order(kind, name):
 
 
 def listed(array):
-    return {"dtype": str(array.dtype), "shape": list(array.shape), "values": array.reshape(-1).tolist()}
+    return {
+        "dtype": str(array.dtype),
+        "shape": list(array.shape),
+        "values": array.reshape(-1).tolist(),
+    }
 
 
 if __name__ == "__main__":
@@ -42,7 +47,10 @@ if __name__ == "__main__":
         programs = {k: record_golden.dump_program(p) for k, p in said["programs"].items()}
         for p in programs.values():
             del p["all_vars"]
-        found[name] = {"programs": programs, "arrays": {k: listed(a) for k, a in said["arrays"].items()}}
+        found[name] = {
+            "programs": programs,
+            "arrays": {k: listed(a) for k, a in said["arrays"].items()},
+        }
     path = os.path.join(FOLDER, "..", "data", "slim_1.8.5.json.gz")
     with gzip.GzipFile(path, "wb", mtime=0) as f:
         f.write(json.dumps(found, sort_keys=True).encode())

@@ -4,6 +4,7 @@
 
 Writes tests/data/slots_1.8.5.json.
 """
+
 import contextlib
 import io
 import json
@@ -28,7 +29,9 @@ def batches(kind):
         if kind == "InMemoryDataset":
             made.load_into_memory()
         loader = fluid.io.DataLoader.from_dataset(made, [fluid.CPUPlace()], False)
-        found = [{n: [np.array(v).tolist(), v.lod()] for n, v in group[0].items()} for group in loader()]
+        found = [
+            {n: [np.array(v).tolist(), v.lod()] for n, v in group[0].items()} for group in loader()
+        ]
         return {"desc": made.desc(), "batches": found}
 
 
@@ -59,9 +62,16 @@ def trained():
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(startup)
     made = cases.dataset(fluid, "QueueDataset", ["ctr.txt"], fed)
-    exe.train_from_dataset(main, made, fetch_list=[loss, fed[0]], fetch_info=["loss", "words"], print_period=1)
-    exe.infer_from_dataset(main, made, fetch_list=[loss, fed[0]], fetch_info=["again", "ids"], print_period=1)
-    values = {n: np.array(fluid.global_scope().find_var(n).get_tensor()).tolist() for n in ("table", "weight")}
+    exe.train_from_dataset(
+        main, made, fetch_list=[loss, fed[0]], fetch_info=["loss", "words"], print_period=1
+    )
+    exe.infer_from_dataset(
+        main, made, fetch_list=[loss, fed[0]], fetch_info=["again", "ids"], print_period=1
+    )
+    values = {
+        n: np.array(fluid.global_scope().find_var(n).get_tensor()).tolist()
+        for n in ("table", "weight")
+    }
     sys.stdout.flush()
     json.dump(values, open("values.json", "w"))
 
@@ -76,9 +86,18 @@ if __name__ == "__main__":
             file.write(text)
     found = {kind: batches(kind) for kind in ("QueueDataset", "InMemoryDataset")}
     found["numbers"] = [generated(generators.MultiSlotDataGenerator, s) for s in cases.NUMBERS]
-    found["strings"] = [generated(generators.MultiSlotStringDataGenerator, s) for s in cases.STRINGS]
+    found["strings"] = [
+        generated(generators.MultiSlotStringDataGenerator, s) for s in cases.STRINGS
+    ]
     found["desc"] = described()
-    printed = subprocess.run([sys.executable, os.path.abspath(os.path.join(ROOT, "tests/tools/record_slots.py")), "trained"], stdout=subprocess.PIPE)
+    printed = subprocess.run(
+        [
+            sys.executable,
+            os.path.abspath(os.path.join(ROOT, "tests/tools/record_slots.py")),
+            "trained",
+        ],
+        stdout=subprocess.PIPE,
+    )
     found["printed"] = printed.stdout.decode()
     found["values"] = json.load(open("values.json"))
     with open(os.path.join(ROOT, "tests", "data", "slots_1.8.5.json"), "w") as file:

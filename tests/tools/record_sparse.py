@@ -1,4 +1,5 @@
-"""Record what the real Paddle 1.8.5 makes of tests/sparse_cases.py: ops on sparse rows, and sparse training.
+"""Record what the real Paddle 1.8.5 makes of tests/sparse_cases.py: ops on sparse rows, and sparse
+training.
 
     python3.8 tests/tools/record_sparse.py
 
@@ -28,7 +29,13 @@ def store(block, scope, name, value):
         rows.set_height(cases.HEIGHT)
         rows.set_rows(value.rows)
         rows.get_tensor().set(value.values, CPU)
-        return block.create_var(name=name, type=SPARSE, shape=[cases.HEIGHT, cases.WIDTH], dtype="float32", persistable=True)
+        return block.create_var(
+            name=name,
+            type=SPARSE,
+            shape=[cases.HEIGHT, cases.WIDTH],
+            dtype="float32",
+            persistable=True,
+        )
     scope.var(name).get_tensor().set(value, CPU)
     return block.create_var(name=name, shape=value.shape, dtype=str(value.dtype), persistable=True)
 
@@ -38,7 +45,11 @@ def plain(scope, var):
     if var.type != SPARSE:
         return np.array(found.get_tensor()).tolist()
     rows = found.get_selected_rows()
-    return {"rows": list(rows.rows()), "values": np.array(rows.get_tensor()).tolist(), "height": rows.height()}
+    return {
+        "rows": list(rows.rows()),
+        "values": np.array(rows.get_tensor()).tolist(),
+        "height": rows.height(),
+    }
 
 
 def run_op(op, inputs, attrs, outputs):
@@ -52,7 +63,9 @@ def run_op(op, inputs, attrs, outputs):
     for slot, what in outputs.items():
         if what in ("sparse", "dense"):
             kind = {"type": SPARSE} if what == "sparse" else {}
-            outs[slot] = [block.create_var(name="out_" + slot, dtype="float32", persistable=True, **kind)]
+            outs[slot] = [
+                block.create_var(name="out_" + slot, dtype="float32", persistable=True, **kind)
+            ]
         else:
             outs[slot] = ins[what]
     block.append_op(type=op, inputs=ins, outputs=outs, attrs=attrs)
@@ -70,9 +83,18 @@ def train(case):
         exe.run(startup)
         for feed in cases.feeds():
             exe.run(main, feed=feed)
-            after.append({v.name: np.array(scope.find_var(v.name).get_tensor()).ravel().tolist() for v in tensors})
+            after.append(
+                {
+                    v.name: np.array(scope.find_var(v.name).get_tensor()).ravel().tolist()
+                    for v in tensors
+                }
+            )
     sparse = sorted(v.name for v in main.list_vars() if v.type == SPARSE)
-    return {"ops": [op.type for op in main.global_block().ops], "sparse": sparse, "after": after[1::2]}
+    return {
+        "ops": [op.type for op in main.global_block().ops],
+        "sparse": sparse,
+        "after": after[1::2],
+    }
 
 
 def short(digits):

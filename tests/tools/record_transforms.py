@@ -1,7 +1,9 @@
-"""Record what the transforms of images of Paddle 2.6.2 or 3.3.1 give: tests/data/transforms_2.6.2.npz (3.3.1), arrays "CASE/k".
+"""Record what the transforms of images of Paddle 2.6.2 or 3.3.1 give:
+tests/data/transforms_2.6.2.npz (3.3.1), arrays "CASE/k".
 
     python3.8 tests/tools/record_transforms.py
 """
+
 import os
 import sys
 
@@ -21,4 +23,6 @@ if __name__ == "__main__":
                 found["%s/%d" % (name, k)] = array
         except Exception as exc:
             print(name, repr(exc)[:300])
-    np.savez_compressed(os.path.join(HERE, "..", "data", "transforms_%s.npz" % paddle.__version__), **found)
+    np.savez_compressed(
+        os.path.join(HERE, "..", "data", "transforms_%s.npz" % paddle.__version__), **found
+    )

@@ -1,7 +1,9 @@
-"""Record the programs that 1.8.5's wrapped optimizers make, and three steps of some: tests/data/wrapped_1.8.5.json.gz.
+"""Record the programs that 1.8.5's wrapped optimizers make, and three steps of some:
+tests/data/wrapped_1.8.5.json.gz.
 
     python3.8 tests/tools/record_wrapped.py
 """
+
 import gzip
 import json
 import os
@@ -40,7 +42,9 @@ def stepped(program, startup, loss):
             slow.get_tensor().set(value, fluid.CPUPlace())
     for feed in wrapped_nets.FEEDS:
         value = exe.run(program, feed=feed, fetch_list=[loss])[0].tolist()
-        steps.append([value, {n: np.array(scope.find_var(n).get_tensor()).tolist() for n in params}])
+        steps.append(
+            [value, {n: np.array(scope.find_var(n).get_tensor()).tolist() for n in params}]
+        )
     return steps
 
 
@@ -50,14 +54,18 @@ def main():
     for net in wrapped_nets.NETS:
         fluid.framework._name_scope = fluid.framework.NameScope()
         program, startup = fluid.Program(), fluid.Program()
-        with fluid.unique_name.guard(), fluid.program_guard(program, startup), fluid.scope_guard(fluid.Scope()):
+        with fluid.unique_name.guard(), fluid.program_guard(program, startup), fluid.scope_guard(
+            fluid.Scope()
+        ):
             loss, result = net(fluid)
             record = {"main": dumped(program), "startup": dumped(startup), "pairs": names(result)}
             if net.__name__ in wrapped_nets.RUN:
                 record["steps"] = stepped(program, startup, loss)
         records[net.__name__] = record
         print(net.__name__, [len(b.ops) for b in program.blocks])
-    with gzip.GzipFile(os.path.join(HERE, "..", "data", "wrapped_1.8.5.json.gz"), "wb", mtime=0) as f:
+    with gzip.GzipFile(
+        os.path.join(HERE, "..", "data", "wrapped_1.8.5.json.gz"), "wb", mtime=0
+    ) as f:
         f.write(json.dumps(records, sort_keys=True, separators=(",", ":")).encode())
 
 

@@ -1,9 +1,10 @@
-"""Record which kinds of arguments the layers of the real Paddle 1.8.5 refuse with a TypeError or a ValueError.
+"""Record which kinds of arguments the layers of the real Paddle 1.8.5 refuse with a TypeError or a
+ValueError.
 
     python3.8 tests/tools/record_wrong_arguments.py
 
-Writes tests/data/wrong_arguments_1.8.5.json.gz: {"L.conv2d|2": {"TypeError": ["floats", ...], "ValueError": [...]}}. Each argument has a
-process of its own, since some kinds end it.
+Writes tests/data/wrong_arguments_1.8.5.json.gz: {"L.conv2d|2": {"TypeError": ["floats", ...],
+"ValueError": [...]}}. Each argument has a process of its own, since some kinds end it.
 """
 
 import contextlib
@@ -27,11 +28,15 @@ def refused(put):
     found = {}
     for kind in wrong.KINDS:
         main, startup = fluid.Program(), fluid.Program()
-        with fluid.unique_name.guard(), fluid.program_guard(main, startup), contextlib.redirect_stderr(io.StringIO()):
+        with fluid.unique_name.guard(), fluid.program_guard(
+            main, startup
+        ), contextlib.redirect_stderr(io.StringIO()):
             try:
                 eval(put(kind), cases.namespace(fluid))
             except (TypeError, ValueError) as e:
-                found.setdefault("TypeError" if isinstance(e, TypeError) else "ValueError", []).append(kind)
+                found.setdefault(
+                    "TypeError" if isinstance(e, TypeError) else "ValueError", []
+                ).append(kind)
             except Exception:
                 pass
     return found

@@ -1,4 +1,7 @@
-"""Small nets through the passes of fluid.contrib.slim.quantization, written for Paddle and fluidjax alike."""
+"""Small nets through the passes of fluid.contrib.slim.quantization, written for Paddle and fluidjax
+alike.
+"""
+
 import importlib
 import shutil
 import tempfile
@@ -11,7 +14,9 @@ def conv(fluid):
     x, label = fluid.layers.data("x", [1, 6, 6]), fluid.layers.data("label", [1], dtype="int64")
     y = fluid.layers.conv2d(x, 2, 3, act="relu")
     y = fluid.layers.batch_norm(fluid.layers.conv2d(y, 2, 3, padding=1, groups=2, bias_attr=False))
-    y = fluid.layers.pool2d(fluid.layers.elementwise_add(y, fluid.layers.conv2d(y, 2, 1)), 2, pool_stride=2)
+    y = fluid.layers.pool2d(
+        fluid.layers.elementwise_add(y, fluid.layers.conv2d(y, 2, 1)), 2, pool_stride=2
+    )
     out = fluid.layers.fc(y, 3, act="softmax")
     return fluid.layers.mean(fluid.layers.cross_entropy(out, label)), out
 
@@ -36,7 +41,10 @@ def differentiated(fluid):
 def batch(net, seed, rows=4):
     rng = np.random.RandomState(seed)
     shape = (rows, 1, 6, 6) if net is conv else (rows, 4)
-    return {"x": rng.uniform(-1, 1, shape).astype("float32"), "label": rng.randint(0, 3, (rows, 1)).astype("int64")}
+    return {
+        "x": rng.uniform(-1, 1, shape).astype("float32"),
+        "label": rng.randint(0, 3, (rows, 1)).astype("int64"),
+    }
 
 
 def fill(fluid, scope, startup):
@@ -72,7 +80,9 @@ def graph_of(fluid, program, for_test=False):
 
 def values(scope, program):
     """every persistable array of a program"""
-    names = sorted(v.name for v in program.list_vars() if v.persistable and v.name not in ("feed", "fetch"))
+    names = sorted(
+        v.name for v in program.list_vars() if v.persistable and v.name not in ("feed", "fetch")
+    )
     return {n: np.array(scope.find_var(n).get_tensor()) for n in names}
 
 
@@ -94,8 +104,12 @@ def trained(fluid, exe, program, loss, net, said, scope, what="steps"):
     said.add(what, losses=np.array(losses).reshape(-1))
 
 
-def through(fluid, net, frozen=None, others=False, compiled=False, runs="steps test frozen", **transform):
-    """train -> freeze -> int8 -> save -> load -> run; others: also the passes that add scales elsewhere; runs: stages to run"""
+def through(
+    fluid, net, frozen=None, others=False, compiled=False, runs="steps test frozen", **transform
+):
+    """train -> freeze -> int8 -> save -> load -> run; others: also the passes that add scales
+    elsewhere; runs: stages to run
+    """
     q, place, said = quantization(fluid), fluid.CPUPlace(), Said()
     main, test, loss, out, scope, exe = built(fluid, net)
     with fluid.scope_guard(scope):
@@ -110,7 +124,9 @@ def through(fluid, net, frozen=None, others=False, compiled=False, runs="steps t
         said.add("test", testing.to_program())
         program = graph.to_program()
         if compiled:
-            program = fluid.CompiledProgram(graph.graph).with_data_parallel(loss_name=loss.name, places=fluid.cpu_places(1))
+            program = fluid.CompiledProgram(graph.graph).with_data_parallel(
+                loss_name=loss.name, places=fluid.cpu_places(1)
+            )
         if "steps" in runs:
             trained(fluid, exe, program, loss, net, said, scope)
             said.add("steps", **values(scope, graph.to_program()))
@@ -119,7 +135,10 @@ def through(fluid, net, frozen=None, others=False, compiled=False, runs="steps t
             said.add("scales", testing.to_program())
         feed = {"x": batch(net, 7)["x"]}
         if "test" in runs:
-            said.add("test", out=exe.run(testing.to_program(), feed=batch(net, 7), fetch_list=[out.name])[0])
+            said.add(
+                "test",
+                out=exe.run(testing.to_program(), feed=batch(net, 7), fetch_list=[out.name])[0],
+            )
         q.QuantizationFreezePass(scope, place, **(frozen or {})).apply(testing)
         program = testing.to_program()
         said.add("frozen", program, **values(scope, program))
@@ -134,13 +153,19 @@ def through(fluid, net, frozen=None, others=False, compiled=False, runs="steps t
 
 
 def by_functions(fluid, net, freeze=False, **functions):
-    """training and test through functions of one's own; ops in the order of either framework, so how many there are of each"""
+    """training and test through functions of one's own; ops in the order of either framework, so
+    how many there are of each
+    """
     q, place, said = quantization(fluid), fluid.CPUPlace(), Said()
     main, test, loss, out, scope, exe = built(fluid, net)
 
     def clipped(x):
         bound = fluid.layers.create_parameter(
-            [1], "float32", name=x.name + "_bound", default_initializer=fluid.initializer.ConstantInitializer(0.5))
+            [1],
+            "float32",
+            name=x.name + "_bound",
+            default_initializer=fluid.initializer.ConstantInitializer(0.5),
+        )
         over = fluid.layers.relu(fluid.layers.elementwise_sub(x, bound))
         under = fluid.layers.relu(fluid.layers.elementwise_sub(fluid.layers.scale(x, -1.0), bound))
         return fluid.layers.elementwise_add(fluid.layers.elementwise_sub(x, over), under)
@@ -153,17 +178,27 @@ def by_functions(fluid, net, freeze=False, **functions):
         graph, testing = graph_of(fluid, main), graph_of(fluid, test, True)
         for g in (graph, testing):
             q.QuantizationTransformPass(
-                scope, place, executor=exe, optimizer_func=lambda: fluid.optimizer.Momentum(0.05, 0.9), **given).apply(g)
+                scope,
+                place,
+                executor=exe,
+                optimizer_func=lambda: fluid.optimizer.Momentum(0.05, 0.9),
+                **given,
+            ).apply(g)
         program = graph.to_program()
         kinds = [op.type for op in program.global_block().ops]
         said.add("ops", **{kind: kinds.count(kind) for kind in set(kinds)})
         trained(fluid, exe, program, loss, net, said, scope)
         said.add("steps", **values(scope, program))
-        said.add("test", out=exe.run(testing.to_program(), feed=batch(net, 7), fetch_list=[out.name])[0])
+        said.add(
+            "test", out=exe.run(testing.to_program(), feed=batch(net, 7), fetch_list=[out.name])[0]
+        )
         if freeze:
             q.QuantizationFreezePass(scope, place).apply(testing)
             said.add("frozen", **values(scope, testing.to_program()))
-            said.add("frozen", out=exe.run(testing.to_program(), feed=batch(net, 7), fetch_list=[out.name])[0])
+            said.add(
+                "frozen",
+                out=exe.run(testing.to_program(), feed=batch(net, 7), fetch_list=[out.name])[0],
+            )
     return said
 
 
@@ -171,7 +206,9 @@ def saved(fluid, exe, program, out, feed, said, stage):
     """what a saved model is when it is loaded into another scope, and what it computes"""
     folder, program = tempfile.mkdtemp(), program.clone()
     try:
-        fluid.io.save_inference_model(folder, ["x"], [program.global_block().var(out.name)], exe, main_program=program)
+        fluid.io.save_inference_model(
+            folder, ["x"], [program.global_block().var(out.name)], exe, main_program=program
+        )
         with fluid.scope_guard(fluid.Scope()):
             loaded, feeds, fetches = fluid.io.load_inference_model(folder, exe)
             said.add(stage, loaded, **values(fluid.global_scope(), loaded))
@@ -202,7 +239,9 @@ def transpiled(fluid, net, runs=True, **args):
         t.freeze_program(test, place, scope)
         said.add("frozen", test.clone(), **values(scope, test))
         if runs:
-            said["arrays"]["frozen: out"] = exe.run(test, feed=batch(net, 7), fetch_list=[out.name])[0]
+            said["arrays"]["frozen: out"] = exe.run(
+                test, feed=batch(net, 7), fetch_list=[out.name]
+            )[0]
         t.convert_to_int8(test, place, scope)
         said.add("int8", test, **values(scope, test))
     return said
@@ -212,7 +251,9 @@ def model(fluid, net, folder):
     """a saved model of a net, whose weights any framework makes alike; what runs it"""
     _, test, _, out, scope, exe = built(fluid, net)
     with fluid.scope_guard(scope):
-        fluid.io.save_inference_model(folder, ["x"], [test.global_block().var(out.name)], exe, main_program=test)
+        fluid.io.save_inference_model(
+            folder, ["x"], [test.global_block().var(out.name)], exe, main_program=test
+        )
     return exe
 
 
@@ -222,51 +263,80 @@ def plain(fluid, program):
 
 
 def after_training(fluid, net, batches=False, **args):
-    """PostTrainingQuantization: its program, what it keeps, what it saves, and what that computes; batches: by batch_generator"""
+    """PostTrainingQuantization: its program, what it keeps, what it saves, and what that computes;
+    batches: by batch_generator
+    """
     q, folder, said = quantization(fluid), tempfile.mkdtemp(), Said()
     try:
         exe = model(fluid, net, folder)
-        made = dict(batch_generator=lambda: ([batch(net, i)["x"]] for i in range(5))) if batches else dict(
-            sample_generator=lambda: ([row] for i in range(3) for row in batch(net, i)["x"]))
+        made = (
+            dict(batch_generator=lambda: ([batch(net, i)["x"]] for i in range(5)))
+            if batches
+            else dict(
+                sample_generator=lambda: ([row] for i in range(3) for row in batch(net, i)["x"])
+            )
+        )
         with fluid.scope_guard(fluid.Scope()):
             scope = fluid.global_scope()
-            p = q.PostTrainingQuantization(executor=exe, model_dir=folder, batch_size=4, cache_dir=folder + "/cache", **dict(made, **args))
+            p = q.PostTrainingQuantization(
+                executor=exe,
+                model_dir=folder,
+                batch_size=4,
+                cache_dir=folder + "/cache",
+                **dict(made, **args),
+            )
             program = p.quantize()
             said.add("quantised", plain(fluid, program), **values(scope, program))
             p.save_quantized_model(folder + "/saved")
             loaded, feeds, fetches = fluid.io.load_inference_model(folder + "/saved", exe)
             said.add("saved", plain(fluid, loaded), **values(scope, loaded))
-            said["arrays"]["saved: out"] = exe.run(loaded, feed={"x": batch(net, 7)["x"]}, fetch_list=fetches)[0]
+            said["arrays"]["saved: out"] = exe.run(
+                loaded, feed={"x": batch(net, 7)["x"]}, fetch_list=fetches
+            )[0]
     finally:
         shutil.rmtree(folder)
     return said
 
 
 def stored(path):
-    """the array in a file of one tensor, of any dtype: behind the version, an empty LoD, a version, and the size of what describes it"""
+    """the array in a file of one tensor, of any dtype: behind the version, an empty LoD, a version,
+    and the size of what describes it
+    """
     with open(path, "rb") as f:
         data = f.read()
     size = int.from_bytes(data[16:20], "little")
     kind = {20: "uint8", 21: "int8", 1: "int16", 5: "float32"}[data[21]]
-    return np.frombuffer(data[20 + size:], kind)
+    return np.frombuffer(data[20 + size :], kind)
 
 
 def weights(fluid, net, **args):
-    """WeightQuantization: the saved programs, the weights in their files, what the restored ones compute"""
+    """WeightQuantization: the saved programs, the weights in their files, what the restored ones
+    compute
+    """
     q, folder, said = quantization(fluid), tempfile.mkdtemp(), Said()
     try:
         exe = model(fluid, net, folder + "/net")
         with fluid.scope_guard(fluid.Scope()):
-            q.WeightQuantization(folder + "/net").quantize_weight_to_int(folder, generate_test_model=True, **args)
+            q.WeightQuantization(folder + "/net").quantize_weight_to_int(
+                folder, generate_test_model=True, **args
+            )
         with open(folder + "/quantized_model/__model__", "rb") as f:
             program = fluid.Program.parse_from_string(f.read())
-        said.add("quantised", plain(fluid, program), **{
-            v.name: stored(folder + "/quantized_model/" + v.name) for v in program.list_vars()
-            if v.persistable and v.name not in ("feed", "fetch")})
+        said.add(
+            "quantised",
+            plain(fluid, program),
+            **{
+                v.name: stored(folder + "/quantized_model/" + v.name)
+                for v in program.list_vars()
+                if v.persistable and v.name not in ("feed", "fetch")
+            },
+        )
         with fluid.scope_guard(fluid.Scope()):
             loaded, feeds, fetches = fluid.io.load_inference_model(folder + "/test_model", exe)
             said.add("restored", plain(fluid, loaded), **values(fluid.global_scope(), loaded))
-            said["arrays"]["restored: out"] = exe.run(loaded, feed={"x": batch(net, 7)["x"]}, fetch_list=fetches)[0]
+            said["arrays"]["restored: out"] = exe.run(
+                loaded, feed={"x": batch(net, 7)["x"]}, fetch_list=fetches
+            )[0]
     finally:
         shutil.rmtree(folder)
     return said
@@ -275,24 +345,66 @@ def weights(fluid, net, **args):
 CASES = {
     "after training, KL": lambda f: after_training(f, conv),
     "after training, abs_max": lambda f: after_training(
-        f, linear, batches=True, algo="abs_max", is_full_quantize=True, batch_nums=2, activation_quantize_type="moving_average_abs_max",
-        weight_quantize_type="abs_max"),
-    "after training, min_max": lambda f: after_training(f, linear, algo="min_max", quantizable_op_type=["mul", "relu"]),
-    "after training, KL, one scale": lambda f: after_training(  # 1.8.5's own files cannot have the names of a saved model's outputs
-        f, linear, is_use_cache_file=f.__name__ == "fluidjax", weight_quantize_type="abs_max", quantizable_op_type=["mul", "elementwise_add"]),
+        f,
+        linear,
+        batches=True,
+        algo="abs_max",
+        is_full_quantize=True,
+        batch_nums=2,
+        activation_quantize_type="moving_average_abs_max",
+        weight_quantize_type="abs_max",
+    ),
+    "after training, min_max": lambda f: after_training(
+        f, linear, algo="min_max", quantizable_op_type=["mul", "relu"]
+    ),
+    # 1.8.5's own files cannot have the names of a saved model's outputs
+    "after training, KL, one scale": lambda f: after_training(
+        f,
+        linear,
+        is_use_cache_file=f.__name__ == "fluidjax",
+        weight_quantize_type="abs_max",
+        quantizable_op_type=["mul", "elementwise_add"],
+    ),
     "weights, channels": lambda f: weights(f, conv),
     "weights, abs_max": lambda f: weights(
-        f, linear, weight_bits=16, weight_quantize_type="abs_max", threshold_rate=0.1, quantizable_op_type=["mul"]),
+        f,
+        linear,
+        weight_bits=16,
+        weight_quantize_type="abs_max",
+        threshold_rate=0.1,
+        quantizable_op_type=["mul"],
+    ),
     "conv, abs_max": lambda f: through(f, conv, runs="frozen"),
     "conv, moving average, channels": lambda f: through(
-        f, conv, dict(weight_quantize_type="channel_wise_abs_max"), others=True, runs="steps",
-        activation_quantize_type="moving_average_abs_max", weight_quantize_type="channel_wise_abs_max"),
+        f,
+        conv,
+        dict(weight_quantize_type="channel_wise_abs_max"),
+        others=True,
+        runs="steps",
+        activation_quantize_type="moving_average_abs_max",
+        weight_quantize_type="channel_wise_abs_max",
+    ),
     "linear, range": lambda f: through(
-        f, linear, compiled=True, runs="steps frozen", activation_quantize_type="range_abs_max", window_size=2),
-    "linear, transpiler": lambda f: transpiled(f, linear, activation_quantize_type="range_abs_max", window_size=2),
+        f,
+        linear,
+        compiled=True,
+        runs="steps frozen",
+        activation_quantize_type="range_abs_max",
+        window_size=2,
+    ),
+    "linear, transpiler": lambda f: transpiled(
+        f, linear, activation_quantize_type="range_abs_max", window_size=2
+    ),
     "conv, functions of weights": lambda f: by_functions(f, conv, weight_preprocess_func="clipped"),
     "linear, functions of weights and data": lambda f: by_functions(
-        f, differentiated, weight_preprocess_func="bent", weight_quantize_func="bent", act_quantize_func="clipped"),
-    "linear, function of data, frozen": lambda f: by_functions(f, differentiated, True, act_preprocess_func="clipped"),
+        f,
+        differentiated,
+        weight_preprocess_func="bent",
+        weight_quantize_func="bent",
+        act_quantize_func="clipped",
+    ),
+    "linear, function of data, frozen": lambda f: by_functions(
+        f, differentiated, True, act_preprocess_func="clipped"
+    ),
     "conv, transpiler": lambda f: transpiled(f, conv, runs=False),
 }

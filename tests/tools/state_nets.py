@@ -1,4 +1,7 @@
-"""Networks whose blocks change state that is no parameter, as control_nets.py has others: statistics, a rate."""
+"""Networks whose blocks change state that is no parameter, as control_nets.py has others:
+statistics, a rate.
+"""
+
 try:
     from control_nets import X, parameter, positive
 except ImportError:
@@ -9,13 +12,23 @@ def norm_in_steps(fluid):
     """a StaticRNN with a case in it that normalises, and the same statistics once more behind it"""
     layers = fluid.layers
     x, w = layers.data("x", [4]), parameter(layers, fluid, "w", [4])
-    names = {"param_attr": "s", "bias_attr": "b", "moving_mean_name": "mean", "moving_variance_name": "variance"}
+    names = {
+        "param_attr": "s",
+        "bias_attr": "b",
+        "moving_mean_name": "mean",
+        "moving_variance_name": "variance",
+    }
     h = x * w
-    given, begin = layers.stack([h, layers.scale(h, 2.0), layers.scale(h, -1.0)]), layers.scale(h, 0.1)
+    given, begin = (
+        layers.stack([h, layers.scale(h, 2.0), layers.scale(h, -1.0)]),
+        layers.scale(h, 0.1),
+    )
     rnn = layers.StaticRNN()
     with rnn.step():
         row, before = rnn.step_input(given), rnn.memory(init=begin)
-        after = layers.cond(positive(layers, row), lambda: layers.batch_norm(row * w, **names), lambda: row * w)
+        after = layers.cond(
+            positive(layers, row), lambda: layers.batch_norm(row * w, **names), lambda: row * w
+        )
         after = layers.tanh(after + before)
         rnn.update_memory(before, after)
         rnn.step_output(after)

@@ -34,14 +34,21 @@ def recompute_none_on_path(fluid):
 
 
 def recompute_dropout_and_skip(fluid):
-    """A mask that is drawn once, a value that two segments read, checkpoints out of order and one that nothing reads."""
+    """A mask that is drawn once, a value that two segments read, checkpoints out of order and one
+    that nothing reads.
+    """
     x, y = fluid.data("x", [None, 3]), fluid.data("y", [None, 1])
     a = fluid.layers.fc(x, 4, act="relu")
     b = fluid.layers.dropout(fluid.layers.fc(a, 4, act="tanh"), 0.5, seed=3)
     c = fluid.layers.elementwise_add(fluid.layers.fc(b, 4, act="relu"), a)
     d = fluid.layers.layer_norm(fluid.layers.fc(c, 4, act="tanh"))
     loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(d, 1), y))
-    return loss, recompute(fluid, fluid.optimizer.SGD(0.1, regularization=fluid.regularizer.L2Decay(0.1)), loss, [d, b, x, loss])
+    return loss, recompute(
+        fluid,
+        fluid.optimizer.SGD(0.1, regularization=fluid.regularizer.L2Decay(0.1)),
+        loss,
+        [d, b, x, loss],
+    )
 
 
 def recompute_shared_and_decayed(fluid):
@@ -53,7 +60,12 @@ def recompute_shared_and_decayed(fluid):
     c = fluid.layers.fc(b, 4, param_attr=w, act="tanh")
     loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(c, 1), y))
     rate = fluid.layers.exponential_decay(0.1, 1, 0.5)
-    return loss, recompute(fluid, fluid.optimizer.Momentum(rate, 0.9, grad_clip=fluid.clip.GradientClipByGlobalNorm(0.1)), loss, [a, b, c])
+    return loss, recompute(
+        fluid,
+        fluid.optimizer.Momentum(rate, 0.9, grad_clip=fluid.clip.GradientClipByGlobalNorm(0.1)),
+        loss,
+        [a, b, c],
+    )
 
 
 def recompute_parameter_and_feed(fluid):
@@ -69,7 +81,12 @@ def recompute_parameter_and_feed(fluid):
 
 def recompute_parameter_alone(fluid):
     h, loss = layers_of(fluid)
-    return loss, recompute(fluid, fluid.optimizer.SGD(0.1), loss, [fluid.default_main_program().global_block().var("fc_1.w_0")])
+    return loss, recompute(
+        fluid,
+        fluid.optimizer.SGD(0.1),
+        loss,
+        [fluid.default_main_program().global_block().var("fc_1.w_0")],
+    )
 
 
 def recompute_loss_alone(fluid):
@@ -78,7 +95,9 @@ def recompute_loss_alone(fluid):
 
 
 def recompute_convolutions_and_dropouts(fluid):
-    """Dropouts without a seed and of both kinds, a pool, a convolution; the first segment begins at what is fed."""
+    """Dropouts without a seed and of both kinds, a pool, a convolution; the first segment begins at
+    what is fed.
+    """
     x, y = fluid.data("x", [None, 3]), fluid.data("y", [None, 1])
     a = fluid.layers.reshape(fluid.layers.fc(x, 32, act="relu"), [-1, 2, 4, 4])
     b = fluid.layers.dropout(fluid.layers.conv2d(a, 4, 3, padding=1, act="relu"), 0.25)
@@ -89,38 +108,58 @@ def recompute_convolutions_and_dropouts(fluid):
 
 
 def recompute_tied_words(fluid):
-    """An embedding whose table is the last product's weight too, dropouts on both sides of a checkpoint, a sum of three branches."""
+    """An embedding whose table is the last product's weight too, dropouts on both sides of a
+    checkpoint, a sum of three branches.
+    """
     x, y = fluid.data("x", [None, 3]), fluid.data("y", [None, 1])
-    ids = fluid.layers.cast(fluid.layers.fill_constant_batch_size_like(x, [-1, 1], "float32", 1.0), "int64")
+    ids = fluid.layers.cast(
+        fluid.layers.fill_constant_batch_size_like(x, [-1, 1], "float32", 1.0), "int64"
+    )
     a = fluid.layers.embedding(ids, [6, 4], param_attr=fluid.ParamAttr(name="table"))
     a = fluid.layers.dropout(fluid.layers.elementwise_add(a, fluid.layers.fc(x, 4)), 0.1)
-    b = fluid.layers.layer_norm(fluid.layers.sums([a, fluid.layers.fc(a, 4, act="gelu"), fluid.layers.scale(a, 0.5)]))
+    b = fluid.layers.layer_norm(
+        fluid.layers.sums([a, fluid.layers.fc(a, 4, act="gelu"), fluid.layers.scale(a, 0.5)])
+    )
     c = fluid.layers.dropout(fluid.layers.fc(b, 4, act="tanh"), 0.3, seed=7)
     table = fluid.default_main_program().global_block().var("table")
     logits = fluid.layers.matmul(c, table, transpose_y=True)
-    loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.reduce_sum(logits, 1, keep_dim=True), y))
+    loss = fluid.layers.mean(
+        fluid.layers.square_error_cost(fluid.layers.reduce_sum(logits, 1, keep_dim=True), y)
+    )
     return loss, recompute(fluid, fluid.optimizer.Adagrad(0.1), loss, [a, b, c])
 
 
 def recompute_two_losses(fluid):
-    """A sum of two losses that branch off at a checkpoint, one with a batch_norm; a third that nothing minimizes."""
+    """A sum of two losses that branch off at a checkpoint, one with a batch_norm; a third that
+    nothing minimizes.
+    """
     x, y = fluid.data("x", [None, 3]), fluid.data("y", [None, 1])
     a = fluid.layers.fc(x, 4, act="relu")
     b = fluid.layers.batch_norm(fluid.layers.fc(a, 4), act="sigmoid")
     one = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(b, 1), y))
-    two = fluid.layers.mean(fluid.layers.abs(fluid.layers.elementwise_sub(fluid.layers.fc(a, 1, act="tanh"), y)))
+    two = fluid.layers.mean(
+        fluid.layers.abs(fluid.layers.elementwise_sub(fluid.layers.fc(a, 1, act="tanh"), y))
+    )
     fluid.layers.mean(fluid.layers.fc(b, 2))
     loss = fluid.layers.elementwise_add(one, fluid.layers.scale(two, 0.5))
-    return loss, recompute(fluid, fluid.optimizer.Momentum(0.1, 0.9, use_nesterov=True), loss, [a, b])
+    return loss, recompute(
+        fluid, fluid.optimizer.Momentum(0.1, 0.9, use_nesterov=True), loss, [a, b]
+    )
 
 
 def recompute_each_of_two_losses(fluid):
-    """Two optimizers of one program, the second of which finds the first one's gradients and recomputed ops (with a dropout 1.8.5 fails)."""
+    """Two optimizers of one program, the second of which finds the first one's gradients and
+    recomputed ops (with a dropout 1.8.5 fails).
+    """
     x, y = fluid.data("x", [None, 3]), fluid.data("y", [None, 1])
     a = fluid.layers.fc(x, 4, act="relu")
     b = fluid.layers.fc(a, 4, act="tanh")
     c = fluid.layers.fc(b, 4, act="tanh", param_attr="own.w", bias_attr="own.b")
-    one = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(b, 1, param_attr="one.w", bias_attr="one.b"), y))
+    one = fluid.layers.mean(
+        fluid.layers.square_error_cost(
+            fluid.layers.fc(b, 1, param_attr="one.w", bias_attr="one.b"), y
+        )
+    )
     two = fluid.layers.mean(fluid.layers.fc(c, 2, param_attr="two.w", bias_attr="two.b"))
     wrapped = fluid.optimizer.RecomputeOptimizer(fluid.optimizer.SGD(0.1))
     wrapped._set_checkpoints([a, b])
@@ -132,7 +171,9 @@ def recompute_each_of_two_losses(fluid):
 
 
 def recompute_beside_a_loop(fluid):
-    """A while loop that the loss does not need; a stopped gradient, a slice and a concat within the segments."""
+    """A while loop that the loss does not need; a stopped gradient, a slice and a concat within the
+    segments.
+    """
     x, y = fluid.data("x", [None, 3]), fluid.data("y", [None, 1])
     a = fluid.layers.fc(x, 4, act="tanh")
     i, n = fluid.layers.fill_constant([1], "int64", 0), fluid.layers.fill_constant([1], "int64", 3)
@@ -140,21 +181,29 @@ def recompute_beside_a_loop(fluid):
     b = fluid.layers.fc(a, 4, act="leaky_relu")
     stopped = fluid.layers.scale(b, 3.0)
     stopped.stop_gradient = True
-    c = fluid.layers.concat([fluid.layers.slice(b, [1], [0], [2]), fluid.layers.elementwise_mul(a, stopped)], axis=1)
+    c = fluid.layers.concat(
+        [fluid.layers.slice(b, [1], [0], [2]), fluid.layers.elementwise_mul(a, stopped)], axis=1
+    )
     d = fluid.layers.fc(fluid.layers.softmax(c), 4, act="relu")
     loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(d, 1), y))
     return loss, recompute(fluid, fluid.optimizer.Adamax(0.1), loss, [b, d])
 
 
 def checkpoints_by_hand_of_some(fluid):
-    """append_backward for some of the parameters, some gradients of which are not wanted, names among the checkpoints."""
+    """append_backward for some of the parameters, some gradients of which are not wanted, names
+    among the checkpoints.
+    """
     x, y = fluid.data("x", [None, 3]), fluid.data("y", [None, 1])
     a = fluid.layers.fc(x, 4, act="relu", param_attr="a.w")
     b = fluid.layers.dropout(fluid.layers.fc([a, x], 4, act="tanh", param_attr=["b.w", "c.w"]), 0.4)
     c = fluid.layers.elementwise_mul(fluid.layers.fc(b, 4, param_attr="a2.w"), b)
     parts = fluid.layers.split(c, 2, dim=1)
-    loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.elementwise_add(parts[0], parts[1]), y))
-    pairs = fluid.backward.append_backward(loss, parameter_list=["b.w", "a2.w", "a.w"], no_grad_set={"c.w"}, checkpoints=[a, b, c])
+    loss = fluid.layers.mean(
+        fluid.layers.square_error_cost(fluid.layers.elementwise_add(parts[0], parts[1]), y)
+    )
+    pairs = fluid.backward.append_backward(
+        loss, parameter_list=["b.w", "a2.w", "a.w"], no_grad_set={"c.w"}, checkpoints=[a, b, c]
+    )
     return loss, [None, pairs]
 
 
@@ -168,7 +217,9 @@ def recompute_under_amp(fluid):
     h, loss = layers_of(fluid)
     wrapped = fluid.optimizer.RecomputeOptimizer(fluid.optimizer.SGD(0.1))
     wrapped._set_checkpoints([h[1], h[2]])
-    optimizer = fluid.contrib.mixed_precision.decorate(wrapped, init_loss_scaling=8.0, use_dynamic_loss_scaling=False)
+    optimizer = fluid.contrib.mixed_precision.decorate(
+        wrapped, init_loss_scaling=8.0, use_dynamic_loss_scaling=False
+    )
     return loss, optimizer.minimize(loss)
 
 
@@ -179,13 +230,17 @@ def checkpoints_by_hand(fluid):
 
 def lookahead(fluid):
     _, loss = layers_of(fluid)
-    return loss, fluid.optimizer.LookaheadOptimizer(fluid.optimizer.SGD(0.1), alpha=0.5, k=2).minimize(loss)
+    return loss, fluid.optimizer.LookaheadOptimizer(
+        fluid.optimizer.SGD(0.1), alpha=0.5, k=2
+    ).minimize(loss)
 
 
 def pipeline(fluid):
     h, loss = layers_of(fluid)
     places = [fluid.CPUPlace()] * 3
-    fluid.optimizer.PipelineOptimizer(fluid.optimizer.SGD(0.1), [[h[2]], [loss]], places, [1, 1, 1], queue_size=2).minimize(loss)
+    fluid.optimizer.PipelineOptimizer(
+        fluid.optimizer.SGD(0.1), [[h[2]], [loss]], places, [1, 1, 1], queue_size=2
+    ).minimize(loss)
     return loss, None
 
 
@@ -197,23 +252,55 @@ def decoupled(fluid):
 
 def decoupled_of_some(fluid):
     _, loss = layers_of(fluid)
-    momentum = fluid.contrib.extend_optimizer.extend_with_decoupled_weight_decay(fluid.optimizer.Momentum)
-    optimizer = momentum(weight_decay=0.5, apply_decay_param_fun=lambda n: ".w_" in n, learning_rate=0.1, momentum=0.9)
+    momentum = fluid.contrib.extend_optimizer.extend_with_decoupled_weight_decay(
+        fluid.optimizer.Momentum
+    )
+    optimizer = momentum(
+        weight_decay=0.5,
+        apply_decay_param_fun=lambda n: ".w_" in n,
+        learning_rate=0.1,
+        momentum=0.9,
+    )
     return loss, optimizer.minimize(loss)
 
 
 NETS = [
-    recompute_two, recompute_one, recompute_none_on_path, recompute_dropout_and_skip, recompute_shared_and_decayed,
-    recompute_tied_words, recompute_two_losses, recompute_each_of_two_losses, recompute_beside_a_loop, checkpoints_by_hand_of_some,
-    recompute_parameter_and_feed, recompute_parameter_alone, recompute_loss_alone, recompute_convolutions_and_dropouts,
-    checkpoints_by_hand_of_parameter, recompute_under_amp, checkpoints_by_hand, lookahead, pipeline, decoupled, decoupled_of_some,
+    recompute_two,
+    recompute_one,
+    recompute_none_on_path,
+    recompute_dropout_and_skip,
+    recompute_shared_and_decayed,
+    recompute_tied_words,
+    recompute_two_losses,
+    recompute_each_of_two_losses,
+    recompute_beside_a_loop,
+    checkpoints_by_hand_of_some,
+    recompute_parameter_and_feed,
+    recompute_parameter_alone,
+    recompute_loss_alone,
+    recompute_convolutions_and_dropouts,
+    checkpoints_by_hand_of_parameter,
+    recompute_under_amp,
+    checkpoints_by_hand,
+    lookahead,
+    pipeline,
+    decoupled,
+    decoupled_of_some,
 ]
 RUN = {
-    "recompute_shared_and_decayed", "recompute_parameter_and_feed", "lookahead", "recompute_two_losses", "recompute_beside_a_loop",
+    "recompute_shared_and_decayed",
+    "recompute_parameter_and_feed",
+    "lookahead",
+    "recompute_two_losses",
+    "recompute_beside_a_loop",
 }  # with three steps; of the others the programs alone
 
 FEEDS = [
-    {"x": np.linspace(-1, 1, 6, dtype="float32").reshape(2, 3) * (k + 1), "y": np.array([[0.5], [-0.25]], "float32")} for k in range(3)
+    {
+        "x": np.linspace(-1, 1, 6, dtype="float32").reshape(2, 3) * (k + 1),
+        "y": np.array([[0.5], [-0.25]], "float32"),
+    }
+    for k in range(3)
 ]
 
 

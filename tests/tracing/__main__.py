@@ -1,7 +1,9 @@
-"""How many functions of each package compute the same bits as programs: a column of docs/jax-functions.md for this JAX.
+"""How many functions of each package compute the same bits as programs: a column of
+docs/jax-functions.md for this JAX.
 
-    python -m tests.tracing           run all of tests/tracing/functions.py, write the column anew (make traced)
-    python -m tests.tracing haiku     run those whose names hold this word, and write nothing
+    python -m tests.tracing           run all of tests/tracing/functions.py, write the column anew
+    (make traced) python -m tests.tracing haiku     run those whose names hold this word, and write
+    nothing
 """
 
 from __future__ import annotations
@@ -47,9 +49,13 @@ def counted(word: str = "") -> dict[str, tuple[int, int]]:
 
 def table(text: str, version: str, column: dict[str, tuple[int, int]]) -> str:
     """The table of a page with this version's column new."""
-    lines = [[cell.strip() for cell in row.strip("|").split("|")] for row in text.strip().splitlines()]
+    lines = [
+        [cell.strip() for cell in row.strip("|").split("|")] for row in text.strip().splitlines()
+    ]
     columns = {v: [row[at] for row in lines[2:]] for at, v in enumerate(lines[0]) if at}
-    columns[version] = [f"{column[n][0]} of {column[n][1]}" if n in column else "" for n in (OWN, *PACKAGES)]
+    columns[version] = [
+        f"{column[n][0]} of {column[n][1]}" if n in column else "" for n in (OWN, *PACKAGES)
+    ]
     columns = dict(sorted(columns.items()))
     rows = [["functions of", *columns], ["---"] * (1 + len(columns))]
     rows += [[n, *(c[at] for c in columns.values())] for at, n in enumerate((OWN, *PACKAGES))]
@@ -63,4 +69,6 @@ if __name__ == "__main__":
     print(jax.__version__, column)
     if not asked:
         page = PAGE.read_text()
-        PAGE.write_text(TABLE.sub(lambda old: table(old[0], f"jax {jax.__version__}", column), page, count=1))
+        PAGE.write_text(
+            TABLE.sub(lambda old: table(old[0], f"jax {jax.__version__}", column), page, count=1)
+        )

@@ -1,6 +1,8 @@
-"""Functions of JAX's that people write, for the tests of `fluid.trace`: each with arguments, and how it is iterated.
+"""Functions of JAX's that people write, for the tests of `fluid.trace`: each with arguments, and
+how it is iterated.
 
-A case is a function that makes (fn, args, options of trace). Those of other packages are left out where these are not installed.
+A case is a function that makes (fn, args, options of trace). Those of other packages are left out
+where these are not installed.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ def normal(*shape: int, seed: int = 0, dtype: Any = jnp.float32) -> Any:
     return jax.random.normal(jax.random.key(seed), shape, dtype)
 
 
-# -- plain jax.numpy --------------------------------------------------------------------------------------------------
+# -- plain jax.numpy -------------------------------------------------------------------------------
 
 
 @case
@@ -274,7 +276,9 @@ def functions_of_the_users_own() -> Any:
 
     def fn(x):
         at = lax.broadcasted_iota(jnp.int32, x.shape, 0)
-        windows = partial(lax.reduce_window, window_dimensions=(2, 2), window_strides=(1, 2), padding="SAME")
+        windows = partial(
+            lax.reduce_window, window_dimensions=(2, 2), window_strides=(1, 2), padding="SAME"
+        )
         return (
             lax.reduce(x, 0.0, lambda a, b: a + 2 * b, (0,)),
             lax.reduce((x, at), (-jnp.inf, 0), greater, (1,)),
@@ -341,7 +345,9 @@ def mapped(checked: bool) -> Any:
 
     def fn(w, x):
         out_specs = spec(), (spec("d"),) * 6
-        run = jax.shard_map(body, mesh=mesh, in_specs=(spec(), spec("d")), out_specs=out_specs, check_vma=checked)
+        run = jax.shard_map(
+            body, mesh=mesh, in_specs=(spec(), spec("d")), out_specs=out_specs, check_vma=checked
+        )
         return run(w, x)
 
     return fn, (normal(2, 3), normal(8, 2, seed=1)), {"state": {0: 0}}
@@ -448,7 +454,7 @@ def keys_of_another_kind() -> Any:
     return fn, (jax.random.key(1, impl="rbg"), jnp.int32(5)), {}
 
 
-# -- control flow and transformations -----------------------------------------------------------------------------------
+# -- control flow and transformations --------------------------------------------------------------
 
 
 @case
@@ -654,7 +660,7 @@ def scalars_and_keywords() -> Any:
     return fn, (normal(3), 2.5), {"kwargs": {"shift": 3}}
 
 
-# -- flax linen -----------------------------------------------------------------------------------------------------------
+# -- flax linen ------------------------------------------------------------------------------------
 
 
 def linen_step(
@@ -896,7 +902,9 @@ class ScannedLayers(linen.Module):
 class BothWays(linen.Module):
     @linen.compact
     def __call__(self, x):
-        run = linen.Bidirectional(linen.RNN(linen.OptimizedLSTMCell(4)), linen.RNN(linen.GRUCell(4)))
+        run = linen.Bidirectional(
+            linen.RNN(linen.OptimizedLSTMCell(4)), linen.RNN(linen.GRUCell(4))
+        )
         return linen.Dense(4)(linen.WeightNorm(linen.Dense(6))(run(x)[:, -1]))
 
 
@@ -964,7 +972,7 @@ def diffusion_step() -> Any:
     return fn, (params, tx.init(params), x, KEY), {"state": (0, 1)}
 
 
-# -- optax's transformations on one small net ----------------------------------------------------------------------------
+# -- optax's transformations on one small net ------------------------------------------------------
 
 OPTIMIZERS = {
     "adabelief": lambda: optax.adabelief(1e-2),
@@ -997,9 +1005,9 @@ OPTIMIZERS = {
         optax.masked(optax.adaptive_grad_clip(0.1), {"w": True, "b": False}),
         optax.inject_hyperparams(optax.sgd)(0.1),
     ),
-    "plateau": lambda: optax.chain(optax.adam(1e-2), optax.scale_by_schedule(
-        optax.piecewise_constant_schedule(1.0, {1: 0.5})
-    )),
+    "plateau": lambda: optax.chain(
+        optax.adam(1e-2), optax.scale_by_schedule(optax.piecewise_constant_schedule(1.0, {1: 0.5}))
+    ),
     "clipped_decay": lambda: optax.chain(
         optax.clip(0.5), optax.add_decayed_weights(1e-2), optax.sgd(1e-1)
     ),
@@ -1065,7 +1073,7 @@ def optax_lbfgs_with_line_search() -> Any:
     return fn, (params, tx.init(params)), {"state": (0, 1)}
 
 
-# -- flax nnx --------------------------------------------------------------------------------------------------------------
+# -- flax nnx --------------------------------------------------------------------------------------
 
 
 class NnxBlock(nnx.Module):
@@ -1174,7 +1182,9 @@ def nnx_stacked_layers() -> Any:
 
     def fn(state, x):
         layers = nnx.merge(graph, state)
-        return nnx.scan(lambda x, layer: layer(x), in_axes=(nnx.Carry, 0), out_axes=nnx.Carry)(x, layers)
+        return nnx.scan(lambda x, layer: layer(x), in_axes=(nnx.Carry, 0), out_axes=nnx.Carry)(
+            x, layers
+        )
 
     return fn, (nnx.to_pure_dict(state), normal(2, 6)), {"state": 0}
 
@@ -1198,7 +1208,7 @@ def nnx_optimizer_of_its_own() -> Any:
     return fn, (state, TOKENS, LABELS), {"state": 0}
 
 
-# -- other packages --------------------------------------------------------------------------------------------------------
+# -- other packages --------------------------------------------------------------------------------
 
 
 @needs("equinox")
@@ -1457,7 +1467,9 @@ def haiku_transformer_step() -> Any:
         x = hk.Embed(20, 8)(tokens)
         mask = jnp.tril(jnp.ones((1, 1, tokens.shape[1], tokens.shape[1])))
         start = hk.initializers.VarianceScaling(1.0)
-        x = x + hk.MultiHeadAttention(2, 4, w_init=start)(hk.LayerNorm(-1, True, True)(x), x, x, mask)
+        x = x + hk.MultiHeadAttention(2, 4, w_init=start)(
+            hk.LayerNorm(-1, True, True)(x), x, x, mask
+        )
         x = hk.dropout(hk.next_rng_key(), 0.1, x)
         return hk.Linear(4)(hk.Linear(8)(jax.nn.gelu(x)).mean(1))
 
@@ -1496,7 +1508,9 @@ def haiku_resnet() -> Any:
 
     def net(x):
         blocks = dict(blocks_per_group=(1, 1, 1, 1), channels_per_group=(4, 4, 8, 8))
-        return hk.nets.ResNet(num_classes=4, bottleneck=False, use_projection=(True,) * 4, **blocks)(x, True)
+        return hk.nets.ResNet(
+            num_classes=4, bottleneck=False, use_projection=(True,) * 4, **blocks
+        )(x, True)
 
     model = hk.without_apply_rng(hk.transform_with_state(net))
     params, state = model.init(KEY, normal(2, 16, 16, 3))

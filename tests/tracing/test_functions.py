@@ -1,4 +1,6 @@
-"""Functions of many packages as programs: equal to jax.jit of them in every bit, over steps that hand state on."""
+"""Functions of many packages as programs: equal to jax.jit of them in every bit, over steps that
+hand state on.
+"""
 
 from __future__ import annotations
 

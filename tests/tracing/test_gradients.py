@@ -1,4 +1,6 @@
-"""Fluid's autodiff on traced forward functions, beside jax.grad: at ordinary values, at ties and at kinks."""
+"""Fluid's autodiff on traced forward functions, beside jax.grad: at ordinary values, at ties and at
+kinks.
+"""
 
 from __future__ import annotations
 

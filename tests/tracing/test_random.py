@@ -1,4 +1,6 @@
-"""Random functions of some forty functions of JAX's, with control flow in each other: a program computes the same bits."""
+"""Random functions of some forty functions of JAX's, with control flow in each other: a program
+computes the same bits.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,14 @@ def branched(body: Function) -> Function:
     return lambda x: lax.cond(x[0, 0] > 0, body, lambda v: v - 1, x)
 
 
-WITHIN = [scanned, looped, branched, jax.checkpoint, jax.jit, lambda body: jax.vmap(lambda row: body(row * jnp.ones((3, 3)))[0])]
+WITHIN = [
+    scanned,
+    looped,
+    branched,
+    jax.checkpoint,
+    jax.jit,
+    lambda body: jax.vmap(lambda row: body(row * jnp.ones((3, 3)))[0]),
+]
 simple = st.sampled_from(sorted(SIMPLE)).map(SIMPLE.__getitem__)
 functions = st.recursive(
     st.lists(simple, min_size=1, max_size=4).map(chain),
@@ -77,8 +86,14 @@ functions = st.recursive(
 
 
 @settings(max_examples=15)
-@given(st.lists(functions, min_size=1, max_size=3), st.integers(0, 5), st.sampled_from(["inline", "keep"]))
-def test_a_random_function_is_what_its_program_computes(steps: list[Function], seed: int, calls: str) -> None:
+@given(
+    st.lists(functions, min_size=1, max_size=3),
+    st.integers(0, 5),
+    st.sampled_from(["inline", "keep"]),
+)
+def test_a_random_function_is_what_its_program_computes(
+    steps: list[Function], seed: int, calls: str
+) -> None:
     fn, x = chain(steps), np.float32(np.random.default_rng(seed).normal(size=(3, 3)))
     traced = fluid.trace(fn, x, calls=calls)
     text = to_text(traced.main.desc)

@@ -23,8 +23,14 @@ X = jnp.ones(3)
 
 def test_every_primitive_of_this_jax_is_known() -> None:
     """A new version's primitive has a row, a reader or a sentence."""
-    names = {p.name for n in dir(jax_primitives) if (p := getattr(jax_primitives, n)) and n.endswith("_p")}
-    tables = set(ROWS) | set(REFUSED) | set(reading.CALLS) | reading.SAME | reading.REMAT | reading.READ
+    names = {
+        p.name
+        for n in dir(jax_primitives)
+        if (p := getattr(jax_primitives, n)) and n.endswith("_p")
+    }
+    tables = (
+        set(ROWS) | set(REFUSED) | set(reading.CALLS) | reading.SAME | reading.REMAT | reading.READ
+    )
     assert not names - tables
 
 
@@ -44,7 +50,9 @@ def told(x: Any) -> Any:
         jax.debug.callback(SEEN.append, r)
         return total + r, None
 
-    doubled = jax.pure_callback(lambda v: 2 * np.asarray(v), jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+    doubled = jax.pure_callback(
+        lambda v: 2 * np.asarray(v), jax.ShapeDtypeStruct(x.shape, x.dtype), x
+    )
     return doubled, jax.lax.scan(row, jnp.float32(0), x)[0]
 
 
@@ -76,7 +84,10 @@ def test_a_function_that_jax_does_not_differentiate_says_why_when_a_gradient_is_
     traced = fluid.trace(lambda p: once(p["w"]).sum(), {"w": X}, state=0)
     np.testing.assert_array_equal(traced.step()({"w": X}), 6.0)
     block = traced.main.global_block()
-    with fluid.program_guard(traced.main), pytest.raises(fluid.FluidError, match=r"'once'.*nobody may differentiate"):
+    with (
+        fluid.program_guard(traced.main),
+        pytest.raises(fluid.FluidError, match=r"'once'.*nobody may differentiate"),
+    ):
         fluid.gradients(block.var(traced.fetches[0]), [block.var("p.w")])
 
 
@@ -121,7 +132,9 @@ REMEDIES = {
 def test_a_primitive_that_no_program_has_is_named_with_line_and_remedy(fn: Any) -> None:
     with pytest.raises(TraceError) as caught:
         fluid.trace(fn, X)
-    assert re.fullmatch(rf"primitive '\w+' \(\S*test_refusals.py:\d+\) .*{REMEDIES[fn]}.*", str(caught.value))
+    assert re.fullmatch(
+        rf"primitive '\w+' \(\S*test_refusals.py:\d+\) .*{REMEDIES[fn]}.*", str(caught.value)
+    )
 
 
 def test_a_value_of_another_trace_is_refused() -> None:
@@ -132,7 +145,9 @@ def test_a_value_of_another_trace_is_refused() -> None:
 
 
 def test_a_leaf_that_is_no_array_is_named() -> None:
-    with pytest.raises(TraceError, match=r"argument 'config' has a leaf of type str at config.mode"):
+    with pytest.raises(
+        TraceError, match=r"argument 'config' has a leaf of type str at config.mode"
+    ):
         fluid.trace(lambda config, x: x, {"mode": "train"}, X)
 
 
@@ -156,7 +171,9 @@ def test_a_step_that_forgets_its_state_is_refused() -> None:
     def step(params: Any, opt: Any, x: Any) -> Any:
         return {"m": opt["m"] * 2}, x.sum()
 
-    with pytest.raises(TraceError, match=r"does not return a new .params.*state=\{.params.: None\}"):
+    with pytest.raises(
+        TraceError, match=r"does not return a new .params.*state=\{.params.: None\}"
+    ):
         fluid.trace(step, {"w": jnp.ones((2, 2))}, {"m": X}, X, state=(0, 1))
 
 
@@ -196,7 +213,9 @@ def test_a_linen_module_itself_is_told_how() -> None:
 
 
 def test_names_can_be_given_and_are_checked() -> None:
-    traced = fluid.trace(lambda p, x: p["w"] @ x, {"w": jnp.ones((2, 3))}, X, state=0, names={"p.w": "fc_0.w_0"})
+    traced = fluid.trace(
+        lambda p, x: p["w"] @ x, {"w": jnp.ones((2, 3))}, X, state=0, names={"p.w": "fc_0.w_0"}
+    )
     assert "fc_0.w_0" in traced.state
     with pytest.raises(TraceError, match="two variables would be called 'x'"):
         fluid.trace(lambda p, x: p["w"] @ x, {"w": jnp.ones((2, 3))}, X, names=lambda n: "x")

@@ -55,18 +55,23 @@ def build(case: dict[str, Any]) -> tuple[fluid.Program, fluid.Program]:
 def config_of(case: dict[str, Any]) -> Any:
     config = fluid.DistributeTranspilerConfig()
     given = case.get("config") or {}
-    for name in sorted(given, key=lambda n: n != "sync_mode"):  # others may be refused while it is True
+    # others may be refused while it is True
+    for name in sorted(given, key=lambda n: n != "sync_mode"):
         value = given[name]
         setattr(config, name, getattr(fluid.transpiler, value) if name == "split_method" else value)
     return config
 
 
-def transpile(case: dict[str, Any], trainer_id: int = 0, **changes: Any) -> tuple[Any, fluid.Program, fluid.Program]:
+def transpile(
+    case: dict[str, Any], trainer_id: int = 0, **changes: Any
+) -> tuple[Any, fluid.Program, fluid.Program]:
     """A transpiler that transpiled a fresh build of the case, and the two programs."""
     main, startup = build(case)
     given = {**case["transpile"], **case.get("per_trainer", {}).get(str(trainer_id), {}), **changes}
     with fluid.unique_name.guard():
-        t = getattr(fluid.transpiler, case.get("transpiler", "DistributeTranspiler"))(config=config_of(case))
+        t = getattr(fluid.transpiler, case.get("transpiler", "DistributeTranspiler"))(
+            config=config_of(case)
+        )
         t.transpile(trainer_id=trainer_id, program=main, startup_program=startup, **given)
     return t, main, startup
 
@@ -112,7 +117,9 @@ def difference(program: fluid.Program, want: dict[str, Any]) -> str | None:
     return None
 
 
-def _op_difference(op: Any, want: dict[str, Any], controls: tuple[dict[str, str], dict[str, str]]) -> str | None:
+def _op_difference(
+    op: Any, want: dict[str, Any], controls: tuple[dict[str, str], dict[str, str]]
+) -> str | None:
     ours = ({k: op.input(k) for k in op.input_names}, {k: op.output(k) for k in op.output_names})
     theirs = (want["inputs"], want["outputs"])
     if (got := _counted(ours, controls[0])) != (expected := _counted(theirs, controls[1])):
@@ -131,14 +138,24 @@ def _counted(slots: Any, names: dict[str, str]) -> Any:
     """Slots with control variables numbered as they come: their names are random in Paddle."""
 
     def counted(name: str) -> str:
-        return names.setdefault(name, f"control {len(names)}") if name.startswith("__control_var") else name
+        return (
+            names.setdefault(name, f"control {len(names)}")
+            if name.startswith("__control_var")
+            else name
+        )
 
-    return [{slot: [counted(n) for n in held] for slot, held in side.items() if held} for side in slots]
+    return [
+        {slot: [counted(n) for n in held] for slot, held in side.items() if held} for side in slots
+    ]
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
-        return {"blocks": [v.idx for v in value]} if value and hasattr(value[0], "idx") else [_plain(v) for v in value]
+        return (
+            {"blocks": [v.idx for v in value]}
+            if value and hasattr(value[0], "idx")
+            else [_plain(v) for v in value]
+        )
     return {"block": value.idx} if hasattr(value, "idx") else value
 
 
@@ -146,7 +163,9 @@ def _same(name: str, got: Any, want: Any) -> bool:
     if name == "grad_to_block_id":  # made from a set in Paddle
         return sorted(got) == sorted(want)
     if isinstance(want, list) and isinstance(got, list):
-        return len(got) == len(want) and all(_same("", g, w) for g, w in zip(got, want, strict=True))
+        return len(got) == len(want) and all(
+            _same("", g, w) for g, w in zip(got, want, strict=True)
+        )
     if isinstance(want, float):
         return abs(got - want) <= 1e-6 * max(1.0, abs(want))
     return bool(got == want) or (got == {"blocks": []} and want == [])
@@ -166,14 +185,18 @@ def _var_difference(block: Any, want: dict[str, Any]) -> str | None:
     if kind in ("LOD_TENSOR", "SELECTED_ROWS"):
         if "shape" in want and list(var.shape or ()) != [max(n, -1) for n in want["shape"]]:
             return f"has shape {var.shape}, not {want['shape']}"
-        dtype = None if _lost_dtype(block, want["name"]) else VarType.__members__.get(want.get("dtype"))
+        dtype = (
+            None if _lost_dtype(block, want["name"]) else VarType.__members__.get(want.get("dtype"))
+        )
         if dtype is not None and enum_of(var.dtype) != dtype:
             return f"is {var.dtype}, not {want['dtype']}"
     return None
 
 
 def _lost_dtype(block: Any, name: str) -> bool:
-    """1.8.5's local SGD makes its snapshots without dtype, and spoils that of the parameters; it gives none to MaxIndex."""
+    """1.8.5's local SGD makes its snapshots without dtype, and spoils that of the parameters; it
+    gives none to MaxIndex.
+    """
     if name.startswith("sequence_pool") and name.endswith("tmp_1"):
         return True
     return name + "@SNAPSHOT" in block.vars or name.endswith("@SNAPSHOT")

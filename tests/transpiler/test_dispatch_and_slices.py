@@ -1,4 +1,6 @@
-"""How variables are cut and dealt: against Paddle 1.8.5's recorded outcomes, and by what must hold for any."""
+"""How variables are cut and dealt: against Paddle 1.8.5's recorded outcomes, and by what must hold
+for any.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def test_slices_equal_paddles() -> None:
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=3), st.integers(1, 9), st.integers(1, 400))
-def test_blocks_are_whole_rows_that_cover_everything(shape: list[int], count: int, least: int) -> None:
+def test_blocks_are_whole_rows_that_cover_everything(
+    shape: list[int], count: int, least: int
+) -> None:
     shapes = block_shapes(shape, count, least)
     assert 1 <= len(shapes) <= count
     assert sum(s[0] for s in shapes) == shape[0]
@@ -37,7 +41,9 @@ def test_blocks_are_whole_rows_that_cover_everything(shape: list[int], count: in
     assert all(a[0] == shapes[0][0] for a in shapes[:-1])
 
 
-@pytest.mark.parametrize(("shape", "count", "least"), [([4], 0, 1), ([4], 1, 0), ([-1, 3], 2, 1), ([0], 1, 1)])
+@pytest.mark.parametrize(
+    ("shape", "count", "least"), [([4], 0, 1), ([4], 1, 0), ([-1, 3], 2, 1), ([0], 1, 1)]
+)
 def test_what_cannot_be_cut(shape: list[int], count: int, least: int) -> None:
     with pytest.raises(FluidValueError, match="cut into"):
         block_sizes(shape, count, least)
@@ -70,16 +76,28 @@ def test_hash_name_takes_variables_strings_and_objects_with_a_name() -> None:
     variables = [block.create_var(name=n, shape=[2], dtype="float32") for n in names]
     eps = ["a:1", "b:1", "c:1"]
     dealt = HashName(eps).dispatch(names)
-    assert HashName(eps).dispatch(variables) == HashName(eps).dispatch([Named(n) for n in names]) == dealt
+    assert (
+        HashName(eps).dispatch(variables)
+        == HashName(eps).dispatch([Named(n) for n in names])
+        == dealt
+    )
     with pytest.raises(FluidTypeError, match="deals variables or names, not int"):
         HashName(eps).dispatch([3])
 
 
 @pytest.mark.once
 def test_hash_name_deals_alike_in_every_process() -> None:
-    code = "from fluidjax.transpiler.ps_dispatcher import stable_hash; print([stable_hash(f'w_{i}') % 7 for i in range(50)])"
+    code = (
+        "from fluidjax.transpiler.ps_dispatcher import stable_hash; print([stable_hash(f'w_{i}') %"
+        " 7 for i in range(50)])"
+    )
     envs = [{**os.environ, "PYTHONHASHSEED": seed} for seed in ("1", "2")]
-    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env) for env in envs]
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env
+        )
+        for env in envs
+    ]
     assert runs[0].stdout == runs[1].stdout
     assert set(eval(runs[0].stdout)) == set(range(7))
 
@@ -93,7 +111,9 @@ def test_hash_name_spreads() -> None:
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=30), st.integers(1, 6))
 def test_size_balanced_stays_within_one_item_of_even(sizes: list[int], n: int) -> None:
     eps = [f"e:{i}" for i in range(n)]
-    dealt = SizeBalanced(eps).dispatch([SimpleNamespace(name=f"v{i}", shape=(s,)) for i, s in enumerate(sizes)])
+    dealt = SizeBalanced(eps).dispatch(
+        [SimpleNamespace(name=f"v{i}", shape=(s,)) for i, s in enumerate(sizes)]
+    )
     load = [sum(s for s, e in zip(sizes, dealt, strict=True) if e == ep) for ep in eps]
     assert sum(load) == sum(sizes)
     assert max(load) - min(load) <= max(sizes)

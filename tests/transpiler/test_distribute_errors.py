@@ -1,4 +1,6 @@
-"""What transpilers refuse: one sentence, of the type that Fluid's scripts may catch; the programs stay as they were."""
+"""What transpilers refuse: one sentence, of the type that Fluid's scripts may catch; the programs
+stay as they were.
+"""
 
 from __future__ import annotations
 
@@ -148,9 +150,17 @@ def test_types_of_arguments() -> None:
 
 
 def test_values_of_the_configuration() -> None:
-    with pytest.raises(FluidValueError, match=r"mode is 'pserve' \(did you mean 'pserver'\?\); it is one of pserver, nccl2, collective"):
+    with pytest.raises(
+        FluidValueError,
+        match=(
+            r"mode is 'pserve' \(did you mean 'pserver'\?\); it is one of pserver, nccl2,"
+            r" collective"
+        ),
+    ):
         config(mode="pserve")
-    with pytest.raises(FluidTypeError, match=r"no attribute 'min_block_sizes' \(did you mean 'min_block_size'"):
+    with pytest.raises(
+        FluidTypeError, match=r"no attribute 'min_block_sizes' \(did you mean 'min_block_size'"
+    ):
         config(min_block_sizes=8192)
     with pytest.raises(FluidTypeError, match="min_block_size is a whole number, not '8192'"):
         config(min_block_size="8192")
@@ -165,21 +175,38 @@ def test_defaults_and_signatures_are_paddles() -> None:
     assert {name: getattr(made, name) for name in tables()["config"]} == tables()["config"]
     for name, want in tables()["signatures"].items():
         ours = inspect.signature(getattr(fluid.DistributeTranspiler, name.split(".")[1]))
-        stripped = [p.replace(annotation=p.empty) for p in ours.parameters.values() if p.name not in ("slice_var_up", "split_method")]
+        stripped = [
+            p.replace(annotation=p.empty)
+            for p in ours.parameters.values()
+            if p.name not in ("slice_var_up", "split_method")
+        ]
         assert str(ours.replace(parameters=stripped, return_annotation=ours.empty)) == want
 
 
 def test_a_near_miss_of_an_endpoint_is_named() -> None:
     t = go(trainer_id=0, pservers="127.0.0.1:6174,127.0.0.1:6175", trainers=2)
-    for getter in (t.get_pserver_program, t.get_pserver_programs, t.get_startup_program, t.plan.owned):
-        with pytest.raises(FluidValueError, match=r"no pserver '127.0.0.1:6176' \(did you mean '127.0.0.1:617"):
+    for getter in (
+        t.get_pserver_program,
+        t.get_pserver_programs,
+        t.get_startup_program,
+        t.plan.owned,
+    ):
+        with pytest.raises(
+            FluidValueError, match=r"no pserver '127.0.0.1:6176' \(did you mean '127.0.0.1:617"
+        ):
             getter("127.0.0.1:6176")
 
 
 def test_a_program_without_optimizer() -> None:
     main, startup = build({**CASE, "optimizer": None})
     before = main.desc
-    with pytest.raises(FluidValueError, match=r"no optimizer, so pservers have nothing to update; call optimizer.minimize\(loss\) first"):
+    with pytest.raises(
+        FluidValueError,
+        match=(
+            r"no optimizer, so pservers have nothing to update; call optimizer.minimize\(loss\)"
+            r" first"
+        ),
+    ):
         fluid.DistributeTranspiler().transpile(0, program=main, startup_program=startup)
     assert main.desc is before
 
@@ -187,12 +214,18 @@ def test_a_program_without_optimizer() -> None:
 @pytest.mark.parametrize("values", [{}, NCCL2, ALLREDUCE])
 def test_transpiling_twice(values: dict[str, Any]) -> None:
     main, startup = build(CASE)
-    given = {"pservers": EPS, "trainers": 2} if not values else {k: v for k, v in RANK0.items() if k != "trainer_id"}
+    given = (
+        {"pservers": EPS, "trainers": 2}
+        if not values
+        else {k: v for k, v in RANK0.items() if k != "trainer_id"}
+    )
     t = fluid.DistributeTranspiler(config=config(**values))
     t.transpile(0, program=main, startup_program=startup, **given)
     before = main.desc, startup.desc
     with pytest.raises(FluidValueError, match="transpiled already"):
-        fluid.DistributeTranspiler(config=config(**values)).transpile(0, program=main, startup_program=startup, **given)
+        fluid.DistributeTranspiler(config=config(**values)).transpile(
+            0, program=main, startup_program=startup, **given
+        )
     assert (main.desc, startup.desc) == before
 
 
@@ -202,7 +235,9 @@ def test_optax_in_pserver_mode() -> None:
         x, y = fluid.data("x", [None, 4]), fluid.data("y", [None, 1])
         loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
         fluid.optimizer.Optax(optax.adamw(0.1)).minimize(loss)
-    with pytest.raises(UnsupportedError, match=r"optax_update.* updates all parameters at once.*shard_optimizer"):
+    with pytest.raises(
+        UnsupportedError, match=r"optax_update.* updates all parameters at once.*shard_optimizer"
+    ):
         fluid.DistributeTranspiler().transpile(0, program=main, startup_program=startup)
 
 
@@ -210,7 +245,9 @@ def test_updates_that_do_not_say_of_what() -> None:
     main, startup = build(CASE)
     block = main.global_block()
     block.append_op("scale", {"X": "fc_0.w_0"}, {"Out": "fc_0.w_0"}, {"scale": 0.9, "op_role": 2})
-    with pytest.raises(UnsupportedError, match=r"op 'scale' .*test_distribute_errors.* does not say the parameter"):
+    with pytest.raises(
+        UnsupportedError, match=r"op 'scale' .*test_distribute_errors.* does not say the parameter"
+    ):
         fluid.DistributeTranspiler().transpile(0, program=main, startup_program=startup)
 
 
@@ -218,10 +255,15 @@ def test_updates_that_need_what_a_pserver_lacks() -> None:
     main, startup = build(CASE)
     block = main.global_block()
     attrs = {"op_role": 2, "op_role_var": ["fc_0.w_0", "fc_0.w_0@GRAD"]}
-    block.append_op("elementwise_add", {"X": "fc_0.w_0", "Y": "fc_0.b_0"}, {"Out": "fc_0.w_0"}, attrs)
+    block.append_op(
+        "elementwise_add", {"X": "fc_0.w_0", "Y": "fc_0.b_0"}, {"Out": "fc_0.w_0"}, attrs
+    )
     t = fluid.DistributeTranspiler()
     t.transpile(0, program=main, startup_program=startup, pservers=EPS, trainers=2)
-    with pytest.raises(UnsupportedError, match=r"of the update of 'fc_0.w_0' reads 'fc_0.b_0', which its pserver does not have"):
+    with pytest.raises(
+        UnsupportedError,
+        match=r"of the update of 'fc_0.w_0' reads 'fc_0.b_0', which its pserver does not have",
+    ):
         [t.get_pserver_program(e) for e in EPS.split(",")]
 
 
@@ -237,9 +279,15 @@ def test_numbers_of_the_configuration() -> None:
 def embedded(**given: Any) -> tuple[fluid.Program, fluid.Program]:
     with fresh() as (main, startup):
         ids, y = fluid.data("ids", [None, 1], "int64"), fluid.data("y", [None, 1])
-        rows = fluid.layers.embedding(ids, [100, 8], is_sparse=True, is_distributed=True, param_attr="table", **given)
+        rows = fluid.layers.embedding(
+            ids, [100, 8], is_sparse=True, is_distributed=True, param_attr="table", **given
+        )
         more = fluid.layers.embedding(ids, [100, 8], is_sparse=True, param_attr="other")
-        loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(fluid.layers.elementwise_add(rows, more), 1), y))
+        loss = fluid.layers.mean(
+            fluid.layers.square_error_cost(
+                fluid.layers.fc(fluid.layers.elementwise_add(rows, more), 1), y
+            )
+        )
         fluid.optimizer.SGD(0.1).minimize(loss)
     return main, startup
 
@@ -249,10 +297,16 @@ def test_distributed_tables() -> None:
     for op in main.global_block().ops:
         if op.type == "lookup_table":
             op._set_attr("is_distributed", True)  # minimize would refuse it
-    with pytest.raises(RuntimeError, match="all distributed lookup_table_ops should have only one table, not other, table"):
+    with pytest.raises(
+        RuntimeError,
+        match="all distributed lookup_table_ops should have only one table, not other, table",
+    ):
         fluid.DistributeTranspiler().transpile(0, program=main, startup_program=startup)
     main, startup = embedded(padding_idx=3)
-    with pytest.raises(UnsupportedError, match=r"distributed table 'table' \(.*test_distribute_errors.* has a padding_idx"):
+    with pytest.raises(
+        UnsupportedError,
+        match=r"distributed table 'table' \(.*test_distribute_errors.* has a padding_idx",
+    ):
         fluid.DistributeTranspiler().transpile(0, program=main, startup_program=startup)
 
 
@@ -263,7 +317,13 @@ def test_a_trainer_that_reads_the_scheduled_learning_rate() -> None:
         rate = fluid.layers.exponential_decay(0.1, 10, 0.5)
         fluid.optimizer.SGD(rate).minimize(loss)
         shown = fluid.layers.scale(rate, 100.0)
-    with pytest.raises(UnsupportedError, match=r"op 'scale' .*test_distribute_errors.* reads 'tmp_.', which belongs to the learning rate"):
+    with pytest.raises(
+        UnsupportedError,
+        match=(
+            r"op 'scale' .*test_distribute_errors.* reads 'tmp_.', which belongs to the learning"
+            r" rate"
+        ),
+    ):
         fluid.DistributeTranspiler().transpile(0, program=main, startup_program=startup)
     assert shown.name in main.global_block().vars
 
@@ -290,9 +350,14 @@ def test_a_split_method_that_deals_badly() -> None:
         def dispatch(self, varlist: Any) -> list[str]:
             return []
 
-    with pytest.raises(FluidValueError, match=r"Nowhere.dispatch dealt 'fc_0.b_0' to 'a:11' .*which is no pserver"):
+    with pytest.raises(
+        FluidValueError, match=r"Nowhere.dispatch dealt 'fc_0.b_0' to 'a:11' .*which is no pserver"
+    ):
         go({"split_method": Nowhere}, trainer_id=0, pservers=EPS, trainers=2)
-    with pytest.raises(FluidValueError, match=r"Short.dispatch returns a list of 1 endpoints for 'fc_0.b_0', not \[\]"):
+    with pytest.raises(
+        FluidValueError,
+        match=r"Short.dispatch returns a list of 1 endpoints for 'fc_0.b_0', not \[\]",
+    ):
         go({"split_method": Short}, trainer_id=0, pservers=EPS, trainers=2)
 
 
@@ -307,9 +372,14 @@ def test_getters_of_other_modes() -> None:
 
 @pytest.mark.parametrize(
     ("role", "told"),
-    [("trainer", "trainer 0 cannot reach pserver 0 at 127.0.0.1:"), ("pserver", "trainers 0 and 1 of 2 did not come within 0.3 s")],
+    [
+        ("trainer", "trainer 0 cannot reach pserver 0 at 127.0.0.1:"),
+        ("pserver", "trainers 0 and 1 of 2 did not come within 0.3 s"),
+    ],
 )
-def test_a_program_of_a_job_waits_for_the_others(role: str, told: str, request: pytest.FixtureRequest) -> None:
+def test_a_program_of_a_job_waits_for_the_others(
+    role: str, told: str, request: pytest.FixtureRequest
+) -> None:
     """As in Fluid, but not for ever; and it says how a job runs in one process."""
     request.addfinalizer(partial(fluid.set_flags, fluid.get_flags("FLAGS_rpc_deadline")))
     fluid.set_flags({"FLAGS_rpc_deadline": 300})

@@ -1,4 +1,6 @@
-"""Getters give the same programs in any order and any number of times; what transpile did is kept, and nothing shared."""
+"""Getters give the same programs in any order and any number of times; what transpile did is kept,
+and nothing shared.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,12 @@ def test_any_order_gives_the_same() -> None:
 def test_the_users_program_becomes_the_trainers() -> None:
     t, main, startup = transpile(case())
     after_transpile = main.desc
-    assert [op.type for op in main.global_block().ops][-4:] == ["recv", "recv", "fetch_barrier", "concat"]
+    assert [op.type for op in main.global_block().ops][-4:] == [
+        "recv",
+        "recv",
+        "fetch_barrier",
+        "concat",
+    ]
     assert "adam" in {op.type for op in main.global_block().ops}
     assert t.get_trainer_program() is main
     assert main.desc != after_transpile
@@ -56,14 +63,25 @@ def test_the_users_program_becomes_the_trainers() -> None:
     assert (main.desc, startup.desc) == finished == t.plan.trainer(0)
 
 
-@pytest.mark.parametrize("name", [n for n, r in programs().items() if any("main_after_transpile_ops" in t for t in r["trainers"].values())])
+@pytest.mark.parametrize(
+    "name",
+    [
+        n
+        for n, r in programs().items()
+        if any("main_after_transpile_ops" in t for t in r["trainers"].values())
+    ],
+)
 def test_state_between_transpile_and_get_trainer_program(name: str) -> None:
     recorded = programs()[name]
     _, main, _ = transpile(recorded["case"])
-    assert [[op.type for op in b.ops] for b in main.blocks] == recorded["trainers"]["0"]["main_after_transpile_ops"]
+    assert [[op.type for op in b.ops] for b in main.blocks] == recorded["trainers"]["0"][
+        "main_after_transpile_ops"
+    ]
 
 
-@pytest.mark.parametrize("name", ["big_sgd_2ps", "mlp_sgd_3ps", "mlp_sgd_2ps_noslice", "emb_sparse", "geo_mlp_sgd"])
+@pytest.mark.parametrize(
+    "name", ["big_sgd_2ps", "mlp_sgd_3ps", "mlp_sgd_2ps_noslice", "emb_sparse", "geo_mlp_sgd"]
+)
 def test_the_plan_deals_as_paddle_did(name: str) -> None:
     recorded = programs()[name]["trainers"]["0"]["mapping"]
     plan = transpile(programs()[name]["case"])[0].plan
@@ -101,7 +119,13 @@ def test_the_plan_holds_the_original_programs_and_follows_the_handles() -> None:
     t, main, startup = transpile(case())
     assert {op.type for op in t.plan.main.blocks[0].ops}.isdisjoint({"send", "recv", "split_byref"})
     assert "adam" in {op.type for op in t.plan.main.blocks[0].ops}
-    for program in (main, startup, *t.get_pserver_programs(E0), main.clone(), main.clone(for_test=True)):
+    for program in (
+        main,
+        startup,
+        *t.get_pserver_programs(E0),
+        main.clone(),
+        main.clone(for_test=True),
+    ):
         assert program.info.pserver_plan is t.plan
 
 
@@ -121,7 +145,9 @@ def test_another_startup_program() -> None:
         if op.output("Out") == ["fc_0.w_0"]:
             op._set_attr("max", 7.0)
     given = t.get_startup_program(E1, startup_program=other)
-    assert [op.attr("max") for op in given.global_block().ops if op.type == "uniform_random"] == [7.0]
+    assert [op.attr("max") for op in given.global_block().ops if op.type == "uniform_random"] == [
+        7.0
+    ]
     assert t.get_startup_program(E1, startup_program=startup).desc == t.get_startup_program(E1).desc
 
 
@@ -132,7 +158,10 @@ def test_arguments_of_0_14() -> None:
     assert got.plan.params == want.plan.params
     assert all(len(p.blocks) == 1 for p in got.plan.params)
     hashed = transpile(case("mlp_sgd_2ps"), split_method=fluid.transpiler.HashName)[0]
-    assert hashed.plan.params == transpile({**case("mlp_sgd_2ps"), "config": {"split_method": "HashName"}})[0].plan.params
+    assert (
+        hashed.plan.params
+        == transpile({**case("mlp_sgd_2ps"), "config": {"split_method": "HashName"}})[0].plan.params
+    )
 
 
 def test_default_programs_and_endpoint() -> None:
@@ -150,16 +179,32 @@ def test_geo_mode_of_the_configuration() -> None:
     geo = programs()["geo_mlp_sgd"]["case"]
     want = transpile(geo)[0].plan
     got = transpile({k: v for k, v in geo.items() if k != "transpiler"})[0].plan
-    assert (got.mode, got.push_every, got.params) == (want.mode, want.push_every, want.params) and got.mode == "geo"
+    assert (got.mode, got.push_every, got.params) == (
+        want.mode,
+        want.push_every,
+        want.params,
+    ) and got.mode == "geo"
     assert got.trainer(0) == want.trainer(0) and got.pserver(E0) == want.pserver(E0)
 
 
 def test_print_log(capsys: pytest.CaptureFixture[str]) -> None:
     transpile({**case("big_sgd_2ps"), "config": {"print_log": True}})
-    assert "127.0.0.1:6175 fc_w.block0 [500, 1000] of fc_w[1000, 1000] at 0" in capsys.readouterr().out
+    assert (
+        "127.0.0.1:6175 fc_w.block0 [500, 1000] of fc_w[1000, 1000] at 0" in capsys.readouterr().out
+    )
 
 
-OPTIMIZERS = ("SGD", "Adam", "Momentum", "Adamax", "Ftrl", "Lamb", "Adadelta", "RMSProp", "LarsMomentum")
+OPTIMIZERS = (
+    "SGD",
+    "Adam",
+    "Momentum",
+    "Adamax",
+    "Ftrl",
+    "Lamb",
+    "Adadelta",
+    "RMSProp",
+    "LarsMomentum",
+)
 
 
 def optimizer(name: str) -> Any:
@@ -170,22 +215,39 @@ def optimizer(name: str) -> Any:
 @examples(25)
 @given(recipes(), st.sampled_from(OPTIMIZERS), st.integers(1, 3), st.integers(1, 3), st.booleans())
 @pytest.mark.filterwarnings("ignore")
-def test_random_programs_transpile_to_well_formed_ones(recipe: Any, name: str, pservers: int, trainers: int, sync: bool) -> None:
+def test_random_programs_transpile_to_well_formed_ones(
+    recipe: Any, name: str, pservers: int, trainers: int, sync: bool
+) -> None:
     net = build_net(recipe, optimizer(name))
     params = {p.name: p.shape for p in net.main.all_parameters()}
     endpoints = ",".join(f"127.0.0.1:{7000 + i}" for i in range(pservers))
     t = fluid.DistributeTranspiler()
-    t.transpile(0, program=net.main, startup_program=net.startup, pservers=endpoints, trainers=trainers, sync_mode=sync)
+    t.transpile(
+        0,
+        program=net.main,
+        startup_program=net.startup,
+        pservers=endpoints,
+        trainers=trainers,
+        sync_mode=sync,
+    )
     t.get_trainer_program()
     plan = t.plan
-    every = [d for i in range(trainers) for d in plan.trainer(i)] + [d for e in plan.endpoints for d in plan.pserver(e)]
+    every = [d for i in range(trainers) for d in plan.trainer(i)] + [
+        d for e in plan.endpoints for d in plan.pserver(e)
+    ]
     for desc in every:
         verify.verify(desc, lookup)
     for p in plan.params:
-        assert np.prod(p.shape) == sum(b.size for b in p.blocks) and tuple(params[p.name]) == p.shape
+        assert (
+            np.prod(p.shape) == sum(b.size for b in p.blocks) and tuple(params[p.name]) == p.shape
+        )
     sent = [n for op in net.main.desc.blocks[0].ops if op.type == "send" for n in op.input("X")]
-    served = [n for e in plan.endpoints for op in plan.pserver(e)[0].blocks[0].ops for n in op.input("X")]
-    assert set(sent) <= set(served) and len(set(served)) == len(served) == len(set(sent)) * (trainers if sync else 1)
+    served = [
+        n for e in plan.endpoints for op in plan.pserver(e)[0].blocks[0].ops for n in op.input("X")
+    ]
+    assert set(sent) <= set(served) and len(set(served)) == len(served) == len(set(sent)) * (
+        trainers if sync else 1
+    )
 
 
 def test_other_modes_leave_no_plan() -> None:
@@ -208,4 +270,9 @@ def test_text_of_a_small_job() -> None:
 def test_the_benchmark_runs() -> None:
     from benchmarks.transpile import seconds
 
-    assert set(seconds(24)) == {"transpile", "get_trainer_program", "get_pserver_programs", "... of all pservers"}
+    assert set(seconds(24)) == {
+        "transpile",
+        "get_trainer_program",
+        "get_pserver_programs",
+        "... of all pservers",
+    }

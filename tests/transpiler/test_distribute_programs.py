@@ -1,4 +1,6 @@
-"""The programs that DistributeTranspiler makes equal those of Paddle 1.8.5: ops, slots, names, order, attributes, variables."""
+"""The programs that DistributeTranspiler makes equal those of Paddle 1.8.5: ops, slots, names,
+order, attributes, variables.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from fluidjax.ops.registry import lookup
 
 from .recordings import difference, programs, recorded
 
-# Where 1.8.5 has a bug, and ours differs on purpose (docs/transpiler.md); test_distribute_repairs.py says what ours does.
+# Where 1.8.5 has a bug, and ours differs on purpose (docs/transpiler.md);
+# test_distribute_repairs.py says what ours does.
 REPAIRED = {
     "big_adadelta_2ps": "pservers that never update",
     "big_clipbynorm": "a clipped gradient is sent, but no op clips",
@@ -27,14 +30,23 @@ REPAIRED = {
 OTHER_NAMES = {"big_momentum_dcasgd"}
 pytestmark = pytest.mark.filterwarnings("ignore:pserver .* has nothing to update")
 # Transpiled to nothing in 1.8.5, refused here: test_distribute_errors.py.
-CASES = sorted(n for n, r in programs().items() if any("main" in t for t in r["trainers"].values()) and r["case"]["optimizer"])
+CASES = sorted(
+    n
+    for n, r in programs().items()
+    if any("main" in t for t in r["trainers"].values()) and r["case"]["optimizer"]
+)
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if n not in REPAIRED])
 def test_programs_equal_paddles(name: str) -> None:
     compared = 0
     for what, ours, want in recorded(name):
-        if name in OTHER_NAMES and what != "pserver 127.0.0.1:6174 main" and what.endswith("main") and "pserver" in what:
+        if (
+            name in OTHER_NAMES
+            and what != "pserver 127.0.0.1:6174 main"
+            and what.endswith("main")
+            and "pserver" in what
+        ):
             continue
         assert difference(ours, want) is None
         compared += 1
@@ -47,7 +59,10 @@ def test_what_is_repaired_differs(name: str) -> None:
     assert any(difference(ours, want) for _, ours, want in recorded(name))
 
 
-@pytest.mark.parametrize("name", ["mlp_sgd_2ps", "emb_sparse", "bow_distributed_patched", "big_momentum_dcasgd", "geo_mlp_sgd"])
+@pytest.mark.parametrize(
+    "name",
+    ["mlp_sgd_2ps", "emb_sparse", "bow_distributed_patched", "big_momentum_dcasgd", "geo_mlp_sgd"],
+)
 def test_programs_survive_every_form(name: str) -> None:
     """Text, JSON and protobuf hold them; they are well formed, and clones are equal."""
     for what, ours, _ in recorded(name):
@@ -57,6 +72,8 @@ def test_programs_survive_every_form(name: str) -> None:
         assert jsonio.from_json(jsonio.to_json(desc)) == desc, what
         assert ours.clone().desc == desc, what
         again = Program.parse_from_string(ours.serialize_to_string())
-        assert [[op.type for op in b.ops] for b in again.blocks] == [[op.type for op in b.ops] for b in ours.blocks], what
+        assert [[op.type for op in b.ops] for b in again.blocks] == [
+            [op.type for op in b.ops] for b in ours.blocks
+        ], what
         assert again.serialize_to_string() == ours.serialize_to_string(), what
         assert ours.clone().info.pserver_plan is ours.info.pserver_plan is not None

@@ -1,4 +1,6 @@
-"""What 1.8.5 cannot do by its own bugs works here: jobs of such programs train as one process on the whole batch does."""
+"""What 1.8.5 cannot do by its own bugs works here: jobs of such programs train as one process on
+the whole batch does.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ def network(optimizer: Any, weights: Any = None) -> tuple[fluid.Program, fluid.P
     with fresh(seed=3) as (main, startup):
         x, y = fluid.data("x", [None, WIDE]), fluid.data("y", [None, 1])
         hidden = fluid.layers.fc(
-            x, 150, act="tanh", param_attr=fluid.ParamAttr(name="w", initializer=weights), bias_attr="b"
+            x,
+            150,
+            act="tanh",
+            param_attr=fluid.ParamAttr(name="w", initializer=weights),
+            bias_attr="b",
         )
         out = fluid.layers.fc(hidden, 1, param_attr="v", bias_attr=False)
         loss = fluid.layers.mean(fluid.layers.square_error_cost(out, y))
@@ -38,7 +44,10 @@ def batches(trainers: int) -> list[list[dict[str, np.ndarray]]]:
     draw = np.random.RandomState(0)
     shapes = {"x": (BATCH, WIDE), "y": (BATCH, 1)}
     return [
-        [{n: draw.uniform(-1, 1, s).astype("float32") for n, s in shapes.items()} for _ in range(trainers)]
+        [
+            {n: draw.uniform(-1, 1, s).astype("float32") for n, s in shapes.items()}
+            for _ in range(trainers)
+        ]
         for _ in range(STEPS)
     ]
 
@@ -54,7 +63,11 @@ def locally(
         for name, value in values.items():
             scope.find_var(name).get_tensor().set(value, fluid.CPUPlace())
         for step in feeds:
-            exe.run(main, feed={n: np.concatenate([f[n] for f in step]) for n in step[0]}, fetch_list=[loss])
+            exe.run(
+                main,
+                feed={n: np.concatenate([f[n] for f in step]) for n in step[0]},
+                fetch_list=[loss],
+            )
         return {n: np.array(scope.find_var(n).get_tensor()) for n in values}
 
 
@@ -79,7 +92,9 @@ def drawn() -> dict[str, np.ndarray]:
     }
 
 
-def assert_trained_alike(job: LocalJob, want: dict[str, np.ndarray], first: dict[str, np.ndarray]) -> None:
+def assert_trained_alike(
+    job: LocalJob, want: dict[str, np.ndarray], first: dict[str, np.ndarray]
+) -> None:
     for name, value in want.items():
         for trainer in job.trainers:
             got = np.array(trainer.scope.find_var(name).get_tensor())
@@ -109,7 +124,9 @@ def configured(**values: Any) -> Any:
     ids=["sgd", "adadelta", "lamb", "rmsprop"],
 )
 def test_optimizers(optimizer: Any, trainers: int) -> None:
-    """One trainer in sync mode; Adadelta, which never updated; Lamb, which was refused; RMSProp's MeanGrad."""
+    """One trainer in sync mode; Adadelta, which never updated; Lamb, which was refused; RMSProp's
+    MeanGrad.
+    """
     feeds, first = batches(trainers), drawn()
     want = locally(network(optimizer), first, feeds)
     t, job = in_a_job(network(optimizer), feeds, first, trainers=trainers)
@@ -122,7 +139,9 @@ def test_optimizers(optimizer: Any, trainers: int) -> None:
 @pytest.mark.parametrize("method", [HashName, "one"])
 @pytest.mark.optimized
 def test_split_methods(method: Any) -> None:
-    """HashName on real variables; two blocks of one parameter on one pserver, each with accumulators of its own."""
+    """HashName on real variables; two blocks of one parameter on one pserver, each with
+    accumulators of its own.
+    """
 
     class One(HashName):
         def dispatch(self, varlist: Any) -> list[str]:
@@ -134,7 +153,11 @@ def test_split_methods(method: Any) -> None:
     feeds, first = batches(2), drawn()
     want = locally(network(adam), first, feeds)
     t, job = in_a_job(
-        network(adam), feeds, first, configured(split_method=One if method == "one" else method), trainers=2
+        network(adam),
+        feeds,
+        first,
+        configured(split_method=One if method == "one" else method),
+        trainers=2,
     )
     assert_trained_alike(job, want, first)
     if method == "one":
@@ -183,25 +206,34 @@ def clipping(scope: str | None, attached: bool) -> tuple[fluid.Program, fluid.Pr
 @pytest.mark.parametrize("attached", [False, True], ids=["grad_clip", "set_gradient_clip"])
 @pytest.mark.parametrize("scope", [None, "net", "gradient_clip", "my_gradient_clip_net"])
 def test_clips_of_later_programs(attached: bool, scope: str | None) -> None:
-    """A clip is the trainer's, whatever number its name scope has by now, and whatever the scope around it is called."""
+    """A clip is the trainer's, whatever number its name scope has by now, and whatever the scope
+    around it is called.
+    """
     for _ in range(12):
         main, startup = clipping(scope, attached)
         trainer, served = (fluid.DistributeTranspiler() for _ in range(2))
         clone, start = main.clone(), startup.clone()
         trainer.transpile(0, program=main, startup_program=startup, pservers=EPS, trainers=2)
         served.transpile(0, program=clone, startup_program=start, pservers=EPS, trainers=2)
-        assert [op.type for op in trainer.get_trainer_program(wait_port=False).global_block().ops].count("clip") == 2
+        assert [
+            op.type for op in trainer.get_trainer_program(wait_port=False).global_block().ops
+        ].count("clip") == 2
         updates = [
-            [op.type for op in b.ops] for ep in EPS.split(",") for b in served.get_pserver_program(ep).blocks[1:]
+            [op.type for op in b.ops]
+            for ep in EPS.split(",")
+            for b in served.get_pserver_program(ep).blocks[1:]
         ]
         assert updates == [["sum", "scale", "sgd"]] * 2
     assert any(
-        re.search(r"_\d\d/", op.desc.attrs.get("op_namescope", "")) for op in main.global_block().ops
+        re.search(r"_\d\d/", op.desc.attrs.get("op_namescope", ""))
+        for op in main.global_block().ops
     )  # names were counted
 
 
 def test_async_with_the_default_configuration() -> None:
-    """The pservers are asynchronous as the trainers are; with one trainer that is the local program."""
+    """The pservers are asynchronous as the trainers are; with one trainer that is the local
+    program.
+    """
     feeds, first = batches(1), drawn()
     want = locally(network(sgd), first, feeds)
     t, job = in_a_job(network(sgd), feeds, first, trainers=1, sync_mode=False)
@@ -212,14 +244,18 @@ def test_async_with_the_default_configuration() -> None:
 @pytest.mark.parametrize(
     "weights",
     [
-        fluid.initializer.NumpyArrayInitializer(np.arange(WIDE * 150, dtype="float32").reshape(WIDE, 150) / 1e4),
+        fluid.initializer.NumpyArrayInitializer(
+            np.arange(WIDE * 150, dtype="float32").reshape(WIDE, 150) / 1e4
+        ),
         fluid.initializer.Uniform(-0.5, 0.5),
         fluid.initializer.Normal(0.0, 0.5, seed=9),
     ],
     ids=["numpy", "uniform", "normal"],
 )
 def test_initial_values_of_a_cut_parameter(weights: Any) -> None:
-    """Each pserver draws other numbers, and given values are given to the block that they belong to."""
+    """Each pserver draws other numbers, and given values are given to the block that they belong
+    to.
+    """
     made = network(sgd, weights)
     startup = made[1].clone()
     _, job = in_a_job(made, [], None, trainers=2)
@@ -249,10 +285,14 @@ def test_an_initialiser_of_several_ops_is_cut_out_of_the_whole() -> None:
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_distributed_lookups_transpile(sparse: bool) -> None:
-    """is_distributed raised IndexError; without is_sparse the table's gradient is sparse all the same."""
+    """is_distributed raised IndexError; without is_sparse the table's gradient is sparse all the
+    same.
+    """
     with fresh() as (main, startup):
         ids, y = fluid.data("ids", [None, 1], "int64"), fluid.data("y", [None, 1])
-        rows = fluid.layers.embedding(ids, [1000, 16], is_sparse=sparse, is_distributed=True, param_attr="table")
+        rows = fluid.layers.embedding(
+            ids, [1000, 16], is_sparse=sparse, is_distributed=True, param_attr="table"
+        )
         loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(rows, 1), y))
         fluid.optimizer.SGD(0.1).minimize(loss)
     t = fluid.DistributeTranspiler()
@@ -265,15 +305,21 @@ def test_distributed_lookups_transpile(sparse: bool) -> None:
     for endpoint in EPS.split(","):
         program, startup = t.get_pserver_programs(endpoint)
         assert program.global_block().var("table").shape == (500, 16)
-        assert [op.attr("shape") for op in startup.global_block().ops if op.output("Out") == ["table"]] == [[500, 16]]
+        assert [
+            op.attr("shape") for op in startup.global_block().ops if op.output("Out") == ["table"]
+        ] == [[500, 16]]
 
 
 def test_lookups_that_depend_on_each_other_stay_apart() -> None:
-    """One op for all lookups of a table cannot stand where the ids of one come from the rows of another."""
+    """One op for all lookups of a table cannot stand where the ids of one come from the rows of
+    another.
+    """
     with fresh() as (main, startup):
         ids, y = fluid.data("ids", [None, 1], "int64"), fluid.data("y", [None, 1])
         first = fluid.layers.embedding(ids, [2000, 16], is_sparse=True, param_attr="table")
-        further = fluid.layers.cast(fluid.layers.abs(fluid.layers.reduce_mean(first, dim=1, keep_dim=True)), "int64")
+        further = fluid.layers.cast(
+            fluid.layers.abs(fluid.layers.reduce_mean(first, dim=1, keep_dim=True)), "int64"
+        )
         second = fluid.layers.embedding(further, [2000, 16], is_sparse=True, param_attr="table")
         out = fluid.layers.fc(fluid.layers.elementwise_add(first, second), 1)
         fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(fluid.layers.square_error_cost(out, y)))
@@ -281,4 +327,6 @@ def test_lookups_that_depend_on_each_other_stay_apart() -> None:
     t.transpile(0, program=main, startup_program=startup, pservers=EPS, trainers=2)
     kinds = [op.type for op in t.get_trainer_program().global_block().ops]
     assert kinds.count("distributed_lookup_table") == 2
-    assert kinds[0] == "distributed_lookup_table" and kinds.index("cast") < kinds.index("distributed_lookup_table", 1)
+    assert kinds[0] == "distributed_lookup_table" and kinds.index("cast") < kinds.index(
+        "distributed_lookup_table", 1
+    )

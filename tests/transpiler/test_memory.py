@@ -1,4 +1,6 @@
-"""fluid.memory_optimize and fluid.release_memory in place: training goes on as before, and no wrong value is fetched."""
+"""fluid.memory_optimize and fluid.release_memory in place: training goes on as before, and no wrong
+value is fetched.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,11 @@ class Net:
         exe, scope = fluid.Executor(), fluid.Scope()
         for name, value in initial().items():
             scope.var(name).set(value.copy())
-        return [v for _ in range(steps) for v in exe.run(self.main, feed=FEED, fetch_list=fetch, scope=scope)]
+        return [
+            v
+            for _ in range(steps)
+            for v in exe.run(self.main, feed=FEED, fetch_list=fetch, scope=scope)
+        ]
 
     def losses(self) -> list[bytes]:
         """Those of three steps, bit by bit."""
@@ -52,7 +58,9 @@ def initial() -> dict[str, np.ndarray]:
 
 @functools.cache
 def plain_losses() -> list[bytes]:
-    """Without the rewrite, compiled for memory as what is rewritten: otherwise XLA may fuse, and so round, in another way."""
+    """Without the rewrite, compiled for memory as what is rewritten: otherwise XLA may fuse, and so
+    round, in another way.
+    """
     net = Net()
     before = net.run([net.loss.name], 3)
     net.main.update_info(memory_optimized=True)
@@ -74,20 +82,31 @@ def test_training_goes_on_as_before(level: int, skip_grads: bool) -> None:
 
 def test_signatures_are_those_of_fluid() -> None:
     assert str(inspect.signature(fluid.transpiler.memory_optimize)).startswith(
-        "(input_program: 'Program', skip_opt_set: 'Any' = None, print_log: 'bool' = False, level: 'int' = 0, skip_grads: 'bool' = True, "
+        "(input_program: 'Program', skip_opt_set: 'Any' = None, print_log: 'bool' = False, level:"
+        " 'int' = 0, skip_grads: 'bool' = True, "
     )
-    assert list(inspect.signature(fluid.release_memory).parameters) == ["input_program", "skip_opt_set"]
+    assert list(inspect.signature(fluid.release_memory).parameters) == [
+        "input_program",
+        "skip_opt_set",
+    ]
 
 
 @pytest.mark.filterwarnings("ignore:memory_optimize gave away")
 def test_every_fetch_is_right() -> None:
-    """Over all variables of the program: the value that the untouched program gives, step after step."""
+    """Over all variables of the program: the value that the untouched program gives, step after
+    step.
+    """
     plain, shared = Net(), Net()
     fluid.memory_optimize(shared.main, [shared.loss], level=1, skip_grads=False)
-    names = [n for n, v in plain.main.global_block().vars.items() if v.desc.kind == "LOD_TENSOR" and not v.persistable]
+    names = [
+        n
+        for n, v in plain.main.global_block().vars.items()
+        if v.desc.kind == "LOD_TENSOR" and not v.persistable
+    ]
     kept = [n for n in names if n not in shared.main.info.reused]
     assert len(names) - len(kept) == len(shared.main.info.reused) > 4 and len(kept) > 4
-    for group in (kept, names, kept):  # without the lost ones, with them, and without again: one training
+    # without the lost ones, with them, and without again: one training
+    for group in (kept, names, kept):
         for name, want, got in zip(group, plain.run(group), shared.run(group), strict=True):
             assert want.tobytes() == got.tobytes(), name
 
@@ -107,16 +126,26 @@ def lost(program: fluid.Program) -> list[str]:
 
 
 def test_a_value_that_was_given_away_is_there_all_the_same(tmp_path: Path) -> None:
-    """As in 1.8.5, where memory_optimize does nothing: from the program as it was, which is told of once."""
+    """As in 1.8.5, where memory_optimize does nothing: from the program as it was, which is told of
+    once.
+    """
     plain, net = Net(), Net()
     fluid.memory_optimize(net.main)
     names = lost(net.main)
-    with pytest.warns(RuntimeWarning, match=f"memory_optimize gave away the memory of '{names[0]}'.*skip_opt_set") as told:
-        assert [v.tobytes() for v in net.run(names[:1], 2)] == [v.tobytes() for v in plain.run(names[:1], 2)]
+    with pytest.warns(
+        RuntimeWarning, match=f"memory_optimize gave away the memory of '{names[0]}'.*skip_opt_set"
+    ) as told:
+        assert [v.tobytes() for v in net.run(names[:1], 2)] == [
+            v.tobytes() for v in plain.run(names[:1], 2)
+        ]
         net.run(names)
     assert len(told) == 1
-    fluid.release_memory(net.main)  # and when other passes have run on the program, and of a copy for tests
-    for program, want in ((net.main, plain.main), (net.main.clone(for_test=True), plain.main.clone(for_test=True))):
+    # and when other passes have run on the program, and of a copy for tests
+    fluid.release_memory(net.main)
+    for program, want in (
+        (net.main, plain.main),
+        (net.main.clone(for_test=True), plain.main.clone(for_test=True)),
+    ):
         values = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -124,15 +153,28 @@ def test_a_value_that_was_given_away_is_there_all_the_same(tmp_path: Path) -> No
                 scope, exe = fluid.Scope(), fluid.Executor()
                 for name, value in initial().items():
                     scope.var(name).set(value.copy())
-                values.append(exe.run(each, feed=FEED, fetch_list=[plain.loss.name, plain.b.name], scope=scope))
+                values.append(
+                    exe.run(
+                        each, feed=FEED, fetch_list=[plain.loss.name, plain.b.name], scope=scope
+                    )
+                )
                 values[-1] += exe.run_steps(each, [FEED] * 2, [plain.b.name], scope=scope)
                 with fluid.scope_guard(scope):
                     state = fluid.read_state(each)
                     values[-1] += fluid.step_fn(each, [plain.b.name])(state, FEED)[1]
-                    fluid.io.save_inference_model(str(tmp_path), ["x"], [each.global_block().var(plain.b.name)], exe, each)
-                    values[-1] += exe.run(fluid.io.load_inference_model(str(tmp_path), exe)[0], {"x": FEED["x"]}, [plain.b.name])
-        for got, wanted in zip(*values, strict=True):  # sums that cancel are as exact as their terms
-            np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=4 * np.finfo("float32").eps * np.abs(wanted).max())
+                    fluid.io.save_inference_model(
+                        str(tmp_path), ["x"], [each.global_block().var(plain.b.name)], exe, each
+                    )
+                    values[-1] += exe.run(
+                        fluid.io.load_inference_model(str(tmp_path), exe)[0],
+                        {"x": FEED["x"]},
+                        [plain.b.name],
+                    )
+        # sums that cancel are as exact as their terms
+        for got, wanted in zip(*values, strict=True):
+            np.testing.assert_allclose(
+                got, wanted, rtol=1e-6, atol=4 * np.finfo("float32").eps * np.abs(wanted).max()
+            )
 
 
 def test_on_several_devices_too() -> None:
@@ -141,13 +183,22 @@ def test_on_several_devices_too() -> None:
         net = Net()
         if optimized:
             fluid.memory_optimize(net.main)
-        compiled = fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name, places=fluid.cpu_places(2))
+        compiled = fluid.CompiledProgram(net.main).with_data_parallel(
+            net.loss.name, places=fluid.cpu_places(2)
+        )
         scope, exe = fluid.Scope(), fluid.Executor()
         for name, value in initial().items():
             scope.var(name).set(value.copy())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            values.append([exe.run(compiled, feed=FEED, fetch_list=[net.loss.name, net.a.name], scope=scope) for _ in range(2)])
+            values.append(
+                [
+                    exe.run(
+                        compiled, feed=FEED, fetch_list=[net.loss.name, net.a.name], scope=scope
+                    )
+                    for _ in range(2)
+                ]
+            )
     for got, want in zip(values[1], values[0], strict=True):
         for one, other in zip(got, want, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6)
@@ -160,9 +211,15 @@ def test_both_kinds_of_lost_values_are_explained() -> None:
     host, merged = lost(net.main)
     with fluid.program_guard(net.main, net.startup):
         layers.scale(net.loss, 2.0)
-    with pytest.raises(FetchError, match=f"'{host}' does not keep its value: other variables took its memory.*skip_opt_set"):
+    with pytest.raises(
+        FetchError,
+        match=f"'{host}' does not keep its value: other variables took its memory.*skip_opt_set",
+    ):
         net.run([host])
-    with pytest.raises(FetchError, match=f"'{merged}' does not keep its value: it was merged into '.*'.*skip_opt_set"):
+    with pytest.raises(
+        FetchError,
+        match=f"'{merged}' does not keep its value: it was merged into '.*'.*skip_opt_set",
+    ):
         net.run([merged])
     with pytest.raises(FetchError, match="does not keep its value"):
         fluid.step_fn(net.main, [host])
@@ -194,7 +251,9 @@ def test_copies_remember(copy) -> None:
 
 
 def test_a_program_built_on_afterwards() -> None:
-    """A lost value can neither be read by a new op nor differentiated; what was skipped can be read."""
+    """A lost value can neither be read by a new op nor differentiated; what was skipped can be
+    read.
+    """
     net = Net()
     fluid.memory_optimize(net.main, [net.loss, net.b])
     host = next(n for n, now in net.main.info.reused.items() if n == now)
@@ -202,7 +261,9 @@ def test_a_program_built_on_afterwards() -> None:
         with pytest.raises(FetchError, match="does not keep its value"):
             layers.scale(net.main.global_block().var(host), 2.0)
         more = layers.scale(net.b, 2.0)
-        with pytest.raises(FluidValueError, match="call minimize or append_backward before memory_optimize"):
+        with pytest.raises(
+            FluidValueError, match="call minimize or append_backward before memory_optimize"
+        ):
             fluid.optimizer.SGD(0.1).minimize(layers.mean(more))
         with pytest.raises(FluidValueError, match="before memory_optimize"):
             fluid.gradients([more], [net.b])
@@ -242,7 +303,9 @@ def test_bad_skip_sets_leave_the_program_alone(call, skip, error, text) -> None:
     before = net.main.desc
     with pytest.raises(error, match=text):
         call(net.main, skip)
-    assert net.main.desc == before and not net.main.info.reused and not net.main.info.memory_optimized
+    assert (
+        net.main.desc == before and not net.main.info.reused and not net.main.info.memory_optimized
+    )
 
 
 @pytest.mark.parametrize("call", [fluid.memory_optimize, fluid.release_memory])

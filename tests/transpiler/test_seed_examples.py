@@ -103,7 +103,10 @@ def run(*texts: str, **names: Any) -> dict[str, Any]:
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
         for text in texts:
             exec(textwrap.dedent(text), space)
-        space["main"], space["startup"] = fluid.default_main_program(), fluid.default_startup_program()
+        space["main"], space["startup"] = (
+            fluid.default_main_program(),
+            fluid.default_startup_program(),
+        )
     return space
 
 
@@ -117,9 +120,12 @@ def test_the_1_5_document(role: str) -> None:
     space = run(NETWORK, PSERVER_1_5, NCCL2_1_5, role=role)
     if role == "PSERVER":
         assert "listen_and_serv" in kinds(space["pserver_program"])
-        assert kinds(space["pserver_startup_program"]) == {"fill_constant"}  # fc_0.b_0 and the learning rate
+        # fc_0.b_0 and the learning rate
+        assert kinds(space["pserver_startup_program"]) == {"fill_constant"}
     else:
-        assert space["trainer_program"] is space["main"] and {"send", "recv"} <= kinds(space["main"])
+        assert space["trainer_program"] is space["main"] and {"send", "recv"} <= kinds(
+            space["main"]
+        )
     assert "gen_nccl_id" in kinds(space["startup"])
 
 
@@ -127,18 +133,29 @@ def test_the_1_5_examples_of_methods() -> None:
     space = run(NETWORK, PSERVERS_1_5)
     assert "listen_and_serv" in kinds(space["pserver_program"])
     space = run(NETWORK, ASYNC_1_5)
-    assert space["t"].plan.mode == "async" and space["t"].plan.endpoints == ("127.0.0.1:7000", "127.0.0.1:7001")
+    assert space["t"].plan.mode == "async" and space["t"].plan.endpoints == (
+        "127.0.0.1:7000",
+        "127.0.0.1:7001",
+    )
 
 
 @pytest.mark.parametrize("role", ["TRAINER", "PSERVER"])
 def test_the_0_14_document(role: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    env = {"PSERVER_IPS": "10.0.0.1,10.0.0.2", "TRAINERS": "2", "CURRENT_IP": "10.0.0.2", "TRAINER_ID": "1", "TRAINING_ROLE": role}
+    env = {
+        "PSERVER_IPS": "10.0.0.1,10.0.0.2",
+        "TRAINERS": "2",
+        "CURRENT_IP": "10.0.0.2",
+        "TRAINER_ID": "1",
+        "TRAINING_ROLE": role,
+    }
     for name, value in env.items():
         monkeypatch.setenv(f"PADDLE_{name}", value)
     monkeypatch.setenv("FLUIDJAX_HUB", "127.0.0.1:1")  # as under our launcher: nothing waits
     space = run(NETWORK, PSERVER_0_14)
     if role == "PSERVER":
-        assert [op.attr("endpoint") for op in space["pserver_program"].global_block().ops] == ["10.0.0.2:6174"]
+        assert [op.attr("endpoint") for op in space["pserver_program"].global_block().ops] == [
+            "10.0.0.2:6174"
+        ]
     else:
         assert {"send", "recv"} <= kinds(space["trainer_program"])
 
@@ -182,7 +199,9 @@ def launched(script: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("forked")
-def test_the_0_14_document_trains_under_launch(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_0_14_document_trains_under_launch(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     lines = launched(HEAD + NETWORK + PSERVER_0_14 + TRAINS, tmp_path, capfd)
     assert lines[:2] == ["[pserver 0] ended", "[pserver 1] ended"]
     first, second = (line.partition("learns ")[2] for line in lines[2:])
@@ -191,8 +210,12 @@ def test_the_0_14_document_trains_under_launch(tmp_path: Path, capfd: pytest.Cap
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("forked")
-def test_the_1_5_document_runs_under_launch(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """It fixes addresses and trainer 0 of 4, so it makes its programs; a job of 2 would not train them."""
+def test_the_1_5_document_runs_under_launch(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It fixes addresses and trainer 0 of 4, so it makes its programs; a job of 2 would not train
+    them.
+    """
     lines = launched(HEAD + NETWORK + IS_MADE.replace("{pserver}", PSERVER_1_5), tmp_path, capfd)
     kinds = [line.partition("] made ")[2] for line in lines]
     assert kinds == ["listen_and_serv", "listen_and_serv", "fetch_barrier", "fetch_barrier"]
@@ -201,8 +224,12 @@ def test_the_1_5_document_runs_under_launch(tmp_path: Path, capfd: pytest.Captur
 def test_dispatchers_of_the_1_5_document() -> None:
     pserver_endpoints = ["127.0.0.1:6007", "127.0.0.1:6008"]
     names = ["var1", "var2", "var3", "var4", "var5"]
-    assert fluid.transpiler.RoundRobin(pserver_endpoints).dispatch(names) == [pserver_endpoints[i % 2] for i in range(5)]
-    assert set(fluid.transpiler.HashName(pserver_endpoints).dispatch(names)) <= set(pserver_endpoints)
+    assert fluid.transpiler.RoundRobin(pserver_endpoints).dispatch(names) == [
+        pserver_endpoints[i % 2] for i in range(5)
+    ]
+    assert set(fluid.transpiler.HashName(pserver_endpoints).dispatch(names)) <= set(
+        pserver_endpoints
+    )
 
 
 def test_fluids_module_names() -> None:
@@ -214,5 +241,13 @@ def test_fluids_module_names() -> None:
     from fluidjax.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
     from fluidjax.transpiler.ps_dispatcher import HashName, PSDispatcher, RoundRobin
 
-    here = (DistributeTranspiler, DistributeTranspilerConfig, slice_variable, GeoSgdTranspiler, HashName, PSDispatcher, RoundRobin)
+    here = (
+        DistributeTranspiler,
+        DistributeTranspilerConfig,
+        slice_variable,
+        GeoSgdTranspiler,
+        HashName,
+        PSDispatcher,
+        RoundRobin,
+    )
     assert all(getattr(fluid.transpiler, each.__name__) is each for each in here)

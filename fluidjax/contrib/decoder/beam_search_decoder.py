@@ -1,4 +1,6 @@
-"""Decoders over a StateCell: TrainingDecoder runs along the true sequences, BeamSearchDecoder searches."""
+"""Decoders over a StateCell: TrainingDecoder runs along the true sequences, BeamSearchDecoder
+searches.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ _BEFORE, _WITHIN, _AFTER = range(3)
 
 
 class TrainingDecoder:
-    """A StateCell along sequences that are given: what is appended within ``with decoder.block()`` runs for each of their rows.
+    """A StateCell along sequences that are given: what is appended within ``with decoder.block()``
+    runs for each of their rows.
 
     Calling the decoder afterwards gives what output() named, as sequences.
     """
@@ -86,23 +89,34 @@ class TrainingDecoder:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._status != _AFTER:
-            raise FluidValueError("a TrainingDecoder has its outputs behind its block, not within or before it")
+            raise FluidValueError(
+                "a TrainingDecoder has its outputs behind its block, not within or before it"
+            )
         return self.dynamic_rnn(*args, **kwargs)
 
     def _within(self, method: str) -> None:
         if self._status != _WITHIN:
-            raise FluidValueError(f"{method} should be invoked inside block of TrainingDecoder object.")
+            raise FluidValueError(
+                f"{method} should be invoked inside block of TrainingDecoder object."
+            )
 
 
 class BeamSearchDecoder:
-    """A beam search with a StateCell: decode() appends it, calling the decoder gives the sentences and their scores.
+    """A beam search with a StateCell: decode() appends it, calling the decoder gives the sentences
+    and their scores.
 
-    init_ids, init_scores [N, 1] with a LoD of two levels. target_dict_dim: how many words there are, word_dim: the width of
-    their embeddings (sparse_emb: with sparse gradients). input_var_dict: inputs of the cell that do not change; the one that is
-    not there gets the embedding of the last word. topk_size: candidates of each sentence, max_len: steps, end_id: the end.
+    init_ids, init_scores [N, 1] with a LoD of two levels. target_dict_dim: how many words there
+    are, word_dim: the width of their embeddings (sparse_emb: with sparse gradients).
+    input_var_dict: inputs of the cell that do not change; the one that is not there gets the
+    embedding of the last word. topk_size: candidates of each sentence, max_len: steps, end_id: the
+    end.
     """
 
-    BEFORE_BEAM_SEARCH_DECODER, IN_BEAM_SEARCH_DECODER, AFTER_BEAM_SEARCH_DECODER = _BEFORE, _WITHIN, _AFTER
+    BEFORE_BEAM_SEARCH_DECODER, IN_BEAM_SEARCH_DECODER, AFTER_BEAM_SEARCH_DECODER = (
+        _BEFORE,
+        _WITHIN,
+        _AFTER,
+    )
 
     def __init__(
         self,
@@ -123,7 +137,9 @@ class BeamSearchDecoder:
         self._counter = zeros(shape=[1], dtype="int64")
         self._counter.stop_gradient = True
         self._max_len = fill_constant(shape=[1], dtype="int64", value=max_len)
-        self._cond = less_than(x=self._counter, y=fill_constant(shape=[1], dtype="int64", value=max_len))
+        self._cond = less_than(
+            x=self._counter, y=fill_constant(shape=[1], dtype="int64", value=max_len)
+        )
         self._while_op = While(self._cond)
         self._state_cell = state_cell
         state_cell.enter_decoder(self)
@@ -143,7 +159,9 @@ class BeamSearchDecoder:
 
     @contextmanager
     def block(self) -> Iterator[None]:
-        """The ops of a step; once. Arrays that update_array named are written behind them, as long as the search goes on."""
+        """The ops of a step; once. Arrays that update_array named are written behind them, as long
+        as the search goes on.
+        """
         if self._status != _BEFORE:
             raise FluidValueError("a BeamSearchDecoder has one block, and it was entered before")
         self._status = _WITHIN
@@ -168,7 +186,9 @@ class BeamSearchDecoder:
 
     @located
     def decode(self) -> None:
-        """Append the search: embeddings of the last words, a step of the cell, a softmax over all words, the best of them."""
+        """Append the search: embeddings of the last words, a step of the cell, a softmax over all
+        words, the best of them.
+        """
         with self.block():
             ids = self.read_array(init=self._init_ids, is_ids=True)
             scores = self.read_array(init=self._init_scores, is_scores=True)
@@ -207,7 +227,8 @@ class BeamSearchDecoder:
         shares = fc(input=lod_reset(x=state, y=scores), size=self._words, act="softmax")
         best, at = topk(shares, k=self._topk_size)
         total = elementwise_add(x=log(x=best), y=reshape(scores, shape=[-1]), axis=0)
-        found = beam_search(ids, scores, at, total, self._beam_size, end_id=1, level=0)  # 1.8.5 asks for 1 whatever end_id is
+        # 1.8.5 asks for 1 whatever end_id is
+        found = beam_search(ids, scores, at, total, self._beam_size, end_id=1, level=0)
         return found[0], found[1]
 
     @located
@@ -215,13 +236,17 @@ class BeamSearchDecoder:
         """What update_array gave in the step before; `init` in the first."""
         self._within("read_array")
         if is_ids and is_scores:
-            raise FluidValueError("read_array reads the ids or the scores: is_ids and is_scores do not hold together")
+            raise FluidValueError(
+                "read_array reads the ids or the scores: is_ids and is_scores do not hold together"
+            )
         if not isinstance(init, Variable):
             raise FluidTypeError("read_array begins with a variable, init")
         around = self._around()
         name = unique_name.generate("beam_search_decoder_array")
         array = around.create_var(name=name, type=VarType.LOD_TENSOR_ARRAY, dtype=init.dtype)
-        around.append_op(type="write_to_array", inputs={"X": init, "I": self._zero_idx}, outputs={"Out": array})
+        around.append_op(
+            type="write_to_array", inputs={"X": init, "I": self._zero_idx}, outputs={"Out": array}
+        )
         if is_ids:
             self._ids_array = array
         elif is_scores:
@@ -235,16 +260,27 @@ class BeamSearchDecoder:
         self._within("update_array")
         for what, given in (("array", array), ("value", value)):
             if not isinstance(given, Variable):
-                raise FluidTypeError(f"The input argument `{what}` of update_array must be a Variable.")
+                raise FluidTypeError(
+                    f"The input argument `{what}` of update_array must be a Variable."
+                )
         found = self._arrays.get(array.name)
         if found is None:
-            raise FluidValueError("update_array takes what read_array returned, and this was not read from an array")
+            raise FluidValueError(
+                "update_array takes what read_array returned, and this was not read from an array"
+            )
         self._updates.append((value, found))
 
     def __call__(self) -> tuple[Variable, Variable]:
         if self._status != _AFTER or self._ids_array is None or self._scores_array is None:
-            raise FluidValueError("a BeamSearchDecoder has its outputs behind its block, not within or before it")
-        return beam_search_decode(ids=self._ids_array, scores=self._scores_array, beam_size=self._beam_size, end_id=self._end_id)
+            raise FluidValueError(
+                "a BeamSearchDecoder has its outputs behind its block, not within or before it"
+            )
+        return beam_search_decode(
+            ids=self._ids_array,
+            scores=self._scores_array,
+            beam_size=self._beam_size,
+            end_id=self._end_id,
+        )
 
     def _around(self) -> Block:
         """The block around the loop."""
@@ -256,7 +292,9 @@ class BeamSearchDecoder:
 
     def _within(self, method: str) -> None:
         if self._status != _WITHIN:
-            raise FluidValueError(f"{method} should be invoked inside block of BeamSearchDecoder object.")
+            raise FluidValueError(
+                f"{method} should be invoked inside block of BeamSearchDecoder object."
+            )
 
 
 __all__ = ["BeamSearchDecoder", "InitState", "StateCell", "TrainingDecoder"]

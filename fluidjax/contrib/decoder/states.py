@@ -1,4 +1,6 @@
-"""The states of a decoder's step: where they begin, and where a training decoder and a beam search keep them."""
+"""The states of a decoder's step: where they begin, and where a training decoder and a beam search
+keep them.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,11 @@ from ...layers.tensor import fill_constant_batch_size_like
 
 
 class InitState:
-    """What a state is before the first step: `init`, or `value` in `shape` for as many samples as init_boot has.
+    """What a state is before the first step: `init`, or `value` in `shape` for as many samples as
+    init_boot has.
 
-    need_reorder: a training decoder sorts it by the lengths of the sequences. Raises FluidValueError if neither is given.
+    need_reorder: a training decoder sorts it by the lengths of the sequences. Raises
+    FluidValueError if neither is given.
     """
 
     def __init__(
@@ -33,12 +37,16 @@ class InitState:
         dtype: Any = "float32",
     ) -> None:
         if init is None and init_boot is None:
-            raise FluidValueError("an InitState takes init, or init_boot, whose batch a constant state has")
+            raise FluidValueError(
+                "an InitState takes init, or init_boot, whose batch a constant state has"
+            )
         self.value: Variable
         if init is not None:
             self.value = init
         elif init_boot is not None:
-            self.value = fill_constant_batch_size_like(init_boot, value=value, shape=shape, dtype=dtype)
+            self.value = fill_constant_batch_size_like(
+                init_boot, value=value, shape=shape, dtype=dtype
+            )
         self.need_reorder = need_reorder
 
 
@@ -74,13 +82,21 @@ class InArray:
 
     def __init__(self, block: Block, init: InitState) -> None:
         name = unique_name.generate("array_state_array")
-        self._array = block.create_var(name=name, type=VarType.LOD_TENSOR_ARRAY, dtype=init.value.dtype)
+        self._array = block.create_var(
+            name=name, type=VarType.LOD_TENSOR_ARRAY, dtype=init.value.dtype
+        )
         name = unique_name.generate("array_state_counter")
         self._counter = block.create_var(name=name, type=VarType.LOD_TENSOR, dtype="int64")
         attrs = {"shape": [1], "dtype": self._counter.dtype, "value": 0.0, "force_cpu": True}
-        block.append_op(type="fill_constant", inputs={}, outputs={"Out": [self._counter]}, attrs=attrs)
+        block.append_op(
+            type="fill_constant", inputs={}, outputs={"Out": [self._counter]}, attrs=attrs
+        )
         self._counter.stop_gradient = True
-        block.append_op(type="write_to_array", inputs={"X": init.value, "I": self._counter}, outputs={"Out": self._array})
+        block.append_op(
+            type="write_to_array",
+            inputs={"X": init.value, "I": self._counter},
+            outputs={"Out": self._array},
+        )
 
     def get_state(self) -> Variable:
         return array_read(array=self._array, i=self._counter)
@@ -91,7 +107,8 @@ class InArray:
 
 
 class StateCell:
-    """One step of a decoder, said once: its inputs and states by name, and a function that computes the next states::
+    """One step of a decoder, said once: its inputs and states by name, and a function that computes
+    the next states::
 
         cell = StateCell(inputs={"x": None}, states={"h": InitState(init=context)}, out_state="h")
 
@@ -102,7 +119,13 @@ class StateCell:
     Raises FluidValueError for states that are no InitState, and an out_state that is none of them.
     """
 
-    def __init__(self, inputs: Mapping[str, Any], states: Mapping[str, InitState], out_state: str, name: str | None = None) -> None:
+    def __init__(
+        self,
+        inputs: Mapping[str, Any],
+        states: Mapping[str, InitState],
+        out_state: str,
+        name: str | None = None,
+    ) -> None:
         self._helper = LayerHelper("state_cell", name=name)
         if not all(isinstance(state, InitState) for state in states.values()):
             raise FluidValueError("each state of a StateCell is an InitState")
@@ -134,7 +157,9 @@ class StateCell:
         for name in self.state_names:
             init = self._states[name]
             if not isinstance(init, InitState):
-                raise FluidValueError(f"state {name!r} of a StateCell has been computed already, outside of a decoder")
+                raise FluidValueError(
+                    f"state {name!r} of a StateCell has been computed already, outside of a decoder"
+                )
             self._holders[name] = self._decoder.hold(init)
             self._states[name] = self._holders[name].get_state()
 
@@ -143,7 +168,9 @@ class StateCell:
         """A state as it is now."""
         self._switch()
         if state_name not in self._states:
-            raise FluidValueError(f"Unknown state {state_name}. It is one of {', '.join(self.state_names)}")
+            raise FluidValueError(
+                f"Unknown state {state_name}. It is one of {', '.join(self.state_names)}"
+            )
         return self._states[state_name]
 
     def get_input(self, input_name: str) -> Variable:
@@ -173,9 +200,14 @@ class StateCell:
         self._switch()
         unknown = [n for n in inputs if n not in self.inputs]
         if unknown:
-            raise FluidValueError(f"Unknown input {unknown[0]}. Please make sure {unknown[0]} in input place holder.")
+            raise FluidValueError(
+                f"Unknown input {unknown[0]}. Please make sure {unknown[0]} in input place holder."
+            )
         if self._updater is None:
-            raise FluidValueError("a StateCell computes its states by a function that state_updater declares, but none is")
+            raise FluidValueError(
+                "a StateCell computes its states by a function that state_updater declares, but"
+                " none is"
+            )
         self.inputs = {**self.inputs, **inputs}
         self._updater(self)
 

@@ -1,4 +1,6 @@
-"""Layers of fluid.contrib for click-through and retrieval: parts of columns, trees of items, attention by rank, hashed n-grams."""
+"""Layers of fluid.contrib for click-through and retrieval: parts of columns, trees of items,
+attention by rank, hashed n-grams.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from ..missing import HINTS
 _INTEGERS = ("int32", "int64")
 
 
-def append(helper: LayerHelper, inputs: dict[str, Any], outs: dict[str, Variable], attrs: dict[str, Any]) -> None:
+def append(
+    helper: LayerHelper, inputs: dict[str, Any], outs: dict[str, Variable], attrs: dict[str, Any]
+) -> None:
     """Append the op of a layer."""
     helper.append_op(type=helper.layer_type, inputs=inputs, outputs=outs, attrs=attrs)
 
@@ -45,13 +49,17 @@ def _parts(layer: str, input: Any, start_index: int, length: int) -> Variable:
 
 @located
 def partial_concat(input: list[Variable], start_index: int = 0, length: int = -1) -> Variable:
-    """Columns start_index to start_index + length (-1: to the end) of every input [N, width], side by side."""
+    """Columns start_index to start_index + length (-1: to the end) of every input [N, width], side
+    by side.
+    """
     return _parts("partial_concat", input, start_index, length)
 
 
 @located
 def partial_sum(input: list[Variable], start_index: int = 0, length: int = -1) -> Variable:
-    """The sum of columns start_index to start_index + length (-1: to the end) of every input [N, width]."""
+    """The sum of columns start_index to start_index + length (-1: to the end) of every input [N,
+    width].
+    """
     return _parts("partial_sum", input, start_index, length)
 
 
@@ -69,7 +77,9 @@ def multiclass_nms2(
     return_index: bool = False,
     name: str | None = None,
 ) -> Any:
-    """As layers.multiclass_nms, with no rows where no box is kept; with return_index also the rows of the boxes, [rows, 1]."""
+    """As layers.multiclass_nms, with no rows where no box is kept; with return_index also the rows
+    of the boxes, [rows, 1].
+    """
     helper = LayerHelper("multiclass_nms2", name=name)
     out = helper.create_variable_for_type_inference(bboxes.dtype)
     index = helper.create_variable_for_type_inference("int32")
@@ -84,29 +94,47 @@ def multiclass_nms2(
 
 @located
 def rank_attention(
-    input: Variable, rank_offset: Variable, rank_param_shape: Sequence[int], rank_param_attr: Any, max_rank: int = 3
+    input: Variable,
+    rank_offset: Variable,
+    rank_param_shape: Sequence[int],
+    rank_param_attr: Any,
+    max_rank: int = 3,
 ) -> Variable:
-    """Each row of input [N, width] times the blocks of a parameter that its rank and those of its neighbours choose; see the op."""
+    """Each row of input [N, width] times the blocks of a parameter that its rank and those of its
+    neighbours choose; see the op.
+    """
     helper = LayerHelper("rank_attention", input=input)
     variable(input, "input", "rank_attention")
     if input.shape[1] * max_rank * max_rank != rank_param_shape[0]:
         raise FluidValueError(
-            f"rank_attention's parameter has {input.shape[1]} * {max_rank} * {max_rank} rows, not {list(rank_param_shape)}"
+            f"rank_attention's parameter has {input.shape[1]} * {max_rank} * {max_rank} rows, not"
+            f" {list(rank_param_shape)}"
         )
     weight = helper.create_parameter(rank_param_attr, list(rank_param_shape), input.dtype)
     weight.stop_gradient = False
     out = helper.create_variable_for_type_inference(input.dtype)
     helper.create_variable_for_type_inference(input.dtype, True)
-    append(helper, {"X": input, "RankOffset": rank_offset, "RankParam": weight}, {"Out": out}, {"MaxRank": max_rank})
+    append(
+        helper,
+        {"X": input, "RankOffset": rank_offset, "RankParam": weight},
+        {"Out": out},
+        {"MaxRank": max_rank},
+    )
     return out
 
 
 @located
-def tdm_child(x: Variable, node_nums: int, child_nums: int, param_attr: Any = None, dtype: Any = "int32") -> tuple[Variable, Variable]:
-    """The children of nodes x, and which of them are items; a parameter [node_nums, 3 + child_nums] holds the tree, see the op."""
+def tdm_child(
+    x: Variable, node_nums: int, child_nums: int, param_attr: Any = None, dtype: Any = "int32"
+) -> tuple[Variable, Variable]:
+    """The children of nodes x, and which of them are items; a parameter [node_nums, 3 + child_nums]
+    holds the tree, see the op.
+    """
     _integers("tdm_child", dtype=dtype)
     helper = LayerHelper("tdm_child", param_attr=param_attr)
-    tree = helper.create_parameter(helper.param_attr, [node_nums, 3 + child_nums], dtype, default_initializer=Constant(0))
+    tree = helper.create_parameter(
+        helper.param_attr, [node_nums, 3 + child_nums], dtype, default_initializer=Constant(0)
+    )
     tree.stop_gradient = True
     child, leaf = (helper.create_variable_for_type_inference(dtype) for _ in range(2))
     attrs = {"child_nums": child_nums, "dtype": int(VarType[_kind(dtype)])}
@@ -132,18 +160,28 @@ def tdm_sampler(
     tree_dtype: Any = "int32",
     dtype: Any = "int32",
 ) -> tuple[Any, Any, Any]:
-    """Of each layer of a tree the node on the way to item x [N, 1], and nodes drawn beside it: (nodes, labels, mask), lists by layer.
+    """Of each layer of a tree the node on the way to item x [N, 1], and nodes drawn beside it:
+    (nodes, labels, mask), lists by layer.
 
-    Parameters hold the ways, [leaf_node_num, layers], and the nodes of the layers, [nodes, 1]. Raises FluidValueError where a layer
-    has no more nodes than are to be drawn.
+    Parameters hold the ways, [leaf_node_num, layers], and the nodes of the layers, [nodes, 1].
+    Raises FluidValueError where a layer has no more nodes than are to be drawn.
     """
     _integers("tdm_sampler", tree_dtype=tree_dtype, dtype=dtype)
     offsets = _offsets(neg_samples_num_list, layer_node_num_list)
     if leaf_node_num >= offsets[-1]:
-        raise FluidValueError(f"tdm_sampler's leaf_node_num is below the number of nodes, {offsets[-1]}, not {leaf_node_num}")
+        raise FluidValueError(
+            f"tdm_sampler's leaf_node_num is below the number of nodes, {offsets[-1]}, not"
+            f" {leaf_node_num}"
+        )
     helper = LayerHelper("tdm_sampler")
-    shapes = (tree_travel_attr, [leaf_node_num, len(offsets) - 1]), (tree_layer_attr, [offsets[-1], 1])
-    travel, layer = (helper.create_parameter(attr, shape, tree_dtype, default_initializer=Constant(0)) for attr, shape in shapes)
+    shapes = (
+        (tree_travel_attr, [leaf_node_num, len(offsets) - 1]),
+        (tree_layer_attr, [offsets[-1], 1]),
+    )
+    travel, layer = (
+        helper.create_parameter(attr, shape, tree_dtype, default_initializer=Constant(0))
+        for attr, shape in shapes
+    )
     outs = [helper.create_variable_for_type_inference(dtype) for _ in range(3)]
     for out in outs:
         out.stop_gradient = True
@@ -151,18 +189,32 @@ def tdm_sampler(
         "neg_samples_num_list": list(neg_samples_num_list), "output_positive": output_positive, "layer_offset_lod": offsets, "seed": seed,
         "dtype": int(VarType[_kind(dtype)]),
     }  # fmt: skip
-    append(helper, {"X": x, "Travel": travel, "Layer": layer}, dict(zip(("Out", "Labels", "Mask"), outs, strict=True)), attrs)
-    return _by_layer(outs, [n + bool(output_positive) for n in neg_samples_num_list]) if output_list else tuple(outs)  # type: ignore[return-value]
+    append(
+        helper,
+        {"X": x, "Travel": travel, "Layer": layer},
+        dict(zip(("Out", "Labels", "Mask"), outs, strict=True)),
+        attrs,
+    )
+    if not output_list:
+        return tuple(outs)  # type: ignore[return-value]
+    counts = [n + bool(output_positive) for n in neg_samples_num_list]
+    return _by_layer(outs, counts)  # type: ignore[return-value]
 
 
 def _offsets(negatives: Sequence[int], nodes: Sequence[int]) -> list[int]:
     """Where the nodes of each layer begin, and how many there are in all."""
     if len(negatives) != len(nodes):
-        raise FluidValueError(f"tdm_sampler takes a number of negatives for each layer, not {list(negatives)} for layers of {list(nodes)}")
+        raise FluidValueError(
+            f"tdm_sampler takes a number of negatives for each layer, not {list(negatives)} for"
+            f" layers of {list(nodes)}"
+        )
     found = [0]
     for wanted, count in zip(negatives, nodes, strict=True):
         if wanted >= count:
-            raise FluidValueError(f"tdm_sampler draws fewer negatives of a layer than it has nodes, not {wanted} of {count}")
+            raise FluidValueError(
+                f"tdm_sampler draws fewer negatives of a layer than it has nodes, not {wanted} of"
+                f" {count}"
+            )
         found.append(found[-1] + count)
     return found
 
@@ -201,9 +253,11 @@ def search_pyramid_hash(
     distribute_update_vars: list[str] | None = None,
     dtype: Any = "float32",
 ) -> Variable:
-    """The embeddings of the n-grams of sequences of ids [rows, 1], [rows, num_emb]; see the op pyramid_hash.
+    """The embeddings of the n-grams of sequences of ids [rows, 1], [rows, num_emb]; see the op
+    pyramid_hash.
 
-    Makes the parameters of the embeddings [space_len + rand_len, 1] and of both lists [..._list_len, 1]; none is trained.
+    Makes the parameters of the embeddings [space_len + rand_len, 1] and of both lists
+    [..._list_len, 1]; none is trained.
     """
     helper = LayerHelper("search_pyramid_hash", name=name)
     wanted = {"W": (param_attr, space_len + rand_len)}
@@ -211,14 +265,23 @@ def search_pyramid_hash(
         wanted["WhiteList"] = param_attr_wl, white_list_len
     if black_list_len >= 0:
         wanted["BlackList"] = param_attr_bl, black_list_len
-    given = {slot: helper.create_parameter(attr, [size, 1], dtype) for slot, (attr, size) in wanted.items()}
+    given = {
+        slot: helper.create_parameter(attr, [size, 1], dtype)
+        for slot, (attr, size) in wanted.items()
+    }
     for weight in given.values():
         weight.stop_gradient = True
     names = {attr.name for attr in (param_attr, param_attr_wl, param_attr_bl) if attr}
     for var in distribute_update_vars or ():
         if var not in names:
-            raise FluidValueError(f"search_pyramid_hash has the parameters {', '.join(sorted(map(str, names)))}, not {var!r}")
-    outs = {slot: helper.create_variable_for_type_inference(dtype) for slot in ("Out", "DropPos", "X_Temp_Out")}
+            raise FluidValueError(
+                f"search_pyramid_hash has the parameters {', '.join(sorted(map(str, names)))}, not"
+                f" {var!r}"
+            )
+    outs = {
+        slot: helper.create_variable_for_type_inference(dtype)
+        for slot in ("Out", "DropPos", "X_Temp_Out")
+    }
     attrs = {
         "num_emb": num_emb, "space_len": space_len, "pyramid_layer": pyramid_layer, "rand_len": rand_len,
         "drop_out_percent": drop_out_percent, "is_training": is_training, "use_filter": use_filter, "white_list_len": white_list_len,

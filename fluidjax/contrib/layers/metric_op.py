@@ -1,4 +1,6 @@
-"""fluid.contrib.layers.metric_op: what predictions of clicks are judged by, summed up in the program over its runs."""
+"""fluid.contrib.layers.metric_op: what predictions of clicks are judged by, summed up in the
+program over its runs.
+"""
 
 from __future__ import annotations
 
@@ -13,26 +15,53 @@ from ...layer_helper import LayerHelper
 
 @located
 def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
-    """Sums over all samples of all runs since the startup program, from which errors of predicted clicks follow.
+    """Sums over all samples of all runs since the startup program, from which errors of predicted
+    clicks follow.
 
-    input, label: float32 [N, 1], a prediction p and what came true y. Returns six persistable variables, float32 [1]: the sums of
-    (p - y)^2, |p - y|, p, sigmoid(p), y and 1. So the root mean squared error is sqrt(first / last), the mean absolute error
-    second / last, predicted over real clicks third / fifth; jobs of several trainers add theirs up before they divide.
+    input, label: float32 [N, 1], a prediction p and what came true y. Returns six persistable
+    variables, float32 [1]: the sums of (p - y)^2, |p - y|, p, sigmoid(p), y and 1. So the root mean
+    squared error is sqrt(first / last), the mean absolute error second / last, predicted over real
+    clicks third / fifth; jobs of several trainers add theirs up before they divide.
 
-    Appends ops of ``fluid.contrib.layers.ctr_metric_bundle`` of Paddle 1.8.5. Raises ShapeError where the two have different shapes.
+    Appends ops of ``fluid.contrib.layers.ctr_metric_bundle`` of Paddle 1.8.5. Raises ShapeError
+    where the two have different shapes.
     """
     if input.shape != label.shape:
-        raise ShapeError(f"ctr_metric_bundle takes input and label of one shape, not {list(input.shape)} and {list(label.shape)}")
+        raise ShapeError(
+            f"ctr_metric_bundle takes input and label of one shape, not {list(input.shape)} and"
+            f" {list(label.shape)}"
+        )
     helper = LayerHelper("ctr_metric_bundle", input=input, label=label)
     absolute, squared, predicted, probable, positive, count = (_sum(helper, True) for _ in range(6))
-    difference, sigmoid, ones = (helper.create_global_variable(persistable=False, dtype="float32", shape=[-1]) for _ in range(3))
-    now_predicted, now_absolute, now_squared, now_probable, now_positive, now_count = (_sum(helper, False) for _ in range(6))
-    filled = (absolute, now_absolute, squared, now_squared, predicted, now_predicted, probable, now_probable, now_positive, now_count)
+    difference, sigmoid, ones = (
+        helper.create_global_variable(persistable=False, dtype="float32", shape=[-1])
+        for _ in range(3)
+    )
+    now_predicted, now_absolute, now_squared, now_probable, now_positive, now_count = (
+        _sum(helper, False) for _ in range(6)
+    )
+    filled = (
+        absolute,
+        now_absolute,
+        squared,
+        now_squared,
+        predicted,
+        now_predicted,
+        probable,
+        now_probable,
+        now_positive,
+        now_count,
+    )
     for var in (*filled, positive, count):
         helper.set_variable_initializer(var, Constant(0.0, force_cpu=True))
 
     def op(kind: str, x: Variable, out: Variable, y: Variable | None = None, **attrs: Any) -> None:
-        helper.append_op(type=kind, inputs={"X": [x]} if y is None else {"X": [x], "Y": [y]}, outputs={"Out": [out]}, attrs=attrs)
+        helper.append_op(
+            type=kind,
+            inputs={"X": [x]} if y is None else {"X": [x], "Y": [y]},
+            outputs={"Out": [out]},
+            attrs=attrs,
+        )
 
     def add(kind: str, x: Variable, now: Variable, to: Variable) -> None:
         op(kind, x, now)
@@ -46,7 +75,12 @@ def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
     add("reduce_sum", sigmoid, now_probable, probable)
     add("reduce_sum", label, now_positive, positive)
     fill = {"shape": [-1, 1], "dtype": ones.dtype, "value": 1.0}
-    helper.append_op(type="fill_constant_batch_size_like", inputs={"Input": label}, outputs={"Out": [ones]}, attrs=fill)
+    helper.append_op(
+        type="fill_constant_batch_size_like",
+        inputs={"Input": label},
+        outputs={"Out": [ones]},
+        attrs=fill,
+    )
     add("reduce_sum", ones, now_count, count)
     return squared, absolute, predicted, probable, positive, count
 

@@ -1,4 +1,6 @@
-"""Recurrent networks of basic cells: one step of a GRU or an LSTM, and layers of them, in one direction or both."""
+"""Recurrent networks of basic cells: one step of a GRU or an LSTM, and layers of them, in one
+direction or both.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from ...layers.tensor import concat, reverse
 
 
 class BasicGRUUnit:
-    """One step of a GRU, ``unit(input, hidden)``: the next hidden state; see GRUCell. Its parameters are made when it is first called."""
+    """One step of a GRU, ``unit(input, hidden)``: the next hidden state; see GRUCell. Its
+    parameters are made when it is first called.
+    """
 
     def __init__(
         self,
@@ -30,7 +34,9 @@ class BasicGRUUnit:
         activation: Any = None,
         dtype: Any = "float32",
     ) -> None:
-        self._cell = GRUCell(hidden_size, param_attr, bias_attr, gate_activation, activation, dtype, name_scope)
+        self._cell = GRUCell(
+            hidden_size, param_attr, bias_attr, gate_activation, activation, dtype, name_scope
+        )
 
     def __call__(self, input: Variable, pre_hidden: Variable) -> Variable:
         return self._cell.call(input, pre_hidden)[0]
@@ -50,9 +56,20 @@ class BasicLSTMUnit:
         forget_bias: float = 1.0,
         dtype: Any = "float32",
     ) -> None:
-        self._cell = LSTMCell(hidden_size, param_attr, bias_attr, gate_activation, activation, forget_bias, dtype, name_scope)
+        self._cell = LSTMCell(
+            hidden_size,
+            param_attr,
+            bias_attr,
+            gate_activation,
+            activation,
+            forget_bias,
+            dtype,
+            name_scope,
+        )
 
-    def __call__(self, input: Variable, pre_hidden: Variable, pre_cell: Variable) -> tuple[Variable, Variable]:
+    def __call__(
+        self, input: Variable, pre_hidden: Variable, pre_cell: Variable
+    ) -> tuple[Variable, Variable]:
         _, states = self._cell.call(input, [pre_hidden, pre_cell])
         return states[0], states[1]
 
@@ -67,7 +84,9 @@ def _numbered(attr: Any, end: str) -> Any:
 
 
 class _Layers:
-    """What both networks share. step(unit, x, states): the next states of one layer, the output first."""
+    """What both networks share. step(unit, x, states): the next states of one layer, the output
+    first.
+    """
 
     def __init__(
         self, sizes: tuple[int, int], states: Sequence[Any], step: Callable[..., Sequence[Variable]], drop: dict[str, Any] | None,
@@ -76,8 +95,12 @@ class _Layers:
         (self.count, self.size), self.step, self.drop, self.refs = sizes, step, drop, refs
         self.states = states
 
-    def run(self, input: Variable, units: Sequence[Any], mask: Any, direction: int) -> tuple[Variable, list[Variable]]:
-        """The outputs of the last layer [T, N, size], and for each state its last values [layers, N, size]."""
+    def run(
+        self, input: Variable, units: Sequence[Any], mask: Any, direction: int
+    ) -> tuple[Variable, list[Variable]]:
+        """The outputs of the last layer [T, N, size], and for each state its last values [layers,
+        N, size].
+        """
         rnn, count = StaticRNN(), len(self.states)
         with rnn.step():
             x = rnn.step_input(input)
@@ -98,7 +121,9 @@ class _Layers:
         last = [[found[i * count + k][-1] for k in range(count)] for i in range(self.count)]
         return found[-1], [self._layered([row[k] for row in last]) for k in range(count)]
 
-    def _memory(self, rnn: StaticRNN, input: Variable, state: Any, layer: int, direction: int) -> Variable:
+    def _memory(
+        self, rnn: StaticRNN, input: Variable, state: Any, layer: int, direction: int
+    ) -> Variable:
         if state is not None:
             return rnn.memory(init=state[layer, direction])
         return rnn.memory(batch_ref=input, shape=[-1, self.size], **self.refs)
@@ -113,7 +138,11 @@ def _kept(new: Variable, old: Variable, alive: Variable) -> Variable:
 
 
 def _through(
-    input: Variable, units: list[list[Any]], layers: _Layers, mask: Variable | None, batch_first: bool
+    input: Variable,
+    units: list[list[Any]],
+    layers: _Layers,
+    mask: Variable | None,
+    batch_first: bool,
 ) -> tuple[Variable, ...]:
     """The outputs of one direction, or of both side by side, and the last states."""
     out, last = layers.run(input, units[0], mask, 0)
@@ -123,7 +152,10 @@ def _through(
         back_out, back_last = layers.run(back, units[1], back_mask, 1)
         out = concat([out, reverse(back_out, axis=[0])], axis=2)
         shape_of_both = [layers.count * 2, -1, layers.size]
-        last = [reshape(concat([a, b], axis=1), shape=shape_of_both) for a, b in zip(last, back_last, strict=True)]
+        last = [
+            reshape(concat([a, b], axis=1), shape=shape_of_both)
+            for a, b in zip(last, back_last, strict=True)
+        ]
     return transpose(out, [1, 0, 2]) if batch_first else out, *last
 
 
@@ -144,15 +176,19 @@ def basic_gru(
     dtype: Any = "float32",
     name: str = "basic_gru",
 ) -> tuple[Variable, ...]:
-    """Layers of GRUs: the outputs of the last [N, T, size], and the last states [layers, N, size]; both directions side by side.
+    """Layers of GRUs: the outputs of the last [N, T, size], and the last states [layers, N, size];
+    both directions side by side.
 
-    input [N, T, D] (batch_first=False: [T, N, D]); init_hidden [layers * directions, N, size], 0 if None. sequence_length [N]:
-    behind it states stay as they are. dropout_prob: between layers, and of the outputs.
+    input [N, T, D] (batch_first=False: [T, N, D]); init_hidden [layers * directions, N, size], 0 if
+    None. sequence_length [N]: behind it states stay as they are. dropout_prob: between layers, and
+    of the outputs.
     """
 
     def unit(scope: str, end: str, i: int) -> BasicGRUUnit:
         attrs = _numbered(param_attr, f"_{end}_w_{i}"), _numbered(bias_attr, f"_{end}_b_{i}")
-        return BasicGRUUnit(f"{name}{scope}_layers_{i}", hidden_size, *attrs, gate_activation, activation, dtype)
+        return BasicGRUUnit(
+            f"{name}{scope}_layers_{i}", hidden_size, *attrs, gate_activation, activation, dtype
+        )
 
     ways = [("", "fw"), ("_reverse", "bw")][: 1 + bidirectional]
     units = [[unit(scope, end, i) for i in range(num_layers)] for scope, end in ways]
@@ -167,12 +203,19 @@ def basic_gru(
 
 
 def _from(
-    input: Variable, units: list[list[Any]], layers: _Layers, first: list[Any], sequence_length: Variable | None, batch_first: bool
+    input: Variable,
+    units: list[list[Any]],
+    layers: _Layers,
+    first: list[Any],
+    sequence_length: Variable | None,
+    batch_first: bool,
 ) -> tuple[Variable, ...]:
     """As _through, from states [layers * directions, N, size]."""
     mask = None
     if sequence_length is not None:
-        mask = transpose(sequence_mask(sequence_length, maxlen=shape(input)[0], dtype="float32"), [1, 0])
+        mask = transpose(
+            sequence_mask(sequence_length, maxlen=shape(input)[0], dtype="float32"), [1, 0]
+        )
     size = [layers.count, len(units), -1, layers.size]
     layers.states = [None if v is None else reshape(v, shape=size) for v in first]
     return _through(input, units, layers, mask, batch_first)
@@ -197,7 +240,8 @@ def basic_lstm(
     dtype: Any = "float32",
     name: str = "basic_lstm",
 ) -> tuple[Variable, ...]:
-    """Layers of LSTMs: the outputs of the last [N, T, size], the last hidden states and cells [layers, N, size]; as basic_gru.
+    """Layers of LSTMs: the outputs of the last [N, T, size], the last hidden states and cells
+    [layers, N, size]; as basic_gru.
 
     As in 1.8.5, a backward layer whose bias_attr has no name takes param_attr in its place.
     """
@@ -207,12 +251,24 @@ def basic_lstm(
         if end == "bw" and (bias_attr is None or bias_attr.name is None):
             bias = param_attr
         attrs = _numbered(param_attr, f"_{end}_w_{i}"), bias
-        return BasicLSTMUnit(f"{name}{scope}_layers_{i}", hidden_size, *attrs, gate_activation, activation, forget_bias, dtype)
+        return BasicLSTMUnit(
+            f"{name}{scope}_layers_{i}",
+            hidden_size,
+            *attrs,
+            gate_activation,
+            activation,
+            forget_bias,
+            dtype,
+        )
 
     ways = [("", "fw"), ("_reverse", "bw")][: 1 + bidirectional]
     units = [[unit(scope, end, i) for i in range(num_layers)] for scope, end in ways]
     x = transpose(input, [1, 0, 2]) if batch_first else input
-    drop = {"dropout_prob": dropout_prob, "dropout_implementation": "upscale_in_train"} if dropout_prob else None
+    drop = (
+        {"dropout_prob": dropout_prob, "dropout_implementation": "upscale_in_train"}
+        if dropout_prob
+        else None
+    )
 
     def step(unit: BasicLSTMUnit, x: Variable, states: list[Variable]) -> tuple[Variable, Variable]:
         return unit(x, *states)

@@ -1,4 +1,6 @@
-"""fluid.contrib.mixed_precision: training in float16 or bfloat16 with float32 parameters and a scaled loss."""
+"""fluid.contrib.mixed_precision: training in float16 or bfloat16 with float32 parameters and a
+scaled loss.
+"""
 
 from typing import TYPE_CHECKING
 

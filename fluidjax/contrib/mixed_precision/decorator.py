@@ -18,7 +18,9 @@ from .fp16_utils import rewrite_program, update_loss_scaling, update_role_var_gr
 
 
 class OptimizerWithMixedPrecision:
-    """minimize, backward and apply_gradients as an optimizer's, on a rewritten program and a scaled loss. See decorate."""
+    """minimize, backward and apply_gradients as an optimizer's, on a rewritten program and a scaled
+    loss. See decorate.
+    """
 
     def __init__(
         self, optimizer: Optimizer, amp_lists: AutoMixedPrecisionLists, init_loss_scaling: float, use_dynamic_loss_scaling: bool,
@@ -30,14 +32,20 @@ class OptimizerWithMixedPrecision:
         self._loss_scaling = _kept("loss_scaling", init_loss_scaling, "float32")
         self._use_dynamic_loss_scaling = use_dynamic_loss_scaling
         if use_dynamic_loss_scaling:
-            self._incr_every_n_steps = layers.fill_constant(shape=[1], dtype="int32", value=incr_every_n_steps)
-            self._decr_every_n_nan_or_inf = layers.fill_constant(shape=[1], dtype="int32", value=decr_every_n_nan_or_inf)
+            self._incr_every_n_steps = layers.fill_constant(
+                shape=[1], dtype="int32", value=incr_every_n_steps
+            )
+            self._decr_every_n_nan_or_inf = layers.fill_constant(
+                shape=[1], dtype="int32", value=decr_every_n_nan_or_inf
+            )
             self._incr_ratio, self._decr_ratio = incr_ratio, decr_ratio
             self._num_good_steps = _kept("num_good_steps", 0, "int32")
             self._num_bad_steps = _kept("num_bad_steps", 0, "int32")
         rate = optimizer._learning_rate
         if isinstance(rate, float):  # it stays float32, whatever the loss is
-            optimizer._learning_rate_map[default_main_program()] = _kept("learning_rate", rate, "float32")
+            optimizer._learning_rate_map[default_main_program()] = _kept(
+                "learning_rate", rate, "float32"
+            )
 
     def get_loss_scaling(self) -> Variable:
         """The variable that holds the scale."""
@@ -51,15 +59,22 @@ class OptimizerWithMixedPrecision:
         self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None, callbacks: Sequence[Callable[..., Any]] | None = None,
     ) -> list[list[Any]]:  # fmt: skip
-        """Rewrite the program, differentiate the scaled loss, and divide the gradients by the scale: [parameter, gradient] pairs.
+        """Rewrite the program, differentiate the scaled loss, and divide the gradients by the
+        scale: [parameter, gradient] pairs.
 
-        Raises what Optimizer.backward raises, and FluidValueError for a loss that became half precision (end in a mean).
+        Raises what Optimizer.backward raises, and FluidValueError for a loss that became half
+        precision (end in a mean).
         """
         rewrite_program(self._train_program, self._amp_lists, self._dtype)
         if loss.dtype != VarType.FP32:
-            raise FluidValueError(f"the loss {loss.name!r} is in {self._dtype}; let it come of an op on the black list, such as mean")
+            raise FluidValueError(
+                f"the loss {loss.name!r} is in {self._dtype}; let it come of an op on the black"
+                " list, such as mean"
+            )
         self._scaled_loss = loss * self._loss_scaling
-        pairs = self._optimizer.backward(self._scaled_loss, startup_program, parameter_list, no_grad_set, callbacks)
+        pairs = self._optimizer.backward(
+            self._scaled_loss, startup_program, parameter_list, no_grad_set, callbacks
+        )
         update_role_var_grad(self._train_program, pairs)
         scaled: list[list[Any]] = []
         for param, grad in pairs:
@@ -68,7 +83,9 @@ class OptimizerWithMixedPrecision:
         return scaled
 
     def apply_gradients(self, scaled_params_grads: Sequence[Sequence[Any]]) -> list[Operator]:
-        """Append the rule of the scale, zeros in place of gradients that are not finite, and the updates."""
+        """Append the rule of the scale, zeros in place of gradients that are not finite, and the
+        updates.
+        """
         if self._use_dynamic_loss_scaling:
             sums = [layers.reduce_sum(grad) for _, grad in scaled_params_grads]
             finite = layers.isfinite(layers.reduce_sum(layers.concat(sums)))
@@ -82,19 +99,25 @@ class OptimizerWithMixedPrecision:
                 with switch.default():
                     for _, grad in scaled_params_grads:
                         layers.assign(layers.zeros_like(grad), grad)
-        return self._optimizer.apply_gradients([(param, grad) for param, grad in scaled_params_grads])
+        return self._optimizer.apply_gradients(
+            [(param, grad) for param, grad in scaled_params_grads]
+        )
 
     def minimize(
         self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> tuple[list[Operator], list[list[Any]]]:  # fmt: skip
-        """backward and apply_gradients: the update ops, and [parameter, gradient] pairs. Raises what these raise."""
+        """backward and apply_gradients: the update ops, and [parameter, gradient] pairs. Raises
+        what these raise.
+        """
         pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
         return self.apply_gradients(pairs), pairs
 
 
 def _kept(name: str, value: float, dtype: str) -> Variable:
-    return layers.create_global_var(name=unique_name.generate(name), shape=[1], value=value, dtype=dtype, persistable=True)
+    return layers.create_global_var(
+        name=unique_name.generate(name), shape=[1], value=value, dtype=dtype, persistable=True
+    )
 
 
 def decorate(
@@ -102,12 +125,15 @@ def decorate(
     incr_every_n_steps: int = 1000, decr_every_n_nan_or_inf: int = 2, incr_ratio: float = 2.0, decr_ratio: float = 0.8,
     use_dynamic_loss_scaling: bool = True, dtype: Any = "float16",
 ) -> OptimizerWithMixedPrecision:  # fmt: skip
-    """An optimizer whose minimize trains in mixed precision: parameters and updates in float32, white ops in `dtype`.
+    """An optimizer whose minimize trains in mixed precision: parameters and updates in float32,
+    white ops in `dtype`.
 
-    amp_lists: which ops; default AutoMixedPrecisionLists(). The loss is multiplied by a scale, init_loss_scaling at first, and
-    gradients divided by it. use_dynamic_loss_scaling: the scale grows by incr_ratio after incr_every_n_steps steps with finite
-    gradients and shrinks by decr_ratio after decr_every_n_nan_or_inf others, whose gradients count as zero.
-    dtype: "float16" as in Fluid, or "bfloat16". Raises FluidTypeError for what is no optimizer, FluidValueError for other dtypes.
+    amp_lists: which ops; default AutoMixedPrecisionLists(). The loss is multiplied by a scale,
+    init_loss_scaling at first, and gradients divided by it. use_dynamic_loss_scaling: the scale
+    grows by incr_ratio after incr_every_n_steps steps with finite gradients and shrinks by
+    decr_ratio after decr_every_n_nan_or_inf others, whose gradients count as zero. dtype: "float16"
+    as in Fluid, or "bfloat16". Raises FluidTypeError for what is no optimizer, FluidValueError for
+    other dtypes.
     """
     if not isinstance(optimizer, Optimizer):
         raise FluidTypeError(f"decorate takes an optimizer, not {type(optimizer).__name__}")

@@ -1,4 +1,6 @@
-"""Which op types compute in half precision (white), which in float32 (black), and which as their inputs come (gray)."""
+"""Which op types compute in half precision (white), which in float32 (black), and which as their
+inputs come (gray).
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,21 @@ black_list = frozenset(
     "sigmoid_cross_entropy_with_logits cross_entropy cross_entropy2".split()
 )
 gray_list = frozenset(
-    "elementwise_add elementwise_sub elementwise_mul elementwise_div elementwise_max elementwise_min elementwise_pow elementwise_mod "
-    "elementwise_floordiv batch_norm tanh sigmoid lookup_table top_k pool2d pool3d dropout relu relu6 leaky_relu soft_relu flatten2 "
-    "stack unstack uniform_random_batch_size_like gaussian_random gaussian_random_batch_size_like slice rank scale transpose2 reshape2 "
-    "gather fill_constant get_tensor_from_selected_rows sign cast".split()
+    "elementwise_add elementwise_sub elementwise_mul elementwise_div elementwise_max"
+    " elementwise_min elementwise_pow elementwise_mod elementwise_floordiv batch_norm tanh sigmoid"
+    " lookup_table top_k pool2d pool3d dropout relu relu6 leaky_relu soft_relu flatten2 stack"
+    " unstack uniform_random_batch_size_like gaussian_random gaussian_random_batch_size_like slice"
+    " rank scale transpose2 reshape2 gather fill_constant get_tensor_from_selected_rows sign cast".split()
 )
 
 
 class AutoMixedPrecisionLists:
-    """The lists of one training: white_list, black_list, gray_list (sets of op types), black_varnames.
+    """The lists of one training: white_list, black_list, gray_list (sets of op types),
+    black_varnames.
 
-    custom_white_list, custom_black_list: op types that are moved to these lists. custom_black_varnames: ops that read or write one
-    of these variables compute in float32. Raises FluidValueError for an op type that both custom lists have.
+    custom_white_list, custom_black_list: op types that are moved to these lists.
+    custom_black_varnames: ops that read or write one of these variables compute in float32. Raises
+    FluidValueError for an op type that both custom lists have.
     """
 
     def __init__(
@@ -35,7 +40,9 @@ class AutoMixedPrecisionLists:
         white, black = set(custom_white_list or ()), set(custom_black_list or ())
         if white & black:
             both = ", ".join(sorted(white & black))
-            raise FluidValueError(f"an op type is on the custom white list or on the black one: {both} is on both")
+            raise FluidValueError(
+                f"an op type is on the custom white list or on the black one: {both} is on both"
+            )
         self.white_list = (white_list | white) - black
         self.black_list = (black_list | black) - white
         self.gray_list = gray_list - white - black

@@ -1,4 +1,6 @@
-"""What mixed precision does to a program: casts around ops, gradients that travel in half precision, the rule of the scale."""
+"""What mixed precision does to a program: casts around ops, gradients that travel in half
+precision, the rule of the scale.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,15 @@ _CASTABLE = ("LOD_TENSOR", "SELECTED_ROWS", "LOD_TENSOR_ARRAY")
 _SHORT = {VarType.FP16: "fp16", VarType.BF16: "bf16"}
 
 
-def rewrite_program(main_prog: Program, amp_lists: AutoMixedPrecisionLists, dtype: Any = "float16") -> None:
-    """Have white ops of block 0 compute in `dtype` and black ones in float32, by casts in front of them.
+def rewrite_program(
+    main_prog: Program, amp_lists: AutoMixedPrecisionLists, dtype: Any = "float16"
+) -> None:
+    """Have white ops of block 0 compute in `dtype` and black ones in float32, by casts in front of
+    them.
 
-    A gray op goes with its inputs: black if one comes of a black op, else white if one comes of a white op. What no list has is
-    black. Only X and Y of batch_norm are cast. Outputs of white ops become `dtype`.
+    A gray op goes with its inputs: black if one comes of a black op, else white if one comes of a
+    white op. What no list has is black. Only X and Y of batch_norm are cast. Outputs of white ops
+    become `dtype`.
     """
     block, half = main_prog.global_block(), enum_of(dtype)
     black, white = _classes(block, amp_lists)
@@ -43,14 +49,20 @@ def _classes(block: Block, lists: AutoMixedPrecisionLists) -> tuple[set[int], se
     black: set[int] = set()
     white: set[int] = set()
     for op in block.ops:
-        if lists.black_varnames and not lists.black_varnames.isdisjoint((*op.desc.reads, *op.desc.writes)):
+        if lists.black_varnames and not lists.black_varnames.isdisjoint(
+            (*op.desc.reads, *op.desc.writes)
+        ):
             black.add(id(op))
         elif op.type in lists.black_list:
             black.add(id(op))
         elif op.type in lists.white_list:
             white.add(id(op))
         elif op.type in lists.gray_list:
-            before = [w for n in op.input_arg_names if (w := _maker(block, op, n, writer.get(n))) is not None]
+            before = [
+                w
+                for n in op.input_arg_names
+                if (w := _maker(block, op, n, writer.get(n))) is not None
+            ]
             if any(id(w) in black or w.type in lists.black_list for w in before):
                 black.add(id(op))
             elif any(id(w) in white or w.type in lists.white_list for w in before):
@@ -66,21 +78,38 @@ def _maker(block: Block, op: Operator, name: str, writer: Operator | None) -> Op
 
 
 def find_true_prev_op(ops: Sequence[Operator], cur_op: Operator, var_name: str) -> Operator | None:
-    """The op before cur_op that writes a variable, or None. Raises FluidValueError where several do."""
-    found = [op for op in ops[: next(i for i, op in enumerate(ops) if op is cur_op)] if var_name in op.desc.writes]
+    """The op before cur_op that writes a variable, or None. Raises FluidValueError where several
+    do.
+    """
+    found = [
+        op
+        for op in ops[: next(i for i, op in enumerate(ops) if op is cur_op)]
+        if var_name in op.desc.writes
+    ]
     if len(found) > 1:
-        raise FluidValueError(f"mixed precision: {len(found)} ops write {var_name!r} before op '{cur_op.type}' overwrites it; one may")
+        raise FluidValueError(
+            f"mixed precision: {len(found)} ops write {var_name!r} before op '{cur_op.type}'"
+            " overwrites it; one may"
+        )
     return found[0] if found else None
 
 
-def find_true_post_op(ops: Sequence[Operator], cur_op: Operator, var_name: str) -> list[Operator] | None:
+def find_true_post_op(
+    ops: Sequence[Operator], cur_op: Operator, var_name: str
+) -> list[Operator] | None:
     """The ops after cur_op that read a variable; None where there is none."""
-    found = [op for op in ops[next(i for i, op in enumerate(ops) if op is cur_op) + 1 :] if var_name in op.desc.reads]
+    found = [
+        op
+        for op in ops[next(i for i, op in enumerate(ops) if op is cur_op) + 1 :]
+        if var_name in op.desc.reads
+    ]
     return found or None
 
 
 def _cast_inputs(block: Block, op: Operator, old: VarType, new: VarType) -> None:
-    """Cast what an op reads of dtype `old`, each variable once for the whole block; the last cast comes first, as in Fluid."""
+    """Cast what an op reads of dtype `old`, each variable once for the whole block; the last cast
+    comes first, as in Fluid.
+    """
     at = op.idx
     for slot in op.input_names:
         if old == VarType.FP32 and op.type == "batch_norm" and slot != "X":
@@ -119,10 +148,14 @@ def _change_outputs(block: Block, op: Operator, half: VarType) -> None:
                     op._set_attr("out_dtype", int(half))
 
 
-def update_role_var_grad(main_prog: Program, params_grads: Sequence[tuple[Parameter, Variable]]) -> None:
-    """Have the half gradients be those that belong to the parameters (op_role_var), and the casts to float32 part of the update.
+def update_role_var_grad(
+    main_prog: Program, params_grads: Sequence[tuple[Parameter, Variable]]
+) -> None:
+    """Have the half gradients be those that belong to the parameters (op_role_var), and the casts
+    to float32 part of the update.
 
-    Raises FluidValueError for a cast of a gradient that is not of the backward part, or that another op reads.
+    Raises FluidValueError for a cast of a gradient that is not of the backward part, or that
+    another op reads.
     """
     block = main_prog.global_block()
     for param, grad in params_grads:
@@ -130,17 +163,31 @@ def update_role_var_grad(main_prog: Program, params_grads: Sequence[tuple[Parame
         if grad.dtype != VarType.FP32 or cast.type != "cast":
             continue
         if not (cast.attr("op_role") & int(OpRole.Backward) and cast.has_attr("op_role_var")):
-            raise FluidValueError(f"the cast that gives {grad.name!r} is to be a backward op with op_role_var: {cast}")
+            raise FluidValueError(
+                f"the cast that gives {grad.name!r} is to be a backward op with op_role_var: {cast}"
+            )
         cast._remove_attr("op_role_var")
         (name,) = cast.input("X")
         maker = find_true_prev_op(block.ops, cast, name)
         if maker is None:
-            raise FluidValueError(f"no op computes the gradient {name!r} of parameter {param.name!r}")
-        maker._set_attr("op_role_var", [param.name, name, *(maker.attr("op_role_var") if maker.has_attr("op_role_var") else [])])
+            raise FluidValueError(
+                f"no op computes the gradient {name!r} of parameter {param.name!r}"
+            )
+        maker._set_attr(
+            "op_role_var",
+            [
+                param.name,
+                name,
+                *(maker.attr("op_role_var") if maker.has_attr("op_role_var") else []),
+            ],
+        )
         cast._set_attr("op_role", int(OpRole.Optimize))
         readers = find_true_post_op(block.ops, cast, grad.name)
         if readers:
-            raise FluidValueError(f"{grad.name!r} is read by op '{readers[0].type}' before the update, so its cast cannot move")
+            raise FluidValueError(
+                f"{grad.name!r} is read by op '{readers[0].type}' before the update, so its cast"
+                " cannot move"
+            )
         block.ops.remove(cast)
         block.ops.append(cast)
         main_prog.touch()
@@ -150,8 +197,9 @@ def update_loss_scaling(
     is_overall_finite: Variable, prev_loss_scaling: Variable, num_good_steps: Variable, num_bad_steps: Variable,
     incr_every_n_steps: Variable, decr_every_n_nan_or_inf: Variable, incr_ratio: float, decr_ratio: float,
 ) -> None:  # fmt: skip
-    """Append the rule of the scale: times incr_ratio after incr_every_n_steps finite steps in a row (unless it becomes infinite),
-    times decr_ratio, but not below 1, after decr_every_n_nan_or_inf others; both counts begin anew then, and the other at each step.
+    """Append the rule of the scale: times incr_ratio after incr_every_n_steps finite steps in a row
+    (unless it becomes infinite), times decr_ratio, but not below 1, after decr_every_n_nan_or_inf
+    others; both counts begin anew then, and the other at each step.
     """
     zero_steps = layers.fill_constant(shape=[1], dtype="int32", value=0)
 

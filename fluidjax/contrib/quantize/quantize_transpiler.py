@@ -27,9 +27,10 @@ KINDS = ("conv2d", "depthwise_conv2d", "mul")
 class QuantizeTranspiler:
     """Convolutions and mul read their inputs rounded to what integers of few bits can say.
 
-    weight_bits, activation_bits: of an integer with its sign. activation_quantize_type: how the scale of data is found: abs_max
-    (anew in each step), range_abs_max (the greatest of window_size steps), moving_average_abs_max (by moving_rate);
-    weight_quantize_type: the same of weights, of which freeze_program takes abs_max alone.
+    weight_bits, activation_bits: of an integer with its sign. activation_quantize_type: how the
+    scale of data is found: abs_max (anew in each step), range_abs_max (the greatest of window_size
+    steps), moving_average_abs_max (by moving_rate); weight_quantize_type: the same of weights, of
+    which freeze_program takes abs_max alone.
 
     Raises FluidValueError for a type that is none of these.
     """
@@ -44,21 +45,31 @@ class QuantizeTranspiler:
         moving_rate: float = 0.9,
     ) -> None:
         self.weight_bits, self.activation_bits = weight_bits, activation_bits
-        self.weight_quantize_type = checked_choice("weight_quantize_type", weight_quantize_type, ACTIVATIONS)
-        self.activation_quantize_type = checked_choice("activation_quantize_type", activation_quantize_type, ACTIVATIONS)
+        self.weight_quantize_type = checked_choice(
+            "weight_quantize_type", weight_quantize_type, ACTIVATIONS
+        )
+        self.activation_quantize_type = checked_choice(
+            "activation_quantize_type", activation_quantize_type, ACTIVATIONS
+        )
         self.window_size, self.moving_rate = window_size, moving_rate
 
-    def training_transpile(self, program: Program | None = None, startup_program: Program | None = None) -> None:
-        """Rewrite a program, before or after minimize; what the new ops keep is set by the startup program.
+    def training_transpile(
+        self, program: Program | None = None, startup_program: Program | None = None
+    ) -> None:
+        """Rewrite a program, before or after minimize; what the new ops keep is set by the startup
+        program.
 
-        Gradient ops read what their forward ops read. Raises FluidValueError for a gradient op whose forward op is not there.
+        Gradient ops read what their forward ops read. Raises FluidValueError for a gradient op
+        whose forward op is not there.
         """
         program = as_program(program)
         startup = default_startup_program() if startup_program is None else startup_program
         parameters = {p.name for p in program.global_block().iter_parameters()}
         with program_guard(program, startup):
             ranges = "range_abs_max" in (self.weight_quantize_type, self.activation_quantize_type)
-            ops = Quantisers(self.window_size, self.moving_rate, autoincreased_step_counter() if ranges else None)
+            ops = Quantisers(
+                self.window_size, self.moving_rate, autoincreased_step_counter() if ranges else None
+            )
             for block in program.blocks:
                 restored: dict[str, str] = {}
                 for op in list(block.ops):
@@ -67,7 +78,14 @@ class QuantizeTranspiler:
                     elif op.type.removesuffix("_grad") in KINDS:
                         _backward(op, restored)
 
-    def _forward(self, ops: Quantisers, block: Block, op: Operator, restored: dict[str, str], parameters: set[str]) -> None:
+    def _forward(
+        self,
+        ops: Quantisers,
+        block: Block,
+        op: Operator,
+        restored: dict[str, str],
+        parameters: set[str],
+    ) -> None:
         at = op.idx
         for name in op.input_arg_names:
             if name not in restored:
@@ -77,10 +95,14 @@ class QuantizeTranspiler:
                 restored[name] = ops.restored(block, at, block.var(name), kind, bits).name
             rename_input(op, name, restored[name])
 
-    def freeze_program(self, program: Program | None, place: Any, scope: Scope | None = None) -> None:
-        """Make a transpiled test program one for inference: weights become whole numbers, floats come after the op that reads them.
+    def freeze_program(
+        self, program: Program | None, place: Any, scope: Scope | None = None
+    ) -> None:
+        """Make a transpiled test program one for inference: weights become whole numbers, floats
+        come after the op that reads them.
 
-        Raises FluidValueError for weights that the scope lacks, and where their scales are not found by abs_max.
+        Raises FluidValueError for weights that the scope lacks, and where their scales are not
+        found by abs_max.
         """
         program, scope = as_program(program), scope or global_scope()
         kept = {v.name for v in program.list_vars() if v.persistable}
@@ -88,7 +110,9 @@ class QuantizeTranspiler:
             _Freeze(self, block, kept, scope, place).run()
         _remove_unused(program)
 
-    def convert_to_int8(self, program: Program | None, place: Any, scope: Scope | None = None) -> None:
+    def convert_to_int8(
+        self, program: Program | None, place: Any, scope: Scope | None = None
+    ) -> None:
         """Weights of a frozen program as int8, in variables of their own (``fc_0.w_0.int8``)."""
         program, scope = as_program(program), scope or global_scope()
         made: dict[str, str] = {}
@@ -100,7 +124,9 @@ class QuantizeTranspiler:
                         continue
                     if name not in made:
                         made[name] = f"{name}.int8"
-                        program.global_block().create_parameter(name=made[name], type=var.type, dtype="int8", shape=var.shape)
+                        program.global_block().create_parameter(
+                            name=made[name], type=var.type, dtype="int8", shape=var.shape
+                        )
                         write(scope, place, made[name], read(scope, name).astype(np.int8))
                     rename_input(op, name, made[name])
         _remove_unused(program)
@@ -109,7 +135,9 @@ class QuantizeTranspiler:
 def _backward(op: Operator, restored: dict[str, str]) -> None:
     names = [n for n in op.input_arg_names if n in restored]
     if not names:
-        raise FluidValueError(f"op {op.type} reads nothing that is quantised; its forward op is not in this block")
+        raise FluidValueError(
+            f"op {op.type} reads nothing that is quantised; its forward op is not in this block"
+        )
     for name in names:
         rename_input(op, name, restored[name])
 
@@ -117,8 +145,16 @@ def _backward(op: Operator, restored: dict[str, str]) -> None:
 class _Freeze:
     """One block on its way to inference."""
 
-    def __init__(self, options: QuantizeTranspiler, block: Block, kept: set[str], scope: Scope, place: Any) -> None:
-        self.options, self.block, self.kept, self.scope, self.place = options, block, kept, scope, place
+    def __init__(
+        self, options: QuantizeTranspiler, block: Block, kept: set[str], scope: Scope, place: Any
+    ) -> None:
+        self.options, self.block, self.kept, self.scope, self.place = (
+            options,
+            block,
+            kept,
+            scope,
+            place,
+        )
         self.came: dict[str, str] = {}  # what a removed op wrote: what it read
         self.scales: dict[str, Any] = {}  # of weights: the number; of data: the variable
         self.after: dict[str, str] = {}  # what an op writes: the same, restored
@@ -140,11 +176,18 @@ class _Freeze:
             self.scales[name] = self.block.var(scale)
             return
         if self.options.weight_quantize_type != "abs_max":
-            raise FluidValueError("freeze_program takes weights whose weight_quantize_type is 'abs_max'")
+            raise FluidValueError(
+                "freeze_program takes weights whose weight_quantize_type is 'abs_max'"
+            )
         weight = read(self.scope, name)
         self.scales[name] = np.abs(weight).max()
         self._remove(op)
-        write(self.scope, self.place, name, quantised(weight, self.scales[name], self.options.weight_bits))
+        write(
+            self.scope,
+            self.place,
+            name,
+            quantised(weight, self.scales[name], self.options.weight_bits),
+        )
 
     def _remove(self, op: Operator) -> None:
         (x,), (out,) = op.input("X"), op.output("Out")
@@ -158,14 +201,20 @@ class _Freeze:
                 rename_input(op, name, self.came[name])
             first = original(name)
             if first not in self.scales:
-                raise FluidValueError(f"op {op.type} reads {name!r}, which nothing quantises; call training_transpile first")
+                raise FluidValueError(
+                    f"op {op.type} reads {name!r}, which nothing quantises; call training_transpile"
+                    " first"
+                )
             if first in self.kept:
                 both = steps(options.weight_bits) * steps(options.activation_bits)
                 max_range = over(both, self.scales[first])
             else:
                 scale = self.scales[first]
         if scale is None or max_range is None:
-            raise FluidValueError(f"op {op.type} reads {', '.join(op.input_arg_names)}; what is frozen reads data and a weight")
+            raise FluidValueError(
+                f"op {op.type} reads {', '.join(op.input_arg_names)}; what is frozen reads data and"
+                " a weight"
+            )
         out = self.block.var(op.output_arg_names[0])
         restored = beside(self.block, out, "dequantized")
         self.block._insert_op(

@@ -1,4 +1,6 @@
-"""What QuantizeTranspiler does to a training program: ops that quantise and restore, before those that read."""
+"""What QuantizeTranspiler does to a training program: ops that quantise and restore, before those
+that read.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def rename_input(op: Operator, old: str, new: str) -> None:
 
 def beside(block: Block, var: Variable, ending: str) -> Variable:
     """A new variable like another one."""
-    return block.create_var(name=f"{var.name}.{ending}", type=var.type, shape=var.shape, dtype=var.dtype)
+    return block.create_var(
+        name=f"{var.name}.{ending}", type=var.type, shape=var.shape, dtype=var.dtype
+    )
 
 
 class Quantisers:
@@ -36,7 +40,11 @@ class Quantisers:
     def restored(self, block: Block, at: int, var: Variable, kind: str, bits: int) -> Variable:
         """var as integers of so many bits say it, computed by two ops from position `at` on."""
         out = beside(block, var, "quantized")
-        ways = {"abs_max": self._now, "range_abs_max": self._range, "moving_average_abs_max": self._moving}
+        ways = {
+            "abs_max": self._now,
+            "range_abs_max": self._range,
+            "moving_average_abs_max": self._moving,
+        }
         scale, op = ways[kind](block, var, out, bits)
         block._insert_op(at, type=f"fake_quantize_{kind}", **op)
         dequantised = beside(block, out, "dequantized")
@@ -46,11 +54,19 @@ class Quantisers:
         )  # fmt: skip
         return dequantised
 
-    def _now(self, block: Block, var: Variable, out: Variable, bits: int) -> tuple[Variable, dict[str, Any]]:
+    def _now(
+        self, block: Block, var: Variable, out: Variable, bits: int
+    ) -> tuple[Variable, dict[str, Any]]:
         scale = beside(block, var, "scale")
-        return scale, {"attrs": {"bit_length": bits}, "inputs": {"X": var}, "outputs": {"Out": out, "OutScale": scale}}
+        return scale, {
+            "attrs": {"bit_length": bits},
+            "inputs": {"X": var},
+            "outputs": {"Out": out, "OutScale": scale},
+        }
 
-    def _range(self, block: Block, var: Variable, out: Variable, bits: int) -> tuple[Variable, dict[str, Any]]:
+    def _range(
+        self, block: Block, var: Variable, out: Variable, bits: int
+    ) -> tuple[Variable, dict[str, Any]]:
         scale = self._scale(var)
         scales = self._kept("scales", var, self.window_size, 0.0)
         return scale, {
@@ -59,7 +75,9 @@ class Quantisers:
             "outputs": {"Out": out, "OutScale": scale, "OutScales": scales},
         }
 
-    def _moving(self, block: Block, var: Variable, out: Variable, bits: int) -> tuple[Variable, dict[str, Any]]:
+    def _moving(
+        self, block: Block, var: Variable, out: Variable, bits: int
+    ) -> tuple[Variable, dict[str, Any]]:
         state, accum = self._kept("state", var, 1, 1.0), self._kept("accum", var, 1, 1.0)
         scale = self._scale(var)
         return scale, {
@@ -75,6 +93,8 @@ class Quantisers:
         return scale
 
     def _kept(self, name: str, var: Variable, size: int, value: float) -> Variable:
-        kept = self.helper.create_global_variable(name=unique_name.generate(name), persistable=True, dtype=var.dtype, shape=[size])
+        kept = self.helper.create_global_variable(
+            name=unique_name.generate(name), persistable=True, dtype=var.dtype, shape=[size]
+        )
         self.helper.set_variable_initializer(kept, initializer=Constant(value=value))
         return kept

@@ -22,14 +22,20 @@ def _number(variable: str, default: int) -> int:
 def distributed_batch_reader(batch_reader: Reader) -> Reader:
     """A reader of every PADDLE_TRAINERS_NUM-th batch, beginning with that of PADDLE_TRAINER_ID.
 
-    Batches at the end that are too few for all trainers are left out; all trainers take as many steps. With one trainer, the
-    default, all batches. Raises FluidTypeError for what is no reader, FluidValueError for an id that is not below the number.
+    Batches at the end that are too few for all trainers are left out; all trainers take as many
+    steps. With one trainer, the default, all batches. Raises FluidTypeError for what is no reader,
+    FluidValueError for an id that is not below the number.
     """
     if not callable(batch_reader):
-        raise FluidTypeError(f"distributed_batch_reader takes a reader of batches, not {type(batch_reader).__name__}")
+        raise FluidTypeError(
+            f"distributed_batch_reader takes a reader of batches, not {type(batch_reader).__name__}"
+        )
     trainers, own = _number("PADDLE_TRAINERS_NUM", 1), _number("PADDLE_TRAINER_ID", 0)
     if own >= trainers:
-        raise FluidValueError(f"PADDLE_TRAINER_ID is {own}, of PADDLE_TRAINERS_NUM {trainers} trainers, which count from 0")
+        raise FluidValueError(
+            f"PADDLE_TRAINER_ID is {own}, of PADDLE_TRAINERS_NUM {trainers} trainers, which count"
+            " from 0"
+        )
 
     def own_batches() -> Iterator[Any]:
         if trainers == 1:

@@ -8,7 +8,12 @@ from . import quantization as quantization
 
 __all__: list[str] = []
 
-HINTS = {"Compressor": "is not there; apply the passes of fluid.contrib.slim.quantization and train by Executor.run"}
+HINTS = {
+    "Compressor": (
+        "is not there; apply the passes of fluid.contrib.slim.quantization and train by"
+        " Executor.run"
+    )
+}
 
 if not TYPE_CHECKING:
     __getattr__ = reporter("fluid.contrib.slim", __all__, HINTS)

@@ -1,7 +1,8 @@
-"""HDFSClient: files of a Hadoop file system, by the user's own ``hadoop`` command, and many of them at a time.
+"""HDFSClient: files of a Hadoop file system, by the user's own ``hadoop`` command, and many of them
+at a time.
 
-The command is started without a shell, so that no name of a file is read as anything else, and is shown before, but for the values
-of its settings, of which one is a password.
+The command is started without a shell, so that no name of a file is read as anything else, and is
+shown before, but for the values of its settings, of which one is a password.
 """
 
 from __future__ import annotations
@@ -25,29 +26,51 @@ _COLUMNS = 8  # of a line of "hadoop fs -ls": rights, copies, owner, group, byte
 class HDFSClient:
     """Runs ``<hadoop_home>/bin/hadoop fs -D<key>=<value> ...``.
 
-    hadoop_home: the folder of the Hadoop client. configs: its settings, such as "fs.default.name" and "hadoop.job.ugi".
-    What the command refuses is logged with what it said, and the methods return False, or no names.
-    Raises FluidTypeError for other arguments; every method raises FluidValueError where there is no such command.
+    hadoop_home: the folder of the Hadoop client. configs: its settings, such as "fs.default.name"
+    and "hadoop.job.ugi". What the command refuses is logged with what it said, and the methods
+    return False, or no names. Raises FluidTypeError for other arguments; every method raises
+    FluidValueError where there is no such command.
     """
 
     def __init__(self, hadoop_home: str, configs: Mapping[str, Any]) -> None:
         if not isinstance(hadoop_home, str) or not isinstance(configs, Mapping):
-            raise FluidTypeError(f"HDFSClient takes a folder and a dict of settings, not {hadoop_home!r} and {configs!r}")
-        self.pre_commands = [f"{hadoop_home}/bin/hadoop", "fs", *(f"-D{key}={value}" for key, value in configs.items())]
+            raise FluidTypeError(
+                f"HDFSClient takes a folder and a dict of settings, not {hadoop_home!r} and"
+                f" {configs!r}"
+            )
+        self.pre_commands = [
+            f"{hadoop_home}/bin/hadoop",
+            "fs",
+            *(f"-D{key}={value}" for key, value in configs.items()),
+        ]
 
     def run(self, words: Sequence[str], retry_times: int = 5) -> tuple[bool, str]:
         """Whether the command succeeded, tried again so many times, and what it printed."""
         command = [*self.pre_commands, *words]
         if shutil.which(command[0]) is None:
-            raise FluidValueError(f"there is no {command[0]} to run; HDFSClient(hadoop_home, configs) takes the folder of a Hadoop client")
-        shown = " ".join(word.partition("=")[0] + "=..." if word in self.pre_commands[2:] else word for word in command)
+            raise FluidValueError(
+                f"there is no {command[0]} to run; HDFSClient(hadoop_home, configs) takes the"
+                " folder of a Hadoop client"
+            )
+        shown = " ".join(
+            word.partition("=")[0] + "=..." if word in self.pre_commands[2:] else word
+            for word in command
+        )
         print(f"Running system command: {shown}", flush=True)
         done = subprocess.run(command, capture_output=True, check=False)
         for time in range(retry_times):
             if done.returncode == 0:
                 break
-            level = logging.DEBUG if words[0] == "-test" else logging.WARNING  # that a file is not there is an answer
-            _logger.log(level, "attempt %d of %s ended with %d: %s", time + 1, shown, done.returncode, _text(done.stderr).strip())
+            # that a file is not there is an answer
+            level = logging.DEBUG if words[0] == "-test" else logging.WARNING
+            _logger.log(
+                level,
+                "attempt %d of %s ended with %d: %s",
+                time + 1,
+                shown,
+                done.returncode,
+                _text(done.stderr).strip(),
+            )
             done = subprocess.run(command, capture_output=True, check=False)
         return done.returncode == 0, _text(done.stdout)
 
@@ -57,23 +80,39 @@ class HDFSClient:
 
     def is_dir(self, hdfs_path: str | None = None) -> bool:
         """Whether it is a folder."""
-        return self.is_exist(hdfs_path) and self.run(["-test", "-d", checked_path(hdfs_path, "is_dir")], retry_times=1)[0]
+        return (
+            self.is_exist(hdfs_path)
+            and self.run(["-test", "-d", checked_path(hdfs_path, "is_dir")], retry_times=1)[0]
+        )
 
     def ls(self, hdfs_path: str) -> list[str]:
         """The paths in a folder; none where it is not there."""
         return [path for path, _, _ in self._listed("-ls", checked_path(hdfs_path, "ls"))]
 
     def lsr(self, hdfs_path: str, only_file: bool = True, sort: bool = True) -> list[str]:
-        """The paths in a folder and those below it. only_file: without folders. sort: the oldest first."""
-        rows = [row for row in self._listed("-lsr", checked_path(hdfs_path, "lsr")) if not (only_file and row[1])]
+        """The paths in a folder and those below it. only_file: without folders. sort: the oldest
+        first.
+        """
+        rows = [
+            row
+            for row in self._listed("-lsr", checked_path(hdfs_path, "lsr"))
+            if not (only_file and row[1])
+        ]
         return [path for path, _, _ in (sorted(rows, key=lambda row: row[2]) if sort else rows)]
 
     def _listed(self, how: str, hdfs_path: str) -> list[tuple[str, bool, str]]:
         """Of each entry its path, whether it is a folder, and the day and time it was changed."""
         if not self.is_exist(hdfs_path):
             return []
-        rows = [line.split(None, _COLUMNS - 1) for line in self.run([how, hdfs_path], retry_times=1)[1].splitlines()]
-        return [(row[7], row[0].startswith("d"), f"{row[5]} {row[6]}") for row in rows if len(row) == _COLUMNS]
+        rows = [
+            line.split(None, _COLUMNS - 1)
+            for line in self.run([how, hdfs_path], retry_times=1)[1].splitlines()
+        ]
+        return [
+            (row[7], row[0].startswith("d"), f"{row[5]} {row[6]}")
+            for row in rows
+            if len(row) == _COLUMNS
+        ]
 
     def makedirs(self, hdfs_path: str) -> bool | None:
         """Make a folder. None where there is something of that name."""
@@ -88,23 +127,33 @@ class HDFSClient:
         return self.run(["-rmr" if self.is_dir(hdfs_path) else "-rm", hdfs_path], retry_times=0)[0]
 
     def rename(self, hdfs_src_path: str, hdfs_dst_path: str, overwrite: bool = False) -> bool:
-        """Move a file or folder; overwrite: to a name that there is too, which is for the command to allow."""
-        source, target = checked_path(hdfs_src_path, "rename"), checked_path(hdfs_dst_path, "rename")
+        """Move a file or folder; overwrite: to a name that there is too, which is for the command
+        to allow.
+        """
+        source, target = (
+            checked_path(hdfs_src_path, "rename"),
+            checked_path(hdfs_dst_path, "rename"),
+        )
         if not overwrite and self.is_exist(target):
             return bool(_told(False, "there is already %s, and overwrite is False", target))
         return self.run(["-mv", source, target], retry_times=1)[0]
 
-    def upload(self, hdfs_path: str, local_path: str, overwrite: bool = False, retry_times: int = 5) -> bool:
-        """Put a local file into a folder, which is made. overwrite: in place of one of its name there.
+    def upload(
+        self, hdfs_path: str, local_path: str, overwrite: bool = False, retry_times: int = 5
+    ) -> bool:
+        """Put a local file into a folder, which is made. overwrite: in place of one of its name
+        there.
 
-        False where there is one and overwrite is False, for a local folder, and where the command fails.
-        Raises FluidValueError for a local file that is not there.
+        False where there is one and overwrite is False, for a local folder, and where the command
+        fails. Raises FluidValueError for a local file that is not there.
         """
         folder = checked_path(hdfs_path, "upload")
         if not os.path.exists(local_path):
             raise FluidValueError(f"there is no local file {str(local_path)!r} to upload")
         if os.path.isdir(local_path):
-            return bool(_told(False, "%s is a folder; upload its files, or all by multi_upload", local_path))
+            return bool(
+                _told(False, "%s is a folder; upload its files, or all by multi_upload", local_path)
+            )
         target = posixpath.join(folder, os.path.basename(local_path))
         if not self.is_exist(folder):
             self.makedirs(folder)
@@ -114,16 +163,23 @@ class HDFSClient:
             self.delete(target)
         return self.run(["-put", str(local_path), folder], retry_times)[0]
 
-    def download(self, hdfs_path: str, local_path: str, overwrite: bool = False, unzip: bool = False) -> bool:
-        """Get a file into a local folder, which is made. overwrite: in place of one of its name there.
+    def download(
+        self, hdfs_path: str, local_path: str, overwrite: bool = False, unzip: bool = False
+    ) -> bool:
+        """Get a file into a local folder, which is made. overwrite: in place of one of its name
+        there.
 
-        False where there is no such file, where it is a folder, where there is a local one and overwrite is False, and where the
-        command fails. unzip has no effect, as in 1.8.5.
+        False where there is no such file, where it is a folder, where there is a local one and
+        overwrite is False, and where the command fails. unzip has no effect, as in 1.8.5.
         """
         if not self.is_exist(checked_path(hdfs_path, "download")):
             return bool(_told(False, "there is no %s", hdfs_path))
         if self.is_dir(hdfs_path):
-            return bool(_told(False, "%s is a folder; download its files, or all by multi_download", hdfs_path))
+            return bool(
+                _told(
+                    False, "%s is a folder; download its files, or all by multi_download", hdfs_path
+                )
+            )
         local = Path(local_path, posixpath.basename(hdfs_path))
         if local.exists():
             if not overwrite:
@@ -139,50 +195,100 @@ class HDFSClient:
 
 
 def multi_download(
-    client: HDFSClient, hdfs_path: str, local_path: str, trainer_id: int, trainers: int, multi_processes: int = 5
+    client: HDFSClient,
+    hdfs_path: str,
+    local_path: str,
+    trainer_id: int,
+    trainers: int,
+    multi_processes: int = 5,
 ) -> list[str]:
-    """A trainer's share of the files in a folder and below it, got into a local one; their local names, as they lie there.
+    """A trainer's share of the files in a folder and below it, got into a local one; their local
+    names, as they lie there.
 
-    Of the files, the oldest first, trainer `trainer_id` of `trainers` takes every trainers-th; multi_processes: at the same time.
-    A file that lies there already is left. Raises FluidTypeError, FluidValueError for other arguments, and EnforceNotMet, which
-    names them, where files did not come.
+    Of the files, the oldest first, trainer `trainer_id` of `trainers` takes every trainers-th;
+    multi_processes: at the same time. A file that lies there already is left. Raises
+    FluidTypeError, FluidValueError for other arguments, and EnforceNotMet, which names them, where
+    files did not come.
     """
     _checked(client, multi_processes, "multi_download")
-    if not isinstance(trainers, int) or not isinstance(trainer_id, int) or not 0 <= trainer_id < trainers:
-        raise FluidValueError(f"multi_download: trainer_id is a number from 0 to trainers - 1, not {trainer_id!r} of {trainers!r}")
+    if (
+        not isinstance(trainers, int)
+        or not isinstance(trainer_id, int)
+        or not 0 <= trainer_id < trainers
+    ):
+        raise FluidValueError(
+            f"multi_download: trainer_id is a number from 0 to trainers - 1, not {trainer_id!r} of"
+            f" {trainers!r}"
+        )
     client.make_local_dirs(local_path)
     mine = client.lsr(hdfs_path, sort=True)[trainer_id::trainers]
-    folders = [os.path.normpath(os.path.join(local_path, posixpath.relpath(posixpath.dirname(f), hdfs_path))) for f in mine]
-    outside = [f for f, folder in zip(mine, folders, strict=True) if not Path(folder).resolve().is_relative_to(Path(local_path).resolve())]
+    folders = [
+        os.path.normpath(
+            os.path.join(local_path, posixpath.relpath(posixpath.dirname(f), hdfs_path))
+        )
+        for f in mine
+    ]
+    outside = [
+        f
+        for f, folder in zip(mine, folders, strict=True)
+        if not Path(folder).resolve().is_relative_to(Path(local_path).resolve())
+    ]
     if outside:
-        raise FluidValueError(f"multi_download: {outside[0]!r}, which the listing of {hdfs_path!r} names, does not lie in it")
+        raise FluidValueError(
+            f"multi_download: {outside[0]!r}, which the listing of {hdfs_path!r} names, does not"
+            " lie in it"
+        )
     _at_once(multi_processes, client.download, zip(mine, folders, strict=True))
-    there = [os.path.join(folder, posixpath.basename(f)) for f, folder in zip(mine, folders, strict=True)]
+    there = [
+        os.path.join(folder, posixpath.basename(f)) for f, folder in zip(mine, folders, strict=True)
+    ]
     if gone := [f for f, local in zip(mine, there, strict=True) if not os.path.exists(local)]:
-        raise EnforceNotMet(f"multi_download: {len(gone)} of {len(mine)} files of {hdfs_path!r} did not come, such as {gone[0]!r}")
+        raise EnforceNotMet(
+            f"multi_download: {len(gone)} of {len(mine)} files of {hdfs_path!r} did not come, such"
+            f" as {gone[0]!r}"
+        )
     return there
 
 
 def multi_upload(
-    client: HDFSClient, hdfs_path: str, local_path: str, multi_processes: int = 5, overwrite: bool = False, sync: bool = True
+    client: HDFSClient,
+    hdfs_path: str,
+    local_path: str,
+    multi_processes: int = 5,
+    overwrite: bool = False,
+    sync: bool = True,
 ) -> None:
-    """All files in a local folder and below it, put into a folder of the same form. multi_processes: at the same time.
+    """All files in a local folder and below it, put into a folder of the same form.
+    multi_processes: at the same time.
 
-    overwrite: in place of those of their names there. sync has no effect, as in 1.8.5. Raises FluidTypeError, FluidValueError for
-    other arguments, and EnforceNotMet, which names them, where files did not go.
+    overwrite: in place of those of their names there. sync has no effect, as in 1.8.5. Raises
+    FluidTypeError, FluidValueError for other arguments, and EnforceNotMet, which names them, where
+    files did not go.
     """
     _checked(client, multi_processes, "multi_upload")
-    files = sorted(os.path.join(folder, name) for folder, _, names in os.walk(local_path) for name in names)
+    files = sorted(
+        os.path.join(folder, name) for folder, _, names in os.walk(local_path) for name in names
+    )
     if not files:
         return _told(None, "there are no files in %s to upload", local_path)
     inside = [Path(f).parent.relative_to(local_path) for f in files]
-    for folder in sorted({PurePosixPath(hdfs_path, part) for rest in inside for part in (rest, *rest.parents)}):
-        if not client.is_exist(str(folder)):  # made before, from the top, so that two files do not both make theirs
+    for folder in sorted(
+        {PurePosixPath(hdfs_path, part) for rest in inside for part in (rest, *rest.parents)}
+    ):
+        # made before, from the top, so that two files do not both make theirs
+        if not client.is_exist(str(folder)):
             client.makedirs(str(folder))
     folders = [str(PurePosixPath(hdfs_path, rest)) for rest in inside]
-    went = _at_once(multi_processes, client.upload, ((to, f, overwrite) for to, f in zip(folders, files, strict=True)))
+    went = _at_once(
+        multi_processes,
+        client.upload,
+        ((to, f, overwrite) for to, f in zip(folders, files, strict=True)),
+    )
     if kept := [f for f, done in zip(files, went, strict=True) if not done]:
-        raise EnforceNotMet(f"multi_upload: {len(kept)} of {len(files)} files of {local_path!r} did not go, such as {kept[0]!r}")
+        raise EnforceNotMet(
+            f"multi_upload: {len(kept)} of {len(files)} files of {local_path!r} did not go, such as"
+            f" {kept[0]!r}"
+        )
     return None
 
 
@@ -207,7 +313,9 @@ def _checked(client: Any, at_once: Any, what: str) -> None:
 
 
 def checked_path(path: Any, what: str) -> str:
-    """The name of a file or folder. Raises FluidTypeError for what is none, and for what the command would take for an option."""
+    """The name of a file or folder. Raises FluidTypeError for what is none, and for what the
+    command would take for an option.
+    """
     if not isinstance(path, str) or not path or path.startswith("-"):  # an option of the command
         raise FluidTypeError(f"HDFSClient.{what} takes the name of a file or folder, not {path!r}")
     return path

@@ -1,4 +1,6 @@
-"""The processes that a launcher starts: their output, line by line under their names, and how they ended."""
+"""The processes that a launcher starts: their output, line by line under their names, and how they
+ended.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,12 @@ from ...errors import FluidValueError
 
 LINE = 1 << 16  # a longer line is shown in pieces
 KEPT = 12  # lines of each process that the report shows
-# What the library under JAX's collectives on CPUs says from C++ whenever processes connect. Nothing turns it off, and as it
-# goes past Python's buffer, it lands anywhere in a line that Python has begun.
+# What the library under JAX's collectives on CPUs says from C++ whenever processes connect. Nothing
+# turns it off, and as it goes past Python's buffer, it lands anywhere in a line that Python has
+# begun.
 BANNER = re.compile(
-    rb"\[Gloo\] Rank \d+ is connected to \d+ peer ranks\. Expected number of connected peer ranks is : \d+\r?\n$"
+    rb"\[Gloo\] Rank \d+ is connected to \d+ peer ranks\. Expected number of connected peer ranks"
+    rb" is : \d+\r?\n$"
 )
 
 
@@ -39,7 +43,8 @@ class Spec:
 
 
 class Child:
-    """A running process. It has a session of its own, so that signals reach what it started as well, and once only.
+    """A running process. It has a session of its own, so that signals reach what it started as
+    well, and once only.
 
     ended: a queue that gets this child when its process ends.
     """
@@ -55,8 +60,13 @@ class Child:
             start_new_session=True,
         )  # fmt: skip
         streams = ((self.process.stdout, sys.stdout), (self.process.stderr, sys.stderr))
-        self._readers = [threading.Thread(target=self._read, args=(*s, out), daemon=True) for s in streams]
-        for thread in (*self._readers, threading.Thread(target=self._wait, args=(ended,), daemon=True)):
+        self._readers = [
+            threading.Thread(target=self._read, args=(*s, out), daemon=True) for s in streams
+        ]
+        for thread in (
+            *self._readers,
+            threading.Thread(target=self._wait, args=(ended,), daemon=True),
+        ):
             thread.start()
 
     def _read(self, source: IO[bytes], target: Any, out: Printer) -> None:
@@ -127,10 +137,11 @@ def lines(source: IO[bytes]) -> Iterator[bytes]:
 
 
 class Printer:
-    """Whole lines under the names of the processes that wrote them, on the stream that they wrote to.
+    """Whole lines under the names of the processes that wrote them, on the stream that they wrote
+    to.
 
-    folder, names: the lines of each of these processes go into a file there, too, named as Paddle's launchers name it.
-    Raises FluidValueError for a folder that cannot be written.
+    folder, names: the lines of each of these processes go into a file there, too, named as Paddle's
+    launchers name it. Raises FluidValueError for a folder that cannot be written.
     """
 
     def __init__(self, folder: Path | None = None, names: Sequence[str] = ()) -> None:
@@ -140,12 +151,16 @@ class Printer:
             if folder is None:
                 break
             role, _, number = name.partition(" ")
-            self._files[name] = folder / f"{'workerlog' if role == 'trainer' else 'serverlog'}.{number}"
+            self._files[name] = (
+                folder / f"{'workerlog' if role == 'trainer' else 'serverlog'}.{number}"
+            )
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 self._files[name].open("a").close()
             except OSError as error:
-                raise FluidValueError(f"--log_dir {str(folder)!r} cannot be written: {error.strerror or error}") from None
+                raise FluidValueError(
+                    f"--log_dir {str(folder)!r} cannot be written: {error.strerror or error}"
+                ) from None
 
     def line(self, target: Any, name: str, line: str) -> None:
         """``[trainer 0] line``."""

@@ -1,4 +1,6 @@
-"""Jobs that a cluster describes (SLURM, Open MPI, Kubernetes, ...): JAX finds out who is who, then the processes meet."""
+"""Jobs that a cluster describes (SLURM, Open MPI, Kubernetes, ...): JAX finds out who is who, then
+the processes meet.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ ROOM = 512  # bytes of the message that tells everyone where to meet
 
 
 def detected(timeout: float) -> bool:
-    """Join jax.distributed if JAX finds a cluster around this process. Raises what jax.distributed.initialize raises."""
+    """Join jax.distributed if JAX finds a cluster around this process. Raises what
+    jax.distributed.initialize raises.
+    """
     try:
         jax.distributed.initialize(initialization_timeout=int(max(timeout, 10)))
     except ValueError as error:  # nothing was detected
@@ -32,7 +36,9 @@ def detected(timeout: float) -> bool:
 
 
 def meet(timeout: float) -> tuple[JobEnv, Hub | None]:
-    """Agree on a hub, which trainer 0 opens on a free port: the job as the environment might have described it."""
+    """Agree on a hub, which trainer 0 opens on a free port: the job as the environment might have
+    described it.
+    """
     cpu_devices()  # CPU_NUM counts only before JAX's first use, which is now
     rank, count = jax.process_index(), jax.process_count()
     hub, said = None, {}
@@ -53,7 +59,9 @@ def meet(timeout: float) -> tuple[JobEnv, Hub | None]:
 
 def one_machine() -> bool:
     """Whether all trainers run on one machine: a collective."""
-    return how_many(from_first({"machine": machine()})["machine"] == machine()) == jax.process_count()
+    return (
+        how_many(from_first({"machine": machine()})["machine"] == machine()) == jax.process_count()
+    )
 
 
 def from_first(said: dict[str, Any]) -> dict[str, Any]:
@@ -75,7 +83,9 @@ def _sum(row: np.ndarray) -> np.ndarray:
     """The sum of the trainers' rows."""
     first = {d.process_index: d for d in reversed(jax.devices())}
     mesh = Mesh(np.array([first[i] for i in sorted(first)]), ("trainer",))
-    rows = jax.make_array_from_process_local_data(NamedSharding(mesh, PartitionSpec("trainer")), row)
+    rows = jax.make_array_from_process_local_data(
+        NamedSharding(mesh, PartitionSpec("trainer")), row
+    )
     added = jax.jit(lambda x: x.sum(0), out_shardings=NamedSharding(mesh, PartitionSpec()))(rows)
     return np.asarray(added.addressable_data(0))
 

@@ -15,19 +15,29 @@ from ...ir.text import op_text, var_text
 
 _TRAINER_ID = re.compile(r"\btrainer_id=\d+")
 LARGEST = 256 << 20  # bytes of a program's text
-NEW = "has new sizes in its feed, a new program or new state"  # why trainers compare something, in words
+# why trainers compare something, in words
+NEW = "has new sizes in its feed, a new program or new state"
 CHECKPOINT = "checkpoint of step "  # how a text begins that is of a checkpoint
 
 
 def program_lines(desc: ProgramDesc, rank: int = -1) -> str:
-    """Every op of every block on a line of its own, then every variable: what must agree between trainers.
+    """Every op of every block on a line of its own, then every variable: what must agree between
+    trainers.
 
-    Left out are the random seed, the user's line that an op comes from, its op_namescope (a count of what was built before),
-    and, for the program of trainer `rank` of a parameter-server job, the id that DistributeTranspiler writes into names and
-    attributes.
+    Left out are the random seed, the user's line that an op comes from, its op_namescope (a count
+    of what was built before), and, for the program of trainer `rank` of a parameter-server job, the
+    id that DistributeTranspiler writes into names and attributes.
     """
-    ops = [f"block {i}: {op_text(_unscoped(op), block.vars)}" for i, block in enumerate(desc.blocks) for op in block.ops]
-    variables = [f"block {i}: {var_text(var)}" for i, block in enumerate(desc.blocks) for var in block.vars.values()]
+    ops = [
+        f"block {i}: {op_text(_unscoped(op), block.vars)}"
+        for i, block in enumerate(desc.blocks)
+        for op in block.ops
+    ]
+    variables = [
+        f"block {i}: {var_text(var)}"
+        for i, block in enumerate(desc.blocks)
+        for var in block.vars.values()
+    ]
     if rank >= 0:
         own = re.compile(rf"\.trainer_{rank}(?!\d)")
         ops = [_TRAINER_ID.sub("trainer_id=*", own.sub(".trainer_*", line)) for line in ops]
@@ -65,7 +75,9 @@ def unpack(packed: object) -> str:
 
 
 def first_difference(a: str, b: str) -> tuple[int, str, str]:
-    """(number from 0, line of a, line of b) of the first lines that differ; an end counts as ``nothing``."""
+    """(number from 0, line of a, line of b) of the first lines that differ; an end counts as
+    ``nothing``.
+    """
     for i, (x, y) in enumerate(zip_longest(a.splitlines(), b.splitlines())):
         if x != y:
             return i, x if x is not None else "nothing", y if y is not None else "nothing"
@@ -73,7 +85,9 @@ def first_difference(a: str, b: str) -> tuple[int, str, str]:
 
 
 class Comparison:
-    """One comparison between `count` trainers: hashes first, and texts of two trainers where hashes differ."""
+    """One comparison between `count` trainers: hashes first, and texts of two trainers where hashes
+    differ.
+    """
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -84,17 +98,33 @@ class Comparison:
         self._asked = False
 
     def missed(self, rank: int, steps: int, ended: bool) -> str:
-        """The sentence, where this trainer has gone on or come to its end while another one waits for it here; "" if not."""
+        """The sentence, where this trainer has gone on or come to its end while another one waits
+        for it here; "" if not.
+        """
         if rank in self.hashes:
             return ""
         for other, n in self.steps.items():
-            does, advice = f"trainer {other} {self.whats[other]} before step {n + 1}", "every trainer has to do so"
+            does, advice = (
+                f"trainer {other} {self.whats[other]} before step {n + 1}",
+                "every trainer has to do so",
+            )
             if steps > n:
-                advice = "all trainers need batches of equal sizes, and the same steps" if self.whats[other] == NEW else advice
+                advice = (
+                    "all trainers need batches of equal sizes, and the same steps"
+                    if self.whats[other] == NEW
+                    else advice
+                )
                 return f"{does}, but trainer {rank} has begun that step without; {advice}"
             if ended:
-                advice = "give all trainers the same number of batches" if self.whats[other] == NEW else advice
-                return f"{does}, but trainer {rank} ended after {steps} step{'s' * (steps != 1)}; {advice}"
+                advice = (
+                    "give all trainers the same number of batches"
+                    if self.whats[other] == NEW
+                    else advice
+                )
+                return (
+                    f"{does}, but trainer {rank} ended after {steps} step{'s' * (steps != 1)};"
+                    f" {advice}"
+                )
         return ""
 
     @property
@@ -124,12 +154,16 @@ class Comparison:
             return ""
         (_, ours), (rank, theirs) = sorted(self.texts.items())[:2]
         _, a, b = first_difference(ours, theirs)
-        what = "feed batches of different sizes" if a.startswith("feed ") and b.startswith("feed ") else "run different programs"
+        what = (
+            "feed batches of different sizes"
+            if a.startswith("feed ") and b.startswith("feed ")
+            else "run different programs"
+        )
         if a.startswith(CHECKPOINT) or b.startswith(CHECKPOINT):
             what = "do not take the same checkpoint at the same time"
         return (
-            f"trainer 0 and trainer {rank} {what}; the first difference: trainer 0 has {_short(a)}, "
-            f"trainer {rank} has {_short(b)}"
+            f"trainer 0 and trainer {rank} {what}; the first difference: trainer 0 has {_short(a)},"
+            f" trainer {rank} has {_short(b)}"
         )
 
 
@@ -137,4 +171,13 @@ def _short(line: str) -> str:
     return line if line == "nothing" else f"`{line if len(line) <= 400 else line[:400] + '...'}`"
 
 
-__all__ = ["CHECKPOINT", "NEW", "Comparison", "fingerprint", "first_difference", "pack", "program_lines", "unpack"]
+__all__ = [
+    "CHECKPOINT",
+    "NEW",
+    "Comparison",
+    "fingerprint",
+    "first_difference",
+    "pack",
+    "program_lines",
+    "unpack",
+]

@@ -1,7 +1,8 @@
-"""The job that a transpiled program describes: in scripts that a shell starts, it alone says what this process is.
+"""The job that a transpiled program describes: in scripts that a shell starts, it alone says what
+this process is.
 
-Such scripts decide their role by variables or arguments of their own, and only what they give to the transpiler names the
-pservers, how many trainers there are, and which one this is.
+Such scripts decide their role by variables or arguments of their own, and only what they give to
+the transpiler names the pservers, how many trainers there are, and which one this is.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ _TALKS = frozenset({"send", "recv"})
 
 
 def join_job_of(program: Program) -> None:
-    """Take part in the job of which this program is about to run a part, if it is one and this process is in none yet.
+    """Take part in the job of which this program is about to run a part, if it is one and this
+    process is in none yet.
 
     Raises what dist.init_from_env raises.
     """
@@ -30,13 +32,15 @@ def join_job_of(program: Program) -> None:
             take_part(env)
         except JobError as error:
             error.add_note(
-                f"{env.name} needs the other processes of its job; fluid.dist.LocalJob runs a whole job in one process"
+                f"{env.name} needs the other processes of its job; fluid.dist.LocalJob runs a whole"
+                " job in one process"
             )
             raise
 
 
 def described_job(program: Program) -> JobEnv | None:
-    """What a program says of the job and of the process that runs it; None for a program that runs alone.
+    """What a program says of the job and of the process that runs it; None for a program that runs
+    alone.
 
     A pserver's startup program does not talk to anybody, so it runs alone.
     """
@@ -55,7 +59,15 @@ def _of_pservers(plan: PserverPlan, role: str, rank: int) -> JobEnv:
     """They meet at pserver 0, the one address that every process knows."""
     pservers = endpoints(",".join(plan.endpoints), "pservers")
     current = pservers[rank] if role == PSERVER else None
-    return JobEnv(role, rank, plan.trainers, pservers=pservers, current=current, hub=pservers[0], secret=given_secret())
+    return JobEnv(
+        role,
+        rank,
+        plan.trainers,
+        pservers=pservers,
+        current=current,
+        hub=pservers[0],
+        secret=given_secret(),
+    )
 
 
 def _trainers(op: OpDesc) -> JobEnv:
@@ -67,7 +79,15 @@ def _trainers(op: OpDesc) -> JobEnv:
         listed.insert(rank, op.attrs["endpoint"])
     trainers = endpoints(",".join(listed), "trainers")
     hub = met_at(trainers) if len(trainers) > 1 else None
-    return JobEnv(TRAINER, rank, len(trainers), trainers, current=trainers[rank], hub=hub, secret=given_secret())
+    return JobEnv(
+        TRAINER,
+        rank,
+        len(trainers),
+        trainers,
+        current=trainers[rank],
+        hub=hub,
+        secret=given_secret(),
+    )
 
 
 __all__ = ["described_job", "join_job_of"]

@@ -3,16 +3,17 @@
 The variables, with the names that Paddle gave them over time (the first that is set counts):
 
     role            PADDLE_TRAINING_ROLE, TRAINING_ROLE: TRAINER (the default) or PSERVER
-    trainers        PADDLE_TRAINERS_NUM, PADDLE_TRAINERS: how many; the latter may list their hosts instead
-    trainer id      PADDLE_TRAINER_ID: 0 to trainers - 1
-    endpoints       PADDLE_TRAINER_ENDPOINTS: host:port of every trainer, in the order of their ids
-    pservers        PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_PSERVER_ENDPOINTS, PADDLE_PSERVERS, PADDLE_PSERVER_IPS:
+    trainers        PADDLE_TRAINERS_NUM, PADDLE_TRAINERS: how many; the latter may list their hosts
+    instead trainer id      PADDLE_TRAINER_ID: 0 to trainers - 1 endpoints
+    PADDLE_TRAINER_ENDPOINTS: host:port of every trainer, in the order of their ids pservers
+    PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_PSERVER_ENDPOINTS, PADDLE_PSERVERS, PADDLE_PSERVER_IPS:
                     host or host:port of each
     port            PADDLE_PSERVER_PORT, PADDLE_PORT: for hosts without one; 6174 by default
-    this process    PADDLE_CURRENT_ENDPOINT, CURRENT_ENDPOINT, or PADDLE_CURRENT_IP, POD_IP with the port
+    this process    PADDLE_CURRENT_ENDPOINT, CURRENT_ENDPOINT, or PADDLE_CURRENT_IP, POD_IP with the
+    port
 
-``FLUIDJAX_HUB`` (host:port) comes from ``fluidjax launch``, which is where its processes meet. ``FLUIDJAX_JOB_SECRET`` is a
-text that all processes of the job know, and nobody else.
+``FLUIDJAX_HUB`` (host:port) comes from ``fluidjax launch``, which is where its processes meet.
+``FLUIDJAX_JOB_SECRET`` is a text that all processes of the job know, and nobody else.
 """
 
 from __future__ import annotations
@@ -27,7 +28,12 @@ TRAINER, PSERVER = "TRAINER", "PSERVER"
 LARGEST = 65536  # processes in a job: a larger number is a mistake
 SECRET = "FLUIDJAX_JOB_SECRET"
 SHORTEST = 16  # characters of a secret that somebody thought of
-_PSERVERS = ("PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_PSERVER_ENDPOINTS", "PADDLE_PSERVERS", "PADDLE_PSERVER_IPS")
+_PSERVERS = (
+    "PADDLE_PSERVERS_IP_PORT_LIST",
+    "PADDLE_PSERVER_ENDPOINTS",
+    "PADDLE_PSERVERS",
+    "PADDLE_PSERVER_IPS",
+)
 _CURRENT = ("PADDLE_CURRENT_ENDPOINT", "CURRENT_ENDPOINT")
 _MARKS = (
     "PADDLE_TRAINING_ROLE", "TRAINING_ROLE", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINERS", "PADDLE_TRAINER_ID",
@@ -55,10 +61,11 @@ class Endpoint:
 class JobEnv:
     """What the environment says of the job and of this process.
 
-    role: TRAINER or PSERVER. rank: the trainer's id, or the place of the pserver's endpoint in `pservers`.
-    count: how many trainers. trainers, pservers: endpoints, () where unknown. current: this process's own endpoint.
-    hub: where the job's processes meet before they start (None: one trainer, nobody to meet). launched: by our launcher.
-    secret: what all processes of the job know, "" where the environment gives none.
+    role: TRAINER or PSERVER. rank: the trainer's id, or the place of the pserver's endpoint in
+    `pservers`. count: how many trainers. trainers, pservers: endpoints, () where unknown. current:
+    this process's own endpoint. hub: where the job's processes meet before they start (None: one
+    trainer, nobody to meet). launched: by our launcher. secret: what all processes of the job know,
+    "" where the environment gives none.
     """
 
     role: str = TRAINER
@@ -78,7 +85,9 @@ class JobEnv:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts that the environment names, each once; all addresses that only this host reaches are one."""
+        """The hosts that the environment names, each once; all addresses that only this host
+        reaches are one.
+        """
         known = (*self.trainers, *self.pservers, *([self.current] if self.current else []))
         return tuple(dict.fromkeys("127.0.0.1" if e.loopback else e.host for e in known))
 
@@ -91,14 +100,18 @@ class JobEnv:
 
 
 def read_env(environ: Mapping[str, str] | None = None) -> JobEnv | None:
-    """The job that `environ` (default: os.environ) describes, or None if it has none of Paddle's variables.
+    """The job that `environ` (default: os.environ) describes, or None if it has none of Paddle's
+    variables.
 
-    Raises FluidValueError, in one sentence that names the variable and the process, for an unknown role, an id or a
-    number that is missing, not a number or out of range, endpoints that are malformed or listed twice, lists whose
-    length contradicts the number, an endpoint of this process that is not in its list or at another place than its id,
-    and a loopback address for trainer 0 where another trainer has a different host.
+    Raises FluidValueError, in one sentence that names the variable and the process, for an unknown
+    role, an id or a number that is missing, not a number or out of range, endpoints that are
+    malformed or listed twice, lists whose length contradicts the number, an endpoint of this
+    process that is not in its list or at another place than its id, and a loopback address for
+    trainer 0 where another trainer has a different host.
     """
-    env = {k: v.strip() for k, v in (os.environ if environ is None else environ).items() if v.strip()}
+    env = {
+        k: v.strip() for k, v in (os.environ if environ is None else environ).items() if v.strip()
+    }
     if not any(mark in env for mark in _MARKS):
         return None
     role = _role(env)
@@ -114,8 +127,9 @@ def read_env(environ: Mapping[str, str] | None = None) -> JobEnv | None:
     hub = meeting_point(env, trainers, pservers)
     if hub is None and count > 1:
         raise FluidValueError(
-            f"{role.lower()} {rank} does not know where the {count} trainers meet: set PADDLE_TRAINER_ENDPOINTS (the first "
-            "is the coordinator) or PADDLE_PSERVERS_IP_PORT_LIST, or start the job by python -m fluidjax launch"
+            f"{role.lower()} {rank} does not know where the {count} trainers meet: set"
+            " PADDLE_TRAINER_ENDPOINTS (the first is the coordinator) or"
+            " PADDLE_PSERVERS_IP_PORT_LIST, or start the job by python -m fluidjax launch"
         )
     if count == 1 and "FLUIDJAX_HUB" not in env and not pservers:
         hub = None
@@ -135,16 +149,24 @@ def meeting_point(
 def met_at(trainers: tuple[Endpoint, ...], pservers: tuple[Endpoint, ...] = ()) -> Endpoint | None:
     """Where processes meet by themselves: at trainer 0's endpoint, else at pserver 0's.
 
-    Where all processes are known to be on one machine, on the address that only this machine reaches.
+    Where all processes are known to be on one machine, on the address that only this machine
+    reaches.
     """
     first = next(iter(trainers or pservers), None)
-    if first is None or first.loopback or not trainers or any(e.host != first.host for e in (*trainers, *pservers)):
+    if (
+        first is None
+        or first.loopback
+        or not trainers
+        or any(e.host != first.host for e in (*trainers, *pservers))
+    ):
         return first
     return Endpoint("127.0.0.1", first.port)
 
 
 def given_secret(environ: Mapping[str, str] | None = None) -> str:
-    """The secret that the environment gives, "" where it gives none. Raises FluidValueError for one that is too short."""
+    """The secret that the environment gives, "" where it gives none. Raises FluidValueError for one
+    that is too short.
+    """
     text = (os.environ if environ is None else environ).get(SECRET, "").strip()
     if text and len(text) < SHORTEST:
         raise FluidValueError(
@@ -155,37 +177,48 @@ def given_secret(environ: Mapping[str, str] | None = None) -> str:
 
 
 def endpoint(text: str, what: str, port: int | None = None) -> Endpoint:
-    """``host:port``, ``[::1]:port``, or ``host`` alone where `port` is given. Raises FluidValueError naming `what`."""
+    """``host:port``, ``[::1]:port``, or ``host`` alone where `port` is given. Raises
+    FluidValueError naming `what`.
+    """
     host, colon, digits = text.strip().rpartition(":")
     if not colon or (":" in host and not host.startswith("[")):
         if port is None or ":" in text:
-            raise FluidValueError(f"{what}: {text!r} is no endpoint; write host:port, such as 192.168.0.1:6174")
+            raise FluidValueError(
+                f"{what}: {text!r} is no endpoint; write host:port, such as 192.168.0.1:6174"
+            )
         return Endpoint(_host(text.strip(), text, what), port)
     if not (digits.isascii() and digits.isdigit() and 0 < int(digits) < 65536):
-        raise FluidValueError(f"{what}: {text!r} is no endpoint; its port {digits!r} is not a number from 1 to 65535")
+        raise FluidValueError(
+            f"{what}: {text!r} is no endpoint; its port {digits!r} is not a number from 1 to 65535"
+        )
     return Endpoint(_host(host.removeprefix("[").removesuffix("]"), text, what), int(digits))
 
 
 def _host(host: str, text: str, what: str) -> str:
     if not host or any(c.isspace() or c in "/@,;[]" for c in host):
-        raise FluidValueError(f"{what}: {text!r} is no endpoint; its host {host!r} is no name or address")
+        raise FluidValueError(
+            f"{what}: {text!r} is no endpoint; its host {host!r} is no name or address"
+        )
     return host
 
 
 def endpoints(text: str, what: str, port: int | None = None) -> tuple[Endpoint, ...]:
-    """A comma-separated list of endpoints. Raises FluidValueError for a malformed one, and one that stands there twice."""
+    """A comma-separated list of endpoints. Raises FluidValueError for a malformed one, and one that
+    stands there twice.
+    """
     found: list[Endpoint] = []
     for part in text.split(","):
         one = endpoint(part, what, port)
         if one in found:
             raise FluidValueError(
-                f"{what}: {one} is listed twice, as number {found.index(one)} and number {len(found)}; every process needs its own"
+                f"{what}: {one} is listed twice, as number {found.index(one)} and number"
+                f" {len(found)}; every process needs its own"
             )
         found.append(one)
     return tuple(found)
 
 
-# -- one variable each -------------------------------------------------------------------------------------------------
+# -- one variable each -----------------------------------------------------------------------------
 
 
 def _first(env: Mapping[str, str], *names: str) -> str | None:
@@ -196,7 +229,10 @@ def _role(env: Mapping[str, str]) -> str:
     name = _first(env, "PADDLE_TRAINING_ROLE", "TRAINING_ROLE")
     role = env[name].upper() if name else TRAINER
     if role not in (TRAINER, PSERVER):
-        raise FluidValueError(f"{name} is {env[name or '']!r}{near(role, (TRAINER, PSERVER))}; a role is TRAINER or PSERVER")
+        raise FluidValueError(
+            f"{name} is {env[name or '']!r}{near(role, (TRAINER, PSERVER))}; a role is TRAINER or"
+            " PSERVER"
+        )
     return role
 
 
@@ -234,7 +270,8 @@ def _count(env: Mapping[str, str], trainers: tuple[Endpoint, ...]) -> int:
             return len(trainers)
         if "PADDLE_TRAINER_ID" in env and env["PADDLE_TRAINER_ID"] != "0":
             raise FluidValueError(
-                f"trainer {env['PADDLE_TRAINER_ID']} does not know how many trainers there are: set PADDLE_TRAINERS_NUM"
+                f"trainer {env['PADDLE_TRAINER_ID']} does not know how many trainers there are: set"
+                " PADDLE_TRAINERS_NUM"
             )
         return 1
     count = _number(env, name)
@@ -242,7 +279,9 @@ def _count(env: Mapping[str, str], trainers: tuple[Endpoint, ...]) -> int:
         raise FluidValueError(f"{name} is {count}; a job has at least one trainer")
     if trainers and len(trainers) != count:
         who = f"trainer {env['PADDLE_TRAINER_ID']}: " if "PADDLE_TRAINER_ID" in env else ""
-        raise FluidValueError(f"{who}{name} is {count}, but PADDLE_TRAINER_ENDPOINTS lists {len(trainers)}")
+        raise FluidValueError(
+            f"{who}{name} is {count}, but PADDLE_TRAINER_ENDPOINTS lists {len(trainers)}"
+        )
     return count
 
 
@@ -250,11 +289,15 @@ def _trainer_id(env: Mapping[str, str], count: int) -> int:
     if "PADDLE_TRAINER_ID" not in env:
         if count == 1:
             return 0
-        raise FluidValueError(f"a trainer has no id: set PADDLE_TRAINER_ID to its number among the {count} trainers, from 0")
+        raise FluidValueError(
+            f"a trainer has no id: set PADDLE_TRAINER_ID to its number among the {count} trainers,"
+            " from 0"
+        )
     rank = _number(env, "PADDLE_TRAINER_ID")
     if not 0 <= rank < count:
         raise FluidValueError(
-            f"trainer {rank}: PADDLE_TRAINER_ID is {rank}, but there are {count} trainers, so an id is 0 to {count - 1}"
+            f"trainer {rank}: PADDLE_TRAINER_ID is {rank}, but there are {count} trainers, so an id"
+            f" is 0 to {count - 1}"
         )
     return rank
 
@@ -273,18 +316,27 @@ def _current(env: Mapping[str, str], role: str) -> Endpoint | None:
 
 def _pserver_id(pservers: tuple[Endpoint, ...], current: Endpoint | None) -> int:
     if not pservers:
-        raise FluidValueError("a process with the role PSERVER needs the pservers' list: set PADDLE_PSERVERS_IP_PORT_LIST")
+        raise FluidValueError(
+            "a process with the role PSERVER needs the pservers' list: set"
+            " PADDLE_PSERVERS_IP_PORT_LIST"
+        )
     if current is None:
-        raise FluidValueError("a process with the role PSERVER needs its own endpoint: set PADDLE_CURRENT_ENDPOINT")
+        raise FluidValueError(
+            "a process with the role PSERVER needs its own endpoint: set PADDLE_CURRENT_ENDPOINT"
+        )
     if current not in pservers:
-        raise FluidValueError(f"this pserver's endpoint {current} is not among the pservers {', '.join(map(str, pservers))}")
+        raise FluidValueError(
+            f"this pserver's endpoint {current} is not among the pservers"
+            f" {', '.join(map(str, pservers))}"
+        )
     return pservers.index(current)
 
 
 def _own(trainers: tuple[Endpoint, ...], rank: int, current: Endpoint | None) -> Endpoint:
     if current is not None and current != trainers[rank]:
         raise FluidValueError(
-            f"trainer {rank}: PADDLE_CURRENT_ENDPOINT is {current}, but PADDLE_TRAINER_ENDPOINTS has {trainers[rank]} at place {rank}"
+            f"trainer {rank}: PADDLE_CURRENT_ENDPOINT is {current}, but PADDLE_TRAINER_ENDPOINTS"
+            f" has {trainers[rank]} at place {rank}"
         )
     return trainers[rank]
 
@@ -295,8 +347,8 @@ def _reachable(trainers: tuple[Endpoint, ...]) -> None:
     for rank, other in enumerate(trainers):
         if not other.loopback:
             raise FluidValueError(
-                f"trainer 0's endpoint {trainers[0]} is a loopback address, which trainer {rank} at {other} cannot reach; "
-                "give trainer 0 an address that all hosts can reach"
+                f"trainer 0's endpoint {trainers[0]} is a loopback address, which trainer {rank} at"
+                f" {other} cannot reach; give trainer 0 an address that all hosts can reach"
             )
 
 

@@ -1,4 +1,6 @@
-"""What every process says before the job starts, and what the hub concludes from it. No sockets here."""
+"""What every process says before the job starts, and what the hub concludes from it. No sockets
+here.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ from .env import LARGEST, PSERVER, TRAINER, JobEnv
 class Hello:
     """One process of a job.
 
-    host: its name; machine: tells hosts apart that share a name. jax_port: where trainer 0 would have jax's coordinator
-    listen. The versions must be the same everywhere.
+    host: its name; machine: tells hosts apart that share a name. jax_port: where trainer 0 would
+    have jax's coordinator listen. The versions must be the same everywhere.
     """
 
     role: str
@@ -72,7 +74,9 @@ def read_hello(message: object) -> Hello:
         value, number = message[field.name], field.type == "int"
         if number and not (type(value) is int and -LARGEST <= value <= 1 << 32):
             raise ParseError(f"a hello's {field.name} is a number, not {str(value)[:40]!r}")
-        if not number and not (isinstance(value, str) and len(value) <= 300 and value.isprintable()):
+        if not number and not (
+            isinstance(value, str) and len(value) <= 300 and value.isprintable()
+        ):
             raise ParseError(f"a hello's {field.name} is a short text, not {str(value)[:40]!r}")
     hello = Hello(**message)
     if hello.role not in (TRAINER, PSERVER):
@@ -81,9 +85,11 @@ def read_hello(message: object) -> Hello:
 
 
 def contradiction(known: Iterable[Hello], new: Hello, count: int, loopback: bool) -> str | None:
-    """The sentence that says why `new` cannot be in one job with those that are `known`, or None if it can.
+    """The sentence that says why `new` cannot be in one job with those that are `known`, or None if
+    it can.
 
-    count: how many trainers the hub expects. loopback: whether the hub's address is one that only its own host reaches.
+    count: how many trainers the hub expects. loopback: whether the hub's address is one that only
+    its own host reaches.
     """
     if new.count != count:
         return (
@@ -91,18 +97,28 @@ def contradiction(known: Iterable[Hello], new: Hello, count: int, loopback: bool
             "set PADDLE_TRAINERS_NUM to the same number everywhere"
         )
     if new.role == TRAINER and not 0 <= new.rank < count:
-        return f"{new.name} has an id out of range: there are {count} trainers, so PADDLE_TRAINER_ID is 0 to {count - 1}"
+        return (
+            f"{new.name} has an id out of range: there are {count} trainers, so PADDLE_TRAINER_ID"
+            f" is 0 to {count - 1}"
+        )
     for other in known:
         if (other.role, other.rank) == (new.role, new.rank):
-            return f"two processes say that they are {new.name}: {other.where} and {new.where}; every process needs an id of its own"
+            return (
+                f"two processes say that they are {new.name}: {other.where} and {new.where}; every"
+                " process needs an id of its own"
+            )
         for what in ("fluidjax", "jax", "python"):
             mine, theirs = getattr(new, what), getattr(other, what)
             if mine != theirs:
-                return f"{new.name} runs {what} {mine}, but {other.name} runs {what} {theirs}; use the same version everywhere"
+                return (
+                    f"{new.name} runs {what} {mine}, but {other.name} runs {what} {theirs}; use the"
+                    " same version everywhere"
+                )
         if loopback and other.machine != new.machine:
             return (
-                f"{new.name} is on host {new.host} and {other.name} on host {other.host}, but the coordinator's address is a "
-                "loopback address; give trainer 0 an address that all hosts can reach"
+                f"{new.name} is on host {new.host} and {other.name} on host {other.host}, but the"
+                " coordinator's address is a loopback address; give trainer 0 an address that all"
+                " hosts can reach"
             )
     return None
 
@@ -122,4 +138,12 @@ def trainers_text(ranks: list[int]) -> str:
     return f"trainers {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}"
 
 
-__all__ = ["Hello", "contradiction", "machine", "missing", "own_hello", "read_hello", "trainers_text"]
+__all__ = [
+    "Hello",
+    "contradiction",
+    "machine",
+    "missing",
+    "own_hello",
+    "read_hello",
+    "trainers_text",
+]

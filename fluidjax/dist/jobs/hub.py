@@ -1,21 +1,25 @@
-"""Where the processes of a job meet: they are checked before jax starts, watched while they run, and told when one ends.
+"""Where the processes of a job meet: they are checked before jax starts, watched while they run,
+and told when one ends.
 
-The hub is one thread with one selector in the launcher, or, without a launcher, in trainer 0 (or pserver 0 where the
-trainers' addresses are unknown). Every process keeps one connection to it. The kernel closes a connection when its
-process ends, however it ends; so a death is noticed at once, without heartbeats, by whoever holds the other end.
+The hub is one thread with one selector in the launcher, or, without a launcher, in trainer 0 (or
+pserver 0 where the trainers' addresses are unknown). Every process keeps one connection to it. The
+kernel closes a connection when its process ends, however it ends; so a death is noticed at once,
+without heartbeats, by whoever holds the other end.
 
 Messages, one JSON object a line (`wire.py`):
 
     hub      {"hub": version, "nonce": n}  {"proof": p}  {"stranger": true}
-             {"ok": {"coordinator": ...}}  {"refused": why}  {"end": why}  {"done": true}  {"poll": true}
-             {"program": k, "text": true}  {"program": k, "same": true}  {"program": k, "different": why}
-             {"turn": k, "wishes": [w, ...]}  {"loaded": [[k, folder, file], ...]}
-    process  {"proof": p, "nonce": n, "hello": ..., "failed": why}  {"steps": n}  {"bye": n}  {"failed": why}
+             {"ok": {"coordinator": ...}}  {"refused": why}  {"end": why}  {"done": true}  {"poll":
+             true} {"program": k, "text": true}  {"program": k, "same": true}  {"program": k,
+             "different": why} {"turn": k, "wishes": [w, ...]}  {"loaded": [[k, folder, file], ...]}
+    process  {"proof": p, "nonce": n, "hello": ..., "failed": why}  {"steps": n}  {"bye": n}
+    {"failed": why}
              {"program": k, "hash": h, "steps": n, "what": why}  {"program": k, "text": t}
              {"turn": k, "wish": w}  {"serves": [folder, file]}  {"asks": "loaded"}
 
-A connection whose first message does not prove the job's secret (`secret.py`) is a stranger's: it is dropped, and nothing
-else happens. Of strangers that say nothing there are a bounded number, for a bounded time.
+A connection whose first message does not prove the job's secret (`secret.py`) is a stranger's: it
+is dropped, and nothing else happens. Of strangers that say nothing there are a bounded number, for
+a bounded time.
 """
 
 from __future__ import annotations
@@ -40,7 +44,8 @@ from .handshake import Hello, contradiction, missing, read_hello, trainers_text
 VERSION = 2
 SILENT = 10.0  # seconds that a connection has to prove the secret
 STRANGERS = 64  # connections that have not yet: one more, and the oldest is dropped
-GRACE = 0.3  # seconds between the first sign of a death and the sentence: those that follow from it come in too
+# seconds between the first sign of a death and the sentence: those that follow from it come in too
+GRACE = 0.3
 WISH = 1000  # characters of what a trainer wishes to do in its turn
 POLL = 0.5  # seconds between questions for the number of steps, once a trainer has ended
 GATHERING, RUNNING, OVER = "gathering", "running", "over"
@@ -67,14 +72,21 @@ class Peer:
 class Hub:
     """See the module. The constructor listens; `start` lets the thread run.
 
-    address: where to listen (port 0: any; see `.address`). count: trainers in the job. timeout: seconds until all of them
-    must have come. secret: what processes must prove to know; "": a new one, in a file that only this user's processes can
-    read. supervised: somebody else, who calls `end`, sees how processes end. pservers: how many the job has.
-    Raises OSError if it cannot listen there, or write that file.
+    address: where to listen (port 0: any; see `.address`). count: trainers in the job. timeout:
+    seconds until all of them must have come. secret: what processes must prove to know; "": a new
+    one, in a file that only this user's processes can read. supervised: somebody else, who calls
+    `end`, sees how processes end. pservers: how many the job has. Raises OSError if it cannot
+    listen there, or write that file.
     """
 
     def __init__(
-        self, address: Endpoint, count: int, timeout: float, secret: str = "", supervised: bool = False, pservers: int = 0
+        self,
+        address: Endpoint,
+        count: int,
+        timeout: float,
+        secret: str = "",
+        supervised: bool = False,
+        pservers: int = 0,
     ) -> None:
         self._secret, self._left = secret or secrets.new_secret(), None if secret else address
         self._listener = _listen(address, self._leave)
@@ -89,7 +101,8 @@ class Hub:
         self.peers: list[Peer] = []
         self._gone: list[Peer] = []
         self._checks: dict[int, Comparison] = {}
-        self._turns: dict[int, dict[int, str]] = {}  # of each turn, what the trainers wish that have come to it
+        # of each turn, what the trainers wish that have come to it
+        self._turns: dict[int, dict[int, str]] = {}
         self._pservers, self._serving, self._asking = pservers, dict[int, list[str]](), list[Peer]()
         self._deadline = time.monotonic() + timeout
         self._poll_at = 0.0
@@ -102,11 +115,15 @@ class Hub:
 
     @property
     def reached(self) -> Endpoint:
-        """Where the process that has this hub reaches it: the others may know it by another address."""
+        """Where the process that has this hub reaches it: the others may know it by another
+        address.
+        """
         return Endpoint(*self._listener.getsockname()[:2])
 
     def _leave(self, port: int) -> None:
-        """Once the port is this hub's: leave the secret where this user's processes find it, unless they have it already."""
+        """Once the port is this hub's: leave the secret where this user's processes find it, unless
+        they have it already.
+        """
         if self._left is not None:
             self._left = Endpoint(self._left.host, port)
             secrets.leave(self._left, self._secret)
@@ -121,10 +138,17 @@ class Hub:
         self._nudge()
 
     def close(self, wait: float = 5.0) -> None:
-        """Stop; `wait`: seconds for processes that have not been answered yet to come for their answer."""
+        """Stop; `wait`: seconds for processes that have not been answered yet to come for their
+        answer.
+        """
         if self._thread.is_alive():
             limit = time.monotonic() + wait
-            while self.state == OVER and self.verdict and not self._all_answered() and time.monotonic() < limit:
+            while (
+                self.state == OVER
+                and self.verdict
+                and not self._all_answered()
+                and time.monotonic() < limit
+            ):
                 time.sleep(0.02)
             self._closing = True
             self._nudge()
@@ -144,9 +168,12 @@ class Hub:
     def _all_answered(self) -> bool:
         if time.monotonic() > self._deadline:
             return True  # who comes so late is not waited for
-        return len({p.name for p in self.peers if p.hello} | {p.name for p in self._gone if p.hello}) >= self.count
+        return (
+            len({p.name for p in self.peers if p.hello} | {p.name for p in self._gone if p.hello})
+            >= self.count
+        )
 
-    # -- the thread ----------------------------------------------------------------------------------------------------
+    # -- the thread --------------------------------------------------------------------------------
 
     def _run(self) -> None:
         self._selector.register(self._listener, selectors.EVENT_READ)
@@ -234,7 +261,7 @@ class Hub:
         if self._verdict_at is None and self.state != OVER:
             self._verdict_at = time.monotonic() + GRACE
 
-    # -- messages ------------------------------------------------------------------------------------------------------
+    # -- messages ----------------------------------------------------------------------------------
 
     def _hear(self, peer: Peer, message: dict[str, Any]) -> None:
         if peer.hello is None:
@@ -243,7 +270,9 @@ class Hub:
             self._compare(peer, message)
         elif "turn" in message:
             assert peer.hello is not None
-            self._turns.setdefault(_count(message["turn"]), {})[peer.hello.rank] = str(message.get("wish"))[:WISH]
+            self._turns.setdefault(_count(message["turn"]), {})[peer.hello.rank] = str(
+                message.get("wish")
+            )[:WISH]
             self._answer_turns()
         elif "serves" in message:
             self._serves(peer, message["serves"])
@@ -270,7 +299,10 @@ class Hub:
     def _meet(self, peer: Peer, message: dict[str, Any]) -> None:
         """The first message. Raises ParseError for a stranger's."""
         nonce, shown = message.get("nonce"), message.get("proof")
-        if not (isinstance(nonce, str) and secrets.proves(shown, self._secret, "process", nonce, peer.nonce)):
+        if not (
+            isinstance(nonce, str)
+            and secrets.proves(shown, self._secret, "process", nonce, peer.nonce)
+        ):
             raise ParseError("it did not prove that it knows the secret")
         hello = read_hello(message.get("hello"))
         peer.lines.limit = wire.LINE
@@ -282,14 +314,18 @@ class Hub:
             peer.hello = hello
             self._over(f"{str(failed)[:2000]}", "refused")
         elif self.state == OVER and hello.role == PSERVER and not self.verdict:
-            peer.hello, peer.ended = hello, True  # it was slow to start, and there is nothing left to serve
+            # it was slow to start, and there is nothing left to serve
+            peer.hello, peer.ended = hello, True
             self.send(peer, {"ok": {"coordinator": ""}})
             self.send(peer, {"done": True})
         elif self.state == OVER:
             peer.hello = hello
             self.send(peer, {"refused": self.verdict or "the job is over"})
         elif self.state == RUNNING and (hello.role == TRAINER or self._find(hello)):
-            late = f"the job runs already, so {hello.name} ({hello.where}) cannot join it; end all processes and start them together"
+            late = (
+                f"the job runs already, so {hello.name} ({hello.where}) cannot join it; end all"
+                " processes and start them together"
+            )
             self.send(peer, {"refused": late})
         else:
             known = [p.hello for p in (*self.peers, *self._gone) if p.hello]
@@ -316,7 +352,9 @@ class Hub:
 
     def _coordinator(self) -> str:
         """Where jax's coordinator will listen: on trainer 0's host, as the others can reach it."""
-        zero = next(p for p in self.peers if p.hello and p.hello.role == TRAINER and p.hello.rank == 0)
+        zero = next(
+            p for p in self.peers if p.hello and p.hello.role == TRAINER and p.hello.rank == 0
+        )
         assert zero.hello is not None
         seen = zero.sock.getpeername()[0]
         host = self.address.host if Endpoint(seen, 1).loopback else seen
@@ -330,7 +368,7 @@ class Hub:
                 peer.ended = True
             self._tell({"done": True})
 
-    # -- verdicts ------------------------------------------------------------------------------------------------------
+    # -- verdicts ----------------------------------------------------------------------------------
 
     def _tick(self, now: float) -> None:
         while self._orders:
@@ -339,10 +377,17 @@ class Hub:
             self._drop(peer)
         if self.state == GATHERING and now > self._deadline:
             ranks = missing((p.hello for p in self.peers if p.hello), self.count)
-            self._over(f"{trainers_text(ranks)} of {self.count} did not come within {self.timeout:g} s", "refused")
+            self._over(
+                f"{trainers_text(ranks)} of {self.count} did not come within {self.timeout:g} s",
+                "refused",
+            )
         if self._verdict_at is not None and now > self._verdict_at and self.state != OVER:
             self._over(self._who_died(), "end")
-        if self.state == RUNNING and now > self._poll_at and (self._checks or any(p.ended for p in self._trainers())):
+        if (
+            self.state == RUNNING
+            and now > self._poll_at
+            and (self._checks or any(p.ended for p in self._trainers()))
+        ):
             self._poll_at = now + POLL
             for peer in self.peers:
                 if peer.hello and peer.hello.role == TRAINER and not peer.ended:
@@ -352,12 +397,17 @@ class Hub:
         return [p for p in (*self.peers, *self._gone) if p.hello and p.hello.role == TRAINER]
 
     def _who_died(self) -> str:
-        """The first cause: a process that ended without a word comes before one that says why it fails."""
+        """The first cause: a process that ended without a word comes before one that says why it
+        fails.
+        """
         silent = [p for p in self._gone if not p.ended and not p.failed and p.hello]
         for peer in silent:
             assert peer.hello is not None
             early = " before the job started" if self.state == GATHERING else ""
-            return f"{peer.name} ({peer.hello.where}) ended without a word{early}: it was killed, or it crashed"
+            return (
+                f"{peer.name} ({peer.hello.where}) ended without a word{early}: it was killed, or"
+                " it crashed"
+            )
         peer = next(p for p in (*self._gone, *self.peers) if p.failed)
         return f"{peer.name} failed: {peer.failed}"
 
@@ -370,13 +420,15 @@ class Hub:
         if far.steps > short.steps:
             steps = f"{short.steps} step{'s' * (short.steps != 1)}"
             self._over(
-                f"{short.name} ended after {steps}, but {far.name} has begun step {far.steps}, which needs every "
-                "trainer; give all trainers the same number of batches",
+                f"{short.name} ended after {steps}, but {far.name} has begun step {far.steps},"
+                " which needs every trainer; give all trainers the same number of batches",
                 "end",
             )
 
     def _judge_checks(self) -> None:
-        """Whether a trainer has passed by, or ended, where another one has something to compare with it."""
+        """Whether a trainer has passed by, or ended, where another one has something to compare
+        with it.
+        """
         if self.state != RUNNING:
             return
         for comparison in self._checks.values():
@@ -386,15 +438,25 @@ class Hub:
                     self._over(why, "end")
 
     def _answer_turns(self) -> None:
-        """Tell what all wish, once every trainer that has not ended has said it; one that has wishes nothing ("")."""
+        """Tell what all wish, once every trainer that has not ended has said it; one that has
+        wishes nothing ("").
+        """
         ended = {p.hello.rank for p in self._trainers() if p.hello and p.ended}
-        for k in [k for k, wishes in self._turns.items() if len(ended | wishes.keys()) == self.count]:
+        for k in [
+            k for k, wishes in self._turns.items() if len(ended | wishes.keys()) == self.count
+        ]:
             wishes = self._turns.pop(k)
             self._tell({"turn": k, "wishes": [wishes.get(rank, "") for rank in range(self.count)]})
 
     def _serves(self, peer: Peer, loaded: object) -> None:
-        """A pserver serves from now on, or never will. loaded: the folder and file that its values come from."""
-        if not (isinstance(loaded, list) and len(loaded) == 2 and all(isinstance(word, str) for word in loaded)):
+        """A pserver serves from now on, or never will. loaded: the folder and file that its values
+        come from.
+        """
+        if not (
+            isinstance(loaded, list)
+            and len(loaded) == 2
+            and all(isinstance(word, str) for word in loaded)
+        ):
             raise ParseError("a pserver says from which folder and file it has loaded")
         assert peer.hello is not None
         self._serving.setdefault(peer.hello.rank, loaded)
@@ -406,14 +468,16 @@ class Hub:
             return
         asking, self._asking = self._asking, []
         for peer in asking:
-            self.send(peer, {"loaded": [[k, *where] for k, where in self._serving.items() if where[0]]})
+            self.send(
+                peer, {"loaded": [[k, *where] for k, where in self._serving.items() if where[0]]}
+            )
 
     def _over(self, why: str, message: str) -> None:
         if self.state != OVER:
             self.state, self.verdict = OVER, why
             self._tell({"refused" if message == "refused" else "end": why})
 
-    # -- programs ------------------------------------------------------------------------------------------------------
+    # -- programs ----------------------------------------------------------------------------------
 
     def _compare(self, peer: Peer, message: dict[str, Any]) -> None:
         k = _count(message["program"])
@@ -450,7 +514,8 @@ def _count(value: object) -> int:
 def _listen(address: Endpoint, first: Callable[[int], object]) -> socket.socket:
     """Listen on this address alone. Raises OSError.
 
-    Where it is one that a router translates, or a name that on this host means the loopback, on this host's own address.
+    Where it is one that a router translates, or a name that on this host means the loopback, on
+    this host's own address.
     """
     try:
         found = wire.listen(address.host, address.port, first)

@@ -1,7 +1,7 @@
 """A job on one machine: trainers and pservers as processes, ended together when one of them dies.
 
-`job_specs` says what to start, `Supervisor` starts and watches it. The supervisor holds the hub (`hub.py`), so it sees
-both how a process ended and what it said before.
+`job_specs` says what to start, `Supervisor` starts and watches it. The supervisor holds the hub
+(`hub.py`), so it sees both how a process ended and what it said before.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ def job_specs(
 ) -> list[Spec]:
     """The processes of a job: `nproc` trainers, then `pservers` pservers, each running `command`.
 
-    Trainers get endpoints on free ports. Pserver k gets the endpoint 127.0.0.(k+1) with one port for all, since old
-    scripts have a list of addresses and one port; nothing listens there. devices_per_proc: virtual CPU devices of each
-    trainer. gpus: which GPUs the trainers see, one each. environ: what they inherit (default os.environ).
+    Trainers get endpoints on free ports. Pserver k gets the endpoint 127.0.0.(k+1) with one port
+    for all, since old scripts have a list of addresses and one port; nothing listens there.
+    devices_per_proc: virtual CPU devices of each trainer. gpus: which GPUs the trainers see, one
+    each. environ: what they inherit (default os.environ).
     """
     base = {k: v for k, v in (os.environ if environ is None else environ).items() if k not in _OURS}
     base |= {"PYTHONUNBUFFERED": "1", "FLUIDJAX_HUB": str(hub), SECRET: secret}
@@ -67,23 +68,40 @@ def job_specs(
         base |= {"PADDLE_PSERVERS_IP_PORT_LIST": listed, "PADDLE_PSERVER_ENDPOINTS": listed}
     specs = []
     for rank, own in enumerate(trainers):
-        env = base | _role("TRAINER") | {"PADDLE_TRAINER_ID": str(rank), "PADDLE_CURRENT_ENDPOINT": own, "CURRENT_ENDPOINT": own}
+        env = (
+            base
+            | _role("TRAINER")
+            | {
+                "PADDLE_TRAINER_ID": str(rank),
+                "PADDLE_CURRENT_ENDPOINT": own,
+                "CURRENT_ENDPOINT": own,
+            }
+        )
         env |= {"PADDLE_CURRENT_IP": "127.0.0.1", "POD_IP": "127.0.0.1"}
         if devices_per_proc is not None:
             env |= {"JAX_NUM_CPU_DEVICES": str(devices_per_proc), "CPU_NUM": str(devices_per_proc)}
         if gpus:
             env |= {"CUDA_VISIBLE_DEVICES": gpus[rank], "FLAGS_selected_gpus": "0"}
-            env.setdefault("NCCL_SOCKET_IFNAME", "lo")  # all are on this machine, and nobody else is to reach their sockets
+            # all are on this machine, and nobody else is to reach their sockets
+            env.setdefault("NCCL_SOCKET_IFNAME", "lo")
         specs.append(Spec(f"trainer {rank}", tuple(command), env))
     for k, host in enumerate(hosts):
-        env = base | _role("PSERVER") | dict.fromkeys(("PADDLE_CURRENT_ENDPOINT", "CURRENT_ENDPOINT"), f"{host}:{service}")
+        env = (
+            base
+            | _role("PSERVER")
+            | dict.fromkeys(("PADDLE_CURRENT_ENDPOINT", "CURRENT_ENDPOINT"), f"{host}:{service}")
+        )
         env |= {"JAX_PLATFORMS": "cpu"}
-        specs.append(Spec(f"pserver {k}", tuple(command), env | {"PADDLE_CURRENT_IP": host, "POD_IP": host}))
+        specs.append(
+            Spec(f"pserver {k}", tuple(command), env | {"PADDLE_CURRENT_IP": host, "POD_IP": host})
+        )
     return specs
 
 
 def _role(role: str) -> dict[str, str]:
-    """A process's role under both names: a script that asks for the other one would take a pserver for a trainer."""
+    """A process's role under both names: a script that asks for the other one would take a pserver
+    for a trainer.
+    """
     return {"PADDLE_TRAINING_ROLE": role, "TRAINING_ROLE": role}
 
 
@@ -91,25 +109,37 @@ def run_job(
     command: Sequence[str], nproc: int, pservers: int = 0, *, devices_per_proc: int | None = None, gpus: Sequence[str] = (),
     log_dir: Path | None = None,
 ) -> int:  # fmt: skip
-    """Run `command` as a job of `nproc` trainers and `pservers` pservers on this machine. Returns the exit code.
+    """Run `command` as a job of `nproc` trainers and `pservers` pservers on this machine. Returns
+    the exit code.
 
-    0 when all trainers ended well; else the code of the process that died first (128 + n for signal n), named on stderr
-    with its last lines. Ctrl-C and SIGTERM go to all processes, and what does not end within a few seconds is killed.
-    log_dir: what each process writes goes there as well, into workerlog.0, serverlog.0, ..., behind what these files hold.
-    Raises FluidValueError for numbers that make no job, and a folder that cannot be written.
+    0 when all trainers ended well; else the code of the process that died first (128 + n for signal
+    n), named on stderr with its last lines. Ctrl-C and SIGTERM go to all processes, and what does
+    not end within a few seconds is killed. log_dir: what each process writes goes there as well,
+    into workerlog.0, serverlog.0, ..., behind what these files hold. Raises FluidValueError for
+    numbers that make no job, and a folder that cannot be written.
     """
     if nproc < 1 or pservers < 0:
-        raise FluidValueError(f"a job has at least one trainer and no negative number of pservers, not {nproc} and {pservers}")
+        raise FluidValueError(
+            f"a job has at least one trainer and no negative number of pservers, not {nproc} and"
+            f" {pservers}"
+        )
     if pservers > 254:
         raise FluidValueError(f"one machine can have 254 pservers, not {pservers}")
     if devices_per_proc is not None and devices_per_proc < 1:
         raise FluidValueError(f"a trainer has at least one device, not {devices_per_proc}")
     if gpus and len(gpus) != nproc:
-        raise FluidValueError(f"{nproc} trainers need {nproc} GPUs, one each, but {len(gpus)} are named: {', '.join(gpus)}")
+        raise FluidValueError(
+            f"{nproc} trainers need {nproc} GPUs, one each, but {len(gpus)} are named:"
+            f" {', '.join(gpus)}"
+        )
     names = [*(f"trainer {k}" for k in range(nproc)), *(f"pserver {k}" for k in range(pservers))]
     printer, secret = Printer(log_dir, names), new_secret()
-    hub = Hub(Endpoint("127.0.0.1", 0), nproc, flag("FLAGS_rpc_deadline") / 1000, secret, True, pservers)
-    specs = job_specs(command, nproc, pservers, hub.address, secret, devices_per_proc=devices_per_proc, gpus=gpus)
+    hub = Hub(
+        Endpoint("127.0.0.1", 0), nproc, flag("FLAGS_rpc_deadline") / 1000, secret, True, pservers
+    )
+    specs = job_specs(
+        command, nproc, pservers, hub.address, secret, devices_per_proc=devices_per_proc, gpus=gpus
+    )
     return Supervisor(hub, specs, printer).run()
 
 
@@ -126,7 +156,11 @@ class Supervisor:
     def run(self) -> int:
         """The exit code of the job."""
         self._hub.start()
-        handled = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+        handled = (
+            signal.SIGINT,
+            signal.SIGTERM,
+            *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []),
+        )
         old = {number: signal.signal(number, self._on_signal) for number in handled}
         try:
             for spec in self._specs:
@@ -184,10 +218,16 @@ class Supervisor:
         if child.code != 0:
             return False
         alone = sum(c.name.startswith("trainer") for c in self._children) == 1
-        return alone or not child.name.startswith("trainer") or child.name in self._hub.goodbyes or not self._running("trainer")
+        return (
+            alone
+            or not child.name.startswith("trainer")
+            or child.name in self._hub.goodbyes
+            or not self._running("trainer")
+        )
 
     def _failed(self, first: Child) -> int:
-        if (first.code or 0) >= 0 or first.code == -signal.SIGABRT:  # it may have ended because of another one
+        # it may have ended because of another one
+        if (first.code or 0) >= 0 or first.code == -signal.SIGABRT:
             time.sleep(0.1)
         gone = [first]
         while (other := self.next_message(0.0)) is not None:
@@ -247,7 +287,10 @@ class Supervisor:
         if others and cause is not None:
             text[0] += f"; the other {others} process{'es were' if others > 1 else ' was'} ended"
         if cause is not None and cause.tail:
-            text += ["the last lines of " + cause.name + ":", *(f"    {line}" for line in cause.tail)]
+            text += [
+                "the last lines of " + cause.name + ":",
+                *(f"    {line}" for line in cause.tail),
+            ]
         print("\n".join(text), file=sys.stderr, flush=True)
 
 

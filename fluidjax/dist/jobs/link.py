@@ -1,8 +1,10 @@
-"""A process's connection to the hub: it comes in before jax starts, and afterwards a thread listens for the end.
+"""A process's connection to the hub: it comes in before jax starts, and afterwards a thread listens
+for the end.
 
-The thread needs the interpreter only when the hub says something, so a step costs nothing but counting. When the hub
-says that another process died, or is gone itself, the thread writes the sentence and ends this process: its main thread
-may be waiting inside a collective, where no Python exception could reach it.
+The thread needs the interpreter only when the hub says something, so a step costs nothing but
+counting. When the hub says that another process died, or is gone itself, the thread writes the
+sentence and ends this process: its main thread may be waiting inside a collective, where no Python
+exception could reach it.
 """
 
 from __future__ import annotations
@@ -25,22 +27,37 @@ from .handshake import Hello
 from .hub import VERSION, Hub
 
 EXIT_CODE = 75  # "temporary failure; try again later": this process was well, another one was not
-LAST = 15.0  # seconds that a process that fails gets to come to its end: to write what it can still write
-JUDGED = 2.0  # and once the job is over, when nothing that needs the others can be finished any more
+# seconds that a process that fails gets to come to its end: to write what it can still write
+LAST = 15.0
+# and once the job is over, when nothing that needs the others can be finished any more
+JUDGED = 2.0
 
 
 class Link:
-    """A connection to the hub at `address`, over which `hello` is said. `where` says in words whose address that is.
+    """A connection to the hub at `address`, over which `hello` is said. `where` says in words whose
+    address that is.
 
-    retry: whether the hub may come up later (under the launcher it is there first). secret: the job's; "": the one that the
-    hub has left for this user's processes. hub: the hub, where this process has it; the others hear the end before this one ends.
-    Raises JobError from `join`.
+    retry: whether the hub may come up later (under the launcher it is there first). secret: the
+    job's; "": the one that the hub has left for this user's processes. hub: the hub, where this
+    process has it; the others hear the end before this one ends. Raises JobError from `join`.
     """
 
     def __init__(
-        self, address: Endpoint, hello: Hello, where: str, retry: bool = True, secret: str = "", hub: Hub | None = None
+        self,
+        address: Endpoint,
+        hello: Hello,
+        where: str,
+        retry: bool = True,
+        secret: str = "",
+        hub: Hub | None = None,
     ) -> None:
-        self.address, self.hello, self.where, self.retry, self._hub = address, hello, where, retry, hub
+        self.address, self.hello, self.where, self.retry, self._hub = (
+            address,
+            hello,
+            where,
+            retry,
+            hub,
+        )
         self._secret = secret
         self.steps = 0
         self.done = threading.Event()
@@ -60,13 +77,15 @@ class Link:
         self._verdict = ""
         self._judged = threading.Event()
 
-    # -- before the start ----------------------------------------------------------------------------------------------
+    # -- before the start --------------------------------------------------------------------------
 
     def join(self, timeout: float, failed: str = "") -> str:
-        """Come in, and wait until all are there. Returns the address of jax's coordinator ("": not for this process).
+        """Come in, and wait until all are there. Returns the address of jax's coordinator ("": not
+        for this process).
 
-        failed: tell the hub that this process cannot take part, and why. Raises JobError within about `timeout` seconds:
-        the hub cannot be reached, is another program, or refuses the job in a sentence of its own.
+        failed: tell the hub that this process cannot take part, and why. Raises JobError within
+        about `timeout` seconds: the hub cannot be reached, is another program, or refuses the job
+        in a sentence of its own.
         """
         try:
             return self._come_in(time.monotonic() + timeout, timeout, failed)
@@ -77,52 +96,75 @@ class Link:
     def _come_in(self, deadline: float, timeout: float, failed: str) -> str:
         while not self.introduce(deadline, timeout, failed):
             if not self.retry or time.monotonic() > deadline:
-                raise JobError(f"{self.hello.name}: {self.where} at {self.address} hangs up before it says anything")
+                raise JobError(
+                    f"{self.hello.name}: {self.where} at {self.address} hangs up before it says"
+                    " anything"
+                )
             time.sleep(0.1)
         # the hub has the same limit, and says more about what is missing; give it the first word
         message = self.next_message(deadline + 5)
         if message is None:
-            raise JobError(f"{self.hello.name}: {self.where} at {self.address} did not answer within {timeout:g} s")
+            raise JobError(
+                f"{self.hello.name}: {self.where} at {self.address} did not answer within"
+                f" {timeout:g} s"
+            )
         if "ok" in message:
             return str(message["ok"]["coordinator"])
         why = message.get("refused") or message.get("end")
-        raise JobError(str(why) if why else f"{self.hello.name}: {self.where} at {self.address} went away before the start")
+        raise JobError(
+            str(why)
+            if why
+            else f"{self.hello.name}: {self.where} at {self.address} went away before the start"
+        )
 
     def introduce(self, deadline: float, timeout: float, failed: str) -> bool:
-        """Connect, and prove to each other that both know the secret. False where the hub hung up: it has many strangers."""
+        """Connect, and prove to each other that both know the secret. False where the hub hung up:
+        it has many strangers.
+        """
         self.close()
         self.leaving, self._lines, self._early = False, wire.Lines(), []
         self.sock = self.connect(deadline, timeout)
         banner = self.next_message(min(deadline, time.monotonic() + 20))
         if banner is None and self._hung_up:
             return False
-        theirs = banner.get("nonce") if banner is not None and banner.get("hub") == VERSION else None
+        theirs = (
+            banner.get("nonce") if banner is not None and banner.get("hub") == VERSION else None
+        )
         if not isinstance(theirs, str) or len(theirs) > 100:
             raise JobError(
-                f"{self.hello.name}: {self.address} answers, but not as {self.where} would; another program uses that port"
+                f"{self.hello.name}: {self.address} answers, but not as {self.where} would; another"
+                " program uses that port"
             )
         secret, mine = self._secret or secrets.found(self.address), secrets.nonce()
         if not secret:
             raise JobError(
-                f"{self.hello.name} does not know the secret of the job at {self.address}: only processes that one user starts on one "
-                f"machine share one by themselves; set {SECRET} to the same text for every process of the job"
+                f"{self.hello.name} does not know the secret of the job at {self.address}: only"
+                " processes that one user starts on one machine share one by themselves; set"
+                f" {SECRET} to the same text for every process of the job"
             )
-        hello = {"proof": secrets.proof(secret, "process", mine, theirs), "nonce": mine, "hello": self.hello.as_dict()}
+        hello = {
+            "proof": secrets.proof(secret, "process", mine, theirs),
+            "nonce": mine,
+            "hello": self.hello.as_dict(),
+        }
         self.send({**hello, **({"failed": failed[:2000]} if failed else {})})
         answer = self.next_message(min(deadline, time.monotonic() + 20))
         if answer is None and self._hung_up:
             return False
         if answer is None or not secrets.proves(answer.get("proof"), secret, "hub", theirs, mine):
             raise JobError(
-                f"{self.hello.name} and {self.where} at {self.address} do not have the same secret (another job's address?); set "
-                f"{SECRET} to the same text for every process of the job"
+                f"{self.hello.name} and {self.where} at {self.address} do not have the same secret"
+                f" (another job's address?); set {SECRET} to the same text for every process of"
+                " the job"
             )
         return True
 
     def connect(self, deadline: float, timeout: float) -> socket.socket:
         while True:
             try:
-                sock = socket.create_connection((self.address.host, self.address.port), timeout=min(10.0, timeout))
+                sock = socket.create_connection(
+                    (self.address.host, self.address.port), timeout=min(10.0, timeout)
+                )
                 wire.patient(sock)
                 return sock
             except OSError as error:
@@ -132,8 +174,16 @@ class Link:
 
     def _unreachable(self, error: OSError, timeout: float) -> str:
         text = f"{self.hello.name} cannot reach {self.where} at {self.address}"
-        text += f" within {timeout:g} s ({error.strerror or error})" if self.retry else f" ({error.strerror or error})"
-        return text + (", a loopback address, which only processes of one host share" if self.address.loopback and self.retry else "")
+        text += (
+            f" within {timeout:g} s ({error.strerror or error})"
+            if self.retry
+            else f" ({error.strerror or error})"
+        )
+        return text + (
+            ", a loopback address, which only processes of one host share"
+            if self.address.loopback and self.retry
+            else ""
+        )
 
     def next_message(self, deadline: float) -> dict[str, Any] | None:
         """The next message, or None at the deadline or the end of the connection."""
@@ -159,7 +209,7 @@ class Link:
                 return None
         return self._early.pop(0)
 
-    # -- while the job runs --------------------------------------------------------------------------------------------
+    # -- while the job runs ------------------------------------------------------------------------
 
     def watch(self) -> None:
         """Start the thread that listens, and that may end this process from now on."""
@@ -213,7 +263,9 @@ class Link:
             self._wishes.put([str(wish) for wish in message["wishes"]])
 
     def _hurry(self, seconds: float) -> None:
-        """See to it that a process that fails ends in time: at its exit it may wait for a thread, or for a checkpoint's files."""
+        """See to it that a process that fails ends in time: at its exit it may wait for a thread,
+        or for a checkpoint's files.
+        """
         if self._failed is not None and self._watching:
             threading.Thread(target=self._last, args=(seconds, self._failed), daemon=True).start()
 
@@ -228,7 +280,8 @@ class Link:
     def _end(self, code: int) -> None:
         if self._hub is not None:
             self._hub.close(wait=0)
-        flusher = threading.Thread(target=_flush, daemon=True)  # a lock on stdout may be held for ever
+        # a lock on stdout may be held for ever
+        flusher = threading.Thread(target=_flush, daemon=True)
         flusher.start()
         flusher.join(1.0)
         os._exit(code)
@@ -240,7 +293,9 @@ class Link:
 
     def _say(self, why: str) -> None:
         with contextlib.suppress(OSError):
-            os.write(2, f"fluidjax: {self.hello.name} ends because {why}\n".encode(errors="replace"))
+            os.write(
+                2, f"fluidjax: {self.hello.name} ends because {why}\n".encode(errors="replace")
+            )
 
     def send(self, message: dict[str, Any]) -> None:
         assert self.sock is not None
@@ -248,17 +303,29 @@ class Link:
             self.sock.sendall(wire.encode(message))
 
     def same_program(self, text: str, timeout: float, what: str = compare_programs.NEW) -> None:
-        """Compare `text` with what the other trainers give. Raises JobError where they differ, or do not answer in time.
+        """Compare `text` with what the other trainers give. Raises JobError where they differ, or
+        do not answer in time.
 
-        what: why, in words that follow ``trainer 1``, for the case that another trainer does not come.
+        what: why, in words that follow ``trainer 1``, for the case that another trainer does not
+        come.
         """
         k, self._checks = self._checks, self._checks + 1
         self._texts = {k: text}
-        self.send({"program": k, "hash": compare_programs.fingerprint(text), "steps": self.steps, "what": what})
+        self.send(
+            {
+                "program": k,
+                "hash": compare_programs.fingerprint(text),
+                "steps": self.steps,
+                "what": what,
+            }
+        )
         try:
             answer = self._answers.get(timeout=None if math.isinf(timeout) else timeout)
         except queue.Empty:
-            late = f"{self.hello.name} has a program to compare, but not all trainers came to that point within {timeout:g} s"
+            late = (
+                f"{self.hello.name} has a program to compare, but not all trainers came to that"
+                f" point within {timeout:g} s"
+            )
             raise JobError(late) from None
         if "different" in answer:
             raise JobError(str(answer["different"]))
@@ -270,28 +337,39 @@ class Link:
         return self._wishes.get()  # who never comes has died, which is noticed
 
     def loaded(self, timeout: float) -> dict[int, tuple[str, str]]:
-        """Pserver -> the folder and file that its values come from, once all serve. Raises JobError where they do not in time."""
+        """Pserver -> the folder and file that its values come from, once all serve. Raises JobError
+        where they do not in time.
+        """
         self.send({"asks": "loaded"})
         try:
             return self._loaded.get(timeout=timeout)
         except queue.Empty:
-            why = f"{self.hello.name} waits for the pservers, of which not all have run their program within {timeout:g} s"
+            why = (
+                f"{self.hello.name} waits for the pservers, of which not all have run their program"
+                f" within {timeout:g} s"
+            )
             raise JobError(why) from None
 
-    # -- the end -------------------------------------------------------------------------------------------------------
+    # -- the end -----------------------------------------------------------------------------------
 
     def fail(self, why: str, code: int | None = None) -> None:
-        """Say why this process is about to end. With its exit code: if it has not ended within LAST seconds, it is ended."""
+        """Say why this process is about to end. With its exit code: if it has not ended within LAST
+        seconds, it is ended.
+        """
         self.leaving, self._failed = True, code
         self.send({"failed": why})
         self._hurry(LAST)
 
     def hear_why(self, seconds: float) -> None:
-        """After `fail`: if another process's death was the reason, the hub says so within a moment, and the thread prints it."""
+        """After `fail`: if another process's death was the reason, the hub says so within a moment,
+        and the thread prints it.
+        """
         self._judged.wait(seconds)
 
     def leave(self) -> None:
-        """Say goodbye, and wait until every trainer has; a death meanwhile ends this process as before."""
+        """Say goodbye, and wait until every trainer has; a death meanwhile ends this process as
+        before.
+        """
         self.send({"bye": self.steps})
         self.done.wait()
         self.leaving = True

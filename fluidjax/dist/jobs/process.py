@@ -22,13 +22,24 @@ from ...ir.desc import ProgramDesc
 from ...ir.edit import BACKWARD, role
 from ...runtime.place import start_anew
 from . import cluster, compare_programs, wire
-from .env import PSERVER, SECRET, TRAINER, Endpoint, JobEnv, endpoint, given_secret, meeting_point, read_env
+from .env import (
+    PSERVER,
+    SECRET,
+    TRAINER,
+    Endpoint,
+    JobEnv,
+    endpoint,
+    given_secret,
+    meeting_point,
+    read_env,
+)
 from .handshake import Hello, own_hello
 from .hub import Hub
 from .link import Link
 
 _SERVES = "a pserver runs exe.run(t.get_pserver_program(its endpoint)), and nothing else"
-_NEXT, _END, _READ = "goes on", "ends", "reads "  # what a trainer wishes in its turn; the last with a name
+# what a trainer wishes in its turn; the last with a name
+_NEXT, _END, _READ = "goes on", "ends", "reads "
 MEETING = 10.0  # seconds that the processes of a running job get to meet: they are all there
 
 
@@ -36,8 +47,9 @@ MEETING = 10.0  # seconds that the processes of a running job get to meet: they 
 class Job:
     """A process's part in a job.
 
-    rank, count: this trainer's number and how many there are (for a pserver: its number among the pservers, and how many
-    trainers). role: TRAINER or PSERVER. env: what the environment said, None where it says nothing.
+    rank, count: this trainer's number and how many there are (for a pserver: its number among the
+    pservers, and how many trainers). role: TRAINER or PSERVER. env: what the environment said, None
+    where it says nothing.
     """
 
     rank: int = 0
@@ -50,7 +62,8 @@ class Job:
     _compared: dict[int, ProgramDesc] = field(default_factory=dict, repr=False)
     _served: bool = field(default=False, repr=False)  # a pserver ran a pserver's program
     _warned: bool = field(default=False, repr=False)  # or something else, and was told
-    _answer: Callable[[str], Any] | None = field(default=None, repr=False)  # what a trainer does when another one asks
+    # what a trainer does when another one asks
+    _answer: Callable[[str], Any] | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -59,37 +72,49 @@ class Job:
 
     @property
     def watched(self) -> bool:
-        """Whether the job's processes are connected, so that they can compare programs and count steps."""
+        """Whether the job's processes are connected, so that they can compare programs and count
+        steps.
+        """
         return self._link is not None
 
     def step_begins(self, program: ProgramDesc | None = None) -> None:
-        """Count a step that needs every trainer; costs an addition. The counts show when trainers' batches differ in number.
+        """Count a step that needs every trainer; costs an addition. The counts show when trainers'
+        batches differ in number.
 
-        program: what the step runs; where it is given, its first step compares it with the other trainers' (raises
-        JobError as check_same_program does).
+        program: what the step runs; where it is given, its first step compares it with the other
+        trainers' (raises JobError as check_same_program does).
         """
         if self._link is None:
             return
         self._link.steps += 1
         if program is not None and id(program) not in self._compared:
             self._compared[id(program)] = program
-            self.check_same_program(program, math.inf)  # who never comes has died or ended, which is noticed
+            # who never comes has died or ended, which is noticed
+            self.check_same_program(program, math.inf)
 
     def check_same_program(self, program: ProgramDesc | str, timeout: float | None = None) -> None:
-        """Compare a program (or a text) with the other trainers', which must all make the same call.
+        """Compare a program (or a text) with the other trainers', which must all make the same
+        call.
 
-        timeout: seconds to wait for the others, default FLAGS_rpc_deadline. Random seeds may differ, and the trainer's own
-        id in a transpiled program. Raises JobError, in every trainer, that names the first op in which two of them differ.
+        timeout: seconds to wait for the others, default FLAGS_rpc_deadline. Random seeds may
+        differ, and the trainer's own id in a transpiled program. Raises JobError, in every trainer,
+        that names the first op in which two of them differ.
         """
         if self._link is None or self.role != TRAINER or self.count == 1:
             return
-        text = program if isinstance(program, str) else compare_programs.program_lines(program, self.rank)
+        text = (
+            program
+            if isinstance(program, str)
+            else compare_programs.program_lines(program, self.rank)
+        )
         self._link.same_program(text, _deadline() if timeout is None else timeout)
 
     def answers(self, answer: Callable[[str], Any]) -> None:
-        """From now on trainers take turns, so that one alone may `ask` for what all hold in parts; all must say this.
+        """From now on trainers take turns, so that one alone may `ask` for what all hold in parts;
+        all must say this.
 
-        answer: given a name, takes part in bringing what it names to the host. Costs a message before each step.
+        answer: given a name, takes part in bringing what it names to the host. Costs a message
+        before each step.
         """
         if self._link is not None and self.role == TRAINER and self.count > 1:
             self._answer = answer
@@ -100,12 +125,16 @@ class Job:
         return self._answer is not None and self._link is not None
 
     def turn(self) -> None:
-        """Before what needs every trainer, where they take turns: answer those who ask, until none does."""
+        """Before what needs every trainer, where they take turns: answer those who ask, until none
+        does.
+        """
         if self.takes_turns:
             self._take_turns(_NEXT)
 
     def ask(self, name: str, read: Callable[[], Any]) -> Any:
-        """read(), a collective, together with the others' answers when it is their turn. Raises JobError where one has ended."""
+        """read(), a collective, together with the others' answers when it is their turn. Raises
+        JobError where one has ended.
+        """
         return self._take_turns(_READ + name, read)
 
     def _take_turns(self, wish: str, read: Callable[[], Any] | None = None) -> Any:
@@ -115,9 +144,16 @@ class Job:
             asked = list(dict.fromkeys(w for w in wishes if w.startswith(_READ)))
             if asked and "" in wishes:
                 gone = f"trainer {wishes.index('')} has ended"
-                raise JobError(f"{asked[0].removeprefix(_READ)!r} lies in parts on all trainers, and cannot be read any more, since {gone}")
+                raise JobError(
+                    f"{asked[0].removeprefix(_READ)!r} lies in parts on all trainers, and cannot be"
+                    f" read any more, since {gone}"
+                )
             for one in asked:
-                found = read() if read is not None and one == wish else self._answer(one.removeprefix(_READ))
+                found = (
+                    read()
+                    if read is not None and one == wish
+                    else self._answer(one.removeprefix(_READ))
+                )
                 if one == wish:
                     result = found
             if wish in asked:
@@ -136,26 +172,33 @@ class Job:
             self._link.done.wait()
 
     def loaded(self) -> dict[int, tuple[str, str]]:
-        """Asked by a trainer that starts: pserver -> from where it has loaded its values. Waits until all pservers serve."""
+        """Asked by a trainer that starts: pserver -> from where it has loaded its values. Waits
+        until all pservers serve.
+        """
         if self._link is None or self.role != TRAINER:
             return {}
         return self._link.loaded(_deadline())
 
     def fail(self, why: str, code: int = 1) -> None:
-        """Tell the job that this process is about to end with this exit code, and why (one line). The others end too."""
+        """Tell the job that this process is about to end with this exit code, and why (one line).
+        The others end too.
+        """
         self._failed = code
         if self._link is not None:
             self._link.fail(why, code)
 
     def leave(self) -> None:
-        """End this process's part: wait until every trainer has come to its end. Called when the process exits."""
+        """End this process's part: wait until every trainer has come to its end. Called when the
+        process exits.
+        """
         if self.takes_turns and not self._failed:
             self._take_turns(_END)
         link, self._link = self._link, None
         if link is None:
             return
         if self._failed:
-            _end_now(link, self._hub, self._failed)  # jax would wait for the others, which are being told to end
+            # jax would wait for the others, which are being told to end
+            _end_now(link, self._hub, self._failed)
         self.say_if_idle()
         link.leave()
         _shut_down_jax()
@@ -168,8 +211,8 @@ class Job:
         if self.role == PSERVER and not self._served and not self._warned:
             self._warned = True
             warnings.warn(
-                f"{self.name} runs a program that trains, as a trainer does, but the environment gives it the role PSERVER "
-                f"(PADDLE_TRAINING_ROLE or TRAINING_ROLE): {_SERVES}",
+                f"{self.name} runs a program that trains, as a trainer does, but the environment"
+                f" gives it the role PSERVER (PADDLE_TRAINING_ROLE or TRAINING_ROLE): {_SERVES}",
                 RuntimeWarning,
                 stacklevel=4,
             )
@@ -178,10 +221,16 @@ class Job:
         """Warn where a pserver comes to its end without having been one."""
         if self.role == PSERVER and not self._served and not self._warned:
             self._warned = True
-            warnings.warn(f"{self.name} ends without having run a pserver's program: {_SERVES}", RuntimeWarning, stacklevel=3)
+            warnings.warn(
+                f"{self.name} ends without having run a pserver's program: {_SERVES}",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
     def _forget(self) -> None:
-        """A forked child (of a data loader, say) is no process of the job, and must not keep its connections open."""
+        """A forked child (of a data loader, say) is no process of the job, and must not keep its
+        connections open.
+        """
         for held in (self._link, self._hub):
             if held is not None:
                 held.forget()
@@ -189,16 +238,22 @@ class Job:
 
 
 def same_checkpoint(step: int, path: str, saves: bool) -> None:
-    """Wait until all trainers of this process's job are about to save (or load) the checkpoint of this step in this folder.
+    """Wait until all trainers of this process's job are about to save (or load) the checkpoint of
+    this step in this folder.
 
-    Orbax would wait for who does not come. Raises JobError where they are about to do something else.
+    Orbax would wait for who does not come. Raises JobError where they are about to do something
+    else.
     """
     job = met_job()
     if job is None or job._link is None or job.role != TRAINER or job.count == 1:
         return
     job.turn()
     verb = "saves" if saves else "loads"
-    job._link.same_program(f"{compare_programs.CHECKPOINT}{step} in {path}, which it {verb}", math.inf, f"{verb} a checkpoint")
+    job._link.same_program(
+        f"{compare_programs.CHECKPOINT}{step} in {path}, which it {verb}",
+        math.inf,
+        f"{verb} a checkpoint",
+    )
 
 
 _job: Job | None = None
@@ -211,7 +266,9 @@ def current_job() -> Job | None:
 
 
 def served(program: ProgramDesc, loaded_from: tuple[str, str] = ("", "")) -> bool:
-    """Whether this process is a pserver of a job and `program` one for it to serve; if so, the job has ended by now."""
+    """Whether this process is a pserver of a job and `program` one for it to serve; if so, the job
+    has ended by now.
+    """
     if _job is None or _job.role != PSERVER:
         return False
     ops = program.blocks[0].ops
@@ -224,16 +281,19 @@ def served(program: ProgramDesc, loaded_from: tuple[str, str] = ("", "")) -> boo
 
 
 def init_from_env() -> Job:
-    """Take part in the job that the environment describes: Paddle's variables, or a cluster that JAX detects.
+    """Take part in the job that the environment describes: Paddle's variables, or a cluster that
+    JAX detects.
 
-    All processes first meet at trainer 0's endpoint (or the launcher's), where ids, numbers and versions are compared;
-    then a trainer joins jax.distributed, so that jax.devices() are those of all trainers. From then on a process that
-    dies ends the others, each with a sentence that names it. Called again, it returns the same job. Where the environment
-    says nothing, this is a job of one. Call it before anything runs on a device.
+    All processes first meet at trainer 0's endpoint (or the launcher's), where ids, numbers and
+    versions are compared; then a trainer joins jax.distributed, so that jax.devices() are those of
+    all trainers. From then on a process that dies ends the others, each with a sentence that names
+    it. Called again, it returns the same job. Where the environment says nothing, this is a job of
+    one. Call it before anything runs on a device.
 
-    Waits FLAGS_rpc_deadline milliseconds at most for the other processes. Raises FluidValueError for an environment that
-    contradicts itself, and JobError where the job cannot start: an id that two processes have or that nobody has, a port
-    that is in use or that nothing answers at, other numbers of trainers, other versions of fluidjax, jax or Python.
+    Waits FLAGS_rpc_deadline milliseconds at most for the other processes. Raises FluidValueError
+    for an environment that contradicts itself, and JobError where the job cannot start: an id that
+    two processes have or that nobody has, a port that is in use or that nothing answers at, other
+    numbers of trainers, other versions of fluidjax, jax or Python.
     """
     return _job or _taken(_join())
 
@@ -244,9 +304,11 @@ def take_part(env: JobEnv) -> Job:
 
 
 def met_job() -> Job | None:
-    """current_job(); where a script called jax.distributed.initialize by itself, the processes meet now, to watch one another.
+    """current_job(); where a script called jax.distributed.initialize by itself, the processes meet
+    now, to watch one another.
 
-    A collective of all processes. Where they cannot reach one another, all go on as before, with a RuntimeWarning.
+    A collective of all processes. Where they cannot reach one another, all go on as before, with a
+    RuntimeWarning.
     """
     global _asked
     if not _asked and jax.process_count() > 1 and (_job is None or not _job.watched):
@@ -290,15 +352,18 @@ def _join_as(env: JobEnv) -> Job:
 def _refuse_without_secret(env: JobEnv) -> None:
     if not env.secret and len(env.hosts) > 1:
         why = (
-            f"{env.name}: the job runs on several machines ({', '.join(env.hosts)}), so its processes need a secret, by which they "
-            f"know each other: set {SECRET} to the same text for every one of them, such as what "
-            "python -c 'import secrets; print(secrets.token_hex(16))' prints"
+            f"{env.name}: the job runs on several machines ({', '.join(env.hosts)}), so its"
+            f" processes need a secret, by which they know each other: set {SECRET} to the same"
+            " text for every one of them, such as what python -c 'import secrets;"
+            " print(secrets.token_hex(16))' prints"
         )
         raise FluidValueError(why)
 
 
 def _join_jax(job: Job, coordinator: str) -> None:
-    """Join jax.distributed. Its coordinator, in trainer 0, listens where the others reach it, and nowhere else."""
+    """Join jax.distributed. Its coordinator, in trainer 0, listens where the others reach it, and
+    nowhere else.
+    """
     assert job.env is not None
     patience = int(max(_deadline(), 10))
     port = coordinator.rpartition(":")[2]
@@ -360,8 +425,8 @@ def _meet_late() -> Job:
     if hub is not None:
         hub.close(wait=0)
     warnings.warn(
-        f"the job's processes cannot all reach trainer 0 at {env.hub}, so they compare less, and where one of them stops or dies "
-        f"the others may wait for it{why}",
+        f"the job's processes cannot all reach trainer 0 at {env.hub}, so they compare less, and"
+        f" where one of them stops or dies the others may wait for it{why}",
         RuntimeWarning,
         stacklevel=2,
     )
@@ -371,7 +436,9 @@ def _meet_late() -> Job:
 def _deadline() -> float:
     milliseconds = flag("FLAGS_rpc_deadline")
     if milliseconds <= 0:
-        raise FluidValueError(f"FLAGS_rpc_deadline is {milliseconds}; it is a number of milliseconds above 0")
+        raise FluidValueError(
+            f"FLAGS_rpc_deadline is {milliseconds}; it is a number of milliseconds above 0"
+        )
     return float(milliseconds / 1000)
 
 
@@ -381,7 +448,8 @@ def _hello(env: JobEnv, port: int = 0) -> Hello:
 
 
 def _jax_port(env: JobEnv) -> tuple[int, str]:
-    """A port that is free where jax's coordinator will listen in trainer 0; and what is wrong with the one asked for.
+    """A port that is free where jax's coordinator will listen in trainer 0; and what is wrong with
+    the one asked for.
 
     Where the port is in use, jax would crash.
     """
@@ -395,11 +463,19 @@ def _jax_port(env: JobEnv) -> tuple[int, str]:
             return int(sock.getsockname()[1]), ""
     except OSError as error:
         why = error.strerror or error
-        return 0, f"{env.name} cannot listen on port {asked} ({why}), which JAX_COORDINATOR_PORT names; give it another one"
+        return (
+            0,
+            (
+                f"{env.name} cannot listen on port {asked} ({why}), which JAX_COORDINATOR_PORT"
+                " names; give it another one"
+            ),
+        )
 
 
 def _own_host(env: JobEnv) -> str:
-    """Where trainer 0 lets jax's coordinator listen: the address of this machine from which it reaches the hub."""
+    """Where trainer 0 lets jax's coordinator listen: the address of this machine from which it
+    reaches the hub.
+    """
     assert env.hub is not None
     return env.hub.host if env.hub.loopback else wire.own_address(env.hub.host)
 
@@ -410,8 +486,8 @@ def _host(env: JobEnv) -> Hub:
         hub = Hub(env.hub, env.count, _deadline(), env.secret, pservers=len(env.pservers))
     except OSError as error:
         raise JobError(
-            f"{env.name} cannot listen on {env.hub} ({error.strerror or error}), where the job's processes meet; end the "
-            "process that uses the port, or give the job another one"
+            f"{env.name} cannot listen on {env.hub} ({error.strerror or error}), where the job's"
+            " processes meet; end the process that uses the port, or give the job another one"
         ) from None
     hub.start()
     return hub
@@ -422,7 +498,9 @@ def _hub_in_words(env: JobEnv) -> str:
 
 
 def _report(why: str) -> None:
-    """Tell a hub, if one can be found, that this process cannot take part; the others need not wait for it then."""
+    """Tell a hub, if one can be found, that this process cannot take part; the others need not wait
+    for it then.
+    """
     env = {k: v.strip() for k, v in os.environ.items() if v.strip()}
     try:
         listed = env.get("PADDLE_TRAINER_ENDPOINTS", "").split(",")[0]
@@ -430,14 +508,18 @@ def _report(why: str) -> None:
         if hub is None:
             return
         hello = own_hello(JobEnv(TRAINER, -1, 1), "", "", 0)
-        Link(hub, hello, "the hub", "FLUIDJAX_HUB" not in env, given_secret(env)).join(2.0, failed=why)
+        Link(hub, hello, "the hub", "FLUIDJAX_HUB" not in env, given_secret(env)).join(
+            2.0, failed=why
+        )
     except (FluidValueError, JobError):
         return  # this is best effort: the error that is being raised says it all
 
 
 @contextlib.contextmanager
 def telling_why(interrupted: int) -> Iterator[None]:
-    """Whatever ends a script within the block, its job hears why. interrupted: the exit code after Ctrl-C."""
+    """Whatever ends a script within the block, its job hears why. interrupted: the exit code after
+    Ctrl-C.
+    """
     try:
         yield
     except SystemExit as exit:
@@ -488,4 +570,14 @@ def _end_now(link: Link, hub: Hub | None, code: int) -> None:
     os._exit(code)
 
 
-__all__ = ["Job", "current_job", "in_one_line", "init_from_env", "met_job", "same_checkpoint", "served", "take_part", "telling_why"]
+__all__ = [
+    "Job",
+    "current_job",
+    "in_one_line",
+    "init_from_env",
+    "met_job",
+    "same_checkpoint",
+    "served",
+    "take_part",
+    "telling_why",
+]

@@ -1,11 +1,13 @@
-"""The secret of a job: a text that its processes share, and how two of them prove to each other that they know it.
+"""The secret of a job: a text that its processes share, and how two of them prove to each other
+that they know it.
 
-Every job has one. The launcher makes it and hands it to the processes that it starts, in ``FLUIDJAX_JOB_SECRET``; whoever
-starts processes on several machines sets that variable. Where it is not set, the hub makes a secret and leaves it in a
-file that only this user can read, named by the address where the hub listens: so processes of one user on one machine
-need nothing to be set.
+Every job has one. The launcher makes it and hands it to the processes that it starts, in
+``FLUIDJAX_JOB_SECRET``; whoever starts processes on several machines sets that variable. Where it
+is not set, the hub makes a secret and leaves it in a file that only this user can read, named by
+the address where the hub listens: so processes of one user on one machine need nothing to be set.
 
-The secret itself never travels. Each side draws a nonce, and shows the HMAC of both nonces under the secret.
+The secret itself never travels. Each side draws a nonce, and shows the HMAC of both nonces under
+the secret.
 """
 
 from __future__ import annotations
@@ -31,20 +33,27 @@ def nonce() -> str:
 
 
 def proof(secret: str, side: str, mine: str, theirs: str) -> str:
-    """What shows that `side` ("hub" or "process") knows the secret, given its own nonce and the other side's."""
+    """What shows that `side` ("hub" or "process") knows the secret, given its own nonce and the
+    other side's.
+    """
     return hmac.new(secret.encode(), f"{side}:{mine}:{theirs}".encode(), "sha256").hexdigest()
 
 
 def proves(shown: object, secret: str, side: str, nonce: str, other: str) -> bool:
-    """Whether what was shown is the proof of `side`, in a time that does not tell how much of it is right."""
-    return isinstance(shown, str) and hmac.compare_digest(shown.encode(), proof(secret, side, nonce, other).encode())
+    """Whether what was shown is the proof of `side`, in a time that does not tell how much of it is
+    right.
+    """
+    return isinstance(shown, str) and hmac.compare_digest(
+        shown.encode(), proof(secret, side, nonce, other).encode()
+    )
 
 
-# -- one user on one machine -------------------------------------------------------------------------------------------
+# -- one user on one machine -----------------------------------------------------------------------
 
 
 def leave(address: Endpoint, secret: str) -> Path:
-    """Write the secret of the hub at this address where this user's other processes look for it. Raises OSError.
+    """Write the secret of the hub at this address where this user's other processes look for it.
+    Raises OSError.
 
     Only who listens there may call this: what an older job left is replaced.
     """
@@ -65,12 +74,16 @@ def take_away(address: Endpoint, secret: str) -> None:
 
 
 def found(address: Endpoint) -> str:
-    """The secret of the hub at this address, "" where this user's processes on this machine have left none."""
+    """The secret of the hub at this address, "" where this user's processes on this machine have
+    left none.
+    """
     try:
         handle = os.open(path_of(address), os.O_RDONLY | os.O_NOFOLLOW)
         with os.fdopen(handle) as file:
             known = os.fstat(handle)
-            return file.read(1000) if known.st_uid == os.getuid() and not known.st_mode & 0o077 else ""
+            return (
+                file.read(1000) if known.st_uid == os.getuid() and not known.st_mode & 0o077 else ""
+            )
     except OSError:
         return ""
 
@@ -81,11 +94,16 @@ def path_of(address: Endpoint) -> Path:
 
 
 def _folder() -> Path:
-    """A folder of this user's alone. It does not depend on variables, which may differ between the processes of a job."""
+    """A folder of this user's alone. It does not depend on variables, which may differ between the
+    processes of a job.
+    """
     if not hasattr(os, "getuid"):
         raise PermissionError("this system has no users of the kind that files are kept from")
     mine = os.getuid()
-    for parent, name in ((Path(f"/run/user/{mine}"), "fluidjax"), (Path("/tmp"), f"fluidjax-{mine}")):
+    for parent, name in (
+        (Path(f"/run/user/{mine}"), "fluidjax"),
+        (Path("/tmp"), f"fluidjax-{mine}"),
+    ):
         folder = parent / name
         try:
             folder.mkdir(mode=0o700, exist_ok=True)

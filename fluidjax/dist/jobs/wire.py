@@ -1,4 +1,6 @@
-"""Lines of JSON over a socket: what a job's processes say to one another besides the numbers. Bounded, and no pickle."""
+"""Lines of JSON over a socket: what a job's processes say to one another besides the numbers.
+Bounded, and no pickle.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from ...errors import ParseError
 FIRST = 16 << 10  # bytes of the first message, when it is not known yet from whom it comes
 LINE = 64 << 10  # bytes of an ordinary message
 TEXT = 16 << 20  # bytes of a message that holds a program's text
-KEEPALIVE = 5, 5, 3  # seconds idle, seconds between probes, probes: a host that fell silent is noticed after 20 s
+# seconds idle, seconds between probes, probes: a host that fell silent is noticed after 20 s
+KEEPALIVE = 5, 5, 3
 
 
 def encode(message: dict[str, Any]) -> bytes:
@@ -54,24 +57,32 @@ def _decode(line: bytes) -> dict[str, Any]:
 
 
 def patient(sock: socket.socket) -> None:
-    """Let the kernel find out that the other host fell silent (a process that ends is noticed at once anyway)."""
+    """Let the kernel find out that the other host fell silent (a process that ends is noticed at
+    once anyway).
+    """
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in zip(("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT"), KEEPALIVE, strict=True):
+    for option, value in zip(
+        ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT"), KEEPALIVE, strict=True
+    ):
         if hasattr(socket, option):
             sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 20_000)
 
 
-def listen(host: str, port: int, first: Callable[[int], object] = lambda port: None) -> socket.socket:
-    """A listening socket; port 0: any. Raises OSError, also where another process listens with SO_REUSEPORT.
+def listen(
+    host: str, port: int, first: Callable[[int], object] = lambda port: None
+) -> socket.socket:
+    """A listening socket; port 0: any. Raises OSError, also where another process listens with
+    SO_REUSEPORT.
 
     first: is called with the port once that is taken, before anybody can connect.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port that the last job has just left is free
+        # a port that the last job has just left is free
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, port))
         first(sock.getsockname()[1])
         sock.listen(1024)
@@ -82,7 +93,9 @@ def listen(host: str, port: int, first: Callable[[int], object] = lambda port: N
 
 
 def own_address(toward: str = "") -> str:
-    """The address of this host that others would use: that of the way toward a host, else of the way out, else its name."""
+    """The address of this host that others would use: that of the way toward a host, else of the
+    way out, else its name.
+    """
     for there in (*([toward] if toward else []), "192.0.2.1"):
         family = socket.AF_INET6 if ":" in there else socket.AF_INET
         with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sock:
@@ -100,4 +113,14 @@ def free_port(host: str = "127.0.0.1") -> int:
         return port
 
 
-__all__ = ["FIRST", "LINE", "TEXT", "Lines", "encode", "free_port", "listen", "own_address", "patient"]
+__all__ = [
+    "FIRST",
+    "LINE",
+    "TEXT",
+    "Lines",
+    "encode",
+    "free_port",
+    "listen",
+    "own_address",
+    "patient",
+]

@@ -1,4 +1,6 @@
-"""In what order messages of an asynchronous job arrive, and how late: drawn from a seed, so that runs repeat."""
+"""In what order messages of an asynchronous job arrive, and how late: drawn from a seed, so that
+runs repeat.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,9 @@ from ...errors import FluidValueError
 class Arrivals:
     """The network of a job, as numbers drawn from `seed`.
 
-    ordered: the trainers take turns, and everything arrives at once (a synchronous job). Otherwise the next trainer to go
-    on is drawn among those that can; and what a trainer sends in one step arrives 0 to `staleness` rounds late, drawn
-    anew for every step and trainer.
+    ordered: the trainers take turns, and everything arrives at once (a synchronous job). Otherwise
+    the next trainer to go on is drawn among those that can; and what a trainer sends in one step
+    arrives 0 to `staleness` rounds late, drawn anew for every step and trainer.
     """
 
     seed: int
@@ -29,22 +31,37 @@ class Arrivals:
 
     def __post_init__(self) -> None:
         if not isinstance(self.staleness, int) or self.staleness < 0:
-            raise FluidValueError(f"staleness is a number of rounds, 0 or more, not {self.staleness!r}")
+            raise FluidValueError(
+                f"staleness is a number of rounds, 0 or more, not {self.staleness!r}"
+            )
         if self.ordered and self.staleness:
-            raise FluidValueError("a synchronous job has no staleness: every round waits for all gradients; transpile with sync_mode=False")
+            raise FluidValueError(
+                "a synchronous job has no staleness: every round waits for all gradients; transpile"
+                " with sync_mode=False"
+            )
         self._draw = np.random.default_rng(self.seed)
 
     def next_round(self, trainers: Sequence[int]) -> list[Any]:
-        """Begin a round; returns what arrives before it, in order: all of one sender's step together."""
+        """Begin a round; returns what arrives before it, in order: all of one sender's step
+        together.
+        """
         self.round += 1
-        self._delays = {t: int(self._draw.integers(0, self.staleness + 1)) for t in trainers} if self.staleness else {}
+        self._delays = (
+            {t: int(self._draw.integers(0, self.staleness + 1)) for t in trainers}
+            if self.staleness
+            else {}
+        )
         due = [m for when, m in self._flying if when <= self.round]
         self._flying = [(when, m) for when, m in self._flying if when > self.round]
         return self._shuffled(due)
 
     def pick(self, ready: Sequence[int]) -> int:
         """Which trainer goes on."""
-        return ready[0] if self.ordered or len(ready) == 1 else ready[int(self._draw.integers(0, len(ready)))]
+        return (
+            ready[0]
+            if self.ordered or len(ready) == 1
+            else ready[int(self._draw.integers(0, len(ready)))]
+        )
 
     def held(self, message: Any) -> bool:
         """Keep a message back if its sender's step arrives late. False: it arrives now."""
@@ -63,4 +80,8 @@ class Arrivals:
         for message in messages:
             groups.setdefault(message.trainer, []).append(message)
         senders = sorted(groups)
-        return [m for i in self._draw.permutation(len(senders)) for m in groups[senders[i]]] if senders else []
+        return (
+            [m for i in self._draw.permutation(len(senders)) for m in groups[senders[i]]]
+            if senders
+            else []
+        )

@@ -9,9 +9,15 @@ from ...look.sequence import Said, sequence
 from .messages import BARRIERS, GET, LOOKUP, OPTIMIZE, Message
 
 
-def conversation(title: str, trainers: int, endpoints: Sequence[str], messages: Iterable[Message]) -> Picture:
+def conversation(
+    title: str, trainers: int, endpoints: Sequence[str], messages: Iterable[Message]
+) -> Picture:
     """Trainers and pservers side by side; what a trainer gets points back at it with a broken line."""
-    return sequence(title, [*(f"trainer {i}" for i in range(trainers)), *endpoints], [_said(m) for m in messages])
+    return sequence(
+        title,
+        [*(f"trainer {i}" for i in range(trainers)), *endpoints],
+        [_said(m) for m in messages],
+    )
 
 
 def _said(message: Message) -> Said:
@@ -21,5 +27,10 @@ def _said(message: Message) -> Said:
     if message.kind in BARRIERS:
         return Said(trainer, None, f"waits at {message.kind}")
     if message.kind in (GET, LOOKUP):
-        return Said(message.endpoint, trainer, message.name + (" (rows)" if message.kind == LOOKUP else ""), reply=True)
+        return Said(
+            message.endpoint,
+            trainer,
+            message.name + (" (rows)" if message.kind == LOOKUP else ""),
+            reply=True,
+        )
     return Said(trainer, message.endpoint, message.name)

@@ -1,11 +1,12 @@
-"""A pserver job in one process: every trainer and every pserver of a transpiled program, stepped together.
+"""A pserver job in one process: every trainer and every pserver of a transpiled program, stepped
+together.
 
-    job = LocalJob.of(transpiler)           # or from programs: LocalJob([(main, startup), ...], {endpoint: (main, startup), ...})
-    job.start()
-    losses = job.step([batch_of_trainer_0, batch_of_trainer_1], fetch_list=[loss])
+    job = LocalJob.of(transpiler)           # or from programs: LocalJob([(main, startup), ...],
+    {endpoint: (main, startup), ...}) job.start() losses = job.step([batch_of_trainer_0,
+    batch_of_trainer_1], fetch_list=[loss])
 
-No sockets, no threads: trainers are generators that yield messages, and a loop answers them. docs/pserver.md tells what
-is exact and what is emulated.
+No sockets, no threads: trainers are generators that yield messages, and a loop answers them.
+docs/pserver.md tells what is exact and what is emulated.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ Pair = tuple[Program, Program]
 class LocalJob:
     """Trainers and pservers of a transpiled program, all in this process.
 
-    trainers: for each trainer its program and startup program. pservers: for each endpoint its program and startup
-    program. place: where all of them compute. seed: what is drawn where the programs do not say (random_seed 0), and the
-    order of arrival in an asynchronous job; equal seeds, equal runs. staleness: in an asynchronous job, how many rounds a
-    trainer's gradients may be late. push_every: in geo mode, after how many steps a trainer exchanges differences.
+    trainers: for each trainer its program and startup program. pservers: for each endpoint its
+    program and startup program. place: where all of them compute. seed: what is drawn where the
+    programs do not say (random_seed 0), and the order of arrival in an asynchronous job; equal
+    seeds, equal runs. staleness: in an asynchronous job, how many rounds a trainer's gradients may
+    be late. push_every: in geo mode, after how many steps a trainer exchanges differences.
 
     Raises FluidValueError for programs that do not belong together.
     """
@@ -56,13 +58,27 @@ class LocalJob:
         push_every: int = 1,
     ) -> None:
         if not trainers or not pservers:
-            raise FluidValueError(f"a job needs a trainer and a pserver at least, not {len(trainers)} and {len(pservers)}")
+            raise FluidValueError(
+                f"a job needs a trainer and a pserver at least, not {len(trainers)} and"
+                f" {len(pservers)}"
+            )
         for pair in (*trainers, *pservers.values()):
-            if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(p, Program) for p in pair)):
-                raise FluidTypeError("every trainer and every pserver is a pair of Programs: the main and the startup program")
-        self.trainers = [LocalTrainer(i, *pair, seed=_derived(seed, "trainer", i)) for i, pair in enumerate(trainers)]
+            if not (
+                isinstance(pair, tuple | list)
+                and len(pair) == 2
+                and all(isinstance(p, Program) for p in pair)
+            ):
+                raise FluidTypeError(
+                    "every trainer and every pserver is a pair of Programs: the main and the"
+                    " startup program"
+                )
+        self.trainers = [
+            LocalTrainer(i, *pair, seed=_derived(seed, "trainer", i))
+            for i, pair in enumerate(trainers)
+        ]
         self.pservers = {
-            ep: LocalServer(ep, i, *pair, seed=_derived(seed, "pserver", i)) for i, (ep, pair) in enumerate(pservers.items())
+            ep: LocalServer(ep, i, *pair, seed=_derived(seed, "pserver", i))
+            for i, (ep, pair) in enumerate(pservers.items())
         }
         self.mode = self._mode()
         self.arrivals = Arrivals(seed, staleness, ordered=self.mode == SYNC)
@@ -71,33 +87,44 @@ class LocalJob:
             raise FluidValueError(f"push_every is a number of steps, 1 or more, not {push_every!r}")
         self._push_every = push_every
         self._place = as_place(place)
-        self._where = placement(self.trainers[0].program.desc, self.trainers[0].startup_program.desc)
+        self._where = placement(
+            self.trainers[0].program.desc, self.trainers[0].startup_program.desc
+        )
 
     def _mode(self) -> int:
         servers = list(self.pservers.values())
         modes = {s.mode for s in servers}
         if len(modes) != 1:
-            raise FluidValueError(f"the pservers run in different modes: {', '.join(f'{s.endpoint} {MODES[s.mode]}' for s in servers)}")
+            raise FluidValueError(
+                "the pservers run in different modes:"
+                f" {', '.join(f'{s.endpoint} {MODES[s.mode]}' for s in servers)}"
+            )
         for s in servers:
             if s.trainers != len(self.trainers):
-                raise FluidValueError(f"pserver {s.endpoint} expects {s.trainers} trainers (Fanin), but the job has {len(self.trainers)}")
+                raise FluidValueError(
+                    f"pserver {s.endpoint} expects {s.trainers} trainers (Fanin), but the job has"
+                    f" {len(self.trainers)}"
+                )
         mode = modes.pop()
         for t in self.trainers:
             barriers = [op for op in t.program.desc.blocks[0].ops if op.type == SEND_BARRIER]
             waits = any(mode == SYNC or not op.attrs.get("half_async") for op in barriers)
             if waits != (mode == SYNC):
                 raise FluidValueError(
-                    f"the pservers run in {MODES[mode]} mode, but the program of trainer {t.id} has {'a' if waits else 'no'} "
-                    "'send_barrier'; transpile all of them with the same sync_mode"
+                    f"the pservers run in {MODES[mode]} mode, but the program of trainer {t.id} has"
+                    f" {'a' if waits else 'no'} 'send_barrier'; transpile all of them with the same"
+                    " sync_mode"
                 )
         return mode
 
     @classmethod
-    def of(cls, plan: Any, place: Place | None = None, seed: int = 0, staleness: int = 0) -> LocalJob:
+    def of(
+        cls, plan: Any, place: Place | None = None, seed: int = 0, staleness: int = 0
+    ) -> LocalJob:
         """The job of a transpiled program: all its trainers and pservers.
 
-        plan: a DistributeTranspiler after transpile, a program that it gave, or its plan. The rest is as in the constructor.
-        Raises FluidTypeError for anything else.
+        plan: a DistributeTranspiler after transpile, a program that it gave, or its plan. The rest
+        is as in the constructor. Raises FluidTypeError for anything else.
         """
         if isinstance(plan, Program):
             found = plan.info.pserver_plan
@@ -105,21 +132,34 @@ class LocalJob:
             found = plan.plan if hasattr(type(plan), "plan") else plan
         if not isinstance(found, PserverPlan):
             raise FluidTypeError(
-                "LocalJob.of takes a DistributeTranspiler in pserver mode after transpile, or a program that it gave, not "
+                "LocalJob.of takes a DistributeTranspiler in pserver mode after transpile, or a"
+                " program that it gave, not "
                 f"{'a Program that was not transpiled' if isinstance(plan, Program) else type(plan).__name__}"
             )
         trainers = [_programs(found.trainer(i)) for i in range(found.trainers)]
-        return cls(trainers, {ep: _programs(found.pserver(ep)) for ep in found.endpoints}, place, seed, staleness, found.push_every)
+        return cls(
+            trainers,
+            {ep: _programs(found.pserver(ep)) for ep in found.endpoints},
+            place,
+            seed,
+            staleness,
+            found.push_every,
+        )
 
     def __repr__(self) -> str:
-        return f"LocalJob({len(self.trainers)} trainers, {len(self.pservers)} pservers, {MODES[self.mode]})"
+        return (
+            f"LocalJob({len(self.trainers)} trainers, {len(self.pservers)} pservers,"
+            f" {MODES[self.mode]})"
+        )
 
-    # -- running ---------------------------------------------------------------------------------------------------
+    # -- running -----------------------------------------------------------------------------------
 
     def start(self, parameters: Mapping[str, Any] | None = None) -> None:
-        """Run all startup programs: first the pservers', then the trainers', which get the parameters from the pservers.
+        """Run all startup programs: first the pservers', then the trainers', which get the
+        parameters from the pservers.
 
-        parameters: values by parameter name that take the place of what the pservers' startup programs drew.
+        parameters: values by parameter name that take the place of what the pservers' startup
+        programs drew.
         """
         with jax.default_device(self._place.device()):
             for server in self.pservers.values():
@@ -134,12 +174,17 @@ class LocalJob:
         self.started = True
 
     def step(
-        self, feeds: Sequence[Mapping[str, Any] | None], fetch_list: Sequence[Variable | str] = (), return_numpy: bool = True
+        self,
+        feeds: Sequence[Mapping[str, Any] | None],
+        fetch_list: Sequence[Variable | str] = (),
+        return_numpy: bool = True,
     ) -> list[list[Any] | None]:
-        """One round: every trainer runs its program once on its feed. Returns the fetched values of each.
+        """One round: every trainer runs its program once on its feed. Returns the fetched values of
+        each.
 
-        feeds: a feed for each trainer, in their order. In asynchronous jobs None stands for a trainer that has no more
-        batches; its result is None. Raises FeedError for feeds that do not fit, before anything runs.
+        feeds: a feed for each trainer, in their order. In asynchronous jobs None stands for a
+        trainer that has no more batches; its result is None. Raises FeedError for feeds that do not
+        fit, before anything runs.
         """
         trace = self.trace(feeds, fetch_list, return_numpy)
         while True:
@@ -149,12 +194,17 @@ class LocalJob:
                 return list(end.value)
 
     def trace(
-        self, feeds: Sequence[Mapping[str, Any] | None], fetch_list: Sequence[Variable | str] = (), return_numpy: bool = True
+        self,
+        feeds: Sequence[Mapping[str, Any] | None],
+        fetch_list: Sequence[Variable | str] = (),
+        return_numpy: bool = True,
     ) -> Generator[Message, None, list[list[Any] | None]]:
-        """As step, but message by message: a generator of what happens between trainers and pservers.
+        """As step, but message by message: a generator of what happens between trainers and
+        pservers.
 
-        Each Message is yielded after it took effect (one that is late, when it arrives); between two of them every program
-        and scope can be looked at. The generator returns what step returns.
+        Each Message is yielded after it took effect (one that is late, when it arrives); between
+        two of them every program and scope can be looked at. The generator returns what step
+        returns.
         """
         if not self.started:
             raise EnforceNotMet("the job has not started: call start() first")
@@ -168,18 +218,28 @@ class LocalJob:
             yield message
         talks = {t.id: self._turn(t, checked[t.id], names) for t in taking_part}
         fetched = yield from self._converse(talks)
-        return [shown(names, fetched[t.id], return_numpy) if t.id in fetched else None for t in self.trainers]
+        return [
+            shown(names, fetched[t.id], return_numpy) if t.id in fetched else None
+            for t in self.trainers
+        ]
 
     def run(
-        self, readers: Sequence[Iterable[Mapping[str, Any]]], fetch_list: Sequence[Variable | str] = (), return_numpy: bool = True
+        self,
+        readers: Sequence[Iterable[Mapping[str, Any]]],
+        fetch_list: Sequence[Variable | str] = (),
+        return_numpy: bool = True,
     ) -> list[list[list[Any]]]:
-        """Steps until the readers have no more batches. Returns, for each trainer, the fetched values of all its steps.
+        """Steps until the readers have no more batches. Returns, for each trainer, the fetched
+        values of all its steps.
 
-        readers: an iterable of feeds for each trainer. Raises FeedError, naming the trainer, if one ends before the others
-        in a synchronous job. In an asynchronous one the others go on, and what is under way arrives at the end.
+        readers: an iterable of feeds for each trainer. Raises FeedError, naming the trainer, if one
+        ends before the others in a synchronous job. In an asynchronous one the others go on, and
+        what is under way arrives at the end.
         """
         if len(readers) != len(self.trainers):
-            raise FeedError(f"the job has {len(self.trainers)} trainers, but {len(readers)} readers are given")
+            raise FeedError(
+                f"the job has {len(self.trainers)} trainers, but {len(readers)} readers are given"
+            )
         iterators = [iter(r) for r in readers]
         results: list[list[list[Any]]] = [[] for _ in readers]
         while True:
@@ -197,13 +257,16 @@ class LocalJob:
             self._deliver(message)
 
     def diagram(self, messages: Iterable[Message]) -> Picture:
-        """A sequence diagram of messages: trainers and pservers side by side, what happened from top to bottom.
+        """A sequence diagram of messages: trainers and pservers side by side, what happened from
+        top to bottom.
 
             job.diagram(job.trace(feeds))
         """
-        return conversation(f"messages of {self!r}", len(self.trainers), list(self.pservers), messages)
+        return conversation(
+            f"messages of {self!r}", len(self.trainers), list(self.pservers), messages
+        )
 
-    # -- parameters ------------------------------------------------------------------------------------------------
+    # -- parameters --------------------------------------------------------------------------------
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -216,13 +279,17 @@ class LocalJob:
         return home.join([self.pservers[ep].value(block) for ep, block in home.blocks])
 
     def set(self, name: str, value: Any) -> None:
-        """Store a parameter on the pservers, cut into its blocks; trainers receive it at the end of their next step.
+        """Store a parameter on the pservers, cut into its blocks; trainers receive it at the end of
+        their next step.
 
         Raises FluidValueError for an unknown name, or a value of another shape or dtype.
         """
         old, value, home = self.get(name), np.asarray(value), self._home(name)
         if value.shape != old.shape or value.dtype != old.dtype:
-            raise FluidValueError(f"parameter {name!r} is {old.dtype} {list(old.shape)}, not {value.dtype} {list(value.shape)}")
+            raise FluidValueError(
+                f"parameter {name!r} is {old.dtype} {list(old.shape)}, not {value.dtype}"
+                f" {list(value.shape)}"
+            )
         for (endpoint, block), part in zip(home.blocks, home.split(value), strict=True):
             self.pservers[endpoint].put(block, jax.numpy.array(part))
 
@@ -231,22 +298,42 @@ class LocalJob:
             raise FluidValueError(f"no pserver holds a parameter {name!r}{near(name, self._where)}")
         return self._where[name]
 
-    # -- inside ----------------------------------------------------------------------------------------------------
+    # -- inside ------------------------------------------------------------------------------------
 
     def _checked(self, feeds: Any) -> dict[int, dict[str, Any]]:
         """The checked feed of every trainer that takes part."""
-        if isinstance(feeds, Mapping) or not isinstance(feeds, Sequence) or len(feeds) != len(self.trainers):
-            given = "one dict" if isinstance(feeds, Mapping) else f"{len(feeds)}" if isinstance(feeds, Sequence) else type(feeds).__name__
-            raise FeedError(f"a job takes a list of feeds, one for each of its {len(self.trainers)} trainers, not {given}")
+        if (
+            isinstance(feeds, Mapping)
+            or not isinstance(feeds, Sequence)
+            or len(feeds) != len(self.trainers)
+        ):
+            given = (
+                "one dict"
+                if isinstance(feeds, Mapping)
+                else f"{len(feeds)}"
+                if isinstance(feeds, Sequence)
+                else type(feeds).__name__
+            )
+            raise FeedError(
+                f"a job takes a list of feeds, one for each of its {len(self.trainers)} trainers,"
+                f" not {given}"
+            )
         done = [i for i, f in enumerate(feeds) if f is None]
         if done and (self.mode == SYNC or len(done) == len(feeds)):
             raise FeedError(
-                f"trainer {done[0]} has no batch for step {self.trainers[done[0]].steps}, but others have: in a synchronous job the "
-                "pservers wait for the gradients of all trainers, so give every trainer the same number of batches"
+                f"trainer {done[0]} has no batch for step {self.trainers[done[0]].steps}, but"
+                " others have: in a synchronous job the pservers wait for the gradients of all"
+                " trainers, so give every trainer the same number of batches"
             )
-        return {i: t.check_feed(f) for i, (t, f) in enumerate(zip(self.trainers, feeds, strict=True)) if f is not None}
+        return {
+            i: t.check_feed(f)
+            for i, (t, f) in enumerate(zip(self.trainers, feeds, strict=True))
+            if f is not None
+        }
 
-    def _turn(self, trainer: LocalTrainer, feed: Mapping[str, Any], names: Sequence[str]) -> Conversation:
+    def _turn(
+        self, trainer: LocalTrainer, feed: Mapping[str, Any], names: Sequence[str]
+    ) -> Conversation:
         """A trainer's part of a round."""
         fetched = yield from trainer.step(feed, names)
         if self.mode == GEO and trainer.steps % self._push_every == 0:
@@ -280,13 +367,17 @@ class LocalJob:
         return results
 
     def _meet(self, waiting: dict[int, Message], ended: Mapping[int, Any]) -> Iterator[Message]:
-        """All that still run wait at a barrier: let them go on, after a round of the pservers if it was theirs to make."""
+        """All that still run wait at a barrier: let them go on, after a round of the pservers if it
+        was theirs to make.
+        """
         kinds = {m.kind for m in waiting.values()}
         if len(kinds) != 1 or ended:
             first = next(iter(waiting.values()))
-            others = [f"trainer {i} has ended its step" for i in ended] or [str(m) for m in waiting.values() if m.kind != first.kind]
+            others = [f"trainer {i} has ended its step" for i in ended] or [
+                str(m) for m in waiting.values() if m.kind != first.kind
+            ]
             raise EnforceNotMet(f"{first}, but {others[0]}: the trainers' programs differ")
-        (message, *_) = waiting.values()
+        message, *_ = waiting.values()
         waiting.clear()
         if message.kind != SEND_BARRIER or self.mode != SYNC:
             return
@@ -316,7 +407,10 @@ class LocalJob:
         found = self.pservers.get(message.endpoint)
         if found is None:
             hint = near(message.endpoint, self.pservers)
-            raise FluidValueError(f"trainer {message.trainer} talks to {message.endpoint!r}, which is no pserver of the job{hint}")
+            raise FluidValueError(
+                f"trainer {message.trainer} talks to {message.endpoint!r}, which is no pserver of"
+                f" the job{hint}"
+            )
         return found
 
 

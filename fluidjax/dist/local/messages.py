@@ -1,7 +1,8 @@
-"""What trainers and pservers of one process say to each other, and how ops say it: send, recv and the barriers.
+"""What trainers and pservers of one process say to each other, and how ops say it: send, recv and
+the barriers.
 
-An op is a generator: it yields messages and gets answers. Whoever drives it decides when to answer, so a job can be
-stepped message by message. tables.py has the ops of embedding tables.
+An op is a generator: it yields messages and gets answers. Whoever drives it decides when to answer,
+so a job can be stepped message by message. tables.py has the ops of embedding tables.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from ...ir.desc import OpDesc, VarDesc
 
 SEND, GET, LOOKUP, OPTIMIZE = "send", "get", "lookup", "optimize"
 SEND_BARRIER, FETCH_BARRIER = "send_barrier", "fetch_barrier"
-GEO_START = "param_init"  # what Paddle's geo trainers name at their start, a variable that there is not
+# what Paddle's geo trainers name at their start, a variable that there is not
+GEO_START = "param_init"
 BARRIERS = frozenset({SEND_BARRIER, FETCH_BARRIER})
 
 
@@ -27,9 +29,10 @@ BARRIERS = frozenset({SEND_BARRIER, FETCH_BARRIER})
 class Message:
     """One thing that happens between a trainer and a pserver.
 
-    kind: "send" (a value to a pserver), "get" (a value from one), "lookup" (rows of a table), "send_barrier" and
-    "fetch_barrier" (the trainer waits for the others), "optimize" (a pserver runs its optimize blocks; trainer is None).
-    name: the variable's name on the pserver. value: what is sent; for a lookup the row numbers.
+    kind: "send" (a value to a pserver), "get" (a value from one), "lookup" (rows of a table),
+    "send_barrier" and "fetch_barrier" (the trainer waits for the others), "optimize" (a pserver
+    runs its optimize blocks; trainer is None). name: the variable's name on the pserver. value:
+    what is sent; for a lookup the row numbers.
     """
 
     kind: str
@@ -72,7 +75,9 @@ def send(op: OpDesc, trainer: Speaker) -> Talk:
         raise FluidValueError(f"op 'send' has {len(names)} inputs, but send_varnames is for one")
     if len(names) == 1 and len(there) < 2:  # a trainer's counter goes to every pserver
         for endpoint in endpoints:
-            yield Message(SEND, trainer.id, endpoint, (there or names)[0], trainer.value(names[0], op))
+            yield Message(
+                SEND, trainer.id, endpoint, (there or names)[0], trainer.value(names[0], op)
+            )
     elif not there:
         for name, endpoint in paired(op, names, endpoints):
             yield Message(SEND, trainer.id, endpoint, name, trainer.value(name, op))
@@ -95,7 +100,10 @@ def recv(op: OpDesc, trainer: Speaker) -> Talk:
     elif len(names) == 1:
         trainer.store(names[0], jnp.concatenate(values))
     else:
-        raise FluidValueError(f"op 'recv' has {len(names)} outputs and {len(there)} recv_varnames; either as many, or one output")
+        raise FluidValueError(
+            f"op 'recv' has {len(names)} outputs and {len(there)} recv_varnames; either as many, or"
+            " one output"
+        )
 
 
 def barrier(op: OpDesc, trainer: Speaker) -> Talk:
@@ -110,12 +118,18 @@ def strings(op: OpDesc, attr: str) -> tuple[str, ...]:
 def paired(op: OpDesc, names: Iterable[str], endpoints: tuple[str, ...]) -> list[tuple[str, str]]:
     names = tuple(names)
     if len(names) != len(endpoints):
-        raise FluidValueError(f"op '{op.type}' names {len(names)} variables ({', '.join(names)}) but {len(endpoints)} endpoints")
+        raise FluidValueError(
+            f"op '{op.type}' names {len(names)} variables ({', '.join(names)}) but {len(endpoints)}"
+            " endpoints"
+        )
     return list(zip(names, endpoints, strict=True))
 
 
 def _sections(value: Any, op: OpDesc) -> list[Any]:
     sizes = [int(n) for n in op.attrs.get("sections") or ()]
     if not isinstance(value, jax.Array | np.ndarray) or sum(sizes) != value.shape[0]:
-        raise FluidValueError(f"op 'send' has sections {sizes}, which do not add up to the rows of {op.input('X')[0]!r}")
+        raise FluidValueError(
+            f"op 'send' has sections {sizes}, which do not add up to the rows of"
+            f" {op.input('X')[0]!r}"
+        )
     return list(jnp.split(jnp.asarray(value), np.cumsum(sizes)[:-1].tolist()))

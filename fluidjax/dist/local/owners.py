@@ -15,8 +15,9 @@ from ...ir.desc import OpDesc, ProgramDesc
 class Home:
     """One parameter on the pservers. blocks: (endpoint, name there), in order.
 
-    rows: of each block, in order; they follow one another. If it is empty the blocks take the rows in turn, row r is in block
-    r mod n, and height says how many there are in all (a distributed table).
+    rows: of each block, in order; they follow one another. If it is empty the blocks take the rows
+    in turn, row r is in block r mod n, and height says how many there are in all (a distributed
+    table).
     """
 
     blocks: tuple[tuple[str, str], ...]
@@ -24,12 +25,16 @@ class Home:
     height: int = 0
 
     def split(self, value: Any) -> list[Any]:
-        """The blocks of a whole value; the last rows of blocks that take rows in turn are zero where they have none."""
+        """The blocks of a whole value; the last rows of blocks that take rows in turn are zero
+        where they have none.
+        """
         if self.rows:
             ends = np.cumsum(self.rows)
             return [value[end - n : end] for end, n in zip(ends, self.rows, strict=True)]
         n = len(self.blocks)
-        padded = np.concatenate([value, np.zeros((-value.shape[0] % n, *value.shape[1:]), value.dtype)])
+        padded = np.concatenate(
+            [value, np.zeros((-value.shape[0] % n, *value.shape[1:]), value.dtype)]
+        )
         return [padded[i::n] for i in range(n)]
 
     def join(self, values: Sequence[Any]) -> np.ndarray:
@@ -41,9 +46,13 @@ class Home:
 
 
 def placement(main: ProgramDesc, startup: ProgramDesc) -> dict[str, Home]:
-    """Parameters and their homes: what the startup program receives, and the tables that the main program looks up."""
+    """Parameters and their homes: what the startup program receives, and the tables that the main
+    program looks up.
+    """
     vars = {**main.blocks[0].vars, **startup.blocks[0].vars}
-    whole = {op.input("X"): op.output("Out")[0] for op in startup.blocks[0].ops if op.type == "concat"}
+    whole = {
+        op.input("X"): op.output("Out")[0] for op in startup.blocks[0].ops if op.type == "concat"
+    }
     found: dict[str, Home] = {}
     for op in startup.blocks[0].ops:
         if op.type == "recv":
@@ -61,13 +70,27 @@ def placement(main: ProgramDesc, startup: ProgramDesc) -> dict[str, Home]:
 
 def _dealt(main: ProgramDesc, startup: ProgramDesc) -> dict[str, Home]:
     """The distributed table: the one that the trainer never has and whose rows it prefetches."""
-    fakes = {n: op.attrs["shape"][0] for op in startup.blocks[0].ops if op.type == "fake_init" for n in op.writes}
-    asked = {n for op in main.blocks[0].ops if op.type == "distributed_lookup_table" for n in op.input("W")}
+    fakes = {
+        n: op.attrs["shape"][0]
+        for op in startup.blocks[0].ops
+        if op.type == "fake_init"
+        for n in op.writes
+    }
+    asked = {
+        n
+        for op in main.blocks[0].ops
+        if op.type == "distributed_lookup_table"
+        for n in op.input("W")
+    }
     prefetch = next((op for op in main.blocks[0].ops if op.type == "prefetch"), None)
     if prefetch is None:
         return {}
     ends = tuple(prefetch.attrs["epmap"])
-    return {n: Home(tuple((ep, n) for ep in ends), (), int(height)) for n, height in fakes.items() if n not in asked}
+    return {
+        n: Home(tuple((ep, n) for ep in ends), (), int(height))
+        for n, height in fakes.items()
+        if n not in asked
+    }
 
 
 def _pairs(op: OpDesc, endpoints: str, names: Sequence[str]) -> tuple[tuple[str, str], ...]:

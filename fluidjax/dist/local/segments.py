@@ -1,8 +1,9 @@
-"""A program that talks, cut where it talks: compiled segments between the ops that send, receive and wait.
+"""A program that talks, cut where it talks: compiled segments between the ops that send, receive
+and wait.
 
-A segment is a pure function from named values to named values, compiled once. What a `send` hands over is among the results
-of the segment before it, so that a whole forward and backward pass stays one segment, and gradient ops go on sharing work with
-their forward ops.
+A segment is a pure function from named values to named values, compiled once. What a `send` hands
+over is among the results of the segment before it, so that a whole forward and backward pass stays
+one segment, and gradient ops go on sharing work with their forward ops.
 """
 
 from __future__ import annotations
@@ -27,15 +28,17 @@ from ...ops.traits import Runs
 from ...runtime.placement import owned
 from .tables import HANDLERS
 
-HELD = frozenset({"LOD_TENSOR", "SELECTED_ROWS", "LOD_TENSOR_ARRAY"})  # kinds of variables that have a value
+# kinds of variables that have a value
+HELD = frozenset({"LOD_TENSOR", "SELECTED_ROWS", "LOD_TENSOR_ARRAY"})
 
 
 class Segment:
     """Some ops of a program as one compiled function: values by name in, values by name out.
 
-    takes: names that it reads. results: names whose values it returns. blank: tables that live elsewhere, of which a
-    gradient op asks the shape alone. alike: names as they are in an equal segment of another party (trainer 1's
-    ``x@GRAD.trainer_1`` is ``x@GRAD.trainer_0``), so that both are compiled once.
+    takes: names that it reads. results: names whose values it returns. blank: tables that live
+    elsewhere, of which a gradient op asks the shape alone. alike: names as they are in an equal
+    segment of another party (trainer 1's ``x@GRAD.trainer_1`` is ``x@GRAD.trainer_0``), so that
+    both are compiled once.
     """
 
     def __init__(
@@ -54,25 +57,34 @@ class Segment:
         tables = tuple(v for n, v in (blank or {}).items() if n in read)
         self.takes = tuple(n for n in read if n not in {v.name for v in tables})
         self._shared = {n: names.get(n, n) for n in (*self.takes, *self.results)}
-        shared = _plain(edit.rename(_with_state(bare, read), names), (*self._shared.values(), *(v.name for v in tables)))
+        shared = _plain(
+            edit.rename(_with_state(bare, read), names),
+            (*self._shared.values(), *(v.name for v in tables)),
+        )
         self._compiled = _compiled(shared, tuple(self._shared[n] for n in self.results), tables)
 
     def __call__(self, values: Mapping[str, Any], seed: int, count: int) -> dict[str, Any]:
         """The results by name. Raises EnforceNotMet for a value that is not there."""
         for name in self.takes:
             if name not in values:
-                raise EnforceNotMet(f"variable {name!r} is not initialised{self._reader(name)}; call start() first")
+                raise EnforceNotMet(
+                    f"variable {name!r} is not initialised{self._reader(name)}; call start() first"
+                )
         with jax.enable_x64(True):
             given = {self._shared[n]: values[n] for n in self.takes}
             return dict(zip(self.results, self._compiled.run(given, seed, count), strict=True))
 
     def _reader(self, name: str) -> str:
         op = self._compiled.step.uses[0].get(self._shared[name])
-        return "" if op is None else f": op '{op.type}' reads it" + (f" ({op.loc})" if op.loc else "")
+        return (
+            "" if op is None else f": op '{op.type}' reads it" + (f" ({op.loc})" if op.loc else "")
+        )
 
 
 class _Compiled:
-    """A jitted step without feeds; what it does not take as state are tables that live elsewhere. Initialisers run op by op."""
+    """A jitted step without feeds; what it does not take as state are tables that live elsewhere.
+    Initialisers run op by op.
+    """
 
     def __init__(self, step: Step, blank: tuple[VarDesc, ...]) -> None:
         self.step, self._blank = step, blank
@@ -85,7 +97,9 @@ class _Compiled:
 
     def _call(self, values: Mapping[str, Any], seed: Any, count: Any) -> list[Any]:
         key = jax.random.fold_in(jax.random.key(seed), count) if self.step.random else None
-        blank = {v.name: jnp.zeros(v.shape or (), numpy_dtype(v.dtype or "float32")) for v in self._blank}
+        blank = {
+            v.name: jnp.zeros(v.shape or (), numpy_dtype(v.dtype or "float32")) for v in self._blank
+        }
         return self.step({**values, **blank}, {}, key)[1]
 
 
@@ -98,10 +112,13 @@ def _compiled(desc: ProgramDesc, results: tuple[str, ...], blank: tuple[VarDesc,
 def _bare(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> ProgramDesc:
     """The program with these ops in block 0 and nothing persistable.
 
-    Transpiled programs declare persistable variables in sub-blocks once more; they are the one of block 0 all the same.
+    Transpiled programs declare persistable variables in sub-blocks once more; they are the one of
+    block 0 all the same.
     """
     first = desc.blocks[0]
-    vars = FrozenMap({n: replace(v, persistable=False, is_data=False) for n, v in first.vars.items()})
+    vars = FrozenMap(
+        {n: replace(v, persistable=False, is_data=False) for n, v in first.vars.items()}
+    )
     blocks = [BlockDesc(vars, ops)]
     for block in desc.blocks[1:]:
         own = {n: v for n, v in block.vars.items() if not (v.persistable and n in first.vars)}
@@ -113,11 +130,15 @@ def _with_state(desc: ProgramDesc, names: Iterable[str]) -> ProgramDesc:
     """The program that takes these names as state, of whatever kind their values are."""
     first = desc.blocks[0]
     taken = {n: replace(first.vars.get(n, VarDesc(n)), persistable=True) for n in names}
-    return replace(desc, blocks=(replace(first, vars=FrozenMap({**first.vars, **taken})), *desc.blocks[1:]))
+    return replace(
+        desc, blocks=(replace(first, vars=FrozenMap({**first.vars, **taken})), *desc.blocks[1:])
+    )
 
 
 def _plain(desc: ProgramDesc, kept: Iterable[str]) -> ProgramDesc:
-    """The program without what does not matter to its value, so that more segments are equal: unused variables, and uids."""
+    """The program without what does not matter to its value, so that more segments are equal:
+    unused variables, and uids.
+    """
     desc = edit.drop_dead_vars(desc, kept, keep_persistable=False, keep_data=False)
     return desc if any(lookup(op.type).random for _, op in walk.ops(desc)) else edit.renumber(desc)
 
@@ -134,16 +155,19 @@ def cut(
 ) -> tuple[Part, ...]:
     """Block 0 as segments and the ops that talk, in order.
 
-    fetches: names that must have a value at the end. given: names that have one at the start. blank: names of tables that
-    live elsewhere. alike: see Segment.
+    fetches: names that must have a value at the end. given: names that have one at the start.
+    blank: names of tables that live elsewhere. alike: see Segment.
     """
     groups = _groups(desc)
-    needed: set[str] = set(fetches) | {n for n, v in desc.blocks[0].vars.items() if v.persistable and v.kind in HELD}
+    needed: set[str] = set(fetches) | {
+        n for n, v in desc.blocks[0].vars.items() if v.persistable and v.kind in HELD
+    }
     wanted: list[list[str]] = []
     for group in reversed(groups):
         names = dict.fromkeys(n for op in _ops(group) for n in _writes(desc, op))
         wanted.append([] if isinstance(group, OpDesc) else [n for n in names if n in needed])
-        for op in reversed(_ops(group)):  # what it writes needs no earlier value: a received parameter was not to be initialised
+        # what it writes needs no earlier value: a received parameter was not to be initialised
+        for op in reversed(_ops(group)):
             walk.step_back(desc, op, needed)
     have = {*given, *(n for n, v in desc.blocks[0].vars.items() if v.persistable)}
     parts: list[Part] = []
@@ -153,13 +177,24 @@ def cut(
             parts.append(group)
         elif results or any(traits(op.type).runs.acts for op in group):
             read = {n for op in group for n in _reads(desc, op)}
-            parts.append(Segment(desc, group, results, {n for n in read if GRAD in n and n not in have}, tables, alike))
+            parts.append(
+                Segment(
+                    desc,
+                    group,
+                    results,
+                    {n for n in read if GRAD in n and n not in have},
+                    tables,
+                    alike,
+                )
+            )
         have.update(n for op in _ops(group) for n in op.writes)
     return tuple(parts)
 
 
 def _groups(desc: ProgramDesc) -> list[list[OpDesc] | OpDesc]:
-    """Runs of ops that compute, and single ops that talk. A send waits until the run before it is whole."""
+    """Runs of ops that compute, and single ops that talk. A send waits until the run before it is
+    whole.
+    """
     groups: list[list[OpDesc] | OpDesc] = []
     run: list[OpDesc] = []
     sends: list[OpDesc] = []
@@ -191,8 +226,12 @@ def _ops(group: list[OpDesc] | OpDesc) -> Sequence[OpDesc]:
 
 
 def _reads(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
-    return walk.reads_with_subblocks(desc, op) if op.blocks and op.type not in HANDLERS else op.reads
+    return (
+        walk.reads_with_subblocks(desc, op) if op.blocks and op.type not in HANDLERS else op.reads
+    )
 
 
 def _writes(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
-    return walk.writes_with_subblocks(desc, op) if op.blocks and op.type not in HANDLERS else op.writes
+    return (
+        walk.writes_with_subblocks(desc, op) if op.blocks and op.type not in HANDLERS else op.writes
+    )

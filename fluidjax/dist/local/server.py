@@ -1,4 +1,6 @@
-"""One pserver of a job that runs in this process: its program, its scope, and what it does with what arrives."""
+"""One pserver of a job that runs in this process: its program, its scope, and what it does with
+what arrives.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +21,21 @@ from ...runtime.scope import Scope
 from .segments import HELD, Segment, cut
 
 SYNC, ASYNC, HALF_ASYNC, GEO = range(4)  # listen_and_serv's distributed_mode
-TRAINER_ID = "@TRAINER_ID@"  # the variable that tells a block whose gradient it applies (enable_dc_asgd)
+# the variable that tells a block whose gradient it applies (enable_dc_asgd)
+TRAINER_ID = "@TRAINER_ID@"
 MODES = {SYNC: "sync", ASYNC: "async", HALF_ASYNC: "half async", GEO: "geo"}
 
 
 class LocalServer:
     """A pserver. `program` and `scope` may be looked at at any time.
 
-    endpoint: its name in the job. index: its place among the pservers. program: from get_pserver_program. startup_program:
-    from get_startup_program.
+    endpoint: its name in the job. index: its place among the pservers. program: from
+    get_pserver_program. startup_program: from get_startup_program.
     """
 
-    def __init__(self, endpoint: str, index: int, program: Program, startup_program: Program, seed: int) -> None:
+    def __init__(
+        self, endpoint: str, index: int, program: Program, startup_program: Program, seed: int
+    ) -> None:
         self.endpoint, self.index = endpoint, index
         self.program, self.startup_program = program, startup_program
         self.scope = Scope()
@@ -45,7 +50,9 @@ class LocalServer:
         self._rates = int(attrs.get("lr_decay_block_id", -1))
         self._block_of = dict(_numbered(attrs, "grad_to_block_id"))
         prefetched = _numbered(attrs, "prefetch_var_name_to_block_id")
-        self._tables = {name: self._desc.blocks[idx].ops[0].input("W")[0] for name, idx in prefetched}
+        self._tables = {
+            name: self._desc.blocks[idx].ops[0].input("W")[0] for name, idx in prefetched
+        }
         self._pieces: dict[Any, Segment | None] = {}
         self._arrived: set[str] = set()
         self._names = self._declared()
@@ -53,25 +60,39 @@ class LocalServer:
     def _declared(self) -> set[str]:
         """Every name that a trainer may send here or ask for."""
         declared = {n for block in self._desc.blocks for n in block.vars}
-        return declared | {n for i in self._blocks for op in self._desc.blocks[i].ops for n in op.reads}
+        return declared | {
+            n for i in self._blocks for op in self._desc.blocks[i].ops for n in op.reads
+        }
 
     def __repr__(self) -> str:
-        return f"LocalServer({self.endpoint}, {MODES.get(self.mode, self.mode)}, {len(self._block_of)} blocks)"
+        return (
+            f"LocalServer({self.endpoint}, {MODES.get(self.mode, self.mode)}, {len(self._block_of)}"
+            " blocks)"
+        )
 
-    # -- what the job asks of it -----------------------------------------------------------------------------------
+    # -- what the job asks of it -------------------------------------------------------------------
 
     def start(self) -> None:
         """Run the startup program: parameters and optimizer state get their first values."""
         desc = self.startup_program.desc
         known = self._desc.blocks[0].vars
-        kept = dict.fromkeys(n for op in desc.blocks[0].ops for n in op.writes if n in known and known[n].kind in HELD)
+        kept = dict.fromkeys(
+            n
+            for op in desc.blocks[0].ops
+            for n in op.writes
+            if n in known and known[n].kind in HELD
+        )
         for part in cut(desc, tuple(kept)):
             if isinstance(part, OpDesc):
-                raise FluidValueError(f"the startup program of pserver {self.endpoint} has an op '{part.type}', which belongs to trainers")
+                raise FluidValueError(
+                    f"the startup program of pserver {self.endpoint} has an op '{part.type}', which"
+                    " belongs to trainers"
+                )
             self._store(part({}, desc.seed or self._seed, 0))
 
     def receive(self, name: str, value: Any, trainer: int) -> None:
-        """Take a trainer's value. In async modes a block runs as soon as all that it takes has arrived.
+        """Take a trainer's value. In async modes a block runs as soon as all that it takes has
+        arrived.
 
         Raises FluidValueError for a name that the pserver's program does not have.
         """
@@ -95,11 +116,15 @@ class LocalServer:
         """The value of a parameter block. Raises EnforceNotMet before start()."""
         found = self._value(name)
         if found is None:
-            raise EnforceNotMet(f"pserver {self.endpoint} has no value for {name!r} yet; call start() first")
+            raise EnforceNotMet(
+                f"pserver {self.endpoint} has no value for {name!r} yet; call start() first"
+            )
         return found
 
     def get(self, name: str, trainer: int) -> Any:
-        """The same for a trainer; in a job with enable_dc_asgd the pserver remembers what the trainer saw."""
+        """The same for a trainer; in a job with enable_dc_asgd the pserver remembers what the
+        trainer saw.
+        """
         self._check(name, trainer, "asks for")
         value = self.value(name)
         seen = self.scope.find_var(self._seen(name, trainer))
@@ -108,14 +133,18 @@ class LocalServer:
         return value
 
     def lookup(self, name: str, rows: np.ndarray, trainer: int) -> np.ndarray:
-        """These rows of a table. name: the table, or what a trainer's prefetch calls the row numbers.
+        """These rows of a table. name: the table, or what a trainer's prefetch calls the row
+        numbers.
 
         Raises FeedError for a row that the table does not have.
         """
         table = self._tables.get(name, name)
         value = self.get(table, trainer)
         if rows.size and int(rows.max()) >= value.shape[0]:
-            raise FeedError(f"trainer {trainer} looks up row {rows.max()} of {table!r} at {self.endpoint}, which has {value.shape[0]} rows")
+            raise FeedError(
+                f"trainer {trainer} looks up row {rows.max()} of {table!r} at {self.endpoint},"
+                f" which has {value.shape[0]} rows"
+            )
         padded = np.zeros(bucket(rows.size), np.int64)  # few sizes, since each is compiled
         padded[: rows.size] = rows
         with jax.enable_x64(True):
@@ -130,30 +159,45 @@ class LocalServer:
         vars = self._desc.blocks[0].vars
         for name in segment.takes if segment is not None else ():
             if not (name in vars and vars[name].persistable) and name not in self._arrived:
-                sent = f"; it got {', '.join(sorted(self._arrived))}" if self._arrived else "; it got nothing"
-                raise EnforceNotMet(f"pserver {self.endpoint} needs {name!r} for its round, which no trainer sent{sent}")
+                sent = (
+                    f"; it got {', '.join(sorted(self._arrived))}"
+                    if self._arrived
+                    else "; it got nothing"
+                )
+                raise EnforceNotMet(
+                    f"pserver {self.endpoint} needs {name!r} for its round, which no trainer"
+                    f" sent{sent}"
+                )
         self._arrived.clear()
         self._run(segment)
         self.rounds += 1
 
-    # -- inside ----------------------------------------------------------------------------------------------------
+    # -- inside ------------------------------------------------------------------------------------
 
     def _check(self, name: str, trainer: int, does: str) -> None:
         if name not in self._names:
             raise FluidValueError(
-                f"trainer {trainer} {does} {name!r} at pserver {self.endpoint}, whose program has no such variable{near(name, self._names)}"
+                f"trainer {trainer} {does} {name!r} at pserver {self.endpoint}, whose program has"
+                f" no such variable{near(name, self._names)}"
             )
 
     def _apply(self, name: str, trainer: int) -> None:
         """Run the block of what has just arrived, if that was the last that it waits for."""
         idx = self._block_of.get(name)
         if idx is None:
-            idx = next((i for i in self._blocks if any(name in op.reads for op in self._desc.blocks[i].ops)), None)
+            idx = next(
+                (
+                    i
+                    for i in self._blocks
+                    if any(name in op.reads for op in self._desc.blocks[i].ops)
+                ),
+                None,
+            )
         segment = None if idx is None else self._segment((idx,))
         if segment is None:
             raise FluidValueError(
-                f"trainer {trainer} sends {name!r} to pserver {self.endpoint}, which has no optimize block for it"
-                f"{near(name, self._block_of)}"
+                f"trainer {trainer} sends {name!r} to pserver {self.endpoint}, which has no"
+                f" optimize block for it{near(name, self._block_of)}"
             )
         self.scope.var(TRAINER_ID).value = np.array([trainer], np.int64)
         awaited = set(self._listen.input("X")).intersection(segment.takes)
@@ -172,20 +216,38 @@ class LocalServer:
 
     def _counts(self, name: str) -> bool:
         """Whether this is a trainer's count of batches, on which the learning rate depends."""
-        return self._rates >= 0 and name not in self._block_of and any(name in op.reads for op in self._desc.blocks[self._rates].ops)
+        return (
+            self._rates >= 0
+            and name not in self._block_of
+            and any(name in op.reads for op in self._desc.blocks[self._rates].ops)
+        )
 
     def _update_rates(self) -> None:
         self._run(self._segment((self._rates,)))
 
     def _segment(self, blocks: tuple[int, ...]) -> Segment | None:
-        """The ops of these blocks, one block after another, compiled together; None if they do nothing."""
+        """The ops of these blocks, one block after another, compiled together; None if they do
+        nothing.
+        """
         if blocks not in self._pieces:
             ops = [op for i in blocks for op in self._desc.blocks[i].ops]
             written = dict.fromkeys(n for op in ops for n in op.writes)
             vars = self._desc.blocks[0].vars
-            elsewhere = {n for i in self._blocks if i not in blocks for op in self._desc.blocks[i].ops for n in op.reads}
-            results = [n for n in written if n in elsewhere or (n in vars and vars[n].persistable and _is_state(vars[n]))]
-            self._pieces[blocks] = Segment(_with_vars_of(self._desc, blocks), ops, results) if results else None
+            elsewhere = {
+                n
+                for i in self._blocks
+                if i not in blocks
+                for op in self._desc.blocks[i].ops
+                for n in op.reads
+            }
+            results = [
+                n
+                for n in written
+                if n in elsewhere or (n in vars and vars[n].persistable and _is_state(vars[n]))
+            ]
+            self._pieces[blocks] = (
+                Segment(_with_vars_of(self._desc, blocks), ops, results) if results else None
+            )
         return self._pieces[blocks]
 
     def _run(self, segment: Segment | None) -> None:
@@ -205,18 +267,24 @@ class LocalServer:
 
 def _numbered(attrs: Mapping[str, Any], name: str) -> list[tuple[str, int]]:
     """An attribute of texts "name:block", taken apart."""
-    return [(key, int(idx)) for key, _, idx in (text.rpartition(":") for text in attrs.get(name, ()))]
+    return [
+        (key, int(idx)) for key, _, idx in (text.rpartition(":") for text in attrs.get(name, ()))
+    ]
 
 
 def _is_state(var: VarDesc) -> bool:
-    """Whether a variable keeps a value: no handle, and no merged sparse gradient, which nothing reads after its round."""
+    """Whether a variable keeps a value: no handle, and no merged sparse gradient, which nothing
+    reads after its round.
+    """
     return var.kind in HELD and not (var.kind == "SELECTED_ROWS" and GRAD in var.name)
 
 
 def _with_vars_of(desc: ProgramDesc, blocks: tuple[int, ...]) -> ProgramDesc:
     """The program with the variables of these blocks in block 0 too."""
     first = desc.blocks[0].vars
-    return add_vars(desc, 0, [v for i in blocks for v in desc.blocks[i].vars.values() if v.name not in first])
+    return add_vars(
+        desc, 0, [v for i in blocks for v in desc.blocks[i].vars.values() if v.name not in first]
+    )
 
 
 def _listen(endpoint: str, desc: ProgramDesc) -> OpDesc:
@@ -224,11 +292,17 @@ def _listen(endpoint: str, desc: ProgramDesc) -> OpDesc:
     found = [op for op in desc.blocks[0].ops if op.type == "listen_and_serv"]
     if len(found) != 1:
         raise FluidValueError(
-            f"the program of pserver {endpoint} has {len(found)} ops 'listen_and_serv' instead of one; "
-            "get_pserver_program(endpoint) makes such a program"
+            f"the program of pserver {endpoint} has {len(found)} ops 'listen_and_serv' instead of"
+            " one; get_pserver_program(endpoint) makes such a program"
         )
     if found[0].attrs.get("endpoint") != endpoint:
-        raise FluidValueError(f"the program given for pserver {endpoint} is the one of {found[0].attrs.get('endpoint')!r}")
+        raise FluidValueError(
+            f"the program given for pserver {endpoint} is the one of"
+            f" {found[0].attrs.get('endpoint')!r}"
+        )
     if int(found[0].attrs.get("distributed_mode", SYNC)) not in MODES:
-        raise FluidValueError(f"pserver {endpoint}: distributed_mode is 0 to 3, not {found[0].attrs['distributed_mode']}")
+        raise FluidValueError(
+            f"pserver {endpoint}: distributed_mode is 0 to 3, not"
+            f" {found[0].attrs['distributed_mode']}"
+        )
     return found[0]

@@ -1,7 +1,9 @@
-"""How a trainer of a local job looks up rows of tables that live on pservers, and cuts their gradients for them.
+"""How a trainer of a local job looks up rows of tables that live on pservers, and cuts their
+gradients for them.
 
-A table is cut into runs of rows (is_sparse: distributed_lookup_table, split_selected_rows), or its rows are assigned in turn,
-row r to pserver r mod n as its row r // n (is_distributed: split_ids, prefetch, merge_ids).
+A table is cut into runs of rows (is_sparse: distributed_lookup_table, split_selected_rows), or its
+rows are assigned in turn, row r to pserver r mod n as its row r // n (is_distributed: split_ids,
+prefetch, merge_ids).
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from .messages import LOOKUP, Message, Speaker, Talk, barrier, paired, recv, sen
 
 
 def distributed_lookup_table(op: OpDesc, trainer: Speaker) -> Talk:
-    """Outputs[i] = the rows Ids[i]; table_names[k] at endpoints[k] holds the next height_sections[k] rows."""
+    """Outputs[i] = the rows Ids[i]; table_names[k] at endpoints[k] holds the next
+    height_sections[k] rows.
+    """
     tables = paired(op, strings(op, "table_names"), strings(op, "endpoints"))
     heights = [int(h) for h in op.attrs.get("height_sections", ())]
     ends, padding = np.cumsum(heights), int(op.attrs.get("padding_idx", -1))
@@ -38,7 +42,13 @@ def distributed_lookup_table(op: OpDesc, trainer: Speaker) -> Talk:
             (at,) = np.nonzero(shard == k)
             if at.size or not flat.size:
                 places.append(at)
-                found.append((yield Message(LOOKUP, trainer.id, endpoint, name, flat[at] - (ends[k] - heights[k]))))
+                found.append(
+                    (
+                        yield Message(
+                            LOOKUP, trainer.id, endpoint, name, flat[at] - (ends[k] - heights[k])
+                        )
+                    )
+                )
         rows = np.concatenate(found)[np.argsort(np.concatenate(places))]
         if padding != -1:
             rows[flat == padding] = 0
@@ -54,7 +64,9 @@ def prefetch(op: OpDesc, trainer: Speaker) -> Talk:
 
 
 def split_ids(op: OpDesc, trainer: Speaker) -> Talk:
-    """Out[i] = the different ids of all Ids with id mod n = i; or the part of a table's gradient that pserver i owns."""
+    """Out[i] = the different ids of all Ids with id mod n = i; or the part of a table's gradient
+    that pserver i owns.
+    """
     values, outs = [trainer.value(name, op) for name in op.input("Ids")], op.output("Out")
     if _is_gradient(op):
         (grad,) = values
@@ -63,7 +75,10 @@ def split_ids(op: OpDesc, trainer: Speaker) -> Talk:
         return
     ids = np.unique(np.concatenate([_flat(v) for v in values]))
     if ids.size and ids[0] < 0:
-        raise FeedError(f"{', '.join(map(repr, op.input('Ids')))} holds the row number {ids[0]}, but rows are counted from 0")
+        raise FeedError(
+            f"{', '.join(map(repr, op.input('Ids')))} holds the row number {ids[0]}, but rows are"
+            " counted from 0"
+        )
     for i, out in enumerate(outs):
         trainer.store(out, ids[ids % len(outs) == i])
     yield from ()
@@ -78,7 +93,11 @@ def merge_ids(op: OpDesc, trainer: Speaker) -> Talk:
         ids = trainer.value(name, op)
         at = order[np.searchsorted(known, _flat(ids), sorter=order)]
         before, after = trainer.declared(name), trainer.declared(out)
-        same_rank = before is not None and after is not None and len(before.shape or ()) == len(after.shape or ())
+        same_rank = (
+            before is not None
+            and after is not None
+            and len(before.shape or ()) == len(after.shape or ())
+        )
         trainer.store(out, _shaped(ids, rows[at], drop_last=same_rank))
     yield from ()
 
@@ -91,7 +110,9 @@ def split_selected_rows(op: OpDesc, trainer: Speaker) -> Talk:
         trainer.store(out, _section(grad, start, int(height)))
         start += int(height)
     if start != grad.height:
-        raise FluidValueError(f"op 'split_selected_rows' cuts {start} rows out of {name!r}, which has {grad.height}")
+        raise FluidValueError(
+            f"op 'split_selected_rows' cuts {start} rows out of {name!r}, which has {grad.height}"
+        )
     yield from ()
 
 
@@ -102,7 +123,9 @@ def fake_init(op: OpDesc, trainer: Speaker) -> Talk:
 
 @partial(jax.jit, static_argnums=(1, 2))
 def _section(grad: SelectedRows, start: int, height: int) -> SelectedRows:
-    """Rows start to start + height; as many entries as before, since sizes are fixed in compiled steps."""
+    """Rows start to start + height; as many entries as before, since sizes are fixed in compiled
+    steps.
+    """
     mine = (grad.rows >= start) & (grad.rows < start + height)
     return _only(grad, mine, grad.rows - start, height)
 
@@ -115,7 +138,11 @@ def _dealt(grad: SelectedRows, index: int, count: int) -> SelectedRows:
 
 
 def _only(grad: SelectedRows, mine: Any, rows: Any, height: int) -> SelectedRows:
-    values = jnp.where(mine.reshape(-1, *(1,) * (grad.values.ndim - 1)), grad.values, np.zeros((), grad.values.dtype))
+    values = jnp.where(
+        mine.reshape(-1, *(1,) * (grad.values.ndim - 1)),
+        grad.values,
+        np.zeros((), grad.values.dtype),
+    )
     return SelectedRows(jnp.where(mine, rows, height), values, height)
 
 
@@ -137,11 +164,15 @@ def _flat(ids: Any) -> np.ndarray:
 def _check_range(flat: np.ndarray, name: str, height: int) -> None:
     wrong = flat[(flat < 0) | (flat >= height)]
     if wrong.size:
-        raise FeedError(f"{name!r} holds the row number {wrong[0]}, but the table has {height} rows")
+        raise FeedError(
+            f"{name!r} holds the row number {wrong[0]}, but the table has {height} rows"
+        )
 
 
 def _shaped(ids: Any, rows: np.ndarray, drop_last: bool) -> Any:
-    """[number of ids, width] -> the shape of the ids (perhaps without their last dimension of 1), and the width."""
+    """[number of ids, width] -> the shape of the ids (perhaps without their last dimension of 1),
+    and the width.
+    """
     shape = np.shape(ids.rows if isinstance(ids, Ragged) else ids)
     rows = rows.reshape(*(shape[:-1] if drop_last else shape), rows.shape[-1])
     return replace(ids, rows=rows) if isinstance(ids, Ragged) else rows

@@ -1,4 +1,6 @@
-"""One trainer of a job that runs in this process: its programs, its scope, and how it runs between messages."""
+"""One trainer of a job that runs in this process: its programs, its scope, and how it runs between
+messages.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ Conversation = Generator[Message, Any, list[Any]]
 class LocalTrainer:
     """A trainer. `program`, `startup_program` and `scope` may be looked at at any time.
 
-    id: its number. program: from get_trainer_program. startup_program: the startup program, as transpile left it.
+    id: its number. program: from get_trainer_program. startup_program: the startup program, as
+    transpile left it.
     """
 
     def __init__(self, id: int, program: Program, startup_program: Program, seed: int) -> None:
@@ -41,7 +44,12 @@ class LocalTrainer:
         self.scope = Scope()
         self.steps = 0
         self._seed = seed
-        self._blank = frozenset(n for op in startup_program.desc.blocks[0].ops if op.type == "fake_init" for n in op.writes)
+        self._blank = frozenset(
+            n
+            for op in startup_program.desc.blocks[0].ops
+            if op.type == "fake_init"
+            for n in op.writes
+        )
         self._cuts: dict[Any, tuple[Part, ...]] = {}
         self._rules: tuple[ProgramDesc, dict[str, FeedRule]] | None = None
         self._exact = False
@@ -51,7 +59,7 @@ class LocalTrainer:
     def __repr__(self) -> str:
         return f"LocalTrainer({self.id}, {self.steps} steps)"
 
-    # -- what the job asks of it -----------------------------------------------------------------------------------
+    # -- what the job asks of it -------------------------------------------------------------------
 
     def start(self) -> Conversation:
         """Run the startup program. A seeded one draws the same numbers every time."""
@@ -74,9 +82,11 @@ class LocalTrainer:
         self._exchanged = {name: self.scope.find_var(name).value for name in parameters}  # type: ignore[union-attr]
 
     def exchange(self, where: Mapping[str, Home], trainers: int) -> Generator[Message, Any, None]:
-        """Geo mode: send the n-th part of what the parameters have moved, and take in what the others' have.
+        """Geo mode: send the n-th part of what the parameters have moved, and take in what the
+        others' have.
 
-        delta = (param - old) / n goes to the pservers, which add it; then param += new - (old + delta), old = new.
+        delta = (param - old) / n goes to the pservers, which add it; then param += new - (old +
+        delta), old = new.
         """
         for name, home in where.items():
             delta = (self._find(name) - self._exchanged[name]) / np.float32(trainers)
@@ -89,7 +99,9 @@ class LocalTrainer:
             self._exchanged[name] = new
 
     def check_feed(self, feed: Mapping[str, Any]) -> dict[str, Any]:
-        """The fed values, checked by name, dtype, shape and range. Raises FeedError, naming the trainer."""
+        """The fed values, checked by name, dtype, shape and range. Raises FeedError, naming the
+        trainer.
+        """
         rules = self._feeds(self.program.desc)
         for reader in self.program.info.readers:
             feed = {**feed, **reader.next_feed()}
@@ -109,15 +121,20 @@ class LocalTrainer:
         vars = self.program.desc.blocks[0].vars
         for name in fetches:
             if name not in vars:
-                raise FetchError(f"fetch target {name!r} is not in the program of trainer {self.id}{near(name, vars)}")
+                raise FetchError(
+                    f"fetch target {name!r} is not in the program of trainer"
+                    f" {self.id}{near(name, vars)}"
+                )
 
-    # -- what an op that talks asks of it ----------------------------------------------------------------------------
+    # -- what an op that talks asks of it ----------------------------------------------------------
 
     def value(self, name: str, op: OpDesc) -> Any:
         """The value of a name, in this step or in the scope."""
         found = self._find(name)
         if found is None:
-            raise EnforceNotMet(f"trainer {self.id}: op '{op.type}' reads {name!r}, which has no value")
+            raise EnforceNotMet(
+                f"trainer {self.id}: op '{op.type}' reads {name!r}, which has no value"
+            )
         return found
 
     def store(self, name: str, value: Any) -> None:
@@ -132,10 +149,16 @@ class LocalTrainer:
         """What the program says of a variable."""
         return self._desc.blocks[0].vars.get(name)
 
-    # -- inside ----------------------------------------------------------------------------------------------------
+    # -- inside ------------------------------------------------------------------------------------
 
     def _run(
-        self, desc: ProgramDesc, parts: tuple[Part, ...], feed: Mapping[str, Any], fetches: Sequence[str], seed: int, count: int
+        self,
+        desc: ProgramDesc,
+        parts: tuple[Part, ...],
+        feed: Mapping[str, Any],
+        fetches: Sequence[str],
+        seed: int,
+        count: int,
     ) -> Conversation:
         self._desc, self._local = desc, bucketed(feed, self._exact)
         silent, at = True, 0
@@ -152,7 +175,9 @@ class LocalTrainer:
         return fetched
 
     def _computed(self, segment: Segment, seed: int, count: int, may_retry: bool) -> bool:
-        """Run a segment and keep its results. False if its ragged feeds have to be packed exactly first."""
+        """Run a segment and keep its results. False if its ragged feeds have to be packed exactly
+        first.
+        """
         try:
             values = {n: v for n in segment.takes if (v := self._find(n)) is not None}
             results = segment(values, seed, count)
@@ -173,25 +198,38 @@ class LocalTrainer:
     def _alike(self, desc: ProgramDesc) -> dict[str, str]:
         """This trainer's own names, as trainer 0 has them: their segments are the same."""
         own, first = f".trainer_{self.id}", ".trainer_0"
-        names = {n for op in desc.blocks[0].ops for n in (*op.reads, *op.writes)} | set(desc.blocks[0].vars)
+        names = {n for op in desc.blocks[0].ops for n in (*op.reads, *op.writes)} | set(
+            desc.blocks[0].vars
+        )
         mapping = {n: n.replace(own, first) for n in names if own in n}
         return {} if self.id == 0 or names & set(mapping.values()) else mapping
 
     def _fetched(self, name: str) -> Any:
         value = self._find(name)
         if value is None:
-            raise FetchError(f"fetch target {name!r} has no value on trainer {self.id}: no op computes it")
+            raise FetchError(
+                f"fetch target {name!r} has no value on trainer {self.id}: no op computes it"
+            )
         return value
 
     def _feeds(self, desc: ProgramDesc) -> dict[str, FeedRule]:
         """What must be fed: data that ops read before anything writes it."""
         if self._rules is None or self._rules[0] is not desc:
             ops = desc.blocks[0].ops
-            wanted = {n: v for n in walk.uses(desc, ops, carried)[0] if (v := desc.blocks[0].vars.get(n)) and not v.persistable}
-            bounds = ranges(desc, ops)
-            self._rules = desc, {
-                n: rule_for(v, bounds.get(n, ())) for n, v in wanted.items() if GRAD not in n or v.is_data
+            wanted = {
+                n: v
+                for n in walk.uses(desc, ops, carried)[0]
+                if (v := desc.blocks[0].vars.get(n)) and not v.persistable
             }
+            bounds = ranges(desc, ops)
+            self._rules = (
+                desc,
+                {
+                    n: rule_for(v, bounds.get(n, ()))
+                    for n, v in wanted.items()
+                    if GRAD not in n or v.is_data
+                },
+            )
         return self._rules[1]
 
 

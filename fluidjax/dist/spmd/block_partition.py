@@ -1,7 +1,8 @@
-"""Pservers on a mesh: rank k, and no other, holds and updates the blocks that were assigned to pserver k.
+"""Pservers on a mesh: rank k, and no other, holds and updates the blocks that were assigned to
+pserver k.
 
-What trainers send is reduce-scattered to the blocks' ranks, the updates run on buckets of blocks (shard_buckets.py),
-and the updated parameters are gathered. The printed program shows all of it.
+What trainers send is reduce-scattered to the blocks' ranks, the updates run on buckets of blocks
+(shard_buckets.py), and the updated parameters are gathered. The printed program shows all of it.
 """
 
 from __future__ import annotations
@@ -23,20 +24,28 @@ from ..pserver_plan import PserverPlan
 from .shard_buckets import OwnedBlock, ShardBucket, buckets, connected, spans
 from .updates import Update, array_of, goes_on, updates
 
-Deal = tuple[tuple[str, str, tuple[tuple[int, int, int], ...]], ...]  # (parameter, what is sent, ((rank, start, size), ...))
+# (parameter, what is sent, ((rank, start, size), ...))
+Deal = tuple[tuple[str, str, tuple[tuple[int, int, int], ...]], ...]
 
 
 def deal_of(plan: PserverPlan, ranks: int) -> Deal:
-    """Which rank has which blocks: pserver k is rank k, or k mod ranks where there are fewer ranks than pservers."""
+    """Which rank has which blocks: pserver k is rank k, or k mod ranks where there are fewer ranks
+    than pservers.
+    """
     place = {endpoint: k % ranks for k, endpoint in enumerate(plan.endpoints)}
-    return tuple((p.name, p.grad, tuple((place[b.endpoint], b.offset, b.size) for b in p.blocks)) for p in plan.params)
+    return tuple(
+        (p.name, p.grad, tuple((place[b.endpoint], b.offset, b.size) for b in p.blocks))
+        for p in plan.params
+    )
 
 
 @dataclass(frozen=True)
 class PartitionedOptimizer(Pass):
-    """Update each block of a parameter on the rank that it was assigned to, with the mean of what the ranks send.
+    """Update each block of a parameter on the rank that it was assigned to, with the mean of what
+    the ranks send.
 
-    Takes the updates whose every element goes by itself; others are noted, and stay as they are. ranks: how many trainers.
+    Takes the updates whose every element goes by itself; others are noted, and stay as they are.
+    ranks: how many trainers.
     """
 
     name: ClassVar[str] = "dealt_optimizer"
@@ -59,7 +68,9 @@ class PartitionedOptimizer(Pass):
 
 @dataclass(frozen=True)
 class Group:
-    """Buckets of blocks of parameters that are updated in the same way. number: of its first bucket in the program."""
+    """Buckets of blocks of parameters that are updated in the same way. number: of its first bucket
+    in the program.
+    """
 
     updates: Mapping[str, Update]
     buckets: tuple[ShardBucket, ...]
@@ -75,7 +86,9 @@ class Group:
 
 
 @lru_cache(maxsize=16)
-def grouped(desc: ProgramDesc, deal: Deal, ranks: int) -> tuple[tuple[Group, ...], Mapping[str, str]]:
+def grouped(
+    desc: ProgramDesc, deal: Deal, ranks: int
+) -> tuple[tuple[Group, ...], Mapping[str, str]]:
     """The updates in groups with their buckets, and why others are not among them."""
     found, reasons = updates(desc, {param: grad for param, grad, _ in deal})
     blocks = {param: [OwnedBlock(param, *b) for b in dealt] for param, _, dealt in deal}
@@ -100,8 +113,13 @@ def state_placed(groups: Iterable[Group]) -> dict[str, ShardLayout]:
                 update = group.updates[block.name]
                 for slot, name in update.state.items():
                     shapes[name] = update.shape
-                    found.setdefault(name, []).append(Span(group.array(i, slot), block.rank, at, block.start, block.size))
-    return {n: ShardLayout(shapes[n], tuple(sorted(s, key=lambda one: one.start))) for n, s in found.items()}
+                    found.setdefault(name, []).append(
+                        Span(group.array(i, slot), block.rank, at, block.start, block.size)
+                    )
+    return {
+        n: ShardLayout(shapes[n], tuple(sorted(s, key=lambda one: one.start)))
+        for n, s in found.items()
+    }
 
 
 def _refusals(desc: ProgramDesc, reasons: Mapping[str, str]) -> Iterator[Note]:
@@ -127,7 +145,9 @@ class Emission:
     def rewritten(self) -> ProgramDesc:
         """The program with the updates' ops replaced, where the last of them stood."""
         at = [i for i, op in enumerate(self.block.ops) if op.uid in self.taken]
-        self._refuse_between([op for op in self.block.ops[at[0] : at[-1]] if op.uid not in self.taken])
+        self._refuse_between(
+            [op for op in self.block.ops[at[0] : at[-1]] if op.uid not in self.taken]
+        )
         out: list[OpDesc] = []
         for i, op in enumerate(self.block.ops):
             if op.uid not in self.taken:
@@ -140,42 +160,63 @@ class Emission:
         return edit.add_vars(edit.replace_ops(desc, 0, out), 0, self.vars.values())
 
     def _refuse_between(self, ops: Sequence[OpDesc]) -> None:
-        """What reads a parameter between updates sees the old value, as on a trainer. Raises UnsupportedError for what writes one."""
+        """What reads a parameter between updates sees the old value, as on a trainer. Raises
+        UnsupportedError for what writes one.
+        """
         for op in ops:
             written = [n for n in op.writes if n in self.params]
             if written:
                 raise UnsupportedError(
-                    f"op '{op.type}' ({op.loc}) writes {written[0]!r} between the updates of parameters, which a job of processes does "
-                    "at once; put it before minimize or after it"
+                    f"op '{op.type}' ({op.loc}) writes {written[0]!r} between the updates of"
+                    " parameters, which a job of processes does at once; put it before minimize or"
+                    " after it"
                 )
 
     def emit(self) -> list[OpDesc]:
         """The ops that stand for the updates."""
         raise NotImplementedError
 
-    # -- what emissions have in common -----------------------------------------------------------------------------
+    # -- what emissions have in common -------------------------------------------------------------
 
     def new(
-        self, kind: str, x: Sequence[str], out: Sequence[str], inputs: Mapping[str, Sequence[str]] | None = None, **attrs: object
+        self,
+        kind: str,
+        x: Sequence[str],
+        out: Sequence[str],
+        inputs: Mapping[str, Sequence[str]] | None = None,
+        **attrs: object,
     ) -> OpDesc:
         """An op from X, if there is one, and other inputs to Out."""
         given = {**({"X": x} if x else {}), **(inputs or {})}
         return self.made.op(kind, given, {"Out": out}, edit.OPTIMIZE, self.at, **attrs)
 
-    def moved(self, kind: str, one: ShardBucket, x: Sequence[str], out: str, single: bool = False) -> OpDesc:
+    def moved(
+        self, kind: str, one: ShardBucket, x: Sequence[str], out: str, single: bool = False
+    ) -> OpDesc:
         """An op from whole arrays, one for each name of the bucket, to a row of it."""
         wholes = {name: i for i, name in enumerate(one.names)}
-        attrs: dict[str, Any] = {"nranks": self.ranks, "ring_id": 0, "widths": (one.width,), "spans": spans([one], wholes, single)}
+        attrs: dict[str, Any] = {
+            "nranks": self.ranks,
+            "ring_id": 0,
+            "widths": (one.width,),
+            "spans": spans([one], wholes, single),
+        }
         return self.new(kind, x, [out], **attrs)
 
-    def declared(self, group: Group, i: int, role: str, kept: bool = False, width: int | None = None) -> str:
+    def declared(
+        self, group: Group, i: int, role: str, kept: bool = False, width: int | None = None
+    ) -> str:
         """A new variable for a row of a bucket."""
         name = group.array(i, role)
-        self.vars[name] = array_of(name, group.buckets[i].width if width is None else width, group.like.dtype, kept)
+        self.vars[name] = array_of(
+            name, group.buckets[i].width if width is None else width, group.like.dtype, kept
+        )
         return name
 
     def mapping(self, group: Group, i: int) -> tuple[dict[str, str], list[OpDesc]]:
-        """The names of the group's first update -> those of a bucket, but for Param and Grad; and the ops that make them."""
+        """The names of the group's first update -> those of a bucket, but for Param and Grad; and
+        the ops that make them.
+        """
         like, one, out = group.like, group.buckets[i], list[OpDesc]()
         names = {n: self.declared(group, i, slot, kept=True) for slot, n in like.state.items()}
         names |= {n: self.declared(group, i, f"Temp{k}") for k, n in enumerate(like.temps)}
@@ -185,7 +226,11 @@ class Emission:
                 names[name] = own[0]
                 continue
             alone = all(at == 0 for _, at in one.blocks)
-            row = ShardBucket(tuple((replace(b, size=1), at) for b, at in one.blocks), 1) if alone else one
+            row = (
+                ShardBucket(tuple((replace(b, size=1), at) for b, at in one.blocks), 1)
+                if alone
+                else one
+            )
             names[name] = self.declared(group, i, slot, width=row.width)
             out.append(self.moved("c_deal", row, own, names[name], single=True))
         return names, out
@@ -195,10 +240,23 @@ class Emission:
         ops = []
         for op in group.like.ops:
             written = [s for s in goes_on(op.type) if op.output(s)]  # not read: see `powers`
-            unread = {s: (self.declared(group, i, s, width=self._width(op, s, names)),) for s in written}
+            unread = {
+                s: (self.declared(group, i, s, width=self._width(op, s, names)),) for s in written
+            }
             inside = edit.rename_op(replace(op, outputs=FrozenMap({**op.outputs, **unread})), names)
-            ops.append(replace(inside, uid=self.made.uid(), attrs=FrozenMap({**op.attrs, "op_role_var": group.buckets[i].names})))
-        self.notes.append(did(group.like.optimizer, f"bucket {group.number + i} holds blocks of {', '.join(group.buckets[i].names)}"))
+            ops.append(
+                replace(
+                    inside,
+                    uid=self.made.uid(),
+                    attrs=FrozenMap({**op.attrs, "op_role_var": group.buckets[i].names}),
+                )
+            )
+        self.notes.append(
+            did(
+                group.like.optimizer,
+                f"bucket {group.number + i} holds blocks of {', '.join(group.buckets[i].names)}",
+            )
+        )
         return ops
 
     def _width(self, op: OpDesc, slot: str, names: Mapping[str, str]) -> int:
@@ -207,30 +265,57 @@ class Emission:
         return 1 if row is None else (row.shape or (1,))[0]
 
     def powers(self) -> list[OpDesc]:
-        """The ops that take on the numbers that optimizer ops would have written, of each parameter once."""
+        """The ops that take on the numbers that optimizer ops would have written, of each parameter
+        once.
+        """
         out = []
         for update in (u for g in self.groups for u in g.updates.values()):
             for slot, (source, attr) in goes_on(update.optimizer.type).items():
                 if update.optimizer.output(slot):
-                    name, beta = update.powers[source], update.optimizer.attrs.get(attr, lookup(update.optimizer.type).defaults[attr])
-                    out.append(self.new("scale", [name], [name], scale=beta, bias=0.0, bias_after_scale=True))
+                    name, beta = (
+                        update.powers[source],
+                        update.optimizer.attrs.get(
+                            attr, lookup(update.optimizer.type).defaults[attr]
+                        ),
+                    )
+                    out.append(
+                        self.new(
+                            "scale", [name], [name], scale=beta, bias=0.0, bias_after_scale=True
+                        )
+                    )
         return out
 
     def gathered(self, group: Group, role: str, wholes: Mapping[str, str]) -> list[OpDesc]:
-        """The ops that make arrays whole on every rank; wholes: parameter -> the array of its shape that lies in rows `role`."""
+        """The ops that make arrays whole on every rank; wholes: parameter -> the array of its shape
+        that lies in rows `role`.
+        """
         out = []
         for members in connected(group.buckets):
             found = [group.buckets[i] for i in members]
             names = list(dict.fromkeys(n for one in found for n in one.names))
             shapes = tuple(flat_shapes([group.updates[n].shape for n in names]))
             where = spans(found, {n: k for k, n in enumerate(names)})
-            attrs: dict[str, Any] = {"nranks": self.ranks, "ring_id": 0, "shapes": shapes, "spans": where}
-            out.append(self.new("c_deal_allgather", [group.array(i, role) for i in members], [wholes[n] for n in names], **attrs))
+            attrs: dict[str, Any] = {
+                "nranks": self.ranks,
+                "ring_id": 0,
+                "shapes": shapes,
+                "spans": where,
+            }
+            out.append(
+                self.new(
+                    "c_deal_allgather",
+                    [group.array(i, role) for i in members],
+                    [wholes[n] for n in names],
+                    **attrs,
+                )
+            )
         return out
 
 
 class _Sync(Emission):
-    """Every step waits for all ranks: the mean of the gradients, one update, and the same parameters for all."""
+    """Every step waits for all ranks: the mean of the gradients, one update, and the same
+    parameters for all.
+    """
 
     def emit(self) -> list[OpDesc]:
         out: list[OpDesc] = []
@@ -239,12 +324,24 @@ class _Sync(Emission):
                 grads = [group.updates[p].grad for p in one.names]
                 grad, param = self.declared(group, i, "Grad"), self.declared(group, i, "Param")
                 out.append(self.moved("c_deal_reducescatter", one, grads, grad))
-                out.append(self.new("scale", [grad], [grad], scale=1.0 / self.ranks, bias=0.0, bias_after_scale=True))
+                out.append(
+                    self.new(
+                        "scale",
+                        [grad],
+                        [grad],
+                        scale=1.0 / self.ranks,
+                        bias=0.0,
+                        bias_after_scale=True,
+                    )
+                )
                 out.append(self.moved("c_deal", one, list(one.names), param))
         for group in self.groups:
             for i in range(len(group.buckets)):
                 names, before = self.mapping(group, i)
-                names |= {group.like.param: group.array(i, "Param"), group.like.grad: group.array(i, "Grad")}
+                names |= {
+                    group.like.param: group.array(i, "Param"),
+                    group.like.grad: group.array(i, "Grad"),
+                }
                 out += before + self.updated(group, i, names)
         out += self.powers()
         for group in self.groups:

@@ -1,8 +1,10 @@
-"""Asynchronous pservers on a mesh: gradients come one after another, in an order that is drawn anew for every step.
+"""Asynchronous pservers on a mesh: gradients come one after another, in an order that is drawn anew
+for every step.
 
-In Fluid nobody waits: a pserver updates with each trainer's gradient as it comes, and that trainer goes on with what it
-receives then. Here all ranks take a step at once, so the gradient that came second was computed without the first one's
-update: that is the staleness, up to ranks - 1 updates, and equal seeds repeat it.
+In Fluid nobody waits: a pserver updates with each trainer's gradient as it comes, and that trainer
+goes on with what it receives then. Here all ranks take a step at once, so the gradient that came
+second was computed without the first one's update: that is the staleness, up to ranks - 1 updates,
+and equal seeds repeat it.
 """
 
 from __future__ import annotations
@@ -27,10 +29,11 @@ ORDER = "@ARRIVALS"
 class PartitionedAsync(Pass):
     """Update each block on its rank with the ranks' gradients one after another.
 
-    answers: every rank goes on with the parameters as they were after its own gradient (async), so each has its own
-    copy of them; else all get those after the last one (half-async). compensated: gradients are corrected by
-    (param - param as the rank saw it) * grad * grad (enable_dc_asgd). A learning rate's schedule counts the batches of
-    all ranks. Raises UnsupportedError for an update that cannot run on blocks.
+    answers: every rank goes on with the parameters as they were after its own gradient (async), so
+    each has its own copy of them; else all get those after the last one (half-async). compensated:
+    gradients are corrected by (param - param as the rank saw it) * grad * grad (enable_dc_asgd). A
+    learning rate's schedule counts the batches of all ranks. Raises UnsupportedError for an update
+    that cannot run on blocks.
     """
 
     name: ClassVar[str] = "dealt_async"
@@ -44,8 +47,8 @@ class PartitionedAsync(Pass):
         groups, reasons = grouped(desc, self.deal, self.ranks)
         for param, reason in reasons.items():
             raise UnsupportedError(
-                f"parameter {param!r} cannot be updated asynchronously in a job of processes, since {reason}; "
-                "fluid.dist.LocalJob runs it in one process"
+                f"parameter {param!r} cannot be updated asynchronously in a job of processes, since"
+                f" {reason}; fluid.dist.LocalJob runs it in one process"
             )
         if not groups:
             return Rewrite(_counting(desc, self.ranks))
@@ -53,7 +56,9 @@ class PartitionedAsync(Pass):
         return Rewrite(_counting(emission.rewritten(), self.ranks), notes=tuple(emission.notes))
 
     def placed(self, before: ProgramDesc, after: ProgramDesc) -> Mapping[str, ShardLayout]:
-        """Where the state lies; in async mode the pservers' parameters too, of which every rank has a copy."""
+        """Where the state lies; in async mode the pservers' parameters too, of which every rank has
+        a copy.
+        """
         groups, _ = grouped(before, self.deal, self.ranks)
         found = state_placed(groups)
         if self.answers:
@@ -66,10 +71,18 @@ def _params_placed(groups: tuple[Group, ...], ranks: int) -> dict[str, ShardLayo
     for group in groups:
         for i, one in enumerate(group.buckets):
             for b, at in one.blocks:
-                found.setdefault(b.name, []).append(Span(group.array(i, "Param"), b.rank, at, b.start, b.size))
+                found.setdefault(b.name, []).append(
+                    Span(group.array(i, "Param"), b.rank, at, b.start, b.size)
+                )
     shapes = {u.param: u.shape for g in groups for u in g.updates.values()}
-    wholes = {n: ShardLayout(shapes[n], tuple(sorted(s, key=lambda one: one.start))) for n, s in found.items()}
-    return {n: replace(p, copies=tuple(Span(n, r, 0, 0, p.size) for r in range(ranks))) for n, p in wholes.items()}
+    wholes = {
+        n: ShardLayout(shapes[n], tuple(sorted(s, key=lambda one: one.start)))
+        for n, s in found.items()
+    }
+    return {
+        n: replace(p, copies=tuple(Span(n, r, 0, 0, p.size) for r in range(ranks)))
+        for n, p in wholes.items()
+    }
 
 
 def _counting(desc: ProgramDesc, ranks: int) -> ProgramDesc:
@@ -85,7 +98,9 @@ def _counting(desc: ProgramDesc, ranks: int) -> ProgramDesc:
 
 
 class _Async(Emission):
-    def __init__(self, desc: ProgramDesc, options: PartitionedAsync, groups: tuple[Group, ...]) -> None:
+    def __init__(
+        self, desc: ProgramDesc, options: PartitionedAsync, groups: tuple[Group, ...]
+    ) -> None:
         super().__init__(desc, options.ranks, groups)
         self.options = options
 
@@ -101,7 +116,11 @@ class _Async(Emission):
                     out += self.arrived(group, i, at)
             out += self.powers()
         for group in self.groups:
-            out += self.answered(group) if self.options.answers else self.gathered(group, "Param", {p: p for p in group.updates})
+            out += (
+                self.answered(group)
+                if self.options.answers
+                else self.gathered(group, "Param", {p: p for p in group.updates})
+            )
         return out
 
     def received(self, group: Group, i: int) -> list[OpDesc]:
@@ -137,8 +156,16 @@ class _Async(Emission):
         """grad += (param - param as the rank saw it) * grad * grad."""
         late = self.declared(group, i, "Late")
         param = group.array(i, "Param")
-        steps = [("sub", param, late, late), ("mul", late, grad, late), ("mul", late, grad, late), ("add", grad, late, grad)]
-        ops = [self.new(f"elementwise_{kind}", [x], [to], {"Y": [y]}, axis=-1) for kind, x, y, to in steps]
+        steps = [
+            ("sub", param, late, late),
+            ("mul", late, grad, late),
+            ("mul", late, grad, late),
+            ("add", grad, late, grad),
+        ]
+        ops = [
+            self.new(f"elementwise_{kind}", [x], [to], {"Y": [y]}, axis=-1)
+            for kind, x, y, to in steps
+        ]
         return [self.taken_in(group, i, "Seen", late, at), *ops]
 
     def answered(self, group: Group) -> list[OpDesc]:
@@ -151,5 +178,7 @@ class _Async(Emission):
             attrs: dict[str, Any] = {"nranks": self.ranks, "ring_id": 0, "shapes": shapes}
             rows = [group.array(i, f"Param.{at}") for i in members for at in range(self.ranks)]
             where = spans(found, {n: k for k, n in enumerate(names)})
-            out.append(self.new("c_deal_answer", rows, names, {"Order": [ORDER]}, spans=where, **attrs))
+            out.append(
+                self.new("c_deal_answer", rows, names, {"Order": [ORDER]}, spans=where, **attrs)
+            )
         return out

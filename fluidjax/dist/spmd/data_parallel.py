@@ -1,4 +1,6 @@
-"""The data-parallel rewrite: every device runs the program on its part of the batch, and gradients are summed over all."""
+"""The data-parallel rewrite: every device runs the program on its part of the batch, and gradients
+are summed over all.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,16 @@ COEFF_NUM_DEVICE, ONE, CUSTOMIZED = "CoeffNumDevice", "One", "Customized"
 
 @dataclass(frozen=True)
 class DataParallel(Pass):
-    """Sum every parameter's gradient over the ranks, and scale the loss gradient so that the sum is the mean.
+    """Sum every parameter's gradient over the ranks, and scale the loss gradient so that the sum is
+    the mean.
 
-    After the op that completes a parameter's gradient (its op_role_var names the pair) the gradient is summed in place:
-    by c_allreduce_sum, or with `fuse` the small ones together by c_fused_allreduce_sum, before anything reads them.
+    After the op that completes a parameter's gradient (its op_role_var names the pair) the gradient
+    is summed in place: by c_allreduce_sum, or with `fuse` the small ones together by
+    c_fused_allreduce_sum, before anything reads them.
 
-    ranks: how many. scale: what each rank's loss gradient is: CoeffNumDevice (1 / ranks), One (1), Customized (fed as
-    ``<loss>@GRAD``). sync_batch_norm: batch_norm ops in training mode take their statistics from all ranks.
+    ranks: how many. scale: what each rank's loss gradient is: CoeffNumDevice (1 / ranks), One (1),
+    Customized (fed as ``<loss>@GRAD``). sync_batch_norm: batch_norm ops in training mode take their
+    statistics from all ranks.
     """
 
     name: ClassVar[str] = "data_parallel"
@@ -54,7 +59,9 @@ class DataParallel(Pass):
         return Rewrite(edit.replace_ops(desc, 0, ops), notes=tuple(notes))
 
     def _scaled(self, op: OpDesc, made: OpBuilder, notes: list[Note]) -> list[OpDesc]:
-        """The op that begins the backward part, with what makes the gradient of the loss what `scale` says."""
+        """The op that begins the backward part, with what makes the gradient of the loss what
+        `scale` says.
+        """
         if self.scale == CUSTOMIZED:
             notes.append(did(op, "dropped, since the gradient of the loss is fed"))
             return []
@@ -62,11 +69,18 @@ class DataParallel(Pass):
             return [op]
         (loss,) = op.output("Out")
         notes.append(did(op, f"scaled by 1 / {self.ranks}"))
-        attrs = {"scale": 1.0 / self.ranks, "bias": 0.0, "bias_after_scale": True, "op_role": edit.BACKWARD | edit.LOSS}
+        attrs = {
+            "scale": 1.0 / self.ranks,
+            "bias": 0.0,
+            "bias_after_scale": True,
+            "op_role": edit.BACKWARD | edit.LOSS,
+        }
         return [op, made.over("scale", [loss], op, **attrs)]
 
 
-def _mean_loss(desc: ProgramDesc, op: OpDesc, ranks: int, made: OpBuilder) -> tuple[ProgramDesc, list[OpDesc]]:
+def _mean_loss(
+    desc: ProgramDesc, op: OpDesc, ranks: int, made: OpBuilder
+) -> tuple[ProgramDesc, list[OpDesc]]:
     """An optimizer op that takes the loss, with its mean over the ranks instead."""
     (loss,) = op.input("Loss")
     mean = loss + "@MEAN"
@@ -84,11 +98,15 @@ def _starts(op: OpDesc) -> bool:
 def _fed(desc: ProgramDesc, starts: Sequence[OpDesc]) -> ProgramDesc:
     """The gradients of the losses as data variables, of which a feed holds those of all ranks."""
     found = [desc.blocks[0].vars[n] for op in starts for n in op.writes]
-    return edit.add_vars(desc, 0, [replace(v, is_data=True, shape=(-1, *(v.shape or ())[1:])) for v in found])
+    return edit.add_vars(
+        desc, 0, [replace(v, is_data=True, shape=(-1, *(v.shape or ())[1:])) for v in found]
+    )
 
 
 def synchronised(op: OpDesc) -> OpDesc:
-    """A batch_norm, or its gradient, that takes its statistics from all ranks where it takes its batch's."""
+    """A batch_norm, or its gradient, that takes its statistics from all ranks where it takes its
+    batch's.
+    """
     if op.type not in ("batch_norm", "batch_norm_grad"):
         return op
     return op if fixed_statistics(op.attrs) else replace(op, type=f"sync_{op.type}")

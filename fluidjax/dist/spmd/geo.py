@@ -1,7 +1,8 @@
-"""Geo-SGD on a mesh: every rank trains alone, and now and then all take in what the others' parameters have moved.
+"""Geo-SGD on a mesh: every rank trains alone, and now and then all take in what the others'
+parameters have moved.
 
-As rewrites of the program before transpile. Pservers are not needed: as all ranks exchange at once, what the pservers would
-hold is what every rank remembers as the snapshot.
+As rewrites of the program before transpile. Pservers are not needed: as all ranks exchange at once,
+what the pservers would hold is what every rank remembers as the snapshot.
 """
 
 from __future__ import annotations
@@ -28,16 +29,23 @@ ATTRS = {"op_role": edit.OPTIMIZE}
 
 def snapshot(desc: ProgramDesc, name: str) -> VarDesc:
     """The variable that remembers a parameter."""
-    return replace(desc.blocks[0].vars[name], name=name + SNAPSHOT, is_parameter=False, persistable=True, stop_gradient=True)
+    return replace(
+        desc.blocks[0].vars[name],
+        name=name + SNAPSHOT,
+        is_parameter=False,
+        persistable=True,
+        stop_gradient=True,
+    )
 
 
 @dataclass(frozen=True)
 class ExchangeDeltas(Pass):
-    """After every `every` steps add up over the ranks what the parameters have moved, and take in what the others' have.
+    """After every `every` steps add up over the ranks what the parameters have moved, and take in
+    what the others' have.
 
-    delta = (param - snapshot) / ranks; param += sum of the other ranks' deltas; snapshot += sum of all ranks' deltas. That
-    is Geo-SGD's param += new - (old + delta), old = new, where all exchange at the same time. The ops stand in a
-    conditional_block, so the other steps send nothing.
+    delta = (param - snapshot) / ranks; param += sum of the other ranks' deltas; snapshot += sum of
+    all ranks' deltas. That is Geo-SGD's param += new - (old + delta), old = new, where all exchange
+    at the same time. The ops stand in a conditional_block, so the other steps send nothing.
 
     parameters: names of those that are exchanged.
     """
@@ -52,14 +60,21 @@ class ExchangeDeltas(Pass):
         if not self.parameters:
             return Rewrite(desc)
         made, last = OpBuilder.after(desc), desc.blocks[0].ops[-1]
-        deltas = {p: replace(snapshot(desc, p), name=p + "@DELTA", persistable=False) for p in self.parameters}
+        deltas = {
+            p: replace(snapshot(desc, p), name=p + "@DELTA", persistable=False)
+            for p in self.parameters
+        }
         exchange = self._exchange(deltas, made, last)
-        notes = (did(last, f"{len(deltas)} parameters are exchanged after every {self.every} steps"),)
+        notes = (
+            did(last, f"{len(deltas)} parameters are exchanged after every {self.every} steps"),
+        )
         desc = edit.add_vars(desc, 0, [snapshot(desc, p) for p in deltas])
         if self.every == 1:
             desc = edit.add_vars(desc, 0, deltas.values())
             return Rewrite(edit.replace_ops(desc, 0, [*desc.blocks[0].ops, *exchange]), notes=notes)
-        inside = BlockDesc(FrozenMap({v.name: v for v in deltas.values()}), tuple(exchange), parent=0)
+        inside = BlockDesc(
+            FrozenMap({v.name: v for v in deltas.values()}), tuple(exchange), parent=0
+        )
         return Rewrite(_now_and_then(desc, inside, self.every, made, last), notes=notes)
 
     def _exchange(self, deltas: dict[str, VarDesc], made: OpBuilder, at: OpDesc) -> list[OpDesc]:
@@ -67,24 +82,54 @@ class ExchangeDeltas(Pass):
         for param, var in deltas.items():
             delta, old = var.name, param + SNAPSHOT
             before += [
-                made.op("elementwise_sub", {"X": [param], "Y": [old]}, {"Out": [delta]}, edit.OPTIMIZE, at),
+                made.op(
+                    "elementwise_sub",
+                    {"X": [param], "Y": [old]},
+                    {"Out": [delta]},
+                    edit.OPTIMIZE,
+                    at,
+                ),
                 made.over("scale", [delta], at, **ATTRS, scale=1.0 / self.ranks),
-                made.op("elementwise_sub", {"X": [param], "Y": [delta]}, {"Out": [param]}, edit.OPTIMIZE, at),
+                made.op(
+                    "elementwise_sub",
+                    {"X": [param], "Y": [delta]},
+                    {"Out": [param]},
+                    edit.OPTIMIZE,
+                    at,
+                ),
             ]
             after += [
-                made.op("elementwise_add", {"X": [param], "Y": [delta]}, {"Out": [param]}, edit.OPTIMIZE, at),
-                made.op("elementwise_add", {"X": [old], "Y": [delta]}, {"Out": [old]}, edit.OPTIMIZE, at),
+                made.op(
+                    "elementwise_add",
+                    {"X": [param], "Y": [delta]},
+                    {"Out": [param]},
+                    edit.OPTIMIZE,
+                    at,
+                ),
+                made.op(
+                    "elementwise_add", {"X": [old], "Y": [delta]}, {"Out": [old]}, edit.OPTIMIZE, at
+                ),
             ]
         small = [v.name for v in deltas.values() if math.prod(v.shape or ()) <= SMALL]
         sums = [made.over("c_fused_allreduce_sum", small, at, **ATTRS)] if small else []
-        sums += [made.over("c_allreduce_sum", [v.name], at, **ATTRS) for v in deltas.values() if v.name not in small]
+        sums += [
+            made.over("c_allreduce_sum", [v.name], at, **ATTRS)
+            for v in deltas.values()
+            if v.name not in small
+        ]
         return [*before, *sums, *after]
 
 
-def _now_and_then(desc: ProgramDesc, inside: BlockDesc, every: int, made: OpBuilder, at: OpDesc) -> ProgramDesc:
+def _now_and_then(
+    desc: ProgramDesc, inside: BlockDesc, every: int, made: OpBuilder, at: OpDesc
+) -> ProgramDesc:
     """The program with a block that runs after every `every` steps; all ranks count the same."""
-    period, due, scopes = (new_name(COUNTER + n, desc.blocks[0].vars) for n in (".every", ".due", ".scopes"))
-    outer = [n for n in dict.fromkeys(n for op in inside.ops for n in op.reads) if n not in inside.vars]
+    period, due, scopes = (
+        new_name(COUNTER + n, desc.blocks[0].vars) for n in (".every", ".due", ".scopes")
+    )
+    outer = [
+        n for n in dict.fromkeys(n for op in inside.ops for n in op.reads) if n not in inside.vars
+    ]
     ops = [
         made.over("increment", [COUNTER], at, **ATTRS, step=1.0),
         _number(period, every, made, at),
@@ -108,26 +153,39 @@ def _counted(name: str, persistable: bool = False) -> VarDesc:
 
 
 def _number(name: str, value: int, made: OpBuilder, at: OpDesc) -> OpDesc:
-    attrs = {"shape": (1,), "dtype": int(VarType.INT64), "value": float(value), "str_value": str(value)}
+    attrs = {
+        "shape": (1,),
+        "dtype": int(VarType.INT64),
+        "value": float(value),
+        "str_value": str(value),
+    }
     return made.op("fill_constant", {}, {"Out": [name]}, edit.OPTIMIZE, at, **attrs)
 
 
 def remembered(plan: PserverPlan) -> dict[str, VarDesc]:
     """What a geo job keeps in the scope beside its program's variables, by name."""
-    vars = [*(snapshot(plan.main, p.name) for p in plan.params), _counted(COUNTER, persistable=True)]
+    vars = [
+        *(snapshot(plan.main, p.name) for p in plan.params),
+        _counted(COUNTER, persistable=True),
+    ]
     return {v.name: v for v in vars}
 
 
 def on_mesh(plan: PserverPlan, ranks: int) -> tuple[Pass, ...]:
     """The passes that make the original program of a geo job one for a mesh of its trainers."""
-    return (ExchangeDeltas(ranks, plan.push_every, tuple(p.name for p in plan.params)),) if ranks > 1 else ()
+    return (
+        (ExchangeDeltas(ranks, plan.push_every, tuple(p.name for p in plan.params)),)
+        if ranks > 1
+        else ()
+    )
 
 
 def prepare(plan: PserverPlan, scope: Scope, ranks: int) -> None:
     """What the ranks remember, before a program begins with the values of a scope.
 
-    A parameter that has one value for all ranks (the startup program's, or one that was loaded or stored) is itself what
-    the next difference is counted from. Where every rank has its own, it goes on from the last exchange.
+    A parameter that has one value for all ranks (the startup program's, or one that was loaded or
+    stored) is itself what the next difference is counted from. Where every rank has its own, it
+    goes on from the last exchange.
     """
     for p in plan.params if ranks > 1 else ():
         var = scope.find_var(p.name)

@@ -1,4 +1,6 @@
-"""Programs that the processes of a job run together: on which devices, and what must agree before a step begins."""
+"""Programs that the processes of a job run together: on which devices, and what must agree before a
+step begins.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,14 @@ from .shard_optimizer import ShardOptimizer
 if TYPE_CHECKING:
     from ...runtime.compiled import Compiled
 
-JOINING = frozenset({"c_gen_nccl_id", "c_comm_init", "gen_nccl_id"})  # these name the trainer that runs them
+# these name the trainer that runs them
+JOINING = frozenset({"c_gen_nccl_id", "c_comm_init", "gen_nccl_id"})
 
 
 def check_trainers(count: int, rank: int | None) -> None:
-    """Raises FluidValueError unless this process is trainer `rank` (None: any) of a running job of `count` trainers."""
+    """Raises FluidValueError unless this process is trainer `rank` (None: any) of a running job of
+    `count` trainers.
+    """
     running = jax.process_count()
     if running == 1:
         raise FluidValueError(
@@ -46,22 +51,29 @@ def check_trainers(count: int, rank: int | None) -> None:
             f"python -m fluidjax launch --nproc {count} SCRIPT"
         )
     if count != running:
-        raise FluidValueError(f"the program is for {count} trainers, but the job has {running}; num_trainers is the job's number")
+        raise FluidValueError(
+            f"the program is for {count} trainers, but the job has {running}; num_trainers is the"
+            " job's number"
+        )
     if rank is not None and rank != jax.process_index():
         raise FluidValueError(
-            f"trainer_id is {rank}, but this process is trainer {jax.process_index()} of the job; it is what PADDLE_TRAINER_ID says"
+            f"trainer_id is {rank}, but this process is trainer {jax.process_index()} of the job;"
+            " it is what PADDLE_TRAINER_ID says"
         )
 
 
 def ranks_across(devices: Sequence[Any]) -> Mesh:
-    """A rank for each of these devices and for those at the same places in the other processes; process 0's come first.
+    """A rank for each of these devices and for those at the same places in the other processes;
+    process 0's come first.
 
-    Raises FluidValueError where several ranks would share a device, and where another process has fewer devices.
+    Raises FluidValueError where several ranks would share a device, and where another process has
+    fewer devices.
     """
     if len(set(devices)) < len(devices):
         raise FluidValueError(
-            f"{len(devices)} places share {len(set(devices))} {devices[0].platform} device(s), but in a job every place needs a "
-            f"device of its own; start it by python -m fluidjax launch --devices-per-proc {len(devices)} (or set CPU_NUM first)"
+            f"{len(devices)} places share {len(set(devices))} {devices[0].platform} device(s), but"
+            " in a job every place needs a device of its own; start it by python -m fluidjax"
+            f" launch --devices-per-proc {len(devices)} (or set CPU_NUM first)"
         )
     platform = devices[0].platform
     mine = jax.local_devices(backend=platform)
@@ -70,7 +82,10 @@ def ranks_across(devices: Sequence[Any]) -> Mesh:
     for index in range(jax.process_count()):
         there = [d for d in jax.devices(platform) if d.process_index == index]
         if max(at) >= len(there):
-            raise FluidValueError(f"trainer {index} has {len(there)} {platform} device(s), but {max(at) + 1} are needed on each trainer")
+            raise FluidValueError(
+                f"trainer {index} has {len(there)} {platform} device(s), but {max(at) + 1} are"
+                " needed on each trainer"
+            )
         found += [there[i] for i in at]
     return Mesh(tuple(found), begins=_begins, compares=_compare, asks=_asks)
 
@@ -81,10 +96,11 @@ def places_across(places: Sequence[Place]) -> Mesh:
 
 
 def whole_job(program: Program, device: Any) -> Parallel | None:
-    """What makes a program with collective ops, or a trainer's, run on one device of each process; None for others.
+    """What makes a program with collective ops, or a trainer's, run on one device of each process;
+    None for others.
 
-    Raises EnforceNotMet for a ring of another number of ranks than the job has, and FluidValueError for a trainer's program
-    of a job of another size.
+    Raises EnforceNotMet for a ring of another number of ranks than the job has, and FluidValueError
+    for a trainer's program of a job of another size.
     """
     if trains(program) and process.current_job() is not None:
         plan = program.info.pserver_plan
@@ -98,25 +114,37 @@ def whole_job(program: Program, device: Any) -> Parallel | None:
         if starting is not None:
             return starting
     ops = [op for block in program.desc.blocks for op in block.ops]
-    if program.info.shards_optimizer and jax.process_count() > 1 and any(edit.role(op) & edit.BACKWARD for op in ops):
+    if (
+        program.info.shards_optimizer
+        and jax.process_count() > 1
+        and any(edit.role(op) & edit.BACKWARD for op in ops)
+    ):
         where = ranks_across([device])
         return Parallel(where, [ShardOptimizer(where.count), DataParallel(where.count)])
-    if jax.process_count() == 1 or not any(traits(op.type).ranks.together or op.type in JOINING - {"gen_nccl_id"} for op in ops):
+    if jax.process_count() == 1 or not any(
+        traits(op.type).ranks.together or op.type in JOINING - {"gen_nccl_id"} for op in ops
+    ):
         return None
     where = ranks_across([device])
     for op in ops:
         if op.type == "c_comm_init" and op.attrs["nranks"] != where.count:
-            raise EnforceNotMet(f"op 'c_comm_init' is for nranks = {op.attrs['nranks']}, but the job has {where.count} trainers")
+            raise EnforceNotMet(
+                f"op 'c_comm_init' is for nranks = {op.attrs['nranks']}, but the job has"
+                f" {where.count} trainers"
+            )
     return Parallel(where)
 
 
-# -- reading alone -----------------------------------------------------------------------------------------------------
+# -- reading alone ---------------------------------------------------------------------------------
 
-_last: tuple[Mesh, weakref.ref[Scope]] | None = None  # of the step that ran last: where, and on which state
+# of the step that ran last: where, and on which state
+_last: tuple[Mesh, weakref.ref[Scope]] | None = None
 
 
 def _take_turns() -> None:
-    """Have the trainers answer one that reads what they hold in parts, as pservers do: the first alone saves a model."""
+    """Have the trainers answer one that reads what they hold in parts, as pservers do: the first
+    alone saves a model.
+    """
     job = process.current_job()
     if job is not None:
         job.answers(_answer)
@@ -140,25 +168,38 @@ def _answer(name: str) -> None:
     where, scope = (None, None) if _last is None else (_last[0], _last[1]())
     array = None if scope is None else _part(scope, name)
     if where is None or array is None:
-        raise JobError(f"another trainer reads {name!r}, of which this one holds no part; trainers keep their state in the same scope")
+        raise JobError(
+            f"another trainer reads {name!r}, of which this one holds no part; trainers keep their"
+            " state in the same scope"
+        )
     where.everywhere(array)
 
 
 def _part(scope: Scope, name: str) -> Any:
-    """The array of this name that holds parts of the state, or that it travels in; None where there is none."""
+    """The array of this name that holds parts of the state, or that it travels in; None where there
+    is none.
+    """
     found = (buffers.holder(name) for buffers in in_force(scope))
     var = scope.find_var(name)
     apart = None if var is None else var.storage.shards()
-    return next((array for array in found if array is not None), None if apart is None else apart.arrays.get(name))
+    return next(
+        (array for array in found if array is not None),
+        None if apart is None else apart.arrays.get(name),
+    )
 
 
-# -- before a step -----------------------------------------------------------------------------------------------------
+# -- before a step ---------------------------------------------------------------------------------
 
-def before_step(compiled: Compiled, scope: Scope, feed: Any, signature: Any, random: str, seed: int) -> None:
-    """Count a step of all processes; before the first, and where the state or the feed's sizes are new, compare them.
 
-    random: the program's random state in words. seed: this process's own. Raises JobError in every process, naming the
-    first difference. A process that goes on without comparing is noticed by the hub, which ends the job with a sentence.
+def before_step(
+    compiled: Compiled, scope: Scope, feed: Any, signature: Any, random: str, seed: int
+) -> None:
+    """Count a step of all processes; before the first, and where the state or the feed's sizes are
+    new, compare them.
+
+    random: the program's random state in words. seed: this process's own. Raises JobError in every
+    process, naming the first difference. A process that goes on without comparing is noticed by the
+    hub, which ends the job with a sentence.
     """
     global _last
     where = compiled.where
@@ -180,13 +221,15 @@ def _begins() -> None:
 def _compare(where: Mesh, text: str) -> None:
     job = process.met_job()
     if job is not None and job.watched:
-        job.check_same_program(text, math.inf)  # who never comes has died, ended or gone on, which is noticed
+        # who never comes has died, ended or gone on, which is noticed
+        job.check_same_program(text, math.inf)
         return
     number = int(compare_programs.fingerprint(text)[:15], 16)
     found = where.everywhere(where.put(per_rank(np.full((where.count,), number)), own=True))
     if len(set(found.tolist())) > 1:
         raise JobError(
-            "the processes run different programs, or feed batches of different sizes; python -m fluidjax launch would say which"
+            "the processes run different programs, or feed batches of different sizes; python -m"
+            " fluidjax launch would say which"
         )
 
 
@@ -205,7 +248,10 @@ def _lines(compiled: Compiled, scope: Scope, feed: Any, random: str) -> Iterator
         yield f"fetches {', '.join(compiled.fetches)}"
     for name, value in sorted(_named(feed), key=lambda pair: pair[0]):
         if isinstance(value, Fixed):
-            yield f"feed {name!r}, which decides sizes: {value.dtype}{list(value.shape)} {value.array.tolist()}"
+            yield (
+                f"feed {name!r}, which decides sizes: {value.dtype}{list(value.shape)}"
+                f" {value.array.tolist()}"
+            )
             continue
         if isinstance(value, Ragged):
             yield f"feed {name!r} with a LoD: {value.dtype} {value.form}"
@@ -220,7 +266,8 @@ def _lines(compiled: Compiled, scope: Scope, feed: Any, random: str) -> Iterator
 
 
 def _named(feed: Any) -> list[tuple[str, Any]]:
-    assert isinstance(feed, Mapping)  # Parallel.split refuses what is not the same on all devices of a process
+    # Parallel.split refuses what is not the same on all devices of a process
+    assert isinstance(feed, Mapping)
     return list(feed.items())
 
 
@@ -230,8 +277,15 @@ def _home(var: ScopeVar) -> str:
     value = var.storage.value
     if isinstance(value, ShardedValue):
         return f"{value.dtype}{list(value.shape)} in parts"
-    kind = "on the devices" if isinstance(value, jax.Array) and len(value.devices()) > 1 else "on the host"
-    return f"{getattr(value, 'dtype', '')}{list(np.shape(value))} {'of each rank' if isinstance(value, PerRank) else kind}"
+    kind = (
+        "on the devices"
+        if isinstance(value, jax.Array) and len(value.devices()) > 1
+        else "on the host"
+    )
+    return (
+        f"{getattr(value, 'dtype', '')}{list(np.shape(value))}"
+        f" {'of each rank' if isinstance(value, PerRank) else kind}"
+    )
 
 
 def _anonymous(desc: ProgramDesc) -> ProgramDesc:
@@ -242,4 +296,11 @@ def _anonymous(desc: ProgramDesc) -> ProgramDesc:
     return edit.replace_ops(desc, 0, [op for op in ops if op.type not in JOINING])
 
 
-__all__ = ["before_step", "check_trainers", "job_seed", "places_across", "ranks_across", "whole_job"]
+__all__ = [
+    "before_step",
+    "check_trainers",
+    "job_seed",
+    "places_across",
+    "ranks_across",
+    "whole_job",
+]

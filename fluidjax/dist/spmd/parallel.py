@@ -1,4 +1,6 @@
-"""A program run data parallel: the rewritten program, and how feeds are split and fetches merged over the ranks."""
+"""A program run data parallel: the rewritten program, and how feeds are split and fetches merged
+over the ranks.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ class DeviceCountError(EnforceNotMet, FeedError, IndexError):
     """A feed has fewer samples, or more or fewer dicts, than there are devices."""
 
 
-Rewritten = tuple[Any, ProgramDesc, Mapping[str, ShardLayout]]  # of which version; the program; what lies over the ranks, and where
+# of which version; the program; what lies over the ranks, and where
+Rewritten = tuple[Any, ProgramDesc, Mapping[str, ShardLayout]]
 
 
 @runtime_checkable
@@ -47,7 +50,9 @@ class Places(Protocol):
         ...
 
 
-def rewritten(desc: ProgramDesc, rewrites: Sequence[Pass]) -> tuple[ProgramDesc, Mapping[str, ShardLayout]]:
+def rewritten(
+    desc: ProgramDesc, rewrites: Sequence[Pass]
+) -> tuple[ProgramDesc, Mapping[str, ShardLayout]]:
     """The program after the passes, and where the variables are of which every rank has a part."""
     found: dict[str, ShardLayout] = {}
     for rewrite in rewrites:
@@ -61,11 +66,13 @@ def rewritten(desc: ProgramDesc, rewrites: Sequence[Pass]) -> tuple[ProgramDesc,
 class Parallel:
     """What makes a program run on several ranks.
 
-    where: the ranks. rewrites: the passes that make the program parallel; none for one without a backward part.
-    memory_optimized: whether XLA orders the step for the least memory.
+    where: the ranks. rewrites: the passes that make the program parallel; none for one without a
+    backward part. memory_optimized: whether XLA orders the step for the least memory.
     """
 
-    def __init__(self, where: Placement, rewrites: Sequence[Pass] = (), memory_optimized: bool = False) -> None:
+    def __init__(
+        self, where: Placement, rewrites: Sequence[Pass] = (), memory_optimized: bool = False
+    ) -> None:
         self.where = where
         self.rewrites = tuple(rewrites)
         self.memory_optimized = memory_optimized
@@ -86,7 +93,9 @@ class Parallel:
         return self._rewritten(program)[2]
 
     def prepare(self, scope: Scope) -> None:
-        """Called before the program begins with the values of a scope: what the rewritten program needs besides."""
+        """Called before the program begins with the values of a scope: what the rewritten program
+        needs besides.
+        """
 
     def _rewritten(self, program: Program) -> Rewritten:
         made = self._made.get(program)
@@ -95,27 +104,42 @@ class Parallel:
         return made
 
     def read(self, feed: Any, readers: Sequence[Reads]) -> Any:
-        """A feed with a batch of each reader for every rank of this process, as in Fluid, where each device reads by itself."""
+        """A feed with a batch of each reader for every rank of this process, as in Fluid, where
+        each device reads by itself.
+        """
         count = self.local_count
         if isinstance(feed, list | tuple):
             given = self._listed(feed, count, dict)
         else:
             whole = {n: bare(v) for n, v in feed.items()}
-            parts = zip(*(_parts(n, v if isinstance(v, LoDTensor) else np.asarray(v), count) for n, v in whole.items()), strict=True)
-            given = [dict(zip(feed, part, strict=True)) for part in parts] if feed else [{} for _ in range(count)]
+            parts = zip(
+                *(
+                    _parts(n, v if isinstance(v, LoDTensor) else np.asarray(v), count)
+                    for n, v in whole.items()
+                ),
+                strict=True,
+            )
+            given = (
+                [dict(zip(feed, part, strict=True)) for part in parts]
+                if feed
+                else [{} for _ in range(count)]
+            )
         for rank, one in enumerate(given):
             try:
                 for reader in readers:
                     one.update(reader.next_feed())
             except EOFException:
                 if rank and self._evaluates and not any(reader.drops_last for reader in readers):
-                    return given[:rank]  # what is left is for the first ranks; the next run meets the end
+                    # what is left is for the first ranks; the next run meets the end
+                    return given[:rank]
                 raise
         return given[0] if count == 1 else given
 
     @property
     def _evaluates(self) -> bool:
-        """Whether the ranks are independent, so that fewer may be fed than there are: the program has no backward part."""
+        """Whether the ranks are independent, so that fewer may be fed than there are: the program
+        has no backward part.
+        """
         return not self.rewrites and self.local_count == self.where.count
 
     def fed(self, feed: Any) -> int:
@@ -129,28 +153,44 @@ class Parallel:
         return (samples and -(-samples // -(-samples // count))) or count
 
     def split(self, feed: Any, check: Any) -> Any:
-        """A feed as the step takes it: a dict of whole batches where all ranks get equal parts, else a tuple of dicts.
+        """A feed as the step takes it: a dict of whole batches where all ranks get equal parts,
+        else a tuple of dicts.
 
-        feed: a dict, each array of which is split on dimension 0, or a list with a dict for every rank. check: the
-        checks of a dict of feeds. Raises DeviceCountError for fewer samples than ranks or a list of another length,
-        FluidTypeError for a list of anything but dicts.
+        feed: a dict, each array of which is split on dimension 0, or a list with a dict for every
+        rank. check: the checks of a dict of feeds. Raises DeviceCountError for fewer samples than
+        ranks or a list of another length, FluidTypeError for a list of anything but dicts.
         """
         count, some = self.local_count, self.fed(feed)
         if isinstance(feed, list | tuple):
             ranks = self._listed(feed, some, check)
         elif some < count:
             values = check(feed)
-            ranks = [dict(zip(values, part, strict=True)) for part in zip(*(_parts(n, v, some) for n, v in values.items()), strict=True)]
+            ranks = [
+                dict(zip(values, part, strict=True))
+                for part in zip(*(_parts(n, v, some) for n, v in values.items()), strict=True)
+            ]
         else:
             values = check(feed)
             if self._even(values, count) and not any(isinstance(v, Fixed) for v in values.values()):
                 return self._whole(values)
-            ranks = [dict(zip(values, part, strict=True)) for part in zip(*(_parts(n, v, count) for n, v in values.items()), strict=True)]
+            ranks = [
+                dict(zip(values, part, strict=True))
+                for part in zip(*(_parts(n, v, count) for n, v in values.items()), strict=True)
+            ]
             ranks = ranks or [{} for _ in range(count)]
         ranks += ranks[-1:] * (count - some)  # whose results nobody sees
         if self.where.together and _alike(ranks):
             fixed = {n: v for n, v in ranks[0].items() if isinstance(v, Fixed)}
-            return {**self._whole({n: np.concatenate([np.asarray(r[n]) for r in ranks]) for n in ranks[0] if n not in fixed}), **fixed}
+            return {
+                **self._whole(
+                    {
+                        n: np.concatenate([np.asarray(r[n]) for r in ranks])
+                        for n in ranks[0]
+                        if n not in fixed
+                    }
+                ),
+                **fixed,
+            }
         if count != self.where.count:
             return self._ragged(ranks)
         return tuple(ranks)
@@ -158,15 +198,23 @@ class Parallel:
     def _listed(self, feed: Sequence[Any], count: int, check: Any) -> list[dict[str, Any]]:
         for one in feed:
             if not isinstance(one, Mapping):
-                raise FluidTypeError(f"Each element of feed list should be a dict, not {type(one).__name__}")
+                raise FluidTypeError(
+                    f"Each element of feed list should be a dict, not {type(one).__name__}"
+                )
         if len(feed) != count:
-            raise DeviceCountError(f"the feed is a list of {len(feed)} dicts, but there are {count} devices; give one dict for each device")
+            raise DeviceCountError(
+                f"the feed is a list of {len(feed)} dicts, but there are {count} devices; give one"
+                " dict for each device"
+            )
         return [check(one) for one in feed]
 
     def _ragged(self, ranks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Feeds with a LoD as the processes of a job take them."""
         if not any(isinstance(v, LoDTensor) for one in ranks for v in one.values()):
-            raise FeedError(f"in a job of several processes each of the {len(ranks)} devices here must get equally many samples")
+            raise FeedError(
+                f"in a job of several processes each of the {len(ranks)} devices here must get"
+                " equally many samples"
+            )
         if self._over is None:
             from .ragged_ranks import RaggedRanks
 
@@ -176,7 +224,8 @@ class Parallel:
 
     def _even(self, values: Mapping[str, Any], count: int) -> bool:
         return self.where.together and all(
-            not isinstance(v, LoDTensor) and v.ndim and v.shape[0] and v.shape[0] % count == 0 for v in values.values()
+            not isinstance(v, LoDTensor) and v.ndim and v.shape[0] and v.shape[0] % count == 0
+            for v in values.values()
         )
 
     def _whole(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,23 +236,33 @@ class Parallel:
             return dict(values)
         sharding = where.sharding(OWN)
         with jax.enable_x64(True):
-            return {n: jax.make_array_from_process_local_data(sharding, np.array(v)) for n, v in values.items()}
+            return {
+                n: jax.make_array_from_process_local_data(sharding, np.array(v))
+                for n, v in values.items()
+            }
 
     def check_steps(self, stacked: Mapping[str, Any]) -> None:
-        """Raises UnsupportedError unless all ranks get equal parts of every one of several stacked feeds."""
+        """Raises UnsupportedError unless all ranks get equal parts of every one of several stacked
+        feeds.
+        """
         decides = next((n for n, v in stacked.items() if isinstance(v, Fixed)), None)
         if decides is not None:
             raise UnsupportedError(
-                f"run_steps on several devices takes no feed that decides sizes, as {decides!r} does; call run for each step"
+                f"run_steps on several devices takes no feed that decides sizes, as {decides!r}"
+                " does; call run for each step"
             )
-        if not self._even({n: v[0] for n, v in stacked.items()}, self.local_count) or self.local_count != self.where.count:
+        if (
+            not self._even({n: v[0] for n, v in stacked.items()}, self.local_count)
+            or self.local_count != self.where.count
+        ):
             raise UnsupportedError(
-                f"run_steps on {self.where.count} devices needs a device for each, all in this process, and batches that they divide; "
-                "call run for each step"
+                f"run_steps on {self.where.count} devices needs a device for each, all in this"
+                " process, and batches that they divide; call run for each step"
             )
 
     def merge(self, fetched: Sequence[Any], merged: bool, some: int) -> list[Any]:
-        """Fetches of the ranks that were fed, `some`: concatenated on dimension 0, or with `merged` False stacked on a new one.
+        """Fetches of the ranks that were fed, `some`: concatenated on dimension 0, or with `merged`
+        False stacked on a new one.
 
         fetched: global arrays, or a list of values for each rank.
         """
@@ -217,9 +276,12 @@ class Parallel:
         if is_array(value):
             return _merge(self._arrays(value)[:some], merged)
         whole = _local(value)
-        whole = whole if some == self.local_count else whole[: whole.shape[0] // self.local_count * some]
+        whole = (
+            whole
+            if some == self.local_count
+            else whole[: whole.shape[0] // self.local_count * some]
+        )
         return whole if merged else whole.reshape(some, -1, *whole.shape[1:])
-
 
     def _arrays(self, value: TensorArray) -> list[TensorArray]:
         """The arrays of the ranks of this process, whose entries lie one behind another."""
@@ -235,16 +297,19 @@ def _alike(ranks: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _forms(feed: Mapping[str, Any]) -> dict[str, Any]:
-    """What must be alike on all ranks that run at once: shapes, and the values of what decides sizes."""
+    """What must be alike on all ranks that run at once: shapes, and the values of what decides
+    sizes.
+    """
     return {n: v if isinstance(v, Fixed) else v.shape for n, v in feed.items()}
 
 
 def sizes(samples: int, count: int) -> list[int]:
     """How many of `samples` each of `count` ranks gets.
 
-    Parts of ceil(samples / count), the last one smaller (7 on 4: 2, 2, 2, 1), as in Paddle 1.8.5; where that would leave a
-    rank without any, as evenly as it goes (5 on 4: 2, 1, 1, 1). With FLAGS_seed_doc_split parts of floor(samples / count),
-    the last one larger (7 on 4: 1, 1, 1, 4), as Paddle's documents say.
+    Parts of ceil(samples / count), the last one smaller (7 on 4: 2, 2, 2, 1), as in Paddle 1.8.5;
+    where that would leave a rank without any, as evenly as it goes (5 on 4: 2, 1, 1, 1). With
+    FLAGS_seed_doc_split parts of floor(samples / count), the last one larger (7 on 4: 1, 1, 1, 4),
+    as Paddle's documents say.
     """
     if flag("FLAGS_seed_doc_split"):
         return [samples // count] * (count - 1) + [samples - samples // count * (count - 1)]
@@ -259,7 +324,10 @@ def _parts(name: str, value: Any, count: int) -> list[Any]:
     if isinstance(value, LoDTensor):
         return _sequences(name, value, count)
     if not value.ndim:
-        raise FeedError(f"feed {name!r} is one number, which cannot be split over {count} devices; give it a first dimension")
+        raise FeedError(
+            f"feed {name!r} is one number, which cannot be split over {count} devices; give it a"
+            " first dimension"
+        )
     ends = np.cumsum(sizes(_enough(name, value.shape[0], count), count))[:-1]
     if isinstance(value, Fixed):
         return [Fixed(part) for part in np.split(value.array, ends)]
@@ -277,8 +345,9 @@ def _samples(value: Any) -> int:
 def _enough(name: str, samples: int, count: int) -> int:
     if samples < count:
         raise DeviceCountError(
-            f"the number ({samples}) of samples of feed {name!r} is less than the count ({count}) of devices; feed at least "
-            f"{count}, or use fewer devices (CPU_NUM, or the argument places)"
+            f"the number ({samples}) of samples of feed {name!r} is less than the count ({count})"
+            f" of devices; feed at least {count}, or use fewer devices (CPU_NUM, or the argument"
+            " places)"
         )
     return samples
 
@@ -298,8 +367,9 @@ def _sequences(name: str, tensor: LoDTensor, count: int) -> list[Any]:
             level_size = sum(part[-1])
         if not all(part):
             raise FeedError(
-                f"feed {name!r}, split over {count} devices, gives device {len(parts)} sequences that hold none of the level below, "
-                "which is no LoD; feed them beside others, or use fewer devices"
+                f"feed {name!r}, split over {count} devices, gives device {len(parts)} sequences"
+                " that hold none of the level below, which is no LoD; feed them beside others, or"
+                " use fewer devices"
             )
         one = LoDTensor()
         one.set(rows[start : start + level_size])

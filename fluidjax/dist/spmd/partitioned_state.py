@@ -1,4 +1,6 @@
-"""The state of optimizers that need whole arrays, in blocks on the ranks: gathered for an update, and cut again."""
+"""The state of optimizers that need whole arrays, in blocks on the ranks: gathered for an update,
+and cut again.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,11 @@ from .updates import Update, on_pservers
 
 @dataclass(frozen=True)
 class PartitionedState(Pass):
-    """Keep the state of lars_momentum and lamb, which take norms of whole arrays, on the ranks that own its blocks.
+    """Keep the state of lars_momentum and lamb, which take norms of whole arrays, on the ranks that
+    own its blocks.
 
-    Every rank gathers it, makes the same update of the whole parameter, and keeps its own blocks: less memory between the
-    steps only.
+    Every rank gathers it, makes the same update of the whole parameter, and keeps its own blocks:
+    less memory between the steps only.
     """
 
     name: ClassVar[str] = "dealt_state"
@@ -54,10 +57,26 @@ def _grouped(desc: ProgramDesc, deal: Deal, ranks: int) -> tuple[Group, ...]:
             continue
         (param,) = op.input("Param")
         state = {s: n for s in rule.state for n in op.input(s)}
-        if state and all(vars[n].shape == vars[param].shape and vars[n].persistable for n in state.values()):
-            update = Update(param, dealt[param][0], vars[param].shape or (), vars[param].dtype or "float32", (op,), state, {}, ())
+        if state and all(
+            vars[n].shape == vars[param].shape and vars[n].persistable for n in state.values()
+        ):
+            update = Update(
+                param,
+                dealt[param][0],
+                vars[param].shape or (),
+                vars[param].dtype or "float32",
+                (op,),
+                state,
+                {},
+                (),
+            )
             found.setdefault((op.type, update.dtype, tuple(state)), {})[param] = update
-    groups, number = [], sum(len(op.output("Out")) for op in desc.blocks[0].ops if op.type == "c_deal_reducescatter")
+    groups, number = (
+        [],
+        sum(
+            len(op.output("Out")) for op in desc.blocks[0].ops if op.type == "c_deal_reducescatter"
+        ),
+    )
     for members in found.values():
         made = buckets((OwnedBlock(p, *b) for p in members for b in dealt[p][1]), ranks)
         groups.append(Group(members, tuple(made), number))
@@ -70,8 +89,16 @@ class _Whole(Emission):
         out: list[OpDesc] = []
         for group in self.groups:
             wholes = {n: n + "@WHOLE" for u in group.updates.values() for n in u.state.values()}
-            self.vars.update({new: replace(self.block.vars[old], name=new, persistable=False) for old, new in wholes.items()})
-            of = {slot: {p: wholes[u.state[slot]] for p, u in group.updates.items()} for slot in group.like.state}
+            self.vars.update(
+                {
+                    new: replace(self.block.vars[old], name=new, persistable=False)
+                    for old, new in wholes.items()
+                }
+            )
+            of = {
+                slot: {p: wholes[u.state[slot]] for p, u in group.updates.items()}
+                for slot in group.like.state
+            }
             for slot, names in of.items():
                 for i in range(len(group.buckets)):
                     self.declared(group, i, slot, kept=True)
@@ -79,8 +106,14 @@ class _Whole(Emission):
             for update in group.updates.values():
                 (op,) = update.ops
                 out.append(replace(edit.rename_op(op, wholes), attrs=op.attrs))
-                self.notes.append(did(op, f"the state of {update.param} is kept where its blocks were dealt"))
+                self.notes.append(
+                    did(op, f"the state of {update.param} is kept where its blocks were dealt")
+                )
             for slot, names in of.items():
                 for i, one in enumerate(group.buckets):
-                    out.append(self.moved("c_deal", one, [names[p] for p in one.names], group.array(i, slot)))
+                    out.append(
+                        self.moved(
+                            "c_deal", one, [names[p] for p in one.names], group.array(i, slot)
+                        )
+                    )
         return out

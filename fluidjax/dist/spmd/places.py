@@ -1,4 +1,6 @@
-"""Places as ranks: on a device each where there are enough devices, in turn on one where there are not."""
+"""Places as ranks: on a device each where there are enough devices, in turn on one where there are
+not.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ def ranks_on(places: Sequence[Place]) -> Placement:
         return Mesh(devices)
     more = too_few(len(places)) if devices[0].platform == "cpu" else "name different GPUs"
     warnings.warn(
-        f"{len(places)} places share {len(set(devices))} {devices[0].platform} device(s), so they run one after another; {more}, "
-        "to have a device for each",
+        f"{len(places)} places share {len(set(devices))} {devices[0].platform} device(s), so they"
+        f" run one after another; {more}, to have a device for each",
         RuntimeWarning,
         stacklevel=2,
     )
@@ -34,4 +36,3 @@ def devices_of(places: Sequence[Place]) -> tuple[Any, ...]:
         return tuple(p.device() for p in places)
     found = cpu_devices(len(places))
     return tuple(found[i % len(found)] for i in range(len(places)))
-

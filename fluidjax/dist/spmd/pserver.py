@@ -1,8 +1,9 @@
-"""A parameter-server job on a mesh: every trainer is a rank, and together they are the pservers too.
+"""A parameter-server job on a mesh: every trainer is a rank, and together they are the pservers
+too.
 
-The program that runs is the one before transpile, with what `send`, the pservers and `recv` did: every rank has the blocks
-that were assigned to one of the pservers, updates them with what the trainers send, and gives them to
-all (block_partition.py).
+The program that runs is the one before transpile, with what `send`, the pservers and `recv` did:
+every rank has the blocks that were assigned to one of the pservers, updates them with what the
+trainers send, and gives them to all (block_partition.py).
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ from .updates import on_pservers
 
 @dataclass(frozen=True)
 class AverageSent(Pass):
-    """Average the variables that trainers send to pservers over the ranks, as the pservers' sum and scale ops do.
+    """Average the variables that trainers send to pservers over the ranks, as the pservers' sum and
+    scale ops do.
 
-    Each is averaged where it is complete: after its last op of the backward part, or the clip that it went through on the
-    trainer. sent: the names of those that updates on blocks do not sum.
+    Each is averaged where it is complete: after its last op of the backward part, or the clip that
+    it went through on the trainer. sent: the names of those that updates on blocks do not sum.
     """
 
     name: ClassVar[str] = "average_sent"
@@ -42,22 +44,33 @@ class AverageSent(Pass):
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
         made, notes = OpBuilder.after(desc), list[Note]()
-        last = {n: op.uid for op in desc.blocks[0].ops if not on_pservers(op) for n in op.writes if n in self.sent}
+        last = {
+            n: op.uid
+            for op in desc.blocks[0].ops
+            if not on_pservers(op)
+            for n in op.writes
+            if n in self.sent
+        }
         out: list[OpDesc] = []
         for op in desc.blocks[0].ops:
             out.append(op)
             for name in (n for n in dict.fromkeys(op.writes) if last.get(n) == op.uid):
                 notes.append(did(op, f"{name} averaged over the ranks"))
-                out.append(made.over("c_allreduce_sum", [name], op, ring_id=0, op_role=edit.BACKWARD))
-                out.append(made.over("scale", [name], op, scale=1.0 / self.ranks, op_role=edit.BACKWARD))
+                out.append(
+                    made.over("c_allreduce_sum", [name], op, ring_id=0, op_role=edit.BACKWARD)
+                )
+                out.append(
+                    made.over("scale", [name], op, scale=1.0 / self.ranks, op_role=edit.BACKWARD)
+                )
         return Rewrite(edit.replace_ops(desc, 0, out), notes=tuple(notes))
 
 
 def on_mesh(plan: PserverPlan, ranks: int) -> tuple[Pass, ...]:
-    """The passes that make the original program of a job one for a mesh of its trainers (geo mode: geo.py).
+    """The passes that make the original program of a job one for a mesh of its trainers (geo mode:
+    geo.py).
 
-    Raises UnsupportedError for is_distributed tables that something else uses. In the asynchronous modes the rewrite raises it
-    for updates that cannot run on blocks.
+    Raises UnsupportedError for is_distributed tables that something else uses. In the asynchronous
+    modes the rewrite raises it for updates that cannot run on blocks.
     """
     if plan.mode == "geo":
         return geo.on_mesh(plan, ranks)
@@ -68,9 +81,16 @@ def on_mesh(plan: PserverPlan, ranks: int) -> tuple[Pass, ...]:
     deal = tuple(one for one in deal_of(plan, ranks) if one[0] not in tables.names)
     if plan.mode != "sync":
         return *first, PartitionedAsync(ranks, deal, plan.mode == "async", plan.compensated)
-    dealt = {name for group in grouped(plan.main, deal, ranks)[0] for name in group.updates} | tables.names
+    dealt = {
+        name for group in grouped(plan.main, deal, ranks)[0] for name in group.updates
+    } | tables.names
     rest = tuple(p.grad for p in plan.params if p.name not in dealt)
-    return *first, PartitionedOptimizer(ranks, deal), PartitionedState(ranks, deal), AverageSent(ranks, rest)
+    return (
+        *first,
+        PartitionedOptimizer(ranks, deal),
+        PartitionedState(ranks, deal),
+        AverageSent(ranks, rest),
+    )
 
 
 class PserverJob(Parallel):
@@ -92,8 +112,12 @@ class PserverJob(Parallel):
 
 
 def trains(program: Program) -> bool:
-    """Whether it is a trainer's program of a parameter-server job: it sends, and is no startup program."""
-    return program.info.pserver_plan is not None and "send" in _kinds(program) and not _starts(program)
+    """Whether it is a trainer's program of a parameter-server job: it sends, and is no startup
+    program.
+    """
+    return (
+        program.info.pserver_plan is not None and "send" in _kinds(program) and not _starts(program)
+    )
 
 
 def _kinds(program: Program) -> set[str]:
@@ -101,15 +125,19 @@ def _kinds(program: Program) -> set[str]:
 
 
 def _starts(program: Program) -> bool:
-    """Whether a job's program is a trainer's startup program: it only receives. A geo trainer's says that it did."""
+    """Whether a job's program is a trainer's startup program: it only receives. A geo trainer's
+    says that it did.
+    """
     kinds = _kinds(program)
     return "recv" in kinds and ("send" not in kinds or program.info.pserver_plan.mode == "geo")
 
 
 def own_startup(program: Program) -> Program:
-    """A trainer's startup program as it was before transpile, made anew; any other program as it is.
+    """A trainer's startup program as it was before transpile, made anew; any other program as it
+    is.
 
-    In a job, what the pservers would send is the state that trainer 0 begins with, so each trainer initialises all.
+    In a job, what the pservers would send is the state that trainer 0 begins with, so each trainer
+    initialises all.
     """
     if program.info.pserver_plan is None or not _starts(program):
         return program
@@ -119,7 +147,9 @@ def own_startup(program: Program) -> Program:
 
 
 def startup_on_mesh(program: Program, where: Mesh) -> Parallel | None:
-    """What makes own_startup's program of a job with tables run on the trainers, each of which makes its rows; else None."""
+    """What makes own_startup's program of a job with tables run on the trainers, each of which
+    makes its rows; else None.
+    """
     plan = program.info.pserver_plan
     if plan is None or plan.mode == "geo" or program.desc != plan.startup:
         return None

@@ -1,4 +1,6 @@
-"""Ragged feeds of the ranks of several processes: all are padded to sizes that the processes agree on, so that one program takes them."""
+"""Ragged feeds of the ranks of several processes: all are padded to sizes that the processes agree
+on, so that one program takes them.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,10 @@ Column = tuple[int, ...]  # a number of every rank of the job
 class RaggedRanks:
     """Pads the feeds of one program.
 
-    Rows, and the longest sequence of each level, go up to a bucket for the rank that has most. Where ranks have other numbers of
-    sequences, on whichever level, empty ones stand behind the last of every level, up to a bucket, and so do copies behind arrays
-    that have a row for each of the first.
+    Rows, and the longest sequence of each level, go up to a bucket for the rank that has most.
+    Where ranks have other numbers of sequences, on whichever level, empty ones stand behind the
+    last of every level, up to a bucket, and so do copies behind arrays that have a row for each of
+    the first.
     """
 
     def __init__(self, where: Mesh) -> None:
@@ -31,19 +34,26 @@ class RaggedRanks:
         self._compared: set[str] = set()  # kinds of feeds that the processes have compared
 
     def joined(self, ranks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """What this process's ranks are fed, as the step of all takes it: leaves of all ranks one after another.
+        """What this process's ranks are fed, as the step of all takes it: leaves of all ranks one
+        after another.
 
-        Raises FeedError where sizes differ that nothing pads, and JobError where processes feed other kinds of values.
+        Raises FeedError where sizes differ that nothing pads, and JobError where processes feed
+        other kinds of values.
         """
         kinds = [_kinds(one) for one in ranks]
         if any(kind != kinds[0] for kind in kinds):
-            raise FeedError(f"the devices of a job are fed alike, but one gets {_first_difference(kinds)}")
+            raise FeedError(
+                f"the devices of a job are fed alike, but one gets {_first_difference(kinds)}"
+            )
         if kinds[0] not in self._compared:
             self.where.compares(self.where, kinds[0])
             self._compared.add(kinds[0])
         columns = self._exchanged([_numbers(one) for one in ranks])
         parts = [_padded(one, columns) for one in ranks]
-        return {n: v if isinstance(v, Fixed) else self._whole([part[n] for part in parts]) for n, v in parts[0].items()}
+        return {
+            n: v if isinstance(v, Fixed) else self._whole([part[n] for part in parts])
+            for n, v in parts[0].items()
+        }
 
     def _exchanged(self, numbers: Sequence[Mapping[Any, int]]) -> dict[Any, Column]:
         """The numbers of all ranks of the job."""
@@ -58,7 +68,12 @@ class RaggedRanks:
         """One value of the mesh, of those of this process's ranks."""
         sharding = self.where.sharding(OWN)
         with jax.enable_x64(True):
-            return jax.tree.map(lambda *leaves: jax.make_array_from_process_local_data(sharding, np.concatenate(leaves)), *values)
+            return jax.tree.map(
+                lambda *leaves: jax.make_array_from_process_local_data(
+                    sharding, np.concatenate(leaves)
+                ),
+                *values,
+            )
 
 
 def _kinds(feed: Mapping[str, Any]) -> str:
@@ -77,7 +92,9 @@ def _kind(value: Any) -> str:
 
 def _first_difference(kinds: Sequence[str]) -> str:
     other = next(kind for kind in kinds if kind != kinds[0])
-    lines = list(zip((*kinds[0].splitlines(), "no more"), (*other.splitlines(), "no more"), strict=False))
+    lines = list(
+        zip((*kinds[0].splitlines(), "no more"), (*other.splitlines(), "no more"), strict=False)
+    )
     return next(f"`{a}` and another `{b}`" for a, b in lines if a != b)
 
 
@@ -88,13 +105,22 @@ def _numbers(feed: Mapping[str, Any]) -> dict[Any, int]:
     for name, value in feed.items():
         if isinstance(value, LoDTensor):
             offsets = _offsets(value)
-            found[name, "rows"], found[name, "lod"] = int(offsets[-1][-1]), lods.setdefault(value.offsets, len(lods))
+            found[name, "rows"], found[name, "lod"] = (
+                int(offsets[-1][-1]),
+                lods.setdefault(value.offsets, len(lods)),
+            )
             for i, (level, most) in enumerate(zip(offsets, most_rows(offsets), strict=True)):
-                found[name, "count", i], found[name, "longest", i] = len(level) - 1, int(np.diff(level).max(initial=0))
+                found[name, "count", i], found[name, "longest", i] = (
+                    len(level) - 1,
+                    int(np.diff(level).max(initial=0)),
+                )
                 found[name, "most", i] = most
         elif not isinstance(value, Fixed):
             if not value.ndim:
-                raise FeedError(f"feed {name!r} is one number, which devices cannot share out; give it a first dimension")
+                raise FeedError(
+                    f"feed {name!r} is one number, which devices cannot share out; give it a first"
+                    " dimension"
+                )
             found[name, "rows"] = value.shape[0]
     return found
 
@@ -106,7 +132,8 @@ def _offsets(tensor: LoDTensor) -> tuple[np.ndarray, ...]:
 def _padded(feed: Mapping[str, Any], columns: Mapping[Any, Column]) -> dict[str, Any]:
     """One rank's feed at the sizes of all."""
     keys: dict[Column, int] = {}  # LoDs are equal where they are on every rank
-    counts: dict[Column, int] = {}  # numbers of sequences of which some level has other ones on other ranks
+    # numbers of sequences of which some level has other ones on other ranks
+    counts: dict[Column, int] = {}
     for name, value in feed.items():
         if isinstance(value, LoDTensor):
             keys.setdefault(columns[name, "lod"], len(keys))
@@ -122,14 +149,18 @@ def _padded(feed: Mapping[str, Any], columns: Mapping[Any, Column]) -> dict[str,
             found[name] = value
         else:
             raise FeedError(
-                f"feed {name!r} has {_shown(columns[name, 'rows'])} rows on the devices of the job: neither equally many nor one for each "
-                "sequence of another feed"
+                f"feed {name!r} has {_shown(columns[name, 'rows'])} rows on the devices of the job:"
+                " neither equally many nor one for each sequence of another feed"
             )
     return found
 
 
 def _sequences(
-    name: str, tensor: LoDTensor, columns: Mapping[Any, Column], keys: Mapping[Column, int], counts: Mapping[Column, int]
+    name: str,
+    tensor: LoDTensor,
+    columns: Mapping[Any, Column],
+    keys: Mapping[Column, int],
+    counts: Mapping[Column, int],
 ) -> Ragged:
     offsets, each, alive = _offsets(tensor), None, None
     most_of = lambda what: tuple(bucket(max(columns[name, what, i])) for i in range(len(offsets)))  # noqa: E731
@@ -139,13 +170,30 @@ def _sequences(
         offsets = tuple(map(filled_level, offsets, most_of("count")))
     array = extended(np.asarray(tensor.array()), bucket(max(columns[name, "rows"])))
     most = most_of("most") if len(offsets) > 1 else None
-    return Ragged(array, offsets, most_of("longest"), keys[columns[name, "lod"]], padded=True, most=most, each=each, alive=alive)
+    return Ragged(
+        array,
+        offsets,
+        most_of("longest"),
+        keys[columns[name, "lod"]],
+        padded=True,
+        most=most,
+        each=each,
+        alive=alive,
+    )
 
 
 def _rows(value: Any, number: Column, counts: Mapping[Column, int]) -> Ragged:
     """An array with a row for each sequence."""
     size, offsets = bucket(max(number)), np.array([0, value.shape[0]], np.int32)
-    return Ragged(extended(np.asarray(value), size), (offsets,), (size,), ("batch", counts[number]), padded=True, bare=True, each=ROWS)
+    return Ragged(
+        extended(np.asarray(value), size),
+        (offsets,),
+        (size,),
+        ("batch", counts[number]),
+        padded=True,
+        bare=True,
+        each=ROWS,
+    )
 
 
 def _shown(numbers: Column) -> str:

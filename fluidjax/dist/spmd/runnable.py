@@ -1,4 +1,6 @@
-"""Runnable: a program, on what ranks it runs, and how many steps a run takes. What Executor.run makes of what it is given."""
+"""Runnable: a program, on what ranks it runs, and how many steps a run takes. What Executor.run
+makes of what it is given.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ class Ranks(Protocol):
         """Called before the program begins with the values of a scope."""
 
     def read(self, feed: Any, readers: Sequence[Reads]) -> Any:
-        """A feed with what is read beside it: the next batch of each reader, for every rank its own."""
+        """A feed with what is read beside it: the next batch of each reader, for every rank its
+        own.
+        """
 
     def split(self, feed: Any, check: Callable[[Any], Any]) -> Any:
         """A feed as the step takes it, checked."""
@@ -103,27 +107,43 @@ class Alone:
 
 
 def single(feed: Any) -> Mapping[str, Any]:
-    """The one dict of a feed: itself, or a list that holds it. Raises FeedError for several, FluidTypeError for what is none."""
+    """The one dict of a feed: itself, or a list that holds it. Raises FeedError for several,
+    FluidTypeError for what is none.
+    """
     if feed is None:
         return {}
     if isinstance(feed, Mapping):
         return feed
     if not isinstance(feed, list | tuple):
-        raise FluidTypeError(f"feed requires dict as its Parameter: names and arrays, not {type(feed).__name__}")
+        raise FluidTypeError(
+            f"feed requires dict as its Parameter: names and arrays, not {type(feed).__name__}"
+        )
     if len(feed) == 1 and isinstance(feed[0], Mapping):
         return feed[0]
-    raise FeedError("on one device a feed is a dict of names and arrays (or a list of one such dict)")
+    raise FeedError(
+        "on one device a feed is a dict of names and arrays (or a list of one such dict)"
+    )
 
 
 class Fits(Protocol):
     """What keeps a program within a budget of memory: memory/fitting.py."""
 
-    def ranks(self, program: Program, ranks: Ranks, fetches: tuple[str, ...], feed: Any, compiled: Callable[[Ranks], Any]) -> Ranks:
-        """The ranks on which the program, fed so, is within the budget. compiled: its step on ranks."""
+    def ranks(
+        self,
+        program: Program,
+        ranks: Ranks,
+        fetches: tuple[str, ...],
+        feed: Any,
+        compiled: Callable[[Ranks], Any],
+    ) -> Ranks:
+        """The ranks on which the program, fed so, is within the budget. compiled: its step on
+        ranks.
+        """
 
 
 class Runnable(NamedTuple):
-    """A program; on what ranks it runs (None: as it comes, on the executor's device or with its job); steps a run; its budget.
+    """A program; on what ranks it runs (None: as it comes, on the executor's device or with its
+    job); steps a run; its budget.
 
     begins: the job that a trainer begins with this program.
     """

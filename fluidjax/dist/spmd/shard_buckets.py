@@ -1,7 +1,9 @@
-"""Blocks of arrays that belong to ranks, laid side by side so that all ranks can do the same at once.
+"""Blocks of arrays that belong to ranks, laid side by side so that all ranks can do the same at
+once.
 
-A bucket is an array with one row for each rank. The large blocks of a rank have buckets of their own, the largest first; its
-small ones share one. So where every rank has about as much, the rows are about equally long.
+A bucket is an array with one row for each rank. The large blocks of a rank have buckets of their
+own, the largest first; its small ones share one. So where every rank has about as much, the rows
+are about equally long.
 """
 
 from __future__ import annotations
@@ -79,8 +81,11 @@ def connected(found: Sequence[ShardBucket]) -> list[list[int]]:
     return [sorted(members) for _, members in sorted(groups, key=lambda g: min(g[1]))]
 
 
-def spans(found: Sequence[ShardBucket], wholes: Mapping[str, int], single: bool = False) -> tuple[int, ...]:
-    """The attribute `spans` (ops/dealing.py) of these buckets; wholes: the place of each array among the op's.
+def spans(
+    found: Sequence[ShardBucket], wholes: Mapping[str, int], single: bool = False
+) -> tuple[int, ...]:
+    """The attribute `spans` (ops/dealing.py) of these buckets; wholes: the place of each array
+    among the op's.
 
     single: the arrays have one element each, which stands for all of a block.
     """

@@ -1,7 +1,8 @@
-"""Sharded optimizer state: every device keeps and updates its part of it, and its part of the parameters.
+"""Sharded optimizer state: every device keeps and updates its part of it, and its part of the
+parameters.
 
-This is Fluid's parameter server without servers: gradients are reduce-scattered, the optimizer runs on shards, and the
-updated parameters are gathered.
+This is Fluid's parameter server without servers: gradients are reduce-scattered, the optimizer runs
+on shards, and the updated parameters are gathered.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from .summing import pairs
 class ShardOptimizer(Pass):
     """Shard the optimizer's state, one shard on each of `ranks`; run before DataParallel.
 
-    An elementwise optimizer op runs on this rank's shards of parameter, gradient and state. A gradient that nothing else
-    reads is summed by a reduce-scatter; one that a clip or regularizer has read is summed by DataParallel and then cut.
-    Other optimizers gather their state, update it whole, and keep their shards: less memory between the steps only.
+    An elementwise optimizer op runs on this rank's shards of parameter, gradient and state. A
+    gradient that nothing else reads is summed by a reduce-scatter; one that a clip or regularizer
+    has read is summed by DataParallel and then cut. Other optimizers gather their state, update it
+    whole, and keep their shards: less memory between the steps only.
     """
 
     name: ClassVar[str] = "shard_optimizer"
@@ -41,7 +43,9 @@ class ShardOptimizer(Pass):
     def placed(self, before: ProgramDesc, after: ProgramDesc) -> Mapping[str, ShardLayout]:
         """Where the persistable variables are that the rewritten program shards."""
         old = walk.persistables(before)
-        cut = [n for n, v in walk.persistables(after).items() if n in old and v.shape != old[n].shape]
+        cut = [
+            n for n, v in walk.persistables(after).items() if n in old and v.shape != old[n].shape
+        ]
         return {n: even(n, old[n].shape or (), self.ranks) for n in cut}
 
 
@@ -54,9 +58,12 @@ class _Sharding:
         self.made = OpBuilder.after(desc)
         self.vars: dict[str, VarDesc] = {}
         self.notes: list[Note] = []
-        self.uses = Counter(n for op in self.block.ops for n in dict.fromkeys((*op.reads, *op.writes)))
+        self.uses = Counter(
+            n for op in self.block.ops for n in dict.fromkeys((*op.reads, *op.writes))
+        )
         self.below = {n for b in desc.blocks[1:] for op in b.ops for n in (*op.reads, *op.writes)}
-        self.raw = {g for op in self.block.ops for _, g in pairs(op) if g in op.writes}  # of this rank's batch alone
+        # of this rank's batch alone
+        self.raw = {g for op in self.block.ops for _, g in pairs(op) if g in op.writes}
 
     def rewritten(self) -> Rewrite:
         updates = [op for op in self.block.ops if self._takes(op)]
@@ -69,13 +76,19 @@ class _Sharding:
         for op in self.block.ops:
             if op is first:
                 out += self._before(by_elements)
-            out += [op] if id(op) not in chosen else [self._on_shards(op)] if _by_elements(op) else self._on_wholes(op)
+            out += (
+                [op]
+                if id(op) not in chosen
+                else [self._on_shards(op)]
+                if _by_elements(op)
+                else self._on_wholes(op)
+            )
             if op is last:
                 out += self._after(by_elements)
         desc = edit.add_vars(edit.replace_ops(self.desc, 0, out), 0, self.vars.values())
         return Rewrite(desc, notes=tuple(self.notes))
 
-    # -- which ops -------------------------------------------------------------------------------------------------
+    # -- which ops ---------------------------------------------------------------------------------
 
     def _takes(self, op: OpDesc) -> bool:
         """Whether the op's state is to be sharded; notes why not."""
@@ -105,10 +118,15 @@ class _Sharding:
 
     def _own(self, name: str) -> bool:
         var = self.block.vars.get(name)
-        sized = var is not None and var.shape is not None and var.persistable and math.prod(var.shape) >= self.ranks
+        sized = (
+            var is not None
+            and var.shape is not None
+            and var.persistable
+            and math.prod(var.shape) >= self.ranks
+        )
         return sized and self.uses[name] == 1 and name not in self.below and name not in self.keep
 
-    # -- the rewrite -----------------------------------------------------------------------------------------------
+    # -- the rewrite -------------------------------------------------------------------------------
 
     def _before(self, ops: Iterable[OpDesc]) -> list[OpDesc]:
         """This rank's shards of gradients and parameters."""
@@ -129,7 +147,12 @@ class _Sharding:
     def _scatters(self, op: OpDesc) -> bool:
         """Whether nothing but the optimizer op reads the gradient."""
         (grad,) = op.input("Grad")
-        return grad in self.raw and self.uses[grad] == 2 and grad not in self.below and grad not in self.keep
+        return (
+            grad in self.raw
+            and self.uses[grad] == 2
+            and grad not in self.below
+            and grad not in self.keep
+        )
 
     def _on_shards(self, op: OpDesc) -> OpDesc:
         param, (grad,) = _param(op), op.input("Grad")
@@ -143,7 +166,14 @@ class _Sharding:
 
     def _after(self, ops: Iterable[OpDesc]) -> list[OpDesc]:
         params = [_param(op) for op in ops]
-        return [self._gather([_at_piece(p) for p in params], params, [self.block.vars[p] for p in params], list(ops)[-1])]
+        return [
+            self._gather(
+                [_at_piece(p) for p in params],
+                params,
+                [self.block.vars[p] for p in params],
+                list(ops)[-1],
+            )
+        ]
 
     def _on_wholes(self, op: OpDesc) -> list[OpDesc]:
         names = self._state(op)
@@ -152,7 +182,9 @@ class _Sharding:
         for old in olds:
             self.vars[wholes[old.name]] = replace(old, name=wholes[old.name], persistable=False)
             self._cut(old.name)
-        self.notes.append(did(op, f"{len(names)} variables of its state are kept in {self.ranks} shards"))
+        self.notes.append(
+            did(op, f"{len(names)} variables of its state are kept in {self.ranks} shards")
+        )
         gathered = self._gather(names, list(wholes.values()), olds, op)
         cut = [self._new("c_piece", [wholes[n]], [n], op) for n in names]
         return [gathered, replace(edit.rename_op(op, wholes), attrs=op.attrs), *cut]
@@ -166,13 +198,19 @@ class _Sharding:
         """Declare the variable that holds this rank's shard of an array of the parameter's shape."""
         like = self.block.vars[param]
         size = piece_size(math.prod(like.shape or ()), self.ranks)
-        self.vars[_at_piece(name)] = VarDesc(_at_piece(name), (size,), like.dtype, stop_gradient=True)
+        self.vars[_at_piece(name)] = VarDesc(
+            _at_piece(name), (size,), like.dtype, stop_gradient=True
+        )
         return _at_piece(name)
 
     def _new(self, kind: str, x: list[str], out: list[str], at: OpDesc, **attrs: object) -> OpDesc:
-        return self.made.over(kind, x, at, out, nranks=self.ranks, ring_id=0, op_role=edit.OPTIMIZE, **attrs)
+        return self.made.over(
+            kind, x, at, out, nranks=self.ranks, ring_id=0, op_role=edit.OPTIMIZE, **attrs
+        )
 
-    def _gather(self, shards: list[str], wholes: list[str], like: list[VarDesc], at: OpDesc) -> OpDesc:
+    def _gather(
+        self, shards: list[str], wholes: list[str], like: list[VarDesc], at: OpDesc
+    ) -> OpDesc:
         shapes = flat_shapes([v.shape or () for v in like])
         return self._new("c_fused_allgather", shards, wholes, at, shapes=tuple(shapes))
 

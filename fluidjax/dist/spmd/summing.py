@@ -10,7 +10,8 @@ from ...ir.desc import OpDesc, ProgramDesc
 from ...ops.build import OpBuilder
 from ...passes.base import Note, did
 
-SMALL = 8192  # elements: a gradient up to this size shares a message, since a message costs more than a copy
+# elements: a gradient up to this size shares a message, since a message costs more than a copy
+SMALL = 8192
 
 
 def pairs(op: OpDesc) -> Iterator[tuple[str, str]]:
@@ -20,10 +21,15 @@ def pairs(op: OpDesc) -> Iterator[tuple[str, str]]:
         yield from zip(names[::2], names[1::2], strict=True)
 
 
-def summed(desc: ProgramDesc, ops: Sequence[OpDesc], fuse: bool, made: OpBuilder, notes: list[Note]) -> list[OpDesc]:
-    """The ops with a sum over the ranks after every completed gradient; small ones wait for each other, if `fuse`."""
+def summed(
+    desc: ProgramDesc, ops: Sequence[OpDesc], fuse: bool, made: OpBuilder, notes: list[Note]
+) -> list[OpDesc]:
+    """The ops with a sum over the ranks after every completed gradient; small ones wait for each
+    other, if `fuse`.
+    """
     out: list[OpDesc] = []
-    scattered = {n for op in ops if op.type == "c_fused_reducescatter" for n in op.reads}  # that sums them too
+    # that sums them too
+    scattered = {n for op in ops if op.type == "c_fused_reducescatter" for n in op.reads}
     waiting: dict[str, OpDesc] = {}
     attrs = {"ring_id": 0, "op_role": edit.BACKWARD}
 
@@ -36,7 +42,11 @@ def summed(desc: ProgramDesc, ops: Sequence[OpDesc], fuse: bool, made: OpBuilder
         waiting.clear()
 
     for op in ops:
-        touched = (*walk.reads_with_subblocks(desc, op), *walk.writes_with_subblocks(desc, op)) if op.blocks else (*op.reads, *op.writes)
+        touched = (
+            (*walk.reads_with_subblocks(desc, op), *walk.writes_with_subblocks(desc, op))
+            if op.blocks
+            else (*op.reads, *op.writes)
+        )
         if any(n in waiting for n in touched):
             send()
         out.append(op)

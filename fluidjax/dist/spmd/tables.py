@@ -1,8 +1,10 @@
-"""Tables of a parameter-server job on a mesh: each rank holds the rows of the pservers that it stands for.
+"""Tables of a parameter-server job on a mesh: each rank holds the rows of the pservers that it
+stands for.
 
-Rank k is pserver k. Of more pservers than ranks, pserver k lies on rank k % ranks; of fewer, the other ranks hold no rows.
-A table of is_distributed lookups is distributed row by row and updated by plain sgd with the sum of the trainers' gradients; one
-of is_sparse lookups is cut into the blocks that the dispatcher assigned, and updated by its optimizer with their average.
+Rank k is pserver k. Of more pservers than ranks, pserver k lies on rank k % ranks; of fewer, the
+other ranks hold no rows. A table of is_distributed lookups is distributed row by row and updated by
+plain sgd with the sum of the trainers' gradients; one of is_sparse lookups is cut into the blocks
+that the dispatcher assigned, and updated by its optimizer with their average.
 """
 
 from __future__ import annotations
@@ -23,17 +25,18 @@ from ...passes.base import Note, Params, Pass, Rewrite, did, refused
 from ...runtime.shard_layout import ShardLayout, Span
 from ..pserver_plan import PlannedParam, PlannedTable, PserverPlan
 
-# Of regularizers: they work on a rank's rows as on the whole. Not all ops that treat elements by themselves may stand here:
-# a clip multiplies by a norm, which must be that of the whole.
+# Of regularizers: they work on a rank's rows as on the whole. Not all ops that treat elements by
+# themselves may stand here: a clip multiplies by a norm, which must be that of the whole.
 _DECAY = frozenset({"scale", "sign", "sum"})
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table to shard: its name, its gradient (`main`'s name of what trainers send), which rank has which rows.
+    """A table to shard: its name, its gradient (`main`'s name of what trainers send), which rank
+    has which rows.
 
-    scale: what the sum of the ranks' gradients is multiplied by. rate: the variable of the learning rate of plain sgd, in
-    place of the program's optimizer; "" keeps that.
+    scale: what the sum of the ranks' gradients is multiplied by. rate: the variable of the learning
+    rate of plain sgd, in place of the program's optimizer; "" keeps that.
     """
 
     name: str
@@ -45,7 +48,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Uses:
-    """The ops of the main block that mention a table, and the state of its optimizer, which has the table's shape."""
+    """The ops of the main block that mention a table, and the state of its optimizer, which has the
+    table's shape.
+    """
 
     lookups: tuple[OpDesc, ...]
     grads: tuple[OpDesc, ...]
@@ -56,16 +61,22 @@ class Uses:
 def tables_of(plan: PserverPlan, ranks: int) -> tuple[Table, ...]:
     """The tables of a job that its ranks hold in parts.
 
-    An is_sparse table that something else uses, or that its optimizer cannot update in parts, is not among them: all ranks
-    hold it. Raises UnsupportedError for such an is_distributed one. In asynchronous jobs every gradient is applied by
-    itself; by plain sgd that is the same as their sum, in whatever order they come, and other updates are not taken.
+    An is_sparse table that something else uses, or that its optimizer cannot update in parts, is
+    not among them: all ranks hold it. Raises UnsupportedError for such an is_distributed one. In
+    asynchronous jobs every gradient is applied by itself; by plain sgd that is the same as their
+    sum, in whatever order they come, and other updates are not taken.
     """
     found = []
     for table in plan.tables:
         reason = objection(plan.main, table.name, table.grad, plain=True)
         if reason is not None:
-            raise UnsupportedError(f"the rows of the distributed table {table.name!r} cannot be dealt to the ranks: {reason}")
-        found.append(Table(table.name, table.grad, _dealt(plan, table, ranks), 1.0, table.learning_rate))
+            raise UnsupportedError(
+                f"the rows of the distributed table {table.name!r} cannot be dealt to the ranks:"
+                f" {reason}"
+            )
+        found.append(
+            Table(table.name, table.grad, _dealt(plan, table, ranks), 1.0, table.learning_rate)
+        )
     for param in plan.params:
         if ranks > 1 and param.remote and _reason(plan, param) is None:
             scale = 1.0 / plan.trainers if plan.mode == "sync" else 1.0
@@ -94,7 +105,11 @@ def _runs(plan: PserverPlan, param: PlannedParam, ranks: int) -> Split:
 def uses(desc: ProgramDesc, name: str) -> Uses:
     """Where a program uses a table, in order."""
     ops = desc.blocks[0].ops
-    updates = tuple(op for op in ops if edit.role(op) == edit.OPTIMIZE and (op.attrs.get("op_role_var") or ("",))[0] == name)
+    updates = tuple(
+        op
+        for op in ops
+        if edit.role(op) == edit.OPTIMIZE and (op.attrs.get("op_role_var") or ("",))[0] == name
+    )
     shape = desc.blocks[0].vars[name].shape
     mine = dict.fromkeys(n for op in updates for n in op.reads if n != name)
     state = tuple(n for n in mine if (v := desc.blocks[0].vars[n]).persistable and v.shape == shape)
@@ -107,11 +122,20 @@ def uses(desc: ProgramDesc, name: str) -> Uses:
 
 
 def objection(desc: ProgramDesc, name: str, grad: str, plain: bool = False) -> str | None:
-    """Why a table cannot lie over the ranks, or None. plain: it is updated by plain sgd, whatever its optimizer is."""
+    """Why a table cannot lie over the ranks, or None. plain: it is updated by plain sgd, whatever
+    its optimizer is.
+    """
     used = uses(desc, name)
     known = {id(op) for op in (*used.lookups, *used.grads, *used.updates)}
     for n in (name, *used.state):
-        other = next((op for _, op in walk.ops(desc) if id(op) not in known and n in (*op.reads, *op.writes)), None)
+        other = next(
+            (
+                op
+                for _, op in walk.ops(desc)
+                if id(op) not in known and n in (*op.reads, *op.writes)
+            ),
+            None,
+        )
         if other is not None:
             return f"op '{other.type}' ({other.loc}) uses {n!r}"
     steps = [op for op in used.updates if name in op.output("ParamOut")]
@@ -125,10 +149,16 @@ def _unfit(used: Uses, step: OpDesc, name: str, grad: str) -> str | None:
     rule = traits(step.type).update
     if rule is None or not rule.elements:
         return f"op '{step.type}' updates it as a whole"
-    others = [op for op in used.updates if op is not step and {name, grad, *step.input("Grad")} & {*op.reads, *op.writes}]
+    others = [
+        op
+        for op in used.updates
+        if op is not step and {name, grad, *step.input("Grad")} & {*op.reads, *op.writes}
+    ]
     if bad := [op.type for op in others if op.type not in _DECAY]:
         return f"op '{bad[0]}' takes part in its update"
-    if step.input("Grad") == (grad,) and not any(slot.name == "Grad" and slot.selected for slot in lookup(step.type).inputs):
+    if step.input("Grad") == (grad,) and not any(
+        slot.name == "Grad" and slot.selected for slot in lookup(step.type).inputs
+    ):
         return f"op '{step.type}' takes no sparse gradient"
     if len(used.state) < len([slot for slot in rule.state if step.input(slot)]):
         return f"the state of op '{step.type}' has another shape"
@@ -137,10 +167,12 @@ def _unfit(used: Uses, step: OpDesc, name: str, grad: str) -> str | None:
 
 @dataclass(frozen=True)
 class ShardTables(Pass):
-    """Keep the rows of tables on the ranks that own them: look them up there, and update them there.
+    """Keep the rows of tables on the ranks that own them: look them up there, and update them
+    there.
 
-    Lookups become c_table_lookup, and the table's gradient, where its update begins, goes through c_table_owned. The
-    table and its optimizer's state are declared as what one rank holds. left: tables that all ranks hold, and why.
+    Lookups become c_table_lookup, and the table's gradient, where its update begins, goes through
+    c_table_owned. The table and its optimizer's state are declared as what one rank holds. left:
+    tables that all ranks hold, and why.
     """
 
     name: ClassVar[str] = "shard_tables"
@@ -158,7 +190,10 @@ class ShardTables(Pass):
         for table in self.tables:
             desc = _Sharding(desc, table, notes).rewritten()
         for name, reason in self.left:
-            notes += [refused(op, f"all ranks hold {name!r}, since {reason}") for op in uses(desc, name).lookups]
+            notes += [
+                refused(op, f"all ranks hold {name!r}, since {reason}")
+                for op in uses(desc, name).lookups
+            ]
         return Rewrite(_kinds_followed(desc), notes=tuple(notes))
 
     def placed(self, before: ProgramDesc, after: ProgramDesc) -> Mapping[str, ShardLayout]:
@@ -220,7 +255,14 @@ class _Sharding:
         """The attributes of a lookup, or its gradient, of this table's rows."""
         kept = {a: v for a, v in op.attrs.items() if a.startswith("op_")}
         last_one = op.type in ("lookup_table", "lookup_table_grad")
-        return FrozenMap({**kept, **self.attrs, "padding_idx": op.attrs.get("padding_idx", -1), "last_one": last_one})
+        return FrozenMap(
+            {
+                **kept,
+                **self.attrs,
+                "padding_idx": op.attrs.get("padding_idx", -1),
+                "last_one": last_one,
+            }
+        )
 
     def _updates(self) -> dict[int, list[OpDesc]]:
         """What becomes of the ops of the update: on this rank's rows, or plain sgd."""
@@ -228,7 +270,15 @@ class _Sharding:
         step = next(op for op in updates if table.name in op.output("ParamOut"))
         begins = step if table.rate else next(op for op in updates if table.grad in op.reads)
         self.notes.append(did(step, f"{table.name} is updated on the ranks that hold its rows"))
-        owned = self.made.over("c_table_owned", [table.grad], begins, [self.owned], **self._role, **self.attrs, scale=table.scale)
+        owned = self.made.over(
+            "c_table_owned",
+            [table.grad],
+            begins,
+            [self.owned],
+            **self._role,
+            **self.attrs,
+            scale=table.scale,
+        )
         if table.rate:
             gone: dict[int, list[OpDesc]] = {op.uid: [] for op in updates}
             return {**gone, step.uid: [owned, self._plain(step)]}
@@ -250,7 +300,9 @@ class _Sharding:
         """The table, the state and the temporary values of the update, as one rank has them."""
         whole = self.vars[self.table.name].shape
         rows = (self.table.split.each, *(whole or ())[1:])
-        written = dict.fromkeys(n for op in self.uses.updates for n in op.writes if n != self.table.grad)
+        written = dict.fromkeys(
+            n for op in self.uses.updates for n in op.writes if n != self.table.grad
+        )
         for name in dict.fromkeys((self.table.name, *self.uses.state, *written)):
             if self.vars[name].shape == whole:
                 yield replace(self.vars[name], shape=rows)
@@ -267,20 +319,28 @@ def _kinds_followed(desc: ProgramDesc) -> ProgramDesc:
         elif KIND in (known := [kinds.get(n, "") for n in op.input("X")]):
             kind = kind_of_output(op.type, op.attrs, known)
             kinds.update(dict.fromkeys(op.output("Out") if kind else (), kind or ""))
-    return edit.add_vars(desc, 0, [replace(vars[n], kind=kind) for n, kind in kinds.items() if n in vars and vars[n].kind != kind])
+    return edit.add_vars(
+        desc,
+        0,
+        [
+            replace(vars[n], kind=kind)
+            for n, kind in kinds.items()
+            if n in vars and vars[n].kind != kind
+        ],
+    )
 
 
-# -- startup -----------------------------------------------------------------------------------------------------------
-
+# -- startup ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class MakeTables(Pass):
     """Have each rank make its own rows of tables, and all ranks make the same of everything else.
 
-    A constant is what it is in one process. Random rows are drawn by each rank for itself, so they differ from those that
-    one process draws; where the initializer has a seed of its own, all ranks draw the same numbers, as pservers do. A table
-    that other ops initialise is made whole on every rank, and then cut. cut: variable -> which rank has which rows.
+    A constant is what it is in one process. Random rows are drawn by each rank for itself, so they
+    differ from those that one process draws; where the initializer has a seed of its own, all ranks
+    draw the same numbers, as pservers do. A table that other ops initialise is made whole on every
+    rank, and then cut. cut: variable -> which rank has which rows.
     """
 
     name: ClassVar[str] = "make_tables"
@@ -292,22 +352,34 @@ class MakeTables(Pass):
         splits = dict(self.cut)
         block = desc.blocks[0]
         alone = {n for n in splits if _fills(block.ops, n)}
-        wholes = {n: n + "@WHOLE" for n in splits if n not in alone and any(n in op.writes for op in block.ops)}
+        wholes = {
+            n: n + "@WHOLE"
+            for n in splits
+            if n not in alone and any(n in op.writes for op in block.ops)
+        }
         ops = []
         for op in block.ops:
             mine = alone.intersection(op.writes)
             if mine:
                 (name,) = mine
                 notes.append(did(op, f"each rank makes its own rows of {name}"))
-                ops.append(replace(op, attrs=op.attrs.set(shape=_rows(block.vars[name], splits[name]))))
+                ops.append(
+                    replace(op, attrs=op.attrs.set(shape=_rows(block.vars[name], splits[name])))
+                )
             else:
                 ops.append(edit.rename_op(_alike(op), wholes))
         last = block.ops[-1] if block.ops else None
         for name, whole in wholes.items():
             assert last is not None
             notes.append(did(last, f"{name} is made whole and cut"))
-            ops.append(made.over("c_table_rows", [whole], last, [name], **splits[name].attrs(), ring_id=0))
-        vars = [replace(block.vars[n], shape=_rows(block.vars[n], s)) for n, s in self.cut if n in block.vars]
+            ops.append(
+                made.over("c_table_rows", [whole], last, [name], **splits[name].attrs(), ring_id=0)
+            )
+        vars = [
+            replace(block.vars[n], shape=_rows(block.vars[n], s))
+            for n, s in self.cut
+            if n in block.vars
+        ]
         vars += [replace(block.vars[n], name=w, persistable=False) for n, w in wholes.items()]
         return Rewrite(edit.add_vars(edit.replace_ops(desc, 0, ops), 0, vars), notes=tuple(notes))
 
@@ -332,7 +404,9 @@ def _fills(ops: Sequence[OpDesc], name: str) -> bool:
 
 
 def _alike(op: OpDesc) -> OpDesc:
-    """The op such that all ranks draw the same numbers: as part of an update, not of a rank's own work."""
+    """The op such that all ranks draw the same numbers: as part of an update, not of a rank's own
+    work.
+    """
     return replace(op, attrs=op.attrs.set(op_role=edit.OPTIMIZE)) if lookup(op.type).random else op
 
 

@@ -1,4 +1,6 @@
-"""How a program updates its parameters: for each the ops between its gradient and its new value, ready to run on blocks."""
+"""How a program updates its parameters: for each the ops between its gradient and its new value,
+ready to run on blocks.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from ...ops.registry import lookup, traits
 from ...ops.traits import RowWise
 from ...ops.traits import Update as Rule
 
-# The innermost name scope of a clip: of an optimizer's grad_clip, and of set_gradient_clip. The second of a kind that a process
-# opens below one scope has a number.
+# The innermost name scope of a clip: of an optimizer's grad_clip, and of set_gradient_clip. The
+# second of a kind that a process opens below one scope has a number.
 CLIP = re.compile(r"/(gradient_clip|[^/]*@CLIP)(_\d+)?/$")
 PLACE = frozenset(
     {"op_role_var", "op_namescope", "op_callstack", "op_device"}
@@ -25,9 +27,9 @@ PLACE = frozenset(
 
 @dataclass(frozen=True)
 class Update:
-    """A parameter's update. grad: the variable that is sent. ops: in order, the optimizer's last. state: variables of the
-    parameter's shape that it keeps, by slot. powers: numbers of the parameter's own, by slot. temps: what it computes
-    in between.
+    """A parameter's update. grad: the variable that is sent. ops: in order, the optimizer's last.
+    state: variables of the parameter's shape that it keeps, by slot. powers: numbers of the
+    parameter's own, by slot. temps: what it computes in between.
     """
 
     param: str
@@ -44,7 +46,9 @@ class Update:
         return self.ops[-1]
 
     def roles(self) -> dict[str, str]:
-        """Name -> what it is in the update; equal ones of several updates are the same thing of each parameter."""
+        """Name -> what it is in the update; equal ones of several updates are the same thing of
+        each parameter.
+        """
         named = {**{n: s for s, n in self.state.items()}, **{n: s for s, n in self.powers.items()}}
         named |= {n: f"Temp{i}" for i, n in enumerate(self.temps)}
         return {**named, self.grad: "Grad", self.param: "Param"}
@@ -52,9 +56,15 @@ class Update:
     def signature(self) -> Any:
         """What updates must have in common to run on blocks of several parameters at once."""
         roles = self.roles()
-        names = lambda slots: tuple((s, tuple(roles.get(n, n) for n in found)) for s, found in slots.items())  # noqa: E731
+        names = lambda slots: tuple(  # noqa: E731
+            (s, tuple(roles.get(n, n) for n in found)) for s, found in slots.items()
+        )
         ops = tuple(
-            (op.type, FrozenMap({k: v for k, v in op.attrs.items() if k not in PLACE}), names(op.inputs))
+            (
+                op.type,
+                FrozenMap({k: v for k, v in op.attrs.items() if k not in PLACE}),
+                names(op.inputs),
+            )
             for op in self.ops
         )
         return self.dtype, ops
@@ -65,7 +75,8 @@ def updates(
 ) -> tuple[list[Update], dict[str, str]]:
     """The updates that can run on blocks; and for each other parameter of `sent`, why it cannot.
 
-    sent: parameter -> the variable that is its gradient. apart: names that something outside the program reads.
+    sent: parameter -> the variable that is its gradient. apart: names that something outside the
+    program reads.
     """
     reader = _Reader(desc, frozenset(apart))
     found: list[Update] = []
@@ -85,8 +96,12 @@ class _Cannot(Exception):
 class _Reader:
     def __init__(self, desc: ProgramDesc, apart: frozenset[str]) -> None:
         self.block = desc.blocks[0]
-        self.uses = Counter(n for op in self.block.ops for n in dict.fromkeys((*op.reads, *op.writes)))
-        self.apart = apart | {n for b in desc.blocks[1:] for op in b.ops for n in (*op.reads, *op.writes)}
+        self.uses = Counter(
+            n for op in self.block.ops for n in dict.fromkeys((*op.reads, *op.writes))
+        )
+        self.apart = apart | {
+            n for b in desc.blocks[1:] for op in b.ops for n in (*op.reads, *op.writes)
+        }
         self.of: dict[str, list[OpDesc]] = {}
         for op in self.block.ops:
             owner = op.attrs.get("op_role_var")
@@ -110,7 +125,9 @@ class _Reader:
                 raise _Cannot(f"its state {name!r} is not of the parameter's shape")
             if self.uses[name] != 1 or name in self.apart:
                 raise _Cannot("something else uses its state")
-        return Update(param, grad, var.shape, var.dtype or "float32", tuple(ops), state, powers, temps)
+        return Update(
+            param, grad, var.shape, var.dtype or "float32", tuple(ops), state, powers, temps
+        )
 
     def _ops(self, param: str, grad: str) -> list[OpDesc]:
         steps = [op for op in self.of.get(param, ()) if op.input("Param") == (param,)]
@@ -139,7 +156,9 @@ class _Reader:
         return [*ops, optimizer]
 
     def _check(self, ops: list[OpDesc], own: set[str], temps: tuple[str, ...]) -> None:
-        """Every array that the update reads is its own, and nothing else reads what it computes in between."""
+        """Every array that the update reads is its own, and nothing else reads what it computes in
+        between.
+        """
         inside = Counter(n for op in ops for n in dict.fromkeys((*op.reads, *op.writes)))
         for name in temps:
             if self.uses[name] != inside[name] or name in self.apart:
@@ -152,20 +171,30 @@ class _Reader:
 
 
 def _each_element(op: OpDesc) -> bool:
-    """Whether the op computes each element by itself (weight decay), so that blocks of several arrays can go together."""
+    """Whether the op computes each element by itself (weight decay), so that blocks of several
+    arrays can go together.
+    """
     rows = traits(op.type).rows
     return isinstance(rows, RowWise) and rows.elements
 
 
 def goes_on(kind: str) -> dict[str, tuple[str, str]]:
-    """How the numbers that an optimizer writes go on: output slot -> (input slot, attribute by which it is multiplied)."""
+    """How the numbers that an optimizer writes go on: output slot -> (input slot, attribute by
+    which it is multiplied).
+    """
     definition = lookup(kind)
     powers = definition.traits.update.powers if definition.traits.update else {}
-    return {out: (source, powers[source]) for out, source in definition.inplace.items() if source in powers}
+    return {
+        out: (source, powers[source])
+        for out, source in definition.inplace.items()
+        if source in powers
+    }
 
 
 def on_pservers(op: OpDesc) -> bool:
-    """Whether the pservers run the op: it updates, and is no clip, since trainers clip what they send."""
+    """Whether the pservers run the op: it updates, and is no clip, since trainers clip what they
+    send.
+    """
     return edit.role(op) == edit.OPTIMIZE and not CLIP.search(str(op.attrs.get("op_namescope", "")))
 
 

@@ -14,4 +14,6 @@ if TYPE_CHECKING:
 else:
     from ...base.lazy import on_demand
 
-    __getattr__, __dir__ = on_demand(__name__, dict.fromkeys(__all__, ""), reporter("fluid.incubate.fleet", __all__))
+    __getattr__, __dir__ = on_demand(
+        __name__, dict.fromkeys(__all__, ""), reporter("fluid.incubate.fleet", __all__)
+    )

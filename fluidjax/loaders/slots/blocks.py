@@ -8,7 +8,8 @@ from typing import Any
 
 from ...errors import FluidValueError
 
-_BLOCK = 1 << 19  # bytes that are read, and parsed, at once: what is made of them stays in the caches
+# bytes that are read, and parsed, at once: what is made of them stays in the caches
+_BLOCK = 1 << 19
 _OTHER = {  # how files begin that hold no plain text, and what to do with them
     b"\x1f\x8b": "compressed by gzip; let its name end in .gz",
     b"BZh": "compressed by bzip2; read it by set_pipe_command('bunzip2')",
@@ -24,9 +25,10 @@ _OTHER = {  # how files begin that hold no plain text, and what to do with them
 class Blocks:
     """Iterating yields whole lines, as many as a block has, and the number of the first.
 
-    stream: has readinto. path: for messages. number, left: the line that the stream stands at, and what was read of it before; they
-    go on as it is read, so that another one may go on from there. Raises FluidValueError for what cannot be read, and for a stream
-    that begins as one of another format or encoding does.
+    stream: has readinto. path: for messages. number, left: the line that the stream stands at, and
+    what was read of it before; they go on as it is read, so that another one may go on from there.
+    Raises FluidValueError for what cannot be read, and for a stream that begins as one of another
+    format or encoding does.
     """
 
     def __init__(self, stream: Any, path: str, number: int = 1, left: bytes = b"") -> None:
@@ -68,7 +70,9 @@ class Blocks:
             return
         for begins, what in _OTHER.items():
             if lines.startswith(begins):
-                raise FluidValueError(f"{self.path}:1: lines of slots are plain text, and this is {what}")
+                raise FluidValueError(
+                    f"{self.path}:1: lines of slots are plain text, and this is {what}"
+                )
 
 
 __all__ = ["Blocks"]

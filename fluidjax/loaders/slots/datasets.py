@@ -1,4 +1,6 @@
-"""DatasetFactory and what it makes: data sets of files of slots, that Executor.train_from_dataset runs a program over."""
+"""DatasetFactory and what it makes: data sets of files of slots, that Executor.train_from_dataset
+runs a program over.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,9 @@ _KINDS = {VarType.FP32: "float", VarType.INT64: "uint64"}
 class DatasetBase:
     """Files of lines of slots, and how batches are made of them.
 
-    Each line is a sample. It holds, for each variable in turn, the number of its values and then the values. A variable with a
-    lod_level takes any number of them, as a LoDTensor of shape [values, 1]; another one as many as its shape says.
+    Each line is a sample. It holds, for each variable in turn, the number of its values and then
+    the values. A variable with a lod_level takes any number of them, as a LoDTensor of shape
+    [values, 1]; another one as many as its shape says.
     """
 
     def __init__(self, name: str) -> None:
@@ -48,9 +51,11 @@ class DatasetBase:
         self.filelist: list[str] = []
 
     def set_pipe_command(self, pipe_command: str) -> None:
-        """A shell command that reads a file on its standard input and writes lines of slots; default "cat".
+        """A shell command that reads a file on its standard input and writes lines of slots;
+        default "cat".
 
-        It runs once for each file, is shown on stderr before, and gets the environment of this process.
+        It runs once for each file, is shown on stderr before, and gets the environment of this
+        process.
         """
         if not isinstance(pipe_command, str) or not pipe_command.strip():
             raise FluidTypeError(f"set_pipe_command takes a shell command, not {pipe_command!r}")
@@ -58,12 +63,20 @@ class DatasetBase:
 
     def set_batch_size(self, batch_size: int) -> None:
         """How many samples a batch has; the last of a pass may have fewer. Default 32."""
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int | np.integer) or batch_size <= 0:
-            raise FluidValueError(f"set_batch_size takes a positive whole number, not {batch_size!r}")
+        if (
+            isinstance(batch_size, bool)
+            or not isinstance(batch_size, int | np.integer)
+            or batch_size <= 0
+        ):
+            raise FluidValueError(
+                f"set_batch_size takes a positive whole number, not {batch_size!r}"
+            )
         self.proto_desc.batch_size = int(batch_size)
 
     def set_thread(self, thread_num: int) -> None:
-        """How many files are read at the same time; their order stays. Training is one step after another all the same."""
+        """How many files are read at the same time; their order stays. Training is one step after
+        another all the same.
+        """
         if isinstance(thread_num, bool) or not isinstance(thread_num, int | np.integer):
             raise FluidTypeError(f"set_thread takes a whole number, not {thread_num!r}")
         self.thread_num = int(thread_num)
@@ -77,47 +90,63 @@ class DatasetBase:
     def set_use_var(self, var_list: Sequence[Variable]) -> None:
         """The variables that the slots of a line are for, in order, of dtype float32 or int64.
 
-        Raises FluidTypeError for other than variables, FluidValueError for another dtype or a shape with several unknown sizes.
+        Raises FluidTypeError for other than variables, FluidValueError for another dtype or a shape
+        with several unknown sizes.
         """
         slots = self.proto_desc.multi_slot_desc.slots
         for var in var_list:
             if not isinstance(var, Variable):
                 raise FluidTypeError(f"set_use_var takes variables, not {type(var).__name__}")
             if var.dtype not in _KINDS:
-                raise FluidValueError(f"files of slots hold float32 and int64; {var.name!r} is {VarType(var.dtype).name}")
+                raise FluidValueError(
+                    f"files of slots hold float32 and int64; {var.name!r} is"
+                    f" {VarType(var.dtype).name}"
+                )
             slot = slots.add(name=var.name, type=_KINDS[var.dtype], is_used=True)
             if var.lod_level == 0:
                 if sum(n < 0 for n in var.shape[1:]) > 1:
-                    raise FluidValueError(f"{var.name!r} of shape {list(var.shape)} leaves several sizes open, which a line cannot say")
+                    raise FluidValueError(
+                        f"{var.name!r} of shape {list(var.shape)} leaves several sizes open, which"
+                        " a line cannot say"
+                    )
                 slot.is_dense = True
                 slot.shape.extend(var.shape)
 
     def set_hdfs_config(self, fs_name: str, fs_ugi: str) -> NoReturn:
         """Not supported. Raises UnsupportedError."""
-        raise UnsupportedError("set_hdfs_config: files are read from local folders; copy them there first")
+        raise UnsupportedError(
+            "set_hdfs_config: files are read from local folders; copy them there first"
+        )
 
     def set_download_cmd(self, download_cmd: str) -> None:
-        """How Paddle fetches files from elsewhere; kept, and without effect: files are read from local folders."""
+        """How Paddle fetches files from elsewhere; kept, and without effect: files are read from
+        local folders.
+        """
         if not isinstance(download_cmd, str):
             raise FluidTypeError(f"set_download_cmd takes a shell command, not {download_cmd!r}")
         self.download_cmd = download_cmd
 
     def set_rank_offset(self, rank_offset: str) -> None:
-        """The name, in the description, of a variable that Paddle fills for samples merged by page views; without effect."""
+        """The name, in the description, of a variable that Paddle fills for samples merged by page
+        views; without effect.
+        """
         self.proto_desc.rank_offset = rank_offset
 
     def set_pv_batch_size(self, pv_batch_size: int) -> None:
-        """How many page views a batch has, in the description; without effect, for samples are not merged by page views."""
+        """How many page views a batch has, in the description; without effect, for samples are not
+        merged by page views.
+        """
         self.proto_desc.pv_batch_size = pv_batch_size
 
     def desc(self) -> str:
         """The text of the description: slots, batch size, pipe command."""
         return proto.shown(self.proto_desc)
 
-    # -- for those who run programs over it ------------------------------------------------------------------------
+    # -- for those who run programs over it --------------------------------------------------------
 
     def feeds(self, commands: Commands | None = None) -> Iterator[Feed]:
-        """A pass: for each batch what Executor.run takes as feed. Raises FluidValueError for what is wrong in the files.
+        """A pass: for each batch what Executor.run takes as feed. Raises FluidValueError for what
+        is wrong in the files.
 
         commands: knows the pipe commands that run.
         """
@@ -126,7 +155,9 @@ class DatasetBase:
             yield feed_of(batch, slots, self._rooms)
 
     def ahead(self) -> Background:
-        """A pass whose batches a thread makes ahead. When it is closed, pipe commands end too, also those that write nothing."""
+        """A pass whose batches a thread makes ahead. When it is closed, pipe commands end too, also
+        those that write nothing.
+        """
         commands = Commands()
         return Background(lambda: self.feeds(commands), _BATCHES, "fluidjax-dataset", commands.end)
 
@@ -136,7 +167,9 @@ class DatasetBase:
     def _slots(self, used: bool = True) -> list[Slot]:
         """The slots; used: only those that are fed."""
         if not self.proto_desc.multi_slot_desc.slots:
-            raise FluidValueError("the dataset does not know what its files hold; call set_use_var first")
+            raise FluidValueError(
+                "the dataset does not know what its files hold; call set_use_var first"
+            )
         return [
             Slot(s.name, s.type, tuple(s.shape) if s.is_dense else None, s.is_used)
             for s in self.proto_desc.multi_slot_desc.slots
@@ -156,7 +189,9 @@ class DatasetBase:
             def file(number: int) -> Background:
                 parser = apart[number % len(apart)] if apart else None
                 here = _HERE if number == 0 else 0
-                parts = partial(_parsed, self.filelist[number], command, slots, commands, parser, here)
+                parts = partial(
+                    _parsed, self.filelist[number], command, slots, commands, parser, here
+                )
                 return Background(parts, _AHEAD, "fluidjax-dataset-file")
 
             numbers = iter(range(len(self.filelist)))
@@ -174,10 +209,22 @@ def _close(running: Sequence[Background | Parser]) -> None:
         one.close()
 
 
-def _parsed(path: str, command: str, slots: Sequence[Slot], commands: Commands, parser: Parser | None, here: int) -> Iterator[Records]:
-    """What a file holds. parser: the process that parses it, but for so many blocks at its begin: meanwhile the process starts."""
+def _parsed(
+    path: str,
+    command: str,
+    slots: Sequence[Slot],
+    commands: Commands,
+    parser: Parser | None,
+    here: int,
+) -> Iterator[Records]:
+    """What a file holds. parser: the process that parses it, but for so many blocks at its begin:
+    meanwhile the process starts.
+    """
     as_it_is = command.strip() == AS_IT_IS
-    told, compressed = path if as_it_is else f"{path} | {command}", as_it_is and path.endswith(".gz")
+    told, compressed = (
+        path if as_it_is else f"{path} | {command}",
+        as_it_is and path.endswith(".gz"),
+    )
     with opened(path, command, commands) as stream:
         source: Any = gzip.GzipFile(fileobj=stream) if compressed else stream
         blocks = Blocks(source, path)
@@ -204,7 +251,10 @@ class QueueDataset(DatasetBase):
 
     def local_shuffle(self) -> NoReturn:
         """Not for what is not in memory. Raises NotImplementedError."""
-        raise NotImplementedError(f"a {type(self).__name__} is read in the order of its files; an InMemoryDataset can be shuffled")
+        raise NotImplementedError(
+            f"a {type(self).__name__} is read in the order of its files; an InMemoryDataset can be"
+            " shuffled"
+        )
 
     def global_shuffle(self, fleet: Any = None) -> NoReturn:
         """Not for what is not in memory. Raises NotImplementedError."""
@@ -218,9 +268,11 @@ class FileInstantDataset(QueueDataset):
 
 
 class InMemoryDataset(DatasetBase):
-    """A dataset that is read once, by load_into_memory, and may be shuffled. Made by DatasetFactory.
+    """A dataset that is read once, by load_into_memory, and may be shuffled. Made by
+    DatasetFactory.
 
-    As in 1.8.5 zeros among the values of a slot that is not dense are left out, and a sample that has no others gets one.
+    As in 1.8.5 zeros among the values of a slot that is not dense are left out, and a sample that
+    has no others gets one.
     """
 
     def __init__(self) -> None:
@@ -246,24 +298,35 @@ class InMemoryDataset(DatasetBase):
         self.parse_ins_id = bool(parse_ins_id)
 
     def set_parse_content(self, parse_content: bool) -> None:
-        """Whether ``1 TEXT`` stands before the slots, behind the name of the sample if there is one; it is passed over."""
+        """Whether ``1 TEXT`` stands before the slots, behind the name of the sample if there is
+        one; it is passed over.
+        """
         self.parse_content = bool(parse_content)
 
     def set_merge_by_lineid(self, merge_size: int = 2) -> None:
-        """Have global_shuffle merge the samples of one name, which is not there: it then raises UnsupportedError."""
+        """Have global_shuffle merge the samples of one name, which is not there: it then raises
+        UnsupportedError.
+        """
         self.merge_by_lineid = self.parse_ins_id = True
 
     def set_generate_unique_feasigns(self, generate_uni_feasigns: bool, shard_num: int) -> None:
         """Of tables of Paddle's own servers; without effect."""
 
     def generate_local_tables_unlock(
-        self, table_id: int, fea_dim: int, read_thread_num: int, consume_thread_num: int, shard_num: int
+        self,
+        table_id: int,
+        fea_dim: int,
+        read_thread_num: int,
+        consume_thread_num: int,
+        shard_num: int,
     ) -> None:
         """Of tables of Paddle's own servers; without effect."""
 
     def _slots(self, used: bool = True) -> list[Slot]:
         before = [("ins_id", self.parse_ins_id), ("content", self.parse_content)]
-        return [Slot(name, "uint64", None, False) for name, there in before if there and not used] + super()._slots(used)
+        return [
+            Slot(name, "uint64", None, False) for name, there in before if there and not used
+        ] + super()._slots(used)
 
     def set_fleet_send_batch_size(self, fleet_send_batch_size: int = 1024) -> None:
         """Of messages between trainers; without effect."""
@@ -272,12 +335,16 @@ class InMemoryDataset(DatasetBase):
         """Of messages between trainers; without effect."""
 
     def load_into_memory(self) -> None:
-        """Read the files. Raises FluidValueError for what is wrong in them; then what was in memory before stays."""
+        """Read the files. Raises FluidValueError for what is wrong in them; then what was in memory
+        before stays.
+        """
         with waiting(f"reading {len(self.filelist):,} files into memory"):
             self._keep(self._loaded(Commands()))
 
     def preload_into_memory(self, thread_num: int | None = None) -> None:
-        """Begin to read the files in the background, until wait_preload_done. thread_num: files at the same time."""
+        """Begin to read the files in the background, until wait_preload_done. thread_num: files at
+        the same time.
+        """
         if thread_num is not None:
             self.set_thread(thread_num)
         pool, commands = ThreadPoolExecutor(1, "fluidjax-preload"), Commands()
@@ -316,19 +383,33 @@ class InMemoryDataset(DatasetBase):
         size = max(int(self.proto_desc.batch_size), 1024)
         for begin in range(0, len(records), size):
             end = min(begin + size, len(records))
-            yield records.part(begin, end) if self._order is None else records.take(self._order[begin:end])
+            yield (
+                records.part(begin, end)
+                if self._order is None
+                else records.take(self._order[begin:end])
+            )
 
     def local_shuffle(self) -> None:
-        """Put the samples into a random order, drawn by Python's ``random``. Raises FluidValueError before load_into_memory."""
+        """Put the samples into a random order, drawn by Python's ``random``. Raises FluidValueError
+        before load_into_memory.
+        """
         count = int(self._count("local_shuffle"))
         self._order = np.random.default_rng(random.getrandbits(64)).permutation(count)
 
     def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
-        """As local_shuffle. Of several trainers each keeps the samples of its own files. Raises UnsupportedError for several."""
+        """As local_shuffle. Of several trainers each keeps the samples of its own files. Raises
+        UnsupportedError for several.
+        """
         if self.merge_by_lineid:
-            raise UnsupportedError("global_shuffle does not merge samples by their names; leave set_merge_by_lineid out")
+            raise UnsupportedError(
+                "global_shuffle does not merge samples by their names; leave"
+                " set_merge_by_lineid out"
+            )
         if fleet is not None and fleet.worker_num() > 1:
-            raise UnsupportedError("global_shuffle sends no samples between trainers; give each its own files and use local_shuffle")
+            raise UnsupportedError(
+                "global_shuffle sends no samples between trainers; give each its own files and use"
+                " local_shuffle"
+            )
         self.local_shuffle()
 
     def set_fea_eval(self, record_candidate_size: int, fea_eval: bool = True) -> None:
@@ -336,7 +417,8 @@ class InMemoryDataset(DatasetBase):
         self.fea_eval, self._candidates = fea_eval, int(record_candidate_size)
 
     def slots_shuffle(self, slots: Sequence[str]) -> None:
-        """Give every sample the values that another has in these slots, to see how much they matter. After set_fea_eval.
+        """Give every sample the values that another has in these slots, to see how much they
+        matter. After set_fea_eval.
 
         Raises FluidValueError for a slot that is not there, and before load_into_memory.
         """
@@ -374,12 +456,21 @@ class DatasetFactory:
     """Makes datasets of files of slots."""
 
     def create_dataset(self, datafeed_class: str = "QueueDataset") -> DatasetBase:
-        """A "QueueDataset", an "InMemoryDataset" or a "FileInstantDataset". Raises FluidValueError for another name."""
-        made = {"QueueDataset": QueueDataset, "InMemoryDataset": InMemoryDataset, "FileInstantDataset": FileInstantDataset}
+        """A "QueueDataset", an "InMemoryDataset" or a "FileInstantDataset". Raises FluidValueError
+        for another name.
+        """
+        made = {
+            "QueueDataset": QueueDataset,
+            "InMemoryDataset": InMemoryDataset,
+            "FileInstantDataset": FileInstantDataset,
+        }
         if datafeed_class == "BoxPSDataset":
             raise UnsupportedError(f"{datafeed_class} is not there; use 'InMemoryDataset'")
         if datafeed_class not in made:
-            raise FluidValueError(f"there is no dataset {datafeed_class!r}{near(str(datafeed_class), made)}; there are {', '.join(made)}")
+            raise FluidValueError(
+                f"there is no dataset {datafeed_class!r}{near(str(datafeed_class), made)}; there"
+                f" are {', '.join(made)}"
+            )
         return made[datafeed_class]()
 
 

@@ -1,4 +1,6 @@
-"""What an executor does with a dataset; apart from it, so that the datasets are imported by those who use them."""
+"""What an executor does with a dataset; apart from it, so that the datasets are imported by those
+who use them.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,16 @@ class RunsDatasets:
         fetch_list: Sequence[Any] | None = None, fetch_info: Sequence[str] | None = None, print_period: int = 100,
         fetch_handler: Any = None,
     ) -> None:  # fmt: skip
-        """Run a program for every batch of a pass over `dataset`, which ``fluid.DatasetFactory().create_dataset`` made.
+        """Run a program for every batch of a pass over `dataset`, which
+        ``fluid.DatasetFactory().create_dataset`` made.
 
-        program: default the main program. fetch_list, fetch_info: variables, and a word for each, that are printed every
-        print_period batches. fetch_handler: a FetchHandler, which sees values every so many seconds. thread: accepted as in Fluid;
-        steps follow one another, so that a run can be repeated. debug: say on stderr how long the steps waited for data.
-        Raises what `run` raises, and FluidTypeError, FluidValueError for arguments that do not fit and for what is wrong in the files
-        (file, line, what was expected), after the steps of the batches before.
+        program: default the main program. fetch_list, fetch_info: variables, and a word for each,
+        that are printed every print_period batches. fetch_handler: a FetchHandler, which sees
+        values every so many seconds. thread: accepted as in Fluid; steps follow one another, so
+        that a run can be repeated. debug: say on stderr how long the steps waited for data. Raises
+        what `run` raises, and FluidTypeError, FluidValueError for arguments that do not fit and for
+        what is wrong in the files (file, line, what was expected), after the steps of the batches
+        before.
         """
         from .running import run_over
 
@@ -34,8 +39,20 @@ class RunsDatasets:
         fetch_list: Sequence[Any] | None = None, fetch_info: Sequence[str] | None = None, print_period: int = 100,
         fetch_handler: Any = None,
     ) -> None:  # fmt: skip
-        """As train_from_dataset. The program runs as it is, with its optimizer if it has one, as in 1.8.5."""
-        self.train_from_dataset(program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period, fetch_handler)
+        """As train_from_dataset. The program runs as it is, with its optimizer if it has one, as in
+        1.8.5.
+        """
+        self.train_from_dataset(
+            program,
+            dataset,
+            scope,
+            thread,
+            debug,
+            fetch_list,
+            fetch_info,
+            print_period,
+            fetch_handler,
+        )
 
 
 __all__ = ["RunsDatasets"]

@@ -18,7 +18,8 @@ _MOST = 2**31  # values of a slot in a batch: a step knows offsets as int32
 
 
 class Rooms:
-    """The largest buckets that each slot has needed. Later batches are padded up to them, so that few steps are compiled.
+    """The largest buckets that each slot has needed. Later batches are padded up to them, so that
+    few steps are compiled.
 
     Without it every combination of the slots' buckets would be a step of its own.
     """
@@ -35,7 +36,8 @@ class Rooms:
 
 
 def feed_of(batch: Records, slots: Sequence[Slot], rooms: Rooms) -> Feed:
-    """By name: an array of the declared shape for a dense slot, else a LoDTensor of shape [values, 1].
+    """By name: an array of the declared shape for a dense slot, else a LoDTensor of shape [values,
+    1].
 
     The offsets of all slots are looked at together: a call of NumPy for each would take longer.
     """
@@ -44,11 +46,17 @@ def feed_of(batch: Records, slots: Sequence[Slot], rooms: Rooms) -> Feed:
     longest = (offsets[:, 1:] - offsets[:, :-1]).max(1, initial=0).tolist()
     for slot, (begin, end) in zip(slots, ends, strict=True):
         if end - begin >= _MOST:
-            raise FluidValueError(f"a batch of {len(batch)} samples holds {end - begin} values of slot {slot.name!r}; make it smaller")
+            raise FluidValueError(
+                f"a batch of {len(batch)} samples holds {end - begin} values of slot {slot.name!r};"
+                " make it smaller"
+            )
     offsets = offsets.astype(np.int32, copy=False)
-    same: dict[bytes, Measured] = {}  # few slots have offsets of their own where each sample has one value in most
+    # few slots have offsets of their own where each sample has one value in most
+    same: dict[bytes, Measured] = {}
     feed: Feed = {}
-    for slot, values, (begin, end), level, most in zip(slots, batch.values, ends, offsets, longest, strict=True):
+    for slot, values, (begin, end), level, most in zip(
+        slots, batch.values, ends, offsets, longest, strict=True
+    ):
         if slot.shape is not None:
             feed[slot.name] = _dense(values[begin:end], level, slot)
             continue
@@ -63,11 +71,16 @@ def _dense(values: np.ndarray, offsets: np.ndarray, slot: Slot) -> np.ndarray:
     assert slot.shape is not None
     count, rest = len(offsets) - 1, slot.shape[1:]
     if slot.width() is None and (np.diff(offsets) != offsets[1]).any():
-        raise FluidValueError(f"the samples of a batch have different numbers of values in the dense slot {slot.name!r}")
+        raise FluidValueError(
+            "the samples of a batch have different numbers of values in the dense slot"
+            f" {slot.name!r}"
+        )
     try:
         return values.reshape(count, *rest)
     except ValueError:
-        raise FluidValueError(f"{offsets[1]} values of slot {slot.name!r} do not fit its shape {list(slot.shape)}") from None
+        raise FluidValueError(
+            f"{offsets[1]} values of slot {slot.name!r} do not fit its shape {list(slot.shape)}"
+        ) from None
 
 
 __all__ = ["Feed", "Rooms", "feed_of"]

@@ -24,10 +24,16 @@ class Commands:
     """The processes that run for one pass; another thread than the one that reads may end them."""
 
     def __init__(self) -> None:
-        self._lock, self._running, self._over = threading.Lock(), set[subprocess.Popen[bytes]](), False
+        self._lock, self._running, self._over = (
+            threading.Lock(),
+            set[subprocess.Popen[bytes]](),
+            False,
+        )
 
     def launch(self, words: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        """Start one, in a process group of its own. options: as for subprocess.Popen. Raises FluidValueError after end."""
+        """Start one, in a process group of its own. options: as for subprocess.Popen. Raises
+        FluidValueError after end.
+        """
         with self._lock:
             if self._over:
                 raise FluidValueError("the pass over the dataset was ended")
@@ -58,15 +64,23 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def opened(path: str, command: str = AS_IT_IS, commands: Commands | None = None) -> Iterator[IO[bytes]]:
-    """A file as it is, unbuffered, or what a shell command writes that reads it on its standard input.
+def opened(
+    path: str, command: str = AS_IT_IS, commands: Commands | None = None
+) -> Iterator[IO[bytes]]:
+    """A file as it is, unbuffered, or what a shell command writes that reads it on its standard
+    input.
 
-    command: "cat" runs nothing; for any other one a file whose name ends in .gz is unpacked first. commands: knows what runs. Raises
-    FluidValueError for a file that cannot be read or that changes meanwhile, and where the command fails.
+    command: "cat" runs nothing; for any other one a file whose name ends in .gz is unpacked first.
+    commands: knows what runs. Raises FluidValueError for a file that cannot be read or that changes
+    meanwhile, and where the command fails.
     """
     with _open(path) as file:
         before = _state(file)
-        with _as_it_is(file) if command.strip() == AS_IT_IS else _piped(file, path, command, commands or Commands()) as stream:
+        with (
+            _as_it_is(file)
+            if command.strip() == AS_IT_IS
+            else _piped(file, path, command, commands or Commands())
+        ) as stream:
             try:
                 yield stream
             except FluidValueError as error:
@@ -74,7 +88,10 @@ def opened(path: str, command: str = AS_IT_IS, commands: Commands | None = None)
                     raise FluidValueError(f"{error}; the file changed while it was read") from None
                 raise
         if _state(file) != before:
-            raise FluidValueError(f"{path} changed while it was read, so that what was read is of no one state; read it when it is whole")
+            raise FluidValueError(
+                f"{path} changed while it was read, so that what was read is of no one state; read"
+                " it when it is whole"
+            )
 
 
 def _state(file: IO[bytes]) -> tuple[int, int] | None:
@@ -85,11 +102,15 @@ def _state(file: IO[bytes]) -> tuple[int, int] | None:
 
 def _open(path: str) -> IO[bytes]:
     if path.startswith(("hdfs:", "afs:")):
-        raise FluidValueError(f"{path} is on a file system that is not there; copy it to a local file first")
+        raise FluidValueError(
+            f"{path} is on a file system that is not there; copy it to a local file first"
+        )
     try:
         return open(path, "rb", buffering=0)
     except OSError as error:
-        raise FluidValueError(f"the dataset's file {path!r} cannot be read: {error.strerror or error}") from None
+        raise FluidValueError(
+            f"the dataset's file {path!r} cannot be read: {error.strerror or error}"
+        ) from None
 
 
 @contextlib.contextmanager
@@ -113,18 +134,31 @@ def _piped(file: IO[bytes], path: str, command: str, commands: Commands) -> Iter
         yield process.stdout
         status = process.wait()
     if status:
-        how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-        raise FluidValueError(f"the pipe command {command!r} {how} on the file {path}; what it wrote to stderr says why")
+        how = (
+            f"was ended by {signal.Signals(-status).name}"
+            if status < 0
+            else f"ended with status {status}"
+        )
+        raise FluidValueError(
+            f"the pipe command {command!r} {how} on the file {path}; what it wrote to stderr"
+            " says why"
+        )
 
 
-def _launched(stack: contextlib.ExitStack, commands: Commands, words: list[str], source: Any) -> subprocess.Popen[bytes]:
-    process = commands.launch(words, stdin=source, stdout=subprocess.PIPE, bufsize=0, env=_environment())
+def _launched(
+    stack: contextlib.ExitStack, commands: Commands, words: list[str], source: Any
+) -> subprocess.Popen[bytes]:
+    process = commands.launch(
+        words, stdin=source, stdout=subprocess.PIPE, bufsize=0, env=_environment()
+    )
     stack.callback(commands.done, process)
     return process
 
 
 def _environment() -> dict[str, str]:
-    """This process's; Python programs find a ``paddle`` with a data_generator, unless Paddle itself is there."""
+    """This process's; Python programs find a ``paddle`` with a data_generator, unless Paddle itself
+    is there.
+    """
     with contextlib.suppress(ValueError):
         found = importlib.util.find_spec("paddle")
         if found is not None and found.origin is not None:
@@ -136,7 +170,11 @@ def _environment() -> dict[str, str]:
 def show(command: str, files: int) -> None:
     """Say on stderr which command of the user's is about to run."""
     if command.strip() != AS_IT_IS:
-        print(f"fluid.dataset: for each of {files} files this shell command runs: {command}", file=sys.stderr, flush=True)
+        print(
+            f"fluid.dataset: for each of {files} files this shell command runs: {command}",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 __all__ = ["AS_IT_IS", "Commands", "opened", "show"]

@@ -13,7 +13,8 @@ from ...errors import FluidTypeError
 class FetchHandler:
     """Gets the newest values of some variables every so many seconds; override ``handler``.
 
-    var_dict: your name for each variable; train_from_dataset raises FluidTypeError where it is no dict.
+    var_dict: your name for each variable; train_from_dataset raises FluidTypeError where it is no
+    dict.
     """
 
     def __init__(self, var_dict: Any = None, period_secs: float = 60) -> None:
@@ -23,7 +24,9 @@ class FetchHandler:
         self.period_secs = period_secs
 
     def handler(self, res_dict: dict[str, Any]) -> None:
-        """res_dict: an array for each name, or None before the first step. Prints the first number of each."""
+        """res_dict: an array for each name, or None before the first step. Prints the first number
+        of each.
+        """
         for key, value in res_dict.items():
             if type(value) is np.ndarray:
                 sys.stdout.write(f"{key}[0]: {value[0]} ")
@@ -33,10 +36,9 @@ class FetchHandler:
     def help() -> None:
         """Print how a handler is written."""
         print(
-            "class Mine(fluid.executor.FetchHandler):\n"
-            "    def handler(self, res_dict):\n"
-            '        print(res_dict["cost"])\n'
-            '\nexe.train_from_dataset(main, dataset, fetch_handler=Mine({"cost": cost}, period_secs=10))'
+            "class Mine(fluid.executor.FetchHandler):\n    def handler(self, res_dict):\n       "
+            ' print(res_dict["cost"])\n\nexe.train_from_dataset(main, dataset,'
+            ' fetch_handler=Mine({"cost": cost}, period_secs=10))'
         )
 
 

@@ -19,7 +19,8 @@ from .records import Records
 
 @dataclass(frozen=True)
 class Slot:
-    """What stands on a line for one variable. kind: "uint64" or "float". shape: of a dense slot, as declared (-1: any); else None.
+    """What stands on a line for one variable. kind: "uint64" or "float". shape: of a dense slot, as
+    declared (-1: any); else None.
 
     used: False for what is skipped.
     """
@@ -43,33 +44,48 @@ class _Lines:
     def __init__(self, content: bytes, path: str, number: int, slots: Sequence[Slot]) -> None:
         self.text = Text.of(content)
         breaks = np.flatnonzero(self.text.data == 10)
-        ends = breaks if content.endswith(b"\n") or not content else np.append(breaks, len(content) + Text.FRONT)
+        ends = (
+            breaks
+            if content.endswith(b"\n") or not content
+            else np.append(breaks, len(content) + Text.FRONT)
+        )
         self.stop = np.searchsorted(self.text.starts, ends)
         self.at = np.concatenate([[0], self.stop])[: len(ends)].astype(np.int64)
         self.path, self.number, self.slots = path, number, slots
 
     def refuse(self, bad: np.ndarray, why: str) -> None:
-        """Raise FluidValueError for the first line of which this is true. why: with {word}, the word that it has come to."""
+        """Raise FluidValueError for the first line of which this is true. why: with {word}, the
+        word that it has come to.
+        """
         if not bad.any():
             return
         line = int(np.flatnonzero(bad)[0])
-        word = repr(self.text.word(int(self.at[line]))) if self.at[line] < self.stop[line] else "the end of the line"
+        word = (
+            repr(self.text.word(int(self.at[line])))
+            if self.at[line] < self.stop[line]
+            else "the end of the line"
+        )
         self.fail(line, why.format(word=word))
 
     def fail(self, line: int, why: str) -> None:
         form = " ".join(f"[n {s.name}...]" for s in self.slots)
-        raise FluidValueError(f"{self.path}:{self.number + line}: {why}; a line holds, for each slot, n and then n values: {form}")
+        raise FluidValueError(
+            f"{self.path}:{self.number + line}: {why}; a line holds, for each slot, n and then n"
+            f" values: {form}"
+        )
 
     def line_of(self, word: int) -> int:
         return int(np.searchsorted(self.stop, word, side="right"))
 
 
 def parse(content: bytes, slots: Sequence[Slot], path: str = "text", number: int = 1) -> Records:
-    """The samples in some lines, the first of which is line `number` of `path`. The last may end without a line break.
+    """The samples in some lines, the first of which is line `number` of `path`. The last may end
+    without a line break.
 
-    Whole numbers are modulo 2**64 as int64, as hashed features are; decimal ones are the nearest float32. Raises FluidValueError,
-    naming the file, the line and the slot, for a line with too little or too much on it, a slot without a value, a dense slot
-    of another width than its variable's, and words that are no such numbers.
+    Whole numbers are modulo 2**64 as int64, as hashed features are; decimal ones are the nearest
+    float32. Raises FluidValueError, naming the file, the line and the slot, for a line with too
+    little or too much on it, a slot without a value, a dense slot of another width than its
+    variable's, and words that are no such numbers.
     """
     lines = _Lines(content, path, number, slots)
     words, offsets = zip(*(_words(lines, slot) for slot in slots), strict=True)
@@ -89,15 +105,27 @@ def parse(content: bytes, slots: Sequence[Slot], path: str = "text", number: int
 
 
 def _words(lines: _Lines, slot: Slot) -> tuple[np.ndarray, np.ndarray]:
-    """The words that are a slot's values, and the offsets of each line's; the lines go on behind them."""
+    """The words that are a slot's values, and the offsets of each line's; the lines go on behind
+    them.
+    """
     lines.refuse(lines.at >= lines.stop, f"too short: slot {slot.name!r} is missing")
     count, bad = whole(lines.text, lines.at)
-    lines.refuse(bad | (count <= 0), f"slot {slot.name!r} begins with how many values it has, at least 1, not {{word}}")
-    lines.refuse(count > lines.stop - lines.at - 1, f"too short for the {{word}} values of slot {slot.name!r}")
+    lines.refuse(
+        bad | (count <= 0),
+        f"slot {slot.name!r} begins with how many values it has, at least 1, not {{word}}",
+    )
+    lines.refuse(
+        count > lines.stop - lines.at - 1,
+        f"too short for the {{word}} values of slot {slot.name!r}",
+    )
     width = slot.width()
     if width is not None:
         shape = list(slot.shape or ())
-        lines.refuse(count != width, f"dense slot {slot.name!r} has {{word}} values, where its shape {shape} asks for {width}")
+        lines.refuse(
+            count != width,
+            f"dense slot {slot.name!r} has {{word}} values, where its shape {shape} asks for"
+            f" {width}",
+        )
     offsets = np.concatenate([[0], np.cumsum(count)])
     first = lines.at + 1
     if len(count) and (count == count[0]).all():

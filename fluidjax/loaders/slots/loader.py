@@ -15,14 +15,19 @@ from .feeds import Feed
 
 
 class DatasetLoader(OwnIteration):
-    """Iterating yields what Executor.run takes as feed: a list with a dict for each place. What DataLoader.from_dataset returns.
+    """Iterating yields what Executor.run takes as feed: a list with a dict for each place. What
+    DataLoader.from_dataset returns.
 
-    drop_last: leave out a last batch with fewer samples, and with several places the last batches that are too few for all.
+    drop_last: leave out a last batch with fewer samples, and with several places the last batches
+    that are too few for all.
     """
 
     def __init__(self, dataset: Any, places: Any, drop_last: bool = True) -> None:
         if not isinstance(dataset, DatasetBase):
-            raise FluidTypeError(f"from_dataset takes what DatasetFactory().create_dataset made, not {type(dataset).__name__}")
+            raise FluidTypeError(
+                "from_dataset takes what DatasetFactory().create_dataset made, not"
+                f" {type(dataset).__name__}"
+            )
         self._dataset, self._drop_last = dataset, drop_last
         self._count = len(places) if isinstance(places, list | tuple) else 1
         if not self._count:

@@ -1,4 +1,6 @@
-"""Numbers in text, many at a time: where the words of a text are, and what whole and decimal numbers they spell."""
+"""Numbers in text, many at a time: where the words of a text are, and what whole and decimal
+numbers they spell.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ _LARGEST = 2**64 - 1
 
 @dataclass(frozen=True)
 class Text:
-    """A text with blanks around it, and where its words begin and end in that. eights[i]: the eight bytes before i, as one number."""
+    """A text with blanks around it, and where its words begin and end in that. eights[i]: the eight
+    bytes before i, as one number.
+    """
 
     data: np.ndarray
     starts: np.ndarray
@@ -40,12 +44,16 @@ class Text:
 
     def word(self, index: int) -> str:
         """A word, for a message."""
-        text = bytes(self.data[self.starts[index] : self.ends[index]]).decode(errors="backslashreplace")
+        text = bytes(self.data[self.starts[index] : self.ends[index]]).decode(
+            errors="backslashreplace"
+        )
         return text if len(text) <= 40 else text[:37] + "..."
 
 
 def whole(text: Text, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The whole numbers that these words spell, modulo 2**64 as int64, and which words spell none (or one beyond 64 bits)."""
+    """The whole numbers that these words spell, modulo 2**64 as int64, and which words spell none
+    (or one beyond 64 bits).
+    """
     end = text.ends[words]
     at = text.starts[words]
     length, first = end - at, text.data[at]
@@ -70,18 +78,26 @@ def whole(text: Text, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return low.view(np.int64), bad
 
 
-def _long(text: Text, end: np.ndarray, length: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _long(
+    text: Text, end: np.ndarray, length: np.ndarray, low: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of 9 to 24 digits, of which the last eight are known."""
     middle, bad = _eight(text, end - 8, np.minimum(length, 16) - 8)
     high, wrong = _eight(text, end - 16, np.clip(length - 16, 0, _EIGHT))
     lower = middle * np.uint64(10**8) + low
     top = np.uint64(_LARGEST // 10**16)
-    over = (high > top) | ((high == top) & (lower > np.uint64(_LARGEST % 10**16))) | (length > _LONGEST)
+    over = (
+        (high > top)
+        | ((high == top) & (lower > np.uint64(_LARGEST % 10**16)))
+        | (length > _LONGEST)
+    )
     return high * np.uint64(10**16) + lower, bad | wrong | over
 
 
 def _eight(text: Text, end: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of up to eight digits that end there, all digits of one at once, and which have something else among them."""
+    """The numbers of up to eight digits that end there, all digits of one at once, and which have
+    something else among them.
+    """
     digits = text.eights[end - _EIGHT]
     digits ^= _ZEROS
     digits &= _OWN[length]
@@ -116,7 +132,9 @@ def decimal(text: Text, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _plain(text: Text, at: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of up to 15 digits with a point in them or none: digits / 10**n, rounded once. Which are not such ones."""
+    """Numbers of up to 15 digits with a point in them or none: digits / 10**n, rounded once. Which
+    are not such ones.
+    """
     first = text.data[at] if len(at) else np.zeros(0, np.uint8)
     negative = first == ord("-")
     at, length = at + negative, length - negative
@@ -134,7 +152,8 @@ def _plain(text: Text, at: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, 
     values += right
     values /= scale
     np.negative(values, out=values, where=negative)
-    halfway = values.view(np.uint64) & np.uint64(2**29 - 1) == np.uint64(2**28)  # float32's rounding might be a second one
+    # float32's rounding might be a second one
+    halfway = values.view(np.uint64) & np.uint64(2**29 - 1) == np.uint64(2**28)
     return values, bad | wrong | wrong_too | halfway
 
 
@@ -159,7 +178,12 @@ def _nearest(word: bytes) -> float:
 
     exact = Fraction(word.decode())
     sides = (np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf)))
-    return float(min((n for n in sides if np.isfinite(n)), key=lambda n: (abs(Fraction(float(n)) - exact), int(n.view(np.uint32)) & 1)))
+    return float(
+        min(
+            (n for n in sides if np.isfinite(n)),
+            key=lambda n: (abs(Fraction(float(n)) - exact), int(n.view(np.uint32)) & 1),
+        )
+    )
 
 
 __all__ = ["Text", "decimal", "whole"]

@@ -1,4 +1,6 @@
-"""A process that parses the files of a pass, beside the one that trains: Python's lock and its time are left to the steps."""
+"""A process that parses the files of a pass, beside the one that trains: Python's lock and its time
+are left to the steps.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,17 @@ from .parsing import asked, asking
 from .records import Records
 from .transfer import DONE, FAILED, FILE, READY, SLOTS, WRONG, receive, send, unpacked
 
-_WORTH = 1 << 24  # bytes of files for which a process is started: parsing them takes longer than its start
-_BUSY = 2  # cores that steps take: their arithmetic, and Python's feeds; on these a thread costs less than another process
+# bytes of files for which a process is started: parsing them takes longer than its start
+_WORTH = 1 << 24
+# cores that steps take: their arithmetic, and Python's feeds; on these a thread costs less than
+# another process
+_BUSY = 2
 _PATIENCE = 5.0  # seconds that it is waited for when it ends
 _ENVIRONMENT = {
-    **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),  # it multiplies no matrices
-    # glibc keeps the memory of one block for the next: a third of the time went into pages that the kernel gave and took back
+    # it multiplies no matrices
+    **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    # glibc keeps the memory of one block for the next: a third of the time went into pages that the
+    # kernel gave and took back
     "MALLOC_MMAP_THRESHOLD_": str(1 << 25), "MALLOC_TRIM_THRESHOLD_": str(1 << 26),
 }  # fmt: skip
 _BEGIN = """
@@ -48,13 +55,21 @@ class Parser:
         self._control, theirs = socket.socketpair()
         self._lock = threading.Lock()
         self._ready: bool | None = None
-        places = [str(Path(__file__).parents[2]), str(Path(np.__file__).parents[1]), str(theirs.fileno())]
+        places = [
+            str(Path(__file__).parents[2]),
+            str(Path(np.__file__).parents[1]),
+            str(theirs.fileno()),
+        ]
         words = [sys.executable, *["-B"] * sys.dont_write_bytecode, "-SsP", "-c", _BEGIN, *places]
         environment = {n: v for n, v in os.environ.items() if n != "PYTHONPATH"} | _ENVIRONMENT
         try:
             with theirs:
                 self._process = commands.launch(
-                    words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment
+                    words,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                    env=environment,
                 )
         except BaseException:
             self._control.close()
@@ -71,10 +86,14 @@ class Parser:
                     send(self._control, SLOTS, asked(self._slots))
             return self._ready
 
-    def records(self, stream: int, blocks: Blocks, told: str, compressed: bool) -> Iterator[Records]:
-        """What the rest of a file holds, whose descriptor is `stream` and of which `blocks` has read the beginning.
+    def records(
+        self, stream: int, blocks: Blocks, told: str, compressed: bool
+    ) -> Iterator[Records]:
+        """What the rest of a file holds, whose descriptor is `stream` and of which `blocks` has
+        read the beginning.
 
-        told: its name in messages. Raises FluidValueError for what is wrong in it, WorkerDied if the process ends.
+        told: its name in messages. Raises FluidValueError for what is wrong in it, WorkerDied if
+        the process ends.
         """
         mine, theirs = socket.socketpair()
         with mine:
@@ -96,14 +115,21 @@ class Parser:
         if kind == WRONG:
             raise FluidValueError(text)
         what = text.strip().splitlines()[-1]
-        cause = WorkerTraceback(f"\n\nin the process that parses (process {self._process.pid}):\n{text}")
-        raise WorkerDied(f"the process that parses the dataset's files failed at {told}: {what}") from cause
+        cause = WorkerTraceback(
+            f"\n\nin the process that parses (process {self._process.pid}):\n{text}"
+        )
+        raise WorkerDied(
+            f"the process that parses the dataset's files failed at {told}: {what}"
+        ) from cause
 
     def _died(self) -> WorkerDied:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_PATIENCE)
         how = how_it_ended(self._process.returncode)
-        return WorkerDied(f"the process that parses the dataset's files (process {self._process.pid}) {how} before it was done")
+        return WorkerDied(
+            f"the process that parses the dataset's files (process {self._process.pid}) {how}"
+            " before it was done"
+        )
 
     def close(self) -> None:
         """End it."""
@@ -111,13 +137,23 @@ class Parser:
         self._control.close()
 
 
-def parsers(files: Sequence[str], threads: int, slots: Sequence[Slot], commands: Commands) -> list[Parser]:
-    """As many as are worth their start: none for small files, on one core, and where a process of Python cannot be started.
+def parsers(
+    files: Sequence[str], threads: int, slots: Sequence[Slot], commands: Commands
+) -> list[Parser]:
+    """As many as are worth their start: none for small files, on one core, and where a process of
+    Python cannot be started.
 
-    One for each thread, but no more than there are files, and cores besides those that the steps keep busy.
+    One for each thread, but no more than there are files, and cores besides those that the steps
+    keep busy.
     """
     count = min(threads, len(files), _cores() - _BUSY)
-    if count < 1 or not hasattr(socket, "send_fds") or not sys.executable or getattr(sys, "frozen", False) or _bytes(files) < _WORTH:
+    if (
+        count < 1
+        or not hasattr(socket, "send_fds")
+        or not sys.executable
+        or getattr(sys, "frozen", False)
+        or _bytes(files) < _WORTH
+    ):
         return []
     made: list[Parser] = []
     with contextlib.suppress(OSError):  # no process is left to have: then by those that there are

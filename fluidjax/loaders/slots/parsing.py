@@ -1,4 +1,6 @@
-"""What a process that parses lines of slots does. It imports nothing of JAX, and ends when the process that started it does."""
+"""What a process that parses lines of slots does. It imports nothing of JAX, and ends when the
+process that started it does.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from .transfer import DONE, FAILED, FILE, READY, RECORDS, SLOTS, WRONG, packed, 
 
 
 def serve(descriptor: int) -> None:
-    """Parse the files that are asked for on this socket, each in a thread, until its other end is closed. Does not return."""
+    """Parse the files that are asked for on this socket, each in a thread, until its other end is
+    closed. Does not return.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
     control = socket.socket(fileno=descriptor)
     send(control, READY)
@@ -28,9 +32,14 @@ def serve(descriptor: int) -> None:
     while (message := receive(control, 2)) is not None:
         kind, body, handles = message
         if kind == SLOTS:
-            slots = [Slot(n, k, None if shape is None else tuple(shape), used) for n, k, shape, used in json.loads(bytes(body))]
+            slots = [
+                Slot(n, k, None if shape is None else tuple(shape), used)
+                for n, k, shape, used in json.loads(bytes(body))
+            ]
         elif kind == FILE:
-            threading.Thread(target=_file, args=(body.tobytes(), slots, *handles), daemon=True).start()
+            threading.Thread(
+                target=_file, args=(body.tobytes(), slots, *handles), daemon=True
+            ).start()
     os._exit(0)
 
 
@@ -40,7 +49,9 @@ def asked(slots: Sequence[Slot]) -> bytes:
 
 
 def asking(path: str, told: str, compressed: bool, number: int, left: bytes) -> bytes:
-    """The message for a file, of which lines from `number` on are wanted. told: its name in messages. left: as Blocks has it."""
+    """The message for a file, of which lines from `number` on are wanted. told: its name in
+    messages. left: as Blocks has it.
+    """
     return json.dumps([path, told, compressed, number]).encode() + b"\0" + left
 
 

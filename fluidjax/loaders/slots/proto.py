@@ -18,7 +18,10 @@ _MESSAGES: dict[str, dict[str, Any]] = {
         "is_used": (4, "bool", "optional", "false"),
         "shape": (5, "int32", "repeated", None),
     },
-    "MultiSlotDesc": {"slots": (1, "Slot", "repeated", None), "uid_slot": (2, "string", "optional", None)},
+    "MultiSlotDesc": {
+        "slots": (1, "Slot", "repeated", None),
+        "uid_slot": (2, "string", "optional", None),
+    },
     "DataFeedDesc": {
         "name": (1, "string", "optional", None),
         "batch_size": (2, "int32", "optional", "32"),
@@ -35,11 +38,15 @@ _PACKAGE = "paddle.framework"
 @cache
 def _message() -> Any:
     field = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(name="data_feed.proto", package=_PACKAGE, syntax="proto2")
+    file = descriptor_pb2.FileDescriptorProto(
+        name="data_feed.proto", package=_PACKAGE, syntax="proto2"
+    )
     for message, fields in _MESSAGES.items():
         made = file.message_type.add(name=message)
         for name, (number, kind, label, default) in fields.items():
-            one = made.field.add(name=name, number=number, label=getattr(field, f"LABEL_{label.upper()}"))
+            one = made.field.add(
+                name=name, number=number, label=getattr(field, f"LABEL_{label.upper()}")
+            )
             if kind in _MESSAGES:
                 one.type, one.type_name = field.TYPE_MESSAGE, f".{_PACKAGE}.{kind}"
             else:
@@ -62,14 +69,19 @@ def shown(message: Any) -> str:
 
 
 def read(text: str, path: str) -> Any:
-    """The message that a text says. Raises FluidValueError, naming file and line, for a text that says none."""
+    """The message that a text says. Raises FluidValueError, naming file and line, for a text that
+    says none.
+    """
     message = new()
     try:
         text_format.Parse(text, message)
     except text_format.ParseError as error:
         raise FluidValueError(f"{path} is no text of a DataFeedDesc: {error}") from None
     if not message.IsInitialized():
-        raise FluidValueError(f"{path}: every slot of a DataFeedDesc has a name and a type: {message.FindInitializationErrors()}")
+        raise FluidValueError(
+            f"{path}: every slot of a DataFeedDesc has a name and a type:"
+            f" {message.FindInitializationErrors()}"
+        )
     return message
 
 

@@ -1,4 +1,6 @@
-"""Records: samples whose slots hold any number of values each, as an array of values for each slot, and the offsets of all."""
+"""Records: samples whose slots hold any number of values each, as an array of values for each slot,
+and the offsets of all.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Column:
-    """The values of one slot, and where each sample's begin: those of sample i are values[offsets[i]:offsets[i + 1]]."""
+    """The values of one slot, and where each sample's begin: those of sample i are
+    values[offsets[i]:offsets[i + 1]].
+    """
 
     values: np.ndarray
     offsets: np.ndarray
@@ -77,7 +81,10 @@ def joined(parts: Sequence[Records]) -> Records:
         offsets.append(part.offsets[:, 1:] - part.offsets[:, :1] + begins)
         begins = offsets[-1][:, -1:] if len(part) else begins
     spans = [p.offsets[:, [0, -1]].tolist() for p in parts]
-    values = (np.concatenate([p.values[i][slice(*s[i])] for p, s in zip(parts, spans, strict=True)]) for i in range(len(begins)))
+    values = (
+        np.concatenate([p.values[i][slice(*s[i])] for p, s in zip(parts, spans, strict=True)])
+        for i in range(len(begins))
+    )
     return Records(tuple(values), np.concatenate(offsets, 1))
 
 

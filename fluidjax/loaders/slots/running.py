@@ -1,4 +1,6 @@
-"""A program run over a dataset, batch after batch: what Executor.train_from_dataset and infer_from_dataset do."""
+"""A program run over a dataset, batch after batch: what Executor.train_from_dataset and
+infer_from_dataset do.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,14 @@ from ...lod_tensor import LoDTensor
 from .datasets import DatasetBase
 from .handler import FetchHandler
 
-_CALLED = {"float32": "float", "float64": "double", "int32": "int", "int64": "int64_t", "uint8": "uint8_t", "int8": "int8_t"}
+_CALLED = {
+    "float32": "float",
+    "float64": "double",
+    "int32": "int",
+    "int64": "int64_t",
+    "uint8": "uint8_t",
+    "int8": "int8_t",
+}
 
 
 class NoDatasetError(FluidTypeError, RuntimeError):
@@ -32,14 +41,19 @@ def run_over(
     run: Any, dataset: Any, fetch_list: Sequence[Any] | None, fetch_info: Sequence[str] | None, print_period: int,
     fetch_handler: Any, debug: bool, thread: int,
 ) -> None:  # fmt: skip
-    """Call ``run(feed, fetch_list)`` for each batch of a pass over `dataset`; a thread reads and parses ahead.
+    """Call ``run(feed, fetch_list)`` for each batch of a pass over `dataset`; a thread reads and
+    parses ahead.
 
-    Every print_period batches the fetched values are printed; fetch_handler gets the newest values of its variables from time to
-    time. Raises FluidTypeError, FluidValueError for arguments that do not fit, what is wrong in the files after the batches before
-    it, and what the handler raises.
+    Every print_period batches the fetched values are printed; fetch_handler gets the newest values
+    of its variables from time to time. Raises FluidTypeError, FluidValueError for arguments that do
+    not fit, what is wrong in the files after the batches before it, and what the handler raises.
     """
     fetched, infos = _checked(dataset, fetch_list, fetch_info, print_period, thread, fetch_handler)
-    watched = [] if fetch_handler is None else [v.name for v in fetch_handler.var_dict.values() if isinstance(v, Variable)]
+    watched = (
+        []
+        if fetch_handler is None
+        else [v.name for v in fetch_handler.var_dict.values() if isinstance(v, Variable)]
+    )
     names = list(dict.fromkeys([*fetched, *watched]))
     spent, count, began = 0.0, 0, time.perf_counter()
     with contextlib.ExitStack() as stack:
@@ -50,15 +64,27 @@ def run_over(
             values = dict(zip(names, run(feed[0], names), strict=True))
             spent += feed[1]
             if fetched and count % print_period == 0:
-                progress.print("".join(_shown(name, info, values[name]) for name, info in zip(fetched, infos, strict=True)))
+                progress.print(
+                    "".join(
+                        _shown(name, info, values[name])
+                        for name, info in zip(fetched, infos, strict=True)
+                    )
+                )
             progress.step()
             if monitor is not None:
                 monitor.newest(values)
     if not count:
-        warnings.warn("the pass had no batch: the dataset's files hold no samples", RuntimeWarning, stacklevel=3)
+        warnings.warn(
+            "the pass had no batch: the dataset's files hold no samples",
+            RuntimeWarning,
+            stacklevel=3,
+        )
     if debug:
         total = time.perf_counter() - began
-        print(f"dataset: {count} batches in {total:.3f} s, {spent:.3f} s of them waiting for data", file=sys.stderr)
+        print(
+            f"dataset: {count} batches in {total:.3f} s, {spent:.3f} s of them waiting for data",
+            file=sys.stderr,
+        )
 
 
 def _checked(
@@ -66,16 +92,25 @@ def _checked(
 ) -> tuple[list[str], list[str]]:
     if not isinstance(dataset, DatasetBase):
         made = "None" if dataset is None else type(dataset).__name__
-        raise NoDatasetError(f"a dataset that DatasetFactory().create_dataset made is needed, not {made}")
+        raise NoDatasetError(
+            f"a dataset that DatasetFactory().create_dataset made is needed, not {made}"
+        )
     fetched, infos = list(fetch_names(fetch_list)), list(fetch_info or ())
     if len(fetched) != len(infos):
-        raise FluidValueError(f"fetch_info has a word for each variable of fetch_list; there are {len(infos)} for {len(fetched)}")
+        raise FluidValueError(
+            f"fetch_info has a word for each variable of fetch_list; there are {len(infos)} for"
+            f" {len(fetched)}"
+        )
     if isinstance(print_period, bool) or not isinstance(print_period, int) or print_period <= 0:
         raise FluidValueError(f"print_period is a positive number of batches, not {print_period!r}")
     if thread <= 0 and dataset.thread_num <= 0:
-        raise FluidValueError("the number of threads is to be set, by the dataset's set_thread or by thread=")
+        raise FluidValueError(
+            "the number of threads is to be set, by the dataset's set_thread or by thread="
+        )
     if handler is not None and not isinstance(handler, FetchHandler):
-        raise FluidTypeError(f"fetch_handler is a fluid.executor.FetchHandler, not {type(handler).__name__}")
+        raise FluidTypeError(
+            f"fetch_handler is a fluid.executor.FetchHandler, not {type(handler).__name__}"
+        )
     if handler is not None and not isinstance(handler.var_dict, Mapping):
         raise FluidTypeError(f"a FetchHandler takes a dict of variables, not {handler.var_dict!r}")
     return fetched, infos
@@ -96,10 +131,15 @@ def _shown(name: str, info: str, value: Any) -> str:
     lod = value.lod() if isinstance(value, LoDTensor) else []
     array = np.asarray(value)
     levels = ", ".join("{" + ", ".join(map(str, level)) + "}" for level in lod)
-    numbers = " ".join(f"{x:g}" if isinstance(x, float) else str(int(x)) for x in array.ravel().tolist())
+    numbers = " ".join(
+        f"{x:g}" if isinstance(x, float) else str(int(x)) for x in array.ravel().tolist()
+    )
     dtype = _CALLED.get(array.dtype.name, array.dtype.name)
     dims = ", ".join(map(str, array.shape))
-    return f"{info}\t{name}\t\tlod: {{{levels}}}\n\tdim: {dims}\n\tlayout: NCHW\n\tdtype: {dtype}\n\tdata: [{numbers}]\n\t\n"
+    return (
+        f"{info}\t{name}\t\tlod: {{{levels}}}\n\tdim: {dims}\n\tlayout: NCHW\n\tdtype:"
+        f" {dtype}\n\tdata: [{numbers}]\n\t\n"
+    )
 
 
 class _Monitor:
@@ -109,7 +149,9 @@ class _Monitor:
         self._handler, self._values = handler, dict[str, Any]()
         self._ended, self._error = threading.Event(), list[BaseException]()
         here = contextvars.copy_context()
-        self._thread = threading.Thread(target=here.run, args=(self._watch,), name="fluidjax-fetch-handler", daemon=True)
+        self._thread = threading.Thread(
+            target=here.run, args=(self._watch,), name="fluidjax-fetch-handler", daemon=True
+        )
         self._thread.start()
 
     def newest(self, values: Mapping[str, Any]) -> None:
@@ -129,7 +171,12 @@ class _Monitor:
         try:
             while not self._ended.wait(max(self._handler.period_secs, 0.01)):
                 values = self._values
-                self._handler.handler({key: _dense(key, values.get(getattr(v, "name", ""))) for key, v in self._handler.var_dict.items()})
+                self._handler.handler(
+                    {
+                        key: _dense(key, values.get(getattr(v, "name", "")))
+                        for key, v in self._handler.var_dict.items()
+                    }
+                )
         except BaseException as error:
             self._error.append(error)
 
@@ -137,7 +184,9 @@ class _Monitor:
 def _dense(key: str, value: Any) -> Any:
     """The array; None before there is one. Raises FluidValueError for what has a LoD."""
     if isinstance(value, LoDTensor) and value.offsets:
-        raise FluidValueError(f"FetchHandler: {key!r} has a LoD, which an array cannot show; fetch another variable")
+        raise FluidValueError(
+            f"FetchHandler: {key!r} has a LoD, which an array cannot show; fetch another variable"
+        )
     return None if value is None else np.array(value)
 
 

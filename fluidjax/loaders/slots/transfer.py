@@ -1,4 +1,6 @@
-"""Messages between the process that asks for lines to be parsed and the one that parses them; records go as the bytes of their arrays."""
+"""Messages between the process that asks for lines to be parsed and the one that parses them;
+records go as the bytes of their arrays.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,15 @@ import numpy as np
 
 from .records import Records
 
-READY, SLOTS, FILE, RECORDS, WRONG, FAILED, DONE = (bytes([c]) for c in b"rsflwxd")  # what a message is
+# what a message is
+READY, SLOTS, FILE, RECORDS, WRONG, FAILED, DONE = (bytes([c]) for c in b"rsflwxd")
 _HEAD = struct.Struct("<cq")  # that, and how many bytes come behind
 
 
 def send(to: socket.socket, kind: bytes, body: Any = b"", handles: Sequence[int] = ()) -> None:
-    """Send a message, with file descriptors of this process. Raises OSError where nobody listens any more."""
+    """Send a message, with file descriptors of this process. Raises OSError where nobody listens
+    any more.
+    """
     head = _HEAD.pack(kind, len(body))
     if handles:
         socket.send_fds(to, [head], list(handles))
@@ -26,7 +31,9 @@ def send(to: socket.socket, kind: bytes, body: Any = b"", handles: Sequence[int]
 
 
 def receive(at: socket.socket, handles: int = 0) -> tuple[bytes, np.ndarray, list[int]] | None:
-    """The next message: what it is, its bytes, and so many file descriptors; None where the other end is gone."""
+    """The next message: what it is, its bytes, and so many file descriptors; None where the other
+    end is gone.
+    """
     given: list[int] = []
     begin: np.ndarray | None
     try:
@@ -58,12 +65,17 @@ def _exactly(at: socket.socket, length: int) -> np.ndarray | None:
 
 
 def packed(records: Records) -> np.ndarray:
-    """Records as bytes: how many slots and samples there are, how many values each slot has, negative where these are float32, then
-    the values of int64, the offsets as int32, and the values of float32.
+    """Records as bytes: how many slots and samples there are, how many values each slot has,
+    negative where these are float32, then the values of int64, the offsets as int32, and the values
+    of float32.
     """
     wide = [v for v in records.values if v.dtype == np.int64]
     narrow = [v for v in records.values if v.dtype == np.float32]
-    head = [len(records.values), len(records), *(len(v) if v.dtype == np.int64 else ~len(v) for v in records.values)]
+    head = [
+        len(records.values),
+        len(records),
+        *(len(v) if v.dtype == np.int64 else ~len(v) for v in records.values),
+    ]
     parts = [np.array(head, np.int64), *wide, records.offsets.astype(np.int32), *narrow]
     return np.concatenate([p.reshape(-1).view(np.uint8) for p in parts])
 
@@ -77,7 +89,10 @@ def unpacked(body: np.ndarray) -> Records:
     integers = whole[at : at + wide]
     rest = body[(at + wide) * 8 :]
     size = columns * (lines + 1) * 4
-    offsets, floats = rest[:size].view(np.int32).reshape(columns, lines + 1), rest[size:].view(np.float32)
+    offsets, floats = (
+        rest[:size].view(np.int32).reshape(columns, lines + 1),
+        rest[size:].view(np.float32),
+    )
     values: list[np.ndarray] = []
     first = second = 0
     for n in counts:
@@ -90,4 +105,16 @@ def unpacked(body: np.ndarray) -> Records:
     return Records(tuple(values), offsets)
 
 
-__all__ = ["DONE", "FAILED", "FILE", "READY", "RECORDS", "SLOTS", "WRONG", "packed", "receive", "send", "unpacked"]
+__all__ = [
+    "DONE",
+    "FAILED",
+    "FILE",
+    "READY",
+    "RECORDS",
+    "SLOTS",
+    "WRONG",
+    "packed",
+    "receive",
+    "send",
+    "unpacked",
+]

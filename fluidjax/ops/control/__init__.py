@@ -1,7 +1,8 @@
-"""Control ops: ops that hold blocks, or talk to what is around a step. One op a file; it needs to be named nowhere.
+"""Control ops: ops that hold blocks, or talk to what is around a step. One op a file; it needs to
+be named nowhere.
 
-A file declares slots, attributes and traits, how the op is lowered, what it carries, how its gradient is written and
-whether ranks may differ in it (``ControlOp`` in ../control_interface.py).
+A file declares slots, attributes and traits, how the op is lowered, what it carries, how its
+gradient is written and whether ranks may differ in it (``ControlOp`` in ../control_interface.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Tensor arrays: write_to_array, read_from_array (each is the other's gradient), lod_array_length, tensor_array_to_tensor."""
+"""Tensor arrays: write_to_array, read_from_array (each is the other's gradient), lod_array_length,
+tensor_array_to_tensor.
+"""
 
 from __future__ import annotations
 
@@ -44,13 +46,18 @@ def index_of(call: Call) -> Any:
     (name,) = call.op.input("I")
     value = call.exact(name, call.read(name))
     if value.size != 1:
-        raise EnforceNotMet(f"op '{call.op.type}' takes one integer as I, but {name!r} has the shape {list(value.shape)}")
+        raise EnforceNotMet(
+            f"op '{call.op.type}' takes one integer as I, but {name!r} has the shape"
+            f" {list(value.shape)}"
+        )
     found = known(value)
     if found is None:
         return value.reshape(())
     index = int(found.reshape(()))
     if index < 0:
-        raise EnforceNotMet(f"op '{call.op.type}' takes entry {index} of an array, by {name!r}; they count from 0")
+        raise EnforceNotMet(
+            f"op '{call.op.type}' takes entry {index} of an array, by {name!r}; they count from 0"
+        )
     return index
 
 
@@ -63,7 +70,10 @@ def _array(call: Call, name: str) -> TensorArray:
     """The array of a name; an empty one where nothing wrote it yet."""
     value = call.env.get(name, Listed())
     if not is_array(value):
-        raise EnforceNotMet(f"op '{call.op.type}' takes an array, but {name!r} is a tensor; array_write makes arrays")
+        raise EnforceNotMet(
+            f"op '{call.op.type}' takes an array, but {name!r} is a tensor; array_write makes"
+            " arrays"
+        )
     return value
 
 
@@ -76,19 +86,30 @@ def write(call: Call) -> None:
     if on_gradients(call.op) and x not in call.env:
         return
     if isinstance(index, int) and index >= MOST:
-        raise EnforceNotMet(f"op '{call.op.type}' writes entry {index} of {out!r}, but an array has {MOST} entries at most")
+        raise EnforceNotMet(
+            f"op '{call.op.type}' writes entry {index} of {out!r}, but an array has {MOST} entries"
+            " at most"
+        )
     value = call.read(x)
     if on_gradients(call.op):
         value = as_gradient(value)
-        old = entry(array, index) if isinstance(index, int) or not isinstance(array, Listed) else None
+        old = (
+            entry(array, index) if isinstance(index, int) or not isinstance(array, Listed) else None
+        )
         value = value if old is None else plus(old, value)
-        if isinstance(value, Ragged) and isinstance(array, Stacked) and isinstance(array.rows, Ragged):
+        if (
+            isinstance(value, Ragged)
+            and isinstance(array, Stacked)
+            and isinstance(array.rows, Ragged)
+        ):
             value = replace(value, key=array.rows.key, each=array.rows.each)
     call.env[out] = put(array, index, value, partial(mark, call))
 
 
 def _with_room(call: Call, array: TensorArray) -> TensorArray:
-    """The array with as many entries as it can come to have. Raises NotOneStep where only a loop's course would tell."""
+    """The array with as many entries as it can come to have. Raises NotOneStep where only a loop's
+    course would tell.
+    """
     (out,) = call.op.output("Out")
     forward = call.env.get(out.partition(GRAD)[0]) if on_gradients(call.op) else None
     if isinstance(array, Listed) and not array.capacity and isinstance(forward, Stacked):
@@ -99,14 +120,22 @@ def _with_room(call: Call, array: TensorArray) -> TensorArray:
 
 
 def read(call: Call) -> None:
-    """Out = X[I]; of a gradient (X_W is given) what is there, or zeros as X_W, and nothing is left there."""
+    """Out = X[I]; of a gradient (X_W is given) what is there, or zeros as X_W, and nothing is left
+    there.
+    """
     op = call.op
     (x,), (out,), shape = op.input("X"), op.output("Out"), op.input("X_W")
     array, index = _array(call, x), index_of(call)
-    found = None if isinstance(array, Listed) and not any(v is not None for v in array.items) else entry(array, index, partial(mark, call))
+    found = (
+        None
+        if isinstance(array, Listed) and not any(v is not None for v in array.items)
+        else entry(array, index, partial(mark, call))
+    )
     if shape:
         value = call.read(shape[0])
-        call.env[out] = no_gradient(value) if found is None else like(value, _rows_for(value, found))
+        call.env[out] = (
+            no_gradient(value) if found is None else like(value, _rows_for(value, found))
+        )
         if found is not None:
             call.env[x] = put(array, index, None)
         return
@@ -115,12 +144,18 @@ def read(call: Call) -> None:
     if found is None:
         raise EnforceNotMet(f"op 'read_from_array' reads entry {index} of {x!r}, {_has(array)}")
     if not isinstance(index, int):
-        call.refuse(~is_written(array, index), f"reads entry {VALUE} of {x!r}, which nothing has written", index)
+        call.refuse(
+            ~is_written(array, index),
+            f"reads entry {VALUE} of {x!r}, which nothing has written",
+            index,
+        )
     call.env[out] = found
 
 
 def _rows_for(value: Any, found: Any) -> Any:
-    """The rows of a gradient, as many as a plain value has where entries are held with room for more."""
+    """The rows of a gradient, as many as a plain value has where entries are held with room for
+    more.
+    """
     rows = rows_of(found)
     return rows if isinstance(value, Ragged) or not rows.ndim else rows[: value.shape[0]]
 
@@ -136,30 +171,45 @@ def length(call: Call) -> None:
     """Out = the number of entries of X, int64 [1]."""
     (x,), (out,) = call.op.input("X"), call.op.output("Out")
     found = _array(call, x).length
-    call.env[out] = np.array([found], np.int64) if isinstance(found, int) else found.astype(jnp.int64).reshape(1)
+    call.env[out] = (
+        np.array([found], np.int64)
+        if isinstance(found, int)
+        else found.astype(jnp.int64).reshape(1)
+    )
 
 
 def join(call: Call) -> None:
-    """Out = X's entries joined along axis, or stacked there if use_stack; OutIndex = the size of each along axis."""
+    """Out = X's entries joined along axis, or stacked there if use_stack; OutIndex = the size of
+    each along axis.
+    """
     op = call.op
     axis, items = int(op.attrs.get("axis", 0)), _entries(call)
     stack = bool(op.attrs.get("use_stack", False))
-    _refuse_unequal(call, [v.shape if stack else v.shape[:axis] + v.shape[axis:][1:] for v in items], items)
+    _refuse_unequal(
+        call, [v.shape if stack else v.shape[:axis] + v.shape[axis:][1:] for v in items], items
+    )
     out = jnp.stack(items, axis) if stack else jnp.concatenate(items, axis)
-    sizes = [(*v.shape, 1)[axis] for v in items]  # those of the entries, stacked or not; behind the last axis there is 1
+    # those of the entries, stacked or not; behind the last axis there is 1
+    sizes = [(*v.shape, 1)[axis] for v in items]
     call.env[op.output("Out")[0]] = out
     for name in op.output("OutIndex"):
         call.env[name] = np.array(sizes, np.int32)
 
 
 def _refuse_unequal(call: Call, kept: list[tuple[int, ...]], items: list[Any]) -> None:
-    """Raises EnforceNotMet for entries that cannot be joined. kept: what must be equal of their shapes."""
+    """Raises EnforceNotMet for entries that cannot be joined. kept: what must be equal of their
+    shapes.
+    """
     at = next((i for i, shape in enumerate(kept) if shape != kept[0]), None)
     if at is not None:
-        how = "stacks entries of one shape" if call.op.attrs.get("use_stack", False) else "joins entries that differ along axis alone"
+        how = (
+            "stacks entries of one shape"
+            if call.op.attrs.get("use_stack", False)
+            else "joins entries that differ along axis alone"
+        )
         raise EnforceNotMet(
-            f"op '{call.op.type}' {how}, but entry {at} of {call.op.input('X')[0]!r} has the shape {list(items[at].shape)} beside "
-            f"{list(items[0].shape)}"
+            f"op '{call.op.type}' {how}, but entry {at} of {call.op.input('X')[0]!r} has the shape"
+            f" {list(items[at].shape)} beside {list(items[0].shape)}"
         )
 
 
@@ -168,7 +218,9 @@ def _entries(call: Call) -> list[Any]:
     items = unstacked(_array(call, x)).items
     if not items or any(v is None for v in items):
         at = next((i for i, v in enumerate(items) if v is None), 0)
-        raise EnforceNotMet(f"op '{call.op.type}' joins the entries of {x!r}, but nothing has written entry {at}")
+        raise EnforceNotMet(
+            f"op '{call.op.type}' joins the entries of {x!r}, but nothing has written entry {at}"
+        )
     return [jnp.asarray(call.exact(x, v)) for v in items]
 
 
@@ -184,7 +236,7 @@ def split(call: Call) -> None:
     call.env[out] = Listed(tuple(p.reshape(v.shape) for p, v in zip(parts, items, strict=True)))
 
 
-def _entry_spec(X: Spec, I: Spec, X_W: Spec | None = None) -> Spec:  # noqa: E741 - the slot's name
+def _entry_spec(X: Spec, I: Spec, X_W: Spec | None = None) -> Spec:  # noqa: E741
     return X
 
 
@@ -197,7 +249,9 @@ def _joined_spec(X: Spec, *, axis: int = 0, use_stack: bool = False) -> tuple[Sp
 JOINED = {"axis": Attr("axis", "INT", 0), "use_stack": Attr("use_stack", "BOOLEAN", False)}
 
 JOINED_GRAD = GradDef(
-    "tensor_array_to_tensor_grad", FrozenMap({"X": "X", "Out" + GRAD: "Out" + GRAD}), FrozenMap({"X" + GRAD: "X"})
+    "tensor_array_to_tensor_grad",
+    FrozenMap({"X": "X", "Out" + GRAD: "Out" + GRAD}),
+    FrozenMap({"X" + GRAD: "X"}),
 )
 
 control_op("write_to_array", ins="X I", outs="Out", doc="Out[I] = X.", runs=Runs.STEP, infer=lambda X, I: X,  # noqa: E741
@@ -211,5 +265,10 @@ control_op("tensor_array_to_tensor", ins="X", outs="Out OutIndex", attrs=JOINED,
            doc="Out = the entries of X, joined along axis or stacked.")  # fmt: skip
 control_op("tensor_array_to_tensor_grad", ins="X Out@GRAD", outs="X@GRAD", attrs=JOINED, runs=Runs.STEP,
            forward="tensor_array_to_tensor", doc="X@GRAD = Out@GRAD, cut.", control=ControlOp(lower=split))  # fmt: skip
-grad_reuses("write_to_array", Reuse("read_from_array", {"I": "I", "X": "Out@GRAD", "X_W": "X"}, {"Out": "X@GRAD"}))
-grad_reuses("read_from_array", Reuse("write_to_array", {"I": "I", "X": "Out@GRAD"}, {"Out": "X@GRAD"}))
+grad_reuses(
+    "write_to_array",
+    Reuse("read_from_array", {"I": "I", "X": "Out@GRAD", "X_W": "X"}, {"Out": "X@GRAD"}),
+)
+grad_reuses(
+    "read_from_array", Reuse("write_to_array", {"I": "I", "X": "Out@GRAD"}, {"Out": "X@GRAD"})
+)

@@ -1,4 +1,6 @@
-"""assert: a step in which the condition does not hold raises, and shows the data; Paddle 2 added the op."""
+"""assert: a step in which the condition does not hold raises, and shows the data; Paddle 2 added
+the op.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,17 @@ from ..traits import Runs
 
 
 def claim(call: Call) -> None:
-    """Object unless Cond, one boolean, holds; the first `summarize` numbers of each variable of Data are printed then."""
+    """Object unless Cond, one boolean, holds; the first `summarize` numbers of each variable of
+    Data are printed then.
+    """
     op = call.op
     (name,) = op.input("Cond")
     holds = call.exact(name, call.read(name))
     if holds.dtype != bool or holds.size != 1:
-        raise EnforceNotMet(f"op 'assert' takes one boolean as Cond, but {name!r} is {holds.dtype} of shape {list(holds.shape)}")
+        raise EnforceNotMet(
+            f"op 'assert' takes one boolean as Cond, but {name!r} is {holds.dtype} of shape"
+            f" {list(holds.shape)}"
+        )
     found = known(holds)
     bad = ~holds.reshape(()) if found is None else ~found.reshape(())
     data = {n: jnp.asarray(call.exact(n, call.read(n))).reshape(-1) for n in op.input("Data")}

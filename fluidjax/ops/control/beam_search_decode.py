@@ -1,4 +1,6 @@
-"""beam_search_decode: the sentences of a beam search, read from the last step back along the prefixes of every step."""
+"""beam_search_decode: the sentences of a beam search, read from the last step back along the
+prefixes of every step.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,26 @@ from ..traits import Runs
 
 
 def _steps(call: Call, slot: str) -> Stacked:
-    """The entries of an array of a slot. Raises EnforceNotMet for what is no array of rows with a LoD of two levels."""
+    """The entries of an array of a slot. Raises EnforceNotMet for what is no array of rows with a
+    LoD of two levels.
+    """
     (name,) = call.op.input(slot)
     array = call.read(name)
-    if not is_array(array) or (isinstance(array, Listed) and not any(v is not None for v in array.items)):
+    if not is_array(array) or (
+        isinstance(array, Listed) and not any(v is not None for v in array.items)
+    ):
         what = "is no array" if not is_array(array) else "has no entries"
-        raise EnforceNotMet(f"op 'beam_search_decode' takes an array of what beam_search selected in each step, but {name!r} {what}")
+        raise EnforceNotMet(
+            "op 'beam_search_decode' takes an array of what beam_search selected in each step, but"
+            f" {name!r} {what}"
+        )
     found = stacked(array, 0)
     rows = found.rows
     if not isinstance(rows, Ragged) or rows.bare or len(rows.offsets) != 2:
-        raise EnforceNotMet(f"op 'beam_search_decode' takes entries with a LoD of two levels, but those of {name!r} have another")
+        raise EnforceNotMet(
+            f"op 'beam_search_decode' takes entries with a LoD of two levels, but those of {name!r}"
+            " have another"
+        )
     return found
 
 
@@ -38,20 +50,25 @@ def decode(call: Call) -> None:
     ids, scores = _steps(call, "Ids"), _steps(call, "Scores")
     if ids.capacity != scores.capacity or ids.rows.rows.shape[1] != scores.rows.rows.shape[1]:
         raise EnforceNotMet(
-            f"op 'beam_search_decode' takes as many Scores as Ids, not {scores.capacity} entries beside {ids.capacity}"
+            f"op 'beam_search_decode' takes as many Scores as Ids, not {scores.capacity} entries"
+            f" beside {ids.capacity}"
         )
     entry = jax.tree.map(lambda v: v[0], ids.rows)
     marks = scores.rows.rows.reshape(scores.capacity, -1)
     found = _read_back(ids.rows, marks, ids.length, int(op.attrs["end_id"]), entry.rows_in(0))
     shape, order = _packed(found)
     for slot, cells in (("SentenceIds", found.ids), ("SentenceScores", found.scores)):
-        call.env[op.output(slot)[0]] = shape.with_rows(jnp.moveaxis(cells, 0, -1).reshape(-1)[order])
+        call.env[op.output(slot)[0]] = shape.with_rows(
+            jnp.moveaxis(cells, 0, -1).reshape(-1)[order]
+        )
 
 
 class _Found(NamedTuple):
-    """The sentences of each source, [N, sentences], and their tokens step by step, [steps, N, sentences].
+    """The sentences of each source, [N, sentences], and their tokens step by step, [steps, N,
+    sentences].
 
-    kept: which steps have a token. count [N]: how many sentences are true. best [N, sentences]: the score of the last token.
+    kept: which steps have a token. count [N]: how many sentences are true. best [N, sentences]: the
+    score of the last token.
     """
 
     ids: Any
@@ -62,14 +79,18 @@ class _Found(NamedTuple):
 
 
 def _read_back(rows: Ragged, scores: Any, length: Any, end_id: int, most: int) -> _Found:
-    """rows: the ids of all steps, scores [steps, rows]; the first `length` steps are true. A source has `most` sentences at most.
+    """rows: the ids of all steps, scores [steps, rows]; the first `length` steps are true. A source
+    has `most` sentences at most.
 
-    A source's sentences are the candidates of its last step that has any. Behind the first end_id of a sentence none follows.
+    A source's sentences are the candidates of its last step that has any. Behind the first end_id
+    of a sentence none follows.
     """
     sources = rows.offsets[0].shape[1] - 1
     cells = jnp.arange(most, dtype=jnp.int32)
 
-    def step(carry: tuple[Any, Any, Any], now: tuple[Any, ...]) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
+    def step(
+        carry: tuple[Any, Any, Any], now: tuple[Any, ...]
+    ) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
         (row, count, best), (ids, marks, high, low, number) = carry, now
         begin, end = low[high[:-1]], low[high[1:]]
         new, there = (count == 0)[:, None], number < length
@@ -79,10 +100,16 @@ def _read_back(rows: Ragged, scores: Any, length: Any, end_id: int, most: int) -
         token, mark = ids[at], marks[at]
         kept = there & (cells < count[:, None]) & (new | (token != end_id))
         best = jnp.where(new & there, mark, best)
-        prefix = jnp.searchsorted(low[1:], row, side="right", method="scan_unrolled").astype(jnp.int32)
+        prefix = jnp.searchsorted(low[1:], row, side="right", method="scan_unrolled").astype(
+            jnp.int32
+        )
         return (jnp.where(there, prefix, row), count, best), (token, mark, kept)
 
-    start = (jnp.zeros((sources, most), jnp.int32), jnp.zeros((sources,), jnp.int32), jnp.zeros((sources, most), scores.dtype))
+    start = (
+        jnp.zeros((sources, most), jnp.int32),
+        jnp.zeros((sources,), jnp.int32),
+        jnp.zeros((sources, most), scores.dtype),
+    )
     ids = rows.rows.reshape(rows.rows.shape[0], -1)
     given = (ids, scores, *rows.offsets, jnp.arange(ids.shape[0], dtype=jnp.int32))
     (_, count, best), (tokens, marks, kept) = loops.scan(step, start, given, reverse=True)
@@ -90,7 +117,9 @@ def _read_back(rows: Ragged, scores: Any, length: Any, end_id: int, most: int) -
 
 
 def _packed(found: _Found) -> tuple[Ragged, Any]:
-    """The LoD of the sentences, the best of each source first, and for every row the number of its cell [N, sentences, steps]."""
+    """The LoD of the sentences, the best of each source first, and for every row the number of its
+    cell [N, sentences, steps].
+    """
     sources, most = found.best.shape
     steps = found.kept.shape[0]
     there = jnp.arange(most, dtype=jnp.int32) < found.count[:, None]
@@ -98,13 +127,20 @@ def _packed(found: _Found) -> tuple[Ragged, Any]:
     kept = jnp.take_along_axis(jnp.moveaxis(found.kept, 0, -1), order[..., None], 1)
     ends = jnp.cumsum(kept.reshape(-1), dtype=jnp.int32)
     size = sources * most * steps
-    rows = jnp.minimum(jnp.arange(1, size + 1, dtype=jnp.int32), ends[-1])  # padding: copies of the last
+    # padding: copies of the last
+    rows = jnp.minimum(jnp.arange(1, size + 1, dtype=jnp.int32), ends[-1])
     cell = jnp.minimum(jnp.searchsorted(ends, rows, method="scan_unrolled"), size - 1)
     source, rank = cell // (most * steps), cell // steps % most
     taken = (source * most + order[source, rank]) * steps + cell % steps
     high = _offsets(found.count)
-    sentence = jnp.where(there, high[:-1, None] + jnp.arange(most, dtype=jnp.int32), sources * most).reshape(-1)
-    lengths = jnp.zeros((sources * most,), jnp.int32).at[sentence].set(jnp.sum(kept, 2, dtype=jnp.int32).reshape(-1), mode="drop")
+    sentence = jnp.where(
+        there, high[:-1, None] + jnp.arange(most, dtype=jnp.int32), sources * most
+    ).reshape(-1)
+    lengths = (
+        jnp.zeros((sources * most,), jnp.int32)
+        .at[sentence]
+        .set(jnp.sum(kept, 2, dtype=jnp.int32).reshape(-1), mode="drop")
+    )
     shape = Ragged(taken, (high, _offsets(lengths)), (most, steps), made_key(), padded=True)
     return shape, taken
 

@@ -1,4 +1,6 @@
-"""conditional_block: runs its block if a condition holds; conditional_block_grad: runs the gradient block if it did."""
+"""conditional_block: runs its block if a condition holds; conditional_block_grad: runs the gradient
+block if it did.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,11 @@ from ..unmade import doubtful, flags, marked
 
 
 def run(call: Call) -> None:
-    """What the block writes outside keeps its old value if the condition does not hold; what had none is marked (unmade.py).
+    """What the block writes outside keeps its old value if the condition does not hold; what had
+    none is marked (unmade.py).
 
-    With ``is_scalar_condition`` the condition is one boolean; without, the block runs if all inputs have elements.
+    With ``is_scalar_condition`` the condition is one boolean; without, the block runs if all inputs
+    have elements.
     """
     (idx,), names = call.op.blocks, walk.written_outside(call.desc, call.op)
     old = {n: call.env[n] for n in (*names, WORD) if n in call.env}
@@ -51,7 +55,9 @@ def run(call: Call) -> None:
         found = {n: inner[n] for n in (*names, WORD) if n in inner}
         found.update(flags([n for n in open_ if not _may_be_empty(inner.get(n))], inner))
         for scope in call.op.output("Scope"):
-            forms[scope], found[scope] = Form.of({**left_by(call, idx, inner), **found_by(call, idx)})
+            forms[scope], found[scope] = Form.of(
+                {**left_by(call, idx, inner), **found_by(call, idx)}
+            )
         return found
 
     holds = _holds(call)
@@ -63,31 +69,48 @@ def run(call: Call) -> None:
 
 
 def _may_be_empty(value: Any) -> bool:
-    """Whether a value says itself how many rows it has, so that one of which nothing is made has none."""
+    """Whether a value says itself how many rows it has, so that one of which nothing is made has
+    none.
+    """
     return isinstance(value, Ragged) and (value.each == ROWS or value.alive is not None)
 
 
 def run_gradient(call: Call) -> None:
     """The gradient block, with what the block left behind.
 
-    Where the block did not run, the gradient of a variable that it writes anew passes it by, and others are zero.
+    Where the block did not run, the gradient of a variable that it writes anew passes it by, and
+    others are zero.
     """
     op = call.op
     (idx,) = op.blocks
-    names = {inner + GRAD: outer for inner, outer in zip(op.input("Input"), op.output("Input" + GRAD), strict=True) if outer != EMPTY}
+    names = {
+        inner + GRAD: outer
+        for inner, outer in zip(op.input("Input"), op.output("Input" + GRAD), strict=True)
+        if outer != EMPTY
+    }
     scope = call.env.get(op.input("Scope")[0], {})
     ran = not isinstance(scope, NotRun)
     left = scope if ran else {}
-    old = {inner: call.env[outer] for inner, outer in names.items() if outer in op.input("Out" + GRAD) and outer in call.env}
+    old = {
+        inner: call.env[outer]
+        for inner, outer in names.items()
+        if outer in op.input("Out" + GRAD) and outer in call.env
+    }
     pairs = zip(op.input("Out"), op.input("Out" + GRAD), strict=True)
-    anew = {name: outer for name, outer in pairs if name not in op.input("Input") and outer in call.env}
+    anew = {
+        name: outer for name, outer in pairs if name not in op.input("Input") and outer in call.env
+    }
     old.update({name + GRAD: call.env[outer] for name, outer in anew.items()})
 
     updated = _updated(call.desc, op)
     old.update({n: call.read(n) for n in updated})
     old.update({n: call.env[n] for n in [WORD] if n in call.env})
     made = made_by(call, idx)
-    unread = {n for n in op.input("Input") if n in op.input("Out") and n + GRAD not in made and n + GRAD in old}
+    unread = {
+        n
+        for n in op.input("Input")
+        if n in op.input("Out") and n + GRAD not in made and n + GRAD in old
+    }
 
     def taken() -> Env:
         inner = {n: v for n, v in {**call.env, **left}.items() if n not in names}
@@ -96,23 +119,33 @@ def run_gradient(call: Call) -> None:
         used = {n + GRAD: used_up(call, idx, inner, n) for n in (*anew, *unread)}
         return {**{n: inner[n] for n in (*names, *updated, WORD) if n in inner}, **used}
 
-    nothing = {n: no_gradient(v) for n in names if isinstance(v := call.env.get(n.removesuffix(GRAD)), Ragged)}
+    nothing = {
+        n: no_gradient(v)
+        for n in names
+        if isinstance(v := call.env.get(n.removesuffix(GRAD)), Ragged)
+    }
     found = either(call, ran and _holds(call), taken, old, nothing)
     call.env.update({n: found[n] for n in (*updated, WORD) if n in found})
     call.env.update({outer: found[name + GRAD] for name, outer in anew.items()})
     for name, outer in zip(op.input("Input"), op.output("Input" + GRAD), strict=True):
         if outer != EMPTY:
-            call.env[outer] = found[name + GRAD] if name + GRAD in found else no_gradient(call.read(name))
+            call.env[outer] = (
+                found[name + GRAD] if name + GRAD in found else no_gradient(call.read(name))
+            )
 
 
 def _updated(desc: ProgramDesc, op: OpDesc) -> list[str]:
-    """What a gradient block writes of the state: where minimize was called in the case, it holds the updates."""
+    """What a gradient block writes of the state: where minimize was called in the case, it holds
+    the updates.
+    """
     kept = walk.persistables(desc)
     return [n for n in walk.written_outside(desc, op) if n in kept]
 
 
 def _holds(call: Call) -> Any:
-    """The condition, a bool where it is known while tracing. Raises EnforceNotMet for what is no boolean of one element."""
+    """The condition, a bool where it is known while tracing. Raises EnforceNotMet for what is no
+    boolean of one element.
+    """
     op = call.op
     if not op.attrs.get("is_scalar_condition", False):
         found = _all_have_elements(call)
@@ -121,16 +154,22 @@ def _holds(call: Call) -> Any:
     value = call.exact(name, call.read(name))
     if value.dtype != bool or value.size != 1:
         raise EnforceNotMet(
-            f"op '{op.type}' takes one boolean as its condition, but {name!r} is {value.dtype} of shape {list(value.shape)}; "
-            "compare first, for instance by layers.less_than"
+            f"op '{op.type}' takes one boolean as its condition, but {name!r} is {value.dtype} of"
+            f" shape {list(value.shape)}; compare first, for instance by layers.less_than"
         )
     found = known(value)
     return value.reshape(()) if found is None else bool(found.reshape(()))
 
 
 def _all_have_elements(call: Call) -> Any:
-    """Whether all inputs that are tensors have elements; only when the step runs where the number of rows is data."""
-    values = [v for n in call.op.input("Input") if isinstance(v := call.read(n), Ragged) or hasattr(v, "size")]
+    """Whether all inputs that are tensors have elements; only when the step runs where the number
+    of rows is data.
+    """
+    values = [
+        v
+        for n in call.op.input("Input")
+        if isinstance(v := call.read(n), Ragged) or hasattr(v, "size")
+    ]
     if not all(v.rows.size if isinstance(v, Ragged) else v.size for v in values):
         return False
     unsure = [v.count > 0 for v in values if isinstance(v, Ragged) and v.padded]
@@ -138,18 +177,26 @@ def _all_have_elements(call: Call) -> Any:
 
 
 def carried(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
-    """What the block writes outside and something else too; a variable that is the block's alone has no old value."""
+    """What the block writes outside and something else too; a variable that is the block's alone
+    has no old value.
+    """
     return walk.written_before(desc, op, walk.written_outside(desc, op))
 
 
 def write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
-    """Gradients begin at the assigns that hand the block's results out, and go back from what is handed out."""
+    """Gradients begin at the assigns that hand the block's results out, and go back from what is
+    handed out.
+    """
+
     def ends(inside: Sequence[OpDesc]) -> list[OpDesc]:
         return [o for out in op.writes for o in inside if o.type == "assign" and out in o.writes]
 
     block = names.inside(ends)
     ins = {slot: names.taken(slot) for slot in ("Cond", "Input", "Out", "Out" + GRAD, "Scope")}
-    attrs = {"sub_block": BlockRef(block.idx), "is_scalar_condition": op.attrs.get("is_scalar_condition", False)}
+    attrs = {
+        "sub_block": BlockRef(block.idx),
+        "is_scalar_condition": op.attrs.get("is_scalar_condition", False),
+    }
     return [GradOp("conditional_block_grad", ins, {"Input" + GRAD: names.given("Input")}, attrs)]
 
 
@@ -164,7 +211,10 @@ control_op(
     ins="Cond* Input*",
     outs="Out* Scope",
     attrs=ATTRS,
-    doc="Out = the values that sub_block gives its outer variables if Cond holds, else their old ones.",
+    doc=(
+        "Out = the values that sub_block gives its outer variables if Cond holds, else their old"
+        " ones."
+    ),
     runs=Runs.STEP,
     write_grad=write_grad,
     control=ControlOp(lower=run, divergence=decided_by("Cond"), carried=carried),

@@ -1,4 +1,6 @@
-"""delete_var: forgets values. A compiled step passes it over, XLA knows what is needed; running op by op does not."""
+"""delete_var: forgets values. A compiled step passes it over, XLA knows what is needed; running op
+by op does not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""load, load_combine, save, save_combine: tensors in Paddle's files, read and written while a program runs.
+"""load, load_combine, save, save_combine: tensors in Paddle's files, read and written while a
+program runs.
 
 What is in a file nobody knows before, so a program is cut there and Python runs these ops.
 """
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 def _path(call: Call) -> Path:
     """The file. Raises NotOneStep within a compiled step, FluidValueError without a path."""
     if not call.hosted:
-        raise NotOneStep(f"op '{call.op.type}' is about a file, so Python runs it between compiled segments")
+        raise NotOneStep(
+            f"op '{call.op.type}' is about a file, so Python runs it between compiled segments"
+        )
     given = call.op.attrs["file_path"]
     if not given:
         raise FluidValueError(f"op '{call.op.type}' needs the attribute file_path, which is empty")
@@ -35,10 +38,14 @@ def _path(call: Call) -> Path:
 
 
 def _half(call: Call, kind: str, array: np.ndarray) -> np.ndarray:
-    return array.astype(np.float16) if call.op.attrs.get(kind, False) and array.dtype.kind == "f" else array
+    return (
+        array.astype(np.float16)
+        if call.op.attrs.get(kind, False) and array.dtype.kind == "f"
+        else array
+    )
 
 
-# -- reading ------------------------------------------------------------------------------------------------------------
+# -- reading ---------------------------------------------------------------------------------------
 
 
 def load(call: Call) -> None:
@@ -61,7 +68,10 @@ def load_combine(call: Call) -> None:
     from ...saved.stream import read_many
 
     if call.op.attrs.get("model_from_memory", False):
-        raise UnsupportedError("op 'load_combine' reads files, not bytes (model_from_memory); save them to a file and name that")
+        raise UnsupportedError(
+            "op 'load_combine' reads files, not bytes (model_from_memory); save them to a file and"
+            " name that"
+        )
     path, names = _path(call), call.op.output("Out")
     with reading(path) as file:
         tensors = read_many(file, names, str(path))
@@ -73,46 +83,68 @@ def _part(array: np.ndarray, seek: int, shape: tuple[int, ...], path: Path) -> n
     """As many elements as a shape has, from element number `seek` on."""
     count = int(np.prod(shape))
     if seek + count > array.size:
-        raise LoadError(f"op 'load' takes {count} elements from number {seek} on, but {str(path)!r} has {array.size}")
+        raise LoadError(
+            f"op 'load' takes {count} elements from number {seek} on, but {str(path)!r} has"
+            f" {array.size}"
+        )
     return array.reshape(-1)[seek : seek + count].reshape(shape)
 
 
 def _give(call: Call, name: str, tensor: Tensor, path: Path) -> None:
     """Leave a value. Raises LoadError where it is none for the variable as it is declared."""
-    array, var = _half(call, "load_as_fp16", tensor.array), next((b.vars[name] for b in call.desc.blocks if name in b.vars), None)
+    array, var = (
+        _half(call, "load_as_fp16", tensor.array),
+        next((b.vars[name] for b in call.desc.blocks if name in b.vars), None),
+    )
     half = call.op.attrs.get("load_as_fp16", False)
     if var is not None and not _fits(var, array, half):
         declared = f"{list(var.shape or ())} of {name_of(var.dtype)}"
-        raise LoadError(f"{str(path)!r} has {list(array.shape)} of {array.dtype.name} for {name!r}, which is declared as {declared}")
+        raise LoadError(
+            f"{str(path)!r} has {list(array.shape)} of {array.dtype.name} for {name!r}, which is"
+            f" declared as {declared}"
+        )
     if not tensor.lod:
         call.env[name] = array
         return
     offsets = tuple(np.array(level, np.int32) for level in tensor.lod)
-    call.env[name] = Ragged(array, offsets, tuple(int(np.diff(level).max(initial=0)) for level in offsets), ("file", tensor.lod))
+    call.env[name] = Ragged(
+        array,
+        offsets,
+        tuple(int(np.diff(level).max(initial=0)) for level in offsets),
+        ("file", tensor.lod),
+    )
 
 
 def _fits(var: VarDesc, array: np.ndarray, half: bool) -> bool:
     if var.kind != "LOD_TENSOR":
         return False
     wanted = var.shape or array.shape  # () is what a variable has of which nobody said a shape
-    same = len(wanted) == array.ndim and all(n in (-1, m) for n, m in zip(wanted, array.shape, strict=True))
+    same = len(wanted) == array.ndim and all(
+        n in (-1, m) for n, m in zip(wanted, array.shape, strict=True)
+    )
     return same and (half or var.dtype is None or numpy_dtype(var.dtype) == array.dtype)
 
 
-# -- writing ------------------------------------------------------------------------------------------------------------
+# -- writing ---------------------------------------------------------------------------------------
 
 
 def save(call: Call) -> None:
     """The file holds X, one tensor."""
     if call.op.output("kLookupTablePath"):
-        raise UnsupportedError("op 'save' with a kLookupTablePath writes what a pserver holds; use fluid.io.save_persistables")
+        raise UnsupportedError(
+            "op 'save' with a kLookupTablePath writes what a pserver holds; use"
+            " fluid.io.save_persistables"
+        )
     _write(call)
 
 
 def save_combine(call: Call) -> None:
     """The file holds all of X, one behind the other."""
     if call.op.attrs.get("save_to_memory", False):
-        raise UnsupportedError("op 'save_combine' writes files, not bytes (save_to_memory); name a file_path and read that")
+        raise UnsupportedError(
+            "op 'save_combine' writes files, not bytes (save_to_memory); name a file_path and read"
+            " that"
+        )
     _write(call)
 
 
@@ -123,7 +155,10 @@ def _write(call: Call) -> None:
 
     path, names = _path(call), call.op.input("X")
     if not call.op.attrs.get("overwrite", True) and path.exists():
-        raise EnforceNotMet(f"op '{call.op.type}' does not overwrite {str(path)!r} (overwrite = False); remove it, or name another file")
+        raise EnforceNotMet(
+            f"op '{call.op.type}' does not overwrite {str(path)!r} (overwrite = False); remove it,"
+            " or name another file"
+        )
     tensors = [_taken(call, name) for name in names]
 
     def pieces() -> Iterator[bytes | memoryview]:
@@ -138,7 +173,9 @@ def _taken(call: Call, name: str) -> Tensor:
 
     value = call.read(name)
     if isinstance(value, SelectedRows):
-        raise UnsupportedError(f"op '{call.op.type}' writes tensors, but {name!r} is sparse (SELECTED_ROWS)")
+        raise UnsupportedError(
+            f"op '{call.op.type}' writes tensors, but {name!r} is sparse (SELECTED_ROWS)"
+        )
     if isinstance(value, Ragged) and value.bare:
         value = trimmed(value).rows
     lod: tuple[tuple[int, ...], ...] = ()
@@ -150,7 +187,11 @@ def _taken(call: Call, name: str) -> Tensor:
 
 _FILE = {"file_path": Attr("file_path", "STRING")}
 _LOAD = {**_FILE, "load_as_fp16": Attr("load_as_fp16", "BOOLEAN", False)}
-_SAVE = {**_FILE, "overwrite": Attr("overwrite", "BOOLEAN", True), "save_as_fp16": Attr("save_as_fp16", "BOOLEAN", False)}
+_SAVE = {
+    **_FILE,
+    "overwrite": Attr("overwrite", "BOOLEAN", True),
+    "save_as_fp16": Attr("save_as_fp16", "BOOLEAN", False),
+}
 
 control_op(
     "load", outs="Out", attrs={**_LOAD, "seek": Attr("seek", "LONG", -1), "shape": Attr("shape", "LONGS", ())}, runs=Runs.STEP,

@@ -39,4 +39,12 @@ control_op(
 )
 
 # The gradient passes through another print, which is told that it is not the forward one.
-grad_reuses("print", Reuse("print", {"In": "Out@GRAD"}, {"Out": "In@GRAD"}, lambda attrs: {**attrs, "is_forward": False}))
+grad_reuses(
+    "print",
+    Reuse(
+        "print",
+        {"In": "Out@GRAD"},
+        {"Out": "In@GRAD"},
+        lambda attrs: {**attrs, "is_forward": False},
+    ),
+)

@@ -21,13 +21,17 @@ from ..traits import Runs
 
 
 def run(call: Call) -> None:
-    """Out = function(*X), with None for a gradient that nothing computed. A function without outputs is called all the same."""
+    """Out = function(*X), with None for a gradient that nothing computed. A function without
+    outputs is called all the same.
+    """
     op = call.op
     number, place = int(op.attrs["forward_callable_id"]), f" ({op.loc})" if op.loc else ""
     py_functions.function(number, place)
     given = [call.env.get(n) if on_gradients(op) else call.read(n) for n in op.input("X")]
     there = [v is not None for v in given]
-    values = [_whole(call, n, v) for n, v in zip(op.input("X"), given, strict=True) if v is not None]
+    values = [
+        _whole(call, n, v) for n, v in zip(op.input("X"), given, strict=True) if v is not None
+    ]
     outs = [_declared(call, n) for n in op.output("Out")]
 
     def host(*arrays: Any) -> list[np.ndarray]:
@@ -58,32 +62,42 @@ def _whole(call: Call, name: str, value: Any) -> Any:
 
 
 def _declared(call: Call, name: str) -> tuple[str, tuple[int, ...], np.dtype]:
-    """Name, shape and dtype of an output; a gradient is like what it is the gradient of, -1 in front like the first input."""
+    """Name, shape and dtype of an output; a gradient is like what it is the gradient of, -1 in
+    front like the first input.
+    """
     if name == EMPTY:
         return "", (), np.dtype("float32")
     if GRAD in name and (value := rows_of(call.env.get(name[: name.find(GRAD)]))) is not None:
         return name, tuple(value.shape), np.dtype(value.dtype)
     var = next((b.vars[name] for b in call.desc.blocks if name in b.vars), None)
     if var is None or var.shape is None or var.dtype is None:
-        raise UnsupportedError(f"op 'py_func' ({call.op.loc}) writes {name!r}, whose shape and dtype nobody declares")
+        raise UnsupportedError(
+            f"op 'py_func' ({call.op.loc}) writes {name!r}, whose shape and dtype nobody declares"
+        )
     shape = list(var.shape)
     if shape and shape[0] < 0 and call.op.input("X"):
         shape[0] = rows_of(call.read(call.op.input("X")[0])).shape[0]
-    if any(n < 0 for n in shape) and not call.hosted:  # where Python runs the op, it is what the function returns
+    # where Python runs the op, it is what the function returns
+    if any(n < 0 for n in shape) and not call.hosted:
         raise NotOneStep(
-            f"op 'py_func' ({call.op.loc}) writes {name!r} of shape {list(var.shape)}; a compiled step must know it, so declare all of "
-            "it but a first dimension that is the first input's"
+            f"op 'py_func' ({call.op.loc}) writes {name!r} of shape {list(var.shape)}; a compiled"
+            " step must know it, so declare all of it but a first dimension that is the first"
+            " input's"
         )
     return name, tuple(shape), np.dtype(numpy_dtype(var.dtype))
 
 
 def write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
-    """Another py_func, of the backward function: its X are X, Out and the gradients of Out, but for those to be skipped."""
+    """Another py_func, of the backward function: its X are X, Out and the gradients of Out, but for
+    those to be skipped.
+    """
     backward = int(op.attrs.get("backward_callable_id", -1))
     if backward < 0:
         return []
     skipped = set(op.attrs.get("backward_skip_vars", ()))
-    ins = [n for n in (*names.taken("X"), *names.taken("Out")) if n not in skipped] + names.taken("Out" + GRAD)
+    ins = [n for n in (*names.taken("X"), *names.taken("Out")) if n not in skipped] + names.taken(
+        "Out" + GRAD
+    )
     attrs = {"forward_callable_id": backward, "backward_callable_id": -1, "backward_skip_vars": ()}
     return [GradOp("py_func", {"X": ins}, {"Out": names.given("X")}, attrs)]
 

@@ -1,4 +1,6 @@
-"""fake_quantize_range_abs_max: quantises by the greatest value of a window of steps, which it keeps in OutScales, an output alone."""
+"""fake_quantize_range_abs_max: quantises by the greatest value of a window of steps, which it keeps
+in OutScales, an output alone.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ _NEAR = 1e-6  # how near a value that leaves the window must be to the greatest 
 def _window(iteration: Any, last: Any, current: Any, scales: Any, size: int) -> tuple[Any, Any]:
     """The scale, and the window with the current value in place of the oldest.
 
-    A current value that is greater is the scale. Where the greatest leaves the window, it is sought among what is there.
+    A current value that is greater is the scale. Where the greatest leaves the window, it is sought
+    among what is there.
     """
     at = iteration % size
     removed, scales = scales[at], scales.at[at].set(current)
@@ -40,7 +43,10 @@ def run(call: Call) -> None:
     x, scale, attrs = value(op.input("X")), value(op.input("InScale")).reshape(()), op.attrs
     if not attrs.get("is_test", False):
         size = int(attrs.get("window_size", 10000))
-        iteration, scales = value(op.input("Iter")).reshape(()), jnp.asarray(value(op.output("OutScales")))
+        iteration, scales = (
+            value(op.input("Iter")).reshape(()),
+            jnp.asarray(value(op.output("OutScales"))),
+        )
         scale, scales = _window(iteration, scale, greatest(x.reshape(-1))[0], scales, size)
         call.env[op.output("OutScales")[0]] = scales
     for name in op.output("OutScale"):
@@ -48,7 +54,9 @@ def run(call: Call) -> None:
     call.env[op.output("Out")[0]] = quantised(x, scale, int(attrs.get("bit_length", 8)))
 
 
-def _infer(X: Spec, InScale: Spec, Iter: Spec | None, *, window_size: int, **_: Any) -> tuple[Spec, Spec, Spec]:
+def _infer(
+    X: Spec, InScale: Spec, Iter: Spec | None, *, window_size: int, **_: Any
+) -> tuple[Spec, Spec, Spec]:
     return X, Spec((1,), X.dtype), Spec((window_size,), X.dtype)
 
 

@@ -1,4 +1,6 @@
-"""lod_rank_table, max_sequence_len, and what takes sequences apart by a table and puts them together (ops/rank_table.py)."""
+"""lod_rank_table, max_sequence_len, and what takes sequences apart by a table and puts them
+together (ops/rank_table.py).
+"""
 
 from __future__ import annotations
 
@@ -37,18 +39,25 @@ def _table(call: Call) -> RankTable:
     (name,) = call.op.input("RankTable")
     table = call.read(name)
     if not isinstance(table, RankTable):
-        raise EnforceNotMet(f"op '{call.op.type}' takes a rank table, but {name!r} is none; lod_rank_table makes one")
+        raise EnforceNotMet(
+            f"op '{call.op.type}' takes a rank table, but {name!r} is none; lod_rank_table"
+            " makes one"
+        )
     return table
 
 
 def make(call: Call) -> None:
     """Out = the sequences of a LoD level of X by falling length; equal ones in their order."""
     (x,), (out,) = call.op.input("X"), call.op.output("Out")
-    call.env[out] = table_of(sequences_of("lod_rank_table", "X", call.read(x)), int(call.op.attrs.get("level", 0)))
+    call.env[out] = table_of(
+        sequences_of("lod_rank_table", "X", call.read(x)), int(call.op.attrs.get("level", 0))
+    )
 
 
 def longest(call: Call) -> None:
-    """Out = the length of the longest sequence, int64 [1]. Where that is data, what it is at most is told to loops."""
+    """Out = the length of the longest sequence, int64 [1]. Where that is data, what it is at most
+    is told to loops.
+    """
     (out,), table = call.op.output("Out"), _table(call)
     if not table.padded:
         call.env[out] = np.array([table.longest[-1]], np.int64)
@@ -67,7 +76,10 @@ def apart(call: Call) -> None:
     if on_gradients(call.op) and not isinstance(value, Ragged) and value.shape[0] == table.capacity:
         value = Ragged(value, table.offsets, table.longest, table.key, table.padded)
     if not on_gradients(call.op) and (other := other_lengths(value, table)) is not None:
-        call.refuse(other, f"takes the sequences of {x!r} apart by a rank table of sequences of other lengths")
+        call.refuse(
+            other,
+            f"takes the sequences of {x!r} apart by a rank table of sequences of other lengths",
+        )
     call.env[out] = taken_apart(value, table, on_gradients(call.op))
 
 
@@ -79,18 +91,27 @@ def together(call: Call) -> None:
         call.env.pop(out, None)
         return
     if not is_array(array):
-        raise EnforceNotMet(f"op '{call.op.type}' takes an array, but {x!r} is a tensor; array_write makes arrays")
+        raise EnforceNotMet(
+            f"op '{call.op.type}' takes an array, but {x!r} is a tensor; array_write makes arrays"
+        )
     if isinstance(array, Listed) and not any(v is not None for v in array.items):
         var = call.desc.find_var(out)
-        zero = on_gradients(call.op) and var is not None and var.lod_level <= len(table.offsets)  # the loop read no entry
+        # the loop read no entry
+        zero = on_gradients(call.op) and var is not None and var.lod_level <= len(table.offsets)
         if table.capacity and table.longest[-1] and not zero:
-            raise EnforceNotMet(f"op '{call.op.type}' puts the entries of {x!r} together, which nothing has written")
+            raise EnforceNotMet(
+                f"op '{call.op.type}' puts the entries of {x!r} together, which nothing has written"
+            )
         call.env[out] = _nothing(call, out, table)
         return
     array = side_by_side(array, table) if isinstance(array, Listed) else array
     _refuse_other_entries(call, array.rows, table)
     if not on_gradients(call.op) and (other := other_rows(array, table)) is not None:
-        call.refuse(other, f"puts the entries of {x!r} together by a rank table that has other numbers of rows at these times")
+        call.refuse(
+            other,
+            f"puts the entries of {x!r} together by a rank table that has other numbers of rows at"
+            " these times",
+        )
     call.env[out] = put_together(array, table, on_gradients(call.op), call.op.uid)
 
 
@@ -98,8 +119,19 @@ def _nothing(call: Call, out: str, table: RankTable) -> Ragged:
     """Sequences without a row."""
     var = call.desc.find_var(out)
     shape = () if var is None or var.shape is None else var.shape[1:]
-    rows = jnp.zeros((table.capacity, *(max(n, 0) for n in shape)), "float32" if var is None or var.dtype is None else var.dtype)
-    return Ragged(rows, table.offsets, table.longest, table.key, table.padded, each=table.each, alive=table.alive)
+    rows = jnp.zeros(
+        (table.capacity, *(max(n, 0) for n in shape)),
+        "float32" if var is None or var.dtype is None else var.dtype,
+    )
+    return Ragged(
+        rows,
+        table.offsets,
+        table.longest,
+        table.key,
+        table.padded,
+        each=table.each,
+        alive=table.alive,
+    )
 
 
 def _refuse_other_entries(call: Call, entries: Any, table: RankTable) -> None:
@@ -113,15 +145,17 @@ def _refuse_other_entries(call: Call, entries: Any, table: RankTable) -> None:
     else:
         has = f"the shape {list(rows_of(entries).shape[1:])}"
     raise EnforceNotMet(
-        f"op '{call.op.type}' puts together entries of the {table.sequences} sequences of a rank table, but those of "
-        f"{call.op.input('X')[0]!r} have {has}"
+        f"op '{call.op.type}' puts together entries of the {table.sequences} sequences of a rank"
+        f" table, but those of {call.op.input('X')[0]!r} have {has}"
     )
 
 
 def shrink(call: Call) -> None:
     """Out = the first rows of X (by rank), or sequences, as many as go on at time I."""
     (x,), (out,), index = call.op.input("X"), call.op.output("Out"), index_of(call)
-    call.env[out] = shrunk(call.read(x), _table(call), index, index if isinstance(index, int) else mark(call))
+    call.env[out] = shrunk(
+        call.read(x), _table(call), index, index if isinstance(index, int) else mark(call)
+    )
 
 
 def unshrink(call: Call) -> None:
@@ -156,9 +190,15 @@ def _same(X: Spec, RankTable: Spec | None = None, **_: Any) -> Spec:
 
 
 REORDERED = GradDef(
-    "reorder_lod_tensor_by_rank_grad", FrozenMap({"X": "Out" + GRAD, "RankTable": "RankTable"}), FrozenMap({"Out": "X"})
+    "reorder_lod_tensor_by_rank_grad",
+    FrozenMap({"X": "Out" + GRAD, "RankTable": "RankTable"}),
+    FrozenMap({"Out": "X"}),
 )
-SHRUNK = GradDef("shrink_rnn_memory_grad", FrozenMap({"X": "X", "Out" + GRAD: "Out" + GRAD}), FrozenMap({"X" + GRAD: "X"}))
+SHRUNK = GradDef(
+    "shrink_rnn_memory_grad",
+    FrozenMap({"X": "X", "Out" + GRAD: "Out" + GRAD}),
+    FrozenMap({"X" + GRAD: "X"}),
+)
 
 control_op("lod_rank_table", ins="X", outs="Out", attrs={"level": Attr("level", "INT", 0)}, runs=Runs.STEP,
            doc="Out = the sequences of X by falling length.", control=ControlOp(lower=make))  # fmt: skip
@@ -170,12 +210,18 @@ control_op("lod_tensor_to_array", ins="X RankTable", outs="Out", doc="Out[t] = r
 control_op("array_to_lod_tensor", ins="X RankTable", outs="Out", doc="Out = the sequences whose rows X holds.", runs=Runs.STEP,
            infer=_same, rows=knows_rows(lambda levels, _: {"Out": levels["X"] + 1}), control=ControlOp(lower=together))  # fmt: skip
 control_op("shrink_rnn_memory", ins="X RankTable I", outs="Out", doc="Out = the rows of X that go on at time I.", runs=Runs.STEP,
-           infer=lambda X, RankTable, I: X, grad=SHRUNK, control=ControlOp(lower=shrink))  # noqa: E741  # fmt: skip
+           infer=lambda X, RankTable, I: X, grad=SHRUNK, control=ControlOp(lower=shrink))  # fmt: skip  # noqa: E741
 control_op("shrink_rnn_memory_grad", ins="X Out@GRAD", outs="X@GRAD", forward="shrink_rnn_memory", runs=Runs.STEP,
            doc="X@GRAD = Out@GRAD, and zero.", control=ControlOp(lower=unshrink))  # fmt: skip
 control_op("reorder_lod_tensor_by_rank", ins="X RankTable", outs="Out", doc="Out = X in the order of ranks.", runs=Runs.STEP,
            infer=_same, grad=REORDERED, control=ControlOp(lower=reorder))  # fmt: skip
 control_op("reorder_lod_tensor_by_rank_grad", ins="X RankTable", outs="Out", forward="reorder_lod_tensor_by_rank", runs=Runs.STEP,
            doc="Out = X in the order before.", control=ControlOp(lower=reorder_back))  # fmt: skip
-grad_reuses("lod_tensor_to_array", Reuse("array_to_lod_tensor", {"X": "Out@GRAD", "RankTable": "RankTable"}, {"Out": "X@GRAD"}))
-grad_reuses("array_to_lod_tensor", Reuse("lod_tensor_to_array", {"X": "Out@GRAD", "RankTable": "RankTable"}, {"Out": "X@GRAD"}))
+grad_reuses(
+    "lod_tensor_to_array",
+    Reuse("array_to_lod_tensor", {"X": "Out@GRAD", "RankTable": "RankTable"}, {"Out": "X@GRAD"}),
+)
+grad_reuses(
+    "array_to_lod_tensor",
+    Reuse("lod_tensor_to_array", {"X": "Out@GRAD", "RankTable": "RankTable"}, {"Out": "X@GRAD"}),
+)

@@ -1,4 +1,6 @@
-"""create_py_reader, create_double_buffer_reader, read: what the executor does around a step, which takes its batch as a feed."""
+"""create_py_reader, create_double_buffer_reader, read: what the executor does around a step, which
+takes its batch as a feed.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""recurrent: a block that runs once for each row of its inputs, as a lax.scan; recurrent_grad: its gradient block, backwards.
+"""recurrent: a block that runs once for each row of its inputs, as a lax.scan; recurrent_grad: its
+gradient block, backwards.
 
-What the gradient block reads of the forward block's variables is kept for every step, and travels as the step scopes. What a
-scan takes, carries and gives is in the order in which the op lists it, not in that of names, as a plain dict would be.
+What the gradient block reads of the forward block's variables is kept for every step, and travels
+as the step scopes. What a scan takes, carries and gives is in the order in which the op lists it,
+not in that of names, as a plain dict would be.
 """
 
 from __future__ import annotations
@@ -26,20 +28,28 @@ from ..registry import GRAD, Attr, control_op
 from ..step_scopes import NO_SECOND, Form, Scopes, left_by, scopes_of
 from ..traits import Runs
 
-BEGINS, ENDS = "ex_states", "states"  # attributes: the names of a state before and after a step, within the block
+# attributes: the names of a state before and after a step, within the block
+BEGINS, ENDS = "ex_states", "states"
 
 
 def _rows(call: Call) -> Env:
     """What each step takes a row of. Raises EnforceNotMet for inputs of different lengths."""
-    found = OrderedDict((n, jnp.asarray(call.exact(n, call.read(n)))) for n in call.op.input("inputs"))
+    found = OrderedDict(
+        (n, jnp.asarray(call.exact(n, call.read(n)))) for n in call.op.input("inputs")
+    )
     sizes = {n: v.shape[0] if v.ndim else 0 for n, v in found.items()}
     if not found or len(set(sizes.values())) > 1:
-        raise EnforceNotMet(f"op '{call.op.type}' takes inputs of one length, not {', '.join(f'{n!r} of {k}' for n, k in sizes.items())}")
+        raise EnforceNotMet(
+            f"op '{call.op.type}' takes inputs of one length, not"
+            f" {', '.join(f'{n!r} of {k}' for n, k in sizes.items())}"
+        )
     return found
 
 
 def run(call: Call) -> None:
-    """outputs[t] = what the block makes of row t of the inputs and of the states that step t - 1 left."""
+    """outputs[t] = what the block makes of row t of the inputs and of the states that step t - 1
+    left.
+    """
     op = call.op
     (idx,), outputs = op.blocks, op.output("outputs")
     begins, ends = op.attrs.get(BEGINS, ()), op.attrs.get(ENDS, ())
@@ -56,11 +66,17 @@ def run(call: Call) -> None:
         number, row = given
         inner = {**outer, **row, **states}
         call.run_block(idx, inner, iteration=number)
-        new = OrderedDict((begin, jnp.asarray(call.exact(end, inner[end]))) for begin, end in zip(begins, ends, strict=True))
+        new = OrderedDict(
+            (begin, jnp.asarray(call.exact(end, inner[end])))
+            for begin, end in zip(begins, ends, strict=True)
+        )
         new.update((n, jnp.asarray(call.exact(n, inner[n]))) for n in handed)
         new.update({WORD: jnp.asarray(inner[WORD])} if WORD in inner else {})
         _check_states(call, states, new)
-        made = OrderedDict((n, jnp.asarray(call.exact(n, inner[n]))) for n in (*outputs, *(n for n in outside if n not in handed)))
+        made = OrderedDict(
+            (n, jnp.asarray(call.exact(n, inner[n])))
+            for n in (*outputs, *(n for n in outside if n not in handed))
+        )
         left = left_by(call, idx, inner)
         if call.hosted:
             return new, (made, left)
@@ -71,12 +87,17 @@ def run(call: Call) -> None:
     scopes: Scopes | HostScopes
     if call.hosted:
         end, each = drive_rows(step, first, (steps, rows), reverse)
-        made, scopes = side_by_side([m for m, _ in each]), HostScopes([kept for _, kept in each], {})
+        made, scopes = (
+            side_by_side([m for m, _ in each]),
+            HostScopes([kept for _, kept in each], {}),
+        )
     else:
         end, (made, left) = loops.scan(step, first, (steps, rows), reverse=reverse)
         scopes = scopes_of(forms[idx], left, None, {}, count)
     call.env.update((n, made[n]) for n in outputs)
-    call.env.update((n, v[0 if reverse else -1]) for n, v in made.items() if n not in outputs and count)
+    call.env.update(
+        (n, v[0 if reverse else -1]) for n, v in made.items() if n not in outputs and count
+    )
     call.env.update({n: v for n, v in end.items() if n in (WORD, *handed)})
     for scope in op.output("step_scopes"):
         call.env[scope] = scopes
@@ -89,16 +110,19 @@ def _first(call: Call, begins: Iterable[str]) -> Env:
 
 
 def _written_outside(desc: ProgramDesc, op: OpDesc) -> list[str]:
-    """Variables from outside that every step writes, and hands on to the next: statistics, counters.
+    """Variables from outside that every step writes, and hands on to the next: statistics,
+    counters.
 
-    Raises UnsupportedError for one that gradients flow through: the op's gradient knows nothing of it.
+    Raises UnsupportedError for one that gradients flow through: the op's gradient knows nothing of
+    it.
     """
     outside = [n for n in walk.written_outside(desc, op) if n not in op.output("outputs")]
     for name in outside:
         var = next((block.vars[name] for block in desc.blocks if name in block.vars), None)
         if var is None or not (var.persistable or var.stop_gradient):
             raise UnsupportedError(
-                f"the block of op '{op.type}' writes {name!r}, which is declared outside; make it a memory, or a step_output"
+                f"the block of op '{op.type}' writes {name!r}, which is declared outside; make it a"
+                " memory, or a step_output"
             )
     return outside
 
@@ -109,20 +133,25 @@ def _check_states(call: Call, old: Mapping[str, Any], new: Mapping[str, Any]) ->
         before = old[name]
         if (value.shape, value.dtype) != (before.shape, before.dtype):
             raise EnforceNotMet(
-                f"op '{call.op.type}' carries {name!r}, which is {before.dtype} of shape {list(before.shape)} before a step and "
-                f"{value.dtype} of shape {list(value.shape)} after it; a memory keeps both (its init says which)"
+                f"op '{call.op.type}' carries {name!r}, which is {before.dtype} of shape"
+                f" {list(before.shape)} before a step and {value.dtype} of shape"
+                f" {list(value.shape)} after it; a memory keeps both (its init says which)"
             )
 
 
-# -- the gradient ----------------------------------------------------------------------------------------------------------
+# -- the gradient ----------------------------------------------------------------------------------
 
 
 def run_gradient(call: Call) -> None:
-    """The gradient block from the last step to the first: states hand their gradients back, those of parameters are summed."""
+    """The gradient block from the last step to the first: states hand their gradients back, those
+    of parameters are summed.
+    """
     op = call.op
     (idx,), scopes = op.blocks, call.read(op.input("step_scopes")[0])
     begins, ends = op.attrs.get(BEGINS, ()), op.attrs.get(ENDS, ())
-    rows, parameters, states = (_asked(call, slot) for slot in ("inputs", "parameters", "initial_states"))
+    rows, parameters, states = (
+        _asked(call, slot) for slot in ("inputs", "parameters", "initial_states")
+    )
     outer = {n: v for n, v in call.env.items() if not n.endswith(GRAD)}
     d_outputs = _given(call)
     whole = {n: call.read(n) for n in (*rows, *parameters, *states)}
@@ -134,13 +163,25 @@ def run_gradient(call: Call) -> None:
     def step(carry: tuple[Env, Env], given: tuple[Any, Any, Env]) -> tuple[tuple[Env, Env], Env]:
         (d_states, sums), (number, leaves, d_out) = carry, given
         kept = scopes.each[number] if by_python else scopes.iteration(leaves)
-        inner = {**outer, **kept, **d_out, **{end + GRAD: d_states[begin] for begin, end in zip(begins, ends, strict=True)}}
+        inner = {
+            **outer,
+            **kept,
+            **d_out,
+            **{end + GRAD: d_states[begin] for begin, end in zip(begins, ends, strict=True)},
+        }
         call.run_block(idx, inner, iteration=number)
         back = OrderedDict((n, _computed(call, inner, n, v)) for n, v in d_states.items())
-        total = OrderedDict((n, v + _computed(call, inner, n, v, whole[n])) for n, v in sums.items())
-        return (back, total), OrderedDict((n, call.exact(n, inner[n + GRAD])) for n in rows if n + GRAD in inner)
+        total = OrderedDict(
+            (n, v + _computed(call, inner, n, v, whole[n])) for n, v in sums.items()
+        )
+        return (back, total), OrderedDict(
+            (n, call.exact(n, inner[n + GRAD])) for n in rows if n + GRAD in inner
+        )
 
-    zero = jax.tree.map(jnp.zeros_like, first), OrderedDict((n, jnp.zeros_like(rows_of(whole[n]))) for n in parameters)
+    zero = (
+        jax.tree.map(jnp.zeros_like, first),
+        OrderedDict((n, jnp.zeros_like(rows_of(whole[n]))) for n in parameters),
+    )
     given = jnp.arange(count, dtype=jnp.int32), [] if by_python else scopes.each, d_outputs
     reverse = not op.attrs.get("reverse", False)
     if call.hosted:
@@ -155,10 +196,16 @@ def run_gradient(call: Call) -> None:
 
 
 def _given(call: Call) -> Env:
-    """The gradients of the outputs, by the names that the gradient block knows them by; none for what nothing depends on."""
+    """The gradients of the outputs, by the names that the gradient block knows them by; none for
+    what nothing depends on.
+    """
     op = call.op
     grads = dict(zip(op.input("outputs"), op.input("outputs" + GRAD), strict=False))
-    return OrderedDict((n + GRAD, jnp.asarray(call.exact(g, call.env[g]))) for n, g in grads.items() if g in call.env)
+    return OrderedDict(
+        (n + GRAD, jnp.asarray(call.exact(g, call.env[g])))
+        for n, g in grads.items()
+        if g in call.env
+    )
 
 
 def _asked(call: Call, slot: str) -> dict[str, str]:
@@ -168,15 +215,23 @@ def _asked(call: Call, slot: str) -> dict[str, str]:
 
 
 def _computed(call: Call, inner: Env, name: str, value: Any, of: Any = None) -> Any:
-    """The gradient that the block computed of a variable, or zero where it computed none. of: what has these rows, if they are ragged."""
+    """The gradient that the block computed of a variable, or zero where it computed none. of: what
+    has these rows, if they are ragged.
+    """
     gradient = inner.get(name + GRAD)
     if isinstance(gradient, Ragged) and isinstance(of, Ragged) and gradient.key == of.key:
         gradient = gradient.rows  # padded ones are zero, as those that they are added to
-    return jnp.zeros_like(value) if gradient is None else jnp.asarray(call.exact(name + GRAD, gradient), value.dtype).reshape(value.shape)
+    return (
+        jnp.zeros_like(value)
+        if gradient is None
+        else jnp.asarray(call.exact(name + GRAD, gradient), value.dtype).reshape(value.shape)
+    )
 
 
 def write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
-    """The block's gradient ops in a block of their own; the scopes count as gradients of themselves, as in 1.8.5."""
+    """The block's gradient ops in a block of their own; the scopes count as gradients of
+    themselves, as in 1.8.5.
+    """
     block = names.inside()
     slots = ("inputs", "initial_states", "parameters", "outputs", "outputs" + GRAD, "step_scopes")
     ins = {slot: names.taken(slot) for slot in slots}
@@ -218,7 +273,10 @@ control_op(
     attrs=ATTRS,
     forward="recurrent",
     write_grad=NO_SECOND,
-    doc="The gradients of inputs, initial_states and parameters by sub_block, the gradient block, from the last step to the first.",
+    doc=(
+        "The gradients of inputs, initial_states and parameters by sub_block, the gradient block,"
+        " from the last step to the first."
+    ),
     runs=Runs.STEP,
     control=ControlOp(lower=run_gradient, carried=nothing),
 )

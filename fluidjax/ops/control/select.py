@@ -22,13 +22,18 @@ def _number(call: Call, count: int) -> Any:
     (name,) = call.op.input("Mask")
     value = call.exact(name, call.read(name))
     if value.size != 1 or not jnp.issubdtype(value.dtype, jnp.integer):
-        raise EnforceNotMet(f"op '{call.op.type}' takes one integer as Mask, but {name!r} is {value.dtype} of shape {list(value.shape)}")
+        raise EnforceNotMet(
+            f"op '{call.op.type}' takes one integer as Mask, but {name!r} is {value.dtype} of shape"
+            f" {list(value.shape)}"
+        )
     found = known(value)
     if found is None:
         return value.reshape(())
     number = int(found.reshape(()))
     if not 0 <= number < count:
-        raise EnforceNotMet(f"op '{call.op.type}' chooses among {count} variables, but {name!r} is {number}")
+        raise EnforceNotMet(
+            f"op '{call.op.type}' chooses among {count} variables, but {name!r} is {number}"
+        )
     return number
 
 
@@ -44,7 +49,9 @@ def choose(call: Call) -> None:
     _refuse_different(call, names, values)
     what = f"chooses among {len(names)} variables, but {call.op.input('Mask')[0]!r} is {VALUE}"
     call.refuse((number < 0) | (number >= len(names)), what, number)
-    call.env[out] = jax.tree.map(lambda *each: jax.lax.select_n(number.astype("int32"), *each), *values)
+    call.env[out] = jax.tree.map(
+        lambda *each: jax.lax.select_n(number.astype("int32"), *each), *values
+    )
 
 
 def _refuse_different(call: Call, names: tuple[str, ...], values: list[Any]) -> None:
@@ -53,8 +60,9 @@ def _refuse_different(call: Call, names: tuple[str, ...], values: list[Any]) -> 
     for name, value in zip(names, values, strict=True):
         if (jax.tree.map(jnp.shape, value), jax.tree.structure(value)) != first:
             raise NotOneStep(
-                f"op '{call.op.type}' chooses between {names[0]!r} of shape {_shape(values[0])} and {name!r} of shape {_shape(value)}, "
-                "and which is known only when the step runs; give both branches results of one shape"
+                f"op '{call.op.type}' chooses between {names[0]!r} of shape {_shape(values[0])} and"
+                f" {name!r} of shape {_shape(value)}, and which is known only when the step runs;"
+                " give both branches results of one shape"
             )
 
 
@@ -78,15 +86,35 @@ def place(call: Call) -> None:
 
 def _where(here: Any, value: Any) -> Any:
     """The value or zero; where sequences begin stays what it is."""
-    return jax.tree.map(lambda v: jnp.where(here, v, jnp.zeros((), v.dtype)) if jnp.issubdtype(v.dtype, jnp.inexact) else v, value)
+    return jax.tree.map(
+        lambda v: (
+            jnp.where(here, v, jnp.zeros((), v.dtype))
+            if jnp.issubdtype(v.dtype, jnp.inexact)
+            else v
+        ),
+        value,
+    )
+
 
 control_op(
-    "select_input", ins="X* Mask", outs="Out", doc="Out = X[Mask].", runs=Runs.STEP,
+    "select_input",
+    ins="X* Mask",
+    outs="Out",
+    doc="Out = X[Mask].",
+    runs=Runs.STEP,
     control=ControlOp(lower=choose),
 )
 control_op(
-    "select_output", ins="X Mask", outs="Out*", doc="Out[Mask] = X; the gradient of select_input.", runs=Runs.STEP,
+    "select_output",
+    ins="X Mask",
+    outs="Out*",
+    doc="Out[Mask] = X; the gradient of select_input.",
+    runs=Runs.STEP,
     control=ControlOp(lower=place),
 )
-grad_reuses("select_input", Reuse("select_output", {"X": "Out@GRAD", "Mask": "Mask"}, {"Out": "X@GRAD"}))
-grad_reuses("select_output", Reuse("select_input", {"X": "Out@GRAD", "Mask": "Mask"}, {"Out": "X@GRAD"}))
+grad_reuses(
+    "select_input", Reuse("select_output", {"X": "Out@GRAD", "Mask": "Mask"}, {"Out": "X@GRAD"})
+)
+grad_reuses(
+    "select_output", Reuse("select_input", {"X": "Out@GRAD", "Mask": "Mask"}, {"Out": "X@GRAD"})
+)

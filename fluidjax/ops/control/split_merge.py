@@ -1,4 +1,6 @@
-"""split_lod_tensor and merge_lod_tensor: rows, or sequences, where a mask holds and where not; each is the other's gradient."""
+"""split_lod_tensor and merge_lod_tensor: rows, or sequences, where a mask holds and where not; each
+is the other's gradient.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,14 @@ def _mask(call: Call) -> tuple[Any, Any, Hashable]:
     (name,) = call.op.input("Mask")
     value = call.read(name)
     if int(call.op.attrs.get("level", 0)):
-        raise UnsupportedError(f"op '{call.op.type}' works on level 0 of a LoD, not on {call.op.attrs['level']}")
+        raise UnsupportedError(
+            f"op '{call.op.type}' works on level 0 of a LoD, not on {call.op.attrs['level']}"
+        )
     flags = rows_of(value)
     if flags.dtype != bool or flags.size != (flags.shape[0] if flags.ndim else 0):
         raise EnforceNotMet(
-            f"op '{call.op.type}' takes a mask of one boolean a row, [N, 1], but {name!r} is {flags.dtype} of shape {list(flags.shape)}"
+            f"op '{call.op.type}' takes a mask of one boolean a row, [N, 1], but {name!r} is"
+            f" {flags.dtype} of shape {list(flags.shape)}"
         )
     return value, jnp.asarray(flags).reshape(-1), version(call, name)
 
@@ -38,15 +43,21 @@ def _sides(value: Any, flags: Any) -> tuple[Any, Any]:
 
 
 def split(call: Call) -> None:
-    """OutTrue = the rows of X where Mask holds, OutFalse = the others; sequences instead of rows where X has a LoD."""
+    """OutTrue = the rows of X where Mask holds, OutFalse = the others; sequences instead of rows
+    where X has a LoD.
+    """
     op = call.op
     (x,) = op.input("X")
     mask, flags, told = _mask(call)
-    for slot, side, holds in zip(("OutTrue", "OutFalse"), (True, False), _sides(mask, flags), strict=True):
+    for slot, side, holds in zip(
+        ("OutTrue", "OutFalse"), (True, False), _sides(mask, flags), strict=True
+    ):
         for out in op.output(slot):
             call.env.pop(out, None)
             if x in call.env or not on_gradients(op):
-                call.env[out] = _part(call, call.read(x), mask, holds, ("part", told, side), on_gradients(op))
+                call.env[out] = _part(
+                    call, call.read(x), mask, holds, ("part", told, side), on_gradients(op)
+                )
 
 
 def _part(call: Call, x: Any, mask: Any, holds: Any, key: Hashable, gradient: bool) -> Ragged:
@@ -57,10 +68,15 @@ def _part(call: Call, x: Any, mask: Any, holds: Any, key: Hashable, gradient: bo
     last = jnp.maximum(count - 1, 0)
     if isinstance(x, Ragged) and not x.bare:
         return _sequences(call, x, order, count, key)
-    if rows_of(x).shape[0] != number or (isinstance(x, Ragged) and x.padded and x.key != getattr(mask, "key", None)):
+    if rows_of(x).shape[0] != number or (
+        isinstance(x, Ragged) and x.padded and x.key != getattr(mask, "key", None)
+    ):
         if isinstance(x, Ragged) or isinstance(mask, Ragged):
             raise MixesRows(f"op '{call.op.type}' takes {name!r} and its mask row by row")
-        raise EnforceNotMet(f"op '{call.op.type}' takes a mask of {number} rows, but {name!r} has {rows_of(x).shape[0]}")
+        raise EnforceNotMet(
+            f"op '{call.op.type}' takes a mask of {number} rows, but {name!r} has"
+            f" {rows_of(x).shape[0]}"
+        )
     rows = jnp.asarray(rows_of(x))
     if not number:
         return some_rows(rows, count, key)
@@ -74,15 +90,28 @@ def _part(call: Call, x: Any, mask: Any, holds: Any, key: Hashable, gradient: bo
 def _sequences(call: Call, x: Ragged, order: Any, count: Any, key: Hashable) -> Ragged:
     (name,) = call.op.input("X")
     if len(x.offsets) != 1:
-        raise UnsupportedError(f"op '{call.op.type}' takes one LoD level, but {name!r} has {len(x.offsets)}")
+        raise UnsupportedError(
+            f"op '{call.op.type}' takes one LoD level, but {name!r} has {len(x.offsets)}"
+        )
     if x.sequences != order.shape[0]:
-        raise EnforceNotMet(f"op '{call.op.type}' takes a mask of {order.shape[0]} rows, but {name!r} has {x.sequences} sequences")
+        raise EnforceNotMet(
+            f"op '{call.op.type}' takes a mask of {order.shape[0]} rows, but {name!r} has"
+            f" {x.sequences} sequences"
+        )
     lengths = jnp.where(jnp.arange(x.sequences, dtype=jnp.int32) < count, x.lengths[order], 0)
     offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(lengths, dtype=jnp.int32)])
     number = jnp.arange(x.capacity, dtype=jnp.int32)
     holder = jnp.minimum(segments(offsets, x.capacity), max(x.sequences - 1, 0))
     at = x.offsets[0][order][holder] + number - offsets[holder]
-    part = Ragged(jnp.take(x.rows, at, axis=0, mode="clip"), (offsets,), x.longest, (*_tuple(key), x.key), True, each=key, alive=count)
+    part = Ragged(
+        jnp.take(x.rows, at, axis=0, mode="clip"),
+        (offsets,),
+        x.longest,
+        (*_tuple(key), x.key),
+        True,
+        each=key,
+        alive=count,
+    )
     return part.with_rows(_behind(part, on_gradients(call.op)))
 
 
@@ -99,23 +128,30 @@ def _behind(value: Ragged, gradient: bool) -> Any:
 
 
 def merge(call: Call) -> None:
-    """Out[n] = the next row of InTrue where Mask[n] holds, else of InFalse; sequences instead of rows where they have a LoD."""
+    """Out[n] = the next row of InTrue where Mask[n] holds, else of InFalse; sequences instead of
+    rows where they have a LoD.
+    """
     op = call.op
     (out,) = op.output("Out")
     mask, flags, _ = _mask(call)
     sides = _sides(mask, flags)
     places = [jnp.maximum(jnp.cumsum(s, dtype=jnp.int32) - 1, 0) for s in sides]
-    given = [call.env.get(n) for slot in ("InTrue", "InFalse") for n in (op.input(slot) or ("",))]
+    given = [call.env.get(n) for slot in ("InTrue", "InFalse") for n in op.input(slot) or ("",)]
     if all(v is None for v in given):
         if on_gradients(op):
             call.env[out] = no_gradient(call.read(op.input("X")[0]))
             return
-        raise EnforceNotMet(f"op '{op.type}' merges {op.input('InTrue')[0]!r} and {op.input('InFalse')[0]!r}, which have no value")
+        raise EnforceNotMet(
+            f"op '{op.type}' merges {op.input('InTrue')[0]!r} and {op.input('InFalse')[0]!r}, which"
+            " have no value"
+        )
     if any(isinstance(v, Ragged) and not v.bare for v in given):
         call.env[out] = _merged_sequences(call, given, mask, sides, places)
         return
     rows = [_plain(call, slot, v) for slot, v in zip(("InTrue", "InFalse"), given, strict=True)]
-    merged = _chosen(sides[0], [None if r is None else r[p] for r, p in zip(rows, places, strict=True)])
+    merged = _chosen(
+        sides[0], [None if r is None else r[p] for r, p in zip(rows, places, strict=True)]
+    )
     if isinstance(mask, Ragged):
         call.env[out] = mask.with_rows(_behind(mask.with_rows(merged), on_gradients(op)))
     else:
@@ -126,29 +162,39 @@ def _plain(call: Call, slot: str, value: Any) -> Any:
     """The rows of one side. Raises EnforceNotMet for an array that does not say how many it has."""
     if value is not None and not isinstance(value, Ragged):
         raise EnforceNotMet(
-            f"op '{call.op.type}' merges the rows of {call.op.input(slot)[0]!r}, which has the shape {list(value.shape)} however many "
-            "rows of the mask are so; compute it from what IfElse.input gives"
+            f"op '{call.op.type}' merges the rows of {call.op.input(slot)[0]!r}, which has the"
+            f" shape {list(value.shape)} however many rows of the mask are so; compute it from what"
+            " IfElse.input gives"
         )
     return None if value is None else value.rows
 
 
 def _chosen(holds: Any, values: list[Any]) -> Any:
     """values[0] where a row holds, else values[1]; a missing one is zero."""
-    true, false = (jnp.zeros_like(next(o for o in values if o is not None)) if v is None else v for v in values)
+    true, false = (
+        jnp.zeros_like(next(o for o in values if o is not None)) if v is None else v for v in values
+    )
     if true.shape != false.shape or true.dtype != false.dtype:
         kinds = " and ".join(f"{v.dtype} {list(v.shape[1:])}" for v in (true, false))
         raise EnforceNotMet(f"op 'merge_lod_tensor' merges rows of {kinds}")
     return jnp.where(holds.reshape(-1, *(1,) * (true.ndim - 1)), true, false)
 
 
-def _merged_sequences(call: Call, given: list[Any], mask: Any, sides: Any, places: list[Any]) -> Ragged:
+def _merged_sequences(
+    call: Call, given: list[Any], mask: Any, sides: Any, places: list[Any]
+) -> Ragged:
     there = [v for v in given if v is not None]
     count = places[0].shape[0]
-    if not all(isinstance(v, Ragged) and len(v.offsets) == 1 and v.sequences == count for v in there):
+    if not all(
+        isinstance(v, Ragged) and len(v.offsets) == 1 and v.sequences == count for v in there
+    ):
         raise EnforceNotMet(f"op '{call.op.type}' merges sequences of one LoD level on both sides")
 
     def chosen(holds: Any, take: Callable[[Ragged, Any], Any], at: Any = slice(None)) -> Any:
-        return _chosen(holds, [None if v is None else take(v, p[at]) for v, p in zip(given, places, strict=True)])
+        return _chosen(
+            holds,
+            [None if v is None else take(v, p[at]) for v, p in zip(given, places, strict=True)],
+        )
 
     lengths = jnp.where(sides[0] | sides[1], chosen(sides[0], lambda v, p: v.lengths[p]), 0)
     offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(lengths, dtype=jnp.int32)])
@@ -157,12 +203,20 @@ def _merged_sequences(call: Call, given: list[Any], mask: Any, sides: Any, place
     room = there[0].capacity if whole else sum(v.capacity for v in there)
     holder = jnp.minimum(segments(offsets, room), count - 1)
     inside = jnp.arange(room, dtype=jnp.int32) - offsets[holder]
-    rows = chosen(sides[0][holder], lambda v, p: jnp.take(v.rows, v.offsets[0][p] + inside, axis=0, mode="clip"), holder)
+    rows = chosen(
+        sides[0][holder],
+        lambda v, p: jnp.take(v.rows, v.offsets[0][p] + inside, axis=0, mode="clip"),
+        holder,
+    )
     counted = {"each": mask.key, "alive": mask.count} if isinstance(mask, Ragged) else {}
     key = next(iter(keys)) if whole else ("merged", call.op.uid)
     found = Ragged(rows, (offsets,), (max(v.longest[0] for v in there),), key, True, **counted)
     source = call.read(call.op.input("X")[0])
-    if isinstance(source, Ragged) and not source.bare and (source.capacity, source.key) == (room, key):
+    if (
+        isinstance(source, Ragged)
+        and not source.bare
+        and (source.capacity, source.key) == (room, key)
+    ):
         found = source.with_rows(rows)
     return found.with_rows(_behind(found, on_gradients(call.op)))
 

@@ -1,8 +1,9 @@
 """while_grad: runs the gradient block of a loop for each iteration, from the last to the first.
 
-A gradient that the loop is given (Out@GRAD) and gives (X@GRAD) under one name is handed from iteration to iteration, and so
-is that of an array; the others (parameters, and what else the loop only reads) are added up. The gradient of a variable
-that every iteration writes anew belongs to the last one alone.
+A gradient that the loop is given (Out@GRAD) and gives (X@GRAD) under one name is handed from
+iteration to iteration, and so is that of an array; the others (parameters, and what else the loop
+only reads) are added up. The gradient of a variable that every iteration writes anew belongs to the
+last one alone.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class Backwards:
         self.call, self.op = call, call.op
         (self.idx,) = self.op.blocks
         self.scopes: Scopes = call.read(self.op.input("StepScopes")[0])
-        self.given = dict(zip(self.op.attrs["original_output_grad"], self.op.input("Out" + GRAD), strict=True))
+        self.given = dict(
+            zip(self.op.attrs["original_output_grad"], self.op.input("Out" + GRAD), strict=True)
+        )
         pairs = zip(self.op.input("X"), self.op.output("X" + GRAD), strict=True)
         self.wanted = {x: outer for x, outer in pairs if outer != EMPTY}
         self.handed_on, self.constant = self._starts()
@@ -41,7 +44,9 @@ class Backwards:
         self.summed = [x + GRAD for x in self.wanted if x + GRAD not in self.handed_on]
 
     def _starts(self) -> tuple[Env, Env]:
-        """Gradients as the last iteration finds them: those that iterations hand on, and those that all read."""
+        """Gradients as the last iteration finds them: those that iterations hand on, and those that
+        all read.
+        """
         handed: Env = OrderedDict()  # ordered: names decide nothing about the compiled step
         constant: Env = {}
         for x in self.wanted:
@@ -55,7 +60,9 @@ class Backwards:
         return handed, constant
 
     def _given(self, x: str, value: Any) -> Any:
-        """The gradient of a variable that the loop changes, zero where nothing after the loop depends on it."""
+        """The gradient of a variable that the loop changes, zero where nothing after the loop
+        depends on it.
+        """
         found = self.call.env.get(self.given.get(x + GRAD, ""))
         if not is_array(value):
             return no_gradient(value) if found is None else jax.tree.map(jnp.asarray, found)
@@ -77,7 +84,8 @@ class Backwards:
         after = {n: inner.get(n, v) for n, v in handed.items()}
         for name in handed:
             flows = name.removesuffix(GRAD) in self.wanted and name in self.made
-            if not (flows or is_array(handed[name])):  # the iterations before have no part in what this one wrote anew
+            # the iterations before have no part in what this one wrote anew
+            if not (flows or is_array(handed[name])):
                 after[name] = used_up(self.call, self.idx, inner, name.removesuffix(GRAD))
         parts = OrderedDict((n, rows_of(inner[n])) for n in self.summed if n in inner)
         return OrderedDict((n, _alike(handed[n], v)) for n, v in after.items()), parts
@@ -94,9 +102,18 @@ class Backwards:
                 env[outer] = handed[x + GRAD]
             else:
                 value = self.call.read(x)
-                env[outer] = like(value, parts[x + GRAD]) if x + GRAD in parts else no_gradient(value)
-        env.update({outer: handed[n] for n, outer in self.given.items() if n in handed and n.removesuffix(GRAD) not in self.wanted})
-        env.update({n: v for n, v in self.scopes.before.items() if n in self.made})  # the gradient of `increment` takes the step back
+                env[outer] = (
+                    like(value, parts[x + GRAD]) if x + GRAD in parts else no_gradient(value)
+                )
+        env.update(
+            {
+                outer: handed[n]
+                for n, outer in self.given.items()
+                if n in handed and n.removesuffix(GRAD) not in self.wanted
+            }
+        )
+        # the gradient of `increment` takes the step back
+        env.update({n: v for n, v in self.scopes.before.items() if n in self.made})
 
     def _scan(self, count: int) -> tuple[Env, Env]:
         scopes, steps = self.scopes, jnp.arange(count, dtype=jnp.int32)
@@ -108,7 +125,11 @@ class Backwards:
 
         def one(handed: Env, sums: Env, left: Any, k: Any) -> tuple[Env, Env, Env]:
             handed, parts = self.once(handed, left, k)
-            return handed, OrderedDict((n, v + parts[n]) for n, v in sums.items()), OrderedDict((n, parts[n]) for n in sparse)
+            return (
+                handed,
+                OrderedDict((n, v + parts[n]) for n, v in sums.items()),
+                OrderedDict((n, parts[n]) for n in sparse),
+            )
 
         def body(carry: Any, now: Any) -> tuple[Any, Env]:
             (handed, sums), (left, ran, k) = carry, now
@@ -119,7 +140,9 @@ class Backwards:
                 *carry, rows = loops.cond(ran, lambda: one(handed, sums, left, k), lambda: skipped)
             return tuple(carry), rows
 
-        (handed, sums), rows = loops.scan(body, (self.handed_on, sums), (scopes.each, scopes.ran, steps), reverse=True)
+        (handed, sums), rows = loops.scan(
+            body, (self.handed_on, sums), (scopes.each, scopes.ran, steps), reverse=True
+        )
         return handed, {**sums, **{n: _flat(v) for n, v in rows.items()}}
 
 
@@ -133,12 +156,16 @@ def _alike(before: Any, after: Any) -> Any:
 def nothing(types: SelectedRows) -> SelectedRows:
     """Sparse rows of a type of which none is meant."""
     rows = jnp.full(types.rows.shape, types.height, types.rows.dtype)
-    return SelectedRows(rows, jnp.zeros(types.values.shape, types.values.dtype), types.height, types.unique)
+    return SelectedRows(
+        rows, jnp.zeros(types.values.shape, types.values.dtype), types.height, types.unique
+    )
 
 
 def _flat(value: SelectedRows) -> SelectedRows:
     """The sparse rows of all iterations."""
-    return SelectedRows(value.rows.reshape(-1), value.values.reshape(-1, *value.values.shape[2:]), value.height)
+    return SelectedRows(
+        value.rows.reshape(-1), value.values.reshape(-1, *value.values.shape[2:]), value.height
+    )
 
 
 def run(call: Call) -> None:

@@ -1,8 +1,9 @@
 """while: runs its block as long as a condition holds. Its gradient is in while_grad.py.
 
-What is known of the loop before it runs (loop_course.py) decides how it runs. Where at most so many iterations are known,
-and the loop is differentiated or their number is exact, it is a ``lax.scan``, in which iterations behind the last do
-nothing; else a ``lax.while_loop``. A gradient block finds what it reads of each iteration in the step scopes.
+What is known of the loop before it runs (loop_course.py) decides how it runs. Where at most so many
+iterations are known, and the loop is differentiated or their number is exact, it is a ``lax.scan``,
+in which iterations behind the last do nothing; else a ``lax.while_loop``. A gradient block finds
+what it reads of each iteration in the step scopes.
 """
 
 from __future__ import annotations
@@ -42,8 +43,13 @@ class Loop:
     def __init__(self, call: Call) -> None:
         self.call, self.op, self.desc = call, call.op, call.desc
         (self.idx,), (self.condition,) = self.op.blocks, self.op.input("Condition")
-        refuse_no_boolean(call, self.condition, call.exact(self.condition, call.read(self.condition)))
-        self.written = (*walk.written_outside(self.desc, self.op), *([WORD] if WORD in call.env else []))
+        refuse_no_boolean(
+            call, self.condition, call.exact(self.condition, call.read(self.condition))
+        )
+        self.written = (
+            *walk.written_outside(self.desc, self.op),
+            *([WORD] if WORD in call.env else []),
+        )
         _refuse_endless(call, self.condition, self.written)
         self.course = foresee(call, self.idx, self.condition)
         self.there = {n: entries(v) for n in self.written if is_array(v := call.env.get(n))}
@@ -70,23 +76,31 @@ class Loop:
         marks = self.course.written.get(name, set())
         if marks is None:
             raise NotOneStep(
-                f"op 'while' ({self.op.loc}) writes entries of {name!r} whose numbers are known only when the step runs; compute "
-                "them from constants and the loop's counter"
+                f"op 'while' ({self.op.loc}) writes entries of {name!r} whose numbers are known"
+                " only when the step runs; compute them from constants and the loop's counter"
             )
         if self.course.count is None and marks:
             raise NotOneStep(
                 f"op 'while' ({self.op.loc}) writes {name!r}, an array, and nothing says how often the loop runs at most; compare a "
                 "counter with a constant, in the condition or beside it by logical_and", counts=True,
             )  # fmt: skip
-        there = 0 if array is None else array.capacity if isinstance(array, Stacked) else array.length
+        there = (
+            0 if array is None else array.capacity if isinstance(array, Stacked) else array.length
+        )
         capacity = max([there, *(m + 1 for m in marks)])
         if array is None or not there:
             return Listed((), capacity)
         return stacked(array, capacity)
 
     def once(self, values: Env, k: Any) -> tuple[Env, list[Any]]:
-        """One iteration: the values of what is carried after it, and what it leaves for its gradient block."""
-        inner = {**self.call.env, **{n: self._empty(n) for n in self.missing if n in self.course.written}, **values}
+        """One iteration: the values of what is carried after it, and what it leaves for its
+        gradient block.
+        """
+        inner = {
+            **self.call.env,
+            **{n: self._empty(n) for n in self.missing if n in self.course.written},
+            **values,
+        }
         self.call.run_block(self.idx, inner, iteration=k)
         left = {n: inner[n] for n in self.end_names if n in inner}
         left.update({n: values[n] for n in self.start_names if n in values})
@@ -103,7 +117,8 @@ class Loop:
             return
         first = jax.jit(self.once, inline=True)
         types, left = jax.eval_shape(first, self.start, 0)
-        start: Env = OrderedDict(self.start)  # ordered: names decide nothing about the compiled step
+        # ordered: names decide nothing about the compiled step
+        start: Env = OrderedDict(self.start)
         start.update((n, zeros(types[n])) for n in self.missing if n in types)
         forms = Forms()
         while (wider := forms.next(start, types)) is not None:
@@ -119,8 +134,9 @@ class Loop:
             )  # fmt: skip
         elif decided_outside(self.desc.blocks[self.idx].ops, self.condition) is not None:
             raise NotOneStep(
-                f"op 'while' ({self.op.loc}) tests {self.condition!r}, and nothing that this follows from changes in its block, so once it "
-                "goes on it never ends; count there, for instance by layers.increment(i)"
+                f"op 'while' ({self.op.loc}) tests {self.condition!r}, and nothing that this"
+                " follows from changes in its block, so once it goes on it never ends; count"
+                " there, for instance by layers.increment(i)"
             )
         else:
             end, scopes = self._until(start), NO_SCOPES
@@ -153,17 +169,35 @@ class Loop:
             values, k = carry
             return self._same(values, self.once(values, k)[0]), k + 1
 
-        return loops.while_loop(lambda c: c[0][self.condition].reshape(()), body, (start, jnp.zeros((), jnp.int32)))[0]
+        return loops.while_loop(
+            lambda c: c[0][self.condition].reshape(()), body, (start, jnp.zeros((), jnp.int32))
+        )[0]
 
     def _same(self, before: Env, after: Env) -> Env:
-        """The values after an iteration in the form of those before. Raises UnsupportedError where a shape has changed."""
-        return OrderedDict((n, _alike(self.op, n, before[n], fitted(after[n], before[n]) if n in after else before[n])) for n in before)
+        """The values after an iteration in the form of those before. Raises UnsupportedError where
+        a shape has changed.
+        """
+        return OrderedDict(
+            (
+                n,
+                _alike(
+                    self.op, n, before[n], fitted(after[n], before[n]) if n in after else before[n]
+                ),
+            )
+            for n in before
+        )
 
     def _mark_unmade(self, end: Env) -> None:
         """What only the loop gives a value has one if there was an iteration."""
         if self.missing and not (self.course.exact and self.course.count):
             began = self.call.read(self.condition)
-            marked(self.call.env, {k: began for k in flags([n for n in self.missing if not is_array(end.get(n))], end)})
+            marked(
+                self.call.env,
+                {
+                    k: began
+                    for k in flags([n for n in self.missing if not is_array(end.get(n))], end)
+                },
+            )
 
     def _tell_known(self, end: Env) -> None:
         """Counters whose last value is known stay NumPy, and so does which entries are written."""
@@ -174,13 +208,19 @@ class Loop:
         for name, marks in self.course.written.items():
             before, array = self.there.get(name, set()), env.get(name)
             if isinstance(array, Stacked) and marks is not None and before is not None:
-                env[name] = replace(array, written=np.isin(np.arange(array.capacity), [*before, *marks]))
+                env[name] = replace(
+                    array, written=np.isin(np.arange(array.capacity), [*before, *marks])
+                )
 
 
-def kept(call: Call, written: Iterable[str], arrays: Iterable[str] = ()) -> tuple[list[str], list[str]]:
-    """What gradient blocks read: of an iteration's end (the block's own, and what is changed in place), and of its start.
+def kept(
+    call: Call, written: Iterable[str], arrays: Iterable[str] = ()
+) -> tuple[list[str], list[str]]:
+    """What gradient blocks read: of an iteration's end (the block's own, and what is changed in
+    place), and of its start.
 
-    written: what the block writes outside. arrays: those of it that are arrays, besides those that have a value.
+    written: what the block writes outside. arrays: those of it that are arrays, besides those that
+    have a value.
     """
     (idx,), desc = call.op.blocks, call.desc
     own = list(walk.read_back(desc, idx))
@@ -196,8 +236,8 @@ def _refuse_endless(call: Call, name: str, written: Iterable[str]) -> None:
     value = known(call.read(name))
     if name not in written and not (value is not None and not value.reshape(-1)[0]):
         raise EnforceNotMet(
-            f"op 'while' ({call.op.loc}) tests {name!r}, which its block never writes, so it would never end; write it there, for "
-            "instance by layers.less_than(i, n, cond=condition)"
+            f"op 'while' ({call.op.loc}) tests {name!r}, which its block never writes, so it would"
+            " never end; write it there, for instance by layers.less_than(i, n, cond=condition)"
         )
 
 
@@ -207,14 +247,16 @@ def _alike(op: OpDesc, name: str, before: Any, after: Any) -> Any:
     was = jax.tree.map(jnp.shape, before)
     if now != was or form_of(after) != form_of(before):
         raise NotOneStep(
-            f"op '{op.type}' ({op.loc}) begins an iteration with {name!r} of shape {_shape(before)} and ends it with {_shape(after)}; "
-            "a value that a loop hands on keeps its shape, so write one of a growing shape to an array"
+            f"op '{op.type}' ({op.loc}) begins an iteration with {name!r} of shape {_shape(before)}"
+            f" and ends it with {_shape(after)}; a value that a loop hands on keeps its shape, so"
+            " write one of a growing shape to an array"
         )
     for a, b in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
         if jnp.result_type(a) != jnp.result_type(b):
             raise NotOneStep(
-                f"op '{op.type}' ({op.loc}) begins an iteration with {name!r} of {jnp.result_type(a)} and ends it with "
-                f"{jnp.result_type(b)}; a value that a loop hands on keeps its dtype, so cast it"
+                f"op '{op.type}' ({op.loc}) begins an iteration with {name!r} of"
+                f" {jnp.result_type(a)} and ends it with {jnp.result_type(b)}; a value that a loop"
+                " hands on keeps its dtype, so cast it"
             )
     return jax.tree.map(lambda a, b: jnp.asarray(b, a.dtype), before, after)
 
@@ -233,12 +275,16 @@ def run(call: Call) -> None:
 
 
 def carried(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
-    """What the block writes outside and something else too; a variable that is the block's alone has no old value."""
+    """What the block writes outside and something else too; a variable that is the block's alone
+    has no old value.
+    """
     return walk.written_before(desc, op, walk.written_outside(desc, op))
 
 
 def write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
-    """while_grad takes those gradients that its block reads and that nothing in it has made, and gives those that it makes."""
+    """while_grad takes those gradients that its block reads and that nothing in it has made, and
+    gives those that it makes.
+    """
     block = names.inside()
     made = {n for written in block.writes for n in written}
     gives = [n if n in made else EMPTY for n in names.given("X")]
@@ -247,8 +293,17 @@ def write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
     for reads, writes in zip(block.reads, block.writes, strict=True):
         needed.update((n, None) for n in reads if n not in seen and not block.sees(n))
         seen.update(writes)
-    ins = {"X": names.taken("X"), "Out": names.taken("Out"), "Out" + GRAD: list(needed), "StepScopes": names.taken("StepScopes")}
-    attrs = {"sub_block": BlockRef(block.idx), "original_output_grad": tuple(needed), "skip_eager_deletion_vars": ()}
+    ins = {
+        "X": names.taken("X"),
+        "Out": names.taken("Out"),
+        "Out" + GRAD: list(needed),
+        "StepScopes": names.taken("StepScopes"),
+    }
+    attrs = {
+        "sub_block": BlockRef(block.idx),
+        "original_output_grad": tuple(needed),
+        "skip_eager_deletion_vars": (),
+    }
     attrs["is_test"] = op.attrs.get("is_test", False)
     return [GradOp("while_grad", ins, {"X" + GRAD: gives}, attrs)]
 

@@ -1,4 +1,6 @@
-"""Ops of object detection: boxes, regions of interest and proposals. A module of this folder is found by itself."""
+"""Ops of object detection: boxes, regions of interest and proposals. A module of this folder is
+found by itself.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""rpn_target_assign and retinanet_target_assign: which anchors are to find which boxes, and which are to find nothing."""
+"""rpn_target_assign and retinanet_target_assign: which anchors are to find which boxes, and which
+are to find nothing.
+"""
 
 from __future__ import annotations
 
@@ -22,24 +24,33 @@ from .sampling import sampled
 NEAR = 1e-4  # overlaps that differ by less are taken for equal
 
 
-def _scored(anchors: Any, there: Any, boxes: Any, real: Any, positive: float, negative: float) -> tuple[Any, Any, Any]:
-    """Which anchors [A] of those `there` find a box, which may be background, and the box that each overlaps most.
+def _scored(
+    anchors: Any, there: Any, boxes: Any, real: Any, positive: float, negative: float
+) -> tuple[Any, Any, Any]:
+    """Which anchors [A] of those `there` find a box, which may be background, and the box that each
+    overlaps most.
 
-    boxes [G, 4], of which those count that are `real`. An anchor finds a box that it overlaps by `positive`, or that no anchor overlaps
-    by more than it.
+    boxes [G, 4], of which those count that are `real`. An anchor finds a box that it overlaps by
+    `positive`, or that no anchor overlaps by more than it.
     """
     overlap = jnp.where(real, pixel_overlaps(anchors, boxes), -np.inf)
     best = jnp.max(overlap, 1, initial=-np.inf)
     of_box = jnp.max(jnp.where(there[:, None], overlap, -np.inf), 0, initial=-np.inf)
-    greatest = (jnp.abs(overlap - of_box) < NEAR).any(1)  # no nan where there is no box: those are not real
-    return there & (greatest | (best >= positive)), there & (best < negative), first_greatest(overlap, 1) if boxes.shape[0] else best * 0
+    # no nan where there is no box: those are not real
+    greatest = (jnp.abs(overlap - of_box) < NEAR).any(1)
+    return (
+        there & (greatest | (best >= positive)),
+        there & (best < negative),
+        first_greatest(overlap, 1) if boxes.shape[0] else best * 0,
+    )
 
 
 def _assigned(fg: Any, bg: Any, first: Any, room: tuple[int, int]) -> tuple[Any, ...]:
-    """The places of the anchors that boxes are wanted of, of those that scores are, and their weights and numbers.
+    """The places of the anchors that boxes are wanted of, of those that scores are, and their
+    weights and numbers.
 
-    An anchor that was drawn for both is background; the first that finds a box (`first`) takes its place, with no weight, among the
-    boxes wanted.
+    An anchor that was drawn for both is background; the first that finds a box (`first`) takes its
+    place, with no weight, among the boxes wanted.
     """
     both = (fg & bg).sum().astype(np.int32)
     real = fg & ~bg
@@ -61,14 +72,25 @@ def _inputs(op: str, anchors: Any, info: Any, **ragged: Any) -> dict[str, Ragged
     boxes = found["GtBoxes"]
     boxes_checked(op, "GtBoxes", boxes.rows)
     if info.ndim != 2 or info.shape != (boxes.sequences, 3):
-        raise ShapeError(f"op '{op}' takes ImInfo [{boxes.sequences}, 3] for the images that GtBoxes has, not {list(info.shape)}")
+        raise ShapeError(
+            f"op '{op}' takes ImInfo [{boxes.sequences}, 3] for the images that GtBoxes has, not"
+            f" {list(info.shape)}"
+        )
     return found
 
 
 def _targets(
-    anchors: Any, boxes: Ragged, crowd: Ragged, info: Any, thresholds: tuple[float, float], straddle: float, draw: Any
+    anchors: Any,
+    boxes: Ragged,
+    crowd: Ragged,
+    info: Any,
+    thresholds: tuple[float, float],
+    straddle: float,
+    draw: Any,
 ) -> Any:
-    """What _assigned says of each image, and the offsets of the boxes wanted and the box of each, stacked."""
+    """What _assigned says of each image, and the offsets of the boxes wanted and the box of each,
+    stacked.
+    """
     anchors = jnp.asarray(anchors)
     real = mask(boxes) & (view(crowd).reshape(boxes.sequences, boxes.longest[-1]) == 0)
 
@@ -116,9 +138,20 @@ def _spec(Anchor: Spec) -> tuple[Spec, ...]:
     )  # fmt: skip
 
 
-def _rpn_spec(Anchor: Spec, GtBoxes: Spec, IsCrowd: Spec, ImInfo: Spec, *, rpn_batch_size_per_im: int, **attrs: Any) -> tuple[Spec, ...]:
+def _rpn_spec(
+    Anchor: Spec,
+    GtBoxes: Spec,
+    IsCrowd: Spec,
+    ImInfo: Spec,
+    *,
+    rpn_batch_size_per_im: int,
+    **attrs: Any,
+) -> tuple[Spec, ...]:
     if rpn_batch_size_per_im < 1:
-        raise ShapeError(f"op 'rpn_target_assign' takes a rpn_batch_size_per_im from 1, not {rpn_batch_size_per_im}")
+        raise ShapeError(
+            "op 'rpn_target_assign' takes a rpn_batch_size_per_im from 1, not"
+            f" {rpn_batch_size_per_im}"
+        )
     return _spec(Anchor)
 
 
@@ -131,22 +164,29 @@ def _no_level(levels: Any, attrs: Attrs) -> dict[str, int]:
 
 
 @op(
-    outs=" ".join(_ROWS), infer=_rpn_spec, rows=knows_rows(_no_level),
-    chosen=rows_by("Anchor GtBoxes IsCrowd ImInfo", "rpn_batch_size_per_im rows an image", exact=False),
+    outs=" ".join(_ROWS),
+    infer=_rpn_spec,
+    rows=knows_rows(_no_level),
+    chosen=rows_by(
+        "Anchor GtBoxes IsCrowd ImInfo", "rpn_batch_size_per_im rows an image", exact=False
+    ),
 )
 def rpn_target_assign(
     Anchor: Array, GtBoxes: Ragged, IsCrowd: Ragged, ImInfo: Array, key: Any, *, rpn_straddle_thresh: float,
     rpn_batch_size_per_im: int = 256, rpn_positive_overlap: float = 0.7, rpn_negative_overlap: float = 0.3, rpn_fg_fraction: float = 0.25,
     use_random: bool = True,
 ):  # fmt: skip
-    """LocationIndex [F], ScoreIndex [S] = places in N * A anchors: those that are to find a box, and those that are trained on.
+    """LocationIndex [F], ScoreIndex [S] = places in N * A anchors: those that are to find a box,
+    and those that are trained on.
 
-    Anchor [A, 4]; GtBoxes [G, 4] and IsCrowd [G, 1], whose boxes count for nothing, with a LoD of the N images; ImInfo [N, 3] (height,
-    width, the scale of GtBoxes). Anchors farther than rpn_straddle_thresh outside the image are left out (unless it is negative). An
-    anchor finds a box (label 1) from an overlap of rpn_positive_overlap on, or if it is the one that overlaps it most; below
-    rpn_negative_overlap it finds none (0). Of each image rpn_batch_size_per_im are taken at most, a share of rpn_fg_fraction with a box:
-    the first ones, or any where use_random. TargetLabel [S, 1], TargetBBox [F, 4]: how the box differs from the anchor,
-    BBoxInsideWeight [F, 4]: 0 for those that were taken for both.
+    Anchor [A, 4]; GtBoxes [G, 4] and IsCrowd [G, 1], whose boxes count for nothing, with a LoD of
+    the N images; ImInfo [N, 3] (height, width, the scale of GtBoxes). Anchors farther than
+    rpn_straddle_thresh outside the image are left out (unless it is negative). An anchor finds a
+    box (label 1) from an overlap of rpn_positive_overlap on, or if it is the one that overlaps it
+    most; below rpn_negative_overlap it finds none (0). Of each image rpn_batch_size_per_im are
+    taken at most, a share of rpn_fg_fraction with a box: the first ones, or any where use_random.
+    TargetLabel [S, 1], TargetBBox [F, 4]: how the box differs from the anchor, BBoxInsideWeight [F,
+    4]: 0 for those that were taken for both.
     """
     found = _inputs("rpn_target_assign", Anchor, ImInfo, GtBoxes=GtBoxes, IsCrowd=IsCrowd)
     count = Anchor.shape[0]
@@ -164,28 +204,50 @@ def rpn_target_assign(
     return location, score, target, label, weights
 
 
-def _retinanet_spec(Anchor: Spec, GtBoxes: Spec, GtLabels: Spec, IsCrowd: Spec, ImInfo: Spec, **attrs: Any) -> tuple[Spec, ...]:
+def _retinanet_spec(
+    Anchor: Spec, GtBoxes: Spec, GtLabels: Spec, IsCrowd: Spec, ImInfo: Spec, **attrs: Any
+) -> tuple[Spec, ...]:
     return *_spec(Anchor), Spec((-1, 1), "int32")
 
 
 @op(
-    outs=" ".join((*_ROWS, "ForegroundNumber")), infer=_retinanet_spec, rows=knows_rows(_no_level),
-    chosen=rows_by("Anchor GtBoxes GtLabels IsCrowd ImInfo", "as many rows an image as there are anchors", exact=False),
+    outs=" ".join((*_ROWS, "ForegroundNumber")),
+    infer=_retinanet_spec,
+    rows=knows_rows(_no_level),
+    chosen=rows_by(
+        "Anchor GtBoxes GtLabels IsCrowd ImInfo",
+        "as many rows an image as there are anchors",
+        exact=False,
+    ),
 )
 def retinanet_target_assign(
     Anchor: Array, GtBoxes: Ragged, GtLabels: Ragged, IsCrowd: Ragged, ImInfo: Array, *, positive_overlap: float = 0.5,
     negative_overlap: float = 0.4,
 ):  # fmt: skip
-    """LocationIndex, ScoreIndex and so on = those of rpn_target_assign, of all anchors, none left out or drawn.
+    """LocationIndex, ScoreIndex and so on = those of rpn_target_assign, of all anchors, none left
+    out or drawn.
 
-    TargetLabel is GtLabels [G, 1] of the box that an anchor finds, 0 for none. ForegroundNumber [N, 1] (int32): 1 + the anchors that
-    find a box.
+    TargetLabel is GtLabels [G, 1] of the box that an anchor finds, 0 for none. ForegroundNumber [N,
+    1] (int32): 1 + the anchors that find a box.
     """
-    found = _inputs("retinanet_target_assign", Anchor, ImInfo, GtBoxes=GtBoxes, GtLabels=GtLabels, IsCrowd=IsCrowd)
+    found = _inputs(
+        "retinanet_target_assign",
+        Anchor,
+        ImInfo,
+        GtBoxes=GtBoxes,
+        GtLabels=GtLabels,
+        IsCrowd=IsCrowd,
+    )
     count = Anchor.shape[0]
     thresholds = positive_overlap, negative_overlap
     location, target, weight, wanted, best, score, label, scored = _targets(
-        Anchor, found["GtBoxes"], found["IsCrowd"], ImInfo, thresholds, -1.0, _Draw(count, None, None, None)
+        Anchor,
+        found["GtBoxes"],
+        found["IsCrowd"],
+        ImInfo,
+        thresholds,
+        -1.0,
+        _Draw(count, None, None, None),
     )
     images = location.shape[0]
     labels = view(found["GtLabels"]).reshape(images, -1)
@@ -197,4 +259,11 @@ def retinanet_target_assign(
     score, kind = packed(scored, score + base, kind[..., None])
     number = (wanted + 1).astype(np.int32)[:, None]
     offsets = jnp.arange(images + 1, dtype=np.int32)
-    return location, score, target, kind, weights, Ragged(number, (offsets,), (1,), ("one an image", images))
+    return (
+        location,
+        score,
+        target,
+        kind,
+        weights,
+        Ragged(number, (offsets,), (1,), ("one an image", images)),
+    )

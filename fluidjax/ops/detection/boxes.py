@@ -21,11 +21,15 @@ def boxes_checked(op: str, slot: str, boxes: Any, numbers: int = 4) -> None:
 
 def ends(counts: Any) -> Any:
     """Offsets [N + 1] of so many rows for each of N images."""
-    return jnp.concatenate([jnp.zeros(1, np.int32), jnp.cumsum(rows_of(counts).reshape(-1), dtype=np.int32)])
+    return jnp.concatenate(
+        [jnp.zeros(1, np.int32), jnp.cumsum(rows_of(counts).reshape(-1), dtype=np.int32)]
+    )
 
 
 def counted(rois: Any, counts: Any) -> Any:
-    """Rows of which the first counts[0] are the first image's, and so on, with that LoD; as they are without counts."""
+    """Rows of which the first counts[0] are the first image's, and so on, with that LoD; as they
+    are without counts.
+    """
     if counts is None:
         return rois
     rows = rows_of(rois)
@@ -38,27 +42,45 @@ def bare(x: Ragged, *more: Any) -> list[Any]:
 
 
 def images_of(op: str, rois: Any, images: int, offsets: Any = None, counts: Any = None) -> Any:
-    """The number of the image that each region is of, [R] int32, by the offsets [images + 1], else by counts [images], else by a LoD."""
+    """The number of the image that each region is of, [R] int32, by the offsets [images + 1], else
+    by counts [images], else by a LoD.
+    """
     if offsets is None and counts is not None:
         if rows_of(counts).size != images:
-            raise EnforceNotMet(f"op '{op}' takes a number of regions for each of its {images} images, not {rows_of(counts).size}")
+            raise EnforceNotMet(
+                f"op '{op}' takes a number of regions for each of its {images} images, not"
+                f" {rows_of(counts).size}"
+            )
         return jnp.minimum(segments(ends(counts), rows_of(rois).shape[0]), max(images - 1, 0))
     if offsets is None:
         ragged = sequences_of(op, "ROIs", rois)
         if ragged.sequences != images:
-            raise EnforceNotMet(f"op '{op}' takes regions of as many images as there are, {images}, but their LoD has {ragged.sequences}")
+            raise EnforceNotMet(
+                f"op '{op}' takes regions of as many images as there are, {images}, but their LoD"
+                f" has {ragged.sequences}"
+            )
         image = ragged.sequence()
     else:
         offsets = rows_of(offsets).reshape(-1)
         if offsets.shape[0] != images + 1:
-            raise EnforceNotMet(f"op '{op}' takes {images + 1} offsets for the regions of {images} images, not {offsets.shape[0]}")
+            raise EnforceNotMet(
+                f"op '{op}' takes {images + 1} offsets for the regions of {images} images, not"
+                f" {offsets.shape[0]}"
+            )
         found = known(offsets)
-        if found is not None and (found[0] != 0 or (np.diff(found) < 0).any() or found[-1] != rows_of(rois).shape[0]):
-            raise EnforceNotMet(f"op '{op}' takes offsets from 0 to its {rows_of(rois).shape[0]} regions, not {found.tolist()}")
+        if found is not None and (
+            found[0] != 0 or (np.diff(found) < 0).any() or found[-1] != rows_of(rois).shape[0]
+        ):
+            raise EnforceNotMet(
+                f"op '{op}' takes offsets from 0 to its {rows_of(rois).shape[0]} regions, not"
+                f" {found.tolist()}"
+            )
         image = segments(offsets.astype(np.int32), rows_of(rois).shape[0])
     return jnp.minimum(image, max(images - 1, 0))
 
 
 def with_images(rois: Any, rows: Any) -> Any:
-    """What a region gives, one row a region, [R, ...]: a plain array as in 1.8.5, of which the padding is known."""
+    """What a region gives, one row a region, [R, ...]: a plain array as in 1.8.5, of which the
+    padding is known.
+    """
     return rois.with_rows(rows, bare=True) if isinstance(rois, Ragged) else rows

@@ -1,4 +1,6 @@
-"""Boxes written as differences from other boxes, and back: box_coder, box_decoder_and_assign; box_clip."""
+"""Boxes written as differences from other boxes, and back: box_coder, box_decoder_and_assign;
+box_clip.
+"""
 
 from __future__ import annotations
 
@@ -37,24 +39,38 @@ def _coder_spec(
     PriorBox: Spec, PriorBoxVar: Spec | None, TargetBox: Spec, *, code_type: str, axis: int, variance: Sequence[float], **_: Any
 ) -> Spec:  # fmt: skip
     if code_type not in CODES:
-        raise FluidValueError(f"op 'box_coder' has the code_type {' or '.join(CODES)}, not {code_type!r}")
+        raise FluidValueError(
+            f"op 'box_coder' has the code_type {' or '.join(CODES)}, not {code_type!r}"
+        )
     if axis not in (0, 1):
         raise FluidValueError(f"op 'box_coder' takes priors along axis 0 or 1, not {axis}")
     if PriorBox.ndim != 2 or PriorBox.shape[1] not in (4, -1):
         raise ShapeError(f"op 'box_coder' takes PriorBox [priors, 4], not {list(PriorBox.shape)}")
     if (variance and len(variance) != 4) or (variance and PriorBoxVar is not None):
-        raise FluidValueError(f"op 'box_coder' takes four numbers as variance, or PriorBoxVar, not both; variance is {list(variance)}")
+        raise FluidValueError(
+            "op 'box_coder' takes four numbers as variance, or PriorBoxVar, not both; variance is"
+            f" {list(variance)}"
+        )
     if PriorBoxVar is not None and not _fit(PriorBoxVar.shape, PriorBox.shape):
-        raise ShapeError(f"op 'box_coder' takes PriorBoxVar of PriorBox's shape {list(PriorBox.shape)}, not {list(PriorBoxVar.shape)}")
+        raise ShapeError(
+            f"op 'box_coder' takes PriorBoxVar of PriorBox's shape {list(PriorBox.shape)}, not"
+            f" {list(PriorBoxVar.shape)}"
+        )
     if code_type == CODES[0]:
         if TargetBox.ndim != 2 or TargetBox.shape[1] not in (4, -1):
-            raise ShapeError(f"op 'box_coder' encodes TargetBox [rows, 4], not {list(TargetBox.shape)}")
+            raise ShapeError(
+                f"op 'box_coder' encodes TargetBox [rows, 4], not {list(TargetBox.shape)}"
+            )
         return Spec((TargetBox.shape[0], PriorBox.shape[0], 4), TargetBox.dtype)
     known = TargetBox.shape[1 - axis] if TargetBox.ndim == 3 else -1
-    if TargetBox.ndim != 3 or TargetBox.shape[2] not in (4, -1) or (min(known, PriorBox.shape[0]) >= 0 and known != PriorBox.shape[0]):
+    if (
+        TargetBox.ndim != 3
+        or TargetBox.shape[2] not in (4, -1)
+        or (min(known, PriorBox.shape[0]) >= 0 and known != PriorBox.shape[0])
+    ):
         raise ShapeError(
-            f"op 'box_coder' decodes TargetBox [rows, boxes, 4] with a prior for each on axis {1 - axis}, not {list(TargetBox.shape)} "
-            f"with {PriorBox.shape[0]} priors"
+            "op 'box_coder' decodes TargetBox [rows, boxes, 4] with a prior for each on axis"
+            f" {1 - axis}, not {list(TargetBox.shape)} with {PriorBox.shape[0]} priors"
         )
     return TargetBox
 
@@ -76,18 +92,29 @@ def _with_the_rows(attrs: Attrs) -> str:
 
 
 @op(
-    outs="OutputBox", infer=_coder_spec, channels=CHANNELS_FIRST,
-    rows=row_wise("TargetBox", "PriorBox", "PriorBoxVar", beside="PriorBox PriorBoxVar", when=_row_by_row, lod=_with_the_rows),
+    outs="OutputBox",
+    infer=_coder_spec,
+    channels=CHANNELS_FIRST,
+    rows=row_wise(
+        "TargetBox",
+        "PriorBox",
+        "PriorBoxVar",
+        beside="PriorBox PriorBoxVar",
+        when=_row_by_row,
+        lod=_with_the_rows,
+    ),
 )
 def box_coder(
     PriorBox: Array, PriorBoxVar: Array | None, TargetBox: Array, *, code_type: str = CODES[0], box_normalized: bool = True,
     axis: int = 0, variance: Floats = (),
 ):  # fmt: skip
-    """OutputBox [rows, priors, 4] = (centre - prior centre) / prior size and log(size / prior size), over variances; or the inverse.
+    """OutputBox [rows, priors, 4] = (centre - prior centre) / prior size and log(size / prior
+    size), over variances; or the inverse.
 
-    Boxes are (x1, y1, x2, y2). encode_center_size: of TargetBox [rows, 4] with every prior. decode_center_size: boxes of the codes
-    TargetBox [rows, priors, 4]; with axis 1 the priors go along the rows. Variances: PriorBoxVar [priors, 4], or `variance`, or 1.
-    box_normalized: false where the last pixel belongs to a box, which makes sides one longer.
+    Boxes are (x1, y1, x2, y2). encode_center_size: of TargetBox [rows, 4] with every prior.
+    decode_center_size: boxes of the codes TargetBox [rows, priors, 4]; with axis 1 the priors go
+    along the rows. Variances: PriorBoxVar [priors, 4], or `variance`, or 1. box_normalized: false
+    where the last pixel belongs to a box, which makes sides one longer.
     """
     more = 0 if box_normalized else 1
     centres, sizes = centred(PriorBox, more)
@@ -99,7 +126,9 @@ def box_coder(
         return code / _spread(PriorBoxVar, variance, code.dtype, 0)
     place = (None, slice(None)) if axis == 0 else (slice(None), None)
     code = TargetBox * _spread(PriorBoxVar, variance, TargetBox.dtype, axis)
-    return cornered(code[..., :2] * sizes[place] + centres[place], jnp.exp(code[..., 2:]) * sizes[place], more)
+    return cornered(
+        code[..., :2] * sizes[place] + centres[place], jnp.exp(code[..., 2:]) * sizes[place], more
+    )
 
 
 def _spread(given: Any, numbers: Sequence[float], dtype: Any, axis: int) -> Any:
@@ -119,19 +148,24 @@ def _clip_spec(Input: Spec, ImInfo: Spec) -> Spec:
 
 @op(outs="Output", infer=_clip_spec, rows=knows_rows(Output="Input"), channels=CHANNELS_FIRST)
 def box_clip(Input: Ragged | Array, ImInfo: Array):
-    """Output = the boxes (x1, y1, x2, y2) of Input [..., 4] cut to their image: 0 to round(size / scale) - 1.
+    """Output = the boxes (x1, y1, x2, y2) of Input [..., 4] cut to their image: 0 to round(size /
+    scale) - 1.
 
-    ImInfo [N, 3]: height, width, scale of each image. Input: one LoD level, a sequence an image, or none for one image.
+    ImInfo [N, 3]: height, width, scale of each image. Input: one LoD level, a sequence an image, or
+    none for one image.
     """
     info, rows = rows_of(ImInfo), rows_of(Input)
     ends = jnp.stack([whole(info[:, a] / info[:, 2]) - 1 for a in (1, 0, 1, 0)], -1)
     if isinstance(Input, Ragged) and not Input.bare:
         if len(Input.offsets) != 1 or info.shape[0] != Input.sequences:
             raise EnforceNotMet(
-                f"op 'box_clip' takes one LoD level and a row of ImInfo for each sequence, not {len(Input.offsets)} levels, "
-                f"{Input.sequences} sequences and {info.shape[0]} rows"
+                "op 'box_clip' takes one LoD level and a row of ImInfo for each sequence, not"
+                f" {len(Input.offsets)} levels, {Input.sequences} sequences and {info.shape[0]}"
+                " rows"
             )
-        ends = ends[jnp.minimum(Input.sequence(), max(Input.sequences - 1, 0))].reshape(rows.shape[0], *[1] * (rows.ndim - 2), 4)
+        ends = ends[jnp.minimum(Input.sequence(), max(Input.sequences - 1, 0))].reshape(
+            rows.shape[0], *[1] * (rows.ndim - 2), 4
+        )
     else:
         ends = ends[0]
     cut = jnp.minimum(rows, ends)
@@ -144,32 +178,61 @@ def whole(x: Any) -> Any:
     return jnp.where(x < 0, -jnp.floor(0.5 - x), jnp.floor(x + 0.5))
 
 
-def _assign_spec(PriorBox: Spec, PriorBoxVar: Spec | None, TargetBox: Spec, BoxScore: Spec, **_: Any) -> tuple[Spec, Spec]:
+def _assign_spec(
+    PriorBox: Spec, PriorBoxVar: Spec | None, TargetBox: Spec, BoxScore: Spec, **_: Any
+) -> tuple[Spec, Spec]:
     shapes = [list(s.shape) for s in (PriorBox, TargetBox, BoxScore)]
     if any(len(s) != 2 for s in shapes) or shapes[0][1] not in (4, -1):
-        raise ShapeError(f"op 'box_decoder_and_assign' takes PriorBox [R, 4], TargetBox [R, 4 * C] and BoxScore [R, C], not {shapes}")
+        raise ShapeError(
+            "op 'box_decoder_and_assign' takes PriorBox [R, 4], TargetBox [R, 4 * C] and BoxScore"
+            f" [R, C], not {shapes}"
+        )
     if min(shapes[1][1], shapes[2][1]) >= 0 and shapes[1][1] != 4 * shapes[2][1]:
-        raise ShapeError(f"op 'box_decoder_and_assign' takes four columns of TargetBox for each of BoxScore, not {shapes[1:]}")
+        raise ShapeError(
+            "op 'box_decoder_and_assign' takes four columns of TargetBox for each of BoxScore, not"
+            f" {shapes[1:]}"
+        )
     if PriorBoxVar is not None and (PriorBoxVar.ndim != 1 or PriorBoxVar.shape[0] not in (4, -1)):
-        raise ShapeError(f"op 'box_decoder_and_assign' takes PriorBoxVar [4], not {list(PriorBoxVar.shape)}")
+        raise ShapeError(
+            f"op 'box_decoder_and_assign' takes PriorBoxVar [4], not {list(PriorBoxVar.shape)}"
+        )
     return TargetBox, PriorBox
 
 
-@op(outs="DecodeBox OutputAssignBox", infer=_assign_spec, rows=row_wise("PriorBox", "TargetBox", "BoxScore"), channels=CHANNELS_FIRST)
-def box_decoder_and_assign(PriorBox: Array, PriorBoxVar: Array | None, TargetBox: Array, BoxScore: Array, *, box_clip: float = 4.135):
-    """DecodeBox [R, 4 * C] = the boxes that the codes TargetBox mean beside PriorBox [R, 4]; OutputAssignBox [R, 4] = one of them.
+@op(
+    outs="DecodeBox OutputAssignBox",
+    infer=_assign_spec,
+    rows=row_wise("PriorBox", "TargetBox", "BoxScore"),
+    channels=CHANNELS_FIRST,
+)
+def box_decoder_and_assign(
+    PriorBox: Array,
+    PriorBoxVar: Array | None,
+    TargetBox: Array,
+    BoxScore: Array,
+    *,
+    box_clip: float = 4.135,
+):
+    """DecodeBox [R, 4 * C] = the boxes that the codes TargetBox mean beside PriorBox [R, 4];
+    OutputAssignBox [R, 4] = one of them.
 
-    That is the one of the best class of BoxScore [R, C] but the first, or the prior where none is above -1.
-    Boxes are in pixels, the last one belongs to them. PriorBoxVar [4] multiplies codes; those of sizes are at most box_clip.
+    That is the one of the best class of BoxScore [R, C] but the first, or the prior where none is
+    above -1. Boxes are in pixels, the last one belongs to them. PriorBoxVar [4] multiplies codes;
+    those of sizes are at most box_clip.
     """
     if PriorBoxVar is None:
-        raise EnforceNotMet("op 'box_decoder_and_assign' takes four variances, PriorBoxVar, which are not there")
+        raise EnforceNotMet(
+            "op 'box_decoder_and_assign' takes four variances, PriorBoxVar, which are not there"
+        )
     rows, classes = BoxScore.shape
     codes = TargetBox.reshape(rows, classes, 4) * PriorBoxVar
     sizes = PriorBox[:, 2:] - PriorBox[:, :2] + 1
     centres = (PriorBox[:, :2] + sizes / 2)[:, None]
     extent = codes[..., 2:]
-    extent = jnp.exp(jnp.where(box_clip < extent, np.asarray(box_clip, extent.dtype), extent)) * sizes[:, None]
+    extent = (
+        jnp.exp(jnp.where(box_clip < extent, np.asarray(box_clip, extent.dtype), extent))
+        * sizes[:, None]
+    )
     boxes = cornered(codes[..., :2] * sizes[:, None] + centres, extent, 1)
     scores = BoxScore.astype(np.float32)
     scores = jnp.where((scores > -1) & (jnp.arange(classes) > 0), scores, -jnp.inf)

@@ -1,7 +1,7 @@
 """detection_map: the mean average precision of detections, of a batch or of all batches so far.
 
-A batch is part of a step. What is added up over batches grows with every one of them, so the program is cut there, and Python
-puts the batch's records behind those of the state.
+A batch is part of a step. What is added up over batches grows with every one of them, so the
+program is cut there, and Python puts the batch's records behind those of the state.
 """
 
 from __future__ import annotations
@@ -26,17 +26,33 @@ _LEAST = 1e-6  # by how much recall must rise to count
 def _spec(
     DetectRes: Spec, Label: Spec, HasState: Spec | None, PosCount: Spec | None, TruePos: Spec | None, FalsePos: Spec | None, **attrs: Any
 ) -> tuple[Spec | None, ...]:  # fmt: skip
-    if DetectRes.ndim != 2 or DetectRes.shape[1] not in (6, -1) or Label.ndim != 2 or Label.shape[1] not in (5, 6, -1):
+    if (
+        DetectRes.ndim != 2
+        or DetectRes.shape[1] not in (6, -1)
+        or Label.ndim != 2
+        or Label.shape[1] not in (5, 6, -1)
+    ):
         shapes = f"{list(DetectRes.shape)} and {list(Label.shape)}"
-        raise ShapeError(f"op 'detection_map' takes DetectRes [rows, 6] and Label [rows, 5 or 6], not {shapes}")
+        raise ShapeError(
+            f"op 'detection_map' takes DetectRes [rows, 6] and Label [rows, 5 or 6], not {shapes}"
+        )
     if attrs["ap_type"] not in KINDS:
-        raise FluidValueError(f"op 'detection_map' has the ap_type {' or '.join(KINDS)}, not {attrs['ap_type']!r}")
+        raise FluidValueError(
+            f"op 'detection_map' has the ap_type {' or '.join(KINDS)}, not {attrs['ap_type']!r}"
+        )
     if attrs["class_num"] <= 0:
-        raise FluidValueError(f"op 'detection_map' takes a class_num above 0, not {attrs['class_num']}")
+        raise FluidValueError(
+            f"op 'detection_map' takes a class_num above 0, not {attrs['class_num']}"
+        )
     kind = DetectRes.dtype
     if HasState is not None:  # what is kept says its own shape
         return None, None, None, Spec((1,), kind)
-    return Spec((attrs["class_num"], 1), "int32"), Spec((-1, 2), kind), Spec((-1, 2), kind), Spec((1,), kind)
+    return (
+        Spec((attrs["class_num"], 1), "int32"),
+        Spec((-1, 2), kind),
+        Spec((-1, 2), kind),
+        Spec((1,), kind),
+    )
 
 
 def _by_class(levels: Any, attrs: Attrs) -> dict[str, int]:
@@ -45,7 +61,16 @@ def _by_class(levels: Any, attrs: Attrs) -> dict[str, int]:
 
 @cache
 def _compiled() -> Any:
-    return jax.jit(of_batch, static_argnames=("class_num", "background_label", "overlap_threshold", "evaluate_difficult", "ap_type"))
+    return jax.jit(
+        of_batch,
+        static_argnames=(
+            "class_num",
+            "background_label",
+            "overlap_threshold",
+            "evaluate_difficult",
+            "ap_type",
+        ),
+    )
 
 
 def with_state(inputs: Attrs, attrs: Attrs) -> dict[str, Any]:
@@ -56,28 +81,53 @@ def with_state(inputs: Attrs, attrs: Attrs) -> dict[str, Any]:
     if int(np.asarray(inputs["HasState"]).reshape(-1)[0]) and inputs.get("PosCount") is not None:
         counts, records = _behind(inputs, counts, records)
         mean = np.array([_mean(counts, records, attrs)], outs[3].dtype)
-    return {"AccumPosCount": counts, "AccumTruePos": records[0], "AccumFalsePos": records[1], "MAP": mean}
+    return {
+        "AccumPosCount": counts,
+        "AccumTruePos": records[0],
+        "AccumFalsePos": records[1],
+        "MAP": mean,
+    }
 
 
-def _behind(inputs: Attrs, counts: np.ndarray, records: list[Ragged]) -> tuple[np.ndarray, list[Ragged]]:
+def _behind(
+    inputs: Attrs, counts: np.ndarray, records: list[Ragged]
+) -> tuple[np.ndarray, list[Ragged]]:
     """The state with the batch's counts and records, class by class."""
     before, classes = np.asarray(inputs["PosCount"]), len(counts)
     if before.size != classes:
-        raise EnforceNotMet(f"op 'detection_map' takes a PosCount for each of its {classes} classes, not {list(before.shape)}")
+        raise EnforceNotMet(
+            f"op 'detection_map' takes a PosCount for each of its {classes} classes, not"
+            f" {list(before.shape)}"
+        )
     older = [sequences_of("detection_map", slot, inputs.get(slot), 1) for slot in STATE[1:]]
-    if any(v.sequences != classes or not np.array_equal(v.offsets[0], older[0].offsets[0]) for v in older):
-        raise EnforceNotMet(f"op 'detection_map' takes TruePos and FalsePos with one LoD, a sequence for each of its {classes} classes")
+    if any(
+        v.sequences != classes or not np.array_equal(v.offsets[0], older[0].offsets[0])
+        for v in older
+    ):
+        raise EnforceNotMet(
+            "op 'detection_map' takes TruePos and FalsePos with one LoD, a sequence for each of"
+            f" its {classes} classes"
+        )
     joined = []
     for old, new in zip(older, records, strict=True):
         parts = [np.split(np.asarray(v.rows), np.asarray(v.offsets[0])[1:-1]) for v in (old, new)]
         offsets = np.asarray(old.offsets[0]) + np.asarray(new.offsets[0])
         rows = np.concatenate([one for both in zip(*parts, strict=True) for one in both])
-        joined.append(Ragged(rows, (offsets.astype(np.int32),), (int(np.diff(offsets).max(initial=0)),), made_key()))
+        joined.append(
+            Ragged(
+                rows,
+                (offsets.astype(np.int32),),
+                (int(np.diff(offsets).max(initial=0)),),
+                made_key(),
+            )
+        )
     return (before.reshape(-1, 1) + counts).astype(np.int32), joined
 
 
 def _mean(counts: np.ndarray, records: list[Ragged], attrs: Attrs) -> float:
-    """The mean over the classes; one that no box or detection was ever of counts, with 0, unless background_label is 0, as in 1.8.5."""
+    """The mean over the classes; one that no box or detection was ever of counts, with 0, unless
+    background_label is 0, as in 1.8.5.
+    """
     total = there = 0.0
     for kind, count in enumerate(counts.reshape(-1).tolist()):
         if count == attrs["background_label"]:
@@ -92,7 +142,10 @@ def _mean(counts: np.ndarray, records: list[Ragged], attrs: Attrs) -> float:
 
 def _of_class(right: np.ndarray, wrong: np.ndarray, count: int, ap_type: str) -> float:
     """right, wrong [records, 2]: scores, and 1 where the detection is so."""
-    hits, misses = (np.cumsum(v[np.argsort(-v[:, 0], kind="stable"), 1], dtype=right.dtype) for v in (right, wrong))
+    hits, misses = (
+        np.cumsum(v[np.argsort(-v[:, 0], kind="stable"), 1], dtype=right.dtype)
+        for v in (right, wrong)
+    )
     precision, recall = hits / (hits + misses), hits / right.dtype.type(count)
     if ap_type == KINDS[0]:
         step = np.abs(np.diff(recall, prepend=np.zeros(1, recall.dtype)))
@@ -108,8 +161,14 @@ def _of_class(right: np.ndarray, wrong: np.ndarray, count: int, ap_type: str) ->
 
 
 @op(
-    outs="AccumPosCount AccumTruePos AccumFalsePos MAP", infer=_spec, rows=knows_rows(_by_class), bounds=FREE, hosted=with_state,
-    chosen=rows_by("DetectRes", "as many rows as DetectRes", exact=False), counters=STATE, passes_over=STATE,
+    outs="AccumPosCount AccumTruePos AccumFalsePos MAP",
+    infer=_spec,
+    rows=knows_rows(_by_class),
+    bounds=FREE,
+    hosted=with_state,
+    chosen=rows_by("DetectRes", "as many rows as DetectRes", exact=False),
+    counters=STATE,
+    passes_over=STATE,
 )
 def detection_map(
     DetectRes: Ragged, Label: Ragged, HasState: Array | None, PosCount: Array | None, TruePos: Ragged | None, FalsePos: Ragged | None, *,
@@ -117,17 +176,22 @@ def detection_map(
 ):  # fmt: skip
     """MAP [1] = the mean, over the classes that are there, of the area under precision over recall.
 
-    DetectRes [rows, 6] (label, score, x1, y1, x2, y2) and Label [rows, 6] (label, whether difficult, x1, y1, x2, y2) or [rows, 5], a
-    sequence an image, labels from 0 to class_num - 1 (others do not count). A detection is right if it is the first, by falling
-    scores, whose largest overlap is with that box of its class, and by more than overlap_threshold. Difficult boxes do not count, nor what
-    overlaps them, unless evaluate_difficult. 11point: the mean of the largest precisions from recall 0, 0.1, ..., 1 on.
-    AccumPosCount [class_num, 1]: boxes of each class; AccumTruePos, AccumFalsePos [rows, 2]: scores and 1 or 0, a sequence a class. As in
-    1.8.5 a class with background_label boxes does not count. Where HasState [1] is not 0, PosCount, TruePos and FalsePos are the Accum
-    outputs of earlier batches: counts and records of this one are added, and MAP is that of all. Raises EnforceNotMet where they are
-    no such outputs.
+    DetectRes [rows, 6] (label, score, x1, y1, x2, y2) and Label [rows, 6] (label, whether
+    difficult, x1, y1, x2, y2) or [rows, 5], a sequence an image, labels from 0 to class_num - 1
+    (others do not count). A detection is right if it is the first, by falling scores, whose largest
+    overlap is with that box of its class, and by more than overlap_threshold. Difficult boxes do
+    not count, nor what overlaps them, unless evaluate_difficult. 11point: the mean of the largest
+    precisions from recall 0, 0.1, ..., 1 on. AccumPosCount [class_num, 1]: boxes of each class;
+    AccumTruePos, AccumFalsePos [rows, 2]: scores and 1 or 0, a sequence a class. As in 1.8.5 a
+    class with background_label boxes does not count. Where HasState [1] is not 0, PosCount, TruePos
+    and FalsePos are the Accum outputs of earlier batches: counts and records of this one are added,
+    and MAP is that of all. Raises EnforceNotMet where they are no such outputs.
     """
     if HasState is not None:
-        raise NotOneStep("op 'detection_map' adds to a state that grows with every batch, so Python keeps it between compiled segments")
+        raise NotOneStep(
+            "op 'detection_map' adds to a state that grows with every batch, so Python keeps it"
+            " between compiled segments"
+        )
     return of_batch(
         DetectRes, Label, class_num=class_num, background_label=background_label, overlap_threshold=overlap_threshold,
         evaluate_difficult=evaluate_difficult, ap_type=ap_type,

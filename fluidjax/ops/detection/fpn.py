@@ -17,10 +17,17 @@ from .similarity import area
 
 
 def _collected_spec(
-    MultiLevelRois: tuple[Spec, ...], MultiLevelScores: tuple[Spec, ...], MultiLevelRoIsNum: tuple[Spec, ...] | None, *, post_nms_topN: int
+    MultiLevelRois: tuple[Spec, ...],
+    MultiLevelScores: tuple[Spec, ...],
+    MultiLevelRoIsNum: tuple[Spec, ...] | None,
+    *,
+    post_nms_topN: int,
 ) -> tuple[Spec, Spec]:
     if len(MultiLevelRois) != len(MultiLevelScores) or post_nms_topN < 1:
-        raise ShapeError("op 'collect_fpn_proposals' takes as many MultiLevelScores as MultiLevelRois, and a post_nms_topN from 1")
+        raise ShapeError(
+            "op 'collect_fpn_proposals' takes as many MultiLevelScores as MultiLevelRois, and a"
+            " post_nms_topN from 1"
+        )
     for rois in MultiLevelRois:
         boxes_checked("collect_fpn_proposals", "MultiLevelRois", rois)
     images = MultiLevelRoIsNum[0].shape[0] if MultiLevelRoIsNum else -1
@@ -32,7 +39,9 @@ def _one_level(levels: Any, attrs: Attrs) -> dict[str, int]:
 
 
 @op(
-    outs="FpnRois RoisNum?", infer=_collected_spec, rows=knows_rows(_one_level),
+    outs="FpnRois RoisNum?",
+    infer=_collected_spec,
+    rows=knows_rows(_one_level),
     chosen=rows_by("MultiLevelRois", "post_nms_topN rows", exact=False),
 )
 def collect_fpn_proposals(
@@ -41,8 +50,9 @@ def collect_fpn_proposals(
 ):  # fmt: skip
     """FpnRois = the regions [R, 4] with the post_nms_topN greatest scores of all levels and images.
 
-    MultiLevelRois [., 4] and MultiLevelScores [., 1] of each level, with LoDs of the images, or MultiLevelRoIsNum [N] of each level, how
-    many each image has. The regions come by images, the best of each first. RoisNum [N]: how many each image has.
+    MultiLevelRois [., 4] and MultiLevelScores [., 1] of each level, with LoDs of the images, or
+    MultiLevelRoIsNum [N] of each level, how many each image has. The regions come by images, the
+    best of each first. RoisNum [N]: how many each image has.
     """
     counts: list[Any] = MultiLevelRoIsNum or [None] * len(MultiLevelRois)
     held = [counted(r, c) for r, c in zip(MultiLevelRois, counts, strict=True)]
@@ -50,11 +60,15 @@ def collect_fpn_proposals(
     images = rois[0].sequences
     fits = [r.capacity == rows_of(s).shape[0] for r, s in zip(rois, MultiLevelScores, strict=True)]
     if not all(fits) or any(r.sequences != images for r in rois):
-        raise EnforceNotMet("op 'collect_fpn_proposals' takes regions and scores row by row, of the same number of images on each level")
+        raise EnforceNotMet(
+            "op 'collect_fpn_proposals' takes regions and scores row by row, of the same number of"
+            " images on each level"
+        )
     boxes = jnp.concatenate([r.rows for r in rois])
     scores = jnp.concatenate([rows_of(s).reshape(-1) for s in MultiLevelScores])
     image = jnp.concatenate([r.sequence() for r in rois])  # images: a padded row
-    best = jnp.flip(jnp.lexsort((scores, image < images)))  # as in 1.8.5, the last of equal scores comes first
+    # as in 1.8.5, the last of equal scores comes first
+    best = jnp.flip(jnp.lexsort((scores, image < images)))
     best = best[: min(post_nms_topN, boxes.shape[0])]
     best = best[jnp.argsort(image[best], stable=True)]
     offsets = jnp.searchsorted(image[best], jnp.arange(images + 1, dtype=image.dtype), side="left")
@@ -66,18 +80,30 @@ def _levels(op: str, low: int, high: int, refer: int, scale: int) -> int:
     """How many levels there are."""
     if not 1 < low <= high or refer < 1 or scale < 1:
         raise ShapeError(
-            f"op '{op}' takes min_level <= max_level, a refer_level and a refer_scale from 1, not {low}, {high}, {refer} and {scale}"
+            f"op '{op}' takes min_level <= max_level, a refer_level and a refer_scale from 1, not"
+            f" {low}, {high}, {refer} and {scale}"
         )
     return high - low + 1
 
 
 def _distributed_spec(
-    FpnRois: Spec, RoisNum: Spec | None, *, min_level: int, max_level: int, refer_level: int, refer_scale: int, pixel_offset: bool = True
+    FpnRois: Spec,
+    RoisNum: Spec | None,
+    *,
+    min_level: int,
+    max_level: int,
+    refer_level: int,
+    refer_scale: int,
+    pixel_offset: bool = True,
 ) -> tuple[Any, Spec, Any]:
     boxes_checked("distribute_fpn_proposals", "FpnRois", FpnRois)
     count = _levels("distribute_fpn_proposals", min_level, max_level, refer_level, refer_scale)
     images = -1 if RoisNum is None else RoisNum.shape[0]
-    return (Spec((-1, 4), FpnRois.dtype),) * count, Spec((FpnRois.shape[0], 1), "int32"), (Spec((images,), "int32"),) * count
+    return (
+        (Spec((-1, 4), FpnRois.dtype),) * count,
+        Spec((FpnRois.shape[0], 1), "int32"),
+        (Spec((images,), "int32"),) * count,
+    )
 
 
 def _each_level(levels: Any, attrs: Attrs) -> dict[str, int]:
@@ -85,7 +111,9 @@ def _each_level(levels: Any, attrs: Attrs) -> dict[str, int]:
 
 
 @op(
-    outs="MultiFpnRois* RestoreIndex MultiLevelRoIsNum*?", infer=_distributed_spec, rows=knows_rows(_each_level),
+    outs="MultiFpnRois* RestoreIndex MultiLevelRoIsNum*?",
+    infer=_distributed_spec,
+    rows=knows_rows(_each_level),
     chosen=rows_by("FpnRois", "all rows of FpnRois", exact=False),
 )
 def distribute_fpn_proposals(
@@ -94,9 +122,11 @@ def distribute_fpn_proposals(
 ):  # fmt: skip
     """MultiFpnRois = the regions [R, 4] of each level from min_level to max_level, by images.
 
-    RestoreIndex [R, 1] (int32): where each went, counted over the levels one behind the other. A region is of level refer_level +
-    floor(log2(sqrt(area) / refer_scale)), or of the nearest that there is. FpnRois has a LoD of the images, or RoisNum [N] says how many
-    each has, and MultiLevelRoIsNum [N] of each level too. pixel_offset: false where edges of boxes are lines, and no pixels of them.
+    RestoreIndex [R, 1] (int32): where each went, counted over the levels one behind the other. A
+    region is of level refer_level + floor(log2(sqrt(area) / refer_scale)), or of the nearest that
+    there is. FpnRois has a LoD of the images, or RoisNum [N] says how many each has, and
+    MultiLevelRoIsNum [N] of each level too. pixel_offset: false where edges of boxes are lines, and
+    no pixels of them.
     """
     rois = sequences_of("distribute_fpn_proposals", "FpnRois", counted(FpnRois, RoisNum))
     count = _levels("distribute_fpn_proposals", min_level, max_level, refer_level, refer_scale)
@@ -109,9 +139,19 @@ def distribute_fpn_proposals(
     for n in range(count):
         ends = jnp.concatenate([jnp.zeros(1, np.int32), jnp.cumsum(level == n, dtype=np.int32)])
         offsets = ends[rois.offsets[-1]]
-        at = begin + jnp.clip(jnp.arange(rois.capacity, dtype=np.int32), 0, jnp.maximum(offsets[-1] - 1, 0))
-        found.append(bounded(jnp.take(rois.rows, order[jnp.clip(at, 0, max(rois.capacity - 1, 0))], axis=0), offsets, rois.longest[-1]))
+        at = begin + jnp.clip(
+            jnp.arange(rois.capacity, dtype=np.int32), 0, jnp.maximum(offsets[-1] - 1, 0)
+        )
+        found.append(
+            bounded(
+                jnp.take(rois.rows, order[jnp.clip(at, 0, max(rois.capacity - 1, 0))], axis=0),
+                offsets,
+                rois.longest[-1],
+            )
+        )
         begin = begin + offsets[-1]
-    restore = jnp.zeros(rois.capacity, np.int32).at[order].set(jnp.arange(rois.capacity, dtype=np.int32))
+    restore = (
+        jnp.zeros(rois.capacity, np.int32).at[order].set(jnp.arange(rois.capacity, dtype=np.int32))
+    )
     counts = [jnp.diff(level.offsets[-1]).astype(np.int32) for level in found]
     return found, rois.with_rows(restore[:, None], bare=True), counts

@@ -22,11 +22,16 @@ from .suppress import Overlaps
 def _spec(BBoxes: Spec, Scores: Spec, *, nms_top_k: int, keep_top_k: int, **_: Any) -> Spec:
     shapes = f"not {list(BBoxes.shape)} and {list(Scores.shape)}"
     if BBoxes.ndim != 3 or Scores.ndim != 3 or Scores.shape[1] not in (1, -1):
-        raise ShapeError(f"op 'locality_aware_nms' takes BBoxes [N, M, 4] and Scores of one class, [N, 1, M], {shapes}")
+        raise ShapeError(
+            "op 'locality_aware_nms' takes BBoxes [N, M, 4] and Scores of one class, [N, 1, M],"
+            f" {shapes}"
+        )
     if min(BBoxes.shape[1], Scores.shape[2]) >= 0 and BBoxes.shape[1] != Scores.shape[2]:
         raise ShapeError(f"op 'locality_aware_nms' takes a score for each box, {shapes}")
     if BBoxes.shape[2] not in (4, *SIZES, -1):
-        raise ShapeError(f"op 'locality_aware_nms' takes boxes of 4 numbers, or polygons of {SIZES}, {shapes}")
+        raise ShapeError(
+            f"op 'locality_aware_nms' takes boxes of 4 numbers, or polygons of {SIZES}, {shapes}"
+        )
     check_limits("locality_aware_nms", nms_top_k=nms_top_k, keep_top_k=keep_top_k)
     return Spec((-1, BBoxes.shape[2] + 2 if BBoxes.shape[2] > 0 else 6), BBoxes.dtype)
 
@@ -36,8 +41,8 @@ def _levels(levels: Any, attrs: Attrs) -> dict[str, int]:
 
 
 def _merged(boxes: Any, scores: Any, threshold: Any, overlap: Overlaps) -> tuple[Any, Any, Any]:
-    """Boxes [M, numbers] and scores [M] where each run of boxes that overlap is one, at its first (what stands at the others means
-    nothing); and which are the first ones.
+    """Boxes [M, numbers] and scores [M] where each run of boxes that overlap is one, at its first
+    (what stands at the others means nothing); and which are the first ones.
     """
 
     def step(run: tuple[Any, ...], given: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -65,17 +70,22 @@ def locality_aware_nms(
     BBoxes: Array, Scores: Array, *, background_label: int = -1, score_threshold: float, nms_top_k: int, nms_threshold: float = 0.3,
     nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,
 ):  # fmt: skip
-    """Out [rows, 6] = as multiclass_nms, of BBoxes [N, M, 4] and Scores [N, 1, M] after boxes in a row that overlap were merged.
-    Polygons as there.
+    """Out [rows, 6] = as multiclass_nms, of BBoxes [N, M, 4] and Scores [N, 1, M] after boxes in a
+    row that overlap were merged. Polygons as there.
 
-    In order, a box that overlaps the one before it (merged so far) by more than nms_threshold is merged with it: the mean of both,
-    weighted by their scores, which add up. [[-1]] where there is no box.
+    In order, a box that overlaps the one before it (merged so far) by more than nms_threshold is
+    merged with it: the mean of both, weighted by their scores, which add up. [[-1]] where there is
+    no box.
     """
     apart = overlaps(BBoxes.shape[2], normalized)
     threshold = np.asarray(nms_threshold, np.float32).astype(BBoxes.dtype)
-    boxes, scores, first = jax.vmap(lambda b, s: _merged(b, s, threshold, apart))(BBoxes, Scores[:, 0])
+    boxes, scores, first = jax.vmap(lambda b, s: _merged(b, s, threshold, apart))(
+        BBoxes, Scores[:, 0]
+    )
     labels = np.array([c for c in (0,) if c != background_label], np.int32)
     attrs = {"threshold": nms_threshold, "eta": nms_eta, "normalized": normalized}
     scores = jnp.where(first, scores, -jnp.inf)[:, None][:, labels]
-    out, _ = detections(boxes[:, None], scores, labels, score_threshold, nms_top_k, keep_top_k, attrs)
+    out, _ = detections(
+        boxes[:, None], scores, labels, score_threshold, nms_top_k, keep_top_k, attrs
+    )
     return replace(out, nothing=-1.0)

@@ -1,7 +1,9 @@
-"""Polygons drawn as masks, as COCO's tools draw them: on a grid five times as fine, column by column.
+"""Polygons drawn as masks, as COCO's tools draw them: on a grid five times as fine, column by
+column.
 
-A column of pixels changes between outside and inside where an edge crosses it, so a pixel is inside if an odd number of edges crosses its
-column at it or before. Every edge crosses a column once at most, at a place that follows from its ends; so no edge is walked along.
+A column of pixels changes between outside and inside where an edge crosses it, so a pixel is inside
+if an odd number of edges crosses its column at it or before. Every edge crosses a column once at
+most, at a place that follows from its ends; so no edge is walked along.
 """
 
 from __future__ import annotations
@@ -20,24 +22,32 @@ def _cut(x: Any) -> Any:
 
 
 def _row_at(a: Any, b: Any, column: Any) -> Any:
-    """The fine row at which the edge from a to b [..., 2] passes from fine column `column` to the next, -1 where it does not: the lower of
-    the rows of its places on both sides.
+    """The fine row at which the edge from a to b [..., 2] passes from fine column `column` to the
+    next, -1 where it does not: the lower of the rows of its places on both sides.
     """
     (xs, ys), (xe, ye) = (jnp.moveaxis(v, -1, 0) for v in (a, b))
     dx, dy = jnp.abs(xe - xs), jnp.abs(ye - ys)
     flat = dx >= dy
     swap = jnp.where(flat, xs > xe, ys > ye)
-    xs, xe, ys, ye = jnp.where(swap, xe, xs), jnp.where(swap, xs, xe), jnp.where(swap, ye, ys), jnp.where(swap, ys, ye)
+    xs, xe, ys, ye = (
+        jnp.where(swap, xe, xs),
+        jnp.where(swap, xs, xe),
+        jnp.where(swap, ye, ys),
+        jnp.where(swap, ys, ye),
+    )
     slope = jnp.where(flat, ye - ys, xe - xs) / jnp.maximum(jnp.where(flat, dx, dy), 1)
     low, high = jnp.minimum(xs, xe), jnp.maximum(xs, xe)
     passes = (low <= column) & (column < high)
-    rows = [_cut(ys + slope * (c - xs) + 0.5) for c in (column, column + 1)]  # of a flat edge: one place a column
-    return jnp.where(passes, jnp.where(flat, jnp.minimum(*rows), _steep(xs, ys, slope, dy, column)), -np.inf)
+    # of a flat edge: one place a column
+    rows = [_cut(ys + slope * (c - xs) + 0.5) for c in (column, column + 1)]
+    return jnp.where(
+        passes, jnp.where(flat, jnp.minimum(*rows), _steep(xs, ys, slope, dy, column)), -np.inf
+    )
 
 
 def _steep(xs: Any, ys: Any, slope: Any, dy: Any, column: Any) -> Any:
-    """The lower of the two rows between which a steep edge changes from `column` to the next, or back: its column at step t of dy is
-    cut(xs + slope * t + 0.5).
+    """The lower of the two rows between which a steep edge changes from `column` to the next, or
+    back: its column at step t of dy is cut(xs + slope * t + 0.5).
     """
     edge = column + 1  # the greater of both columns
     guess = jnp.floor((edge - 0.5 - xs) / jnp.where(slope == 0, 1, slope))
@@ -50,8 +60,8 @@ def _steep(xs: Any, ys: Any, slope: Any, dy: Any, column: Any) -> Any:
 
 
 def drawn(points: Any, ends: Any, real: Any, size: int) -> Any:
-    """Polygons [..., P, L, 2], each of its first `ends` [..., P] points, as one mask [..., size, size] (rows, columns) of those that are
-    `real` [..., P].
+    """Polygons [..., P, L, 2], each of its first `ends` [..., P] points, as one mask [..., size,
+    size] (rows, columns) of those that are `real` [..., P].
     """
     fine = _cut(FINE * points.astype(np.float64) + 0.5)
     at = jnp.arange(points.shape[-2], dtype=np.int32)
@@ -61,8 +71,14 @@ def drawn(points: Any, ends: Any, real: Any, size: int) -> Any:
     row = _row_at(fine[..., None, :], other[..., None, :], column)  # [..., P, L, size]
     row = jnp.where((at < ends[..., None])[..., None], row, -np.inf)
     place = jnp.ceil(jnp.clip((row + 0.5) / FINE - 0.5, 0, size))
-    begin = jnp.where(jnp.isfinite(row), jnp.arange(size) * size + place, size * size).astype(np.int32)
+    begin = jnp.where(jnp.isfinite(row), jnp.arange(size) * size + place, size * size).astype(
+        np.int32
+    )
     begin = begin.reshape(-1, points.shape[-2] * size)  # of each polygon
-    toggles = jnp.zeros((begin.shape[0], size * size + 1), np.int32).at[jnp.arange(begin.shape[0])[:, None], begin].add(1)
+    toggles = (
+        jnp.zeros((begin.shape[0], size * size + 1), np.int32)
+        .at[jnp.arange(begin.shape[0])[:, None], begin]
+        .add(1)
+    )
     odd = (jnp.cumsum(toggles[:, :-1], 1) % 2 == 1).reshape(*real.shape, size, size)
     return (odd & real[..., None, None]).any(-3).swapaxes(-1, -2)

@@ -1,4 +1,6 @@
-"""multiclass_nms, multiclass_nms2: of every class of an image the boxes with the best scores that do not overlap."""
+"""multiclass_nms, multiclass_nms2: of every class of an image the boxes with the best scores that
+do not overlap.
+"""
 
 from __future__ import annotations
 
@@ -19,21 +21,29 @@ from .polygon_overlap import SIZES, polygon_overlap
 from .similarity import overlap
 from .suppress import Overlaps, best, each
 
-CHOSEN = rows_by("Scores BBoxes", "keep_top_k rows an image, or all boxes of all classes", exact=False)
+CHOSEN = rows_by(
+    "Scores BBoxes", "keep_top_k rows an image, or all boxes of all classes", exact=False
+)
 
 
 def _checked(op_type: str, boxes: Any, scores: Any) -> None:
     """Raises ShapeError for shapes that do not go together."""
     shapes = f"not {list(boxes.shape)} and {list(scores.shape)}"
     if len(boxes.shape) != 3 or len(scores.shape) not in (2, 3):
-        raise ShapeError(f"op '{op_type}' takes BBoxes [N, M, 4] and Scores [N, C, M], or [M, C, 4] and [M, C] with a LoD, {shapes}")
+        raise ShapeError(
+            f"op '{op_type}' takes BBoxes [N, M, 4] and Scores [N, C, M], or [M, C, 4] and [M, C]"
+            f" with a LoD, {shapes}"
+        )
     last = scores.shape[2 if len(scores.shape) == 3 else 1]
     if min(boxes.shape[1], last) >= 0 and boxes.shape[1] != last:
         raise ShapeError(f"op '{op_type}' takes a score for each box of a class, {shapes}")
     if boxes.shape[2] in SIZES and len(scores.shape) == 3:
         return
     if boxes.shape[2] not in (4, -1):
-        raise ShapeError(f"op '{op_type}' takes boxes of 4 numbers, or polygons of {SIZES} where Scores has three dimensions, {shapes}")
+        raise ShapeError(
+            f"op '{op_type}' takes boxes of 4 numbers, or polygons of {SIZES} where Scores has"
+            f" three dimensions, {shapes}"
+        )
 
 
 def check_limits(op_type: str, **limits: int) -> None:
@@ -59,7 +69,11 @@ def _nms2_spec(BBoxes: Spec, Scores: Spec, **attrs: Any) -> tuple[Spec, Spec]:
 
 def _nms3_spec(BBoxes: Spec, Scores: Spec, RoisNum: Spec | None, **attrs: Any) -> tuple[Spec, ...]:
     images = Scores.shape[0] if Scores.ndim == 3 else -1 if RoisNum is None else RoisNum.shape[0]
-    return _spec("multiclass_nms3", BBoxes, Scores, attrs), Spec((-1, 1), "int32"), Spec((images,), "int32")
+    return (
+        _spec("multiclass_nms3", BBoxes, Scores, attrs),
+        Spec((-1, 1), "int32"),
+        Spec((images,), "int32"),
+    )
 
 
 def _levels(levels: Any, attrs: Attrs) -> dict[str, int]:
@@ -76,42 +90,86 @@ def multiclass_nms(
     BBoxes: Array | Ragged, Scores: Array | Ragged, *, background_label: int = 0, score_threshold: float, nms_top_k: int,
     nms_threshold: float = 0.3, nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,
 ):  # fmt: skip
-    """Out [rows, 6] = (label, score, x1, y1, x2, y2) of the boxes that are kept, a sequence an image; [[-1]] where there is none.
+    """Out [rows, 6] = (label, score, x1, y1, x2, y2) of the boxes that are kept, a sequence an
+    image; [[-1]] where there is none.
 
-    BBoxes [N, M, 4] and Scores [N, C, M]; or [M, C, 4] and [M, C] with one LoD level, a sequence an image. Of each class but
-    background_label the nms_top_k boxes with the largest scores above score_threshold are taken in that order, of equal scores the first
-    box; one that overlaps a kept one by more than nms_threshold is dropped. nms_eta below 1 multiplies thresholds above 0.5 after
-    every kept one. Of an image the keep_top_k best stay (-1: all). Rows go by label, then by score (with a LoD by box).
-    normalized: false where the last pixel belongs to a box. BBoxes [N, M, 8, 16, 24 or 32]: polygons (x1, y1, x2, y2, ...), Out has as
-    many columns more.
+    BBoxes [N, M, 4] and Scores [N, C, M]; or [M, C, 4] and [M, C] with one LoD level, a sequence an
+    image. Of each class but background_label the nms_top_k boxes with the largest scores above
+    score_threshold are taken in that order, of equal scores the first box; one that overlaps a kept
+    one by more than nms_threshold is dropped. nms_eta below 1 multiplies thresholds above 0.5 after
+    every kept one. Of an image the keep_top_k best stay (-1: all). Rows go by label, then by score
+    (with a LoD by box). normalized: false where the last pixel belongs to a box. BBoxes [N, M, 8,
+    16, 24 or 32]: polygons (x1, y1, x2, y2, ...), Out has as many columns more.
     """
     attrs = {"threshold": nms_threshold, "eta": nms_eta, "normalized": normalized}
-    found = _run("multiclass_nms", BBoxes, Scores, background_label, score_threshold, nms_top_k, keep_top_k, attrs)
+    found = _run(
+        "multiclass_nms",
+        BBoxes,
+        Scores,
+        background_label,
+        score_threshold,
+        nms_top_k,
+        keep_top_k,
+        attrs,
+    )
     return replace(found[0], nothing=-1.0)
 
 
-@op(outs="Out Index~", infer=_nms2_spec, rows=knows_rows(_levels2), chosen=CHOSEN, channels=CHANNELS_FIRST)
+@op(
+    outs="Out Index~",
+    infer=_nms2_spec,
+    rows=knows_rows(_levels2),
+    chosen=CHOSEN,
+    channels=CHANNELS_FIRST,
+)
 def multiclass_nms2(
     BBoxes: Array | Ragged, Scores: Array | Ragged, *, background_label: int = 0, score_threshold: float, nms_top_k: int,
     nms_threshold: float = 0.3, nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,
 ):  # fmt: skip
-    """As multiclass_nms, with no rows where there is no box. Index [rows, 1] int32: the row of the box in BBoxes [N * M, 4].
+    """As multiclass_nms, with no rows where there is no box. Index [rows, 1] int32: the row of the
+    box in BBoxes [N * M, 4].
 
     With a LoD: its row in BBoxes [M * C, 4].
     """
     attrs = {"threshold": nms_threshold, "eta": nms_eta, "normalized": normalized}
-    return _run("multiclass_nms2", BBoxes, Scores, background_label, score_threshold, nms_top_k, keep_top_k, attrs)
+    return _run(
+        "multiclass_nms2",
+        BBoxes,
+        Scores,
+        background_label,
+        score_threshold,
+        nms_top_k,
+        keep_top_k,
+        attrs,
+    )
 
 
-@op(outs="Out Index NmsRoisNum?", infer=_nms3_spec, rows=knows_rows(), chosen=CHOSEN, channels=CHANNELS_FIRST)
+@op(
+    outs="Out Index NmsRoisNum?",
+    infer=_nms3_spec,
+    rows=knows_rows(),
+    chosen=CHOSEN,
+    channels=CHANNELS_FIRST,
+)
 def multiclass_nms3(
     BBoxes: Array | Ragged, Scores: Array | Ragged, RoisNum: Array | None, *, background_label: int = 0, score_threshold: float,
     nms_top_k: int, nms_threshold: float = 0.3, nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,
 ):  # fmt: skip
-    """multiclass_nms2, and NmsRoisNum [N] int32: how many rows each image has. RoisNum [N]: how many boxes, in place of a LoD."""
+    """multiclass_nms2, and NmsRoisNum [N] int32: how many rows each image has. RoisNum [N]: how
+    many boxes, in place of a LoD.
+    """
     attrs = {"threshold": nms_threshold, "eta": nms_eta, "normalized": normalized}
     boxes = counted(BBoxes, RoisNum) if rows_of(Scores).ndim == 2 else BBoxes
-    out, index = _run("multiclass_nms3", boxes, Scores, background_label, score_threshold, nms_top_k, keep_top_k, attrs)
+    out, index = _run(
+        "multiclass_nms3",
+        boxes,
+        Scores,
+        background_label,
+        score_threshold,
+        nms_top_k,
+        keep_top_k,
+        attrs,
+    )
     return *bare(out, index.rows), jnp.diff(out.offsets[-1]).astype(np.int32)
 
 
@@ -122,7 +180,11 @@ def _run(
     _checked(op_type, rows_of(boxes), rows_of(scores))
     check_limits(op_type, nms_top_k=top, keep_top_k=most)
     by_lod = rows_of(scores).ndim == 2
-    cells, scores, first = _by_images(op_type, boxes, scores) if by_lod else _as_images(rows_of(boxes), rows_of(scores))
+    cells, scores, first = (
+        _by_images(op_type, boxes, scores)
+        if by_lod
+        else _as_images(rows_of(boxes), rows_of(scores))
+    )
     scores, cells, classes = jnp.asarray(scores), jnp.asarray(cells), scores.shape[1]
     labels = np.array([c for c in range(classes) if c != background], np.int32)
     if not labels.size:  # the background alone, of which nothing is taken
@@ -134,7 +196,9 @@ def _run(
         places = lax.sort(jnp.where(there, places, np.iinfo(np.int32).max), dimension=2)
         places = jnp.where(there, places, 0)
     index = first[:, None, None] + (places * classes + labels[:, None] if by_lod else places)
-    return _rows(cells, scores, places, _most_of_image(scores, places, count, most), labels, index, most)
+    return _rows(
+        cells, scores, places, _most_of_image(scores, places, count, most), labels, index, most
+    )
 
 
 def overlaps(size: int, normalized: bool) -> Overlaps:
@@ -145,10 +209,14 @@ def overlaps(size: int, normalized: bool) -> Overlaps:
     return lambda a, b: overlap(b, a, more)
 
 
-def detections(boxes: Any, scores: Any, labels: Any, low: float, top: int, most: int, attrs: Attrs) -> tuple[Ragged, Ragged]:
+def detections(
+    boxes: Any, scores: Any, labels: Any, low: float, top: int, most: int, attrs: Attrs
+) -> tuple[Ragged, Ragged]:
     """Out of the classes `labels`, and places in M. boxes [N, C or 1, M, 4], scores [N, C, M]."""
     places, count = kept(boxes, scores, low, top, most, attrs)
-    return _rows(boxes, scores, places, _most_of_image(scores, places, count, most), labels, places, most)
+    return _rows(
+        boxes, scores, places, _most_of_image(scores, places, count, most), labels, places, most
+    )
 
 
 def _as_images(boxes: Any, scores: Any) -> tuple[Any, Any, Any]:
@@ -157,21 +225,38 @@ def _as_images(boxes: Any, scores: Any) -> tuple[Any, Any, Any]:
 
 
 def _by_images(op_type: str, boxes: Any, scores: Any) -> tuple[Any, Any, Any]:
-    """The same of sequences: boxes [N, C, longest, 4]; cells behind the end have scores that nothing takes."""
+    """The same of sequences: boxes [N, C, longest, 4]; cells behind the end have scores that
+    nothing takes.
+    """
     x = sequences_of(op_type, "BBoxes", boxes)
     cells = view(x.with_rows(rows_of(scores)))
     cells = jnp.where(mask(x)[..., None], cells, -jnp.inf)
-    return jnp.swapaxes(view(x), 1, 2), jnp.swapaxes(cells, 1, 2), x.offsets[-1][:-1] * cells.shape[2]
+    return (
+        jnp.swapaxes(view(x), 1, 2),
+        jnp.swapaxes(cells, 1, 2),
+        x.offsets[-1][:-1] * cells.shape[2],
+    )
 
 
 def kept(boxes: Any, scores: Any, low: float, top: int, most: int, attrs: Attrs) -> tuple[Any, Any]:
-    """Places in M of the boxes that each class keeps, [N, C, kept], and how many. boxes [N, C or 1, M, 4], scores [N, C, M]."""
+    """Places in M of the boxes that each class keeps, [N, C, kept], and how many. boxes [N, C or 1,
+    M, 4], scores [N, C, M].
+    """
     n, classes, width = scores.shape
     places, there = best(scores.reshape(n * classes, width), low, top)
     room = places.shape[1] if most < 0 else min(places.shape[1], most)
-    lanes = jnp.broadcast_to(boxes, (n, classes, *boxes.shape[2:])).reshape(n * classes, *boxes.shape[2:])
+    lanes = jnp.broadcast_to(boxes, (n, classes, *boxes.shape[2:])).reshape(
+        n * classes, *boxes.shape[2:]
+    )
     lanes = jnp.take_along_axis(lanes, places[..., None], 1)
-    at, count = each(lanes, there, overlaps(boxes.shape[-1], attrs["normalized"]), attrs["threshold"], attrs["eta"], room)
+    at, count = each(
+        lanes,
+        there,
+        overlaps(boxes.shape[-1], attrs["normalized"]),
+        attrs["threshold"],
+        attrs["eta"],
+        room,
+    )
     return jnp.take_along_axis(places, at, 1).reshape(n, classes, room), count.reshape(n, classes)
 
 
@@ -187,20 +272,33 @@ def _most_of_image(scores: Any, places: Any, count: Any, most: int) -> Any:
     return jnp.zeros((n, classes * room), bool).at[image, top].set(alive).reshape(there.shape)
 
 
-def _rows(cells: Any, scores: Any, places: Any, chosen: Any, labels: Any, index: Any, most: int) -> tuple[Ragged, Ragged]:
+def _rows(
+    cells: Any, scores: Any, places: Any, chosen: Any, labels: Any, index: Any, most: int
+) -> tuple[Ragged, Ragged]:
     """The chosen ones of all images as rows."""
     n, classes, room = places.shape
     size = classes * room
     longest = size if most < 0 else min(most, size)
     ends = jnp.cumsum(chosen.reshape(-1), dtype=jnp.int32)
-    offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), ends[size - 1 :: size] if size else jnp.zeros((n,), jnp.int32)])
-    cell = jnp.searchsorted(ends, jnp.arange(1, n * longest + 1, dtype=jnp.int32), method="scan_unrolled").astype(jnp.int32)
+    offsets = jnp.concatenate(
+        [jnp.zeros((1,), jnp.int32), ends[size - 1 :: size] if size else jnp.zeros((n,), jnp.int32)]
+    )
+    cell = jnp.searchsorted(
+        ends, jnp.arange(1, n * longest + 1, dtype=jnp.int32), method="scan_unrolled"
+    ).astype(jnp.int32)
     cell = jnp.where(cell < n * size, cell, 0)
     lane = lax.div(cell, jnp.int32(max(room, 1)))  # image and class
     owner = lane if cells.shape[1] > 1 else lax.div(lane, jnp.int32(max(classes, 1)))
     at = places.reshape(-1)[cell]
     label = jnp.asarray(np.tile(labels, n))[lane].astype(scores.dtype)
     box = cells.reshape(-1, *cells.shape[2:])[owner, at]
-    rows = jnp.concatenate([label[:, None], scores.reshape(n * classes, -1)[lane, at][:, None], box.astype(scores.dtype)], 1)
+    rows = jnp.concatenate(
+        [
+            label[:, None],
+            scores.reshape(n * classes, -1)[lane, at][:, None],
+            box.astype(scores.dtype),
+        ],
+        1,
+    )
     out = bounded(rows, offsets, longest)
     return out, out.with_rows(index.reshape(-1)[cell].astype(jnp.int32)[:, None])

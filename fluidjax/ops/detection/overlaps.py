@@ -7,15 +7,18 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-MOST_GROWTH = float(np.log(1000.0 / 16.0))  # the logarithm of how much larger than its anchor a box may become
+# the logarithm of how much larger than its anchor a box may become
+MOST_GROWTH = float(np.log(1000.0 / 16.0))
 
 
 def pixel_overlaps(a: Any, b: Any, more: int = 1) -> Any:
-    """Intersection over union of boxes a [..., A, 4] and b [..., B, 4] whose edges are pixels of them, [..., A, B]; 0 where they do
-    not meet. more: 0 where edges are lines.
+    """Intersection over union of boxes a [..., A, 4] and b [..., B, 4] whose edges are pixels of
+    them, [..., A, B]; 0 where they do not meet. more: 0 where edges are lines.
     """
     a, b = a[..., :, None, :], b[..., None, :, :]
-    sizes = [(box[..., 2] - box[..., 0] + more) * (box[..., 3] - box[..., 1] + more) for box in (a, b)]
+    sizes = [
+        (box[..., 2] - box[..., 0] + more) * (box[..., 3] - box[..., 1] + more) for box in (a, b)
+    ]
     edges = jnp.minimum(a[..., 2:], b[..., 2:]) - jnp.maximum(a[..., :2], b[..., :2]) + more
     both = jnp.maximum(edges[..., 0], 0) * jnp.maximum(edges[..., 1], 0)
     return jnp.where(both == 0, 0, both / (sizes[0] + sizes[1] - both))
@@ -28,8 +31,8 @@ def centred(boxes: Any, more: int = 1) -> tuple[Any, Any]:
 
 
 def deltas(anchors: Any, boxes: Any, weights: Any = None) -> Any:
-    """How boxes [..., 4] differ from anchors: the way of the centre in sizes of the anchor, and the logarithm of the growth; over
-    weights [4].
+    """How boxes [..., 4] differ from anchors: the way of the centre in sizes of the anchor, and the
+    logarithm of the growth; over weights [4].
     """
     (at, size), (centre, extent) = centred(anchors), centred(boxes)
     found = jnp.concatenate([(centre - at) / size, jnp.log(extent / size)], -1)
@@ -37,9 +40,18 @@ def deltas(anchors: Any, boxes: Any, weights: Any = None) -> Any:
 
 
 def moved(anchors: Any, change: Any, variances: Any, more: int = 1) -> Any:
-    """The boxes that differ from anchors [..., 4] by change times variances: the inverse of deltas, growth bounded."""
+    """The boxes that differ from anchors [..., 4] by change times variances: the inverse of deltas,
+    growth bounded.
+    """
     at, size = centred(anchors, more)
     centre = variances[..., :2] * change[..., :2] * size + at
-    extent = jnp.exp(jnp.minimum(variances[..., 2:] * change[..., 2:], np.asarray(MOST_GROWTH, anchors.dtype))) * size
+    extent = (
+        jnp.exp(
+            jnp.minimum(
+                variances[..., 2:] * change[..., 2:], np.asarray(MOST_GROWTH, anchors.dtype)
+            )
+        )
+        * size
+    )
     half = extent / 2
     return jnp.concatenate([centre - half, centre + half - more], -1)

@@ -1,4 +1,6 @@
-"""Rows of several images, a number of each that the data say: from an array for each image to packed rows with a LoD."""
+"""Rows of several images, a number of each that the data say: from an array for each image to
+packed rows with a LoD.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from ..ragged import Ragged, bounded
 
 
 def packed(counts: Any, *cells: Any) -> list[Ragged]:
-    """The first counts[n] rows of cells[n], for each n, one image behind the other. cells: arrays [N, most, ...]; all get the same LoD.
+    """The first counts[n] rows of cells[n], for each n, one image behind the other. cells: arrays
+    [N, most, ...]; all get the same LoD.
 
     Behind the true rows stand copies of the last one.
     """
@@ -20,7 +23,10 @@ def packed(counts: Any, *cells: Any) -> list[Ragged]:
     at = jnp.minimum(jnp.arange(images * most, dtype=np.int32), jnp.maximum(offsets[-1] - 1, 0))
     image = jnp.clip(segments_at(offsets, at), 0, max(images - 1, 0))
     place = jnp.clip(at - offsets[image], 0, max(most - 1, 0))
-    first, *others = (jnp.take(c.reshape(images * most, *c.shape[2:]), image * most + place, axis=0, mode="clip") for c in cells)
+    first, *others = (
+        jnp.take(c.reshape(images * most, *c.shape[2:]), image * most + place, axis=0, mode="clip")
+        for c in cells
+    )
     rows = bounded(first, offsets, most)
     return [rows, *map(rows.with_rows, others)]
 
@@ -32,6 +38,6 @@ def segments_at(offsets: Any, places: Any) -> Any:
 
 def firsts(mask: Any, most: int) -> tuple[Any, Any]:
     """The places of the first `most` that hold in mask [A], then some; and how many of them do."""
-    return jnp.nonzero(mask, size=most, fill_value=0)[0].astype(np.int32), jnp.minimum(mask.sum(), most).astype(np.int32)
-
-
+    return jnp.nonzero(mask, size=most, fill_value=0)[0].astype(np.int32), jnp.minimum(
+        mask.sum(), most
+    ).astype(np.int32)

@@ -1,7 +1,9 @@
-"""Overlap of polygons: each is a fan of triangles with signs, and triangles overlap in a convex polygon.
+"""Overlap of polygons: each is a fan of triangles with signs, and triangles overlap in a convex
+polygon.
 
-The sum over all pairs of triangles, with both signs, is the area that both polygons cover; so a corner may point inwards. The area
-is a continuous function of the corners, edges that lie on each other included.
+The sum over all pairs of triangles, with both signs, is the area that both polygons cover; so a
+corner may point inwards. The area is a continuous function of the corners, edges that lie on each
+other included.
 """
 
 from __future__ import annotations
@@ -19,13 +21,19 @@ SIZES = (8, 16, 24, 32)  # numbers of a polygon: x and y of each corner
 
 
 def polygon_overlap(a: Any, b: Any) -> Any:
-    """Intersection over union of polygons a and b [..., 2 * corners] (x1, y1, x2, y2, ...); 0 where neither has an area."""
+    """Intersection over union of polygons a and b [..., 2 * corners] (x1, y1, x2, y2, ...); 0 where
+    neither has an area.
+    """
     shape = jnp.broadcast_shapes(a.shape, b.shape)
-    pair = jnp.stack([jnp.broadcast_to(v, shape).astype(np.float64).reshape(*shape[:-1], -1, 2) for v in (a, b)])
+    pair = jnp.stack(
+        [jnp.broadcast_to(v, shape).astype(np.float64).reshape(*shape[:-1], -1, 2) for v in (a, b)]
+    )
     triangles, turns = _fan(pair - pair[:1, ..., :1, :])  # near both, so that little is lost
     first, second = triangles[0, ..., :, None, :, :], triangles[1, ..., None, :, :, :]
     signs = jnp.sign(turns)
-    both = jnp.abs(jnp.sum(_common(first, second) * signs[0, ..., :, None] * signs[1, ..., None, :], (-2, -1)))
+    both = jnp.abs(
+        jnp.sum(_common(first, second) * signs[0, ..., :, None] * signs[1, ..., None, :], (-2, -1))
+    )
     union = jnp.abs(turns.sum(-1)).sum(0) / 2 - both
     return (both / jnp.where(union == 0, 1, union)).astype(b.dtype)
 
@@ -41,8 +49,8 @@ def _cross(a: Any, b: Any) -> Any:
 
 
 def _fan(corners: Any) -> tuple[Any, Any]:
-    """Triangles [..., corners - 2, 3, 2] around the first corner, each turned to the left, and twice their areas, below 0 for those that
-    were turned to the right.
+    """Triangles [..., corners - 2, 3, 2] around the first corner, each turned to the left, and
+    twice their areas, below 0 for those that were turned to the right.
     """
     first = jnp.broadcast_to(corners[..., :1, :], corners[..., 2:, :].shape)
     one, two = corners[..., 1:-1, :], corners[..., 2:, :]
@@ -52,16 +60,20 @@ def _fan(corners: Any) -> tuple[Any, Any]:
 
 
 def _common(shape: Any, triangle: Any) -> Any:
-    """The area [...] that triangles [..., 3, 2], turned to the left, have in common: one is clipped by the edges of the other.
+    """The area [...] that triangles [..., 3, 2], turned to the left, have in common: one is clipped
+    by the edges of the other.
 
-    That is a loop of three turns over as many corners as there may be at last, six, of which some repeat: a third of the code.
+    That is a loop of three turns over as many corners as there may be at last, six, of which some
+    repeat: a third of the code.
     """
     shape = jnp.broadcast_to(shape, jnp.broadcast_shapes(shape.shape, triangle.shape))
     shape = jnp.take(shape, np.array([0, 1, 2, 2, 2, 2]), -2)
     edges = jnp.stack([triangle, jnp.roll(triangle, -1, -2)], -2)  # [..., 3, begin and end, 2]
 
     def clip(i: Any, shape: Any) -> Any:
-        begin, end = jnp.split(lax.dynamic_index_in_dim(edges, i, edges.ndim - 3, keepdims=False), 2, -2)
+        begin, end = jnp.split(
+            lax.dynamic_index_in_dim(edges, i, edges.ndim - 3, keepdims=False), 2, -2
+        )
         return _clipped(_without_one(shape), begin, end)
 
     return area(loops.fori_loop(0, 3, clip, shape))
@@ -71,14 +83,18 @@ def _without_one(shape: Any) -> Any:
     """Corners [..., M, 2] without one that repeats the next, [..., M - 1, 2]."""
     repeats = (shape == jnp.roll(shape, -1, -2)).all(-1)
     place = first_greatest(repeats, -1)[..., None]
-    return jnp.where((jnp.arange(shape.shape[-2] - 1) >= place)[..., None], shape[..., 1:, :], shape[..., :-1, :])
+    return jnp.where(
+        (jnp.arange(shape.shape[-2] - 1) >= place)[..., None], shape[..., 1:, :], shape[..., :-1, :]
+    )
 
 
 def _clipped(shape: Any, begin: Any, end: Any) -> Any:
-    """What of convex polygons [..., M, 2] is on the left of the lines from begin to end, [..., M + 1, 2]; corners may repeat.
+    """What of convex polygons [..., M, 2] is on the left of the lines from begin to end, [..., M +
+    1, 2]; corners may repeat.
 
-    Corners on the other side become the point at which the outline leaves, and behind the last of them comes the one at which it
-    enters again. Where all are on the other side, all become one point.
+    Corners on the other side become the point at which the outline leaves, and behind the last of
+    them comes the one at which it enters again. Where all are on the other side, all become one
+    point.
     """
     count = shape.shape[-2]
     following = jnp.roll(shape, -1, -2)
@@ -89,13 +105,18 @@ def _clipped(shape: Any, begin: Any, end: Any) -> Any:
 
     def first(there: Any) -> tuple[Any, Any]:
         place = first_greatest(there, -1)[..., None]
-        return place, jnp.sum(jnp.where((at[:-1] == place)[..., None], crossing, 0), -2, keepdims=True)
+        return place, jnp.sum(
+            jnp.where((at[:-1] == place)[..., None], crossing, 0), -2, keepdims=True
+        )
 
     enters = (side < 0) & (beyond >= 0)
     _, leaving = first((side >= 0) & (beyond < 0))
     place, entering = first(enters)
     place = jnp.where(enters.any(-1, keepdims=True), place, count)[..., None]
     corners = jnp.where((side < 0)[..., None], leaving, shape)
-    before, behind = (jnp.pad(corners, [(0, 0)] * (corners.ndim - 2) + [pad, (0, 0)], mode="edge") for pad in ((0, 1), (1, 0)))
+    before, behind = (
+        jnp.pad(corners, [(0, 0)] * (corners.ndim - 2) + [pad, (0, 0)], mode="edge")
+        for pad in ((0, 1), (1, 0))
+    )
     at = at[:, None]
     return jnp.where(at <= place, before, jnp.where(at == place + 1, entering, behind))

@@ -12,13 +12,18 @@ from ..traits import CHANNELS_FIRST, row_wise
 
 def _spec(Input: Spec) -> Spec:
     if Input.ndim != 4 or (Input.shape[1] % 2 and Input.shape[1] > 0):
-        raise ShapeError(f"op 'polygon_box_transform' takes Input [N, an even number, H, W], not {list(Input.shape)}")
+        raise ShapeError(
+            "op 'polygon_box_transform' takes Input [N, an even number, H, W], not"
+            f" {list(Input.shape)}"
+        )
     return Input
 
 
 @op(outs="Output", infer=_spec, rows=row_wise("Input", lod=None), channels=CHANNELS_FIRST)
 def polygon_box_transform(Input: Array):
-    """Output = 4 * (the column, in even channels; the row, in odd ones) - Input, of Input [N, 2 * corners, H, W]."""
+    """Output = 4 * (the column, in even channels; the row, in odd ones) - Input, of Input [N, 2 *
+    corners, H, W].
+    """
     _, channels, high, wide = Input.shape
     column, row = jnp.arange(wide, dtype=Input.dtype), jnp.arange(high, dtype=Input.dtype)[:, None]
     return 4 * jnp.where((jnp.arange(channels) % 2 == 0)[:, None, None], column, row) - Input

@@ -1,4 +1,5 @@
-"""Boxes that a network starts from, at every place of a feature map: prior_box, density_prior_box, anchor_generator.
+"""Boxes that a network starts from, at every place of a feature map: prior_box, density_prior_box,
+anchor_generator.
 
 They follow from shapes and attributes alone.
 """
@@ -42,12 +43,18 @@ def _ratios(given: Sequence[float], flip: bool) -> list[float]:
     return found
 
 
-def _halves(mins: Sequence[float], maxs: Sequence[float], ratios: Sequence[float], squares_first: bool) -> np.ndarray:
+def _halves(
+    mins: Sequence[float], maxs: Sequence[float], ratios: Sequence[float], squares_first: bool
+) -> np.ndarray:
     """Half a width and a height of every prior at a place, [priors, 2]."""
     found: list[tuple[float, float]] = []
     for i, size in enumerate(mins):
         square = [(math.sqrt(size * maxs[i]) / 2,) * 2] if maxs else []
-        shaped = [(size * math.sqrt(r) / 2, size / math.sqrt(r) / 2) for r in ratios if not squares_first or abs(r - 1) >= NEAR]
+        shaped = [
+            (size * math.sqrt(r) / 2, size / math.sqrt(r) / 2)
+            for r in ratios
+            if not squares_first or abs(r - 1) >= NEAR
+        ]
         found += [(size / 2, size / 2), *square, *shaped] if squares_first else [*shaped, *square]
     return np.array(found).reshape(-1, 2)
 
@@ -56,7 +63,9 @@ def _centres(count: int, offset: float, step: float, dtype: Any) -> Any:
     return (jnp.arange(count, dtype=dtype) + np.asarray(offset, dtype)) * np.asarray(step, dtype)
 
 
-def _steps(feature: tuple[int, int], image: tuple[int, int], step_h: float, step_w: float) -> tuple[float, float]:
+def _steps(
+    feature: tuple[int, int], image: tuple[int, int], step_h: float, step_w: float
+) -> tuple[float, float]:
     if step_w == 0 or step_h == 0:
         return image[0] / feature[0], image[1] / feature[1]
     return step_h, step_w
@@ -65,7 +74,11 @@ def _steps(feature: tuple[int, int], image: tuple[int, int], step_h: float, step
 def _boxes(centre_y: Any, centre_x: Any, halves: np.ndarray) -> Any:
     """[H, W, priors, 4] around centres [H] and [W]."""
     half = jnp.asarray(halves, centre_x.dtype)
-    x, y, shape = centre_x[None, :, None], centre_y[:, None, None], (centre_y.shape[0], centre_x.shape[0], halves.shape[0])
+    x, y, shape = (
+        centre_x[None, :, None],
+        centre_y[:, None, None],
+        (centre_y.shape[0], centre_x.shape[0], halves.shape[0]),
+    )
     edges = x - half[:, 0], y - half[:, 1], x + half[:, 0], y + half[:, 1]
     return jnp.stack([jnp.broadcast_to(e, shape) for e in edges], -1)
 
@@ -78,41 +91,63 @@ def _variances(variances: Sequence[float], shape: Sequence[int], dtype: Any) -> 
     return jnp.broadcast_to(np.asarray(variances, dtype), tuple(shape))
 
 
-def _prior_count(op_type: str, mins: Sequence[float], maxs: Sequence[float], ratios: Sequence[float], flip: bool) -> int:
+def _prior_count(
+    op_type: str, mins: Sequence[float], maxs: Sequence[float], ratios: Sequence[float], flip: bool
+) -> int:
     """How many priors a place has. Raises FluidValueError for sizes that are none."""
     if not mins or min(mins) <= 0:
         raise FluidValueError(f"op '{op_type}' takes min_sizes above 0, not {list(mins)}")
     if maxs and (len(maxs) != len(mins) or any(b <= a for a, b in zip(mins, maxs, strict=True))):
-        raise FluidValueError(f"op '{op_type}' takes for each of the min_sizes {list(mins)} a larger one in max_sizes, not {list(maxs)}")
+        raise FluidValueError(
+            f"op '{op_type}' takes for each of the min_sizes {list(mins)} a larger one in"
+            f" max_sizes, not {list(maxs)}"
+        )
     return len(_ratios(ratios, flip)) * len(mins) + len(maxs)
 
 
 def _prior_spec(Input: Spec, Image: Spec, **attrs: Any) -> tuple[Spec, Spec]:
     (high, wide), image = _sizes("prior_box", Input=Input, Image=Image)
     if 0 <= image[0] <= high or 0 <= image[1] <= wide:
-        raise ShapeError(f"op 'prior_box' takes a feature map smaller than the image, not {[high, wide]} of {list(image)}")
+        raise ShapeError(
+            f"op 'prior_box' takes a feature map smaller than the image, not {[high, wide]} of"
+            f" {list(image)}"
+        )
     _four("prior_box", attrs["variances"])
     if attrs["step_w"] < 0 or attrs["step_h"] < 0:
-        raise FluidValueError(f"op 'prior_box' takes steps from 0, not {attrs['step_h']} and {attrs['step_w']}")
-    count = _prior_count("prior_box", attrs["min_sizes"], attrs["max_sizes"], attrs["aspect_ratios"], attrs["flip"])
+        raise FluidValueError(
+            f"op 'prior_box' takes steps from 0, not {attrs['step_h']} and {attrs['step_w']}"
+        )
+    count = _prior_count(
+        "prior_box", attrs["min_sizes"], attrs["max_sizes"], attrs["aspect_ratios"], attrs["flip"]
+    )
     return (Spec((high, wide, count, 4), Input.dtype),) * 2
 
 
-@op(outs="Boxes Variances", infer=_prior_spec, rows=mixes(), shape_of=("Input", "Image"), channels=CHANNELS_FIRST)
+@op(
+    outs="Boxes Variances",
+    infer=_prior_spec,
+    rows=mixes(),
+    shape_of=("Input", "Image"),
+    channels=CHANNELS_FIRST,
+)
 def prior_box(
     Input: Array, Image: Array, *, min_sizes: Floats, max_sizes: Floats = (), aspect_ratios: Floats, variances: Floats,
     flip: bool = True, clip: bool = True, step_w: float = 0.0, step_h: float = 0.0, offset: float = 0.5,
     min_max_aspect_ratios_order: bool = False,
 ):  # fmt: skip
-    """Boxes [H, W, priors, 4] = (x1, y1, x2, y2) around each place of Input [N, C, H, W], as parts of Image [N, C, h, w].
+    """Boxes [H, W, priors, 4] = (x1, y1, x2, y2) around each place of Input [N, C, H, W], as parts
+    of Image [N, C, h, w].
 
-    For each of min_sizes m: m * sqrt(r) by m / sqrt(r) for r in 1 and aspect_ratios (with flip, 1 / r too), and a square of
-    sqrt(m * M) for its M in max_sizes; with min_max_aspect_ratios_order the squares first. Centres are (place + offset) * step, in
-    pixels; steps of 0: as many as the map has places in the image. clip: to 0 and 1. Variances: the four numbers at each box.
+    For each of min_sizes m: m * sqrt(r) by m / sqrt(r) for r in 1 and aspect_ratios (with flip, 1 /
+    r too), and a square of sqrt(m * M) for its M in max_sizes; with min_max_aspect_ratios_order the
+    squares first. Centres are (place + offset) * step, in pixels; steps of 0: as many as the map
+    has places in the image. clip: to 0 and 1. Variances: the four numbers at each box.
     """
     feature, image = _sizes("prior_box", Input=Input, Image=Image)
     steps = _steps(feature, image, step_h, step_w)
-    halves = _halves(min_sizes, max_sizes, _ratios(aspect_ratios, flip), min_max_aspect_ratios_order)
+    halves = _halves(
+        min_sizes, max_sizes, _ratios(aspect_ratios, flip), min_max_aspect_ratios_order
+    )
     y, x = (_centres(feature[a], offset, steps[a], Input.dtype) for a in (0, 1))
     boxes = _relative(_boxes(y, x, halves), image)
     return jnp.clip(boxes, 0, 1) if clip else boxes, _variances(variances, boxes.shape, Input.dtype)
@@ -121,13 +156,20 @@ def prior_box(
 def _density_spec(Input: Spec, Image: Spec, **attrs: Any) -> tuple[Spec, Spec]:
     (high, wide), image = _sizes("density_prior_box", Input=Input, Image=Image)
     if 0 <= image[0] <= high or 0 <= image[1] <= wide:
-        raise ShapeError(f"op 'density_prior_box' takes a feature map smaller than the image, not {[high, wide]} of {list(image)}")
+        raise ShapeError(
+            f"op 'density_prior_box' takes a feature map smaller than the image, not {[high, wide]}"
+            f" of {list(image)}"
+        )
     _four("density_prior_box", attrs["variances"])
     sizes, densities = attrs["fixed_sizes"], attrs["densities"]
-    if len(sizes) != len(densities) or min([1, *densities]) <= 0 or min([1, *sizes, *attrs["fixed_ratios"]]) <= 0:
+    if (
+        len(sizes) != len(densities)
+        or min([1, *densities]) <= 0
+        or min([1, *sizes, *attrs["fixed_ratios"]]) <= 0
+    ):
         raise FluidValueError(
-            f"op 'density_prior_box' takes as many fixed_sizes as densities and ratios, all above 0, not {list(sizes)}, "
-            f"{list(densities)} and {list(attrs['fixed_ratios'])}"
+            "op 'density_prior_box' takes as many fixed_sizes as densities and ratios, all above"
+            f" 0, not {list(sizes)}, {list(densities)} and {list(attrs['fixed_ratios'])}"
         )
     count = len(attrs["fixed_ratios"]) * sum(n * n for n in densities)
     if attrs["flatten_to_2d"]:
@@ -135,14 +177,22 @@ def _density_spec(Input: Spec, Image: Spec, **attrs: Any) -> tuple[Spec, Spec]:
     return (Spec((high, wide, count, 4), Input.dtype),) * 2
 
 
-@op(outs="Boxes Variances", infer=_density_spec, rows=mixes(), shape_of=("Input", "Image"), channels=CHANNELS_FIRST)
+@op(
+    outs="Boxes Variances",
+    infer=_density_spec,
+    rows=mixes(),
+    shape_of=("Input", "Image"),
+    channels=CHANNELS_FIRST,
+)
 def density_prior_box(
     Input: Array, Image: Array, *, variances: Floats, clip: bool = True, flatten_to_2d: bool = False, step_w: float = 0.0,
     step_h: float = 0.0, offset: float = 0.5, fixed_sizes: Floats = (), fixed_ratios: Floats = (), densities: Ints = (),
 ):  # fmt: skip
-    """Boxes [H, W, priors, 4] = as prior_box, where size i with each of fixed_ratios stands at densities[i]^2 shifted centres.
+    """Boxes [H, W, priors, 4] = as prior_box, where size i with each of fixed_ratios stands at
+    densities[i]^2 shifted centres.
 
-    Shifts divide the whole mean step by the density; edges are cut at the image. flatten_to_2d: [H * W * priors, 4].
+    Shifts divide the whole mean step by the density; edges are cut at the image. flatten_to_2d: [H
+    * W * priors, 4].
     """
     feature, image = _sizes("density_prior_box", Input=Input, Image=Image)
     steps = _steps(feature, image, step_h, step_w)
@@ -170,8 +220,15 @@ def _anchor_spec(Input: Spec, **attrs: Any) -> tuple[Spec, Spec]:
     _four("anchor_generator", attrs["variances"])
     for name in ("anchor_sizes", "aspect_ratios", "stride"):
         if not attrs[name] or min(attrs[name]) <= 0 or (name == "stride" and len(attrs[name]) != 2):
-            raise FluidValueError(f"op 'anchor_generator' takes {name} above 0, two strides among them, not {list(attrs[name])}")
-    return (Spec((high, wide, len(attrs["anchor_sizes"]) * len(attrs["aspect_ratios"]), 4), Input.dtype),) * 2
+            raise FluidValueError(
+                f"op 'anchor_generator' takes {name} above 0, two strides among them, not"
+                f" {list(attrs[name])}"
+            )
+    return (
+        Spec(
+            (high, wide, len(attrs["anchor_sizes"]) * len(attrs["aspect_ratios"]), 4), Input.dtype
+        ),
+    ) * 2
 
 
 def _rounded(x: float) -> float:
@@ -179,22 +236,42 @@ def _rounded(x: float) -> float:
     return math.floor(x + 0.5)
 
 
-@op(outs="Anchors Variances", infer=_anchor_spec, rows=mixes(), shape_of=("Input",), channels=CHANNELS_FIRST)
+@op(
+    outs="Anchors Variances",
+    infer=_anchor_spec,
+    rows=mixes(),
+    shape_of=("Input",),
+    channels=CHANNELS_FIRST,
+)
 def anchor_generator(
-    Input: Array, *, anchor_sizes: Floats, aspect_ratios: Floats, variances: Floats, stride: Floats = (16.0, 16.0), offset: float = 0.5
+    Input: Array,
+    *,
+    anchor_sizes: Floats,
+    aspect_ratios: Floats,
+    variances: Floats,
+    stride: Floats = (16.0, 16.0),
+    offset: float = 0.5,
 ):
-    """Anchors [H, W, ratios * sizes, 4] = (x1, y1, x2, y2) in pixels, around each place of Input [N, C, H, W].
+    """Anchors [H, W, ratios * sizes, 4] = (x1, y1, x2, y2) in pixels, around each place of Input
+    [N, C, H, W].
 
-    stride: of a place, across and down. An anchor has whole sides of the stride's area in its ratio, scaled by size / stride;
-    its last pixel belongs to it. Variances: the four numbers at each anchor.
+    stride: of a place, across and down. An anchor has whole sides of the stride's area in its
+    ratio, scaled by size / stride; its last pixel belongs to it. Variances: the four numbers at
+    each anchor.
     """
     ((high, wide),) = _sizes("anchor_generator", Input=Input)
     halves = []
     for ratio in aspect_ratios:
         base = _rounded(math.sqrt(np.asarray(stride[0] * stride[1] / ratio, Input.dtype)))
         sides = base, _rounded(base * ratio)
-        halves += [[0.5 * (size / stride[a] * sides[a] - 1) for a in (0, 1)] for size in anchor_sizes]
+        halves += [
+            [0.5 * (size / stride[a] * sides[a] - 1) for a in (0, 1)] for size in anchor_sizes
+        ]
     axes = ((high, stride[1]), (wide, stride[0]))
-    y, x = (jnp.arange(n, dtype=Input.dtype) * np.asarray(s, Input.dtype) + np.asarray(offset * (s - 1), Input.dtype) for n, s in axes)
+    y, x = (
+        jnp.arange(n, dtype=Input.dtype) * np.asarray(s, Input.dtype)
+        + np.asarray(offset * (s - 1), Input.dtype)
+        for n, s in axes
+    )
     anchors = _boxes(y, x, np.array(halves))
     return anchors, _variances(variances, anchors.shape, Input.dtype)

@@ -20,10 +20,13 @@ from .overlaps import moved, pixel_overlaps
 from .packing import firsts, packed
 
 
-def suppressed(boxes: Any, there: Any, threshold: float, eta: float, most: int, more: int = 1) -> tuple[Any, Any]:
-    """Greedy suppression of boxes [K, 4], best first, of which those count that are `there`: the places of the boxes kept, [most], and
-    their number. A box is kept if it overlaps none that was kept by more than the threshold, which shrinks by `eta` (< 1) with each
-    while it is above a half.
+def suppressed(
+    boxes: Any, there: Any, threshold: float, eta: float, most: int, more: int = 1
+) -> tuple[Any, Any]:
+    """Greedy suppression of boxes [K, 4], best first, of which those count that are `there`: the
+    places of the boxes kept, [most], and their number. A box is kept if it overlaps none that was
+    kept by more than the threshold, which shrinks by `eta` (< 1) with each while it is above a
+    half.
     """
     count = boxes.shape[0]
     at = jnp.arange(count, dtype=np.int32)
@@ -37,11 +40,19 @@ def suppressed(boxes: Any, there: Any, threshold: float, eta: float, most: int, 
         free = there & (at >= begin) & (overlap <= limit)
         found, best = free.any(), first_greatest(free)
         new = pixel_overlaps(boxes[best][None], boxes, more)[0]
-        overlap = jnp.where(found, jnp.maximum(overlap, jnp.where(jnp.isnan(new), np.inf, new)), overlap)
+        overlap = jnp.where(
+            found, jnp.maximum(overlap, jnp.where(jnp.isnan(new), np.inf, new)), overlap
+        )
         kept = kept.at[jnp.where(found, number, most)].set(best, mode="drop")
         if eta < 1:
             limit = jnp.where(found & (limit > 0.5), limit * np.asarray(eta, boxes.dtype), limit)
-        return jnp.where(found, best + 1, count), number + found.astype(np.int32), limit, overlap, kept
+        return (
+            jnp.where(found, best + 1, count),
+            number + found.astype(np.int32),
+            limit,
+            overlap,
+            kept,
+        )
 
     start = (
         np.int32(0), np.int32(0), jnp.asarray(threshold, boxes.dtype), jnp.full(count, -np.inf, boxes.dtype), jnp.zeros(most, np.int32),
@@ -50,7 +61,15 @@ def suppressed(boxes: Any, there: Any, threshold: float, eta: float, most: int, 
     return kept, number
 
 
-def _of_image(scores: Any, deltas: Any, info: Any, anchors: Any, variances: Any, room: tuple[int, int], attrs: Any) -> tuple[Any, Any, Any]:
+def _of_image(
+    scores: Any,
+    deltas: Any,
+    info: Any,
+    anchors: Any,
+    variances: Any,
+    room: tuple[int, int],
+    attrs: Any,
+) -> tuple[Any, Any, Any]:
     """The proposals of one image: boxes [most, 4], their scores, and how many."""
     before, most = room
     threshold, min_size, eta = attrs
@@ -62,11 +81,14 @@ def _of_image(scores: Any, deltas: Any, info: Any, anchors: Any, variances: Any,
     size = boxes[:, 2:] - boxes[:, :2]
     centre = boxes[:, :2] + (size + 1) / 2
     least = np.asarray(max(min_size, 1.0), boxes.dtype)
-    there = (size / info[2] + 1 >= least).all(1) & (centre[:, 0] <= info[1]) & (centre[:, 1] <= info[0])
+    there = (
+        (size / info[2] + 1 >= least).all(1) & (centre[:, 0] <= info[1]) & (centre[:, 1] <= info[0])
+    )
     if threshold <= 0:
         kept, number = firsts(there, most)
     else:
-        order = jnp.flip(jnp.argsort(scores, stable=True))  # as in 1.8.5, the last of equal scores comes first
+        # as in 1.8.5, the last of equal scores comes first
+        order = jnp.flip(jnp.argsort(scores, stable=True))
         places, number = suppressed(boxes[order], there[order], threshold, eta, most)
         kept = order[places]
     return boxes[kept], scores[kept], number
@@ -79,16 +101,30 @@ def _room(anchors: int, pre: int, post: int, threshold: float) -> tuple[int, int
 
 
 def _checked(scores: Any, deltas: Any, info: Any, anchors: Any, variances: Any) -> None:
-    if scores.ndim != 4 or deltas.ndim != 4 or info.ndim != 2 or anchors.ndim != 4 or variances.ndim != 4:
+    if (
+        scores.ndim != 4
+        or deltas.ndim != 4
+        or info.ndim != 2
+        or anchors.ndim != 4
+        or variances.ndim != 4
+    ):
         raise ShapeError(
-            "op 'generate_proposals' takes Scores [N, A, H, W], BboxDeltas [N, 4 * A, H, W], ImInfo [N, 3], Anchors and Variances "
-            f"[H, W, A, 4], not {[list(v.shape) for v in (scores, deltas, info, anchors, variances)]}"
+            "op 'generate_proposals' takes Scores [N, A, H, W], BboxDeltas [N, 4 * A, H, W],"
+            " ImInfo [N, 3], Anchors and Variances [H, W, A, 4], not"
+            f" {[list(v.shape) for v in (scores, deltas, info, anchors, variances)]}"
         )
 
 
-def _spec(Scores: Spec, BboxDeltas: Spec, ImInfo: Spec, Anchors: Spec, Variances: Spec, **_: Any) -> tuple[Spec, ...]:
+def _spec(
+    Scores: Spec, BboxDeltas: Spec, ImInfo: Spec, Anchors: Spec, Variances: Spec, **_: Any
+) -> tuple[Spec, ...]:
     _checked(Scores, BboxDeltas, ImInfo, Anchors, Variances)
-    return Spec((-1, 4), Anchors.dtype), Spec((-1, 1), Scores.dtype), Spec((Scores.shape[0],), "int64"), Spec((Scores.shape[0],), "int32")
+    return (
+        Spec((-1, 4), Anchors.dtype),
+        Spec((-1, 1), Scores.dtype),
+        Spec((Scores.shape[0],), "int64"),
+        Spec((Scores.shape[0],), "int32"),
+    )
 
 
 def _no_level(levels: Any, attrs: Attrs) -> dict[str, int]:
@@ -96,40 +132,69 @@ def _no_level(levels: Any, attrs: Attrs) -> dict[str, int]:
     return {}
 
 
-def _in_rows(Scores: Array, BboxDeltas: Array, Anchors: Array, Variances: Array) -> tuple[Array, Array, Array, Array]:
-    """Scores [N, boxes], and deltas [N, boxes, 4], anchors and variances [boxes, 4]: by row, column and kind of anchor."""
+def _in_rows(
+    Scores: Array, BboxDeltas: Array, Anchors: Array, Variances: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Scores [N, boxes], and deltas [N, boxes, 4], anchors and variances [boxes, 4]: by row, column
+    and kind of anchor.
+    """
     n, kinds, height, width = Scores.shape
     count = kinds * height * width
     scores = jnp.moveaxis(Scores, 1, -1).reshape(n, count)
     deltas = jnp.moveaxis(BboxDeltas, 1, -1).reshape(n, count, 4)
-    return scores, deltas, jnp.asarray(Anchors).reshape(count, 4), jnp.asarray(Variances).reshape(count, 4)
+    return (
+        scores,
+        deltas,
+        jnp.asarray(Anchors).reshape(count, 4),
+        jnp.asarray(Variances).reshape(count, 4),
+    )
 
 
 @op(
-    outs="RpnRois RpnRoiProbs RpnRoisLod? RpnRoisNum?", infer=_spec, rows=knows_rows(_no_level), channels=CHANNELS_FIRST,
+    outs="RpnRois RpnRoiProbs RpnRoisLod? RpnRoisNum?",
+    infer=_spec,
+    rows=knows_rows(_no_level),
+    channels=CHANNELS_FIRST,
     chosen=rows_by("Scores BboxDeltas", "post_nms_topN rows an image", exact=False),
 )
 def generate_proposals(
     Scores: Array, BboxDeltas: Array, ImInfo: Array, Anchors: Array, Variances: Array, *, pre_nms_topN: int, post_nms_topN: int,
     nms_thresh: float, min_size: float, eta: float,
 ):  # fmt: skip
-    """RpnRois [R, 4] and RpnRoiProbs [R, 1], a sequence of proposals for each image, the best first.
+    """RpnRois [R, 4] and RpnRoiProbs [R, 1], a sequence of proposals for each image, the best
+    first.
 
-    Of each image the pre_nms_topN greatest Scores [N, A, H, W] are looked at; their boxes are Anchors [H, W, A, 4] moved by BboxDeltas
-    [N, 4 * A, H, W] times Variances, cut at the image, ImInfo [N, 3] (height, width, scale); small ones and those that overlap a better
-    one by more than nms_thresh are dropped, and post_nms_topN kept.
-    RpnRoisLod [N]: how many there are up to each image, RpnRoisNum [N] of it.
+    Of each image the pre_nms_topN greatest Scores [N, A, H, W] are looked at; their boxes are
+    Anchors [H, W, A, 4] moved by BboxDeltas [N, 4 * A, H, W] times Variances, cut at the image,
+    ImInfo [N, 3] (height, width, scale); small ones and those that overlap a better one by more
+    than nms_thresh are dropped, and post_nms_topN kept. RpnRoisLod [N]: how many there are up to
+    each image, RpnRoisNum [N] of it.
     """
     _checked(Scores, BboxDeltas, ImInfo, Anchors, Variances)
     scores, deltas, anchors, variances = _in_rows(Scores, BboxDeltas, Anchors, Variances)
-    room, attrs = _room(scores.shape[1], pre_nms_topN, post_nms_topN, nms_thresh), (nms_thresh, min_size, eta)
-    boxes, probs, counts = jax.vmap(lambda s, d, i: _of_image(s, d, i, anchors, variances, room, attrs))(scores, deltas, ImInfo)
+    room, attrs = (
+        _room(scores.shape[1], pre_nms_topN, post_nms_topN, nms_thresh),
+        (nms_thresh, min_size, eta),
+    )
+    boxes, probs, counts = jax.vmap(
+        lambda s, d, i: _of_image(s, d, i, anchors, variances, room, attrs)
+    )(scores, deltas, ImInfo)
     rois, probs = packed(counts, boxes, probs[..., None])
     return rois, probs, jnp.cumsum(counts).astype(np.int64), counts.astype(np.int32)
 
 
-def _of_shape(scores: Any, deltas: Any, shape: Any, anchors: Any, variances: Any, room: tuple[int, int], attrs: Any) -> tuple[Any, ...]:
-    """_of_image of generate_proposals_v2: sizes are those in the fed image; more: whether an edge is a pixel of the box."""
+def _of_shape(
+    scores: Any,
+    deltas: Any,
+    shape: Any,
+    anchors: Any,
+    variances: Any,
+    room: tuple[int, int],
+    attrs: Any,
+) -> tuple[Any, ...]:
+    """_of_image of generate_proposals_v2: sizes are those in the fed image; more: whether an edge
+    is a pixel of the box.
+    """
     before, most = room
     threshold, min_size, eta, more = attrs
     _, chosen = lax.top_k(scores, before)
@@ -152,27 +217,42 @@ def _of_shape(scores: Any, deltas: Any, shape: Any, anchors: Any, variances: Any
     return jnp.where(none, 0, boxes[kept]), jnp.where(none, 0, scores[kept]), jnp.maximum(number, 1)
 
 
-def _spec_v2(Scores: Spec, BboxDeltas: Spec, ImShape: Spec, Anchors: Spec, Variances: Spec, **_: Any) -> tuple[Spec, ...]:
+def _spec_v2(
+    Scores: Spec, BboxDeltas: Spec, ImShape: Spec, Anchors: Spec, Variances: Spec, **_: Any
+) -> tuple[Spec, ...]:
     _checked(Scores, BboxDeltas, ImShape, Anchors, Variances)
-    return Spec((-1, 4), Anchors.dtype), Spec((-1, 1), Scores.dtype), Spec((Scores.shape[0],), "int32")
+    return (
+        Spec((-1, 4), Anchors.dtype),
+        Spec((-1, 1), Scores.dtype),
+        Spec((Scores.shape[0],), "int32"),
+    )
 
 
 @op(
-    outs="RpnRois RpnRoiProbs RpnRoisNum?", infer=_spec_v2, rows=knows_rows(_no_level), channels=CHANNELS_FIRST,
+    outs="RpnRois RpnRoiProbs RpnRoisNum?",
+    infer=_spec_v2,
+    rows=knows_rows(_no_level),
+    channels=CHANNELS_FIRST,
     chosen=rows_by("Scores BboxDeltas", "post_nms_topN rows an image", exact=False),
 )
 def generate_proposals_v2(
     Scores: Array, BboxDeltas: Array, ImShape: Array, Anchors: Array, Variances: Array, *, pre_nms_topN: int, post_nms_topN: int,
     nms_thresh: float, min_size: float, eta: float, pixel_offset: bool = True,
 ):  # fmt: skip
-    """generate_proposals of images that are as large as ImShape [N, 2] (height, width) says, of which none is scaled.
+    """generate_proposals of images that are as large as ImShape [N, 2] (height, width) says, of
+    which none is scaled.
 
-    pixel_offset: false where edges of boxes are lines, and no pixels of them. RpnRoisNum [N]: how many regions each image has,
-    at least one, of no extent.
+    pixel_offset: false where edges of boxes are lines, and no pixels of them. RpnRoisNum [N]: how
+    many regions each image has, at least one, of no extent.
     """
     _checked(Scores, BboxDeltas, ImShape, Anchors, Variances)
     scores, deltas, anchors, variances = _in_rows(Scores, BboxDeltas, Anchors, Variances)
-    room, attrs = _room(scores.shape[1], pre_nms_topN, post_nms_topN, nms_thresh), (nms_thresh, min_size, eta, int(pixel_offset))
-    boxes, probs, counts = jax.vmap(lambda s, d, i: _of_shape(s, d, i, anchors, variances, room, attrs))(scores, deltas, ImShape)
+    room, attrs = (
+        _room(scores.shape[1], pre_nms_topN, post_nms_topN, nms_thresh),
+        (nms_thresh, min_size, eta, int(pixel_offset)),
+    )
+    boxes, probs, counts = jax.vmap(
+        lambda s, d, i: _of_shape(s, d, i, anchors, variances, room, attrs)
+    )(scores, deltas, ImShape)
     rois, scores_of = packed(counts, boxes, probs[..., None])
     return *bare(rois, scores_of.rows), counts.astype(np.int32)

@@ -1,4 +1,6 @@
-"""psroi_pool and prroi_pool: means of regions, over whole pixels from a channel for each bin, and exact integrals between pixels."""
+"""psroi_pool and prroi_pool: means of regions, over whole pixels from a channel for each bin, and
+exact integrals between pixels.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ def _whole(start: Any, end: Any, bins: int, size: int) -> Any:
     extent = jnp.maximum(end - start, np.asarray(0.1, start.dtype))
     width = (extent / bins)[:, None]
     begin, stop = (
-        f(apart(width * (jnp.arange(bins, dtype=start.dtype) + n)) + start[:, None])[..., None] for n, f in ((0, jnp.floor), (1, jnp.ceil))
+        f(apart(width * (jnp.arange(bins, dtype=start.dtype) + n)) + start[:, None])[..., None]
+        for n, f in ((0, jnp.floor), (1, jnp.ceil))
     )
     pixel = jnp.arange(size, dtype=start.dtype)
     return (pixel >= begin) & (pixel < stop)
@@ -31,26 +34,45 @@ def _psroi_checked(x: Any, output_channels: int, pooled: tuple[int, int]) -> Non
     channels = output_channels * pooled[0] * pooled[1]
     if x.ndim == 4 and (output_channels < 1 or x.shape[1] not in (-1, channels)):
         raise ShapeError(
-            f"op 'psroi_pool' takes X of output_channels * pooled_height * pooled_width = {channels} channels, not {x.shape[1]}"
+            "op 'psroi_pool' takes X of output_channels * pooled_height * pooled_width ="
+            f" {channels} channels, not {x.shape[1]}"
         )
 
 
 def _psroi_spec(
-    X: Spec, ROIs: Spec, RoisNum: Spec | None, *, output_channels: int, spatial_scale: float, pooled_height: int, pooled_width: int
+    X: Spec,
+    ROIs: Spec,
+    RoisNum: Spec | None,
+    *,
+    output_channels: int,
+    spatial_scale: float,
+    pooled_height: int,
+    pooled_width: int,
 ) -> Spec:
     _psroi_checked(X, output_channels, (pooled_height, pooled_width))
-    return pooled_spec("psroi_pool", X, ROIs, output_channels, (pooled_height, pooled_width), spatial_scale)
+    return pooled_spec(
+        "psroi_pool", X, ROIs, output_channels, (pooled_height, pooled_width), spatial_scale
+    )
 
 
-@op(outs="Out", grad="X ROIs RoisNum", nograd="ROIs RoisNum", infer=_psroi_spec, rows=knows_rows(), channels=CHANNELS_FIRST)
+@op(
+    outs="Out",
+    grad="X ROIs RoisNum",
+    nograd="ROIs RoisNum",
+    infer=_psroi_spec,
+    rows=knows_rows(),
+    channels=CHANNELS_FIRST,
+)
 def psroi_pool(
     X: Array, ROIs: Array | Ragged, RoisNum: Array | None, *, output_channels: int, spatial_scale: float = 1.0, pooled_height: int = 1,
     pooled_width: int = 1,
 ):  # fmt: skip
-    """Out [R, output_channels, pooled_height, pooled_width]: the mean of the pixels that a bin of a region touches, 0 for none.
+    """Out [R, output_channels, pooled_height, pooled_width]: the mean of the pixels that a bin of a
+    region touches, 0 for none.
 
-    Bin (c, i, j) reads channel (c * pooled_height + i) * pooled_width + j of X [N, channels, H, W]. ROIs [R, 4] (x1, y1, x2, y2; rounded,
-    both ends in it, then times spatial_scale) with a LoD of the N images, or RoisNum [N], how many each has.
+    Bin (c, i, j) reads channel (c * pooled_height + i) * pooled_width + j of X [N, channels, H, W].
+    ROIs [R, 4] (x1, y1, x2, y2; rounded, both ends in it, then times spatial_scale) with a LoD of
+    the N images, or RoisNum [N], how many each has.
     """
     rois, pooled = rows_of(ROIs), (pooled_height, pooled_width)
     checked("psroi_pool", X, rois, 4, pooled, spatial_scale)
@@ -73,7 +95,9 @@ def psroi_pool(
 
 
 def _integral(begin: Any, end: Any) -> Any:
-    """The integral from begin to end of max(0, 1 - |t|): length times mean on each side of 0, which keeps the digits of short ways."""
+    """The integral from begin to end of max(0, 1 - |t|): length times mean on each side of 0, which
+    keeps the digits of short ways.
+    """
     total = jnp.zeros((), begin.dtype)
     for low, high in ((-1, 0), (0, 1)):
         a, b = jnp.clip(begin, low, high), jnp.clip(end, low, high)
@@ -88,24 +112,57 @@ def _exact(start: Any, extent: Any, bins: int, size: int) -> Any:
     return _integral(begin[..., None] - pixel, (begin + width[:, None])[..., None] - pixel)
 
 
-def _prroi_spec(X: Spec, ROIs: Spec, BatchRoINums: Spec | None, *, pooled_height: int, pooled_width: int, spatial_scale: float) -> Spec:
-    return pooled_spec("prroi_pool", X, ROIs, X.shape[1] if X.ndim == 4 else -1, (pooled_height, pooled_width), spatial_scale)
+def _prroi_spec(
+    X: Spec,
+    ROIs: Spec,
+    BatchRoINums: Spec | None,
+    *,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+) -> Spec:
+    return pooled_spec(
+        "prroi_pool",
+        X,
+        ROIs,
+        X.shape[1] if X.ndim == 4 else -1,
+        (pooled_height, pooled_width),
+        spatial_scale,
+    )
 
 
 @op(
-    outs="Out", grad="X ROIs BatchRoINums Out", nograd="BatchRoINums", infer=_prroi_spec, rows=knows_rows(), channels=CHANNELS_FIRST,
+    outs="Out",
+    grad="X ROIs BatchRoINums Out",
+    nograd="BatchRoINums",
+    infer=_prroi_spec,
+    rows=knows_rows(),
+    channels=CHANNELS_FIRST,
 )
 def prroi_pool(
-    X: Array, ROIs: Array | Ragged, BatchRoINums: Array | None, *, pooled_height: int = 1, pooled_width: int = 1, spatial_scale: float = 1.0
+    X: Array,
+    ROIs: Array | Ragged,
+    BatchRoINums: Array | None,
+    *,
+    pooled_height: int = 1,
+    pooled_width: int = 1,
+    spatial_scale: float = 1.0,
 ):
-    """Out [R, C, pooled_height, pooled_width]: each region of X [N, C, H, W] cut into bins, of which each is its exact mean between pixels.
+    """Out [R, C, pooled_height, pooled_width]: each region of X [N, C, H, W] cut into bins, of
+    which each is its exact mean between pixels.
 
-    ROIs [R, 4] (x1, y1, x2, y2; times spatial_scale) with a LoD of the N images, or BatchRoINums [N], how many each has. A bin without
-    extent gives 0.
+    ROIs [R, 4] (x1, y1, x2, y2; times spatial_scale) with a LoD of the N images, or BatchRoINums
+    [N], how many each has. A bin without extent gives 0.
     """
     rois = rows_of(ROIs)
     checked("prroi_pool", X, rois, 4, (pooled_height, pooled_width), spatial_scale)
-    offsets = None if BatchRoINums is None else jnp.concatenate([jnp.zeros(1, np.int64), jnp.cumsum(rows_of(BatchRoINums).reshape(-1))])
+    offsets = (
+        None
+        if BatchRoINums is None
+        else jnp.concatenate(
+            [jnp.zeros(1, np.int64), jnp.cumsum(rows_of(BatchRoINums).reshape(-1))]
+        )
+    )
     image = images_of("prroi_pool", ROIs, X.shape[0], offsets)
     scaled = rois * np.asarray(spatial_scale, rois.dtype)
     sizes = jnp.maximum(scaled[:, 2:] - scaled[:, :2], 0)
@@ -114,7 +171,12 @@ def prroi_pool(
     size = (sizes[:, 1] / pooled_height) * (sizes[:, 0] / pooled_width)
 
     def mean(x: Any, row: Any, column: Any, size: Any) -> Any:
-        total = jnp.einsum("chq,ph->cpq", jnp.einsum("chw,qw->chq", x, column, precision="highest"), row, precision="highest")
+        total = jnp.einsum(
+            "chq,ph->cpq",
+            jnp.einsum("chw,qw->chq", x, column, precision="highest"),
+            row,
+            precision="highest",
+        )
         return jnp.where(size > 0, total / jnp.where(size > 0, size, 1), 0)
 
     return with_images(ROIs, each_region(mean, X, image, rows, columns, size))

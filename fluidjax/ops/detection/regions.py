@@ -1,4 +1,6 @@
-"""What the pools over regions of interest share: their declarations, and a function of an image and a region over all regions."""
+"""What the pools over regions of interest share: their declarations, and a function of an image and
+a region over all regions.
+"""
 
 from __future__ import annotations
 
@@ -17,25 +19,39 @@ from ..infer import Spec
 AT_ONCE = 1 << 22  # elements of the images that are copied for regions which are computed together
 
 
-def checked(op: str, x: Any, rois: Any, numbers: int, pooled: tuple[int, int], scale: float) -> None:
-    """Raises ShapeError unless x [N, C, H, W], rois [R, numbers], the pooled sizes are positive and the scale is."""
+def checked(
+    op: str, x: Any, rois: Any, numbers: int, pooled: tuple[int, int], scale: float
+) -> None:
+    """Raises ShapeError unless x [N, C, H, W], rois [R, numbers], the pooled sizes are positive and
+    the scale is.
+    """
     if x.ndim != 4 or rois.ndim != 2 or rois.shape[1] != numbers:
-        raise ShapeError(f"op '{op}' takes an image [N, C, H, W] and regions [R, {numbers}], not {list(x.shape)} and {list(rois.shape)}")
+        raise ShapeError(
+            f"op '{op}' takes an image [N, C, H, W] and regions [R, {numbers}], not {list(x.shape)}"
+            f" and {list(rois.shape)}"
+        )
     if min(pooled) < 1 or not scale > 0:
-        raise ShapeError(f"op '{op}' takes a height and a width from 1 and a spatial_scale above 0, not {pooled} and {scale}")
+        raise ShapeError(
+            f"op '{op}' takes a height and a width from 1 and a spatial_scale above 0, not {pooled}"
+            f" and {scale}"
+        )
 
 
-def pooled_spec(op: str, x: Spec, rois: Spec, channels: int, pooled: tuple[int, int], scale: float) -> Spec:
+def pooled_spec(
+    op: str, x: Spec, rois: Spec, channels: int, pooled: tuple[int, int], scale: float
+) -> Spec:
     """The shape that such a pool gives: [R, channels, *pooled]."""
     checked(op, x, rois, 4, pooled, scale)
     if x.dtype != rois.dtype:
-        raise ShapeError(f"op '{op}' takes an image and regions of one dtype, not {x.dtype} and {rois.dtype}")
+        raise ShapeError(
+            f"op '{op}' takes an image and regions of one dtype, not {x.dtype} and {rois.dtype}"
+        )
     return Spec((rois.shape[0], channels, *pooled), x.dtype)
 
 
 def each_region(fn: Callable[..., Any], x: Any, image: Any, *values: Any) -> Any:
-    """fn(x[image[r]], *(v[r] for v in values)) of every region r, stacked. Together as many as AT_ONCE allows, the rest one after
-    another.
+    """fn(x[image[r]], *(v[r] for v in values)) of every region r, stacked. Together as many as
+    AT_ONCE allows, the rest one after another.
     """
     x = jnp.asarray(x)
     together = max(1, AT_ONCE // max(math.prod(x.shape[1:]), 1))
@@ -54,11 +70,15 @@ def rounded(x: Any) -> Any:
 
 
 def apart(x: Any) -> Any:
-    """x, which XLA does not fuse with what follows: a product that is rounded before a sum is, as in 1.8.5."""
+    """x, which XLA does not fuse with what follows: a product that is rounded before a sum is, as
+    in 1.8.5.
+    """
     return lax.optimization_barrier(x)
 
 
 def spans(start: Any, size: Any, count: int) -> tuple[Any, Any]:
-    """Where each of `count` equal bins of [start, start + size) begins, and their width: [R, count] and [R]."""
+    """Where each of `count` equal bins of [start, start + size) begins, and their width: [R, count]
+    and [R].
+    """
     width = size / count
     return apart(jnp.arange(count, dtype=start.dtype) * width[:, None]) + start[:, None], width

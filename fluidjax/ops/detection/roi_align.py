@@ -1,6 +1,7 @@
 """roi_align: averages of places within regions, each read between pixels.
 
-The weights of pixels are products of those of rows and columns, so a region is two small products of matrices.
+The weights of pixels are products of those of rows and columns, so a region is two small products
+of matrices.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ from ..traits import CHANNELS_FIRST, knows_rows
 from .boxes import images_of, with_images
 from .regions import apart, checked, each_region, pooled_spec
 
-REACH = 6  # places at most within a pixel of one, where a bin has so many that they lie more than half a pixel apart
+# places at most within a pixel of one, where a bin has so many that they lie more than half a pixel
+# apart
+REACH = 6
 
 
 def _weights(places: Any, count: Any, size: int, pixel: Any) -> Any:
-    """How much each of `places` takes of a pixel of a row of `size`: 1 at it, less on the way to the next, 0 beyond the row."""
+    """How much each of `places` takes of a pixel of a row of `size`: 1 at it, less on the way to
+    the next, 0 beyond the row.
+    """
     inside = (places >= -1) & (places <= size) & count
     at = jnp.maximum(places, 0)
     low = jnp.minimum(jnp.floor(at), size - 1)
@@ -32,12 +37,16 @@ def _weights(places: Any, count: Any, size: int, pixel: Any) -> Any:
 
 
 def _number(width: Any, ratio: int) -> Any:
-    """How many places a bin of this width has along an axis: `ratio`, else as many as it has pixels."""
+    """How many places a bin of this width has along an axis: `ratio`, else as many as it has
+    pixels.
+    """
     return jnp.full_like(width, ratio) if ratio > 0 else jnp.ceil(width)
 
 
 def _axis(start: Any, extent: Any, bins: int, ratio: int, size: int, number: Any) -> Any:
-    """The sum of each pixel's shares of the places in each bin, [R, bins, size]; number: places of a bin, `ratio` of them if above 0."""
+    """The sum of each pixel's shares of the places in each bin, [R, bins, size]; number: places of
+    a bin, `ratio` of them if above 0.
+    """
     kind = start.dtype
     width = (extent / bins)[:, None, None, None]
     base = start[:, None, None, None] + apart(jnp.arange(bins, dtype=kind)[:, None, None] * width)
@@ -57,7 +66,14 @@ def _spec(
     X: Spec, ROIs: Spec, RoisLod: Spec | None, RoisNum: Spec | None, *, pooled_height: int, pooled_width: int, spatial_scale: float,
     **_: Any,
 ) -> Spec:  # fmt: skip
-    return pooled_spec("roi_align", X, ROIs, X.shape[1] if X.ndim == 4 else -1, (pooled_height, pooled_width), spatial_scale)
+    return pooled_spec(
+        "roi_align",
+        X,
+        ROIs,
+        X.shape[1] if X.ndim == 4 else -1,
+        (pooled_height, pooled_width),
+        spatial_scale,
+    )
 
 
 def _by_lod(op: OpDesc) -> bool:
@@ -65,37 +81,64 @@ def _by_lod(op: OpDesc) -> bool:
 
 
 @op(
-    outs="Out", grad="X ROIs RoisLod RoisNum", nograd="ROIs RoisLod RoisNum", infer=_spec, rows=knows_rows(alone="ROIs", when=_by_lod),
+    outs="Out",
+    grad="X ROIs RoisLod RoisNum",
+    nograd="ROIs RoisLod RoisNum",
+    infer=_spec,
+    rows=knows_rows(alone="ROIs", when=_by_lod),
     channels=CHANNELS_FIRST,
 )
 def roi_align(
     X: Array, ROIs: Array | Ragged, RoisLod: Array | None, RoisNum: Array | None, *, pooled_height: int = 1, pooled_width: int = 1,
     spatial_scale: float = 1.0, sampling_ratio: int = -1, aligned: bool = False,
 ):  # fmt: skip
-    """Out [R, C, pooled_height, pooled_width]: each region of X [N, C, H, W] cut into bins, of which each is the mean of places in it.
+    """Out [R, C, pooled_height, pooled_width]: each region of X [N, C, H, W] cut into bins, of
+    which each is the mean of places in it.
 
-    ROIs [R, 4] (x1, y1, x2, y2; times spatial_scale, at least a pixel wide) with a LoD of the N images, or RoisLod [N + 1], its offsets, or
-    RoisNum [N], how many each has. aligned: half a pixel less, and as narrow as they are (the gradient of Paddle's CPU kernel takes
-    them as a pixel wide). sampling_ratio: places along each side of a bin; not positive: as many as it has pixels. A place is read
-    between its four pixels; up to a pixel outside counts as the border, farther as 0.
+    ROIs [R, 4] (x1, y1, x2, y2; times spatial_scale, at least a pixel wide) with a LoD of the N
+    images, or RoisLod [N + 1], its offsets, or RoisNum [N], how many each has. aligned: half a
+    pixel less, and as narrow as they are (the gradient of Paddle's CPU kernel takes them as a pixel
+    wide). sampling_ratio: places along each side of a bin; not positive: as many as it has pixels.
+    A place is read between its four pixels; up to a pixel outside counts as the border, farther as
+    0.
     """
     rois = rows_of(ROIs)
     checked("roi_align", X, rois, 4, (pooled_height, pooled_width), spatial_scale)
     image = images_of("roi_align", ROIs, X.shape[0], RoisLod, RoisNum)
-    scaled = rois * np.asarray(spatial_scale, rois.dtype) - np.asarray(0.5 if aligned else 0, rois.dtype)
-    sizes = scaled[:, 2:] - scaled[:, :2] if aligned else jnp.maximum(scaled[:, 2:] - scaled[:, :2], 1)
+    scaled = rois * np.asarray(spatial_scale, rois.dtype) - np.asarray(
+        0.5 if aligned else 0, rois.dtype
+    )
+    sizes = (
+        scaled[:, 2:] - scaled[:, :2] if aligned else jnp.maximum(scaled[:, 2:] - scaled[:, :2], 1)
+    )
     bins = ((1, pooled_height, X.shape[2]), (0, pooled_width, X.shape[3]))
     numbers = [_number(sizes[:, axis] / count, sampling_ratio) for axis, count, _ in bins]
     parts = [
-        _axis(scaled[:, axis], sizes[:, axis], count, sampling_ratio, size, number[:, None, None, None])
+        _axis(
+            scaled[:, axis],
+            sizes[:, axis],
+            count,
+            sampling_ratio,
+            size,
+            number[:, None, None, None],
+        )
         for (axis, count, size), number in zip(bins, numbers, strict=True)
     ]
-    rows, columns = (part / jnp.where(number == 0, 1, number)[:, None, None] for part, number in zip(parts, numbers, strict=True))
+    rows, columns = (
+        part / jnp.where(number == 0, 1, number)[:, None, None]
+        for part, number in zip(parts, numbers, strict=True)
+    )
 
     def pooled(x: Any, row: Any, column: Any) -> Any:
-        return jnp.einsum("chq,ph->cpq", jnp.einsum("chw,qw->chq", x, column, precision="highest"), row, precision="highest")
+        return jnp.einsum(
+            "chq,ph->cpq",
+            jnp.einsum("chw,qw->chq", x, column, precision="highest"),
+            row,
+            precision="highest",
+        )
 
     out = each_region(pooled, X, image, rows, columns)
-    if aligned and sampling_ratio <= 0:  # a region without extent has no places, of which the mean is nan
+    # a region without extent has no places, of which the mean is nan
+    if aligned and sampling_ratio <= 0:
         out = jnp.where(((numbers[0] == 0) | (numbers[1] == 0))[:, None, None, None], np.nan, out)
     return with_images(ROIs, out)

@@ -23,9 +23,11 @@ def _spec(X: Spec, Y: Spec, **_: Any) -> Spec:
 
 @op(outs="Out", infer=_spec, rows=row_wise("X"))
 def iou_similarity(X: Array, Y: Array, *, box_normalized: bool = True):
-    """Out[i, j] = intersection over union of the boxes (x1, y1, x2, y2) X[i] and Y[j]: [N, M] from X [N, 4] and Y [M, 4].
+    """Out[i, j] = intersection over union of the boxes (x1, y1, x2, y2) X[i] and Y[j]: [N, M] from
+    X [N, 4] and Y [M, 4].
 
-    box_normalized: false where the last pixel belongs to a box, which makes sides one longer. 1e-10 is added to the union.
+    box_normalized: false where the last pixel belongs to a box, which makes sides one longer. 1e-10
+    is added to the union.
     """
     more = 0 if box_normalized else 1
     a, b = X[:, None, :], Y[None, :, :]

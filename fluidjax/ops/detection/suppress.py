@@ -1,4 +1,6 @@
-"""Suppression of non-maxima: of boxes in order of their scores each is kept that overlaps none of the kept ones too much."""
+"""Suppression of non-maxima: of boxes in order of their scores each is kept that overlaps none of
+the kept ones too much.
+"""
 
 from __future__ import annotations
 
@@ -18,24 +20,33 @@ Overlaps = Callable[[Any, Any], Any]  # (a box, boxes [K, ...]) -> [K]
 
 
 def best(scores: Any, threshold: float, most: int) -> tuple[Any, Any]:
-    """The places of the largest scores above a threshold in [..., M], the first of equal ones first, and which there are.
+    """The places of the largest scores above a threshold in [..., M], the first of equal ones
+    first, and which there are.
 
     Scores are compared as float32, as in 1.8.5. most: how many, -1 for all.
     """
     count = scores.shape[-1] if most < 0 else min(most, scores.shape[-1])
     keys = scores.astype(jnp.float32)
     keys = jnp.where(keys == 0, np.float32(0), keys)  # zeros of both signs are equal
-    keys = jnp.where(scores > np.asarray(threshold, np.float32).astype(scores.dtype), keys, -jnp.inf)
+    keys = jnp.where(
+        scores > np.asarray(threshold, np.float32).astype(scores.dtype), keys, -jnp.inf
+    )
     _, places = lax.top_k(keys, count)
-    there = jnp.arange(count, dtype=jnp.int32) < (keys > -jnp.inf).sum(-1, keepdims=True, dtype=jnp.int32)
+    there = jnp.arange(count, dtype=jnp.int32) < (keys > -jnp.inf).sum(
+        -1, keepdims=True, dtype=jnp.int32
+    )
     return places, there
 
 
-def suppressed(boxes: Any, there: Any, overlaps: Overlaps, threshold: float, eta: float, most: int) -> tuple[Any, Any]:
-    """The places that are kept, in order, [most], and how many there are. boxes [K, ...] by falling scores, there [K].
+def suppressed(
+    boxes: Any, there: Any, overlaps: Overlaps, threshold: float, eta: float, most: int
+) -> tuple[Any, Any]:
+    """The places that are kept, in order, [most], and how many there are. boxes [K, ...] by falling
+    scores, there [K].
 
-    A box is kept if it overlaps no kept one by more than the threshold (or by nan); each kept one multiplies a threshold above 0.5
-    by eta, where that is below 1. The loop takes as many turns as boxes are kept.
+    A box is kept if it overlaps no kept one by more than the threshold (or by nan); each kept one
+    multiplies a threshold above 0.5 by eta, where that is below 1. The loop takes as many turns as
+    boxes are kept.
     """
     size = there.shape[0]
     at = jnp.arange(size, dtype=jnp.int32)
@@ -56,14 +67,30 @@ def suppressed(boxes: Any, there: Any, overlaps: Overlaps, threshold: float, eta
         limit = jnp.where(limit > 0.5, limit * np.asarray(eta, boxes.dtype), limit)
         return count + 1, kept, there & (at > now) & (worst <= limit), worst, limit
 
-    start = jnp.zeros((), jnp.int32), jnp.zeros((most,), jnp.int32), there, jnp.full((size,), -jnp.inf, boxes.dtype), limit
+    start = (
+        jnp.zeros((), jnp.int32),
+        jnp.zeros((most,), jnp.int32),
+        there,
+        jnp.full((size,), -jnp.inf, boxes.dtype),
+        limit,
+    )
     if not size or not most:
         return start[1], start[0]
     count, kept, *_ = loops.while_loop(going, keep, start)
     return kept, count
 
 
-def each(boxes: Any, there: Any, overlaps: Overlaps, threshold: float, eta: float, most: int) -> tuple[Any, Any]:
-    """suppressed() of many: boxes [lanes, K, ...], there [lanes, K]; places [lanes, most] and counts [lanes]."""
-    run = partial(suppressed, overlaps=overlaps, threshold=float(np.float32(threshold)), eta=float(np.float32(eta)), most=most)
+def each(
+    boxes: Any, there: Any, overlaps: Overlaps, threshold: float, eta: float, most: int
+) -> tuple[Any, Any]:
+    """suppressed() of many: boxes [lanes, K, ...], there [lanes, K]; places [lanes, most] and
+    counts [lanes].
+    """
+    run = partial(
+        suppressed,
+        overlaps=overlaps,
+        threshold=float(np.float32(threshold)),
+        eta=float(np.float32(eta)),
+        most=most,
+    )
     return jax.vmap(run)(boxes, there)

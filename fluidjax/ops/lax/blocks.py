@@ -1,7 +1,8 @@
 """Ops that hold blocks: each block is a function of its own, with parameters and results by name.
 
-Such a block reads nothing from around it. An op names the parameters and the results of its blocks in attributes, and hands
-the values of its input slots to them in order. So several ops may share a block, and jax.vjp differentiates an op as a whole.
+Such a block reads nothing from around it. An op names the parameters and the results of its blocks
+in attributes, and hands the values of its input slots to them in order. So several ops may share a
+block, and jax.vjp differentiates an op as a whole.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def declare_block_op(
 ) -> None:
     """Declare ``jax.<kind>`` and its gradient op.
 
-    make: from a call and how many values each input slot has to the function that the op is, of all these values. Its
-    gradient is jax.vjp of that function, unless `write_grad` writes another.
+    make: from a call and how many values each input slot has to the function that the op is, of all
+    these values. Its gradient is jax.vjp of that function, unless `write_grad` writes another.
     """
     in_slots, out_slots = _names(ins), _names(outs)
     table = {a.name: a for a in attrs}
@@ -119,7 +120,9 @@ def declare_block_op(
 def gradient_slots(
     op: OpDesc, names: GradNames, in_slots: Sequence[str], out_slots: Sequence[str]
 ) -> tuple[Any, Any]:
-    """The input and output slots of an op's gradient op: each input, the gradient of each output; the gradient of each input."""
+    """The input and output slots of an op's gradient op: each input, the gradient of each output;
+    the gradient of each input.
+    """
     ins = {slot: list(op.input(slot)) for slot in in_slots if op.input(slot)}
     for slot in out_slots:
         taken = iter(names.taken(slot + GRAD))

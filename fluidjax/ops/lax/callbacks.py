@@ -26,8 +26,8 @@ def _callback(call: Call, counts: Sequence[int]) -> Function:
     attrs, place = call.op.attrs, f" ({call.op.loc})" if call.op.loc else ""
     if attrs["key"] not in _CALLBACKS:
         raise EnforceNotMet(
-            f"op 'jax.callback'{place} runs the Python of a {attrs['function']}, which no file of a program holds; trace the "
-            "function in this process"
+            f"op 'jax.callback'{place} runs the Python of a {attrs['function']}, which no file of a"
+            " program holds; trace the function in this process"
         )
     return _CALLBACKS[attrs["key"]]
 
@@ -37,7 +37,10 @@ declare_block_op(
     ins="Args*",
     outs="Out*",
     attrs=[Attr("key", "STRING"), Attr("function", "STRING")],
-    doc="Out = what a function of this process returns for Args: a jax.pure_callback, io_callback or debug.print.",
+    doc=(
+        "Out = what a function of this process returns for Args: a jax.pure_callback, io_callback"
+        " or debug.print."
+    ),
     make=_callback,
     differentiable=False,
     runs=Runs.EFFECT,

@@ -1,4 +1,6 @@
-"""jax.call: a function that a program keeps as a block, with its own gradient where JAX gives it one."""
+"""jax.call: a function that a program keeps as a block, with its own gradient where JAX gives it
+one.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ declare_block_op(
 
 
 def _custom(call: Call, counts: Sequence[int]) -> Function:
-    """Whoever differentiates through it from outside, a scan or a caller's jax.grad, meets the rule too."""
+    """Whoever differentiates through it from outside, a scan or a caller's jax.grad, meets the rule
+    too.
+    """
     run = _call(call, counts)
 
     @jax.custom_vjp
@@ -84,7 +88,8 @@ def _refuse(op: OpDesc) -> None:
     if op.attrs.get("refusal"):
         place = f" ({op.loc})" if op.loc else ""
         raise UnsupportedError(
-            f"{op.attrs['function']!r}{place} has no gradient, and JAX says why: {op.attrs['refusal']}"
+            f"{op.attrs['function']!r}{place} has no gradient, and JAX says why:"
+            f" {op.attrs['refusal']}"
         )
 
 
@@ -122,7 +127,9 @@ def _lower_rule(call: Call) -> None:
 
 
 def _rule(call: Call) -> Any:
-    """From Args and what flows back into Out to the gradients of Args; None of those that have none."""
+    """From Args and what flows back into Out to the gradients of Args; None of those that have
+    none.
+    """
     _refuse(call.op)
     attrs = call.op.attrs
     rule = block_function(

@@ -37,8 +37,9 @@ def _mesh(axes: Sequence[str], sizes: Sequence[int]) -> Any:
     if len(jax.devices()) < wanted:
         shape = ", ".join(f"{axis}: {size}" for axis, size in zip(axes, sizes, strict=True))
         raise UnsupportedError(
-            f"op 'jax.shard_map' runs on {wanted} devices ({shape}), and this process has {len(jax.devices())}; trace the "
-            "function over a mesh of these, or give XLA_FLAGS=--xla_force_host_platform_device_count"
+            f"op 'jax.shard_map' runs on {wanted} devices ({shape}), and this process has"
+            f" {len(jax.devices())}; trace the function over a mesh of these, or give"
+            " XLA_FLAGS=--xla_force_host_platform_device_count"
         )
     auto = (AxisType.Auto,) * len(sizes)
     return jax.make_mesh(tuple(sizes), tuple(axes), auto, devices=jax.devices()[:wanted])
@@ -101,14 +102,18 @@ def reduce_scatter(X: Array, *, axes: list[str], dimension: int = 0, tiled: bool
 
 
 @lax_op("all_to_all", grad="X")
-def all_to_all(X: Array, *, axes: list[str], split_axis: int, concat_axis: int, tiled: bool = False):
+def all_to_all(
+    X: Array, *, axes: list[str], split_axis: int, concat_axis: int, tiled: bool = False
+):
     """Out = the own parts of every device's X, one behind the other."""
     return lax.all_to_all(X, tuple(axes), split_axis, concat_axis, tiled=tiled)
 
 
 @lax_op("ppermute", grad="X")
 def ppermute(X: Array, *, axes: list[str], perm: Ints):
-    """Out = X of the device that perm, (from, to) after (from, to), sends here; zeros where none does."""
+    """Out = X of the device that perm, (from, to) after (from, to), sends here; zeros where none
+    does.
+    """
     return lax.ppermute(X, tuple(axes), pairs(perm))
 
 

@@ -92,6 +92,9 @@ declare_block_op(
         Attr("indices_are_sorted", "BOOLEAN", False),
         Attr("mode", "STRING", "CLIP"),
     ],
-    doc="Out = X with sub_block of each element that Indices name; of Updates the shape alone counts.",
+    doc=(
+        "Out = X with sub_block of each element that Indices name; of Updates the shape alone"
+        " counts."
+    ),
     make=_scatter_apply,
 )

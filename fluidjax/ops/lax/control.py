@@ -54,7 +54,10 @@ declare_block_op(
         Attr("reverse", "BOOLEAN", False),
         Attr("unroll", "INT", 1),
     ],
-    doc="Carry, Ys[t] = sub_block(Consts, Carry of step t - 1, Xs[t]) for every t; before the first step Carry is Init.",
+    doc=(
+        "Carry, Ys[t] = sub_block(Consts, Carry of step t - 1, Xs[t]) for every t; before the first"
+        " step Carry is Init."
+    ),
     make=_scan,
 )
 

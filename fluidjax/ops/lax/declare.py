@@ -1,4 +1,6 @@
-"""``@lax_op``: an op type named after a function of JAX's; and the spellings of what its attributes hold."""
+"""``@lax_op``: an op type named after a function of JAX's; and the spellings of what its attributes
+hold.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,13 @@ Fn = Callable[..., Any]
 def lax_op(
     kind: str, *, outs: str = "Out", grad: str | None = None, nograd: str = ""
 ) -> Callable[[Fn], Fn]:
-    """Declare ``jax.<kind>``. grad: the input slots; the gradient op ``jax.<kind>_vjp`` is jax.vjp at exactly those.
+    """Declare ``jax.<kind>``. grad: the input slots; the gradient op ``jax.<kind>_vjp`` is jax.vjp
+    at exactly those.
 
     None: it has no gradient.
 
-    Rows of a LoD are given to it as plain arrays of exact sizes, since an op of JAX's knows no padding.
+    Rows of a LoD are given to it as plain arrays of exact sizes, since an op of JAX's knows no
+    padding.
     """
     return op(
         f"jax.{kind}",

@@ -89,7 +89,10 @@ def _declare_scatter(name: str, function: Any, grad: bool) -> None:
         numbers, options = scatter_numbers(locals())
         return function(X, Indices, Updates, numbers, **options)
 
-    run.__doc__ = f"Out = X, where Indices say joined with Updates; the attributes are those of jax.lax.{name}."
+    run.__doc__ = (
+        "Out = X, where Indices say joined with Updates; the attributes are those of"
+        f" jax.lax.{name}."
+    )
     lax_op(name, grad="X Indices Updates" if grad else None, nograd="Indices")(run)
 
 

@@ -16,7 +16,9 @@ def cholesky(X: Array):
 
 @lax_op("lu", outs="Out Pivots Permutation", grad="X")
 def lu(X: Array):
-    """Out = L and U of the permuted X in one matrix; Pivots and Permutation (int32) say which rows were exchanged."""
+    """Out = L and U of the permuted X in one matrix; Pivots and Permutation (int32) say which rows
+    were exchanged.
+    """
     return tuple(linalg.lu(X))
 
 
@@ -28,7 +30,9 @@ def lu_pivots_to_permutation(Pivots: Array, *, permutation_size: int):
 
 @lax_op("qr", outs="Q R Pivots?", grad="X")
 def qr(X: Array, *, full_matrices: bool = False, pivoting: bool = False):
-    """Q R = X, Q with orthonormal columns, R upper triangular; with pivoting, of the columns of X that Pivots (int32) say."""
+    """Q R = X, Q with orthonormal columns, R upper triangular; with pivoting, of the columns of X
+    that Pivots (int32) say.
+    """
     found = linalg.qr(X, full_matrices=full_matrices, pivoting=pivoting)
     return (*found, None) if len(found) == 2 else tuple(found)
 
@@ -117,7 +121,9 @@ def schur(X: Array, *, compute_schur_vectors: bool = True):
 def tridiagonal_solve(
     Lower: Array, Diagonal: Array, Upper: Array, B: Array, *, perturb_singular: bool = False
 ):
-    """The solution of a tridiagonal system with these three diagonals, moved a little where it has none and that is asked."""
+    """The solution of a tridiagonal system with these three diagonals, moved a little where it has
+    none and that is asked.
+    """
     return linalg.tridiagonal_solve(Lower, Diagonal, Upper, B, perturb_singular=perturb_singular)
 
 
@@ -135,11 +141,15 @@ def symmetric_product(A: Array, C: Array, *, alpha: Float64 = 1.0, beta: Float64
 
 @lax_op("hessenberg", outs="Out Taus")
 def hessenberg(X: Array):
-    """Out, Taus = the Hessenberg form of a square matrix, with the reflectors that lead there below it."""
+    """Out, Taus = the Hessenberg form of a square matrix, with the reflectors that lead there below
+    it.
+    """
     return tuple(linalg.hessenberg(X))
 
 
 @lax_op("tridiagonal", outs="Out Diagonal OffDiagonal Taus")
 def tridiagonal(X: Array, *, lower: bool = True):
-    """Out, Diagonal, OffDiagonal, Taus = the tridiagonal form of a Hermitian matrix, and the reflectors that lead there."""
+    """Out, Diagonal, OffDiagonal, Taus = the tridiagonal form of a Hermitian matrix, and the
+    reflectors that lead there.
+    """
     return tuple(linalg.tridiagonal(X, lower=lower))

@@ -55,7 +55,10 @@ def _declare_binary(name: str, function: Any, grad: str | None) -> None:
     def run(X: Array | None, Y: Array | None, *, x: Scalar = None, y: Scalar = None):
         return function(scalar(x, Y) if X is None else X, scalar(y, X) if Y is None else Y)
 
-    run.__doc__ = f"Out = jax.lax.{name}(X, Y), element by element. An operand that is a literal is the attribute x or y."
+    run.__doc__ = (
+        f"Out = jax.lax.{name}(X, Y), element by element. An operand that is a literal is the"
+        " attribute x or y."
+    )
     lax_op(name, grad=grad)(run)
 
 
@@ -67,7 +70,8 @@ def _one_minus_square(x: Any) -> Any:
     return (1 + x) * (1 - x)
 
 
-# Functions that jax.lax has from a later version on; a program that holds them runs on an earlier one by these.
+# Functions that jax.lax has from a later version on; a program that holds them runs on an earlier
+# one by these.
 _LATER = {"log2": _log2, "one_minus_square": _one_minus_square}
 
 for _name, _function in _LATER.items():

@@ -21,7 +21,9 @@ def dot_general(
     precision: str = "",
     preferred_element_type: str = "",
 ):
-    """Out[batch..., rest of Lhs..., rest of Rhs...] = the sum over the contracted axes of Lhs * Rhs."""
+    """Out[batch..., rest of Lhs..., rest of Rhs...] = the sum over the contracted axes of Lhs *
+    Rhs.
+    """
     numbers = (tuple(lhs_contract), tuple(rhs_contract)), (tuple(lhs_batch), tuple(rhs_batch))
     return lax.dot_general(
         Lhs, Rhs, numbers, precision_of(precision), dtype(preferred_element_type)
@@ -43,7 +45,8 @@ def conv_general_dilated(
     precision: str = "",
     preferred_element_type: str = "",
 ):
-    """Out = Lhs convolved with the kernel Rhs. spec ``NHWC,HWIO->NHWC`` names the axes of Lhs, Rhs and Out.
+    """Out = Lhs convolved with the kernel Rhs. spec ``NHWC,HWIO->NHWC`` names the axes of Lhs, Rhs
+    and Out.
 
     padding: before and behind, of each axis in turn. Dilations that are not given are 1.
     """
@@ -78,7 +81,9 @@ def ragged_dot_general(
     precision: str = "",
     preferred_element_type: str = "",
 ):
-    """Out = Lhs times Rhs as jax.dot_general, of which groups of rows of Lhs, so many each, meet one entry of Rhs each."""
+    """Out = Lhs times Rhs as jax.dot_general, of which groups of rows of Lhs, so many each, meet
+    one entry of Rhs each.
+    """
     numbers = lax.RaggedDotDimensionNumbers(
         ((tuple(lhs_contract), tuple(rhs_contract)), (tuple(lhs_batch), tuple(rhs_batch))),
         tuple(lhs_ragged),

@@ -17,7 +17,9 @@ _KNOWS_STABLE = "is_stable" in inspect.signature(lax.top_k).parameters
 
 @lax_op("constant")
 def constant(*, values: Scalars, shape: Ints, dtype: str):
-    """Out = the values, row by row. Complex numbers are two values each: the real part, then the imaginary one."""
+    """Out = the values, row by row. Complex numbers are two values each: the real part, then the
+    imaginary one.
+    """
     kind = np.dtype(dtype_of(dtype))
     if kind.kind == "c":
         real, imag = np.asarray(values[::2]), np.asarray(values[1::2])
@@ -51,7 +53,9 @@ def broadcast_in_dim(X: Array, *, shape: Ints, broadcast_dimensions: Ints):
 
 @lax_op("reshape", grad="X")
 def reshape(X: Array, *, new_sizes: Ints, dimensions: Ints = ()):
-    """Out[new_sizes] = the elements of X in row-major order, of its axes in the order `dimensions` where that is given."""
+    """Out[new_sizes] = the elements of X in row-major order, of its axes in the order `dimensions`
+    where that is given.
+    """
     return lax.reshape(X, tuple(new_sizes), tuple(dimensions) or None)
 
 
@@ -113,7 +117,9 @@ def tile(X: Array, *, reps: Ints):
 def pad(
     X: Array, Value: Array | None, *, low: Ints, high: Ints, interior: Ints, value: Scalar = None
 ):
-    """Out = X with so many cells of Value before, behind, and between the cells of each axis; negative numbers take cells away."""
+    """Out = X with so many cells of Value before, behind, and between the cells of each axis;
+    negative numbers take cells away.
+    """
     config = tuple(zip(low, high, interior, strict=True))
     return lax.pad(X, scalar(value, X) if Value is None else Value, config)
 
@@ -135,7 +141,8 @@ def sort(X: list[Array], *, dimension: int, is_stable: bool = True, num_keys: in
 def top_k(X: Array, *, k: int, axis: int = -1, is_stable: bool = True):
     """Out, Indices (int32) = the k largest along an axis, largest first, and where they stand.
 
-    Equal ones keep their order, or where is_stable is False may lose it, which JAX before 0.12 cannot ask for.
+    Equal ones keep their order, or where is_stable is False may lose it, which JAX before 0.12
+    cannot ask for.
     """
     asked = {} if is_stable or not _KNOWS_STABLE else {"is_stable": False}
     return tuple(lax.top_k(X, k, axis=axis, **asked))

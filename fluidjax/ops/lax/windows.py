@@ -86,7 +86,9 @@ def select_and_scatter_add(
     window_strides: Ints,
     padding: Ints,
 ):
-    """Out = each element of Source added where the greatest (select "ge") or least ("le") of its window of X stands."""
+    """Out = each element of Source added where the greatest (select "ge") or least ("le") of its
+    window of X stands.
+    """
     kind = "max" if select == "ge" else "min"
     _, pull = jax.vjp(lambda x: _reduced(kind, x, window_dimensions, window_strides, padding), X)
     return pull(Source)[0]
@@ -104,7 +106,9 @@ def select_and_gather_add(
     base_dilation: Ints = (),
     window_dilation: Ints = (),
 ):
-    """Out = of each window the element of Tangents where the greatest (select "ge") or least ("le") of X stands."""
+    """Out = of each window the element of Tangents where the greatest (select "ge") or least ("le")
+    of X stands.
+    """
     kind = "max" if select == "ge" else "min"
 
     def pooled(x: Any) -> Any:

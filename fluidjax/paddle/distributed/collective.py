@@ -1,7 +1,8 @@
 """Collective ops over the trainers of a job, appended to the program that is built.
 
-A tensor is written in place, as in Paddle. A program with such ops runs under ``python -m fluidjax launch``, on one device of each
-trainer; in a process by itself it is run as the only trainer would, so that nothing changes.
+A tensor is written in place, as in Paddle. A program with such ops runs under ``python -m fluidjax
+launch``, on one device of each trainer; in a process by itself it is run as the only trainer would,
+so that nothing changes.
 """
 
 from __future__ import annotations
@@ -30,95 +31,150 @@ _REDUCTIONS = ("sum", "max", "min", "prod")
 
 def _variable(tensor: Any, name: str, call: str) -> Variable:
     if not isinstance(tensor, Variable):
-        raise FluidTypeError(f"paddle.distributed.{call}: {name} is a variable of a static program, not {tensor!r}")
+        raise FluidTypeError(
+            f"paddle.distributed.{call}: {name} is a variable of a static program, not {tensor!r}"
+        )
     return tensor
 
 
 def _rank(value: Any, name: str, call: str) -> int:
     count = get_world_size()
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < count:
-        raise FluidValueError(f"paddle.distributed.{call}: {name} is a trainer's number, 0 to {count - 1}, not {value!r}")
+        raise FluidValueError(
+            f"paddle.distributed.{call}: {name} is a trainer's number, 0 to {count - 1}, not"
+            f" {value!r}"
+        )
     return value
 
 
 def _append(type: str, tensor: Variable, out: Variable | None = None, **attrs: Any) -> Variable:
-    """An op that writes `out`, default the tensor itself. Alone it would change nothing, so then it is an assign."""
+    """An op that writes `out`, default the tensor itself. Alone it would change nothing, so then it
+    is an assign.
+    """
     out = tensor if out is None else out
     if get_world_size() == 1:
         return tensor if out is tensor else layers.assign(tensor, out)
     tensor.block.program.current_block().append_op(
-        type=type, inputs={"X": tensor}, outputs={"Out": out}, attrs={"ring_id": 0, "use_calc_stream": True, **attrs}
+        type=type,
+        inputs={"X": tensor},
+        outputs={"Out": out},
+        attrs={"ring_id": 0, "use_calc_stream": True, **attrs},
     )
     return out
 
 
 def _reduction(op: Any, call: str) -> str:
     if op not in range(len(_REDUCTIONS)):
-        raise FluidValueError(f"paddle.distributed.{call}: op is ReduceOp.SUM, MAX, MIN or PROD, not {op!r}")
+        raise FluidValueError(
+            f"paddle.distributed.{call}: op is ReduceOp.SUM, MAX, MIN or PROD, not {op!r}"
+        )
     return _REDUCTIONS[op]
 
 
 @located
-def all_reduce(tensor: Variable, op: int = ReduceOp.SUM, group: Any = None, use_calc_stream: bool = True, sync_op: bool = True) -> None:
+def all_reduce(
+    tensor: Variable,
+    op: int = ReduceOp.SUM,
+    group: Any = None,
+    use_calc_stream: bool = True,
+    sync_op: bool = True,
+) -> None:
     """tensor = sum (maximum, minimum, product) of the trainers' tensors, element by element.
 
-    use_calc_stream, sync_op: without meaning, as data flow orders ops. Raises FluidTypeError, FluidValueError for arguments that do not
-    fit, UnsupportedError for a group.
+    use_calc_stream, sync_op: without meaning, as data flow orders ops. Raises FluidTypeError,
+    FluidValueError for arguments that do not fit, UnsupportedError for a group.
     """
     all_of_the_job(group)
-    _append(f"c_allreduce_{_reduction(op, 'all_reduce')}", _variable(tensor, "tensor", "all_reduce"))
+    _append(
+        f"c_allreduce_{_reduction(op, 'all_reduce')}", _variable(tensor, "tensor", "all_reduce")
+    )
 
 
 @located
 def reduce(
-    tensor: Variable, dst: int, op: int = ReduceOp.SUM, group: Any = None, use_calc_stream: bool = True, sync_op: bool = True
+    tensor: Variable,
+    dst: int,
+    op: int = ReduceOp.SUM,
+    group: Any = None,
+    use_calc_stream: bool = True,
+    sync_op: bool = True,
 ) -> None:
-    """On trainer dst, tensor = sum (maximum, minimum, product) of the trainers' tensors; on the others it stays. As all_reduce."""
+    """On trainer dst, tensor = sum (maximum, minimum, product) of the trainers' tensors; on the
+    others it stays. As all_reduce.
+    """
     all_of_the_job(group)
     kind, root = f"c_reduce_{_reduction(op, 'reduce')}", _rank(dst, "dst", "reduce")
     _append(kind, _variable(tensor, "tensor", "reduce"), root_id=root)
 
 
 @located
-def broadcast(tensor: Variable, src: int, group: Any = None, use_calc_stream: bool = True, sync_op: bool = True) -> None:
+def broadcast(
+    tensor: Variable,
+    src: int,
+    group: Any = None,
+    use_calc_stream: bool = True,
+    sync_op: bool = True,
+) -> None:
     """tensor = that of trainer src. As all_reduce."""
     all_of_the_job(group)
-    _append("c_broadcast", _variable(tensor, "tensor", "broadcast"), root=_rank(src, "src", "broadcast"))
+    _append(
+        "c_broadcast", _variable(tensor, "tensor", "broadcast"), root=_rank(src, "src", "broadcast")
+    )
 
 
 @located
-def all_gather(tensor_list: list[Any], tensor: Variable, group: Any = None, use_calc_stream: bool = True, sync_op: bool = True) -> None:
-    """Append the tensors of all trainers, in their order, to tensor_list (empty before). As all_reduce."""
+def all_gather(
+    tensor_list: list[Any],
+    tensor: Variable,
+    group: Any = None,
+    use_calc_stream: bool = True,
+    sync_op: bool = True,
+) -> None:
+    """Append the tensors of all trainers, in their order, to tensor_list (empty before). As
+    all_reduce.
+    """
     all_of_the_job(group)
     if not isinstance(tensor_list, list) or tensor_list:
-        raise FluidValueError("paddle.distributed.all_gather: tensor_list is an empty list, which is filled")
+        raise FluidValueError(
+            "paddle.distributed.all_gather: tensor_list is an empty list, which is filled"
+        )
     count, given = get_world_size(), _variable(tensor, "tensor", "all_gather")
     if count == 1:
         tensor_list.append(layers.assign(given))
         return
     first, *rest = given.shape
-    out = given.block.create_var(dtype=given.dtype, shape=[first if first < 0 else first * count, *rest])
+    out = given.block.create_var(
+        dtype=given.dtype, shape=[first if first < 0 else first * count, *rest]
+    )
     _append("c_allgather", given, out, nranks=count)
     tensor_list += layers.split(out, count, 0)
 
 
 @located
 def scatter(
-    tensor: Variable, tensor_list: Sequence[Variable] | None = None, src: int = 0, group: Any = None, use_calc_stream: bool = True,
+    tensor: Variable,
+    tensor_list: Sequence[Variable] | None = None,
+    src: int = 0,
+    group: Any = None,
+    use_calc_stream: bool = True,
     sync_op: bool = True,
 ) -> None:
-    """tensor = the one of trainer src's tensor_list that is this trainer's. Every trainer's program has a tensor_list, of which only
-    that of src counts. As all_reduce; raises FluidValueError for a list of another length than there are trainers.
+    """tensor = the one of trainer src's tensor_list that is this trainer's. Every trainer's program
+    has a tensor_list, of which only that of src counts. As all_reduce; raises FluidValueError for a
+    list of another length than there are trainers.
     """
     all_of_the_job(group)
     count, root = get_world_size(), _rank(src, "src", "scatter")
     given = [_variable(t, "each of tensor_list", "scatter") for t in tensor_list or ()]
     if len(given) != count:
-        raise FluidValueError(f"paddle.distributed.scatter: tensor_list has a tensor for each of the {count} trainers, not {len(given)}")
+        raise FluidValueError(
+            f"paddle.distributed.scatter: tensor_list has a tensor for each of the {count}"
+            f" trainers, not {len(given)}"
+        )
     if count == 1:
         layers.assign(given[0], tensor)
         return
-    (all_of_src, out) = layers.stack(given), layers.stack(given[:1])
+    all_of_src, out = layers.stack(given), layers.stack(given[:1])
     _append("c_scatter", all_of_src, out, nranks=count, root=root)
     layers.assign(layers.squeeze(out, [0]), _variable(tensor, "tensor", "scatter"))
 

@@ -1,4 +1,6 @@
-"""paddle.distributed.fs_wrapper: files under the names of 1.8.5. Later Paddles have them in paddle.distributed.fleet.utils."""
+"""paddle.distributed.fs_wrapper: files under the names of 1.8.5. Later Paddles have them in
+paddle.distributed.fleet.utils.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class LocalFS(FS):
         return os.path.exists(fs_path)
 
     def mkdir(self, fs_path: str) -> None:
-        """Make a folder, with those above it. Raises fs.FSFileExistsError where there is a file of that name."""
+        """Make a folder, with those above it. Raises fs.FSFileExistsError where there is a file of
+        that name.
+        """
         fs.LocalFS().mkdirs(fs_path)
 
     def mv(self, fs_src_path: str, fs_dst_path: str) -> None:
@@ -60,16 +64,22 @@ class LocalFS(FS):
 
 
 class BDFS(FS):
-    """A Hadoop file system, by the ``hadoop`` command below the folder that HADOOP_HOME names; run without a shell.
+    """A Hadoop file system, by the ``hadoop`` command below the folder that HADOOP_HOME names; run
+    without a shell.
 
-    hdfs_name: fs.default.name. hdfs_ugi: hadoop.job.ugi. time_out, sleep_inter: milliseconds, kept. Raises EnforceNotMet where
-    HADOOP_HOME is not set.
+    hdfs_name: fs.default.name. hdfs_ugi: hadoop.job.ugi. time_out, sleep_inter: milliseconds, kept.
+    Raises EnforceNotMet where HADOOP_HOME is not set.
     """
 
-    def __init__(self, hdfs_name: str, hdfs_ugi: str, time_out: int = 20 * 60 * 1000, sleep_inter: int = 1000) -> None:
+    def __init__(
+        self, hdfs_name: str, hdfs_ugi: str, time_out: int = 20 * 60 * 1000, sleep_inter: int = 1000
+    ) -> None:
         home = os.environ.get("HADOOP_HOME")
         if not home:
-            raise EnforceNotMet("BDFS runs the hadoop of the folder that the environment variable HADOOP_HOME names, which is not set")
+            raise EnforceNotMet(
+                "BDFS runs the hadoop of the folder that the environment variable HADOOP_HOME"
+                " names, which is not set"
+            )
         configs: dict[str, Any] = {"fs.default.name": hdfs_name, "hadoop.job.ugi": hdfs_ugi}
         self._client = fs.HDFSClient(home, configs, time_out, sleep_inter)
 

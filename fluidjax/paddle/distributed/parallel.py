@@ -11,13 +11,17 @@ from ...errors import FluidValueError, UnsupportedError
 
 
 class ParallelEnv:
-    """What Paddle's variables say of this process when it is made: trainer 0 of 1 where there are none."""
+    """What Paddle's variables say of this process when it is made: trainer 0 of 1 where there are
+    none.
+    """
 
     def __init__(self) -> None:
         self._rank = _number("PADDLE_TRAINER_ID", 0)
         self._world_size = _number("PADDLE_TRAINERS_NUM", 1)
         self._device_id = _number("FLAGS_selected_gpus", 0)
-        self._trainer_endpoints = [e for e in os.environ.get("PADDLE_TRAINER_ENDPOINTS", "").split(",") if e]
+        self._trainer_endpoints = [
+            e for e in os.environ.get("PADDLE_TRAINER_ENDPOINTS", "").split(",") if e
+        ]
         self._current_endpoint = os.environ.get("PADDLE_CURRENT_ENDPOINT", "")
         self._nrings = _number("FLAGS_nccl_nrings", 1)
 
@@ -51,29 +55,39 @@ class ParallelEnv:
 
 
 def _number(name: str, default: int) -> int:
-    """A whole number of the environment; of a list such as "0,1" the first. Raises FluidValueError naming the variable."""
+    """A whole number of the environment; of a list such as "0,1" the first. Raises FluidValueError
+    naming the variable.
+    """
     text = os.environ.get(name, "").split(",")[0].strip()
     if not text:
         return default
     if not text.isdigit():
-        raise FluidValueError(f"the environment variable {name} is a whole number from 0 on, not {text!r}")
+        raise FluidValueError(
+            f"the environment variable {name} is a whole number from 0 on, not {text!r}"
+        )
     return int(text)
 
 
 def get_rank(group: Any = None) -> int:
-    """This trainer's number, PADDLE_TRAINER_ID; 0 without a job. Raises UnsupportedError for a group."""
+    """This trainer's number, PADDLE_TRAINER_ID; 0 without a job. Raises UnsupportedError for a
+    group.
+    """
     all_of_the_job(group)
     return ParallelEnv().rank
 
 
 def get_world_size(group: Any = None) -> int:
-    """How many trainers there are, PADDLE_TRAINERS_NUM; 1 without a job. Raises UnsupportedError for a group."""
+    """How many trainers there are, PADDLE_TRAINERS_NUM; 1 without a job. Raises UnsupportedError
+    for a group.
+    """
     all_of_the_job(group)
     return ParallelEnv().world_size
 
 
 def init_parallel_env() -> None:
-    """Join the job that the environment describes, once; without one do nothing. Raises what dist.init_from_env raises."""
+    """Join the job that the environment describes, once; without one do nothing. Raises what
+    dist.init_from_env raises.
+    """
     if read_env() is not None and current_job() is None:
         init_from_env()
 
@@ -86,15 +100,33 @@ def is_initialized() -> bool:
 def all_of_the_job(group: Any) -> None:
     """Raises UnsupportedError for anything but None and 0."""
     if group is not None and group != 0:
-        raise UnsupportedError(f"collective ops are over all trainers of the job (group=None), not over {group!r}")
+        raise UnsupportedError(
+            f"collective ops are over all trainers of the job (group=None), not over {group!r}"
+        )
 
 
-def spawn(func: Any, args: Any = (), nprocs: int = -1, join: bool = True, daemon: bool = False, **options: Any) -> NoReturn:
-    """Not supported. Raises UnsupportedError: processes are started by the launcher, with the script."""
+def spawn(
+    func: Any,
+    args: Any = (),
+    nprocs: int = -1,
+    join: bool = True,
+    daemon: bool = False,
+    **options: Any,
+) -> NoReturn:
+    """Not supported. Raises UnsupportedError: processes are started by the launcher, with the
+    script.
+    """
     raise UnsupportedError(
-        "paddle.distributed.spawn starts no processes here; start the script by `python -m fluidjax launch --nproc N SCRIPT`, and call "
-        f"{getattr(func, '__name__', func)!s} in it"
+        "paddle.distributed.spawn starts no processes here; start the script by `python -m"
+        f" fluidjax launch --nproc N SCRIPT`, and call {getattr(func, '__name__', func)!s} in it"
     )
 
 
-__all__ = ["ParallelEnv", "get_rank", "get_world_size", "init_parallel_env", "is_initialized", "spawn"]
+__all__ = [
+    "ParallelEnv",
+    "get_rank",
+    "get_world_size",
+    "init_parallel_env",
+    "is_initialized",
+    "spawn",
+]

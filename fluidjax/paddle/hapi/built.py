@@ -1,4 +1,6 @@
-"""A layer called in a program of its own, which has the layer's parameters and nothing is trained in."""
+"""A layer called in a program of its own, which has the layer's parameters and nothing is trained
+in.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,15 @@ from ..static import InputSpec, data
 
 @contextlib.contextmanager
 def beside(net: Layer, startup: Program | None = None) -> Iterator[Program]:
-    """Within the block the default program is a copy of the one that the layer's parameters are in; names go on as they were."""
+    """Within the block the default program is a copy of the one that the layer's parameters are in;
+    names go on as they were.
+    """
     owners = {p.block.program for p in net.parameters()}
     if len(owners) > 1:
-        raise FluidValueError(f"the parameters of {net.full_name()} are in {len(owners)} programs; make them all in one")
+        raise FluidValueError(
+            f"the parameters of {net.full_name()} are in {len(owners)} programs; make them all"
+            " in one"
+        )
     program = owners.pop().clone() if owners else Program()
     with program_guard(program, startup or Program()):
         yield program
@@ -43,9 +50,15 @@ def listed(given: Any) -> list[Any]:
 
 
 def shapes_of(input_size: Any) -> list[tuple[int, ...]]:
-    """The shapes in an input_size: one shape, an InputSpec, or a list of them; None and -1 count as 1."""
-    one = isinstance(input_size, InputSpec) or all(n is None or isinstance(n, int) for n in input_size)
-    shapes = [s.shape if isinstance(s, InputSpec) else s for s in ([input_size] if one else input_size)]
+    """The shapes in an input_size: one shape, an InputSpec, or a list of them; None and -1 count as
+    1.
+    """
+    one = isinstance(input_size, InputSpec) or all(
+        n is None or isinstance(n, int) for n in input_size
+    )
+    shapes = [
+        s.shape if isinstance(s, InputSpec) else s for s in ([input_size] if one else input_size)
+    ]
     return [tuple(1 if n in (None, -1) else int(n) for n in shape) for shape in shapes]
 
 
@@ -55,4 +68,7 @@ def placed(shapes: Sequence[Sequence[int]], dtypes: Any) -> list[Variable]:
     kinds = kinds * len(shapes) if len(kinds) == 1 else kinds
     if len(kinds) != len(shapes):
         raise FluidValueError(f"there are {len(shapes)} inputs and {len(kinds)} dtypes")
-    return [data(unique_name.generate("summary_input"), s, d) for s, d in zip(shapes, kinds, strict=True)]
+    return [
+        data(unique_name.generate("summary_input"), s, d)
+        for s, d in zip(shapes, kinds, strict=True)
+    ]

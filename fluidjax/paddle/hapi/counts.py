@@ -16,7 +16,9 @@ from .built import beside, in_mode, placed, shapes_of
 
 def _conv(layer: Any, x: Any, y: Any) -> int:
     weight = layer.weight.shape
-    return int(prod(y.shape) * (x.shape[1] / layer.groups * prod(weight[2:]) + (layer.bias is not None)))
+    return int(
+        prod(y.shape) * (x.shape[1] / layer.groups * prod(weight[2:]) + (layer.bias is not None))
+    )
 
 
 def _adaptive(layer: Any, x: Any, y: Any) -> int:
@@ -24,7 +26,17 @@ def _adaptive(layer: Any, x: Any, y: Any) -> int:
 
 
 COUNTED: dict[type[Layer], Callable[[Any, Any, Any], int]] = {
-    **dict.fromkeys((nn.Conv1D, nn.Conv2D, nn.Conv3D, nn.Conv1DTranspose, nn.Conv2DTranspose, nn.Conv3DTranspose), _conv),
+    **dict.fromkeys(
+        (
+            nn.Conv1D,
+            nn.Conv2D,
+            nn.Conv3D,
+            nn.Conv1DTranspose,
+            nn.Conv2DTranspose,
+            nn.Conv3DTranspose,
+        ),
+        _conv,
+    ),
     **dict.fromkeys((nn.BatchNorm, nn.BatchNorm2D), lambda layer, x, y: 2 * prod(x.shape)),
     nn.LeakyReLU: lambda layer, x, y: prod(x.shape),
     nn.Linear: lambda layer, x, y: layer.weight.shape[0] * prod(y.shape),
@@ -34,14 +46,20 @@ COUNTED: dict[type[Layer], Callable[[Any, Any, Any], int]] = {
 
 
 def flops(
-    net: Any, input_size: Any, custom_ops: Mapping[type[Layer], Callable[..., Any]] | None = None, print_detail: bool = False
+    net: Any,
+    input_size: Any,
+    custom_ops: Mapping[type[Layer], Callable[..., Any]] | None = None,
+    print_detail: bool = False,
 ) -> int:
-    """The operations of a layer on an input of this shape (with the batch), or of a program for one sample; printed, too.
+    """The operations of a layer on an input of this shape (with the batch), or of a program for one
+    sample; printed, too.
 
-    As Paddle counts: a multiplication with its addition is one, a bias one more in convolutions and none in Linear; batch norms, leaky
-    ReLUs and average pools count, other layers are 0. custom_ops: layer class -> function(layer, inputs, output) that gives
-    its operations, or adds them to layer.total_ops. print_detail: a row for each. Of a program: conv2d, pool2d, mul, matmul, batch_norm
-    and element-wise ops; input_size has no meaning then. Raises FluidTypeError for anything else.
+    As Paddle counts: a multiplication with its addition is one, a bias one more in convolutions and
+    none in Linear; batch norms, leaky ReLUs and average pools count, other layers are 0.
+    custom_ops: layer class -> function(layer, inputs, output) that gives its operations, or adds
+    them to layer.total_ops. print_detail: a row for each. Of a program: conv2d, pool2d, mul,
+    matmul, batch_norm and element-wise ops; input_size has no meaning then. Raises FluidTypeError
+    for anything else.
     """
     if isinstance(net, Program):
         rows = [(op.type, "", n) for block in net.blocks for op in block.ops if (n := _of_op(op))]
@@ -57,7 +75,9 @@ def flops(
     return total
 
 
-def _of_layer(net: Layer, input_size: Any, counted: Mapping[Any, Any], custom: Mapping[Any, Any]) -> list[tuple[str, str, int]]:
+def _of_layer(
+    net: Layer, input_size: Any, counted: Mapping[Any, Any], custom: Mapping[Any, Any]
+) -> list[tuple[str, str, int]]:
     rows: list[tuple[str, str, int]] = []
 
     def note(layer: Any, inputs: Sequence[Any], outputs: Any) -> None:
@@ -89,7 +109,10 @@ def _of_op(op: Operator) -> int:
         return tuple(op.block._var_recursive(names[0]).shape)
 
     if op.type in ("conv2d", "depthwise_conv2d"):
-        return abs(prod(size(op.output("Output"))[1:]) * (prod(size(op.input("Filter"))[1:]) + bool(op.input("Bias"))))
+        return abs(
+            prod(size(op.output("Output"))[1:])
+            * (prod(size(op.input("Filter"))[1:]) + bool(op.input("Bias")))
+        )
     if op.type == "pool2d":
         x, y = size(op.input("X")), size(op.output("Out"))
         return abs((prod(a // b for a, b in zip(x[2:], y[2:], strict=True)) + 1) * prod(y[1:]))

@@ -1,4 +1,6 @@
-"""paddle.Model: a net with its loss, optimizer and metrics, trained and asked by programs of its own."""
+"""paddle.Model: a net with its loss, optimizer and metrics, trained and asked by programs of its
+own.
+"""
 
 from __future__ import annotations
 
@@ -29,23 +31,33 @@ from .summary import summary
 class _Step:
     """One program of a model: what is fed, and what it gives."""
 
-    def __init__(self, program: Program, feeds: list[Variable], outputs: list[Variable], losses: list[Variable]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        feeds: list[Variable],
+        outputs: list[Variable],
+        losses: list[Variable],
+    ) -> None:
         self.program, self.feeds, self.outputs, self.losses = program, feeds, outputs, losses
         self.measured: list[list[Variable]] = []
 
 
 class Model:
-    """A net (a layer) with what trains it. inputs, labels: InputSpecs of what it is given and of what the loss compares with.
+    """A net (a layer) with what trains it. inputs, labels: InputSpecs of what it is given and of
+    what the loss compares with.
 
-    prepare() first; then fit, evaluate, predict over data, or train_batch, eval_batch, predict_batch. Programs and values are
-    static: the net's parameters are in the global scope.
+    prepare() first; then fit, evaluate, predict over data, or train_batch, eval_batch,
+    predict_batch. Programs and values are static: the net's parameters are in the global scope.
     """
 
     def __init__(self, network: Layer, inputs: Any = None, labels: Any = None) -> None:
         if not isinstance(network, Layer):
             raise FluidTypeError(f"Model takes a layer, not {type(network).__name__}")
         if not listed(inputs):
-            raise FluidValueError("Model needs inputs in static mode: paddle.static.InputSpec(shape, dtype, name), or a list of them")
+            raise FluidValueError(
+                "Model needs inputs in static mode: paddle.static.InputSpec(shape, dtype, name), or"
+                " a list of them"
+            )
         self.network, self._inputs, self._labels = network, listed(inputs), listed(labels)
         self.mode, self.stop_training = "train", False
         self._steps: dict[str, _Step] = {}
@@ -56,28 +68,49 @@ class Model:
 
     # -- programs
 
-    def prepare(self, optimizer: Any = None, loss: Callable[..., Any] | None = None, metrics: Any = None, amp_configs: Any = None) -> None:
-        """Say what trains and measures: an optimizer, a loss of (outputs, labels), paddle.metric objects.
+    def prepare(
+        self,
+        optimizer: Any = None,
+        loss: Callable[..., Any] | None = None,
+        metrics: Any = None,
+        amp_configs: Any = None,
+    ) -> None:
+        """Say what trains and measures: an optimizer, a loss of (outputs, labels), paddle.metric
+        objects.
 
-        Values that are not there yet are initialised; others stay. Raises UnsupportedError for amp_configs, FluidTypeError for
-        other things.
+        Values that are not there yet are initialised; others stay. Raises UnsupportedError for
+        amp_configs, FluidTypeError for other things.
         """
         if amp_configs:
-            raise UnsupportedError("Model.prepare's amp_configs: mixed precision is not there; use static programs")
+            raise UnsupportedError(
+                "Model.prepare's amp_configs: mixed precision is not there; use static programs"
+            )
         if loss is not None and not callable(loss):
             raise FluidTypeError(f"Model.prepare takes a loss that can be called, not {loss!r}")
         for metric in listed(metrics):
             if not isinstance(metric, Metric):
-                raise FluidTypeError(f"Model.prepare takes metrics of paddle.metric, not {type(metric).__name__}")
-        self._optimizer, self._loss, self._metrics, self._steps = optimizer, loss, listed(metrics), {}
-        self._initialise([p.block.program for p in self.network.parameters()][:1], static.default_startup_program())
+                raise FluidTypeError(
+                    f"Model.prepare takes metrics of paddle.metric, not {type(metric).__name__}"
+                )
+        self._optimizer, self._loss, self._metrics, self._steps = (
+            optimizer,
+            loss,
+            listed(metrics),
+            {},
+        )
+        self._initialise(
+            [p.block.program for p in self.network.parameters()][:1],
+            static.default_startup_program(),
+        )
 
     def _initialise(self, programs: Sequence[Program], startup: Program) -> None:
         """Run a startup program for those values of it that are not there."""
         names = [v.name for p in (startup, *programs) for v in p.list_vars() if is_persistable(v)]
         scope = global_scope()
         vars = {n: var for n in names if (var := scope.find_var(n)) is not None and not var.empty}
-        held = scope.between_steps(names, lambda: {n: np.array(var.value) for n, var in vars.items()})
+        held = scope.between_steps(
+            names, lambda: {n: np.array(var.value) for n, var in vars.items()}
+        )
         self._exe.run(startup)
         for name, value in held.items():
             global_scope().var(name).set(value)
@@ -101,7 +134,9 @@ class Model:
         step.measured = [listed(metric.compute(*outputs, *labels)) for metric in self._metrics]
         if mode == "train":
             if self._optimizer is None or not losses:
-                raise FluidValueError("a Model that trains has an optimizer and a loss; give them to prepare()")
+                raise FluidValueError(
+                    "a Model that trains has an optimizer and a loss; give them to prepare()"
+                )
             total = losses[0]
             for other in losses[1:]:
                 total = total + other
@@ -113,12 +148,20 @@ class Model:
 
     # -- batches
 
-    def _run(self, mode: str, values: Sequence[Any]) -> tuple[list[np.ndarray], list[np.ndarray], list[list[np.ndarray]]]:
+    def _run(
+        self, mode: str, values: Sequence[Any]
+    ) -> tuple[list[np.ndarray], list[np.ndarray], list[list[np.ndarray]]]:
         """Losses, outputs, and what is measured, of one batch."""
         step = self._step(mode)
         if len(values) < len(step.feeds):
-            raise FluidValueError(f"a batch has {len(values)} fields, but {mode} takes {', '.join(v.name for v in step.feeds)}")
-        feed = {v.name: np.asarray(a).astype(v.desc.dtype) for v, a in zip(step.feeds, values, strict=False)}
+            raise FluidValueError(
+                f"a batch has {len(values)} fields, but {mode} takes"
+                f" {', '.join(v.name for v in step.feeds)}"
+            )
+        feed = {
+            v.name: np.asarray(a).astype(v.desc.dtype)
+            for v, a in zip(step.feeds, values, strict=False)
+        }
         wanted = [*step.losses, *step.outputs, *(v for vs in step.measured for v in vs)]
         found = iter(self._exe.run(step.program, feed=feed, fetch_list=wanted))
         losses, outputs = [next(found) for _ in step.losses], [next(found) for _ in step.outputs]
@@ -126,15 +169,22 @@ class Model:
 
     def _measured(self, mode: str, values: Sequence[Any]) -> Any:
         losses, _, measured = self._run(mode, values)
-        results = [metric.update(*found) for metric, found in zip(self._metrics, measured, strict=True)]
+        results = [
+            metric.update(*found) for metric, found in zip(self._metrics, measured, strict=True)
+        ]
         if not losses:
             return results
         return (losses, results) if results else losses
 
     def train_batch(self, inputs: Any, labels: Any = None, update: bool = True) -> Any:
-        """One step of training: the losses, and with metrics (losses, what their update gave). Raises UnsupportedError for update=False."""
+        """One step of training: the losses, and with metrics (losses, what their update gave).
+        Raises UnsupportedError for update=False.
+        """
         if not update:
-            raise UnsupportedError("Model.train_batch(update=False): gradients are not gathered over batches; make the batch larger")
+            raise UnsupportedError(
+                "Model.train_batch(update=False): gradients are not gathered over batches; make the"
+                " batch larger"
+            )
         return self._measured("train", [*listed(inputs), *listed(labels)])
 
     def eval_batch(self, inputs: Any, labels: Any = None) -> Any:
@@ -152,22 +202,34 @@ class Model:
         save_dir: str | None = None, save_freq: int = 1, verbose: int = 2, drop_last: bool = False, shuffle: bool = True,
         num_workers: int = 0, callbacks: Any = None, accumulate_grad_batches: int = 1, num_iters: int | None = None,
     ) -> None:  # fmt: skip
-        """Train: `epochs` times over the batches of train_data, evaluating every eval_freq epochs, saving every save_freq to save_dir.
+        """Train: `epochs` times over the batches of train_data, evaluating every eval_freq epochs,
+        saving every save_freq to save_dir.
 
-        data: a data set of samples (``__getitem__``, ``__len__``), or what gives batches; batches are made in this thread, whatever
-        num_workers is. num_iters: at most so many steps. verbose: 0 says nothing, 1 a line an epoch, 2 also one every log_freq
-        steps. callbacks: objects with methods of paddle.callbacks.Callback (on_epoch_end(epoch, logs), ...).
-        Raises UnsupportedError for accumulate_grad_batches other than 1.
+        data: a data set of samples (``__getitem__``, ``__len__``), or what gives batches; batches
+        are made in this thread, whatever num_workers is. num_iters: at most so many steps. verbose:
+        0 says nothing, 1 a line an epoch, 2 also one every log_freq steps. callbacks: objects with
+        methods of paddle.callbacks.Callback (on_epoch_end(epoch, logs), ...). Raises
+        UnsupportedError for accumulate_grad_batches other than 1.
         """
         if accumulate_grad_batches != 1:
-            raise UnsupportedError("Model.fit's accumulate_grad_batches: gradients are not gathered over batches; make the batch larger")
+            raise UnsupportedError(
+                "Model.fit's accumulate_grad_batches: gradients are not gathered over batches; make"
+                " the batch larger"
+            )
         calls, steps, self.stop_training = self._calls(callbacks), 0, False
         calls("on_train_begin", {})
         for epoch in range(epochs):
             calls("on_epoch_begin", epoch, {})
             data = batches(train_data, batch_size, shuffle, drop_last)
             left = None if num_iters is None else num_iters - steps
-            logs, count = self._pass("train", data, calls, log_freq if verbose > 1 else 0, f"epoch {epoch + 1}/{epochs}", left)
+            logs, count = self._pass(
+                "train",
+                data,
+                calls,
+                log_freq if verbose > 1 else 0,
+                f"epoch {epoch + 1}/{epochs}",
+                left,
+            )
             steps += count
             self._say(verbose, f"epoch {epoch + 1}/{epochs}", logs)
             calls("on_epoch_end", epoch, logs)
@@ -185,11 +247,20 @@ class Model:
         self, eval_data: Any, batch_size: int = 1, log_freq: int = 10, verbose: int = 2, num_workers: int = 0, callbacks: Any = None,
         num_samples: int | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """The loss of the last batch and the metrics over all data: {"loss": [...], metric: value}. Arguments as those of fit."""
+        """The loss of the last batch and the metrics over all data: {"loss": [...], metric: value}.
+        Arguments as those of fit.
+        """
         calls = self._calls(callbacks)
         calls("on_eval_begin", {})
         most = None if num_samples is None else max(1, num_samples // batch_size)
-        logs, _ = self._pass("eval", batches(eval_data, batch_size), calls, log_freq if verbose > 1 else 0, "eval", most)
+        logs, _ = self._pass(
+            "eval",
+            batches(eval_data, batch_size),
+            calls,
+            log_freq if verbose > 1 else 0,
+            "eval",
+            most,
+        )
         self._say(verbose, "eval", logs)
         calls("on_eval_end", logs)
         return logs
@@ -198,7 +269,9 @@ class Model:
         self, test_data: Any, batch_size: int = 1, num_workers: int = 0, stack_outputs: bool = False, verbose: int = 1,
         callbacks: Any = None,
     ) -> list[Any]:  # fmt: skip
-        """What the net gives for all data: for each output a list of batches' arrays, with stack_outputs one array."""
+        """What the net gives for all data: for each output a list of batches' arrays, with
+        stack_outputs one array.
+        """
         calls, found = self._calls(callbacks), []
         calls("on_predict_begin", {})
         for step, batch in enumerate(batches(test_data, batch_size)):
@@ -209,7 +282,9 @@ class Model:
         columns = [list(column) for column in zip(*found, strict=True)]
         return [np.concatenate(column) for column in columns] if stack_outputs else columns
 
-    def _pass(self, mode: str, data: Any, calls: Any, every: int, title: str, most: int | None) -> tuple[dict[str, Any], int]:
+    def _pass(
+        self, mode: str, data: Any, calls: Any, every: int, title: str, most: int | None
+    ) -> tuple[dict[str, Any], int]:
         """Once over the batches: what they say at last, and how many there were."""
         for metric in self._metrics:
             metric.reset()
@@ -217,7 +292,14 @@ class Model:
             return self._batches(mode, data, calls, every, title, most, progress)
 
     def _batches(
-        self, mode: str, data: Any, calls: Any, every: int, title: str, most: int | None, progress: Bar
+        self,
+        mode: str,
+        data: Any,
+        calls: Any,
+        every: int,
+        title: str,
+        most: int | None,
+        progress: Bar,
     ) -> tuple[dict[str, Any], int]:
         logs: dict[str, Any] = {}
         count = 0
@@ -264,7 +346,9 @@ class Model:
         return self.network.parameters(*args, **kwargs)
 
     def save(self, path: str, training: bool = True) -> None:
-        """PATH.pdparams with the net's values and PATH.pdopt with the optimizer's; not `training`: a model for inference."""
+        """PATH.pdparams with the net's values and PATH.pdopt with the optimizer's; not `training`:
+        a model for inference.
+        """
         if not training:
             step = self._step("predict")
             save_inference_model(path, step.feeds, step.outputs, self._exe, step.program)
@@ -278,7 +362,11 @@ class Model:
         if "train" not in self._steps:
             return []
         own = {v.name for v in self.network.state_dict().values()}
-        return [v for v in self._steps["train"].program.list_vars() if is_belong_to_optimizer(v) and v.name not in own]
+        return [
+            v
+            for v in self._steps["train"].program.list_vars()
+            if is_belong_to_optimizer(v) and v.name not in own
+        ]
 
     def load(self, path: str, skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
         """Take the values that save wrote. skip_mismatch: those of other shapes stay as they are.
@@ -288,10 +376,16 @@ class Model:
         values = load_file(path + ".pdparams")
         own = self.network.state_dict()
         if skip_mismatch:
-            values = {n: a for n, a in values.items() if n in own and tuple(own[n].shape) == tuple(np.shape(a))}
+            values = {
+                n: a
+                for n, a in values.items()
+                if n in own and tuple(own[n].shape) == tuple(np.shape(a))
+            }
         lacking, _ = self.network.set_state_dict(values)
         if lacking and not skip_mismatch:
-            raise FluidValueError(f"{path}.pdparams has no value for {', '.join(map(repr, lacking[:5]))}")
+            raise FluidValueError(
+                f"{path}.pdparams has no value for {', '.join(map(repr, lacking[:5]))}"
+            )
         if not reset_optimizer and Path(path + ".pdopt").is_file() and self._optimizer is not None:
             self._step("train")
             for name, value in load_file(path + ".pdopt").items():
@@ -300,7 +394,11 @@ class Model:
     def summary(self, input_size: Any = None, dtype: Any = None) -> dict[str, int]:
         """paddle.summary of the net, for the inputs that the model was given."""
         given = self._inputs if input_size is None else input_size
-        return summary(self.network, given, dtype or ([spec.dtype for spec in self._inputs] if input_size is None else None))
+        return summary(
+            self.network,
+            given,
+            dtype or ([spec.dtype for spec in self._inputs] if input_size is None else None),
+        )
 
 
 def _line(title: str, logs: dict[str, Any]) -> str:

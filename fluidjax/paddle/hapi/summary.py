@@ -14,18 +14,24 @@ from .built import beside, in_mode, listed, placed, shapes_of
 HEAD = ("Layer (type)", "Input Shape", "Output Shape", "Param #")
 
 
-def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
-    """Print a row for each innermost layer that is called, and totals: {"total_params": ..., "trainable_params": ...}.
+def summary(
+    net: Layer, input_size: Any = None, dtypes: Any = None, input: Any = None
+) -> dict[str, int]:
+    """Print a row for each innermost layer that is called, and totals: {"total_params": ...,
+    "trainable_params": ...}.
 
-    input_size: the shape of the input with the batch, or a list of shapes or InputSpecs; None and -1 count as 1. dtypes: of the
-    inputs, default float32. input: arrays (or a list, or a dict by argument) whose shapes and dtypes are taken instead. Statistics that
-    a norm keeps count among all parameters. The net is called in a program of its own. Raises FluidTypeError for other than a layer,
-    FluidValueError without shapes.
+    input_size: the shape of the input with the batch, or a list of shapes or InputSpecs; None and
+    -1 count as 1. dtypes: of the inputs, default float32. input: arrays (or a list, or a dict by
+    argument) whose shapes and dtypes are taken instead. Statistics that a norm keeps count among
+    all parameters. The net is called in a program of its own. Raises FluidTypeError for other than
+    a layer, FluidValueError without shapes.
     """
     if not isinstance(net, Layer):
         raise FluidTypeError(f"summary takes a layer, not {type(net).__name__}")
     if input is None and input_size is None:
-        raise FluidValueError("summary needs input_size, the shape of the input with the batch, or an input")
+        raise FluidValueError(
+            "summary needs input_size, the shape of the input with the batch, or an input"
+        )
     names = list(input) if isinstance(input, dict) else []
     given = [] if input is None else list(input.values()) if names else listed(input)
     shapes = [tuple(a.shape) for a in given] or shapes_of(input_size)
@@ -34,11 +40,21 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
     kinds: Counter[str] = Counter()
 
     def note(layer: Layer, inputs: Sequence[Any], outputs: Any) -> None:
-        own = {v.name: (prod(v.shape), bool(getattr(v, "trainable", False))) for v in layer.state_dict().values()}
+        own = {
+            v.name: (prod(v.shape), bool(getattr(v, "trainable", False)))
+            for v in layer.state_dict().values()
+        }
         counted.update(own)
         kind = type(layer).__name__
         kinds[kind] += 1
-        rows.append((f"{kind}-{kinds[kind]}", _shown(inputs), _shown(outputs), sum(n for n, _ in own.values())))
+        rows.append(
+            (
+                f"{kind}-{kinds[kind]}",
+                _shown(inputs),
+                _shown(outputs),
+                sum(n for n, _ in own.values()),
+            )
+        )
 
     leaves = [layer for layer in net.sublayers(include_self=True) if not list(layer.children())]
     hooks = [layer.register_forward_post_hook(note) for layer in leaves]
@@ -49,7 +65,10 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
     finally:
         for hook in hooks:
             hook.remove()
-    counted |= {v.name: (prod(v.shape), bool(getattr(v, "trainable", False))) for v in net.state_dict().values()}
+    counted |= {
+        v.name: (prod(v.shape), bool(getattr(v, "trainable", False)))
+        for v in net.state_dict().values()
+    }
     total = sum(n for n, _ in counted.values())
     trainable = sum(n for n, trains in counted.values() if trains)
     sizes = sum(prod(s) * 4 for s in shapes)
@@ -66,7 +85,9 @@ def _shown(values: Any) -> str:
 def _table(rows: Sequence[tuple[str, str, str, int]]) -> str:
     cells = [HEAD, *((*row[:3], f"{row[3]:,}") for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(HEAD))]
-    lines = ["  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in cells]
+    lines = [
+        "  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in cells
+    ]
     rule = "=" * len(lines[0])
     return "\n".join(["-" * len(rule), lines[0], rule, *lines[1:], rule])
 

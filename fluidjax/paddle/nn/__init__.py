@@ -12,12 +12,16 @@ from .layer import *  # noqa: F403
 
 
 class ClipGradByGlobalNorm(GradientClipByGlobalNorm):
-    """``grad * clip_norm / max(clip_norm, global_norm)``, global_norm over all gradients of parameters with need_clip.
+    """``grad * clip_norm / max(clip_norm, global_norm)``, global_norm over all gradients of
+    parameters with need_clip.
 
-    auto_skip_clip: dynamic mode leaves the multiplication out where the norm is small enough; a static program has it always.
+    auto_skip_clip: dynamic mode leaves the multiplication out where the norm is small enough; a
+    static program has it always.
     """
 
-    def __init__(self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False) -> None:
+    def __init__(
+        self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False
+    ) -> None:
         super().__init__(clip_norm, group_name)
         self.auto_skip_clip = auto_skip_clip
 

@@ -11,7 +11,16 @@ from ... import initializer as fluid
 from ...errors import FluidTypeError, FluidValueError
 
 Initializer = fluid.Initializer
-_PLAIN = ("sigmoid", "linear", "conv1d", "conv2d", "conv3d", "conv1d_transpose", "conv2d_transpose", "conv3d_transpose")
+_PLAIN = (
+    "sigmoid",
+    "linear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv1d_transpose",
+    "conv2d_transpose",
+    "conv3d_transpose",
+)
 _GAINS = {**dict.fromkeys(_PLAIN, 1.0), "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
 
 
@@ -35,12 +44,16 @@ def TruncatedNormal(mean: float = 0.0, std: float = 1.0, name: str | None = None
     return fluid.TruncatedNormal(mean, std)
 
 
-def XavierUniform(fan_in: float | None = None, fan_out: float | None = None, name: str | None = None) -> Initializer:
+def XavierUniform(
+    fan_in: float | None = None, fan_out: float | None = None, name: str | None = None
+) -> Initializer:
     """Random numbers up to sqrt(6 / (fan_in + fan_out)) in size."""
     return fluid.Xavier(True, fan_in, fan_out)
 
 
-def XavierNormal(fan_in: float | None = None, fan_out: float | None = None, name: str | None = None) -> Initializer:
+def XavierNormal(
+    fan_in: float | None = None, fan_out: float | None = None, name: str | None = None
+) -> Initializer:
     """Normal random numbers with deviation sqrt(2 / (fan_in + fan_out))."""
     return fluid.Xavier(False, fan_in, fan_out)
 
@@ -48,7 +61,9 @@ def XavierNormal(fan_in: float | None = None, fan_out: float | None = None, name
 class _Kaiming(fluid.MSRAInitializer):
     """MSRA's with the gain of another function than relu."""
 
-    def __init__(self, uniform: bool, fan_in: float | None, negative_slope: float, nonlinearity: str) -> None:
+    def __init__(
+        self, uniform: bool, fan_in: float | None, negative_slope: float, nonlinearity: str
+    ) -> None:
         super().__init__(uniform, fan_in)
         self._gain = calculate_gain(nonlinearity, negative_slope)
 
@@ -56,32 +71,47 @@ class _Kaiming(fluid.MSRAInitializer):
         return super().total(fan_in, fan_out) * 2 / self._gain**2
 
 
-def KaimingUniform(fan_in: float | None = None, negative_slope: float = 0.0, nonlinearity: str = "relu") -> Initializer:
-    """Random numbers up to gain * sqrt(3 / fan_in) in size, with calculate_gain of the nonlinearity."""
+def KaimingUniform(
+    fan_in: float | None = None, negative_slope: float = 0.0, nonlinearity: str = "relu"
+) -> Initializer:
+    """Random numbers up to gain * sqrt(3 / fan_in) in size, with calculate_gain of the
+    nonlinearity.
+    """
     return _Kaiming(True, fan_in, negative_slope, nonlinearity)
 
 
-def KaimingNormal(fan_in: float | None = None, negative_slope: float = 0.0, nonlinearity: str = "relu") -> Initializer:
-    """Normal random numbers with deviation gain / sqrt(fan_in), with calculate_gain of the nonlinearity."""
+def KaimingNormal(
+    fan_in: float | None = None, negative_slope: float = 0.0, nonlinearity: str = "relu"
+) -> Initializer:
+    """Normal random numbers with deviation gain / sqrt(fan_in), with calculate_gain of the
+    nonlinearity.
+    """
     return _Kaiming(False, fan_in, negative_slope, nonlinearity)
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much weights before this function are enlarged: 1, 5/3 for tanh, sqrt(2) for relu, 3/4 for selu.
+    """By how much weights before this function are enlarged: 1, 5/3 for tanh, sqrt(2) for relu, 3/4
+    for selu.
 
-    leaky_relu: sqrt(2 / (1 + param^2)), param default 0.01. Raises FluidValueError for another function.
+    leaky_relu: sqrt(2 / (1 + param^2)), param default 0.01. Raises FluidValueError for another
+    function.
     """
     if nonlinearity == "leaky_relu":
         return math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
     if nonlinearity not in _GAINS:
-        raise FluidValueError(f"calculate_gain knows {', '.join(sorted([*_GAINS, 'leaky_relu']))}, not {nonlinearity!r}")
+        raise FluidValueError(
+            f"calculate_gain knows {', '.join(sorted([*_GAINS, 'leaky_relu']))}, not"
+            f" {nonlinearity!r}"
+        )
     return _GAINS[nonlinearity]
 
 
 def Assign(value: Any, name: str | None = None) -> Initializer:
     """The numbers of an array or a list. Raises FluidTypeError for anything else."""
     if not isinstance(value, np.ndarray | list | tuple):
-        raise FluidTypeError(f"Assign takes an array or a list of numbers, not {type(value).__name__}")
+        raise FluidTypeError(
+            f"Assign takes an array or a list of numbers, not {type(value).__name__}"
+        )
     return fluid.NumpyArrayInitializer(np.asarray(value))
 
 

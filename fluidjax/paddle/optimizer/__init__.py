@@ -1,7 +1,8 @@
 """paddle.optimizer: Fluid's optimizers with the arguments of Paddle 2.0.
 
-parameters is Fluid's parameter_list, weight_decay (a number for L2Decay) its regularization. learning_rate is a number, a variable, or
-a scheduler of paddle.optimizer.lr: then every run of the program takes the scheduler's present rate.
+parameters is Fluid's parameter_list, weight_decay (a number for L2Decay) its regularization.
+learning_rate is a number, a variable, or a scheduler of paddle.optimizer.lr: then every run of the
+program takes the scheduler's present rate.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def _decay(weight_decay: Any) -> Any:
     if isinstance(weight_decay, int | float) and not isinstance(weight_decay, bool):
         return L2Decay(float(weight_decay))
     raise FluidTypeError(
-        f"weight_decay is a number or a regularizer such as paddle.regularizer.L2Decay(1e-4), not {weight_decay!r}"
+        "weight_decay is a number or a regularizer such as paddle.regularizer.L2Decay(1e-4), not"
+        f" {weight_decay!r}"
     )
 
 
@@ -51,10 +53,16 @@ class Scheduled:
 
 
 def register_schedule(optimizer: Any, updates: Any, program: Program) -> None:
-    """Have runs of a program take the rate of an optimizer's scheduler, if it has one; updates: the optimizer whose rate it is."""
+    """Have runs of a program take the rate of an optimizer's scheduler, if it has one; updates: the
+    optimizer whose rate it is.
+    """
     scheduler = optimizer._scheduler if isinstance(optimizer, Static) else None
     rate = updates._global_learning_rate(program) if scheduler is not None else None
-    if scheduler is None or rate is None or any(s.name == rate.name for s in program.info.schedules):
+    if (
+        scheduler is None
+        or rate is None
+        or any(s.name == rate.name for s in program.info.schedules)
+    ):
         return
     program.update_info(schedules=(*program.info.schedules, Scheduled(rate.name, scheduler)))
 
@@ -87,16 +95,21 @@ class Static:
         return made
 
     def get_lr(self) -> float:
-        """The scheduler's present rate; else the one that the last run used. Raises FluidValueError where there is none yet."""
+        """The scheduler's present rate; else the one that the last run used. Raises FluidValueError
+        where there is none yet.
+        """
         return self.current_step_lr() if self._scheduler is None else self._scheduler()  # type: ignore[attr-defined]
 
     def set_lr(self, value: float) -> None:
-        """Go on with another rate: before minimize, or in the global scope. Raises FluidValueError where a scheduler says the rate.
+        """Go on with another rate: before minimize, or in the global scope. Raises FluidValueError
+        where a scheduler says the rate.
 
         Raises FluidTypeError for other than a number.
         """
         if self._scheduler is not None:
-            raise FluidValueError("set_lr: the rate is what the scheduler says; change the scheduler")
+            raise FluidValueError(
+                "set_lr: the rate is what the scheduler says; change the scheduler"
+            )
         if not isinstance(value, float | int) or isinstance(value, bool):
             raise FluidTypeError(f"set_lr takes a number, not {value!r}")
         self._learning_rate = float(value)
@@ -106,29 +119,47 @@ class Static:
                 held.set(np.full([1], value, np.asarray(held.value).dtype))
 
     def set_lr_scheduler(self, scheduler: lr.LRScheduler) -> None:
-        """Take the rate from a scheduler, from the next minimize on. Raises FluidTypeError for anything else."""
+        """Take the rate from a scheduler, from the next minimize on. Raises FluidTypeError for
+        anything else.
+        """
         if not isinstance(scheduler, lr.LRScheduler):
-            raise FluidTypeError(f"set_lr_scheduler takes a scheduler of paddle.optimizer.lr, not {scheduler!r}")
+            raise FluidTypeError(
+                f"set_lr_scheduler takes a scheduler of paddle.optimizer.lr, not {scheduler!r}"
+            )
         self._scheduler, self._learning_rate = scheduler, float(scheduler())
 
     def state_dict(self) -> dict[str, Any]:
-        """The accumulators' values in the global scope by name, and the scheduler's under "LR_Scheduler"."""
+        """The accumulators' values in the global scope by name, and the scheduler's under
+        "LR_Scheduler".
+        """
         names: list[str] = self.get_opti_var_name_list()  # type: ignore[attr-defined]
         scope = global_scope()
         vars = {n: v for n in names if (v := scope.find_var(n)) is not None and not v.empty}
         values = scope.between_steps(names, lambda: {n: np.array(v.value) for n, v in vars.items()})
-        return values if self._scheduler is None else {**values, "LR_Scheduler": self._scheduler.state_dict()}
+        return (
+            values
+            if self._scheduler is None
+            else {**values, "LR_Scheduler": self._scheduler.state_dict()}
+        )
 
     def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Put what state_dict gave into the global scope and the scheduler; other names are passed over.
+        """Put what state_dict gave into the global scope and the scheduler; other names are passed
+        over.
 
-        Raises FluidValueError for a value of another shape than the accumulator has; then nothing is set.
+        Raises FluidValueError for a value of another shape than the accumulator has; then nothing
+        is set.
         """
-        given = {n: np.asarray(state_dict[n]) for n in self.get_opti_var_name_list() if n in state_dict}  # type: ignore[attr-defined]
-        shapes = {v.name: tuple(v.shape) for held in self._accumulators.values() for v in held.values()}
+        names = self.get_opti_var_name_list()  # type: ignore[attr-defined]
+        given = {n: np.asarray(state_dict[n]) for n in names if n in state_dict}
+        shapes = {
+            v.name: tuple(v.shape) for held in self._accumulators.values() for v in held.values()
+        }
         for name, value in given.items():
             if value.shape != shapes[name]:
-                raise FluidValueError(f"{name!r} has shape {list(shapes[name])}, but its value has {list(value.shape)}")
+                raise FluidValueError(
+                    f"{name!r} has shape {list(shapes[name])}, but its value has"
+                    f" {list(value.shape)}"
+                )
         if self._scheduler is not None and "LR_Scheduler" in state_dict:
             self._scheduler.set_state_dict(state_dict["LR_Scheduler"])
         for name, value in given.items():
@@ -136,12 +167,19 @@ class Static:
 
     def step(self) -> NoReturn:
         """Not supported. Raises UnsupportedError."""
-        raise UnsupportedError("optimizer.step() belongs to dynamic mode; in a static program minimize(loss) appends the update")
+        raise UnsupportedError(
+            "optimizer.step() belongs to dynamic mode; in a static program minimize(loss) appends"
+            " the update"
+        )
 
     def append_regularization_ops(
-        self, parameters_and_grads: Sequence[Pair], regularization: WeightDecayRegularizer | None = None
+        self,
+        parameters_and_grads: Sequence[Pair],
+        regularization: WeightDecayRegularizer | None = None,
     ) -> list[Pair]:
-        """The pairs with the decay of each parameter's regularizer, else of this one, added to its gradient."""
+        """The pairs with the decay of each parameter's regularizer, else of this one, added to its
+        gradient.
+        """
         return append_regularization_ops(parameters_and_grads, regularization)
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
@@ -151,7 +189,9 @@ class Static:
 
 
 class SGD(Static, MultiPrecision, fluid.SGDOptimizer):
-    """``param -= lr * grad``: fluid.optimizer.SGD. multi_precision: parameters of two bytes are updated by copies in float32."""
+    """``param -= lr * grad``: fluid.optimizer.SGD. multi_precision: parameters of two bytes are
+    updated by copies in float32.
+    """
 
     def __init__(
         self,
@@ -173,10 +213,12 @@ class SGD(Static, MultiPrecision, fluid.SGDOptimizer):
 
 
 class Momentum(Static, MultiPrecision, fluid.MomentumOptimizer):
-    """``velocity = momentum * velocity + rescale_grad * grad``, then ``param -= lr * velocity``: fluid.optimizer.Momentum.
+    """``velocity = momentum * velocity + rescale_grad * grad``, then ``param -= lr * velocity``:
+    fluid.optimizer.Momentum.
 
-    A weight_decay of L2 is the op's own, for parameters that have no regularizer. multi_precision: as SGD's. use_multi_tensor: one op
-    for several parameters in Paddle; here there is one for each, and XLA fuses them.
+    A weight_decay of L2 is the op's own, for parameters that have no regularizer. multi_precision:
+    as SGD's. use_multi_tensor: one op for several parameters in Paddle; here there is one for each,
+    and XLA fuses them.
     """
 
     def __init__(
@@ -210,11 +252,17 @@ class Momentum(Static, MultiPrecision, fluid.MomentumOptimizer):
         attrs = {**super().op_attributes(param), "rescale_grad": self._rescale_grad}
         if self._own_decay is None or param.regularizer is not None:
             return attrs
-        return {**attrs, "regularization_method": "l2_decay", "regularization_coeff": self._own_decay.coefficient}
+        return {
+            **attrs,
+            "regularization_method": "l2_decay",
+            "regularization_coeff": self._own_decay.coefficient,
+        }
 
 
 class Adagrad(Static, fluid.AdagradOptimizer):
-    """``moment += grad ** 2``; ``param -= lr * grad / (sqrt(moment) + epsilon)``: fluid.optimizer.Adagrad."""
+    """``moment += grad ** 2``; ``param -= lr * grad / (sqrt(moment) + epsilon)``:
+    fluid.optimizer.Adagrad.
+    """
 
     def __init__(
         self,
@@ -238,7 +286,9 @@ class Adagrad(Static, fluid.AdagradOptimizer):
 
 
 class Adadelta(Static, fluid.AdadeltaOptimizer):
-    """Steps from running squares of gradients and of updates, times the learning rate: fluid.optimizer.Adadelta, which has no rate."""
+    """Steps from running squares of gradients and of updates, times the learning rate:
+    fluid.optimizer.Adadelta, which has no rate.
+    """
 
     uses_learning_rate = True
 
@@ -264,7 +314,9 @@ class Adadelta(Static, fluid.AdadeltaOptimizer):
 
 
 class RMSProp(Static, fluid.RMSPropOptimizer):
-    """``ms = rho * ms + (1 - rho) * grad ** 2``; ``mom = momentum * mom + lr * grad / sqrt(ms + epsilon)``: fluid.optimizer.RMSProp."""
+    """``ms = rho * ms + (1 - rho) * grad ** 2``; ``mom = momentum * mom + lr * grad / sqrt(ms +
+    epsilon)``: fluid.optimizer.RMSProp.
+    """
 
     def __init__(
         self,
@@ -292,7 +344,8 @@ class RMSProp(Static, fluid.RMSPropOptimizer):
 
 
 class Adam(Static, MultiPrecision, fluid.AdamOptimizer):
-    """Steps from running averages of the gradient and of its square: fluid.optimizer.Adam, with epsilon scaled as sqrt(1 - beta2^t).
+    """Steps from running averages of the gradient and of its square: fluid.optimizer.Adam, with
+    epsilon scaled as sqrt(1 - beta2^t).
 
     multi_precision, use_multi_tensor: as Momentum's.
     """
@@ -326,10 +379,12 @@ class Adam(Static, MultiPrecision, fluid.AdamOptimizer):
 
 
 class AdamW(Adam):
-    """Adam with decay apart from the gradient: ``param -= lr * weight_decay * param`` before Adam's step; op ``adamw``.
+    """Adam with decay apart from the gradient: ``param -= lr * weight_decay * param`` before Adam's
+    step; op ``adamw``.
 
-    lr_ratio: a function of a parameter, which gives what its rate is multiplied by. apply_decay_param_fun: a function of a parameter's
-    name; only where it is true the parameter decays. Raises FluidTypeError for a weight_decay that is no number.
+    lr_ratio: a function of a parameter, which gives what its rate is multiplied by.
+    apply_decay_param_fun: a function of a parameter's name; only where it is true the parameter
+    decays. Raises FluidTypeError for a weight_decay that is no number.
     """
 
     type = "adamw"
@@ -352,14 +407,33 @@ class AdamW(Adam):
         if not isinstance(weight_decay, float | int):
             raise FluidTypeError(f"AdamW's weight_decay is a number, not {weight_decay!r}")
         super().__init__(
-            learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, lazy_mode, multi_precision, use_multi_tensor=False, name=name
+            learning_rate,
+            beta1,
+            beta2,
+            epsilon,
+            parameters,
+            None,
+            grad_clip,
+            lazy_mode,
+            multi_precision,
+            use_multi_tensor=False,
+            name=name,
         )
-        self._coefficient, self._ratio, self._decays = float(weight_decay), lr_ratio, apply_decay_param_fun
+        self._coefficient, self._ratio, self._decays = (
+            float(weight_decay),
+            lr_ratio,
+            apply_decay_param_fun,
+        )
 
     def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
         decays = self._decays is None or self._decays(param.name)
         ratio = 1.0 if self._ratio is None else float(self._ratio(param))
-        return {**super().op_attributes(param), "coeff": self._coefficient, "with_decay": bool(decays), "lr_ratio": ratio}
+        return {
+            **super().op_attributes(param),
+            "coeff": self._coefficient,
+            "with_decay": bool(decays),
+            "lr_ratio": ratio,
+        }
 
 
 class Adamax(Static, fluid.AdamaxOptimizer):
@@ -389,7 +463,8 @@ class Adamax(Static, fluid.AdamaxOptimizer):
 
 
 class Lamb(Static, MultiPrecision, fluid.LambOptimizer):
-    """Adam's direction plus weight decay, scaled to the parameter's norm: fluid.optimizer.Lamb, with Adam's correction of the averages.
+    """Adam's direction plus weight decay, scaled to the parameter's norm: fluid.optimizer.Lamb,
+    with Adam's correction of the averages.
 
     Where the decay is 0 nothing is scaled, unless always_adapt. multi_precision: as SGD's.
     """
@@ -429,9 +504,11 @@ class Lamb(Static, MultiPrecision, fluid.LambOptimizer):
 
 
 class NAdam(Static, NAdamUpdate):
-    """Adam with Nesterov's look ahead: ``mu_t = beta1 * (1 - 0.96^(t * momentum_decay) / 2)`` takes beta1's place; Paddle 3's op ``nadam``.
+    """Adam with Nesterov's look ahead: ``mu_t = beta1 * (1 - 0.96^(t * momentum_decay) / 2)`` takes
+    beta1's place; Paddle 3's op ``nadam``.
 
-    Raises FluidTypeError for a beta1, beta2, epsilon or momentum_decay that is no number, FluidValueError for a beta outside of [0, 1).
+    Raises FluidTypeError for a beta1, beta2, epsilon or momentum_decay that is no number,
+    FluidValueError for a beta outside of [0, 1).
     """
 
     def __init__(
@@ -460,9 +537,11 @@ class NAdam(Static, NAdamUpdate):
 
 
 class RAdam(Static, RAdamUpdate):
-    """Adam, rectified: a step is that of the gradient's average alone while few gradients say little of their variance; op ``radam``.
+    """Adam, rectified: a step is that of the gradient's average alone while few gradients say
+    little of their variance; op ``radam``.
 
-    Raises FluidTypeError for a beta1, beta2 or epsilon that is no number, FluidValueError for a beta outside of [0, 1).
+    Raises FluidTypeError for a beta1, beta2 or epsilon that is no number, FluidValueError for a
+    beta outside of [0, 1).
     """
 
     def __init__(
@@ -489,11 +568,13 @@ class RAdam(Static, RAdamUpdate):
 
 
 class Rprop(Static, RpropUpdate):
-    """Steps by the gradient's sign, of a size that each element has for itself: times etas[1] while the sign stays, times etas[0] where
-    it turns, within learning_rate_range; Paddle 3's op ``rprop``. For whole batches.
+    """Steps by the gradient's sign, of a size that each element has for itself: times etas[1] while
+    the sign stays, times etas[0] where it turns, within learning_rate_range; Paddle 3's op
+    ``rprop``. For whole batches.
 
-    learning_rate is where the sizes start. Raises FluidValueError where it is outside of the range or etas are not below and above 1,
-    FluidTypeError for a variable or a scheduler, UnsupportedError for multi_precision.
+    learning_rate is where the sizes start. Raises FluidValueError where it is outside of the range
+    or etas are not below and above 1, FluidTypeError for a variable or a scheduler,
+    UnsupportedError for multi_precision.
     """
 
     def __init__(
@@ -507,9 +588,14 @@ class Rprop(Static, RpropUpdate):
         name: str | None = None,
     ) -> None:
         if multi_precision:
-            raise UnsupportedError("Rprop has no multi_precision: its parameters are float32 or float64 here")
+            raise UnsupportedError(
+                "Rprop has no multi_precision: its parameters are float32 or float64 here"
+            )
         if isinstance(learning_rate, lr.LRScheduler):
-            raise FluidTypeError("Rprop's learning_rate is where the rates of its elements start, so it takes no scheduler")
+            raise FluidTypeError(
+                "Rprop's learning_rate is where the rates of its elements start, so it takes no"
+                " scheduler"
+            )
         super().__init__(
             learning_rate=learning_rate,
             learning_rate_range=learning_rate_range,
@@ -521,10 +607,12 @@ class Rprop(Static, RpropUpdate):
 
 
 class ASGD(Static, ASGDUpdate):
-    """Steps along the mean of the last batch_num gradients, of which it keeps each: averaged SGD over the batches of a pass; op ``asgd``.
+    """Steps along the mean of the last batch_num gradients, of which it keeps each: averaged SGD
+    over the batches of a pass; op ``asgd``.
 
-    As Paddle 3's dynamic mode computes it; with batch_num above 1 its static mode loses the gradients that it keeps. Raises FluidTypeError,
-    FluidValueError for a batch_num that is no integer above 0, UnsupportedError for multi_precision.
+    As Paddle 3's dynamic mode computes it; with batch_num above 1 its static mode loses the
+    gradients that it keeps. Raises FluidTypeError, FluidValueError for a batch_num that is no
+    integer above 0, UnsupportedError for multi_precision.
     """
 
     def __init__(
@@ -538,7 +626,9 @@ class ASGD(Static, ASGDUpdate):
         name: str | None = None,
     ) -> None:
         if multi_precision:
-            raise UnsupportedError("ASGD has no multi_precision: its parameters are float32 or float64 here")
+            raise UnsupportedError(
+                "ASGD has no multi_precision: its parameters are float32 or float64 here"
+            )
         super().__init__(
             learning_rate=learning_rate,
             batch_num=batch_num,

@@ -20,17 +20,24 @@ def _count(owner: str, what: str, value: Any) -> int:
 
 
 class LinearLR(LRScheduler):
-    """learning_rate * start_factor at n = 0, along a line to learning_rate * end_factor at total_steps, and so on from there.
+    """learning_rate * start_factor at n = 0, along a line to learning_rate * end_factor at
+    total_steps, and so on from there.
 
-    As Paddle computes it, from the rate before: step(n) past the next one goes on from the present rate.
+    As Paddle computes it, from the rate before: step(n) past the next one goes on from the present
+    rate.
     """
 
     def __init__(
         self, learning_rate: float, total_steps: int, start_factor: float = 1.0 / 3, end_factor: float = 1.0, last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:  # fmt: skip
-        require(0 < start_factor <= 1, f"LinearLR's start_factor lies above 0 and up to 1, not {start_factor}")
-        require(0 <= end_factor <= 1, f"LinearLR's end_factor lies between 0 and 1, not {end_factor}")
+        require(
+            0 < start_factor <= 1,
+            f"LinearLR's start_factor lies above 0 and up to 1, not {start_factor}",
+        )
+        require(
+            0 <= end_factor <= 1, f"LinearLR's end_factor lies between 0 and 1, not {end_factor}"
+        )
         self.total_steps = _count("LinearLR", "total_steps", total_steps)
         self.start_factor, self.end_factor = start_factor, end_factor
         super().__init__(learning_rate, last_epoch, verbose)
@@ -41,26 +48,38 @@ class LinearLR(LRScheduler):
         if self.last_epoch > self.total_steps:
             return self.last_lr
         more = self.end_factor - self.start_factor
-        return self.last_lr * (1 + more / (self.total_steps * self.start_factor + (self.last_epoch - 1) * more))
+        return self.last_lr * (
+            1 + more / (self.total_steps * self.start_factor + (self.last_epoch - 1) * more)
+        )
 
 
 class OneCycleLR(LRScheduler):
-    """From max_learning_rate / divide_factor up to max_learning_rate, then down to end_learning_rate at total_steps - 1.
+    """From max_learning_rate / divide_factor up to max_learning_rate, then down to
+    end_learning_rate at total_steps - 1.
 
-    phase_pct: the part of the steps that go up. three_phase: as many lead down to where it began, and the others to the end.
-    anneal_strategy: along half a wave ("cos") or a line ("linear"). A step beyond total_steps raises FluidValueError.
+    phase_pct: the part of the steps that go up. three_phase: as many lead down to where it began,
+    and the others to the end. anneal_strategy: along half a wave ("cos") or a line ("linear"). A
+    step beyond total_steps raises FluidValueError.
     """
 
     def __init__(
         self, max_learning_rate: float, total_steps: int, divide_factor: float = 25.0, end_learning_rate: float = 0.0001,
         phase_pct: float = 0.3, anneal_strategy: str = "cos", three_phase: bool = False, last_epoch: int = -1, verbose: bool = False,
     ) -> None:  # fmt: skip
-        for what, value in (("max_learning_rate", max_learning_rate), ("end_learning_rate", end_learning_rate)):
+        for what, value in (
+            ("max_learning_rate", max_learning_rate),
+            ("end_learning_rate", end_learning_rate),
+        ):
             if not isinstance(value, float | int):
                 raise FluidTypeError(f"OneCycleLR's {what} is a number, not {value!r}")
             require(value >= 0, f"OneCycleLR's {what} is not negative, as {value} is")
-        require(0 <= phase_pct <= 1, f"OneCycleLR's phase_pct lies between 0 and 1, not {phase_pct}")
-        require(not three_phase or phase_pct < 0.5, f"OneCycleLR's phase_pct is below 0.5 with three_phase, not {phase_pct}")
+        require(
+            0 <= phase_pct <= 1, f"OneCycleLR's phase_pct lies between 0 and 1, not {phase_pct}"
+        )
+        require(
+            not three_phase or phase_pct < 0.5,
+            f"OneCycleLR's phase_pct is below 0.5 with three_phase, not {phase_pct}",
+        )
         one_of(anneal_strategy, "anneal_strategy", "OneCycleLR", ("cos", "linear"))
         self.total_steps = _count("OneCycleLR", "total_steps", total_steps)
         first = max_learning_rate / float(divide_factor)
@@ -69,7 +88,10 @@ class OneCycleLR(LRScheduler):
             self._ends = [0.0, up, 2 * phase_pct * total_steps - 2, total_steps - 1.0]
             self._rates = [first, float(max_learning_rate), first, float(end_learning_rate)]
         else:
-            self._ends, self._rates = [0.0, up, total_steps - 1.0], [first, float(max_learning_rate), float(end_learning_rate)]
+            self._ends, self._rates = (
+                [0.0, up, total_steps - 1.0],
+                [first, float(max_learning_rate), float(end_learning_rate)],
+            )
         self._waves = anneal_strategy == "cos"
         super().__init__(first, last_epoch, verbose)
 
@@ -77,7 +99,9 @@ class OneCycleLR(LRScheduler):
         n = self.last_epoch
         if n > self.total_steps:
             raise FluidValueError(f"OneCycleLR has {self.total_steps} steps, and this is step {n}")
-        phase = next((k for k in range(1, len(self._ends)) if n <= self._ends[k]), len(self._ends) - 1)
+        phase = next(
+            (k for k in range(1, len(self._ends)) if n <= self._ends[k]), len(self._ends) - 1
+        )
         begin, end = self._ends[phase - 1 : phase + 1]
         share = (n - begin) / (end - begin)
         start, stop = self._rates[phase - 1 : phase + 1]
@@ -89,8 +113,9 @@ class OneCycleLR(LRScheduler):
 class CyclicLR(LRScheduler):
     """base_learning_rate + (max_learning_rate - base_learning_rate) * height * scale, in cycles.
 
-    height rises from 0 to 1 in step_size_up steps and falls in step_size_down (default as many). scale of the cycle c = 1, 2, ... and
-    the step n: 1 ("triangular"), 2^(1 - c) ("triangular2"), exp_gamma^n ("exp_range"); or scale_fn of c or n, by scale_mode.
+    height rises from 0 to 1 in step_size_up steps and falls in step_size_down (default as many).
+    scale of the cycle c = 1, 2, ... and the step n: 1 ("triangular"), 2^(1 - c) ("triangular2"),
+    exp_gamma^n ("exp_range"); or scale_fn of c or n, by scale_mode.
     """
 
     def __init__(
@@ -99,14 +124,27 @@ class CyclicLR(LRScheduler):
         last_epoch: int = -1, verbose: bool = False,
     ) -> None:  # fmt: skip
         if not isinstance(max_learning_rate, float | int):
-            raise FluidTypeError(f"CyclicLR's max_learning_rate is a number, not {max_learning_rate!r}")
-        require(max_learning_rate >= 0, f"CyclicLR's max_learning_rate is not negative, as {max_learning_rate} is")
+            raise FluidTypeError(
+                f"CyclicLR's max_learning_rate is a number, not {max_learning_rate!r}"
+            )
+        require(
+            max_learning_rate >= 0,
+            f"CyclicLR's max_learning_rate is not negative, as {max_learning_rate} is",
+        )
         one_of(scale_mode, "scale_mode", "CyclicLR", ("cycle", "iterations"))
         self._up = _count("CyclicLR", "step_size_up", step_size_up)
-        self._down = self._up if step_size_down is None else _count("CyclicLR", "step_size_down", step_size_down)
+        self._down = (
+            self._up
+            if step_size_down is None
+            else _count("CyclicLR", "step_size_down", step_size_down)
+        )
         self._by_steps = scale_mode == "iterations" if scale_fn is not None else mode == "exp_range"
         if scale_fn is None:
-            scales = {"triangular": lambda c: 1.0, "triangular2": lambda c: 1 / 2.0 ** (c - 1), "exp_range": lambda n: exp_gamma**n}
+            scales = {
+                "triangular": lambda c: 1.0,
+                "triangular2": lambda c: 1 / 2.0 ** (c - 1),
+                "exp_range": lambda n: exp_gamma**n,
+            }
             one_of(mode, "mode", "CyclicLR", tuple(scales))
             scale_fn = scales[mode]
         self._scale, self.amplitude = scale_fn, max_learning_rate - base_learning_rate
@@ -117,16 +155,26 @@ class CyclicLR(LRScheduler):
         cycle = 1 + self.last_epoch // total
         share, top = 1 + self.last_epoch / total - cycle, self._up / total
         height = share / top if share <= top else (1 - share) / (1 - top)
-        return self.base_lr + self.amplitude * height * self._scale(self.last_epoch if self._by_steps else cycle)
+        return self.base_lr + self.amplitude * height * self._scale(
+            self.last_epoch if self._by_steps else cycle
+        )
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """eta_min + (learning_rate - eta_min) * (1 + cos(pi n / T)) / 2, n beginning anew after T steps: T_0, T_0 * T_mult, ..."""
+    """eta_min + (learning_rate - eta_min) * (1 + cos(pi n / T)) / 2, n beginning anew after T
+    steps: T_0, T_0 * T_mult, ...
+    """
 
     keys = ("last_epoch", "last_lr", "T_cur", "T_i")
 
     def __init__(
-        self, learning_rate: float, T_0: int, T_mult: int = 1, eta_min: float = 0, last_epoch: int = -1, verbose: bool = False
+        self,
+        learning_rate: float,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0,
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         self.T_0 = self.T_i = _count("CosineAnnealingWarmRestarts", "T_0", T_0)
         self.T_mult = _count("CosineAnnealingWarmRestarts", "T_mult", T_mult)
@@ -134,7 +182,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
-        return self.eta_min + (self.base_lr - self.eta_min) * (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return (
+            self.eta_min
+            + (self.base_lr - self.eta_min) * (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        )
 
     def step(self, epoch: int | None = None) -> None:
         """Go on by one, or to `epoch`. Raises FluidValueError for a negative one."""

@@ -1,4 +1,6 @@
-"""paddle.optimizer.lr: learning rates that follow from a count, which step() raises; every run of a program takes the present one."""
+"""paddle.optimizer.lr: learning rates that follow from a count, which step() raises; every run of a
+program takes the present one.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,12 @@ class NoamDecay(LRScheduler):
     """learning_rate * d_model^-0.5 * min(n^-0.5, n * warmup_steps^-1.5) at n = 0, 1, ... (0 at 0)."""
 
     def __init__(
-        self, d_model: float, warmup_steps: int, learning_rate: float = 1.0, last_epoch: int = -1, verbose: bool = False
+        self,
+        d_model: float,
+        warmup_steps: int,
+        learning_rate: float = 1.0,
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         require(d_model > 0, f"NoamDecay's d_model is above 0, not {d_model}")
         self.d_model, self.warmup_steps = d_model, warmup_steps
@@ -29,24 +36,45 @@ class NoamDecay(LRScheduler):
 
     def get_lr(self) -> float:
         n = self.last_epoch
-        return self.base_lr * self.d_model**-0.5 * min(n**-0.5 if n else 1.0, n * self.warmup_steps**-1.5)
+        return (
+            self.base_lr
+            * self.d_model**-0.5
+            * min(n**-0.5 if n else 1.0, n * self.warmup_steps**-1.5)
+        )
 
 
 class PiecewiseDecay(LRScheduler):
     """values[i] before boundaries[i], the last of `values` from the last boundary on."""
 
-    def __init__(self, boundaries: Sequence[int], values: Sequence[float], last_epoch: int = -1, verbose: bool = False) -> None:
+    def __init__(
+        self,
+        boundaries: Sequence[int],
+        values: Sequence[float],
+        last_epoch: int = -1,
+        verbose: bool = False,
+    ) -> None:
         fits = 0 < len(boundaries) < len(values)
-        require(fits, f"PiecewiseDecay has a value more than boundaries, not {len(values)} for {len(boundaries)}")
+        require(
+            fits,
+            f"PiecewiseDecay has a value more than boundaries, not {len(values)} for"
+            f" {len(boundaries)}",
+        )
         self.boundaries, self.values = boundaries, values
         super().__init__(last_epoch=last_epoch, verbose=verbose)
 
     def get_lr(self) -> float:
-        return self.values[next((i for i, b in enumerate(self.boundaries) if self.last_epoch < b), len(self.values) - 1)]
+        return self.values[
+            next(
+                (i for i, b in enumerate(self.boundaries) if self.last_epoch < b),
+                len(self.values) - 1,
+            )
+        ]
 
 
 class _ByGamma(LRScheduler):
-    def __init__(self, learning_rate: float, gamma: float, last_epoch: int = -1, verbose: bool = False) -> None:
+    def __init__(
+        self, learning_rate: float, gamma: float, last_epoch: int = -1, verbose: bool = False
+    ) -> None:
         self.gamma = gamma
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -82,7 +110,10 @@ class PolynomialDecay(LRScheduler):
         self, learning_rate: float, decay_steps: int, end_lr: float = 0.0001, power: float = 1.0, cycle: bool = False,
         last_epoch: int = -1, verbose: bool = False,
     ) -> None:  # fmt: skip
-        require(decay_steps > 0 and power > 0, f"PolynomialDecay's decay_steps and power are above 0, not {decay_steps} and {power}")
+        require(
+            decay_steps > 0 and power > 0,
+            f"PolynomialDecay's decay_steps and power are above 0, not {decay_steps} and {power}",
+        )
         self.decay_steps, self.end_lr, self.power, self.cycle = decay_steps, end_lr, power, cycle
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -96,16 +127,33 @@ class PolynomialDecay(LRScheduler):
 
 
 class LinearWarmup(LRScheduler):
-    """From start_lr to end_lr on a line over warmup_steps, then learning_rate: a number, or a scheduler that begins then."""
+    """From start_lr to end_lr on a line over warmup_steps, then learning_rate: a number, or a
+    scheduler that begins then.
+    """
 
     def __init__(
-        self, learning_rate: Any, warmup_steps: int, start_lr: float, end_lr: float, last_epoch: int = -1, verbose: bool = False
+        self,
+        learning_rate: Any,
+        warmup_steps: int,
+        start_lr: float,
+        end_lr: float,
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         if not isinstance(learning_rate, float | int | LRScheduler):
-            raise FluidTypeError(f"LinearWarmup's learning_rate is a number or a scheduler, not {learning_rate!r}")
+            raise FluidTypeError(
+                f"LinearWarmup's learning_rate is a number or a scheduler, not {learning_rate!r}"
+            )
         require(warmup_steps > 0, f"LinearWarmup's warmup_steps are above 0, not {warmup_steps}")
-        require(end_lr > start_lr, f"LinearWarmup's end_lr {end_lr} is above its start_lr {start_lr}")
-        self.learning_rate, self.warmup_steps, self.start_lr, self.end_lr = learning_rate, warmup_steps, start_lr, end_lr
+        require(
+            end_lr > start_lr, f"LinearWarmup's end_lr {end_lr} is above its start_lr {start_lr}"
+        )
+        self.learning_rate, self.warmup_steps, self.start_lr, self.end_lr = (
+            learning_rate,
+            warmup_steps,
+            start_lr,
+            end_lr,
+        )
         super().__init__(start_lr, last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -118,7 +166,11 @@ class LinearWarmup(LRScheduler):
         return float(self.learning_rate)
 
     def state_dict(self) -> dict[str, Any]:
-        inner = {"LinearWarmup_LR": self.learning_rate.state_dict()} if isinstance(self.learning_rate, LRScheduler) else {}
+        inner = (
+            {"LinearWarmup_LR": self.learning_rate.state_dict()}
+            if isinstance(self.learning_rate, LRScheduler)
+            else {}
+        )
         return super().state_dict() | inner
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -133,10 +185,19 @@ class MultiStepDecay(LRScheduler):
     """learning_rate * gamma^k, where k of the milestones are reached."""
 
     def __init__(
-        self, learning_rate: float, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1, verbose: bool = False
+        self,
+        learning_rate: float,
+        milestones: Sequence[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         rising = list(milestones) == sorted(set(milestones))
-        require(rising and gamma < 1, f"MultiStepDecay's milestones rise and gamma is below 1, unlike {list(milestones)}, {gamma}")
+        require(
+            rising and gamma < 1,
+            f"MultiStepDecay's milestones rise and gamma is below 1, unlike {list(milestones)},"
+            f" {gamma}",
+        )
         self.milestones, self.gamma = milestones, gamma
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -147,8 +208,18 @@ class MultiStepDecay(LRScheduler):
 class StepDecay(LRScheduler):
     """learning_rate * gamma^(n // step_size)."""
 
-    def __init__(self, learning_rate: float, step_size: int, gamma: float = 0.1, last_epoch: int = -1, verbose: bool = False) -> None:
-        require(step_size > 0 and gamma < 1, f"StepDecay's step_size is above 0 and gamma below 1, unlike {step_size}, {gamma}")
+    def __init__(
+        self,
+        learning_rate: float,
+        step_size: int,
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+        verbose: bool = False,
+    ) -> None:
+        require(
+            step_size > 0 and gamma < 1,
+            f"StepDecay's step_size is above 0 and gamma below 1, unlike {step_size}, {gamma}",
+        )
         self.step_size, self.gamma = step_size, gamma
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -158,10 +229,16 @@ class StepDecay(LRScheduler):
 
 class _ByFunction(LRScheduler):
     def __init__(
-        self, learning_rate: float, lr_lambda: Callable[[int], float], last_epoch: int = -1, verbose: bool = False
+        self,
+        learning_rate: float,
+        lr_lambda: Callable[[int], float],
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         if not callable(lr_lambda):
-            raise FluidTypeError(f"{type(self).__name__}'s lr_lambda is a function of the count, not {lr_lambda!r}")
+            raise FluidTypeError(
+                f"{type(self).__name__}'s lr_lambda is a function of the count, not {lr_lambda!r}"
+            )
         self.lr_lambda = lr_lambda
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -183,20 +260,34 @@ class MultiplicativeDecay(_ByFunction):
 class CosineAnnealingDecay(LRScheduler):
     """eta_min + (learning_rate - eta_min) * (1 + cos(pi n / T_max)) / 2."""
 
-    def __init__(self, learning_rate: float, T_max: int, eta_min: float = 0, last_epoch: int = -1, verbose: bool = False) -> None:
+    def __init__(
+        self,
+        learning_rate: float,
+        T_max: int,
+        eta_min: float = 0,
+        last_epoch: int = -1,
+        verbose: bool = False,
+    ) -> None:
         require(T_max > 0, f"CosineAnnealingDecay's T_max is above 0, not {T_max}")
         self.T_max, self.eta_min = T_max, float(eta_min)
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
-        return self.eta_min + (self.base_lr - self.eta_min) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        return (
+            self.eta_min
+            + (self.base_lr - self.eta_min)
+            * (1 + math.cos(math.pi * self.last_epoch / self.T_max))
+            / 2
+        )
 
 
 class ReduceOnPlateau(LRScheduler):
-    """factor times the rate whenever a measure has not become better for more than `patience` steps: step(measure).
+    """factor times the rate whenever a measure has not become better for more than `patience`
+    steps: step(measure).
 
-    mode: "min" or "max" is better, by more than threshold: a part of the best ("rel"), or so much ("abs"). cooldown: steps after
-    a change in which measures do not count. min_lr: the least rate; a change by epsilon or less is none.
+    mode: "min" or "max" is better, by more than threshold: a part of the best ("rel"), or so much
+    ("abs"). cooldown: steps after a change in which measures do not count. min_lr: the least rate;
+    a change by epsilon or less is none.
     """
 
     keys = ("cooldown_counter", "best", "num_bad_epochs", "last_epoch", "last_lr")
@@ -208,8 +299,18 @@ class ReduceOnPlateau(LRScheduler):
         one_of(mode.lower(), "mode", "ReduceOnPlateau", ("min", "max"))
         one_of(threshold_mode.lower(), "threshold_mode", "ReduceOnPlateau", ("rel", "abs"))
         require(factor < 1, f"ReduceOnPlateau's factor is below 1, not {factor}")
-        self.mode, self.threshold_mode, self.factor, self.patience = mode.lower(), threshold_mode.lower(), factor, patience
-        self.threshold, self.cooldown, self.min_lr, self.epsilon = threshold, cooldown, min_lr, epsilon
+        self.mode, self.threshold_mode, self.factor, self.patience = (
+            mode.lower(),
+            threshold_mode.lower(),
+            factor,
+            patience,
+        )
+        self.threshold, self.cooldown, self.min_lr, self.epsilon = (
+            threshold,
+            cooldown,
+            min_lr,
+            epsilon,
+        )
         self.cooldown_counter, self.num_bad_epochs = 0, 0
         self.best: float | None = None
         super().__init__(learning_rate, -1, verbose)
@@ -218,7 +319,9 @@ class ReduceOnPlateau(LRScheduler):
         return self.last_lr
 
     def step(self, metrics: Any = None, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Go on with a measure: a number, or an array of one. Raises FluidTypeError for anything else."""
+        """Go on with a measure: a number, or an array of one. Raises FluidTypeError for anything
+        else.
+        """
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if metrics is None and self.last_epoch == 0:
             return  # this is where it begins
@@ -229,7 +332,9 @@ class ReduceOnPlateau(LRScheduler):
             self.cooldown_counter -= 1
             return
         better = self.best is None or self._better(measure, self.best)
-        self.best, self.num_bad_epochs = (measure, 0) if better else (self.best, self.num_bad_epochs + 1)
+        self.best, self.num_bad_epochs = (
+            (measure, 0) if better else (self.best, self.num_bad_epochs + 1)
+        )
         if self.num_bad_epochs > self.patience:
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
             new = max(self.last_lr * self.factor, self.min_lr)

@@ -1,4 +1,6 @@
-"""Parameters of two bytes with a copy in float32 that is updated in their place: multi_precision of Paddle 2's optimizers."""
+"""Parameters of two bytes with a copy in float32 that is updated in their place: multi_precision of
+Paddle 2's optimizers.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +19,36 @@ _SMALL = ("float16", "bfloat16")
 
 
 class MultiPrecision:
-    """A base of optimizers whose ops take MasterParam. The copy of ``w`` is ``w_fp32_master_0``; accumulators are named after it."""
+    """A base of optimizers whose ops take MasterParam. The copy of ``w`` is ``w_fp32_master_0``;
+    accumulators are named after it.
+    """
 
     _opti_name_list: list[str]
 
     def __init__(self, multi_precision: bool = False, **options: Any) -> None:
         if not isinstance(multi_precision, bool):
-            raise FluidTypeError(f"{type(self).__name__}'s multi_precision is True or False, not {multi_precision!r}")
+            raise FluidTypeError(
+                f"{type(self).__name__}'s multi_precision is True or False, not {multi_precision!r}"
+            )
         self._multi_precision = multi_precision
         self._masters: dict[str, Variable] = {}
         super().__init__(**options)
 
     def _master(self, param: Parameter) -> Any:
-        """The copy of a parameter of two bytes, made when it is first asked for; else the parameter."""
+        """The copy of a parameter of two bytes, made when it is first asked for; else the
+        parameter.
+        """
         if not self._multi_precision or param.desc.dtype not in _SMALL:
             return param
         if param.name not in self._masters:
-            made = persistable(unique_name.generate(f"{param.name}_fp32_master"), param.shape, "float32", 0.0)
+            made = persistable(
+                unique_name.generate(f"{param.name}_fp32_master"), param.shape, "float32", 0.0
+            )
             start = default_startup_program().global_block()
             attrs = {"in_dtype": int(param.dtype), "out_dtype": int(made.dtype)}
-            start.append_op(type="cast", inputs={"X": param.name}, outputs={"Out": made.name}, attrs=attrs)
+            start.append_op(
+                type="cast", inputs={"X": param.name}, outputs={"Out": made.name}, attrs=attrs
+            )
             self._masters[param.name] = made
             self._opti_name_list.append(made.name)
         return self._masters[param.name]
@@ -47,7 +59,9 @@ class MultiPrecision:
     def _get_accumulator(self, name: str, param: Parameter) -> Variable:
         return super()._get_accumulator(name, self._master(param))  # type: ignore[misc]
 
-    def _append_optimize_op(self, block: Block, param_and_grad: tuple[Parameter, Variable]) -> Operator:
+    def _append_optimize_op(
+        self, block: Block, param_and_grad: tuple[Parameter, Variable]
+    ) -> Operator:
         param, _ = param_and_grad
         master = self._master(param)
         self._besides: dict[str, Variable] = {} if master is param else {"MasterParam": master}

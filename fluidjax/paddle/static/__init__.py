@@ -53,7 +53,9 @@ from .serialize import serialize_program as serialize_program
 
 
 def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Variable:
-    """A variable of the main program that is fed, of exactly this shape (None or -1: any size). dtype: default float32."""
+    """A variable of the main program that is fed, of exactly this shape (None or -1: any size).
+    dtype: default float32.
+    """
     return _data(name, shape, dtype or "float32", lod_level)
 
 

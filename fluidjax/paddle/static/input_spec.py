@@ -14,12 +14,20 @@ from ...graph.variable import Variable, as_shape
 
 
 class InputSpec:
-    """Shape (None or -1: any size), dtype and name of an input; stop_gradient: whether gradients end at it.
+    """Shape (None or -1: any size), dtype and name of an input; stop_gradient: whether gradients
+    end at it.
 
-    Equal where shape, dtype, name and stop_gradient are. Raises FluidTypeError for a shape that is no list of sizes.
+    Equal where shape, dtype, name and stop_gradient are. Raises FluidTypeError for a shape that is
+    no list of sizes.
     """
 
-    def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None, stop_gradient: bool = False) -> None:
+    def __init__(
+        self,
+        shape: Any,
+        dtype: Any = "float32",
+        name: str | None = None,
+        stop_gradient: bool = False,
+    ) -> None:
         self.shape = as_shape(shape)
         self.dtype = dtype if isinstance(dtype, str) else name_of(dtype)
         self.name = name
@@ -27,9 +35,13 @@ class InputSpec:
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> InputSpec:
-        """That of a variable, under its name or another. Raises FluidTypeError for what is no variable."""
+        """That of a variable, under its name or another. Raises FluidTypeError for what is no
+        variable.
+        """
         if not isinstance(tensor, Variable):
-            raise FluidTypeError(f"InputSpec.from_tensor takes a variable, not {type(tensor).__name__}")
+            raise FluidTypeError(
+                f"InputSpec.from_tensor takes a variable, not {type(tensor).__name__}"
+            )
         return cls(tensor.shape, tensor.desc.dtype, name or tensor.name)
 
     @classmethod
@@ -40,7 +52,8 @@ class InputSpec:
     def batch(self, batch_size: int | Sequence[int]) -> InputSpec:
         """Put a dimension of this size in front; returns the same object.
 
-        Raises FluidTypeError for other than a whole number, FluidValueError for a list of other than one.
+        Raises FluidTypeError for other than a whole number, FluidValueError for a list of other
+        than one.
         """
         if isinstance(batch_size, list | tuple):
             if len(batch_size) != 1:
@@ -52,9 +65,13 @@ class InputSpec:
         return self
 
     def unbatch(self) -> InputSpec:
-        """Take the first dimension away; returns the same object. Raises FluidValueError where there is none."""
+        """Take the first dimension away; returns the same object. Raises FluidValueError where
+        there is none.
+        """
         if not self.shape:
-            raise FluidValueError("InputSpec.unbatch takes the first dimension away, and this shape has none")
+            raise FluidValueError(
+                "InputSpec.unbatch takes the first dimension away, and this shape has none"
+            )
         self.shape = self.shape[1:]
         return self
 
@@ -68,7 +85,10 @@ class InputSpec:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        return f"InputSpec(shape={self.shape}, dtype={self.dtype}, name={self.name}, stop_gradient={self.stop_gradient})"
+        return (
+            f"InputSpec(shape={self.shape}, dtype={self.dtype}, name={self.name},"
+            f" stop_gradient={self.stop_gradient})"
+        )
 
 
 __all__ = ["InputSpec"]

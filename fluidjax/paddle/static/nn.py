@@ -55,22 +55,41 @@ def fc(
 ) -> Variable:
     """activation(sum_i flatten(x_i) @ w_i + b): fluid's layers.fc.
 
-    x: a variable or a list of them; the first num_flatten_dims dimensions stay, the others become one.
+    x: a variable or a list of them; the first num_flatten_dims dimensions stay, the others become
+    one.
     """
     return layers.fc(x, size, num_flatten_dims, weight_attr, bias_attr, activation, name)
 
 
-def cond(pred: Variable, true_fn: Any = None, false_fn: Any = None, name: str | None = None, return_names: Any = None) -> Any:
-    """What true_fn() gives where pred holds, else what false_fn() gives: fluid's layers.cond. return_names has no meaning here."""
+def cond(
+    pred: Variable,
+    true_fn: Any = None,
+    false_fn: Any = None,
+    name: str | None = None,
+    return_names: Any = None,
+) -> Any:
+    """What true_fn() gives where pred holds, else what false_fn() gives: fluid's layers.cond.
+    return_names has no meaning here.
+    """
     return branches.cond(pred, true_fn, false_fn, name)
 
 
-def prelu(x: Variable, mode: str, param_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> Variable:
-    """x where x > 0, else a * x: a is trained, one number ("all"), one a channel ("channel") or one an element of a sample ("element").
+def prelu(
+    x: Variable,
+    mode: str,
+    param_attr: Any = None,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Variable:
+    """x where x > 0, else a * x: a is trained, one number ("all"), one a channel ("channel") or one
+    an element of a sample ("element").
 
-    data_format: "NHWC" where the channels come last. Raises FluidValueError for another mode or format.
+    data_format: "NHWC" where the channels come last. Raises FluidValueError for another mode or
+    format.
     """
-    one_of(data_format, "data_format", "prelu", ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"))
+    one_of(
+        data_format, "data_format", "prelu", ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC")
+    )
     if data_format[-1] != "C" or data_format == "NC" or mode != "channel":
         return layers.prelu(x, mode, param_attr, name)
     moved = layers.transpose(x, [0, x.ndim - 1, *range(1, x.ndim - 1)])
@@ -83,7 +102,9 @@ def deform_conv2d(
     dilation: Any = 1, groups: int = 1, deformable_groups: int = 1, im2col_step: int = 1, weight_attr: Any = None, bias_attr: Any = None,
     name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """A convolution whose taps lie where `offset` says, weighted by `mask` (None: version 1): fluid's layers.deformable_conv."""
+    """A convolution whose taps lie where `offset` says, weighted by `mask` (None: version 1):
+    fluid's layers.deformable_conv.
+    """
     return layers.deformable_conv(
         x, offset, mask, num_filters, filter_size, stride, padding, dilation, groups, deformable_groups, im2col_step, weight_attr,
         bias_attr, mask is not None, name,

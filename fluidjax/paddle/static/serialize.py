@@ -30,24 +30,36 @@ def normalize_program(
     program: Program, feed_vars: Variable | Sequence[Variable], fetch_vars: Variable | Sequence[Variable], *,
     skip_prune_program: bool = False,
 ) -> Program:  # fmt: skip
-    """A program as serialize_program writes it, but that it fetches `fetch_vars` themselves: in test mode, and of the ops only those
-    that compute them from `feed_vars`. skip_prune_program: all ops.
+    """A program as serialize_program writes it, but that it fetches `fetch_vars` themselves: in
+    test mode, and of the ops only those that compute them from `feed_vars`. skip_prune_program: all
+    ops.
 
-    Raises FluidTypeError for other than a program and variables, FluidValueError for a program without ops and a feed not needed.
+    Raises FluidTypeError for other than a program and variables, FluidValueError for a program
+    without ops and a feed not needed.
     """
     feeds, fetches = _listed(feed_vars, "feed_vars"), _listed(fetch_vars, "fetch_vars")
     if not isinstance(program, Program):
         raise FluidTypeError(f"normalize_program takes a Program, not {program!r}")
     if not program.global_block().ops:
         raise FluidValueError("the program to normalize has no ops; build it first")
-    desc = model.normalized(program.desc, [v.name for v in feeds], [v.name for v in fetches], prune=not skip_prune_program)
+    desc = model.normalized(
+        program.desc,
+        [v.name for v in feeds],
+        [v.name for v in fetches],
+        prune=not skip_prune_program,
+    )
     return program.clone().copy_with(desc)
 
 
 def serialize_program(
-    feed_vars: Variable | Sequence[Variable], fetch_vars: Variable | Sequence[Variable], *, program: Program | None = None, **kwargs: Any
+    feed_vars: Variable | Sequence[Variable],
+    fetch_vars: Variable | Sequence[Variable],
+    *,
+    program: Program | None = None,
+    **kwargs: Any,
 ) -> bytes:
-    """The part of a program (default: the default main program) that computes `fetch_vars` from `feed_vars`, as .pdmodel holds it.
+    """The part of a program (default: the default main program) that computes `fetch_vars` from
+    `feed_vars`, as .pdmodel holds it.
 
     Raises FluidTypeError for other than variables, FluidValueError for a feed that is not needed.
     """
@@ -58,9 +70,11 @@ def serialize_persistables(
     feed_vars: Variable | Sequence[Variable], fetch_vars: Variable | Sequence[Variable], executor: Any, *, program: Program | None = None,
     **kwargs: Any,
 ) -> bytes | None:  # fmt: skip
-    """The values that this part of a program keeps between runs, from the global scope, as .pdiparams holds them.
+    """The values that this part of a program keeps between runs, from the global scope, as
+    .pdiparams holds them.
 
-    None, with a warning, where it keeps none. Raises as serialize_program does, and EnforceNotMet for values that are not there.
+    None, with a warning, where it keeps none. Raises as serialize_program does, and EnforceNotMet
+    for values that are not there.
     """
     return vars.save_persistables(executor, None, _pruned(feed_vars, fetch_vars, program))
 
@@ -73,16 +87,21 @@ def deserialize_program(data: bytes) -> Program:
 def deserialize_persistables(program: Program, data: bytes, executor: Any) -> None:
     """Put the values that serialize_persistables wrote into the global scope.
 
-    Raises FluidTypeError for a program that is none, FluidValueError where it keeps no values, ParseError for other bytes, LoadError
-    for values that do not fit the program; then the scope is as it was.
+    Raises FluidTypeError for a program that is none, FluidValueError where it keeps no values,
+    ParseError for other bytes, LoadError for values that do not fit the program; then the scope is
+    as it was.
     """
     if not any(is_persistable(v) for v in as_program(program).list_vars()):
-        raise FluidValueError("the program keeps no values between runs, so there is nothing to put into the scope")
+        raise FluidValueError(
+            "the program keeps no values between runs, so there is nothing to put into the scope"
+        )
     vars.load_persistables(executor, None, program, data)  # type: ignore[arg-type]
 
 
 def save_to_file(path: str, content: bytes) -> None:
-    """Write bytes to a file, whose folder is made if it is not there. Raises FluidTypeError for other than bytes."""
+    """Write bytes to a file, whose folder is made if it is not there. Raises FluidTypeError for
+    other than bytes.
+    """
     if not isinstance(content, bytes):
         raise FluidTypeError(f"save_to_file writes bytes, not {type(content).__name__}")
     where = Path(path)

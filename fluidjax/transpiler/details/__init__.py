@@ -12,7 +12,8 @@ from .program_utils import program_to_code as program_to_code
 from .program_utils import variable_to_code as variable_to_code
 
 HINTS = dict.fromkeys(
-    "UnionFind VarDistributed VarStruct VarsDistributed get_indent_space string_types wait_server_ready".split(),
+    "UnionFind VarDistributed VarStruct VarsDistributed get_indent_space string_types"
+    " wait_server_ready".split(),
     "is a part of Paddle's own transpiler",
 )
 __all__ = [

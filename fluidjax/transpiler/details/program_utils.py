@@ -16,16 +16,28 @@ def _write(text: str, fout: TextIO | None) -> None:
     print(text) if fout is None else fout.write(f"{text}\n")
 
 
-def program_to_code(prog: Program, fout: TextIO | None = None, skip_op_callstack: bool = True) -> None:
-    """Print a program, or write it to a file that is open: as str(program) has it, which parses; 1.8.5 has a form of its own.
+def program_to_code(
+    prog: Program, fout: TextIO | None = None, skip_op_callstack: bool = True
+) -> None:
+    """Print a program, or write it to a file that is open: as str(program) has it, which parses;
+    1.8.5 has a form of its own.
 
-    skip_op_callstack: False shows the call stacks of a program that Paddle saved too. Raises FluidTypeError for other than a program.
+    skip_op_callstack: False shows the call stacks of a program that Paddle saved too. Raises
+    FluidTypeError for other than a program.
     """
     _write(as_program(prog).to_string(with_details=not skip_op_callstack), fout)
 
 
-def block_to_code(block: Block, block_idx: int, fout: TextIO | None = None, indent: int = 0, skip_op_callstack: bool = True) -> None:
-    """Print a block, or write it to a file that is open. block_idx, indent: of no meaning, for the text has both."""
+def block_to_code(
+    block: Block,
+    block_idx: int,
+    fout: TextIO | None = None,
+    indent: int = 0,
+    skip_op_callstack: bool = True,
+) -> None:
+    """Print a block, or write it to a file that is open. block_idx, indent: of no meaning, for the
+    text has both.
+    """
     _write(block.to_string(with_details=not skip_op_callstack), fout)
 
 
@@ -51,7 +63,9 @@ def find_op_by_input_arg(block: Block, arg_name: str) -> int:
 
 
 def find_op_by_output_arg(block: Block, arg_name: str, reverse: bool = False) -> int:
-    """The place of the first op of a block, `reverse`: of the last one, that writes a variable of this name; -1 where none does."""
+    """The place of the first op of a block, `reverse`: of the last one, that writes a variable of
+    this name; -1 where none does.
+    """
     found: list[int] = [i for i, op in enumerate(block.ops) if arg_name in op.output_arg_names]
     return (found[-1] if reverse else found[0]) if found else -1
 
@@ -62,4 +76,6 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__: Any = reporter("fluid.transpiler.details.program_utils", __all__, {"get_indent_space": "is not there"})
+    __getattr__: Any = reporter(
+        "fluid.transpiler.details.program_utils", __all__, {"get_indent_space": "is not there"}
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-import fluidjax.ops  # noqa: F401  (fills the registry)
+import fluidjax.ops  # noqa: F401
 from fluidjax.base.dtypes import name_of
 from fluidjax.errors import FluidError
 
@@ -27,7 +27,9 @@ RTOL = {"float32": 2e-5, "float64": 1e-11}
 
 @dataclass(frozen=True)
 class Difference:
-    """One element (or, where `at` is None, all of an output, or the whole case) in which Paddle and this differ."""
+    """One element (or, where `at` is None, all of an output, or the whole case) in which Paddle and
+    this differ.
+    """
 
     case: str
     key: str
@@ -45,8 +47,13 @@ def answered(family: str) -> dict[str, Extreme]:
 
 @cache
 def leads_of(family: str) -> frozenset[str]:
-    """The first case of each op that computes element by element: there a compiler's approximations show."""
-    return leads({name: case for name, case in answered(family).items() if case.pointwise}, lambda case: case.op)
+    """The first case of each op that computes element by element: there a compiler's approximations
+    show.
+    """
+    return leads(
+        {name: case for name, case in answered(family).items() if case.pointwise},
+        lambda case: case.op,
+    )
 
 
 @cache
@@ -56,8 +63,15 @@ def runs(family: str) -> dict[str, Run]:
     for name in foremost(sorted(cases, key=lambda n: n in repeated(family)), leads_of(family)):
         alike.setdefault(cases[name].program(), []).append(name)
     groups = list(alike.values())
-    batches = [[name for group in groups[i : i + SIZE] for name in group] for i in range(0, len(groups), SIZE)]
-    found = {n: run for names in batches for n, run in zip(names, Batch([cases[n] for n in names]).runs, strict=True)}
+    batches = [
+        [name for group in groups[i : i + SIZE] for name in group]
+        for i in range(0, len(groups), SIZE)
+    ]
+    found = {
+        n: run
+        for names in batches
+        for n, run in zip(names, Batch([cases[n] for n in names]).runs, strict=True)
+    }
     return {name: found[name] for name in cases}
 
 
@@ -66,7 +80,10 @@ def results(run: Run) -> dict[str, Any]:
     case = run.sample
     outputs, gradients = run.result
     wanted = {slot: outputs[slot] for slot in case.outputs}
-    return {k: np.asarray(v) for k, v in [*flat(wanted), *flat({f"{s}@GRAD": gradients[s] for s in case.grad})]}
+    return {
+        k: np.asarray(v)
+        for k, v in [*flat(wanted), *flat({f"{s}@GRAD": gradients[s] for s in case.grad})]
+    }
 
 
 def flat(slots: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -87,10 +104,17 @@ def differences(family: str, name: str) -> list[Difference]:
         got = results(run)
     except FluidError as error:
         return [Difference(case.name, "", None, (), ("runs",), type(error).__name__)]
-    return [d for key, want in answer.values.items() if "@LOD" not in key for d in compare(case, answer, key, want, got[key])]
+    return [
+        d
+        for key, want in answer.values.items()
+        if "@LOD" not in key
+        for d in compare(case, answer, key, want, got[key])
+    ]
 
 
-def compare(case: Extreme, answer: Answer, key: str, want: np.ndarray, got: np.ndarray) -> Iterator[Difference]:
+def compare(
+    case: Extreme, answer: Answer, key: str, want: np.ndarray, got: np.ndarray
+) -> Iterator[Difference]:
     """The elements of one output that differ."""
     spec = [(name_of(a.dtype), list(a.shape)) for a in (want, got)]
     if spec[0] != spec[1]:
@@ -103,7 +127,9 @@ def compare(case: Extreme, answer: Answer, key: str, want: np.ndarray, got: np.n
     values = unsigned(values) if gradient else values
     scalar = dict(zip(np.asarray(positions).tolist(), values, strict=True))
     with np.errstate(all="ignore"):
-        wrong = ~(equal(want, got, case.rtol) | underflows(case, want, got) | rounds(case, want, got))
+        wrong = ~(
+            equal(want, got, case.rtol) | underflows(case, want, got) | rounds(case, want, got)
+        )
     for i in np.flatnonzero(wrong).tolist():
         either = (want[i], scalar[i]) if i in scalar else (want[i],)
         with np.errstate(all="ignore"):
@@ -117,7 +143,9 @@ def described(dtype: str, shape: list[int]) -> str:
 
 
 def equal(want: np.ndarray, got: np.ndarray, rtol: float | None) -> np.ndarray:
-    """Elementwise: the same special value (nan, infinity, zero of one sign), or ordinary numbers within rounding."""
+    """Elementwise: the same special value (nan, infinity, zero of one sign), or ordinary numbers
+    within rounding.
+    """
     if want.dtype.kind == "c":
         return alike(want, got, rtol)
     if want.dtype.kind != "f":
@@ -125,11 +153,15 @@ def equal(want: np.ndarray, got: np.ndarray, rtol: float | None) -> np.ndarray:
     rtol = RTOL[str(want.dtype)] if rtol is None else rtol
     special = (want == 0) | (got == 0) | ~np.isfinite(want) | ~np.isfinite(got)
     same = (want == got) & (np.signbit(want) == np.signbit(got)) | np.isnan(want) & np.isnan(got)
-    return np.where(special, same, np.abs(want - got) <= rtol * np.maximum(np.abs(want), np.abs(got)))
+    return np.where(
+        special, same, np.abs(want - got) <= rtol * np.maximum(np.abs(want), np.abs(got))
+    )
 
 
 def alike(want: np.ndarray, got: np.ndarray, rtol: float | None) -> np.ndarray:
-    """Of complex numbers: undefined in both, each part the same special value, or less apart than rounding of the whole number."""
+    """Of complex numbers: undefined in both, each part the same special value, or less apart than
+    rounding of the whole number.
+    """
     parts = equal(want.real, got.real, rtol) & equal(want.imag, got.imag, rtol)
     rtol = RTOL[str(want.real.dtype)] if rtol is None else rtol
     finite = np.isfinite(want) & np.isfinite(got)
@@ -150,7 +182,9 @@ def subnormal(array: np.ndarray) -> np.ndarray:
 
 
 def underflows(case: Extreme, want: np.ndarray, got: np.ndarray) -> np.ndarray:
-    """Where subnormals are concerned, which XLA takes for zero: among the inputs, or as Paddle's answer."""
+    """Where subnormals are concerned, which XLA takes for zero: among the inputs, or as Paddle's
+    answer.
+    """
     lost = subnormal(want) & ((got == 0) | subnormal(got))
     if case.pointwise:
         for array in case.inputs.values():
@@ -159,9 +193,15 @@ def underflows(case: Extreme, want: np.ndarray, got: np.ndarray) -> np.ndarray:
 
 
 def rounds(case: Extreme, want: np.ndarray, got: np.ndarray) -> np.ndarray:
-    """Where both are as good as the same beside the largest of all, in a case of which a library's rounding decides more."""
+    """Where both are as good as the same beside the largest of all, in a case of which a library's
+    rounding decides more.
+    """
     rtol = RTOL[str(want.real.dtype)] if case.rtol is None and case.singular else case.rtol
-    return np.abs(want - got) <= rtol * np.abs(want).max() if case.singular else np.zeros(want.shape, bool)
+    return (
+        np.abs(want - got) <= rtol * np.abs(want).max()
+        if case.singular
+        else np.zeros(want.shape, bool)
+    )
 
 
 def inputs_at(case: Extreme, i: int) -> tuple[tuple[str, Any], ...]:

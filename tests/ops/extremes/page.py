@@ -1,6 +1,6 @@
 """docs/extremes.md: every difference from Paddle 1.8.5 that the audit finds, under its reason.
 
-    python -m tests.ops.extremes.page      writes it anew, after a change that is meant
+python -m tests.ops.extremes.page      writes it anew, after a change that is meant
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from .reasons import REASONS, Reason, reason_of
 from .without import section
 from .written import PATH, written
 
-# The compiler whose answers the page shows; another one adds up in another order, so that other sums overflow.
+# The compiler whose answers the page shows; another one adds up in another order, so that other
+# sums overflow.
 SHOWS_THIS_COMPILER = jaxlib.__version__.startswith("0.10.")
 SHOWN = 4  # elements of one output that a row shows; it tells how many there are
 HEAD = """# At the extremes
@@ -33,7 +34,9 @@ Not listed: subnormal numbers (and those below four times the smallest normal on
 where they are an input of an elementwise op or Paddle's result. Ops that only later Paddles have are compared with 3.3.1, whose answers
 stand in 1.8.5's column. The last section names the ops of which there is no case.
 """
-COLUMNS = "| case | of | differing | inputs | 1.8.5 | here |\n| --- | --- | --- | --- | --- | --- |\n"
+COLUMNS = (
+    "| case | of | differing | inputs | 1.8.5 | here |\n| --- | --- | --- | --- | --- | --- |\n"
+)
 ROUNDING = "| case | of |\n| --- | --- |\n"
 
 
@@ -86,7 +89,9 @@ def page() -> str:
 
 
 def agrees(family: str, name: str) -> bool:
-    """Whether the page has the rows of a case and no others, but for rounding that another processor may do."""
+    """Whether the page has the rows of a case and no others, but for rounding that another
+    processor may do.
+    """
     found = {(r.title, line) for r, line in rows(family, name) if r is not None}
     may = {r.title for r in REASONS if r.rounding}
     there = written().get(name, set())

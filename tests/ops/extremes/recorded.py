@@ -1,8 +1,11 @@
-"""What Paddle 1.8.5 answered to the cases of a family: tests/data/extremes/FAMILY.npz (tests/tools/record_extremes.py).
+"""What Paddle 1.8.5 answered to the cases of a family: tests/data/extremes/FAMILY.npz
+(tests/tools/record_extremes.py).
 
-The file is compact: all arrays of a dtype lie one after the other in one, and a JSON index says where. Of the answers of
-scalar code (Extreme.pointwise) only the elements are there in which they differ.
+The file is compact: all arrays of a dtype lie one after the other in one, and a JSON index says
+where. Of the answers of scalar code (Extreme.pointwise) only the elements are there in which they
+differ.
 """
+
 import functools
 import json
 import os
@@ -13,7 +16,8 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "d
 
 
 class Answer(object):
-    """Either `refused` says why 1.8.5 would not run it, or `values` are {key: array}: "Out", "Out#1", "X@GRAD".
+    """Either `refused` says why 1.8.5 would not run it, or `values` are {key: array}: "Out",
+    "Out#1", "X@GRAD".
 
     scalar: {key: (positions, values)} where scalar code answers otherwise.
     """
@@ -43,7 +47,9 @@ def write(family, cases, answers):
             entry["refused"] = answer.refused
             continue
         entry["values"] = {k: put(v) for k, v in sorted(answer.values.items())}
-        entry["scalar"] = {k: [put(at.astype("int32")), put(v)] for k, (at, v) in sorted(answer.scalar.items())}
+        entry["scalar"] = {
+            k: [put(at.astype("int32")), put(v)] for k, (at, v) in sorted(answer.scalar.items())
+        }
     os.makedirs(FOLDER, exist_ok=True)
     text = json.dumps(index, sort_keys=True).encode()
     arrays = {k: np.concatenate(v) for k, v in sorted(flat.items())}
@@ -62,16 +68,21 @@ def recorded(family, case):
     index, arrays = _file(family)
     entry = index.get(case.name)
     if entry is None or entry["digest"] != case.digest():
-        raise ValueError("%s: %r is not recorded as it is: run tests/tools/record_extremes.py %s" % (family, case.name, family))
+        raise ValueError(
+            "%s: %r is not recorded as it is: run tests/tools/record_extremes.py %s"
+            % (family, case.name, family)
+        )
     if "refused" in entry:
         return Answer({}, {}, entry["refused"])
 
     def get(place):
         dtype, start, shape = place
-        return arrays[dtype][start:start + int(np.prod(shape))].reshape(shape)
+        return arrays[dtype][start : start + int(np.prod(shape))].reshape(shape)
 
-    return Answer({k: get(p) for k, p in entry["values"].items()},
-                  {k: (get(at), get(v)) for k, (at, v) in entry["scalar"].items()})
+    return Answer(
+        {k: get(p) for k, p in entry["values"].items()},
+        {k: (get(at), get(v)) for k, (at, v) in entry["scalar"].items()},
+    )
 
 
 def names(family):

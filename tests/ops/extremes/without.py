@@ -5,13 +5,16 @@ Gradient ops come with their forward op.
 
 from __future__ import annotations
 
-import fluidjax.ops  # noqa: F401  (fills the registry)
+import fluidjax.ops  # noqa: F401
 from fluidjax.ops.registry import REGISTRY
 
 from . import FAMILIES, cases_of
 from .recorded import recorded
 
-HEAD = "## Ops without a case\n\nGradient ops are compared with their forward op.\n\n| op types | why |\n| --- | --- |\n"
+HEAD = (
+    "## Ops without a case\n\nGradient ops are compared with their forward op.\n\n| op types | why"
+    " |\n| --- | --- |\n"
+)
 WITHOUT: dict[str, str] = {
     "They steer a program or talk to its surroundings, and compute nothing.":
         "conditional_block conditional_block_infer create_double_buffer_reader create_py_reader delete_var feed fetch "
@@ -60,7 +63,12 @@ WITHOUT: dict[str, str] = {
 
 def covered() -> set[str]:
     """Op types with a case that 1.8.5 answers."""
-    return {case.op for family in FAMILIES for case in cases_of(family) if not recorded(family, case).refused}
+    return {
+        case.op
+        for family in FAMILIES
+        for case in cases_of(family)
+        if not recorded(family, case).refused
+    }
 
 
 def uncovered() -> set[str]:
@@ -75,5 +83,8 @@ def listed() -> list[str]:
 
 def section() -> str:
     """The table on the page."""
-    rows = (f"| {', '.join(f'`{kind}`' for kind in sorted(kinds.split()))} | {why} |" for why, kinds in WITHOUT.items())
+    rows = (
+        f"| {', '.join(f'`{kind}`' for kind in sorted(kinds.split()))} | {why} |"
+        for why, kinds in WITHOUT.items()
+    )
     return HEAD + "\n".join(rows)

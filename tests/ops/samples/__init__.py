@@ -1,4 +1,7 @@
-"""The op samples, one module a family; a family's name is that of the module in fluidjax/ops that computes it."""
+"""The op samples, one module a family; a family's name is that of the module in fluidjax/ops that
+computes it.
+"""
+
 import importlib
 import pkgutil
 
@@ -11,4 +14,6 @@ def samples_of(family):
 
 def all_samples(families=None):
     """(family, index in its module, sample) of every sample"""
-    return [(family, i, s) for family in families or FAMILIES for i, s in enumerate(samples_of(family))]
+    return [
+        (family, i, s) for family in families or FAMILIES for i, s in enumerate(samples_of(family))
+    ]

@@ -1,4 +1,5 @@
 """As many rows as the data say."""
+
 import numpy as np
 
 from ..sample import Sample, bools, f32, ints
@@ -10,7 +11,12 @@ SAMPLES = [
     Sample("where_index", {"Condition": bools(7)}, {}, ["Out"]),
     Sample("where_index", {"Condition": bools(2, 3, 4)}, {}, ["Out"]),
     Sample("where_index", {"Condition": ints(3, 4, high=3, low=-1)}, {}, ["Out"]),
-    Sample("where_index", {"Condition": np.where(f32(3, 4) > 0, 0, f32(3, 4)).astype("float32")}, {}, ["Out"]),
+    Sample(
+        "where_index",
+        {"Condition": np.where(f32(3, 4) > 0, 0, f32(3, 4)).astype("float32")},
+        {},
+        ["Out"],
+    ),
     Sample("unique", {"X": ints(9, high=5)}, {"dtype": 2}, ["Out", "Index"]),
     Sample("unique", {"X": ints(9, high=5, dtype="int32")}, {"dtype": 3}, ["Out", "Index"]),
     Sample("unique", {"X": ODD}, {"dtype": 2}, ["Out", "Index"]),

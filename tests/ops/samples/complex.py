@@ -1,4 +1,6 @@
-"""Complex numbers, recorded with 3.3.1: what makes them and takes them apart, transforms, and older ops on them."""
+"""Complex numbers, recorded with 3.3.1: what makes them and takes them apart, transforms, and older
+ops on them.
+"""
 
 import numpy as np
 
@@ -33,15 +35,34 @@ SAMPLES = [
     one("abs", c64(3)),
     one("fft_c2c", c64(2, 3), {"axes": [0, 1], "normalization": "ortho", "forward": True}),
     one("fft_c2c", c64(4), {"axes": [0], "normalization": "forward", "forward": False}),
-    one("fft_r2c", f32(2, 4), {"axes": [1], "normalization": "backward", "forward": True, "onesided": True}),
-    one("fft_r2c", f32(2, 3), {"axes": [0, 1], "normalization": "forward", "forward": False, "onesided": False}),
-    one("fft_c2r", c64(2, 3), {"axes": [1], "normalization": "backward", "forward": False, "last_dim_size": 5}),
-    one("fft_c2r", c64(3), {"axes": [0], "normalization": "ortho", "forward": True, "last_dim_size": 4}),
+    one(
+        "fft_r2c",
+        f32(2, 4),
+        {"axes": [1], "normalization": "backward", "forward": True, "onesided": True},
+    ),
+    one(
+        "fft_r2c",
+        f32(2, 3),
+        {"axes": [0, 1], "normalization": "forward", "forward": False, "onesided": False},
+    ),
+    one(
+        "fft_c2r",
+        c64(2, 3),
+        {"axes": [1], "normalization": "backward", "forward": False, "last_dim_size": 5},
+    ),
+    one(
+        "fft_c2r",
+        c64(3),
+        {"axes": [0], "normalization": "ortho", "forward": True, "last_dim_size": 4},
+    ),
     one("frame", f32(2, 6), {"frame_length": 3, "hop_length": 2, "axis": -1}),
     one("frame", f32(5, 2), {"frame_length": 2, "hop_length": 1, "axis": 0}),
     one("overlap_add", f32(2, 3, 2), {"hop_length": 2, "axis": -1}),
     one("overlap_add", f32(2, 3), {"hop_length": 1, "axis": 0}),
-    *(two(op, c64(2, 3), c64(3)) for op in ("elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div")),
+    *(
+        two(op, c64(2, 3), c64(3))
+        for op in ("elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div")
+    ),
     two("matmul_v2", c64(2, 3), c64(3, 2), {"trans_x": False, "trans_y": False}),
     one("reduce_sum", c64(2, 3), {"dim": [1]}),
     one("reduce_mean", c64(2, 3), {"dim": [0]}),

@@ -1,4 +1,5 @@
 """Linear-chain conditional random fields."""
+
 from ..sample import Sample, f32, ints
 
 LODS = ([[3, 1, 4]], [[0, 5, 0, 3]])
@@ -19,7 +20,9 @@ def padded(op, lengths, size, d, label, outputs, grad=()):
     inputs = {"Emission": f32(n, size, d, lo=-2, hi=2), "Transition": f32(d + 2, d)}
     inputs["Length"] = ints(n, 1, high=1) + [[k] for k in lengths]
     if label:
-        inputs["Label"] = ints(n, size, 1, high=d) if op == "linear_chain_crf" else ints(n, size, high=d)
+        inputs["Label"] = (
+            ints(n, size, 1, high=d) if op == "linear_chain_crf" else ints(n, size, high=d)
+        )
     return Sample(op, inputs, {}, outputs, grad, of=["LogLikelihood"] if grad else None)
 
 

@@ -1,4 +1,5 @@
 """Connectionist temporal classification."""
+
 import numpy as np
 
 from ..sample import Sample, f32
@@ -6,11 +7,16 @@ from ..sample import Sample, f32
 
 def align(values, lod, left, **attrs):
     x = np.array(values, attrs.pop("dtype", "int64")).reshape(-1, 1)
-    return Sample("ctc_align", {"Input": x}, attrs, ["Output"], lod={"Input": lod}, rows={"Output": left})
+    return Sample(
+        "ctc_align", {"Input": x}, attrs, ["Output"], lod={"Input": lod}, rows={"Output": left}
+    )
 
 
 def padded(rows, lengths, **attrs):
-    inputs = {"Input": np.array(rows, "int64"), "InputLength": np.array(lengths, "int64").reshape(-1, 1)}
+    inputs = {
+        "Input": np.array(rows, "int64"),
+        "InputLength": np.array(lengths, "int64").reshape(-1, 1),
+    }
     return Sample("ctc_align", inputs, attrs, ["Output", "OutputLength"])
 
 
@@ -18,16 +24,41 @@ NO_LABEL = {"numeric": "1.8.5's gradient is divided by the number of steps, its 
 
 
 def ctc(lod, labels, classes=4, blank=0, tol=1e-4, **attrs):
-    inputs = {"Logits": f32(sum(lod), classes), "Label": np.array([v for said in labels for v in said], "int32").reshape(-1, 1)}
-    return Sample("warpctc", inputs, dict(attrs, blank=blank), ["Loss"], ["Logits"], tol=tol, grad_tol=tol,
-                  lod={"Logits": [lod], "Label": [[len(said) for said in labels]]}, skip=NO_LABEL if attrs else None)
+    inputs = {
+        "Logits": f32(sum(lod), classes),
+        "Label": np.array([v for said in labels for v in said], "int32").reshape(-1, 1),
+    }
+    return Sample(
+        "warpctc",
+        inputs,
+        dict(attrs, blank=blank),
+        ["Loss"],
+        ["Logits"],
+        tol=tol,
+        grad_tol=tol,
+        lod={"Logits": [lod], "Label": [[len(said) for said in labels]]},
+        skip=NO_LABEL if attrs else None,
+    )
 
 
 def batch(t, lengths, labels, sizes, classes=4, **attrs):
     n = len(lengths)
-    inputs = {"Logits": f32(t, n, classes), "Label": np.array(labels, "int32"), "LogitsLength": np.array(lengths, "int64"),
-              "LabelLength": np.array(sizes, "int64")}
-    return Sample("warpctc", inputs, attrs, ["Loss"], ["Logits"], tol=1e-4, grad_tol=1e-4, skip=NO_LABEL if attrs else None)
+    inputs = {
+        "Logits": f32(t, n, classes),
+        "Label": np.array(labels, "int32"),
+        "LogitsLength": np.array(lengths, "int64"),
+        "LabelLength": np.array(sizes, "int64"),
+    }
+    return Sample(
+        "warpctc",
+        inputs,
+        attrs,
+        ["Loss"],
+        ["Logits"],
+        tol=1e-4,
+        grad_tol=1e-4,
+        skip=NO_LABEL if attrs else None,
+    )
 
 
 SAMPLES = [

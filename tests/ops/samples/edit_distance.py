@@ -1,4 +1,5 @@
 """Edit distances."""
+
 import numpy as np
 
 from ..sample import Sample, ints
@@ -6,12 +7,18 @@ from ..sample import Sample, ints
 
 def distance(hyps, refs, high=4, **attrs):
     inputs = {"Hyps": ints(sum(hyps), 1, high=high), "Refs": ints(sum(refs), 1, high=high)}
-    return Sample("edit_distance", inputs, attrs, ["SequenceNum", "Out"], lod={"Hyps": [hyps], "Refs": [refs]})
+    return Sample(
+        "edit_distance", inputs, attrs, ["SequenceNum", "Out"], lod={"Hyps": [hyps], "Refs": [refs]}
+    )
 
 
 def padded(t, lengths, r, sizes, **attrs):
-    inputs = {"Hyps": ints(len(lengths), t, high=3), "Refs": ints(len(sizes), r, high=3),
-              "HypsLength": np.array(lengths, "int64").reshape(-1, 1), "RefsLength": np.array(sizes, "int64").reshape(-1, 1)}
+    inputs = {
+        "Hyps": ints(len(lengths), t, high=3),
+        "Refs": ints(len(sizes), r, high=3),
+        "HypsLength": np.array(lengths, "int64").reshape(-1, 1),
+        "RefsLength": np.array(sizes, "int64").reshape(-1, 1),
+    }
     return Sample("edit_distance", inputs, attrs, ["SequenceNum", "Out"])
 
 

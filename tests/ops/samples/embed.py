@@ -18,7 +18,9 @@ def tables():
     yield look("lookup_table", f32(5, 3), ints(2, 3, 1, high=5))
     yield look("lookup_table", f32(5, 3), i64([1], [4], [2], [1]), padding_idx=1)
     yield look("lookup_table", f32(5, 3), i64([1], [4], [1]), is_sparse=True, grad=False)
-    yield look("lookup_table", f32(5, 3), i64([1], [4], [1]), is_sparse=True, padding_idx=1, grad=False)
+    yield look(
+        "lookup_table", f32(5, 3), i64([1], [4], [1]), is_sparse=True, padding_idx=1, grad=False
+    )
     yield look("lookup_table", f64(5, 2), i64([3], [3]), padding_idx=0)
     yield look("lookup_table_v2", f32(5, 3), i64(1, 4, 1, 0))
     yield look("lookup_table_v2", f32(5, 3), ints(2, 3, high=5))

@@ -37,9 +37,15 @@ def constants():
         skip={"unknown": "the length of ShapeTensor is the output's rank"},
     )
     yield fill("fill_constant", {"shape": [-1, 2], "value": 2.0}, ShapeTensorList=[i32(3), i32(2)])
-    yield fill("fill_constant", {"shape": [2, 2], "value": 2.0}, ValueTensor=np.array([7.5], "float32"))
-    yield fill("fill_constant", {"shape": [2], "dtype": INT64}, ValueTensor=np.array([2**53 + 1], "int64"))
-    yield fill("assign_value", {"shape": [2, 2], "dtype": FP32, "fp32_values": [1.0, -2.5, 0.1, 4.0]})
+    yield fill(
+        "fill_constant", {"shape": [2, 2], "value": 2.0}, ValueTensor=np.array([7.5], "float32")
+    )
+    yield fill(
+        "fill_constant", {"shape": [2], "dtype": INT64}, ValueTensor=np.array([2**53 + 1], "int64")
+    )
+    yield fill(
+        "assign_value", {"shape": [2, 2], "dtype": FP32, "fp32_values": [1.0, -2.5, 0.1, 4.0]}
+    )
     yield fill("assign_value", {"shape": [3], "dtype": INT32, "int32_values": [1, -2, 3]})
     yield fill("assign_value", {"shape": [1, 2], "dtype": INT64, "int64_values": [2**40, -3]})
     yield fill("assign_value", {"shape": [2], "dtype": BOOL, "bool_values": [1, 0]})
@@ -52,10 +58,18 @@ def alike():
     yield fill(op, {"shape": [-1, 4], "value": 0.5}, Input=f32(3, 2))
     yield fill(
         op,
-        {"shape": [2, -1, 4], "value": 2.0, "dtype": INT64, "input_dim_idx": 1, "output_dim_idx": 1},
+        {
+            "shape": [2, -1, 4],
+            "value": 2.0,
+            "dtype": INT64,
+            "input_dim_idx": 1,
+            "output_dim_idx": 1,
+        },
         Input=f32(3, 5),
     )
-    yield fill(op, {"shape": [-1, 2], "str_value": "9007199254740993", "dtype": INT64}, Input=f32(2, 2))
+    yield fill(
+        op, {"shape": [-1, 2], "str_value": "9007199254740993", "dtype": INT64}, Input=f32(2, 2)
+    )
     yield fill("fill_any_like", {"value": 2.5}, X=f32(2, 3))
     yield fill("fill_any_like", {"value": 2.5}, X=ints(3, high=3))
     yield fill("fill_any_like", {"value": 3.0, "dtype": INT64}, X=f32(2, 3))
@@ -84,11 +98,24 @@ def ranges():
         (5, 0, 11, "float32"),
         (0.1, 0.9, 23, "float32"),
     ):
-        yield fill("linspace", {}, Start=np.array([start], dtype), Stop=np.array([stop], dtype), Num=i32(num))
+        yield fill(
+            "linspace",
+            {},
+            Start=np.array([start], dtype),
+            Stop=np.array([stop], dtype),
+            Num=i32(num),
+        )
     yield fill("eye", {"num_rows": 3})
     yield fill("eye", {"num_rows": 2, "num_columns": 4, "dtype": INT64})
     yield fill("eye", {"num_rows": 4, "num_columns": 2, "dtype": FP64})
-    yield Sample("fake_init", {}, {"shape": [2, 3]}, ["Out"], paddle=False, note="leaves its output uninitialised")
+    yield Sample(
+        "fake_init",
+        {},
+        {"shape": [2, 3]},
+        ["Out"],
+        paddle=False,
+        note="leaves its output uninitialised",
+    )
 
 
 SAMPLES = [*constants(), *alike(), *ranges()]

@@ -1,4 +1,5 @@
 """Recurrences with the projection of their inputs."""
+
 from ..sample import Sample, f32, ints
 
 LOD = [[3, 1, 4]]
@@ -14,25 +15,57 @@ def gru(lod, first=False, bias=True, m=4, d=3, **attrs):
     inputs = {"X": f32(sum(lod[0]), m), "WeightX": f32(m, 3 * d), "WeightH": f32(d, 3 * d)}
     if bias:
         inputs["Bias"] = f32(1, 3 * d)
-    return Sample("fusion_gru", states(inputs, lod, d, *(["H0"] if first else [])), attrs, ["Hidden"], lod={"X": lod})
+    return Sample(
+        "fusion_gru",
+        states(inputs, lod, d, *(["H0"] if first else [])),
+        attrs,
+        ["Hidden"],
+        lod={"X": lod},
+    )
 
 
 def lstm(lod, first=False, m=4, d=3, **attrs):
     wide = 7 if attrs.get("use_peepholes", True) else 4
-    inputs = {"X": f32(sum(lod[0]), m), "WeightX": f32(m, 4 * d), "WeightH": f32(d, 4 * d), "Bias": f32(1, wide * d)}
-    return Sample("fusion_lstm", states(inputs, lod, d, *(["H0", "C0"] if first else [])), attrs, ["Hidden", "Cell"], lod={"X": lod})
+    inputs = {
+        "X": f32(sum(lod[0]), m),
+        "WeightX": f32(m, 4 * d),
+        "WeightH": f32(d, 4 * d),
+        "Bias": f32(1, wide * d),
+    }
+    return Sample(
+        "fusion_lstm",
+        states(inputs, lod, d, *(["H0", "C0"] if first else [])),
+        attrs,
+        ["Hidden", "Cell"],
+        lod={"X": lod},
+    )
 
 
 def embedded(lod, first=False, d=3, **attrs):
     wide = 7 if attrs.get("use_peepholes", True) else 4
-    inputs = {"Ids": ints(sum(lod[0]), 1, high=6), "Embeddings": f32(6, 4 * d), "WeightH": f32(d, 4 * d), "Bias": f32(1, wide * d)}
-    return Sample("fused_embedding_fc_lstm", states(inputs, lod, d, *(["H0", "C0"] if first else [])), attrs, ["Hidden", "Cell"],
-                  lod={"Ids": lod})
+    inputs = {
+        "Ids": ints(sum(lod[0]), 1, high=6),
+        "Embeddings": f32(6, 4 * d),
+        "WeightH": f32(d, 4 * d),
+        "Bias": f32(1, wide * d),
+    }
+    return Sample(
+        "fused_embedding_fc_lstm",
+        states(inputs, lod, d, *(["H0", "C0"] if first else [])),
+        attrs,
+        ["Hidden", "Cell"],
+        lod={"Ids": lod},
+    )
 
 
 def attention(lod, *more, m=4, d=3, **attrs):
-    inputs = {"X": f32(sum(lod[0]), m), "C0": f32(len(lod[0]), d), "AttentionWeight": f32(m + d, 1), "LSTMWeight": f32(m + d, 4 * d),
-              "LSTMBias": f32(1, 4 * d)}
+    inputs = {
+        "X": f32(sum(lod[0]), m),
+        "C0": f32(len(lod[0]), d),
+        "AttentionWeight": f32(m + d, 1),
+        "LSTMWeight": f32(m + d, 4 * d),
+        "LSTMBias": f32(1, 4 * d),
+    }
     for slot in more:
         inputs[slot] = f32(len(lod[0]), d) if slot == "H0" else f32(1, 1)
     return Sample("attention_lstm", inputs, attrs, ["Hidden", "Cell"], lod={"X": lod})

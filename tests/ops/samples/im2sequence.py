@@ -1,15 +1,28 @@
 """Windows of images as sequences."""
+
 import numpy as np
 
 from ..sample import Sample, f32
 
 
-def windows(shape, kernels, strides=(1, 1), paddings=(0, 0, 0, 0), real=None, out_stride=None, rows=None):
-    inputs, attrs = {"X": f32(*shape)}, {"kernels": list(kernels), "strides": list(strides), "paddings": list(paddings)}
+def windows(
+    shape, kernels, strides=(1, 1), paddings=(0, 0, 0, 0), real=None, out_stride=None, rows=None
+):
+    inputs, attrs = (
+        {"X": f32(*shape)},
+        {"kernels": list(kernels), "strides": list(strides), "paddings": list(paddings)},
+    )
     if real:
         inputs["Y"] = np.array(real, "float32")
         attrs["out_stride"] = list(out_stride)
-    return Sample("im2sequence", inputs, attrs, ["Out"], [] if real else ["X"], rows={"Out": rows} if rows else None)
+    return Sample(
+        "im2sequence",
+        inputs,
+        attrs,
+        ["Out"],
+        [] if real else ["X"],
+        rows={"Out": rows} if rows else None,
+    )
 
 
 SAMPLES = [

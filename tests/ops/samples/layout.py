@@ -75,5 +75,12 @@ def planes():
 
 
 SAMPLES = [*turns(), *blocks(), *planes()]
-SAMPLES += [Sample("unfold", {"X": f32(1, 2, 3, 4)}, {"kernel_sizes": [4, 4], "strides": [2, 2], "paddings": [0, 0, 0, 0],
-                   "dilations": [1, 1]}, ["Y"], grad=["X"])]
+SAMPLES += [
+    Sample(
+        "unfold",
+        {"X": f32(1, 2, 3, 4)},
+        {"kernel_sizes": [4, 4], "strides": [2, 2], "paddings": [0, 0, 0, 0], "dilations": [1, 1]},
+        ["Y"],
+        grad=["X"],
+    )
+]

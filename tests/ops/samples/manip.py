@@ -14,7 +14,12 @@ RANK = {"unknown": "the output's rank, or the number of outputs, depends on the 
 
 def one(op, x, outputs=("Out",), grad=True, slot="X", inputs=None, skip=None, **attrs):
     return Sample(
-        op, dict({slot: x}, **(inputs or {})), attrs, outputs=list(outputs), grad=[slot] if grad else None, skip=skip
+        op,
+        dict({slot: x}, **(inputs or {})),
+        attrs,
+        outputs=list(outputs),
+        grad=[slot] if grad else None,
+        skip=skip,
     )
 
 
@@ -27,7 +32,13 @@ def reshapes():
         yield one(op, f32(2, 3, 4), shape=[24])
         yield one(op, f32(2, 3, 4), shape=[-1, 8], inputs={"Shape": i32(3, -1)})
         # reshape_grad cannot be made for a list of shape tensors
-        yield one(op, f32(2, 3, 4), grad=op == "reshape2", shape=[-1, 4], inputs={"ShapeTensor": [i32(6), i32(4)]})
+        yield one(
+            op,
+            f32(2, 3, 4),
+            grad=op == "reshape2",
+            shape=[-1, 4],
+            inputs={"ShapeTensor": [i32(6), i32(4)]},
+        )
         yield one(
             op,
             f32(2, 3, 4),
@@ -81,7 +92,13 @@ def joins():
     yield many("concat", [f32(2, 3), f32(2, 2)], axis=1)
     yield many("concat", [f32(2, 3)], axis=1)
     yield many("concat", [ints(2, 3, high=9), ints(2, 1, high=9)], axis=1, grad=False)
-    yield Sample("concat", {"X": [f32(2, 3), f32(2, 2)], "AxisTensor": i32(1)}, {"axis": 0}, ["Out"], grad=["X"])
+    yield Sample(
+        "concat",
+        {"X": [f32(2, 3), f32(2, 2)], "AxisTensor": i32(1)},
+        {"axis": 0},
+        ["Out"],
+        grad=["X"],
+    )
     yield many("stack", [f32(2, 3), f32(2, 3), f32(2, 3)], "Y")
     yield many("stack", [f32(2, 3), f32(2, 3)], "Y", axis=1)
     yield many("stack", [f32(2, 3), f32(2, 3)], "Y", axis=-1)
@@ -108,7 +125,9 @@ def splits():
         )
     yield part(3, f32(2, 6), sections=[1, -1, 2], axis=1)
     yield part(2, f32(2, 6), num=2, axis=0, inputs={"AxisTensor": i32(1)})
-    yield part(2, f32(2, 6), sections=[-1, -1], axis=1, inputs={"SectionsTensorList": [i32(2), i32(4)]})
+    yield part(
+        2, f32(2, 6), sections=[-1, -1], axis=1, inputs={"SectionsTensorList": [i32(2), i32(4)]}
+    )
     yield one("unstack", f32(3, 2), ["Y*3"], num=3)
     yield one("unstack", f32(3, 2), ["Y*2"], num=2, axis=-1)
     yield one("unbind", f32(3, 2), ["Out*3"], skip=RANK)
@@ -121,14 +140,24 @@ def repeats():
     yield one("expand", f32(1, 3, 2), expand_times=[4, 1, 2])
     yield one("expand", f32(3), expand_times=[2])
     yield one("expand", f32(2, 3), inputs={"ExpandTimes": i32(1, 2)})
-    yield one("expand", f32(2, 3), expand_times=[-1, -1], inputs={"expand_times_tensor": [i32(3), i32(2)]})
+    yield one(
+        "expand", f32(2, 3), expand_times=[-1, -1], inputs={"expand_times_tensor": [i32(3), i32(2)]}
+    )
     yield one("expand", ints(2, high=9), expand_times=[3], grad=False)
     yield one("expand_as", f32(2, 1), inputs={"target_tensor": f32(4, 3)})
     yield one("expand_as", f32(2, 3), inputs={"target_tensor": f32(2, 3)})
 
 
 def casts():
-    number = {"bool": 0, "int32": 2, "int64": 3, "float32": 5, "float64": 6, "uint8": 20, "int8": 21}
+    number = {
+        "bool": 0,
+        "int32": 2,
+        "int64": 3,
+        "float32": 5,
+        "float64": 6,
+        "uint8": 20,
+        "int8": 21,
+    }
     values = np.array([-2.7, -0.5, 0.0, 0.4, 1.0, 2.9], "float32")
     for name in ("float32", "float64", "int32", "int64", "bool"):
         yield one("cast", values, grad=name.startswith("float"), in_dtype=5, out_dtype=number[name])
@@ -145,8 +174,21 @@ def casts():
 
 SAMPLES = [*reshapes(), *transposes(), *squeezes(), *joins(), *splits(), *repeats(), *casts()]
 
-for _attrs in ({"start_axis": 1, "stop_axis": 2}, {"start_axis": 0, "stop_axis": -1}, {"start_axis": -2, "stop_axis": -1}):
-    SAMPLES.append(Sample("flatten_contiguous_range", {"X": f32(2, 3, 4, 2)}, _attrs, ["Out"], grad=["X"], paddle=LATER))
+for _attrs in (
+    {"start_axis": 1, "stop_axis": 2},
+    {"start_axis": 0, "stop_axis": -1},
+    {"start_axis": -2, "stop_axis": -1},
+):
+    SAMPLES.append(
+        Sample(
+            "flatten_contiguous_range",
+            {"X": f32(2, 3, 4, 2)},
+            _attrs,
+            ["Out"],
+            grad=["X"],
+            paddle=LATER,
+        )
+    )
 
 # What leaves the first axis alone: the rows of ragged values stay rows.
 SAMPLES += [
@@ -159,8 +201,15 @@ SAMPLES += [
 def with_lod(first, second, axis, **more):
     """LoDs are joined on axis 0; on others the first one's is Out's."""
     rows = [sum(lod[-1]) for lod in (first, second)]
-    return Sample("concat", {"X": [f32(rows[0], 2), f32(rows[1], 2)]}, {"axis": axis}, ["Out"], grad=["X"],
-                  lod={"X": [first, second]}, **more)
+    return Sample(
+        "concat",
+        {"X": [f32(rows[0], 2), f32(rows[1], 2)]},
+        {"axis": axis},
+        ["Out"],
+        grad=["X"],
+        lod={"X": [first, second]},
+        **more,
+    )
 
 
 SAMPLES += [

@@ -1,12 +1,16 @@
 """Metrics; those with running states also in a second call, on states that a first one left behind."""
+
 import numpy as np
 
 from ..sample import Sample, f32, f64, ints, positive
 
 
 def accuracy(n, k, dtype):
-    return Sample("accuracy", {"Out": f32(n, k), "Indices": ints(n, k, high=4),
-                               "Label": ints(n, 1, high=4, dtype=dtype)}, outputs=["Accuracy", "Correct", "Total"])
+    return Sample(
+        "accuracy",
+        {"Out": f32(n, k), "Indices": ints(n, k, high=4), "Label": ints(n, 1, high=4, dtype=dtype)},
+        outputs=["Accuracy", "Correct", "Total"],
+    )
 
 
 def auc(n, slide_steps, thresholds, seed, fill=0, step=0, width=2, **attrs):
@@ -25,8 +29,12 @@ def auc(n, slide_steps, thresholds, seed, fill=0, step=0, width=2, **attrs):
     p[0] = 1.0
     predict = np.concatenate([1 - p, p], 1) if width == 2 else p
     attrs.update(num_thresholds=thresholds, slide_steps=slide_steps)
-    inputs = {"Predict": predict, "Label": rng.randint(0, 2, (n, 1)).astype("int64"), "StatPos": state(),
-              "StatNeg": state()}
+    inputs = {
+        "Predict": predict,
+        "Label": rng.randint(0, 2, (n, 1)).astype("int64"),
+        "StatPos": state(),
+        "StatNeg": state(),
+    }
     return Sample("auc", inputs, attrs, outputs=["AUC", "StatPosOut", "StatNegOut"])
 
 
@@ -37,31 +45,50 @@ def one_sided():
 
 
 def mean_iou(inputs=0, dtype="int32"):
-    given = {"Predictions": ints(3, 4, high=5, dtype=dtype), "Labels": ints(3, 4, high=5, dtype=dtype)}
+    given = {
+        "Predictions": ints(3, 4, high=5, dtype=dtype),
+        "Labels": ints(3, 4, high=5, dtype=dtype),
+    }
     if inputs:
         given["InWrongs"] = [ints(6, high=4, dtype="int32") for _ in range(inputs)]
         given["InCorrects"] = [ints(6, high=4, dtype="int32") for _ in range(inputs)]
         given["InMeanIou"] = [positive(1) for _ in range(inputs)]
-    return Sample("mean_iou", given, {"num_classes": 6}, outputs=["OutMeanIou", "OutWrong", "OutCorrect"])
+    return Sample(
+        "mean_iou", given, {"num_classes": 6}, outputs=["OutMeanIou", "OutWrong", "OutCorrect"]
+    )
 
 
 def precision_recall(n, classes, weights=False, states=False):
-    inputs = {"MaxProbs": f32(n, 1), "Indices": ints(n, 1, high=classes, dtype="int32"),
-              "Labels": ints(n, 1, high=classes, dtype="int32")}
+    inputs = {
+        "MaxProbs": f32(n, 1),
+        "Indices": ints(n, 1, high=classes, dtype="int32"),
+        "Labels": ints(n, 1, high=classes, dtype="int32"),
+    }
     if weights:
         inputs["Weights"] = positive(n, 1)
     if states:
         inputs["StatesInfo"] = positive(classes, 4, hi=5.0)
-    return Sample("precision_recall", inputs, {"class_number": classes},
-                  outputs=["BatchMetrics", "AccumMetrics", "AccumStatesInfo"])
+    return Sample(
+        "precision_recall",
+        inputs,
+        {"class_number": classes},
+        outputs=["BatchMetrics", "AccumMetrics", "AccumStatesInfo"],
+    )
 
 
 SAMPLES = [
     accuracy(6, 1, "int64"),
     accuracy(7, 3, "int64"),
     # an index that is repeated counts once for its row
-    Sample("accuracy", {"Out": f64(3, 2), "Indices": np.array([[1, 1], [2, 0], [3, 3]]),
-                        "Label": np.array([[1], [0], [1]])}, outputs=["Accuracy", "Correct", "Total"]),
+    Sample(
+        "accuracy",
+        {
+            "Out": f64(3, 2),
+            "Indices": np.array([[1, 1], [2, 0], [3, 3]]),
+            "Label": np.array([[1], [0], [1]]),
+        },
+        outputs=["Accuracy", "Correct", "Total"],
+    ),
     auc(8, 0, 15, seed=1),
     auc(8, 0, 15, seed=2, fill=3),
     auc(8, 0, 15, seed=3, fill=3, width=1),

@@ -1,4 +1,6 @@
-"""Op types of Paddle 2 and 3 beside the families of *_2x: one ordinary sample each, and one at ties, kinks or special values."""
+"""Op types of Paddle 2 and 3 beside the families of *_2x: one ordinary sample each, and one at
+ties, kinks or special values.
+"""
 
 import numpy as np
 
@@ -17,7 +19,9 @@ def low(op, x, attrs=None, grad=True, **more):
 
 
 def pair(op, x, y, attrs=None, grad=("x", "y"), outs=("out",), names=("x", "y"), **more):
-    return Sample(op, {names[0]: x, names[1]: y}, attrs, list(outs), list(grad) or None, paddle=LATER, **more)
+    return Sample(
+        op, {names[0]: x, names[1]: y}, attrs, list(outs), list(grad) or None, paddle=LATER, **more
+    )
 
 
 def several(op, inputs, attrs=None, outs=("Out",), grad=(), **more):
@@ -37,13 +41,32 @@ def well(*shape):
 ODD = np.array([0, -0.0, np.nan, np.inf, -np.inf, 1.5], "float32")
 SIGNS = np.array([-1, 1, 1, -1, np.nan, -0.0], "float32")
 TIES = np.array([[1, 3, 3], [2, 3, 0]], "float32")
-SLICE = {"axes": [0, 1], "starts": [1, 0], "ends": [3, 4], "steps": [1, 2], "shape": [1], "values": [2.5]}
-LAST = {"axes": [1], "starts": [-1], "ends": [-100], "steps": [-2], "decrease_axes": [], "none_axes": []}
+SLICE = {
+    "axes": [0, 1],
+    "starts": [1, 0],
+    "ends": [3, 4],
+    "steps": [1, 2],
+    "shape": [1],
+    "values": [2.5],
+}
+LAST = {
+    "axes": [1],
+    "starts": [-1],
+    "ends": [-100],
+    "steps": [-2],
+    "decrease_axes": [],
+    "none_axes": [],
+}
 COMPLETE = dict(beta1=0.9, beta2=0.99, epsilon=1e-6, coeff=0.1, with_decay=True)
 NUMBERS = np.array([1, 1, 2, 3, 3, 3, 1], "int64")
 SAMPLES = [
     several("set_value", {"Input": f32(3, 4)}, SLICE, grad=("Input",)),
-    several("set_value", {"Input": f32(2, 5), "ValueTensor": f32(3)}, LAST, grad=("Input", "ValueTensor")),
+    several(
+        "set_value",
+        {"Input": f32(2, 5), "ValueTensor": f32(3)},
+        LAST,
+        grad=("Input", "ValueTensor"),
+    ),
     several(
         "set_value",
         {"Input": f32(3, 4), "ValueTensor": f32(4)},
@@ -64,11 +87,16 @@ SAMPLES = [
         ["out"],
         ("x", "value"),
     ),
-    several("masked_fill", {"x": f32(2, 3), "mask": bools(2, 3), "value": f32(1)}, {}, ["out"], ("x",)),
+    several(
+        "masked_fill", {"x": f32(2, 3), "mask": bools(2, 3), "value": f32(1)}, {}, ["out"], ("x",)
+    ),
     one("fill_diagonal", f32(4, 3), {"value": 2.0, "offset": 1}),
     one("fill_diagonal", f32(5, 2), {"value": 2.0, "wrap": True}),
     several(
-        "fill_diagonal_tensor", {"X": f32(2, 3, 4), "Y": f32(3, 2)}, {"dim1": 0, "dim2": 2, "offset": 1}, grad=("X",)
+        "fill_diagonal_tensor",
+        {"X": f32(2, 3, 4), "Y": f32(3, 2)},
+        {"dim1": 0, "dim2": 2, "offset": 1},
+        grad=("X",),
     ),
     *(low(op, f32(4, lo=-3.0, hi=3.0)) for op in ("i0", "i0e", "i1", "i1e")),
     low("gammaln", positive(4)),
@@ -158,8 +186,15 @@ SAMPLES = [
         ("X",),
         skip={"numeric": "nan"},
     ),
-    several("nanmedian", {"X": distinct(2, 4)}, {"axis": [1], "keepdim": True, "mode": "min"}, ["Out"]),
-    one("histogram", np.array([0, 0.2, 1, 2, -1, 0.5], "float32"), {"bins": 4, "min": 0.0, "max": 1.0}, False),
+    several(
+        "nanmedian", {"X": distinct(2, 4)}, {"axis": [1], "keepdim": True, "mode": "min"}, ["Out"]
+    ),
+    one(
+        "histogram",
+        np.array([0, 0.2, 1, 2, -1, 0.5], "float32"),
+        {"bins": 4, "min": 0.0, "max": 1.0},
+        False,
+    ),
     one("histogram", f32(6), {"bins": 3}, False),
     several("bincount", {"X": ints(6, high=4), "Weights": f32(6)}, {"minlength": 7}),
     one("bincount", ints(5, high=4), {}, False),
@@ -187,7 +222,12 @@ SAMPLES = [
         {"return_inverse": True, "return_counts": True, "dtype": 3},
         ["Out", "Index", "Counts"],
     ),
-    several("segment_pool", {"X": f32(4, 2), "SegmentIds": np.array([0, 0, 2, 2])}, {"pooltype": "MEAN"}, grad=("X",)),
+    several(
+        "segment_pool",
+        {"X": f32(4, 2), "SegmentIds": np.array([0, 0, 2, 2])},
+        {"pooltype": "MEAN"},
+        grad=("X",),
+    ),
     several(
         "segment_pool",
         {"X": TIES.T.copy(), "SegmentIds": np.array([0, 1, 1])},
@@ -209,13 +249,23 @@ SAMPLES = [
     ),
     several(
         "graph_send_ue_recv",
-        {"X": f32(3, 2), "Y": f32(4, 2), "Src_index": np.array([0, 1, 2, 0]), "Dst_index": np.array([1, 1, 0, 2])},
+        {
+            "X": f32(3, 2),
+            "Y": f32(4, 2),
+            "Src_index": np.array([0, 1, 2, 0]),
+            "Dst_index": np.array([1, 1, 0, 2]),
+        },
         {"message_op": "MUL", "reduce_op": "SUM", "out_size": [0]},
         grad=("X", "Y"),
     ),
     several(
         "graph_send_uv",
-        {"x": f32(3, 2), "y": f32(3, 2), "src_index": np.array([0, 2]), "dst_index": np.array([1, 1])},
+        {
+            "x": f32(3, 2),
+            "y": f32(3, 2),
+            "src_index": np.array([0, 2]),
+            "dst_index": np.array([1, 1]),
+        },
         {"message_op": "ADD"},
         ["out"],
         ("x", "y"),
@@ -260,12 +310,21 @@ SAMPLES = [
     ),
     several(
         "dequantize_linear",
-        {"X": ints(2, 3, low=-128, high=128, dtype="int8"), "Scale": positive(2), "ZeroPoint": np.zeros(2, "float32")},
+        {
+            "X": ints(2, 3, low=-128, high=128, dtype="int8"),
+            "Scale": positive(2),
+            "ZeroPoint": np.zeros(2, "float32"),
+        },
         {"quant_axis": 0},
         ["Y"],
     ),
     one("fake_quantize_dequantize_abs_max", f32(2, 3), {}, skip={"numeric": "steps"}),
-    one("fake_channel_wise_quantize_dequantize_abs_max", f32(2, 3), {"quant_axis": 1}, skip={"numeric": "steps"}),
+    one(
+        "fake_channel_wise_quantize_dequantize_abs_max",
+        f32(2, 3),
+        {"quant_axis": 1},
+        skip={"numeric": "steps"},
+    ),
     several(
         "adamw",
         {
@@ -282,8 +341,18 @@ SAMPLES = [
     ),
     several(
         "merged_momentum",
-        {"Param": [f32(3)], "Grad": [f32(3)], "Velocity": [f32(3)], "LearningRate": [f32(1, lo=0.1, hi=0.2)]},
-        {"mu": 0.9, "use_nesterov": True, "regularization_method": ["l2_decay"], "regularization_coeff": [0.5]},
+        {
+            "Param": [f32(3)],
+            "Grad": [f32(3)],
+            "Velocity": [f32(3)],
+            "LearningRate": [f32(1, lo=0.1, hi=0.2)],
+        },
+        {
+            "mu": 0.9,
+            "use_nesterov": True,
+            "regularization_method": ["l2_decay"],
+            "regularization_coeff": [0.5],
+        },
         ["ParamOut*1", "VelocityOut*1"],
         inplace={"ParamOut": "Param", "VelocityOut": "Velocity"},
     ),
@@ -305,7 +374,14 @@ SAMPLES = [
     ),
 ]
 SAMPLES += [
-    Sample("empty", {}, {"shape": [2, 3], "dtype": 5}, ["Out"], paddle=False, note="Paddle leaves it as the memory is"),
+    Sample(
+        "empty",
+        {},
+        {"shape": [2, 3], "dtype": 5},
+        ["Out"],
+        paddle=False,
+        note="Paddle leaves it as the memory is",
+    ),
     Sample(
         "fused_softmax_mask",
         {"X": f32(1, 1, 2, 3), "Mask": f32(1, 1, 2, 3)},

@@ -20,7 +20,10 @@ def drawn(op, attrs, outputs=("Out",), grad=None, **inputs):
 def dropouts():
     for how in ("downgrade_in_infer", "upscale_in_train"):
         yield Sample(
-            "dropout", {"X": f32(3, 4)}, {"is_test": True, "dropout_prob": 0.3, "dropout_implementation": how}, ["Out"]
+            "dropout",
+            {"X": f32(3, 4)},
+            {"is_test": True, "dropout_prob": 0.3, "dropout_implementation": how},
+            ["Out"],
         )
         for prob in (0.0, 1.0):
             yield Sample(
@@ -30,7 +33,12 @@ def dropouts():
                 ["Out", "Mask"],
                 grad=["X"],
             )
-        yield drawn("dropout", {"dropout_prob": 0.4, "dropout_implementation": how}, ["Out", "Mask"], X=f32(3, 4))
+        yield drawn(
+            "dropout",
+            {"dropout_prob": 0.4, "dropout_implementation": how},
+            ["Out", "Mask"],
+            X=f32(3, 4),
+        )
 
 
 def sure():
@@ -44,9 +52,14 @@ def sure():
         ["Out"],
         skip={"unknown": "the length of ShapeTensor is the output's rank"},
     )
-    yield Sample("gaussian_random", {}, {"shape": [2], "mean": 1.5, "std": 0.0, "dtype": 6}, ["Out"])
     yield Sample(
-        "gaussian_random_batch_size_like", {"Input": f32(3, 2)}, {"shape": [-1, 4], "mean": 0.5, "std": 0.0}, ["Out"]
+        "gaussian_random", {}, {"shape": [2], "mean": 1.5, "std": 0.0, "dtype": 6}, ["Out"]
+    )
+    yield Sample(
+        "gaussian_random_batch_size_like",
+        {"Input": f32(3, 2)},
+        {"shape": [-1, 4], "mean": 0.5, "std": 0.0},
+        ["Out"],
     )
     yield Sample(
         "gaussian_random_batch_size_like",
@@ -67,7 +80,10 @@ def sure():
         ["Out"],
     )
     yield Sample(
-        "uniform_random_batch_size_like", {"Input": f32(3, 2)}, {"shape": [-1, 4], "min": 2.0, "max": NEXT}, ["Out"]
+        "uniform_random_batch_size_like",
+        {"Input": f32(3, 2)},
+        {"shape": [-1, 4], "min": 2.0, "max": NEXT},
+        ["Out"],
     )
 
 
@@ -76,10 +92,14 @@ def certain():
     yield Sample("randint", {}, {"shape": [2, 3], "low": 4, "high": 5}, ["Out"])
     yield Sample("randint", {}, {"shape": [2], "low": -4, "high": -3, "dtype": 2}, ["Out"])
     yield Sample("randperm", {}, {"n": 1}, ["Out"])
-    yield Sample("sampling_id", {"X": np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1]], "float32")}, {}, ["Out"])
+    yield Sample(
+        "sampling_id", {"X": np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1]], "float32")}, {}, ["Out"]
+    )
     yield Sample("seed", {}, {"seed": 5}, ["Out"])
     yield Sample("random_crop", {"X": f32(2, 3, 4), "Seed": i64(3)}, {"shape": [3, 4]}, ["Out"])
-    yield Sample("shuffle_batch", {"X": f32(1, 3), "Seed": i64(3)}, {}, ["Out", "ShuffleIdx"], grad=["X"])
+    yield Sample(
+        "shuffle_batch", {"X": f32(1, 3), "Seed": i64(3)}, {}, ["Out", "ShuffleIdx"], grad=["X"]
+    )
 
 
 def others():
@@ -91,7 +111,9 @@ def others():
     yield drawn("sampling_id", {}, X=positive(3, 4))
     yield drawn("seed", {})
     yield drawn("random_crop", {"shape": [2, 2]}, X=f32(2, 3, 4), Seed=i64(3))
-    yield drawn("shuffle_batch", {}, ["Out", "ShuffleIdx", "SeedOut"], ["X"], X=f32(2, 3, 4), Seed=i64(3))
+    yield drawn(
+        "shuffle_batch", {}, ["Out", "ShuffleIdx", "SeedOut"], ["X"], X=f32(2, 3, 4), Seed=i64(3)
+    )
 
 
 SAMPLES = [*dropouts(), *sure(), *certain(), *others()]

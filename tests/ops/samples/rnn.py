@@ -1,4 +1,5 @@
 """Recurrences over ragged sequences."""
+
 from ..sample import Sample, f32, f64
 
 LODS = ([[3, 1, 4]], [[0, 5, 0, 3]], [[1, 1, 2, 4]])
@@ -21,8 +22,15 @@ def lstm(lod, d=3, states=False, **attrs):
     inputs = {"Input": f32(sum(lod[0]), 4 * d), "Weight": f32(d, 4 * d), "Bias": f32(1, wide * d)}
     if states:
         inputs.update(H0=f32(n, d), C0=f32(n, d))
-    return Sample("lstm", inputs, attrs, ["Hidden", "Cell", "BatchGate", "BatchCellPreAct"], sorted(inputs),
-                  lod={"Input": lod}, of=["Hidden"])
+    return Sample(
+        "lstm",
+        inputs,
+        attrs,
+        ["Hidden", "Cell", "BatchGate", "BatchCellPreAct"],
+        sorted(inputs),
+        lod={"Input": lod},
+        of=["Hidden"],
+    )
 
 
 SAMPLES = [
@@ -38,8 +46,14 @@ SAMPLES = [
     lstm(LODS[0]),
     lstm(LODS[0], use_peepholes=False),
     lstm(LODS[0], is_reverse=True, states=True),
-    lstm(LODS[2], use_peepholes=False, states=True, gate_activation="relu", cell_activation="identity",
-         candidate_activation="sigmoid"),
+    lstm(
+        LODS[2],
+        use_peepholes=False,
+        states=True,
+        gate_activation="relu",
+        cell_activation="identity",
+        candidate_activation="sigmoid",
+    ),
     lstm(LODS[2], is_reverse=True),
 ]
 
@@ -51,9 +65,19 @@ def saturated(kind, make, low, high, note="gates are held within [-40, 13]", **a
     if kind == "lstm":
         inputs["Bias"] = make(1, 21)
     outputs = ["Hidden"] if kind == "gru" else ["Hidden", "Cell"]
-    return Sample(kind, inputs, attrs, outputs, sorted(inputs), lod={"Input": [[2, 3]]}, of=["Hidden"], note=note,
-                  tol=1e-10 if make is f64 else None, grad_tol=1e-10 if make is f64 else None,
-                  skip={"numeric": "beyond the bounds Paddle's gradient is not the derivative"})
+    return Sample(
+        kind,
+        inputs,
+        attrs,
+        outputs,
+        sorted(inputs),
+        lod={"Input": [[2, 3]]},
+        of=["Hidden"],
+        note=note,
+        tol=1e-10 if make is f64 else None,
+        grad_tol=1e-10 if make is f64 else None,
+        skip={"numeric": "beyond the bounds Paddle's gradient is not the derivative"},
+    )
 
 
 SAMPLES += [

@@ -1,4 +1,5 @@
 """One step of a GRU and of an LSTM."""
+
 from ..sample import Sample, away_from_zero, f32
 
 OUTS = ["Gate", "ResetHiddenPrev", "Hidden"]
@@ -21,6 +22,12 @@ SAMPLES = [
     gru_unit(activation=0, gate_activation=0, n=2, d=2),
     gru_unit(activation=3, gate_activation=1, bias=False, make=away_from_zero, n=2, d=2),
     Sample("lstm_unit", {"X": f32(4, 12), "C_prev": f32(4, 3)}, {}, ["C", "H"], ["X", "C_prev"]),
-    Sample("lstm_unit", {"X": f32(2, 4, lo=-9, hi=9), "C_prev": f32(2, 1)}, {"forget_bias": 1.5}, ["C", "H"], ["X", "C_prev"]),
+    Sample(
+        "lstm_unit",
+        {"X": f32(2, 4, lo=-9, hi=9), "C_prev": f32(2, 1)},
+        {"forget_bias": 1.5},
+        ["C", "H"],
+        ["X", "C_prev"],
+    ),
 ]
 SAMPLES += [Sample("rnn_memory_helper", {"X": f32(3, 2)}, {}, ["Out"], ["X"])]

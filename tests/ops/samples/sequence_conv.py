@@ -1,4 +1,5 @@
 """Convolutions along ragged sequences."""
+
 from ..sample import Sample, f32
 
 LODS = ([[2, 3, 1]], [[0, 2, 0, 4, 0]], [[1, 1, 1, 1, 1, 1]])
@@ -23,9 +24,31 @@ SAMPLES = [
     conv([[9]], d=3, m=2, length=4, start=-3),
     conv([[4, 5]], padding=2),
     conv([[4, 5]], length=2, start=-1, padding=1),
-    Sample("row_conv", {"X": f32(6, 3), "Filter": f32(3, 3)}, {}, ["Out"], ["X", "Filter"], lod={"X": LODS[0]}),
-    Sample("row_conv", {"X": f32(6, 3), "Filter": f32(2, 3)}, {}, ["Out"], ["X", "Filter"], lod={"X": LODS[1]}, paddle=False,
-           note="1.8.5 refuses an empty sequence"),
-    Sample("row_conv", {"X": f32(6, 2), "Filter": f32(1, 2)}, {}, ["Out"], ["X", "Filter"], lod={"X": LODS[2]}),
+    Sample(
+        "row_conv",
+        {"X": f32(6, 3), "Filter": f32(3, 3)},
+        {},
+        ["Out"],
+        ["X", "Filter"],
+        lod={"X": LODS[0]},
+    ),
+    Sample(
+        "row_conv",
+        {"X": f32(6, 3), "Filter": f32(2, 3)},
+        {},
+        ["Out"],
+        ["X", "Filter"],
+        lod={"X": LODS[1]},
+        paddle=False,
+        note="1.8.5 refuses an empty sequence",
+    ),
+    Sample(
+        "row_conv",
+        {"X": f32(6, 2), "Filter": f32(1, 2)},
+        {},
+        ["Out"],
+        ["X", "Filter"],
+        lod={"X": LODS[2]},
+    ),
     Sample("row_conv", {"X": f32(2, 4, 3), "Filter": f32(3, 3)}, {}, ["Out"], ["X", "Filter"]),
 ]

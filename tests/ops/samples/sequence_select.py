@@ -1,4 +1,5 @@
 """Ops that choose rows of sequences."""
+
 import numpy as np
 
 from ..sample import Sample, f32, ints
@@ -12,20 +13,40 @@ def ids(*values, dtype="int64"):
 
 def erase(tokens, lod, values, dtype="int64"):
     x = ids(*values, dtype=dtype)
-    return Sample("sequence_erase", {"X": x}, {"tokens": tokens}, ["Out"], lod={"X": lod},
-                  rows={"Out": sum(v not in tokens for v in values)})
+    return Sample(
+        "sequence_erase",
+        {"X": x},
+        {"tokens": tokens},
+        ["Out"],
+        lod={"X": lod},
+        rows={"Out": sum(v not in tokens for v in values)},
+    )
 
 
 def cut(lod, offset, length, make, grad=True):
     x = make(sum(lod[0]), 2)
-    return Sample("sequence_slice", {"X": x, "Offset": ids(*offset), "Length": ids(*length)}, {}, ["Out"],
-                  ["X"] if grad else [], lod={"X": lod}, rows={"Out": sum(length)})
+    return Sample(
+        "sequence_slice",
+        {"X": x, "Offset": ids(*offset), "Length": ids(*length)},
+        {},
+        ["Out"],
+        ["X"] if grad else [],
+        lod={"X": lod},
+        rows={"Out": sum(length)},
+    )
 
 
 def unpad(shape, length, grad=False):
-    return Sample("sequence_unpad", {"X": f32(*shape), "Length": np.array(length, "int64")}, {}, ["Out"], ["X"] if grad else [],
-                  paddle=not grad, note="1.8.5's gradient op wants a LoD on Out@GRAD, which is fed without" if grad else "",
-                  rows={"Out": sum(length)})
+    return Sample(
+        "sequence_unpad",
+        {"X": f32(*shape), "Length": np.array(length, "int64")},
+        {},
+        ["Out"],
+        ["X"] if grad else [],
+        paddle=not grad,
+        note="1.8.5's gradient op wants a LoD on Out@GRAD, which is fed without" if grad else "",
+        rows={"Out": sum(length)},
+    )
 
 
 SAMPLES = [

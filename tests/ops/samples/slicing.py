@@ -10,7 +10,9 @@ def i32(*values):
 
 
 def cut(op, x, inputs=None, grad=True, **attrs):
-    return Sample(op, dict({"Input": x}, **(inputs or {})), attrs, ["Out"], grad=["Input"] if grad else None)
+    return Sample(
+        op, dict({"Input": x}, **(inputs or {})), attrs, ["Out"], grad=["Input"] if grad else None
+    )
 
 
 def slices():
@@ -79,8 +81,12 @@ def strided():
         (7, -2, -7, -2),
         (5, 4, -1, -1),
     ):
-        yield cut(op, f32(x, 2), axes=[0], starts=[start], ends=[end], strides=[stride], infer_flags=[1])
-    yield cut(op, f32(4, 6), axes=[0, 1], starts=[1, 5], ends=[3, 0], strides=[1, -2], infer_flags=[1, 1])
+        yield cut(
+            op, f32(x, 2), axes=[0], starts=[start], ends=[end], strides=[stride], infer_flags=[1]
+        )
+    yield cut(
+        op, f32(4, 6), axes=[0, 1], starts=[1, 5], ends=[3, 0], strides=[1, -2], infer_flags=[1, 1]
+    )
 
 
 def strided_otherwise():
@@ -132,7 +138,10 @@ def crops():
     yield box("crop_tensor", f32(4, 5), {"Shape": i32(2, 2)}, offsets=[1, 2])
     yield box("crop_tensor", f32(4, 5), {"Offsets": i32(2, 1)}, shape=[2, 2])
     yield box(
-        "crop_tensor", f32(4, 5), {"ShapeTensor": [i32(2), i32(3)], "OffsetsTensor": [i32(0), i32(2)]}, shape=[0, 0]
+        "crop_tensor",
+        f32(4, 5),
+        {"ShapeTensor": [i32(2), i32(3)], "OffsetsTensor": [i32(0), i32(2)]},
+        shape=[0, 0],
     )
     yield box("crop_tensor", f32(4, 5), {"OffsetsTensor": [i32(1), i32(2)]}, shape=[2, 3])
 
@@ -147,8 +156,16 @@ def pads():
         yield pad("pad2d", f32(1, 2, 3, 4), paddings=[1, 2, 0, 3], mode=mode, pad_value=0.3)
         yield pad("pad2d", f32(2, 4, 3, 2), paddings=[2, 1, 1, 2], mode=mode, data_format="NHWC")
     yield pad("pad2d", f32(1, 1, 3, 3), {"Paddings": i32(1, 0, 0, 2)}, paddings=[0, 0, 0, 0])
-    yield Sample("pad_constant_like", {"X": f32(3, 4), "Y": f32(2, 3)}, {"pad_value": 0.5}, ["Out"], grad=["Y"])
-    yield Sample("pad_constant_like", {"X": f32(3, 2, 4), "Y": f32(1, 2, 3)}, {}, ["Out"], grad=["Y"])
+    yield Sample(
+        "pad_constant_like",
+        {"X": f32(3, 4), "Y": f32(2, 3)},
+        {"pad_value": 0.5},
+        ["Out"],
+        grad=["Y"],
+    )
+    yield Sample(
+        "pad_constant_like", {"X": f32(3, 2, 4), "Y": f32(1, 2, 3)}, {}, ["Out"], grad=["Y"]
+    )
 
 
 def partials():
@@ -168,10 +185,20 @@ def partials():
                 paddle=attrs.get("start_index", 0) >= 0,
                 note="1.8.5 reads outside its own memory for a negative start",
             )
-    yield Sample("partial_sum", {"X": [f32(2, 4)]}, {"start_index": 1, "length": 2}, ["Out"], grad=["X"])
+    yield Sample(
+        "partial_sum", {"X": [f32(2, 4)]}, {"start_index": 1, "length": 2}, ["Out"], grad=["X"]
+    )
 
 
-SAMPLES = [*slices(), *slices_by_tensors(), *strided(), *strided_otherwise(), *crops(), *pads(), *partials()]
+SAMPLES = [
+    *slices(),
+    *slices_by_tensors(),
+    *strided(),
+    *strided_otherwise(),
+    *crops(),
+    *pads(),
+    *partials(),
+]
 
 # The first axis is left alone: the rows of ragged values stay rows.
 SAMPLES.append(

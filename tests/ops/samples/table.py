@@ -14,7 +14,14 @@ def ids(*values):
 
 
 def look(i, **attrs):
-    return Sample("c_table_lookup", {"W": f32(5, 3), "Ids": i}, {**WHOLE, **attrs}, ["Out"], paddle=False, note=NOTE)
+    return Sample(
+        "c_table_lookup",
+        {"W": f32(5, 3), "Ids": i},
+        {**WHOLE, **attrs},
+        ["Out"],
+        paddle=False,
+        note=NOTE,
+    )
 
 
 SAMPLES = [
@@ -23,5 +30,12 @@ SAMPLES = [
     look(ids([1, 2], [4, 3]), **ONE_PART),
     look(ids(1, 2, 4), owners=[0, 0], dealt=True),
     Sample("c_table_rows", {"X": f32(5, 3)}, WHOLE, ["Out"], paddle=False, note=NOTE),
-    Sample("c_table_rows", {"X": f32(5, 3)}, {**WHOLE, "owners": [0, 0], "dealt": True}, ["Out"], paddle=False, note=NOTE),
+    Sample(
+        "c_table_rows",
+        {"X": f32(5, 3)},
+        {**WHOLE, "owners": [0, 0], "dealt": True},
+        ["Out"],
+        paddle=False,
+        note=NOTE,
+    ),
 ]

@@ -1,20 +1,48 @@
 """A convolution over trees, and positions added to rows."""
+
 import numpy as np
 
 from ..sample import Sample, f32
 
 
 def tree(edges, nodes, depth=2, wide=3, out=(2, 2), paddle=True):
-    """1.8.5 makes a gradient of Filter only beside one of NodesVector, which it computes too, but not as the derivative"""
+    """1.8.5 makes a gradient of Filter only beside one of NodesVector, which it computes too, but
+    not as the derivative
+    """
     edges = np.array(edges, "int32")
-    inputs = {"NodesVector": f32(edges.shape[0], nodes, wide), "EdgeSet": edges, "Filter": f32(wide, 3, *out)}
-    note = "" if paddle else "1.8.5's gradient of NodesVector is not the derivative, and behind a short tree it leaves old memory"
-    return Sample("tree_conv", inputs, {"max_depth": depth}, ["Out"], [] if paddle else ["NodesVector", "Filter"], paddle=paddle,
-                  note=note)
+    inputs = {
+        "NodesVector": f32(edges.shape[0], nodes, wide),
+        "EdgeSet": edges,
+        "Filter": f32(wide, 3, *out),
+    }
+    note = (
+        ""
+        if paddle
+        else (
+            "1.8.5's gradient of NodesVector is not the derivative, and behind a short tree it"
+            " leaves old memory"
+        )
+    )
+    return Sample(
+        "tree_conv",
+        inputs,
+        {"max_depth": depth},
+        ["Out"],
+        [] if paddle else ["NodesVector", "Filter"],
+        paddle=paddle,
+        note=note,
+    )
 
 
 def position(*shape, lod=None, **attrs):
-    return Sample("add_position_encoding", {"X": f32(*shape)}, attrs, ["Out"], ["X"], lod={"X": lod} if lod else None)
+    return Sample(
+        "add_position_encoding",
+        {"X": f32(*shape)},
+        attrs,
+        ["Out"],
+        ["X"],
+        lod={"X": lod} if lod else None,
+    )
 
 
 WIDE = [[1, 2], [1, 3], [1, 4], [2, 5], [2, 6], [4, 7]]

@@ -1,4 +1,7 @@
-"""Whether whole tensors are equal: exactly, nearly, at infinities, where the shapes differ, and empty."""
+"""Whether whole tensors are equal: exactly, nearly, at infinities, where the shapes differ, and
+empty.
+"""
+
 import numpy as np
 
 from ..sample import Sample, ints

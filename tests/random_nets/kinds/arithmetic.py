@@ -57,12 +57,16 @@ def scale(d):
     number = d.real if x.dtype[:5] == "float" else d.number
     return "L.scale(%s%s)" % (
         x,
-        d.args(scale=number(-2, 2), bias=number(-1, 1), bias_after_scale=d.one(True, False), act=act),
+        d.args(
+            scale=number(-2, 2), bias=number(-1, 1), bias_after_scale=d.one(True, False), act=act
+        ),
     )
 
 
 def second(d, x, domain=(-30, 30)):
-    """A y that elementwise ops take beside x, and the axis: a part of x's axes, ones among them, or the same shape."""
+    """A y that elementwise ops take beside x, and the axis: a part of x's axes, ones among them, or
+    the same shape.
+    """
     if d.chance(0.3):
         y = d.find(x.dtype, None, domain, where=lambda v: v.size == x.size, fresh=0)
         if y is not None:
@@ -79,12 +83,15 @@ def second(d, x, domain=(-30, 30)):
         if axis != -1 and shape[-1] == 1:
             raise Skip
     if x.dtype[:5] == "float":
-        return d.new(
-            shape,
-            x.dtype,
-            ["uniform", max(domain[0], -1.5), min(domain[1], 1.5)],
-            open=False if len(shape) < x.rank else None,
-        ), axis
+        return (
+            d.new(
+                shape,
+                x.dtype,
+                ["uniform", max(domain[0], -1.5), min(domain[1], 1.5)],
+                open=False if len(shape) < x.rank else None,
+            ),
+            axis,
+        )
     return d.new(shape, x.dtype, ["ints", int(domain[0]), int(domain[1]) + 1], open=False), axis
 
 
@@ -107,7 +114,9 @@ def elementwise_integers(d):
     name = d.one("add", "sub", "mul", "max", "min", "mod", "floordiv", "div", "pow")
     dtype = d.one("int64", "int32")
     x = d.ints(0 if name == "pow" else -9, 9, dtype=dtype)
-    low, high = (1, 5) if name in ("mod", "floordiv", "div") else (0, 3) if name == "pow" else (-5, 5)
+    low, high = (
+        (1, 5) if name in ("mod", "floordiv", "div") else (0, 3) if name == "pow" else (-5, 5)
+    )
     y, axis = second(d, x, (low, high))
     return "L.elementwise_%s(%s, %s%s)" % (name, x, y, d.args(axis=None if axis == -1 else axis))
 
@@ -134,16 +143,30 @@ def operator(d):
         forms += ["1.0 / %s", "%s ** 2", "2.0 ** %s", "%s ** 1.5", "%s // 0.37", "%s %% 0.37"]
     form = d.of(forms)
     if d.chance(0.4):
-        y = d.find(x.dtype, None, (0.3, 20) if positive else None, where=lambda v: v.size == x.size, fresh=0)
+        y = d.find(
+            x.dtype,
+            None,
+            (0.3, 20) if positive else None,
+            where=lambda v: v.size == x.size,
+            fresh=0,
+        )
         if y is not None:
-            return "%s %s %s" % (x, d.one("+", "-", "*", *(["/"] if positive else []), "<", ">="), y)
+            return "%s %s %s" % (
+                x,
+                d.one("+", "-", "*", *(["/"] if positive else []), "<", ">="),
+                y,
+            )
     return form % x
 
 
 @kind(4)
 def reduce(d):
     name = d.one("sum", "mean", "max", "min", "prod")
-    x = d.floats(domain=(-4, 4)) if d.chance(0.85) or name == "mean" else d.ints(-4, 4, rank=d.one(2, 3))
+    x = (
+        d.floats(domain=(-4, 4))
+        if d.chance(0.85) or name == "mean"
+        else d.ints(-4, 4, rank=d.one(2, 3))
+    )
     if name == "prod" and x.value.dtype.kind == "f" and abs(x.value).min() < 0.01:
         raise Skip  # 1.8.5 divides by the elements
     r = d.r.random()
@@ -171,7 +194,11 @@ def reduce_logic(d):
 def logsumexp(d):
     x = d.floats(domain=(-10, 10))
     dim = "None" if x.rank == 1 or d.chance(0.3) else d.number(-x.rank, x.rank - 1)
-    return "L.logsumexp(%s, dim=%s%s)" % (x, dim, d.args(keepdim=True if dim != "None" and d.chance(0.5) else None))
+    return "L.logsumexp(%s, dim=%s%s)" % (
+        x,
+        dim,
+        d.args(keepdim=True if dim != "None" and d.chance(0.5) else None),
+    )
 
 
 @kind(1.5)
@@ -179,7 +206,9 @@ def compare(d):
     name = d.one("equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal")
     x = d.ints(-3, 3, dtype=d.one("int64", "int32")) if d.chance(0.6) else d.floats()
     y = d.find(x.dtype, where=lambda v: v.size == x.size and v is not x, fresh=0) or (
-        d.new(x.size, x.dtype, ["ints", -3, 4]) if x.dtype[:3] == "int" else d.new(x.size, x.dtype, ["uniform", -1, 1])
+        d.new(x.size, x.dtype, ["ints", -3, 4])
+        if x.dtype[:3] == "int"
+        else d.new(x.size, x.dtype, ["uniform", -1, 1])
     )
     return "L.%s(%s, %s)" % (name, x, y)
 
@@ -195,7 +224,13 @@ def logical(d):
 
 @kind(2)
 def cast(d):
-    x = d.find(where=lambda v: v.value.dtype.kind != "f" or abs(v.value).max(initial=0) < 100, fresh=0.1) or d.floats()
+    x = (
+        d.find(
+            where=lambda v: v.value.dtype.kind != "f" or abs(v.value).max(initial=0) < 100,
+            fresh=0.1,
+        )
+        or d.floats()
+    )
     choices = ["float32", "float64", "int32", "int64", "bool", "int8", "uint8"]
     if x.value.size and x.value.dtype.kind == "f" and x.value.min() < 0:
         choices.remove("uint8")
@@ -209,7 +244,11 @@ def cumsum(d):
     x = d.floats()
     return "L.cumsum(%s%s)" % (
         x,
-        d.args(axis=d.one(None, d.number(-1, x.rank - 1)), exclusive=d.one(None, True), reverse=d.one(None, True)),
+        d.args(
+            axis=d.one(None, d.number(-1, x.rank - 1)),
+            exclusive=d.one(None, True),
+            reverse=d.one(None, True),
+        ),
     )
 
 
@@ -217,7 +256,8 @@ def cumsum(d):
 def sums(d):
     x = d.floats()
     others = [
-        d.find(x.dtype, where=lambda v: v.size == x.size, fresh=0) or d.new(x.size, x.dtype, ["uniform", -1, 1])
+        d.find(x.dtype, where=lambda v: v.size == x.size, fresh=0)
+        or d.new(x.size, x.dtype, ["uniform", -1, 1])
         for _ in range(d.number(1, 2))
     ]
     return "L.%s([%s])" % (d.one("sums", "sum"), ", ".join(map(str, [x] + others)))
@@ -230,7 +270,12 @@ def argument(d):
     if len(set(x.value.ravel().tolist())) != x.value.size:
         raise Skip
     axis = d.number(-x.rank, x.rank - 1)
-    return "L.%s(%s, axis=%s%s)" % (name, x, axis, d.args(descending=d.one(True, False) if name == "argsort" else None))
+    return "L.%s(%s, axis=%s%s)" % (
+        name,
+        x,
+        axis,
+        d.args(descending=d.one(True, False) if name == "argsort" else None),
+    )
 
 
 @kind(1)
@@ -254,13 +299,17 @@ def constants(d):
     form = d.one(
         "L.fill_constant([%d, 3], '%s', %s)" % (n, d.float_dtype, d.real(-2, 2)),
         "L.fill_constant([2], 'int64', %d)" % d.number(-5, 5),
-        "L.fill_constant_batch_size_like(%s, [1, 4], '%s', %s)" % (like, d.float_dtype, d.real(-2, 2)),
+        "L.fill_constant_batch_size_like(%s, [1, 4], '%s', %s)"
+        % (like, d.float_dtype, d.real(-2, 2)),
         "L.fill_constant_batch_size_like(%s, [3, -1], '%s', %s, input_dim_idx=%d, output_dim_idx=1)"
         % (like, d.float_dtype, d.real(-2, 2), d.number(0, 1)),
-        "L.assign(np.array(%s, '%s'))" % ([d.real(-1, 1) for _ in range(3)], d.one("float32", "int32")),
-        "L.eye(%d, %s, dtype='%s')" % (d.number(1, 3), d.one("None", d.number(1, 4)), d.one("float32", "int64")),
+        "L.assign(np.array(%s, '%s'))"
+        % ([d.real(-1, 1) for _ in range(3)], d.one("float32", "int32")),
+        "L.eye(%d, %s, dtype='%s')"
+        % (d.number(1, 3), d.one("None", d.number(1, 4)), d.one("float32", "int64")),
         "L.eye(%d, batch_shape=[%d])" % (d.number(1, 3), d.number(1, 3)),
-        "L.linspace(%s, %s, %d, '%s')" % (d.real(-2, 0), d.real(0, 2), d.number(1, 5), d.one("float32", "float64")),
+        "L.linspace(%s, %s, %d, '%s')"
+        % (d.real(-2, 0), d.real(0, 2), d.number(1, 5), d.one("float32", "float64")),
         "L.range(%d, %d, %d, '%s')"
         % (d.number(-3, 0), d.number(1, 6), d.number(1, 2), d.one("int32", "int64", "float32")),
         "L.ones([%d, 2], 'float32')" % n,

@@ -90,26 +90,35 @@ def products(d):
                 )
             ),
             lambda: (
-                "L.addcmul(%s, %s, %s, value=%s)" % (x2, d.floats(shape=[n, a]), d.floats(shape=[n, a]), d.real(-2, 2))
+                "L.addcmul(%s, %s, %s, value=%s)"
+                % (x2, d.floats(shape=[n, a]), d.floats(shape=[n, a]), d.real(-2, 2))
             ),
             lambda: "L.cos_sim(%s, %s)" % (x2, d.floats(shape=[d.one(n, 1), a], open=False)),
             lambda: "L.kron(%s, %s)" % (x2, d.floats(shape=[b, c], open=False)),
             lambda: "L.cross(%s, %s, dim=1)" % (d.floats(shape=[n, 3]), d.floats(shape=[n, 3])),
-            lambda: "L.dist(%s, %s, p=%s)" % (x2, d.floats(shape=[n, a]), d.one(0, 1, 2, 3, "float('inf')")),
+            lambda: (
+                "L.dist(%s, %s, p=%s)"
+                % (x2, d.floats(shape=[n, a]), d.one(0, 1, 2, 3, "float('inf')"))
+            ),
             lambda: (
                 "L.bilinear_tensor_product(%s, %s, %d%s)"
                 % (
                     x2,
                     d.floats(shape=[n, b]),
                     c,
-                    d.args(param_attr=d.attr(false=False), bias_attr=d.attr(True), act=quoted(d.act())),
+                    d.args(
+                        param_attr=d.attr(false=False), bias_attr=d.attr(True), act=quoted(d.act())
+                    ),
                 )
             ),
             lambda: "L.t(%s)" % x2,
             lambda: "L.allclose(%s, %s)" % (x2, x2),
             lambda: (
                 "L.fsp_matrix(%s, %s)"
-                % (d.floats(shape=[n, a, 3, 3], open=False), d.floats(shape=[n, b, 3, 3], open=False))
+                % (
+                    d.floats(shape=[n, a, 3, 3], open=False),
+                    d.floats(shape=[n, b, 3, 3], open=False),
+                )
             ),
         )()
         if f
@@ -123,10 +132,15 @@ def embedding(d):
     sparse = d.one(True, False)
     padding = d.one(None, None, d.number(-rows, rows - 1))
     more = d.args(
-        is_sparse=sparse, padding_idx=padding, param_attr=d.attr(false=False), dtype="'float64'" if d.wide else None
+        is_sparse=sparse,
+        padding_idx=padding,
+        param_attr=d.attr(false=False),
+        dtype="'float64'" if d.wide else None,
     )
     if d.chance(0.5):
-        ids = d.ints(0, rows - 1, shape=[d.batch, 1] if d.chance(0.5) else [d.batch, d.number(1, 3), 1])
+        ids = d.ints(
+            0, rows - 1, shape=[d.batch, 1] if d.chance(0.5) else [d.batch, d.number(1, 3), 1]
+        )
         return "L.embedding(%s, [%d, %d]%s)" % (ids, rows, width, more)
     ids = d.ints(0, rows - 1, rank=d.one(1, 2))
     return "fluid.embedding(%s, [%d, %d]%s)" % (ids, rows, width, more)
@@ -158,7 +172,11 @@ def np_prod(sizes):
 @kind(1)
 def l2_normalize(d):
     x = d.floats(where=lambda v: abs(v.value).min() > 1e-3)
-    return "L.l2_normalize(%s, axis=%d%s)" % (x, d.number(-x.rank, x.rank - 1), d.args(epsilon=d.one(None, 1e-3)))
+    return "L.l2_normalize(%s, axis=%d%s)" % (
+        x,
+        d.number(-x.rank, x.rank - 1),
+        d.args(epsilon=d.one(None, 1e-3)),
+    )
 
 
 @kind(0.7)

@@ -11,7 +11,13 @@ def boxes(d, n, size=10.0, open=None):
     r = np.random.RandomState(d.number(0, 10**6))
     a = r.uniform(0, size / 2, (n, 2))
     b = a + r.uniform(1, size / 2, (n, 2))
-    return d.new([n, 4], "float32", ["list", np.round(np.concatenate([a, b], 1), 3).tolist()], sg=True, open=open)
+    return d.new(
+        [n, 4],
+        "float32",
+        ["list", np.round(np.concatenate([a, b], 1), 3).tolist()],
+        sg=True,
+        open=open,
+    )
 
 
 @kind(2)
@@ -30,7 +36,13 @@ def detection(d):
         r = np.random.RandomState(d.number(0, 10**6))
         p = r.uniform(0, 6, (sum(lengths), 2))
         v = np.concatenate([p, p + r.uniform(2, 8, p.shape)], 1)
-        return d.new([sum(lengths), 4], "float32", ["list", np.round(v, 3).tolist()], lengths=[lengths], sg=True)
+        return d.new(
+            [sum(lengths), 4],
+            "float32",
+            ["list", np.round(v, 3).tolist()],
+            lengths=[lengths],
+            sg=True,
+        )
 
     return d.one(
         lambda: (
@@ -54,10 +66,13 @@ def detection(d):
             % (feature, image, d.args(clip=d.one(None, True), flatten_to_2d=d.one(None, True)))
         ),
         lambda: (
-            "L.anchor_generator(%s, anchor_sizes=[16., 32.], aspect_ratios=[0.5, 1.0], stride=[8.0, 8.0]%s)"
-            % (feature, d.args(offset=d.one(None, 0.3)))
+            "L.anchor_generator(%s, anchor_sizes=[16., 32.], aspect_ratios=[0.5, 1.0], stride=[8.0,"
+            " 8.0]%s)" % (feature, d.args(offset=d.one(None, 0.3)))
         ),
-        lambda: "L.iou_similarity(%s, %s%s)" % (boxes(d, a), boxes(d, b), d.args(box_normalized=d.one(None, False))),
+        lambda: (
+            "L.iou_similarity(%s, %s%s)"
+            % (boxes(d, a), boxes(d, b), d.args(box_normalized=d.one(None, False)))
+        ),
         lambda: (
             "L.box_coder(%s, %s, %s, code_type='encode_center_size'%s)"
             % (
@@ -69,16 +84,27 @@ def detection(d):
         ),
         lambda: (
             "L.box_coder(%s, [0.1, 0.1, 0.2, 0.2], %s, code_type='decode_center_size', axis=0)"
-            % (boxes(d, b, open=False), d.new([a, b, 4], "float32", ["uniform", -0.5, 0.5], open=False))
+            % (
+                boxes(d, b, open=False),
+                d.new([a, b, 4], "float32", ["uniform", -0.5, 0.5], open=False),
+            )
         ),
-        lambda: "L.box_clip(%s, %s)" % (rois(), d.new([n, 3], "float32", ["list", [[8.0, 9.0, 1.0]] * n])),
+        lambda: (
+            "L.box_clip(%s, %s)"
+            % (rois(), d.new([n, 3], "float32", ["list", [[8.0, 9.0, 1.0]] * n]))
+        ),
         lambda: (
             "L.roi_align(%s, %s, %d, %d, spatial_scale=0.25, sampling_ratio=%d)"
             % (feature, rois(), d.number(1, 2), d.number(1, 2), d.one(-1, 2))
         ),
-        lambda: "L.roi_pool(%s, %s, %d, %d, spatial_scale=0.25)" % (feature, rois(), d.number(1, 2), d.number(1, 2)),
+        lambda: (
+            "L.roi_pool(%s, %s, %d, %d, spatial_scale=0.25)"
+            % (feature, rois(), d.number(1, 2), d.number(1, 2))
+        ),
         lambda: "L.psroi_pool(%s, %s, 2, 0.25, 1, 1)" % (feature, rois()),
-        lambda: "L.prroi_pool(%s, %s, 0.25, %d, %d)" % (feature, rois(), d.number(1, 2), d.number(1, 2)),
+        lambda: (
+            "L.prroi_pool(%s, %s, 0.25, %d, %d)" % (feature, rois(), d.number(1, 2), d.number(1, 2))
+        ),
         lambda: (
             "L.bipartite_match(%s, '%s', 0.3)"
             % (

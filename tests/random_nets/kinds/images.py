@@ -22,7 +22,10 @@ def image(d, last=False, channels=None, rank=4, least=1):
     c = (channels or 1) * d.number(1, 3 if channels in (None, 1) else 2)
     spatial = [d.number(max(least, 3), max(least, 6)) for _ in range(rank - 2)]
     return d.floats(
-        rank=rank, domain=(-10, 10), where=good, shape=[d.batch] + spatial + [c] if last else [d.batch, c] + spatial
+        rank=rank,
+        domain=(-10, 10),
+        where=good,
+        shape=[d.batch] + spatial + [c] if last else [d.batch, c] + spatial,
     )
 
 
@@ -55,7 +58,12 @@ def conv2d(d):
         groups=groups if groups > 1 or d.chance(0.3) else None, param_attr=d.attr(false=False), bias_attr=d.attr(True), act=quoted(d.act()),
         data_format="'NHWC'" if last else None, use_cudnn=d.one(None, None, False),
     )  # fmt: skip
-    return "L.conv2d(%s, %d, %s%s)" % (x, groups * d.number(1, 2 if groups > 1 else 4), pair(d, 1, 3), more)
+    return "L.conv2d(%s, %d, %s%s)" % (
+        x,
+        groups * d.number(1, 2 if groups > 1 else 4),
+        pair(d, 1, 3),
+        more,
+    )
 
 
 @kind(2)
@@ -71,7 +79,12 @@ def conv2d_transpose(d):
         groups=groups if groups > 1 else None, param_attr=d.attr(false=False), bias_attr=d.attr(True), act=quoted(d.act()),
         data_format="'NHWC'" if last else None, use_cudnn=d.one(None, None, False),
     )  # fmt: skip
-    return "L.conv2d_transpose(%s, %d, filter_size=%s%s)" % (x, groups * d.number(1, 2), pair(d, 1, 3), more)
+    return "L.conv2d_transpose(%s, %d, filter_size=%s%s)" % (
+        x,
+        groups * d.number(1, 2),
+        pair(d, 1, 3),
+        more,
+    )
 
 
 @kind(1.2)
@@ -141,7 +154,11 @@ def batch_norm(d):
         bias_attr=d.attr(True), data_layout="'NHWC'" if last else None, use_global_stats=d.one(None, None, None, True),
     )  # fmt: skip
     return "L.%s(%s%s)" % (
-        d.one("batch_norm", "batch_norm", "batch_norm", "inplace_abn") if not flat else "batch_norm",
+        (
+            d.one("batch_norm", "batch_norm", "batch_norm", "inplace_abn")
+            if not flat
+            else "batch_norm"
+        ),
         x,
         more,
     )
@@ -172,7 +189,10 @@ def instance_norm(d):
     x = image(d, least=2)
     if x.value.std((2, 3)).min() < 0.1:
         raise Skip
-    return "L.instance_norm(%s%s)" % (x, d.args(epsilon=d.one(None, 1e-3), param_attr=d.attr(), bias_attr=d.attr(True)))
+    return "L.instance_norm(%s%s)" % (
+        x,
+        d.args(epsilon=d.one(None, 1e-3), param_attr=d.attr(), bias_attr=d.attr(True)),
+    )
 
 
 @kind(1)
@@ -218,19 +238,28 @@ def rearrange(d):
         lambda: "L.space_to_depth(%s, 2)" % four,
         lambda: "L.shuffle_channel(%s, %d)" % (four, d.one(1, 2, 4)),
         lambda: (
-            "L.temporal_shift(%s, %d, %s)" % (d.floats(shape=[4, 4, h, w], open=False), d.one(2, 4), d.one(0.25, 0.5))
+            "L.temporal_shift(%s, %d, %s)"
+            % (d.floats(shape=[4, 4, h, w], open=False), d.one(2, 4), d.one(0.25, 0.5))
         ),
         lambda: (
             "L.unfold(%s, %s%s)"
             % (
                 four,
                 [d.number(1, 2), d.number(1, 2)],
-                d.args(strides=d.one(None, 2), paddings=d.one(None, 1, [1, 0, 0, 1]), dilations=d.one(None, None, 1)),
+                d.args(
+                    strides=d.one(None, 2),
+                    paddings=d.one(None, 1, [1, 0, 0, 1]),
+                    dilations=d.one(None, None, 1),
+                ),
             )
         ),
         lambda: (
             "L.im2sequence(%s, filter_size=%s%s)"
-            % (four, d.one(1, 2, [1, 2]), d.args(stride=d.one(None, 2), padding=d.one(None, 1, [0, 1, 1, 0])))
+            % (
+                four,
+                d.one(1, 2, [1, 2]),
+                d.args(stride=d.one(None, 2), padding=d.one(None, 1, [0, 1, 1, 0])),
+            )
         ),
         lambda: (
             "L.affine_channel(%s, %s, %s%s)"
@@ -241,20 +270,33 @@ def rearrange(d):
                 d.args(act=d.one(None, "'relu'")),
             )
         ),
-        lambda: "L.affine_grid(%s, [%d, 3, %d, %d])" % (d.floats(shape=[n, 2, 3], open=False), n, h, w),
         lambda: (
-            "L.grid_sampler(%s, %s)" % (four, d.new([n, h, w, 2], d.float_dtype, ["uniform", -0.93, 0.91], open=False))
+            "L.affine_grid(%s, [%d, 3, %d, %d])" % (d.floats(shape=[n, 2, 3], open=False), n, h, w)
+        ),
+        lambda: (
+            "L.grid_sampler(%s, %s)"
+            % (four, d.new([n, h, w, 2], d.float_dtype, ["uniform", -0.93, 0.91], open=False))
         ),
         lambda: "L.polygon_box_transform(%s)" % d.floats(shape=[n, 8, h, w]),
-        lambda: "L.similarity_focus(%s, 1, [%d])" % (d.floats(shape=[n, 2, h, w], open=False), d.number(0, 1)),
-        lambda: "L.image_resize_short(%s, %d)" % (d.floats(shape=[n, 2, h, w], open=False), d.number(2, 6)),
+        lambda: (
+            "L.similarity_focus(%s, 1, [%d])"
+            % (d.floats(shape=[n, 2, h, w], open=False), d.number(0, 1))
+        ),
+        lambda: (
+            "L.image_resize_short(%s, %d)"
+            % (d.floats(shape=[n, 2, h, w], open=False), d.number(2, 6))
+        ),
         lambda: (
             "N.simple_img_conv_pool(%s, %d, %d, 2, 2%s)"
             % (
                 four,
                 d.number(1, 3),
                 d.number(1, 2),
-                d.args(pool_type=d.one(None, "'avg'"), act=d.one(None, "'relu'"), conv_padding=d.one(None, 1)),
+                d.args(
+                    pool_type=d.one(None, "'avg'"),
+                    act=d.one(None, "'relu'"),
+                    conv_padding=d.one(None, 1),
+                ),
             )
         ),
         lambda: (
@@ -269,8 +311,12 @@ def deformable(d):
     n, h = d.batch, d.number(3, 4)
     x = d.floats(shape=[n, 2, h, h], open=False)
     frozen = d.one(True, False)  # 1.8.5 has no gradient of the one without the other's
-    offset = d.new([n, 18, h, h], d.float_dtype, ["uniform", -0.9, 0.9], open=False, sg=frozen, how="fluid")
-    mask = d.new([n, 9, h, h], d.float_dtype, ["uniform", 0.1, 0.9], open=False, sg=frozen, how="fluid")
+    offset = d.new(
+        [n, 18, h, h], d.float_dtype, ["uniform", -0.9, 0.9], open=False, sg=frozen, how="fluid"
+    )
+    mask = d.new(
+        [n, 9, h, h], d.float_dtype, ["uniform", 0.1, 0.9], open=False, sg=frozen, how="fluid"
+    )
     modulated = d.one(True, False)
     return "L.deformable_conv(%s, %s, %s, %d, 3, padding=1, im2col_step=1%s)" % (
         x, offset, mask if modulated else None, d.number(1, 3), d.args(modulated=modulated, param_attr=d.attr(false=False), bias_attr=d.attr(True)),

@@ -51,8 +51,15 @@ def softmax_with_cross_entropy(d):
 def cross_entropy(d):
     x = logits(d, rank=d.one(2, 2, 3))
     if d.chance(0.3):
-        return "L.cross_entropy(L.softmax(%s), %s, soft_label=True)" % (x, probability(d, list(x.size)))
-    return "L.cross_entropy(L.softmax(%s), %s%s)" % (x, label(d, x), d.args(ignore_index=d.one(None, None, 0)))
+        return "L.cross_entropy(L.softmax(%s), %s, soft_label=True)" % (
+            x,
+            probability(d, list(x.size)),
+        )
+    return "L.cross_entropy(L.softmax(%s), %s%s)" % (
+        x,
+        label(d, x),
+        d.args(ignore_index=d.one(None, None, 0)),
+    )
 
 
 @kind(1.5)
@@ -79,7 +86,8 @@ def regression(d):
                 wide,
                 other,
                 d.args(
-                    sigma=d.one(None, 2.0), inside_weight=d.one(None, d.new(wide.size, wide.dtype, ["uniform", 0, 1]))
+                    sigma=d.one(None, 2.0),
+                    inside_weight=d.one(None, d.new(wide.size, wide.dtype, ["uniform", 0, 1])),
                 ),
             )
         ),
@@ -97,7 +105,10 @@ def regression(d):
                 d.args(normalize=d.one(None, True), ignore_index=d.one(None, 0)),
             )
         ),
-        lambda: "L.teacher_student_sigmoid_loss(%s, %s)" % (x, d.new(x.size, x.dtype, ["uniform", 0.1, 0.9])),
+        lambda: (
+            "L.teacher_student_sigmoid_loss(%s, %s)"
+            % (x, d.new(x.size, x.dtype, ["uniform", 0.1, 0.9]))
+        ),
         lambda: (
             "L.label_smooth(%s, epsilon=%s%s)"
             % (probability(d, wide.size), d.real(0.05, 0.5), ", dtype='float64'" if d.wide else "")
@@ -124,7 +135,11 @@ def classes(d):
                 x,
                 y,
                 max(c, 3),
-                d.args(param_attr=d.attr(false=False), bias_attr=d.attr(True), is_sparse=d.one(None, True)),
+                d.args(
+                    param_attr=d.attr(false=False),
+                    bias_attr=d.attr(True),
+                    is_sparse=d.one(None, True),
+                ),
             )
         ),
         lambda: (
@@ -146,7 +161,11 @@ def classes(d):
         ),
         lambda: (
             "L.mean_iou(%s, %s, %d)"
-            % (d.ints(0, c - 1, shape=[n, 1], dtype="int32"), d.ints(0, c - 1, shape=[n, 1], dtype="int32"), c)
+            % (
+                d.ints(0, c - 1, shape=[n, 1], dtype="int32"),
+                d.ints(0, c - 1, shape=[n, 1], dtype="int32"),
+                c,
+            )
         ),
         lambda: (
             "L.auc(L.softmax(%s), %s, num_thresholds=%d)"
@@ -154,7 +173,11 @@ def classes(d):
         ),
         lambda: (
             "L.continuous_value_model(%s, %s, %s)"
-            % (d.floats(shape=[n, 4]), d.new([n, 2], d.float_dtype, ["uniform", 0.5, 3], sg=True), d.one(True, False))
+            % (
+                d.floats(shape=[n, 4]),
+                d.new([n, 2], d.float_dtype, ["uniform", 0.5, 3], sg=True),
+                d.one(True, False),
+            )
         ),
     )()
 

@@ -12,11 +12,20 @@ def rows(d, level=1, width=None, domain=(-20, 20), fresh=0.3):
     def good(v):
         return (width is None or v.size[1] == width) and v.shape[1] > 0
 
-    return d.floats(rank=2, lod=level, domain=domain, where=good, fresh=fresh, shape=[0, width or d.number(1, 4)])
+    return d.floats(
+        rank=2,
+        lod=level,
+        domain=domain,
+        where=good,
+        fresh=fresh,
+        shape=[0, width or d.number(1, 4)],
+    )
 
 
 def ids(d, high, level=1):
-    return d.ints(0, high, shape=[0, 1], rank=2, lod=level, where=lambda v: v.size[1] == 1, fresh=0.3)
+    return d.ints(
+        0, high, shape=[0, 1], rank=2, lod=level, where=lambda v: v.size[1] == 1, fresh=0.3
+    )
 
 
 @kind(3)
@@ -58,10 +67,14 @@ def sequence_expand(d):
     level = d.number(-1, len(y.lod) - 1)
     count = len(y.lod[level])
     if d.chance(0.5):
-        x = d.floats(rank=2, lod=0, where=lambda v: v.size[0] == count, shape=[count, d.number(1, 3)])
+        x = d.floats(
+            rank=2, lod=0, where=lambda v: v.size[0] == count, shape=[count, d.number(1, 3)]
+        )
     else:
         lengths = [d.number(1, 3) for _ in range(count)]
-        x = d.new([sum(lengths), d.number(1, 3)], d.float_dtype, ["uniform", -1, 1], lengths=[lengths])
+        x = d.new(
+            [sum(lengths), d.number(1, 3)], d.float_dtype, ["uniform", -1, 1], lengths=[lengths]
+        )
     return "L.sequence_expand(%s, %s, ref_level=%d)" % (x, y, level)
 
 
@@ -77,7 +90,13 @@ def sequence_expand_as(d):
 def sequence_concat(d):
     x = rows(d)
     count = len(x.lod[-1])
-    y = d.find(x.dtype, 2, lod=1, where=lambda v: len(v.lod[-1]) == count and v.size[1] == x.size[1], fresh=0.2)
+    y = d.find(
+        x.dtype,
+        2,
+        lod=1,
+        where=lambda v: len(v.lod[-1]) == count and v.size[1] == x.size[1],
+        fresh=0.2,
+    )
     if y is None:
         lengths = [d.number(1, 3) for _ in range(count)]
         y = d.new([sum(lengths), x.size[1]], x.dtype, ["uniform", -1, 1], lengths=[lengths])
@@ -104,8 +123,8 @@ def sequence_pad(d):
     more = d.args(maxlen=d.one(None, max(x.lod[-1]) + d.number(0, 2)))
     if d.chance(0.4):
         return (
-            "RESULT_p, RESULT_n = L.sequence_pad(%s, %s%s)\nRESULT = [RESULT_p, RESULT_n, L.sequence_unpad(L.tanh(RESULT_p), RESULT_n)]"
-            % (x, value, more)
+            "RESULT_p, RESULT_n = L.sequence_pad(%s, %s%s)\nRESULT = [RESULT_p, RESULT_n,"
+            " L.sequence_unpad(L.tanh(RESULT_p), RESULT_n)]" % (x, value, more)
         )
     return "L.sequence_pad(%s, %s%s)" % (x, value, more)
 
@@ -136,7 +155,11 @@ def sequence_scatter(d):
 
 @kind(0.7)
 def sequence_enumerate(d):
-    return "L.sequence_enumerate(%s, win_size=%d%s)" % (ids(d, 9), d.number(1, 3), d.args(pad_value=d.one(None, 5)))
+    return "L.sequence_enumerate(%s, win_size=%d%s)" % (
+        ids(d, 9),
+        d.number(1, 3),
+        d.args(pad_value=d.one(None, 5)),
+    )
 
 
 @kind(1)
@@ -195,7 +218,9 @@ def dynamic_lstm(d):
     )  # fmt: skip
     if d.chance(0.3):
         n = len(x.lod[-1])
-        more += d.args(h_0=d.floats(shape=[n, h], open=False), c_0=d.floats(shape=[n, h], open=False))
+        more += d.args(
+            h_0=d.floats(shape=[n, h], open=False), c_0=d.floats(shape=[n, h], open=False)
+        )
     return "L.dynamic_lstm(%s, %d%s)" % (x, 4 * h, more)
 
 
@@ -253,18 +278,24 @@ def dynamic_rnn(d):
         if d.chance(0.4)
         else "shape=[%d], value=%s%s" % (h, value, ", dtype='float64'" if d.wide else "")
     )
-    static = d.floats(rank=2, lod=0, where=lambda v: v.size[0] == n, shape=[n, 2]) if d.chance(0.4) else None
+    static = (
+        d.floats(rank=2, lod=0, where=lambda v: v.size[0] == n, shape=[n, 2])
+        if d.chance(0.4)
+        else None
+    )
     body = "[w, m]" + (" + [rnn.static_input(%s)]" % static if static else "")
     return (
-        "rnn = L.DynamicRNN()\nwith rnn.block():\n    w = rnn.step_input(%s)\n    m = rnn.memory(%s)\n    parts = %s\n"
-        "    new = L.fc(parts, %d, act='%s')\n    rnn.update_memory(m, new)\n    rnn.output(%s)\nRESULT = rnn()"
-    ) % (
-        x,
-        boot,
-        body,
-        h,
-        d.one("tanh", "sigmoid", "relu"),
-        d.one("new", "new, L.scale(new, 2.0)", "L.elementwise_add(m, new)"),
+        "rnn = L.DynamicRNN()\nwith rnn.block():\n    w = rnn.step_input(%s)\n    m ="
+        " rnn.memory(%s)\n    parts = %s\n    new = L.fc(parts, %d, act='%s')\n   "
+        " rnn.update_memory(m, new)\n    rnn.output(%s)\nRESULT = rnn()"
+        % (
+            x,
+            boot,
+            body,
+            h,
+            d.one("tanh", "sigmoid", "relu"),
+            d.one("new", "new, L.scale(new, 2.0)", "L.elementwise_add(m, new)"),
+        )
     )
 
 
@@ -309,7 +340,16 @@ def crf(d):
     return (
         "RESULT_c = L.linear_chain_crf(%s, %s, param_attr=P(name='%s'%s))\n"
         "RESULT = [RESULT_c, L.crf_decoding(%s, P(name='%s')%s)]"
-    ) % (x, label, name, d.one("", ", learning_rate=0.5"), x, name, d.one("", ", label=%s" % label))
+        % (
+            x,
+            label,
+            name,
+            d.one("", ", learning_rate=0.5"),
+            x,
+            name,
+            d.one("", ", label=%s" % label),
+        )
+    )
 
 
 @kind(0.4)

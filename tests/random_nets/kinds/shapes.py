@@ -25,8 +25,11 @@ def factors(d, n):
 @kind(3)
 def reshape(d):
     x = anything(d)
-    lines = "\n".join(d.net["lines"] + d.pending)  # a parameter keeps its shape, and fluid.data is fed as declared
-    made = any("%s = %s(" % (x.name, maker) in lines for maker in ("L.create_parameter", "fluid.data"))
+    # a parameter keeps its shape, and fluid.data is fed as declared
+    lines = "\n".join(d.net["lines"] + d.pending)
+    made = any(
+        "%s = %s(" % (x.name, maker) in lines for maker in ("L.create_parameter", "fluid.data")
+    )
     shape = factors(d, x.value.size)
     for i in range(len(shape)):
         if i < x.rank and x.size[i] == shape[i] and d.chance(0.4):
@@ -39,7 +42,9 @@ def reshape(d):
     return "L.reshape(%s, %s%s)" % (
         x,
         shape,
-        d.args(act=d.one(None, None, None, "'tanh'"), inplace=None if made else d.one(None, None, True))
+        d.args(
+            act=d.one(None, None, None, "'tanh'"), inplace=None if made else d.one(None, None, True)
+        )
         if x.dtype[:5] == "float"
         else "",
     )
@@ -132,23 +137,37 @@ def concat(d):
     others = []
     for _ in range(d.number(1, 2)):
         y = d.find(
-            x.dtype, x.rank, where=lambda v: all(i == axis or v.size[i] == x.size[i] for i in range(x.rank)), fresh=0.3
+            x.dtype,
+            x.rank,
+            where=lambda v: all(i == axis or v.size[i] == x.size[i] for i in range(x.rank)),
+            fresh=0.3,
         )
         if y is None:
             shape = list(x.size)
             if not (axis == 0 and x.rank > 1 and d.chance(0.5)):
                 shape[axis] = d.number(1, 3)
-            y = d.new(shape, x.dtype, ["uniform", -1, 1] if x.dtype[:5] == "float" else ["ints", -5, 6])
+            y = d.new(
+                shape, x.dtype, ["uniform", -1, 1] if x.dtype[:5] == "float" else ["ints", -5, 6]
+            )
         others.append(y)
     items = d.r.sample([x] + others, 1 + len(others))
-    return "L.concat([%s], axis=%d)" % (", ".join(map(str, items)), axis if d.chance(0.6) else axis - x.rank)
+    return "L.concat([%s], axis=%d)" % (
+        ", ".join(map(str, items)),
+        axis if d.chance(0.6) else axis - x.rank,
+    )
 
 
 @kind(1)
 def stack(d):
     x = anything(d)
-    others = [d.find(x.dtype, x.rank, where=lambda v: v.size == x.size, fresh=0.2) or x for _ in range(d.number(0, 2))]
-    return "L.stack([%s], axis=%d)" % (", ".join(map(str, [x] + others)), d.number(-x.rank - 1, x.rank))
+    others = [
+        d.find(x.dtype, x.rank, where=lambda v: v.size == x.size, fresh=0.2) or x
+        for _ in range(d.number(0, 2))
+    ]
+    return "L.stack([%s], axis=%d)" % (
+        ", ".join(map(str, [x] + others)),
+        d.number(-x.rank - 1, x.rank),
+    )
 
 
 @kind(1)
@@ -187,7 +206,9 @@ def expand(d):
         target = [s * d.number(1, 2) for s in x.size]
         return "L.expand_as(%s, %s)" % (
             x,
-            d.new(target, x.dtype, ["uniform", -1, 1] if x.dtype[:5] == "float" else ["ints", 0, 2]),
+            d.new(
+                target, x.dtype, ["uniform", -1, 1] if x.dtype[:5] == "float" else ["ints", 0, 2]
+            ),
         )
     return "L.expand(%s, %s)" % (x, [d.number(1, 3) for _ in x.size])
 
@@ -214,7 +235,9 @@ def gather_nd(d):
 def index_select(d):
     x = anything(d)
     dim = d.number(-x.rank, x.rank - 1)
-    ids = d.ints(0, x.size[dim] - 1, shape=[d.number(1, 4)], dtype=d.one("int64", "int32"), open=False)
+    ids = d.ints(
+        0, x.size[dim] - 1, shape=[d.number(1, 4)], dtype=d.one("int64", "int32"), open=False
+    )
     return "L.index_select(%s, %s, dim=%d)" % (x, ids, dim)
 
 
@@ -230,7 +253,11 @@ def scatter(d):
     x = d.floats()
     overwrite = d.one(True, False)
     n = d.number(1, x.size[0])
-    rows = d.r.sample(range(x.size[0]), n) if overwrite else [d.number(0, x.size[0] - 1) for _ in range(n)]
+    rows = (
+        d.r.sample(range(x.size[0]), n)
+        if overwrite
+        else [d.number(0, x.size[0] - 1) for _ in range(n)]
+    )
     ids = d.new([n], d.one("int64", "int32"), ["list", rows], open=False)
     updates = d.new([n] + list(x.size[1:]), x.dtype, ["uniform", -1, 1], open=False)
     return "L.scatter(%s, %s, %s, overwrite=%s)" % (x, ids, updates, overwrite)
@@ -313,7 +340,12 @@ def diagonal(d):
     if r == 0:
         a, b = d.r.sample(range(x.rank), 2)
         # with its axes exchanged, 1.8.5 takes the offset the other way round
-        return "L.trace(%s, offset=%d, dim1=%d, dim2=%d)" % (x, d.number(0, 1) if a < b else 0, a, b)
+        return "L.trace(%s, offset=%d, dim1=%d, dim2=%d)" % (
+            x,
+            d.number(0, 1) if a < b else 0,
+            a,
+            b,
+        )
     if r == 1:
         return "L.diag_embed(%s, offset=%d)" % (x, d.number(-1, 1))
     return "L.meshgrid([%s, %s])" % tuple(
@@ -340,7 +372,11 @@ def one_hot(d):
 @kind(0.5)
 def unique(d):
     x = d.ints(-3, 3, shape=[d.number(1, 6)], dtype=d.one("int64", "int32"), open=False)
-    return "L.%s(%s%s)" % (d.one("unique", "unique_with_counts"), x, d.args(dtype=d.one(None, "'int64'")))
+    return "L.%s(%s%s)" % (
+        d.one("unique", "unique_with_counts"),
+        x,
+        d.args(dtype=d.one(None, "'int64'")),
+    )
 
 
 @kind(0.5)
@@ -354,7 +390,12 @@ def where(d):
 @kind(0.5)
 def shard_index(d):
     x = d.ints(0, 19, shape=[d.number(1, 4), 1])
-    return "L.shard_index(%s, 20, %d, %d%s)" % (x, d.number(2, 4), d.number(0, 1), d.args(ignore_value=d.one(None, -5)))
+    return "L.shard_index(%s, 20, %d, %d%s)" % (
+        x,
+        d.number(2, 4),
+        d.number(0, 1),
+        d.args(ignore_value=d.one(None, -5)),
+    )
 
 
 @kind(0.4)

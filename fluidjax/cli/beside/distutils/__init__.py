@@ -1,1 +1,3 @@
-"""distutils went with Python 3.12; scripts of Paddle's models read their arguments by its strtobool."""
+"""distutils went with Python 3.12; scripts of Paddle's models read their arguments by its
+strtobool.
+"""

@@ -1,4 +1,6 @@
-"""The names of six that scripts use, for where six itself is not installed. Of two Pythons the third alone is there."""
+"""The names of six that scripts use, for where six itself is not installed. Of two Pythons the
+third alone is there.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,11 @@ def add_metaclass(metaclass: Any) -> Callable[[_Class], _Class]:
     """A decorator that makes a class anew, as one of `metaclass`."""
 
     def made(cls: _Class) -> _Class:
-        own = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__", *getattr(cls, "__slots__", ()))}
+        own = {
+            k: v
+            for k, v in vars(cls).items()
+            if k not in ("__dict__", "__weakref__", *getattr(cls, "__slots__", ()))
+        }
         return metaclass(cls.__name__, cls.__bases__, own)
 
     return made

@@ -1,4 +1,6 @@
-"""fluid.contrib.slim.quantization: programs whose numbers are rounded to what integers of few bits can say."""
+"""fluid.contrib.slim.quantization: programs whose numbers are rounded to what integers of few bits
+can say.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -12,11 +14,19 @@ __all__: list[str] = []
 __all__ += post_training_quantization.__all__
 __all__ += quantization_pass.__all__
 
-_COMPRESSOR = "is a strategy of slim's Compressor, which is not there; apply QuantizationTransformPass and train by Executor.run"
-_MKLDNN = "is for MKL-DNN's integer kernels, which are not there; use QuantizationFreezePass and ConvertToInt8Pass"
+_COMPRESSOR = (
+    "is a strategy of slim's Compressor, which is not there; apply QuantizationTransformPass and"
+    " train by Executor.run"
+)
+_MKLDNN = (
+    "is for MKL-DNN's integer kernels, which are not there; use QuantizationFreezePass and"
+    " ConvertToInt8Pass"
+)
 HINTS = {
     "QuantizationStrategy": _COMPRESSOR,
-    **dict.fromkeys(("MKLDNNPostTrainingQuantStrategy", "QatInt8MkldnnPass", "Qat2Int8MkldnnPass"), _MKLDNN),
+    **dict.fromkeys(
+        ("MKLDNNPostTrainingQuantStrategy", "QatInt8MkldnnPass", "Qat2Int8MkldnnPass"), _MKLDNN
+    ),
 }
 
 if not TYPE_CHECKING:

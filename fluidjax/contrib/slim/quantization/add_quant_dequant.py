@@ -23,10 +23,12 @@ from .tables import (
 
 
 class AddQuantDequantPass:
-    """Before each op of these types: x -> x.quant_dequant, by the moving average of its scale; gradient ops read the same.
+    """Before each op of these types: x -> x.quant_dequant, by the moving average of its scale;
+    gradient ops read the same.
 
-    Ops with a parameter among their inputs, those that QuantizationTransformPass took and those in a name scope of `skip_pattern`
-    stay as they are. is_full_quantized: all types that can be. quant_bits: of an integer with its sign.
+    Ops with a parameter among their inputs, those that QuantizationTransformPass took and those in
+    a name scope of `skip_pattern` stay as they are. is_full_quantized: all types that can be.
+    quant_bits: of an integer with its sign.
 
     Raises FluidValueError without a scope and a place, and for a type of op that is not among them.
     """
@@ -40,14 +42,18 @@ class AddQuantDequantPass:
         place: Any = None,
         moving_rate: float = 0.9,
         quant_bits: int = 8,
-        skip_pattern: str | list[str] = ["skip_quant"],  # noqa: B006 - Paddle's default
+        skip_pattern: str | list[str] = ["skip_quant"],  # noqa: B006
         quantizable_op_type: Sequence[str] = ["elementwise_add", "pool2d"],
         is_full_quantized: bool = False,
     ) -> None:
         checked_scope(scope, place, "AddQuantDequantPass")
         self._scope, self._place = scope, place
         self._moving_rate, self._bits, self._skip_pattern = moving_rate, quant_bits, skip_pattern
-        self._kinds = list(WITHOUT_WEIGHTS) if is_full_quantized else checked_types(quantizable_op_type, WITHOUT_WEIGHTS)
+        self._kinds = (
+            list(WITHOUT_WEIGHTS)
+            if is_full_quantized
+            else checked_types(quantizable_op_type, WITHOUT_WEIGHTS)
+        )
 
     def apply(self, graph: IrGraph) -> IrGraph:
         """Rewrite the graph, forward and backward. Raises FluidTypeError for other than an IrGraph."""
@@ -56,7 +62,12 @@ class AddQuantDequantPass:
         rounded: dict[str, IrVarNode] = {}
         ops = graph.all_op_nodes()
         for op in ops:
-            if op.name() not in self._kinds or skipped(op, self._skip_pattern) or noted(op, WITH_WEIGHT) or not all_data(graph, op):
+            if (
+                op.name() not in self._kinds
+                or skipped(op, self._skip_pattern)
+                or noted(op, WITH_WEIGHT)
+                or not all_data(graph, op)
+            ):
                 continue
             op.set_attr("quantization_type", WITHOUT_WEIGHT)
             op.set_attr("activation_bits", self._bits)

@@ -1,4 +1,6 @@
-"""Where to cut the values of an activation, so that what integers can say of them is most like them."""
+"""Where to cut the values of an activation, so that what integers can say of them is most like
+them.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,10 @@ _FIRST = int((_BINS - 1) * 0.7)  # fewer bins are not tried
 def threshold(values: np.ndarray, steps: int = 255) -> float:
     """The magnitude at which to cut: of the histogram's ends, the one whose divergence is least.
 
-    values: magnitudes. Of their histogram of 2,048 bins the first i are kept, for each i from 1,433 on, and what lies beyond goes to
-    the last one: P. Its bins are put together into `steps` ones, and those spread over the bins that are not empty: Q. The
-    Kullback-Leibler divergence of P from Q decides, as in TensorRT's calibration and Paddle 1.8.5.
+    values: magnitudes. Of their histogram of 2,048 bins the first i are kept, for each i from 1,433
+    on, and what lies beyond goes to the last one: P. Its bins are put together into `steps` ones,
+    and those spread over the bins that are not empty: Q. The Kullback-Leibler divergence of P from
+    Q decides, as in TensorRT's calibration and Paddle 1.8.5.
     """
     counts, edges = np.histogram(values, bins=_BINS, range=(values.min(), values.max()))
     counts = counts.astype(np.float64)
@@ -40,5 +43,8 @@ def _divergence(counts: np.ndarray, beyond: float, steps: int) -> float:
     q = (sums[group] / np.maximum(shared[group], 1))[there]
     p = counts[there].copy()
     p[-1] += beyond
-    terms = np.cumsum(p * np.log(np.cumsum(q)[-1] * p)), np.cumsum(p * np.log((counts.sum() + beyond) * q))
+    terms = (
+        np.cumsum(p * np.log(np.cumsum(q)[-1] * p)),
+        np.cumsum(p * np.log((counts.sum() + beyond) * q)),
+    )
     return float((terms[0][-1] - terms[1][-1]) / (counts.sum() + beyond))

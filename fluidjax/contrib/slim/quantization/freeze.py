@@ -1,4 +1,6 @@
-"""QuantizationFreezePass: weights as whole numbers, and floats again only after the op that reads them."""
+"""QuantizationFreezePass: weights as whole numbers, and floats again only after the op that reads
+them.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +17,31 @@ from ....graph.ir_nodes import IrOpNode, IrVarNode
 from ....ops.quantize import steps
 from .held import checked_scope, kept, read, write
 from .insert import Inserter
-from .tables import CONVOLUTIONS, QUANTISE, RESTORE, WITH_WEIGHT, checked_choice, checked_graph, noted, original
+from .tables import (
+    CONVOLUTIONS,
+    QUANTISE,
+    RESTORE,
+    WITH_WEIGHT,
+    checked_choice,
+    checked_graph,
+    noted,
+    original,
+)
 from .transform import WEIGHTS
 
 
 class QuantizationFreezePass:
-    """Make the test graph of QuantizationTransformPass one for inference: x -> x.quantized -> conv2d -> restored.
+    """Make the test graph of QuantizationTransformPass one for inference: x -> x.quantized ->
+    conv2d -> restored.
 
-    Weights in the scope become whole numbers, still floats; the ops that quantised them go. The op after a convolution or a mul
-    restores by the scale of the data and that of the weights: channel_wise_abs_max has one for each filter of a convolution.
-    weight_bits, activation_bits, weight_quantize_type: those of the transform pass. Weights of which nothing but zeros is there
+    Weights in the scope become whole numbers, still floats; the ops that quantised them go. The op
+    after a convolution or a mul restores by the scale of the data and that of the weights:
+    channel_wise_abs_max has one for each filter of a convolution. weight_bits, activation_bits,
+    weight_quantize_type: those of the transform pass. Weights of which nothing but zeros is there
     stay zeros (1.8.5 divides them by zero).
 
-    Raises FluidValueError without a scope and a place, for a graph that is not so made, and for weights that the scope lacks.
+    Raises FluidValueError without a scope and a place, for a graph that is not so made, and for
+    weights that the scope lacks.
     """
 
     def __init__(
@@ -45,10 +59,13 @@ class QuantizationFreezePass:
         self._weights = checked_choice("weight_quantize_type", weight_quantize_type, WEIGHTS)
 
     def apply(self, graph: IrGraph) -> IrGraph:
-        """Rewrite the graph and the weights in the scope. Raises FluidTypeError for other than an IrGraph."""
+        """Rewrite the graph and the weights in the scope. Raises FluidTypeError for other than an
+        IrGraph.
+        """
         checked_graph(graph, "QuantizationFreezePass")
         self._came: dict[Node, IrVarNode] = {}  # what a removed op wrote: what it read
-        self._scales: dict[str, Any] = {}  # weights: a number, or an array of one for each channel; data: the scale's node
+        # weights: a number, or an array of one for each channel; data: the scale's node
+        self._scales: dict[str, Any] = {}
         parameters = {n.name() for n in graph.all_persistable_nodes()}
         for op in graph.all_op_nodes():
             if op.name() in QUANTISE:
@@ -71,13 +88,17 @@ class QuantizationFreezePass:
         return graph
 
     def _settle(self, graph: IrGraph, op: IrOpNode, parameters: set[str]) -> None:
-        """Note the scale of what an op quantises; where that is a weight, quantise it here and take the op out."""
+        """Note the scale of what an op quantises; where that is a weight, quantise it here and take
+        the op out.
+        """
         read_from, scale = op.input("X")[0], op.output("OutScale")[0]
-        name = graph.out_node_mapping_table.get(read_from, read_from)  # of a function's output, what it is a function of
+        # of a function's output, what it is a function of
+        name = graph.out_node_mapping_table.get(read_from, read_from)
         if name != read_from and name in parameters:
             raise UnsupportedError(
-                f"{name!r} goes through a weight_preprocess_func before it is quantised, and whole numbers in its place would go through "
-                "that too; save the test program with its functions, or freeze one without"
+                f"{name!r} goes through a weight_preprocess_func before it is quantised, and whole"
+                " numbers in its place would go through that too; save the test program with its"
+                " functions, or freeze one without"
             )
         if name not in parameters:
             self._scales[name] = node_named(op.outputs, scale)
@@ -88,7 +109,9 @@ class QuantizationFreezePass:
             by = self._scales[name].reshape(-1, 1, 1, 1)
         else:
             kept_scale = self._weights not in ("abs_max", "channel_wise_abs_max")
-            self._scales[name] = by = read(self._scope, scale)[0] if kept_scale else np.abs(weight).max()
+            self._scales[name] = by = (
+                read(self._scope, scale)[0] if kept_scale else np.abs(weight).max()
+            )
         self._remove(graph, op)
         write(self._scope, self._place, name, quantised(weight, by, self._weight_bits))
 
@@ -102,10 +125,15 @@ class QuantizationFreezePass:
     def _output(self, graph: IrGraph, op: IrOpNode) -> IrVarNode:
         names = op.output_arg_names()
         if len(names) != 1:
-            raise FluidValueError(f"op {op.name()} has {len(names)} outputs ({', '.join(names)}); what is restored after it is one")
+            raise FluidValueError(
+                f"op {op.name()} has {len(names)} outputs ({', '.join(names)}); what is restored"
+                " after it is one"
+            )
         return node_named(op.outputs, names[0])
 
-    def _restore_after(self, graph: IrGraph, op: IrOpNode, out: IrVarNode, parameters: set[str]) -> IrVarNode:
+    def _restore_after(
+        self, graph: IrGraph, op: IrOpNode, out: IrVarNode, parameters: set[str]
+    ) -> IrVarNode:
         """Have an op read what is quantised, and restore what it computes; the restored variable."""
         weight, data, max_range = None, None, 1.0
         for var in op.inputs:
@@ -113,7 +141,10 @@ class QuantizationFreezePass:
                 continue
             name = original(var.name())
             if name not in self._scales:
-                raise FluidValueError(f"op {op.name()} reads {name!r}, which nothing quantises; apply QuantizationTransformPass first")
+                raise FluidValueError(
+                    f"op {op.name()} reads {name!r}, which nothing quantises; apply"
+                    " QuantizationTransformPass first"
+                )
             if var.node in self._came:
                 graph.update_input_link(var, self._came[var.node], op)
             if name in parameters:
@@ -123,11 +154,22 @@ class QuantizationFreezePass:
                 data = self._scales[name]
                 max_range *= steps(self._activation_bits)
         if data is None:
-            raise FluidValueError(f"op {op.name()} reads weights alone, of which none can be restored after it")
+            raise FluidValueError(
+                f"op {op.name()} reads weights alone, of which none can be restored after it"
+            )
         insert = Inserter(graph, self._scope, self._place)
         if self._weights == "channel_wise_abs_max" and op.name() in CONVOLUTIONS:
-            held = kept(graph, self._scope, self._place, unique_name.generate("channel_scale"), out, np.asarray(weight))
-            return insert.restore_channels(out, [held, data], [self._weight_bits, self._activation_bits])
+            held = kept(
+                graph,
+                self._scope,
+                self._place,
+                unique_name.generate("channel_scale"),
+                out,
+                np.asarray(weight),
+            )
+            return insert.restore_channels(
+                out, [held, data], [self._weight_bits, self._activation_bits]
+            )
         return insert.scaled(out, data, max_range)
 
 

@@ -22,18 +22,24 @@ from ....runtime.scope import scope_guard
 
 @dataclass
 class Functions:
-    """Puts functions into one graph. scope, executor: for the first values of their parameters, which optimizer() updates."""
+    """Puts functions into one graph. scope, executor: for the first values of their parameters,
+    which optimizer() updates.
+    """
 
     graph: IrGraph
     scope: Any
     executor: Any
     optimizer: Callable[[], Any] | None
 
-    def put(self, what: str, function: Callable[[Variable], Variable], var: IrVarNode, op: IrOpNode) -> IrVarNode:
-        """Have the op read function(var), and its gradient op too; what that gives goes on through the function's gradient to var.
+    def put(
+        self, what: str, function: Callable[[Variable], Variable], var: IrVarNode, op: IrOpNode
+    ) -> IrVarNode:
+        """Have the op read function(var), and its gradient op too; what that gives goes on through
+        the function's gradient to var.
 
-        The function's own parameters are trained by an optimizer of their own. what: the argument that the function came in. Raises
-        FluidTypeError for a function that gives something else than a variable of its own.
+        The function's own parameters are trained by an optimizer of their own. what: the argument
+        that the function came in. Raises FluidTypeError for a function that gives something else
+        than a variable of its own.
         """
         gradient = None if self.graph.is_test() else _gradient_of(self.graph, op)
         made, given, out = self._program(what, function, var, gradient is not None)
@@ -52,8 +58,12 @@ class Functions:
         self.graph.out_node_mapping_table[out] = var.name()
         return nodes[out]
 
-    def _program(self, what: str, function: Any, var: IrVarNode, trains: bool) -> tuple[Program, str, str]:
-        """The function as a program, with its gradient and the update of its parameters; the names of what it takes and gives."""
+    def _program(
+        self, what: str, function: Any, var: IrVarNode, trains: bool
+    ) -> tuple[Program, str, str]:
+        """The function as a program, with its gradient and the update of its parameters; the names
+        of what it takes and gives.
+        """
         main, startup = Program(), Program()
         with program_guard(main, startup), unique_name.guard(f"{var.name()}_"):
             given = data(f"{var.name()}_tmp_input", var.shape(), "float32")
@@ -61,25 +71,41 @@ class Functions:
             out = function(given)
             if not isinstance(out, Variable) or out is given:
                 raise FluidTypeError(
-                    f"{what} takes a variable and gives another one, which it computes by layers; for {var.name()!r} it gave "
-                    f"{'what it was given' if out is given else type(out).__name__}"
+                    f"{what} takes a variable and gives another one, which it computes by layers;"
+                    f" for {var.name()!r} it gave"
+                    f" {'what it was given' if out is given else type(out).__name__}"
                 )
             if trains:
                 if self.optimizer is None:
-                    raise FluidValueError(f"{what} needs optimizer_func, a function that makes the optimizer of its parameters")
+                    raise FluidValueError(
+                        f"{what} needs optimizer_func, a function that makes the optimizer of its"
+                        " parameters"
+                    )
                 self.optimizer().minimize(mean(out))
         if self.executor is None or self.scope is None:
-            raise FluidValueError(f"{what} needs an executor and a scope, for the first values of what the function makes")
+            raise FluidValueError(
+                f"{what} needs an executor and a scope, for the first values of what the function"
+                " makes"
+            )
         if startup.global_block().ops:
             with scope_guard(self.scope):
                 self.executor.run(startup)
         return main, given.name, out.name
 
     def _lead_back(
-        self, var: IrVarNode, op: IrOpNode, gradient: IrOpNode, out: str, nodes: dict[str, IrVarNode]
+        self,
+        var: IrVarNode,
+        op: IrOpNode,
+        gradient: IrOpNode,
+        out: str,
+        nodes: dict[str, IrVarNode],
     ) -> IrVarNode | None:
-        """Have the gradient op give the gradient of `out` in place of var's; var's, which the function's is to give, or None."""
-        name = next((n for n in gradient.output_arg_names() if n.startswith(var.name() + GRAD)), None)
+        """Have the gradient op give the gradient of `out` in place of var's; var's, which the
+        function's is to give, or None.
+        """
+        name = next(
+            (n for n in gradient.output_arg_names() if n.startswith(var.name() + GRAD)), None
+        )
         slot = next(s for s in op.op().input_names() if var.name() in op.input(s))
         if name is None:  # nothing before it needs a gradient, but the function's parameters do
             node = self.graph.create_var_node(out + GRAD, var.type(), var.shape(), var.dtype())
@@ -94,7 +120,12 @@ class Functions:
         return old
 
     def _copy(
-        self, node: IrOpNode, made: Program, nodes: dict[str, IrVarNode], renamed: dict[str, str], ends: IrVarNode | None
+        self,
+        node: IrOpNode,
+        made: Program,
+        nodes: dict[str, IrVarNode],
+        renamed: dict[str, str],
+        ends: IrVarNode | None,
     ) -> None:
         """Another op like this one of the function's program, linked to what is there by now."""
         new = self.graph.create_op_node_from_desc(node.op())
@@ -118,11 +149,20 @@ class Functions:
 def _gradient_of(graph: IrGraph, op: IrOpNode) -> IrOpNode | None:
     """The gradient op of an op, None where the loss does not need it."""
     flowing = {n + GRAD for n in op.output_arg_names()}
-    return next((o for o in graph.all_op_nodes() if o.name() == f"{op.name()}_grad" and flowing & set(o.input_arg_names())), None)
+    return next(
+        (
+            o
+            for o in graph.all_op_nodes()
+            if o.name() == f"{op.name()}_grad" and flowing & set(o.input_arg_names())
+        ),
+        None,
+    )
 
 
 def _of_loss(op: IrOpNode, out: str) -> bool:
-    """Whether an op belongs to the mean that stood for the loss: it, its gradient, and the one that begins there."""
+    """Whether an op belongs to the mean that stood for the loss: it, its gradient, and the one that
+    begins there.
+    """
     if op.name() in ("mean", "mean_grad"):
         return op.input("X") == [out]
     return op.name() == "fill_constant" and not op.inputs and op.op().attr("op_role") & LOSS != 0

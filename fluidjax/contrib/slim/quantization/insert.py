@@ -18,7 +18,13 @@ from .held import checked_scope, kept, write
 FIRST_SCALE = 0.001  # before anything was seen
 
 
-def op_of(graph: IrGraph, kind: str, attrs: Mapping[str, Any], inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> IrOpNode:
+def op_of(
+    graph: IrGraph,
+    kind: str,
+    attrs: Mapping[str, Any],
+    inputs: Mapping[str, Any],
+    outputs: Mapping[str, Any],
+) -> IrOpNode:
     """An op of the forward part, with its links."""
     op = graph.create_op_node(kind, {**attrs, "op_role": 0}, inputs, outputs)
     for node in _all(inputs):
@@ -33,13 +39,19 @@ def _all(slots: Mapping[str, Any]) -> list[IrVarNode]:
 
 
 def like(graph: IrGraph, name: str, var: IrVarNode, shape: Any = None) -> IrVarNode:
-    """A node of a new variable of the kind, the dtype and, unless one is given, the shape of another one."""
-    return graph.create_var_node(name, var.type(), var.shape() if shape is None else shape, var.dtype())
+    """A node of a new variable of the kind, the dtype and, unless one is given, the shape of
+    another one.
+    """
+    return graph.create_var_node(
+        name, var.type(), var.shape() if shape is None else shape, var.dtype()
+    )
 
 
 @dataclass
 class Inserter:
-    """Puts ops into one graph: a scope and a place for what is kept, and the options of the ops. quantise and restore: by name."""
+    """Puts ops into one graph: a scope and a place for what is kept, and the options of the ops.
+    quantise and restore: by name.
+    """
 
     graph: IrGraph
     scope: Any
@@ -48,8 +60,12 @@ class Inserter:
     moving_rate: float = 0.9
     step: IrVarNode | None = field(default=None)
 
-    def quantise(self, kind: str, var: IrVarNode, name: str, bits: int) -> tuple[IrVarNode, IrVarNode]:
-        """(the quantised variable, its scale) by a way: abs_max, channel_wise_abs_max, range_abs_max, moving_average_abs_max."""
+    def quantise(
+        self, kind: str, var: IrVarNode, name: str, bits: int
+    ) -> tuple[IrVarNode, IrVarNode]:
+        """(the quantised variable, its scale) by a way: abs_max, channel_wise_abs_max,
+        range_abs_max, moving_average_abs_max.
+        """
         out = like(self.graph, f"{name}.quantized", var)
         if kind in ("abs_max", "channel_wise_abs_max"):
             whole = kind == "abs_max"
@@ -59,28 +75,53 @@ class Inserter:
             return out, scale
         if kind == "range_abs_max":
             return out, self._range(var, out, f"{name}.scale", bits)
-        return out, self.moving("fake_quantize_moving_average_abs_max", var, out, f"{name}.scale", "", bits)
+        return out, self.moving(
+            "fake_quantize_moving_average_abs_max", var, out, f"{name}.scale", "", bits
+        )
 
     def _range(self, var: IrVarNode, out: IrVarNode, scale: str, bits: int) -> IrVarNode:
         before, after = self._scale(scale, var)
-        inputs, outputs, test = {"X": var, "InScale": before}, {"Out": out, "OutScale": after}, self.graph.is_test()
+        inputs, outputs, test = (
+            {"X": var, "InScale": before},
+            {"Out": out, "OutScale": after},
+            self.graph.is_test(),
+        )
         if not test:
             assert self.step is not None
             inputs["Iter"] = self.step
-            outputs["OutScales"] = self._kept(unique_name.generate("scales"), var, np.zeros(self.window_size))
+            outputs["OutScales"] = self._kept(
+                unique_name.generate("scales"), var, np.zeros(self.window_size)
+            )
         attrs = {"window_size": self.window_size, "bit_length": bits, "is_test": test}
         op_of(self.graph, "fake_quantize_range_abs_max", attrs, inputs, outputs)
         return after
 
-    def moving(self, kind: str, var: IrVarNode, out: IrVarNode, scale: str, prefix: str, bits: int) -> IrVarNode:
-        """An op whose scale is a moving average; its scale. prefix: of the names of what the average keeps."""
+    def moving(
+        self, kind: str, var: IrVarNode, out: IrVarNode, scale: str, prefix: str, bits: int
+    ) -> IrVarNode:
+        """An op whose scale is a moving average; its scale. prefix: of the names of what the
+        average keeps.
+        """
         before, after = self._scale(scale, var)
         inputs, outputs = {"X": var, "InScale": before}, {"Out": out, "OutScale": after}
         self.average(var, inputs, outputs, f"{prefix}state", f"{prefix}accum")
-        op_of(self.graph, kind, {"bit_length": bits, "moving_rate": self.moving_rate, "is_test": self.graph.is_test()}, inputs, outputs)
+        op_of(
+            self.graph,
+            kind,
+            {"bit_length": bits, "moving_rate": self.moving_rate, "is_test": self.graph.is_test()},
+            inputs,
+            outputs,
+        )
         return after
 
-    def average(self, var: IrVarNode, inputs: dict[str, Any], outputs: dict[str, Any], state: str, accum: str) -> None:
+    def average(
+        self,
+        var: IrVarNode,
+        inputs: dict[str, Any],
+        outputs: dict[str, Any],
+        state: str,
+        accum: str,
+    ) -> None:
         """Slots of a moving average, which a test graph has none of."""
         if self.graph.is_test():
             return
@@ -95,13 +136,27 @@ class Inserter:
     def scaled(self, var: IrVarNode, scale: IrVarNode, max_range: float) -> IrVarNode:
         """var * scale / max_range"""
         out = like(self.graph, f"{var.name()}.dequantized", var)
-        op_of(self.graph, "fake_dequantize_max_abs", {"max_range": max_range}, {"X": var, "Scale": scale}, {"Out": out})
+        op_of(
+            self.graph,
+            "fake_dequantize_max_abs",
+            {"max_range": max_range},
+            {"X": var, "Scale": scale},
+            {"Out": out},
+        )
         return out
 
-    def restore_channels(self, var: IrVarNode, scales: list[IrVarNode], bits: list[int]) -> IrVarNode:
+    def restore_channels(
+        self, var: IrVarNode, scales: list[IrVarNode], bits: list[int]
+    ) -> IrVarNode:
         """The same by a scale for each channel, and then one for all."""
         out = like(self.graph, f"{var.name()}.dequantized", var)
-        op_of(self.graph, "fake_channel_wise_dequantize_max_abs", {"quant_bits": bits}, {"X": var, "Scales": scales}, {"Out": out})
+        op_of(
+            self.graph,
+            "fake_channel_wise_dequantize_max_abs",
+            {"quant_bits": bits},
+            {"X": var, "Scales": scales},
+            {"Out": out},
+        )
         return out
 
     def count_steps(self) -> None:
@@ -111,7 +166,9 @@ class Inserter:
             if node.name() == name:
                 self.step = node
         if self.step is None:
-            before = self.graph.create_persistable_node(name, VarType.LOD_TENSOR, [1], VarType.INT64)
+            before = self.graph.create_persistable_node(
+                name, VarType.LOD_TENSOR, [1], VarType.INT64
+            )
             self._put(name, np.zeros(1, "int64"))
             self.step = self.graph.create_var_node_from_desc(before.var())
             op_of(self.graph, "increment", {"step": 1.0}, {"X": before}, {"Out": self.step})

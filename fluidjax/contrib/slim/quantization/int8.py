@@ -16,12 +16,15 @@ from .tables import QUANTISE, RESTORE, WITH_WEIGHT, checked_graph, noted
 
 
 class ConvertToInt8Pass:
-    """Weights of a frozen graph as int8, in variables of their own (``conv2d_0.w_0.int8``), a quarter of the file.
+    """Weights of a frozen graph as int8, in variables of their own (``conv2d_0.w_0.int8``), a
+    quarter of the file.
 
     Raises FluidValueError without a scope and a place, and for weights that the scope lacks.
     """
 
-    def __init__(self, scope: Any, place: Any, quantizable_op_type: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, scope: Any, place: Any, quantizable_op_type: Sequence[str] | None = None
+    ) -> None:
         checked_scope(scope, place, "ConvertToInt8Pass")
         self._scope, self._place = scope, place
 
@@ -48,7 +51,8 @@ class ConvertToInt8Pass:
 
 
 class TransformForMobilePass:
-    """Ops that quantise become ops ``quantize``, those that restore ``dequantize``, as Paddle Lite's predecessor names them.
+    """Ops that quantise become ops ``quantize``, those that restore ``dequantize``, as Paddle
+    Lite's predecessor names them.
 
     Such a program is for saving: no step runs these ops.
     """
@@ -57,7 +61,13 @@ class TransformForMobilePass:
         """Rewrite the graph. Raises FluidTypeError for other than an IrGraph."""
         checked_graph(graph, "TransformForMobilePass")
         for op in graph.all_op_nodes():
-            kind = "quantize" if op.name() in QUANTISE else "dequantize" if op.name() in RESTORE else None
+            kind = (
+                "quantize"
+                if op.name() in QUANTISE
+                else "dequantize"
+                if op.name() in RESTORE
+                else None
+            )
             if kind:
                 op.set_type(kind)
                 new = graph.create_op_node_from_desc(op.op())

@@ -1,4 +1,6 @@
-"""OutScaleForTrainingPass and OutScaleForInferencePass: the scale of what ops compute, for engines that want it."""
+"""OutScaleForTrainingPass and OutScaleForInferencePass: the scale of what ops compute, for engines
+that want it.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +21,21 @@ def scale_name(name: str) -> str:
 
 
 class OutScaleForTrainingPass:
-    """After each op whose output's scale is wanted: moving_average_abs_max_scale, which keeps it in ``NAME@scale``.
+    """After each op whose output's scale is wanted: moving_average_abs_max_scale, which keeps it in
+    ``NAME@scale``.
 
-    In a test graph the op has no OutScale, which 1.8.5 names there and does not write, so that tests leave the scale as it is.
-    scope, place: where the first values are put. moving_rate: the weight of the past.
+    In a test graph the op has no OutScale, which 1.8.5 names there and does not write, so that
+    tests leave the scale as it is. scope, place: where the first values are put. moving_rate: the
+    weight of the past.
     """
 
     def __init__(self, scope: Any = None, place: Any = None, moving_rate: float = 0.9) -> None:
         self._scope, self._place, self._moving_rate = scope, place, moving_rate
 
     def apply(self, graph: IrGraph) -> IrGraph:
-        """Rewrite the graph. Raises FluidTypeError for other than an IrGraph, FluidValueError without a scope and a place."""
+        """Rewrite the graph. Raises FluidTypeError for other than an IrGraph, FluidValueError
+        without a scope and a place.
+        """
         checked_graph(graph, "OutScaleForTrainingPass")
         insert = Inserter(graph, self._scope, self._place, moving_rate=self._moving_rate)
         for op in [op for op in graph.all_op_nodes() if op.name() in OUT_SCALES]:
@@ -37,7 +43,10 @@ class OutScaleForTrainingPass:
                 var = node_named(op.outputs, name)
                 out = graph.create_var_node_from_desc(var.var())
                 scale = kept(graph, self._scope, self._place, scale_name(name), var, np.ones(1))
-                inputs, outputs = {"X": var}, {"Out": out} if graph.is_test() else {"Out": out, "OutScale": scale}
+                inputs, outputs = (
+                    {"X": var},
+                    {"Out": out} if graph.is_test() else {"Out": out, "OutScale": scale},
+                )
                 insert.average(var, inputs, outputs, "scale_state@", "scale_accum@")
                 attrs = {"moving_rate": self._moving_rate, "is_test": graph.is_test()}
                 op_of(graph, "moving_average_abs_max_scale", attrs, inputs, outputs)
@@ -46,16 +55,23 @@ class OutScaleForTrainingPass:
 
 
 class OutScaleForInferencePass:
-    """Write the scales that training kept into attribute ``out_threshold`` of the ops. scope: where they are."""
+    """Write the scales that training kept into attribute ``out_threshold`` of the ops. scope: where
+    they are.
+    """
 
     def __init__(self, scope: Any = None) -> None:
         self._scope = scope
 
     def apply(self, graph: IrGraph) -> IrGraph:
-        """Rewrite the graph. Raises FluidTypeError for other than an IrGraph, FluidValueError for scales that are not there."""
+        """Rewrite the graph. Raises FluidTypeError for other than an IrGraph, FluidValueError for
+        scales that are not there.
+        """
         checked_graph(graph, "OutScaleForInferencePass")
         if self._scope is None:
-            raise FluidValueError("OutScaleForInferencePass reads scales from a scope; give it one: OutScaleForInferencePass(scope)")
+            raise FluidValueError(
+                "OutScaleForInferencePass reads scales from a scope; give it one:"
+                " OutScaleForInferencePass(scope)"
+            )
         for op in graph.all_op_nodes():
             if op.name() in OUT_SCALES:
                 (name,) = outputs_of(op, op.name())

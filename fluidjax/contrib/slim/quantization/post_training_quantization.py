@@ -1,4 +1,6 @@
-"""PostTrainingQuantization: a saved model quantised without training, by what it computes of samples."""
+"""PostTrainingQuantization: a saved model quantised without training, by what it computes of
+samples.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,15 @@ from .add_quant_dequant import AddQuantDequantPass
 from .divergence import threshold
 from .freeze import QuantizationFreezePass
 from .held import read, write
-from .tables import OUT_SCALES, WITH_WEIGHTS, WITHOUT_WEIGHTS, checked_choice, checked_types, inputs_of, outputs_of
+from .tables import (
+    OUT_SCALES,
+    WITH_WEIGHTS,
+    WITHOUT_WEIGHTS,
+    checked_choice,
+    checked_types,
+    inputs_of,
+    outputs_of,
+)
 from .transform import ACTIVATIONS, QuantizationTransformPass
 from .weight_quantization import WeightQuantization
 
@@ -34,17 +44,21 @@ _Seen = dict[str, Any]  # by variable: a number, or a list of one for each chann
 
 
 class PostTrainingQuantization:
-    """Runs a model that save_inference_model wrote over samples, and quantises it by the magnitudes that it meets.
+    """Runs a model that save_inference_model wrote over samples, and quantises it by the magnitudes
+    that it meets.
 
-    executor: runs it. scope: where the model's values are (default: the global one). model_dir, model_filename, params_filename: as
-    load_inference_model takes them. sample_generator: gives samples, of which batch_size make a batch; batch_generator: gives
-    batches, also of sequences. batch_nums: how many batches (default: all).
+    executor: runs it. scope: where the model's values are (default: the global one). model_dir,
+    model_filename, params_filename: as load_inference_model takes them. sample_generator: gives
+    samples, of which batch_size make a batch; batch_generator: gives batches, also of sequences.
+    batch_nums: how many batches (default: all).
 
-    algo: "KL" cuts activations where their histogram loses least (divergence.py), "abs_max" takes their greatest magnitude; the
-    result is a frozen program, as QuantizationFreezePass makes it. "min_max" leaves the program in floats, and notes the least and
-    greatest values of data on the ops. quantizable_op_type: which ops; is_full_quantize: all that can be. activation_bits, weight_bits:
-    of integers with their sign. activation_quantize_type, weight_quantize_type: the ops that stand in the program. is_use_cache_file:
-    what was met of activations waits in files below cache_dir, not in memory.
+    algo: "KL" cuts activations where their histogram loses least (divergence.py), "abs_max" takes
+    their greatest magnitude; the result is a frozen program, as QuantizationFreezePass makes it.
+    "min_max" leaves the program in floats, and notes the least and greatest values of data on the
+    ops. quantizable_op_type: which ops; is_full_quantize: all that can be. activation_bits,
+    weight_bits: of integers with their sign. activation_quantize_type, weight_quantize_type: the
+    ops that stand in the program. is_use_cache_file: what was met of activations waits in files
+    below cache_dir, not in memory.
 
     Raises FluidValueError, FluidTypeError for arguments that do not fit.
     """
@@ -71,16 +85,29 @@ class PostTrainingQuantization:
         cache_dir: str = "./temp_post_training",
     ) -> None:
         if not isinstance(executor, Executor):
-            raise FluidTypeError(f"PostTrainingQuantization needs an executor, fluid.Executor(fluid.CPUPlace()), not {executor!r}")
+            raise FluidTypeError(
+                "PostTrainingQuantization needs an executor, fluid.Executor(fluid.CPUPlace()), not"
+                f" {executor!r}"
+            )
         if not isinstance(model_dir, str):
-            raise FluidTypeError(f"PostTrainingQuantization needs a model_dir, the folder of a saved model, not {model_dir!r}")
+            raise FluidTypeError(
+                "PostTrainingQuantization needs a model_dir, the folder of a saved model, not"
+                f" {model_dir!r}"
+            )
         if not callable(sample_generator) and not callable(batch_generator):
-            raise FluidValueError("PostTrainingQuantization needs a sample_generator or a batch_generator, a function that gives samples")
+            raise FluidValueError(
+                "PostTrainingQuantization needs a sample_generator or a batch_generator, a function"
+                " that gives samples"
+            )
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
             raise FluidValueError(f"batch_size is a positive number, not {batch_size!r}")
         self._algo = checked_choice("algo", algo, _NOTES)
-        self._activations = checked_choice("activation_quantize_type", activation_quantize_type, ACTIVATIONS)
-        self._weights = checked_choice("weight_quantize_type", weight_quantize_type, ("abs_max", "channel_wise_abs_max"))
+        self._activations = checked_choice(
+            "activation_quantize_type", activation_quantize_type, ACTIVATIONS
+        )
+        self._weights = checked_choice(
+            "weight_quantize_type", weight_quantize_type, ("abs_max", "channel_wise_abs_max")
+        )
         known = list(dict.fromkeys((*WITH_WEIGHTS, *WITHOUT_WEIGHTS)))
         self._kinds = known if is_full_quantize else checked_types(quantizable_op_type, known)
         self._executor, self._scope = executor, global_scope() if scope is None else scope
@@ -92,20 +119,29 @@ class PostTrainingQuantization:
         self._made: tuple[Program, list[str], list[Any]] | None = None
 
     def quantize(self) -> Program:
-        """Load the model, run it over the samples, quantise it: the program, whose values are in the scope.
+        """Load the model, run it over the samples, quantise it: the program, whose values are in
+        the scope.
 
-        Raises FluidValueError where the samples are not enough for one batch; as load_inference_model and Executor.run do.
+        Raises FluidValueError where the samples are not enough for one batch; as
+        load_inference_model and Executor.run do.
         """
         with scope_guard(self._scope):
-            program, feeds, fetches = load_inference_model(self._model[0], self._executor, *self._model[1:])
+            program, feeds, fetches = load_inference_model(
+                self._model[0], self._executor, *self._model[1:]
+            )
             names = _watched(program, self._kinds)
             kept = {v.name for v in program.list_vars() if v.persistable}
-            weights, activations = [n for n in names if n in kept], [n for n in names if n not in kept]
+            weights, activations = (
+                [n for n in names if n in kept],
+                [n for n in names if n not in kept],
+            )
             least, greatest = self._met(program, feeds, activations)
             for name in weights:
                 rows = [read(self._scope, name)[i] for i in range(read(self._scope, name).shape[0])]
                 if self._algo == "min_max":
-                    least[name], greatest[name] = ([float(f(r)) for r in rows] for f in (np.min, np.max))
+                    least[name], greatest[name] = (
+                        [float(f(r)) for r in rows] for f in (np.min, np.max)
+                    )
                 elif self._algo == "KL" and self._weights == "abs_max":
                     greatest[name] = float(max(np.abs(r).max() for r in rows))
                 else:
@@ -119,27 +155,46 @@ class PostTrainingQuantization:
         return program
 
     def save_quantized_model(
-        self, save_model_path: str, model_filename: str | None = None, params_filename: str | None = None
+        self,
+        save_model_path: str,
+        model_filename: str | None = None,
+        params_filename: str | None = None,
     ) -> None:
         """Save the quantised model by save_inference_model. Raises FluidValueError before quantize."""
         if self._made is None:
             raise FluidValueError("there is no quantised model to save; call quantize first")
         program, feeds, fetches = self._made
         with scope_guard(self._scope):
-            save_inference_model(save_model_path, feeds, fetches, self._executor, program, model_filename, params_filename)
+            save_inference_model(
+                save_model_path,
+                feeds,
+                fetches,
+                self._executor,
+                program,
+                model_filename,
+                params_filename,
+            )
 
     def _feeds(self, program: Program, feeds: Sequence[str]) -> Iterator[Any]:
         variables = [program.global_block().var(name) for name in feeds]
-        loader = DataLoader.from_generator(feed_list=variables, capacity=3 * self._batch_size, iterable=True)
+        loader = DataLoader.from_generator(
+            feed_list=variables, capacity=3 * self._batch_size, iterable=True
+        )
         if self._samples is not None:
-            loader.set_sample_generator(self._samples, self._batch_size, drop_last=True, places=self._executor.place)
+            loader.set_sample_generator(
+                self._samples, self._batch_size, drop_last=True, places=self._executor.place
+            )
         else:
             assert self._batches is not None
             loader.set_batch_generator(self._batches, places=self._executor.place)
         yield from loader()
 
-    def _met(self, program: Program, feeds: Sequence[str], names: Sequence[str]) -> tuple[_Seen, _Seen]:
-        """Of each activation the least value (min_max), and the greatest one, the greatest magnitude, or where to cut it."""
+    def _met(
+        self, program: Program, feeds: Sequence[str], names: Sequence[str]
+    ) -> tuple[_Seen, _Seen]:
+        """Of each activation the least value (min_max), and the greatest one, the greatest
+        magnitude, or where to cut it.
+        """
         least: _Seen = {}
         greatest: _Seen = {}
         with ExitStack() as stack:
@@ -148,7 +203,11 @@ class PostTrainingQuantization:
             for feed in self._feeds(program, feeds):
                 if self._batch_nums and count >= self._batch_nums:
                     break
-                for name, found in zip(names, self._executor.run(program, feed, list(names), return_numpy=False), strict=True):
+                for name, found in zip(
+                    names,
+                    self._executor.run(program, feed, list(names), return_numpy=False),
+                    strict=True,
+                ):
                     value = np.asarray(found)
                     if self._algo == "KL":
                         kept.add(name, np.abs(value).ravel())
@@ -160,7 +219,9 @@ class PostTrainingQuantization:
                 count += 1
             if not count:
                 wanted = f"no batch of {self._batch_size} samples to quantise by"
-                raise FluidValueError(f"the generator gave {wanted}; give more, or a smaller batch_size")
+                raise FluidValueError(
+                    f"the generator gave {wanted}; give more, or a smaller batch_size"
+                )
             _logger.info("quantised by %d batches", count)
             if self._algo == "KL":
                 greatest = {name: threshold(kept.all(name)) for name in names}
@@ -171,7 +232,12 @@ class PostTrainingQuantization:
         graph, place = IrGraph(Graph(program.desc), for_test=True), self._executor.place
         with_weights = [kind for kind in WITH_WEIGHTS if kind in self._kinds]
         QuantizationTransformPass(
-            self._scope, place, *self._bits, self._activations, self._weights, quantizable_op_type=with_weights
+            self._scope,
+            place,
+            *self._bits,
+            self._activations,
+            self._weights,
+            quantizable_op_type=with_weights,
         ).apply(graph)
         others = [kind for kind in WITHOUT_WEIGHTS if kind in self._kinds]
         AddQuantDequantPass(self._scope, place, quantizable_op_type=others).apply(graph)
@@ -179,7 +245,9 @@ class PostTrainingQuantization:
             for held in (f"{name}.scale", f"{name}.quant_dequant.scale"):
                 if self._scope.find_var(held) is not None:
                     write(self._scope, place, held, np.array([scale], "float32"))
-        QuantizationFreezePass(self._scope, place, *self._bits, self._weights, with_weights).apply(graph)
+        QuantizationFreezePass(self._scope, place, *self._bits, self._weights, with_weights).apply(
+            graph
+        )
         return graph.to_program()
 
     def _note_outputs(self, program: Program, least: _Seen, greatest: _Seen) -> None:
@@ -218,11 +286,15 @@ class _Kept:
 
     def all(self, name: str) -> np.ndarray:
         parts = self._values.pop(name) if self._folder is None else self._values[name]
-        return np.concatenate([p if isinstance(p, np.ndarray) else np.load(p, allow_pickle=False) for p in parts])
+        return np.concatenate(
+            [p if isinstance(p, np.ndarray) else np.load(p, allow_pickle=False) for p in parts]
+        )
 
 
 def _watched(program: Program, kinds: Sequence[str]) -> list[str]:
-    """The variables whose magnitudes are wanted: data of ops that are quantised, and what these and others compute."""
+    """The variables whose magnitudes are wanted: data of ops that are quantised, and what these and
+    others compute.
+    """
     names: dict[str, None] = {}
     for op in program.global_block().ops:
         if op.type in kinds:
@@ -230,7 +302,10 @@ def _watched(program: Program, kinds: Sequence[str]) -> list[str]:
         if op.type in kinds or op.type in OUT_SCALES:
             found = outputs_of(op, op.type)
             if len(found) != 1:
-                raise FluidValueError(f"op {op.type} has {len(found)} outputs; only ops with one are quantised after training")
+                raise FluidValueError(
+                    f"op {op.type} has {len(found)} outputs; only ops with one are quantised after"
+                    " training"
+                )
             names.update(dict.fromkeys(found))
     return list(names)
 

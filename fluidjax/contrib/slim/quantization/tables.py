@@ -1,4 +1,6 @@
-"""Which ops are quantised, where their data come in and go out, and how what quantises them is named."""
+"""Which ops are quantised, where their data come in and go out, and how what quantises them is
+named.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from typing import Any
 from ....errors import FluidTypeError, FluidValueError, near
 from ....graph.ir_graph import IrGraph, node_named
 
-WITH_WEIGHTS = ("conv2d", "depthwise_conv2d", "mul", "matmul", "matmul_v2")  # the last is Paddle 2's
+# the last is Paddle 2's
+WITH_WEIGHTS = ("conv2d", "depthwise_conv2d", "mul", "matmul", "matmul_v2")
 CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
 WITHOUT_WEIGHTS = (
     "pool2d", "elementwise_add", "concat", "softmax", "argmax", "transpose", "equal", "gather", "greater_equal", "greater_than",
@@ -26,7 +29,8 @@ QUANTISE = (
 )  # fmt: skip
 RESTORE = ("fake_dequantize_max_abs", "fake_channel_wise_dequantize_max_abs")
 _PAIRS = (
-    "matmul matmul_v2 mul elementwise_add elementwise_sub elementwise_mul equal greater_equal greater_than less_equal less_than not_equal"
+    "matmul matmul_v2 mul elementwise_add elementwise_sub elementwise_mul equal greater_equal"
+    " greater_than less_equal less_than not_equal"
 )
 _DATA = {  # input slots and the output slot of those that are not X -> Out
     **dict.fromkeys(_PAIRS.split(), (("X", "Y"), "Out")),
@@ -34,12 +38,15 @@ _DATA = {  # input slots and the output slot of those that are not X -> Out
     "slice": (("Input",), "Out"),
     "batch_norm": (("X",), "Y"),
 }
-WITH_WEIGHT, WITHOUT_WEIGHT = "qat_with_weight", "qat_without_weight"  # values of attribute quantization_type
+# values of attribute quantization_type
+WITH_WEIGHT, WITHOUT_WEIGHT = "qat_with_weight", "qat_without_weight"
 _ENDS = (".quantized.dequantized", ".quantized", ".dequantized", ".scale")
 
 
 def inputs_of(op: Any, kind: str) -> list[str]:
-    """The names of an op's data, an IrOpNode's or an Operator's, whose type is `kind`; parameters among them."""
+    """The names of an op's data, an IrOpNode's or an Operator's, whose type is `kind`; parameters
+    among them.
+    """
     return [n for slot in _DATA.get(kind, (("X",), ""))[0] for n in op.input(slot)]
 
 
@@ -72,7 +79,10 @@ def noted(op: Any, kind: str) -> bool:
 def checked_graph(graph: Any, what: str) -> IrGraph:
     """Raises FluidTypeError for other than an IrGraph."""
     if not isinstance(graph, IrGraph):
-        raise FluidTypeError(f"{what}.apply takes an IrGraph, IrGraph(core.Graph(program.desc)), not {type(graph).__name__}")
+        raise FluidTypeError(
+            f"{what}.apply takes an IrGraph, IrGraph(core.Graph(program.desc)), not"
+            f" {type(graph).__name__}"
+        )
     return graph
 
 
@@ -81,7 +91,10 @@ def checked_types(kinds: Iterable[str], known: Iterable[str]) -> list[str]:
     known, listed = tuple(known), [kinds] if isinstance(kinds, str) else list(kinds)
     for kind in listed:
         if kind not in known:
-            raise FluidValueError(f"quantizable_op_type: {kind!r} is not quantised{near(kind, known)}; {', '.join(known)} are")
+            raise FluidValueError(
+                f"quantizable_op_type: {kind!r} is not quantised{near(kind, known)};"
+                f" {', '.join(known)} are"
+            )
     return listed
 
 

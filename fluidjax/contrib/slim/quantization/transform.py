@@ -27,24 +27,29 @@ WEIGHTS = ("abs_max", "channel_wise_abs_max", "range_abs_max", "moving_average_a
 
 
 class QuantizationTransformPass:
-    """Before each op of these types: x -> x.quantized -> x.quantized.dequantized, for its data and for its weights.
+    """Before each op of these types: x -> x.quantized -> x.quantized.dequantized, for its data and
+    for its weights.
 
-    Gradient ops read what their forward ops read, and what they give goes to x itself, so rounding counts as nothing there.
-    Ops whose inputs are all data (a mul of two activations), and those in a name scope of `skip_pattern`, stay as they are.
+    Gradient ops read what their forward ops read, and what they give goes to x itself, so rounding
+    counts as nothing there. Ops whose inputs are all data (a mul of two activations), and those in
+    a name scope of `skip_pattern`, stay as they are.
 
-    scope, place: where values of what the ops keep are put. weight_bits, activation_bits: of an integer with its sign.
-    activation_quantize_type: how the scale of data is found, abs_max (anew in each step), range_abs_max (the greatest of
-    window_size steps), moving_average_abs_max (by moving_rate). weight_quantize_type: also channel_wise_abs_max, a scale for each
-    filter of a convolution.
+    scope, place: where values of what the ops keep are put. weight_bits, activation_bits: of an
+    integer with its sign. activation_quantize_type: how the scale of data is found, abs_max (anew
+    in each step), range_abs_max (the greatest of window_size steps), moving_average_abs_max (by
+    moving_rate). weight_quantize_type: also channel_wise_abs_max, a scale for each filter of a
+    convolution.
 
-    weight_quantize_func, act_quantize_func: a function of a variable, written with layers, that quantises and restores in place of
-    the ops. weight_preprocess_func, act_preprocess_func: one that comes before them. Gradients go through such a function as they
-    are, and its own parameters (a bound to clip by, say) are trained by what optimizer_func() returns, so a training graph
-    needs that; executor makes their first values, in scope. A variable that several ops read goes through a *_quantize_func for
-    the first of them alone, and what a weight_preprocess_func gives is quantised to activation_bits, as in 1.8.5.
+    weight_quantize_func, act_quantize_func: a function of a variable, written with layers, that
+    quantises and restores in place of the ops. weight_preprocess_func, act_preprocess_func: one
+    that comes before them. Gradients go through such a function as they are, and its own parameters
+    (a bound to clip by, say) are trained by what optimizer_func() returns, so a training graph
+    needs that; executor makes their first values, in scope. A variable that several ops read goes
+    through a *_quantize_func for the first of them alone, and what a weight_preprocess_func gives
+    is quantised to activation_bits, as in 1.8.5.
 
-    Raises FluidValueError for a type that is none of these and for what a function needs beside it, FluidTypeError for a function
-    that gives no variable of its own.
+    Raises FluidValueError for a type that is none of these and for what a function needs beside it,
+    FluidTypeError for a function that gives no variable of its own.
     """
 
     _supported_quantizable_op_type: ClassVar = list(WITH_WEIGHTS)
@@ -59,7 +64,7 @@ class QuantizationTransformPass:
         weight_quantize_type: str = "abs_max",
         window_size: int = 10000,
         moving_rate: float = 0.9,
-        skip_pattern: str | list[str] = ["skip_quant"],  # noqa: B006 - Paddle's default
+        skip_pattern: str | list[str] = ["skip_quant"],  # noqa: B006
         quantizable_op_type: Sequence[str] = ["conv2d", "depthwise_conv2d", "mul"],
         weight_quantize_func: Any = None,
         act_quantize_func: Any = None,
@@ -75,7 +80,9 @@ class QuantizationTransformPass:
         self._optimizer, self._executor = optimizer_func, executor
         self._scope, self._place = scope, place
         self._weight_bits, self._activation_bits = weight_bits, activation_bits
-        self._activations = checked_choice("activation_quantize_type", activation_quantize_type, ACTIVATIONS)
+        self._activations = checked_choice(
+            "activation_quantize_type", activation_quantize_type, ACTIVATIONS
+        )
         self._weights = checked_choice("weight_quantize_type", weight_quantize_type, WEIGHTS)
         self._window_size, self._moving_rate = window_size, moving_rate
         self._skip_pattern = skip_pattern
@@ -100,7 +107,8 @@ class QuantizationTransformPass:
                 op.set_attr("quantization_type", WITH_WEIGHT)
                 for var in op.inputs:
                     name = var.name()
-                    if name not in op.input_arg_names() or name in through:  # stands for order alone, or was renamed with another one
+                    # stands for order alone, or was renamed with another one
+                    if name not in op.input_arg_names() or name in through:
                         continue
                     if name not in restored:
                         kind = "weight" if name in parameters else "act"
@@ -122,14 +130,20 @@ class QuantizationTransformPass:
     def _left(self, graph: IrGraph, op: IrOpNode) -> bool:
         """Whether an op stays as it is."""
         skip = op.op().has_attr("skip_quant") and op.op().attr("skip_quant")
-        return skip or (op.name() in ("mul", "matmul", "matmul_v2") and all_data(graph, op)) or noted(op, WITHOUT_WEIGHT)
+        return (
+            skip
+            or (op.name() in ("mul", "matmul", "matmul_v2") and all_data(graph, op))
+            or noted(op, WITHOUT_WEIGHT)
+        )
 
     def _by(self, put: Functions, what: str, var: IrVarNode, op: IrOpNode) -> IrVarNode:
         """What the op reads in place of a variable: the function of it, where there is one."""
         function = self._functions[what]
         return var if function is None else put.put(what, function, var, op)
 
-    def _restored(self, insert: Inserter, op: IrOpNode, var: IrVarNode, name: str, weight: bool) -> IrVarNode:
+    def _restored(
+        self, insert: Inserter, op: IrOpNode, var: IrVarNode, name: str, weight: bool
+    ) -> IrVarNode:
         bits = self._weight_bits if weight and var.name() == name else self._activation_bits
         kind = self._weights if weight else self._activations
         if kind == "channel_wise_abs_max" and op.name() not in CONVOLUTIONS:
@@ -138,4 +152,3 @@ class QuantizationTransformPass:
         if kind == "channel_wise_abs_max":
             return insert.restore_channels(quantised, [scale], [bits])
         return insert.restore(quantised, scale, bits)
-

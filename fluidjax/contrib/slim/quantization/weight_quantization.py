@@ -26,14 +26,16 @@ _DTYPES = {8: np.dtype("int8"), 16: np.dtype("int16")}
 class WeightQuantization:
     """Quantises the weights of a model that save_inference_model wrote, and nothing else.
 
-    model_dir, model_filename, params_filename: as load_inference_model takes them. The values of the scope stay as they are (1.8.5
-    loads the model into the global one).
+    model_dir, model_filename, params_filename: as load_inference_model takes them. The values of
+    the scope stay as they are (1.8.5 loads the model into the global one).
     """
 
     _supported_quantizable_op_type: ClassVar = ["conv2d", "depthwise_conv2d", "mul"]
     _supported_weight_quantize_type: ClassVar = ["channel_wise_abs_max", "abs_max"]
 
-    def __init__(self, model_dir: str, model_filename: str | None = None, params_filename: str | None = None) -> None:
+    def __init__(
+        self, model_dir: str, model_filename: str | None = None, params_filename: str | None = None
+    ) -> None:
         self._model = (model_dir, model_filename, params_filename)
 
     def quantize_weight_to_int(
@@ -47,34 +49,54 @@ class WeightQuantization:
         generate_test_model: bool = False,
         threshold_rate: float = 0.0,
     ) -> None:
-        """Save the model with int8 (weight_bits 16: int16) weights under ``save_model_dir/quantized_model``.
+        """Save the model with int8 (weight_bits 16: int16) weights under
+        ``save_model_dir/quantized_model``.
 
-        Scales are in the ops' attributes ``<weight>_quant_scale``: value = integer * scale. "channel_wise_abs_max": one for each filter
-        of a convolution and each column of a mul; "abs_max": one in all, for which the greatest magnitudes, a part threshold_rate
-        of all, are cut. Such files are for engines that restore the weights (Paddle Lite), and load_inference_model restores them
-        too; Paddle does not. generate_test_model: also ``save_model_dir/test_model``, with the same weights restored, which runs
-        anywhere. A weight of which nothing but zeros is there stays zeros (1.8.5 divides by zero), and one that several ops read is
-        quantised once (1.8.5 quantises the integers again).
+        Scales are in the ops' attributes ``<weight>_quant_scale``: value = integer * scale.
+        "channel_wise_abs_max": one for each filter of a convolution and each column of a mul;
+        "abs_max": one in all, for which the greatest magnitudes, a part threshold_rate of all, are
+        cut. Such files are for engines that restore the weights (Paddle Lite), and
+        load_inference_model restores them too; Paddle does not. generate_test_model: also
+        ``save_model_dir/test_model``, with the same weights restored, which runs anywhere. A weight
+        of which nothing but zeros is there stays zeros (1.8.5 divides by zero), and one that
+        several ops read is quantised once (1.8.5 quantises the integers again).
 
-        Raises FluidValueError for a type of op that has no such weights, other bits and other types of quantisation; as
-        load_inference_model does for the model.
+        Raises FluidValueError for a type of op that has no such weights, other bits and other types
+        of quantisation; as load_inference_model does for the model.
         """
         kinds = checked_types(quantizable_op_type, self._supported_quantizable_op_type)
         checked_choice("weight_bits", weight_bits, _DTYPES)
-        how = checked_choice("weight_quantize_type", weight_quantize_type, self._supported_weight_quantize_type)
+        how = checked_choice(
+            "weight_quantize_type", weight_quantize_type, self._supported_weight_quantize_type
+        )
         if not 0 <= threshold_rate < 1:
-            raise FluidValueError(f"threshold_rate is the part of the weights that is cut, from 0 to below 1, not {threshold_rate!r}")
-        for folder, restored in [("quantized_model", False), ("test_model", True)][: 1 + bool(generate_test_model)]:
+            raise FluidValueError(
+                "threshold_rate is the part of the weights that is cut, from 0 to below 1, not"
+                f" {threshold_rate!r}"
+            )
+        for folder, restored in [("quantized_model", False), ("test_model", True)][
+            : 1 + bool(generate_test_model)
+        ]:
             with scope_guard(Scope()):
                 exe = Executor(CPUPlace())
-                program, feeds, fetches = load_inference_model(self._model[0], exe, *self._model[1:])
+                program, feeds, fetches = load_inference_model(
+                    self._model[0], exe, *self._model[1:]
+                )
                 _quantise(program, kinds, weight_bits, how, threshold_rate, restored)
                 save_inference_model(
-                    os.path.join(save_model_dir, folder), feeds, fetches, exe, program, save_model_filename, save_params_filename
+                    os.path.join(save_model_dir, folder),
+                    feeds,
+                    fetches,
+                    exe,
+                    program,
+                    save_model_filename,
+                    save_params_filename,
                 )
 
 
-def _quantise(program: Program, kinds: Sequence[str], bits: int, how: str, rate: float, restored: bool) -> None:
+def _quantise(
+    program: Program, kinds: Sequence[str], bits: int, how: str, rate: float, restored: bool
+) -> None:
     """Quantise the weights in the scope, and note it on the ops."""
     weights = {v.name for v in program.list_vars() if v.persistable}
     count, scope = steps(bits), global_scope()
@@ -87,17 +109,31 @@ def _quantise(program: Program, kinds: Sequence[str], bits: int, how: str, rate:
             if name not in scales:
                 weight = read(scope, name)
                 scales[name] = scale = _scales(op, weight, how, count, rate)
-                by = scale.reshape(_spread(op, weight.ndim)) if how == "channel_wise_abs_max" else scale
-                weight = np.clip(weight, -by * count, by * count).astype(weight.dtype) if rate else weight
-                whole = np.around(weight / np.where(by == 0, 1.0, by).astype(weight.dtype)).astype(_DTYPES[bits])
-                write(scope, CPUPlace(), name, (whole * by).astype("float32") if restored else whole)
+                by = (
+                    scale.reshape(_spread(op, weight.ndim))
+                    if how == "channel_wise_abs_max"
+                    else scale
+                )
+                weight = (
+                    np.clip(weight, -by * count, by * count).astype(weight.dtype)
+                    if rate
+                    else weight
+                )
+                whole = np.around(weight / np.where(by == 0, 1.0, by).astype(weight.dtype)).astype(
+                    _DTYPES[bits]
+                )
+                write(
+                    scope, CPUPlace(), name, (whole * by).astype("float32") if restored else whole
+                )
             op._set_attr("quantization_type", f"post_weight_{how}")
             op._set_attr("quantize_weight_bits", bits)
             op._set_attr(f"{name}_quant_scale", scales[name].reshape(-1).tolist())
 
 
 def _spread(op: Operator, rank: int) -> tuple[int, ...]:
-    """The shape in which scales of channels stand beside a weight: the filters of a convolution, the columns of a mul."""
+    """The shape in which scales of channels stand beside a weight: the filters of a convolution,
+    the columns of a mul.
+    """
     return (-1,) + (1,) * (rank - 1) if op.type in CONVOLUTIONS else (1,) * (rank - 1) + (-1,)
 
 

@@ -1,4 +1,6 @@
-"""What every fleet answers: the role of this process, the others' endpoints, and its share of files."""
+"""What every fleet answers: the role of this process, the others' endpoints, and its share of
+files.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,16 @@ class Fleet:
         self._role_maker: RoleMakerBase | None = None
 
     def init(self, role_maker: RoleMakerBase | None = None) -> None:
-        """Take the role. None means MPI's in Fluid, which is refused. Raises FluidTypeError for what is no role maker."""
+        """Take the role. None means MPI's in Fluid, which is refused. Raises FluidTypeError for
+        what is no role maker.
+        """
         if role_maker is None:
             role_maker = MPISymetricRoleMaker()
         if not isinstance(role_maker, RoleMakerBase):
-            raise FluidTypeError(f"fleet.init takes a role maker such as PaddleCloudRoleMaker(is_collective=True), not {role_maker!r}")
+            raise FluidTypeError(
+                "fleet.init takes a role maker such as PaddleCloudRoleMaker(is_collective=True),"
+                f" not {role_maker!r}"
+            )
         role_maker.generate_role()
         self._role_maker = role_maker
 
@@ -62,7 +69,8 @@ class Fleet:
         return self.role.is_server()
 
     def split_files(self, files: Sequence[str]) -> list[str]:
-        """This worker's part of the files, in order; the first workers have one more where they do not divide evenly.
+        """This worker's part of the files, in order; the first workers have one more where they do
+        not divide evenly.
 
         Raises FluidTypeError for what is no list.
         """

@@ -6,7 +6,9 @@ from ....base.absent import reporter
 
 
 class Mode:
-    """TRANSPILER: parameter servers by DistributeTranspiler. PSLIB: Baidu's own servers, which are not there. COLLECTIVE: workers alone."""
+    """TRANSPILER: parameter servers by DistributeTranspiler. PSLIB: Baidu's own servers, which are
+    not there. COLLECTIVE: workers alone.
+    """
 
     TRANSPILER = 1
     PSLIB = 2

@@ -15,10 +15,11 @@ from ....runtime.scope import Scope
 
 
 def over_workers(array: Any, op: str, count: int, **attrs: Any) -> np.ndarray:
-    """What an op such as c_allreduce_sum makes of the workers' arrays, run as a program of its own, which every worker must run.
+    """What an op such as c_allreduce_sum makes of the workers' arrays, run as a program of its own,
+    which every worker must run.
 
-    count: how many workers; one has its own array. attrs: of c_allgather, whose result has one dimension.
-    Raises FluidTypeError for what is no array of numbers.
+    count: how many workers; one has its own array. attrs: of c_allgather, whose result has one
+    dimension. Raises FluidTypeError for what is no array of numbers.
     """
     array = np.asarray(array)
     if not np.issubdtype(array.dtype, np.number):
@@ -29,7 +30,9 @@ def over_workers(array: Any, op: str, count: int, **attrs: Any) -> np.ndarray:
     with program_guard(program, Program()):
         x = data("x", [array.size], str(array.dtype))
         out = program.global_block().create_var(name="out", dtype=x.dtype, shape=[-1])
-        program.global_block().append_op(type=op, inputs={"X": x}, outputs={"Out": out}, attrs={"ring_id": 0, **attrs})
+        program.global_block().append_op(
+            type=op, inputs={"X": x}, outputs={"Out": out}, attrs={"ring_id": 0, **attrs}
+        )
     (found,) = Executor(CPUPlace()).run(program, {"x": array.reshape(-1)}, [out], scope=Scope())
     return found if attrs else np.asarray(found).reshape(array.shape)
 

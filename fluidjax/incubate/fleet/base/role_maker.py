@@ -18,7 +18,9 @@ class Role:
 
 
 class RoleMakerBase:
-    """A process's place in a job. A subclass sets the role, its number and the endpoints in generate_role."""
+    """A process's place in a job. A subclass sets the role, its number and the endpoints in
+    generate_role.
+    """
 
     def __init__(self) -> None:
         self._role_is_generated = False
@@ -66,8 +68,11 @@ class RoleMakerBase:
     def to_string(self) -> str:
         """The role in words."""
         self._known()
-        return f"role: {self._role}, current_id: {self._current_id}, workers: {self._worker_num}, " \
-            f"worker_endpoints: {self._worker_endpoints}, server_endpoints: {self._server_endpoints}"
+        return (
+            f"role: {self._role}, current_id: {self._current_id}, workers: {self._worker_num},"
+            f" worker_endpoints: {self._worker_endpoints}, server_endpoints:"
+            f" {self._server_endpoints}"
+        )
 
     def _known(self) -> None:
         if not self._role_is_generated:
@@ -76,21 +81,27 @@ class RoleMakerBase:
 
 def _variable(name: str, role: str) -> str:
     if name not in os.environ:
-        raise FluidValueError(f"{role}: the environment variable {name} is not set; python -m fluidjax launch sets it")
+        raise FluidValueError(
+            f"{role}: the environment variable {name} is not set; python -m fluidjax launch sets it"
+        )
     return os.environ[name]
 
 
 def _number(name: str, text: str) -> int:
     if not text.strip().isdigit():
-        raise FluidValueError(f"the environment variable {name} is a whole number from 0 on, not {text!r}")
+        raise FluidValueError(
+            f"the environment variable {name} is a whole number from 0 on, not {text!r}"
+        )
     return int(text)
 
 
 class PaddleCloudRoleMaker(RoleMakerBase):
-    """The role that the environment tells. Raises FluidValueError, naming the variable, for one that is missing or does not fit.
+    """The role that the environment tells. Raises FluidValueError, naming the variable, for one
+    that is missing or does not fit.
 
-    is_collective: workers alone: PADDLE_TRAINER_ENDPOINTS, PADDLE_TRAINER_ID (0). Else workers and servers:
-    PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_TRAINERS_NUM, TRAINING_ROLE, and PADDLE_TRAINER_ID, or POD_IP and PADDLE_PORT.
+    is_collective: workers alone: PADDLE_TRAINER_ENDPOINTS, PADDLE_TRAINER_ID (0). Else workers and
+    servers: PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_TRAINERS_NUM, TRAINING_ROLE, and
+    PADDLE_TRAINER_ID, or POD_IP and PADDLE_PORT.
     """
 
     def __init__(self, is_collective: bool = False) -> None:
@@ -109,12 +120,19 @@ class PaddleCloudRoleMaker(RoleMakerBase):
     def _of_workers(self) -> None:
         role = os.environ.get("PADDLE_TRAINING_ROLE", "TRAINER")
         if role != "TRAINER":
-            raise FluidValueError(f"PADDLE_TRAINING_ROLE is TRAINER in a collective job, not {role!r}")
-        self._worker_endpoints = _variable("PADDLE_TRAINER_ENDPOINTS", "a worker of a collective job").split(",")
+            raise FluidValueError(
+                f"PADDLE_TRAINING_ROLE is TRAINER in a collective job, not {role!r}"
+            )
+        self._worker_endpoints = _variable(
+            "PADDLE_TRAINER_ENDPOINTS", "a worker of a collective job"
+        ).split(",")
         self._current_id = _number("PADDLE_TRAINER_ID", os.environ.get("PADDLE_TRAINER_ID", "0"))
         self._worker_num = len(self._worker_endpoints)
         if self._current_id >= self._worker_num:
-            raise FluidValueError(f"PADDLE_TRAINER_ID is {self._current_id}, but PADDLE_TRAINER_ENDPOINTS lists {self._worker_num} workers")
+            raise FluidValueError(
+                f"PADDLE_TRAINER_ID is {self._current_id}, but PADDLE_TRAINER_ENDPOINTS lists"
+                f" {self._worker_num} workers"
+            )
 
     def _of_both(self) -> None:
         what = "a job with parameter servers"
@@ -122,11 +140,17 @@ class PaddleCloudRoleMaker(RoleMakerBase):
         self._worker_num = _number("PADDLE_TRAINERS_NUM", _variable("PADDLE_TRAINERS_NUM", what))
         role = _variable("TRAINING_ROLE", what)
         if role == "TRAINER":
-            self._role, self._current_id = Role.WORKER, _number("PADDLE_TRAINER_ID", _variable("PADDLE_TRAINER_ID", "a worker"))
+            self._role, self._current_id = (
+                Role.WORKER,
+                _number("PADDLE_TRAINER_ID", _variable("PADDLE_TRAINER_ID", "a worker")),
+            )
         elif role == "PSERVER":
             mine = f"{_variable('POD_IP', 'a server')}:{_variable('PADDLE_PORT', 'a server')}"
             if mine not in self._server_endpoints:
-                raise FluidValueError(f"POD_IP and PADDLE_PORT say {mine}, which PADDLE_PSERVERS_IP_PORT_LIST does not list")
+                raise FluidValueError(
+                    f"POD_IP and PADDLE_PORT say {mine}, which PADDLE_PSERVERS_IP_PORT_LIST does"
+                    " not list"
+                )
             self._role, self._current_id = Role.SERVER, self._server_endpoints.index(mine)
         else:
             raise FluidValueError(f"TRAINING_ROLE is TRAINER or PSERVER, not {role!r}")
@@ -135,7 +159,9 @@ class PaddleCloudRoleMaker(RoleMakerBase):
 def _endpoints(name: str, given: Any) -> list[str]:
     """A list of endpoints. Raises FluidTypeError or FluidValueError naming the argument."""
     if not isinstance(given, list) or not all(isinstance(e, str) for e in given):
-        raise FluidTypeError(f"{name} is a list of strings such as ['127.0.0.1:6170'], not {given!r}")
+        raise FluidTypeError(
+            f"{name} is a list of strings such as ['127.0.0.1:6170'], not {given!r}"
+        )
     if not given or len(set(given)) != len(given):
         raise FluidValueError(f"{name} has one endpoint at least, and none twice, not {given!r}")
     return list(given)
@@ -150,10 +176,16 @@ def _whole(name: str, value: Any, least: int) -> int:
 
 
 class UserDefinedRoleMaker(RoleMakerBase):
-    """The role that the arguments tell, in a job with servers. Raises FluidTypeError and FluidValueError for what does not fit."""
+    """The role that the arguments tell, in a job with servers. Raises FluidTypeError and
+    FluidValueError for what does not fit.
+    """
 
     def __init__(
-        self, current_id: int = 0, role: int = Role.WORKER, worker_num: int = 0, server_endpoints: Sequence[str] | None = None
+        self,
+        current_id: int = 0,
+        role: int = Role.WORKER,
+        worker_num: int = 0,
+        server_endpoints: Sequence[str] | None = None,
     ) -> None:
         super().__init__()
         self._server_endpoints = _endpoints("server_endpoints", server_endpoints)
@@ -161,26 +193,39 @@ class UserDefinedRoleMaker(RoleMakerBase):
             raise FluidTypeError(f"role is Role.WORKER or Role.SERVER, not {role!r}")
         self._role, self._current_id = role, _whole("current_id", current_id, 0)
         if role == Role.SERVER and current_id >= len(self._server_endpoints):
-            raise FluidValueError(f"server {current_id} is none of the {len(self._server_endpoints)} that server_endpoints lists")
+            raise FluidValueError(
+                f"server {current_id} is none of the {len(self._server_endpoints)} that"
+                " server_endpoints lists"
+            )
         self._worker_num = _whole("worker_num", worker_num, 1)
 
 
 class UserDefinedCollectiveRoleMaker(RoleMakerBase):
-    """The role that the arguments tell, in a job of workers alone. Raises FluidTypeError and FluidValueError for what does not fit."""
+    """The role that the arguments tell, in a job of workers alone. Raises FluidTypeError and
+    FluidValueError for what does not fit.
+    """
 
     def __init__(self, current_id: int = 0, worker_endpoints: Sequence[str] | None = None) -> None:
         super().__init__()
         self._worker_endpoints = _endpoints("worker_endpoints", worker_endpoints)
-        self._current_id, self._worker_num = _whole("current_id", current_id, 0), len(self._worker_endpoints)
+        self._current_id, self._worker_num = (
+            _whole("current_id", current_id, 0),
+            len(self._worker_endpoints),
+        )
         if current_id >= self._worker_num:
-            raise FluidValueError(f"worker {current_id} is none of the {self._worker_num} that worker_endpoints lists")
+            raise FluidValueError(
+                f"worker {current_id} is none of the {self._worker_num} that worker_endpoints lists"
+            )
 
 
 class MPISymetricRoleMaker(RoleMakerBase):
     """Refused. Raises UnsupportedError: roles come of the environment or of the user, not of MPI."""
 
     def __init__(self) -> None:
-        raise UnsupportedError("MPI's roles are not there; use PaddleCloudRoleMaker (python -m fluidjax launch) or UserDefinedRoleMaker")
+        raise UnsupportedError(
+            "MPI's roles are not there; use PaddleCloudRoleMaker (python -m fluidjax launch) or"
+            " UserDefinedRoleMaker"
+        )
 
 
 __all__ = [

@@ -32,9 +32,10 @@ def _any(value: Any) -> Any:
 class DistributedStrategy(BuildStrategy):
     """How a collective job trains: a BuildStrategy, and what 1.8.5 has beside it.
 
-    mode: "nccl2" (gradients are averaged by the step) or "collective" with collective_mode "grad_allreduce" or "local_sgd" (by ops).
-    use_local_sgd: the latter. use_amp, amp_loss_scaling: mixed precision. forward_recompute,
-    recompute_checkpoints: RecomputeOptimizer. use_dist_fc: refused by minimize.
+    mode: "nccl2" (gradients are averaged by the step) or "collective" with collective_mode
+    "grad_allreduce" or "local_sgd" (by ops). use_local_sgd: the latter. use_amp, amp_loss_scaling:
+    mixed precision. forward_recompute, recompute_checkpoints: RecomputeOptimizer. use_dist_fc:
+    refused by minimize.
     """
 
     _table: ClassVar[Mapping[str, Any]] = {
@@ -50,7 +51,9 @@ class DistributedStrategy(BuildStrategy):
 
 
 class Collective(Fleet):
-    """The fleet: role, programs and what saves them. After minimize, main_program is what an executor runs."""
+    """The fleet: role, programs and what saves them. After minimize, main_program is what an
+    executor runs.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,13 +62,17 @@ class Collective(Fleet):
         self._origin_program: Program | None = None
 
     def init(self, role_maker: RoleMakerBase | None = None) -> None:
-        """Take the role, and join the job that the environment describes. Raises what Fleet.init and dist.init_from_env raise."""
+        """Take the role, and join the job that the environment describes. Raises what Fleet.init
+        and dist.init_from_env raise.
+        """
         super().init(role_maker)
         env = read_env()
         if self.worker_num() > 1 and env is not None and current_job() is None:
             init_from_env()
 
-    def distributed_optimizer(self, optimizer: Any, strategy: DistributedStrategy | None = None) -> CollectiveOptimizer:
+    def distributed_optimizer(
+        self, optimizer: Any, strategy: DistributedStrategy | None = None
+    ) -> CollectiveOptimizer:
         """An optimizer whose minimize makes a program of the whole job."""
         return CollectiveOptimizer(optimizer, strategy, self)
 
@@ -79,9 +86,22 @@ class Collective(Fleet):
     ) -> None:  # fmt: skip
         """io.save_inference_model of the program that was minimized."""
         program = self._program(main_program)
-        save_inference_model(dirname, feeded_var_names or [], target_vars, executor, program, export_for_deployment=export_for_deployment)
+        save_inference_model(
+            dirname,
+            feeded_var_names or [],
+            target_vars,
+            executor,
+            program,
+            export_for_deployment=export_for_deployment,
+        )
 
-    def save_persistables(self, executor: Executor, dirname: str, main_program: Program | None = None, filename: str | None = None) -> None:
+    def save_persistables(
+        self,
+        executor: Executor,
+        dirname: str,
+        main_program: Program | None = None,
+        filename: str | None = None,
+    ) -> None:
         """io.save_persistables of the program that was minimized."""
         save_persistables(executor, dirname, self._program(main_program), filename)
 
@@ -89,24 +109,43 @@ class Collective(Fleet):
         self, executor: Executor, path: str, train_status: TrainStatus, main_program: Program | None = None, fs: Any = None,
         local_cache_path: str = ".cache", remain_all_checkpoint: bool = True,
     ) -> None:  # fmt: skip
-        """Save persistables and the epoch under `path`, in the next ``__paddle_fleet_checkpoint__.N``; see check_points.save."""
-        check_points.save(self, executor, path, train_status, main_program, fs, local_cache_path, remain_all_checkpoint)
+        """Save persistables and the epoch under `path`, in the next
+        ``__paddle_fleet_checkpoint__.N``; see check_points.save.
+        """
+        check_points.save(
+            self,
+            executor,
+            path,
+            train_status,
+            main_program,
+            fs,
+            local_cache_path,
+            remain_all_checkpoint,
+        )
 
     def load_check_point(
         self, executor: Executor, path: str, trainer_id: int, main_program: Program | None = None, fs: Any = None,
         local_cache_path: str = ".cache", ignore_empty: bool = True,
     ) -> TrainStatus | None:  # fmt: skip
         """Load the last check point under `path`, and return how far it is; see check_points.load."""
-        return check_points.load(self, executor, path, trainer_id, main_program, fs, local_cache_path, ignore_empty)
+        return check_points.load(
+            self, executor, path, trainer_id, main_program, fs, local_cache_path, ignore_empty
+        )
 
-    def clean_redundant_check_points(self, root_path: str, fs: Any = None, checkpoint_num: int = 1) -> None:
+    def clean_redundant_check_points(
+        self, root_path: str, fs: Any = None, checkpoint_num: int = 1
+    ) -> None:
         """Remove all check points under `root_path` but the last `checkpoint_num`, one at least."""
         check_points.clean(root_path, fs, checkpoint_num)
 
     def _program(self, given: Program | None) -> Program:
         program = self._origin_program if given is None else given
         if not isinstance(program, Program):
-            what = "nothing was minimized yet" if program is None else f"main_program is a Program, not {type(program).__name__}"
+            what = (
+                "nothing was minimized yet"
+                if program is None
+                else f"main_program is a Program, not {type(program).__name__}"
+            )
             raise FluidTypeError(f"fleet cannot save: {what}")
         return program
 
@@ -114,12 +153,19 @@ class Collective(Fleet):
 class CollectiveOptimizer:
     """minimize, backward and apply_gradients of an optimizer, for all workers of a job."""
 
-    def __init__(self, optimizer: Any, strategy: DistributedStrategy | None = None, of: Collective | None = None) -> None:
+    def __init__(
+        self,
+        optimizer: Any,
+        strategy: DistributedStrategy | None = None,
+        of: Collective | None = None,
+    ) -> None:
         self._optimizer = optimizer
         self._strategy = DistributedStrategy() if strategy is None else strategy
         self._fleet = fleet if of is None else of
         if not isinstance(self._strategy, DistributedStrategy):
-            raise FluidTypeError(f"a collective job takes a DistributedStrategy, not {type(strategy).__name__}")
+            raise FluidTypeError(
+                f"a collective job takes a DistributedStrategy, not {type(strategy).__name__}"
+            )
         if not isinstance(self._strategy.recompute_checkpoints, list):
             raise FluidValueError("DistributedStrategy.recompute_checkpoints is a list")
 
@@ -128,7 +174,9 @@ class CollectiveOptimizer:
         no_grad_set: Iterable[Any] | None = None, callbacks: Sequence[Callable[..., Any]] | None = None,
     ) -> Any:  # fmt: skip
         """The optimizer's own."""
-        return self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
+        return self._optimizer.backward(
+            loss, startup_program, parameter_list, no_grad_set, callbacks
+        )
 
     def apply_gradients(self, params_grads: Any) -> Any:
         """The optimizer's own."""
@@ -138,10 +186,11 @@ class CollectiveOptimizer:
         self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> Any:  # fmt: skip
-        """The optimizer's minimize; then the programs become those of the job, and fleet.main_program what is run.
+        """The optimizer's minimize; then the programs become those of the job, and
+        fleet.main_program what is run.
 
-        Raises UnsupportedError for use_dist_fc, FluidValueError for modes that exclude each other and for
-        recomputation without checkpoints.
+        Raises UnsupportedError for use_dist_fc, FluidValueError for modes that exclude each other
+        and for recomputation without checkpoints.
         """
         strategy, startup = self._strategy, startup_program or default_startup_program()
         self._check()
@@ -150,25 +199,41 @@ class CollectiveOptimizer:
             self._optimizer._set_checkpoints(strategy.recompute_checkpoints)
         if strategy.use_amp:
             if isinstance(self._optimizer, OptimizerWithMixedPrecision):
-                raise FluidValueError("the optimizer is one of mixed precision already; leave DistributedStrategy.use_amp False")
+                raise FluidValueError(
+                    "the optimizer is one of mixed precision already; leave"
+                    " DistributedStrategy.use_amp False"
+                )
             self._optimizer = decorate(self._optimizer, init_loss_scaling=strategy.amp_loss_scaling)
         done = self._optimizer.minimize(loss, startup, parameter_list, no_grad_set)
         main = loss.block.program
         origin = main.clone(for_test=False)
         self._transpile(startup, main)
-        self._fleet.minimized(origin, startup, main if strategy.mode == "collective" else self._compiled(loss, main))
+        self._fleet.minimized(
+            origin, startup, main if strategy.mode == "collective" else self._compiled(loss, main)
+        )
         return done
 
     def _check(self) -> None:
         strategy = self._strategy
         if strategy.forward_recompute and not strategy.recompute_checkpoints:
-            raise FluidValueError("forward_recompute needs DistributedStrategy.recompute_checkpoints, a list of variables")
+            raise FluidValueError(
+                "forward_recompute needs DistributedStrategy.recompute_checkpoints, a list of"
+                " variables"
+            )
         if strategy.use_dist_fc:
-            raise UnsupportedError("use_dist_fc splits a layer over the workers, which is not there")
+            raise UnsupportedError(
+                "use_dist_fc splits a layer over the workers, which is not there"
+            )
         if strategy.use_local_sgd:
             strategy.mode, strategy.collective_mode = "collective", "local_sgd"
-        if strategy.collective_mode in ("local_sgd", "grad_allreduce") and strategy.mode != "collective":
-            raise FluidValueError(f"collective_mode {strategy.collective_mode!r} belongs to mode 'collective', not to {strategy.mode!r}")
+        if (
+            strategy.collective_mode in ("local_sgd", "grad_allreduce")
+            and strategy.mode != "collective"
+        ):
+            raise FluidValueError(
+                f"collective_mode {strategy.collective_mode!r} belongs to mode 'collective', not to"
+                f" {strategy.mode!r}"
+            )
 
     def _transpile(self, startup: Program, main: Program) -> None:
         endpoints = self._fleet.role.get_trainer_endpoints()
@@ -178,14 +243,23 @@ class CollectiveOptimizer:
         config.mode, config.collective_mode = self._strategy.mode, self._strategy.collective_mode
         index = self._fleet.worker_index()
         DistributeTranspiler(config).transpile(
-            index, program=main, trainers=",".join(endpoints), startup_program=startup, current_endpoint=endpoints[index]
+            index,
+            program=main,
+            trainers=",".join(endpoints),
+            startup_program=startup,
+            current_endpoint=endpoints[index],
         )
 
     def _compiled(self, loss: Variable, main: Program) -> CompiledProgram:
         strategy = self._strategy
-        strategy.num_trainers, strategy.trainer_id = self._fleet.worker_num(), self._fleet.worker_index()
+        strategy.num_trainers, strategy.trainer_id = (
+            self._fleet.worker_num(),
+            self._fleet.worker_index(),
+        )
         strategy.trainers_endpoints = self._fleet.role.get_trainer_endpoints()
-        return CompiledProgram(main).with_data_parallel(loss.name, build_strategy=strategy, exec_strategy=strategy.exec_strategy)
+        return CompiledProgram(main).with_data_parallel(
+            loss.name, build_strategy=strategy, exec_strategy=strategy.exec_strategy
+        )
 
 
 fleet = Collective()

@@ -1,4 +1,6 @@
-"""Check points of a collective job: persistables and the number of the last epoch, in folders that are counted."""
+"""Check points of a collective job: persistables and the number of the last epoch, in folders that
+are counted.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,19 @@ from ....graph.program import Program
 from ....paddle.distributed.fs_wrapper import LocalFS
 from ....saved.vars import load_persistables
 
-PREFIX, PARAMETERS, STATUS = "__paddle_fleet_checkpoint__", "_paddle_fleet_param__", "fleet_train_status"
+PREFIX, PARAMETERS, STATUS = (
+    "__paddle_fleet_checkpoint__",
+    "_paddle_fleet_param__",
+    "fleet_train_status",
+)
 
 
 class Saves(Protocol):
     """What saves the persistables of a job: the fleet."""
 
-    def save_persistables(self, executor: Executor, dirname: str, main_program: Program | None, filename: str | None) -> None: ...
+    def save_persistables(
+        self, executor: Executor, dirname: str, main_program: Program | None, filename: str | None
+    ) -> None: ...
     def _program(self, given: Program | None) -> Program: ...
 
 
@@ -48,13 +56,17 @@ def save(
     of: Saves, executor: Executor, path: str, train_status: TrainStatus, main_program: Program | None, fs: Any, local_cache_path: str,
     remain_all_checkpoint: bool,
 ) -> None:  # fmt: skip
-    """Save persistables and the epoch under `path`, in the next ``__paddle_fleet_checkpoint__.N``, which is there whole or not at all.
+    """Save persistables and the epoch under `path`, in the next ``__paddle_fleet_checkpoint__.N``,
+    which is there whole or not at all.
 
-    fs: the file system that has `path`, default this machine's; another one's are saved under local_cache_path first.
-    remain_all_checkpoint: False removes all but the new one. Raises FluidTypeError for other than a TrainStatus.
+    fs: the file system that has `path`, default this machine's; another one's are saved under
+    local_cache_path first. remain_all_checkpoint: False removes all but the new one. Raises
+    FluidTypeError for other than a TrainStatus.
     """
     if not isinstance(train_status, TrainStatus):
-        raise FluidTypeError(f"save_check_point's train_status is a TrainStatus, not {type(train_status).__name__}")
+        raise FluidTypeError(
+            f"save_check_point's train_status is a TrainStatus, not {type(train_status).__name__}"
+        )
     fs = fs or LocalFS()
     if not fs.stat(path):
         fs.mkdir(path)
@@ -62,7 +74,9 @@ def save(
     made = f"{path}/{PREFIX}.{number}"
     part = f"{made}.tmp"
     fs.delete(part)
-    folder = f"{local_cache_path}/{PREFIX}.{number}.saved_cache" if fs.need_upload_download() else part
+    folder = (
+        f"{local_cache_path}/{PREFIX}.{number}.saved_cache" if fs.need_upload_download() else part
+    )
     os.makedirs(folder, exist_ok=True)
     of.save_persistables(executor, folder, of._program(main_program), PARAMETERS)
     with open(os.path.join(folder, STATUS), "w") as file:
@@ -80,8 +94,9 @@ def load(
 ) -> TrainStatus | None:  # fmt: skip
     """Load the last check point under `path` into the scope, and return how far it is.
 
-    trainer_id: tells the copies of several trainers on one machine apart, where fs has files elsewhere. Returns None where there is
-    no check point. Raises FluidValueError there with ignore_empty=False, LoadError for a status that is none.
+    trainer_id: tells the copies of several trainers on one machine apart, where fs has files
+    elsewhere. Returns None where there is no check point. Raises FluidValueError there with
+    ignore_empty=False, LoadError for a status that is none.
     """
     fs = fs or LocalFS()
     numbers = _numbers(path, fs)

@@ -1,4 +1,6 @@
-"""fluid.incubate.fleet.parameter_server: fleets of workers and servers. The one over DistributeTranspiler is there."""
+"""fluid.incubate.fleet.parameter_server: fleets of workers and servers. The one over
+DistributeTranspiler is there.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -12,5 +14,7 @@ else:
     from ....base.lazy import on_demand
 
     __getattr__, __dir__ = on_demand(
-        __name__, {"distribute_transpiler": ""}, reporter("fluid.incubate.fleet.parameter_server", __all__)
+        __name__,
+        {"distribute_transpiler": ""},
+        reporter("fluid.incubate.fleet.parameter_server", __all__),
     )

@@ -1,4 +1,6 @@
-"""fluid.incubate.fleet.utils: files of a Hadoop file system, what workers say and count together, programs in files."""
+"""fluid.incubate.fleet.utils: files of a Hadoop file system, what workers say and count together,
+programs in files.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -13,4 +15,6 @@ if TYPE_CHECKING:
 else:
     from ....base.lazy import on_demand
 
-    __getattr__, __dir__ = on_demand(__name__, dict.fromkeys(__all__, ""), reporter("fluid.incubate.fleet.utils", __all__))
+    __getattr__, __dir__ = on_demand(
+        __name__, dict.fromkeys(__all__, ""), reporter("fluid.incubate.fleet.utils", __all__)
+    )

@@ -1,4 +1,6 @@
-"""HDFSClient as 1.8.5's fleets have it: files of a Hadoop file system, by the user's own ``hadoop`` command, without a shell."""
+"""HDFSClient as 1.8.5's fleets have it: files of a Hadoop file system, by the user's own ``hadoop``
+command, without a shell.
+"""
 
 from __future__ import annotations
 
@@ -15,30 +17,44 @@ from ....errors import FluidTypeError, FluidValueError
 
 
 class HDFSClient:
-    """Runs ``<hadoop_home>/bin/hadoop fs -D<key>=<value> ...``. That of 1.8.5 fails under Python 3, whatever it is asked.
+    """Runs ``<hadoop_home>/bin/hadoop fs -D<key>=<value> ...``. That of 1.8.5 fails under Python 3,
+    whatever it is asked.
 
-    hadoop_home: the folder of the Hadoop client. configs: its settings, such as "fs.default.name" and "hadoop.job.ugi".
-    What the command refuses is logged, and the methods return False, or nothing. Every method raises FluidValueError where there is no
-    such command, FluidTypeError for what is no name of a file.
+    hadoop_home: the folder of the Hadoop client. configs: its settings, such as "fs.default.name"
+    and "hadoop.job.ugi". What the command refuses is logged, and the methods return False, or
+    nothing. Every method raises FluidValueError where there is no such command, FluidTypeError for
+    what is no name of a file.
     """
 
     def __init__(self, hadoop_home: str, configs: Mapping[str, Any]) -> None:
         self._client = hdfs_utils.HDFSClient(hadoop_home, configs)
         self.pre_commands = self._client.pre_commands
-        self.is_exist, self.is_dir, self.delete = self._client.is_exist, self._client.is_dir, self._client.delete
-        self.rename, self.makedirs, self.ls = self._client.rename, self._client.makedirs, self._client.ls
+        self.is_exist, self.is_dir, self.delete = (
+            self._client.is_exist,
+            self._client.is_dir,
+            self._client.delete,
+        )
+        self.rename, self.makedirs, self.ls = (
+            self._client.rename,
+            self._client.makedirs,
+            self._client.ls,
+        )
 
     def cat(self, hdfs_path: str | None = None) -> str:
         """What is in a file; "" where it is none."""
         path = checked_path(hdfs_path, "cat")
-        return self._client.run(["-cat", path], retry_times=1)[1].strip() if self.is_file(path) else ""
+        return (
+            self._client.run(["-cat", path], retry_times=1)[1].strip() if self.is_file(path) else ""
+        )
 
     def is_file(self, hdfs_path: str | None = None) -> bool:
         """Whether there is such a thing that is no folder."""
         return self.is_exist(hdfs_path) and not self.is_dir(hdfs_path)
 
     def lsr(self, hdfs_path: str, excludes: Sequence[str] = ()) -> list[str]:
-        """The paths of the files in a folder and those below it, in the order of the listing, without those in excludes."""
+        """The paths of the files in a folder and those below it, in the order of the listing,
+        without those in excludes.
+        """
         return [path for path in self._client.lsr(hdfs_path, sort=False) if path not in excludes]
 
     @staticmethod
@@ -48,43 +64,82 @@ class HDFSClient:
 
     @staticmethod
     def split_files(files: Sequence[str], trainer_id: int, trainers: int) -> list[str]:
-        """A trainer's part of the files, in order; the first trainers have one more where they do not divide evenly.
+        """A trainer's part of the files, in order; the first trainers have one more where they do
+        not divide evenly.
 
         Raises FluidValueError for a trainer_id that is none of the trainers'.
         """
-        if not isinstance(trainers, int) or not isinstance(trainer_id, int) or not 0 <= trainer_id < trainers:
-            raise FluidValueError(f"split_files: trainer_id is a number from 0 to trainers - 1, not {trainer_id!r} of {trainers!r}")
+        if (
+            not isinstance(trainers, int)
+            or not isinstance(trainer_id, int)
+            or not 0 <= trainer_id < trainers
+        ):
+            raise FluidValueError(
+                f"split_files: trainer_id is a number from 0 to trainers - 1, not {trainer_id!r} of"
+                f" {trainers!r}"
+            )
         each, more = divmod(len(files), trainers)
         begin = trainer_id * each + min(trainer_id, more)
         return list(files[begin : begin + each + (trainer_id < more)])
 
     def download(
-        self, hdfs_path: str, local_path: str, multi_processes: int = 5, overwrite: bool = False, retry_times: int = 5
+        self,
+        hdfs_path: str,
+        local_path: str,
+        multi_processes: int = 5,
+        overwrite: bool = False,
+        retry_times: int = 5,
     ) -> list[str]:
-        """Get what is in a folder into a local one, so many at the same time; the local files there are then.
+        """Get what is in a folder into a local one, so many at the same time; the local files there
+        are then.
 
         overwrite: without meaning, as in 1.8.5: what lies there already is left.
         """
         names = self.ls(hdfs_path)
         self.make_local_dirs(local_path)
         there = set(os.listdir(local_path))
-        self._at_once(multi_processes, [["-get", n, local_path] for n in names if posixpath.basename(n) not in there], retry_times)
-        return [os.path.join(folder, name) for folder, _, files in os.walk(local_path) for name in sorted(files)]
+        self._at_once(
+            multi_processes,
+            [["-get", n, local_path] for n in names if posixpath.basename(n) not in there],
+            retry_times,
+        )
+        return [
+            os.path.join(folder, name)
+            for folder, _, files in os.walk(local_path)
+            for name in sorted(files)
+        ]
 
     def upload(
-        self, hdfs_path: str, local_path: str, multi_processes: int = 5, overwrite: bool = False, retry_times: int = 5
+        self,
+        hdfs_path: str,
+        local_path: str,
+        multi_processes: int = 5,
+        overwrite: bool = False,
+        retry_times: int = 5,
     ) -> None:
-        """Put a local file, or what is in a local folder, into a folder, so many at the same time; overwrite: after removing it."""
+        """Put a local file, or what is in a local folder, into a folder, so many at the same time;
+        overwrite: after removing it.
+        """
         checked_path(hdfs_path, "upload")
-        names = sorted(os.path.join(local_path, n) for n in os.listdir(local_path)) if os.path.isdir(local_path) else [local_path]
+        names = (
+            sorted(os.path.join(local_path, n) for n in os.listdir(local_path))
+            if os.path.isdir(local_path)
+            else [local_path]
+        )
         if overwrite and self.is_exist(hdfs_path):
             self.delete(hdfs_path)
         if not self.is_exist(hdfs_path):
             self.makedirs(hdfs_path)
-        self._at_once(multi_processes, [["-put", n, hdfs_path] for n in names if os.path.exists(n)], retry_times)
+        self._at_once(
+            multi_processes,
+            [["-put", n, hdfs_path] for n in names if os.path.exists(n)],
+            retry_times,
+        )
 
     def upload_dir(self, dest_dir: str, local_dir: str, overwrite: bool = False) -> bool:
-        """Put a local folder into a folder; overwrite: in place of one of its name there. Whether it went."""
+        """Put a local folder into a folder; overwrite: in place of one of its name there. Whether
+        it went.
+        """
         local, target = local_dir.rstrip("/"), checked_path(dest_dir, "upload_dir").rstrip("/")
         there = posixpath.join(target, os.path.basename(local))
         if overwrite and self.is_exist(there):

@@ -25,11 +25,17 @@ from ....saved.values import is_persistable
 
 _logger = logging.getLogger(__name__)
 _HOLDERS = ("FEED_MINIBATCH", "FETCH_LIST")
-persistable_vars_out_fn, all_vars_out_fn, ops_out_fn = "vars_persistable.log", "vars_all.log", "ops.log"
+persistable_vars_out_fn, all_vars_out_fn, ops_out_fn = (
+    "vars_persistable.log",
+    "vars_all.log",
+    "ops.log",
+)
 
 
 def load_program(model_filename: str, is_text: bool = False) -> Program:
-    """The program in a file. is_text: as protobuf's text. Raises ParseError for a file that holds none, OSError."""
+    """The program in a file. is_text: as protobuf's text. Raises ParseError for a file that holds
+    none, OSError.
+    """
     return load_program_text(model_filename) if is_text else load_program_binary(model_filename)
 
 
@@ -47,12 +53,18 @@ def load_program_text(model_filename: str) -> Program:
     try:
         message = text_format.Parse(read_file(model_filename).decode(), framework_pb2.ProgramDesc())
     except (UnicodeDecodeError, text_format.ParseError) as error:
-        raise ParseError(f"{model_filename!r} holds no program as protobuf's text: {error}") from None
+        raise ParseError(
+            f"{model_filename!r} holds no program as protobuf's text: {error}"
+        ) from None
     return Program.parse_from_string(message.SerializeToString())
 
 
-def save_program(program: Program, model_filename: str = "__model__", is_text: bool = False) -> None:
-    """Write a program into a file, all or nothing. is_text: as protobuf's text. Raises FluidTypeError for what is no program."""
+def save_program(
+    program: Program, model_filename: str = "__model__", is_text: bool = False
+) -> None:
+    """Write a program into a file, all or nothing. is_text: as protobuf's text. Raises
+    FluidTypeError for what is no program.
+    """
     if not isinstance(program, Program):
         raise FluidTypeError(f"save_program takes a Program, not {type(program).__name__}")
     data = program.serialize_to_string()
@@ -69,14 +81,20 @@ def save_program(program: Program, model_filename: str = "__model__", is_text: b
 
 
 def program_type_trans(prog_dir: str, prog_fn: str, is_text: bool) -> str:
-    """Write a program beside its file in the other form, the name with .bin or .pbtxt behind it; that name."""
-    program, name = load_program(os.path.join(prog_dir, prog_fn), is_text), prog_fn + (".bin" if is_text else ".pbtxt")
+    """Write a program beside its file in the other form, the name with .bin or .pbtxt behind it;
+    that name.
+    """
+    program, name = (
+        load_program(os.path.join(prog_dir, prog_fn), is_text),
+        prog_fn + (".bin" if is_text else ".pbtxt"),
+    )
     save_program(program, os.path.join(prog_dir, name), not is_text)
     return name
 
 
 def check_pruned_program_vars(train_prog: Program, pruned_prog: Program) -> bool:
-    """Whether the persistable variables of a pruned program have the shapes and dtypes of the program that it comes of.
+    """Whether the persistable variables of a pruned program have the shapes and dtypes of the
+    program that it comes of.
 
     What does not fit, and variables that are not in the other, which count as fitting, are logged.
     """
@@ -84,7 +102,9 @@ def check_pruned_program_vars(train_prog: Program, pruned_prog: Program) -> bool
     for var in (v for v in pruned_prog.list_vars() if is_persistable(v)):
         other = there.get(var.name)
         if other is None:
-            _logger.error("the pruned program has a variable %r, which is none of the other's", var.name)
+            _logger.error(
+                "the pruned program has a variable %r, which is none of the other's", var.name
+            )
         elif tuple(var.shape) != tuple(other.shape) or var.dtype != other.dtype:
             _logger.error(
                 "variable %r has shape %s and %s in the pruned program, %s and %s in the other",
@@ -100,18 +120,33 @@ def graphviz(block: Block, output_dir: str = "", filename: str = "debug") -> Non
 
 
 def parse_program(program: Program, output_dir: str) -> None:
-    """Write what a program has into vars_persistable.log, vars_all.log and ops.log of a folder, a variable or op a line."""
+    """Write what a program has into vars_persistable.log, vars_all.log and ops.log of a folder, a
+    variable or op a line.
+    """
     every = list(program.list_vars())
     kept = [{**_told(v), "type": _enum(v.desc.kind)} for v in every if is_persistable(v)]
-    others = [{"name": v.name, "type": _enum(v.desc.kind)} if v.desc.kind in _HOLDERS else _told(v) for v in every]
+    others = [
+        {"name": v.name, "type": _enum(v.desc.kind)} if v.desc.kind in _HOLDERS else _told(v)
+        for v in every
+    ]
     ops = [
-        {"type": op.type, "input_arg_names": str(op.input_arg_names), "output_arg_names": str(op.output_arg_names)}
+        {
+            "type": op.type,
+            "input_arg_names": str(op.input_arg_names),
+            "output_arg_names": str(op.output_arg_names),
+        }
         for op in program.global_block().ops
     ]
     rows: dict[str, tuple[str, list[dict[str, Any]]]] = {
         persistable_vars_out_fn: ("persistable vars:", kept), all_vars_out_fn: ("all vars:", others), ops_out_fn: ("ops:", ops),
     }  # fmt: skip
-    write_files(output_dir, {n: _written(["\n".join([head, *map(str, part), ""]).encode()]) for n, (head, part) in rows.items()})
+    write_files(
+        output_dir,
+        {
+            n: _written(["\n".join([head, *map(str, part), ""]).encode()])
+            for n, (head, part) in rows.items()
+        },
+    )
 
 
 def _written(pieces: list[bytes]) -> Any:
@@ -119,7 +154,12 @@ def _written(pieces: list[bytes]) -> Any:
 
 
 def _told(var: Any) -> dict[str, Any]:
-    return {"name": var.name, "shape": str(tuple(var.shape)), "lod_level": int(var.lod_level), "dtype": _enum(var.dtype.name)}
+    return {
+        "name": var.name,
+        "shape": str(tuple(var.shape)),
+        "lod_level": int(var.lod_level),
+        "dtype": _enum(var.dtype.name),
+    }
 
 
 def _enum(name: str) -> str:
@@ -130,12 +170,14 @@ def check_saved_vars_try_dump(
     dump_dir: str, dump_prog_fn: str, is_text_dump_program: bool, feed_config: Any, fetch_config: Any, batch_size: int = 1,
     save_filename: str | None = None,
 ) -> list[Any]:  # fmt: skip
-    """Run a saved model once: the values of its targets, or of those that fetch_config.fetch_vars_names lists.
+    """Run a saved model once: the values of its targets, or of those that
+    fetch_config.fetch_vars_names lists.
 
-    feed_config: feeded_vars_names, feeded_vars_dims (a number or a tuple each), feeded_vars_types, and feeded_vars_filelist: a file
-    of numbers for each, of which every line holds batches, batch_size rows of that size; a rest is left out. Without files,
-    numbers between 0 and 1 are drawn. save_filename: the file that holds all parameters.
-    Raises what loading and running raise, FluidValueError for sizes that do not fit the program and for files that hold no numbers.
+    feed_config: feeded_vars_names, feeded_vars_dims (a number or a tuple each), feeded_vars_types,
+    and feeded_vars_filelist: a file of numbers for each, of which every line holds batches,
+    batch_size rows of that size; a rest is left out. Without files, numbers between 0 and 1 are
+    drawn. save_filename: the file that holds all parameters. Raises what loading and running raise,
+    FluidValueError for sizes that do not fit the program and for files that hold no numbers.
     """
     if is_text_dump_program:
         dump_prog_fn = program_type_trans(dump_dir, dump_prog_fn, True)
@@ -144,13 +186,18 @@ def check_saved_vars_try_dump(
         program, names, targets = load_inference_model(dump_dir, exe, dump_prog_fn, save_filename)
         tables = {op.type for op in program.global_block().ops if op.type == "lookup_table"}
         if tables:
-            _logger.warning("the program has the op 'lookup_table': is it the one that was pruned for inference?")
+            _logger.warning(
+                "the program has the op 'lookup_table': is it the one that was pruned for"
+                " inference?"
+            )
         if feed_config.feeded_vars_names is not None:
             names = list(feed_config.feeded_vars_names)
         if fetch_config.fetch_vars_names is not None:
             targets = [program.global_block().var(n) for n in fetch_config.fetch_vars_names]
         fed = _fed(program, names, feed_config, batch_size)
-        results = exe.run(program, fed, targets, return_numpy=all(v.lod_level == 0 for v in targets))
+        results = exe.run(
+            program, fed, targets, return_numpy=all(v.lod_level == 0 for v in targets)
+        )
     for var, value in zip(targets, results, strict=True):
         _logger.info("%s: %s", var.name, value)
     return results
@@ -158,20 +205,37 @@ def check_saved_vars_try_dump(
 
 def _fed(program: Program, names: Sequence[str], config: Any, batch_size: int) -> dict[str, Any]:
     """The values of what is fed, from files or drawn."""
-    dims, dtypes, files = config.feeded_vars_dims, config.feeded_vars_types, config.feeded_vars_filelist
+    dims, dtypes, files = (
+        config.feeded_vars_dims,
+        config.feeded_vars_types,
+        config.feeded_vars_filelist,
+    )
     if not len(names) == len(dims) == len(dtypes) == len(files or names):
         there = f"{len(dims)} sizes, {len(dtypes)} dtypes and {len(files or ())} files"
         raise FluidValueError(f"there are {len(names)} variables to feed, but {there}")
     found: dict[str, Any] = {}
     for at, (name, given, dtype) in enumerate(zip(names, dims, dtypes, strict=True)):
-        shape, var = tuple(given) if isinstance(given, list | tuple) else (given,), program.global_block().var(name)
+        shape, var = (
+            tuple(given) if isinstance(given, list | tuple) else (given,),
+            program.global_block().var(name),
+        )
         if shape != tuple(var.shape[1:]):
-            raise FluidValueError(f"a row of {name!r} has the shape {tuple(var.shape[1:])} in the program, {shape} in feeded_vars_dims")
-        rows = _numbers(files[at], shape, batch_size) if files else np.random.random((batch_size, *shape))
+            raise FluidValueError(
+                f"a row of {name!r} has the shape {tuple(var.shape[1:])} in the program, {shape} in"
+                " feeded_vars_dims"
+            )
+        rows = (
+            _numbers(files[at], shape, batch_size)
+            if files
+            else np.random.random((batch_size, *shape))
+        )
         found[name] = rows.astype(dtype)
         if var.lod_level:
             if var.lod_level > 1:
-                raise UnsupportedError(f"{name!r} is fed sequences of sequences, which are not made up; run the model with data of yours")
+                raise UnsupportedError(
+                    f"{name!r} is fed sequences of sequences, which are not made up; run the model"
+                    " with data of yours"
+                )
             found[name] = create_lod_tensor(found[name], [[1] * len(rows)], CPUPlace())
     return found
 
@@ -183,7 +247,9 @@ def _numbers(path: str, shape: tuple[int, ...], batch_size: int) -> np.ndarray:
         try:
             values = [float(word) for word in line.split()]
         except ValueError as error:
-            raise FluidValueError(f"{path!r}, line {number}: numbers with blanks between them are expected ({error})") from None
+            raise FluidValueError(
+                f"{path!r}, line {number}: numbers with blanks between them are expected ({error})"
+            ) from None
         found += values[: len(values) // size * size]
     return np.array(found).reshape(-1, *shape)
 

@@ -1,4 +1,6 @@
-"""``import paddle`` within a dataset's pipe command: its data_generator at once, without JAX; all of fluidjax if more is asked for."""
+"""``import paddle`` within a dataset's pipe command: its data_generator at once, without JAX; all
+of fluidjax if more is asked for.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,16 @@ class _Light(ModuleType):
 class _Finder(Loader):
     """Finds what is there at once; anything else brings all of fluidjax."""
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if name in _AT_ONCE:
             place = _AT_ONCE[name]
-            return ModuleSpec(name, self, is_package=True) if place is None else spec_from_file_location(name, place)
+            return (
+                ModuleSpec(name, self, is_package=True)
+                if place is None
+                else spec_from_file_location(name, place)
+            )
         return _all().find_spec(name, path, target) if name.startswith("paddle.") else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:

@@ -1,4 +1,6 @@
-"""paddle.distributed.fleet in static mode: ``fleet.init``, ``fleet.distributed_optimizer(...).minimize(loss)``, and the job's programs."""
+"""paddle.distributed.fleet in static mode: ``fleet.init``,
+``fleet.distributed_optimizer(...).minimize(loss)``, and the job's programs.
+"""
 
 from __future__ import annotations
 

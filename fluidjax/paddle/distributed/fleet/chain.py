@@ -1,7 +1,8 @@
 """Which optimizers a strategy puts around the user's, in what order; and what is refused.
 
-Paddle 2 lets some of its meta optimizers hold some others, takes the longest chain of them, and leaves out the rest without
-a word. Here the chain is the same, and what would be left out is refused.
+Paddle 2 lets some of its meta optimizers hold some others, takes the longest chain of them, and
+leaves out the rest without a word. Here the chain is the same, and what would be left out is
+refused.
 """
 
 from __future__ import annotations
@@ -38,19 +39,22 @@ _LOCAL = ("localsgd", "adaptive_localsgd")
 def chain(strategy: DistributedStrategy, optimizer: Any, workers: int) -> tuple[str, ...]:
     """The fields that take part, the outermost first.
 
-    localsgd, adaptive_localsgd and sharding do nothing for one worker, gradient_merge nothing for k_steps of 1. Raises
-    UnsupportedError for what is not there and for fields that do not go together; FluidValueError, FluidTypeError for what a field
-    needs and does not have.
+    localsgd, adaptive_localsgd and sharding do nothing for one worker, gradient_merge nothing for
+    k_steps of 1. Raises UnsupportedError for what is not there and for fields that do not go
+    together; FluidValueError, FluidTypeError for what a field needs and does not have.
     """
     strategy.refuse_what_is_not_there()
-    asked = [n for n in HOLDS if getattr(strategy, n) and (workers > 1 or n not in ("sharding", *_LOCAL))]
+    asked = [
+        n for n in HOLDS if getattr(strategy, n) and (workers > 1 or n not in ("sharding", *_LOCAL))
+    ]
     if strategy.gradient_merge_configs["k_steps"] <= 1 and "gradient_merge" in asked:
         asked.remove("gradient_merge")
     for at, outer in enumerate(asked):
         for inner in asked[at + 1 :]:
             if inner not in HOLDS[outer]:
                 raise UnsupportedError(
-                    f"DistributedStrategy.{outer} and DistributedStrategy.{inner} do not go together; set one of them to False"
+                    f"DistributedStrategy.{outer} and DistributedStrategy.{inner} do not go"
+                    " together; set one of them to False"
                 )
     _check(strategy, optimizer, asked)
     return tuple(asked)
@@ -63,17 +67,27 @@ def _check(strategy: DistributedStrategy, optimizer: Any, asked: list[str]) -> N
     }  # fmt: skip
     for name, (kinds, told) in needed.items():
         if name in asked and not isinstance(optimizer, kinds):
-            raise FluidTypeError(f"DistributedStrategy.{name} is for {told}, not for {type(optimizer).__name__}")
+            raise FluidTypeError(
+                f"DistributedStrategy.{name} is for {told}, not for {type(optimizer).__name__}"
+            )
     if "recompute" in asked and not strategy.recompute_configs["checkpoints"]:
-        raise FluidValueError("DistributedStrategy.recompute needs recompute_configs = {'checkpoints': [variables]}")
+        raise FluidValueError(
+            "DistributedStrategy.recompute needs recompute_configs = {'checkpoints': [variables]}"
+        )
     for name in _LOCAL:
         configs = getattr(strategy, f"{name}_configs")
         if name in asked and min(configs.values()) < 1:
-            raise FluidValueError(f"DistributedStrategy.{name}_configs has numbers from 1 on, not {configs}")
+            raise FluidValueError(
+                f"DistributedStrategy.{name}_configs has numbers from 1 on, not {configs}"
+            )
 
 
-def composed(optimizer: Any, strategy: DistributedStrategy, names: tuple[str, ...]) -> tuple[Any, Any]:
-    """The optimizer with those of a chain around it, and the one within that updates: itself, or what took its place."""
+def composed(
+    optimizer: Any, strategy: DistributedStrategy, names: tuple[str, ...]
+) -> tuple[Any, Any]:
+    """The optimizer with those of a chain around it, and the one within that updates: itself, or
+    what took its place.
+    """
     updates = outer = optimizer
     for name in reversed(names):
         if name in _INSTEAD:
@@ -87,10 +101,17 @@ class _Lars(fluid.LarsMomentumOptimizer):
     """LarsMomentum with Paddle 2's epsilon, and parameters that do not decay."""
 
     def __init__(self, of: Any, configs: Mapping[str, Any]) -> None:
-        self._epsilon, self._excluded = float(configs["epsilon"]), tuple(configs["exclude_from_weight_decay"])
+        self._epsilon, self._excluded = (
+            float(configs["epsilon"]),
+            tuple(configs["exclude_from_weight_decay"]),
+        )
         given = settings(of)
         given.pop("use_nesterov")
-        super().__init__(lars_coeff=configs["lars_coeff"], lars_weight_decay=configs["lars_weight_decay"], **given)
+        super().__init__(
+            lars_coeff=configs["lars_coeff"],
+            lars_weight_decay=configs["lars_weight_decay"],
+            **given,
+        )
 
     def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
         attrs = dict(super().op_attributes(param))
@@ -101,7 +122,10 @@ class _Lars(fluid.LarsMomentumOptimizer):
 
 def _lars(optimizer: Any, strategy: DistributedStrategy) -> Any:
     if isinstance(optimizer, Momentum) and optimizer._own_decay is not None:
-        raise UnsupportedError("DistributedStrategy.lars decays by lars_configs['lars_weight_decay']; leave weight_decay out of Momentum")
+        raise UnsupportedError(
+            "DistributedStrategy.lars decays by lars_configs['lars_weight_decay']; leave"
+            " weight_decay out of Momentum"
+        )
     return _Lars(optimizer, strategy.lars_configs)
 
 
@@ -111,7 +135,9 @@ def _lamb(optimizer: Any, strategy: DistributedStrategy) -> Any:
     ends = tuple(configs["exclude_from_weight_decay"])
     given.pop("regularization")  # as in Paddle
     given["lamb_weight_decay"] = configs["lamb_weight_decay"]
-    given["exclude_from_weight_decay_fn"] = (lambda param: param.name.endswith(ends)) if ends else None
+    given["exclude_from_weight_decay_fn"] = (
+        (lambda param: param.name.endswith(ends)) if ends else None
+    )
     if isinstance(optimizer, Adam):
         return Lamb(parameters=given.pop("parameter_list"), **given)
     return fluid.LambOptimizer(**given)
@@ -126,7 +152,9 @@ def _recompute(optimizer: Any, strategy: DistributedStrategy) -> Any:
 def _amp(optimizer: Any, strategy: DistributedStrategy) -> Any:
     c = strategy.amp_configs
     black = set(c["custom_black_list"])
-    lists = AutoMixedPrecisionLists({*c["custom_white_list"], "matmul_v2"} - black, black, set(c["custom_black_varnames"]))
+    lists = AutoMixedPrecisionLists(
+        {*c["custom_white_list"], "matmul_v2"} - black, black, set(c["custom_black_varnames"])
+    )
     return decorate(
         optimizer, lists, c["init_loss_scaling"], c["incr_every_n_steps"], c["decr_every_n_nan_or_inf"], c["incr_ratio"], c["decr_ratio"],
         c["use_dynamic_loss_scaling"],
@@ -134,7 +162,11 @@ def _amp(optimizer: Any, strategy: DistributedStrategy) -> Any:
 
 
 def _merge(optimizer: Any, strategy: DistributedStrategy) -> Any:
-    return fluid.GradientMergeOptimizer(optimizer, strategy.gradient_merge_configs["k_steps"], strategy.gradient_merge_configs["avg"])
+    return fluid.GradientMergeOptimizer(
+        optimizer,
+        strategy.gradient_merge_configs["k_steps"],
+        strategy.gradient_merge_configs["avg"],
+    )
 
 
 _INSTEAD: dict[str, Callable[[Any, DistributedStrategy], Any]] = {"lars": _lars, "lamb": _lamb}

@@ -13,7 +13,9 @@ from ....graph.variable import Parameter, Variable
 
 
 class HalfAllReduce:
-    """The wrapped optimizer, whose gradients are cast to float16 where they are summed over the workers, and back for the update."""
+    """The wrapped optimizer, whose gradients are cast to float16 where they are summed over the
+    workers, and back for the update.
+    """
 
     def __init__(self, optimizer: Any) -> None:
         self._inner = optimizer
@@ -24,10 +26,19 @@ class HalfAllReduce:
     ) -> tuple[Any, Any]:  # fmt: skip
         """The wrapped optimizer's, with casts between backward and updates."""
         pairs = self._inner.backward(loss, startup_program, parameter_list, no_grad_set)
-        chosen = [(p, g) for p, g in pairs if g is not None and g.dtype == VarType.FP32 and g.type != VarType.SELECTED_ROWS]
+        chosen = [
+            (p, g)
+            for p, g in pairs
+            if g is not None and g.dtype == VarType.FP32 and g.type != VarType.SELECTED_ROWS
+        ]
         halves = {p.name: _half(p, g) for p, g in chosen}
         back = {p.name: _back(p, halves[p.name]) for p, _ in chosen}
-        return self._inner.apply_optimize(loss, startup_program, [(p, back.get(p.name, g)) for p, g in pairs]), pairs
+        return (
+            self._inner.apply_optimize(
+                loss, startup_program, [(p, back.get(p.name, g)) for p, g in pairs]
+            ),
+            pairs,
+        )
 
 
 def _half(param: Parameter, grad: Variable) -> Variable:
@@ -38,7 +49,10 @@ def _half(param: Parameter, grad: Variable) -> Variable:
         if param.name in named[::2]:
             at = 2 * named[::2].index(param.name)
             op._set_attr("op_role_var", named[:at] + named[at + 2 :])
-    attrs = {"op_role": int(OpRole.Backward), "op_role_var": [param.name, name := unique_name.generate(grad.name + ".cast_fp16")]}
+    attrs = {
+        "op_role": int(OpRole.Backward),
+        "op_role_var": [param.name, name := unique_name.generate(grad.name + ".cast_fp16")],
+    }
     return _cast(grad, name, VarType.FP16, attrs)
 
 
@@ -49,7 +63,9 @@ def _back(param: Parameter, half: Variable) -> Variable:
 
 
 def _cast(x: Variable, name: str, dtype: VarType, attrs: dict[str, Any]) -> Variable:
-    out = x.block.create_var(name=name, dtype=dtype, shape=x.shape, persistable=False, stop_gradient=True)
+    out = x.block.create_var(
+        name=name, dtype=dtype, shape=x.shape, persistable=False, stop_gradient=True
+    )
     kinds = {"in_dtype": int(x.dtype), "out_dtype": int(dtype)}
     x.block.append_op(type="cast", inputs={"X": x}, outputs={"Out": out}, attrs={**kinds, **attrs})
     return out

@@ -1,7 +1,9 @@
-"""localsgd: workers update by themselves, and average what their parameters changed by now and then.
+"""localsgd: workers update by themselves, and average what their parameters changed by now and
+then.
 
-localsgd averages after every k_steps runs. adaptive_localsgd lets the number follow the loss (Lin et al., 2018; Wang and Joshi, 2018):
-sqrt(rate_0 loss / (rate loss_0) init_k_steps), rounded up, between 1 and 16, where rate_0 and loss_0 are those of the first run.
+localsgd averages after every k_steps runs. adaptive_localsgd lets the number follow the loss (Lin
+et al., 2018; Wang and Joshi, 2018): sqrt(rate_0 loss / (rate loss_0) init_k_steps), rounded up,
+between 1 and 16, where rate_0 and loss_0 are those of the first run.
 """
 
 from __future__ import annotations
@@ -18,10 +20,14 @@ from ....transpiler.collective import SNAPSHOT
 LONGEST = 16  # runs without an average, where the number adapts
 
 
-def average_now_and_then(main: Program, startup: Program, workers: int, k_steps: int, begin_step: int) -> None:
-    """Append to a program that updates: averaging in every run up to begin_step, then after every k_steps runs since the last.
+def average_now_and_then(
+    main: Program, startup: Program, workers: int, k_steps: int, begin_step: int
+) -> None:
+    """Append to a program that updates: averaging in every run up to begin_step, then after every
+    k_steps runs since the last.
 
-    State: ``<param>@SNAPSHOT``, the last average; ``k_steps``, ``begin_step``, ``last_step``; the counter ``@STEP_COUNTER@``.
+    State: ``<param>@SNAPSHOT``, the last average; ``k_steps``, ``begin_step``, ``last_step``; the
+    counter ``@STEP_COUNTER@``.
     """
     kept = _remembered(main, startup)
     with program_guard(main, startup), main._optimized_guard([]):
@@ -30,13 +36,23 @@ def average_now_and_then(main: Program, startup: Program, workers: int, k_steps:
 
 
 def average_as_the_loss_says(
-    main: Program, startup: Program, workers: int, loss: Variable, rate: Variable, init_k_steps: int, begin_step: int
+    main: Program,
+    startup: Program,
+    workers: int,
+    loss: Variable,
+    rate: Variable,
+    init_k_steps: int,
+    begin_step: int,
 ) -> None:
-    """The same, where k_steps follows the workers' mean loss and the learning rate. State besides: avg_loss, loss_0, lr_0."""
+    """The same, where k_steps follows the workers' mean loss and the learning rate. State besides:
+    avg_loss, loss_0, lr_0.
+    """
     kept = _remembered(main, startup)
     with program_guard(main, startup), main._optimized_guard([]):
         step, every, begin, last = _counters(init_k_steps, begin_step, 0)
-        mean, first_rate, first_loss = (_kept(name, 0.0, "float32") for name in ("avg_loss", "lr_0", "loss_0"))
+        mean, first_rate, first_loss = (
+            _kept(name, 0.0, "float32") for name in ("avg_loss", "lr_0", "loss_0")
+        )
 
         def take_mean() -> None:
             _append("c_allreduce_sum", loss, mean, ring_id=0)
@@ -49,7 +65,9 @@ def average_as_the_loss_says(
 
         def adapt() -> None:
             take_mean()
-            wanted = layers.ceil(layers.sqrt(first_rate * mean / (rate * first_loss) * float(init_k_steps)))
+            wanted = layers.ceil(
+                layers.sqrt(first_rate * mean / (rate * first_loss) * float(init_k_steps))
+            )
             layers.assign(layers.cast(layers.clip(wanted, 1.0, float(LONGEST)), "int64"), every)
 
         cond(layers.equal(step, layers.fill_constant([1], "int64", 1)), remember)
@@ -57,8 +75,12 @@ def average_as_the_loss_says(
 
 
 def _remembered(main: Program, startup: Program) -> list[tuple[Parameter, Variable]]:
-    """The parameters, each with the variable that holds its last average, which the startup program sets."""
-    params = [p for p in main.global_block().all_parameters() if not getattr(p, "is_distributed", False)]
+    """The parameters, each with the variable that holds its last average, which the startup program
+    sets.
+    """
+    params = [
+        p for p in main.global_block().all_parameters() if not getattr(p, "is_distributed", False)
+    ]
     with program_guard(startup), startup._optimized_guard([]):
         for param in params:
             layers.assign(startup.global_block().var(param.name), _snapshot(startup, param))
@@ -67,23 +89,43 @@ def _remembered(main: Program, startup: Program) -> list[tuple[Parameter, Variab
 
 def _snapshot(program: Program, param: Parameter) -> Variable:
     return program.global_block().create_var(
-        name=param.name + SNAPSHOT, shape=param.shape, dtype=param.dtype, persistable=True, stop_gradient=True
+        name=param.name + SNAPSHOT,
+        shape=param.shape,
+        dtype=param.dtype,
+        persistable=True,
+        stop_gradient=True,
     )
 
 
-def _counters(k_steps: int, begin_step: int, last_step: int) -> tuple[Variable, Variable, Variable, Variable]:
+def _counters(
+    k_steps: int, begin_step: int, last_step: int
+) -> tuple[Variable, Variable, Variable, Variable]:
     step = layers.autoincreased_step_counter(begin=1)
-    return step, _kept("k_steps", k_steps, "int64"), _kept("begin_step", begin_step, "int64"), _kept("last_step", last_step, "int64")
+    return (
+        step,
+        _kept("k_steps", k_steps, "int64"),
+        _kept("begin_step", begin_step, "int64"),
+        _kept("last_step", last_step, "int64"),
+    )
 
 
 def _kept(name: str, value: float, dtype: str) -> Variable:
-    return layers.create_global_var(name=name, shape=[1], value=value, dtype=dtype, persistable=True)
+    return layers.create_global_var(
+        name=name, shape=[1], value=value, dtype=dtype, persistable=True
+    )
 
 
 def _when_due(
-    step: Variable, every: Variable, begin: Variable, last: Variable, average: Callable[[], None], then: Callable[[], None]
+    step: Variable,
+    every: Variable,
+    begin: Variable,
+    last: Variable,
+    average: Callable[[], None],
+    then: Callable[[], None],
 ) -> None:
-    """Average in every run up to `begin`, later when `every` runs have passed since the last, and do `then`."""
+    """Average in every run up to `begin`, later when `every` runs have passed since the last, and
+    do `then`.
+    """
 
     def now() -> None:
         average()
@@ -108,7 +150,9 @@ def _average(kept: list[tuple[Parameter, Variable]], workers: int) -> None:
 
 def _append(type: str, x: Variable, out: Variable, Y: Variable | None = None, **attrs: Any) -> None:
     inputs = {"X": x} if Y is None else {"X": x, "Y": Y}
-    out.block.program.current_block().append_op(type=type, inputs=inputs, outputs={"Out": out}, attrs=attrs)
+    out.block.program.current_block().append_op(
+        type=type, inputs=inputs, outputs={"Out": out}, attrs=attrs
+    )
 
 
 __all__ = ["average_as_the_loss_says", "average_now_and_then"]

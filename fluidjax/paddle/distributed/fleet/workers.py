@@ -20,7 +20,9 @@ from .localsgd import average_as_the_loss_says, average_now_and_then
 
 
 class Workers:
-    """One minimize of a fleet of workers. scaling: the variable of mixed precision's scale, where there is one."""
+    """One minimize of a fleet of workers. scaling: the variable of mixed precision's scale, where
+    there is one.
+    """
 
     def __init__(self, role: RoleMakerBase, strategy: DistributedStrategy) -> None:
         self._role, self._strategy = role, strategy
@@ -28,9 +30,16 @@ class Workers:
         self._origin = Program()
 
     def minimize(
-        self, optimizer: Any, loss: Variable, startup: Program, parameter_list: Sequence[Any] | None, no_grad_set: Iterable[Any] | None
+        self,
+        optimizer: Any,
+        loss: Variable,
+        startup: Program,
+        parameter_list: Sequence[Any] | None,
+        no_grad_set: Iterable[Any] | None,
     ) -> Any:
-        """The composed optimizer's minimize; then the programs of loss and startup are those of the job."""
+        """The composed optimizer's minimize; then the programs of loss and startup are those of the
+        job.
+        """
         count = self._role._worker_num()
         names = chain(self._strategy, optimizer, count)
         made, updates = composed(optimizer, self._strategy, names)
@@ -39,7 +48,9 @@ class Workers:
         register_schedule(optimizer, updates, main)
         self.scaling = _scaling(made)
         self._origin = main.clone(for_test=False)
-        if count > 1 and (self._strategy.sync_batch_norm or self._strategy.build_strategy.sync_batch_norm):
+        if count > 1 and (
+            self._strategy.sync_batch_norm or self._strategy.build_strategy.sync_batch_norm
+        ):
             ops = [synchronised(op) for op in main.desc.blocks[0].ops]
             main.set_desc(edit.replace_ops(main.desc, 0, ops))
         if count > 1:
@@ -47,7 +58,9 @@ class Workers:
         return done
 
     def _join(self, loss: Variable, rate: Any, startup: Program, names: tuple[str, ...]) -> None:
-        """Have the workers begin with the same parameters, and keep them the same. rate: the variable of the learning rate."""
+        """Have the workers begin with the same parameters, and keep them the same. rate: the
+        variable of the learning rate.
+        """
         main = loss.block.program
         endpoints = self._role._get_trainer_endpoints()
         index = self._role._worker_index()
@@ -58,7 +71,14 @@ class Workers:
         if "localsgd" in names:
             average_now_and_then(main, startup, len(endpoints), **self._strategy.localsgd_configs)
         elif "adaptive_localsgd" in names:
-            average_as_the_loss_says(main, startup, len(endpoints), loss, rate, **self._strategy.adaptive_localsgd_configs)
+            average_as_the_loss_says(
+                main,
+                startup,
+                len(endpoints),
+                loss,
+                rate,
+                **self._strategy.adaptive_localsgd_configs,
+            )
         elif "sharding" in names:
             main.update_info(shards_optimizer=True)
         else:

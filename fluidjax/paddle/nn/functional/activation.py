@@ -33,14 +33,16 @@ def leaky_relu(x: Variable, negative_slope: float = 0.01, name: str | None = Non
     return layers.leaky_relu(x, negative_slope, name)
 
 
-def log_softmax(x: Variable, axis: int = -1, dtype: Any = None, name: str | None = None) -> Variable:
+def log_softmax(
+    x: Variable, axis: int = -1, dtype: Any = None, name: str | None = None
+) -> Variable:
     """log(softmax(x, axis)); dtype casts x first."""
     return layers.log_softmax(x, axis, dtype, name)
 
 
 def maxout(x: Variable, groups: int, axis: int = 1, name: str | None = None) -> Variable:
-    """Maximum over each group of `groups` neighbouring channels: [N, C, H, W] gives [N, C / groups, H, W]; axis 1, 3 or
-    -1.
+    """Maximum over each group of `groups` neighbouring channels: [N, C, H, W] gives [N, C / groups,
+    H, W]; axis 1, 3 or -1.
     """
     return layers.maxout(x, groups, axis=axis, name=name)
 
@@ -51,14 +53,21 @@ def relu6(x: Variable, name: str | None = None) -> Variable:
 
 
 def selu(
-    x: Variable, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, name: str | None = None
+    x: Variable,
+    scale: float = 1.0507009873554805,
+    alpha: float = 1.6732632423543772,
+    name: str | None = None,
 ) -> Variable:
-    """scale * (x where x > 0, else alpha * (exp(x) - 1)); the defaults keep mean 0 and variance 1 through layers."""
+    """scale * (x where x > 0, else alpha * (exp(x) - 1)); the defaults keep mean 0 and variance 1
+    through layers.
+    """
     return layers.selu(x, scale, alpha, name)
 
 
 def softshrink(x: Variable, threshold: float = 0.5, name: str | None = None) -> Variable:
-    """Element by element: x - threshold above threshold, x + threshold below -threshold, else 0. x: float16 to float64."""
+    """Element by element: x - threshold above threshold, x + threshold below -threshold, else 0. x:
+    float16 to float64.
+    """
     return layers.softshrink(x, threshold)
 
 
@@ -92,7 +101,9 @@ def softmax_(x: Variable, axis: int = -1, dtype: Any = None, name: str | None = 
     return softmax(x, axis, dtype, name)
 
 
-def hardsigmoid(x: Variable, slope: float = 0.1666667, offset: float = 0.5, name: str | None = None) -> Variable:
+def hardsigmoid(
+    x: Variable, slope: float = 0.1666667, offset: float = 0.5, name: str | None = None
+) -> Variable:
     """Element by element: min(max(slope * x + offset, 0), 1). x: float16 to float64."""
     return layers.hard_sigmoid(x, slope, offset, name)
 
@@ -112,25 +123,44 @@ def mish(x: Variable, name: str | None = None) -> Variable:
     return layers.mish(x, name=name)
 
 
-def prelu(x: Variable, weight: Variable, data_format: str = "NCHW", name: str | None = None) -> Variable:
-    """Element by element: x where x > 0, else weight * x; weight of one element, or of one a channel.
+def prelu(
+    x: Variable, weight: Variable, data_format: str = "NCHW", name: str | None = None
+) -> Variable:
+    """Element by element: x where x > 0, else weight * x; weight of one element, or of one a
+    channel.
 
-    data_format: where the channels are ("NC...": dimension 1, "N...C": the last). Raises FluidValueError where a weight of
-    several elements does not fit the channels.
+    data_format: where the channels are ("NC...": dimension 1, "N...C": the last). Raises
+    FluidValueError where a weight of several elements does not fit the channels.
     """
     last = data_format[-1] == "C" and x.ndim > 2
     if tuple(weight.shape) == (1,):
-        return append(LayerHelper("prelu", name=name), {"X": x, "Alpha": weight}, {"Out": x.dtype}, {"mode": "all"})
+        return append(
+            LayerHelper("prelu", name=name),
+            {"X": x, "Alpha": weight},
+            {"Out": x.dtype},
+            {"mode": "all"},
+        )
     channels = x.shape[-1 if last else 1]
     fits = tuple(weight.shape) == (channels,)
-    require(fits, f"prelu's weight has 1 or {channels} elements, but {weight.name!r} has shape {list(weight.shape)}")
+    require(
+        fits,
+        f"prelu's weight has 1 or {channels} elements, but {weight.name!r} has shape"
+        f" {list(weight.shape)}",
+    )
     if last:
         x = layers.transpose(x, [0, x.ndim - 1, *range(1, x.ndim - 1)])
-    out = append(LayerHelper("prelu", name=name), {"X": x, "Alpha": weight}, {"Out": x.dtype}, {"mode": "channel"})
+    out = append(
+        LayerHelper("prelu", name=name),
+        {"X": x, "Alpha": weight},
+        {"Out": x.dtype},
+        {"mode": "channel"},
+    )
     return layers.transpose(out, [0, *range(2, out.ndim), 1]) if last else out
 
 
-def softplus(x: Variable, beta: float = 1, threshold: float = 20, name: str | None = None) -> Variable:
+def softplus(
+    x: Variable, beta: float = 1, threshold: float = 20, name: str | None = None
+) -> Variable:
     """Element by element: log(1 + exp(beta * x)) / beta, and x where beta * x > threshold."""
     if beta == 1 and threshold == 20:  # beyond 20, log(1 + exp(x)) is x in float32
         return layers.softplus(x, name)
@@ -141,15 +171,22 @@ def softplus(x: Variable, beta: float = 1, threshold: float = 20, name: str | No
 
 
 def celu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
-    """Element by element: max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0). Raises FluidValueError for alpha 0."""
+    """Element by element: max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0). Raises FluidValueError
+    for alpha 0.
+    """
     require(alpha != 0, "celu's alpha is a number other than 0")
     return unary("celu", x, ("float16", *FLOATS), name, {"alpha": float(alpha)})
 
 
 def glu(x: Variable, axis: int = -1, name: str | None = None) -> Variable:
-    """a * sigmoid(b), where a and b are the halves of x along `axis`. Raises FluidValueError for an axis that x lacks or that is odd."""
+    """a * sigmoid(b), where a and b are the halves of x along `axis`. Raises FluidValueError for an
+    axis that x lacks or that is odd.
+    """
     require(-x.ndim <= axis < x.ndim, f"glu's axis {axis} is none of {x.name!r} {list(x.shape)}")
-    require(x.shape[axis] % 2 == 0, f"glu halves axis {axis}, which is {x.shape[axis]} long in {x.name!r}")
+    require(
+        x.shape[axis] % 2 == 0,
+        f"glu halves axis {axis}, which is {x.shape[axis]} long in {x.name!r}",
+    )
     a, b = layers.split(x, 2, axis)
     return layers.elementwise_mul(a, layers.sigmoid(b), name=name)
 
@@ -159,23 +196,48 @@ def swiglu(x: Variable, y: Variable | None = None, name: str | None = None) -> V
     return append(LayerHelper("swiglu", name=name), {"x": x, "y": y}, {"out": x.dtype})
 
 
-def gumbel_softmax(x: Variable, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: str | None = None) -> Variable:
-    """softmax((x + g) / temperature, axis), g drawn of Gumbel's distribution; hard: 1 where that is greatest, else 0."""
+def gumbel_softmax(
+    x: Variable,
+    temperature: float = 1.0,
+    hard: bool = False,
+    axis: int = -1,
+    name: str | None = None,
+) -> Variable:
+    """softmax((x + g) / temperature, axis), g drawn of Gumbel's distribution; hard: 1 where that is
+    greatest, else 0.
+    """
     attrs = {"temperature": float(temperature), "hard": hard, "axis": axis}
     return unary("gumbel_softmax", x, ("float16", *FLOATS), name, attrs)
 
 
-def rrelu(x: Variable, lower: float = 1.0 / 8.0, upper: float = 1.0 / 3.0, training: bool = True, name: str | None = None) -> Variable:
-    """x where x >= 0, else a * x, with an a of each element that is drawn of [lower, upper), or their mean where not `training`.
+def rrelu(
+    x: Variable,
+    lower: float = 1.0 / 8.0,
+    upper: float = 1.0 / 3.0,
+    training: bool = True,
+    name: str | None = None,
+) -> Variable:
+    """x where x >= 0, else a * x, with an a of each element that is drawn of [lower, upper), or
+    their mean where not `training`.
 
     Raises FluidValueError unless 0 <= lower <= upper <= 1.
     """
-    require(0 <= lower <= upper <= 1, f"rrelu takes 0 <= lower <= upper <= 1, not {lower} and {upper}")
+    require(
+        0 <= lower <= upper <= 1, f"rrelu takes 0 <= lower <= upper <= 1, not {lower} and {upper}"
+    )
     attrs = {"lower": float(lower), "upper": float(upper), "is_test": not training}
-    return append(LayerHelper("rrelu", name=name), {"X": x}, {"Out": x.dtype, "Noise": x.dtype}, attrs, stop="Noise")[0]
+    return append(
+        LayerHelper("rrelu", name=name),
+        {"X": x},
+        {"Out": x.dtype, "Noise": x.dtype},
+        attrs,
+        stop="Noise",
+    )[0]
 
 
-def hardtanh_(x: Variable, min: float = -1.0, max: float = 1.0, name: str | None = None) -> Variable:
+def hardtanh_(
+    x: Variable, min: float = -1.0, max: float = 1.0, name: str | None = None
+) -> Variable:
     """hardtanh(x, min, max); a static program has nothing to write in place."""
     return hardtanh(x, min, max, name)
 

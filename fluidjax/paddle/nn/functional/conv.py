@@ -11,24 +11,52 @@ from ....layers._build import append, one_of, require, size_list
 from ....layers.conv import FORMATS, window_padding
 
 
-def _checked(x: Variable, weight: Variable, n: int, groups: int, data_format: str, layer: str, formats: tuple[str, str]) -> bool:
+def _checked(
+    x: Variable,
+    weight: Variable,
+    n: int,
+    groups: int,
+    data_format: str,
+    layer: str,
+    formats: tuple[str, str],
+) -> bool:
     """Whether channels come last."""
     one_of(data_format, "data_format", layer, formats)
     for what, v in (("x", x), ("weight", weight)):
-        require(v.ndim == n + 2, f"{layer}'s {what} has {n + 2} dimensions, but {v.name!r} has shape {list(v.shape)}")
+        require(
+            v.ndim == n + 2,
+            f"{layer}'s {what} has {n + 2} dimensions, but {v.name!r} has shape {list(v.shape)}",
+        )
     last = data_format == formats[1]
     channels = x.shape[-1 if last else 1]
-    require(channels >= 0, f"{layer} must know the number of channels, but {x.name!r} has shape {list(x.shape)}")
-    require(groups > 0 and channels % groups == 0, f"{layer}'s {channels} channels of {x.name!r} do not divide into {groups} groups")
+    require(
+        channels >= 0,
+        f"{layer} must know the number of channels, but {x.name!r} has shape {list(x.shape)}",
+    )
+    require(
+        groups > 0 and channels % groups == 0,
+        f"{layer}'s {channels} channels of {x.name!r} do not divide into {groups} groups",
+    )
     return last
 
 
 def _with_bias(out: Variable, bias: Variable | None, last: bool) -> Variable:
-    return out if bias is None else layers.elementwise_add(out, bias, axis=out.ndim - 1 if last else 1)
+    return (
+        out if bias is None else layers.elementwise_add(out, bias, axis=out.ndim - 1 if last else 1)
+    )
 
 
 def _conv(
-    n: int, x: Variable, weight: Variable, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, data_format: str, name: Any
+    n: int,
+    x: Variable,
+    weight: Variable,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    data_format: str,
+    name: Any,
 ) -> Variable:
     layer = f"conv{n}d"
     last = _checked(x, weight, n, groups, data_format, layer, FORMATS[n])
@@ -40,7 +68,13 @@ def _conv(
     }  # fmt: skip
     depthwise = n == 2 and groups == channels != 1 and weight.shape[0] % channels == 0
     kind = "depthwise_conv2d" if depthwise else layer
-    out = append(LayerHelper(layer, name=name), {"Input": x, "Filter": weight}, {"Output": x.dtype}, attrs, kind=kind)
+    out = append(
+        LayerHelper(layer, name=name),
+        {"Input": x, "Filter": weight},
+        {"Output": x.dtype},
+        attrs,
+        kind=kind,
+    )
     return _with_bias(out, bias, last)
 
 
@@ -48,10 +82,11 @@ def conv1d(
     x: Variable, weight: Variable, bias: Variable | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1, data_format: str = "NCL", name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """Convolution over one dimension: [N, C, L] and weight [M, C / groups, k] give [N, M, L']; bias [M].
+    """Convolution over one dimension: [N, C, L] and weight [M, C / groups, k] give [N, M, L']; bias
+    [M].
 
-    padding: an integer, [one], [before, after], three pairs, "SAME" or "VALID". data_format "NLC": channels last.
-    Raises FluidValueError for an argument that does not fit.
+    padding: an integer, [one], [before, after], three pairs, "SAME" or "VALID". data_format "NLC":
+    channels last. Raises FluidValueError for an argument that does not fit.
     """
     _checked(x, weight, 1, groups, data_format, "conv1d", ("NCL", "NLC"))
     at = -2 if data_format == "NLC" else -1
@@ -76,8 +111,8 @@ def conv2d(
 ) -> Variable:  # fmt: skip
     """Convolution: [N, C, H, W] and weight [M, C / groups, kh, kw] give [N, M, H', W']; bias [M].
 
-    padding: as fluid.layers.conv2d's. data_format "NHWC": channels last. As many groups as channels: depthwise_conv2d.
-    Raises FluidValueError for an argument that does not fit.
+    padding: as fluid.layers.conv2d's. data_format "NHWC": channels last. As many groups as
+    channels: depthwise_conv2d. Raises FluidValueError for an argument that does not fit.
     """
     return _conv(2, x, weight, bias, stride, padding, dilation, groups, data_format, name)
 
@@ -99,7 +134,9 @@ def _transposed(
     channels = x.shape[-1 if last else 1]
     paddings, algorithm = window_padding(padding, n, last, layer)
     more = size_list(output_padding, n, "output_padding", layer)
-    require(output_size is None or not any(more), f"{layer} takes one of output_size and output_padding")
+    require(
+        output_size is None or not any(more), f"{layer} takes one of output_size and output_padding"
+    )
     attrs = {
         "strides": size_list(stride, n, "stride", layer), "paddings": paddings, "padding_algorithm": algorithm,
         "dilations": size_list(dilation, n, "dilation", layer), "groups": groups, "data_format": data_format,
@@ -110,7 +147,13 @@ def _transposed(
         attrs["output_padding"] = more
     depthwise = n == 2 and groups == channels != 1 and weight.shape[1] == 1
     kind = "depthwise_conv2d_transpose" if depthwise else layer
-    out = append(LayerHelper(layer, name=name), {"Input": x, "Filter": weight}, {"Output": x.dtype}, attrs, kind=kind)
+    out = append(
+        LayerHelper(layer, name=name),
+        {"Input": x, "Filter": weight},
+        {"Output": x.dtype},
+        attrs,
+        kind=kind,
+    )
     return _with_bias(out, bias, last)
 
 
@@ -125,7 +168,11 @@ def conv1d_transpose(
     """
     _checked(x, weight, 1, groups, data_format, "conv1d_transpose", ("NCL", "NLC"))
     at = -2 if data_format == "NLC" else -1
-    one = [*size_list(output_size, 1, "output_size", "conv1d_transpose"), 1] if output_size is not None else None
+    one = (
+        [*size_list(output_size, 1, "output_size", "conv1d_transpose"), 1]
+        if output_size is not None
+        else None
+    )
     image = layers.unsqueeze(x, [x.ndim - 1 if at == -2 else x.ndim])
     out = _transposed(2, image, layers.unsqueeze(weight, [weight.ndim]), bias, [*size_list(stride, 1, "stride", "conv1d_transpose"), 1],
                       _padding1d(padding, data_format), [*size_list(output_padding, 1, "output_padding", "conv1d_transpose"), 0],
@@ -143,7 +190,20 @@ def conv2d_transpose(
     H' = (H - 1) * stride - padding + dilation * (kh - 1) + 1 + output_padding, or output_size.
     Raises FluidValueError for an argument that does not fit.
     """
-    return _transposed(2, x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format, name)
+    return _transposed(
+        2,
+        x,
+        weight,
+        bias,
+        stride,
+        padding,
+        output_padding,
+        groups,
+        dilation,
+        output_size,
+        data_format,
+        name,
+    )
 
 
 def conv3d_transpose(
@@ -151,7 +211,20 @@ def conv3d_transpose(
     groups: int = 1, dilation: Any = 1, output_size: Any = None, data_format: str = "NCDHW", name: str | None = None,
 ) -> Variable:  # fmt: skip
     """conv2d_transpose over three dimensions: [N, C, D, H, W], or "NDHWC"."""
-    return _transposed(3, x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format, name)
+    return _transposed(
+        3,
+        x,
+        weight,
+        bias,
+        stride,
+        padding,
+        output_padding,
+        groups,
+        dilation,
+        output_size,
+        data_format,
+        name,
+    )
 
 
 __all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose"]

@@ -20,15 +20,21 @@ def batch_norm(
 ) -> Variable:  # fmt: skip
     """weight * (x - mean) / sqrt(variance + epsilon) + bias, per channel.
 
-    training: by the batch, which moves the running statistics: running = momentum * running + (1 - momentum) * batch.
-    Otherwise, or with use_global_stats, by the running ones. Raises FluidValueError for another data_format.
+    training: by the batch, which moves the running statistics: running = momentum * running + (1 -
+    momentum) * batch. Otherwise, or with use_global_stats, by the running ones. Raises
+    FluidValueError for another data_format.
     """
     one_of(data_format, "data_format", "batch_norm", (*_FIRST, *_LAST))
     layout = "NCHW" if data_format in _FIRST else "NHWC"
     shape = [int(running_mean.shape[0])]
     inputs = {"X": x, "Scale": _given(weight, shape, 1.0, x), "Bias": _given(bias, shape, 0.0, x)}
     inputs |= {"Mean": running_mean, "Variance": running_var}
-    attrs = {"momentum": momentum, "epsilon": epsilon, "data_layout": layout, "is_test": not training}
+    attrs = {
+        "momentum": momentum,
+        "epsilon": epsilon,
+        "data_layout": layout,
+        "is_test": not training,
+    }
     attrs |= {"use_global_stats": not training if use_global_stats is None else use_global_stats}
     if use_global_stats is not None:
         attrs["trainable_statistics"] = not use_global_stats
@@ -36,7 +42,9 @@ def batch_norm(
         "Y": x.dtype, "MeanOut": running_mean, "VarianceOut": running_var, "SavedMean": running_mean.dtype,
         "SavedVariance": running_mean.dtype,
     }  # fmt: skip
-    return append(LayerHelper("batch_norm", name=name), inputs, outs, attrs, stop="SavedMean SavedVariance")[0]
+    return append(
+        LayerHelper("batch_norm", name=name), inputs, outs, attrs, stop="SavedMean SavedVariance"
+    )[0]
 
 
 def _given(value: Variable | None, shape: list[int], fill: float, x: Variable) -> Variable:
@@ -49,33 +57,52 @@ def instance_norm(
     bias: Variable | None = None, use_input_stats: bool = True, momentum: float = 0.9, eps: float = 1e-05,
     data_format: str = "NCHW", name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """weight * (x - mean) / sqrt(variance + eps) + bias, the statistics those of each channel of each sample.
+    """weight * (x - mean) / sqrt(variance + eps) + bias, the statistics those of each channel of
+    each sample.
 
-    The running statistics and momentum have no meaning, as in Paddle's own static mode. Raises FluidValueError for channels
-    that come last.
+    The running statistics and momentum have no meaning, as in Paddle's own static mode. Raises
+    FluidValueError for channels that come last.
     """
     one_of(data_format, "data_format", "instance_norm", _FIRST[1:])
     shape = [int(x.shape[1])]
     inputs = {"X": x, "Scale": _given(weight, shape, 1.0, x), "Bias": _given(bias, shape, 0.0, x)}
     outs = {"Y": x.dtype, "SavedMean": x.dtype, "SavedVariance": x.dtype}
-    return append(LayerHelper("instance_norm", name=name), inputs, outs, {"epsilon": eps}, stop="SavedMean SavedVariance")[0]
+    return append(
+        LayerHelper("instance_norm", name=name),
+        inputs,
+        outs,
+        {"epsilon": eps},
+        stop="SavedMean SavedVariance",
+    )[0]
 
 
 def layer_norm(
     x: Variable, normalized_shape: Any, weight: Variable | None = None, bias: Variable | None = None, epsilon: float = 1e-05,
     name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """weight * (x - mean) / sqrt(variance + epsilon) + bias, over the last dimensions, whose sizes are normalized_shape.
+    """weight * (x - mean) / sqrt(variance + epsilon) + bias, over the last dimensions, whose sizes
+    are normalized_shape.
 
-    weight, bias: of as many elements as these dimensions have. Raises FluidValueError where the sizes are not x's.
+    weight, bias: of as many elements as these dimensions have. Raises FluidValueError where the
+    sizes are not x's.
     """
-    shape = list(normalized_shape) if isinstance(normalized_shape, list | tuple) else [normalized_shape]
+    shape = (
+        list(normalized_shape) if isinstance(normalized_shape, list | tuple) else [normalized_shape]
+    )
     begin = x.ndim - len(shape)
     fits = begin >= 0 and list(x.shape[begin:]) == shape
-    require(fits, f"layer_norm's normalized_shape {shape} is not how {x.name!r} {list(x.shape)} ends")
+    require(
+        fits, f"layer_norm's normalized_shape {shape} is not how {x.name!r} {list(x.shape)} ends"
+    )
     attrs = {"epsilon": epsilon, "begin_norm_axis": begin}
     outs = {"Y": x.dtype, "Mean": x.dtype, "Variance": x.dtype}
-    return append(LayerHelper("layer_norm", name=name), {"X": x, "Scale": weight, "Bias": bias}, outs, attrs, stop="Mean Variance")[0]
+    return append(
+        LayerHelper("layer_norm", name=name),
+        {"X": x, "Scale": weight, "Bias": bias},
+        outs,
+        attrs,
+        stop="Mean Variance",
+    )[0]
 
 
 def group_norm(
@@ -89,18 +116,40 @@ def group_norm(
     one_of(data_format, "data_format", "group_norm", ("NCHW", "NHWC"))
     attrs = {"groups": num_groups, "epsilon": epsilon, "data_layout": data_format}
     outs = {"Y": x.dtype, "Mean": x.dtype, "Variance": x.dtype}
-    return append(LayerHelper("group_norm", name=name), {"X": x, "Scale": weight, "Bias": bias}, outs, attrs, stop="Mean Variance")[0]
+    return append(
+        LayerHelper("group_norm", name=name),
+        {"X": x, "Scale": weight, "Bias": bias},
+        outs,
+        attrs,
+        stop="Mean Variance",
+    )[0]
 
 
 def local_response_norm(
-    x: Variable, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0, data_format: str = "NCHW", name: str | None = None
+    x: Variable,
+    size: int,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    k: float = 1.0,
+    data_format: str = "NCHW",
+    name: str | None = None,
 ) -> Variable:
-    """x / (k + alpha * mean of x ** 2 over `size` neighbouring channels) ** beta; beyond the first and last are zeros.
+    """x / (k + alpha * mean of x ** 2 over `size` neighbouring channels) ** beta; beyond the first
+    and last are zeros.
 
     Raises FluidValueError for another data_format, or less than three dimensions.
     """
-    require(x.ndim >= 3, f"local_response_norm takes at least 3 dimensions, but {x.name!r} has shape {list(x.shape)}")
-    one_of(data_format, "data_format", "local_response_norm", ("NCL", "NLC", "NCHW", "NHWC", "NCDHW", "NDHWC"))
+    require(
+        x.ndim >= 3,
+        f"local_response_norm takes at least 3 dimensions, but {x.name!r} has shape"
+        f" {list(x.shape)}",
+    )
+    one_of(
+        data_format,
+        "data_format",
+        "local_response_norm",
+        ("NCL", "NLC", "NCHW", "NHWC", "NCDHW", "NDHWC"),
+    )
     axis = x.ndim - 1 if data_format.endswith("C") else 1
     around = [0] * 2 * axis + [size // 2, (size - 1) // 2] + [0] * 2 * (x.ndim - 1 - axis)
     squares = layers.pad(layers.square(x), around)
@@ -111,13 +160,32 @@ def local_response_norm(
 
 
 def rms_norm(
-    input: Variable, normalized_shape: Sequence[int], weight: Variable | None = None, eps: float = 1e-05, name: str | None = None
+    input: Variable,
+    normalized_shape: Sequence[int],
+    weight: Variable | None = None,
+    eps: float = 1e-05,
+    name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """(input * r * weight, r) with r = 1 / sqrt(mean of input ** 2 + eps) over the last axes, which are of normalized_shape."""
+    """(input * r * weight, r) with r = 1 / sqrt(mean of input ** 2 + eps) over the last axes, which
+    are of normalized_shape.
+    """
     attrs = {"normalized_shape": [int(n) for n in normalized_shape], "epsilon": float(eps)}
     wide = "float32" if input.desc.dtype == "float16" else input.dtype
     outs = {"y": input.dtype, "invvar": wide}
-    return append(LayerHelper("rms_norm", name=name), {"x": input, "scale": weight}, outs, attrs, stop="invvar")
+    return append(
+        LayerHelper("rms_norm", name=name),
+        {"x": input, "scale": weight},
+        outs,
+        attrs,
+        stop="invvar",
+    )
 
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "local_response_norm",
+    "rms_norm",
+]

@@ -23,22 +23,52 @@ def _pool(
     return out if divisor is None else layers.scale(out, math.prod(kernel) / divisor)
 
 
-def _masked(n: int, x: Variable, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str, name: Any) -> Any:
+def _masked(
+    n: int,
+    x: Variable,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    data_format: str,
+    name: Any,
+) -> Any:
     """Maxima, and where in its image each was found."""
     layer = f"max_pool{n}d"
-    require(data_format == FORMATS[n][0], f"{layer}'s return_mask takes channels first, not {data_format!r}")
+    require(
+        data_format == FORMATS[n][0],
+        f"{layer}'s return_mask takes channels first, not {data_format!r}",
+    )
     require(not ceil_mode, f"{layer}'s return_mask takes ceil_mode=False")
     kernel = size_list(kernel_size, n, "kernel_size", layer)
     paddings, algorithm = window_padding(padding, n, False, layer)
-    require(algorithm == "EXPLICIT" and len(paddings) == n, f"{layer}'s return_mask takes as much padding before as after, not {padding!r}")
-    attrs = {"ksize": kernel, "strides": kernel if stride is None else size_list(stride, n, "stride", layer), "paddings": paddings}
+    require(
+        algorithm == "EXPLICIT" and len(paddings) == n,
+        f"{layer}'s return_mask takes as much padding before as after, not {padding!r}",
+    )
+    attrs = {
+        "ksize": kernel,
+        "strides": kernel if stride is None else size_list(stride, n, "stride", layer),
+        "paddings": paddings,
+    }
     helper = LayerHelper(layer, name=name)
-    return append(helper, {"X": x}, {"Out": x.dtype, "Mask": "int32"}, attrs, kind=f"max_pool{n}d_with_index", stop="Mask")
+    return append(
+        helper,
+        {"X": x},
+        {"Out": x.dtype, "Mask": "int32"},
+        attrs,
+        kind=f"max_pool{n}d_with_index",
+        stop="Mask",
+    )
 
 
 def _row(value: Any, fill: int) -> Any:
     """What holds for one column of an image whose rows a window moves along."""
-    return value if value is None or isinstance(value, str) else [fill, *size_list(value, 1, "size", "pool1d")]
+    return (
+        value
+        if value is None or isinstance(value, str)
+        else [fill, *size_list(value, 1, "size", "pool1d")]
+    )
 
 
 def _row_padding(padding: Any) -> Any:
@@ -53,7 +83,9 @@ def avg_pool1d(
     x: Variable, kernel_size: Any, stride: Any = None, padding: Any = 0, exclusive: bool = True, ceil_mode: bool = False,
     name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """Means over windows of [N, C, L]; exclusive: padding does not count. stride: default the kernel's size."""
+    """Means over windows of [N, C, L]; exclusive: padding does not count. stride: default the
+    kernel's size.
+    """
     out = _pool(2, layers.unsqueeze(x, [2]), "avg", _row(kernel_size, 1), _row(stride, 1), _row_padding(padding), ceil_mode, "NCHW",
                 name, exclusive)  # fmt: skip
     return layers.squeeze(out, [2])
@@ -63,8 +95,22 @@ def avg_pool2d(
     x: Variable, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, exclusive: bool = True,
     divisor_override: int | None = None, data_format: str = "NCHW", name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """Means over windows; exclusive: padding does not count. divisor_override: what sums are divided by, for the window's size."""
-    return _pool(2, x, "avg", kernel_size, stride, padding, ceil_mode, data_format, name, exclusive, divisor_override)
+    """Means over windows; exclusive: padding does not count. divisor_override: what sums are
+    divided by, for the window's size.
+    """
+    return _pool(
+        2,
+        x,
+        "avg",
+        kernel_size,
+        stride,
+        padding,
+        ceil_mode,
+        data_format,
+        name,
+        exclusive,
+        divisor_override,
+    )
 
 
 def avg_pool3d(
@@ -72,7 +118,19 @@ def avg_pool3d(
     divisor_override: int | None = None, data_format: str = "NCDHW", name: str | None = None,
 ) -> Variable:  # fmt: skip
     """avg_pool2d over three dimensions: [N, C, D, H, W], or "NDHWC"."""
-    return _pool(3, x, "avg", kernel_size, stride, padding, ceil_mode, data_format, name, exclusive, divisor_override)
+    return _pool(
+        3,
+        x,
+        "avg",
+        kernel_size,
+        stride,
+        padding,
+        ceil_mode,
+        data_format,
+        name,
+        exclusive,
+        divisor_override,
+    )
 
 
 def max_pool1d(
@@ -84,14 +142,17 @@ def max_pool1d(
     if return_mask:
         pair = _masked(2, image, kernel, step, _row_padding(padding), ceil_mode, "NCHW", name)
         return tuple(layers.squeeze(v, [2]) for v in pair)
-    return layers.squeeze(_pool(2, image, "max", kernel, step, _row_padding(padding), ceil_mode, "NCHW", name), [2])
+    return layers.squeeze(
+        _pool(2, image, "max", kernel, step, _row_padding(padding), ceil_mode, "NCHW", name), [2]
+    )
 
 
 def max_pool2d(
     x: Variable, kernel_size: Any, stride: Any = None, padding: Any = 0, return_mask: bool = False, ceil_mode: bool = False,
     data_format: str = "NCHW", name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Maxima over windows. stride: default the kernel's size. return_mask: and where in its image each was found.
+    """Maxima over windows. stride: default the kernel's size. return_mask: and where in its image
+    each was found.
 
     Raises FluidValueError for return_mask with channels last, ceil_mode or uneven padding.
     """
@@ -113,7 +174,9 @@ def max_pool3d(
 def _sizes(x: Variable, output_size: Any, n: int, layer: str, last: bool = False) -> list[int]:
     """The output's sizes; None keeps x's, which must be known."""
     sizes = list(output_size) if isinstance(output_size, list | tuple) else [output_size] * n
-    require(len(sizes) == n, f"{layer}'s output_size is a number or {n} of them, not {output_size!r}")
+    require(
+        len(sizes) == n, f"{layer}'s output_size is a number or {n} of them, not {output_size!r}"
+    )
     held = x.shape[1:-1] if last else x.shape[2:]
     return [held[i] if s is None else int(s) for i, s in enumerate(sizes)]
 
@@ -121,42 +184,72 @@ def _sizes(x: Variable, output_size: Any, n: int, layer: str, last: bool = False
 def adaptive_avg_pool1d(x: Variable, output_size: Any, name: str | None = None) -> Variable:
     """Means over output_size regions of [N, C, L]."""
     size = _sizes(x, output_size, 1, "adaptive_avg_pool1d")
-    return layers.squeeze(layers.adaptive_pool2d(layers.unsqueeze(x, [2]), [1, *size], "avg", name=name), [2])
+    return layers.squeeze(
+        layers.adaptive_pool2d(layers.unsqueeze(x, [2]), [1, *size], "avg", name=name), [2]
+    )
 
 
 def _adaptive_mean(n: int, x: Variable, output_size: Any, data_format: str, name: Any) -> Variable:
     layer = f"adaptive_avg_pool{n}d"
-    require(data_format in FORMATS[n], f"{layer}'s data_format is {' or '.join(FORMATS[n])}, not {data_format!r}")
+    require(
+        data_format in FORMATS[n],
+        f"{layer}'s data_format is {' or '.join(FORMATS[n])}, not {data_format!r}",
+    )
     last = data_format == FORMATS[n][1]
-    attrs = {"pooling_type": "avg", "ksize": _sizes(x, output_size, n, layer, last), "adaptive": True, "data_format": data_format}
-    return append(LayerHelper(layer, name=name), {"X": x}, {"Out": x.dtype}, attrs, kind=f"pool{n}d")
+    attrs = {
+        "pooling_type": "avg",
+        "ksize": _sizes(x, output_size, n, layer, last),
+        "adaptive": True,
+        "data_format": data_format,
+    }
+    return append(
+        LayerHelper(layer, name=name), {"X": x}, {"Out": x.dtype}, attrs, kind=f"pool{n}d"
+    )
 
 
-def adaptive_avg_pool2d(x: Variable, output_size: Any, data_format: str = "NCHW", name: str | None = None) -> Variable:
+def adaptive_avg_pool2d(
+    x: Variable, output_size: Any, data_format: str = "NCHW", name: str | None = None
+) -> Variable:
     """Means over output_size[0] x output_size[1] regions; None keeps a size."""
     return _adaptive_mean(2, x, output_size, data_format, name)
 
 
-def adaptive_avg_pool3d(x: Variable, output_size: Any, data_format: str = "NCDHW", name: str | None = None) -> Variable:
+def adaptive_avg_pool3d(
+    x: Variable, output_size: Any, data_format: str = "NCDHW", name: str | None = None
+) -> Variable:
     """adaptive_avg_pool2d over three dimensions."""
     return _adaptive_mean(3, x, output_size, data_format, name)
 
 
-def adaptive_max_pool1d(x: Variable, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
+def adaptive_max_pool1d(
+    x: Variable, output_size: Any, return_mask: bool = False, name: str | None = None
+) -> Any:
     """Maxima over output_size regions of [N, C, L]; return_mask: and where each was found."""
     size = _sizes(x, output_size, 1, "adaptive_max_pool1d")
     out, mask = layers.adaptive_pool2d(layers.unsqueeze(x, [2]), [1, *size], "max", True, name)
-    return (layers.squeeze(out, [2]), layers.squeeze(mask, [2])) if return_mask else layers.squeeze(out, [2])
+    return (
+        (layers.squeeze(out, [2]), layers.squeeze(mask, [2]))
+        if return_mask
+        else layers.squeeze(out, [2])
+    )
 
 
-def adaptive_max_pool2d(x: Variable, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
+def adaptive_max_pool2d(
+    x: Variable, output_size: Any, return_mask: bool = False, name: str | None = None
+) -> Any:
     """Maxima over output_size[0] x output_size[1] regions; return_mask: and where each was found."""
-    return layers.adaptive_pool2d(x, _sizes(x, output_size, 2, "adaptive_max_pool2d"), "max", return_mask, name)
+    return layers.adaptive_pool2d(
+        x, _sizes(x, output_size, 2, "adaptive_max_pool2d"), "max", return_mask, name
+    )
 
 
-def adaptive_max_pool3d(x: Variable, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
+def adaptive_max_pool3d(
+    x: Variable, output_size: Any, return_mask: bool = False, name: str | None = None
+) -> Any:
     """adaptive_max_pool2d over three dimensions."""
-    return layers.adaptive_pool3d(x, _sizes(x, output_size, 3, "adaptive_max_pool3d"), "max", return_mask, name)
+    return layers.adaptive_pool3d(
+        x, _sizes(x, output_size, 3, "adaptive_max_pool3d"), "max", return_mask, name
+    )
 
 
 __all__ = [

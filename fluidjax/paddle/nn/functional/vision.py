@@ -10,26 +10,43 @@ from ....layer_helper import LayerHelper
 from ....layers._build import append, one_of
 
 
-def pixel_shuffle(x: Variable, upscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> Variable:
-    """[N, C * r * r, H, W] to [N, C, H * r, W * r]: channels become pixels. Raises FluidValueError for another data_format."""
+def pixel_shuffle(
+    x: Variable, upscale_factor: int, data_format: str = "NCHW", name: str | None = None
+) -> Variable:
+    """[N, C * r * r, H, W] to [N, C, H * r, W * r]: channels become pixels. Raises FluidValueError
+    for another data_format.
+    """
     one_of(data_format, "data_format", "pixel_shuffle", ("NCHW", "NHWC"))
-    attrs = {"upscale_factor": upscale_factor, **({"data_format": data_format} if data_format != "NCHW" else {})}
+    attrs = {
+        "upscale_factor": upscale_factor,
+        **({"data_format": data_format} if data_format != "NCHW" else {}),
+    }
     return append(LayerHelper("pixel_shuffle", name=name), {"X": x}, {"Out": x.dtype}, attrs)
 
 
-def affine_grid(theta: Variable, out_shape: Any, align_corners: bool = True, name: str | None = None) -> Variable:
-    """The points [N, H, W, 2] to which maps theta [N, 2, 3] take those of an image of out_shape [N, C, H, W].
+def affine_grid(
+    theta: Variable, out_shape: Any, align_corners: bool = True, name: str | None = None
+) -> Variable:
+    """The points [N, H, W, 2] to which maps theta [N, 2, 3] take those of an image of out_shape [N,
+    C, H, W].
 
     Raises UnsupportedError for align_corners=False where the op lacks it.
     """
     if align_corners:
         return layers.affine_grid(theta, out_shape, name)
     attrs = {"output_shape": [int(n) for n in out_shape], "align_corners": False}
-    return append(LayerHelper("affine_grid", name=name), {"Theta": theta}, {"Output": theta.dtype}, attrs)
+    return append(
+        LayerHelper("affine_grid", name=name), {"Theta": theta}, {"Output": theta.dtype}, attrs
+    )
 
 
 def grid_sample(
-    x: Variable, grid: Variable, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = True, name: str | None = None
+    x: Variable,
+    grid: Variable,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool = True,
+    name: str | None = None,
 ) -> Variable:
     """x [N, C, H, W] at the points of grid [N, H', W', 2], between its four pixels; 0 beyond.
 
@@ -40,23 +57,37 @@ def grid_sample(
     given = {"mode": mode, "padding_mode": padding_mode, "align_corners": align_corners}
     usual = {"mode": "bilinear", "padding_mode": "zeros", "align_corners": True}
     attrs = {n: v for n, v in given.items() if v != usual[n]}
-    return append(LayerHelper("grid_sampler", name=name), {"X": x, "Grid": grid}, {"Output": x.dtype}, attrs)
+    return append(
+        LayerHelper("grid_sampler", name=name), {"X": x, "Grid": grid}, {"Output": x.dtype}, attrs
+    )
 
 
 def temporal_shift(
-    x: Variable, seg_num: int, shift_ratio: float = 0.25, name: str | None = None, data_format: str = "NCHW"
+    x: Variable,
+    seg_num: int,
+    shift_ratio: float = 0.25,
+    name: str | None = None,
+    data_format: str = "NCHW",
 ) -> Variable:
-    """Channels of [N * seg_num, C, H, W] moved by a frame: the first shift_ratio of them from the next, as many from the last.
+    """Channels of [N * seg_num, C, H, W] moved by a frame: the first shift_ratio of them from the
+    next, as many from the last.
 
     Raises FluidValueError for another data_format.
     """
     one_of(data_format, "data_format", "temporal_shift", ("NCHW", "NHWC"))
-    attrs = {"seg_num": seg_num, "shift_ratio": shift_ratio, **({"data_format": data_format} if data_format != "NCHW" else {})}
+    attrs = {
+        "seg_num": seg_num,
+        "shift_ratio": shift_ratio,
+        **({"data_format": data_format} if data_format != "NCHW" else {}),
+    }
     return append(LayerHelper("temporal_shift", name=name), {"X": x}, {"Out": x.dtype}, attrs)
 
 
-def pixel_unshuffle(x: Variable, downscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> Variable:
-    """[N, C, H, W] to [N, C * r * r, H / r, W / r], r the factor: pixels become channels; pixel_shuffle turned back.
+def pixel_unshuffle(
+    x: Variable, downscale_factor: int, data_format: str = "NCHW", name: str | None = None
+) -> Variable:
+    """[N, C, H, W] to [N, C * r * r, H / r, W / r], r the factor: pixels become channels;
+    pixel_shuffle turned back.
 
     Raises FluidValueError for another data_format, ShapeError where r does not divide the sides.
     """
@@ -65,11 +96,22 @@ def pixel_unshuffle(x: Variable, downscale_factor: int, data_format: str = "NCHW
     return append(LayerHelper("pixel_unshuffle", name=name), {"X": x}, {"Out": x.dtype}, attrs)
 
 
-def channel_shuffle(x: Variable, groups: int, data_format: str = "NCHW", name: str | None = None) -> Variable:
-    """[N, groups * C, H, W] with the channels in turn: the first of each group, then the second, ... Raises as pixel_unshuffle."""
+def channel_shuffle(
+    x: Variable, groups: int, data_format: str = "NCHW", name: str | None = None
+) -> Variable:
+    """[N, groups * C, H, W] with the channels in turn: the first of each group, then the second,
+    ... Raises as pixel_unshuffle.
+    """
     one_of(data_format, "data_format", "channel_shuffle", ("NCHW", "NHWC"))
     attrs = {"groups": groups, "data_format": data_format}
     return append(LayerHelper("channel_shuffle", name=name), {"X": x}, {"Out": x.dtype}, attrs)
 
 
-__all__ = ["affine_grid", "channel_shuffle", "grid_sample", "pixel_shuffle", "pixel_unshuffle", "temporal_shift"]
+__all__ = [
+    "affine_grid",
+    "channel_shuffle",
+    "grid_sample",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "temporal_shift",
+]

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from . import activation, base, common, container, conv, loss, margin, norm, pooling, rnn, transformer, windows
+from . import (
+    activation,
+    base,
+    common,
+    container,
+    conv,
+    loss,
+    margin,
+    norm,
+    pooling,
+    rnn,
+    transformer,
+    windows,
+)
 from .activation import *  # noqa: F403
 from .base import *  # noqa: F403
 from .common import *  # noqa: F403

@@ -151,7 +151,10 @@ class SELU(Layer):
     """paddle.nn.functional.selu as a layer."""
 
     def __init__(
-        self, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, name: str | None = None
+        self,
+        scale: float = 1.0507009873554805,
+        alpha: float = 1.6732632423543772,
+        name: str | None = None,
     ) -> None:
         super().__init__()
         self.scale, self.alpha = scale, alpha
@@ -265,7 +268,9 @@ class ThresholdedReLU(Layer):
 
 
 class PReLU(Layer):
-    """x where x > 0, else weight * x, with a trained weight for all or for each channel; it begins as `init`."""
+    """x where x > 0, else weight * x, with a trained weight for all or for each channel; it begins
+    as `init`.
+    """
 
     def __init__(
         self,
@@ -277,7 +282,9 @@ class PReLU(Layer):
     ) -> None:
         super().__init__()
         self.data_format = data_format
-        self.weight = self.create_parameter([num_parameters], weight_attr, default_initializer=Constant(init))
+        self.weight = self.create_parameter(
+            [num_parameters], weight_attr, default_initializer=Constant(init)
+        )
 
     def forward(self, x: Variable) -> Variable:
         return F.prelu(x, self.weight, self.data_format)
@@ -308,7 +315,9 @@ class GLU(Layer):
 class RReLU(Layer):
     """paddle.nn.functional.rrelu as a layer. In training it draws."""
 
-    def __init__(self, lower: float = 1.0 / 8.0, upper: float = 1.0 / 3.0, name: str | None = None) -> None:
+    def __init__(
+        self, lower: float = 1.0 / 8.0, upper: float = 1.0 / 3.0, name: str | None = None
+    ) -> None:
         super().__init__()
         self.lower, self.upper = lower, upper
 

@@ -1,4 +1,6 @@
-"""paddle.nn.Layer in static mode: an object that owns parameters of the default main program and appends ops when it is called."""
+"""paddle.nn.Layer in static mode: an object that owns parameters of the default main program and
+appends ops when it is called.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,12 @@ from ...state import get_default_dtype
 class Layer:
     """A part of a net with its parameters, buffers and sublayers.
 
-    A subclass makes them in ``__init__`` (assigning them to attributes registers them) and computes in ``forward``. Parameters
-    go to the program that is the default one then, under Paddle's names: ``linear_0.w_0``.
+    A subclass makes them in ``__init__`` (assigning them to attributes registers them) and computes
+    in ``forward``. Parameters go to the program that is the default one then, under Paddle's names:
+    ``linear_0.w_0``.
 
-    name_scope: what the name begins with (default the class's name in lower case); dtype: of parameters (default paddle's).
+    name_scope: what the name begins with (default the class's name in lower case); dtype: of
+    parameters (default paddle's).
     """
 
     training: bool = True
@@ -57,7 +61,10 @@ class Layer:
 
     def _need_init(self, name: str) -> None:
         if "_parameters" not in vars(self):
-            raise FluidTypeError(f"{type(self).__name__}.__init__ calls super().__init__() before it assigns {name!r}")
+            raise FluidTypeError(
+                f"{type(self).__name__}.__init__ calls super().__init__() before it assigns"
+                f" {name!r}"
+            )
 
     def _forget(self, name: str) -> None:
         for held in ("_parameters", "_sub_layers", "_buffers"):
@@ -98,24 +105,34 @@ class Layer:
         return outputs
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Hook:
-        """Call hook(layer, inputs) before forward; what it returns takes the inputs' place. The result's remove() ends that."""
+        """Call hook(layer, inputs) before forward; what it returns takes the inputs' place. The
+        result's remove() ends that.
+        """
         return Hook(self._before, hook)
 
     def register_forward_post_hook(self, hook: Callable[..., Any]) -> Hook:
-        """Call hook(layer, inputs, outputs) after forward; what it returns takes the outputs' place."""
+        """Call hook(layer, inputs, outputs) after forward; what it returns takes the outputs'
+        place.
+        """
         return Hook(self._after, hook)
 
-    def register_state_dict_hook(self, hook: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Hook:
+    def register_state_dict_hook(
+        self, hook: Callable[[dict[str, Any]], dict[str, Any] | None]
+    ) -> Hook:
         """Call hook(state) with what state_dict found; what it returns takes the dict's place."""
         return Hook(self._of_state, hook)
 
     def train(self) -> None:
-        """From now on this layer and those below append ops that train (dropout drops, batch_norm takes the batch's statistics)."""
+        """From now on this layer and those below append ops that train (dropout drops, batch_norm
+        takes the batch's statistics).
+        """
         for layer in self.sublayers(include_self=True):
             layer.training = True
 
     def eval(self) -> None:
-        """From now on this layer and those below append ops that predict. Ops that were appended before stay as they are."""
+        """From now on this layer and those below append ops that predict. Ops that were appended
+        before stay as they are.
+        """
         for layer in self.sublayers(include_self=True):
             layer.training = False
 
@@ -130,25 +147,41 @@ class Layer:
         return ""
 
     def create_parameter(
-        self, shape: Any, attr: Any = None, dtype: Any = None, is_bias: bool = False, default_initializer: Any = None
+        self,
+        shape: Any,
+        attr: Any = None,
+        dtype: Any = None,
+        is_bias: bool = False,
+        default_initializer: Any = None,
     ) -> Any:
-        """A parameter of this layer; None where attr is False. Weights begin as Xavier's uniform numbers, biases as 0.
+        """A parameter of this layer; None where attr is False. Weights begin as Xavier's uniform
+        numbers, biases as 0.
 
         Raises FluidTypeError for an integer dtype without an initializer.
         """
         helper = LayerHelper(self._full_name, name=self._full_name)
-        return helper.create_parameter(attr, list(shape), dtype or self._dtype, is_bias, default_initializer)
+        return helper.create_parameter(
+            attr, list(shape), dtype or self._dtype, is_bias, default_initializer
+        )
 
-    def create_variable(self, name: str | None = None, persistable: bool | None = None, dtype: Any = None) -> Variable:
+    def create_variable(
+        self, name: str | None = None, persistable: bool | None = None, dtype: Any = None
+    ) -> Variable:
         """A variable of the main program; persistable: it keeps its value between runs."""
-        given = unique_name.generate(f"{self._full_name}_{name}" if name else f"{self._full_name}_generated_var")
+        given = unique_name.generate(
+            f"{self._full_name}_{name}" if name else f"{self._full_name}_generated_var"
+        )
         block = default_main_program().current_block()
-        return block.create_var(name=given, dtype=dtype or self._dtype, persistable=bool(persistable))
+        return block.create_var(
+            name=given, dtype=dtype or self._dtype, persistable=bool(persistable)
+        )
 
     create_tensor = create_variable
 
     def add_parameter(self, name: str, parameter: Parameter | None) -> Parameter | None:
-        """Own `parameter` as the attribute `name`. Raises FluidTypeError for other than a parameter or None."""
+        """Own `parameter` as the attribute `name`. Raises FluidTypeError for other than a parameter
+        or None.
+        """
         if parameter is not None and not isinstance(parameter, Parameter):
             raise FluidTypeError(f"add_parameter takes a parameter, not {parameter!r}")
         self._parameters[_key(name)] = parameter
@@ -162,7 +195,9 @@ class Layer:
         return sublayer
 
     def register_buffer(self, name: str, tensor: Variable | None, persistable: bool = True) -> None:
-        """Own a variable that is no parameter; with `persistable` it is part of state_dict. Raises FluidTypeError for others."""
+        """Own a variable that is no parameter; with `persistable` it is part of state_dict. Raises
+        FluidTypeError for others.
+        """
         if tensor is not None and not isinstance(tensor, Variable):
             raise FluidTypeError(f"register_buffer takes a variable, not {tensor!r}")
         self._buffers[_key(name)] = tensor
@@ -213,7 +248,9 @@ class Layer:
         """The parameters of this layer and those below, each once."""
         return [p for _, p in self.named_parameters("", include_sublayers)]
 
-    def named_parameters(self, prefix: str = "", include_sublayers: bool = True) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(
+        self, prefix: str = "", include_sublayers: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """parameters(), each with the path of attributes that leads there."""
         return self._named("_parameters", prefix, include_sublayers)
 
@@ -221,7 +258,9 @@ class Layer:
         """The buffers of this layer and those below, each once."""
         return [b for _, b in self.named_buffers("", include_sublayers)]
 
-    def named_buffers(self, prefix: str = "", include_sublayers: bool = True) -> Iterator[tuple[str, Variable]]:
+    def named_buffers(
+        self, prefix: str = "", include_sublayers: bool = True
+    ) -> Iterator[tuple[str, Variable]]:
         """buffers(), each with the path of attributes that leads there."""
         return self._named("_buffers", prefix, include_sublayers)
 
@@ -240,7 +279,9 @@ class Layer:
         include_sublayers: bool = True,
         structured_name_prefix: str = "",
     ) -> dict[str, Any]:
-        """The parameters and persistable buffers by their paths, as variables; paddle.save writes their values."""
+        """The parameters and persistable buffers by their paths, as variables; paddle.save writes
+        their values.
+        """
         found: dict[str, Any] = OrderedDict() if destination is None else destination
         owners = self.named_sublayers("", True) if include_sublayers else iter([("", self)])
         for path, layer in owners:
@@ -254,23 +295,32 @@ class Layer:
 
     def _persistable(self) -> list[tuple[str, Any]]:
         """The layer's own parameters and the buffers that persist."""
-        return [*self._parameters.items(), *((n, b) for n, b in self._buffers.items() if n not in self._temporary)]
+        return [
+            *self._parameters.items(),
+            *((n, b) for n, b in self._buffers.items() if n not in self._temporary),
+        ]
 
     def to_static_state_dict(
-        self, destination: dict[str, Any] | None = None, include_sublayers: bool = True, structured_name_prefix: str = ""
+        self,
+        destination: dict[str, Any] | None = None,
+        include_sublayers: bool = True,
+        structured_name_prefix: str = "",
     ) -> dict[str, Any]:
         """state_dict with the buffers that are not persistable, too."""
         found = self.state_dict(destination, include_sublayers, structured_name_prefix)
-        found.update({structured_name_prefix + n: b for n, b in self.named_buffers("", include_sublayers)})
+        found.update(
+            {structured_name_prefix + n: b for n, b in self.named_buffers("", include_sublayers)}
+        )
         return found
 
     def set_state_dict(
         self, state_dict: Mapping[str, Any], use_structured_name: bool = True
     ) -> tuple[list[str], list[str]]:
-        """Put arrays into the global scope as the values of parameters and buffers, by path or by variables' names.
+        """Put arrays into the global scope as the values of parameters and buffers, by path or by
+        variables' names.
 
-        Returns the names that lack a value, and those that are none of this layer's. Raises FluidValueError for an array of
-        another shape, and then sets nothing.
+        Returns the names that lack a value, and those that are none of this layer's. Raises
+        FluidValueError for an array of another shape, and then sets nothing.
         """
         own = self.state_dict()
         wanted = own if use_structured_name else {v.name: v for v in own.values()}
@@ -278,7 +328,8 @@ class Layer:
         for name, array in given.items():
             if tuple(array.shape) != tuple(wanted[name].shape):
                 raise FluidValueError(
-                    f"{name!r} has shape {list(wanted[name].shape)}, but its value has {list(array.shape)}"
+                    f"{name!r} has shape {list(wanted[name].shape)}, but its value has"
+                    f" {list(array.shape)}"
                 )
         for name, array in given.items():
             global_scope().var(wanted[name].name).set(array.astype(wanted[name].desc.dtype))
@@ -287,7 +338,9 @@ class Layer:
     set_dict = load_dict = set_state_dict
 
     def __repr__(self) -> str:
-        inner = [f"({name}): {layer!r}".replace("\n", "\n  ") for name, layer in self._sub_layers.items()]
+        inner = [
+            f"({name}): {layer!r}".replace("\n", "\n  ") for name, layer in self._sub_layers.items()
+        ]
         if not inner:
             return f"{type(self).__name__}({self.extra_repr()})"
         return "\n  ".join([f"{type(self).__name__}({self.extra_repr()}", *inner]) + "\n)"

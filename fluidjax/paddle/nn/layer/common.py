@@ -82,7 +82,14 @@ class Upsample(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
-        self.size, self.scale_factor, self.mode, self.align_corners, self.align_mode, self.data_format = (
+        (
+            self.size,
+            self.scale_factor,
+            self.mode,
+            self.align_corners,
+            self.align_mode,
+            self.data_format,
+        ) = (
             size,
             scale_factor,
             mode,
@@ -93,7 +100,13 @@ class Upsample(Layer):
 
     def forward(self, x: Variable) -> Variable:
         return F.interpolate(
-            x, self.size, self.scale_factor, self.mode, self.align_corners, self.align_mode, self.data_format
+            x,
+            self.size,
+            self.scale_factor,
+            self.mode,
+            self.align_corners,
+            self.align_mode,
+            self.data_format,
         )
 
 
@@ -101,7 +114,11 @@ class UpsamplingBilinear2D(Layer):
     """Images resized between pixels, their corners falling on each other."""
 
     def __init__(
-        self, size: Any = None, scale_factor: Any = None, data_format: str = "NCHW", name: str | None = None
+        self,
+        size: Any = None,
+        scale_factor: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
     ) -> None:
         super().__init__()
         self.size, self.scale_factor, self.data_format = size, scale_factor, data_format
@@ -114,7 +131,11 @@ class UpsamplingNearest2D(Layer):
     """Images resized by the nearest pixel."""
 
     def __init__(
-        self, size: Any = None, scale_factor: Any = None, data_format: str = "NCHW", name: str | None = None
+        self,
+        size: Any = None,
+        scale_factor: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
     ) -> None:
         super().__init__()
         self.size, self.scale_factor, self.data_format = size, scale_factor, data_format
@@ -149,7 +170,11 @@ class Dropout(Layer):
     """paddle.nn.functional.dropout as a layer."""
 
     def __init__(
-        self, p: float = 0.5, axis: Any = None, mode: str = "upscale_in_train", name: str | None = None
+        self,
+        p: float = 0.5,
+        axis: Any = None,
+        mode: str = "upscale_in_train",
+        name: str | None = None,
     ) -> None:
         super().__init__()
         self.p, self.axis, self.mode = p, axis, mode
@@ -194,7 +219,9 @@ class Flatten(Layer):
 class PixelShuffle(Layer):
     """paddle.nn.functional.pixel_shuffle as a layer."""
 
-    def __init__(self, upscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> None:
+    def __init__(
+        self, upscale_factor: int, data_format: str = "NCHW", name: str | None = None
+    ) -> None:
         super().__init__()
         self.upscale_factor, self.data_format = upscale_factor, data_format
 
@@ -205,16 +232,22 @@ class PixelShuffle(Layer):
 class PairwiseDistance(Layer):
     """The p-norm of x - y + epsilon, row by row."""
 
-    def __init__(self, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False, name: str | None = None) -> None:
+    def __init__(
+        self, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False, name: str | None = None
+    ) -> None:
         super().__init__()
         self.p, self.epsilon, self.keepdim = p, epsilon, keepdim
 
     def forward(self, x: Variable, y: Variable) -> Variable:
-        return norm(layers.scale(layers.elementwise_sub(x, y), 1.0, self.epsilon), self.p, -1, self.keepdim)
+        return norm(
+            layers.scale(layers.elementwise_sub(x, y), 1.0, self.epsilon), self.p, -1, self.keepdim
+        )
 
 
 class Linear(Layer):
-    """x @ weight + bias, with trained weight [in_features, out_features] and bias [out_features] (bias_attr=False: none)."""
+    """x @ weight + bias, with trained weight [in_features, out_features] and bias [out_features]
+    (bias_attr=False: none).
+    """
 
     def __init__(
         self,
@@ -236,7 +269,9 @@ class Linear(Layer):
 
 
 class Bilinear(Layer):
-    """paddle.nn.functional.bilinear with trained weight [out_features, in1_features, in2_features] and bias [1, out_features]."""
+    """paddle.nn.functional.bilinear with trained weight [out_features, in1_features, in2_features]
+    and bias [1, out_features].
+    """
 
     def __init__(
         self, in1_features: int, in2_features: int, out_features: int, weight_attr: Any = None, bias_attr: Any = None,
@@ -251,9 +286,11 @@ class Bilinear(Layer):
 
 
 class Embedding(Layer):
-    """Rows of a trained table [num_embeddings, embedding_dim] by ids; the row padding_idx reads as zeros.
+    """Rows of a trained table [num_embeddings, embedding_dim] by ids; the row padding_idx reads as
+    zeros.
 
-    sparse: its gradient has only the rows of the batch. Raises FluidValueError for a padding_idx that is no row.
+    sparse: its gradient has only the rows of the batch. Raises FluidValueError for a padding_idx
+    that is no row.
     """
 
     def __init__(
@@ -309,7 +346,9 @@ class FeatureAlphaDropout(Layer):
 class PixelUnshuffle(Layer):
     """paddle.nn.functional.pixel_unshuffle as a layer."""
 
-    def __init__(self, downscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> None:
+    def __init__(
+        self, downscale_factor: int, data_format: str = "NCHW", name: str | None = None
+    ) -> None:
         super().__init__()
         self.downscale_factor, self.data_format = downscale_factor, data_format
 

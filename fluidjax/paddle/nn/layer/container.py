@@ -22,10 +22,16 @@ class Sequential(Layer):
     def __getitem__(self, name: Any) -> Any:
         if isinstance(name, slice):
             return Sequential(*list(self._sub_layers.values())[name])
-        return self._sub_layers[name] if isinstance(name, str) else list(self._sub_layers.values())[name]
+        return (
+            self._sub_layers[name]
+            if isinstance(name, str)
+            else list(self._sub_layers.values())[name]
+        )
 
     def __setitem__(self, name: Any, layer: Layer) -> None:
-        self.add_sublayer(str(name) if isinstance(name, str) else list(self._sub_layers)[name], layer)
+        self.add_sublayer(
+            str(name) if isinstance(name, str) else list(self._sub_layers)[name], layer
+        )
 
     def __delitem__(self, name: Any) -> None:
         del self._sub_layers[name if isinstance(name, str) else list(self._sub_layers)[name]]
@@ -132,7 +138,9 @@ class ParameterList(_Numbered):
 
 
 class LayerDict(Layer):
-    """Layers by name, whose parameters are this one's, from a dict or pairs; it has no forward. Raises FluidTypeError for anything else."""
+    """Layers by name, whose parameters are this one's, from a dict or pairs; it has no forward.
+    Raises FluidTypeError for anything else.
+    """
 
     def __init__(self, sublayers: Any = None) -> None:
         super().__init__()
@@ -178,10 +186,14 @@ class LayerDict(Layer):
         return self._sub_layers.values()
 
     def update(self, sublayers: Any) -> None:
-        """Add layers, from a dict, another LayerDict or (name, layer) pairs; one of a name that is there takes its place."""
+        """Add layers, from a dict, another LayerDict or (name, layer) pairs; one of a name that is
+        there takes its place.
+        """
         pairs = sublayers.items() if isinstance(sublayers, Mapping | LayerDict) else sublayers
         if not isinstance(pairs, Iterable):
-            raise FluidTypeError(f"a LayerDict takes a dict or (name, layer) pairs, not {sublayers!r}")
+            raise FluidTypeError(
+                f"a LayerDict takes a dict or (name, layer) pairs, not {sublayers!r}"
+            )
         for pair in pairs:
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise FluidTypeError(f"a LayerDict takes (name, layer) pairs, not {pair!r}")

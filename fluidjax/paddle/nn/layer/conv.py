@@ -24,9 +24,17 @@ class _Conv(Layer):
         require(weight_attr is not False, f"{layer} needs its filter; weight_attr is not False")
         one_of(padding_mode, "padding_mode", layer, ("zeros", "reflect", "replicate", "circular"))
         fits = groups > 0 and in_channels % groups == 0 and out_channels % groups == 0
-        require(fits, f"{layer}'s {in_channels} and {out_channels} channels do not divide into {groups} groups")
+        require(
+            fits,
+            f"{layer}'s {in_channels} and {out_channels} channels do not divide into {groups}"
+            " groups",
+        )
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
-        self.padding_mode, self.output_padding, self.data_format = padding_mode, output_padding, data_format
+        self.padding_mode, self.output_padding, self.data_format = (
+            padding_mode,
+            output_padding,
+            data_format,
+        )
         window = size_list(kernel_size, n, "kernel_size", layer)
         if transposed:
             shape, begin = [in_channels, out_channels // groups, *window], None
@@ -37,21 +45,30 @@ class _Conv(Layer):
         self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
 
     def padded(self, x: Variable) -> tuple[Variable, Any]:
-        """x with what its padding_mode puts around it, and the padding that is left to the convolution."""
+        """x with what its padding_mode puts around it, and the padding that is left to the
+        convolution.
+        """
         if self.padding_mode == "zeros":
             return x, self.padding
         n = x.ndim - 2
         sides = size_list(self.padding, n, "padding", type(self).__name__)
-        return F.pad(
-            x, [s for side in reversed(sides) for s in (side, side)], self.padding_mode, data_format=self.data_format
-        ), 0
+        return (
+            F.pad(
+                x,
+                [s for side in reversed(sides) for s in (side, side)],
+                self.padding_mode,
+                data_format=self.data_format,
+            ),
+            0,
+        )
 
     def extra_repr(self) -> str:
         return f"weight={list(self.weight.shape)}, stride={self.stride}, padding={self.padding}"
 
 
 class Conv1D(_Conv):
-    """paddle.nn.functional.conv1d with a trained filter, normal with variance 2 / (window * in_channels), and bias (False: none).
+    """paddle.nn.functional.conv1d with a trained filter, normal with variance 2 / (window *
+    in_channels), and bias (False: none).
 
     padding_mode: "zeros", "reflect", "replicate" or "circular".
     """
@@ -65,11 +82,21 @@ class Conv1D(_Conv):
 
     def forward(self, x: Variable) -> Variable:
         x, padding = self.padded(x)
-        return F.conv1d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups, self.data_format)
+        return F.conv1d(
+            x,
+            self.weight,
+            self.bias,
+            self.stride,
+            padding,
+            self.dilation,
+            self.groups,
+            self.data_format,
+        )
 
 
 class Conv2D(_Conv):
-    """paddle.nn.functional.conv2d with a trained filter, normal with variance 2 / (window * in_channels), and bias (False: none).
+    """paddle.nn.functional.conv2d with a trained filter, normal with variance 2 / (window *
+    in_channels), and bias (False: none).
 
     padding_mode: "zeros", "reflect", "replicate" or "circular".
     """
@@ -83,11 +110,21 @@ class Conv2D(_Conv):
 
     def forward(self, x: Variable) -> Variable:
         x, padding = self.padded(x)
-        return F.conv2d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups, self.data_format)
+        return F.conv2d(
+            x,
+            self.weight,
+            self.bias,
+            self.stride,
+            padding,
+            self.dilation,
+            self.groups,
+            self.data_format,
+        )
 
 
 class Conv3D(_Conv):
-    """paddle.nn.functional.conv3d with a trained filter, normal with variance 2 / (window * in_channels), and bias (False: none).
+    """paddle.nn.functional.conv3d with a trained filter, normal with variance 2 / (window *
+    in_channels), and bias (False: none).
 
     padding_mode: "zeros", "reflect", "replicate" or "circular".
     """
@@ -101,7 +138,16 @@ class Conv3D(_Conv):
 
     def forward(self, x: Variable) -> Variable:
         x, padding = self.padded(x)
-        return F.conv3d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups, self.data_format)
+        return F.conv3d(
+            x,
+            self.weight,
+            self.bias,
+            self.stride,
+            padding,
+            self.dilation,
+            self.groups,
+            self.data_format,
+        )
 
 
 class Conv1DTranspose(_Conv):

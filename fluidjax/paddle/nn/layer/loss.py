@@ -12,7 +12,9 @@ from .base import Layer
 class BCELoss(Layer):
     """paddle.nn.functional.binary_cross_entropy as a layer."""
 
-    def __init__(self, weight: Variable | None = None, reduction: str = "mean", name: str | None = None) -> None:
+    def __init__(
+        self, weight: Variable | None = None, reduction: str = "mean", name: str | None = None
+    ) -> None:
         super().__init__()
         self.weight, self.reduction = weight, reduction
 
@@ -34,7 +36,9 @@ class BCEWithLogitsLoss(Layer):
         self.weight, self.reduction, self.pos_weight = weight, reduction, pos_weight
 
     def forward(self, logit: Variable, label: Variable) -> Variable:
-        return F.binary_cross_entropy_with_logits(logit, label, self.weight, self.reduction, self.pos_weight)
+        return F.binary_cross_entropy_with_logits(
+            logit, label, self.weight, self.reduction, self.pos_weight
+        )
 
 
 class CTCLoss(Layer):
@@ -52,7 +56,15 @@ class CTCLoss(Layer):
         label_lengths: Variable,
         norm_by_times: bool = False,
     ) -> Variable:
-        return F.ctc_loss(log_probs, labels, input_lengths, label_lengths, self.blank, self.reduction, norm_by_times)
+        return F.ctc_loss(
+            log_probs,
+            labels,
+            input_lengths,
+            label_lengths,
+            self.blank,
+            self.reduction,
+            norm_by_times,
+        )
 
 
 class CrossEntropyLoss(Layer):
@@ -78,7 +90,15 @@ class CrossEntropyLoss(Layer):
             self.axis,
             self.use_softmax,
             self.label_smoothing,
-        ) = weight, ignore_index, reduction, soft_label, axis, use_softmax, label_smoothing
+        ) = (
+            weight,
+            ignore_index,
+            reduction,
+            soft_label,
+            axis,
+            use_softmax,
+            label_smoothing,
+        )
 
     def forward(self, input: Variable, label: Variable) -> Variable:
         return F.cross_entropy(
@@ -123,7 +143,9 @@ class MSELoss(Layer):
 class MarginRankingLoss(Layer):
     """paddle.nn.functional.margin_ranking_loss as a layer."""
 
-    def __init__(self, margin: float = 0.0, reduction: str = "mean", name: str | None = None) -> None:
+    def __init__(
+        self, margin: float = 0.0, reduction: str = "mean", name: str | None = None
+    ) -> None:
         super().__init__()
         self.margin, self.reduction = margin, reduction
 
@@ -135,7 +157,11 @@ class NLLLoss(Layer):
     """paddle.nn.functional.nll_loss as a layer."""
 
     def __init__(
-        self, weight: Variable | None = None, ignore_index: int = -100, reduction: str = "mean", name: str | None = None
+        self,
+        weight: Variable | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        name: str | None = None,
     ) -> None:
         super().__init__()
         self.weight, self.ignore_index, self.reduction = weight, ignore_index, reduction
@@ -147,7 +173,9 @@ class NLLLoss(Layer):
 class SmoothL1Loss(Layer):
     """paddle.nn.functional.smooth_l1_loss as a layer."""
 
-    def __init__(self, reduction: str = "mean", delta: float = 1.0, name: str | None = None) -> None:
+    def __init__(
+        self, reduction: str = "mean", delta: float = 1.0, name: str | None = None
+    ) -> None:
         super().__init__()
         self.reduction, self.delta = reduction, delta
 
@@ -156,7 +184,8 @@ class SmoothL1Loss(Layer):
 
 
 class HSigmoidLoss(Layer):
-    """paddle.nn.functional.hsigmoid_loss with trained weights [num_classes - 1, feature_size] and bias [num_classes - 1, 1].
+    """paddle.nn.functional.hsigmoid_loss with trained weights [num_classes - 1, feature_size] and
+    bias [num_classes - 1, 1].
 
     is_custom: paths are given, and weights are as many as num_classes.
     """
@@ -172,10 +201,21 @@ class HSigmoidLoss(Layer):
         self.bias = self.create_parameter([count, 1], bias_attr, is_bias=True)
 
     def forward(
-        self, input: Variable, label: Variable, path_table: Variable | None = None, path_code: Variable | None = None
+        self,
+        input: Variable,
+        label: Variable,
+        path_table: Variable | None = None,
+        path_code: Variable | None = None,
     ) -> Variable:
         return F.hsigmoid_loss(
-            input, label, self.num_classes, self.weight, self.bias, path_table, path_code, is_sparse=self.is_sparse
+            input,
+            label,
+            self.num_classes,
+            self.weight,
+            self.bias,
+            path_table,
+            path_code,
+            is_sparse=self.is_sparse,
         )
 
 

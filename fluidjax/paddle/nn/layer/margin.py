@@ -23,7 +23,13 @@ class CosineEmbeddingLoss(Layer):
 class GaussianNLLLoss(Layer):
     """paddle.nn.functional.gaussian_nll_loss as a layer."""
 
-    def __init__(self, full: bool = False, epsilon: float = 1e-6, reduction: str = "mean", name: str | None = None) -> None:
+    def __init__(
+        self,
+        full: bool = False,
+        epsilon: float = 1e-6,
+        reduction: str = "mean",
+        name: str | None = None,
+    ) -> None:
         super().__init__()
         self.full, self.epsilon, self.reduction = full, epsilon, reduction
 
@@ -34,7 +40,9 @@ class GaussianNLLLoss(Layer):
 class HingeEmbeddingLoss(Layer):
     """paddle.nn.functional.hinge_embedding_loss as a layer."""
 
-    def __init__(self, margin: float = 1.0, reduction: str = "mean", name: str | None = None) -> None:
+    def __init__(
+        self, margin: float = 1.0, reduction: str = "mean", name: str | None = None
+    ) -> None:
         super().__init__()
         self.margin, self.reduction = margin, reduction
 
@@ -56,7 +64,9 @@ class MultiLabelMarginLoss(Layer):
 class MultiLabelSoftMarginLoss(Layer):
     """paddle.nn.functional.multi_label_soft_margin_loss as a layer."""
 
-    def __init__(self, weight: Variable | None = None, reduction: str = "mean", name: str | None = None) -> None:
+    def __init__(
+        self, weight: Variable | None = None, reduction: str = "mean", name: str | None = None
+    ) -> None:
         super().__init__()
         self.weight, self.reduction = weight, reduction
 
@@ -86,10 +96,17 @@ class PoissonNLLLoss(Layer):
         name: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.log_input, self.full, self.epsilon, self.reduction = log_input, full, epsilon, reduction
+        self.log_input, self.full, self.epsilon, self.reduction = (
+            log_input,
+            full,
+            epsilon,
+            reduction,
+        )
 
     def forward(self, input: Variable, label: Variable) -> Variable:
-        return F.poisson_nll_loss(input, label, self.log_input, self.full, self.epsilon, self.reduction)
+        return F.poisson_nll_loss(
+            input, label, self.log_input, self.full, self.epsilon, self.reduction
+        )
 
 
 class SoftMarginLoss(Layer):
@@ -111,10 +128,18 @@ class TripletMarginLoss(Layer):
         name: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.margin, self.p, self.epsilon, self.swap, self.reduction = margin, p, epsilon, swap, reduction
+        self.margin, self.p, self.epsilon, self.swap, self.reduction = (
+            margin,
+            p,
+            epsilon,
+            swap,
+            reduction,
+        )
 
     def forward(self, input: Variable, positive: Variable, negative: Variable) -> Variable:
-        return F.triplet_margin_loss(input, positive, negative, self.margin, self.p, self.epsilon, self.swap, self.reduction)
+        return F.triplet_margin_loss(
+            input, positive, negative, self.margin, self.p, self.epsilon, self.swap, self.reduction
+        )
 
 
 class TripletMarginWithDistanceLoss(Layer):
@@ -125,11 +150,22 @@ class TripletMarginWithDistanceLoss(Layer):
         name: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.distance_function, self.margin, self.swap, self.reduction = distance_function, margin, swap, reduction
+        self.distance_function, self.margin, self.swap, self.reduction = (
+            distance_function,
+            margin,
+            swap,
+            reduction,
+        )
 
     def forward(self, input: Variable, positive: Variable, negative: Variable) -> Variable:
         return F.triplet_margin_with_distance_loss(
-            input, positive, negative, self.distance_function, self.margin, self.swap, self.reduction
+            input,
+            positive,
+            negative,
+            self.distance_function,
+            self.margin,
+            self.swap,
+            self.reduction,
         )
 
 

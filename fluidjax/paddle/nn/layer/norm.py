@@ -13,7 +13,9 @@ from .. import functional as F
 from .base import Layer
 
 
-def _scale_and_bias(layer: Layer, shape: list[int], weight_attr: Any, bias_attr: Any) -> tuple[Any, Any]:
+def _scale_and_bias(
+    layer: Layer, shape: list[int], weight_attr: Any, bias_attr: Any
+) -> tuple[Any, Any]:
     """A trained scale of ones and bias of zeros; frozen ones where an attribute is False."""
     scale = layer.create_parameter(
         shape, None if weight_attr is False else weight_attr, default_initializer=Constant(1.0)
@@ -26,7 +28,9 @@ def _scale_and_bias(layer: Layer, shape: list[int], weight_attr: Any, bias_attr:
 
 
 class _BatchNorm(Layer):
-    """batch_norm with trained scale and bias, and running statistics that forward moves while training."""
+    """batch_norm with trained scale and bias, and running statistics that forward moves while
+    training.
+    """
 
     def __init__(
         self, num_features: int, momentum: float, epsilon: float, weight_attr: Any, bias_attr: Any, data_format: str,
@@ -52,38 +56,65 @@ class _BatchNorm(Layer):
 
 
 class BatchNorm1D(_BatchNorm):
-    """paddle.nn.functional.batch_norm with trained scale and bias and running statistics; train() and eval() switch it."""
+    """paddle.nn.functional.batch_norm with trained scale and bias and running statistics; train()
+    and eval() switch it.
+    """
 
     def __init__(
         self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: Any = None, bias_attr: Any = None,
         data_format: str = "NCL", use_global_stats: bool | None = None, name: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
-            num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, _statistics(name)
+            num_features,
+            momentum,
+            epsilon,
+            weight_attr,
+            bias_attr,
+            data_format,
+            use_global_stats,
+            _statistics(name),
         )
 
 
 class BatchNorm2D(_BatchNorm):
-    """paddle.nn.functional.batch_norm with trained scale and bias and running statistics; train() and eval() switch it."""
+    """paddle.nn.functional.batch_norm with trained scale and bias and running statistics; train()
+    and eval() switch it.
+    """
 
     def __init__(
         self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: Any = None, bias_attr: Any = None,
         data_format: str = "NCHW", use_global_stats: bool | None = None, name: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
-            num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, _statistics(name)
+            num_features,
+            momentum,
+            epsilon,
+            weight_attr,
+            bias_attr,
+            data_format,
+            use_global_stats,
+            _statistics(name),
         )
 
 
 class BatchNorm3D(_BatchNorm):
-    """paddle.nn.functional.batch_norm with trained scale and bias and running statistics; train() and eval() switch it."""
+    """paddle.nn.functional.batch_norm with trained scale and bias and running statistics; train()
+    and eval() switch it.
+    """
 
     def __init__(
         self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: Any = None, bias_attr: Any = None,
         data_format: str = "NCDHW", use_global_stats: bool | None = None, name: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
-            num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, _statistics(name)
+            num_features,
+            momentum,
+            epsilon,
+            weight_attr,
+            bias_attr,
+            data_format,
+            use_global_stats,
+            _statistics(name),
         )
 
 
@@ -92,16 +123,33 @@ def _statistics(name: str | None) -> tuple[str | None, str | None]:
 
 
 class SyncBatchNorm(_BatchNorm):
-    """BatchNorm2D whose statistics are those of the batches of all ranks: the op is sync_batch_norm."""
+    """BatchNorm2D whose statistics are those of the batches of all ranks: the op is
+    sync_batch_norm.
+    """
 
     def __init__(
         self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: Any = None, bias_attr: Any = None,
         data_format: str = "NCHW", name: str | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None, _statistics(name))
+        super().__init__(
+            num_features,
+            momentum,
+            epsilon,
+            weight_attr,
+            bias_attr,
+            data_format,
+            None,
+            _statistics(name),
+        )
 
     def forward(self, x: Variable) -> Variable:
-        inputs = {"X": x, "Scale": self.weight, "Bias": self.bias, "Mean": self._mean, "Variance": self._variance}
+        inputs = {
+            "X": x,
+            "Scale": self.weight,
+            "Bias": self.bias,
+            "Mean": self._mean,
+            "Variance": self._variance,
+        }
         attrs = {
             "momentum": self.momentum, "epsilon": self.epsilon, "is_test": not self.training,
             "data_layout": "NHWC" if self.data_format.endswith("C") and len(self.data_format) > 2 else "NCHW",
@@ -110,11 +158,15 @@ class SyncBatchNorm(_BatchNorm):
             "Y": x.dtype, "MeanOut": self._mean, "VarianceOut": self._variance, "SavedMean": self._mean.dtype,
             "SavedVariance": self._mean.dtype,
         }  # fmt: skip
-        return append(LayerHelper("sync_batch_norm"), inputs, outs, attrs, stop="SavedMean SavedVariance")[0]
+        return append(
+            LayerHelper("sync_batch_norm"), inputs, outs, attrs, stop="SavedMean SavedVariance"
+        )[0]
 
     @classmethod
     def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
-        """`layer` with a SyncBatchNorm in the place of every batch norm; parameters and statistics are the same variables."""
+        """`layer` with a SyncBatchNorm in the place of every batch norm; parameters and statistics
+        are the same variables.
+        """
         if isinstance(layer, _BatchNorm) and not isinstance(layer, cls):
             made = cls.__new__(cls)
             vars(made).update(vars(layer))
@@ -125,9 +177,11 @@ class SyncBatchNorm(_BatchNorm):
 
 
 class BatchNorm(_BatchNorm):
-    """Batch normalisation with the arguments of 1.8.5's layer: an activation by name, names of the running statistics.
+    """Batch normalisation with the arguments of 1.8.5's layer: an activation by name, names of the
+    running statistics.
 
-    is_test says whether the running statistics are used; in static mode train() and eval() do not, as in Paddle.
+    is_test says whether the running statistics are used; in static mode train() and eval() do not,
+    as in Paddle.
     """
 
     def __init__(
@@ -148,7 +202,9 @@ class BatchNorm(_BatchNorm):
 
 
 class InstanceNorm1D(Layer):
-    """paddle.nn.functional.instance_norm with trained scale and bias; none of both where an attribute is False."""
+    """paddle.nn.functional.instance_norm with trained scale and bias; none of both where an
+    attribute is False.
+    """
 
     def __init__(
         self, num_features: int, epsilon: float = 1e-05, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None,
@@ -160,11 +216,15 @@ class InstanceNorm1D(Layer):
             self.scale, self.bias = _scale_and_bias(self, [num_features], weight_attr, bias_attr)
 
     def forward(self, input: Variable) -> Variable:
-        return F.instance_norm(input, weight=self.scale, bias=self.bias, eps=self.epsilon, data_format=self.data_format)
+        return F.instance_norm(
+            input, weight=self.scale, bias=self.bias, eps=self.epsilon, data_format=self.data_format
+        )
 
 
 class InstanceNorm2D(InstanceNorm1D):
-    """paddle.nn.functional.instance_norm with trained scale and bias; none of both where an attribute is False."""
+    """paddle.nn.functional.instance_norm with trained scale and bias; none of both where an
+    attribute is False.
+    """
 
     def __init__(
         self, num_features: int, epsilon: float = 1e-05, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None,
@@ -174,7 +234,9 @@ class InstanceNorm2D(InstanceNorm1D):
 
 
 class InstanceNorm3D(InstanceNorm1D):
-    """paddle.nn.functional.instance_norm with trained scale and bias; none of both where an attribute is False."""
+    """paddle.nn.functional.instance_norm with trained scale and bias; none of both where an
+    attribute is False.
+    """
 
     def __init__(
         self, num_features: int, epsilon: float = 1e-05, momentum: float = 0.9, weight_attr: Any = None, bias_attr: Any = None,
@@ -184,7 +246,9 @@ class InstanceNorm3D(InstanceNorm1D):
 
 
 class LayerNorm(Layer):
-    """paddle.nn.functional.layer_norm over the last dimensions, with trained scale and bias (False: none) of their sizes in a row."""
+    """paddle.nn.functional.layer_norm over the last dimensions, with trained scale and bias (False:
+    none) of their sizes in a row.
+    """
 
     def __init__(
         self,
@@ -196,7 +260,9 @@ class LayerNorm(Layer):
     ) -> None:
         super().__init__()
         self.normalized_shape = (
-            list(normalized_shape) if isinstance(normalized_shape, list | tuple) else [normalized_shape]
+            list(normalized_shape)
+            if isinstance(normalized_shape, list | tuple)
+            else [normalized_shape]
         )
         self.epsilon = epsilon
         count = 1
@@ -210,7 +276,9 @@ class LayerNorm(Layer):
 
 
 class GroupNorm(Layer):
-    """paddle.nn.functional.group_norm with trained scale and bias; frozen ones where an attribute is False."""
+    """paddle.nn.functional.group_norm with trained scale and bias; frozen ones where an attribute
+    is False.
+    """
 
     def __init__(
         self, num_groups: int, num_channels: int, epsilon: float = 1e-05, weight_attr: Any = None, bias_attr: Any = None,
@@ -221,7 +289,9 @@ class GroupNorm(Layer):
         self.weight, self.bias = _scale_and_bias(self, [num_channels], weight_attr, bias_attr)
 
     def forward(self, input: Variable) -> Variable:
-        return F.group_norm(input, self.num_groups, self.epsilon, self.weight, self.bias, self.data_format)
+        return F.group_norm(
+            input, self.num_groups, self.epsilon, self.weight, self.bias, self.data_format
+        )
 
 
 class LocalResponseNorm(Layer):
@@ -237,17 +307,32 @@ class LocalResponseNorm(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
-        self.size, self.alpha, self.beta, self.k, self.data_format = size, alpha, beta, k, data_format
+        self.size, self.alpha, self.beta, self.k, self.data_format = (
+            size,
+            alpha,
+            beta,
+            k,
+            data_format,
+        )
 
     def forward(self, input: Variable) -> Variable:
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k, self.data_format)
+        return F.local_response_norm(
+            input, self.size, self.alpha, self.beta, self.k, self.data_format
+        )
 
 
 class SpectralNorm(Layer):
-    """A weight divided by its largest singular value, which power_iters steps from two vectors of the layer estimate."""
+    """A weight divided by its largest singular value, which power_iters steps from two vectors of
+    the layer estimate.
+    """
 
     def __init__(
-        self, weight_shape: Any, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, dtype: Any = "float32"
+        self,
+        weight_shape: Any,
+        dim: int = 0,
+        power_iters: int = 1,
+        eps: float = 1e-12,
+        dtype: Any = "float32",
     ) -> None:
         super().__init__(dtype=dtype)
         self.dim, self.power_iters, self.eps = dim, power_iters, eps
@@ -263,7 +348,10 @@ class SpectralNorm(Layer):
     def forward(self, x: Variable) -> Variable:
         attrs = {"dim": self.dim, "power_iters": self.power_iters, "eps": self.eps}
         return append(
-            LayerHelper("spectral_norm"), {"Weight": x, "U": self.weight_u, "V": self.weight_v}, {"Out": x.dtype}, attrs
+            LayerHelper("spectral_norm"),
+            {"Weight": x, "U": self.weight_u, "V": self.weight_v},
+            {"Out": x.dtype},
+            attrs,
         )
 
 

@@ -23,7 +23,9 @@ class AdaptiveAvgPool1D(Layer):
 class AdaptiveAvgPool2D(Layer):
     """paddle.nn.functional.adaptive_avg_pool2d as a layer."""
 
-    def __init__(self, output_size: Any, data_format: str = "NCHW", name: str | None = None) -> None:
+    def __init__(
+        self, output_size: Any, data_format: str = "NCHW", name: str | None = None
+    ) -> None:
         super().__init__()
         self.output_size, self.data_format = output_size, data_format
 
@@ -34,7 +36,9 @@ class AdaptiveAvgPool2D(Layer):
 class AdaptiveAvgPool3D(Layer):
     """paddle.nn.functional.adaptive_avg_pool3d as a layer."""
 
-    def __init__(self, output_size: Any, data_format: str = "NCDHW", name: str | None = None) -> None:
+    def __init__(
+        self, output_size: Any, data_format: str = "NCDHW", name: str | None = None
+    ) -> None:
         super().__init__()
         self.output_size, self.data_format = output_size, data_format
 
@@ -45,7 +49,9 @@ class AdaptiveAvgPool3D(Layer):
 class AdaptiveMaxPool1D(Layer):
     """paddle.nn.functional.adaptive_max_pool1d as a layer."""
 
-    def __init__(self, output_size: Any, return_mask: bool = False, name: str | None = None) -> None:
+    def __init__(
+        self, output_size: Any, return_mask: bool = False, name: str | None = None
+    ) -> None:
         super().__init__()
         self.output_size, self.return_mask = output_size, return_mask
 
@@ -56,7 +62,9 @@ class AdaptiveMaxPool1D(Layer):
 class AdaptiveMaxPool2D(Layer):
     """paddle.nn.functional.adaptive_max_pool2d as a layer."""
 
-    def __init__(self, output_size: Any, return_mask: bool = False, name: str | None = None) -> None:
+    def __init__(
+        self, output_size: Any, return_mask: bool = False, name: str | None = None
+    ) -> None:
         super().__init__()
         self.output_size, self.return_mask = output_size, return_mask
 
@@ -67,7 +75,9 @@ class AdaptiveMaxPool2D(Layer):
 class AdaptiveMaxPool3D(Layer):
     """paddle.nn.functional.adaptive_max_pool3d as a layer."""
 
-    def __init__(self, output_size: Any, return_mask: bool = False, name: str | None = None) -> None:
+    def __init__(
+        self, output_size: Any, return_mask: bool = False, name: str | None = None
+    ) -> None:
         super().__init__()
         self.output_size, self.return_mask = output_size, return_mask
 
@@ -97,7 +107,9 @@ class AvgPool1D(Layer):
         )
 
     def forward(self, x: Variable) -> Variable:
-        return F.avg_pool1d(x, self.kernel_size, self.stride, self.padding, self.exclusive, self.ceil_mode)
+        return F.avg_pool1d(
+            x, self.kernel_size, self.stride, self.padding, self.exclusive, self.ceil_mode
+        )
 
 
 class AvgPool2D(Layer):
@@ -123,7 +135,15 @@ class AvgPool2D(Layer):
             self.exclusive,
             self.divisor_override,
             self.data_format,
-        ) = kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format
+        ) = (
+            kernel_size,
+            stride,
+            padding,
+            ceil_mode,
+            exclusive,
+            divisor_override,
+            data_format,
+        )
 
     def forward(self, x: Variable) -> Variable:
         return F.avg_pool2d(
@@ -161,7 +181,15 @@ class AvgPool3D(Layer):
             self.exclusive,
             self.divisor_override,
             self.data_format,
-        ) = kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format
+        ) = (
+            kernel_size,
+            stride,
+            padding,
+            ceil_mode,
+            exclusive,
+            divisor_override,
+            data_format,
+        )
 
     def forward(self, x: Variable) -> Variable:
         return F.avg_pool3d(
@@ -198,7 +226,9 @@ class MaxPool1D(Layer):
         )
 
     def forward(self, x: Variable) -> Any:
-        return F.max_pool1d(x, self.kernel_size, self.stride, self.padding, self.return_mask, self.ceil_mode)
+        return F.max_pool1d(
+            x, self.kernel_size, self.stride, self.padding, self.return_mask, self.ceil_mode
+        )
 
 
 class MaxPool2D(Layer):
@@ -215,7 +245,14 @@ class MaxPool2D(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
-        self.kernel_size, self.stride, self.padding, self.return_mask, self.ceil_mode, self.data_format = (
+        (
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.return_mask,
+            self.ceil_mode,
+            self.data_format,
+        ) = (
             kernel_size,
             stride,
             padding,
@@ -226,7 +263,13 @@ class MaxPool2D(Layer):
 
     def forward(self, x: Variable) -> Any:
         return F.max_pool2d(
-            x, self.kernel_size, self.stride, self.padding, self.return_mask, self.ceil_mode, self.data_format
+            x,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.return_mask,
+            self.ceil_mode,
+            self.data_format,
         )
 
 
@@ -244,7 +287,14 @@ class MaxPool3D(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
-        self.kernel_size, self.stride, self.padding, self.return_mask, self.ceil_mode, self.data_format = (
+        (
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.return_mask,
+            self.ceil_mode,
+            self.data_format,
+        ) = (
             kernel_size,
             stride,
             padding,
@@ -255,7 +305,13 @@ class MaxPool3D(Layer):
 
     def forward(self, x: Variable) -> Any:
         return F.max_pool3d(
-            x, self.kernel_size, self.stride, self.padding, self.return_mask, self.ceil_mode, self.data_format
+            x,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.return_mask,
+            self.ceil_mode,
+            self.data_format,
         )
 
 

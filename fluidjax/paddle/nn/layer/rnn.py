@@ -1,4 +1,6 @@
-"""Recurrent layers of Paddle 2: cells, what runs a cell over time, and stacks of them on the op ``rnn``."""
+"""Recurrent layers of Paddle 2: cells, what runs a cell over time, and stacks of them on the op
+``rnn``.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +24,32 @@ PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 class RNNCellBase(Layer):
-    """A step of a recurrent layer: forward(inputs [N, D], states) gives (outputs, the states after it).
+    """A step of a recurrent layer: forward(inputs [N, D], states) gives (outputs, the states after
+    it).
 
-    A subclass defines forward, and state_shape (sizes without the batch, or nested tuples of such) for the states it begins with.
+    A subclass defines forward, and state_shape (sizes without the batch, or nested tuples of such)
+    for the states it begins with.
     """
 
     def get_initial_states(
-        self, batch_ref: Any, shape: Any = None, dtype: Any = None, init_value: float = 0.0, batch_dim_idx: int = 0
+        self,
+        batch_ref: Any,
+        shape: Any = None,
+        dtype: Any = None,
+        init_value: float = 0.0,
+        batch_dim_idx: int = 0,
     ) -> Any:
-        """States filled with init_value, for as many samples as dimension batch_dim_idx of batch_ref (or its first variable) has."""
+        """States filled with init_value, for as many samples as dimension batch_dim_idx of
+        batch_ref (or its first variable) has.
+        """
         ref = rnn_cells.flatten(batch_ref)[0]
-        return self._states(self.state_shape if shape is None else shape, ref, dtype or ref.dtype, init_value, batch_dim_idx)
+        return self._states(
+            self.state_shape if shape is None else shape,
+            ref,
+            dtype or ref.dtype,
+            init_value,
+            batch_dim_idx,
+        )
 
     def _states(self, shape: Any, ref: Variable, dtype: Any, value: float, at: int) -> Any:
         if all(isinstance(n, int) for n in shape):
@@ -43,17 +60,23 @@ class RNNCellBase(Layer):
     @property
     def state_shape(self) -> Any:
         """The sizes of the states without the batch."""
-        raise NotImplementedError(f"{type(self).__name__} has no state_shape; give the first states, or define it")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no state_shape; give the first states, or define it"
+        )
 
 
 class _Cell(RNNCellBase):
-    """What the cells have in common: two weights and two biases, each drawn from +-1/sqrt(hidden_size); gates: rows a unit."""
+    """What the cells have in common: two weights and two biases, each drawn from
+    +-1/sqrt(hidden_size); gates: rows a unit.
+    """
 
     gates = 1
 
     def __init__(self, input_size: int, hidden_size: int, attrs: Sequence[Any]) -> None:
         super().__init__()
-        require(hidden_size > 0, f"{type(self).__name__}'s hidden_size is above 0, not {hidden_size}")
+        require(
+            hidden_size > 0, f"{type(self).__name__}'s hidden_size is above 0, not {hidden_size}"
+        )
         self.input_size, self.hidden_size = input_size, hidden_size
         wide, bound = self.gates * hidden_size, 1.0 / math.sqrt(hidden_size)
         shapes = ([wide, input_size], [wide, hidden_size], [wide], [wide])
@@ -63,8 +86,16 @@ class _Cell(RNNCellBase):
     def _made(self, shape: list[int], attr: Any, bound: float) -> Any:
         bias = len(shape) == 1
         if attr is not False:
-            return self.create_parameter(shape, attr, is_bias=bias, default_initializer=initializer.Uniform(-bound, bound))
-        fixed = self.create_parameter(shape, ParamAttr(trainable=False), None, bias, initializer.Constant(0.0 if bias else 1.0))
+            return self.create_parameter(
+                shape, attr, is_bias=bias, default_initializer=initializer.Uniform(-bound, bound)
+            )
+        fixed = self.create_parameter(
+            shape,
+            ParamAttr(trainable=False),
+            None,
+            bias,
+            initializer.Constant(0.0 if bias else 1.0),
+        )
         fixed.stop_gradient = True  # op rnn reads it, so it is there
         return fixed
 
@@ -85,27 +116,36 @@ class _Cell(RNNCellBase):
 
 
 class SimpleRNNCell(_Cell):
-    """h' = act(W_ih x + b_ih + W_hh h + b_hh): (h', h') from x [N, input_size] and h [N, hidden_size]. activation: tanh or relu."""
+    """h' = act(W_ih x + b_ih + W_hh h + b_hh): (h', h') from x [N, input_size] and h [N,
+    hidden_size]. activation: tanh or relu.
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, activation: str = "tanh", weight_ih_attr: Any = None, weight_hh_attr: Any = None,
         bias_ih_attr: Any = None, bias_hh_attr: Any = None, name: str | None = None,
     ) -> None:  # fmt: skip
         one_of(activation, "activation", "SimpleRNNCell", ("tanh", "relu"))
-        super().__init__(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
+        super().__init__(
+            input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
+        )
         self.activation = activation
 
-    def forward(self, inputs: Variable, states: Variable | None = None) -> tuple[Variable, Variable]:
+    def forward(
+        self, inputs: Variable, states: Variable | None = None
+    ) -> tuple[Variable, Variable]:
         h = self.get_initial_states(inputs) if states is None else states
         new = getattr(F, self.activation)(self.inputs_part(inputs) + self.states_part(h))
         return new, new
 
     def extra_repr(self) -> str:
-        return super().extra_repr() + ("" if self.activation == "tanh" else f", activation={self.activation}")
+        return super().extra_repr() + (
+            "" if self.activation == "tanh" else f", activation={self.activation}"
+        )
 
 
 class LSTMCell(_Cell):
-    """c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c'); i, f, g, o are the parts of W_ih x + b_ih + W_hh h + b_hh.
+    """c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c'); i, f, g, o are the parts of
+    W_ih x + b_ih + W_hh h + b_hh.
 
     (h', (h', c')) from x [N, input_size] and (h, c), each [N, hidden_size].
     """
@@ -116,9 +156,13 @@ class LSTMCell(_Cell):
         self, input_size: int, hidden_size: int, weight_ih_attr: Any = None, weight_hh_attr: Any = None, bias_ih_attr: Any = None,
         bias_hh_attr: Any = None, name: str | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
+        super().__init__(
+            input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
+        )
 
-    def forward(self, inputs: Variable, states: Any = None) -> tuple[Variable, tuple[Variable, Variable]]:
+    def forward(
+        self, inputs: Variable, states: Any = None
+    ) -> tuple[Variable, tuple[Variable, Variable]]:
         h, c = self.get_initial_states(inputs) if states is None else states
         i, f, g, o = layers.split(self.inputs_part(inputs) + self.states_part(h), 4, -1)
         cell = layers.sigmoid(f) * c + layers.sigmoid(i) * layers.tanh(g)
@@ -131,7 +175,8 @@ class LSTMCell(_Cell):
 
 
 class GRUCell(_Cell):
-    """h' = z h + (1 - z) c; r, z = sigmoid of the first parts of W_ih x + b_ih and W_hh h + b_hh added, c = tanh(x's third + r h's third).
+    """h' = z h + (1 - z) c; r, z = sigmoid of the first parts of W_ih x + b_ih and W_hh h + b_hh
+    added, c = tanh(x's third + r h's third).
 
     (h', h') from x [N, input_size] and h [N, hidden_size].
     """
@@ -142,11 +187,18 @@ class GRUCell(_Cell):
         self, input_size: int, hidden_size: int, weight_ih_attr: Any = None, weight_hh_attr: Any = None, bias_ih_attr: Any = None,
         bias_hh_attr: Any = None, name: str | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
+        super().__init__(
+            input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
+        )
 
-    def forward(self, inputs: Variable, states: Variable | None = None) -> tuple[Variable, Variable]:
+    def forward(
+        self, inputs: Variable, states: Variable | None = None
+    ) -> tuple[Variable, Variable]:
         h = self.get_initial_states(inputs) if states is None else states
-        (xr, xz, xc), (hr, hz, hc) = layers.split(self.inputs_part(inputs), 3, -1), layers.split(self.states_part(h), 3, -1)
+        (xr, xz, xc), (hr, hz, hc) = (
+            layers.split(self.inputs_part(inputs), 3, -1),
+            layers.split(self.states_part(h), 3, -1),
+        )
         r, z = layers.sigmoid(xr + hr), layers.sigmoid(xz + hz)
         c = layers.tanh(xc + r * hc)
         new = (h - c) * z + c
@@ -164,9 +216,11 @@ class _Called(rnn_cells.RNNCell):
 
 
 class RNN(Layer):
-    """A cell over time: (outputs [N, T, H], the last states) of inputs [N, T, D]; time_major: [T, N, ...]; is_reverse: from the end.
+    """A cell over time: (outputs [N, T, H], the last states) of inputs [N, T, D]; time_major: [T,
+    N, ...]; is_reverse: from the end.
 
-    forward takes the first states (default the cell's), and the lengths [N] of sequences, behind which states stay as they are.
+    forward takes the first states (default the cell's), and the lengths [N] of sequences, behind
+    which states stay as they are.
     """
 
     def __init__(self, cell: Layer, is_reverse: bool = False, time_major: bool = False) -> None:
@@ -175,24 +229,47 @@ class RNN(Layer):
         self.is_reverse, self.time_major = is_reverse, time_major
 
     def forward(
-        self, inputs: Any, initial_states: Any = None, sequence_length: Variable | None = None, **kwargs: Any
+        self,
+        inputs: Any,
+        initial_states: Any = None,
+        sequence_length: Variable | None = None,
+        **kwargs: Any,
     ) -> tuple[Any, Any]:
         if initial_states is None:
-            initial_states = self.cell.get_initial_states(inputs, batch_dim_idx=1 if self.time_major else 0)
-        return layers.rnn(_Called(self.cell), inputs, initial_states, sequence_length, self.time_major, self.is_reverse, **kwargs)
+            initial_states = self.cell.get_initial_states(
+                inputs, batch_dim_idx=1 if self.time_major else 0
+            )
+        return layers.rnn(
+            _Called(self.cell),
+            inputs,
+            initial_states,
+            sequence_length,
+            self.time_major,
+            self.is_reverse,
+            **kwargs,
+        )
 
 
 class BiRNN(Layer):
-    """Two cells over time, one from each end: (outputs side by side [N, T, 2 H], (last states forwards, backwards))."""
+    """Two cells over time, one from each end: (outputs side by side [N, T, 2 H], (last states
+    forwards, backwards)).
+    """
 
     def __init__(self, cell_fw: Layer, cell_bw: Layer, time_major: bool = False) -> None:
         super().__init__()
         sizes = [getattr(cell, "input_size", None) for cell in (cell_fw, cell_bw)]
-        require(None in sizes or sizes[0] == sizes[1], f"BiRNN's cells take one input, but have input_size {sizes[0]} and {sizes[1]}")
+        require(
+            None in sizes or sizes[0] == sizes[1],
+            f"BiRNN's cells take one input, but have input_size {sizes[0]} and {sizes[1]}",
+        )
         self.cell_fw, self.cell_bw, self.time_major = cell_fw, cell_bw, time_major
 
     def forward(
-        self, inputs: Any, initial_states: Any = None, sequence_length: Variable | None = None, **kwargs: Any
+        self,
+        inputs: Any,
+        initial_states: Any = None,
+        sequence_length: Variable | None = None,
+        **kwargs: Any,
     ) -> tuple[Any, Any]:
         states = (None, None) if initial_states is None else initial_states
         require(len(states) == 2, f"BiRNN's initial_states are a pair, not {len(states)}")
@@ -201,16 +278,19 @@ class BiRNN(Layer):
             RNN(cell, reverse, self.time_major)(inputs, state, sequence_length, **kwargs)
             for (cell, reverse), state in zip(ends, states, strict=True)
         ]
-        outputs = rnn_cells.map_structure(lambda a, b: layers.concat([a, b], -1), made[0][0], made[1][0])
+        outputs = rnn_cells.map_structure(
+            lambda a, b: layers.concat([a, b], -1), made[0][0], made[1][0]
+        )
         return outputs, (made[0][1], made[1][1])
 
 
 class _Stack(LayerList):
     """num_layers layers of cells, forwards or in both directions, on one op ``rnn``.
 
-    Every layer and direction has weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 (_l1, ..., _l0_reverse). forward gives (outputs,
-    the last states [layers * directions, N, H]); it takes the first states and the lengths [N] of sequences, behind which
-    outputs are 0 and states stay. dropout of what goes from layer to layer, while training.
+    Every layer and direction has weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 (_l1, ...,
+    _l0_reverse). forward gives (outputs, the last states [layers * directions, N, H]); it takes the
+    first states and the lengths [N] of sequences, behind which outputs are 0 and states stay.
+    dropout of what goes from layer to layer, while training.
     """
 
     cell: Any = _Cell
@@ -223,17 +303,32 @@ class _Stack(LayerList):
         kind = type(self).__name__
         one_of(direction, "direction", kind, ("forward", "bidirect", "bidirectional"))
         require(num_layers > 0, f"{kind} has at least one layer, not {num_layers}")
-        self.mode, self.input_size, self.hidden_size, self.dropout = mode, input_size, hidden_size, dropout
-        self.num_layers, self.num_directions, self.time_major = num_layers, 1 if direction == "forward" else 2, time_major
+        self.mode, self.input_size, self.hidden_size, self.dropout = (
+            mode,
+            input_size,
+            hidden_size,
+            dropout,
+        )
+        self.num_layers, self.num_directions, self.time_major = (
+            num_layers,
+            1 if direction == "forward" else 2,
+            time_major,
+        )
         for layer in range(num_layers):
             size = input_size if layer == 0 else hidden_size * self.num_directions
             cells = [self.cell(size, hidden_size, **options, **dict(zip(_ATTRS, map(copy, attrs), strict=True)))
                      for _ in range(self.num_directions)]  # fmt: skip
-            self.append(RNN(cells[0], False, time_major) if len(cells) == 1 else BiRNN(cells[0], cells[1], time_major))
+            self.append(
+                RNN(cells[0], False, time_major)
+                if len(cells) == 1
+                else BiRNN(cells[0], cells[1], time_major)
+            )
         for at, cell in enumerate(self._cells()):
             layer, back = divmod(at, self.num_directions)
             for part in PARTS:
-                self.add_parameter(f"{part}_l{layer}{'_reverse' if back else ''}", getattr(cell, part))
+                self.add_parameter(
+                    f"{part}_l{layer}{'_reverse' if back else ''}", getattr(cell, part)
+                )
 
     def _cells(self) -> list[Any]:
         """The cells of all layers and directions."""
@@ -242,24 +337,37 @@ class _Stack(LayerList):
     def flatten_parameters(self) -> None:
         """Nothing: weights lie where XLA puts them."""
 
-    def forward(self, inputs: Variable, initial_states: Any = None, sequence_length: Variable | None = None) -> tuple[Variable, Any]:
+    def forward(
+        self, inputs: Variable, initial_states: Any = None, sequence_length: Variable | None = None
+    ) -> tuple[Variable, Any]:
         x = inputs if self.time_major else layers.transpose(inputs, [1, 0, 2])
         many = 2 if self.mode == "LSTM" else 1
         if initial_states is None:
             sizes = [self.num_layers * self.num_directions, -1, self.hidden_size]
-            states = [layers.fill_constant_batch_size_like(x, sizes, x.dtype, 0.0, 1, 1) for _ in range(many)]
+            states = [
+                layers.fill_constant_batch_size_like(x, sizes, x.dtype, 0.0, 1, 1)
+                for _ in range(many)
+            ]
         else:
-            states = [initial_states] if isinstance(initial_states, Variable) else list(initial_states)
+            states = (
+                [initial_states] if isinstance(initial_states, Variable) else list(initial_states)
+            )
         out, last = self._run(x, states, sequence_length)
         out = out if self.time_major else layers.transpose(out, [1, 0, 2])
         return out, tuple(last) if many > 1 else last[0]
 
-    def _run(self, x: Variable, states: list[Variable], lengths: Variable | None) -> tuple[Variable, list[Variable]]:
+    def _run(
+        self, x: Variable, states: list[Variable], lengths: Variable | None
+    ) -> tuple[Variable, list[Variable]]:
         """Append the op: the outputs [T, N, ...] and the last states."""
         cells = self._cells()
-        weights = [getattr(c, part) for parts in (PARTS[:2], PARTS[2:]) for c in cells for part in parts]
+        weights = [
+            getattr(c, part) for parts in (PARTS[:2], PARTS[2:]) for c in cells for part in parts
+        ]
         helper = LayerHelper(self._full_name, name=self._full_name)
-        out, kept, reserve = (helper.create_variable_for_type_inference(kind) for kind in (x.dtype, "uint8", x.dtype))
+        out, kept, reserve = (
+            helper.create_variable_for_type_inference(kind) for kind in (x.dtype, "uint8", x.dtype)
+        )
         last = [helper.create_variable_for_type_inference(x.dtype) for _ in states]
         inputs: dict[str, Any] = {"Input": x, "PreState": states, "WeightList": weights}
         inputs |= {} if lengths is None else {"SequenceLength": lengths}
@@ -273,15 +381,23 @@ class _Stack(LayerList):
         return out, last
 
     def extra_repr(self) -> str:
-        told = f"{self.input_size}, {self.hidden_size}" + (f", num_layers={self.num_layers}" if self.num_layers != 1 else "")
-        return told + (", time_major=True" if self.time_major else "") + (f", dropout={self.dropout}" if self.dropout else "")
+        told = f"{self.input_size}, {self.hidden_size}" + (
+            f", num_layers={self.num_layers}" if self.num_layers != 1 else ""
+        )
+        return (
+            told
+            + (", time_major=True" if self.time_major else "")
+            + (f", dropout={self.dropout}" if self.dropout else "")
+        )
 
 
 _ATTRS = tuple(f"{part}_attr" for part in PARTS)
 
 
 class SimpleRNN(_Stack):
-    """Layers of SimpleRNNCell: (outputs [N, T, H * directions], h) of inputs [N, T, input_size]; time_major: [T, N, ...]."""
+    """Layers of SimpleRNNCell: (outputs [N, T, H * directions], h) of inputs [N, T, input_size];
+    time_major: [T, N, ...].
+    """
 
     cell = SimpleRNNCell
 
@@ -294,12 +410,22 @@ class SimpleRNN(_Stack):
         attrs = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
         mode = f"RNN_{activation.upper()}"
         super().__init__(
-            mode, input_size, hidden_size, num_layers, direction, time_major, dropout, attrs, {"activation": activation}
+            mode,
+            input_size,
+            hidden_size,
+            num_layers,
+            direction,
+            time_major,
+            dropout,
+            attrs,
+            {"activation": activation},
         )
 
 
 class LSTM(_Stack):
-    """Layers of LSTMCell: (outputs [N, T, H * directions], (h, c)) of inputs [N, T, input_size]; time_major: [T, N, ...]."""
+    """Layers of LSTMCell: (outputs [N, T, H * directions], (h, c)) of inputs [N, T, input_size];
+    time_major: [T, N, ...].
+    """
 
     cell = LSTMCell
 
@@ -309,11 +435,15 @@ class LSTM(_Stack):
         name: str | None = None,
     ) -> None:  # fmt: skip
         attrs = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
-        super().__init__("LSTM", input_size, hidden_size, num_layers, direction, time_major, dropout, attrs, {})
+        super().__init__(
+            "LSTM", input_size, hidden_size, num_layers, direction, time_major, dropout, attrs, {}
+        )
 
 
 class GRU(_Stack):
-    """Layers of GRUCell: (outputs [N, T, H * directions], h) of inputs [N, T, input_size]; time_major: [T, N, ...]."""
+    """Layers of GRUCell: (outputs [N, T, H * directions], h) of inputs [N, T, input_size];
+    time_major: [T, N, ...].
+    """
 
     cell = GRUCell
 
@@ -323,7 +453,19 @@ class GRU(_Stack):
         name: str | None = None,
     ) -> None:  # fmt: skip
         attrs = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
-        super().__init__("GRU", input_size, hidden_size, num_layers, direction, time_major, dropout, attrs, {})
+        super().__init__(
+            "GRU", input_size, hidden_size, num_layers, direction, time_major, dropout, attrs, {}
+        )
 
 
-__all__ = ["GRU", "LSTM", "RNN", "BiRNN", "GRUCell", "LSTMCell", "RNNCellBase", "SimpleRNN", "SimpleRNNCell"]
+__all__ = [
+    "GRU",
+    "LSTM",
+    "RNN",
+    "BiRNN",
+    "GRUCell",
+    "LSTMCell",
+    "RNNCellBase",
+    "SimpleRNN",
+    "SimpleRNNCell",
+]

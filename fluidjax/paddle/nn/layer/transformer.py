@@ -21,7 +21,9 @@ from .norm import LayerNorm
 
 
 def _added(mask: Variable | None, dtype: Any) -> Variable | None:
-    """What a mask adds to attention: a bool or integer one keeps where it holds, a float one is added as it is."""
+    """What a mask adds to attention: a bool or integer one keeps where it holds, a float one is
+    added as it is.
+    """
     if mask is None or (mask.desc.dtype or "").startswith("float"):
         return mask
     return layers.scale(layers.cast(mask, dtype), 1e9, -1e9)
@@ -45,11 +47,13 @@ _Caches = Cache | StaticCache
 
 
 class MultiHeadAttention(Layer):
-    """out_proj(softmax(q @ k^T / sqrt(head_dim) + mask) @ v), by heads; q, k, v are projections of query, key and value.
+    """out_proj(softmax(q @ k^T / sqrt(head_dim) + mask) @ v), by heads; q, k, v are projections of
+    query, key and value.
 
-    query [N, T, embed_dim], key [N, S, kdim], value [N, S, vdim] give [N, T, embed_dim], with need_weights also the
-    weights [N, heads, T, S], with a cache of gen_cache also the next one. Raises FluidValueError where the heads do not divide
-    embed_dim, FluidTypeError for a cache of another kind.
+    query [N, T, embed_dim], key [N, S, kdim], value [N, S, vdim] give [N, T, embed_dim], with
+    need_weights also the weights [N, heads, T, S], with a cache of gen_cache also the next one.
+    Raises FluidValueError where the heads do not divide embed_dim, FluidTypeError for a cache of
+    another kind.
     """
 
     Cache = Cache
@@ -61,7 +65,10 @@ class MultiHeadAttention(Layer):
     ) -> None:  # fmt: skip
         super().__init__()
         fits = embed_dim > 0 and num_heads > 0 and embed_dim % num_heads == 0
-        require(fits, f"MultiHeadAttention's embed_dim {embed_dim} does not divide into {num_heads} heads")
+        require(
+            fits,
+            f"MultiHeadAttention's embed_dim {embed_dim} does not divide into {num_heads} heads",
+        )
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.dropout, self.need_weights = dropout, need_weights
         self.q_proj = Linear(embed_dim, embed_dim, weight_attr, bias_attr)
@@ -70,14 +77,18 @@ class MultiHeadAttention(Layer):
         self.out_proj = Linear(embed_dim, embed_dim, weight_attr, bias_attr)
 
     def _heads(self, x: Variable) -> Variable:
-        return layers.transpose(layers.reshape(x, [0, 0, self.num_heads, self.head_dim]), [0, 2, 1, 3])
+        return layers.transpose(
+            layers.reshape(x, [0, 0, self.num_heads, self.head_dim]), [0, 2, 1, 3]
+        )
 
     def forward(
         self, query: Variable, key: Variable | None = None, value: Variable | None = None, attn_mask: Variable | None = None,
         cache: _Caches | None = None,
     ) -> Any:  # fmt: skip
         if not isinstance(cache, Cache | StaticCache | None):
-            raise FluidTypeError(f"MultiHeadAttention's cache is what gen_cache gave, not {type(cache).__name__}")
+            raise FluidTypeError(
+                f"MultiHeadAttention's cache is what gen_cache gave, not {type(cache).__name__}"
+            )
         key = query if key is None else key
         value = key if value is None else value
         q = self._heads(self.q_proj(query))
@@ -90,9 +101,15 @@ class MultiHeadAttention(Layer):
         weights = F.softmax(product if mask is None else layers.elementwise_add(product, mask))
         if self.dropout:
             weights = F.dropout(weights, self.dropout, training=self.training)
-        out = layers.reshape(layers.transpose(matmul(weights, v), [0, 2, 1, 3]), [0, 0, self.embed_dim])
+        out = layers.reshape(
+            layers.transpose(matmul(weights, v), [0, 2, 1, 3]), [0, 0, self.embed_dim]
+        )
         out = self.out_proj(out)
-        found = (out, *([weights] if self.need_weights else ()), *([cache] if cache is not None else ()))
+        found = (
+            out,
+            *([weights] if self.need_weights else ()),
+            *([cache] if cache is not None else ()),
+        )
         return found[0] if len(found) == 1 else found
 
     def compute_kv(self, key: Variable, value: Variable) -> tuple[Variable, Variable]:
@@ -100,9 +117,11 @@ class MultiHeadAttention(Layer):
         return self._heads(self.k_proj(key)), self._heads(self.v_proj(value))
 
     def gen_cache(self, key: Variable, value: Variable | None = None, type: Any = Cache) -> _Caches:
-        """What `forward` takes as its cache: with StaticCache the projections of key and value (default key).
+        """What `forward` takes as its cache: with StaticCache the projections of key and value
+        (default key).
 
-        Else key and value as they are (projected, by heads), or, without a value, of no step yet, for key's batch.
+        Else key and value as they are (projected, by heads), or, without a value, of no step yet,
+        for key's batch.
         """
         if type is StaticCache:
             return StaticCache(*self.compute_kv(key, key if value is None else value))
@@ -114,7 +133,9 @@ class MultiHeadAttention(Layer):
 
 
 class _Block(Layer):
-    """What encoder and decoder layers have in common: a feed-forward net, and normalisation before or after each part."""
+    """What encoder and decoder layers have in common: a feed-forward net, and normalisation before
+    or after each part.
+    """
 
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int, dropout: float, activation: str, attn_dropout: float | None,
@@ -124,14 +145,27 @@ class _Block(Layer):
         # for copies: every layer of a stack has parameters of its own
         kind: Any = type(self)  # which tells how many parts it has
         vars(self)["made_by"] = lambda: kind(
-            d_model, nhead, dim_feedforward, dropout, activation, attn_dropout, act_dropout, normalize_before, weight_attr, bias_attr
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            attn_dropout,
+            act_dropout,
+            normalize_before,
+            weight_attr,
+            bias_attr,
         )
         held = dropout if attn_dropout is None else attn_dropout
         weights, biases = (_one_each(attr, parts) for attr in (weight_attr, bias_attr))
         self.normalize_before = normalize_before
-        self.self_attn = MultiHeadAttention(d_model, nhead, held, weight_attr=weights[0], bias_attr=biases[0])
+        self.self_attn = MultiHeadAttention(
+            d_model, nhead, held, weight_attr=weights[0], bias_attr=biases[0]
+        )
         if parts == 3:
-            self.cross_attn = MultiHeadAttention(d_model, nhead, held, weight_attr=weights[1], bias_attr=biases[1])
+            self.cross_attn = MultiHeadAttention(
+                d_model, nhead, held, weight_attr=weights[1], bias_attr=biases[1]
+            )
         self.linear1 = Linear(d_model, dim_feedforward, weights[-1], biases[-1])
         self.dropout = Dropout(dropout if act_dropout is None else act_dropout)
         self.linear2 = Linear(dim_feedforward, d_model, weights[-1], biases[-1])
@@ -142,7 +176,9 @@ class _Block(Layer):
         vars(self)["activation"] = getattr(F, activation)
 
     def part(self, x: Variable, compute: Callable[[Variable], Any], k: int) -> tuple[Variable, Any]:
-        """x + dropout(compute(x)), normalised before or after; and the cache that compute gives besides, else None."""
+        """x + dropout(compute(x)), normalised before or after; and the cache that compute gives
+        besides, else None.
+        """
         norm, drop = getattr(self, f"norm{k}"), getattr(self, f"dropout{k}")
         made = compute(norm(x) if self.normalize_before else x)
         made, cache = made if isinstance(made, tuple) else (made, None)
@@ -157,13 +193,17 @@ class _Block(Layer):
 def _one_each(attr: Any, n: int) -> list[Any]:
     """An attribute for each part of a layer, from one or from a list of so many."""
     if isinstance(attr, list | tuple):
-        require(len(attr) == n, f"a Transformer's layer takes one attribute or {n}, not {len(attr)}")
+        require(
+            len(attr) == n, f"a Transformer's layer takes one attribute or {n}, not {len(attr)}"
+        )
         return list(attr)
     return [copy(attr) for _ in range(n)]
 
 
 class TransformerEncoderLayer(_Block):
-    """Attention of a sequence to itself and a feed-forward net, each added to what it is given, dropped out and normalised."""
+    """Attention of a sequence to itself and a feed-forward net, each added to what it is given,
+    dropped out and normalised.
+    """
 
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int, dropout: float = 0.1, activation: str = "relu",
@@ -196,18 +236,27 @@ class TransformerDecoderLayer(_Block):
                          bias_attr, 3)  # fmt: skip
 
     def forward(
-        self, tgt: Variable, memory: Variable, tgt_mask: Variable | None = None, memory_mask: Variable | None = None, cache: Any = None
+        self,
+        tgt: Variable,
+        memory: Variable,
+        tgt_mask: Variable | None = None,
+        memory_mask: Variable | None = None,
+        cache: Any = None,
     ) -> Any:
         """The layer's output; with a cache of gen_cache also the next one."""
         own, of_memory = (None, None) if cache is None else cache
         out, own = self.part(tgt, lambda x: self.self_attn(x, x, x, tgt_mask, own), 1)
-        out, of_memory = self.part(out, lambda x: self.cross_attn(x, memory, memory, memory_mask, of_memory), 2)
+        out, of_memory = self.part(
+            out, lambda x: self.cross_attn(x, memory, memory, memory_mask, of_memory), 2
+        )
         out, _ = self.part(out, self.feed_forward, 3)
         return out if cache is None else (out, (own, of_memory))
 
     def gen_cache(self, memory: Variable) -> tuple[Cache | StaticCache, Cache | StaticCache]:
         """A cache of no step yet, for memory's batch, and the memory's keys and values."""
-        return self.self_attn.gen_cache(memory), self.cross_attn.gen_cache(memory, memory, StaticCache)
+        return self.self_attn.gen_cache(memory), self.cross_attn.gen_cache(
+            memory, memory, StaticCache
+        )
 
 
 class _Stack(Layer):
@@ -219,7 +268,9 @@ class _Stack(Layer):
         self.num_layers, self.norm = num_layers, norm
 
     def through(self, x: Variable, *others: Any, cache: Any = None) -> Any:
-        """x through all layers, and through the last normalisation; with a list of caches also that of the next ones."""
+        """x through all layers, and through the last normalisation; with a list of caches also that
+        of the next ones.
+        """
         following = []
         for k, layer in enumerate(self.layers):
             if cache is None:
@@ -232,9 +283,13 @@ class _Stack(Layer):
 
 
 class TransformerEncoder(_Stack):
-    """num_layers encoder layers one after the other, each with its own parameters, and a normalisation."""
+    """num_layers encoder layers one after the other, each with its own parameters, and a
+    normalisation.
+    """
 
-    def __init__(self, encoder_layer: TransformerEncoderLayer, num_layers: int, norm: Layer | None = None) -> None:
+    def __init__(
+        self, encoder_layer: TransformerEncoderLayer, num_layers: int, norm: Layer | None = None
+    ) -> None:
         super().__init__(encoder_layer, num_layers, norm)
 
     def forward(self, src: Variable, src_mask: Variable | None = None, cache: Any = None) -> Any:
@@ -247,25 +302,38 @@ class TransformerEncoder(_Stack):
 
 
 class TransformerDecoder(_Stack):
-    """num_layers decoder layers one after the other, each with its own parameters, and a normalisation."""
+    """num_layers decoder layers one after the other, each with its own parameters, and a
+    normalisation.
+    """
 
-    def __init__(self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Layer | None = None) -> None:
+    def __init__(
+        self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Layer | None = None
+    ) -> None:
         super().__init__(decoder_layer, num_layers, norm)
 
     def forward(
-        self, tgt: Variable, memory: Variable, tgt_mask: Variable | None = None, memory_mask: Variable | None = None, cache: Any = None
+        self,
+        tgt: Variable,
+        memory: Variable,
+        tgt_mask: Variable | None = None,
+        memory_mask: Variable | None = None,
+        cache: Any = None,
     ) -> Any:
         """The last layer's output; with a cache of gen_cache also the next one."""
         return self.through(tgt, memory, tgt_mask, memory_mask, cache=cache)
 
     def gen_cache(self, memory: Variable, do_zip: bool = False) -> list[Any]:
-        """Each layer's caches; do_zip: a list of all layers' own, and one of all layers' of the memory."""
+        """Each layer's caches; do_zip: a list of all layers' own, and one of all layers' of the
+        memory.
+        """
         found = [layer.gen_cache(memory) for layer in self.layers]
         return list(zip(*found, strict=True)) if do_zip else found
 
 
 class Transformer(Layer):
-    """An encoder of the source and a decoder of the target, which attends to what the encoder gives."""
+    """An encoder of the source and a decoder of the target, which attends to what the encoder
+    gives.
+    """
 
     def __init__(
         self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int = 2048,
@@ -275,7 +343,16 @@ class Transformer(Layer):
     ) -> None:  # fmt: skip
         super().__init__()
         self.d_model, self.nhead = d_model, nhead
-        options = (dim_feedforward, dropout, activation, attn_dropout, act_dropout, normalize_before, weight_attr, bias_attr)
+        options = (
+            dim_feedforward,
+            dropout,
+            activation,
+            attn_dropout,
+            act_dropout,
+            normalize_before,
+            weight_attr,
+            bias_attr,
+        )
         if custom_encoder is None:
             first = TransformerEncoderLayer(d_model, nhead, *options)
             custom_encoder = TransformerEncoder(first, num_encoder_layers, LayerNorm(d_model))
@@ -292,7 +369,9 @@ class Transformer(Layer):
         return self.decoder(tgt, self.encoder(src, src_mask), tgt_mask, memory_mask)
 
     def generate_square_subsequent_mask(self, length: int) -> Variable:
-        """[length, length]: 0 up to the diagonal, minus infinity above: nothing attends to what comes later."""
+        """[length, length]: 0 up to the diagonal, minus infinity above: nothing attends to what
+        comes later.
+        """
         return layers.triu(full([length, length], float("-inf")), 1)
 
 

@@ -17,11 +17,24 @@ class LPPool1D(Layer):
         name: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.norm_type, self.kernel_size, self.stride, self.padding = norm_type, kernel_size, stride, padding
+        self.norm_type, self.kernel_size, self.stride, self.padding = (
+            norm_type,
+            kernel_size,
+            stride,
+            padding,
+        )
         self.ceil_mode, self.data_format = ceil_mode, data_format
 
     def forward(self, x: Variable) -> Variable:
-        return F.lp_pool1d(x, self.norm_type, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.data_format)
+        return F.lp_pool1d(
+            x,
+            self.norm_type,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.data_format,
+        )
 
 
 class LPPool2D(Layer):
@@ -32,11 +45,24 @@ class LPPool2D(Layer):
         name: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.norm_type, self.kernel_size, self.stride, self.padding = norm_type, kernel_size, stride, padding
+        self.norm_type, self.kernel_size, self.stride, self.padding = (
+            norm_type,
+            kernel_size,
+            stride,
+            padding,
+        )
         self.ceil_mode, self.data_format = ceil_mode, data_format
 
     def forward(self, x: Variable) -> Variable:
-        return F.lp_pool2d(x, self.norm_type, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.data_format)
+        return F.lp_pool2d(
+            x,
+            self.norm_type,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.data_format,
+        )
 
 
 class MaxUnPool1D(Layer):
@@ -47,11 +73,24 @@ class MaxUnPool1D(Layer):
         name: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.kernel_size, self.stride, self.padding, self.data_format = kernel_size, stride, padding, data_format
+        self.kernel_size, self.stride, self.padding, self.data_format = (
+            kernel_size,
+            stride,
+            padding,
+            data_format,
+        )
         self.output_size = output_size
 
     def forward(self, x: Variable, indices: Variable) -> Variable:
-        return F.max_unpool1d(x, indices, self.kernel_size, self.stride, self.padding, self.data_format, self.output_size)
+        return F.max_unpool1d(
+            x,
+            indices,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.data_format,
+            self.output_size,
+        )
 
 
 class MaxUnPool2D(Layer):
@@ -62,11 +101,24 @@ class MaxUnPool2D(Layer):
         name: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.kernel_size, self.stride, self.padding, self.data_format = kernel_size, stride, padding, data_format
+        self.kernel_size, self.stride, self.padding, self.data_format = (
+            kernel_size,
+            stride,
+            padding,
+            data_format,
+        )
         self.output_size = output_size
 
     def forward(self, x: Variable, indices: Variable) -> Variable:
-        return F.max_unpool2d(x, indices, self.kernel_size, self.stride, self.padding, self.data_format, self.output_size)
+        return F.max_unpool2d(
+            x,
+            indices,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.data_format,
+            self.output_size,
+        )
 
 
 class MaxUnPool3D(Layer):
@@ -77,11 +129,24 @@ class MaxUnPool3D(Layer):
         name: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.kernel_size, self.stride, self.padding, self.data_format = kernel_size, stride, padding, data_format
+        self.kernel_size, self.stride, self.padding, self.data_format = (
+            kernel_size,
+            stride,
+            padding,
+            data_format,
+        )
         self.output_size = output_size
 
     def forward(self, x: Variable, indices: Variable) -> Variable:
-        return F.max_unpool3d(x, indices, self.kernel_size, self.stride, self.padding, self.data_format, self.output_size)
+        return F.max_unpool3d(
+            x,
+            indices,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.data_format,
+            self.output_size,
+        )
 
 
 class FractionalMaxPool2D(Layer):
@@ -92,10 +157,17 @@ class FractionalMaxPool2D(Layer):
         name: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.output_size, self.kernel_size, self.random_u, self.return_mask = output_size, kernel_size, random_u, return_mask
+        self.output_size, self.kernel_size, self.random_u, self.return_mask = (
+            output_size,
+            kernel_size,
+            random_u,
+            return_mask,
+        )
 
     def forward(self, x: Variable) -> Any:
-        return F.fractional_max_pool2d(x, self.output_size, self.kernel_size, self.random_u, self.return_mask)
+        return F.fractional_max_pool2d(
+            x, self.output_size, self.kernel_size, self.random_u, self.return_mask
+        )
 
 
 class FractionalMaxPool3D(Layer):
@@ -106,10 +178,17 @@ class FractionalMaxPool3D(Layer):
         name: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.output_size, self.kernel_size, self.random_u, self.return_mask = output_size, kernel_size, random_u, return_mask
+        self.output_size, self.kernel_size, self.random_u, self.return_mask = (
+            output_size,
+            kernel_size,
+            random_u,
+            return_mask,
+        )
 
     def forward(self, x: Variable) -> Any:
-        return F.fractional_max_pool3d(x, self.output_size, self.kernel_size, self.random_u, self.return_mask)
+        return F.fractional_max_pool3d(
+            x, self.output_size, self.kernel_size, self.random_u, self.return_mask
+        )
 
 
 class Fold(Layer):
@@ -120,11 +199,18 @@ class Fold(Layer):
         name: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.output_sizes, self.kernel_sizes, self.dilations, self.paddings = output_sizes, kernel_sizes, dilations, paddings
+        self.output_sizes, self.kernel_sizes, self.dilations, self.paddings = (
+            output_sizes,
+            kernel_sizes,
+            dilations,
+            paddings,
+        )
         self.strides = strides
 
     def forward(self, x: Variable) -> Variable:
-        return F.fold(x, self.output_sizes, self.kernel_sizes, self.strides, self.paddings, self.dilations)
+        return F.fold(
+            x, self.output_sizes, self.kernel_sizes, self.strides, self.paddings, self.dilations
+        )
 
 
 class Unfold(Layer):
@@ -135,7 +221,12 @@ class Unfold(Layer):
         name: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.kernel_sizes, self.dilations, self.paddings, self.strides = kernel_sizes, dilations, paddings, strides
+        self.kernel_sizes, self.dilations, self.paddings, self.strides = (
+            kernel_sizes,
+            dilations,
+            paddings,
+            strides,
+        )
 
     def forward(self, x: Variable) -> Variable:
         return F.unfold(x, self.kernel_sizes, self.strides, self.paddings, self.dilations)

@@ -21,11 +21,13 @@ def decorate(
     use_amp_guard: bool = False, use_promote: bool = False, use_pure_fp16: bool = False, use_fp16_guard: bool | None = None,
     use_bf16: bool = False,
 ) -> Any:  # fmt: skip
-    """An optimizer whose minimize trains in mixed precision; see fluid.contrib.mixed_precision.decorate.
+    """An optimizer whose minimize trains in mixed precision; see
+    fluid.contrib.mixed_precision.decorate.
 
-    level: "O1", parameters and updates in float32 ("OD", which only casts products, is O1 with lists of one's own). dtype: "float16",
-    whose loss is scaled unless use_dynamic_loss_scaling is False, or "bfloat16" (use_bf16 in Paddle 2.0), whose is not unless it is
-    True. use_amp_guard, use_fp16_guard, use_promote: of O2, which was called use_pure_fp16.
+    level: "O1", parameters and updates in float32 ("OD", which only casts products, is O1 with
+    lists of one's own). dtype: "float16", whose loss is scaled unless use_dynamic_loss_scaling is
+    False, or "bfloat16" (use_bf16 in Paddle 2.0), whose is not unless it is True. use_amp_guard,
+    use_fp16_guard, use_promote: of O2, which was called use_pure_fp16.
 
     Raises UnsupportedError for O2 and master gradients, FluidValueError for other levels.
     """
@@ -33,7 +35,10 @@ def decorate(
         raise FluidValueError(f"decorate's level is 'O1', not {level!r}")
     dtype = "bfloat16" if use_bf16 else dtype
     if level != "O1" or use_pure_fp16 or master_weight or master_grad:
-        raise UnsupportedError("decorate: parameters in half precision with master copies (O2) are not there; use level='O1'")
+        raise UnsupportedError(
+            "decorate: parameters in half precision with master copies (O2) are not there; use"
+            " level='O1'"
+        )
     scaled = dtype == "float16" if use_dynamic_loss_scaling is None else use_dynamic_loss_scaling
     return _decorate(
         optimizer, amp_lists, init_loss_scaling if dtype == "float16" else 1.0, incr_every_n_steps, decr_every_n_nan_or_inf, incr_ratio,
@@ -42,7 +47,9 @@ def decorate(
 
 
 def fp16_guard() -> Any:
-    """A block whose ops lie in the name scope ``__use_fp16__``. It says what O2 runs in half precision, so it changes nothing else."""
+    """A block whose ops lie in the name scope ``__use_fp16__``. It says what O2 runs in half
+    precision, so it changes nothing else.
+    """
     return name_scope("__use_fp16__")
 
 

@@ -12,19 +12,34 @@ from ...names import MissingName, sentence
 
 
 def decorate_bf16(
-    optimizer: Any, amp_lists: AutoMixedPrecisionListsBF16 | None = None, use_pure_bf16: bool = False, use_bf16_guard: bool | None = None
+    optimizer: Any,
+    amp_lists: AutoMixedPrecisionListsBF16 | None = None,
+    use_pure_bf16: bool = False,
+    use_bf16_guard: bool | None = None,
 ) -> Any:
-    """An optimizer whose minimize trains in bfloat16 where the lists say so; the loss is not scaled.
+    """An optimizer whose minimize trains in bfloat16 where the lists say so; the loss is not
+    scaled.
 
     use_bf16_guard: of no meaning without use_pure_bf16, for which UnsupportedError is raised.
     """
     if use_pure_bf16:
-        raise UnsupportedError("decorate_bf16: parameters in bfloat16 with master copies are not there; leave use_pure_bf16 False")
-    return decorate(optimizer, amp_lists, init_loss_scaling=1.0, use_dynamic_loss_scaling=False, dtype="bfloat16")
+        raise UnsupportedError(
+            "decorate_bf16: parameters in bfloat16 with master copies are not there; leave"
+            " use_pure_bf16 False"
+        )
+    return decorate(
+        optimizer,
+        amp_lists,
+        init_loss_scaling=1.0,
+        use_dynamic_loss_scaling=False,
+        dtype="bfloat16",
+    )
 
 
 def bf16_guard() -> Any:
-    """A block whose ops lie in the name scope ``__use_bf16__``, which says what pure bfloat16 takes, and so changes nothing else."""
+    """A block whose ops lie in the name scope ``__use_bf16__``, which says what pure bfloat16
+    takes, and so changes nothing else.
+    """
     return name_scope("__use_bf16__")
 
 

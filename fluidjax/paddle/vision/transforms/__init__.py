@@ -1,4 +1,6 @@
-"""paddle.vision.transforms: what becomes of an image before it is fed, as functions and as objects that draw at random."""
+"""paddle.vision.transforms: what becomes of an image before it is fed, as functions and as objects
+that draw at random.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from .functional import *  # noqa: F403
 from .objects import *  # noqa: F403
 from .warps import *  # noqa: F403
 
-RandomHorizontalFli = RandomHorizontalFlip  # noqa: F405 - so it stands in lists of Paddle's names that were cut short
+RandomHorizontalFli = RandomHorizontalFlip  # noqa: F405
 
 __all__ = ["BaseTransform", "Compose", "RandomHorizontalFli"]
 __all__ += crops.__all__

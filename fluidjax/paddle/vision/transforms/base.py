@@ -11,9 +11,10 @@ from ....errors import FluidValueError, UnsupportedError
 class BaseTransform:
     """A transform of an image, or of a tuple of an image and what belongs to it.
 
-    keys: what the parts of a tuple are, "image" or names for which a subclass has a method _apply_name; parts beyond the keys stay.
-    A subclass defines _apply_image, and _get_params where all parts share what is drawn (it is in self.params). Raises
-    FluidValueError for keys that are no list, UnsupportedError for a key without its method.
+    keys: what the parts of a tuple are, "image" or names for which a subclass has a method
+    _apply_name; parts beyond the keys stay. A subclass defines _apply_image, and _get_params where
+    all parts share what is drawn (it is in self.params). Raises FluidValueError for keys that are
+    no list, UnsupportedError for a key without its method.
     """
 
     def __init__(self, keys: Sequence[str] | None = None) -> None:

@@ -1,4 +1,6 @@
-"""Transforms that decide which part of an image there is, and how large it is. They draw from Python's `random`."""
+"""Transforms that decide which part of an image there is, and how large it is. They draw from
+Python's `random`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def _pair(size: Any) -> tuple[int, int]:
 class Resize(BaseTransform):
     """functional.resize to `size`."""
 
-    def __init__(self, size: Any, interpolation: str = "bilinear", keys: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, size: Any, interpolation: str = "bilinear", keys: Sequence[str] | None = None
+    ) -> None:
         super().__init__(keys)
         self.size, self.interpolation = size, interpolation
 
@@ -44,7 +48,13 @@ class CenterCrop(BaseTransform):
 class Pad(BaseTransform):
     """functional.pad."""
 
-    def __init__(self, padding: Any, fill: Any = 0, padding_mode: str = "constant", keys: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        padding: Any,
+        fill: Any = 0,
+        padding_mode: str = "constant",
+        keys: Sequence[str] | None = None,
+    ) -> None:
         super().__init__(keys)
         self.padding, self.fill, self.padding_mode = padding, fill, padding_mode
 
@@ -55,8 +65,8 @@ class Pad(BaseTransform):
 class RandomCrop(BaseTransform):
     """A part of `size` ([height, width], or an integer for both), each as likely.
 
-    padding: functional.pad before. pad_if_needed: a smaller image is padded on both sides by what it lacks. Raises FluidValueError
-    for an image that is smaller still.
+    padding: functional.pad before. pad_if_needed: a smaller image is padded on both sides by what
+    it lacks. Raises FluidValueError for an image that is smaller still.
     """
 
     def __init__(
@@ -81,17 +91,22 @@ class RandomCrop(BaseTransform):
         if (height, width) == wanted:
             return img
         fits = height >= wanted[0] and width >= wanted[1]
-        require(fits, f"RandomCrop takes {list(wanted)} of an image, and this one has [{height}, {width}]; give pad_if_needed")
+        require(
+            fits,
+            f"RandomCrop takes {list(wanted)} of an image, and this one has [{height}, {width}];"
+            " give pad_if_needed",
+        )
         top = random.randint(0, height - wanted[0])
         left = random.randint(0, width - wanted[1])
         return F.crop(img, top, left, *wanted)
 
 
 class RandomResizedCrop(BaseTransform):
-    """A part of an image, in `size`: its area is a random share in `scale` of the image's, its width by its height lies in `ratio`.
+    """A part of an image, in `size`: its area is a random share in `scale` of the image's, its
+    width by its height lies in `ratio`.
 
-    Where ten draws do not fit, the largest part of such a ratio in the middle. Shares and ratios are drawn from numpy.random, places
-    from `random`, as in Paddle.
+    Where ten draws do not fit, the largest part of such a ratio in the middle. Shares and ratios
+    are drawn from numpy.random, places from `random`, as in Paddle.
     """
 
     def __init__(
@@ -101,7 +116,12 @@ class RandomResizedCrop(BaseTransform):
         super().__init__(keys)
         for what, (low, high) in (("scale", scale), ("ratio", ratio)):
             require(low <= high, f"RandomResizedCrop's {what} is (least, most), not {(low, high)}")
-        self.size, self.scale, self.ratio, self.interpolation = _pair(size), scale, ratio, interpolation
+        self.size, self.scale, self.ratio, self.interpolation = (
+            _pair(size),
+            scale,
+            ratio,
+            interpolation,
+        )
 
     def _part(self, width: int, height: int) -> tuple[int, int, int, int]:
         """Top, left, height and width of the part."""

@@ -1,6 +1,8 @@
-"""Functions of images: sizes, crops, flips, paddings, colours. An image is Pillow's or a NumPy array [H, W] or [H, W, C].
+"""Functions of images: sizes, crops, flips, paddings, colours. An image is Pillow's or a NumPy
+array [H, W] or [H, W, C].
 
-Results are of the kind that is given. Where Paddle computes arrays with OpenCV, they go through Pillow here.
+Results are of the kind that is given. Where Paddle computes arrays with OpenCV, they go through
+Pillow here.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ def _way(interpolation: str, known: Sequence[str], what: str) -> Any:
 
 
 def to_tensor(pic: Any, data_format: str = "CHW") -> np.ndarray:
-    """An image as an array [C, H, W] (data_format "HWC": [H, W, C]): float32, uint8 by 255; other dtypes of Pillow's as they are.
+    """An image as an array [C, H, W] (data_format "HWC": [H, W, C]): float32, uint8 by 255; other
+    dtypes of Pillow's as they are.
 
     A program is fed with it. Raises FluidValueError for another data_format.
     """
@@ -42,9 +45,11 @@ def to_tensor(pic: Any, data_format: str = "CHW") -> np.ndarray:
 
 
 def resize(img: Any, size: Any, interpolation: str = "bilinear") -> Any:
-    """An image in another size. size: [height, width], or an integer, which the shorter edge becomes.
+    """An image in another size. size: [height, width], or an integer, which the shorter edge
+    becomes.
 
-    interpolation: nearest, bilinear, bicubic, box, lanczos, hamming, as Pillow does them. Raises FluidTypeError for another size.
+    interpolation: nearest, bilinear, bicubic, box, lanczos, hamming, as Pillow does them. Raises
+    FluidTypeError for another size.
     """
     width, height = size_of(img)
     if isinstance(size, numbers.Integral):
@@ -59,12 +64,16 @@ def resize(img: Any, size: Any, interpolation: str = "bilinear") -> Any:
 
 
 def _sides(padding: Any) -> tuple[int, int, int, int]:
-    """Left, top, right, bottom of a padding: one number, or two (left and right, top and bottom), or four."""
+    """Left, top, right, bottom of a padding: one number, or two (left and right, top and bottom),
+    or four.
+    """
     if isinstance(padding, numbers.Number):
         padding = (padding,)
     if not isinstance(padding, list | tuple):
         raise FluidTypeError(f"a padding is a number or a list of two or four, not {padding!r}")
-    require(len(padding) in (1, 2, 4), f"a padding has one, two or four numbers, not {len(padding)}")
+    require(
+        len(padding) in (1, 2, 4), f"a padding has one, two or four numbers, not {len(padding)}"
+    )
     left, top, right, bottom = (tuple(padding) * 4)[:4]
     return int(left), int(top), int(right), int(bottom)
 
@@ -72,15 +81,18 @@ def _sides(padding: Any) -> tuple[int, int, int, int]:
 def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Any:
     """An image with so many pixels more on the left, the top, the right, the bottom.
 
-    padding: one number for all sides, two (left and right, top and bottom), or four. padding_mode: constant (`fill`: of Pillow's
-    images a colour as Pillow takes it, of arrays a number for all channels or one each), edge, reflect (without the edge again),
-    symmetric. Raises FluidTypeError, FluidValueError for others.
+    padding: one number for all sides, two (left and right, top and bottom), or four. padding_mode:
+    constant (`fill`: of Pillow's images a colour as Pillow takes it, of arrays a number for all
+    channels or one each), edge, reflect (without the edge again), symmetric. Raises FluidTypeError,
+    FluidValueError for others.
     """
     one_of(padding_mode, "padding_mode", "pad", ("constant", "edge", "reflect", "symmetric"))
     left, top, right, bottom = _sides(padding)
     if padding_mode == "constant" and not is_array(img):
         colour = tuple(fill) if isinstance(fill, list) else fill
-        return _kept_palette(img, pillow().ImageOps.expand(img, border=(left, top, right, bottom), fill=colour))
+        return _kept_palette(
+            img, pillow().ImageOps.expand(img, border=(left, top, right, bottom), fill=colour)
+        )
     array = np.asarray(img)
     width = ((top, bottom), (left, right), (0, 0))[: array.ndim]
     if padding_mode != "constant":
@@ -99,7 +111,9 @@ def _kept_palette(old: Any, new: Any) -> Any:
 
 
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
-    """The part of an image that begins `top` rows and `left` columns into it; of Pillow's, 0 where it leaves the image."""
+    """The part of an image that begins `top` rows and `left` columns into it; of Pillow's, 0 where
+    it leaves the image.
+    """
     if is_array(img):
         return img[top : top + height, left : left + width]
     return img.crop((left, top, left + width, top + height))
@@ -114,7 +128,9 @@ def center_crop(img: Any, output_size: Any) -> Any:
 
 def hflip(img: Any) -> Any:
     """An image with left and right changed."""
-    return img[:, ::-1] if is_array(img) else img.transpose(pillow().Image.Transpose.FLIP_LEFT_RIGHT)
+    return (
+        img[:, ::-1] if is_array(img) else img.transpose(pillow().Image.Transpose.FLIP_LEFT_RIGHT)
+    )
 
 
 def vflip(img: Any) -> Any:
@@ -123,20 +139,37 @@ def vflip(img: Any) -> Any:
 
 
 def rotate(
-    img: Any, angle: float, interpolation: str = "nearest", expand: bool = False, center: Any = None, fill: Any = 0
+    img: Any,
+    angle: float,
+    interpolation: str = "nearest",
+    expand: bool = False,
+    center: Any = None,
+    fill: Any = 0,
 ) -> Any:
     """An image turned by so many degrees against the clock, around its middle or `center` (x, y).
 
-    interpolation: nearest, bilinear, bicubic. expand: large enough to hold all of it. fill: what comes in, a number for all channels
-    or one each.
+    interpolation: nearest, bilinear, bicubic. expand: large enough to hold all of it. fill: what
+    comes in, a number for all channels or one each.
     """
     way = _way(interpolation, WAYS[:3], "rotate")
     middle = None if center is None else tuple(center)
 
     def turned(image: Any) -> Any:
         bands = len(image.getbands())
-        colour = fill if not isinstance(fill, numbers.Number) else fill if bands == 1 else (fill,) * bands
-        return image.rotate(angle, way, expand, middle, fillcolor=tuple(colour) if isinstance(colour, list) else colour)
+        colour = (
+            fill
+            if not isinstance(fill, numbers.Number)
+            else fill
+            if bands == 1
+            else (fill,) * bands
+        )
+        return image.rotate(
+            angle,
+            way,
+            expand,
+            middle,
+            fillcolor=tuple(colour) if isinstance(colour, list) else colour,
+        )
 
     return by_pillow(img, turned, "rotate")
 
@@ -164,8 +197,13 @@ def adjust_saturation(img: Any, saturation_factor: float) -> Any:
 
 
 def adjust_hue(img: Any, hue_factor: float) -> Any:
-    """The hues turned by so much of a circle, from -0.5 to 0.5; grey images as they are. Raises FluidValueError for another factor."""
-    require(-0.5 <= hue_factor <= 0.5, f"adjust_hue's factor lies between -0.5 and 0.5, not {hue_factor}")
+    """The hues turned by so much of a circle, from -0.5 to 0.5; grey images as they are. Raises
+    FluidValueError for another factor.
+    """
+    require(
+        -0.5 <= hue_factor <= 0.5,
+        f"adjust_hue's factor lies between -0.5 and 0.5, not {hue_factor}",
+    )
 
     def turned(image: Any) -> Any:
         if image.mode in ("L", "1", "I", "F"):
@@ -179,7 +217,9 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
 
 
 def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
-    """An image in grey, 0.299 R + 0.587 G + 0.114 B, with one channel or three equal ones. Raises FluidValueError for others."""
+    """An image in grey, 0.299 R + 0.587 G + 0.114 B, with one channel or three equal ones. Raises
+    FluidValueError for others.
+    """
     one_of(num_output_channels, "num_output_channels", "to_grayscale", (1, 3))
 
     def grey(image: Any) -> Any:
@@ -189,19 +229,27 @@ def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     return by_pillow(img, grey, "to_grayscale", floats=False)
 
 
-def normalize(img: Any, mean: Any, std: Any, data_format: str = "CHW", to_rgb: bool = False) -> np.ndarray:
-    """(img - mean) / std, channel by channel: float32. to_rgb: the channels, which are BGR, in the other order before.
+def normalize(
+    img: Any, mean: Any, std: Any, data_format: str = "CHW", to_rgb: bool = False
+) -> np.ndarray:
+    """(img - mean) / std, channel by channel: float32. to_rgb: the channels, which are BGR, in the
+    other order before.
 
-    img: an array [C, H, W] (data_format "HWC": [H, W, C]) or an image of Pillow's. Raises FluidValueError for another data_format.
+    img: an array [C, H, W] (data_format "HWC": [H, W, C]) or an image of Pillow's. Raises
+    FluidValueError for another data_format.
     """
     one_of(data_format, "data_format", "normalize", ("CHW", "HWC"))
     array = np.asarray(img, np.float32)
     if array.ndim != 3:
-        raise FluidValueError(f"normalize takes an image with three dimensions, not {list(array.shape)}")
+        raise FluidValueError(
+            f"normalize takes an image with three dimensions, not {list(array.shape)}"
+        )
     shape = (-1, 1, 1) if data_format == "CHW" else (1, 1, -1)
     if to_rgb:
         array = array[::-1] if data_format == "CHW" else array[..., ::-1]
-    return (array - np.asarray(mean, np.float32).reshape(shape)) / np.asarray(std, np.float32).reshape(shape)
+    return (array - np.asarray(mean, np.float32).reshape(shape)) / np.asarray(
+        std, np.float32
+    ).reshape(shape)
 
 
 __all__ = [

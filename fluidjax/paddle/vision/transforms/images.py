@@ -1,4 +1,6 @@
-"""What an image is: Pillow's, or a NumPy array [H, W] or [H, W, C]; an array becomes Pillow's where Pillow computes, and comes back."""
+"""What an image is: Pillow's, or a NumPy array [H, W] or [H, W, C]; an array becomes Pillow's where
+Pillow computes, and comes back.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +13,30 @@ from ....errors import FluidTypeError, FluidValueError, UnsupportedError
 
 
 def pillow() -> Any:
-    """The package PIL with the modules used here. Raises UnsupportedError where it is not installed."""
+    """The package PIL with the modules used here. Raises UnsupportedError where it is not
+    installed.
+    """
     try:
         import PIL.Image
         import PIL.ImageEnhance
         import PIL.ImageOps
     except ImportError:
         raise UnsupportedError(
-            'paddle.vision.transforms computes this with Pillow, which is not installed: pip install "fluidjax[vision]"'
+            "paddle.vision.transforms computes this with Pillow, which is not installed: pip"
+            ' install "fluidjax[vision]"'
         ) from None
     return PIL
 
 
 def is_array(img: Any) -> bool:
-    """Whether an image is a NumPy array; else it is Pillow's. Raises FluidTypeError for anything else."""
+    """Whether an image is a NumPy array; else it is Pillow's. Raises FluidTypeError for anything
+    else.
+    """
     if isinstance(img, np.ndarray):
         if img.ndim not in (2, 3):
-            raise FluidTypeError(f"an image as an array is [H, W] or [H, W, C], not {list(img.shape)}")
+            raise FluidTypeError(
+                f"an image as an array is [H, W] or [H, W, C], not {list(img.shape)}"
+            )
         return True
     if not (type(img).__module__.startswith("PIL.") and hasattr(img, "getbands")):
         raise FluidTypeError(f"an image is Pillow's or a NumPy array, not {type(img).__name__}")
@@ -42,17 +51,23 @@ def size_of(img: Any) -> tuple[int, int]:
 def by_pillow(img: Any, compute: Callable[[Any], Any], what: str, floats: bool = True) -> Any:
     """What `compute` makes of an image of Pillow's; of an array, made into one and back.
 
-    An array of uint8 with 1, 3 or 4 channels is an image of Pillow's; of one of floats each channel is, where `floats`. Raises
-    FluidTypeError for arrays of other dtypes, FluidValueError for other numbers of channels.
+    An array of uint8 with 1, 3 or 4 channels is an image of Pillow's; of one of floats each channel
+    is, where `floats`. Raises FluidTypeError for arrays of other dtypes, FluidValueError for other
+    numbers of channels.
     """
     if not is_array(img):
         return compute(img)
     if img.dtype == np.uint8:
         return _bytes(img, compute, what)
     if not floats or not np.issubdtype(img.dtype, np.floating):
-        raise FluidTypeError(f"{what} takes an array of uint8{' or floats' if floats else ''}, not of {img.dtype}")
+        raise FluidTypeError(
+            f"{what} takes an array of uint8{' or floats' if floats else ''}, not of {img.dtype}"
+        )
     channels = [img] if img.ndim == 2 else [img[..., k] for k in range(img.shape[2])]
-    made = [np.array(compute(pillow().Image.fromarray(np.ascontiguousarray(c, np.float32))), img.dtype) for c in channels]
+    made = [
+        np.array(compute(pillow().Image.fromarray(np.ascontiguousarray(c, np.float32))), img.dtype)
+        for c in channels
+    ]
     return made[0] if img.ndim == 2 else np.stack(made, -1)
 
 

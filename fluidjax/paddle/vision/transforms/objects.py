@@ -30,7 +30,12 @@ class Normalize(BaseTransform):
     """functional.normalize; one number is that of three channels."""
 
     def __init__(
-        self, mean: Any = 0.0, std: Any = 1.0, data_format: str = "CHW", to_rgb: bool = False, keys: Sequence[str] | None = None
+        self,
+        mean: Any = 0.0,
+        std: Any = 1.0,
+        data_format: str = "CHW",
+        to_rgb: bool = False,
+        keys: Sequence[str] | None = None,
     ) -> None:
         super().__init__(keys)
         self.mean, self.std = ([v] * 3 if isinstance(v, numbers.Number) else v for v in (mean, std))
@@ -75,7 +80,9 @@ class RandomVerticalFlip(BaseTransform):
 
 
 class RandomRotation(BaseTransform):
-    """functional.rotate by an angle between two, or between -degrees and degrees. Raises FluidValueError for a negative number."""
+    """functional.rotate by an angle between two, or between -degrees and degrees. Raises
+    FluidValueError for a negative number.
+    """
 
     def __init__(
         self, degrees: Any, interpolation: str = "nearest", expand: bool = False, center: Any = None, fill: Any = 0,
@@ -85,23 +92,38 @@ class RandomRotation(BaseTransform):
         if isinstance(degrees, int | float):
             require(degrees >= 0, f"RandomRotation's degrees are not negative, as {degrees} is")
             degrees = (-degrees, degrees)
-        require(len(degrees) == 2, f"RandomRotation's degrees are one number or two, not {len(degrees)}")
-        self.degrees, self.interpolation, self.expand, self.center, self.fill = degrees, interpolation, expand, center, fill
+        require(
+            len(degrees) == 2, f"RandomRotation's degrees are one number or two, not {len(degrees)}"
+        )
+        self.degrees, self.interpolation, self.expand, self.center, self.fill = (
+            degrees,
+            interpolation,
+            expand,
+            center,
+            fill,
+        )
 
     def _apply_image(self, img: Any) -> Any:
         angle = random.uniform(*self.degrees)
         return F.rotate(img, angle, self.interpolation, self.expand, self.center, self.fill)
 
 
-def _range(value: Any, what: str, center: float = 1.0, low: float = 0.0, high: float = float("inf")) -> Any:
-    """What a factor is drawn from: so much around `center`, or (least, most); None where it is `center` itself."""
+def _range(
+    value: Any, what: str, center: float = 1.0, low: float = 0.0, high: float = float("inf")
+) -> Any:
+    """What a factor is drawn from: so much around `center`, or (least, most); None where it is
+    `center` itself.
+    """
     if isinstance(value, int | float):
         require(value >= 0, f"{what} is not negative, as {value} is")
         value = (center - float(value), center + float(value))
         value = (max(value[0], 0.0), value[1]) if center else value
     elif not (isinstance(value, list | tuple) and len(value) == 2):
         raise FluidTypeError(f"{what} is a number or (least, most), not {value!r}")
-    require(low <= value[0] <= value[1] <= high, f"{what} lies between {low} and {high}, unlike {tuple(value)}")
+    require(
+        low <= value[0] <= value[1] <= high,
+        f"{what} lies between {low} and {high}, unlike {tuple(value)}",
+    )
     return None if value[0] == value[1] == center else tuple(value)
 
 
@@ -165,15 +187,27 @@ class ColorJitter(BaseTransform):
     """Brightness, contrast, saturation and hue by factors, in an order drawn anew for every image."""
 
     def __init__(
-        self, brightness: Any = 0, contrast: Any = 0, saturation: Any = 0, hue: Any = 0, keys: Sequence[str] | None = None
+        self,
+        brightness: Any = 0,
+        contrast: Any = 0,
+        saturation: Any = 0,
+        hue: Any = 0,
+        keys: Sequence[str] | None = None,
     ) -> None:
         super().__init__(keys)
-        self.brightness, self.contrast, self.saturation, self.hue = brightness, contrast, saturation, hue
+        self.brightness, self.contrast, self.saturation, self.hue = (
+            brightness,
+            contrast,
+            saturation,
+            hue,
+        )
 
     def _apply_image(self, img: Any) -> Any:
         kinds = (BrightnessTransform, ContrastTransform, SaturationTransform, HueTransform)
         values = (self.brightness, self.contrast, self.saturation, self.hue)
-        transforms = [kind(value) for kind, value in zip(kinds, values, strict=True) if value is not None]
+        transforms = [
+            kind(value) for kind, value in zip(kinds, values, strict=True) if value is not None
+        ]
         random.shuffle(transforms)
         return Compose(transforms)(img)
 

@@ -1,6 +1,8 @@
-"""Images turned, sheared and seen aslant, and rectangles erased from them: functions, and transforms that draw.
+"""Images turned, sheared and seen aslant, and rectangles erased from them: functions, and
+transforms that draw.
 
-RandomAffine and RandomPerspective draw from Python's `random`, RandomErasing from NumPy's global generator besides, as Paddle does.
+RandomAffine and RandomPerspective draw from Python's `random`, RandomErasing from NumPy's global
+generator besides, as Paddle does.
 """
 
 from __future__ import annotations
@@ -20,13 +22,23 @@ from .functional import WAYS, _way
 from .images import by_pillow, is_array, pillow, size_of
 
 
-def _mapped(img: Any, kind: str, numbers_: Sequence[float], interpolation: str, fill: Any, what: str) -> Any:
-    """What Pillow's transform gives, in the image's size; fill: a number for all channels, or one each."""
+def _mapped(
+    img: Any, kind: str, numbers_: Sequence[float], interpolation: str, fill: Any, what: str
+) -> Any:
+    """What Pillow's transform gives, in the image's size; fill: a number for all channels, or one
+    each.
+    """
     way = _way(interpolation, WAYS[:3], what)
 
     def mapped(image: Any) -> Any:
         bands = len(image.getbands())
-        colour = fill if not isinstance(fill, numbers.Number) else fill if bands == 1 else (fill,) * bands
+        colour = (
+            fill
+            if not isinstance(fill, numbers.Number)
+            else fill
+            if bands == 1
+            else (fill,) * bands
+        )
         kinds = pillow().Image.Transform
         filled = tuple(colour) if isinstance(colour, list) else colour
         return image.transform(image.size, getattr(kinds, kind), numbers_, way, fillcolor=filled)
@@ -42,38 +54,71 @@ def _pair(value: Any, what: str) -> tuple[float, float]:
 
 
 def affine(
-    img: Any, angle: float, translate: Any, scale: float, shear: Any, interpolation: str = "nearest", fill: Any = 0, center: Any = None
+    img: Any,
+    angle: float,
+    translate: Any,
+    scale: float,
+    shear: Any,
+    interpolation: str = "nearest",
+    fill: Any = 0,
+    center: Any = None,
 ) -> Any:
-    """An image turned by `angle` degrees with the clock, sheared, scaled around its middle or `center` (x, y), and moved.
+    """An image turned by `angle` degrees with the clock, sheared, scaled around its middle or
+    `center` (x, y), and moved.
 
-    translate: by so many pixels to the right and down; shear: degrees along x, or [along x, along y]. interpolation: nearest, bilinear,
-    bicubic. fill: what comes in, a number for all channels or one each. Raises FluidTypeError, FluidValueError for other arguments.
+    translate: by so many pixels to the right and down; shear: degrees along x, or [along x, along
+    y]. interpolation: nearest, bilinear, bicubic. fill: what comes in, a number for all channels or
+    one each. Raises FluidTypeError, FluidValueError for other arguments.
     """
     if not isinstance(angle, int | float):
         raise FluidTypeError(f"affine's angle is a number, not {angle!r}")
     require(scale > 0, f"affine's scale is above 0, not {scale}")
-    shear = [shear, 0.0] if isinstance(shear, numbers.Number) else [shear[0]] * 2 if len(shear) == 1 else shear
-    (tx, ty), (sx, sy) = _pair(translate, "affine's translate"), (math.radians(v) for v in _pair(shear, "affine's shear"))
+    shear = (
+        [shear, 0.0]
+        if isinstance(shear, numbers.Number)
+        else [shear[0]] * 2
+        if len(shear) == 1
+        else shear
+    )
+    (tx, ty), (sx, sy) = (
+        _pair(translate, "affine's translate"),
+        (math.radians(v) for v in _pair(shear, "affine's shear")),
+    )
     width, height = size_of(img)
     cx, cy = (width * 0.5, height * 0.5) if center is None else _pair(center, "affine's center")
     turn = math.radians(angle)
-    cos, sin = math.cos(turn - sy), math.sin(turn - sy)  # what follows goes in Paddle's order, to the last digit
+    # what follows goes in Paddle's order, to the last digit
+    cos, sin = math.cos(turn - sy), math.sin(turn - sy)
     a, c = cos / math.cos(sy), sin / math.cos(sy)
     b = -cos * math.tan(sx) / math.cos(sy) - math.sin(turn)
     d = -sin * math.tan(sx) / math.cos(sy) + math.cos(turn)
-    inverse = [v / scale for v in (d, -b, -c, a)]  # Pillow asks where a pixel of the result comes from
+    # Pillow asks where a pixel of the result comes from
+    inverse = [v / scale for v in (d, -b, -c, a)]
     x = inverse[0] * (-cx - tx) + inverse[1] * (-cy - ty) + cx
     y = inverse[2] * (-cx - tx) + inverse[3] * (-cy - ty) + cy
-    return _mapped(img, "AFFINE", [inverse[0], inverse[1], x, inverse[2], inverse[3], y], interpolation, fill, "affine")
+    return _mapped(
+        img,
+        "AFFINE",
+        [inverse[0], inverse[1], x, inverse[2], inverse[3], y],
+        interpolation,
+        fill,
+        "affine",
+    )
 
 
-def perspective(img: Any, startpoints: Any, endpoints: Any, interpolation: str = "nearest", fill: Any = 0) -> Any:
-    """An image whose four points startpoints [[x, y], ...] come to lie at endpoints: top left, top right, bottom right, bottom left.
+def perspective(
+    img: Any, startpoints: Any, endpoints: Any, interpolation: str = "nearest", fill: Any = 0
+) -> Any:
+    """An image whose four points startpoints [[x, y], ...] come to lie at endpoints: top left, top
+    right, bottom right, bottom left.
 
     interpolation, fill: as affine's. Raises FluidValueError for other than four points each.
     """
     starts, ends = np.asarray(startpoints, float), np.asarray(endpoints, float)
-    require(starts.shape == ends.shape == (4, 2), f"perspective takes four points [x, y] each, not {startpoints!r} and {endpoints!r}")
+    require(
+        starts.shape == ends.shape == (4, 2),
+        f"perspective takes four points [x, y] each, not {startpoints!r} and {endpoints!r}",
+    )
     rows = []
     for (x, y), (u, v) in zip(ends, starts, strict=True):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
@@ -82,9 +127,11 @@ def perspective(img: Any, startpoints: Any, endpoints: Any, interpolation: str =
 
 
 def erase(img: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False) -> Any:
-    """An image with v (a number, or an array that broadcasts to [h, w, C]) in h rows from i on and w columns from j on.
+    """An image with v (a number, or an array that broadcasts to [h, w, C]) in h rows from i on and
+    w columns from j on.
 
-    inplace: an array is written itself. Numbers for Pillow's images become uint8 as NumPy casts them.
+    inplace: an array is written itself. Numbers for Pillow's images become uint8 as NumPy casts
+    them.
     """
     if is_array(img):
         made = img if inplace else img.copy()
@@ -102,15 +149,19 @@ def _span(value: Any, what: str, sizes: tuple[int, ...] = (2,)) -> list[float]:
         return [-float(value), float(value)]
     if not isinstance(value, list | tuple):
         raise FluidTypeError(f"{what} is a number or a list, not {value!r}")
-    require(len(value) in sizes, f"{what} is a number or {' or '.join(map(str, sizes))} of them, not {len(value)}")
+    require(
+        len(value) in sizes,
+        f"{what} is a number or {' or '.join(map(str, sizes))} of them, not {len(value)}",
+    )
     return [float(v) for v in value]
 
 
 class RandomAffine(BaseTransform):
     """affine by an angle, a translation, a scale and a shear that are drawn.
 
-    degrees: between -degrees and degrees, or two numbers; translate: the greatest shares of width and height; scale: two numbers;
-    shear: as degrees, along x, or four numbers for both axes. Raises FluidTypeError, FluidValueError for others.
+    degrees: between -degrees and degrees, or two numbers; translate: the greatest shares of width
+    and height; scale: two numbers; shear: as degrees, along x, or four numbers for both axes.
+    Raises FluidTypeError, FluidValueError for others.
     """
 
     def __init__(
@@ -123,9 +174,16 @@ class RandomAffine(BaseTransform):
         shares = self.translate is None or all(0 <= t <= 1 for t in self.translate)
         require(shares, f"RandomAffine's translate is of shares, not {translate}")
         self.scale = None if scale is None else _pair(scale, "RandomAffine's scale")
-        require(self.scale is None or min(self.scale) > 0, f"RandomAffine's scale is above 0, unlike {scale}")
+        require(
+            self.scale is None or min(self.scale) > 0,
+            f"RandomAffine's scale is above 0, unlike {scale}",
+        )
         self.shear = None if shear is None else _span(shear, "RandomAffine's shear", (2, 4))
-        self.interpolation, self.fill, self.center = interpolation, 0 if fill is None else fill, center
+        self.interpolation, self.fill, self.center = (
+            interpolation,
+            0 if fill is None else fill,
+            center,
+        )
 
     def _apply_image(self, img: Any) -> Any:
         width, height = size_of(img)
@@ -138,11 +196,14 @@ class RandomAffine(BaseTransform):
         shears = self.shear or [0.0, 0.0]
         along_x = random.uniform(*shears[:2]) if self.shear else 0.0
         along_y = random.uniform(*shears[2:]) if len(shears) == 4 else 0.0
-        return affine(img, angle, moved, scale, (along_x, along_y), self.interpolation, self.fill, self.center)
+        return affine(
+            img, angle, moved, scale, (along_x, along_y), self.interpolation, self.fill, self.center
+        )
 
 
 class RandomPerspective(BaseTransform):
-    """With probability prob, perspective from the corners to points that lie up to distortion_scale of half the sides from them.
+    """With probability prob, perspective from the corners to points that lie up to distortion_scale
+    of half the sides from them.
 
     Raises FluidValueError for a probability or a scale outside of [0, 1].
     """
@@ -153,10 +214,20 @@ class RandomPerspective(BaseTransform):
     ) -> None:  # fmt: skip
         super().__init__(keys)
         require(0 <= prob <= 1, f"RandomPerspective's prob lies between 0 and 1, not {prob}")
-        require(0 <= distortion_scale <= 1, f"RandomPerspective's distortion_scale lies between 0 and 1, not {distortion_scale}")
-        self.prob, self.distortion_scale, self.interpolation, self.fill = prob, distortion_scale, interpolation, fill
+        require(
+            0 <= distortion_scale <= 1,
+            f"RandomPerspective's distortion_scale lies between 0 and 1, not {distortion_scale}",
+        )
+        self.prob, self.distortion_scale, self.interpolation, self.fill = (
+            prob,
+            distortion_scale,
+            interpolation,
+            fill,
+        )
 
-    def get_params(self, width: int, height: int, distortion_scale: float) -> tuple[list[list[int]], list[list[int]]]:
+    def get_params(
+        self, width: int, height: int, distortion_scale: float
+    ) -> tuple[list[list[int]], list[list[int]]]:
         """(the corners, the points where they come to lie), drawn."""
         dx, dy = int(distortion_scale * (width // 2)), int(distortion_scale * (height // 2))
 
@@ -177,10 +248,12 @@ class RandomPerspective(BaseTransform):
 
 
 class RandomErasing(BaseTransform):
-    """With probability prob, erase of a rectangle with a share of the area within `scale` and height / width within `ratio`.
+    """With probability prob, erase of a rectangle with a share of the area within `scale` and
+    height / width within `ratio`.
 
-    value: a number, one for each of three channels, or "random" (255 times normal numbers). A rectangle that does not fit is drawn
-    again, ten times at most; then the image stays. Raises FluidTypeError, FluidValueError for other arguments.
+    value: a number, one for each of three channels, or "random" (255 times normal numbers). A
+    rectangle that does not fit is drawn again, ten times at most; then the image stays. Raises
+    FluidTypeError, FluidValueError for other arguments.
     """
 
     def __init__(
@@ -188,14 +261,31 @@ class RandomErasing(BaseTransform):
         inplace: bool = False, keys: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(keys)
-        self.scale, self.ratio = _pair(scale, "RandomErasing's scale"), _pair(ratio, "RandomErasing's ratio")
-        require(0 <= self.scale[0] <= self.scale[1] <= 1, f"RandomErasing's scale is (least, most) within 0 and 1, not {scale}")
-        require(0 < self.ratio[0] <= self.ratio[1], f"RandomErasing's ratio is (least, most) above 0, not {ratio}")
+        self.scale, self.ratio = (
+            _pair(scale, "RandomErasing's scale"),
+            _pair(ratio, "RandomErasing's ratio"),
+        )
+        require(
+            0 <= self.scale[0] <= self.scale[1] <= 1,
+            f"RandomErasing's scale is (least, most) within 0 and 1, not {scale}",
+        )
+        require(
+            0 < self.ratio[0] <= self.ratio[1],
+            f"RandomErasing's ratio is (least, most) above 0, not {ratio}",
+        )
         require(0 <= prob <= 1, f"RandomErasing's prob lies between 0 and 1, not {prob}")
         if not isinstance(value, numbers.Number | str | list | tuple):
-            raise FluidTypeError(f"RandomErasing's value is a number, three of them or 'random', not {value!r}")
-        known = isinstance(value, numbers.Number) or value == "random" or (not isinstance(value, str) and len(value) in (1, 3))
-        require(known, f"RandomErasing's value is a number, three of them or 'random', not {value!r}")
+            raise FluidTypeError(
+                f"RandomErasing's value is a number, three of them or 'random', not {value!r}"
+            )
+        known = (
+            isinstance(value, numbers.Number)
+            or value == "random"
+            or (not isinstance(value, str) and len(value) in (1, 3))
+        )
+        require(
+            known, f"RandomErasing's value is a number, three of them or 'random', not {value!r}"
+        )
         self.prob, self.value, self.inplace = prob, value, inplace
 
     def _apply_image(self, img: Any) -> Any:

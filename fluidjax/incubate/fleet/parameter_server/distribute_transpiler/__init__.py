@@ -1,4 +1,6 @@
-"""fluid.incubate.fleet.parameter_server.distribute_transpiler: a fleet of workers and servers, over DistributeTranspiler."""
+"""fluid.incubate.fleet.parameter_server.distribute_transpiler: a fleet of workers and servers, over
+DistributeTranspiler.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ from .distributed_strategy import StrategyFactory as StrategyFactory
 
 
 class DistributedTranspiler(Fleet):
-    """The fleet: role, programs, what starts and stops servers and workers. Its programs are there after minimize."""
+    """The fleet: role, programs, what starts and stops servers and workers. Its programs are there
+    after minimize.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,13 +39,19 @@ class DistributedTranspiler(Fleet):
 
     @cached_property
     def _executor(self) -> Executor:
-        return Executor(CPUPlace())  # not before it is needed: it asks for devices, which a job may only have once it has met
+        # not before it is needed: it asks for devices, which a job may only have once it has met
+        return Executor(CPUPlace())
 
     def init(self, role_maker: RoleMakerBase | None = None) -> None:
-        """Take the role. Raises what Fleet.init raises, FluidValueError for a role in a job without servers."""
+        """Take the role. Raises what Fleet.init raises, FluidValueError for a role in a job without
+        servers.
+        """
         super().init(role_maker)
         if not self.server_num():
-            raise FluidValueError("this fleet has servers, and the role knows none; use fluid.incubate.fleet.collective for workers alone")
+            raise FluidValueError(
+                "this fleet has servers, and the role knows none; use"
+                " fluid.incubate.fleet.collective for workers alone"
+            )
 
     @property
     def main_program(self) -> Any:
@@ -54,7 +64,9 @@ class DistributedTranspiler(Fleet):
         return self._startup
 
     def init_server(self, model_dir: str | None = None) -> None:
-        """Run the startup program; then load what model_dir holds. Raises FluidValueError before minimize, and for no folder."""
+        """Run the startup program; then load what model_dir holds. Raises FluidValueError before
+        minimize, and for no folder.
+        """
         self._executor.run(self._made(self._startup, "init_server"))
         if model_dir:
             if not os.path.isdir(model_dir):
@@ -62,29 +74,40 @@ class DistributedTranspiler(Fleet):
             load_persistables(self._executor, model_dir, self._main)
 
     def run_server(self) -> None:
-        """Run the server's program, which lasts as long as the job. Raises FluidValueError before minimize."""
+        """Run the server's program, which lasts as long as the job. Raises FluidValueError before
+        minimize.
+        """
         self._executor.run(self._made(self._main, "run_server"))
 
     def init_worker(self) -> None:
-        """Nothing to start: workers talk within their steps. Raises FluidValueError before minimize."""
+        """Nothing to start: workers talk within their steps. Raises FluidValueError before
+        minimize.
+        """
         self._made(self._main, "init_worker")
 
     def stop_worker(self) -> None:
         """Nothing to stop; the fleet's own executor is closed."""
         self._executor.close()
 
-    def distributed_optimizer(self, optimizer: Optimizer, strategy: Any = None) -> TranspilerOptimizer:
-        """An optimizer whose minimize makes this process's programs. strategy: of StrategyFactory, or a DistributeTranspilerConfig.
+    def distributed_optimizer(
+        self, optimizer: Optimizer, strategy: Any = None
+    ) -> TranspilerOptimizer:
+        """An optimizer whose minimize makes this process's programs. strategy: of StrategyFactory,
+        or a DistributeTranspilerConfig.
 
         Raises FluidTypeError for what is no optimizer, or no strategy; FluidValueError before init.
         """
         if not isinstance(optimizer, Optimizer):
-            raise FluidTypeError(f"fleet.distributed_optimizer takes an optimizer, not {optimizer!r}")
+            raise FluidTypeError(
+                f"fleet.distributed_optimizer takes an optimizer, not {optimizer!r}"
+            )
         self.worker_num()
         return TranspilerOptimizer(optimizer, strategy, self)
 
     def transpile(self, strategy: DistributedStrategy, program: Program, startup: Program) -> None:
-        """Make this process's programs. It joins the others when it runs one, if `fluidjax launch` has not seen to it."""
+        """Make this process's programs. It joins the others when it runs one, if `fluidjax launch`
+        has not seen to it.
+        """
         config = strategy.get_program_config()
         self._origin = program.clone(for_test=False)
         t: Any = (GeoSgdTranspiler if config.geo_sgd_mode else DistributeTranspiler)(config)
@@ -105,19 +128,36 @@ class DistributedTranspiler(Fleet):
         self, executor: Executor, dirname: str, feeded_var_names: Sequence[str], target_vars: Any,
         main_program: Program | None = None, export_for_deployment: bool = True,
     ) -> None:  # fmt: skip
-        """io.save_inference_model of the program that was minimized: parameters whole, by their names."""
+        """io.save_inference_model of the program that was minimized: parameters whole, by their
+        names.
+        """
         self._executor_of(executor)
         program = self.program_to_save(main_program)
-        save_inference_model(dirname, list(feeded_var_names), target_vars, executor, program, export_for_deployment=export_for_deployment)
+        save_inference_model(
+            dirname,
+            list(feeded_var_names),
+            target_vars,
+            executor,
+            program,
+            export_for_deployment=export_for_deployment,
+        )
 
-    def save_persistables(self, executor: Executor, dirname: str, main_program: Program | None = None) -> None:
-        """io.save_persistables of this worker's program: of the first one, the optimizer's state and tables too, whole, by their names."""
+    def save_persistables(
+        self, executor: Executor, dirname: str, main_program: Program | None = None
+    ) -> None:
+        """io.save_persistables of this worker's program: of the first one, the optimizer's state
+        and tables too, whole, by their names.
+        """
         self._executor_of(executor)
-        program = self._main if main_program is None or main_program is self._origin else main_program
+        program = (
+            self._main if main_program is None or main_program is self._origin else main_program
+        )
         save_persistables(executor, dirname, self._made(program, "saving"))
 
     def program_to_save(self, given: Program | None) -> Program:
-        """A program as it was before it was transpiled, where it, or none, is given. Raises FluidTypeError, FluidValueError."""
+        """A program as it was before it was transpiled, where it, or none, is given. Raises
+        FluidTypeError, FluidValueError.
+        """
         if given is not None and not isinstance(given, Program):
             raise FluidTypeError(f"fleet saves a Program, not {type(given).__name__}")
         return self._made(self._origin, "saving") if given is None or given is self._main else given
@@ -130,14 +170,19 @@ class DistributedTranspiler(Fleet):
     @staticmethod
     def _made(program: Program | None, what: str) -> Program:
         if program is None:
-            raise FluidValueError(f"fleet has no programs yet; call fleet.distributed_optimizer(...).minimize(loss) before {what}")
+            raise FluidValueError(
+                "fleet has no programs yet; call fleet.distributed_optimizer(...).minimize(loss)"
+                f" before {what}"
+            )
         return program
 
 
 class TranspilerOptimizer:
     """minimize, backward and apply_gradients of an optimizer, for the workers and servers of a job."""
 
-    def __init__(self, optimizer: Optimizer, strategy: Any = None, of: DistributedTranspiler | None = None) -> None:
+    def __init__(
+        self, optimizer: Optimizer, strategy: Any = None, of: DistributedTranspiler | None = None
+    ) -> None:
         self._optimizer = optimizer
         self._strategy = strategy_of(strategy)
         self._fleet = fleet if of is None else of
@@ -154,14 +199,19 @@ class TranspilerOptimizer:
         self, loss: Variable, scopes: Any = None, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> Any:  # fmt: skip
-        """The optimizer's minimize; then fleet.main_program and fleet.startup_program are those of this process.
+        """The optimizer's minimize; then fleet.main_program and fleet.startup_program are those of
+        this process.
 
         scopes: for a list of losses, which is refused. Raises FluidTypeError for lists.
         """
         if isinstance(loss, list) or isinstance(startup_program, list) or scopes is not None:
-            raise FluidTypeError("a fleet with servers minimizes one loss of one program, not a list")
+            raise FluidTypeError(
+                "a fleet with servers minimizes one loss of one program, not a list"
+            )
         done = self._optimizer.minimize(loss, startup_program, parameter_list, no_grad_set)
-        self._fleet.transpile(self._strategy, loss.block.program, startup_program or default_startup_program())
+        self._fleet.transpile(
+            self._strategy, loss.block.program, startup_program or default_startup_program()
+        )
         return done
 
 

@@ -11,7 +11,8 @@ from .....errors import FluidTypeError, FluidValueError, UnsupportedError, near
 from .....transpiler import DistributeTranspilerConfig
 
 Config = TypeVar("Config")
-_FLAGS = {  # of Paddle's threads and queues, with what they are if the environment is silent; None: CPU_NUM
+# of Paddle's threads and queues, with what they are if the environment is silent; None: CPU_NUM
+_FLAGS = {
     "communicator_max_merge_var_num": None, "communicator_send_queue_size": None, "communicator_independent_recv_thread": "1",
     "communicator_min_send_grad_num_before_recv": None, "communicator_thread_pool_size": "5", "communicator_send_wait_times": "5",
     "communicator_is_sgd_optimizer": "1", "rpc_deadline": "180000", "rpc_retry_times": "3",
@@ -19,19 +20,26 @@ _FLAGS = {  # of Paddle's threads and queues, with what they are if the environm
 
 
 class TrainerRuntimeConfig:
-    """Settings of the threads by which Paddle's workers send and receive. They are kept and shown; here nothing is sent by threads."""
+    """Settings of the threads by which Paddle's workers send and receive. They are kept and shown;
+    here nothing is sent by threads.
+    """
 
     def __init__(self) -> None:
         self.mode: str | None = None
         cpus = os.getenv("CPU_NUM", "1")
-        self.runtime_configs = {n: os.getenv(f"FLAGS_{n}", cpus if default is None else default) for n, default in _FLAGS.items()}
+        self.runtime_configs = {
+            n: os.getenv(f"FLAGS_{n}", cpus if default is None else default)
+            for n, default in _FLAGS.items()
+        }
 
     def get_communicator_flags(self) -> dict[str, str]:
         """All of them, as texts."""
         return {name: str(value) for name, value in self.runtime_configs.items()}
 
     def __repr__(self) -> str:
-        return "\n".join(f"{name} = {value}" for name, value in self.get_communicator_flags().items())
+        return "\n".join(
+            f"{name} = {value}" for name, value in self.get_communicator_flags().items()
+        )
 
 
 class ServerRuntimeConfig:
@@ -39,15 +47,20 @@ class ServerRuntimeConfig:
 
     def __init__(self) -> None:
         for name in ("send", "get", "prefetch"):
-            setattr(self, f"_rpc_{name}_thread_num", int(os.getenv(f"FLAGS_rpc_{name}_thread_num", "12")))
+            setattr(
+                self,
+                f"_rpc_{name}_thread_num",
+                int(os.getenv(f"FLAGS_rpc_{name}_thread_num", "12")),
+            )
 
 
 class DistributedStrategy:
     """What a fleet with servers is told; make one by StrategyFactory.
 
-    Each part is got by get_..., and set by set_... from an object of its kind or from a dict of its attributes:
-    program_config (DistributeTranspilerConfig), trainer_runtime_config, server_runtime_config, execute_strategy, build_strategy.
-    Setters raise FluidTypeError for another kind, FluidValueError for a key that there is not.
+    Each part is got by get_..., and set by set_... from an object of its kind or from a dict of its
+    attributes: program_config (DistributeTranspilerConfig), trainer_runtime_config,
+    server_runtime_config, execute_strategy, build_strategy. Setters raise FluidTypeError for
+    another kind, FluidValueError for a key that there is not.
     """
 
     def __init__(self) -> None:
@@ -60,14 +73,21 @@ class DistributedStrategy:
         self.check_program_config()
 
     def check_program_config(self) -> None:
-        """Put the mode into the configuration. Raises UnsupportedError in the base class, which has none."""
-        raise UnsupportedError("a DistributedStrategy by itself has no mode; make one by StrategyFactory.create_sync_strategy()")
+        """Put the mode into the configuration. Raises UnsupportedError in the base class, which has
+        none.
+        """
+        raise UnsupportedError(
+            "a DistributedStrategy by itself has no mode; make one by"
+            " StrategyFactory.create_sync_strategy()"
+        )
 
     def get_program_config(self) -> DistributeTranspilerConfig:
         return self._program_config
 
     def set_program_config(self, config: Any) -> None:
-        self._program_config = _taken("program_config", config, self._program_config, DistributeTranspilerConfig)
+        self._program_config = _taken(
+            "program_config", config, self._program_config, DistributeTranspilerConfig
+        )
         self.check_program_config()
 
     def get_trainer_runtime_config(self) -> TrainerRuntimeConfig:
@@ -78,22 +98,30 @@ class DistributedStrategy:
             there = self._trainer_runtime_config.runtime_configs
             unknown = [key for key in config if key not in there]
             if unknown:
-                raise FluidValueError(f"trainer_runtime_config has no {unknown[0]!r}{near(unknown[0], there)}")
+                raise FluidValueError(
+                    f"trainer_runtime_config has no {unknown[0]!r}{near(unknown[0], there)}"
+                )
             there.update(config)
         else:
-            self._trainer_runtime_config = _taken("trainer_runtime_config", config, self._trainer_runtime_config, TrainerRuntimeConfig)
+            self._trainer_runtime_config = _taken(
+                "trainer_runtime_config", config, self._trainer_runtime_config, TrainerRuntimeConfig
+            )
 
     def get_server_runtime_config(self) -> ServerRuntimeConfig:
         return self._server_runtime_config
 
     def set_server_runtime_config(self, config: Any) -> None:
-        self._server_runtime_config = _taken("server_runtime_config", config, self._server_runtime_config, ServerRuntimeConfig)
+        self._server_runtime_config = _taken(
+            "server_runtime_config", config, self._server_runtime_config, ServerRuntimeConfig
+        )
 
     def get_execute_strategy(self) -> ExecutionStrategy:
         return self._execute_strategy
 
     def set_execute_strategy(self, config: Any) -> None:
-        self._execute_strategy = _taken("execute_strategy", config, self._execute_strategy, ExecutionStrategy)
+        self._execute_strategy = _taken(
+            "execute_strategy", config, self._execute_strategy, ExecutionStrategy
+        )
 
     def get_build_strategy(self) -> BuildStrategy:
         return self._build_strategy
@@ -102,9 +130,13 @@ class DistributedStrategy:
         self._build_strategy = _taken("build_strategy", config, self._build_strategy, BuildStrategy)
 
     def set_debug_opt(self, opt_info: dict[str, Any]) -> None:
-        """What Paddle's workers write into files while they train (dump_fields, dump_param); refused where it asks for any."""
+        """What Paddle's workers write into files while they train (dump_fields, dump_param);
+        refused where it asks for any.
+        """
         if any(opt_info.get(n) for n in ("dump_slot", "dump_fields", "dump_param")):
-            raise UnsupportedError("a fleet does not dump fields or parameters; fetch them, or use fluid.layers.Print")
+            raise UnsupportedError(
+                "a fleet does not dump fields or parameters; fetch them, or use fluid.layers.Print"
+            )
         self._debug = dict(opt_info)
 
     def get_debug_opt(self) -> dict[str, Any]:
@@ -116,10 +148,15 @@ def _taken(name: str, given: Any, there: Config, kind: type) -> Config:
     if isinstance(given, kind):
         return given  # type: ignore[return-value]
     if not isinstance(given, dict):
-        raise FluidTypeError(f"{name} is a {kind.__name__} or a dict of its attributes, not {given!r}")
+        raise FluidTypeError(
+            f"{name} is a {kind.__name__} or a dict of its attributes, not {given!r}"
+        )
     for key, value in given.items():
         if not hasattr(there, key):
-            raise FluidValueError(f"{name} has no {key!r}{near(key, [n for n in dir(there) if not n.startswith('_')])}")
+            raise FluidValueError(
+                f"{name} has no"
+                f" {key!r}{near(key, [n for n in dir(there) if not n.startswith('_')])}"
+            )
         setattr(there, key, value)
     return there
 
@@ -183,13 +220,18 @@ class StrategyFactory:
 
 
 def strategy_of(config: Any) -> DistributedStrategy:
-    """The strategy that a fleet trains by: the one given, that of a DistributeTranspilerConfig, or sync. Raises FluidTypeError."""
+    """The strategy that a fleet trains by: the one given, that of a DistributeTranspilerConfig, or
+    sync. Raises FluidTypeError.
+    """
     if isinstance(config, DistributedStrategy):
         return config
     if config is None:
         return SyncStrategy()
     if not isinstance(config, DistributeTranspilerConfig):
-        raise FluidTypeError(f"a fleet with servers takes a strategy of StrategyFactory or a DistributeTranspilerConfig, not {config!r}")
+        raise FluidTypeError(
+            "a fleet with servers takes a strategy of StrategyFactory or a"
+            f" DistributeTranspilerConfig, not {config!r}"
+        )
     found: DistributedStrategy
     if config.sync_mode:
         found = SyncStrategy()
@@ -208,4 +250,6 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__ = reporter("fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy", __all__)
+    __getattr__ = reporter(
+        "fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy", __all__
+    )

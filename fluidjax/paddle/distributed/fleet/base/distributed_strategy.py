@@ -1,4 +1,6 @@
-"""DistributedStrategy: what fleet.distributed_optimizer is asked for, with the fields and defaults of Paddle 2."""
+"""DistributedStrategy: what fleet.distributed_optimizer is asked for, with the fields and defaults
+of Paddle 2.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,22 @@ class UnknownFieldError(FluidTypeError, AttributeError):
 
 
 _SWITCHES = (
-    "adam_d2sum adaptive_localsgd amp asp auto auto_search cudnn_batchnorm_spatial_persistent cudnn_exhaustive_search dgc elastic "
-    "find_unused_parameters fp16_allreduce fuse_grad_merge gradient_merge heter_ccl_mode is_fl_ps_mode is_with_coordinator lamb lars "
-    "localsgd pipeline qat recompute semi_auto sharding sync_batch_norm tensor_parallel use_hierarchical_allreduce"
+    "adam_d2sum adaptive_localsgd amp asp auto auto_search cudnn_batchnorm_spatial_persistent"
+    " cudnn_exhaustive_search dgc elastic find_unused_parameters fp16_allreduce fuse_grad_merge"
+    " gradient_merge heter_ccl_mode is_fl_ps_mode is_with_coordinator lamb lars localsgd pipeline"
+    " qat recompute semi_auto sharding sync_batch_norm tensor_parallel use_hierarchical_allreduce"
 ).split()
 _NUMBERS: dict[str, Any] = {
     "conv_workspace_size_limit": 512, "fuse_grad_size_in_MB": 32, "fuse_grad_size_in_num": 8, "hierarchical_allreduce_inter_nranks": 1,
     "last_comm_group_size_MB": 1.0, "nccl_comm_num": 1,
 }  # fmt: skip
-_ON = ("a_sync", "fuse_all_reduce_ops", "split_data", "sync_nccl_allreduce", "without_graph_optimization")
+_ON = (
+    "a_sync",
+    "fuse_all_reduce_ops",
+    "split_data",
+    "sync_nccl_allreduce",
+    "without_graph_optimization",
+)
 CONFIGS: dict[str, dict[str, Any]] = {
     "a_sync_configs": {
         "k_steps": -1, "max_merge_var_num": 1, "send_queue_size": 16, "independent_recv_thread": False,
@@ -76,12 +85,18 @@ _REFUSED = {
     "asp": "sparsity of 2 in 4 is not there",
     "auto": "strategies are not chosen by themselves; set those that you want",
     "auto_search": "strategies are not chosen by themselves; set those that you want",
-    "dgc": "gradients are sent whole (Paddle's DGC is for NVIDIA's cards alone); fp16_allreduce makes messages smaller",
+    "dgc": (
+        "gradients are sent whole (Paddle's DGC is for NVIDIA's cards alone); fp16_allreduce makes"
+        " messages smaller"
+    ),
     "elastic": "a job keeps its number of processes; start it anew from a checkpoint",
     "heter_ccl_mode": "a job has devices of one kind",
     "is_fl_ps_mode": "federated learning is not there",
     "is_with_coordinator": "federated learning is not there",
-    "pipeline": "a program is not cut into stages over processes; use sharding, or fluid.optimizer.PipelineOptimizer in one process",
+    "pipeline": (
+        "a program is not cut into stages over processes; use sharding, or"
+        " fluid.optimizer.PipelineOptimizer in one process"
+    ),
     "qat": "use QuantizationTransformPass of fluid.contrib.slim.quantization",
     "semi_auto": "programs are not cut by themselves; use sharding",
     "tensor_parallel": "layers are not split over processes; use sharding",
@@ -92,18 +107,23 @@ _ALWAYS = {
         "scale_gradient": "gradients are averaged, not scaled besides",
     },
     "trainer_desc_configs": dict.fromkeys(
-        ("dump_fields_path", "dump_fields", "dump_param"), "fields and parameters are not dumped; fetch them, or use fluid.layers.Print"
+        ("dump_fields_path", "dump_fields", "dump_param"),
+        "fields and parameters are not dumped; fetch them, or use fluid.layers.Print",
     ),
-    "a_sync_configs": dict.fromkeys(("use_ps_gpu", "use_gpu_graph"), "servers keep no tables on GPUs"),
+    "a_sync_configs": dict.fromkeys(
+        ("use_ps_gpu", "use_gpu_graph"), "servers keep no tables on GPUs"
+    ),
 }
 _REFUSED_CONFIGS = {
     "amp_configs": {
         **dict.fromkeys(
-            ("use_pure_fp16", "use_optimizer_fp16", "use_pure_bf16"), "parameters are float32, and ops of the white list compute in half"
+            ("use_pure_fp16", "use_optimizer_fp16", "use_pure_bf16"),
+            "parameters are float32, and ops of the white list compute in half",
         ),
     },
     "recompute_configs": {
-        "enable_offload": "what is kept stays on the device", "refined_ops_patterns": "what is computed again lies between checkpoints",
+        "enable_offload": "what is kept stays on the device",
+        "refined_ops_patterns": "what is computed again lies between checkpoints",
     },
     "sharding_configs": {"optimize_offload": "the optimizer's state stays on the devices"},
 }
@@ -114,24 +134,32 @@ _ALONE = {  # degrees of splitting that are 1 here
 
 
 class DistributedStrategy:
-    """How a fleet trains. A field is True or False, a number, or ``<field>_configs``, a dict of which any part may be set.
+    """How a fleet trains. A field is True or False, a number, or ``<field>_configs``, a dict of
+    which any part may be set.
 
-    With workers alone these do what they say, composed as Paddle composes them: amp, recompute, gradient_merge, sharding, localsgd,
-    adaptive_localsgd, lars, lamb, fp16_allreduce, sync_batch_norm. With servers: a_sync and a_sync_configs["k_steps"]. What asks for
-    something that is not there is refused by minimize, in a sentence that names the field. What plans messages, threads or kernels
-    (fuse_all_reduce_ops, nccl_comm_num, use_hierarchical_allreduce, cudnn_exhaustive_search, ...) is kept and changes no value.
+    With workers alone these do what they say, composed as Paddle composes them: amp, recompute,
+    gradient_merge, sharding, localsgd, adaptive_localsgd, lars, lamb, fp16_allreduce,
+    sync_batch_norm. With servers: a_sync and a_sync_configs["k_steps"]. What asks for something
+    that is not there is refused by minimize, in a sentence that names the field. What plans
+    messages, threads or kernels (fuse_all_reduce_ops, nccl_comm_num, use_hierarchical_allreduce,
+    cudnn_exhaustive_search, ...) is kept and changes no value.
 
-    Setting a field that there is not raises UnknownFieldError (a TypeError and an AttributeError), one of another type FluidTypeError,
-    and a key that a configuration does not have FluidValueError.
+    Setting a field that there is not raises UnknownFieldError (a TypeError and an AttributeError),
+    one of another type FluidTypeError, and a key that a configuration does not have
+    FluidValueError.
     """
 
     def __init__(self) -> None:
         for name, default in _DEFAULTS.items():
-            object.__setattr__(self, name, _KINDS[name]() if name in _KINDS else copy.deepcopy(default))
+            object.__setattr__(
+                self, name, _KINDS[name]() if name in _KINDS else copy.deepcopy(default)
+            )
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in _DEFAULTS:
-            raise UnknownFieldError(f"DistributedStrategy has no field {name!r}{near(name, _DEFAULTS)}")
+            raise UnknownFieldError(
+                f"DistributedStrategy has no field {name!r}{near(name, _DEFAULTS)}"
+            )
         object.__setattr__(self, name, self._checked(name, value))
 
     def __getattr__(self, name: str) -> Any:
@@ -154,13 +182,23 @@ class DistributedStrategy:
         made = DistributedStrategy()
         for name in _DEFAULTS:
             value = getattr(self, name)
-            object.__setattr__(made, name, {k: copy.copy(v) for k, v in value.items()} if name in CONFIGS else copy.copy(value))
+            object.__setattr__(
+                made,
+                name,
+                (
+                    {k: copy.copy(v) for k, v in value.items()}
+                    if name in CONFIGS
+                    else copy.copy(value)
+                ),
+            )
         return made
 
     def __repr__(self) -> str:
         """The fields that are not as they were at first, one a line."""
         changed = [n for n in _DEFAULTS if n not in _KINDS and getattr(self, n) != _DEFAULTS[n]]
-        return "\n".join(["DistributedStrategy", *(f"    {n} = {getattr(self, n)!r}" for n in changed)])
+        return "\n".join(
+            ["DistributedStrategy", *(f"    {n} = {getattr(self, n)!r}" for n in changed)]
+        )
 
     def refuse_what_is_not_there(self) -> None:
         """Raises UnsupportedError, naming the field."""
@@ -176,16 +214,31 @@ class DistributedStrategy:
                 if getattr(self, name)[key]:
                     raise UnsupportedError(f"DistributedStrategy.{name}[{key!r}]: {why}")
         if (how := self.gradient_scale_configs["scale_strategy"]) != "avg":
-            raise UnsupportedError(f"DistributedStrategy.gradient_scale_configs['scale_strategy'] is 'avg', not {how!r}")
+            raise UnsupportedError(
+                "DistributedStrategy.gradient_scale_configs['scale_strategy'] is 'avg', not"
+                f" {how!r}"
+            )
         build = self.build_strategy
         if build.gradient_scale_strategy != BuildStrategy.GradientScaleStrategy.CoeffNumDevice:
-            raise UnsupportedError("DistributedStrategy.build_strategy.gradient_scale_strategy is CoeffNumDevice: gradients are averaged")
+            raise UnsupportedError(
+                "DistributedStrategy.build_strategy.gradient_scale_strategy is CoeffNumDevice:"
+                " gradients are averaged"
+            )
         if build.reduce_strategy != BuildStrategy.ReduceStrategy.AllReduce:
-            raise UnsupportedError("DistributedStrategy.build_strategy.reduce_strategy is AllReduce; set DistributedStrategy.sharding")
+            raise UnsupportedError(
+                "DistributedStrategy.build_strategy.reduce_strategy is AllReduce; set"
+                " DistributedStrategy.sharding"
+            )
         for name, degrees in _ALONE.items():
             for key in degrees:
-                if getattr(self, name)[key] > 1 and getattr(self, name.removesuffix("_configs"), True) is not False:
-                    raise UnsupportedError(f"DistributedStrategy.{name}[{key!r}] is 1: one model is not cut over several processes")
+                if (
+                    getattr(self, name)[key] > 1
+                    and getattr(self, name.removesuffix("_configs"), True) is not False
+                ):
+                    raise UnsupportedError(
+                        f"DistributedStrategy.{name}[{key!r}] is 1: one model is not cut over"
+                        " several processes"
+                    )
 
 
 def _of(name: str, value: Any, kind: type, what: str) -> Any:
@@ -202,13 +255,24 @@ def _config(name: str, given: Any) -> dict[str, Any]:
     found = {}
     for key, value in given.items():
         if key not in there:
-            raise FluidValueError(f"DistributedStrategy.{name} has no {key!r}{near(str(key), there)}; it has {', '.join(there)}")
+            raise FluidValueError(
+                f"DistributedStrategy.{name} has no {key!r}{near(str(key), there)}; it has"
+                f" {', '.join(there)}"
+            )
         default = there[key]
-        kind: Any = int | float if isinstance(default, int | float) and not isinstance(default, bool) else type(default)
+        kind: Any = (
+            int | float
+            if isinstance(default, int | float) and not isinstance(default, bool)
+            else type(default)
+        )
         if isinstance(default, list) and isinstance(value, tuple | set):
             value = list(value)
-        if not isinstance(value, kind) or (isinstance(value, bool) and not isinstance(default, bool)):
-            raise FluidTypeError(f"DistributedStrategy.{name}[{key!r}] is a value such as {default!r}, not {value!r}")
+        if not isinstance(value, kind) or (
+            isinstance(value, bool) and not isinstance(default, bool)
+        ):
+            raise FluidTypeError(
+                f"DistributedStrategy.{name}[{key!r}] is a value such as {default!r}, not {value!r}"
+            )
         found[key] = value
     return found
 

@@ -22,7 +22,9 @@ from .util_factory import UtilBase
 
 
 class Fleet:
-    """Role, optimizer and programs of a job: workers alone, or workers and servers. fleet.init comes first."""
+    """Role, optimizer and programs of a job: workers alone, or workers and servers. fleet.init
+    comes first.
+    """
 
     def __init__(self) -> None:
         self._role_maker: RoleMakerBase | None = None
@@ -39,24 +41,38 @@ class Fleet:
     ) -> None:  # fmt: skip
         """Take the role, by default what the environment tells, and join the job that it describes.
 
-        is_collective: workers alone. log_level: without meaning, as nothing is logged. Raises FluidTypeError for arguments of other
-        types, and what role makers and dist.init_from_env raise.
+        is_collective: workers alone. log_level: without meaning, as nothing is logged. Raises
+        FluidTypeError for arguments of other types, and what role makers and dist.init_from_env
+        raise.
         """
         made = PaddleCloudRoleMaker(is_collective) if role_maker is None else role_maker
         if not isinstance(made, RoleMakerBase):
-            raise FluidTypeError(f"fleet.init takes a role maker of paddle.distributed.fleet, such as PaddleCloudRoleMaker(), not {made!r}")
-        self._strategy = DistributedStrategy() if strategy is None else copy.deepcopy(_checked(strategy))
+            raise FluidTypeError(
+                "fleet.init takes a role maker of paddle.distributed.fleet, such as"
+                f" PaddleCloudRoleMaker(), not {made!r}"
+            )
+        self._strategy = (
+            DistributedStrategy() if strategy is None else copy.deepcopy(_checked(strategy))
+        )
         made._generate_role()
         self._role_maker, self._made = made, None
         self._util._set_role_maker(made)
-        if made._is_collective and made._worker_num() > 1 and read_env() is not None and current_job() is None:
+        if (
+            made._is_collective
+            and made._worker_num() > 1
+            and read_env() is not None
+            and current_job() is None
+        ):
             init_from_env()
 
     @property
     def role(self) -> RoleMakerBase:
         """The role maker. Raises FluidValueError before init."""
         if self._role_maker is None:
-            raise FluidValueError("fleet has no role yet; call fleet.init(is_collective=True) or fleet.init(role_maker) first")
+            raise FluidValueError(
+                "fleet has no role yet; call fleet.init(is_collective=True) or"
+                " fleet.init(role_maker) first"
+            )
         return self._role_maker
 
     @property
@@ -98,10 +114,16 @@ class Fleet:
 
     # programs
 
-    def distributed_optimizer(self, optimizer: Any, strategy: DistributedStrategy | None = None) -> Fleet:
-        """Remember optimizer and strategy (default: that of init); the fleet itself, whose minimize makes the job's programs."""
+    def distributed_optimizer(
+        self, optimizer: Any, strategy: DistributedStrategy | None = None
+    ) -> Fleet:
+        """Remember optimizer and strategy (default: that of init); the fleet itself, whose minimize
+        makes the job's programs.
+        """
         if optimizer is None or not hasattr(optimizer, "minimize"):
-            raise FluidTypeError(f"fleet.distributed_optimizer takes an optimizer, not {optimizer!r}")
+            raise FluidTypeError(
+                f"fleet.distributed_optimizer takes an optimizer, not {optimizer!r}"
+            )
         if strategy is not None:
             self._strategy = copy.deepcopy(_checked(strategy))
         self._optimizer = optimizer
@@ -111,52 +133,80 @@ class Fleet:
         self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> Any:  # fmt: skip
-        """The optimizer's minimize, composed as the strategy asks; the programs of loss and startup become those of this process.
+        """The optimizer's minimize, composed as the strategy asks; the programs of loss and startup
+        become those of this process.
 
-        Returns what the optimizer's minimize returns. Raises FluidTypeError for a loss that is no Variable, FluidValueError before
-        distributed_optimizer, UnsupportedError for what the strategy asks for and is not there.
+        Returns what the optimizer's minimize returns. Raises FluidTypeError for a loss that is no
+        Variable, FluidValueError before distributed_optimizer, UnsupportedError for what the
+        strategy asks for and is not there.
         """
         if not isinstance(loss, Variable):
             raise FluidTypeError(f"fleet.minimize takes the loss as a Variable, not {loss!r}")
         if self._optimizer is None:
-            raise FluidValueError("fleet has no optimizer yet; call fleet.distributed_optimizer(optimizer, strategy) before minimize")
+            raise FluidValueError(
+                "fleet has no optimizer yet; call fleet.distributed_optimizer(optimizer, strategy)"
+                " before minimize"
+            )
         startup = startup_program or default_startup_program()
-        made: Workers | Servers = (Servers if self.role._server_num() else Workers)(self.role, self._strategy)
+        made: Workers | Servers = (Servers if self.role._server_num() else Workers)(
+            self.role, self._strategy
+        )
         with program_guard(loss.block.program, startup):
             done = made.minimize(self._optimizer, loss, startup, parameter_list, no_grad_set)
         self._made = made
         return done
 
     def get_loss_scaling(self) -> Variable:
-        """The variable of mixed precision's scale. Raises FluidValueError where nothing was minimized with strategy.amp."""
+        """The variable of mixed precision's scale. Raises FluidValueError where nothing was
+        minimized with strategy.amp.
+        """
         made = self._made
         if not isinstance(made, Workers) or made.scaling is None:
-            raise FluidValueError("there is no scale of the loss: nothing was minimized with DistributedStrategy.amp")
+            raise FluidValueError(
+                "there is no scale of the loss: nothing was minimized with DistributedStrategy.amp"
+            )
         return made.scaling
 
-    def amp_init(self, place: Any, scope: Any = None, test_program: Program | None = None, use_fp16_test: bool = False) -> None:
-        """Nothing to cast: with amp parameters stay in float32. Raises FluidValueError without amp, UnsupportedError for use_fp16_test."""
+    def amp_init(
+        self,
+        place: Any,
+        scope: Any = None,
+        test_program: Program | None = None,
+        use_fp16_test: bool = False,
+    ) -> None:
+        """Nothing to cast: with amp parameters stay in float32. Raises FluidValueError without amp,
+        UnsupportedError for use_fp16_test.
+        """
         self.get_loss_scaling()
         if use_fp16_test:
             raise UnsupportedError("amp_init(use_fp16_test=True): test programs compute in float32")
 
     def distributed_model(self, model: Any) -> NoReturn:
         """Not supported. Raises UnsupportedError."""
-        raise UnsupportedError("fleet.distributed_model belongs to dynamic mode: use distributed_optimizer(...).minimize(loss)")
+        raise UnsupportedError(
+            "fleet.distributed_model belongs to dynamic mode: use"
+            " distributed_optimizer(...).minimize(loss)"
+        )
 
     # workers and servers
 
     def init_worker(self, scopes: Any = None) -> None:
-        """Nothing to start: workers talk within their steps. Raises FluidValueError before minimize in a job with servers."""
+        """Nothing to start: workers talk within their steps. Raises FluidValueError before minimize
+        in a job with servers.
+        """
         if self.role._server_num():
             self._servers("init_worker")
 
     def init_server(self, *args: Any, **kwargs: Any) -> None:
-        """Run the startup program; then load what the folder holds that is named first. Raises FluidValueError before minimize."""
+        """Run the startup program; then load what the folder holds that is named first. Raises
+        FluidValueError before minimize.
+        """
         self._servers("init_server").begin(*args, **kwargs)
 
     def run_server(self) -> None:
-        """Run the server's program, which lasts as long as the job. Raises FluidValueError before minimize."""
+        """Run the server's program, which lasts as long as the job. Raises FluidValueError before
+        minimize.
+        """
         self._servers("run_server").run()
 
     def stop_worker(self) -> None:
@@ -164,7 +214,11 @@ class Fleet:
 
     def _servers(self, what: str) -> Servers:
         if not isinstance(self._made, Servers):
-            why = "has no programs yet; call fleet.minimize before it" if self.role._server_num() else "has no servers in this job"
+            why = (
+                "has no programs yet; call fleet.minimize before it"
+                if self.role._server_num()
+                else "has no servers in this job"
+            )
             raise FluidValueError(f"fleet.{what}: the fleet {why}")
         return self._made
 
@@ -174,11 +228,22 @@ class Fleet:
         self, executor: Executor, dirname: str, feeded_var_names: Sequence[str], target_vars: Any, main_program: Program | None = None,
         export_for_deployment: bool = True, mode: int = 0,
     ) -> None:  # fmt: skip
-        """io.save_inference_model of the program that was minimized: parameters whole, by their names. mode: of Paddle's own tables."""
+        """io.save_inference_model of the program that was minimized: parameters whole, by their
+        names. mode: of Paddle's own tables.
+        """
         program = self._to_save(executor, main_program)
-        save_inference_model(dirname, list(feeded_var_names), target_vars, executor, program, export_for_deployment=export_for_deployment)
+        save_inference_model(
+            dirname,
+            list(feeded_var_names),
+            target_vars,
+            executor,
+            program,
+            export_for_deployment=export_for_deployment,
+        )
 
-    def save_persistables(self, executor: Executor, dirname: str, main_program: Program | None = None, mode: int = 0) -> None:
+    def save_persistables(
+        self, executor: Executor, dirname: str, main_program: Program | None = None, mode: int = 0
+    ) -> None:
         """io.save_persistables of the program that was minimized. mode: of Paddle's own tables."""
         save_persistables(executor, dirname, self._to_save(executor, main_program))
 
@@ -189,14 +254,19 @@ class Fleet:
             raise FluidTypeError(f"fleet saves a Program, not {type(given).__name__}")
         if self._made is None:
             if given is None:
-                raise FluidValueError("fleet cannot save: nothing was minimized yet; call fleet.minimize, or give main_program")
+                raise FluidValueError(
+                    "fleet cannot save: nothing was minimized yet; call fleet.minimize, or give"
+                    " main_program"
+                )
             return given
         return self._made.to_save(given)
 
 
 def _checked(strategy: Any) -> DistributedStrategy:
     if not isinstance(strategy, DistributedStrategy):
-        raise FluidTypeError(f"strategy is a paddle.distributed.fleet.DistributedStrategy, not {strategy!r}")
+        raise FluidTypeError(
+            f"strategy is a paddle.distributed.fleet.DistributedStrategy, not {strategy!r}"
+        )
     return strategy
 
 

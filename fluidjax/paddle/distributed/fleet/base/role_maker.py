@@ -1,4 +1,6 @@
-"""Role makers under Paddle 2's names; where the environment describes no job, a process is the only worker."""
+"""Role makers under Paddle 2's names; where the environment describes no job, a process is the only
+worker.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ _KEYS = ("current_id", "role", "worker_num", "worker_endpoints", "server_endpoin
 
 
 class Role(_Role):
-    """What a process does. HETER_WORKER and ALL are names of Paddle 2 that no role maker here gives."""
+    """What a process does. HETER_WORKER and ALL are names of Paddle 2 that no role maker here
+    gives.
+    """
 
     HETER_WORKER = 3
     ALL = 4
@@ -73,36 +77,54 @@ class _Only(first.RoleMakerBase):
 class PaddleCloudRoleMaker(RoleMakerBase):
     """The role that the environment tells, as fluid's role maker of this name reads it.
 
-    Without PADDLE_TRAINER_ENDPOINTS (is_collective) or PADDLE_PSERVERS_IP_PORT_LIST there is no job, and the process is its only
-    worker. kwargs: for Gloo, which needs nothing said here. Raises FluidTypeError and FluidValueError, the latter naming the variable.
+    Without PADDLE_TRAINER_ENDPOINTS (is_collective) or PADDLE_PSERVERS_IP_PORT_LIST there is no
+    job, and the process is its only worker. kwargs: for Gloo, which needs nothing said here. Raises
+    FluidTypeError and FluidValueError, the latter naming the variable.
     """
 
     def __init__(self, is_collective: bool = False, **kwargs: Any) -> None:
         if not isinstance(is_collective, bool):
             raise FluidTypeError(f"is_collective is True or False, not {is_collective!r}")
-        described = ("PADDLE_TRAINER_ENDPOINTS" if is_collective else "PADDLE_PSERVERS_IP_PORT_LIST") in os.environ
+        described = (
+            "PADDLE_TRAINER_ENDPOINTS" if is_collective else "PADDLE_PSERVERS_IP_PORT_LIST"
+        ) in os.environ
         super().__init__(
-            first.PaddleCloudRoleMaker(is_collective) if described else _Only([ALONE] if is_collective else []), is_collective
+            (
+                first.PaddleCloudRoleMaker(is_collective)
+                if described
+                else _Only([ALONE] if is_collective else [])
+            ),
+            is_collective,
         )
         self._non_distributed = not described
 
 
 class UserDefinedRoleMaker(RoleMakerBase):
-    """The role that the arguments tell: current_id, role, worker_num, worker_endpoints, server_endpoints.
+    """The role that the arguments tell: current_id, role, worker_num, worker_endpoints,
+    server_endpoints.
 
-    is_collective: workers alone, of which worker_endpoints tells. Raises FluidTypeError and FluidValueError for what does not fit.
+    is_collective: workers alone, of which worker_endpoints tells. Raises FluidTypeError and
+    FluidValueError for what does not fit.
     """
 
     def __init__(self, is_collective: bool = False, init_gloo: bool = False, **kwargs: Any) -> None:
         for key in kwargs:
             if key not in _KEYS:
-                raise FluidTypeError(f"UserDefinedRoleMaker has no {key!r}{near(key, _KEYS)}; it has {', '.join(_KEYS)}")
+                raise FluidTypeError(
+                    f"UserDefinedRoleMaker has no {key!r}{near(key, _KEYS)}; it has"
+                    f" {', '.join(_KEYS)}"
+                )
         index, workers = kwargs.get("current_id", 0), kwargs.get("worker_endpoints")
         if is_collective:
             super().__init__(first.UserDefinedCollectiveRoleMaker(index, workers), True)
             return
         count = kwargs.get("worker_num") or len(workers or ())
-        super().__init__(first.UserDefinedRoleMaker(index, kwargs.get("role", Role.WORKER), count, kwargs.get("server_endpoints")), False)
+        super().__init__(
+            first.UserDefinedRoleMaker(
+                index, kwargs.get("role", Role.WORKER), count, kwargs.get("server_endpoints")
+            ),
+            False,
+        )
 
 
 __all__ = ["PaddleCloudRoleMaker", "Role", "RoleMakerBase", "UserDefinedRoleMaker"]

@@ -14,7 +14,9 @@ _MODES = ("sum", "min", "max")
 
 
 class UtilBase:
-    """Sums and lists over the workers of a fleet, shares of files, what one worker prints. There after fleet.init."""
+    """Sums and lists over the workers of a fleet, shares of files, what one worker prints. There
+    after fleet.init.
+    """
 
     def __init__(self) -> None:
         self.role_maker: RoleMakerBase | None = None
@@ -28,37 +30,54 @@ class UtilBase:
         return self.role_maker
 
     def all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> np.ndarray:
-        """Sum, minimum or maximum of the workers' numbers, element by element; every worker must call it.
+        """Sum, minimum or maximum of the workers' numbers, element by element; every worker must
+        call it.
 
-        Raises FluidValueError for another mode, UnsupportedError for another comm_world than "worker".
+        Raises FluidValueError for another mode, UnsupportedError for another comm_world than
+        "worker".
         """
         if mode not in _MODES:
-            raise FluidValueError(f"fleet.util.all_reduce has the modes {', '.join(_MODES)}, not {mode!r}{near(str(mode), _MODES)}")
+            raise FluidValueError(
+                f"fleet.util.all_reduce has the modes {', '.join(_MODES)}, not"
+                f" {mode!r}{near(str(mode), _MODES)}"
+            )
         array = np.asarray(input)
         return self._together(array, f"c_allreduce_{mode}", comm_world, {})
 
     def all_gather(self, input: float, comm_world: str = "worker") -> list[Any]:
         """The workers' numbers, in the order of the workers; every worker must call it."""
         count = self._role()._worker_num()
-        return list(self._together(np.asarray(input).reshape(1), "c_allgather", comm_world, {"nranks": count}))
+        return list(
+            self._together(
+                np.asarray(input).reshape(1), "c_allgather", comm_world, {"nranks": count}
+            )
+        )
 
     def barrier(self, comm_world: str = "worker") -> None:
         """Wait until every worker has come here."""
         self.all_reduce(np.zeros(1, "float32"), comm_world=comm_world)
 
-    def _together(self, array: np.ndarray, op: str, comm_world: str, attrs: dict[str, Any]) -> np.ndarray:
+    def _together(
+        self, array: np.ndarray, op: str, comm_world: str, attrs: dict[str, Any]
+    ) -> np.ndarray:
         """One op over the workers of the job."""
         if comm_world != "worker":
-            raise UnsupportedError(f"fleet.util works over comm_world='worker', for servers hold no values here; not {comm_world!r}")
+            raise UnsupportedError(
+                "fleet.util works over comm_world='worker', for servers hold no values here; not"
+                f" {comm_world!r}"
+            )
         return over_workers(array, op, self._role()._worker_num(), **attrs)
 
     def get_file_shard(self, files: list[str]) -> list[str]:
-        """This worker's part of the files, in order; the first workers have one more where they do not divide evenly.
+        """This worker's part of the files, in order; the first workers have one more where they do
+        not divide evenly.
 
         Raises FluidTypeError for what is no list.
         """
         if not isinstance(files, list):
-            raise FluidTypeError(f"files should be a list of files to be read, not {type(files).__name__}")
+            raise FluidTypeError(
+                f"files should be a list of files to be read, not {type(files).__name__}"
+            )
         each, more = divmod(len(files), self._role()._worker_num())
         mine = self._role()._worker_index()
         begin = mine * each + min(mine, more)

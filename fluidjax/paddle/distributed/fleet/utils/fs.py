@@ -61,7 +61,9 @@ class LocalFS(FS):
         return found
 
     def mkdirs(self, fs_path: str) -> None:
-        """Make a folder, with those above it. Raises FSFileExistsError where there is a file of that name."""
+        """Make a folder, with those above it. Raises FSFileExistsError where there is a file of
+        that name.
+        """
         if self.is_file(fs_path):
             raise FSFileExistsError(f"LocalFS.mkdirs: {fs_path!r} is a file")
         os.makedirs(fs_path, exist_ok=True)
@@ -91,15 +93,22 @@ class LocalFS(FS):
         return os.path.exists(fs_path)
 
     def touch(self, fs_path: str, exist_ok: bool = True) -> None:
-        """Make an empty file; leave one that is there. Raises FSFileExistsError for one without exist_ok."""
+        """Make an empty file; leave one that is there. Raises FSFileExistsError for one without
+        exist_ok.
+        """
         if self.is_exist(fs_path):
             if not exist_ok:
-                raise FSFileExistsError(f"LocalFS.touch: there is already {fs_path!r}, and exist_ok is False")
+                raise FSFileExistsError(
+                    f"LocalFS.touch: there is already {fs_path!r}, and exist_ok is False"
+                )
             return
         Path(fs_path).touch()
 
-    def mv(self, src_path: str, dst_path: str, overwrite: bool = False, test_exists: bool = False) -> None:
-        """Move a file or folder; overwrite: in place of what has the name. test_exists: without meaning, as in Paddle.
+    def mv(
+        self, src_path: str, dst_path: str, overwrite: bool = False, test_exists: bool = False
+    ) -> None:
+        """Move a file or folder; overwrite: in place of what has the name. test_exists: without
+        meaning, as in Paddle.
 
         Raises FSFileNotExistsError, FSFileExistsError.
         """
@@ -107,22 +116,33 @@ class LocalFS(FS):
             raise FSFileNotExistsError(f"LocalFS.mv: there is no {src_path!r}")
         if self.is_exist(dst_path):
             if not overwrite:
-                raise FSFileExistsError(f"LocalFS.mv: there is already {dst_path!r}, and overwrite is False")
+                raise FSFileExistsError(
+                    f"LocalFS.mv: there is already {dst_path!r}, and overwrite is False"
+                )
             self.delete(dst_path)
         self.rename(src_path, dst_path)
 
 
 class HDFSClient(FS):
-    """Runs ``<hadoop_home>/bin/hadoop fs -D<key>=<value> ...``, the user's own, without a shell; each command is shown before.
+    """Runs ``<hadoop_home>/bin/hadoop fs -D<key>=<value> ...``, the user's own, without a shell;
+    each command is shown before.
 
-    time_out, sleep_inter: milliseconds, kept; a command that fails is tried again at once, and then an ExecuteError. Every method
-    raises FluidValueError where there is no such command.
+    time_out, sleep_inter: milliseconds, kept; a command that fails is tried again at once, and then
+    an ExecuteError. Every method raises FluidValueError where there is no such command.
     """
 
-    def __init__(self, hadoop_home: str, configs: Mapping[str, Any], time_out: int = 5 * 60 * 1000, sleep_inter: int = 1000) -> None:
+    def __init__(
+        self,
+        hadoop_home: str,
+        configs: Mapping[str, Any],
+        time_out: int = 5 * 60 * 1000,
+        sleep_inter: int = 1000,
+    ) -> None:
         for name, value in (("time_out", time_out), ("sleep_inter", sleep_inter)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise FluidTypeError(f"HDFSClient's {name} is a number of milliseconds, not {value!r}")
+                raise FluidTypeError(
+                    f"HDFSClient's {name} is a number of milliseconds, not {value!r}"
+                )
         self._client = hdfs_utils.HDFSClient(hadoop_home, configs or {})
         self.pre_commands = self._client.pre_commands
 
@@ -134,7 +154,9 @@ class HDFSClient(FS):
         return out
 
     def _test(self, how: str, fs_path: str) -> bool:
-        return self._client.run(["-test", how, hdfs_utils.checked_path(fs_path, "test")], retry_times=1)[0]
+        return self._client.run(
+            ["-test", how, hdfs_utils.checked_path(fs_path, "test")], retry_times=1
+        )[0]
 
     def ls_dir(self, fs_path: str) -> tuple[list[str], list[str]]:
         """The names of the folders in a folder, and of its files; none where it is not there."""
@@ -151,7 +173,12 @@ class HDFSClient(FS):
 
     def list_files_info(self, path_list: Sequence[str]) -> list[dict[str, Any]]:
         """Of the files in folders, or those named: {"path": ..., "size": bytes}."""
-        return [{"path": row[7], "size": int(row[4])} for path in path_list for row in self._rows(path) if not row[0].startswith("d")]
+        return [
+            {"path": row[7], "size": int(row[4])}
+            for path in path_list
+            for row in self._rows(path)
+            if not row[0].startswith("d")
+        ]
 
     def is_exist(self, fs_path: str) -> bool:
         return self._test("-e", fs_path)
@@ -177,14 +204,20 @@ class HDFSClient(FS):
             self._done("-rmr" if self.is_dir(fs_path) else "-rm", fs_path)
 
     def touch(self, fs_path: str, exist_ok: bool = True) -> None:
-        """Make an empty file; leave one that is there. Raises FSFileExistsError for one without exist_ok."""
+        """Make an empty file; leave one that is there. Raises FSFileExistsError for one without
+        exist_ok.
+        """
         if self.is_exist(fs_path):
             if not exist_ok:
-                raise FSFileExistsError(f"HDFSClient.touch: there is already {fs_path!r}, and exist_ok is False")
+                raise FSFileExistsError(
+                    f"HDFSClient.touch: there is already {fs_path!r}, and exist_ok is False"
+                )
             return
         self._done("-touchz", fs_path)
 
-    def mv(self, fs_src_path: str, fs_dst_path: str, overwrite: bool = False, test_exists: bool = True) -> None:
+    def mv(
+        self, fs_src_path: str, fs_dst_path: str, overwrite: bool = False, test_exists: bool = True
+    ) -> None:
         """Move a file or folder; overwrite: in place of what has the name. test_exists: ask before.
 
         Raises FSFileNotExistsError, FSFileExistsError, ExecuteError.
@@ -195,22 +228,35 @@ class HDFSClient(FS):
             if not self.is_exist(fs_src_path):
                 raise FSFileNotExistsError(f"HDFSClient.mv: there is no {fs_src_path!r}")
             if self.is_exist(fs_dst_path):
-                raise FSFileExistsError(f"HDFSClient.mv: there is already {fs_dst_path!r}, and overwrite is False")
-        self._done("-mv", hdfs_utils.checked_path(fs_src_path, "mv"), hdfs_utils.checked_path(fs_dst_path, "mv"))
+                raise FSFileExistsError(
+                    f"HDFSClient.mv: there is already {fs_dst_path!r}, and overwrite is False"
+                )
+        self._done(
+            "-mv",
+            hdfs_utils.checked_path(fs_src_path, "mv"),
+            hdfs_utils.checked_path(fs_dst_path, "mv"),
+        )
 
     def cat(self, fs_path: str | None = None) -> str:
         """What is in a file; "" where it is none."""
         path = hdfs_utils.checked_path(fs_path, "cat")
         return self._done("-cat", path).rstrip() if self.is_file(path) else ""
 
-    def upload(self, local_path: str, fs_path: str, multi_processes: int = 5, overwrite: bool = False) -> None:
-        """Put a local file, or what is in a local folder, into a folder, so many at the same time; overwrite: after removing it.
+    def upload(
+        self, local_path: str, fs_path: str, multi_processes: int = 5, overwrite: bool = False
+    ) -> None:
+        """Put a local file, or what is in a local folder, into a folder, so many at the same time;
+        overwrite: after removing it.
 
         Raises FSFileNotExistsError for what is not here, ExecuteError.
         """
         if not os.path.exists(local_path):
             raise FSFileNotExistsError(f"HDFSClient.upload: there is no local {local_path!r}")
-        names = sorted(os.path.join(local_path, n) for n in os.listdir(local_path)) if os.path.isdir(local_path) else [local_path]
+        names = (
+            sorted(os.path.join(local_path, n) for n in os.listdir(local_path))
+            if os.path.isdir(local_path)
+            else [local_path]
+        )
         if overwrite:
             self.delete(fs_path)
         self.mkdirs(fs_path)
@@ -220,20 +266,29 @@ class HDFSClient(FS):
         """Put a local folder into a folder; overwrite: in place of one of its name there."""
         local, target = local_dir.rstrip("/"), dest_dir.rstrip("/")
         if not os.path.isdir(local):
-            raise FSFileNotExistsError(f"HDFSClient.upload_dir: there is no local folder {local_dir!r}")
+            raise FSFileNotExistsError(
+                f"HDFSClient.upload_dir: there is no local folder {local_dir!r}"
+            )
         if overwrite:
             self.delete(posixpath.join(target, os.path.basename(local)))
         self.mkdirs(target)
         self._done("-put", local, target)
 
-    def download(self, fs_path: str, local_path: str, multi_processes: int = 5, overwrite: bool = False) -> None:
-        """Get a file, or what is in a folder, into a local folder, so many at the same time; overwrite: in place of what is there.
+    def download(
+        self, fs_path: str, local_path: str, multi_processes: int = 5, overwrite: bool = False
+    ) -> None:
+        """Get a file, or what is in a folder, into a local folder, so many at the same time;
+        overwrite: in place of what is there.
 
         Raises FSFileNotExistsError for what is not there, ExecuteError.
         """
         if not self.is_exist(fs_path):
             raise FSFileNotExistsError(f"HDFSClient.download: there is no {fs_path!r}")
-        names = [fs_path] if self.is_file(fs_path) else [posixpath.join(fs_path, n) for part in self.ls_dir(fs_path) for n in part]
+        names = (
+            [fs_path]
+            if self.is_file(fs_path)
+            else [posixpath.join(fs_path, n) for part in self.ls_dir(fs_path) for n in part]
+        )
         os.makedirs(local_path, exist_ok=True)
         for name in names if overwrite else ():
             LocalFS().delete(os.path.join(local_path, posixpath.basename(name)))
