@@ -2,8 +2,8 @@
 
 The few opcodes of which plain values consist are interpreted here; what a pickle names is compared
 with a short list, never imported or called. Numbers, texts, bytes, lists, tuples, dicts and NumPy
-arrays of numbers are read, and whatever else a file asks for is refused. Why this is no
-`pickle.Unpickler` with a `find_class` of its own: docs/architecture.md.
+arrays of numbers are read, and whatever else a file asks for is refused. The docstring of this
+package says why this is no `pickle.Unpickler` with a `find_class` of its own.
 """
 
 from __future__ import annotations

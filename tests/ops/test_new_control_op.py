@@ -26,8 +26,8 @@ from fluidjax.ops.control_interface import Call, ControlOp
 from fluidjax.ops.registry import REGISTRY, Attr, control_op, lookup
 from fluidjax.ops.traits import Runs
 
-PAGE = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text()
-(FILE,) = re.findall(r"```python\n(.*?)```", PAGE[PAGE.index("### To add a control op") :], re.S)[
+PAGE = (Path(__file__).parents[2] / "docs" / "adding-ops.md").read_text()
+(FILE,) = re.findall(r"```python\n(.*?)```", PAGE[PAGE.index("## To add a control op") :], re.S)[
     :1
 ]
 
@@ -37,7 +37,7 @@ def declared() -> Iterator[None]:
     """The op, for as long as this module is tested."""
     before = dict(REGISTRY)
     exec(
-        compile(FILE, "docs/architecture.md", "exec"),
+        compile(FILE, "docs/adding-ops.md", "exec"),
         {"__name__": "fluidjax.ops.control.when_positive"},
     )
     yield

@@ -19,7 +19,7 @@ from .running import Batch
 from .sample import Sample
 from .test_traits import SAY
 
-OP, SAMPLES = examples("architecture.md", "### To add an op")
+OP, SAMPLES = examples("adding-ops.md", "## To add an op")
 BEND = 0.25
 
 
@@ -27,7 +27,7 @@ BEND = 0.25
 def declared() -> Iterator[None]:
     """The op, for as long as this module is tested."""
     before = dict(REGISTRY)
-    exec(compile(OP, "docs/architecture.md", "exec"), {"__name__": "fluidjax.ops.curved"})
+    exec(compile(OP, "docs/adding-ops.md", "exec"), {"__name__": "fluidjax.ops.curved"})
     yield
     REGISTRY.clear()
     REGISTRY.update(before)
@@ -36,7 +36,7 @@ def declared() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def sample() -> Sample:
     names = {"__package__": "tests.ops.samples", "__name__": "tests.ops.samples.curved"}
-    exec(compile(SAMPLES, "docs/architecture.md", "exec"), names)
+    exec(compile(SAMPLES, "docs/adding-ops.md", "exec"), names)
     (one,) = names["SAMPLES"]
     return one
 
@@ -50,7 +50,7 @@ def slope(x: np.ndarray) -> np.ndarray:
 
 
 def test_the_op_that_is_shown_before_is_there() -> None:
-    shown, *_ = examples("architecture.md", "## ops/")
+    shown, *_ = examples("architecture.md", "## Ops")
     assert shown.startswith("@op") and f"\n\n\n{shown}\n" in inspect.getsource(activation)
 
 
