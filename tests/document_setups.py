@@ -118,6 +118,7 @@ guard.__enter__()
 
 # page -> the test that runs its examples
 ELSEWHERE = {
+    "adding-ops": "tests/ops/test_new_op.py",
     "architecture": "tests/ops/test_new_op.py",
     "control-flow": "tests/test_control.py",
     "data-parallel": "tests/dist/test_data_parallel.py",
