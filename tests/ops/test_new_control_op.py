@@ -27,9 +27,7 @@ from fluidjax.ops.registry import REGISTRY, Attr, control_op, lookup
 from fluidjax.ops.traits import Runs
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adding-ops.md").read_text()
-(FILE,) = re.findall(r"```python\n(.*?)```", PAGE[PAGE.index("## To add a control op") :], re.S)[
-    :1
-]
+(FILE,) = re.findall(r"```python\n(.*?)```", PAGE[PAGE.index("## To add a control op") :], re.S)[:1]
 
 
 @pytest.fixture(scope="module", autouse=True)
