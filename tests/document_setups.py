@@ -118,6 +118,7 @@ guard.__enter__()
 
 # page -> the test that runs its examples
 ELSEWHERE = {
+    "README": "tests/test_readme.py",
     "adding-ops": "tests/ops/test_new_op.py",
     "architecture": "tests/ops/test_new_op.py",
     "control-flow": "tests/test_control.py",

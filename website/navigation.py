@@ -1,5 +1,5 @@
-"""The site's navigation is docs/README.md: its headings are the sections, the links that begin its
-lines are the pages.
+"""The site's navigation is docs/README.md: its headings above lists are the sections, the links
+that begin their lines are the pages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ADVICE = (
 
 
 def sections() -> dict[str, list[tuple[str, str]]]:
-    """Heading -> [(title, path from the root)]."""
+    """Heading -> [(title, path from the root)], of headings above lists of pages."""
     found: dict[str, list[tuple[str, str]]] = {}
     pages: list[tuple[str, str]] = []
     for line in (ROOT / INDEX).read_text().splitlines():
@@ -25,7 +25,7 @@ def sections() -> dict[str, list[tuple[str, str]]]:
             pages = found.setdefault(heading[1], [])
         elif page := re.match(r"- \[(.+?)\]\(([^)#]+)\)", line):
             pages.append((page[1], posixpath.normpath(posixpath.join("docs", page[2]))))
-    return found
+    return {heading: pages for heading, pages in found.items() if pages}
 
 
 def missing() -> list[str]:
