@@ -5,7 +5,7 @@ for each op.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .desc import OpDesc, ProgramDesc
@@ -29,9 +29,12 @@ def outline(desc: ProgramDesc, lines: int = 45) -> str:
     """The program in at most about `lines` lines, each a role, a scope and the ops that stand in
     it.
 
-    Scopes are opened as far as the lines allow; ops without one are a line for each role.
+    Scopes are opened as far as the lines allow; ops without one are a line for each role. Those that
+    update parameters are a line for each parameter, and parameters that are updated by the same ops
+    share one.
     """
     ops = desc.blocks[0].ops
+    updated = _updated(desc)
     deepest = max((len(_scope(op)) for op in ops), default=0)
     parts = _parts(ops, 0)
     for depth in range(1, deepest + 1):
@@ -51,8 +54,50 @@ def outline(desc: ProgramDesc, lines: int = 45) -> str:
         if part.role != role:
             role = part.role
             found.append(role)
-        found.append(f"  {part.prefix:{width}}  {len(part.ops):>5}  {_counted(part.ops)}")
+        if part.prefix or role != "Optimize":
+            found.append(_line(part.prefix, width, part.ops))
+        else:
+            found += _updates(part.ops, updated, width)
     return "\n".join(found)
+
+
+def _line(label: str, width: int, ops: Sequence[OpDesc], times: str = "") -> str:
+    return f"  {label:{width}}  {len(ops):>5}{times}  {_counted(ops)}"
+
+
+def _updated(desc: ProgramDesc) -> dict[int, str]:
+    """The uids of ops that change one parameter alone, with its name."""
+    block = desc.blocks[0]
+    ends: dict[str, frozenset[str]] = {}  # of a value the parameters in which it ends
+    found: dict[int, str] = {}
+    for op in reversed(block.ops):
+        reached = frozenset().union(*(ends.get(n, frozenset()) for n in op.writes))
+        reached |= {n for n in op.writes if n in block.vars and block.vars[n].is_parameter}
+        if len(reached) == 1:
+            (found[op.uid],) = reached
+        for name in op.writes:
+            ends.pop(name, None)
+        for name in op.reads:
+            ends[name] = ends.get(name, frozenset()) | reached
+    return found
+
+
+def _updates(ops: Sequence[OpDesc], updated: Mapping[int, str], width: int) -> list[str]:
+    """A line for the ops that several parameters share, and one for all that are updated alike."""
+    shared = [op for op in ops if op.uid not in updated]
+    of_each: dict[str, list[OpDesc]] = {}
+    for op in ops:
+        if op.uid in updated:
+            of_each.setdefault(updated[op.uid], []).append(op)
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, each in of_each.items():
+        alike.setdefault(tuple(sorted(op.type for op in each)), []).append(name)
+    lines = [_line("", width, shared)] if shared else []
+    for names in alike.values():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        times = f" x {len(names)}" if more else ""
+        lines.append(_line(f"{names[0]}{more}", width, of_each[names[0]], times))
+    return lines
 
 
 def _parts(ops: Sequence[OpDesc], depth: int) -> list[_Part]:

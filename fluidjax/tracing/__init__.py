@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 
+from ..base.collector import paused
 from ..errors import FluidTypeError, TraceError, UnsupportedError, note
 from . import modules
 from .names import state_name
@@ -91,9 +92,10 @@ def trace(
     of_result = [f"result {i}" if type(out) is tuple else "the result" for i in range(len(parts))]
     results = [Part.of(label, part) for label, part in zip(of_result, parts, strict=True)]
     pairs = paired(state, [a.part for a in arguments], results)
-    main, held, places, leaves, dropped = write(
-        closed, arguments, results, pairs, names, calls, strict
-    )
+    with paused():
+        main, held, places, leaves, dropped = write(
+            closed, arguments, results, pairs, names, calls, strict
+        )
     in_tree, out_tree = jax.tree.structure((args, named)), jax.tree.structure(out)
     return Traced.of(main, held, in_tree, out_tree, places, leaves, dropped, pairs)
 
@@ -111,8 +113,9 @@ def _arguments(labels: Sequence[str], values: Sequence[Any]) -> Iterator[Argumen
                     " program holds arrays: fix it by functools.partial, or leave it out of the"
                     " tree"
                 )
-        types = jax.eval_shape(lambda tree: tree, value)
-        yield Argument(Part.of(label, types), tuple(names), tuple(leaf for _, leaf in leaves))
+        types = [leaf if hasattr(leaf, "dtype") else jax.typeof(leaf) for _, leaf in leaves]
+        part = Part.of(label, jax.tree.unflatten(jax.tree.structure(value), types))
+        yield Argument(part, tuple(names), tuple(leaf for _, leaf in leaves))
 
 
 def _labels(fn: Callable[..., Any], count: int) -> list[str]:

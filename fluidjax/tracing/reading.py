@@ -9,7 +9,7 @@ rule, so that a gradient taken later is JAX's own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base.roles import OP_ROLE
 from ..errors import TraceError, near
-from ..ir.desc import EMPTY, BlockDesc, BlockRef, FrozenMap, OpDesc, VarDesc
+from ..ir.desc import EMPTY, BlockDesc, BlockRef, FrozenMap, OpDesc, OpType, VarDesc
 from ..ops.lax.callbacks import keep
 from .names import Names, scope_of, user_line, value_name
 from .primitives import (
@@ -35,7 +35,7 @@ from .primitives import (
 )
 
 SMALL = 16  # elements of a constant that stands in the program; larger ones are state
-LARGE = 4096  # and in a block within, which reads nothing from around it
+LARGE = 4096  # and in a block within, which is handed larger ones by the op that holds it
 CALLS = {
     "jit": "jaxpr",
     "pjit": "jaxpr",
@@ -86,6 +86,7 @@ class Block:
     ops: list[OpDesc] = field(default_factory=list)
     constants: dict[Any, str] = field(default_factory=dict)
     params: tuple[str, ...] = ()
+    handed: dict[str, Any] = field(default_factory=dict)  # large constants, by their parameters
 
     def desc(self) -> BlockDesc:
         return BlockDesc(FrozenMap(self.vars), tuple(self.ops), self.parent)
@@ -93,11 +94,14 @@ class Block:
 
 @dataclass(frozen=True)
 class Function:
-    """A block with its parameters and results by name."""
+    """A block with its parameters and results by name; those of `handed` stand for constants that
+    the op's own block holds.
+    """
 
     idx: int
     args: tuple[str, ...]
     results: tuple[str, ...]
+    handed: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -150,11 +154,10 @@ class Reader:
         scope = scope_of(stack)
         if scope:
             hints["op_namescope"] = scope
-        reads, writes = (
-            FrozenMap({s: tuple(n) for s, n in each.items() if n}) for each in (ins, outs)
-        )
+        reads = FrozenMap({s: tuple(n) for s, n in ins.items() if n})
+        writes = FrozenMap({s: tuple(n) for s, n in outs.items() if n})
         held = FrozenMap({**attrs, **hints})
-        block.ops.append(OpDesc(self._uid, f"jax.{kind}", reads, writes, held, line))
+        block.ops.append(OpDesc(self._uid, OpType(f"jax.{kind}"), reads, writes, held, line))
         self._uid += 1
 
     def named(self, block: Block, atom: Atom) -> str:
@@ -184,20 +187,38 @@ class Reader:
             if small not in block.constants:
                 block.constants[small] = self._constant_op(block, array)
             return block.constants[small]
-        if block.idx:
-            raise TraceError(
-                f"a function within the function holds a constant of {array.size} elements: hand it"
-                " over as an argument"
-            )
         key: Any = id(array)
         if plain:
             key = dtype_name(array.dtype), array.shape, np.asarray(array).tobytes()
-        known = self.blocks[0].constants
+        known = block.constants
         if key not in known:
             known[key] = self.names.fresh("const")
-            self.constants[known[key]] = array
-            self.declare(self.blocks[0], known[key], array, persistable=True, stop_gradient=True)
+            (block.handed if block.idx else self.constants)[known[key]] = array
+            self.declare(block, known[key], array, persistable=block.idx == 0, stop_gradient=True)
         return known[key]
+
+    def handed(self, block: Block, *made: Function) -> tuple[list[str], list[tuple[str, ...]]]:
+        """The constants that an op hands to its blocks, and of each block the parameters for all of
+        them.
+        """
+        values: dict[str, Any] = {}
+        own = [
+            {self.constant(block, array): name for name, array in each.handed.items()}
+            for each in made
+        ]
+        for each in own:
+            values |= dict.fromkeys(each)
+        params = []
+        for each, function in zip(own, made, strict=True):
+            inner = self.blocks[function.idx]
+            params.append(tuple(each.get(n) or self._unread(inner, block.vars[n]) for n in values))
+        return list(values), params
+
+    def _unread(self, inner: Block, like: VarDesc) -> str:
+        """A parameter of a block for what only another block of its op reads."""
+        name = self.names.fresh("unread")
+        inner.vars[name] = replace(like, name=name, persistable=False)
+        return name
 
     def _constant_op(self, block: Block, array: np.ndarray) -> str:
         name = self.names.fresh("c")
@@ -258,9 +279,22 @@ class Reader:
             block.params = tuple(args)
             results = [self.named(block, a) for a in self.read(block, jaxpr, consts, args)]
             self._prune(block, results)
-            self._shared[key] = jaxpr, Function(block.idx, tuple(args), tuple(results))
+            made = Function(block.idx, tuple(args), tuple(results), block.handed)
+            self._shared[key] = jaxpr, made
         found: Function = self._shared[key][1]
         return found
+
+    def _small(
+        self, parent: Block, jaxpr: Any, consts: Sequence[Any], hints: Sequence[str]
+    ) -> Function:
+        """A block whose op has no slot for constants. Raises TraceError where it holds large ones."""
+        made = self.function(parent, jaxpr, consts, hints)
+        for array in made.handed.values():
+            raise TraceError(
+                f"a function within the function holds a constant of {array.size:,} elements: hand"
+                " it over as an argument"
+            )
+        return made
 
     def _prune(self, block: Block, results: Sequence[str]) -> None:
         """Leave out what no result depends on: a rule computes the function itself too."""
@@ -270,7 +304,7 @@ class Reader:
                 kept.append(op)
                 needed.update(op.reads)
         block.ops[:] = kept[::-1]
-        there = {*block.params, *(n for op in kept for n in op.writes)}
+        there = {*block.params, *block.handed, *(n for op in kept for n in op.writes)}
         block.vars = {n: v for n, v in block.vars.items() if n in there}
 
     # -- equations ---------------------------------------------------------------------------------
@@ -402,10 +436,16 @@ class Reader:
             return self.read(block, jaxpr, consts, args)
         label = str(eqn.params.get("name", "call"))
         made = self.function(block, jaxpr, consts, _arg_names(jaxpr, label))
-        attrs = {**made.attrs, "function": label}
-        return self._outputs(
-            block, eqn, "call", {"Args": [self.named(block, a) for a in args]}, "Out*", attrs, label
-        )
+        return self._held(block, eqn, args, made, "call", label)
+
+    def _held(
+        self, block: Block, eqn: Any, args: list[Atom], made: Function, kind: str, label: str
+    ) -> list[Atom]:
+        """An op whose one block is what it computes."""
+        values, (params,) = self.handed(block, made)
+        attrs = {**made.attrs, "args": made.args + params, "function": label}
+        ins = {"Args": [*(self.named(block, a) for a in args), *values]}
+        return self._outputs(block, eqn, kind, ins, "Out*", attrs, label)
 
     def _custom_jvp_call(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
         return self._custom(block, eqn, args, eqn.params[CUSTOM[eqn.primitive.name]])
@@ -447,36 +487,51 @@ class Reader:
                 *(f"{label}.ct" for _ in rule.jaxpr.invars[len(jaxpr.invars) :]),
             ]
             self._rules[key] = rule, self._differentiated(block, rule, hints)
-        back = self._rules[key][1]
-        grads = iter(back.results)
+        return self._ruled(
+            block, eqn, args, made, self._rules[key][1], _moving(eqn), label, _closed_over(eqn)
+        )
+
+    def _ruled(
+        self,
+        block: Block,
+        eqn: Any,
+        args: list[Atom],
+        made: Function,
+        back: Function,
+        moving: Sequence[bool],
+        label: str,
+        closed_over: int = 0,
+    ) -> list[Atom]:
+        """A function with the block that is its rule. closed_over: so many of its first arguments
+        have no gradient, by the rule's own restriction.
+        """
+        values, (params, of_rule) = self.handed(block, made, back)
+        grads, count = iter(back.results), len(made.args)
         attrs = {
             **made.attrs,
+            "args": made.args + params,
             "function": label,
             "grad_block": BlockRef(back.idx),
-            "grad_args": back.args,
-            "grad_results": tuple(next(grads) if moves else "" for moves in _moving(eqn)),
+            "grad_args": back.args[:count] + of_rule + back.args[count:],
+            "grad_results": (*(next(grads) if m else "" for m in moving), *("" for _ in values)),
+            **({"closed_over": closed_over} if closed_over else {}),
         }
-        return self._outputs(
-            block,
-            eqn,
-            "custom_call",
-            {"Args": [self.named(block, a) for a in args]},
-            "Out*",
-            attrs,
-            label,
-        )
+        ins = {"Args": [*(self.named(block, a) for a in args), *values]}
+        return self._outputs(block, eqn, "custom_call", ins, "Out*", attrs, label)
 
     def _without_rule(
         self, block: Block, eqn: Any, args: list[Atom], made: Function, said: Mapping[str, str]
     ) -> list[Atom]:
+        values, (params,) = self.handed(block, made)
         attrs = {
             **made.attrs,
+            "args": made.args + params,
             "grad_block": BlockRef(made.idx),
             "grad_args": (),
             "grad_results": (),
             **said,
         }
-        ins = {"Args": [self.named(block, a) for a in args]}
+        ins = {"Args": [*(self.named(block, a) for a in args), *values]}
         return self._outputs(block, eqn, "custom_call", ins, "Out*", attrs, said["function"])
 
     def _differentiated(self, block: Block, rule: Any, hints: Sequence[str]) -> Function:
@@ -493,9 +548,7 @@ class Reader:
             if not self.rules:
                 return self.read(block, jaxpr, consts, args)
             made = self.function(block, jaxpr, consts, _arg_names(jaxpr, "checkpoint"))
-            attrs = {**made.attrs, "function": ""}
-            ins = {"Args": [self.named(block, a) for a in args]}
-            return self._outputs(block, eqn, "checkpoint", ins, "Out*", attrs)
+            return self._held(block, eqn, args, made, "checkpoint", "")
         if not eqn.params.get("prevent_cse", True):
             return self.read(block, jaxpr, consts, args)
         held = [
@@ -533,20 +586,12 @@ class Reader:
             back = self._differentiated(block, rule, hints)
             self._rules[key] = (
                 (rule, eqn.params["jaxprs"]),
-                Function(inner.idx, tuple(names), tuple(solved)),
+                Function(inner.idx, tuple(names), tuple(solved), inner.handed),
                 back,
             )
         _, made, back = self._rules[key]
-        grads = iter(back.results)
-        attrs = {
-            **made.attrs,
-            "function": "linear_solve",
-            "grad_block": BlockRef(back.idx),
-            "grad_args": back.args,
-            "grad_results": tuple(next(grads) if _is_inexact(v) else "" for v in eqn.invars),
-        }
-        ins = {"Args": [self.named(block, a) for a in args]}
-        return self._outputs(block, eqn, "custom_call", ins, "Out*", attrs, "linear_solve")
+        moving = [_is_inexact(v) for v in eqn.invars]
+        return self._ruled(block, eqn, args, made, back, moving, "linear_solve")
 
     def _scan(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
         params = eqn.params
@@ -559,12 +604,14 @@ class Reader:
         )
         made = self.function(block, jaxpr, closed, hints)
         names = [self.named(block, a) for a in args]
+        values, (handed,) = self.handed(block, made)
         ins = {
-            "Consts": names[:consts],
+            "Consts": [*names[:consts], *values],
             "Init": names[consts : consts + carried],
             "Xs": names[consts + carried :],
         }
         attrs = {**made.attrs, "length": int(params["length"])}
+        attrs["args"] = made.args[:consts] + handed + made.args[consts:]
         if params["reverse"]:
             attrs["reverse"] = True
         if params.get("unroll", 1) != 1:
@@ -593,22 +640,24 @@ class Reader:
     def _while(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
         params = eqn.params
         of_cond, of_body = params["cond_nconsts"], params["body_nconsts"]
-        attrs: dict[str, Any] = {}
-        for word, count in (("cond", of_cond), ("body", of_body)):
-            jaxpr, closed = _opened(params[f"{word}_jaxpr"])
-            hints = ["const"] * count + ["carry"] * (len(jaxpr.invars) - count)
-            made = self.function(block, jaxpr, closed, hints)
-            attrs |= {
-                f"{word}_block": BlockRef(made.idx),
-                f"{word}_args": made.args,
-                f"{word}_results": made.results,
-            }
         names = [self.named(block, a) for a in args]
         ins = {
             "CondConsts": names[:of_cond],
             "BodyConsts": names[of_cond : of_cond + of_body],
             "Init": names[of_cond + of_body :],
         }
+        attrs: dict[str, Any] = {}
+        for word, count in (("cond", of_cond), ("body", of_body)):
+            jaxpr, closed = _opened(params[f"{word}_jaxpr"])
+            hints = ["const"] * count + ["carry"] * (len(jaxpr.invars) - count)
+            made = self.function(block, jaxpr, closed, hints)
+            values, (handed,) = self.handed(block, made)
+            ins[f"{word.title()}Consts"] += values
+            attrs |= {
+                f"{word}_block": BlockRef(made.idx),
+                f"{word}_args": made.args[:count] + handed + made.args[count:],
+                f"{word}_results": made.results,
+            }
         return self._outputs(block, eqn, "while", ins, "Out*", attrs)
 
     def _platform_index(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
@@ -621,9 +670,11 @@ class Reader:
         for branch in eqn.params["branches"]:
             jaxpr, closed = _opened(branch)
             made.append(self.function(block, jaxpr, closed, ["x"] * len(jaxpr.invars)))
+        values, handed = self.handed(block, *made)
+        names += values
         attrs = {
             "sub_blocks": tuple(BlockRef(m.idx) for m in made),
-            "args": tuple(n for m in made for n in m.args),
+            "args": tuple(n for m, own in zip(made, handed, strict=True) for n in m.args + own),
             "results": tuple(n for m in made for n in m.results),
         }
         if platforms is not None:
@@ -678,7 +729,7 @@ class Reader:
         """An op over arrays and what they start from, with a block that joins two values of each."""
         jaxpr, closed = _opened(inner)
         names = [self.named(block, a) for a in args]
-        made = self.function(block, jaxpr, closed or consts, ["x"] * len(jaxpr.invars))
+        made = self._small(block, jaxpr, closed or consts, ["x"] * len(jaxpr.invars))
         half = len(names) // 2
         ins = {"X": names[:half], "Init": names[half:]}
         return self._outputs(block, eqn, kind, ins, "Out*", {**made.attrs, **attrs})
@@ -687,7 +738,7 @@ class Reader:
         jaxpr = eqn.params.get("update_jaxpr")
         if jaxpr is None:
             return self._plain(block, eqn, args)
-        made = self.function(block, jaxpr, eqn.params["update_consts"], ["x", "y"])
+        made = self._small(block, jaxpr, eqn.params["update_consts"], ["x", "y"])
         names = [self.named(block, a) for a in args]
         ins = {"X": names[:1], "Indices": names[1:2], "Updates": names[2:]}
         attrs = {**made.attrs, **scatter(Parameters("scatter", eqn.params))}
@@ -714,7 +765,7 @@ class Reader:
         params = eqn.params
         mesh, (jaxpr, closed) = params["mesh"], _opened(params["jaxpr"])
         manual = params.get("newly_manual_axes", params.get("manual_axes", mesh.axis_names))
-        made = self.function(block, jaxpr, closed, ["x"] * len(jaxpr.invars))
+        made = self._small(block, jaxpr, closed, ["x"] * len(jaxpr.invars))
         attrs = {
             **made.attrs,
             "mesh_axes": tuple(map(str, mesh.axis_names)),
@@ -840,6 +891,14 @@ def _moving(eqn: Any) -> list[bool]:
     """
     closed = eqn.params.get("num_consts", 0) if eqn.primitive.name == "custom_vjp_call" else 0
     return [at >= closed and _is_inexact(v) for at, v in enumerate(eqn.invars)]
+
+
+def _closed_over(eqn: Any) -> int:
+    """How many of its operands a custom_vjp function closes over: floats, for which its rule gives
+    no gradient.
+    """
+    count = eqn.params.get("num_consts", 0) if eqn.primitive.name == "custom_vjp_call" else 0
+    return count if any(map(_is_inexact, eqn.invars[:count])) else 0
 
 
 def _rule_of(eqn: Any) -> Any:

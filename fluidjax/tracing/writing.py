@@ -174,13 +174,15 @@ def _assign(reader: Reader, block: Block, new: Mapping[str, Atom], fetched: set[
 
 
 def _renamed(op: OpDesc, names: Mapping[str, str]) -> OpDesc:
-    if not any(n in names for n in (*op.reads, *op.writes)):
+    if not any(
+        n in names for held in (op.inputs, op.outputs) for each in held.values() for n in each
+    ):
         return op
-    slots = [
+    ins, outs = (
         FrozenMap({slot: tuple(names.get(n, n) for n in each) for slot, each in held.items()})
         for held in (op.inputs, op.outputs)
-    ]
-    return replace(op, inputs=slots[0], outputs=slots[1])
+    )
+    return OpDesc(op.uid, op.type, ins, outs, op.attrs, op.loc)
 
 
 def _tell_roles(block: Block) -> None:
@@ -188,7 +190,8 @@ def _tell_roles(block: Block) -> None:
     backward = [at for at, op in enumerate(block.ops) if op.attrs[OP_ROLE] == BACKWARD]
     for at in range(backward[-1] + 1 if backward else len(block.ops), len(block.ops)):
         op = block.ops[at]
-        block.ops[at] = replace(op, attrs=op.attrs.set(**{OP_ROLE: OPTIMIZE}))
+        attrs = op.attrs.set(**{OP_ROLE: OPTIMIZE})
+        block.ops[at] = OpDesc(op.uid, op.type, op.inputs, op.outputs, attrs, op.loc)
 
 
 def _name_updates(reader: Reader, block: Block, kept: Collection[str]) -> None:

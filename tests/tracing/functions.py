@@ -540,6 +540,35 @@ def custom_rules() -> Any:
 
 
 @case
+def large_constants_within() -> Any:
+    """Arrays that functions with rules, loops and branches hold themselves."""
+    big = np.random.RandomState(0).rand(70, 70).astype("f")
+
+    @jax.custom_jvp
+    def f(x):
+        return x @ big
+
+    f.defjvp(lambda given, along: (f(*given), along[0] @ (2 * big)))
+
+    @jax.custom_vjp
+    def g(x):
+        return jnp.sin(x @ big)
+
+    g.defvjp(lambda x: (g(x), x), lambda x, flowing: (flowing @ big.T * 3,))
+
+    def fn(p, x):
+        def body(c, _):
+            c = f(c)
+            return c / jnp.abs(c).max(), g(c).sum()
+
+        c, ys = lax.scan(body, x * p["w"], None, length=3)
+        c = lax.cond(ys.sum() > 0, lambda c: c @ big, lambda c: c @ (big + 1), c)
+        return lax.while_loop(lambda c: (c @ big).sum() < 1e5, lambda c: c @ big, c).sum()
+
+    return fn, ({"w": jnp.ones(70)}, normal(2, 70)), {"state": 0}
+
+
+@case
 def rematerialized() -> Any:
     @jax.checkpoint
     def block(x, w):

@@ -24,7 +24,8 @@ from .same import check_same
 SHOWN = """arithmetic special_functions indexing every_dtype linear_algebra convolutions pools_and_their_gradients
     random_typed_keys scans loops_and_branches custom_rules rematerialized vmapped closed_over_arrays jitted_within
     swapped_and_untouched_state moving_average scalars_and_keywords linen_mlp_momentum nnx_batch_norm_and_dropout
-    optax_multi_steps equinox_mlp functions_of_the_users_own more_linear_algebra axes_of_a_vmap over_a_mesh""".split()
+    optax_multi_steps equinox_mlp functions_of_the_users_own more_linear_algebra axes_of_a_vmap over_a_mesh
+    large_constants_within""".split()
 
 
 @pytest.mark.parametrize(

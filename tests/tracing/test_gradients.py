@@ -40,6 +40,18 @@ def remembered(p: Any) -> Any:
     return jax.checkpoint(lambda a: jnp.sin(jnp.tanh(a @ a)))(p["a"]).sum()
 
 
+def held(p: Any) -> Any:
+    """Rules that hold large arrays of their own."""
+    big = np.eye(3, 3000, 7, dtype="f")  # mostly zeros: sums have no order
+
+    @jax.custom_jvp
+    def f(x: Any) -> Any:
+        return x @ big
+
+    f.defjvp(lambda given, along: (f(*given), along[0] @ (2 * big)))
+    return lax.scan(lambda c, x: (c + f(x).sum(), f(c * x).sum()), 0.0, p["a"])[1].sum()
+
+
 FUNCTIONS = {
     "relu": lambda p: jax.nn.relu(p["a"]).sum(),
     "relu6": lambda p: jax.nn.relu6(p["a"]).sum(),
@@ -52,7 +64,7 @@ FUNCTIONS = {
     "norm": lambda p: jnp.linalg.norm(p["a"] + 1.0),
     "sort": lambda p: (jnp.sort(p["a"], 1) * jnp.arange(3.0)).sum(),
     "gather and scatter": lambda p: p["a"][jnp.array([0, 2, 0])].sum() + p["a"].at[1].add(2.0).prod(),
-    "solve": solved, "scan": rows, "cond": branches, "checkpoint": remembered,
+    "solve": solved, "scan": rows, "cond": branches, "checkpoint": remembered, "held": held,
 }  # fmt: skip
 POINTS = {"ordinary": normal(3, 3, seed=4), "zero": jnp.zeros((3, 3)), "ties": jnp.ones((3, 3))}
 

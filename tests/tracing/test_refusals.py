@@ -11,6 +11,7 @@ import jax.extend.core.primitives as jax_primitives
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.extend.core import Primitive
 
 import fluidjax as fluid
 from fluidjax.errors import FluidTypeError, TraceError
@@ -135,6 +136,47 @@ def test_a_primitive_that_no_program_has_is_named_with_line_and_remedy(fn: Any) 
     assert re.fullmatch(
         rf"primitive '\w+' \(\S*test_refusals.py:\d+\) .*{REMEDIES[fn]}.*", str(caught.value)
     )
+
+
+def test_pmap_is_read_as_shard_map_and_its_own_primitive_is_refused() -> None:
+    """Versions of JAX before 0.10 bind `xla_pmap`, as others that come may."""
+    mapped = jax.pmap(lambda x: x - jax.lax.pmean(x, "i") * 0.5, axis_name="i")
+    x = jnp.arange(3.0)[None]
+    traced = fluid.trace(mapped, x)
+    assert "jax.shard_map" in traced.report.ops
+    np.testing.assert_array_equal(jax.jit(traced.step())(x), mapped(x))
+    old = Primitive("xla_pmap")
+    old.def_abstract_eval(lambda x: x)
+    with pytest.raises(TraceError, match=r"'xla_pmap' .*give the function itself.*data_parallel"):
+        fluid.trace(lambda x: old.bind(x), x)
+
+
+def test_a_gradient_that_a_custom_vjp_rule_leaves_out_is_refused() -> None:
+    """The function closes over a parameter: JAX refuses it too, and a zero would be wrong."""
+
+    def fn(p: Any, x: Any) -> Any:
+        @jax.custom_vjp
+        def scaled(x: Any) -> Any:
+            return x * p["w"]
+
+        scaled.defvjp(lambda x: (x * p["w"], p["w"]), lambda w, g: (g * w,))
+        return scaled(x * p["v"]).sum()
+
+    params = {"v": X, "w": 2 * X}
+    with pytest.raises(Exception, match=r"closed-over|unexpected tracer"):
+        jax.grad(fn)(params, X)
+    traced = fluid.trace(fn, params, X, state=0)
+    block = traced.main.global_block()
+    loss = block.var(traced.fetches[0])
+    with (
+        fluid.program_guard(traced.main),
+        pytest.raises(fluid.FluidError, match=r"'scaled' \(.*closes over 'p.w'.*as an argument"),
+    ):
+        fluid.gradients(loss, [block.var("p.w")])
+    with fluid.program_guard(traced.main):
+        (grad,) = fluid.gradients(loss, [block.var("p.v")], no_grad_set={"p.w"})
+    _, (found,) = jax.jit(fluid.step_fn(traced.main, [grad]))(traced.state, {"x": X})
+    np.testing.assert_array_equal(found, 2 * X)
 
 
 def test_a_value_of_another_trace_is_refused() -> None:

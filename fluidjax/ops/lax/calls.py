@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from ...errors import UnsupportedError
-from ...ir.desc import OpDesc
+from ...ir.desc import EMPTY, OpDesc
 from ..control_interface import Call, ControlOp
 from ..definition import GradNames, GradOp
 from ..registry import GRAD, Attr, control_op
@@ -81,6 +81,7 @@ _RULE = [
     Attr("grad_args", "STRINGS"),
     Attr("grad_results", "STRINGS"),
     Attr("refusal", "STRING", ""),
+    Attr("closed_over", "INT", 0),
 ]
 
 
@@ -96,6 +97,15 @@ def _refuse(op: OpDesc) -> None:
 def _write_rule(op: OpDesc, names: GradNames) -> list[GradOp]:
     _refuse(op)
     slots = gradient_slots(op, names, ("Args",), ("Out",))
+    wanted = slots[1].get("Args" + GRAD, [])[: op.attrs.get("closed_over", 0)]
+    for name, grad in zip(op.input("Args"), wanted, strict=False):
+        if grad != EMPTY:
+            place = f" ({op.loc})" if op.loc else ""
+            raise UnsupportedError(
+                f"{op.attrs['function']!r}{place} closes over {name!r}, for which its custom_vjp"
+                " rule gives no gradient: hand it over as an argument, or stop its gradient by"
+                " jax.lax.stop_gradient"
+            )
     return [GradOp("jax.custom_call_vjp", *slots, own_attrs(op, [a.name for a in _RULE]))]
 
 
@@ -109,7 +119,8 @@ declare_block_op(
     write_grad=_write_rule,
     doc="""Out = sub_block(Args), whose gradient is grad_block(Args, gradients of Out): jax.custom_jvp, jax.custom_vjp.
 
-    grad_results: the gradients of those Args that have one, "" for each of the others. refusal: why there is none at all.""",
+    grad_results: the gradients of those Args that have one, "" for each of the others. closed_over: how many of the first
+    Args the rule says nothing of, though the function reads them. refusal: why there is no gradient at all.""",
 )
 
 
