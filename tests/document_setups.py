@@ -125,6 +125,7 @@ ELSEWHERE = {
     "data-parallel": "tests/dist/test_data_parallel.py",
     "errors": "tests/test_document_code.py",
     "flags": "tests/test_document_code.py",
+    "own-passes": "tests/passes/test_base.py",
     "passes": "tests/passes/test_base.py",
     "tutorial": "tests/test_document_code.py",
 }

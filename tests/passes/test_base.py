@@ -221,10 +221,11 @@ def test_registration_refuses_namesakes_and_nameless() -> None:
     assert PASSES["dce"] is not Dce2
 
 
-def test_the_examples_of_the_page_run() -> None:
+@pytest.mark.parametrize("page", ["passes.md", "own-passes.md"])
+def test_the_examples_of_the_page_run(page: str) -> None:
     namespace: dict[str, object] = {}
     try:
-        for example in examples("passes.md", "# Passes"):
+        for example in examples(page, "# Passes"):
             exec(example, namespace)
     finally:
         for name in ("relu6_to_relu", "drop_casts"):

@@ -18,7 +18,7 @@ from fluidjax.errors import PassError
 from tests.documents import examples
 
 NAME = "drop_casts"
-PASS, TEST = examples("passes.md", "### To add a pass")
+PASS, TEST = examples("own-passes.md", "### To add a pass")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -62,7 +62,7 @@ def test_changing_the_forward_op_alone_is_refused() -> None:
     """What the page says of a training program, with the pass of the page cut down to the forward
     op.
     """
-    code = examples("passes.md", "## A pass of your own")[0].partition("with fluid.")[0]
+    code = examples("own-passes.md", "## A pass")[0].partition("with fluid.")[0]
     cut = (
         code.replace(', "relu6_grad": "relu_grad"', "")
         .replace("Relu6ToRelu", "Half")
