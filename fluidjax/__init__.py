@@ -104,6 +104,7 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from . import debugger as debugger
     from . import dygraph as dygraph
     from . import evaluator as evaluator
+    from . import exporting as exporting
     from . import incubate as incubate
     from . import install_check as install_check
     from . import io as io
@@ -134,6 +135,8 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from .dygraph import enable_imperative as enable_imperative
     from .dygraph import load_dygraph as load_dygraph
     from .dygraph import save_dygraph as save_dygraph
+    from .exporting import ExportError as ExportError
+    from .exporting import export as export
     from .io import load as load
     from .io import load_program_state as load_program_state
     from .io import save as save
@@ -195,6 +198,7 @@ if not _TYPE_CHECKING:
         "debugger": "",
         "dygraph": "disable_dygraph disable_imperative enable_dygraph enable_imperative load_dygraph save_dygraph",
         "evaluator": "",
+        "exporting": "ExportError export",
         "incubate": "",
         "install_check": "",
         "io": "load load_program_state save set_program_state",
@@ -218,13 +222,14 @@ if not _TYPE_CHECKING:
 __all__ = [
     "AsyncExecutor", "BeginEpochEvent", "BeginStepEvent", "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace",
     "CheckpointConfig", "CompiledProgram", "DataFeedDesc", "DataFeeder", "DatasetFactory", "DistributeTranspiler",
-    "DistributeTranspilerConfig", "EndEpochEvent", "EndStepEvent", "ExecutionStrategy", "Executor", "Fixed", "FluidError",
+    "DistributeTranspilerConfig", "EndEpochEvent", "EndStepEvent", "ExecutionStrategy", "Executor", "ExportError", "Fixed", "FluidError",
     "InMemoryDataset", "InferenceTranspiler", "Inferencer", "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr",
     "Program", "QueueDataset", "Ragged", "Scope", "Tensor", "Traced", "Trainer", "Variable", "WeightNormParamAttr", "XPUPlace",
     "append_backward", "async_executor", "average", "backward", "bucketed", "clip", "compat_report", "compiler", "core",
     "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feed_desc",
     "data_feeder", "dataloader", "debugger", "default_main_program", "default_startup_program", "device_guard", "disable_dygraph",
     "disable_imperative", "dist", "dygraph", "embedding", "enable_dygraph", "enable_imperative", "errors", "evaluator", "executor",
+    "export", "exporting",
     "framework", "functional", "get_flags", "get_var", "global_scope", "gradients", "in_dygraph_mode", "incubate", "init_fn",
     "initializer", "input", "install_check", "io", "is_compiled_with_cuda", "is_compiled_with_xpu", "layer_helper", "layers",
     "load", "load_dygraph", "load_op_library", "load_program_state", "lod_tensor", "memory_optimize", "metrics", "name_scope",

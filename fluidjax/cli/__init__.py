@@ -41,6 +41,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "infer": Command("infer", "run a saved model on arrays, and time it"),
     "trace": Command("trace", "show a function of JAX's as a program"),
+    "export": Command("export", "write a saved model for another runtime, and say what was done"),
     "passes": Command("passes", "list the passes and their options"),
     "demo": Command("demo", "train a LeNet on handwritten digits and draw how it went"),
 }

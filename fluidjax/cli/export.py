@@ -1,0 +1,61 @@
+"""``fluidjax export MODEL OUT``: a saved model for another runtime, and what became of each op."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from ..errors import FluidValueError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """MODEL, OUT, --format, --opset, --shape, --json."""
+    from ..exporting import FORMATS
+
+    parser.add_argument(
+        "model",
+        type=Path,
+        metavar="MODEL",
+        help="a folder that a model was saved in, or a .pdmodel",
+    )
+    parser.add_argument("out", type=Path, metavar="OUT", help="the file to write")
+    parser.add_argument("--format", default="onnx", choices=FORMATS, help="default: onnx")
+    parser.add_argument("--opset", type=int, default=17, help="of ONNX, 17 to 21 (default: 17)")
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        metavar="NAME=n,3,32,32",
+        help="the sizes of an input: a number fixes an open size, a word names it",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON too")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Export, and print the report. Where the format lacks something the report says so, OUT stays
+    as it was, and the exit code is 1.
+    """
+    from ..exporting import ExportError, export
+    from ..saved.files import write_text
+
+    shapes = dict(_sizes(text) for text in args.shape)
+    try:
+        report, code = (
+            export(args.model, args.out, args.format, shapes=shapes, opset=args.opset),
+            0,
+        )
+    except ExportError as error:
+        report, code = error.report, 1
+    print(report)
+    if args.json:
+        write_text(args.json, json.dumps(report.to_dict(), indent=1))
+    return code
+
+
+def _sizes(text: str) -> tuple[str, tuple[int | str, ...]]:
+    name, _, sizes = text.rpartition("=")
+    words = [w.strip() for w in sizes.split(",")]
+    if not name or not all(w.isidentifier() or w.isdigit() for w in words):
+        raise FluidValueError(f"--shape {text!r} should look like image=n,3,640,640")
+    return name, tuple(int(w) if w.isdigit() else w for w in words)

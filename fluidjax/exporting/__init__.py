@@ -1,0 +1,72 @@
+"""Programs in the formats of other runtimes: ``fluid.export`` writes them, ``fluid.load_exported``
+runs what was written as StableHLO.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import FluidValueError, near
+from .report import ExportError, ExportReport, Lack
+
+if TYPE_CHECKING:
+    from ..graph.program import Program
+    from ..graph.variable import Variable
+    from ..runtime.scope import Scope
+    from ..tracing.traced import Traced
+    from .subject import Shapes
+
+FORMATS = ("onnx",)
+
+
+def export(
+    model: Program | Traced | str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    format: str = "onnx",
+    *,
+    feeds: Sequence[str] | None = None,
+    fetches: Sequence[str | Variable] | None = None,
+    scope: Scope | None = None,
+    shapes: Shapes | None = None,
+    opset: int = 17,
+    external_data: bool | None = None,
+) -> ExportReport:
+    """Write a program for another runtime, and say what each op became.
+
+    model: a Program, what :func:`fluidjax.trace` returns, or a folder that a model was saved in.
+    feeds, fetches: names (or variables) of what it takes and gives; default those of its feed and
+    fetch ops. scope: where the values of its parameters are, default the global one. Written is
+    what predicts: test mode, without backward and updates, pruned to the fetches.
+
+    shapes: for inputs, a size for each axis: a number fixes an open size, a text names it. An input
+    with shapes is one array, though the program declares lengths for it.
+
+    format "onnx": opset 17 to 21, with the variables' names, open sizes as they are declared, and
+    float32 computed as float32. An input of sequences is padded rows [sequences, longest, ...] with
+    ``NAME.lengths`` beside it. external_data: constants in ``PATH.data``; None: where the file
+    would be larger than 2 GB.
+
+    Raises ExportError (an UnsupportedError) whose `report` names everything that the format lacks
+    at once, with counts and the user's lines; then nothing was written, as with any other error,
+    and a file that was there stays as it was. Raises FluidValueError for names, shapes, formats and
+    opsets that are not there.
+    """
+    from .subject import subject_of
+
+    if format not in FORMATS:
+        raise FluidValueError(
+            f"there is no format {format!r}{near(format, FORMATS)}; there are {', '.join(FORMATS)}"
+        )
+    where = Path(path)
+    if where.is_dir():
+        raise FluidValueError(f"cannot write {str(where)!r}: a folder has this name")
+    subject = subject_of(model, feeds, fetches, scope)  # type: ignore[arg-type]
+    from .to_onnx import to_onnx
+
+    return to_onnx(subject, where, opset, shapes or {}, external_data)
+
+
+__all__ = ["ExportError", "ExportReport", "Lack", "export"]

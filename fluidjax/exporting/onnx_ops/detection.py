@@ -1,0 +1,151 @@
+"""Boxes of objects in images."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ops.registry import lookup
+from ..graph import Graph, Value
+from ..rules import Op, rule
+from ..values import Lacking
+from .sequences import numbered
+
+
+@rule("iou_similarity")
+def iou(g: Graph, op: Op) -> Value:
+    x, y = op["X"], op["Y"]
+    more = 0.0 if op.attr("box_normalized") else 1.0
+    a = [g.slice(x, 1, i, i + 1) for i in range(4)]  # [n, 1]
+    b = [g.reshape(g.slice(y, 1, i, i + 1), [1, -1]) for i in range(4)]  # [1, m]
+
+    def area(v: list[Value]) -> Value:
+        return g.times(g.plus(g.minus(v[2], v[0]), more), g.plus(g.minus(v[3], v[1]), more))
+
+    sides = [
+        g.like("Relu", g.plus(g.minus(g.binary("Min", a[i + 2], b[i + 2]), g.binary("Max", a[i], b[i])), more))
+        for i in (0, 1)
+    ]  # fmt: skip
+    both = g.times(*sides)
+    whole = g.minus(g.plus(area(a), area(b)), both)
+    return g.over(both, whole).ragged(x.lengths)
+
+
+@rule("yolo_box")
+def yolo_box(g: Graph, op: Op) -> dict[str, Value]:
+    """x, y, w, h, confidence and classes of each anchor at each cell, as boxes of the image."""
+    x, image = op["X"], op["ImgSize"]
+    if op.attr("iou_aware"):
+        raise Lacking("its confidence takes a predicted overlap into account")
+    anchors = np.asarray(op.attr("anchors"), np.float32).reshape(-1, 2)
+    count, classes = len(anchors), int(op.attr("class_num"))
+    down, scale = int(op.attr("downsample_ratio")), float(op.attr("scale_x_y") or 1.0)
+    h, w = x.sizes[2:]
+    if h < 0 or w < 0:
+        raise Lacking("the size of its images is open", "fix it: shapes={...}")
+    batch = g.size(x, 0)
+    cells = g.reshape(x, [batch, count, 5 + classes, h, w])
+    part = [g.squeeze(g.slice(cells, 2, i, i + 1), [2]) for i in range(5)]  # [n, a, h, w]
+    sizes = g.cast(image, x.dtype)
+    rows, columns = (g.reshape(g.slice(sizes, 1, i, i + 1), [-1, 1, 1, 1]) for i in (0, 1))
+    place = [np.arange(w, dtype=np.float32), np.arange(h, dtype=np.float32)[:, None]]
+    shift = 0.5 * (1 - scale)
+    centres = []
+    for i, extent in ((0, columns), (1, rows)):
+        at = g.like("Sigmoid", part[i])
+        if scale != 1.0:
+            at = g.plus(g.times(at, scale), shift)
+        at = g.plus(at, g.constant(place[i], x.dtype))
+        centres.append(g.over(g.times(at, extent), float((w, h)[i])))
+    extents = []
+    for i, extent in ((0, columns), (1, rows)):
+        anchor = g.constant(anchors[:, i].reshape(1, -1, 1, 1), x.dtype)
+        size = g.times(g.times(g.like("Exp", part[2 + i]), anchor), extent)
+        extents.append(g.over(size, float(down * (w, h)[i])))
+    half = [g.over(e, 2.0) for e in extents]
+    low = [g.minus(c, e) for c, e in zip(centres, half, strict=True)]
+    high = [g.plus(c, e) for c, e in zip(centres, half, strict=True)]
+    if op.attr("clip_bbox"):
+        zero = g.number(0, x)
+        low = [g.binary("Max", v, zero) for v in low]
+        high = [g.binary("Min", v, g.minus(e, 1.0)) for v, e in zip(high, (columns, rows), strict=True)]  # fmt: skip
+    confidence = g.like("Sigmoid", part[4])
+    sure = g.like("Not", g.binary("Less", confidence, g.number(op.attr("conf_thresh"), x), "bool"))
+    boxes = g.concat([g.unsqueeze(v, [4]) for v in (*low, *high)], 4)
+    boxes = g.where(g.unsqueeze(sure, [4]), boxes, g.number(0, x))
+    scores = g.times(g.like("Sigmoid", g.slice(cells, 2, 5, 5 + classes)), g.unsqueeze(confidence, [2]))  # fmt: skip
+    scores = g.where(g.unsqueeze(sure, [2]), scores, g.number(0, x))
+    scores = g.transpose(scores, [0, 1, 3, 4, 2])
+    return {
+        "Boxes": g.reshape(boxes, [batch, count * h * w, 4]),
+        "Scores": g.reshape(scores, [batch, count * h * w, classes]),
+    }
+
+
+@rule("box_coder")
+def box_coder(g: Graph, op: Op) -> dict[str, Value]:
+    prior, target, given = op["PriorBox"], op["TargetBox"], op.get("PriorBoxVar")
+    more = 0.0 if op.attr("box_normalized") else 1.0
+    axis = int(op.attr("axis"))
+    sides = [g.slice(prior, 1, i, i + 1) for i in range(4)]
+    extent = [g.plus(g.minus(sides[i + 2], sides[i]), more) for i in (0, 1)]  # [m, 1]
+    centre = [g.plus(sides[i], g.times(extent[i], 0.5)) for i in (0, 1)]
+    fixed = list(op.attr("variance") or ())
+    if op.attr("code_type") == "encode_center_size":
+        extent, centre = ([g.reshape(v, [1, -1]) for v in each] for each in (extent, centre))
+        own = [g.slice(target, 1, i, i + 1) for i in range(4)]  # [n, 1]
+        size = [g.plus(g.minus(own[i + 2], own[i]), more) for i in (0, 1)]
+        middle = [g.times(g.plus(own[i], own[i + 2]), 0.5) for i in (0, 1)]
+        parts = [g.over(g.minus(middle[i], centre[i]), extent[i]) for i in (0, 1)]
+        parts += [g.like("Log", g.like("Abs", g.over(size[i], extent[i]))) for i in (0, 1)]
+        made = g.concat([g.unsqueeze(p, [2]) for p in parts], 2)
+        if given is not None:
+            made = g.over(made, g.unsqueeze(given, [0]))
+        elif fixed:
+            made = g.over(made, g.constant(fixed, target.dtype))
+        return {"OutputBox": made.ragged(target.lengths)}
+    spread = [1, -1] if axis == 0 else [-1, 1]
+    extent, centre = ([g.reshape(v, spread) for v in each] for each in (extent, centre))
+    own = [g.squeeze(g.slice(target, 2, i, i + 1), [2]) for i in range(4)]  # [n, m]
+    if given is not None:
+        scales = [g.reshape(g.slice(given, 1, i, i + 1), spread) for i in range(4)]
+        own = [g.times(v, s) for v, s in zip(own, scales, strict=True)]
+    elif fixed:
+        own = [g.times(v, float(s)) for v, s in zip(own, fixed, strict=True)]
+    middle = [g.plus(g.times(own[i], extent[i]), centre[i]) for i in (0, 1)]
+    size = [g.times(g.like("Exp", own[i + 2]), extent[i]) for i in (0, 1)]
+    low = [g.minus(middle[i], g.times(size[i], 0.5)) for i in (0, 1)]
+    high = [g.minus(g.plus(middle[i], g.times(size[i], 0.5)), more) for i in (0, 1)]
+    made = g.concat([g.unsqueeze(v, [2]) for v in (*low, *high)], 2)
+    return {"OutputBox": made.ragged(target.lengths)}
+
+
+@rule("prior_box", "density_prior_box", "anchor_generator")
+def boxes_of_cells(g: Graph, op: Op) -> dict[str, Value]:
+    """They follow from sizes alone, so the op itself computes them."""
+    definition = lookup(op.type)
+    given: dict[str, np.ndarray] = {}
+    for slot in ("Input", "Image"):
+        if op.has(slot):
+            sizes = [1, *op[slot].sizes[1:]]
+            if -1 in sizes:
+                raise Lacking("the size of its images is open", "fix it: shapes={...}")
+            given[slot] = np.zeros(sizes, op[slot].dtype)
+    made = definition(given, op.desc.attrs)
+    return {
+        slot: g.constant(np.asarray(v), wish=op.desc.output(slot)[0]) for slot, v in made.items()
+    }
+
+
+@rule("roi_align")
+def roi_align(g: Graph, op: Op) -> Value:
+    x, boxes = op["X"], op["ROIs"]
+    op.refuse("RoisNum", "RoisLod")
+    if not boxes.lengths:
+        raise Lacking("its boxes have no lengths")
+    ratio = int(op.attr("sampling_ratio"))
+    size = (int(op.attr("pooled_height")), int(op.attr("pooled_width")))
+    return g.add(
+        "RoiAlign", x, boxes, numbered(g, boxes.lengths[-1]), shape=(-1, x.sizes[1], *size),
+        mode="avg", output_height=size[0], output_width=size[1], sampling_ratio=max(ratio, 0),
+        spatial_scale=float(op.attr("spatial_scale")), coordinate_transformation_mode="output_half_pixel",
+    ).ragged(boxes.lengths)  # fmt: skip

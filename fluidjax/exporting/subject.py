@@ -1,0 +1,115 @@
+"""What is exported: a program that predicts, what it is fed and gives, and the values it reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import FluidTypeError, FluidValueError, near
+from ..graph.program import Program
+from ..graph.variable import Variable
+from ..ir import edit
+from ..ir.desc import ProgramDesc, VarDesc
+from ..runtime.scope import Scope, global_scope, scope_guard
+from ..saved.files import read_file
+from ..saved.model import feeds_and_fetches, load_values, locate, normalized, read_program
+from ..tracing.traced import Traced
+from ..transpiler.apply import ScopeParams
+
+Shapes = Mapping[str, Sequence[int | str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """desc: the program in test mode, pruned. params: values by name."""
+
+    desc: ProgramDesc
+    feeds: tuple[str, ...]
+    fetches: tuple[str, ...]
+    params: Mapping[str, Any]
+
+    def var(self, name: str) -> VarDesc:
+        return self.desc.blocks[0].vars[name]
+
+
+def subject_of(
+    model: Program | Traced | str | Path,
+    feeds: Sequence[str] | None,
+    fetches: Sequence[str | Variable] | None,
+    scope: Scope | None,
+) -> Subject:
+    """Of a program, a traced function or a folder of a saved model.
+
+    Raises FluidTypeError for anything else, FluidValueError for names that it has not.
+    """
+    wanted = None if fetches is None else [f if isinstance(f, str) else f.name for f in fetches]
+    if isinstance(model, Traced):
+        return _pruned(
+            model.main.desc,
+            list(model.feeds) if feeds is None else list(feeds),
+            list(model.fetches) if wanted is None else wanted,
+            model.state,
+        )
+    if isinstance(model, Program):
+        desc = model.desc
+        params: Mapping[str, Any] = ScopeParams(global_scope() if scope is None else scope)
+    elif isinstance(model, str | os.PathLike):
+        desc, params = _loaded(Path(model))
+    else:
+        raise FluidTypeError(
+            f"export takes a Program, what fluid.trace returns, or a folder, not"
+            f" {type(model).__name__}"
+        )
+    own_feeds, own_fetches = feeds_and_fetches(desc)
+    found = own_fetches if wanted is None else wanted
+    if not found:
+        raise FluidValueError(
+            "the program has no fetch ops; name what it gives: fetches=[variables or names]"
+        )
+    given = list(feeds) if feeds is not None else own_feeds or None
+    return _pruned(desc, given, found, params)
+
+
+def _loaded(path: Path) -> tuple[ProgramDesc, Mapping[str, Any]]:
+    if path.is_file():
+        file, beside = path, path.with_suffix(".pdiparams")
+        values = beside.name if path.suffix == ".pdmodel" and beside.is_file() else None
+    else:
+        file, values = locate(path)
+    program, _, _ = read_program(read_file(file), str(file))
+    scope = Scope()
+    with scope_guard(scope):
+        load_values(program, str(file.parent), values)
+    return program.desc, ScopeParams(scope)
+
+
+def _pruned(
+    desc: ProgramDesc, feeds: list[str] | None, fetches: list[str], params: Mapping[str, Any]
+) -> Subject:
+    known = desc.blocks[0].vars
+    for name in [*(feeds or ()), *fetches]:
+        if name not in known:
+            raise FluidValueError(f"the program has no variable {name!r}{near(name, known)}")
+    desc = edit.for_test(desc)
+    bare = edit.replace_ops(
+        desc, 0, (op for op in desc.blocks[0].ops if op.type not in ("feed", "fetch"))
+    )
+    if feeds is None:
+        used = edit.prune(bare, [f for f in fetches if _written(bare, f)], ())
+        feeds = [n for n, v in used.blocks[0].vars.items() if v.is_data]
+    found = normalized(bare, [f for f in feeds if f in _read(bare, fetches, feeds)], fetches)
+    return Subject(
+        found, tuple(f for f in feeds if f in found.blocks[0].vars), tuple(fetches), params
+    )
+
+
+def _written(desc: ProgramDesc, name: str) -> bool:
+    return any(name in op.writes for op in desc.blocks[0].ops)
+
+
+def _read(desc: ProgramDesc, fetches: Sequence[str], feeds: Sequence[str]) -> set[str]:
+    """The variables that the pruned program has."""
+    return set(edit.prune(desc, [f for f in fetches if f not in feeds], feeds).blocks[0].vars)

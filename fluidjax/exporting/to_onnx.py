@@ -1,0 +1,142 @@
+"""A program as an ONNX file, or a report of all that ONNX lacks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..base.dtypes import numpy_dtype
+from ..errors import FluidValueError, near
+from ..ir.desc import FrozenMap, ProgramDesc, VarDesc
+from ..ops.registry import REGISTRY
+from ..ops.traits import Sequences
+from .onnx_file import LARGE, OPSETS, checked, model_of, onnx, write
+from .program import Exporter, _lengths
+from .report import ExportError, ExportReport, Lack, gathered
+from .subject import Shapes, Subject
+from .tidy import tidy
+from .values import Value
+
+
+def to_onnx(
+    subject: Subject, path: Path, opset: int, shapes: Shapes, apart: bool | None
+) -> ExportReport:
+    """Write a program as ONNX. Raises ExportError with the whole report where something lacks."""
+    onnx()
+    if opset not in OPSETS:
+        raise FluidValueError(
+            f"opset {opset!r} is not written; there are {OPSETS[0]} to {OPSETS[-1]}"
+        )
+    for name in shapes:
+        if name not in subject.feeds:
+            raise FluidValueError(
+                f"shapes names {name!r}, which is not fed{near(name, subject.feeds)}"
+            )
+    exporter = Exporter(subject.desc, subject.params, opset)
+    open_sizes: dict[str, dict[int, str]] = {}
+    lacks: list[Lack] = []
+    for name in subject.feeds:
+        var = subject.var(name)
+        if var.kind != "LOD_TENSOR" or var.dtype is None or var.shape is None:
+            lacks.append(Lack(f"input '{name}'", 1, f"it is {var.kind}, no array"))
+            continue
+        _input(exporter, var, shapes.get(name), open_sizes, len(subject.feeds) == 1)
+    exporter.run(subject.desc.blocks[0].ops)
+    exporter.outputs(subject.fetches)
+    lacks += gathered(exporter.lacks)
+    became = {
+        kind: (count[""], tuple(n for n in count if n)) for kind, count in exporter.became.items()
+    }
+    report = ExportReport(str(path), "onnx", FrozenMap(became), lacks=tuple(lacks))
+    if lacks:
+        raise ExportError(report)
+    g = exporter.graph
+    tidy(g)
+    size = sum(a.nbytes for a in g.names.constants.values())
+    beside = path.name + ".data" if apart or (apart is None and size > LARGE) else None
+    model, writer = model_of(g, path.stem, open_sizes, {}, beside)
+    model, objections = checked(model, beside is not None)
+    if objections:
+        raise ExportError(replace(report, lacks=tuple(objections)))
+    written = write(path, model, writer)
+    return replace(
+        report,
+        nodes=len(g.nodes),
+        inputs=tuple(_told(v, open_sizes) for v in g.inputs),
+        outputs=tuple(_told(v, {}, g.names.called.get(v.name)) for v in g.outputs),
+        size=written,
+        notes=(f"the constants are in {beside}",) if beside else (),
+    )
+
+
+def _input(
+    exporter: Exporter, var: VarDesc, wish: Any, open_sizes: dict[str, dict[int, str]], alone: bool
+) -> None:
+    name, declared = var.name, list(var.shape or ())
+    sizes: list[int | str] = list(declared) if wish is None else list(wish)
+    if wish is not None and len(sizes) != len(declared):
+        raise FluidValueError(
+            f"shapes gives {name!r} {len(sizes)} sizes; it has {len(declared)}: {declared}"
+        )
+    if wish is not None:
+        for own, new in zip(declared, sizes, strict=False):
+            if isinstance(new, int) and own >= 0 and own != new:
+                raise FluidValueError(
+                    f"shapes gives {name!r} the sizes {sizes}; the program declares {declared}"
+                )
+    shape = tuple(n if isinstance(n, int) else -1 for n in sizes)
+    dtype = str(numpy_dtype(var.dtype or "float32"))
+    if var.lod_level and wish is None and _knows_sequences(exporter.desc):
+        _ragged(exporter, var, dtype, open_sizes)
+        return
+    exporter.given(name, dtype, shape)
+    open_sizes[name] = {
+        i: n if isinstance(n, str) else ("batch" if i == 0 and alone else f"{name}.{i}")
+        for i, n in enumerate(sizes)
+        if isinstance(n, str) or n < 0
+    }
+
+
+def _knows_sequences(desc: ProgramDesc) -> bool:
+    """Whether any op looks at lengths; else what is declared with them is an array like any other."""
+    return any(
+        isinstance(REGISTRY[op.type].traits.rows, Sequences)
+        for block in desc.blocks
+        for op in block.ops
+        if op.type in REGISTRY
+    )
+
+
+def _ragged(
+    exporter: Exporter, var: VarDesc, dtype: str, open_sizes: dict[str, dict[int, str]]
+) -> None:
+    """An input of sequences: padded rows [sequences, longest, ...], and how long each one is."""
+    from .onnx_ops.sequences import rows_of
+
+    name, rest = var.name, tuple((var.shape or ())[1:])
+    padded = exporter.given(name, dtype, (-1, -1, *rest))
+    open_sizes[name] = {0: f"{name}.sequences", 1: f"{name}.longest"} | {
+        i + 2: f"{name}.{i + 1}" for i, n in enumerate(rest) if n < 0
+    }
+    lengths = []
+    for level in range(var.lod_level):
+        told = _lengths(name, level, var.lod_level)
+        each = exporter.given(told, "int64", (-1,))
+        inner = level == var.lod_level - 1
+        open_sizes[told] = {0: f"{name}.sequences" if inner else f"{told}.0"}
+        lengths.append(each)
+    g = exporter.graph
+    g.base = f"{name}/rows"
+    exporter.values[name] = rows_of(g, padded, lengths[-1]).ragged(lengths)
+
+
+def _told(
+    value: Value, open_sizes: Mapping[str, Mapping[int, str]], name: str | None = None
+) -> str:
+    sizes = open_sizes.get(value.name, {})
+    shape = ", ".join(
+        sizes.get(i, "?") if n < 0 else str(n) for i, n in enumerate(value.shape or ())
+    )
+    return f"{name or value.name} {value.dtype}[{shape}]"

@@ -1,0 +1,54 @@
+"""What a variable of a program is in an ONNX graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """An array under a name of the graph.
+
+    dtype: NumPy's name for its elements. shape: -1 where a size is open, None where not even the
+    rank is known. const: the array itself where it is known. lengths: of rows that belong to
+    sequences, how many belong to each, the outermost level first (docs/lod.md). many: a list of
+    arrays (Fluid's tensor array) instead of one.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...] | None = None
+    const: np.ndarray | None = None
+    lengths: tuple[Value, ...] = ()
+    many: bool = False
+
+    @property
+    def rank(self) -> int:
+        """How many axes it has. Raises Lacking where that is open."""
+        if self.shape is None:
+            raise Lacking(f"the rank of '{self.name}' is not known", "declare its shape")
+        return len(self.shape)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Its shape. Raises Lacking where the rank is open."""
+        return (-1,) * self.rank if self.shape is None else self.shape
+
+    @property
+    def is_float(self) -> bool:
+        return self.dtype in ("float32", "float64", "float16", "bfloat16")
+
+    def ragged(self, lengths: Sequence[Value]) -> Value:
+        """The same rows with these lengths."""
+        return replace(self, lengths=tuple(lengths))
+
+
+class Lacking(Exception):
+    """The format has nothing for an op as it is used here. why: one clause; remedy: what would help."""
+
+    def __init__(self, why: str, remedy: str = "") -> None:
+        super().__init__(why)
+        self.why, self.remedy = why, remedy
