@@ -65,6 +65,7 @@ optimize.__enter__()
 """,
     "memory-optimize": "",
     "planning": "",
+    "planning-reference": "",
     "porting": "",
     "progress": "",
     "profiler": NET

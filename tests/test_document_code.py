@@ -41,7 +41,7 @@ def test_every_error_that_is_explained_reads_so() -> None:
 LONGER = pytest.mark.thorough  # what these show is tested elsewhere
 PAGES = [
     pytest.param(page, marks=LONGER)
-    if page in ("memory", "planning", "profiler", "pserver")
+    if page in ("memory", "planning", "planning-reference", "profiler", "pserver")
     else page
     for page in BEFORE
 ]

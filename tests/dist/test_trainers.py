@@ -164,11 +164,11 @@ def test_trainers_draw_their_own_masks_and_stay_alike(job, tmp_path):
     ids=["nccl2", "fleet", "pservers"],
 )
 def test_the_examples_of_the_documentation(example, tmp_path, capfd, monkeypatch):
-    """docs/data-parallel.md: the seed documents' nccl2 example, with what stands around it; a
+    """docs/data-parallel-processes.md: the seed documents' nccl2 example, with what stands around it; a
     fleet; one with parameter servers.
     """
     examples = re.findall(
-        r"```py\n(.*?)```", (ROOT / "docs/data-parallel.md").read_text(), re.DOTALL
+        r"```py\n(.*?)```", (ROOT / "docs/data-parallel-processes.md").read_text(), re.DOTALL
     )
     assert len(examples) == 3
     code = examples[example]

@@ -382,5 +382,6 @@ def test_temporaries_are_the_compilers_as_the_program_is_and_within_a_budget() -
 
 
 @pytest.mark.thorough
-def test_the_page_prints_what_it_says() -> None:
-    carry_out("docs/planning.md")
+@pytest.mark.parametrize("page", ["planning", "planning-reference"])
+def test_the_page_prints_what_it_says(page: str) -> None:
+    carry_out(f"docs/{page}.md")
