@@ -16,8 +16,8 @@ import numpy as np
 
 import fluidjax as fluid
 from fluidjax.dist.spmd.pserver import PserverJob, startup_on_mesh
-from fluidjax.dist.spmd.runnable import Runnable
 from fluidjax.runtime.placement import Mesh
+from fluidjax.runtime.runnable import Runnable
 from fluidjax.runtime.state_buffers import in_force
 
 from .page import Table, shown

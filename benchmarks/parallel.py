@@ -16,9 +16,9 @@ from jax.sharding import Mesh, PartitionSpec
 
 import fluidjax as fluid
 from fluidjax.dist.spmd.pserver import PserverJob
-from fluidjax.dist.spmd.runnable import Runnable
 from fluidjax.runtime.placement import IN_FLIGHT
 from fluidjax.runtime.placement import Mesh as RankMesh
+from fluidjax.runtime.runnable import Runnable
 
 from . import flax_models
 from .cases import CASES, Case, Ours

@@ -18,7 +18,6 @@ from . import compiler as compiler
 from . import core as core
 from . import data_feeder as data_feeder
 from . import dataloader as dataloader
-from . import dist as dist
 from . import errors as errors
 from . import executor as executor
 from . import framework as framework
@@ -102,6 +101,7 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from . import contrib as contrib
     from . import data_feed_desc as data_feed_desc
     from . import debugger as debugger
+    from . import dist as dist
     from . import dygraph as dygraph
     from . import evaluator as evaluator
     from . import exporting as exporting
@@ -196,6 +196,7 @@ if not _TYPE_CHECKING:
         "contrib.inferencer": "Inferencer",
         "contrib.trainer": "BeginEpochEvent BeginStepEvent CheckpointConfig EndEpochEvent EndStepEvent Trainer",
         "debugger": "",
+        "dist": "",
         "dygraph": "disable_dygraph disable_imperative enable_dygraph enable_imperative load_dygraph save_dygraph",
         "evaluator": "",
         "exporting": "ExportError export",

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .dist.spmd.runnable import Runnable
 from .errors import FluidTypeError, FluidValueError
 from .executor import Executor
 from .graph.core_graph import Graph
@@ -23,6 +22,7 @@ from .runtime.place import (
     cuda_places,
     is_compiled_with_cuda,
 )
+from .runtime.runnable import Runnable
 from .runtime.scope import Scope
 from .runtime.strategy import BuildStrategy, ExecutionStrategy, checked
 

@@ -16,10 +16,6 @@ import numpy as np
 
 from .base.flags import flag
 from .core import EOFException
-from .dist.jobs.described import join_job_of
-from .dist.jobs.process import current_job, served
-from .dist.jobs.seed import job_seed
-from .dist.spmd.runnable import Alone, MakesRunnable, Ranks, Runnable
 from .errors import FetchError, FluidTypeError, FluidValueError, NotOneStep, UnsupportedError, near
 from .graph.fetches import fetch_names, fetch_targets
 from .graph.program import Program, default_main_program
@@ -40,6 +36,7 @@ from .runtime.cut import CutStep, store, with_lod
 from .runtime.events import RECORDER, clock
 from .runtime.feeding import explained
 from .runtime.fetching import refuse_lod, shown, to_numpy
+from .runtime.job import current_job, job_seed, may_describe_job
 from .runtime.kind import Kind
 from .runtime.place import Place, as_place, starts
 from .runtime.placement import OneDevice
@@ -47,6 +44,7 @@ from .runtime.prepared import Overtaken, Prepared
 from .runtime.raising import ended
 from .runtime.reasons import RecompileReport
 from .runtime.recompiles import Recompiles
+from .runtime.runnable import Alone, MakesRunnable, Ranks, Runnable
 from .runtime.scope import Scope, global_scope
 from .runtime.stacking import each_step, stacked_feeds
 from .runtime.timed import timed, whole
@@ -182,8 +180,9 @@ class Executor(RunsDatasets):
         if pruning:
             this = this._replace(program=self._pruned(this.program, fetches, updates, feed))
         program, ranks = this.program, this.ranks or self._alone
+        job = current_job()
         # a pserver of a job: this lasts as long as the job
-        if served(program.desc, program.info.loaded_from):
+        if job is not None and job.serves(program.desc, program.info.loaded_from):
             return []
         scope = global_scope() if scope is None else scope
         for schedule in program.info.schedules:
@@ -224,7 +223,6 @@ class Executor(RunsDatasets):
         fetched = stepping(compiled.turns(scope), steps)
         if ranks is self._alone and this.iterations == 1:
             self._prepare(program, compiled, scope, values)
-        job = current_job()
         if this.begins is not None and job is not None and (loaded := job.loaded()):
             from .saved.jobs import take_loaded
 
@@ -487,13 +485,15 @@ class Executor(RunsDatasets):
             this = program.runnable()
         else:
             raise FluidTypeError(f"Executor.run takes a Program, not {type(program).__name__}")
-        if joins and this is not program:  # a Runnable says itself which ranks run it
+        info = this.program.info
+        # a Runnable says itself which ranks run it
+        if joins and this is not program and may_describe_job(this.program.desc, info.pserver_plan):
+            from .dist.jobs.described import join_job_of
+
             join_job_of(this.program)
         if self._settled != starts():
             self._settle()
-        joined = self._several or (
-            this.program.info.pserver_plan is not None and current_job() is not None
-        )
+        joined = self._several or (info.pserver_plan is not None and current_job() is not None)
         return self._in_job(this) if joined else this
 
     def _in_job(self, this: Runnable) -> Runnable:

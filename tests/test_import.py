@@ -18,7 +18,7 @@ from tests.test_layers_of_imports import tree
 from tests.test_visible_names import bound, statements
 
 LATER = (
-    "checkpoint", "cli", "compat", "demo", "dist.local", "dist.spmd.parallel", "memory", "paddle", "passes", "saved.model", "transpiler",
+    "checkpoint", "cli", "compat", "demo", "dist", "memory", "paddle", "passes", "saved.model", "transpiler",
 )  # fmt: skip
 LIBRARIES = ("google.protobuf", "optax", "orbax", "flax", "safetensors", "onnx", "torch")
 LOOK = """
@@ -116,3 +116,21 @@ def test_a_name_that_is_not_there_is_still_told(seen):
         fluidjax.release_memry  # noqa: B018
     with pytest.raises(AttributeError, match="LocalJobs"):
         fluidjax.dist.LocalJobs  # noqa: B018
+
+
+def test_a_run_on_one_device_imports_nothing_of_jobs_and_meshes():
+    script = """
+import sys
+import numpy as np
+import fluidjax as fluid
+loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 2))
+fluid.optimizer.SGD(0.1).minimize(loss)
+exe = fluid.Executor()
+exe.run(fluid.default_startup_program())
+for _ in range(2):
+    exe.run(feed={"x": np.ones((3, 4), "float32")}, fetch_list=[loss])
+exe.run_steps(feeds={"x": np.ones((2, 3, 4), "float32")}, fetch_list=[loss])
+print([m for m in sys.modules if m.startswith("fluidjax.dist")])
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

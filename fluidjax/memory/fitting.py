@@ -10,13 +10,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..dist.spmd.parallel import Parallel
-from ..dist.spmd.runnable import Alone, Ranks
 from ..errors import MixesRows, NotOneStep, UnsupportedError
 from ..graph.program import Program
 from ..ir.desc import ProgramDesc
 from ..runtime.compiled import Compiled
 from ..runtime.placement import Mesh, OneDevice, Turns
 from ..runtime.recompiles import Recompiles
+from ..runtime.runnable import Alone, Ranks
 from . import compiler
 from .budget import BudgetReport, Target, no_host, refuse_no_training, search
 from .sizes import Arguments, state_types

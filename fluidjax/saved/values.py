@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import numpy_dtype
-from ..dist.spmd.runnable import MakesRunnable
 from ..errors import EnforceNotMet, FluidTypeError, FluidValueError, LoadError
 from ..graph.program import Program, default_main_program
 from ..graph.variable import Parameter, Variable
 from ..ir.desc import VarDesc
+from ..runtime.runnable import MakesRunnable
 from ..runtime.scope import Scope, global_scope
 
 STORED_KINDS = frozenset({"LOD_TENSOR", "SELECTED_ROWS"})

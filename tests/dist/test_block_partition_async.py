@@ -15,9 +15,9 @@ import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.dist.spmd.parallel import Parallel
 from fluidjax.dist.spmd.pserver import on_mesh
-from fluidjax.dist.spmd.runnable import Runnable
 from fluidjax.errors import UnsupportedError
 from fluidjax.runtime.placement import Mesh
+from fluidjax.runtime.runnable import Runnable
 from tests.dist.jobs import transpiled
 from tests.dist.test_local_digits import digits, network, share
 from tests.nets import fresh

@@ -288,25 +288,22 @@ def trains_and_serves():
         return train.desc, t.get_pserver_program("127.0.0.1:1").desc
 
 
-def test_a_pserver_that_trains_or_does_nothing_is_told(monkeypatch):
+def test_a_pserver_that_trains_or_does_nothing_is_told():
     train, serve = trains_and_serves()
     idle, trainer, server = (process.Job(1, 2, role) for role in (PSERVER, TRAINER, PSERVER))
-    monkeypatch.setattr(process, "_job", trainer)
-    assert not process.served(train)
-    monkeypatch.setattr(process, "_job", server)
+    assert not trainer.serves(train)
     # it served, and may do as it likes then
-    assert process.served(serve) and not process.served(train)
+    assert server.serves(serve) and not server.serves(train)
     server.say_if_idle()
-    monkeypatch.setattr(process, "_job", idle)
     with pytest.warns(
         RuntimeWarning,
         match="pserver 1 ends without having run a pserver's program.*get_pserver_program",
     ):
         idle.say_if_idle()
-    monkeypatch.setattr(process, "_job", process.Job(1, 2, PSERVER))
+    trains = process.Job(1, 2, PSERVER)
     with pytest.warns(
         RuntimeWarning,
         match="pserver 1 runs a program that trains.*TRAINING_ROLE.*get_pserver_program",
     ):
-        assert not process.served(train)
-    assert not process.served(train)  # told once
+        assert not trains.serves(train)
+    assert not trains.serves(train)  # told once

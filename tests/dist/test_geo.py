@@ -14,9 +14,9 @@ import fluidjax as fluid
 from fluidjax import cli
 from fluidjax.dist import LocalJob
 from fluidjax.dist.spmd.pserver import PserverJob, trains
-from fluidjax.dist.spmd.runnable import Runnable
 from fluidjax.ir import text
 from fluidjax.runtime.placement import Mesh
+from fluidjax.runtime.runnable import Runnable
 from tests.dist.jobs import line_grads, transpiled
 from tests.dist.test_local_digits import digits, network, share
 from tests.nets import fresh

@@ -18,11 +18,11 @@ from fluidjax.checkpoint import snapshot
 from fluidjax.dist import LocalJob
 from fluidjax.dist.spmd.parallel import Parallel
 from fluidjax.dist.spmd.pserver import on_mesh, startup_on_mesh
-from fluidjax.dist.spmd.runnable import Runnable
 from fluidjax.dist.spmd.tables import making
 from fluidjax.errors import FeedError, UnsupportedError
 from fluidjax.passes.base import run
 from fluidjax.runtime.placement import Mesh
+from fluidjax.runtime.runnable import Runnable
 from tests.dist import table_script
 from tests.dist.jobs import transpiled
 from tests.nets import fresh

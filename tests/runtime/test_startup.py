@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 import fluidjax as fluid
 from fluidjax import initializer, layers
 from fluidjax.dist.spmd.parallel import Parallel
-from fluidjax.dist.spmd.runnable import Runnable
 from fluidjax.errors import NanInfError, ShapeError
 from fluidjax.lower.step import Step
 from fluidjax.lower.uncompiled import uncompiled
@@ -27,6 +26,7 @@ from fluidjax.ops.catalog import having
 from fluidjax.ops.registry import lookup, traits
 from fluidjax.ops.threefry import KnownKey, bits, fold_in, known_key, split_words
 from fluidjax.runtime.placement import Mesh
+from fluidjax.runtime.runnable import Runnable
 
 from ..nets import fresh
 from ..ops.running import Batch, Run

@@ -10,11 +10,11 @@ from __future__ import annotations
 from ...errors import JobError
 from ...graph.program import Program
 from ...ir.desc import OpDesc
+from ...runtime.job import JOINS
 from ..pserver_plan import PserverPlan
 from .env import PSERVER, TRAINER, JobEnv, endpoints, given_secret, met_at
 from .process import current_job, take_part
 
-_JOINS = frozenset({"gen_nccl_id", "c_gen_nccl_id"})
 _TALKS = frozenset({"send", "recv"})
 
 
@@ -46,7 +46,7 @@ def described_job(program: Program) -> JobEnv | None:
     """
     plan = program.info.pserver_plan
     for op in program.desc.blocks[0].ops:
-        if op.type in _JOINS:
+        if op.type in JOINS:
             return _trainers(op)
         if plan is not None and op.type == "listen_and_serv":
             return _of_pservers(plan, PSERVER, plan.index(op.attrs["endpoint"]))

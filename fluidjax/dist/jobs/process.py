@@ -20,6 +20,7 @@ from ...base.progress import waiting
 from ...errors import FluidValueError, JobError
 from ...ir.desc import ProgramDesc
 from ...ir.edit import BACKWARD, role
+from ...runtime import job as own
 from ...runtime.place import start_anew
 from . import cluster, compare_programs, wire
 from .env import (
@@ -171,6 +172,20 @@ class Job:
             self._link.send({"serves": list(loaded_from)})
             self._link.done.wait()
 
+    def serves(self, program: ProgramDesc, loaded_from: tuple[str, str] = ("", "")) -> bool:
+        """Whether this process is a pserver and `program` one for it to serve; if so, the job has
+        ended by now.
+        """
+        if self.role != PSERVER:
+            return False
+        ops = program.blocks[0].ops
+        if any(op.type == "listen_and_serv" for op in ops):
+            self.serve(loaded_from)
+            return True
+        if any(role(op) & BACKWARD for op in ops):
+            self.trains()
+        return False
+
     def loaded(self) -> dict[int, tuple[str, str]]:
         """Asked by a trainer that starts: pserver -> from where it has loaded its values. Waits
         until all pservers serve.
@@ -256,28 +271,14 @@ def same_checkpoint(step: int, path: str, saves: bool) -> None:
     )
 
 
-_job: Job | None = None
 _asked = False  # whether a running job's processes have tried to meet
 
 
 def current_job() -> Job | None:
     """What init_from_env() returned, or None if it has not been called."""
-    return _job
-
-
-def served(program: ProgramDesc, loaded_from: tuple[str, str] = ("", "")) -> bool:
-    """Whether this process is a pserver of a job and `program` one for it to serve; if so, the job
-    has ended by now.
-    """
-    if _job is None or _job.role != PSERVER:
-        return False
-    ops = program.blocks[0].ops
-    if any(op.type == "listen_and_serv" for op in ops):
-        _job.serve(loaded_from)
-        return True
-    if any(role(op) & BACKWARD for op in ops):
-        _job.trains()
-    return False
+    job = own.current_job()
+    assert job is None or isinstance(job, Job)
+    return job
 
 
 def init_from_env() -> Job:
@@ -295,12 +296,12 @@ def init_from_env() -> Job:
     two processes have or that nobody has, a port that is in use or that nothing answers at, other
     numbers of trainers, other versions of fluidjax, jax or Python.
     """
-    return _job or _taken(_join())
+    return current_job() or _taken(_join())
 
 
 def take_part(env: JobEnv) -> Job:
     """init_from_env() in the job that `env` describes, unless this process is in one already."""
-    return _job or _taken(_join_as(env))
+    return current_job() or _taken(_join_as(env))
 
 
 def met_job() -> Job | None:
@@ -311,16 +312,16 @@ def met_job() -> Job | None:
     RuntimeWarning.
     """
     global _asked
-    if not _asked and jax.process_count() > 1 and (_job is None or not _job.watched):
+    job = current_job()
+    if not _asked and jax.process_count() > 1 and (job is None or not job.watched):
         _asked = True
-        _taken(_meet_late())
-    return _job
+        job = _taken(_meet_late())
+    return job
 
 
 def _taken(job: Job) -> Job:
     """Make it this process's job."""
-    global _job
-    _job = job
+    own.take_part(job)
     if job._link is not None:
         sys.excepthook = _telling(sys.excepthook)
         atexit.register(job.leave)
@@ -536,8 +537,9 @@ def telling_why(interrupted: int) -> Iterator[None]:
 
 
 def _fail(why: str, code: int) -> None:
-    if _job is not None:
-        _job.fail(why, code)
+    job = current_job()
+    if job is not None:
+        job.fail(why, code)
 
 
 def _telling(hook: Any) -> Any:
@@ -577,7 +579,6 @@ __all__ = [
     "init_from_env",
     "met_job",
     "same_checkpoint",
-    "served",
     "take_part",
     "telling_why",
 ]

@@ -19,6 +19,7 @@ from ...ir.desc import ProgramDesc
 from ...ops.fixed import Fixed
 from ...ops.ragged import Ragged
 from ...ops.registry import traits
+from ...runtime.job import JOINS, agree_on, job_seed
 from ...runtime.place import Place
 from ...runtime.placement import Mesh, PerRank, per_rank
 from ...runtime.scope import Scope, ScopeVar
@@ -26,7 +27,6 @@ from ...runtime.shard_layout import ShardedValue
 from ...runtime.state_buffers import in_force
 from ...runtime.storage import Held
 from ..jobs import compare_programs, process
-from ..jobs.seed import agree_on, job_seed
 from .data_parallel import DataParallel
 from .parallel import Parallel
 from .places import devices_of
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ...runtime.compiled import Compiled
 
 # these name the trainer that runs them
-JOINING = frozenset({"c_gen_nccl_id", "c_comm_init", "gen_nccl_id"})
+JOINING = JOINS | {"c_comm_init"}
 
 
 def check_trainers(count: int, rank: int | None) -> None:
@@ -299,7 +299,6 @@ def _anonymous(desc: ProgramDesc) -> ProgramDesc:
 __all__ = [
     "before_step",
     "check_trainers",
-    "job_seed",
     "places_across",
     "ranks_across",
     "whole_job",

@@ -25,9 +25,9 @@ from ...passes.base import Pass, run
 from ...runtime.fetching import entries, to_tensor
 from ...runtime.placement import OWN, Mesh, Placement
 from ...runtime.ragged_shards import of_each
+from ...runtime.runnable import Reads
 from ...runtime.scope import Scope
 from ...runtime.shard_layout import ShardLayout
-from .runnable import Reads
 
 if TYPE_CHECKING:
     from .ragged_ranks import RaggedRanks

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from ...errors import FeedError, FluidTypeError
-from ...graph.program import Program
-from ...ir.desc import ProgramDesc
-from ...runtime.placement import OneDevice, Placement
-from ...runtime.scope import Scope
-from ...runtime.shard_layout import ShardLayout
-from ..pserver_plan import PserverPlan
+from ..errors import FeedError, FluidTypeError
+from ..ir.desc import ProgramDesc
+from .placement import OneDevice, Placement
+from .scope import Scope
+from .shard_layout import ShardLayout
+
+Program = Any  # a handle (graph.program.Program), which this room does not know
 
 
 class Reads(Protocol):
@@ -34,7 +34,7 @@ class Reads(Protocol):
 
 
 class Ranks(Protocol):
-    """How a program runs on its ranks: Alone, or Parallel (parallel.py)."""
+    """How a program runs on its ranks: Alone, or Parallel (dist/spmd/parallel.py)."""
 
     @property
     def where(self) -> Placement:
@@ -145,14 +145,14 @@ class Runnable(NamedTuple):
     """A program; on what ranks it runs (None: as it comes, on the executor's device or with its
     job); steps a run; its budget.
 
-    begins: the job that a trainer begins with this program.
+    begins: the plan of the job that a trainer begins with this program.
     """
 
     program: Program
     ranks: Ranks | None = None
     iterations: int = 1
     fits: Fits | None = None
-    begins: PserverPlan | None = None
+    begins: Any = None
 
 
 @runtime_checkable
