@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import EnforceNotMet, note
-from ..ir import text, walk
+from ..ir import text
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ops.checking import VALUE, WORD, Objection
 from ..ops.concrete import known
@@ -32,14 +32,9 @@ INTEGERS = ("int32", "int64", "int16", "int8", "uint8")
 
 @dataclass(eq=False)
 class Objections:
-    """The sentences that the words of one program's steps speak of, by number.
-
-    told: of each number the uid of its op and what follows the op's name, from which another
-    process makes the sentence again.
-    """
+    """The sentences that the words of one program's steps speak of, by number."""
 
     numbers: dict[tuple[str, str], int] = field(default_factory=dict)
-    told: dict[int, tuple[int, str]] = field(default_factory=dict)
     _words: dict[int, tuple[str, str]] = field(default_factory=dict)
     _next: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -47,22 +42,8 @@ class Objections:
         """The number of what an op objects to; its text goes along as a note."""
         key = said(op, sentence), placed(op)
         if key not in self.numbers:
-            self._add(self.numbers.setdefault(key, next(self._next)), op, sentence)
+            self._words[self.numbers.setdefault(key, next(self._next))] = key
         return self.numbers[key]
-
-    def adopt(self, desc: ProgramDesc, told: Iterable[tuple[int, int, str]]) -> None:
-        """Have these numbers, which a trace in another process gave out: each with the uid of its
-        op and the sentence.
-        """
-        ops = {op.uid: op for _, op in walk.ops(desc)}
-        for number, uid, sentence in told:
-            self.numbers[said(ops[uid], sentence), placed(ops[uid])] = number
-            self._add(number, ops[uid], sentence)
-        self._next = itertools.count(max(self.told, default=0) + 1)
-
-    def _add(self, number: int, op: OpDesc, sentence: str) -> None:
-        self.told[number] = op.uid, sentence
-        self._words[number] = said(op, sentence), placed(op)
 
     def refuse(self, word: Any) -> None:
         """Raises EnforceNotMet for what a word says, if it says anything."""

@@ -42,8 +42,7 @@ class Tuning:
     packs: when small state travels in one array (runtime/state_buffers.py); None: never. waits: an
     update waits, where a program is compiled for memory, until nothing reads the old parameter
     (last_readers.py): XLA decides where values lie before it orders the work. hosted: what lies in
-    the device's memory lies in the host's, so that nothing is won by bringing it there. keeps: what
-    was traced is kept for other processes (runtime/trace_key.py).
+    the device's memory lies in the host's, so that nothing is won by bringing it there.
     """
 
     channels_last: bool = False
@@ -52,11 +51,10 @@ class Tuning:
     packs: Packing | None = None
     waits: bool = False
     hosted: bool = False
-    keeps: bool = False
 
 
 _CPU = Tuning(
-    channels_last=True, turns=True, options=True, packs=Packing(1.4e-6, 10e9, 30e9, 0.05), waits=True, hosted=True, keeps=True,
+    channels_last=True, turns=True, options=True, packs=Packing(1.4e-6, 10e9, 30e9, 0.05), waits=True, hosted=True,
 )  # fmt: skip
 _GPU = Tuning(packs=Packing(3.4e-6, 4e12, 1e14, 1.0, numbers=True))
 _OTHERS = Tuning()

@@ -18,7 +18,6 @@ from .kind import Kind
 from .placement import OWN, REPLICATED
 from .reasons import Origin, fed, types
 from .state_buffers import StateLayout
-from .traced import traced
 
 
 def build(
@@ -47,14 +46,14 @@ def _build(
     compiled: Compiled, kind: Kind, args: Sequence[Any], refuse: Callable[[str], Exception] | None
 ) -> None:
     fn, times = compiled.function(kind), [time.perf_counter()]
-    made = traced(compiled, kind, args)
+    made = fn.trace(*args)
     times.append(time.perf_counter())
-    lowered = fn.trace(*args).lower()
+    lowered = made.lower()
     times.append(time.perf_counter())
-    if made.ragged is not None and refuse is not None:
-        raise refuse(made.ragged)
+    ragged = compiled.with_lod(made.out_info[2])
+    if ragged is not None and refuse is not None:
+        raise refuse(ragged)
     compile_lowered(lowered)
-    made.keep()
     times.append(time.perf_counter())
     trace, lower, compile = (after - before for before, after in pairwise(times))
     reasons = compiled.recompiles.reasons
@@ -70,11 +69,10 @@ def _build(
         compile,
         reasons.of(origin),
         user_line(),
-        made.found,
     )
     reasons.made.append(report)
     record(compiled.compilations, report, compiled.step)
-    compiled.ready[compiled.signature(fn, args[2])] = made.ragged
+    compiled.ready[compiled.signature(fn, args[2])] = ragged
 
 
 def compile_lowered(lowered: Any) -> None:

@@ -25,8 +25,7 @@ class Compilation:
     compiling, and so does its first run. fetches: what it returns. feed: the type of each fed
     array. trace, lower, compile: seconds that it took to run the ops on types, to write StableHLO,
     and XLA's own (with a persistent cache: to read it there). reason: in what it differs from what
-    was compiled of the program before. line: where the script ran it. found: whether the
-    compilation cache had its trace, so that `trace` are the seconds to read it.
+    was compiled of the program before. line: where the script ran it.
     """
 
     kind: str
@@ -37,7 +36,6 @@ class Compilation:
     compile: float
     reason: str = ""
     line: str | None = None
-    found: bool = False
 
     @property
     def seconds(self) -> float:
@@ -47,9 +45,8 @@ class Compilation:
     def __str__(self) -> str:
         fed = ", ".join(f"{n}: {t}" for n, t in self.feed.items()) or "nothing"
         what = f"{self.kind}, fetching {', '.join(self.fetches) or 'nothing'}, fed {fed}"
-        first = "find its trace" if self.found else "trace"
         return (
-            f"{what}: {self.trace:.2f} s to {first}, {self.lower:.2f} to lower, {self.compile:.2f}"
+            f"{what}: {self.trace:.2f} s to trace, {self.lower:.2f} to lower, {self.compile:.2f}"
             " to compile"
         )
 

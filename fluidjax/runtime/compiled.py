@@ -174,8 +174,6 @@ class Compiled:
         self.layouts: tuple[StateLayout, StateLayout] | None = None
         self._fresh: Any = None  # the types that the layouts were planned for
         self._jitted: dict[Kind, Any] = {}
-        # kind and signature -> what calls run that need not be traced any more
-        self._traced: dict[Any, Any] = {}
         self.finite: dict[Kind, Finite] = {}
 
     def again(self) -> Compiled:
@@ -360,7 +358,6 @@ class Compiled:
             }
             layouts = self.plan_layouts(shapes)
             self._jitted.clear()
-            self._traced.clear()
             self.ready.clear()
             self.called.clear()
         borrowed = (
@@ -558,7 +555,7 @@ class Compiled:
         if kind not in self._jitted:
             name = label(op.type for op in self.step.ops)
             CACHE.mend(name)
-            body = named(self._known_or_run(kind), name)
+            body = named(self.body(kind), name)
             options: dict[str, Any] = {
                 "donate_argnums": (0,) if self.donates(kind) else (),
                 "compiler_options": self.options,
@@ -589,16 +586,6 @@ class Compiled:
                 return run(*args)
 
         return call
-
-    def _known_or_run(self, kind: Kind) -> Any:
-        run = self.body(kind)
-        return lambda *args: self._traced.get(self.signature(kind, args[2]), run)(*args)
-
-    def was_traced(self, kind: Kind, feed: Any, run: Any) -> None:
-        """Have calls for such a feed run this, a function as `body` gives one that was traced
-        already.
-        """
-        self._traced[self.signature(kind, feed)] = run
 
     @property
     def _bodies(self) -> Mapping[Kind, Any]:

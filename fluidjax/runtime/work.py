@@ -8,7 +8,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..ir import walk
 from ..ir.desc import OpDesc, VarDesc
 from ..lod_tensor import LoDTensor
 from ..lower.step import Step
@@ -22,12 +21,6 @@ LONG = 75e6  # elements of a step's loops from which on a library may have them
 # transformers and inceptions they are slower.
 SUITED = ("batch_norm", "relu", "elementwise_add", "sum", "concat")
 SUITED_SHARE = 0.75
-
-
-def ops_within(step: Step) -> list[OpDesc]:
-    """The ops of a step, and those of the blocks that they run."""
-    blocks = walk.nested(step.desc, [i for op in step.ops for i in op.blocks])
-    return [*step.ops, *(op for i in blocks for op in step.desc.blocks[i].ops)]
 
 
 def products(step: Step) -> float:

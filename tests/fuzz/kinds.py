@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import hashlib
 import io
 import random
 import shutil
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +19,12 @@ import numpy as np
 import fluidjax as fluid
 from fluidjax import dataset, layers
 from fluidjax.dataset.idx import MNIST
-from fluidjax.errors import FluidError, FluidValueError
+from fluidjax.errors import FluidError
 from fluidjax.ir import jsonio, text
 from fluidjax.ir.verify import verify
 from fluidjax.ops.registry import lookup
-from fluidjax.runtime.traces import MAGIC, Trace
 from fluidjax.saved import pickled, safe, stream
 from tests import dataset_cases, slot_cases
-from tests.runtime.test_kept import example
 
 from . import mutations as m
 
@@ -375,22 +371,6 @@ class Checkpoints:
         fluid.io.load_checkpoint(self.exe, str(there), self.main, scope=scope)
 
 
-def trace(data: bytes, folder: Path) -> None:
-    """What the compilation cache's folder keeps of a step that was traced, with a checksum that is
-    right.
-    """
-    rest = zlib.compress(data, 1)
-    try:
-        Trace.read(MAGIC + hashlib.sha256(rest).digest() + rest)
-    except ValueError as error:  # who reads one compiles anew then, and says so
-        raise FluidValueError(str(error)) from error
-
-
-def traced() -> bytes:
-    """Such a trace, without what seals it."""
-    return zlib.decompress(example().written()[len(MAGIC) + 32 :])
-
-
 def kinds(home: Path) -> dict[str, Callable[[], Kind]]:
     """Every kind by name. home: a folder for what some need."""
     found: dict[str, Callable[[], Kind]] = {
@@ -422,7 +402,6 @@ def kinds(home: Path) -> dict[str, Callable[[], Kind]]:
         ),
         "text": lambda: Kind([text.to_text(p.desc).encode() for p in PROGRAMS], m.of_text, of_text),
         "checkpoint": lambda: Checkpoints(home).kind(),
-        "trace": lambda: Kind([traced()], m.of_bytes, trace),
         "slots": lambda: Kind([t.encode() for t in slot_cases.FILES.values()], m.of_text, slots),
         "description": lambda: Kind([slot_cases.DESC.encode()], m.of_text, description),
     }

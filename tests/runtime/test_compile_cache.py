@@ -214,35 +214,6 @@ def test_processes_at_once(filled):
     assert entries(folder) == list(left) and all(compile_cache.sound(p.read_bytes()) for p in left)
 
 
-KEEPING = """
-from fluidjax.runtime import compilations, trace_key
-trace_key.FEWEST, found_traces = 1, []
-compilations.watchers.append(lambda made, step: found_traces.append(made.found))
-"""
-
-
-def test_traces_are_for_other_processes(tmp_path):
-    """Several that write it at once leave a whole one."""
-    first = [ended(p) for p in [start(tmp_path, first=KEEPING) for _ in range(3)]]
-    traces = sorted(tmp_path.rglob("*-trace"))
-    later = run(tmp_path, first=KEEPING, then="seen['found'] = found_traces")
-    assert (
-        len(traces) == 1 and later["seen"]["found"] == [True] and not later["seen"]["cache_misses"]
-    )
-    assert (
-        all((each["losses"], each["told"]) == (later["losses"], []) for each in first)
-        and not later["told"]
-    )
-    assert sorted(tmp_path.rglob("*-trace")) == traces
-    alone = run(
-        tmp_path,
-        {"FLAGS_compilation_cache": "0"},
-        first=KEEPING,
-        then="seen['found'] = found_traces",
-    )
-    assert alone["losses"] == later["losses"] and alone["seen"]["found"] == [False]
-
-
 def test_a_variable_turns_it_off(filled, tmp_path):
     found = run(tmp_path, {"FLAGS_compilation_cache": "0"})
     assert found["losses"] == filled[2]["losses"] and found["dir"] is None
