@@ -19,12 +19,10 @@ from ..ops.concrete import known
 from ..ops.ragged import Ragged
 from ..ops.registry import OpDef, lookup
 from ..ops.threefry import fold_in, new_key
-from .alike import Alike
 from .checks import Objections, object_to
 from .sizes import SizeNeeds
 
 Env = dict[str, Any]
-UNSHARED = Alike()  # each op is traced for itself
 
 
 @dataclass
@@ -38,8 +36,7 @@ class Context:
     replicated values. sizes: which values decide sizes. in_loop: the op stands in the block of a
     loop. channels_last: convolutions hold their values so (ops/channels.py). objections: what the
     step's word may speak of (checks.py); None: none is kept. objected: whether it may. fed: uids of
-    ops whose integers are checked when they are fed, or need no check. alike: what was traced of
-    ops that others are like. lengths: by the id of a value, the value and the sequences whose
+    ops whose integers are checked when they are fed, or need no check. lengths: by the id of a value, the value and the sequences whose
     lengths it is (lengths.py). before: of what was reshaped in place, what it was like, as gradient
     ops read it (in_place.py). unlike: whether a feed has another dtype or shape than declared
     (unlike.py).
@@ -59,7 +56,6 @@ class Context:
     fed: frozenset[int] = frozenset()
     lengths: dict[int, tuple[Any, Ragged]] = field(default_factory=dict)
     before: dict[str, Any] = field(default_factory=dict)
-    alike: Alike = UNSHARED
     unlike: bool = False
 
     def object_to(self, op: OpDesc, env: Env, found: Iterable[Objection]) -> None:

@@ -37,18 +37,17 @@ from ..ops.fixed import Fixed
 from ..ops.loop_course import LIMIT
 from ..ops.loops import is_mapped
 from ..ops.ragged import Ragged
-from ..ops.registry import GRAD, REGISTRY, OpDef, control, lookup, traits
+from ..ops.registry import GRAD, REGISTRY, OpDef, control, lookup, pullback, traits
 from ..ops.selected import SelectedRows
 from ..ops.tensor_array import KIND as TENSOR_ARRAY
 from ..ops.tensor_array import Listed
 from ..ops.traits import Runs
 from ..ops.unmade import UNMADE, fetched, made_anew, unmade
 from . import horizontal, stacks
-from .alike import Alike
 from .cases import Looked, looked_up
 from .checks import Objections, begin, looked_at_when_fed, out_of_bounds
 from .control import ControlCall, refuse_remote
-from .env import UNSHARED, Context, Env, op_key, read_slots, requested, settle, write_slots
+from .env import Context, Env, op_key, read_slots, requested, settle, write_slots
 from .in_place import as_before, note_reshaped
 from .last_readers import waits
 from .lengths import follow, with_origin
@@ -266,11 +265,6 @@ class Step:
         )
 
     @cached_property
-    def alike(self) -> Alike:
-        """What was traced of ops that others are like."""
-        return Alike(self.ops)
-
-    @cached_property
     def sizes(self) -> SizeNeeds:
         """The values that decide sizes, and what they follow from."""
         return SizeNeeds(self.desc, self.ops, frozenset(self.feeds), self.exact, self.counted)
@@ -321,7 +315,7 @@ class Step:
         """What all ops of one run see."""
         return Context(
             self.desc, key, self.literal, {}, watch, rank, self.sizes, channels_last=self.channels_last, objections=objections,
-            fed=self.fed_integers, alike=UNSHARED if self.literal else self.alike,
+            fed=self.fed_integers,
         )  # fmt: skip
 
     @cached_property
@@ -589,10 +583,11 @@ def _results(
         if follows:
             checked(definition, follows, channels.settled(inputs), op.attrs, key, wanted)
     if not gradients:
-        return ctx.alike.call(definition, inputs, op.attrs, key, wanted)
+        return channels.call(definition, inputs, op.attrs, key, wanted)
     assert definition.grad is not None
     asked = {slot for g in gradients for slot in requested(g)}
-    result, pull = ctx.alike.pullback(definition, definition.grad, inputs, op.attrs, key, asked)
+    attrs = definition.arguments(op.attrs)
+    result, pull = pullback(definition, definition.grad, inputs, attrs, key, asked)
     for g in gradients:
         ctx.pullbacks[g.uid] = pull
     return result
