@@ -395,7 +395,7 @@ class Executor(RunsDatasets):
             raise explained(error, compiled.rules, feed)  # noqa: B904
         return _shown(compiled, fetched, return_numpy)
 
-    def _holding(self, this: Runnable, fetches: tuple[str, ...]) -> Runnable:
+    def _holding(self, this: Runnable[Program], fetches: tuple[str, ...]) -> Runnable[Program]:
         """What runs in place of a program of which memory_optimize gave away a value that is
         fetched: a step of the same program.
         """
@@ -470,7 +470,7 @@ class Executor(RunsDatasets):
             record = self._records[program] = _Record()
         return record
 
-    def _runnable(self, program: Any, joins: bool = True) -> Runnable:
+    def _runnable(self, program: Any, joins: bool = True) -> Runnable[Program]:
         """What is to run: the program, and on what ranks."""
         forked.refuse()
         if self._closed:
@@ -478,7 +478,7 @@ class Executor(RunsDatasets):
         if program is None:
             program = default_main_program()
         if isinstance(program, Program):
-            this = Runnable(program)
+            this: Runnable[Program] = Runnable(program)
         elif isinstance(program, Runnable):
             this = program
         elif isinstance(program, MakesRunnable):
@@ -496,7 +496,7 @@ class Executor(RunsDatasets):
         joined = self._several or (info.pserver_plan is not None and current_job() is not None)
         return self._in_job(this) if joined else this
 
-    def _in_job(self, this: Runnable) -> Runnable:
+    def _in_job(self, this: Runnable[Program]) -> Runnable[Program]:
         """As it runs with the other processes of a job: a trainer's startup program as it was,
         collective ops on all.
         """

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from ..errors import FeedError, FluidTypeError
 from ..ir.desc import ProgramDesc
@@ -16,6 +16,7 @@ from .scope import Scope
 from .shard_layout import ShardLayout
 
 Program = Any  # a handle (graph.program.Program), which this room does not know
+P = TypeVar("P")
 
 
 class Reads(Protocol):
@@ -141,14 +142,14 @@ class Fits(Protocol):
         """
 
 
-class Runnable(NamedTuple):
+class Runnable(NamedTuple, Generic[P]):
     """A program; on what ranks it runs (None: as it comes, on the executor's device or with its
     job); steps a run; its budget.
 
     begins: the plan of the job that a trainer begins with this program.
     """
 
-    program: Program
+    program: P
     ranks: Ranks | None = None
     iterations: int = 1
     fits: Fits | None = None
