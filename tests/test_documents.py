@@ -26,7 +26,6 @@ FILES = {
 }
 EXAMPLES = {"train.py", "ops/curved.py", "tests/ops/samples/curved.py", "ops/control/when_positive.py", "passes/drop_casts.py",
             "tests/passes/test_drop_casts.py"}  # fmt: skip
-GONE = {"memory/test_predict.py"}  # testing.md says that it is
 
 
 def prose(page: Path) -> str:
@@ -57,15 +56,11 @@ def test_files_that_are_named_exist(page: Path) -> None:
 
     Capitals (`ops/FAMILY.py`) stand for a name to choose.
     """
-    named = (
-        {
-            name
-            for name in re.findall(r"`([\w/]+\.py)(?:::\w+)?`", prose(page))
-            if name == name.lower()
-        }
-        - EXAMPLES
-        - GONE
-    )
+    named = {
+        name
+        for name in re.findall(r"`([\w/]+\.py)(?:::\w+)?`", prose(page))
+        if name == name.lower()
+    } - EXAMPLES
     assert (
         sorted(name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in FILES))
         == []
