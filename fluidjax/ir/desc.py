@@ -77,7 +77,8 @@ class VarDesc:
     """A variable: `shape` has -1 where a dimension is unknown, `dtype` is a name of dtypes.NAMES.
 
     `kind` is a name of dtypes.KINDS (``LOD_TENSOR`` for arrays); shape and dtype are None for kinds
-    without them.
+    without them. `dims`: what the unknown dimensions are called (``b``, ``2*b``; "" for those that
+    are known), or nothing (dims.py).
     """
 
     name: str
@@ -91,6 +92,7 @@ class VarDesc:
     need_check_feed: bool = False
     is_parameter: bool = False
     trainable: bool = True
+    dims: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

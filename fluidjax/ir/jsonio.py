@@ -159,6 +159,8 @@ def _var(data: Any, where: str) -> VarDesc:
             raise ParseError(f"{where}: there is no field {key!r}{near(key, _VAR_DEFAULTS)}")
         if key == "shape" and value is not None:
             given[key] = _list(value, int, f"{where}, shape")
+        elif key == "dims":
+            given[key] = _list(value, str, f"{where}, dims")
         elif value is not None or key not in ("shape", "dtype"):
             _of(value, _VAR_TYPES.get(key, bool), f"{where}, {key}")
             if key in _WORDS and value not in _WORDS[key]:

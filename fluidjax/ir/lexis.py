@@ -14,6 +14,7 @@ from typing import Any
 
 from ..base.dtypes import JAX_ONLY, KINDS
 from .desc import BlockRef, Long, VarDesc
+from .dims import texts
 
 DTYPES = {
     "bool": "bool", "int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32", "int64": "i64",
@@ -156,7 +157,7 @@ def type_text(var: VarDesc) -> str:
     words = [] if var.kind == "LOD_TENSOR" else [var.kind.lower()]
     element = "" if var.dtype is None else DTYPES.get(var.dtype, f"<{var.dtype}>")
     if var.shape is not None:
-        element = f"{element or '?'}[{', '.join(map(str, var.shape))}]"
+        element = f"{element or '?'}[{', '.join(texts(var.shape, var.dims))}]"
     if element or not words:
         words.append(element or "?")
     if var.lod_level:

@@ -138,6 +138,14 @@ class _Line:
             self.fail("a number")
         return math.nan if math.isnan(value) else value
 
+    def dimension(self) -> int | str:
+        """A size, or the text of one that is open."""
+        kind, part = self.kind(), self.peek()
+        if kind not in ("name", "string"):
+            return self.integer("a dimension")
+        self.at += 1
+        return part if kind == "name" else self.unquoted(part)
+
     def listed(self, close: str, item: Any) -> tuple[Any, ...]:
         """Items up to `close`, separated by commas; a last comma is allowed."""
         found = []
@@ -242,6 +250,7 @@ class _Reader:
 
     def type(self, line: _Line, name: str) -> VarDesc:
         kind, dtype, shape, lod, any_word = "LOD_TENSOR", None, None, 0, False
+        dims: tuple[str, ...] = ()
         if line.peek() in KIND_OF:
             kind, any_word = KIND_OF[line.name()], True
         if line.peek() in DTYPE_OF:
@@ -251,10 +260,13 @@ class _Reader:
         if not any_word:
             line.fail(f"a type such as f32[2, 3]{near(line.peek(), [*DTYPE_OF, *KIND_OF])}")
         if line.accept("["):
-            shape = line.listed("]", lambda: line.integer("a dimension"))
+            sizes = line.listed("]", line.dimension)
+            shape = tuple(-1 if isinstance(n, str) else n for n in sizes)
+            if shape != sizes:
+                dims = tuple(n if isinstance(n, str) else "" for n in sizes)
         if line.accept("lod"):
             lod = line.integer("a LoD level")
-        return VarDesc(name, shape, dtype, kind, lod)
+        return VarDesc(name, shape, dtype, kind, lod, dims=dims)
 
     def op(self, line: _Line) -> None:
         outputs = self.outputs(line)

@@ -119,6 +119,11 @@ def _put_op(out: Any, op: OpDesc, attr_type: AttrTypes | None) -> None:
         known = attr_type(op.type, name) if attr_type else None
         try:
             kind = known if known in _FIELDS else _kind_of(name, value)
+            if known in ("SIZE", "SIZES") and kind in ("STRING", "STRINGS"):
+                raise FluidValueError(
+                    f"it is {value!r}, a size that is open, of which Paddle knows nothing; write"
+                    " the program as text or JSON, or trace it with known sizes"
+                )
             attr = out.attrs.add(name=_encoded(name), type=wire.AttrType.Value(kind))
             if kind in _ELEMENT:
                 if not isinstance(value, tuple):

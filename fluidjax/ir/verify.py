@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, NoReturn, Protocol
 
 from ..base.dtypes import KINDS, NAMES
-from ..errors import VerifyError, near
-from . import text, walk
+from ..errors import FluidValueError, VerifyError, near
+from . import dims, text, walk
 from .desc import EMPTY, BlockDesc, BlockRef, OpDesc, ProgramDesc, VarDesc
 from .gradients import Gradients
 
@@ -72,6 +73,9 @@ def verify(desc: ProgramDesc, lookup: Lookup | None = None) -> None:
     * with `lookup`: a gradient op of block 0 differentiates an op of its forward type: what it
       takes of a forward op, or has
       the gradient of, is not made by an op of another type with another gradient;
+    * open sizes (dims.py) are named where a dimension is unknown, and those in attributes follow from
+      those of what is
+      fed or persists;
     * attributes hold bools, ints of 64 bits, floats, strings, block references, or tuples of one of
       these.
     """
@@ -263,8 +267,36 @@ class _Checker:
             kind = self.defs[op.type].attr_type(name)
             if kind is None:
                 self.fail(idx, at, f"there is no attribute {name!r}")
+            if kind in ("SIZE", "SIZES"):
+                self.size(idx, at, name, value)
             if _EXACT.get(kind) is not type(value) and not fits(kind, value):
                 self.fail(idx, at, f"attribute {name!r} is {value!r}, which is no {kind}")
+
+    def size(self, idx: int, at: int, name: str, value: Any) -> None:
+        """An attribute that holds sizes: those that are open are told by what is fed or persists."""
+        for size in value if isinstance(value, tuple) else (value,):
+            if type(size) is int:
+                continue
+            if not isinstance(size, str):
+                self.fail(idx, at, f"attribute {name!r} is {value!r}, which holds no size")
+            try:
+                names = dims.symbols(size)
+            except FluidValueError as error:
+                self.fail(idx, at, f"attribute {name!r}: {error}")
+            for word in sorted(names - self.told):
+                self.fail(
+                    idx,
+                    at,
+                    f"attribute {name!r} needs the size {word!r}, which no variable that is fed or"
+                    f" persists tells{near(word, self.told)}",
+                )
+
+    @cached_property
+    def told(self) -> frozenset[str]:
+        """The names of open sizes that feeds and state tell."""
+        vars = self.desc.blocks[0].vars.values()
+        given = [v for v in vars if v.dims and (v.is_data or v.persistable)]
+        return frozenset().union(*(dims.symbols(t) for v in given for t in v.dims if t))
 
     def written_first(self) -> None:
         """No tensor of block 0 is read before it is written."""
@@ -305,12 +337,29 @@ def _var_problem(name: str, var: VarDesc) -> str | None:
         return "this name means that there is no variable"
     if var.shape is not None and not _is_shape(var.shape):
         return f"its shape is {var.shape!r}; it must be a tuple of ints >= -1"
+    if var.dims and (problem := _dims_problem(var)):
+        return problem
     if var.dtype is not None and var.dtype not in NAMES:
         return f"its dtype is {var.dtype!r}; known are {', '.join(sorted(NAMES))}"
     if var.kind not in KINDS:
         return f"its kind is {var.kind!r}; known are {', '.join(sorted(KINDS))}"
     if type(var.lod_level) is not int or var.lod_level < 0:
         return f"its lod_level is {var.lod_level!r}; it must be an int >= 0"
+    return None
+
+
+def _dims_problem(var: VarDesc) -> str | None:
+    shape = var.shape or ()
+    if not isinstance(var.dims, tuple) or len(var.dims) != len(shape):
+        return f"its dims are {var.dims!r}; its shape has {len(shape)} dimensions"
+    for n, size in zip(shape, var.dims, strict=True):
+        if not isinstance(size, str) or bool(size) != (n == -1):
+            return f"its dims {var.dims!r} name other dimensions than the unknown ones of {shape}"
+    try:
+        for size in filter(None, var.dims):
+            dims.symbols(size)
+    except FluidValueError as error:
+        return str(error)
     return None
 
 

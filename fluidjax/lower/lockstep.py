@@ -45,15 +45,17 @@ def lockstep(
     """
     for op in step.ops:
         _refuse_inside(step.desc, op)
-    envs = [step.enter(state, feed) for state, feed in zip(states, feeds, strict=True)]
-    contexts = [step.context(key, objections, watch, rank) for rank in range(len(envs))]
+    given = list(zip(states, feeds, strict=True))
+    steps = [step.closed(state, feed) for state, feed in given]
+    envs = [own.enter(*each) for own, each in zip(steps, given, strict=True)]
+    contexts = [own.context(key, objections, watch, rank) for rank, own in enumerate(steps)]
     with jax.enable_x64(True):
-        for op in step.ops:
+        for at, op in enumerate(step.ops):
             if lookup(op.type).traits.ranks.together:
                 _together(op, envs)
                 continue
-            for env, ctx in zip(envs, contexts, strict=True):
-                step.run_one(op, env, ctx)
+            for own, env, ctx in zip(steps, envs, contexts, strict=True):
+                own.run_one(own.ops[at], env, ctx)
         left = [step.leave(env, ctx) for env, ctx in zip(envs, contexts, strict=True)]
     words = [env[WORD] if any(ctx.objected for ctx in contexts) else begin() for env in envs]
     return [

@@ -52,6 +52,9 @@ from .in_place import as_before, note_reshaped
 from .last_readers import waits
 from .lengths import follow, with_origin
 from .mapped import add_up, as_varying
+from .open import closed as closed_desc
+from .open import is_open
+from .open import told as told_sizes
 from .order import by_use
 from .pairing import pair_gradients
 from .recomputed import Tie, on_host, ties
@@ -302,12 +305,34 @@ class Step:
         """As a call, and the word that tells what ops object to (checks.py); NumPy's where none
         can.
         """
+        if is_open(self.desc):
+            closed = self.closed(state, feed)
+            return closed.run(state, feed, key, objections, watch, rank)
         env, ctx = self.enter(state, feed), self.context(key, objections, watch, rank)
         ctx.unlike = are_unlike(env, self.feeds)
         with jax.enable_x64(True), filters_turned(self.filters_turned):
             self._run(env, ctx)
             changed, values = self.leave(env, ctx)
         return {**state, **changed}, values, env[WORD] if ctx.objected else begin()
+
+    def closed(self, state: Mapping[str, Any], feed: Mapping[str, Any]) -> Step:
+        """The step at the sizes that what it is given tells (open.py); itself where none is open.
+
+        Raises FeedError for sizes that contradict each other.
+        """
+        if not is_open(self.desc):
+            return self
+        vars = self.desc.blocks[0].vars
+        given = [vars[n] for n in (*self.feeds, *self.reads)]
+        known = told_sizes(given, {**state, **feed})
+        key = tuple(sorted(known.items()))
+        if key not in self._at_sizes:
+            self._at_sizes[key] = replace(self, desc=closed_desc(self.desc, known))
+        return self._at_sizes[key]
+
+    @cached_property
+    def _at_sizes(self) -> dict[Any, Step]:
+        return {}
 
     def context(
         self, key: Any, objections: Objections | None = None, watch: Any = None, rank: Any = None
@@ -327,6 +352,10 @@ class Step:
 
     def enter(self, state: Mapping[str, Any], feed: Mapping[str, Any]) -> Env:
         """The values that the first op finds."""
+        if is_open(self.desc):
+            raise UnsupportedError(
+                "the program leaves sizes open, and is run here op by op: trace it with known sizes"
+            )
         env: Env = {WORD: begin(), **dict.fromkeys(self.kernels_own)}
         for name in self.reads:
             if name not in state:

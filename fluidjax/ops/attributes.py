@@ -27,11 +27,13 @@ Float64 = typing.NewType("Float64", float)
 Float64s = typing.NewType("Float64s", list)
 Scalars = typing.NewType("Scalars", list)  # each a truth value, an integer or a float64
 Scalar = typing.NewType("Scalar", object)  # one of these, or None
+Sizes = typing.NewType("Sizes", list)  # ints; where some are open, texts of all (ir/dims.py)
+Size = typing.NewType("Size", int)  # one of these
 ATTR_TYPES: dict[Any, str] = {
     int: "INT", float: "FLOAT", str: "STRING", bool: "BOOLEAN", Ints: "INTS", Floats: "FLOATS", Strs: "STRINGS",
     Bools: "BOOLEANS", Int64: "LONG", Longs: "LONGS", BlockRef: "BLOCK", list[BlockRef]: "BLOCKS",
     Float64: "FLOAT64", Float64s: "FLOAT64S", Scalars: "SCALARS",
-    Scalar: "SCALAR or NONE",
+    Scalar: "SCALAR or NONE", Sizes: "SIZES", Size: "SIZE",
 }  # fmt: skip
 REQUIRED = inspect.Parameter.empty
 
@@ -151,4 +153,6 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
     "LONGS": _many(lambda v: Long(_int(v))), "BLOCKS": _many(_block), "FLOAT64": _float64, "FLOAT64S": _many(_float64),
     "FLOAT or FLOATS": lambda v: _many(_float)(v) if np.iterable(v) else _float(v),
     "SCALAR": _scalar, "SCALAR or NONE": lambda v: None if v is None else _scalar(v), "SCALARS": _many(_scalar),
+    "SIZE": lambda v: v if isinstance(v, str) else _int(v),
+    "SIZES": lambda v: _many(_str)(v) if any(isinstance(n, str) for n in v) else _many(_int)(v),
 }  # fmt: skip

@@ -27,6 +27,8 @@ from .attributes import (
     Longs,
     Scalar,
     Scalars,
+    Size,
+    Sizes,
     Strs,
 )
 from .catalog import REGISTRY, attr_type, control, having, lookup, register, traits
@@ -39,7 +41,8 @@ from .selected import SelectedRows
 
 __all__ = [
     "GRAD", "HINTS", "REGISTRY", "REQUIRED", "Array", "Attr", "BlockRef", "Bools", "Float64", "Float64s", "Floats", "GradDef",
-    "Int64", "Ints", "Longs", "OpDef", "Ragged", "Reuse", "Scalar", "Scalars", "SelectedRows", "Slot", "Strs", "VarType", "add_grad",
+    "Int64", "Ints", "Longs", "OpDef", "Ragged", "Reuse", "Scalar", "Scalars", "SelectedRows", "Size", "Sizes",
+    "Slot", "Strs", "VarType", "add_grad",
     "attr_type", "canonical", "control", "control_op", "further_grad", "grad_of", "grad_reuses", "having", "inputs_of", "lookup", "op",
     "parse_slots", "pullback", "register", "signature", "traits",
 ]  # fmt: skip

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
 
 from ..base.collector import paused
-from ..errors import FluidTypeError, TraceError, UnsupportedError, note
+from ..errors import FluidTypeError, TraceError, note
 from . import modules
+from .dynamic import opened
 from .names import state_name
 from .states import Part, StateOption, paired
 from .traced import Report, Traced
@@ -35,7 +37,7 @@ def trace(
     calls: str = "inline",
     kwargs: Mapping[str, Any] | None = None,
     strict: bool = True,
-    dynamic: Any = None,
+    dynamic: Mapping[str, Sequence[str | int | None]] | None = None,
 ) -> Traced:
     """``fn(*args, **kwargs)`` as a program: what ``jax.make_jaxpr`` sees, as ops ``jax.*``.
 
@@ -50,19 +52,19 @@ def trace(
     only reads its parameters makes them parameters of the program. names: from the path of a leaf
     (``params.Dense_0.kernel``) to the name of its variable. calls: "keep" keeps jitted functions as
     blocks of their own, "inline" reads them in place. strict: False keeps callbacks to Python,
-    which run in this process alone: no file of the program holds them. dynamic: no size can be left
-    open yet; a program has the sizes that were traced.
+    which run in this process alone: no file of the program holds them.
+
+    dynamic: sizes that the program leaves open, by the name of an argument or of a leaf of one:
+    ``{"x": ("b", None)}`` calls the first one b, ``{"batch": ("b",)}`` that of every leaf of batch.
+    Sizes of one name are equal; a text may say more, as jax.export's do (``2*b``). The program then
+    runs at any such sizes, and prints them: ``f32[b, 16]``. Arguments may have symbolic dimensions
+    of jax.export's themselves. All other sizes are those that were traced.
 
     Raises TraceError for a leaf that is no array, for a primitive that no program has, and where
     results are ambiguous; what the function itself raises goes on with a note.
     """
     if calls not in _CALLS:
         raise FluidTypeError(f"calls is {calls!r}; it may be {' or '.join(map(repr, _CALLS))}")
-    if dynamic is not None:
-        raise UnsupportedError(
-            f"fluid.trace leaves no size open, as dynamic={dynamic!r} asks: a program has the sizes"
-            " that were traced; trace the function once for each batch size that you run"
-        )
     if not callable(fn):
         raise FluidTypeError(f"trace takes a function, not {type(fn).__name__}")
     module = modules.split(fn)
@@ -76,7 +78,15 @@ def trace(
         if module is None
         else ["model", *_labels(module.call, len(args) - 1)]
     )
-    arguments = list(_arguments([*labels, *named], [*args, *named.values()]))
+    words, values = [*labels, *named], [*args, *named.values()]
+    arguments = list(_arguments(words, values))
+    if dynamic:
+        given = opened(dynamic, words, values, [a.names for a in arguments])
+        args, named = tuple(given[: len(args)]), dict(zip(named, given[len(args) :], strict=True))
+        arguments = [
+            replace(a, part=Part.of(a.part.name, value))
+            for a, value in zip(arguments, given, strict=True)
+        ]
     try:
         with modules.scopes(module):
             closed, out = jax.make_jaxpr(fn, return_shape=True)(*args, **named)

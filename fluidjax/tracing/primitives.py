@@ -39,8 +39,8 @@ class Parameters:
         return self._given.get(name, otherwise)
 
     def ints(self, name: str) -> tuple[int, ...]:
-        """A tuple of whole numbers; NumPy's become Python's."""
-        return tuple(_size(v) for v in self[name] or ())
+        """A tuple of whole numbers; NumPy's become Python's. Texts where one is an open size."""
+        return _sizes(self[name] or ())
 
     def dtype(self, name: str) -> str:
         """The name of a dtype, or "" where there is none."""
@@ -84,14 +84,22 @@ def _no_sharding(value: Any) -> bool:
     )
 
 
-def _size(value: Any) -> int:
+def size_of(value: Any) -> int | str:
+    """A size: a number, or the text of one that is open (a symbolic dimension of jax.export's)."""
     try:
         return int(value)
     except Exception:
-        raise TraceError(
-            f"a size is {value}, which is not known while the function is traced: give arguments of"
-            " known shapes"
-        ) from None
+        if hasattr(value, "dtype"):
+            raise TraceError(
+                "a size is a value that the step computes: give arguments of known shapes"
+            ) from None
+        return str(value)
+
+
+def _sizes(values: Iterable[Any]) -> Any:
+    """Sizes; all of them texts where one is open."""
+    found = tuple(map(size_of, values))
+    return tuple(map(str, found)) if any(isinstance(n, str) for n in found) else found
 
 
 @cache
@@ -170,7 +178,8 @@ def _ones(values: Iterable[int]) -> tuple[int, ...]:
 
 
 def _flat(padding: Any) -> tuple[int, ...]:
-    return tuple(_size(v) for pair in padding for v in pair)
+    found: tuple[int, ...] = _sizes(v for pair in padding for v in pair)
+    return found
 
 
 def _precision(p: Parameters) -> str:
@@ -310,8 +319,8 @@ def _pad(p: Parameters) -> Attrs:
         zip(*p["padding_config"], strict=True) if p["padding_config"] else ((), (), ())
     )
     return {
-        "low": tuple(map(int, low)),
-        "high": tuple(map(int, high)),
+        "low": _sizes(low),
+        "high": _sizes(high),
         "interior": tuple(map(int, interior)),
     }
 
@@ -524,7 +533,7 @@ ROWS: dict[str, Row] = {
         "X",
         "Out Indices",
         attrs=lambda p: {
-            "k": int(p["k"]),
+            "k": size_of(p["k"]),
             "axis": int(p.get("axis", -1)),
             **({} if p.get("is_stable", True) else {"is_stable": False}),
         },

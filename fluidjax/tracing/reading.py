@@ -31,6 +31,7 @@ from .primitives import (
     is_inexact,
     number,
     scatter,
+    size_of,
     window,
 )
 
@@ -54,7 +55,7 @@ SAME = frozenset(
 # Those with a method of Reader's own; those of `ROWS` among them where a block is what they hold.
 READ = frozenset(
     """custom_jvp_call custom_vjp_call call_hi_primitive custom_linear_solve scan while cond platform_index reduce
-    reduce_window scatter psum pmax pmin shard_map""".split()
+    reduce_window scatter psum pmax pmin shard_map dim_as_value""".split()
 )
 REMAT = frozenset({"remat", "remat2", "checkpoint"})
 FORWARD, BACKWARD, OPTIMIZE = 0, 1, 2
@@ -134,10 +135,12 @@ class Reader:
 
     def declare(self, block: Block, name: str, aval: Any, **more: Any) -> str:
         """A variable of this type."""
-        kind = dtype_name(aval.dtype)
-        block.vars[name] = VarDesc(
-            name, _shape(aval), kind, **{"stop_gradient": not is_inexact(aval.dtype), **more}
-        )
+        kind, shape = dtype_name(aval.dtype), tuple(map(size_of, aval.shape))
+        if any(isinstance(n, str) for n in shape):
+            more["dims"] = tuple(n if isinstance(n, str) else "" for n in shape)
+            shape = tuple(-1 if isinstance(n, str) else n for n in shape)
+        more.setdefault("stop_gradient", not is_inexact(aval.dtype))
+        block.vars[name] = VarDesc(name, shape, kind, **more)
         return name
 
     def emit(
@@ -478,6 +481,7 @@ class Reader:
         if key not in self._rules:
             try:
                 rule = _rule_of(eqn)
+                _refuse_closures(rule)
             except Exception as error:  # it is one that nobody may differentiate, and says why
                 return self._without_rule(
                     block, eqn, args, made, {"function": label, "refusal": str(error)}
@@ -610,7 +614,7 @@ class Reader:
             "Init": names[consts : consts + carried],
             "Xs": names[consts + carried :],
         }
-        attrs = {**made.attrs, "length": int(params["length"])}
+        attrs = {**made.attrs, "length": size_of(params["length"])}
         attrs["args"] = made.args[:consts] + handed + made.args[consts:]
         if params["reverse"]:
             attrs["reverse"] = True
@@ -662,6 +666,11 @@ class Reader:
 
     def _platform_index(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
         return [PlatformIndex()]
+
+    def _dim_as_value(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
+        dtype = dtype_name(eqn.outvars[0].aval.dtype)
+        attrs = {"dim": size_of(eqn.params["dim"]), "dtype": dtype}
+        return self._outputs(block, eqn, "dim_as_value", {}, "Out", attrs)
 
     def _cond(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
         platforms = eqn.params.get("branches_platforms")
@@ -813,15 +822,6 @@ def _is_inexact(var: Any) -> bool:
     return is_inexact(var.aval.dtype)
 
 
-def _shape(aval: Any) -> tuple[int, ...]:
-    try:
-        return tuple(map(int, aval.shape))
-    except Exception:
-        raise TraceError(
-            f"a value has the shape {aval.shape}, which is not known while the function is traced"
-        ) from None
-
-
 def _numpy(name: str) -> Any:
     from ..base.dtypes import numpy_dtype
 
@@ -891,6 +891,16 @@ def _moving(eqn: Any) -> list[bool]:
     """
     closed = eqn.params.get("num_consts", 0) if eqn.primitive.name == "custom_vjp_call" else 0
     return [at >= closed and _is_inexact(v) for at, v in enumerate(eqn.invars)]
+
+
+def _refuse_closures(rule: Any) -> None:
+    """Raises TraceError for a rule that reads a value of the function around it."""
+    for value in rule.consts:
+        if isinstance(value, jax.core.Tracer):
+            raise TraceError(
+                f"its rule closes over {value.aval.str_short()}, a value of the function around it:"
+                " hand it over as an argument"
+            )
 
 
 def _closed_over(eqn: Any) -> int:

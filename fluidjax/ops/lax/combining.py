@@ -54,9 +54,9 @@ declare_block_op(
     outs="Out*",
     attrs=[
         *BLOCK,
-        Attr("window_dimensions", "INTS"),
+        Attr("window_dimensions", "SIZES"),
         Attr("window_strides", "INTS"),
-        Attr("padding", "INTS"),
+        Attr("padding", "SIZES"),
         Attr("base_dilation", "INTS", ()),
         Attr("window_dilation", "INTS", ()),
     ],

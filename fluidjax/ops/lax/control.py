@@ -17,11 +17,13 @@ from .blocks import BLOCK, Function, block_function, declare_block_op, only_bloc
 
 def _scan(call: Call, counts: Sequence[int]) -> Function:
     attrs = call.op.attrs
-    consts, carried, _ = counts
+    consts, carried, many = counts
     body = only_block(call)
+    # a symbolic one is known by the rows that there are
+    length = attrs["length"] if isinstance(attrs["length"], int) or not many else None
 
     def run(*values: Any) -> list[Any]:
-        fixed, init, rows = (
+        fixed, init, xs = (
             values[:consts],
             values[consts : consts + carried],
             values[consts + carried :],
@@ -34,8 +36,8 @@ def _scan(call: Call, counts: Sequence[int]) -> Function:
         last, ys = loops.scan(
             step,
             tuple(init),
-            tuple(rows),
-            attrs["length"],
+            tuple(xs),
+            length,
             attrs.get("reverse", False),
             attrs.get("unroll", 1),
         )
@@ -50,7 +52,7 @@ declare_block_op(
     outs="Carry* Ys*",
     attrs=[
         *BLOCK,
-        Attr("length", "INT"),
+        Attr("length", "SIZE"),
         Attr("reverse", "BOOLEAN", False),
         Attr("unroll", "INT", 1),
     ],

@@ -7,12 +7,12 @@ from typing import Any
 
 from jax import lax
 
-from ..registry import Array, Ints, Scalar
+from ..registry import Array, Ints, Scalar, Sizes
 from .declare import lax_op, scalar
 
 
 @lax_op("dynamic_slice", grad="X Starts", nograd="Starts")
-def dynamic_slice(X: Array, Starts: list[Array], *, slice_sizes: Ints):
+def dynamic_slice(X: Array, Starts: list[Array], *, slice_sizes: Sizes):
     """Out = X from Starts on, so long along each axis; starts are clamped so that it lies within."""
     return lax.dynamic_slice(X, Starts, tuple(slice_sizes))
 
@@ -33,7 +33,7 @@ def gather(
     start_index_map: Ints = (),
     operand_batching_dims: Ints = (),
     start_indices_batching_dims: Ints = (),
-    slice_sizes: Ints,
+    slice_sizes: Sizes,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
     mode: str = "CLIP",

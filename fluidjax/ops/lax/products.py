@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jax import lax
 
-from ..registry import Array, Ints
+from ..registry import Array, Ints, Sizes
 from .declare import dtype, lax_op, pairs
 from .declare import precision as precision_of
 
@@ -37,7 +37,7 @@ def conv_general_dilated(
     *,
     spec: str,
     window_strides: Ints,
-    padding: Ints,
+    padding: Sizes,
     lhs_dilation: Ints = (),
     rhs_dilation: Ints = (),
     feature_group_count: int = 1,
@@ -94,6 +94,6 @@ def ragged_dot_general(
 
 
 @lax_op("fft", grad="X")
-def fft(X: Array, *, fft_type: str, fft_lengths: Ints):
+def fft(X: Array, *, fft_type: str, fft_lengths: Sizes):
     """Out = the Fourier transform of X over its last axes: FFT, IFFT, RFFT or IRFFT."""
     return lax.fft(X, fft_type, tuple(fft_lengths))

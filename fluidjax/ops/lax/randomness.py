@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..registry import Array, Ints
+from ..registry import Array, Sizes
 from .declare import dtype as dtype_of
 from .declare import lax_op, over_leading
 
@@ -31,7 +31,7 @@ def random_unwrap(Keys: Array):
 
 
 @lax_op("random_split")
-def random_split(Keys: Array, *, shape: Ints):
+def random_split(Keys: Array, *, shape: Sizes):
     """Out = so many new keys of each key."""
     return over_leading(lambda key: jax.random.split(key, tuple(shape)), Keys, np.ndim(Keys))
 
@@ -46,7 +46,7 @@ def random_fold_in(Keys: Array, Data: Array):
 
 
 @lax_op("random_bits")
-def random_bits(Keys: Array, *, bit_width: int, shape: Ints):
+def random_bits(Keys: Array, *, bit_width: int, shape: Sizes):
     """Out = random unsigned integers of so many bits, of this shape for each key."""
     kind = np.dtype(f"uint{bit_width}")
     return over_leading(lambda key: jax.random.bits(key, tuple(shape), kind), Keys, np.ndim(Keys))
@@ -60,12 +60,12 @@ def random_gamma(Keys: Array, Alpha: Array, *, log_space: bool = False):
 
 
 @lax_op("rng_bit_generator", outs="KeyOut Out")
-def rng_bit_generator(Key: Array, *, shape: Ints, dtype: str, algorithm: str = "RNG_DEFAULT"):
+def rng_bit_generator(Key: Array, *, shape: Sizes, dtype: str, algorithm: str = "RNG_DEFAULT"):
     """KeyOut, Out = the next state of XLA's generator, and random bits."""
     return lax.rng_bit_generator(Key, tuple(shape), dtype_of(dtype), lax.RandomAlgorithm[algorithm])
 
 
 @lax_op("rng_uniform")
-def rng_uniform(Low: Array, High: Array, *, shape: Ints):
+def rng_uniform(Low: Array, High: Array, *, shape: Sizes):
     """Out = uniform draws of XLA's own generator, which has no key: other numbers in every run."""
     return lax.rng_uniform(Low, High, tuple(shape))

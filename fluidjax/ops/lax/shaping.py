@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..registry import Array, Ints, Scalar, Scalars
+from ..registry import Array, Ints, Scalar, Scalars, Size, Sizes
 from .declare import dtype as dtype_of
 from .declare import lax_op, scalar
 
@@ -28,31 +28,37 @@ def constant(*, values: Scalars, shape: Ints, dtype: str):
 
 
 @lax_op("full")
-def full(*, value: Scalar, shape: Ints, dtype: str):
+def full(*, value: Scalar, shape: Sizes, dtype: str):
     """Out[shape] = value everywhere."""
     return lax.full(tuple(shape), np.asarray(value, dtype_of(dtype)), dtype_of(dtype))
 
 
 @lax_op("iota")
-def iota(*, dtype: str, shape: Ints, dimension: int):
+def iota(*, dtype: str, shape: Sizes, dimension: int):
     """Out[..., i, ...] = i along an axis."""
     return lax.broadcasted_iota(dtype_of(dtype), tuple(shape), dimension)
 
 
+@lax_op("dim_as_value")
+def dim_as_value(*, dim: Size, dtype: str):
+    """Out = a size as a number of shape []."""
+    return jnp.asarray(dim).astype(dtype_of(dtype))
+
+
 @lax_op("empty")
-def empty(*, shape: Ints, dtype: str):
+def empty(*, shape: Sizes, dtype: str):
     """Out = an array whose elements nothing depends on: zeros."""
     return lax.full(tuple(shape), 0, dtype_of(dtype))
 
 
 @lax_op("broadcast_in_dim", grad="X")
-def broadcast_in_dim(X: Array, *, shape: Ints, broadcast_dimensions: Ints):
+def broadcast_in_dim(X: Array, *, shape: Sizes, broadcast_dimensions: Ints):
     """Out[shape] = X, whose axis i is axis broadcast_dimensions[i] of Out."""
     return lax.broadcast_in_dim(X, tuple(shape), tuple(broadcast_dimensions))
 
 
 @lax_op("reshape", grad="X")
-def reshape(X: Array, *, new_sizes: Ints, dimensions: Ints = ()):
+def reshape(X: Array, *, new_sizes: Sizes, dimensions: Ints = ()):
     """Out[new_sizes] = the elements of X in row-major order, of its axes in the order `dimensions`
     where that is given.
     """
@@ -90,7 +96,7 @@ def concatenate(X: list[Array], *, dimension: int):
 
 
 @lax_op("split", outs="Out*", grad="X")
-def split(X: Array, *, sizes: Ints, axis: int):
+def split(X: Array, *, sizes: Sizes, axis: int):
     """Out = pieces of X of these sizes along an axis."""
     return list(lax.split(X, tuple(sizes), axis))
 
@@ -108,14 +114,14 @@ def unstack(X: Array, *, axis: int = 0):
 
 
 @lax_op("tile", grad="X")
-def tile(X: Array, *, reps: Ints):
+def tile(X: Array, *, reps: Sizes):
     """Out = X repeated so often along each axis."""
     return jnp.tile(X, tuple(reps))
 
 
 @lax_op("pad", grad="X Value")
 def pad(
-    X: Array, Value: Array | None, *, low: Ints, high: Ints, interior: Ints, value: Scalar = None
+    X: Array, Value: Array | None, *, low: Sizes, high: Sizes, interior: Ints, value: Scalar = None
 ):
     """Out = X with so many cells of Value before, behind, and between the cells of each axis;
     negative numbers take cells away.
@@ -125,7 +131,7 @@ def pad(
 
 
 @lax_op("slice", grad="X")
-def slice(X: Array, *, start_indices: Ints, limit_indices: Ints, strides: Ints = ()):
+def slice(X: Array, *, start_indices: Sizes, limit_indices: Sizes, strides: Ints = ()):
     """Out = X[start:limit:stride] along each axis."""
     return lax.slice(X, tuple(start_indices), tuple(limit_indices), tuple(strides) or None)
 
@@ -138,7 +144,7 @@ def sort(X: list[Array], *, dimension: int, is_stable: bool = True, num_keys: in
 
 
 @lax_op("top_k", outs="Out Indices", grad="X", nograd="")
-def top_k(X: Array, *, k: int, axis: int = -1, is_stable: bool = True):
+def top_k(X: Array, *, k: Size, axis: int = -1, is_stable: bool = True):
     """Out, Indices (int32) = the k largest along an axis, largest first, and where they stand.
 
     Equal ones keep their order, or where is_stable is False may lose it, which JAX before 0.12

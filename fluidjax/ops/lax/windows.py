@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..registry import Array, Ints
+from ..registry import Array, Ints, Sizes
 from .declare import lax_op, pairs
 
 
@@ -57,9 +57,9 @@ def _declare(kind: str) -> None:
     def run(
         X: Array,
         *,
-        window_dimensions: Ints,
+        window_dimensions: Sizes,
         window_strides: Ints,
-        padding: Ints,
+        padding: Sizes,
         base_dilation: Ints = (),
         window_dilation: Ints = (),
     ):
@@ -82,9 +82,9 @@ def select_and_scatter_add(
     X: Array,
     *,
     select: str = "ge",
-    window_dimensions: Ints,
+    window_dimensions: Sizes,
     window_strides: Ints,
-    padding: Ints,
+    padding: Sizes,
 ):
     """Out = each element of Source added where the greatest (select "ge") or least ("le") of its
     window of X stands.
@@ -100,9 +100,9 @@ def select_and_gather_add(
     X: Array,
     *,
     select: str = "ge",
-    window_dimensions: Ints,
+    window_dimensions: Sizes,
     window_strides: Ints,
-    padding: Ints,
+    padding: Sizes,
     base_dilation: Ints = (),
     window_dilation: Ints = (),
 ):

@@ -1,0 +1,135 @@
+"""Sizes that a program leaves open, as texts: ``b``, ``2*b + 1``, ``floordiv(h, 2)``.
+
+A variable whose shape has -1 may say in `VarDesc.dims` what that size is called; attributes that
+hold sizes say the same words. What is fed gives the words their values (:func:`bound`), and
+:func:`value` computes the others from these. The texts are those of jax.export's symbolic
+dimensions.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ..errors import FluidValueError
+
+_FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "max": max,
+    "min": min,
+}
+_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Pow: lambda a, b: a**b,
+}
+Functions = Mapping[str, Callable[[Any, Any], Any]]
+
+
+def symbols(text: str) -> frozenset[str]:
+    """The names in a size. Raises FluidValueError for what is no size."""
+    return _parsed(text)[1]
+
+
+def value(text: str, known: Mapping[str, Any], functions: Functions = _FUNCTIONS) -> Any:
+    """What a size is where these names have values. Raises FluidValueError for a name without one.
+
+    functions: other ones for ``floordiv``, ``mod``, ``max`` and ``min``, of values that are no
+    ints.
+    """
+    tree, names = _parsed(text)
+    for name in sorted(names - known.keys()):
+        raise FluidValueError(f"the size {text!r} needs {name!r}, which nothing that is fed tells")
+    return _computed(tree, known, functions)
+
+
+def bound(
+    sizes: Iterable[tuple[str, str, Any]], functions: Functions = _FUNCTIONS
+) -> dict[str, Any]:
+    """The values of all names, from (whose it is, the text of a size, the size that it has).
+
+    Raises FluidValueError where two of them contradict each other.
+    """
+    known: dict[str, Any] = {}
+    left = sorted(sizes, key=lambda each: (len(each[1]), each[1]))
+    for _, text, size in left:
+        unknown = symbols(text) - known.keys()
+        if len(unknown) == 1:
+            (name,) = unknown
+            found = _solved(text, name, size, known, functions)
+            if found is not None:
+                known[name] = found
+    for whose, text, size in left:
+        if symbols(text) <= known.keys() and (told := value(text, known, functions)) != size:
+            names = ", ".join(f"{n} = {known[n]}" for n in sorted(symbols(text)))
+            raise FluidValueError(
+                f"{whose} has the size {size} where the program says {text}, which is {told}:"
+                f" {names}"
+            )
+    return known
+
+
+def _solved(text: str, name: str, size: Any, known: Mapping[str, Any], functions: Functions) -> Any:
+    """The value of the one unknown name in a size that is linear in it; None where it is not."""
+    if text == name:
+        return size
+    first, second, third = (value(text, {**known, name: n}, functions) for n in (0, 1, 2))
+    step = second - first
+    if step == 0 or third - second != step:
+        return None
+    return (size - first) // step
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> tuple[ast.expr, frozenset[str]]:
+    try:
+        tree = ast.parse(text.replace("^", "**"), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError):
+        raise FluidValueError(f"{text!r} is no size") from None
+    found = set()
+    stack: list[ast.expr] = [tree]
+    while stack:
+        node = stack.pop()
+        match node:
+            case ast.Name():
+                found.add(node.id)
+            case ast.Constant(value=int()):
+                pass
+            case ast.UnaryOp(op=ast.USub()):
+                stack.append(node.operand)
+            case ast.BinOp() if type(node.op) in _OPERATORS:
+                stack += [node.left, node.right]
+            case ast.Call(func=ast.Name(id=word), args=[_, _], keywords=[]) if word in _FUNCTIONS:
+                stack += node.args
+            case _:
+                raise FluidValueError(f"{text!r} is no size: {ast.unparse(node)} is not understood")
+    return tree, frozenset(found)
+
+
+def _computed(node: ast.expr, known: Mapping[str, Any], functions: Functions) -> Any:
+    match node:
+        case ast.Name():
+            return known[node.id]
+        case ast.Constant():
+            return node.value
+        case ast.UnaryOp():
+            return -_computed(node.operand, known, functions)
+        case ast.BinOp():
+            sides = (_computed(side, known, functions) for side in (node.left, node.right))
+            return _OPERATORS[type(node.op)](*sides)
+    assert isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    return functions[node.func.id](*(_computed(arg, known, functions) for arg in node.args))
+
+
+def texts(shape: Sequence[int], dims: Sequence[str]) -> list[str]:
+    """Each size as it is printed: a number, a name, or in quotes what is more than a name."""
+    if not dims:
+        return list(map(str, shape))
+    return [
+        str(n) if not text else text if text.isidentifier() else f'"{text}"'
+        for n, text in zip(shape, dims, strict=True)
+    ]

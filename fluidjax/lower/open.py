@@ -1,0 +1,93 @@
+"""Sizes that a program leaves open, given values: what is fed to a step, or stands in its state,
+tells how large each is, and attributes that hold sizes say them in numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from jax import export
+
+from ..errors import FeedError, FluidValueError
+from ..ir import dims
+from ..ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
+from ..ops.registry import lookup
+
+_KINDS = frozenset({"SIZE", "SIZES"})
+
+
+def open_attrs(op: OpDesc) -> tuple[str, ...]:
+    """The attributes of an op that hold open sizes."""
+    held = [n for n, v in op.attrs.items() if type(v) is str or (type(v) is tuple and v and type(v[0]) is str)]  # fmt: skip
+    if not held:
+        return ()
+    definition = lookup(op.type)
+    return tuple(n for n in held if definition.attr_type(n) in _KINDS)
+
+
+@lru_cache(maxsize=64)
+def is_open(desc: ProgramDesc) -> bool:
+    """Whether attributes of a program hold open sizes."""
+    return any(open_attrs(op) for block in desc.blocks for op in block.ops)
+
+
+def told(vars: Iterable[VarDesc], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The sizes by name, from values of these variables. Raises FeedError where they contradict
+    each other.
+    """
+    sizes = []
+    for var in vars:
+        shape = getattr(getattr(values.get(var.name), "array", values.get(var.name)), "shape", None)
+        if var.dims and shape is not None and len(shape) == len(var.dims):
+            sizes += [
+                (f"axis {at} of {var.name!r}", text, size)
+                for at, (text, size) in enumerate(zip(var.dims, shape, strict=True))
+                if text
+            ]
+    try:
+        return dims.bound(sizes, _FUNCTIONS)
+    except FluidValueError as error:
+        raise FeedError(str(error)) from None
+
+
+def closed(desc: ProgramDesc, known: Mapping[str, Any]) -> ProgramDesc:
+    """The program at these sizes. Raises FluidValueError for one that nothing tells."""
+    blocks = tuple(
+        replace(block, ops=tuple(closed_op(op, known) for op in block.ops)) for block in desc.blocks
+    )
+    return replace(desc, blocks=blocks)
+
+
+def closed_op(op: OpDesc, known: Mapping[str, Any]) -> OpDesc:
+    """The op at these sizes."""
+    names = open_attrs(op)
+    if not names:
+        return op
+    changed = {
+        n: tuple(_value(t, known) for t in v) if isinstance(v := op.attrs[n], tuple) else _value(v, known)
+        for n in names
+    }  # fmt: skip
+    return replace(op, attrs=FrozenMap({**op.attrs, **changed}))
+
+
+def _value(text: str, known: Mapping[str, Any]) -> Any:
+    return dims.value(text, known, _FUNCTIONS)
+
+
+def _either(word: str, a: Any, b: Any) -> Any:
+    """max or min; of symbolic sizes, which do not compare, as jax.export says it."""
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b) if word == "max" else min(a, b)
+    scope = next(n.scope for n in (a, b) if not isinstance(n, int))
+    return export.symbolic_shape(f"{word}({a}, {b})", scope=scope)[0]
+
+
+_FUNCTIONS: dims.Functions = {
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "max": lambda a, b: _either("max", a, b),
+    "min": lambda a, b: _either("min", a, b),
+}

@@ -1,0 +1,60 @@
+"""Sizes that stay open: arguments whose dimensions have names, as jax.export's symbolic shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+from jax import export
+
+from ..errors import TraceError, near
+
+Dynamic = Mapping[str, Sequence[str | int | None]]
+
+
+def opened(
+    dynamic: Dynamic, labels: Sequence[str], values: Sequence[Any], names: Sequence[Sequence[str]]
+) -> list[Any]:
+    """The arguments, of which these leaves are types with open sizes.
+
+    names: of the leaves of each argument. Raises TraceError for a name that no argument or leaf
+    has, for more sizes than a leaf has, and for texts that are no sizes.
+    """
+    known = {*labels, *(n for each in names for n in each)}
+    for word in dynamic:
+        if word not in known:
+            raise TraceError(
+                f"dynamic names {word!r}, which is no argument and no leaf of"
+                f" one{near(word, known)}; they are {', '.join(sorted(known)[:20])}"
+            )
+    scope = export.SymbolicScope()
+    found = []
+    for label, value, each in zip(labels, values, names, strict=True):
+        leaves, tree = jax.tree.flatten(value)
+        told = [
+            _leaf(name, leaf, dynamic.get(name, dynamic.get(label)), scope)
+            for name, leaf in zip(each, leaves, strict=True)
+        ]
+        found.append(jax.tree.unflatten(tree, told))
+    return found
+
+
+def _leaf(name: str, leaf: Any, sizes: Sequence[str | int | None] | None, scope: Any) -> Any:
+    if sizes is None or not any(isinstance(n, str) for n in sizes):
+        return leaf
+    shape = tuple(leaf.shape) if hasattr(leaf, "shape") else ()
+    if isinstance(sizes, str) or len(sizes) > len(shape):
+        raise TraceError(
+            f"dynamic gives {name!r} the sizes {sizes!r}, and its shape is {list(shape)}: give one"
+            " for each dimension, None for one that is as it was traced"
+        )
+    parts = [n if isinstance(n, str) else str(old) for n, old in zip(sizes, shape, strict=False)]
+    text = ", ".join([*parts, *map(str, shape[len(sizes) :])])
+    try:
+        return jax.ShapeDtypeStruct(export.symbolic_shape(text, scope=scope), leaf.dtype)
+    except Exception as error:
+        raise TraceError(
+            f"dynamic gives {name!r} the shape ({text}), and JAX says:"
+            f" {next(iter(str(error).splitlines()), '')}"
+        ) from None

@@ -1,0 +1,215 @@
+"""Programs whose batch stays open: one trace, run and exported for batches of 1, 3 and 8."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import export
+
+import fluidjax as fluid
+from fluidjax.errors import FeedError, TraceError, VerifyError
+from fluidjax.graph.program import Program
+from fluidjax.ir import dims
+from fluidjax.ir.jsonio import from_json, to_json
+from fluidjax.ir.parse import parse
+from fluidjax.ir.text import to_text
+from fluidjax.ir.verify import verify
+from fluidjax.ops.registry import lookup
+from fluidjax.tracing import modules
+
+from .functions import CASES, normal
+
+# Nets and training steps of functions.py; of a few, the batch is another axis than the first.
+MODELS = {
+    name: (("b",) if name != "haiku_recurrent" else (None, "b"))
+    for name in """linen_mlp_sgd linen_mlp_momentum linen_resnet_adamw linen_transformer_dropout_adam linen_recurrent_rmsprop
+    linen_unet_adafactor linen_mixer_lion linen_mlp_predicts linen_transformer_predicts linen_unet_predicts
+    linen_recurrent_predicts linen_bfloat16 vae linen_vit_adamw linen_scanned_layers_adam linen_both_ways_sgd
+    linen_ensemble_vmapped diffusion_step nnx_transformer nnx_batch_norm_and_dropout nnx_training_step nnx_recurrent
+    nnx_lora_and_conv_transpose nnx_stacked_layers nnx_optimizer_of_its_own equinox_training_step
+    equinox_batch_norm_step equinox_recurrent_step haiku_net haiku_transformer_step haiku_recurrent haiku_resnet
+    equinox_mlp equinox_convolutions equinox_normalized""".split()
+    if name in CASES
+}
+SHOWN = {"linen_mlp_momentum", "linen_recurrent_predicts", "nnx_transformer", "linen_resnet_adamw"}
+BATCHES = (1, 3, 8)
+
+
+def opened(name: str) -> tuple[Any, tuple[Any, ...], Any, fluid.Traced]:
+    """The function, its arguments, the axis of the batch, and the program with that axis open."""
+    fn, args, options = CASES[name]()
+    sizes = MODELS[name]
+    if name in ("equinox_mlp", "equinox_convolutions", "equinox_normalized"):  # of one sample
+        fn = jax.vmap(fn, (None, 0)) if len(args) == 2 else jax.vmap(fn)
+        args = (*args[:-1], args[-1][None])
+    at = sizes.index("b")
+    feeds = fluid.trace(fn, *args, **options).feeds
+    dynamic = {n: sizes for n, var in feeds.items() if len(var.shape) > at}
+    return fn, args, at, fluid.trace(fn, *args, **options, dynamic=dynamic)
+
+
+def with_batch(traced: fluid.Traced, leaves: list[Any], at: int, batch: int) -> list[Any]:
+    """The leaves of the arguments, with so many samples in those that are fed."""
+
+    def resized(name: str, leaf: Any) -> Any:
+        var = traced.feeds.get(name)
+        if var is None or len(var.shape) <= at:
+            return leaf
+        return jnp.take(leaf, np.arange(batch) % leaf.shape[at], axis=at)
+
+    return [resized(n, leaf) for n, leaf in zip(traced.places, leaves, strict=True)]
+
+
+def check_open(name: str) -> None:
+    """One program equals the function at every batch, read from its text too, and exported with a
+    symbolic batch.
+    """
+    fn, args, at, traced = opened(name)
+    desc = traced.main.desc
+    assert parse(to_text(desc)) == desc and from_json(to_json(desc)) == desc
+    verify(desc, lookup)
+    step = replace(traced, main=Program.from_desc(parse(to_text(desc)))).step()
+    module = modules.split(fn)
+    reference = fn if module is None else module.function
+    args = args if module is None else (module.arrays, *args)
+    leaves, tree = jax.tree.flatten(args)
+    scope = export.SymbolicScope()
+
+    def symbolic(name: str, leaf: Any) -> Any:
+        var = traced.feeds.get(name)
+        if var is None or len(var.shape) <= at:
+            return leaf
+        sizes = ["n" if axis == at else str(size) for axis, size in enumerate(leaf.shape)]
+        return jax.ShapeDtypeStruct(export.symbolic_shape(",".join(sizes), scope=scope), leaf.dtype)
+
+    types = [symbolic(n, leaf) for n, leaf in zip(traced.places, leaves, strict=True)]
+    exported = export.export(jax.jit(step))(*jax.tree.unflatten(tree, types))
+    for batch in BATCHES:
+        given = jax.tree.unflatten(tree, with_batch(traced, leaves, at, batch))
+        expected = jax.jit(reference)(*given)
+        for run in (jax.jit(step), exported.call):
+            check_near(expected, run(*given))
+
+
+def check_near(expected: Any, found: Any) -> None:
+    pairs = zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True)
+    for a, b in pairs:
+        if jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
+            a, b = jax.random.key_data(a), jax.random.key_data(b)
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        a, b = (np.asarray(v, np.float64) for v in (a, b))
+        scale = max(float(np.abs(np.nan_to_num(a)).max(initial=0.0)), 1e-3)
+        np.testing.assert_allclose(b, a, rtol=0, atol=2e-5 * scale)
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in SHOWN else pytest.param(n, marks=pytest.mark.thorough) for n in MODELS]
+)
+def test_one_program_serves_every_batch(name: str) -> None:
+    check_open(name)
+
+
+def network(params: Any, x: Any, y: Any) -> Any:
+    return jnp.mean((jax.nn.relu(x @ params["w"]) @ params["v"] - y) ** 2)
+
+
+PARAMS = {"w": normal(4, 8), "v": normal(8, 1, seed=1)}
+SIZES = {"x": ("b", None), "y": ("b",)}
+
+
+def trained(dynamic: Any = SIZES) -> tuple[fluid.Traced, fluid.Program]:
+    traced = fluid.trace(network, PARAMS, normal(6, 4), normal(6, 1), state=0, dynamic=dynamic)
+    startup = fluid.Program()
+    with fluid.program_guard(traced.main, startup):
+        fluid.optimizer.SGD(0.1).minimize(traced.main.global_block().var(traced.fetches[0]))
+    return traced, startup
+
+
+def by_hand(params: Any, x: Any, y: Any) -> Any:
+    grads = jax.grad(network)(params, x, y)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+
+
+def test_fluids_own_training_takes_any_batch() -> None:
+    traced, startup = trained()
+    assert "x: f32[b, 4]" in str(traced)
+    exe, params = fluid.Executor(), PARAMS
+    with fluid.scope_guard(fluid.Scope()):
+        traced.write()
+        exe.run(startup)
+        for batch in BATCHES:
+            x, y = normal(batch, 4, seed=batch), normal(batch, 1, seed=9)
+            exe.run(traced.main, feed={"x": x, "y": y})
+            params = by_hand(params, x, y)
+        np.testing.assert_allclose(traced.read()["params.w"], params["w"], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [(4, 4), (5, 3)])
+def test_data_parallel_at_another_batch_is_one_device(rows: tuple[int, int]) -> None:
+    """In even parts, one SPMD program; in uneven ones each place at a size of its own."""
+    traced, startup = trained()
+    total = sum(rows)
+    x, y = normal(total, 4, seed=2), normal(total, 1, seed=3)
+    cuts = [slice(0, rows[0]), slice(rows[0], total)]
+    exe = fluid.Executor()
+    with fluid.scope_guard(fluid.Scope()):
+        traced.write()
+        exe.run(startup)
+        compiled = fluid.CompiledProgram(traced.main).with_data_parallel(
+            loss_name=traced.fetches[0], places=fluid.cpu_places(2)
+        )
+        exe.run(compiled, feed=[{"x": x[c], "y": y[c]} for c in cuts])
+        found = traced.read()["params.w"]
+    each = [by_hand(PARAMS, x[c], y[c])["w"] for c in cuts]
+    np.testing.assert_allclose(found, (each[0] + each[1]) / 2, rtol=1e-5, atol=1e-6)
+
+
+def test_sizes_that_contradict_each_other_are_refused() -> None:
+    traced = fluid.trace(network, PARAMS, normal(6, 4), normal(6, 1), state=0, dynamic=SIZES)
+    step = fluid.step_fn(traced.main, list(traced.fetches))
+    with pytest.raises(FeedError, match=r"axis 0 of '[xy]' has the size \d .* b, which is \d"):
+        step(traced.state, {"x": normal(3, 4), "y": normal(2, 1)})
+
+
+def test_what_is_no_size_is_refused() -> None:
+    x = jnp.ones((4, 2))
+    with pytest.raises(TraceError, match=r"dynamic names 'z', .* they are x"):
+        fluid.trace(jnp.sin, x, dynamic={"z": ("b",)})
+    with pytest.raises(TraceError, match=r"\('b', None, None\), and its shape is \[4, 2\]"):
+        fluid.trace(jnp.sin, x, dynamic={"x": ("b", None, None)})
+    with pytest.raises(TraceError, match=r"the shape \(b\+\+, 2\), and JAX says"):
+        fluid.trace(jnp.sin, x, dynamic={"x": ("b++",)})
+    traced = fluid.trace(lambda x: x.reshape(-1), x, dynamic={"x": ("b",)})
+    text = str(traced)
+    for wrong, why in (
+        (text.replace('"2*b",)', '"2*c",)'), "needs the size 'c', which no variable"),
+        (text.replace('"2*b",)', '"2 b",)'), "'2 b' is no size"),
+        (text.replace('f32["2*b"]', 'f32["__import__(b)"]'), "is no size"),
+    ):
+        assert wrong != text
+        with pytest.raises(VerifyError, match=why):
+            verify(parse(wrong), lookup)
+    with pytest.raises(
+        fluid.FluidError, match=r"'new_sizes' .*open, of which Paddle knows nothing"
+    ):
+        traced.main.serialize_to_string()
+
+
+def test_sizes_are_solved_for_their_names() -> None:
+    told = [("x", "2*b + 1", 9), ("y", "floordiv(h, 2)", 3), ("z", "h", 7), ("w", "b*h", 28)]
+    assert dims.bound(told) == {"b": 4, "h": 7}
+    assert dims.value("max(b, 3)^2 - mod(h, 4)", {"b": 4, "h": 7}) == 13
+
+
+def test_symbolic_arguments_need_no_names() -> None:
+    open_size = jax.ShapeDtypeStruct(export.symbolic_shape("rows, 3"), jnp.float32)
+    traced = fluid.trace(lambda x: (x * 2, x.sum() / x.shape[0]), open_size)
+    x = jnp.arange(15.0).reshape(5, 3)
+    doubled, mean = traced.step()(x)
+    np.testing.assert_array_equal(doubled, 2 * x)
+    np.testing.assert_allclose(mean, 21.0)
