@@ -135,10 +135,10 @@ class Reader:
 
     def declare(self, block: Block, name: str, aval: Any, **more: Any) -> str:
         """A variable of this type."""
-        kind, shape = dtype_name(aval.dtype), tuple(map(size_of, aval.shape))
-        if any(isinstance(n, str) for n in shape):
-            more["dims"] = tuple(n if isinstance(n, str) else "" for n in shape)
-            shape = tuple(-1 if isinstance(n, str) else n for n in shape)
+        kind, sizes = dtype_name(aval.dtype), tuple(map(size_of, aval.shape))
+        shape = tuple(-1 if isinstance(n, str) else n for n in sizes)
+        if shape != sizes:
+            more["dims"] = tuple(n if isinstance(n, str) else "" for n in sizes)
         more.setdefault("stop_gradient", not is_inexact(aval.dtype))
         block.vars[name] = VarDesc(name, shape, kind, **more)
         return name
