@@ -544,6 +544,7 @@ class Executor(RunsDatasets):
                 small,
                 ranks.sharded(program),
                 *given,
+                batch_sizes=program.info.batch_sizes,
             )
             found.within_budget = program.info.within_budget
             steps.compiled[program.version, fetches, given] = found

@@ -24,7 +24,9 @@ class ProgramInfo:
     memory. within_budget: memory_optimize fitted it into so many bytes. pserver_plan: of a job's
     program, the dist.pserver_plan.PserverPlan that it belongs to. shards_optimizer: the processes
     of a job train it together, each with a shard of the optimizer's state. loaded_from: the folder,
-    and the file in it, from which a pserver's values were loaded. trainers_endpoints and what
+    and the file in it, from which a pserver's values were loaded. batch_sizes: a
+    predictor's batches are padded up to one of them, () to sizes that are learnt, None not at all.
+    trainers_endpoints and what
     follows: what nccl2 mode says of the trainers, in their order.
     """
 
@@ -39,6 +41,7 @@ class ProgramInfo:
     pserver_plan: Any = None
     shards_optimizer: bool = False
     loaded_from: tuple[str, str] = ("", "")
+    batch_sizes: tuple[int, ...] | None = None
     trainers_endpoints: tuple[str, ...] = ()
     nccl_comm_num: int = 1
     use_hierarchical_allreduce: bool = False

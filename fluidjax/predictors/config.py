@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import enum
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, NoReturn
 
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
@@ -57,6 +59,7 @@ class AnalysisConfig:
     def __init__(self, model: str | AnalysisConfig = "", params_file: str | None = None) -> None:
         self._folder = self._program = self._params = ""
         self._bytes: tuple[bytes, bytes] | None = None
+        self._batch_sizes: tuple[int, ...] | None = ()
         self._gpu: int | None = None
         self._pool_mb, self._threads = 100, 1
         self._ir, self._feeds, self._named, self._quiet, self._memory = (
@@ -118,6 +121,31 @@ class AnalysisConfig:
         if self._bytes is not None:
             return Model("", *self._bytes)
         return Model(self._folder, self._program, self._params)
+
+    # -- the batch
+
+    def set_batch_sizes(self, sizes: Iterable[int] | None) -> None:
+        """Pad batches up to the least of these sizes that holds them, so that each size is compiled
+        once and no batch waits for a compilation of its own. A larger batch runs as it is. None:
+        every batch runs as it is.
+
+        If nothing is set, sizes are learnt: the first two batches run as they are; a later one is
+        padded up to a size that is there and at most twice its own, else to one of 1, 2, 3, 4, 6,
+        8, 12, 16, 24, ... Results are those of the true rows. A model that mixes the rows of its
+        batch, or whose inputs have batches of several sizes, runs on every batch as it is. Paddle
+        has no such setting. Raises FluidValueError for what are no positive integers.
+        """
+        if sizes is None:
+            self._batch_sizes = None
+            return
+        found = tuple(sizes)
+        if not found or any(type(n) is bool or not isinstance(n, Integral) or n < 1 for n in found):
+            raise FluidValueError(f"set_batch_sizes takes positive integers, not {found!r}")
+        self._batch_sizes = tuple(sorted({int(n) for n in found}))
+
+    def batch_sizes(self) -> tuple[int, ...] | None:
+        """The sizes that were set; () if they are learnt, None if batches run as they are."""
+        return self._batch_sizes
 
     # -- the device
 

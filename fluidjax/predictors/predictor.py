@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import EnforceNotMet, FeedError, FluidTypeError, near
+from ..base.dtypes import name_of, numpy_dtype
+from ..errors import EnforceNotMet, FeedError, FluidTypeError, FluidValueError, near
 from ..executor import Executor
 from ..graph.program import Program
 from ..lod_tensor import LoDTensor
@@ -37,6 +39,7 @@ class Predictor:
             self._program, self._feeds, self._targets = _loaded(
                 self._config.model(), self._exe, self._scope
             )
+            self._program.update_info(batch_sizes=self._config.batch_sizes())
         else:
             self._exe, self._scope, self._program = origin._exe, origin._scope, origin._program
             self._feeds, self._targets = origin._feeds, origin._targets
@@ -90,6 +93,36 @@ class Predictor:
             self._program, feed, self._targets, scope=self._scope, return_numpy=False
         )
         return [(np.asarray(v), v.lod() if isinstance(v, LoDTensor) else []) for v in found]
+
+    def warm_up(self, shapes: Iterable[Mapping[str, Sequence[int]] | int]) -> None:
+        """Compile for these shapes before the first request comes: each is a shape for every input
+        by name, or the size of a batch whose other dimensions the model declares.
+
+        The model runs once on zeros of each shape. Raises FluidValueError if a shape leaves a
+        dimension open or names other inputs, and what `run` raises.
+        """
+        for shape in shapes:
+            self._values({n: self._zeros(n, s) for n, s in self._shapes(shape).items()})
+
+    def _shapes(self, given: Mapping[str, Sequence[int]] | int) -> Mapping[str, Sequence[int]]:
+        declared = self.get_input_tensor_shape()
+        if not isinstance(given, Mapping):
+            given = {n: (given, *s[1:]) if s[:1] == [-1] else s for n, s in declared.items()}
+        if given.keys() != declared.keys():
+            raise FluidValueError(
+                f"warm_up takes a shape for each of {', '.join(map(repr, declared))}, not for"
+                f" {', '.join(map(repr, given))}"
+            )
+        return given
+
+    def _zeros(self, name: str, shape: Sequence[int]) -> np.ndarray:
+        if any(type(n) is bool or not isinstance(n, Integral) or n < 0 for n in shape):
+            raise FluidValueError(
+                f"warm_up needs every dimension of input {name!r}, not {list(shape)}"
+            )
+        return np.zeros(
+            tuple(shape), numpy_dtype(name_of(self._program.global_block().var(name).dtype))
+        )
 
     def get_input_names(self) -> list[str]:
         return list(self._feeds)

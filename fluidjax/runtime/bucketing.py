@@ -74,6 +74,11 @@ def _each(counts: Mapping[int, int], count: int) -> Hashable:
     return "batch", counts[count]
 
 
+def batched(feed: Mapping[str, Any], names: Collection[str], size: int) -> dict[str, Any]:
+    """A feed whose arrays of these names, which have equally many rows, are padded up to `size`."""
+    return {n: _rows(v, ("batch", 0), size) if n in names else v for n, v in feed.items()}
+
+
 def _filled(value: Ragged, counts: Mapping[int, int]) -> Ragged:
     """With empty sequences behind the last, up to a bucket."""
     count = value.offsets[0].shape[0] - 1
@@ -95,10 +100,10 @@ def filled_level(level: np.ndarray, count: int) -> np.ndarray:
     return np.pad(level, (0, count + 1 - level.shape[0]), mode="edge")
 
 
-def _rows(array: np.ndarray, key: Hashable) -> Ragged:
-    """An array with copies of its last row behind it, up to a bucket."""
+def _rows(array: np.ndarray, key: Hashable, size: int | None = None) -> Ragged:
+    """An array with copies of its last row behind it, up to a size, else up to a bucket."""
     count = array.shape[0]
-    size = bucket(count)
+    size = bucket(count) if size is None else size
     return Ragged(
         extended(array, size),
         (np.array([0, count], np.int32),),

@@ -93,10 +93,11 @@ class Compiled:
     def __init__(
         self, desc: ProgramDesc, fetches: tuple[str, ...], where: Placement, recompiles: Recompiles, memory_optimized: bool = False,
         sharded: Mapping[str, ShardLayout] = MappingProxyType({}), given: frozenset[str] = frozenset(),
-        unset: frozenset[str] = frozenset(),
+        unset: frozenset[str] = frozenset(), batch_sizes: tuple[int, ...] | None = None,
     ) -> None:  # fmt: skip
         """sharded: variables of which no rank holds the whole, and where their elements are. given:
-        persistable ones that are fed. unset: persistable ones that begin without a value.
+        persistable ones that are fed. unset: persistable ones that begin without a value. batch_sizes:
+        see Padding.
         """
         self.tuning = platforms.tuning(where.device.platform)
         in_place = memory_optimized and self.tuning.waits
@@ -150,7 +151,9 @@ class Compiled:
         batches = frozenset(
             n for n, v in self.step.feeds.items() if not v.lod_level and (v.shape or (0,))[0] < 0
         )
-        self.padding = Padding(batches, inner_levels(self.step), goes_by_offsets(self.step))
+        self.padding = Padding(
+            batches, inner_levels(self.step), goes_by_offsets(self.step), batch_sizes
+        )
         # feeds that bound loops: a step is compiled for each of their buckets
         self.limited: set[str] = set()
         self.cutting: Any = None  # CutStep: the step in segments, where it cannot be one function

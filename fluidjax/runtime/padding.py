@@ -1,5 +1,5 @@
 """How much of ragged feeds is padded: rows and lengths always, the number of sequences once it
-varies, nothing where an op needs it so.
+varies, nothing where an op needs it so. Of predictions without sequences, the batch.
 
 A number of sequences is a batch size, which mostly stays what it is, and padding it costs time. So
 the first two of a program are taken as they are (the second may be the rest of an epoch); from the
@@ -8,19 +8,25 @@ third on they go up to a bucket too.
 A bucket of sizes costs a compilation, so it has to be used for that. A batch that fits into sizes
 which the step has already, and is not much smaller, is padded up to them, until so many have come
 that sizes of their own pay.
+
+A server predicts for batches of any size. Each would be a compilation, so they are padded up to the
+sizes that its owner names, or to sizes that are learnt: the first two as they come, later ones up
+to a size that is there and at most twice as large, else up to a bucket.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import numpy as np
 
 from ..ir import walk
 from ..lod_tensor import LoDTensor, measured
 from ..lower.step import Step
 from ..ops.registry import lookup, traits
 from ..ops.traits import Sequences
-from .bucketing import bucket, bucketed, form_of
+from .bucketing import batched, bucket, bucketed, form_of
 
 AS_THEY_ARE = 2  # numbers of sequences
 # times as many rows, or as long a sequence, as a bucket of their own has: more is not padded
@@ -57,17 +63,43 @@ def _by_offsets(kind: str) -> bool:
     return not isinstance(rows, Sequences) or rows.by_offsets
 
 
+def _named(sizes: tuple[int, ...]) -> Callable[[int], int]:
+    """The size that a batch is padded up to; its own where it is larger than all that are named."""
+    if sizes:
+        return lambda count: min((n for n in sizes if n >= count), default=count)
+    learnt: set[int] = set()
+
+    def size(count: int) -> int:
+        near = [n for n in list(learnt) if count <= n <= ROOM * count]  # other threads add some
+        found = min(near) if near else count if len(learnt) < AS_THEY_ARE else _up(count)
+        learnt.add(found)
+        return found
+
+    return size
+
+
+def _up(count: int) -> int:
+    """The least of 1, 2, 3, 4, 6, 8, 12, ... that is no less."""
+    return count if count < 4 else bucket(2 * count) // 2
+
+
 class Padding:
     """What is known of the ragged feeds of one program, by their forms (which of them have which
     LoD in common).
     """
 
     def __init__(
-        self, batches: frozenset[str], inner: frozenset[str] = frozenset(), by_offsets: bool = False
+        self,
+        batches: frozenset[str],
+        inner: frozenset[str] = frozenset(),
+        by_offsets: bool = False,
+        sizes: tuple[int, ...] | None = None,
     ) -> None:
         """batches: feeds without a LoD whose first dimension may be of any size. inner: see
-        inner_levels. by_offsets: see goes_by_offsets.
+        inner_levels. by_offsets: see goes_by_offsets. sizes: up to which batches without sequences
+        are padded; () for sizes that are learnt, None for none.
         """
+        self._batch_size = None if sizes is None else _named(sizes)
         self.batches, self.inner, self.by_offsets = batches, inner, by_offsets
         self._exact: set[Any] = set()  # forms of which some op must see no padding
         # forms of which some op must know how many sequences there are
@@ -85,7 +117,7 @@ class Padding:
         """The values with LoDTensors as a step takes them."""
         form = form_of(values)
         if not form:
-            return values
+            return self._batched(values)
         if form in self._exact:
             return bucketed(values, exact=True)
         fill = None if form in self._counted or not self._vary(form, values) else self.batches
@@ -96,6 +128,18 @@ class Padding:
             by_offsets=self.by_offsets,
             rooms=self._rooms(form, values),
         )
+
+    def _batched(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values of a prediction with its batch padded up to a size."""
+        if self._batch_size is None or () in self._exact:
+            return values
+        names = [n for n, v in values.items() if n in self.batches and isinstance(v, np.ndarray)]
+        counts = {values[n].shape[0] for n in names}
+        if len(counts) != 1 or not self.batches <= {*names}:
+            return values
+        (count,) = counts
+        size = self._batch_size(count)
+        return batched(values, names, size) if size >= count > 0 else values
 
     def _rooms(self, form: Any, values: Mapping[str, Any]) -> Mapping[str, tuple[int, int]]:
         """Rows and length of the longest sequence up to which each LoDTensor is padded; {} where
@@ -134,7 +178,7 @@ class Padding:
         None: nothing was.
         """
         form = form_of(values)
-        if not form or form in self._exact:
+        if form in self._exact or not (form or self._batch_size):
             return None
         if form not in self._counted and len(self._counts.get(form, ())) > AS_THEY_ARE:
             self._counted.add(form)
