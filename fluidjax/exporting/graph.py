@@ -86,6 +86,7 @@ class Graph:
         """A graph within this one, which sees its names."""
         made = Graph(self.opset, self.names)
         made.base, made.line = self.base, self.line
+        made.cache = dict(self.cache)
         return made
 
     # nodes

@@ -88,8 +88,8 @@ class Writer:
                 value = self.graph(value, self._called(node.outputs[0]) + "/body")
             elif isinstance(value, np.ndarray):
                 value = self.onnx.numpy_helper.from_array(value)
-            elif key == "to":
-                value = self.element(value)
+            elif key in ("to", "element"):  # the type of elements; SequenceEmpty calls it dtype
+                key, value = "to" if key == "to" else "dtype", self.element(value)
             elif isinstance(value, list | tuple):
                 value = [v.item() if isinstance(v, np.generic) else v for v in value]
                 if not value:
@@ -152,33 +152,38 @@ def _used(g: Graph) -> set[str]:
     return set(read_within(g))
 
 
-def checked(model: Any, apart: bool) -> tuple[Any, list[Lack]]:
+def checked(model: Any) -> tuple[Any, list[Lack]]:
     """The model with the shapes that ONNX itself infers; what its checker says against it."""
     package = onnx()
     try:
-        if apart:
-            package.checker.check_model(_with_inputs(model), full_check=True)
-            return model, []
-        package.checker.check_model(model, full_check=True)
-        return package.shape_inference.infer_shapes(model, data_prop=True), []
+        bare = _with_inputs(model)
+        package.checker.check_model(bare, full_check=True)
+        inferred = package.shape_inference.infer_shapes(bare, data_prop=True)
+        model.graph.value_info.extend(inferred.graph.value_info)
+        return model, []
     except (package.checker.ValidationError, package.shape_inference.InferenceError) as error:
         said = " ".join(str(error).split())[:400]
         return model, [Lack("the checker of onnx", 1, f"it objects: {said}")]
 
 
 def _with_inputs(model: Any) -> Any:
-    """The model with its constants as inputs: the checker would look for the file that has them."""
+    """The model with its large constants as inputs, whose values no check reads: they may be in
+    another file, and would be copied several times.
+    """
+    package = onnx()
     bare = type(model)()
-    bare.CopyFrom(model)
-    for tensor in bare.graph.initializer:
-        made = onnx().helper.make_tensor_value_info(
-            tensor.name, tensor.data_type, list(tensor.dims)
+    bare.ir_version = model.ir_version
+    bare.opset_import.extend(model.opset_import)
+    bare.graph.name = model.graph.name
+    for part in ("node", "input", "output"):
+        getattr(bare.graph, part).extend(getattr(model.graph, part))
+    for tensor in model.graph.initializer:
+        if tensor.data_location != tensor.EXTERNAL and tensor.ByteSize() < APART:
+            bare.graph.initializer.append(tensor)
+            continue
+        bare.graph.input.append(
+            package.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))
         )
-        if tensor.data_location == tensor.EXTERNAL:
-            bare.graph.input.append(made)
-    kept = [t for t in bare.graph.initializer if t.data_location != t.EXTERNAL]
-    del bare.graph.initializer[:]
-    bare.graph.initializer.extend(kept)
     return bare
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import ChainMap, Counter
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,7 +34,8 @@ class Exporter:
     ) -> None:  # fmt: skip
         self.desc, self.params = desc, params
         self.graph = Graph(opset)
-        self.values: dict[str, Value] = {}
+        self.values: MutableMapping[str, Value] = {}
+        self.parameters: dict[str, Value] = {}
         self.block = 0
         self.lacks = [] if lacks is None else lacks
         self.became: dict[str, Counter[str]] = {}
@@ -51,6 +52,23 @@ class Exporter:
         self.graph.inputs.append(value)
         self.values[name] = value
         return value
+
+    def within(self, block: int) -> Exporter:
+        """For a block of this program, in a graph within this graph."""
+        made = Exporter(self.desc, self.params, self.graph.opset, self.lacks)
+        made.graph, made.block = self.graph.inner(), block
+        made.values, made.parameters = ChainMap({}, self.values), self.parameters
+        made.became, made.read = self.became, self.read
+        return made
+
+    def local(
+        self, name: str, dtype: str, shape: tuple[int, ...] | None, many: bool = False, lengths: tuple[Value, ...] = (),
+    ) -> Value:  # fmt: skip
+        """A variable that a block is handed."""
+        made = Value(self.graph.names.new(f"{name}@in"), dtype, shape, many=many, lengths=lengths)
+        self.graph.names.called[made.name] = made.name
+        self.values[name] = made
+        return made
 
     def run(self, ops: Iterable[OpDesc]) -> None:
         """Export ops of a block in order."""
@@ -75,7 +93,7 @@ class Exporter:
             for slot, values in made.items():
                 for name, value in zip(op.output(slot), values, strict=False):
                     if value is not None and name != EMPTY:
-                        self._name(name, value)
+                        self.named(name, value)
         except Lacking as lack:
             self.lacks.append((op.type, lack.why, lack.remedy, op.loc or ""))
         except (
@@ -121,17 +139,21 @@ class Exporter:
         """Give a name its value where it is a parameter."""
         if name in self.values or name not in self.params:
             return
+        if name in self.parameters:
+            self.values[name] = self.parameters[name]
+            return
         array = np.asarray(self.params[name])
         wish = name if name not in self.graph.names.taken else f"{name}.value"
         known = self.graph.names.new(wish)
         self.graph.names.constants[known] = array
-        self.values[name] = Value(known, str(array.dtype), array.shape, array)
+        self.parameters[name] = Value(known, str(array.dtype), array.shape, array)
+        self.values[name] = self.parameters[name]
 
-    def _name(self, name: str, value: Value) -> None:
+    def named(self, name: str, value: Value) -> None:
         """A variable gets a value; its last one has its name in the file."""
         var = self.var(name)
         if var is not None and var.shape is not None and not value.many:
-            value = replace(value, shape=_shape(value.shape, var))
+            value = replace(value, shape=var.shape if value.shape is None else value.shape)
         if value.const is None:
             left = self._left[name]
             self.graph.names.call(value, name if left <= 1 else f"{name}@{left - 1}")
@@ -238,13 +260,3 @@ class Exporter:
 def _lengths(name: str, level: int, levels: int) -> str:
     """What the lengths of a variable's rows are called."""
     return f"{name}.lengths" if levels == 1 else f"{name}.lengths.{level}"
-
-
-def _shape(own: tuple[int, ...] | None, var: VarDesc) -> tuple[int, ...] | None:
-    """What is known of a shape from the rule and from the program."""
-    declared = var.shape
-    if own is None or declared is None:
-        return own if declared is None else declared
-    if len(own) != len(declared):
-        return own
-    return tuple(m if n < 0 <= m else n for n, m in zip(own, declared, strict=True))

@@ -64,6 +64,15 @@ class Op:
             if self.has(slot):
                 raise Lacking(f"its input {slot} is given while it runs", f"make {slot} a constant")
 
+    @property
+    def exporter_values(self) -> Mapping[str, Value]:
+        """What every variable is so far."""
+        return self._values
+
+    def found(self, name: str) -> VarDesc | None:
+        """How the program declares a variable."""
+        return self._found(name)
+
     def declared(self, slot: str, index: int = 0) -> VarDesc | None:
         """How the program declares an output."""
         names = self.desc.output(slot)
@@ -72,7 +81,7 @@ class Op:
 
 Rule = Callable[[Graph, Op], Made]
 RULES: dict[str, Rule] = {}
-FAMILIES = ("pointwise", "shaping", "products", "windows", "indexing", "creation", "sequences", "detection")  # fmt: skip
+FAMILIES = ("pointwise", "shaping", "products", "windows", "indexing", "creation", "sequences", "detection", "control")  # fmt: skip
 
 
 def rule(*types: str) -> Callable[[Rule], Rule]:

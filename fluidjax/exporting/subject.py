@@ -13,9 +13,10 @@ from ..graph.program import Program
 from ..graph.variable import Variable
 from ..ir import edit
 from ..ir.desc import ProgramDesc, VarDesc
+from ..passes.inference import in_test_mode
 from ..runtime.scope import Scope, global_scope, scope_guard
 from ..saved.files import read_file
-from ..saved.model import feeds_and_fetches, load_values, locate, normalized, read_program
+from ..saved.model import feeds_and_fetches, load_values, locate, read_program, with_feed_and_fetch
 from ..tracing.traced import Traced
 from ..transpiler.apply import ScopeParams
 
@@ -98,18 +99,15 @@ def _pruned(
         desc, 0, (op for op in desc.blocks[0].ops if op.type not in ("feed", "fetch"))
     )
     if feeds is None:
-        used = edit.prune(bare, [f for f in fetches if _written(bare, f)], ())
+        used = _needed(bare, fetches, ())
         feeds = [n for n, v in used.blocks[0].vars.items() if v.is_data]
-    found = normalized(bare, [f for f in feeds if f in _read(bare, fetches, feeds)], fetches)
-    return Subject(
-        found, tuple(f for f in feeds if f in found.blocks[0].vars), tuple(fetches), params
-    )
+    used = _needed(bare, fetches, feeds)
+    feeds = [f for f in feeds if f in used.blocks[0].vars]
+    found = with_feed_and_fetch(edit.map_ops(used, in_test_mode), feeds, fetches)
+    return Subject(found, tuple(feeds), tuple(fetches), params)
 
 
-def _written(desc: ProgramDesc, name: str) -> bool:
-    return any(name in op.writes for op in desc.blocks[0].ops)
-
-
-def _read(desc: ProgramDesc, fetches: Sequence[str], feeds: Sequence[str]) -> set[str]:
-    """The variables that the pruned program has."""
-    return set(edit.prune(desc, [f for f in fetches if f not in feeds], feeds).blocks[0].vars)
+def _needed(desc: ProgramDesc, fetches: Sequence[str], feeds: Sequence[str]) -> ProgramDesc:
+    """The part that the last values of the fetches need."""
+    part = edit.run_only(desc, fetches, (), feeds)
+    return edit.drop_dead_vars(part, fetches, keep_persistable=False, keep_data=False)

@@ -57,7 +57,7 @@ def to_onnx(
     size = sum(a.nbytes for a in g.names.constants.values())
     beside = path.name + ".data" if apart or (apart is None and size > LARGE) else None
     model, writer = model_of(g, path.stem, open_sizes, {}, beside)
-    model, objections = checked(model, beside is not None)
+    model, objections = checked(model)
     if objections:
         raise ExportError(replace(report, lacks=tuple(objections)))
     written = write(path, model, writer)

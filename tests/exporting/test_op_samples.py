@@ -50,6 +50,8 @@ DIFFERS = {
     "complex-concat-33": "onnxruntime has no complex numbers",
     "loss-cross_entropy-8": "the loss of a probability of 0 is as large as float32's 1e-20 lets it, not 1e20",
     "pool-max_pool2d_with_index-99": "nan: Fluid's maximum passes it over, ONNX's does not say",
+    "nms-multiclass_nms-7": "scores of nan, and boxes turned inside out, which ONNX turns back",
+    "nms-multiclass_nms-9": "where there is no box, no row: Fluid has one of -1",
     "boxes-prior_box-4": "float64",
     "boxes-anchor_generator-8": "float64",
 }

@@ -149,3 +149,85 @@ def roi_align(g: Graph, op: Op) -> Value:
         mode="avg", output_height=size[0], output_width=size[1], sampling_ratio=max(ratio, 0),
         spatial_scale=float(op.attr("spatial_scale")), coordinate_transformation_mode="output_half_pixel",
     ).ragged(boxes.lengths)  # fmt: skip
+
+
+@rule("multiclass_nms", "multiclass_nms2")
+def multiclass_nms(g: Graph, op: Op) -> dict[str, Value]:
+    """NonMaxSuppression, then the best of each image; where there are none, no row."""
+    boxes, scores = op["BBoxes"], op["Scores"]
+    if boxes.lengths or boxes.rank != 3 or boxes.sizes[2] != 4 or float(op.attr("nms_eta")) < 1:
+        raise Lacking(
+            "its boxes have lengths, or are polygons, or its threshold changes as it goes"
+        )
+    if any(n in op.read_later for n in op.desc.output("Index")):
+        raise Lacking("the numbers of the boxes that it keeps are read")
+    classes, background = scores.sizes[1], int(op.attr("background_label"))
+    if classes < 0:
+        raise Lacking("the number of classes is open")
+    labels = np.array([c for c in range(classes) if c != background], np.int64)
+    if len(labels) < classes:
+        scores = g.gather(scores, g.constant(labels), 1)
+    first, most = int(op.attr("nms_top_k")), int(op.attr("keep_top_k"))
+    if first >= 0 and not 0 <= scores.sizes[2] <= first:
+        count = g.binary("Min", g.vector([g.size(scores, 2)]), g.ints(first))
+        _, best = g.many(
+            "TopK", [scores, count], [(scores.dtype, None), ("int64", (-1, -1, -1))], axis=2
+        )
+        nothing = g.filled(False, "bool", [g.size(scores, a) for a in range(3)])
+        there = g.add("Expand", g.constant(True), g.shape(best), shape=best.shape)
+        taken = g.add("ScatterElements", nothing, best, there, shape=nothing.shape, axis=2)
+        scores = g.where(taken, scores, g.number(-np.inf, scores))
+    cells = boxes
+    if not op.attr("normalized"):  # a box of whole pixels is one wider than its corners are apart
+        cells = g.plus(boxes, g.constant([0, 0, 1, 1], boxes.dtype))
+    every = g.concat([g.vector([g.size(boxes, 1)]), g.ints(1)], 0)
+    chosen = g.add(
+        "NonMaxSuppression", cells, scores, g.reduce("Max", every, [0], True),
+        g.constant([op.attr("nms_threshold")], np.float32), g.constant([op.attr("score_threshold")], np.float32),
+        dtype="int64", shape=(-1, 3),
+    )  # fmt: skip
+    if most >= 0:
+        best_of = _best_of_images(g, chosen, scores, boxes, most)
+        chosen = g.add("Compress", chosen, best_of, shape=(-1, 3), axis=0)
+    image, label, box = (g.slice(chosen, 1, i, i + 1) for i in range(3))
+    score = g.add("GatherND", scores, chosen, shape=(-1,))
+    corners = g.add("GatherND", boxes, g.concat([image, box], 1), shape=(-1, 4))
+    named = g.gather(g.constant(labels), label)
+    parts = [g.cast(named, boxes.dtype), g.unsqueeze(score, [1]), corners]
+    rows = g.concat(parts, 1)
+    counts = _per_image(g, image, boxes)
+    return {"Out": Value(rows.name, rows.dtype, (-1, 6)).ragged([counts])}
+
+
+def _per_image(g: Graph, image: Value, boxes: Value) -> Value:
+    """How many rows each image has."""
+    images = g.unsqueeze(g.count(g.size(boxes, 0)), [1])
+    same = g.binary("Equal", images, g.reshape(image, [1, -1]), "bool")
+    return g.reduce("Sum", g.cast(same, "int64"), [1], False)
+
+
+def _best_of_images(g: Graph, chosen: Value, scores: Value, boxes: Value, most: int) -> Value:
+    """Which rows are among the `most` best of their image. A row more, of no image, goes along, for
+    nothing can be sorted where there are none.
+    """
+    rows = g.vector([g.size(chosen, 0)])
+    size = g.plus(rows, 1)
+    images = g.vector([g.size(boxes, 0)])
+    image = g.concat([g.reshape(g.slice(chosen, 1, 0, 1), [-1]), images], 0)
+    own = g.add("GatherND", scores, chosen, shape=(-1,))
+    score = g.concat([own, g.constant([-np.inf], scores.dtype)], 0)
+
+    def order(x: Value, largest: int) -> Value:
+        outs = [(x.dtype, (-1,)), ("int64", (-1,))]
+        return g.many("TopK", [x, size], outs, axis=0, largest=largest)[1]
+
+    by_score = order(score, 1)
+    by_image = g.gather(by_score, order(g.gather(image, by_score), 0))
+    counts = _per_image(g, g.slice(chosen, 1, 0, 1), boxes)
+    starts = g.like("CumSum", counts, g.constant(0, np.int64), exclusive=1)
+    starts = g.concat([starts, rows], 0)
+    place = g.minus(g.count(size), g.gather(starts, g.gather(image, by_image)))
+    kept = g.binary("Less", place, g.ints(most), "bool")
+    nothing = g.filled(False, "bool", [size])
+    mask = g.add("ScatterElements", nothing, by_image, kept, shape=(-1,), axis=0)
+    return g.slice(mask, 0, 0, -1)

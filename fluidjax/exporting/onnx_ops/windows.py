@@ -165,42 +165,43 @@ def _pool(g: Graph, op: Op, x: Value) -> Value:
         around = where["pads"]
         if any(p >= k for p, k in zip(around, size * 2, strict=True)):
             raise Lacking("its padding is as wide as its windows")
-        if any(
-            0 <= n + a < k
-            for n, a, k in zip(x.sizes[2:], np.add(around[:rank], around[rank:]), size, strict=True)
-        ):
-            raise Lacking("its windows are larger than the image")
         sizes = [
             _windows(n, k, s, around[i] + around[i + rank], ceil)
             for i, (n, k, s) in enumerate(zip(x.sizes[2:], size, strides, strict=True))
         ]
-        if ceil:
-            x, where, more = _reaching(g, op, x, size, strides, around, sizes, is_max)
+        small = [
+            0 <= n + b + a < k
+            for n, b, a, k in zip(x.sizes[2:], around, around[rank:], size, strict=False)
+        ]
+        sizes = [1 if less else n for less, n in zip(small, sizes, strict=True)]
+        if ceil or any(small):
+            where, more = _reaching(op, x, size, strides, around, sizes, is_max)
     if not is_max and not op.attr("exclusive"):
         more["count_include_pad"] = 1
     return g.add(kind, x, shape=(*x.sizes[:2], *sizes), kernel_shape=size, strides=strides, **where, **more)  # fmt: skip
 
 
 def _reaching(
-    g: Graph, op: Op, x: Value, size: list[int], strides: list[int], around: list[int], sizes: list[int], is_max: bool,
-) -> tuple[Value, dict[str, Any], dict[str, Any]]:  # fmt: skip
+    op: Op, x: Value, size: list[int], strides: list[int], around: list[int], sizes: list[int], is_max: bool,
+) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
     """Windows that may reach over the end: Fluid counts one that begins in the padding behind,
-    ONNX's rounding up does not, so the padding that they need is said instead where it is known.
+    and one that is larger than the image, which ONNX's rounding up does not; so the padding that
+    they need is said instead where it is known.
     """
     rank = len(size)
     if -1 in sizes:
         if any(around[rank:]):
             raise Lacking("it rounds up the number of windows of an open size, with padding")
-        return x, {"pads": around}, {"ceil_mode": 1}
+        return {"pads": around}, {"ceil_mode": 1}
     behind = [
         max((o - 1) * s + k - n - b, 0)
         for o, s, k, n, b in zip(sizes, strides, size, x.sizes[2:], around[:rank], strict=True)
     ]
     if not is_max and not op.attr("exclusive"):
-        raise Lacking("it rounds up the number of windows and counts the padding")
+        raise Lacking("its windows reach over the end, and it counts the padding")
     if any(p >= k for p, k in zip(behind, size, strict=True)):
         raise Lacking("a window of it lies in the padding alone")
-    return x, {"pads": [*around[:rank], *behind]}, {}
+    return {"pads": [*around[:rank], *behind]}, {}
 
 
 def _uneven(g: Graph, x: Value, size: Sequence[int]) -> Value:
