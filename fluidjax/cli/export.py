@@ -41,10 +41,8 @@ def run(args: argparse.Namespace) -> int:
 
     shapes = dict(_sizes(text) for text in args.shape)
     try:
-        report, code = (
-            export(args.model, args.out, args.format, shapes=shapes, opset=args.opset),
-            0,
-        )
+        report = export(args.model, args.out, args.format, shapes=shapes, opset=args.opset)
+        code = 0
     except ExportError as error:
         report, code = error.report, 1
     print(report)

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from ..graph.variable import Variable
     from ..runtime.scope import Scope
     from ..tracing.traced import Traced
+    from .stablehlo import Loaded
     from .subject import Shapes
 
-FORMATS = ("onnx",)
+FORMATS = ("onnx", "stablehlo", "fluid", "text")
 
 
 def export(
@@ -33,6 +34,8 @@ def export(
     shapes: Shapes | None = None,
     opset: int = 17,
     external_data: bool | None = None,
+    platforms: Sequence[str] = ("cpu", "cuda", "tpu"),
+    state: str = "baked",
 ) -> ExportReport:
     """Write a program for another runtime, and say what each op became.
 
@@ -49,6 +52,13 @@ def export(
     ``NAME.lengths`` beside it. external_data: constants in ``PATH.data``; None: where the file
     would be larger than 2 GB.
 
+    format "stablehlo": what jax.export makes, for these platforms, with its names in ``PATH.json``.
+    state "baked" has the parameters within the code, "arguments" in ``PATH.state``. Open sizes stay
+    open where every op can be traced so. Read by :func:`load_exported`, or by ``jax.export``.
+
+    format "fluid": a folder that Paddle 1.8.5 loads, with a file for each parameter. format "text":
+    the program as it prints.
+
     Raises ExportError (an UnsupportedError) whose `report` names everything that the format lacks
     at once, with counts and the user's lines; then nothing was written, as with any other error,
     and a file that was there stays as it was. Raises FluidValueError for names, shapes, formats and
@@ -61,12 +71,33 @@ def export(
             f"there is no format {format!r}{near(format, FORMATS)}; there are {', '.join(FORMATS)}"
         )
     where = Path(path)
-    if where.is_dir():
+    if where.is_dir() and format != "fluid":
         raise FluidValueError(f"cannot write {str(where)!r}: a folder has this name")
     subject = subject_of(model, feeds, fetches, scope)  # type: ignore[arg-type]
-    from .to_onnx import to_onnx
+    if format == "onnx":
+        from .to_onnx import to_onnx
 
-    return to_onnx(subject, where, opset, shapes or {}, external_data)
+        return to_onnx(subject, where, opset, shapes or {}, external_data)
+    if format == "stablehlo":
+        from .stablehlo import to_stablehlo
+
+        return to_stablehlo(subject, where, shapes or {}, platforms, state)
+    from .to_fluid import to_fluid, to_text
+
+    return to_fluid(subject, where) if format == "fluid" else to_text(subject, where)
 
 
-__all__ = ["ExportError", "ExportReport", "Lack", "export"]
+def load_exported(path: str | os.PathLike[str]) -> Loaded:
+    """What ``fluid.export(..., format="stablehlo")`` wrote: ``loaded({"x": array})`` gives the
+    outputs by name, run by JAX without this package's ops.
+
+    Raises FluidValueError for files that are not there, ParseError for files that are damaged or no
+    such export, UnsupportedError where flatbuffers is not installed. Nothing in the files is run as
+    Python, and code that would call Python is refused.
+    """
+    from . import stablehlo
+
+    return stablehlo.load_exported(Path(path))
+
+
+__all__ = ["ExportError", "ExportReport", "Lack", "export", "load_exported"]
