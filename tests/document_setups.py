@@ -46,6 +46,7 @@ with fluid.program_guard(main, startup):
     fluid.optimizer.SGD(0.1).minimize(loss)
 exe.run(startup)
 """,
+    "export": NET + 'fluid.io.save_inference_model("inference_model", ["x"], [out], exe, main)\n',
     "fleet": "",
     "inference-transpiler": "",
     "lod": NET
@@ -91,6 +92,15 @@ samples = lambda: iter([[row] for row in np.random.default_rng(0).standard_norma
     "saved-models": NET
     + """
 import jax
+import fluidjax.paddle
+
+fluidjax.paddle.install()
+for folder in ("model", "folder"):
+    fluid.io.save_inference_model(folder, ["x"], [out], exe, main)
+feed = {"x": array}
+""",
+    "serving": NET
+    + """
 import fluidjax.paddle
 
 fluidjax.paddle.install()
