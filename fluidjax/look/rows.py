@@ -162,7 +162,7 @@ def quiet_text(op: OpDesc, hints: Mapping[str, Mapping[str, Any]]) -> str:
 def formula(kind: str) -> str | None:
     """What ops of a type compute, in one line; None for a type that is not there."""
     definition = REGISTRY.get(kind)
-    return None if definition is None else definition.doc.strip().split("\n")[0]
+    return None if definition is None else definition.formula
 
 
 def _type(var: VarDesc) -> str:

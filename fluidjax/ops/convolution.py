@@ -109,8 +109,10 @@ def _columns_pay(geo: Geometry) -> bool:
 
 def _is_thin(geo: Geometry) -> bool:
     """Whether XLA's kernel, which goes by vectors of outputs, has too few to fill them. Columns
-    that are made for one sample at a time find what they are made of in memory: made for all, they
-    would compute it anew for each cell of the filter.
+    that are made for one sample at a time
+
+    find what they are made of in memory: made for all, they would compute it anew for each cell of
+    the filter.
     """
     return geo.w[0] <= 16 and geo.channels <= 8 and ways.are_made_by_samples(geo)
 

@@ -213,6 +213,11 @@ class OpDef:
         return frozenset(s.name for s in self.inputs if s.many)
 
     @property
+    def formula(self) -> str:
+        """What the op computes: the first paragraph of its docstring, in one line."""
+        return " ".join(self.doc.partition("\n\n")[0].split())
+
+    @property
     def has_grad(self) -> bool:
         """Whether gradients flow through ops of this type."""
         return self.grad is not None or bool(self.reuse) or self.write_grad is not None

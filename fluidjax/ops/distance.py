@@ -327,8 +327,10 @@ def sigmoid_focal_loss_grad(
     X: Array, Label: Array, FgNum: Array, d_Out: Array, *, gamma: float, alpha: float
 ) -> Any:
     """X@GRAD = -Out@GRAD / fg * alpha * (1 - p)^gamma * (1 - p - gamma * p * log(p)) where Label ==
-    j + 1, -Out@GRAD / fg * (1 - alpha) * p^gamma * (gamma * (1 - p) * log(1 - p) - p) otherwise, 0
-    for Label -1.
+    j + 1,
+
+    -Out@GRAD / fg * (1 - alpha) * p^gamma * (gamma * (1 - p) * log(1 - p) - p) otherwise, 0 for
+    Label -1.
     """
     p, log_hit, log_miss, hit, miss = _focal_parts(X, Label, FgNum, alpha)
     of_hit = hit * (1 - p) ** gamma * (1 - p - gamma * p * log_hit)

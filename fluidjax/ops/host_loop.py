@@ -56,7 +56,9 @@ def refuse_no_boolean(call: Call, name: str, value: Any) -> None:
 
 def drive(call: Call, kept: tuple[Sequence[str], Sequence[str]]) -> None:
     """Run a loop's block as long as its condition holds. kept: names that gradient blocks read of
-    an iteration's end, and of its beginning.
+    an iteration's end, and of
+
+    its beginning.
     """
     (idx,), (condition,) = call.op.blocks, call.op.input("Condition")
     names = [*walk.written_outside(call.desc, call.op), WORD]

@@ -124,8 +124,9 @@ def _layers(
     kept: Any,
 ) -> tuple[Any, list[Any]]:
     """The outputs of the last layer, and the last states stacked. first: arrays [layers *
-    directions, N, H]; kept: the masks of what goes from one layer to the next [layers - 1, T, N,
-    directions * H], or None.
+    directions, N, H]; kept: the masks of
+
+    what goes from one layer to the next [layers - 1, T, N, directions * H], or None.
     """
     last = []
     for begin in range(0, len(weights), directions):

@@ -27,7 +27,9 @@ MADE = np.int32(65_521)  # more than there are places
 
 def unrolled_max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
     """Of windows of up to MOST_TAPS cells: for each cell of the input the sum over the windows that
-    may hold it of those whose maximum is that very cell.
+    may hold it of those whose maximum
+
+    is that very cell.
 
     Cell i of an axis (the padding counted) is cell i % stride + q * stride of window i // stride -
     q, for as many q as windows overlap. So one array tells of each window where its maximum is, as

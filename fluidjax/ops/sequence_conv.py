@@ -23,8 +23,9 @@ def _shifted(rows: Any, by: int) -> Any:
 
 def _neighbours(x: Ragged, begin: int, count: int) -> list[tuple[Any, Any, Any]]:
     """For each of `count` places of a window that begins `begin` rows away: the rows there, which
-    of them are in the sequence, and how far the place is from its first row (negative) or behind
-    its last (from 0 up).
+    of them are in the
+
+    sequence, and how far the place is from its first row (negative) or behind its last (from 0 up).
     """
     sequence = jnp.minimum(x.sequence(), x.sequences - 1)
     first, end = x.offsets[-1][sequence], x.offsets[-1][sequence + 1]

@@ -129,7 +129,10 @@ def _one_level(levels: Any, attrs: Attrs) -> dict[str, int]:
 
 def _offsets(X: Any, Length: Any) -> tuple[Any, np.ndarray | None]:
     """Offsets of the rows that Length keeps, and as NumPy where they are known. Raises
-    EnforceNotMet for known lengths that do not fit."""
+    EnforceNotMet for known lengths that
+
+    do not fit.
+    """
     lengths = rows_of(Length).reshape(-1)
     if lengths.shape[0] != X.shape[0]:
         raise EnforceNotMet(

@@ -202,8 +202,9 @@ def test_strangers_while_a_job_runs() -> None:
     deadline = time.monotonic() + 100
     while all(p.poll() is None for p in running[:2]) and time.monotonic() < deadline:
         with contextlib.suppress(OSError):
-            came.append(socket.create_connection(("127.0.0.1", port), timeout=5))
-            came[-1].sendall(STRANGERS[len(came) % len(STRANGERS)])
+            for _ in range(10):
+                came.append(socket.create_connection(("127.0.0.1", port), timeout=5))
+                came[-1].sendall(STRANGERS[len(came) % len(STRANGERS)])
         for pid in pids:
             with contextlib.suppress(OSError):
                 found |= listening(pid)

@@ -162,11 +162,11 @@ def bare(origin: str) -> str:
 
 @pytest.mark.parametrize("kind", FORWARD)
 def test_docstring_begins_with_a_formula(kind: str) -> None:
-    """Its first line says what an output is: "Out = ...", "Y, XShape = ...", or what a host op does
+    """Its first paragraph says what an output is: "Out = ...", "Y, XShape = ...", or what a host op does
     to a named slot.
     """
     definition = lookup(kind)
-    first = definition.doc.partition("\n")[0]
+    first = definition.formula
     slots = {s.name for s in [*definition.inputs, *definition.outputs]}
     assert "=" in first or slots & set(re.findall(r"\w+", first)), first
     assert first.endswith((".", ":"))

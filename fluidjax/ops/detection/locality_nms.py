@@ -42,7 +42,9 @@ def _levels(levels: Any, attrs: Attrs) -> dict[str, int]:
 
 def _merged(boxes: Any, scores: Any, threshold: Any, overlap: Overlaps) -> tuple[Any, Any, Any]:
     """Boxes [M, numbers] and scores [M] where each run of boxes that overlap is one, at its first
-    (what stands at the others means nothing); and which are the first ones.
+    (what stands at the others means
+
+    nothing); and which are the first ones.
     """
 
     def step(run: tuple[Any, ...], given: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -71,7 +73,9 @@ def locality_aware_nms(
     nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,
 ):  # fmt: skip
     """Out [rows, 6] = as multiclass_nms, of BBoxes [N, M, 4] and Scores [N, 1, M] after boxes in a
-    row that overlap were merged. Polygons as there.
+    row that overlap were merged.
+
+    Polygons as there.
 
     In order, a box that overlaps the one before it (merged so far) by more than nms_threshold is
     merged with it: the mean of both, weighted by their scores, which add up. [[-1]] where there is

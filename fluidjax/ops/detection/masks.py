@@ -23,7 +23,9 @@ def _cut(x: Any) -> Any:
 
 def _row_at(a: Any, b: Any, column: Any) -> Any:
     """The fine row at which the edge from a to b [..., 2] passes from fine column `column` to the
-    next, -1 where it does not: the lower of the rows of its places on both sides.
+    next, -1 where it does not: the lower of
+
+    the rows of its places on both sides.
     """
     (xs, ys), (xe, ye) = (jnp.moveaxis(v, -1, 0) for v in (a, b))
     dx, dy = jnp.abs(xe - xs), jnp.abs(ye - ys)
@@ -47,7 +49,9 @@ def _row_at(a: Any, b: Any, column: Any) -> Any:
 
 def _steep(xs: Any, ys: Any, slope: Any, dy: Any, column: Any) -> Any:
     """The lower of the two rows between which a steep edge changes from `column` to the next, or
-    back: its column at step t of dy is cut(xs + slope * t + 0.5).
+    back: its column at step t of dy is
+
+    cut(xs + slope * t + 0.5).
     """
     edge = column + 1  # the greater of both columns
     guess = jnp.floor((edge - 0.5 - xs) / jnp.where(slope == 0, 1, slope))
@@ -61,7 +65,9 @@ def _steep(xs: Any, ys: Any, slope: Any, dy: Any, column: Any) -> Any:
 
 def drawn(points: Any, ends: Any, real: Any, size: int) -> Any:
     """Polygons [..., P, L, 2], each of its first `ends` [..., P] points, as one mask [..., size,
-    size] (rows, columns) of those that are `real` [..., P].
+    size] (rows, columns) of those that are
+
+    `real` [..., P].
     """
     fine = _cut(FINE * points.astype(np.float64) + 0.5)
     at = jnp.arange(points.shape[-2], dtype=np.int32)

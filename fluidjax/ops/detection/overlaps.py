@@ -13,7 +13,9 @@ MOST_GROWTH = float(np.log(1000.0 / 16.0))
 
 def pixel_overlaps(a: Any, b: Any, more: int = 1) -> Any:
     """Intersection over union of boxes a [..., A, 4] and b [..., B, 4] whose edges are pixels of
-    them, [..., A, B]; 0 where they do not meet. more: 0 where edges are lines.
+    them, [..., A, B]; 0 where they do
+
+    not meet. more: 0 where edges are lines.
     """
     a, b = a[..., :, None, :], b[..., None, :, :]
     sizes = [
@@ -32,7 +34,9 @@ def centred(boxes: Any, more: int = 1) -> tuple[Any, Any]:
 
 def deltas(anchors: Any, boxes: Any, weights: Any = None) -> Any:
     """How boxes [..., 4] differ from anchors: the way of the centre in sizes of the anchor, and the
-    logarithm of the growth; over weights [4].
+    logarithm of the growth; over
+
+    weights [4].
     """
     (at, size), (centre, extent) = centred(anchors), centred(boxes)
     found = jnp.concatenate([(centre - at) / size, jnp.log(extent / size)], -1)

@@ -50,7 +50,9 @@ def _cross(a: Any, b: Any) -> Any:
 
 def _fan(corners: Any) -> tuple[Any, Any]:
     """Triangles [..., corners - 2, 3, 2] around the first corner, each turned to the left, and
-    twice their areas, below 0 for those that were turned to the right.
+    twice their areas, below 0 for those that
+
+    were turned to the right.
     """
     first = jnp.broadcast_to(corners[..., :1, :], corners[..., 2:, :].shape)
     one, two = corners[..., 1:-1, :], corners[..., 2:, :]

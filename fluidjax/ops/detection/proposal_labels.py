@@ -38,8 +38,10 @@ def _candidates(
     cascade: bool,
 ) -> Any:
     """The boxes and the proposals of an image, one behind the other (the proposals alone for a
-    cascade) [M, 4]: which find a box, which find none, the box of each. A crowd's box finds
-    nothing; in a cascade, as in 1.8.5, the proposal of its number does not.
+    cascade) [M, 4]: which find a box, which
+
+    find none, the box of each. A crowd's box finds nothing; in a cascade, as in 1.8.5, the proposal
+    of its number does not.
     """
     fg_thresh, high, low = thresholds
     if cascade:

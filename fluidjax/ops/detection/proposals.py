@@ -24,9 +24,10 @@ def suppressed(
     boxes: Any, there: Any, threshold: float, eta: float, most: int, more: int = 1
 ) -> tuple[Any, Any]:
     """Greedy suppression of boxes [K, 4], best first, of which those count that are `there`: the
-    places of the boxes kept, [most], and their number. A box is kept if it overlaps none that was
-    kept by more than the threshold, which shrinks by `eta` (< 1) with each while it is above a
-    half.
+    places of the boxes kept, [most], and
+
+    their number. A box is kept if it overlaps none that was kept by more than the threshold, which
+    shrinks by `eta` (< 1) with each while it is above a half.
     """
     count = boxes.shape[0]
     at = jnp.arange(count, dtype=np.int32)

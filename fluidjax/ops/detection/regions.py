@@ -51,7 +51,9 @@ def pooled_spec(
 
 def each_region(fn: Callable[..., Any], x: Any, image: Any, *values: Any) -> Any:
     """fn(x[image[r]], *(v[r] for v in values)) of every region r, stacked. Together as many as
-    AT_ONCE allows, the rest one after another.
+    AT_ONCE allows, the rest one after
+
+    another.
     """
     x = jnp.asarray(x)
     together = max(1, AT_ONCE // max(math.prod(x.shape[1:]), 1))

@@ -81,8 +81,9 @@ def _inside(x: Any, y: Any, quad: Any) -> Any:
 
 def _taps(quad: Any, shape: tuple[int, int], height: int, width: int) -> tuple[Any, Any, Any, Any]:
     """Of one quadrilateral in an image of `shape`: the matrix, which pixels of the rectangle are in
-    it, [h * w], and the four pixels that each of them is read from with their weights, [h * w, 4];
-    -1 and 0 where it is not.
+    it, [h * w], and the four pixels that
+
+    each of them is read from with their weights, [h * w, 4]; -1 and 0 where it is not.
     """
     matrix = _matrix(quad, height, width)
     row, column = (
