@@ -17,8 +17,8 @@ from fluidjax.look.picture import WIDE, Picture, esc
 from fluidjax.look.rows import Rows
 
 PATH = Path(__file__).parents[1] / "docs" / "program.svg"
-TITLE = "A residual network of two layers: its program, and the graph of its ops"
-COLUMNS, LINE, TOP = 84, 19, 26  # characters of a line, pixels of one
+TITLE = "A gated network: its program, and the graph of its ops"
+COLUMNS, LINE, TOP = 62, 19, 26  # characters of a line, pixels of one
 _COLOURS = {"a": "name", "b": "op", "i": "type", "s": "soft"}
 
 
@@ -27,9 +27,8 @@ def program() -> ProgramDesc:
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():
         x = fluid.data("x", [None, 64])
-        hidden = layers.fc(x, 64, act="relu")
-        both = layers.elementwise_add(x, layers.fc(hidden, 64), act="relu")
-        layers.softmax(layers.fc(both, 10, bias_attr=False))
+        hidden, gate = layers.fc(x, 32, act="relu"), layers.fc(x, 32, act="sigmoid")
+        layers.fc(layers.elementwise_mul(hidden, gate), 10, act="softmax")
     return main.desc
 
 
@@ -64,15 +63,26 @@ def lines(desc: ProgramDesc) -> list[list[tuple[str, str]]]:
         parser, length = _Words(), 0
         parser.feed(row)
         line: list[tuple[str, str]] = []
-        for word, colour in parser.found:
-            if line and length + len(word) > COLUMNS:
+        for piece in _pieces(parser.found):
+            wide = sum(len(word) for word, _ in piece)
+            if line and length + wide > COLUMNS:
                 found.append(line)
-                line, word = [("      ", "")], word.lstrip()
-                length = 6
-            line.append((word, colour))
-            length += len(word)
+                (word, colour), *rest = piece
+                line, piece, length = [("      ", "")], [(word.lstrip(), colour), *rest], 6
+            line += piece
+            length += wide
         found.append(line)
     return found
+
+
+def _pieces(words: list[tuple[str, str]]) -> list[list[tuple[str, str]]]:
+    """Words between which a line may end: before a space."""
+    pieces: list[list[tuple[str, str]]] = []
+    for word in words:
+        if word[0][0].isspace() or not pieces:
+            pieces.append([])
+        pieces[-1].append(word)
+    return pieces
 
 
 def picture() -> Picture:

@@ -16,7 +16,7 @@ def test_it_shows_the_program_beside_its_graph() -> None:
     assert shown == picture().text.splitlines(), "python -m website.front_picture"
     assert max(map(len, shown)) <= COLUMNS + 6
     ops = [op.type for op in program().blocks[0].ops]
-    assert [m[1] for line in shown if (m := re.search(r"= (\w+)\(", line))] == ops
+    assert re.findall(r"= +(\w+)\(", " ".join(shown)) == ops
     graph = root.find(f"{SVG}svg")
     assert graph is not None
     boxes = [
