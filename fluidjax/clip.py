@@ -20,6 +20,7 @@ from .graph.block import Block
 from .graph.name_scope import name_scope
 from .graph.program import Program, as_program
 from .graph.variable import Parameter, Variable
+from .ir.edit import role_names
 from .regularizer import Pair
 
 
@@ -367,7 +368,7 @@ def _correct_role_vars(before: Sequence[Pair], after: Sequence[Pair]) -> None:
     if not changed:
         return
     for op in before[0][0].block.program.global_block().ops:
-        role_var = op.desc.attrs.get(OP_ROLE_VAR)
+        role_var = role_names(op.desc)
         if (
             role_var
             and role_var[0] in changed

@@ -16,8 +16,14 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers, passes
-from fluidjax.errors import EnforceNotMet, FluidTypeError, FluidValueError, UnsupportedError
-from fluidjax.ir import text, verify
+from fluidjax.errors import (
+    EnforceNotMet,
+    FluidError,
+    FluidTypeError,
+    FluidValueError,
+    UnsupportedError,
+)
+from fluidjax.ir import edit, text, verify
 from fluidjax.lower.eager import OpByOp
 from fluidjax.lower.step import Step
 from fluidjax.ops.registry import lookup
@@ -509,3 +515,24 @@ def test_one_that_no_case_has_written_is_told() -> None:
         exe.run(main, feed={"x": np.float32([1])})
         exe.run(main, feed={"x": np.float32([3])})  # it has a value now
         assert fluid.global_scope().get("kept").tolist() == [2]
+
+
+def test_a_tensor_is_not_read_from_what_a_block_left() -> None:
+    """A spoiled file may name the scope of a branch where a tensor is meant."""
+    with fresh() as (main, _):
+        x = fluid.layers.data("x", [4])
+        positive = fluid.layers.less_than(fluid.layers.mean(x), fluid.layers.mean(x * 2.0))
+        out = fluid.layers.cond(positive, lambda: x * 2.0, lambda: x + 1.0) + x
+    desc = main.desc
+    left = [op for op in desc.blocks[0].ops if op.type == "conditional_block"]
+    last = next(op for op in desc.blocks[0].ops if out.name in op.writes)
+    for op in left:
+        ops = [
+            edit.rename_op(o, {last.input("X")[0]: op.output("Scope")[0]}) if o is last else o
+            for o in desc.blocks[0].ops
+        ]
+        spoiled = fluid.Program.from_desc(edit.replace_ops(desc, 0, ops))
+        with pytest.raises(FluidError):
+            fluid.Executor().run(
+                spoiled, feed={"x": np.ones((2, 4), "float32")}, fetch_list=[out.name]
+            )

@@ -24,6 +24,14 @@ def role(op: OpDesc) -> int:
     return value if isinstance(value, int) else FORWARD
 
 
+def role_names(op: OpDesc) -> tuple[str, ...]:
+    """The parameters and gradients in op_role_var, in turns; none where a file has something else."""
+    value = op.attrs.get("op_role_var")
+    if isinstance(value, tuple) and all(isinstance(name, str) for name in value):
+        return value
+    return ()
+
+
 def replace_block(desc: ProgramDesc, idx: int, block: BlockDesc) -> ProgramDesc:
     """`desc` with block `idx` replaced. Raises FluidValueError if there is no such block."""
     if not 0 <= idx < len(desc.blocks):

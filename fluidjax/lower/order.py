@@ -13,11 +13,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from ..ir.desc import OpDesc
-from ..ir.edit import OPTIMIZE, role
+from ..ir.edit import OPTIMIZE, role, role_names
 from ..ops.registry import lookup
-
-# the attribute in which an op of an optimizer names its parameter, and that one's gradient
-ROLE_VAR = "op_role_var"
 
 
 def by_use(ops: Sequence[OpDesc]) -> tuple[OpDesc, ...]:
@@ -54,13 +51,13 @@ def _optimizes(op: OpDesc) -> bool:
 
 
 def _updates(op: OpDesc) -> bool:
-    return _optimizes(op) and bool(op.attrs.get(ROLE_VAR))
+    return _optimizes(op) and bool(role_names(op))
 
 
 def _sorted(run: list[OpDesc], first: dict[str, int]) -> list[OpDesc]:
     groups: dict[str, list[OpDesc]] = {}
     for op in run:
-        groups.setdefault(op.attrs[ROLE_VAR][0], []).append(op)
+        groups.setdefault(role_names(op)[0], []).append(op)
     if len(groups) < 2 or not all(name in first for name in groups) or meet(groups.values()):
         return run
     return [op for name in sorted(groups, key=first.__getitem__) for op in groups[name]]

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from ..errors import EnforceNotMet, FluidError, NotOneStep, note
+from ..errors import EnforceNotMet, FluidError, FluidTypeError, NotOneStep, note
 from ..ir import text
 from ..ir.desc import OpDesc
 from ..ops.definition import OpDef
@@ -16,6 +16,7 @@ from ..ops.infer import infer, specs_of
 from ..ops.objection import refusal
 from ..ops.ragged import rows_of
 from ..ops.registry import control
+from ..ops.step_scopes import NotRun, Scopes
 
 
 @contextlib.contextmanager
@@ -76,6 +77,12 @@ def answered(
     ) as exc:
         if not getattr(definition.fn, "__module__", "").startswith("fluidjax."):
             raise
+        for slot, value in inputs.items():
+            if any(map(_is_scope, value if isinstance(value, list) else (value,))):
+                raise FluidTypeError(
+                    f"op '{definition.type}' takes tensors, but its input {slot} is what a block left"
+                    " for its gradient"
+                ) from exc
         given = {s: rows_of(v) for s, v in inputs.items()}
         if definition.infer is not None:
             try:
@@ -83,6 +90,10 @@ def answered(
             except FluidError as told:
                 raise told from exc
         raise refusal(definition.type, given, exc) from exc
+
+
+def _is_scope(value: Any) -> bool:
+    return isinstance(value, NotRun | Scopes | dict)
 
 
 def _place(op: OpDesc) -> str:

@@ -25,3 +25,22 @@ def align(x: Any, y: Any, axis: int) -> tuple[Any, Any]:
     if axis < 0 or axis + len(shape) > x.ndim:
         raise ShapeError(f"axis {axis} does not lay Y{list(y.shape)} along X{list(x.shape)}")
     return x, y.reshape(*shape, *[1] * (x.ndim - axis - len(shape)))
+
+
+def same_shape(kind: str, **values: Any) -> None:
+    """Raises ShapeError unless all of these have one shape: what NumPy would repeat, a size of 1
+    beside another or a row beside a column, is a mistake in a loss.
+    """
+    _same(kind, "one shape", {slot: v.shape for slot, v in values.items()}, values)
+
+
+def same_rows(kind: str, **values: Any) -> None:
+    """Raises ShapeError unless all of these have the same number of rows, their first size."""
+    _same(kind, "as many rows", {slot: v.shape[:1] for slot, v in values.items()}, values)
+
+
+def _same(kind: str, what: str, sizes: dict[str, Any], values: dict[str, Any]) -> None:
+    first, *others = sizes.values()
+    if any(other != first for other in others):
+        given = " and ".join(f"{slot}{list(v.shape)}" for slot, v in values.items())
+        raise ShapeError(f"op '{kind}' takes tensors of {what}, not {given}")

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from .bounds import labels_of, size_of
+from .broadcast import same_rows, same_shape
 from .outside import within
 from .ragged import Ragged, beside, counted, rows_of
 from .registry import Array, Int64, grad_of, op
@@ -20,6 +21,7 @@ from .traits import CHANNELS_FIRST, FREE, Bounds, knows_rows, mixes, row_wise
 @op(outs="Residual~ Out", rows=row_wise("X", "Y"))
 def huber_loss(X: Array, Y: Array, *, delta: float) -> Any:
     """Out = 0.5 * r^2 where |r| <= delta, else delta * (|r| - 0.5 * delta); r = Residual = Y - X."""
+    same_shape("huber_loss", X=X, Y=Y)
     residual = Y - X
     size = jnp.abs(residual)
     return residual, jnp.where(
@@ -48,6 +50,7 @@ def smooth_l1_loss(
 
     InsideWeight multiplies d, OutsideWeight what it costs. Out has shape [rows, 1].
     """
+    same_shape("smooth_l1_loss", X=X, Y=Y)
     diff = X - Y if InsideWeight is None else (X - Y) * InsideWeight
     square = sigma * sigma
     cost = jnp.where(
@@ -91,6 +94,7 @@ def kldiv_loss(
     padded = counted("kldiv_loss", X=X, Target=Target)
     x: Any = rows_of(X)
     target: Any = rows_of(Target)
+    same_shape("kldiv_loss", X=x, Target=target)
     nothing = target <= 0
     loss = jnp.where(nothing, 0, target * (jnp.log(jnp.where(nothing, 1, target)) - x))
     loss = jnp.exp(target) * (target - x) if log_target else loss
@@ -119,6 +123,7 @@ def bpr_loss(X: Array, Label: Array) -> Any:
     """Y = mean over the other classes j of log(1 + exp(X[j] - X[label])), infinite powers as 1e20;
     X [..., classes], Y [..., 1].
     """
+    same_rows("bpr_loss", X=X, Label=Label)
     right = jnp.take_along_axis(X, Label.astype(jnp.int32), -1)
     cost = jnp.where(_others(X, Label), -jnp.log1p(_tolerable(jnp.exp(X - right))), 0)
     return -cost.sum(-1, keepdims=True) / (X.shape[-1] - 1)
@@ -142,6 +147,7 @@ def bpr_loss_grad(X: Array, Label: Array, d_Y: Array) -> Any:
 @op(outs="Loss", rows=row_wise("Logits", "Labels"), bounds=FREE)
 def hinge_loss(Logits: Array, Labels: Array) -> Any:
     """Loss = max(1 - (2 * Labels - 1) * Logits, 0)."""
+    same_shape("hinge_loss", Logits=Logits, Labels=Labels)
     return jnp.maximum(1 - (2 * Labels - 1) * Logits, 0)
 
 
@@ -176,6 +182,7 @@ def rank_loss(Label: Array, Left: Array, Right: Array) -> Any:
 @op(outs="Activated~ Out", rows=row_wise("X1", "X2", "Label", lod=None), bounds=FREE)
 def margin_rank_loss(X1: Array, X2: Array, Label: Array, *, margin: float = 0.0) -> Any:
     """Out = max(margin - Label * (X1 - X2), 0); Activated = 1 where Out > 0."""
+    same_shape("margin_rank_loss", X1=X1, X2=X2, Label=Label)
     out = margin - Label * (X1 - X2)
     out = jnp.where(out > 0, out, 0)
     return (out > 0).astype(X1.dtype), out
@@ -193,6 +200,7 @@ def modified_huber_loss(X: Array, Y: Array) -> Any:
     """Out = -4 v where v < -1, (1 - v)^2 where -1 <= v < 1, else 0; v = IntermediateVal = (2 * Y -
     1) * X.
     """
+    same_shape("modified_huber_loss", X=X, Y=Y)
     value = (2 * Y - 1) * X
     return value, jnp.where(value < -1, -4 * value, jnp.where(value < 1, (1 - value) ** 2, 0))
 
@@ -261,6 +269,7 @@ def teacher_student_sigmoid_loss(
 
     s(t) = max(X, 0) - X * t + log(1 + exp(-|X|)).
     """
+    same_rows("teacher_student_sigmoid_loss", X=X, Label=Label)
     base = jnp.maximum(X, 0) + jnp.log1p(jnp.exp(-jnp.abs(X)))
     both = base + jnp.where(Label < 1, base - X * Label, base - X - X * (Label - 1))
     return jnp.where(Label < -1, base, jnp.where(Label < 0, base - X, both))
@@ -318,6 +327,7 @@ def sigmoid_focal_loss(
     -alpha / fg * (1 - p)^gamma * log(p) where Label == j + 1, -(1 - alpha) / fg * p^gamma * log(1 -
     p) otherwise, 0 for Label -1; p = sigmoid(X), fg = max(FgNum, 1).
     """
+    same_rows("sigmoid_focal_loss", X=X, Label=Label)
     p, log_hit, log_miss, hit, miss = _focal_parts(X, Label, FgNum, alpha)
     return 0 - hit * (1 - p) ** gamma * log_hit - miss * p**gamma * log_miss
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import FluidValueError, ShapeError
+from .broadcast import same_rows
 from .concrete import are_numbers, integers, refuse_huge
 from .infer import Spec
 from .registry import Array, Ints, grad_of, op
@@ -157,6 +158,7 @@ def grid_sampler(
     outer edges. y likewise. mode nearest: the pixel that is nearest. padding_mode border: beyond X
     the pixel at its edge, reflection: X in a mirror there.
     """
+    same_rows("grid_sampler", X=X, Grid=Grid)
     n, channels, height, width = X.shape
     x, y = (
         _place(Grid[..., i], size, padding_mode, align_corners)

@@ -19,6 +19,7 @@ from ..errors import FluidTypeError, ShapeError
 from ..ir.desc import OpDesc
 from . import loops
 from .bounds import candidates, gathered, places, size_of
+from .broadcast import same_rows, same_shape
 from .concrete import concrete, integers
 from .conditions import absent, both, inner_axis, rank_from, unset
 from .infer import Spec
@@ -220,6 +221,7 @@ def where(Condition: Array, X: Array, Y: Array):
 @op(outs="Out", rows=mixes(), bounds=Bounds("Ids", "ids", candidates))
 def multiplex(Ids: Array, X: list[Array]):
     """Out[i] = X[Ids[i]][i]: row i of the input that Ids [N, 1] names."""
+    same_shape("multiplex", **{f"X[{k}]": x for k, x in enumerate(X)})
     ids = Ids.reshape(-1, *[1] * (X[0].ndim - 1))[: X[0].shape[0]]
     out = X[-1]
     for k in range(len(X) - 2, -1, -1):
@@ -270,6 +272,7 @@ def _sample_spec(X: Spec, Index: Spec) -> Spec:
 )
 def index_sample(X: Array, Index: Array):
     """Out[i, j] = X[i, Index[i, j]]."""
+    same_rows("index_sample", X=X, Index=Index)
     return jnp.take_along_axis(X, narrow(Index, X.shape), axis=1, mode=_TRUST)
 
 

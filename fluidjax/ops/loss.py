@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from .bounds import classes
+from .broadcast import same_shape
 from .conditions import absent, attribute, both, inner_axis, unset
 from .infer import Spec
 from .registry import Array, grad_of, op
@@ -107,6 +108,7 @@ def cross_entropy(
     of hard Label's shape or [..., 1].
     """
     if soft_label:
+        same_shape("cross_entropy", X=X, Label=Label)
         return -jnp.sum(Label * _tolerable_log(X), -1, keepdims=True)
     label = _hard(X, Label)
     loss = jnp.where(label == ignore_index, 0, -_tolerable_log(_pick(X, label, -1, ignore_index)))
@@ -201,6 +203,8 @@ def softmax_with_cross_entropy(
     Without use_softmax Logits are probabilities already, and Softmax is what they are.
     """
     at = _axis_last(Label, axis, Logits.ndim)
+    if soft_label:
+        same_shape("softmax_with_cross_entropy", Logits=Logits, Label=Label)
     if not use_softmax:
         return Logits, _of_probabilities(Logits, Label, at, soft_label, ignore_index)
     shifted = _shifted(Logits, at)
@@ -282,6 +286,7 @@ def sigmoid_cross_entropy_with_logits(
     pos_weight, of later Paddles and X's shape: Out = (1 - Label) * X + pos_weight * log(1 +
     exp(-X)), as their kernel has it.
     """
+    same_shape("sigmoid_cross_entropy_with_logits", X=X, Label=Label)
     kept, count = _kept(Label, ignore_index, normalize)
     loss = jnp.maximum(X, 0) - X * Label + jnp.log1p(jnp.exp(-jnp.abs(X)))
     if pos_weight is not None:
@@ -319,6 +324,7 @@ def sigmoid_cross_entropy_with_logits_grad(
 )
 def log_loss(Predicted: Array, Labels: Array, *, epsilon: float) -> Any:
     """Loss = -Labels * log(Predicted + epsilon) - (1 - Labels) * log(1 - Predicted + epsilon)."""
+    same_shape("log_loss", Predicted=Predicted, Labels=Labels)
     # else XLA computes (1 + epsilon) - Predicted, which is not 0 at 1
     rest = jax.lax.optimization_barrier(1 - Predicted)
     return -Labels * jnp.log(Predicted + epsilon) - (1 - Labels) * jnp.log(rest + epsilon)
@@ -327,6 +333,7 @@ def log_loss(Predicted: Array, Labels: Array, *, epsilon: float) -> Any:
 @op(outs="Out", rows=row_wise("X", "Label"), bounds=FREE)
 def bce_loss(X: Array, Label: Array) -> Any:
     """Out = -Label * log(X) - (1 - Label) * log(1 - X), logarithms no less than -100."""
+    same_shape("bce_loss", X=X, Label=Label)
     return (Label - 1) * jnp.maximum(jnp.log(1 - X), -100) - Label * jnp.maximum(jnp.log(X), -100)
 
 

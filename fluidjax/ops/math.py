@@ -15,6 +15,7 @@ import numpy as np
 from jax import lax
 
 from ..errors import ShapeError
+from .broadcast import same_rows
 from .conditions import both, inner_axis, unset
 from .extremes import by_equality
 from .infer import Spec
@@ -337,6 +338,8 @@ def cos_sim(X: Array, Y: Array):
     Y may have one row, which then serves all rows of X.
     """
     x, y = _rows(X), _rows(Y)
+    if y.shape[0] != 1:
+        same_rows("cos_sim", X=X, Y=Y)
     x_norm, y_norm = (_norm_of_rows(v) for v in (x, y))
     return jnp.sum(x * y, 1, keepdims=True) / (x_norm * y_norm), x_norm, y_norm
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ShapeError, UnsupportedError
+from .broadcast import same_rows, same_shape
 from .conditions import attribute
 from .infer import Spec
 from .math import fits, one_shape
@@ -212,6 +213,7 @@ def _infer_bmm(X: Spec, Y: Spec) -> Spec:
 @op(outs="Out", grad="X Y", infer=_infer_bmm, rows=row_wise("X", "Y"), heavy=True)
 def bmm(X: Array, Y: Array):
     """Out[b] = X[b] @ Y[b]; X [B, M, K], Y [B, K, N]."""
+    same_rows("bmm", X=X, Y=Y)
     return jnp.matmul(X, Y)
 
 
@@ -226,6 +228,7 @@ def dot(X: Array, Y: Array):
     """Out[..., 0] = sum of X * Y over the last dimension; X and Y are vectors, or matrices of
     vectors.
     """
+    same_shape("dot", X=X, Y=Y)
     return jnp.sum(X * Y, -1, dtype=X.dtype, keepdims=True)
 
 
@@ -267,6 +270,7 @@ def _infer_cross(X: Spec, Y: Spec, *, dim: int) -> Spec:
 @op(outs="Out", grad="X Y", infer=_infer_cross, rows=mixes("X"))
 def cross(X: Array, Y: Array, *, dim: int = FIRST_OF_SIZE_3):
     """Out = X x Y, the vector product along `dim` (default: the first dimension of size 3)."""
+    same_shape("cross", X=X, Y=Y)
     return jnp.cross(X, Y, axis=_cross_axis(X.shape, dim))
 
 
@@ -277,6 +281,7 @@ def _bilinear(X: Array, Y: Array, Weight: Array) -> Array:
 @op(outs="Out", rows=row_wise("X", "Y"), heavy=True)
 def bilinear_tensor_product(X: Array, Y: Array, Weight: Array, Bias: Array | None):
     """Out[b, i] = X[b] @ Weight[i] @ Y[b] + Bias[0, i]; Weight [I, M, N]."""
+    same_rows("bilinear_tensor_product", X=X, Y=Y)
     out = _bilinear(X, Y, Weight)
     return out if Bias is None else out + Bias
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import EnforceNotMet, ShapeError
+from .broadcast import same_rows
 from .infer import Spec
 from .registry import Array, grad_of, op
 from .traits import row_wise
@@ -69,6 +70,7 @@ def gru_unit(
     and behind it Wc [D, D]. Gate = [u, r, c], ResetHiddenPrev = r * h. Activations by number: 0
     identity, 1 sigmoid, 2 tanh, 3 relu.
     """
+    same_rows("gru_unit", Input=Input, HiddenPrev=HiddenPrev)
     h, width = HiddenPrev, HiddenPrev.shape[-1]
     flat = Weight.reshape(-1)
     gates, candidate = (
@@ -98,6 +100,7 @@ def lstm_unit(X: Array, C_prev: Array, *, forget_bias: float = 0.0):
     """C = sigmoid(f + forget_bias) * C_prev + sigmoid(i) * tanh(g), H = sigmoid(o) * tanh(C); X [N,
     4D] = i, f, o, g.
     """
+    same_rows("lstm_unit", X=X, C_prev=C_prev)
     i, f, o, g = jnp.split(X, 4, 1)
     cell = jax.nn.sigmoid(f + forget_bias) * C_prev + jax.nn.sigmoid(i) * jnp.tanh(g)
     return cell, jax.nn.sigmoid(o) * jnp.tanh(cell)

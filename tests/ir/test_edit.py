@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -177,3 +178,11 @@ def test_ten_thousand_ops():
     assert len(edit.prune(desc, ["v5000"]).blocks[0].ops) == 5000
     assert edit.for_test(desc) == desc
     assert to_text(edit.renumber(desc)) == to_text(desc)
+
+
+def test_role_names_are_names_or_nothing() -> None:
+    """A file may hold anything in op_role_var; a step that orders its updates by it still runs."""
+    op = small().blocks[0].ops[3]
+    named = ("w", "w@GRAD")
+    for value, names in ((named, named), (5, ()), ("w", ()), ((1, 2), ()), ((), ())):
+        assert edit.role_names(replace(op, attrs=op.attrs.set(op_role_var=value))) == names

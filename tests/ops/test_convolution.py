@@ -191,3 +191,33 @@ def test_few_pixels_are_rows_where_filters_are_turned(
     assert "dot_general" in traced.as_text() and "stablehlo.convolution" not in traced.as_text()
     found = traced.compile()(x, w)
     np.testing.assert_allclose(found, convolution_ways.xla_output(geo, x, w), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "geo",
+    [
+        geometry((4, 2, 2, 4), (1, 2, 3, 2), strides=(2, 2), pads=((0, 1), (1, 1))),
+        geometry((4, 2, 4, 4), (1, 2, 3, 2), strides=(1, 2), pads=((0, 0), (1, 1))),
+        geometry((4, 2, 4, 3), (1, 2, 2, 2), strides=(2, 2), pads=((1, 1), (0, 0)), last=True),
+    ],
+)
+def test_small_images_under_a_filter_of_two_cells(geo: Geometry) -> None:
+    """XLA:CPU ends the process over the gradient of these as JAX writes it down."""
+    draw = np.random.default_rng(0)
+    w, dy = (draw.standard_normal(s).astype("float32") for s in (geo.w, geo.y))
+    got = jax.jit(partial(input_gradient, geo))(w, dy)
+    x = draw.standard_normal(geo.x).astype("float32")
+    whole = np.pad(
+        x, [(0, 0), *geo.pads, (0, 0)] if geo.last else [(0, 0), (0, 0), *geo.pads]
+    )  # conv(x, w) by its definition
+    if geo.last:
+        whole = np.moveaxis(whole, -1, 1)
+    y = np.zeros((geo.x[0], geo.w[0], *geo.outs))
+    for i, j in np.ndindex(*geo.outs):
+        rows, columns = (
+            slice(at * s, at * s + k)
+            for at, s, k in zip((i, j), geo.strides, geo.w[2:], strict=True)
+        )
+        y[:, :, i, j] = np.einsum("nchw,ochw->no", whole[:, :, rows, columns], w)
+    y = np.moveaxis(y, 1, -1) if geo.last else y
+    np.testing.assert_allclose(np.sum(got * x), np.sum(dy * y), rtol=1e-4)

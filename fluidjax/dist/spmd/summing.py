@@ -17,8 +17,8 @@ SMALL = 8192
 def pairs(op: OpDesc) -> Iterator[tuple[str, str]]:
     """(parameter, gradient) of the gradients that a backward op completes."""
     if edit.role(op) & edit.BACKWARD:
-        names = op.attrs.get("op_role_var") or ()
-        yield from zip(names[::2], names[1::2], strict=True)
+        names = edit.role_names(op)
+        yield from zip(names[::2], names[1::2], strict=False)
 
 
 def summed(

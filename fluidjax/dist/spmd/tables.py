@@ -106,9 +106,7 @@ def uses(desc: ProgramDesc, name: str) -> Uses:
     """Where a program uses a table, in order."""
     ops = desc.blocks[0].ops
     updates = tuple(
-        op
-        for op in ops
-        if edit.role(op) == edit.OPTIMIZE and (op.attrs.get("op_role_var") or ("",))[0] == name
+        op for op in ops if edit.role(op) == edit.OPTIMIZE and edit.role_names(op)[:1] == (name,)
     )
     shape = desc.blocks[0].vars[name].shape
     mine = dict.fromkeys(n for op in updates for n in op.reads if n != name)

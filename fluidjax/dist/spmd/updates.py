@@ -104,8 +104,8 @@ class _Reader:
         }
         self.of: dict[str, list[OpDesc]] = {}
         for op in self.block.ops:
-            owner = op.attrs.get("op_role_var")
-            if isinstance(owner, tuple) and owner and on_pservers(op):
+            owner = edit.role_names(op)
+            if owner and on_pservers(op):
                 self.of.setdefault(owner[0], []).append(op)
 
     def update(self, param: str, grad: str) -> Update:
