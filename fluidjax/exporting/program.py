@@ -61,6 +61,17 @@ class Exporter:
         made.became, made.read = self.became, self.read
         return made
 
+    def inlined(
+        self, graph: Graph, block: int, args: Sequence[str], values: Sequence[Value], results: Sequence[str],
+    ) -> list[Value]:  # fmt: skip
+        """What a block that is a function of its own makes of these values, as nodes of a graph."""
+        base, line = graph.base, graph.line
+        made = self.within(block)
+        made.graph, made.values = graph, dict(zip(args, values, strict=True))
+        made.run(self.desc.blocks[block].ops)
+        graph.base, graph.line = base, line
+        return [made.values[n] for n in results]
+
     def local(
         self, name: str, dtype: str, shape: tuple[int, ...] | None, many: bool = False, lengths: tuple[Value, ...] = (),
     ) -> Value:  # fmt: skip
@@ -184,13 +195,6 @@ class Exporter:
             arrays = [v.const for v in values if v is not None]
             size += sum(a.nbytes for a in arrays if a is not None)
             found[slot.name] = arrays if slot.many else arrays[0] if arrays else None
-        if not any(True for _ in op.reads) and op.type not in (
-            "fill_constant",
-            "assign_value",
-            "eye",
-            "fill",
-        ):
-            return None
         try:
             with jax.disable_jit(False):
                 made = definition(found, op.attrs)

@@ -81,7 +81,10 @@ class Op:
 
 Rule = Callable[[Graph, Op], Made]
 RULES: dict[str, Rule] = {}
-FAMILIES = ("pointwise", "shaping", "products", "windows", "indexing", "creation", "sequences", "detection", "control")  # fmt: skip
+FAMILIES = (
+    "pointwise", "shaping", "products", "windows", "indexing", "creation", "sequences", "detection", "control",
+    "jax_ops",
+)  # fmt: skip
 
 
 def rule(*types: str) -> Callable[[Rule], Rule]:

@@ -1,0 +1,177 @@
+"""Functions of JAX's, not raised to Fluid's ops, in onnxruntime beside JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import linen, nnx
+from jax import lax
+
+import fluidjax as fluid
+from fluidjax.exporting import ExportError
+from tests.tracing.functions import CASES
+
+from .beside import session
+
+pytest.importorskip("onnx", reason="pip install 'fluidjax[export]'")
+pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
+
+RNG = np.random.RandomState(0)
+
+
+def normal(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype("float32")
+
+
+class Pictures(nnx.Module):
+    def __init__(self) -> None:
+        rngs = nnx.Rngs(0)
+        self.first = nnx.Conv(3, 8, (3, 3), rngs=rngs)
+        self.norm = nnx.BatchNorm(8, use_running_average=True, rngs=rngs)
+        self.each = nnx.Conv(8, 8, (3, 3), strides=2, feature_group_count=8, rngs=rngs)
+        self.back = nnx.ConvTranspose(8, 4, (2, 2), strides=2, rngs=rngs)
+        self.last = nnx.Linear(4 * 8 * 8, 10, rngs=rngs)
+
+    def __call__(self, x: Any) -> Any:
+        x = nnx.max_pool(nnx.relu(self.norm(self.first(x))), (2, 2), strides=(2, 2))
+        x = nnx.avg_pool(self.back(nnx.gelu(self.each(x))), (3, 3), padding="SAME")
+        return nnx.softmax(self.last(x.reshape(x.shape[0], -1)))
+
+
+class Words(nnx.Module):
+    def __init__(self) -> None:
+        rngs = nnx.Rngs(0)
+        self.embed = nnx.Embed(50, 16, rngs=rngs)
+        self.attend = nnx.MultiHeadAttention(4, 16, decode=False, rngs=rngs)
+        self.norm = nnx.LayerNorm(16, rngs=rngs)
+        self.wide, self.narrow = nnx.Linear(16, 32, rngs=rngs), nnx.Linear(32, 16, rngs=rngs)
+
+    def __call__(self, ids: Any) -> Any:
+        x = self.embed(ids)
+        x = self.norm(x + self.attend(x))
+        return self.norm(x + self.narrow(nnx.gelu(self.wide(x))))
+
+
+class Dense(linen.Module):
+    @linen.compact
+    def __call__(self, x: Any) -> Any:
+        x = linen.swish(linen.GroupNorm(4)(linen.Dense(16)(x)))
+        return linen.log_softmax(linen.Dense(4)(x))
+
+
+MODEL = Dense()
+WEIGHTS = MODEL.init(jax.random.key(0), jnp.zeros((3, 8)))
+
+
+def dense(x: Any) -> Any:
+    return MODEL.apply(WEIGHTS, x)
+
+
+def shapes(x: Any, y: Any) -> Any:
+    a = jnp.where(x > 0, jnp.einsum("ij,kj->ik", x, y)[:, :1], jnp.sort(x)[::-1] + jnp.cumsum(x, 0))
+    b = lax.pad(x, 2.0, ((1, 2, 0), (0, -1, 0)))
+    c = jnp.concatenate([x[1:, ::2], jnp.tile(y[:3, :2], (1, 2))], 1)
+    return a, b, c, jnp.argmax(x, 1), lax.rev(x, (1,)), jnp.stack([x, y]), x.T.reshape(-1)
+
+
+def contracted(x: Any, y: Any) -> Any:
+    z = x.reshape(2, 2, 2, 3)[:, 0]
+    return jnp.einsum("abc,dc->bad", z, y[:, :3]), jnp.einsum("abc,abd->cd", z, z), x @ y.T
+
+
+def indexed(x: Any, i: Any) -> Any:
+    along = jnp.take_along_axis(x, i[None, :4] % 4, 0)
+    put = lax.dynamic_update_slice(x, x[:2, :2] * 3, (i[0] + 7, 1))
+    return x[i], x[:, i], x[i, i], along, put, x[0, i[1]], lax.dynamic_slice(x, (i[0], 1), (2, 2))
+
+
+def branches(x: Any) -> Any:
+    picked = lax.switch(x.sum().astype(int) % 3, [jnp.sin, jnp.cos, lambda v: v * 2], x)
+    return picked, lax.cond(x.sum() > 0, lambda v: v * 2, lambda v: v - 1, x)
+
+
+def loops(x: Any) -> Any:
+    counted = lax.fori_loop(0, 5, lambda i, v: v * 0.5 + i, x)
+    until = lax.while_loop(
+        lambda s: s[0].sum() < 50, lambda s: (s[0] * 2, s[1] + 1), (jnp.abs(x), 0)
+    )
+    back = lax.scan(lambda c, r: (c + r, c * r), x[0], x, reverse=True)
+    return counted, until, back
+
+
+def statistics(x: Any) -> Any:
+    return (x - x.mean(0)) / jnp.sqrt(x.var(0) + 1e-5), jax.nn.logsumexp(x, 1), x.max(), x.prod(1), (x > 0).any(0)  # fmt: skip
+
+
+def derived(x: Any) -> Any:
+    return jax.grad(lambda v: (jnp.tanh(v @ v.T) ** 2).sum())(x)
+
+
+FUNCTIONS: list[tuple[str, Callable[..., Any], tuple[np.ndarray, ...]]] = [
+    ("pictures", Pictures(), (normal(2, 16, 16, 3),)),
+    ("words", Words(), (RNG.randint(0, 50, (2, 7)).astype("int32"),)),
+    ("recurrent", nnx.RNN(nnx.LSTMCell(4, 8, rngs=nnx.Rngs(0))), (normal(2, 5, 4),)),
+    ("dense", dense, (normal(3, 8),)),
+    ("shapes", shapes, (normal(4, 6), normal(4, 6))),
+    ("contracted", contracted, (normal(4, 6), normal(4, 6))),
+    ("indexed", indexed, (normal(4, 4), np.array([2, 0, 3, 1], "int32"))),
+    ("branches", branches, (normal(3, 4),)),
+    ("loops", loops, (normal(3, 4),)),
+    ("statistics", statistics, (normal(5, 4),)),
+    ("derived", derived, (normal(3, 4),)),
+]
+
+
+def exported(traced: Any, path: Path, given: dict[str, Any]) -> dict[str, np.ndarray]:
+    fluid.export(traced, path, opset=18)
+    running = session(path)
+    names = [o.name for o in running.get_outputs()]
+    return dict(zip(names, running.run(None, given), strict=True))
+
+
+@pytest.mark.parametrize(("function", "args"), [f[1:] for f in FUNCTIONS], ids=[f[0] for f in FUNCTIONS])  # fmt: skip
+def test_as_jax_computes_it(function: Any, args: Any, tmp_path: Path) -> None:
+    traced = fluid.trace(function, *args)
+    got = exported(traced, tmp_path / "f.onnx", dict(zip(traced.feeds, args, strict=True)))
+    want = jax.tree.leaves(function(*args))
+    for name, value in zip(traced.fetches, want, strict=True):
+        np.testing.assert_allclose(got[name], value, rtol=1e-5, atol=1e-5, err_msg=name)
+        assert got[name].dtype == value.dtype and got[name].shape == value.shape
+
+
+# Of the functions that tracing is tested with, those whose ops all have rules; the rest draw at
+# random, take bits apart, scatter, or decompose matrices, and name what they lack.
+WHOLE = """
+axes_of_a_vmap gradient_of_a_scan loops_and_branches nested_control custom_rules large_constants_within
+second_derivatives closed_over_arrays jitted_within linen_mlp_predicts
+linen_transformer_predicts linen_unet_predicts linen_recurrent_predicts linen_ensemble_vmapped
+convolutions
+""".split()
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_functions_that_are_traced(name: str, tmp_path: Path) -> None:
+    function, args, options = CASES[name]()
+    traced = fluid.trace(function, *args, **options)
+    leaves = zip(traced.places, jax.tree.leaves(args), strict=True)
+    got = exported(traced, tmp_path / "f.onnx", {n: np.asarray(v) for n, v in leaves if n in traced.feeds})  # fmt: skip
+    want = dict(zip(traced.results, jax.tree.leaves(function(*args)), strict=True))
+    assert got
+    for out, value in got.items():
+        np.testing.assert_allclose(value, want[out], rtol=1e-4, atol=1e-5, err_msg=out)
+
+
+@pytest.mark.parametrize("name", ["random_raw_keys", "linear_algebra", "indexing"])
+def test_what_lacks_is_named(name: str, tmp_path: Path) -> None:
+    function, args, options = CASES[name]()
+    traced = fluid.trace(function, *args, **options)
+    with pytest.raises(ExportError) as error:
+        fluid.export(traced, tmp_path / "f.onnx", opset=18)
+    assert all(lack.what.startswith("jax.") and lack.places for lack in error.value.report.lacks)
+    assert not list(tmp_path.iterdir())
