@@ -99,6 +99,7 @@ class Net:
         self.fetched = {v.name: (s, i) for s in chosen for i, v in enumerate(outs[s])}
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("opset", [17, 21])
 def test_equals_paddle(name: str, opset: int, tmp_path: Path) -> None:
