@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from website.navigation import sections
+
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[1]
@@ -65,6 +67,42 @@ def test_files_that_are_named_exist(page: Path) -> None:
         sorted(name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in FILES))
         == []
     )
+
+
+# user's pages that are longer, and why
+LONGER = {
+    "tutorial": "it is read from its beginning to its end",
+    "errors": "a list to search, with the code of each",
+    "differences": "a list to search",
+    "jax-functions": "its code and the table of functions",
+    "own-passes": "the whole of two files",
+    "transpiler": "the list of 1.8.5's bugs",
+    "pserver-processes": "what each mode sends",
+    "fleet": "the list of fields",
+    "sparse": "the list of ops, and tables on several devices",
+}
+
+
+def test_a_users_page_is_short() -> None:
+    """Reference goes to a page of its own (NAME-reference.md) or into docstrings."""
+    parts = ("Tutorial", "Guides", "Several devices", "Transpilers")
+    pages = {
+        path.removeprefix("docs/").removesuffix(".md"): len((ROOT / path).read_bytes())
+        for part in parts
+        for _, path in sections()[part]
+        if path.startswith("docs/") and not path.endswith("-reference.md")
+    }
+    assert len(pages) > 20
+    long = {page for page, size in pages.items() if size > 6 * 1024}
+    assert long - set(LONGER) == set(), "6 kB are a page"
+    assert set(LONGER) - long == set(), "these are short now"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_figures_have_no_dates_in_prose(page: Path) -> None:
+    """Measurements are kept in docs/benchmarks.json and docs/gpu.json, with their dates."""
+    if page.stem not in ("benchmarks", "gpu"):
+        assert re.findall(r"\b20\d\d-\d\d-\d\d\b", page.read_text()) == []
 
 
 def terms() -> list[str]:

@@ -164,12 +164,12 @@ def test_trainers_draw_their_own_masks_and_stay_alike(job, tmp_path):
     ids=["nccl2", "fleet", "pservers"],
 )
 def test_the_examples_of_the_documentation(example, tmp_path, capfd, monkeypatch):
-    """docs/data-parallel-processes.md: the seed documents' nccl2 example, with what stands around it; a
-    fleet; one with parameter servers.
+    """docs/data-parallel-processes.md: the nccl2 example; docs/fluid-fleet.md: a fleet, and one with
+    parameter servers.
     """
-    examples = re.findall(
-        r"```py\n(.*?)```", (ROOT / "docs/data-parallel-processes.md").read_text(), re.DOTALL
-    )
+    pages = (ROOT / f"docs/{name}.md" for name in ("data-parallel-processes", "fluid-fleet"))
+    text = "".join(page.read_text() for page in pages)
+    examples = re.findall(r"```py\n(.*?)```", text, re.DOTALL)
     assert len(examples) == 3
     code = examples[example]
     path = tmp_path / "train.py"
