@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", ROOT / "docs" / "README.md")
 README = PAGES[0].read_text()
 EXAMPLE = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
-FIGURES = re.compile(r"(<!-- figures -->\n).*?(<!-- end of figures -->)", re.DOTALL)
+FIGURES = re.compile(r"(<!-- figures -->\n\n).*?(\n<!-- end of figures -->)", re.DOTALL)
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?!\w)")
 
 
