@@ -11,6 +11,7 @@ import numpy as np
 from .values import Lacking, Value
 
 Size = int | Value  # a size that is known, or an int64 array of one element
+SMALL = 64  # weights of fewer numbers are kept as they are
 SHARED = 1 << 16  # constants of up to so many bytes are compared, and equal ones kept once
 
 
@@ -135,6 +136,21 @@ class Graph:
     def number(self, value: float, like: Value) -> Value:
         """A scalar of a value's dtype."""
         return self.constant(np.array(value, _dtype(like.dtype)))
+
+    def whole(self, x: Value, dtype: str) -> Value:
+        """Weights as floats: those of whole numbers, which quantisation leaves, lie in the file as
+        int8.
+        """
+        held = x.const
+        if held is None or (held.dtype != np.int8 and held.size < SMALL):
+            return self.cast(x, dtype) if x.dtype == "int8" else x
+        if held.dtype != np.int8:
+            if not x.is_float or np.abs(held).max() > 127 or (held != np.rint(held)).any():
+                return x
+            held = held.astype(np.int8)
+        found = self.constant(held, wish=f"{x.name}.int8")
+        one, zero = self.constant(np.ones((), _dtype(dtype))), self.constant(np.int8(0))
+        return self.add("DequantizeLinear", found, one, zero, dtype=dtype, shape=held.shape)
 
     # arithmetic of two values that broadcast as in NumPy
 

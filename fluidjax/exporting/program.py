@@ -41,6 +41,7 @@ class Exporter:
         self.became: dict[str, Counter[str]] = {}
         self.rules: Mapping[str, Rule] = table()
         self._left: Counter[str] = Counter()  # writes of a name that are still to come
+        self._made: set[str] = set()  # what the op that is exported has given so far
         self.read: frozenset[str] = frozenset(
             n for b in desc.blocks for op in b.ops for n in op.reads
         )
@@ -92,7 +93,8 @@ class Exporter:
         g = self.graph
         g.line = op.loc or ""
         g.base = next(op.writes, op.type)
-        start = len(g.nodes)
+        start, before = len(g.nodes), len(self.lacks)
+        self._made = set()
         for name in op.reads:
             self._read(name)
         seen = Op(op, self.values, self.var)
@@ -119,8 +121,11 @@ class Exporter:
             self.lacks.append((op.type, said, "", op.loc or ""))
         for name in op.writes:
             self._left[name] -= 1
-            if name not in self.values:
-                self._stand_in(name)
+            if len(self.lacks) > before:
+                if name not in self.values:
+                    self._stand_in(name)
+            elif name not in self._made and name not in op.reads:
+                self.values.pop(name, None)  # no rule gives it; whoever reads it says so
         kinds = self.became.setdefault(op.type, Counter())
         kinds.update(node.kind for node in g.nodes[start:])
         kinds[""] += 1
@@ -162,6 +167,7 @@ class Exporter:
 
     def named(self, name: str, value: Value) -> None:
         """A variable gets a value; its last one has its name in the file."""
+        self._made.add(name)
         var = self.var(name)
         if var is not None and var.shape is not None and not value.many:
             value = replace(value, shape=var.shape if value.shape is None else value.shape)
@@ -221,7 +227,7 @@ class Exporter:
         for name in names:
             self._read(name)
             if name not in self.values:
-                self.lacks.append((f"output '{name}'", "no op computes it", "", ""))
+                self.lacks.append((f"output '{name}'", "no rule gives it", "", ""))
                 continue
             value = self.values[name]
             g.base = name

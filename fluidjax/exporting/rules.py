@@ -38,7 +38,7 @@ class Op:
 
     def value(self, name: str) -> Value:
         if name not in self._values:
-            raise Lacking(f"'{name}' has no value before it")
+            raise Lacking(f"nothing before it gives '{name}'")
         return self._values[name]
 
     def __getitem__(self, slot: str) -> Value:
@@ -83,7 +83,7 @@ Rule = Callable[[Graph, Op], Made]
 RULES: dict[str, Rule] = {}
 FAMILIES = (
     "pointwise", "shaping", "products", "windows", "indexing", "creation", "sequences", "detection", "control",
-    "jax_ops",
+    "quantised", "jax_ops",
 )  # fmt: skip
 
 

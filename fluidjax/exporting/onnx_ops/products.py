@@ -23,7 +23,8 @@ def flat(g: Graph, x: Value, columns: int) -> Value:
 
 @rule("mul")
 def mul(g: Graph, op: Op) -> Value:
-    x, y = op["X"], op["Y"]
+    x = op["X"]
+    y = g.whole(op["Y"], x.dtype)
     rows, columns = int(op.attr("x_num_col_dims")), int(op.attr("y_num_col_dims"))
     if y.rank == 2 and columns == 1 and x.rank == rows + 1:
         return g.matmul(x, y).ragged(x.lengths)  # rows of more axes are as many matrices
@@ -35,7 +36,8 @@ def mul(g: Graph, op: Op) -> Value:
 
 @rule("matmul", "matmul_v2")
 def matmul(g: Graph, op: Op) -> Value:
-    x, y = op["X"], op["Y"]
+    x = op["X"]
+    y = g.whole(op["Y"], x.dtype)
     turned = ("transpose_X", "transpose_Y") if op.type == "matmul" else ("trans_x", "trans_y")
     tx, ty = (bool(op.attr(n)) for n in turned)
     if (op.attr("head_number") or 1) > 1 or op.attr("fused_reshape_Out") or op.attr("fused_transpose_Out"):  # fmt: skip

@@ -50,7 +50,8 @@ def _windows(n: int, window: int, stride: int, pad: int, ceil: bool = False) -> 
 
 @rule("conv2d", "depthwise_conv2d", "conv3d", "conv2d_fusion")
 def conv(g: Graph, op: Op) -> dict[str, Value]:
-    x, w = op["Input"], op["Filter"]
+    x = op["Input"]
+    w = g.whole(op["Filter"], x.dtype)
     turned = channels_last(op, "data_format")
     x = first(g, x) if turned else x
     rank = x.rank - 2
