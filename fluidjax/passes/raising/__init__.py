@@ -1,0 +1,120 @@
+"""Programs of JAX's ops in the ops of Fluid: with names that a reader knows, and that Fluid's
+passes and files take.
+
+place.py is one op that may be raised, patterns.py what several ops are together, rules.py what each
+is by itself, trial.py runs both sides; inlining.py reads functions in place first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from ...ir.desc import FrozenMap, OpDesc, ProgramDesc
+from ...ops.build import OpBuilder
+from ..base import Note, Params, Pass, Rewrite, did, refused, register
+from ..match import Refused
+from .inlining import inlined
+from .patterns import PATTERNS
+from .place import Place, Source
+from .rules import SINGLE, Build
+from .trial import Raised, RaisingCertificate, Trials
+
+__all__ = ["RaiseToFluid", "Raised", "RaisingCertificate"]
+
+
+@register
+@dataclass(frozen=True)
+class RaiseToFluid(Pass):
+    """Replace ops of JAX's (``jax.add``, as fluid.trace writes them) by Fluid's: dense layers,
+    convolutions, normalisations, pools, embeddings, softmax, and the single ops between.
+
+    Of a forward program, for inference: what it leaves are ops that Fluid lacks, each noted with
+    the reason. Every place is run on random inputs both ways (of what persists, on its values) and
+    is left alone where more than rounding differs; the certificate holds the errors.
+    """
+
+    name: ClassVar[str] = "raise_to_fluid"
+
+    def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
+        desc = inlined(desc)
+        source, builder, trials = Source(desc), OpBuilder.after(desc), Trials(params)
+        needed = set(keep)
+        if not keep:
+            read = {n for op in desc.blocks[0].ops for n in op.reads}
+            needed = {n for op in desc.blocks[0].ops for n in op.writes if n not in read}
+        ops: list[OpDesc] = []
+        vars = dict(source.vars)
+        notes: list[Note] = []
+        places: list[Raised] = []
+        left: list[str] = []
+        for op in reversed(desc.blocks[0].ops):
+            acts = op.type == "jax.callback" or any(source.vars[n].persistable for n in op.writes if n in source.vars)  # fmt: skip
+            if not acts and not any(n in needed for n in op.writes):
+                continue
+            place, rule, why, error = _raised(op, source, builder, trials)
+            if place is None:
+                ops.append(op)
+                needed.update(op.reads)
+                if op.type.startswith("jax."):
+                    notes.append(refused(op, why))
+                    left.append(str(notes[-1]))
+                continue
+            ops += reversed(place.ops)
+            vars.update(place.made)
+            needed.update(place.reads)
+            by = tuple(o.type for o in place.ops)
+            places.append(Raised(rule, f"{op.type} -> {place.out.name}", by, error, op.loc))
+            if rule != op.type:
+                notes.append(did(op, f"is {rule}: {', '.join(by)}"))
+        ops.reverse()
+        used = {n for op in ops for n in (*op.reads, *op.writes)} | set(keep)
+        kept = {n: v for n, v in vars.items() if n in used or v.persistable or v.is_data}
+        block = replace(desc.blocks[0], vars=FrozenMap(kept), ops=tuple(ops))
+        blocks = _without_unused((block, *desc.blocks[1:]))
+        certificate = RaisingCertificate(tuple(places[::-1]), tuple(left[::-1]))
+        return Rewrite(replace(desc, blocks=blocks), {}, tuple(notes[::-1]), certificate)
+
+
+def _without_unused(blocks):  # type: ignore[no-untyped-def]
+    """Blocks from the end that no op refers to are dropped; others keep their numbers, empty."""
+    used = {0}
+    stack = [0]
+    while stack:
+        for op in blocks[stack.pop()].ops:
+            for idx in op.blocks:
+                if idx not in used:
+                    used.add(idx)
+                    stack.append(idx)
+    found = [b if i in used else replace(b, vars=FrozenMap(), ops=()) for i, b in enumerate(blocks)]
+    while len(found) - 1 not in used:
+        found.pop()
+    return tuple(found)
+
+
+def _raised(
+    op: OpDesc, source: Source, builder: OpBuilder, trials: Trials
+) -> tuple[Place | None, str, str, float]:
+    """The place with its new ops, by what rule, and its error; or None, and why."""
+    why = "Fluid has no such op"
+    if not op.type.startswith("jax.") or op.blocks:
+        return None, "", "it holds blocks, and Fluid's control flow is another", 0.0
+    if any(n in source.changed for n in op.reads):
+        return None, "", "it reads a variable that the program changes", 0.0
+    for rule, build in _proposed(op):
+        place = Place(source, op, builder)
+        try:
+            build(place)
+            return place, rule, "", trials.error(place)
+        except Refused as error:
+            why = str(error)
+        except Exception as error:  # an op or a shape rule objects to what was proposed
+            why = next(iter(str(error).splitlines()), type(error).__name__)
+    return None, "", why, 0.0
+
+
+def _proposed(op: OpDesc) -> Iterator[tuple[str, Build]]:
+    yield from PATTERNS.get(op.type, [])
+    if op.type in SINGLE:
+        yield op.type, SINGLE[op.type]

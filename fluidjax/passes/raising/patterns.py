@@ -1,0 +1,349 @@
+"""Several ops of JAX's that are one of Fluid's: found from the last of them backwards, whatever
+the order of commutative operands, and whatever copies and repetitions stand between.
+
+A pattern only proposes: each place is tried on random inputs before it is taken (trial.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+from ...base.dtypes import enum_of
+from ...ir.desc import OpDesc
+from ..match import Refused
+from .place import Place
+from .rules import _cast_to_out, pool
+
+Build = Callable[[Place], None]
+PATTERNS: dict[str, list[tuple[str, Build]]] = {}
+
+
+def pattern(name: str, *roots: str) -> Callable[[Build], Build]:
+    def keep(build: Build) -> Build:
+        for root in roots:
+            PATTERNS.setdefault(f"jax.{root}", []).append((name, build))
+        return build
+
+    return keep
+
+
+def _sides(op: OpDesc) -> Iterator[tuple[str, str]]:
+    """Both orders of the operands of a commutative op."""
+    if op.input("X") and op.input("Y"):
+        (x,), (y,) = op.input("X"), op.input("Y")
+        yield x, y
+        yield y, x
+
+
+def _vector(place: Place, name: str, axis: int) -> str | None:
+    """The vector of which a value is the repetition along all axes but one; None where it is none."""
+    source, axes = place.spread(name)
+    rank = len(place.shape(place.out.name))
+    shape = place.shape(name)
+    axes = tuple(a + rank - len(shape) for a in axes)
+    return source if axes == (axis,) and len(place.shape(source)) == 1 else None
+
+
+def _number_beside(place: Place, op: OpDesc) -> tuple[str, float]:
+    """The array and the number of a binary op."""
+    for slot, other in (("X", "Y"), ("Y", "X")):
+        n = place.literal(op, slot)
+        if n is not None and op.input(other):
+            return op.input(other)[0], n
+    raise Refused("neither operand is a number")
+
+
+def _mean_of(place: Place, name: str) -> tuple[str, tuple[int, ...]]:
+    """(x, axes) where a value is the mean of x over axes, however it is spread afterwards."""
+    source, _ = place.spread(name)
+    op = place.maker(source, "div", "mul")
+    total, n = _number_beside(place, op)
+    op_sum = place.maker(place.spread(total)[0], "reduce_sum")
+    x, axes = op_sum.input("X")[0], tuple(op_sum.attrs["axes"])
+    sizes = [place.dims(x)[a] for a in axes]
+    if not all(isinstance(s, int) for s in sizes):
+        raise Refused("it is a mean over an open size")
+    count = math.prod(sizes)
+    if n != count and not math.isclose(n * count, 1.0, rel_tol=1e-6):
+        raise Refused("the sum is not divided by how many there are")
+    return x, axes
+
+
+@pattern("mean", "div", "mul")
+def mean(place: Place) -> None:
+    x, axes = _mean_of(place, place.out.name)
+    if len(axes) == len(place.shape(x)):
+        raise Refused("it is the mean of all, and Fluid's has the shape [1]")
+    found = place.add("reduce_mean", {"X": x}, dim=list(axes))
+    place.finish(found) if place.dims(found) == place.dims(place.out.name) else place.reshaped(
+        found, place.dims(place.out.name), last=True
+    )
+
+
+@pattern("average pool", "div", "mul")
+def avg_pool(place: Place) -> None:
+    total, n = _number_beside(place, place.op)
+    op = place.maker(total, "reduce_window_sum")
+    if n != math.prod(op.attrs["window_dimensions"]):
+        raise Refused("the sum of a window is not divided by its size")
+    pool(place, op, "avg", last=True, exclusive=False)
+
+
+@pattern("softmax", "div")
+def softmax(place: Place) -> None:
+    (e,), (s,) = place.op.input("X") or ("",), place.op.input("Y") or ("",)
+    if not e or not s:
+        raise Refused("it divides by a number")
+    exp = place.maker(e, "exp")
+    total = place.maker(place.spread(s)[0], "reduce_sum")
+    if place.through(total.input("X")[0]) != place.through(e):
+        raise Refused("it does not divide by its own sum")
+    x, axis = _shifted(place, exp.input("X")[0]), _only(total)
+    place.add("softmax", {"X": x}, last=True, axis=axis)
+
+
+@pattern("log_softmax", "sub")
+def log_softmax(place: Place) -> None:
+    if not (place.op.input("X") and place.op.input("Y")):
+        raise Refused("an operand is a number")
+    (z,), (y,) = place.op.input("X"), place.op.input("Y")
+    log = place.maker(place.spread(y)[0], "log")
+    total = place.maker(place.spread(log.input("X")[0])[0], "reduce_sum")
+    exp = place.maker(total.input("X")[0], "exp")
+    if place.through(exp.input("X")[0]) != place.through(z):
+        raise Refused("it subtracts another logarithm")
+    found = place.add("softmax", {"X": _shifted(place, z)}, axis=_only(total))
+    place.add("log", {"X": found}, last=True)
+
+
+def _shifted(place: Place, name: str) -> str:
+    """x where a value is x less its greatest element, else the value itself."""
+    try:
+        op = place.maker(name, "sub")
+        (x,), (m,) = op.input("X"), op.input("Y")
+        source = place.spread(m)[0]
+        for _ in range(3):
+            maker = place.maker(source, "reduce_max", "max", "select_n")
+            if maker.type == "jax.reduce_max":
+                return x if place.through(maker.input("X")[0]) == place.through(x) else name
+            inner = _number_beside(place, maker)[0] if maker.type == "jax.max" else maker.input("Cases")[-1]  # fmt: skip
+            source = place.spread(inner)[0]
+    except (Refused, ValueError):
+        pass
+    return name
+
+
+def _only(op: OpDesc) -> int:
+    axes = op.attrs["axes"]
+    if len(axes) != 1:
+        raise Refused("it goes over several axes")
+    return int(axes[0])
+
+
+@pattern("gelu", "mul", "div")
+def gelu(place: Place) -> None:
+    """x/2 (1 + erf(x / sqrt 2)), or by tanh as gelu is approximated: proposed where such a function
+    of x is among the factors.
+    """
+    for at in _within(place, place.out.name, 4):
+        if at.type in ("jax.erf", "jax.erfc"):
+            inner = place.source.makers.get(place.through(at.input("X")[0]))
+            x = _root(place, inner)
+            place.add("gelu", {"X": x}, last=True, approximate=False)
+            return
+        if at.type == "jax.tanh":
+            sums = [o for o in _within(place, at.input("X")[0], 4) if o.type == "jax.add"]
+            for x in (n for o in sums for n in o.reads):
+                cubes = _within(place, at.input("X")[0], 6)
+                if any(o.type in ("jax.integer_pow", "jax.mul") and x in o.reads for o in cubes):
+                    place.add("gelu", {"X": x}, last=True, approximate=True)
+                    return
+    raise Refused("neither erf nor tanh is among its factors")
+
+
+def _within(place: Place, name: str, depth: int) -> Iterator[OpDesc]:
+    op = place.source.makers.get(name)
+    if op is None or depth == 0:
+        return
+    yield op
+    for n in op.reads:
+        yield from _within(place, n, depth - 1)
+
+
+def _root(place: Place, op: OpDesc | None) -> str:
+    """What a product with a number, or a negative, is made of."""
+    for _ in range(4):
+        if op is None:
+            break
+        if op.type == "jax.neg":
+            name = op.input("X")[0]
+        elif op.type in ("jax.mul", "jax.div"):
+            name = _number_beside(place, op)[0]
+        else:
+            break
+        below = place.source.makers.get(place.through(name))
+        if below is None or below.type not in ("jax.neg", "jax.mul", "jax.div"):
+            return name
+        op = below
+    raise Refused("what the erf is of is not found")
+
+
+@pattern("normalisation", "add", "mul")
+def norm(place: Place) -> None:
+    """(x - mean) * (rsqrt(var + eps) * scale) + bias, with any of scale and bias left out: a batch
+    norm in a test where mean and variance persist, else a layer norm.
+    """
+    x, mean_, variance, eps, scale, bias, axis = _normalised(place)
+    if variance[1]:
+        _batch_norm(place, x, mean_, variance[0], eps, scale, bias, axis)
+    else:
+        _layer_norm(place, x, mean_, eps, scale, bias)
+
+
+def _normalised(place: Place):  # type: ignore[no-untyped-def]
+    rank = len(place.shape(place.out.name))
+    axis = rank - 1
+    op, bias, scale = place.op, None, None
+    body = place.out.name
+    choices: list[int] = [rank - 1, 1] if rank > 2 else [rank - 1]
+    if op.type == "jax.add":
+        found = None
+        for a, b in _sides(op):
+            for c in choices:
+                v = _vector(place, b, c)
+                if v is not None:
+                    found = a, v, c
+                    break
+            if found:
+                break
+        if found is None:
+            raise Refused("no vector is added")
+        body, bias, axis = found
+        choices = [axis]
+    factors = _factors(place, body)
+    centred, inverse, rest = None, None, []
+    for name in factors:
+        maker = place.source.makers.get(place.through(place.spread(name)[0]))
+        direct = place.source.makers.get(place.through(name))
+        if maker is not None and maker.type == "jax.rsqrt" and inverse is None:
+            inverse = maker
+        elif direct is not None and direct.type == "jax.sub" and centred is None:
+            centred = direct
+        else:
+            rest.append(name)
+    if centred is None or inverse is None or len(rest) > 1 or not centred.input("Y") or not centred.input("X"):  # fmt: skip
+        raise Refused("it is no (x - mean) * rsqrt(variance + epsilon)")
+    if rest:
+        for c in choices:
+            scale = _vector(place, rest[0], c)
+            if scale is not None:
+                axis = c
+                break
+        if scale is None:
+            raise Refused(f"{rest[0]!r} is no vector along one axis")
+    added = place.maker(place.spread(inverse.input("X")[0])[0], "add")
+    variance, eps = _number_beside(place, added)
+    var_source, _ = place.spread(variance)
+    (x,), (m,) = centred.input("X"), centred.input("Y")
+    stored = place.source.vars[var_source].persistable
+    return x, m, (var_source, stored), eps, scale, bias, axis
+
+
+def _factors(place: Place, name: str, depth: int = 3) -> list[str]:
+    """What a product is made of."""
+    op = place.source.makers.get(place.through(name))
+    if op is None or op.type != "jax.mul" or not (op.input("X") and op.input("Y")) or not depth:
+        return [name]
+    return [
+        *_factors(place, op.input("X")[0], depth - 1),
+        *_factors(place, op.input("Y")[0], depth - 1),
+    ]
+
+
+def _batch_norm(place, x, mean_, variance, eps, scale, bias, axis) -> None:  # type: ignore[no-untyped-def]
+    rank = len(place.shape(x))
+    found = _vector(place, mean_, axis)
+    if found is None or not place.source.vars[found].persistable or {found, variance} & place.source.changed:  # fmt: skip
+        raise Refused("its mean and variance are not both stored")
+    channels = place.shape(variance)[0]
+
+    def default(value: float) -> str:
+        return place.add("fill_constant", {}, shape=[channels], value=value, dtype=enum_of(place.out.dtype))  # fmt: skip
+
+    scale, bias = scale or default(1.0), bias or default(0.0)
+    layout = "NHWC" if axis == rank - 1 and rank > 2 else "NCHW"
+    ins = {"X": x, "Scale": scale, "Bias": bias, "Mean": found, "Variance": variance}
+    place.add(
+        "batch_norm", ins, "Y", last=True, epsilon=float(eps), is_test=True, data_layout=layout
+    )
+
+
+def _layer_norm(place, x, mean_, eps, scale, bias) -> None:  # type: ignore[no-untyped-def]
+    inner, axes = _mean_of(place, mean_)
+    rank = len(place.shape(x))
+    if place.through(inner) != place.through(x) or list(axes) != [rank - 1]:
+        raise Refused("its mean is not that of the last axis")
+    ins = {"X": x, **({"Scale": scale} if scale else {}), **({"Bias": bias} if bias else {})}
+    place.add("layer_norm", ins, "Y", last=True, epsilon=float(eps), begin_norm_axis=rank - 1)
+
+
+@pattern("embedding", "gather")
+def embedding(place: Place) -> None:
+    """Whole rows of a table by index, with or without negative indices counted from the end."""
+    attrs, (table,), (index,) = place.op.attrs, place.op.input("X"), place.op.input("Indices")
+    rows, width = (*place.shape(table), 0, 0)[:2]
+    whole = (
+        len(place.shape(table)) == 2
+        and tuple(attrs.get("collapsed_slice_dims", ())) == (0,)
+        and tuple(attrs.get("start_index_map", ())) == (0,)
+        and tuple(map(str, attrs["slice_sizes"])) == ("1", str(width))
+        and not attrs.get("operand_batching_dims")
+    )
+    if not whole:
+        raise Refused("it takes other parts of an array than rows of a table")
+    if not place.source.vars[table].persistable:
+        raise Refused("its table is computed")
+    index = place.spread(index)[0]
+    op = place.source.makers.get(index)
+    if op is not None and op.type == "jax.select_n":
+        index = _unwrapped(place, op, rows)
+    wanted = place.dims(place.out.name)[:-1]
+    if place.dims(index) != wanted:
+        index = place.reshaped(index, wanted)
+    if place.var(index).dtype != "int64":
+        index = place.add("cast", {"X": index}, in_dtype=enum_of(place.var(index).dtype), out_dtype=enum_of("int64"))  # fmt: skip
+    place.add("lookup_table_v2", {"W": table, "Ids": index}, last=True, padding_idx=-1)
+
+
+def _unwrapped(place: Place, op: OpDesc, rows: int) -> str:
+    """i where a value is i + rows for a negative i, else i: ids are not negative in Fluid."""
+    less = place.maker(op.input("Which")[0], "lt")
+    i, beyond = op.input("Cases")
+    added = place.maker(beyond, "add")
+    if _number_beside(place, added) != (i, rows) or _number_beside(place, less) != (i, 0):
+        raise Refused("its indices are selected")
+    return i
+
+
+@pattern("one_hot", "convert_element_type")
+def one_hot(place: Place) -> None:
+    """Where an index equals the numbers along a last axis."""
+    op = place.maker(place.op.input("X")[0], "eq")
+    for a, b in _sides(op):
+        numbers, axes = place.spread(b)
+        value = place.source.value(numbers)
+        index, own = place.spread(a)
+        rank = len(place.shape(place.out.name))
+        if value is None or axes != (rank - 1,) or own != tuple(range(rank - 1)):
+            continue
+        depth = value.size
+        if list(value.ravel()) != list(range(depth)) or "int" not in str(place.var(index).dtype):
+            continue
+        index = place.reshaped(index, [*place.dims(place.out.name)[:-1]])
+        if place.var(index).dtype != "int64":
+            index = place.add("cast", {"X": index}, in_dtype=enum_of(place.var(index).dtype), out_dtype=enum_of("int64"))  # fmt: skip
+        found = place.add("one_hot_v2", {"X": index}, depth=depth, dtype=enum_of("float32"), allow_out_of_range=True)  # fmt: skip
+        _cast_to_out(place, found)
+        return
+    raise Refused("it compares no index with the numbers along its last axis")

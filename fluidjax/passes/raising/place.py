@@ -1,0 +1,307 @@
+"""One op of JAX's that may be raised: what computed its operands, and the ops that are to stand in
+its place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import enum_of
+from ...ir.desc import EMPTY, BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
+from ...lower.step import Step
+from ...ops.build import OpBuilder
+from ...ops.infer import Spec, infer
+from ...ops.registry import lookup
+from ..match import Refused
+
+SAME = frozenset({"jax.stop_gradient", "jax.copy", "jax.optimization_barrier"})
+_SPREADING = ("broadcast_in_dim", "reshape", "expand_dims", "squeeze")
+KNOWN = 4096  # elements of a value that is computed while a program is raised
+
+
+@dataclass
+class Source:
+    """A program that is raised: who makes each value of block 0."""
+
+    desc: ProgramDesc
+    names: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.vars: dict[str, VarDesc] = dict(self.desc.blocks[0].vars)
+        self.names |= set(self.vars)
+        written: dict[str, int] = {}
+        for op in self.desc.blocks[0].ops:
+            for name in op.writes:
+                written[name] = written.get(name, 0) + 1
+        self.makers = {
+            n: op
+            for op in self.desc.blocks[0].ops
+            for n in op.writes
+            if written[n] == 1 and not self.vars[n].persistable
+        }
+        self.changed = {n for n in written if written[n] > 1 or self.vars[n].persistable}
+        self._values: dict[str, np.ndarray | None] = {}
+
+    def value(self, name: str) -> np.ndarray | None:
+        """What a value is, where it follows from constants of the program alone and is small."""
+        if name not in self._values:
+            self._values[name] = None
+            self._values[name] = self._computed(name)
+        return self._values[name]
+
+    def _computed(self, name: str) -> np.ndarray | None:
+        op, shape = self.makers.get(name), self.vars[name].shape
+        small = shape is not None and min(shape, default=0) >= 0 and math.prod(shape) <= KNOWN
+        if op is None or not small or op.blocks or "random" in op.type:
+            return None
+        if any(self.value(n) is None for n in op.reads):
+            return None
+        given = {n: self.value(n) for n in op.reads}
+        return evaluate(self.desc, [op], given, name)
+
+    def fresh(self, base: str) -> str:
+        name, k = base, 0
+        while name in self.names:
+            k += 1
+            name = f"{base}.{k}"
+        self.names.add(name)
+        return name
+
+
+def evaluate(desc: ProgramDesc, ops: Sequence[OpDesc], given: Mapping[str, Any], name: str) -> Any:
+    """A value that these ops compute from given ones."""
+    vars = {
+        n: replace(v, persistable=False, is_data=n in given, need_check_feed=False)
+        for n, v in desc.blocks[0].vars.items()
+    }
+    for n in given:
+        vars.setdefault(n, VarDesc(n, tuple(given[n].shape), given[n].dtype.name, is_data=True))
+    block = BlockDesc(FrozenMap(vars), tuple(ops))
+    step = Step(replace(desc, blocks=(block, *desc.blocks[1:])), (name,))
+    return np.asarray(step({}, {n: given[n] for n in step.feeds})[1][0])
+
+
+@dataclass
+class Place:
+    """An op, and the ops that are written for it; the last of them writes the op's own output."""
+
+    source: Source
+    op: OpDesc
+    builder: OpBuilder
+    ops: list[OpDesc] = field(default_factory=list)
+    made: dict[str, VarDesc] = field(default_factory=dict)
+
+    # -- what stands there ---------------------------------------------------------------------
+
+    @cached_property
+    def out(self) -> VarDesc:
+        (name,) = list(self.op.writes)[:1]
+        return self.source.vars[name]
+
+    def var(self, name: str) -> VarDesc:
+        return self.made.get(name) or self.source.vars[name]
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        shape = self.var(name).shape
+        assert shape is not None
+        return shape
+
+    def dims(self, name: str) -> tuple[Any, ...]:
+        """The shape, with names where sizes are open."""
+        var = self.var(name)
+        return tuple(d or n for n, d in zip(var.shape or (), var.dims or ("",) * 99, strict=False))
+
+    def maker(self, name: str, *kinds: str) -> OpDesc:
+        """The op of one of these kinds that computes a value, through ops that hand it on. Raises
+        Refused.
+        """
+        name = self.through(name)
+        op = self.source.makers.get(name)
+        if op is None or op.type.removeprefix("jax.") not in kinds:
+            raise Refused(f"{name!r} is not computed by one of {', '.join(kinds)}")
+        return op
+
+    def through(self, name: str) -> str:
+        """The value that copies and converts to the same type hand on."""
+        while (op := self.source.makers.get(name)) is not None and (
+            (op.type in SAME and len(list(op.reads)) == 1)
+            or (
+                op.type == "jax.convert_element_type"
+                and self.var(op.input("X")[0]).dtype == self.var(name).dtype
+            )
+        ):
+            name = op.input("X")[0]
+        return name
+
+    def scalar(self, name: str) -> float | None:
+        """The one number that a value consists of, None where it is not known or not one."""
+        spread = self.spread(name)
+        value = self.source.value(spread[0])
+        if value is None:
+            op = self.source.makers.get(spread[0])
+            if op is not None and op.type == "jax.full":
+                return op.attrs["value"]  # type: ignore[no-any-return]
+            return None
+        if value.size and (value == value.ravel()[0]).all():
+            return value.ravel()[0].item()  # type: ignore[no-any-return]
+        return None
+
+    def spread(self, name: str) -> tuple[str, tuple[int, ...]]:
+        """(source, axes): a value is `source`, whose axes of sizes other than 1 are these of it,
+        repeated along the others.
+        """
+        axes = {d: d for d in range(len(self.shape(name)))}  # axis of `name` -> of the value
+        while True:
+            name = self.through(name)
+            op = self.source.makers.get(name)
+            if op is None or op.type.removeprefix("jax.") not in _SPREADING:
+                break
+            inner = op.input("X")[0]
+            to = (
+                op.attrs["broadcast_dimensions"]
+                if op.type == "jax.broadcast_in_dim"
+                else _placed(self.dims(inner), self.dims(name))
+            )
+            if to is None:
+                break
+            sizes = self.dims(inner)
+            axes = {i: axes[t] for i, t in enumerate(to) if sizes[i] != 1}
+            name = inner
+        return name, tuple(axes[i] for i, n in enumerate(self.dims(name)) if n != 1)
+
+    def literal(self, at: OpDesc, slot: str) -> float | None:
+        """The number that an operand of a binary op is, None for another one."""
+        attr = at.attrs.get(slot.lower())
+        if attr is not None:
+            return attr  # type: ignore[no-any-return]
+        names = at.input(slot)
+        return self.scalar(names[0]) if names else None
+
+    # -- what is written -----------------------------------------------------------------------
+
+    def add(
+        self, kind: str, ins: Mapping[str, str | Sequence[str]], slot: str = "Out", /,
+        last: bool = False, **attrs: Any,
+    ) -> str:  # fmt: skip
+        """Append an op; the name of its output. last: that is the output of the op that is raised."""
+        held = {s: (n,) if isinstance(n, str) else tuple(n) for s, n in ins.items()}
+        definition = lookup(kind)
+        made = self.builder.op(kind, held, {slot: "?"}, None, self.op, **attrs)
+        many = definition.many_inputs
+        specs = {
+            s: tuple(self._spec(n) for n in names) if s in many else self._spec(names[0])
+            for s, names in held.items()
+        }
+        found = infer(definition, specs, made.attrs)
+        spec = found[slot][0] if isinstance(found[slot], tuple) else found[slot]
+        if last:
+            name = self.out.name
+            fits = len(spec.shape) == len(self.out.shape or ()) and all(
+                a == b or a == -1 or b == -1
+                for a, b in zip(spec.shape, self.out.shape, strict=True)
+            )
+            if not fits or spec.dtype != self.out.dtype:
+                raise Refused(
+                    f"'{kind}' would give {spec.dtype}{list(spec.shape)}, not"
+                    f" {self.out.dtype}{list(self.out.shape or ())}"
+                )
+        else:
+            name = self.source.fresh(f"{self.out.name}.{kind}")
+            self.made[name] = VarDesc(
+                name, tuple(spec.shape), spec.dtype, stop_gradient=self.out.stop_gradient
+            )
+        outs = {slot: (name,)}
+        for other in definition.outputs:
+            if other.name == slot or other.optional or other.many:
+                continue
+            same = other.name.removesuffix("Out")
+            if same != other.name and same in held:  # the running mean, as it was
+                outs[other.name] = held[same]
+                continue
+            side = self.source.fresh(f"{name}.{other.name.lower()}")
+            told = found.get(other.name)
+            told = Spec((0, *self.shape(held["X"][0])), spec.dtype) if told is None else told
+            self.made[side] = VarDesc(side, tuple(told.shape), told.dtype, stop_gradient=True)
+            outs[other.name] = (side,)
+        scope = self.op.attrs.get("op_namescope")
+        hints = {"op_namescope": scope} if scope else {}
+        self.ops.append(replace(made, outputs=FrozenMap(outs), attrs=made.attrs.set(**hints)))
+        return name
+
+    def _spec(self, name: str) -> Spec:
+        var = self.var(name)
+        assert var.shape is not None and var.dtype is not None
+        return Spec(var.shape, var.dtype)
+
+    def reshaped(self, name: str, sizes: Sequence[Any], last: bool = False) -> str:
+        """A value in this shape, of which at most one size is open."""
+        if tuple(sizes) == self.dims(name) and not last:
+            return name
+        own = self.dims(name)
+        told: list[int] = []
+        for at, n in enumerate(sizes):
+            # 0: the size that it has there
+            if isinstance(n, int) and n >= 0:
+                told.append(n)
+            else:
+                told.append(0 if at < len(own) and own[at] == n else -1)
+        if told.count(-1) > 1:
+            raise Refused(f"{name!r} has several open sizes, of which reshape2 finds one alone")
+        return self.moved(name, "reshape2", last, shape=told)
+
+    def moved(self, name: str, kind: str, last: bool = False, **attrs: Any) -> str:
+        """A value with its elements moved about; Paddle moves no truth values, so these go as
+        numbers.
+        """
+        if self.var(name).dtype != "bool":
+            return self.add(kind, {"X": name}, last=last, **attrs)
+        told = enum_of("bool"), enum_of("int32")
+        number = self.add("cast", {"X": name}, in_dtype=told[0], out_dtype=told[1])
+        there = self.add(kind, {"X": number}, **attrs)
+        return self.add("cast", {"X": there}, last=last, in_dtype=told[1], out_dtype=told[0])
+
+    def finish(self, name: str) -> None:
+        """Have the last op write the output, or hand this value on."""
+        if not self.ops or name not in self.made:
+            self.add("assign", {"X": name}, last=True)
+            return
+        at = next(i for i, op in enumerate(self.ops) if name in op.writes)
+        op, var = self.ops[at], self.made.pop(name)
+        if len(var.shape or ()) != len(self.out.shape or ()) or var.dtype != self.out.dtype:
+            raise Refused(f"what stands for it has the shape {list(var.shape or ())}")
+        outs = {
+            s: tuple(self.out.name if n == name else n for n in names)
+            for s, names in op.outputs.items()
+        }
+        self.ops[at] = replace(op, outputs=FrozenMap(outs))
+
+    @property
+    def reads(self) -> list[str]:
+        """What the new ops need of the old program."""
+        own = {n for op in self.ops for n in op.writes}
+        return [n for n in dict.fromkeys(n for op in self.ops for n in op.reads) if n not in own and n != EMPTY]  # fmt: skip
+
+
+def _placed(inner: Sequence[Any], outer: Sequence[Any]) -> tuple[int, ...] | None:
+    """Where the axes of a value stand after a reshape that only adds or takes axes of size 1; those
+    that go stand at the next one.
+    """
+    found, at = [], 0
+    for n in inner:
+        if n == 1:
+            found.append(min(at, len(outer) - 1))
+            continue
+        while at < len(outer) and outer[at] == 1:
+            at += 1
+        if at == len(outer) or outer[at] != n:
+            return None
+        found.append(at)
+        at += 1
+    rest = outer[at:] if any(n != 1 for n in inner) else [n for n in outer if n != 1]
+    return tuple(found) if outer and all(n == 1 for n in rest) else None

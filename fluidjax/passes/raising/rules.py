@@ -1,0 +1,527 @@
+"""Which ops of Fluid's each op of JAX's is by itself. Larger patterns are tried first
+(patterns.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...base.dtypes import enum_of
+from ...ir.desc import OpDesc
+from ..match import Refused
+from .place import Place
+
+Build = Callable[[Place], None]
+SINGLE: dict[str, Build] = {}
+_LARGEST = 3.4028234663852886e38
+
+
+def single(*kinds: str) -> Callable[[Build], Build]:
+    def keep(build: Build) -> Build:
+        SINGLE.update((f"jax.{kind}", build) for kind in kinds)
+        return build
+
+    return keep
+
+
+_UNARY = {
+    "exp": "exp", "log": "log", "tanh": "tanh", "sqrt": "sqrt", "rsqrt": "rsqrt", "abs": "abs", "floor": "floor",
+    "ceil": "ceil", "sin": "sin", "cos": "cos", "square": "square", "logistic": "sigmoid", "erf": "erf", "sign": "sign",
+    "asin": "asin", "acos": "acos", "atan": "atan", "stop_gradient": "assign", "copy": "assign",
+    "not": "logical_not", "log1p": "log1p",
+}  # fmt: skip
+
+
+@single(*_UNARY)
+def unary(place: Place) -> None:
+    place.add(_UNARY[place.op.type[4:]], {"X": place.op.input("X")[0]}, last=True)
+
+
+@single("neg")
+def neg(place: Place) -> None:
+    place.add("scale", {"X": place.op.input("X")[0]}, last=True, scale=-1.0)
+
+
+@single("erfc")
+def erfc(place: Place) -> None:
+    found = place.add("erf", {"X": place.op.input("X")[0]})
+    place.add("scale", {"X": found}, last=True, scale=-1.0, bias=1.0)
+
+
+@single("integer_pow")
+def integer_pow(place: Place) -> None:
+    x, y = place.op.input("X")[0], place.op.attrs["y"]
+    if y == 2:
+        place.add("square", {"X": x}, last=True)
+    else:
+        place.add("pow", {"X": x}, last=True, factor=float(y))
+
+
+@single("convert_element_type")
+def cast(place: Place) -> None:
+    x, out = place.op.input("X")[0], place.op.attrs["new_dtype"]
+    if place.var(x).dtype == out:
+        place.add("assign", {"X": x}, last=True)
+        return
+    place.add(
+        "cast", {"X": x}, last=True, in_dtype=enum_of(place.var(x).dtype), out_dtype=enum_of(out)
+    )
+
+
+_BINARY = {
+    "add": "elementwise_add", "sub": "elementwise_sub", "mul": "elementwise_mul", "div": "elementwise_div",
+    "max": "elementwise_max", "min": "elementwise_min", "pow": "elementwise_pow", "rem": "elementwise_mod",
+    "eq": "equal", "ne": "not_equal", "lt": "less_than", "le": "less_equal", "gt": "greater_than", "ge": "greater_equal",
+    "and": "logical_and", "or": "logical_or", "xor": "logical_xor",
+}  # fmt: skip
+_SWAPPED = {
+    "add": "add", "mul": "mul", "max": "max", "min": "min", "eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt",
+    "ge": "le", "and": "and", "or": "or", "xor": "xor",
+}  # fmt: skip
+
+
+@single(*_BINARY)
+def binary(place: Place) -> None:
+    op, kind = place.op, place.op.type[4:]
+    x, y = place.literal(op, "X"), place.literal(op, "Y")
+    if (
+        any(place.dims(n) != place.dims(place.out.name) for n in op.reads)
+        and len(list(op.reads)) == 2
+    ):
+        # a number that is spread makes the other operand larger
+        x, y = (
+            None if place.dims(o) != place.dims(place.out.name) else n
+            for n, o in ((x, op.input("Y")[0]), (y, op.input("X")[0]))
+        )
+    floats = place.out.dtype in ("float32", "float64", "float16")
+    if y is not None and op.input("X"):
+        if floats and _by_number(place, kind, op.input("X")[0], float(y), swapped=False):
+            return
+        _elementwise(place, kind, op.input("X")[0], _number(place, op, y, "X"))
+    elif x is not None and op.input("Y"):
+        if floats and _by_number(place, kind, op.input("Y")[0], float(x), swapped=True):
+            return
+        if kind not in _SWAPPED:
+            raise Refused("its first operand is a number, and Fluid's op takes one second alone")
+        _elementwise(place, _SWAPPED[kind], op.input("Y")[0], _number(place, op, x, "Y"))
+    else:
+        _elementwise(place, kind, op.input("X")[0], op.input("Y")[0])
+
+
+def _number(place: Place, op: OpDesc, value: Any, beside: str) -> str:
+    dtype = place.var(op.input(beside)[0]).dtype
+    return place.add(
+        "fill_constant", {}, shape=[1], value=float(value), dtype=enum_of(dtype),
+        **({"str_value": str(int(value))} if "int" in str(dtype) else {}),
+    )  # fmt: skip
+
+
+def _by_number(place: Place, kind: str, x: str, n: float, swapped: bool) -> bool:
+    """An op of one array and a number; False where Fluid has none of its own."""
+    scale: dict[str, float] | None = None
+    if kind == "add":
+        scale = {"scale": 1.0, "bias": n}
+    elif kind == "sub":
+        scale = {"scale": -1.0, "bias": n} if swapped else {"scale": 1.0, "bias": -n}
+    elif kind == "mul":
+        scale = {"scale": n}
+    elif kind == "div" and not swapped and n:
+        scale = {"scale": 1.0 / n}
+    if scale is not None and all(math.isfinite(v) for v in scale.values()):
+        place.add("scale", {"X": x}, last=True, **scale)
+        return True
+    if kind == "div" and swapped:
+        found = place.add("reciprocal", {"X": x}, last=n == 1.0)
+        if n != 1.0:
+            place.add("scale", {"X": found}, last=True, scale=n)
+        return True
+    if kind == "max" and n == 0.0:
+        place.add("relu", {"X": x}, last=True)
+        return True
+    if kind in ("max", "min") and math.isinf(n) and (n < 0) == (kind == "max"):
+        place.add("assign", {"X": x}, last=True)
+        return True
+    if kind in ("max", "min") and math.isfinite(n):
+        bounds = {"min": n, "max": _LARGEST} if kind == "max" else {"min": -_LARGEST, "max": n}
+        place.add("clip", {"X": x}, last=True, **bounds)
+        return True
+    if kind == "pow" and not swapped:
+        place.add("pow", {"X": x}, last=True, factor=n)
+        return True
+    return False
+
+
+def _elementwise(place: Place, kind: str, x: str, y: str) -> None:
+    """Of two arrays; one that is spread over the other's axes is taken as it was before."""
+    whole = place.dims(place.out.name)
+    if place.dims(x) != whole or _is_spread(place, x):
+        if kind in _SWAPPED and place.dims(y) == whole and not _is_spread(place, y):
+            kind, x, y = _SWAPPED[kind], y, x
+        elif place.dims(x) != whole and place.dims(y) == whole:
+            if kind == "sub":
+                found = place.add("scale", {"X": y}, scale=-1.0)
+                _joined(place, "elementwise_add", found, x)
+                return
+            if kind == "div":
+                found = place.add("reciprocal", {"X": y})
+                _joined(place, "elementwise_mul", found, x)
+                return
+            raise Refused(
+                "its first operand is spread over the second, and Fluid's op spreads the second"
+            )
+        elif place.dims(x) != whole:
+            x = expanded(place, x, whole)
+    _joined(place, _BINARY[kind], x, y)
+
+
+def _is_spread(place: Place, name: str) -> bool:
+    _, axes = place.spread(name)
+    return len(axes) < sum(n != 1 for n in place.dims(name))
+
+
+def _joined(place: Place, kind: str, x: str, y: str) -> None:
+    if kind.startswith("logical_"):
+        whole = place.dims(place.out.name)
+        x, y = (n if place.dims(n) == whole else expanded(place, n, whole) for n in (x, y))
+        place.add(kind, {"X": x, "Y": y}, last=True)
+        return
+    y, axis = aligned(place, x, y)
+    place.add(kind, {"X": x, "Y": y}, last=True, axis=axis)
+
+
+def aligned(place: Place, x: str, y: str) -> tuple[str, int]:
+    """`y` as an elementwise op takes it beside `x`: without the axes along which it is spread, and
+    the axis at which it begins.
+    """
+    if place.dims(x) == place.dims(y) and not _is_spread(place, y):
+        return y, -1
+    if place.shape(y) == (1,):
+        return y, -1
+    source, axes = place.spread(y)
+    if not axes:
+        return place.reshaped(source, (1,)), -1
+    run = tuple(range(axes[0], axes[0] + len(axes)))
+    sizes = tuple(n for n in place.dims(source) if n != 1)
+    if axes == run:
+        return place.reshaped(source, sizes), axes[0]
+    if tuple(sorted(axes)) != axes:
+        raise Refused(f"{y!r} is spread with its axes in another order")
+    # axes between those of its own have size 1
+    own = dict(zip(axes, sizes, strict=True))
+    span = range(axes[0], axes[-1] + 1)
+    small = place.reshaped(source, [own.get(a, 1) for a in span])
+    wanted = place.dims(x)[axes[0] : axes[-1] + 1]
+    return expanded(place, small, wanted), axes[0]
+
+
+def expanded(place: Place, name: str, wanted: Sequence[Any], last: bool = False) -> str:
+    """A value repeated along its axes of size 1 until it has this shape. Raises Refused for open
+    sizes.
+    """
+    times = []
+    for n, m in zip(place.dims(name), wanted, strict=True):
+        if n != m and (n != 1 or not isinstance(m, int)):
+            raise Refused(f"{name!r} would be repeated along an open size")
+        times.append(1 if n == m else m)
+    if all(t == 1 for t in times) and not last:
+        return name
+    return place.moved(name, "expand", last, expand_times=times)
+
+
+@single("broadcast_in_dim")
+def broadcast(place: Place) -> None:
+    x, to = place.op.input("X")[0], place.op.attrs["broadcast_dimensions"]
+    whole = place.dims(place.out.name)
+    sizes: list[Any] = [1] * len(whole)
+    for n, at in zip(place.dims(x), to, strict=True):
+        sizes[at] = n
+    if tuple(sizes) == whole:
+        place.reshaped(x, sizes, last=True)
+        return
+    expanded(place, place.reshaped(x, sizes), whole, last=True)
+
+
+@single("tile")
+def tile(place: Place) -> None:
+    place.moved(place.op.input("X")[0], "expand", True, expand_times=_ints(place, "reps"))
+
+
+def _ints(place: Place, name: str) -> list[int]:
+    value = place.op.attrs.get(name, ())
+    if any(isinstance(n, str) for n in value):
+        raise Refused(f"its {name} are open: {', '.join(map(str, value))}")
+    return list(value)
+
+
+@single("reshape", "squeeze", "expand_dims")
+def reshape(place: Place) -> None:
+    if place.op.attrs.get("dimensions") and place.op.type == "jax.reshape":
+        raise Refused("it reads the axes in another order")
+    place.reshaped(place.op.input("X")[0], place.dims(place.out.name), last=True)
+
+
+@single("transpose")
+def transpose(place: Place) -> None:
+    place.moved(
+        place.op.input("X")[0], "transpose2", True, axis=list(place.op.attrs["permutation"])
+    )
+
+
+@single("concatenate")
+def concat(place: Place) -> None:
+    place.add("concat", {"X": place.op.input("X")}, last=True, axis=place.op.attrs["dimension"])
+
+
+@single("slice")
+def slices(place: Place) -> None:
+    x, attrs = place.op.input("X")[0], place.op.attrs
+    dims, strides = place.dims(x), attrs.get("strides") or (1,) * len(place.dims(x))
+    cuts = []
+    for at, (low, high, stride) in enumerate(
+        zip(attrs["start_indices"], attrs["limit_indices"], strides, strict=True)
+    ):
+        if str(low) == "0" and str(high) == str(dims[at]) and stride == 1:
+            continue
+        try:
+            cuts.append((at, int(low), int(high), stride))
+        except ValueError:
+            raise Refused(f"it cuts along an open size: {low} to {high}") from None
+    if not cuts:
+        place.add("assign", {"X": x}, last=True)
+        return
+    axes, starts, ends, steps = map(list, zip(*cuts, strict=True))
+    if all(s == 1 for s in steps):
+        place.add("slice", {"Input": x}, last=True, axes=axes, starts=starts, ends=ends)
+    else:
+        place.add("strided_slice", {"Input": x}, last=True, axes=axes, starts=starts, ends=ends, strides=steps)  # fmt: skip
+
+
+@single("pad")
+def pad(place: Place) -> None:
+    attrs, value = place.op.attrs, place.literal(place.op, "Value")
+    value = place.op.attrs.get("value", value)
+    low, high = _ints(place, "low"), _ints(place, "high")
+    if any(attrs["interior"]) or min([*low, *high]) < 0 or value is None:
+        raise Refused("it pads between cells, takes cells away, or pads with a computed value")
+    flat = [n for pair in zip(low, high, strict=True) for n in pair]
+    place.add(
+        "pad", {"X": place.op.input("X")[0]}, last=True, paddings=flat, pad_value=float(value)
+    )
+
+
+_REDUCTIONS = {"reduce_sum": "reduce_sum", "reduce_max": "reduce_max", "reduce_min": "reduce_min",
+               "reduce_prod": "reduce_prod", "reduce_and": "reduce_all", "reduce_or": "reduce_any"}  # fmt: skip
+
+
+@single(*_REDUCTIONS)
+def reduction(place: Place) -> None:
+    x, axes = place.op.input("X")[0], list(place.op.attrs["axes"])
+    if len(axes) == len(place.shape(x)):
+        raise Refused("it reduces all axes, and Fluid's result then has the shape [1]")
+    if not axes:
+        place.add("assign", {"X": x}, last=True)
+        return
+    place.add(_REDUCTIONS[place.op.type[4:]], {"X": x}, last=True, dim=axes)
+
+
+@single("argmax", "argmin")
+def argument(place: Place) -> None:
+    kind = "arg_max" if place.op.type == "jax.argmax" else "arg_min"
+    found = place.add(kind, {"X": place.op.input("X")[0]}, axis=place.op.attrs["axis"])
+    _cast_to_out(place, found)
+
+
+def _cast_to_out(place: Place, found: str) -> None:
+    if place.var(found).dtype == place.out.dtype:
+        place.finish(found)
+    else:
+        kinds = (enum_of(place.var(found).dtype), enum_of(place.out.dtype))
+        place.add("cast", {"X": found}, last=True, in_dtype=kinds[0], out_dtype=kinds[1])
+
+
+@single("cumsum")
+def cumsum(place: Place) -> None:
+    attrs = place.op.attrs
+    place.add("cumsum", {"X": place.op.input("X")[0]}, last=True, axis=attrs["axis"], reverse=attrs.get("reverse", False))  # fmt: skip
+
+
+@single("full")
+def full(place: Place) -> None:
+    value, shape = place.op.attrs["value"], _ints(place, "shape")
+    if not shape:
+        raise Refused("it has the shape []")
+    place.add("fill_constant", {}, last=True, shape=shape, value=float(value), dtype=enum_of(place.op.attrs["dtype"]))  # fmt: skip
+
+
+@single("constant", "iota")
+def constant(place: Place) -> None:
+    value = place.source.value(place.out.name)
+    if (
+        value is None
+        or not value.shape
+        or value.dtype.name not in ("float32", "int32", "int64", "bool")
+    ):
+        raise Refused("assign_value holds small arrays of float32, int32, int64 and bool")
+    kind = value.dtype.name
+    attr = {"float32": "fp32_values"}.get(kind, f"{kind}_values")
+    held = {attr: value.ravel().tolist(), "dtype": enum_of(kind)}
+    place.add("assign_value", {}, last=True, shape=list(value.shape), **held)
+
+
+@single("clamp")
+def clamp(place: Place) -> None:
+    low, high = place.literal(place.op, "Min"), place.literal(place.op, "Max")
+    if low is None or high is None:
+        raise Refused("its bounds are computed")
+    place.add("clip", {"X": place.op.input("X")[0]}, last=True, min=float(low), max=float(high))
+
+
+@single("select_n")
+def select(place: Place) -> None:
+    which, cases = place.op.input("Which")[0], place.op.input("Cases")
+    known = place.scalar(which)
+    if known is not None and 0 <= known < len(cases):
+        place.add("assign", {"X": cases[int(known)]}, last=True)
+        return
+    if len(cases) != 2 or place.var(which).dtype != "bool" or place.dims(which) != place.dims(cases[0]):  # fmt: skip
+        raise Refused("it selects among more than two arrays, or by a number")
+    place.add("where", {"Condition": which, "X": cases[1], "Y": cases[0]}, last=True)
+
+
+@single("top_k")
+def top_k(place: Place) -> None:
+    raise Refused("it has two results; Fluid's top_k gives indices of another type")
+
+
+@single("dot_general")
+def dot_general(place: Place) -> None:
+    attrs, (x,), (y,) = place.op.attrs, place.op.input("Lhs"), place.op.input("Rhs")
+    if attrs.get("preferred_element_type"):
+        raise Refused("it accumulates in another type")
+    xc, yc = list(attrs.get("lhs_contract", ())), list(attrs.get("rhs_contract", ()))
+    xb, yb = list(attrs.get("lhs_batch", ())), list(attrs.get("rhs_batch", ()))
+    xr, yr = len(place.shape(x)), len(place.shape(y))
+    if not xb:
+        free = [a for a in range(xr) if a not in xc]
+        if not xc or not free or len(yc) == yr:
+            raise Refused("it is an outer product, or gives fewer axes than Fluid's mul")
+        x = _turned(place, x, [*free, *xc])
+        y = _turned(place, y, [*yc, *(a for a in range(yr) if a not in yc)])
+        place.add(
+            "mul", {"X": x, "Y": y}, last=True, x_num_col_dims=len(free), y_num_col_dims=len(yc)
+        )
+        return
+    x = _matrices(place, x, xb, xc, contract_last=True)
+    y = _matrices(place, y, yb, yc, contract_last=False)
+    found = place.add("matmul", {"X": x, "Y": y})
+    if place.dims(found) == place.dims(place.out.name):
+        place.finish(found)
+    else:
+        place.reshaped(found, place.dims(place.out.name), last=True)
+
+
+def _turned(place: Place, name: str, order: Sequence[int]) -> str:
+    if list(order) == list(range(len(order))):
+        return name
+    return place.moved(name, "transpose2", axis=list(order))
+
+
+def _matrices(
+    place: Place, name: str, batch: list[int], contract: list[int], contract_last: bool
+) -> str:
+    """An operand as matrices: its batch axes, and one axis each for what is free and contracted."""
+    rank = len(place.shape(name))
+    free = [a for a in range(rank) if a not in batch and a not in contract]
+    order = [*batch, *free, *contract] if contract_last else [*batch, *contract, *free]
+    dims = place.dims(name)
+    found = _turned(place, name, order)
+    if len(free) == len(contract) == 1:
+        return found
+
+    def product(axes: list[int]) -> Any:
+        if any(not isinstance(dims[a], int) for a in axes):
+            raise Refused("axes of open sizes would be joined")
+        return math.prod(dims[a] for a in axes)
+
+    pair = [product(free), product(contract)]
+    return place.reshaped(
+        found, [*(dims[a] for a in batch), *(pair if contract_last else pair[::-1])]
+    )
+
+
+@single("conv_general_dilated")
+def conv(place: Place) -> None:
+    attrs, (x,), (w,) = place.op.attrs, place.op.input("Lhs"), place.op.input("Rhs")
+    operands, _, out = attrs["spec"].partition("->")
+    lhs, rhs = operands.split(",")
+    if (
+        attrs.get("batch_group_count", 1) != 1
+        or attrs.get("preferred_element_type")
+        or len(lhs) > 4
+    ):
+        raise Refused("it groups batches, accumulates in another type, or has three spatial axes")
+    if attrs.get("lhs_dilation"):
+        raise Refused("its input is dilated: a transposed convolution")
+    spatial = [c for c in lhs if c not in "NC"]
+    padding, groups = _ints(place, "padding"), attrs.get("feature_group_count", 1)
+    strides, dilations = list(attrs["window_strides"]), list(attrs.get("rhs_dilation") or [1] * len(spatial))  # fmt: skip
+    layout = "NHWC" if lhs[-1] == "C" and out == lhs else "NCHW"
+    wanted = "N" + "".join(spatial) + "C" if layout == "NHWC" else "NC" + "".join(spatial)
+    x = _turned(place, x, [lhs.index(c) for c in wanted])
+    w = _turned(place, w, [rhs.index(c) for c in "OI" + "".join(spatial)])
+    if len(spatial) == 1:  # as an image of height 1
+        at = 1 if layout == "NHWC" else 2
+        sizes = place.dims(x)
+        x = place.reshaped(x, [*sizes[:at], 1, *sizes[at:]])
+        sizes = place.dims(w)
+        w = place.reshaped(w, [*sizes[:2], 1, *sizes[2:]])
+        strides, dilations, padding = [1, *strides], [1, *dilations], [0, 0, *padding]
+    found = place.add(
+        "conv2d", {"Input": x, "Filter": w}, "Output", strides=strides, paddings=padding, dilations=dilations,
+        groups=groups, data_format=layout,
+    )  # fmt: skip
+    if len(spatial) == 1:
+        sizes = list(place.dims(found))
+        del sizes[1 if layout == "NHWC" else 2]
+        found = place.reshaped(found, sizes)
+    found = _turned(place, found, [wanted.index(c) for c in out])
+    place.finish(found)
+
+
+@single("reduce_window_max")
+def max_pool(place: Place) -> None:
+    pool(place, place.op, "max", last=True)
+
+
+def pool(place: Place, op: OpDesc, kind: str, last: bool = False, **attrs: Any) -> str:
+    """Windows over the two spatial axes of an image."""
+    given = op.attrs
+    if given.get("base_dilation") or given.get("window_dilation"):
+        raise Refused("its windows are dilated")
+    if any(isinstance(n, str) for n in (*given["window_dimensions"], *given["padding"])):
+        raise Refused("its windows follow an open size")
+    window, strides = given["window_dimensions"], given["window_strides"]
+    moved = [a for a, n in enumerate(window) if n != 1 or strides[a] != 1]
+    if len(window) != 4 or not (set(moved) <= {1, 2} or set(moved) <= {2, 3}):
+        raise Refused("its windows go over other axes than the two of an image")
+    first = 1 if set(moved) <= {1, 2} and 3 not in moved else 2
+    pads = given["padding"]
+    return place.add(
+        "pool2d", {"X": op.input("X")[0]}, last=last, pooling_type=kind, ksize=list(window[first : first + 2]),
+        strides=list(strides[first : first + 2]), paddings=list(pads[2 * first : 2 * first + 4]),
+        data_format="NHWC" if first == 1 else "NCHW", **attrs,
+    )  # fmt: skip
+
+
+@single("reduce_window_sum")
+def sum_pool(place: Place) -> None:
+    window = math.prod(place.op.attrs["window_dimensions"])
+    found = pool(place, place.op, "avg", exclusive=False)
+    place.add("scale", {"X": found}, last=True, scale=float(window))
+
+
+@single("custom_call", "call", "checkpoint")
+def function(place: Place) -> None:
+    raise Refused("it is a function of its own: it is read in place before")
