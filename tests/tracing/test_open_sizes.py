@@ -29,8 +29,8 @@ MODELS = {
     name: (("b",) if name != "haiku_recurrent" else (None, "b"))
     for name in """linen_mlp_sgd linen_mlp_momentum linen_resnet_adamw linen_transformer_dropout_adam linen_recurrent_rmsprop
     linen_unet_adafactor linen_mixer_lion linen_mlp_predicts linen_transformer_predicts linen_unet_predicts
-    linen_recurrent_predicts linen_bfloat16 vae linen_vit_adamw linen_scanned_layers_adam linen_both_ways_sgd
-    linen_ensemble_vmapped diffusion_step nnx_transformer nnx_batch_norm_and_dropout nnx_training_step nnx_recurrent
+    linen_recurrent_predicts linen_bfloat16 vae linen_scanned_layers_adam linen_both_ways_sgd
+    linen_ensemble_vmapped nnx_transformer nnx_batch_norm_and_dropout nnx_training_step nnx_recurrent
     nnx_lora_and_conv_transpose nnx_stacked_layers nnx_optimizer_of_its_own equinox_training_step
     equinox_batch_norm_step equinox_recurrent_step haiku_net haiku_transformer_step haiku_recurrent haiku_resnet
     equinox_mlp equinox_convolutions equinox_normalized""".split()

@@ -7,12 +7,15 @@ is by itself, trial.py runs both sides; inlining.py reads functions in place fir
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from ...ir.desc import FrozenMap, OpDesc, ProgramDesc
+from ...ir import walk
+from ...ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc
 from ...ops.build import OpBuilder
+from ...ops.registry import traits
+from ...ops.traits import Runs
 from ..base import Note, Params, Pass, Rewrite, did, refused, register
 from ..match import Refused
 from .inlining import inlined
@@ -38,6 +41,13 @@ class RaiseToFluid(Pass):
     name: ClassVar[str] = "raise_to_fluid"
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
+        own = [op for op in desc.blocks[0].ops if op.type.startswith("jax.")]
+        trained = next((op for op in own if _is_gradient(op)), None)
+        if trained is not None:
+            why = "it is of a backward pass: raise the forward program, and differentiate that"
+            return Rewrite(desc, {}, (refused(trained, why),), RaisingCertificate((), (why,)))
+        if not own:
+            return Rewrite(desc, {}, (), RaisingCertificate((), ()))
         desc = inlined(desc)
         source, builder, trials = Source(desc), OpBuilder.after(desc), Trials(params)
         needed = set(keep)
@@ -50,13 +60,16 @@ class RaiseToFluid(Pass):
         places: list[Raised] = []
         left: list[str] = []
         for op in reversed(desc.blocks[0].ops):
-            acts = op.type == "jax.callback" or any(source.vars[n].persistable for n in op.writes if n in source.vars)  # fmt: skip
-            if not acts and not any(n in needed for n in op.writes):
+            writes = list(walk.writes_with_subblocks(desc, op) if op.blocks else op.writes)
+            acts = traits(op.type).runs is not Runs.STEP or any(
+                source.vars[n].persistable for n in writes if n in source.vars
+            )
+            if not acts and not any(n in needed for n in writes):
                 continue
             place, rule, why, error = _raised(op, source, builder, trials)
             if place is None:
                 ops.append(op)
-                needed.update(op.reads)
+                walk.step_back(desc, op, needed)
                 if op.type.startswith("jax."):
                     notes.append(refused(op, why))
                     left.append(str(notes[-1]))
@@ -77,7 +90,11 @@ class RaiseToFluid(Pass):
         return Rewrite(replace(desc, blocks=blocks), {}, tuple(notes[::-1]), certificate)
 
 
-def _without_unused(blocks):  # type: ignore[no-untyped-def]
+def _is_gradient(op: OpDesc) -> bool:
+    return op.type.endswith("_vjp") or bool(int(op.attrs.get("op_role", 0)) & 1)
+
+
+def _without_unused(blocks: Sequence[BlockDesc]) -> tuple[BlockDesc, ...]:
     """Blocks from the end that no op refers to are dropped; others keep their numbers, empty."""
     used = {0}
     stack = [0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from ...base.dtypes import enum_of
 from ...ir.desc import OpDesc
@@ -194,14 +195,28 @@ def norm(place: Place) -> None:
     """(x - mean) * (rsqrt(var + eps) * scale) + bias, with any of scale and bias left out: a batch
     norm in a test where mean and variance persist, else a layer norm.
     """
-    x, mean_, variance, eps, scale, bias, axis = _normalised(place)
-    if variance[1]:
-        _batch_norm(place, x, mean_, variance[0], eps, scale, bias, axis)
+    found = _normalised(place)
+    if found.stored:
+        _batch_norm(place, found)
     else:
-        _layer_norm(place, x, mean_, eps, scale, bias)
+        _layer_norm(place, found)
 
 
-def _normalised(place: Place):  # type: ignore[no-untyped-def]
+@dataclass(frozen=True)
+class _Norm:
+    """What a normalisation is made of. stored: whether its variance is a variable of the state."""
+
+    x: str
+    mean: str
+    variance: str
+    stored: bool
+    epsilon: float
+    scale: str | None
+    bias: str | None
+    axis: int
+
+
+def _normalised(place: Place) -> _Norm:
     rank = len(place.shape(place.out.name))
     axis = rank - 1
     op, bias, scale = place.op, None, None
@@ -247,7 +262,7 @@ def _normalised(place: Place):  # type: ignore[no-untyped-def]
     var_source, _ = place.spread(variance)
     (x,), (m,) = centred.input("X"), centred.input("Y")
     stored = place.source.vars[var_source].persistable
-    return x, m, (var_source, stored), eps, scale, bias, axis
+    return _Norm(x, m, var_source, stored, eps, scale, bias, axis)
 
 
 def _factors(place: Place, name: str, depth: int = 3) -> list[str]:
@@ -261,31 +276,39 @@ def _factors(place: Place, name: str, depth: int = 3) -> list[str]:
     ]
 
 
-def _batch_norm(place, x, mean_, variance, eps, scale, bias, axis) -> None:  # type: ignore[no-untyped-def]
-    rank = len(place.shape(x))
-    found = _vector(place, mean_, axis)
-    if found is None or not place.source.vars[found].persistable or {found, variance} & place.source.changed:  # fmt: skip
+def _batch_norm(place: Place, norm: _Norm) -> None:
+    rank, vars = len(place.shape(norm.x)), place.source.vars
+    mean = _vector(place, norm.mean, norm.axis)
+    if mean is None or not vars[mean].persistable or {mean, norm.variance} & place.source.changed:
         raise Refused("its mean and variance are not both stored")
-    channels = place.shape(variance)[0]
+    channels = place.shape(norm.variance)[0]
 
     def default(value: float) -> str:
-        return place.add("fill_constant", {}, shape=[channels], value=value, dtype=enum_of(place.out.dtype))  # fmt: skip
+        kind = enum_of(place.out.dtype)
+        return place.add("fill_constant", {}, shape=[channels], value=value, dtype=kind)
 
-    scale, bias = scale or default(1.0), bias or default(0.0)
-    layout = "NHWC" if axis == rank - 1 and rank > 2 else "NCHW"
-    ins = {"X": x, "Scale": scale, "Bias": bias, "Mean": found, "Variance": variance}
-    place.add(
-        "batch_norm", ins, "Y", last=True, epsilon=float(eps), is_test=True, data_layout=layout
-    )
+    ins = {
+        "X": norm.x,
+        "Scale": norm.scale or default(1.0),
+        "Bias": norm.bias or default(0.0),
+        "Mean": mean,
+        "Variance": norm.variance,
+    }
+    layout = "NHWC" if norm.axis == rank - 1 and rank > 2 else "NCHW"
+    epsilon = float(norm.epsilon)
+    place.add("batch_norm", ins, "Y", last=True, epsilon=epsilon, is_test=True, data_layout=layout)
 
 
-def _layer_norm(place, x, mean_, eps, scale, bias) -> None:  # type: ignore[no-untyped-def]
-    inner, axes = _mean_of(place, mean_)
-    rank = len(place.shape(x))
-    if place.through(inner) != place.through(x) or list(axes) != [rank - 1]:
+def _layer_norm(place: Place, norm: _Norm) -> None:
+    inner, axes = _mean_of(place, norm.mean)
+    rank = len(place.shape(norm.x))
+    if place.through(inner) != place.through(norm.x) or list(axes) != [rank - 1]:
         raise Refused("its mean is not that of the last axis")
-    ins = {"X": x, **({"Scale": scale} if scale else {}), **({"Bias": bias} if bias else {})}
-    place.add("layer_norm", ins, "Y", last=True, epsilon=float(eps), begin_norm_axis=rank - 1)
+    given = {"X": norm.x, "Scale": norm.scale, "Bias": norm.bias}
+    ins = {slot: name for slot, name in given.items() if name}
+    place.add(
+        "layer_norm", ins, "Y", last=True, epsilon=float(norm.epsilon), begin_norm_axis=rank - 1
+    )
 
 
 @pattern("embedding", "gather")

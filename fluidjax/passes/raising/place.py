@@ -146,10 +146,10 @@ class Place:
         if value is None:
             op = self.source.makers.get(spread[0])
             if op is not None and op.type == "jax.full":
-                return op.attrs["value"]  # type: ignore[no-any-return]
+                return op.attrs["value"]
             return None
         if value.size and (value == value.ravel()[0]).all():
-            return value.ravel()[0].item()  # type: ignore[no-any-return]
+            return value.ravel()[0].item()
         return None
 
     def spread(self, name: str) -> tuple[str, tuple[int, ...]]:
@@ -179,7 +179,7 @@ class Place:
         """The number that an operand of a binary op is, None for another one."""
         attr = at.attrs.get(slot.lower())
         if attr is not None:
-            return attr  # type: ignore[no-any-return]
+            return attr
         names = at.input(slot)
         return self.scalar(names[0]) if names else None
 
@@ -204,7 +204,7 @@ class Place:
             name = self.out.name
             fits = len(spec.shape) == len(self.out.shape or ()) and all(
                 a == b or a == -1 or b == -1
-                for a, b in zip(spec.shape, self.out.shape, strict=True)
+                for a, b in zip(spec.shape, self.out.shape or (), strict=True)
             )
             if not fits or spec.dtype != self.out.dtype:
                 raise Refused(
@@ -216,7 +216,7 @@ class Place:
             self.made[name] = VarDesc(
                 name, tuple(spec.shape), spec.dtype, stop_gradient=self.out.stop_gradient
             )
-        outs = {slot: (name,)}
+        outs: dict[str, tuple[str, ...]] = {slot: (name,)}
         for other in definition.outputs:
             if other.name == slot or other.optional or other.many:
                 continue

@@ -112,10 +112,10 @@ def binary(place: Place) -> None:
 
 def _number(place: Place, op: OpDesc, value: Any, beside: str) -> str:
     dtype = place.var(op.input(beside)[0]).dtype
-    return place.add(
-        "fill_constant", {}, shape=[1], value=float(value), dtype=enum_of(dtype),
-        **({"str_value": str(int(value))} if "int" in str(dtype) else {}),
-    )  # fmt: skip
+    held: dict[str, Any] = {"shape": [1], "value": float(value), "dtype": enum_of(dtype)}
+    if "int" in str(dtype):
+        held["str_value"] = str(int(value))
+    return place.add("fill_constant", {}, **held)
 
 
 def _by_number(place: Place, kind: str, x: str, n: float, swapped: bool) -> bool:
@@ -292,10 +292,11 @@ def slices(place: Place) -> None:
         place.add("assign", {"X": x}, last=True)
         return
     axes, starts, ends, steps = map(list, zip(*cuts, strict=True))
+    held = {"axes": axes, "starts": starts, "ends": ends, "infer_flags": [1] * len(axes)}
     if all(s == 1 for s in steps):
-        place.add("slice", {"Input": x}, last=True, axes=axes, starts=starts, ends=ends)
+        place.add("slice", {"Input": x}, last=True, **held)
     else:
-        place.add("strided_slice", {"Input": x}, last=True, axes=axes, starts=starts, ends=ends, strides=steps)  # fmt: skip
+        place.add("strided_slice", {"Input": x}, last=True, strides=steps, **held)
 
 
 @single("pad")
@@ -483,9 +484,8 @@ def conv(place: Place) -> None:
         groups=groups, data_format=layout,
     )  # fmt: skip
     if len(spatial) == 1:
-        sizes = list(place.dims(found))
-        del sizes[1 if layout == "NHWC" else 2]
-        found = place.reshaped(found, sizes)
+        at = 1 if layout == "NHWC" else 2
+        found = place.reshaped(found, [*place.dims(found)[:at], *place.dims(found)[at + 1 :]])
     found = _turned(place, found, [wanted.index(c) for c in out])
     place.finish(found)
 

@@ -1,0 +1,233 @@
+"""JAX programs raised to Fluid's ops: the same results, nothing of JAX's left, and no pattern taken
+for another.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import linen as nn
+from flax import nnx
+
+import fluidjax as fluid
+from fluidjax.graph.program import Program
+from fluidjax.passes import run
+from fluidjax.saved.values import put
+
+PADDLE = os.environ.get("FLUIDJAX_PADDLE_PYTHON")
+KEY = jax.random.key(0)
+
+
+def normal(*shape: int) -> Any:
+    return jax.random.normal(jax.random.key(1), shape)
+
+
+class ResNet(nn.Module):
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        def norm() -> Any:
+            return nn.BatchNorm(use_running_average=True)
+
+        x = nn.relu(norm()(nn.Conv(8, (3, 3), use_bias=False)(x)))
+        x = nn.max_pool(x, (3, 3), (2, 2), "SAME")
+        y = nn.relu6(norm()(nn.Conv(16, (3, 3), (2, 2))(x)))
+        y = norm()(nn.Conv(16, (3, 3), feature_group_count=16, use_bias=False)(y))
+        x = nn.relu(norm()(nn.Conv(16, (1, 1), (2, 2), use_bias=False)(x)) + y)
+        return nn.Dense(10)(nn.avg_pool(x, (2, 2), (2, 2)).mean((1, 2)))
+
+
+class Bert(nn.Module):
+    """Embeddings, masked attention, layer norms, both gelus."""
+
+    @nn.compact
+    def __call__(self, ids: Any) -> Any:
+        x = nn.Embed(50, 16)(ids) + nn.Embed(12, 16)(jnp.arange(ids.shape[1])[None])
+        mask = nn.make_attention_mask(ids > 0, ids > 0)
+        attended = nn.MultiHeadDotProductAttention(2, deterministic=True)(x, x, mask=mask)
+        x = nn.LayerNorm()(x + attended)
+        x = x + nn.Dense(16)(nn.gelu(nn.Dense(32)(x), approximate=False))
+        return nn.log_softmax(nn.Dense(50)(nn.gelu(x))), nn.tanh(nn.Dense(4)(x[:, 0]))
+
+
+class Mixed(nn.Module):
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        x = nn.leaky_relu(nn.RMSNorm()(nn.Dense(8)(x)))
+        x = nn.silu(nn.softplus(x)) / (2.0 + nn.sigmoid(x)) - 1.0 / (3.0 + x * x)
+        y = jnp.concatenate([x, x[:, ::2]], -1)
+        hot = jax.nn.one_hot(y.argmax(-1), 12)
+        return nn.softmax(y) * hot, jnp.clip(y, -1.0, 1.0).max(-1), jnp.pad(y, ((0, 0), (1, 2)))
+
+
+class Nnx(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs) -> None:
+        self.conv = nnx.Conv(3, 8, (3, 3), rngs=rngs)
+        self.norm = nnx.BatchNorm(8, use_running_average=True, rngs=rngs)
+        self.out = nnx.Linear(8, 5, rngs=rngs)
+
+    def __call__(self, x: Any) -> Any:
+        return self.out(nnx.silu(self.norm(self.conv(x))).mean((1, 2)))
+
+
+def of_linen(module: nn.Module, x: Any) -> tuple[Any, Any, Any]:
+    variables = module.init(KEY, x)
+    # statistics that a training would leave
+    stats = {"batch_stats": jax.tree.map(lambda v: v + 0.3, variables.get("batch_stats", {}))}
+    return module.apply, {**variables, **stats}, x
+
+
+def of_nnx() -> tuple[Any, Any, Any]:
+    graph, state = nnx.split(Nnx(nnx.Rngs(0)))
+    return lambda state, x: nnx.merge(graph, state)(x), state, normal(2, 8, 8, 3)
+
+
+def heads(params: Any, x: Any) -> Any:
+    """Products of every kind, as einsum writes them."""
+    q = jnp.einsum("btd,dhk->bthk", x, params["q"])
+    scores = jnp.einsum("bthk,bshk->bhts", q, q)
+    return jnp.einsum("bhts,bshk->bthk", jax.nn.softmax(scores), q), x @ params["w"].T
+
+
+MODELS: dict[str, Callable[[], tuple[Any, Any, Any]]] = {
+    "resnet": lambda: of_linen(ResNet(), normal(2, 16, 16, 3)),
+    "bert": lambda: of_linen(Bert(), jax.random.randint(KEY, (2, 6), 1, 30)),
+    "mixed": lambda: of_linen(Mixed(), normal(3, 6)),
+    "nnx": of_nnx,
+    "products": lambda: (heads, {"q": normal(8, 2, 3), "w": normal(5, 8)}, normal(2, 4, 8)),
+}
+
+
+def raised(name: str, passes: str = "raise_to_fluid") -> tuple[Any, Any, fluid.Traced, Any]:
+    fn, params, x = MODELS[name]()
+    batch = None if name in ("bert", "mixed") else {"x": ("b",), "arg1": ("b",)}
+    known = {"x", "arg1"} & set(fluid.trace(fn, params, x, state=0).feeds)
+    dynamic = {n: v for n, v in (batch or {}).items() if n in known}
+    traced = fluid.trace(fn, params, x, state=0, dynamic=dynamic)
+    result = run(passes, traced.main.desc, traced.state, keep=traced.fetches)
+    return fn, (params, x), traced, result
+
+
+def error_of(fn: Any, args: Any, traced: fluid.Traced, result: Any) -> float:
+    """The greatest difference from the function itself over the scale of each result."""
+    params, x = args
+    step = jax.jit(fluid.step_fn(Program.from_desc(result.desc), list(traced.fetches)))
+    persistable = {n for n, v in result.desc.blocks[0].vars.items() if v.persistable}
+    state = {n: v for n, v in {**traced.state, **result.params}.items() if n in persistable}
+    (fed,) = traced.feeds
+    _, found = step(state, {fed: x})
+    expected = jax.tree.leaves(jax.jit(fn)(params, x))
+    return max(
+        float(np.abs(np.asarray(a) - b).max() / np.abs(np.asarray(a)).max())
+        for a, b in zip(expected, found, strict=True)
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_nothing_of_jaxs_is_left_and_results_are_the_same(name: str) -> None:
+    fn, (params, x), traced, result = raised(name)
+    kinds = Counter(op.type for op in result.desc.blocks[0].ops)
+    assert not [k for k in kinds if k.startswith("jax.")], str(result.certificate)
+    assert error_of(fn, (params, x), traced, result) < 2e-6
+    assert result.certificate.error < 1e-5 and not result.refusals
+    dynamic = traced.main.desc.blocks[0].vars[next(iter(traced.feeds))].dims
+    if dynamic:  # at another batch too
+        more = jnp.concatenate([x, x * 0.5, x[:1]])
+        assert error_of(fn, (params, more), traced, result) < 2e-6
+
+
+def test_what_stands_there_are_fluids_own_layers() -> None:
+    kinds = Counter(op.type for op in raised("resnet")[3].desc.blocks[0].ops)
+    assert kinds["conv2d"] == kinds["batch_norm"] == 4 and kinds["pool2d"] == 2
+    kinds = Counter(op.type for op in raised("bert")[3].desc.blocks[0].ops)
+    assert kinds["lookup_table_v2"] == kinds["gelu"] == kinds["softmax"] == 2
+    assert kinds["layer_norm"] == 1 and kinds["matmul"] == 2
+    kinds = Counter(op.type for op in raised("mixed")[3].desc.blocks[0].ops)
+    assert kinds["one_hot_v2"] == kinds["softmax"] == kinds["arg_max"] == 1
+
+
+@pytest.mark.parametrize("name", ["resnet", "nnx"])
+def test_every_batch_norm_is_folded(name: str) -> None:
+    passes = "raise_to_fluid,fold_constants,fuse_batch_norm,dce"
+    fn, args, traced, result = raised(name, passes)
+    kinds = Counter(op.type for op in result.desc.blocks[0].ops)
+    assert kinds["conv2d"] and not kinds["batch_norm"] and not kinds["transpose2"]
+    assert error_of(fn, args, traced, result) <= 1e-6
+
+
+X = normal(4, 6)
+# Each looks like a pattern, and is another function.
+NEARLY: dict[str, tuple[Any, str]] = {
+    "gelu": (lambda p, x: 0.5 * x * (1 + jax.lax.erf(x * 0.6)), "gelu"),
+    "tanh gelu": (lambda p, x: 0.5 * x * (1 + jnp.tanh(0.7978846 * (x + 0.05 * x**3))), "gelu"),
+    "mean": (lambda p, x: x.sum(1) / 5.0, "reduce_mean"),
+    "softmax of other sums": (
+        lambda p, x: jnp.exp(x) / (jnp.exp(x).sum(1, keepdims=True) + 1.0), "softmax",
+    ),
+    "norm of two inputs": (
+        lambda p, x: (x - x.mean(1, keepdims=True))
+        * jax.lax.rsqrt((x * 2).var(1, keepdims=True) + 1e-5), "layer_norm",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NEARLY)
+def test_what_only_looks_like_a_pattern_is_not_taken_for_it(name: str) -> None:
+    fn, kind = NEARLY[name]
+    traced = fluid.trace(fn, {"w": X}, X, state=0)
+    result = run("raise_to_fluid", traced.main.desc, traced.state, keep=traced.fetches)
+    assert kind not in {op.type for op in result.desc.blocks[0].ops}
+    assert error_of(fn, ({"w": X}, X), traced, result) < 2e-6
+
+
+def test_what_stays_says_why() -> None:
+    def fn(p: Any, x: Any) -> Any:
+        total, _ = jax.lax.scan(lambda c, row: (c + row, None), x[0], x)
+        return total[None] + p["w"][:1], jnp.expm1(x)
+
+    traced = fluid.trace(fn, {"w": X}, X, state=0)
+    result = run("raise_to_fluid", traced.main.desc, traced.state, keep=traced.fetches)
+    told = "\n".join(map(str, result.refusals))
+    assert "'jax.scan'" in told and "Fluid's control flow is another" in told
+    assert "'jax.expm1'" in told and "Fluid has no such op" in told
+    assert "test_raise_to_fluid.py" in told
+    assert error_of(fn, ({"w": X}, X), traced, result) < 2e-6
+
+
+def test_a_training_program_stays_as_it_is() -> None:
+    traced = fluid.trace(lambda p, x: jnp.mean((x @ p["w"].T) ** 2), {"w": X}, X, state=0)
+    with fluid.program_guard(traced.main, traced.startup):
+        loss = traced.main.global_block().var(traced.fetches[0])
+        fluid.optimizer.SGD(0.1).minimize(loss)
+    result = run("raise_to_fluid", traced.main.desc, traced.state, keep=traced.fetches)
+    assert not result.changed and "differentiate that" in str(result.refusals[0])
+
+
+@pytest.mark.skipif(not PADDLE, reason="FLUIDJAX_PADDLE_PYTHON names no Python with paddle 1.8.5")
+@pytest.mark.parametrize("name", MODELS)
+def test_paddle_runs_what_is_saved(name: str, tmp_path: Path) -> None:
+    fn, (params, x), traced, result = raised(name)
+    program = Program.from_desc(result.desc)
+    values = {**traced.state, **result.params}
+    folder = str(tmp_path / "model")
+    with fluid.scope_guard(fluid.Scope()):
+        put({n: np.array(v) for n, v in values.items() if n in result.desc.blocks[0].vars}, None)
+        targets = [program.global_block().var(n) for n in traced.fetches]
+        fluid.io.save_inference_model(
+            folder, list(traced.feeds), targets, fluid.Executor(), main_program=program
+        )
+    np.save(tmp_path / "x.npy", x)
+    script = Path(__file__).with_name("paddle_runs.py")
+    subprocess.run([str(PADDLE), str(script), str(tmp_path)], check=True, timeout=300)
+    found = np.load(tmp_path / "found.npz")
+    for at, expected in enumerate(jax.tree.leaves(jax.jit(fn)(params, x))):
+        scale = float(np.abs(expected).max())
+        np.testing.assert_allclose(found[f"out_{at}"], expected, rtol=0, atol=1e-5 * scale)
