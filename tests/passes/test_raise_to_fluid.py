@@ -227,7 +227,7 @@ def test_paddle_runs_what_is_saved(name: str, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", x)
     script = Path(__file__).with_name("paddle_runs.py")
     subprocess.run([str(PADDLE), str(script), str(tmp_path)], check=True, timeout=300)
-    found = np.load(tmp_path / "found.npz")
-    for at, expected in enumerate(jax.tree.leaves(jax.jit(fn)(params, x))):
-        scale = float(np.abs(expected).max())
-        np.testing.assert_allclose(found[f"out_{at}"], expected, rtol=0, atol=1e-5 * scale)
+    with np.load(tmp_path / "found.npz") as found:
+        for at, expected in enumerate(jax.tree.leaves(jax.jit(fn)(params, x))):
+            scale = float(np.abs(expected).max())
+            np.testing.assert_allclose(found[f"out_{at}"], expected, rtol=0, atol=1e-5 * scale)
