@@ -137,7 +137,7 @@ class Ours:
         self.run()
         (compiled,) = self.exe.compiled_steps(self.main)
         with jax.enable_x64(True):
-            args = (*compiled.bind(self.scope).arrays, compiled.check_feed(self.feed), 0, 0)
+            args = (*compiled.bind(self.scope).arrays, compiled.plan.check_feed(self.feed), 0, 0)
             name = "memory-optimised" if self.main.info.memory_optimized else "default"
             return compiler.figures(compiled.function().lower(*args), [name], quick=True)[name]
 
@@ -195,7 +195,7 @@ class Checkpointed:
             name = min(found, key=lambda n: found[n].temporaries)  # the better for it
             self.best = found[name]
             self.step = lowered.lower(self.state, self.feed, self.key).compile(
-                compiler_options=compiler.SCHEDULERS[name] or None
+                compiler_options=compiler.options_of(name)
             )
 
     def run(self) -> Any:

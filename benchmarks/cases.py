@@ -83,7 +83,7 @@ def cost(
     """
     (compiled,) = exe.compiled_steps(program)
     with jax.enable_x64(True):
-        args = (*compiled.bind(scope).arrays, compiled.check_feed(feed), 0, 0)
+        args = (*compiled.bind(scope).arrays, compiled.plan.check_feed(feed), 0, 0)
         return compiled.function().lower(*args).compile().cost_analysis()
 
 

@@ -18,9 +18,10 @@ import jax
 import numpy as np
 
 import fluidjax as fluid
-from fluidjax.ops import convolution, convolution_ways
+from fluidjax.ops.convolution import XLA
 from fluidjax.ops.convolution_geometry import Geometry
-from fluidjax.runtime.compiler_options import ORDINARY, known
+from fluidjax.xla_cpu.convolution import convolve, way
+from fluidjax.xla_cpu.options import ORDINARY, known
 
 from .beside import PYTHONS
 from .page import Table, shown
@@ -39,6 +40,10 @@ def case(
     return Geometry(x, w, (stride, stride), ((pad, pad),) * 2, (1, 1), x[1] // w[1], False)
 
 
+def _ours(product: int, geo: Geometry, a: Any, b: Any) -> Any:
+    return convolve(product, geo, a, b, enclosed=False)
+
+
 CASES = (
     case((2, 256, 16, 16), (256, 8, 3, 3)), case((1, 128, 56, 56), (128, 4, 3, 3)), case((1, 256, 56, 56), (256, 8, 3, 3), 2),
     case((8, 32, 112, 112), (32, 1, 3, 3)), case((8, 64, 112, 112), (64, 1, 3, 3), 2), case((8, 512, 14, 14), (512, 1, 3, 3)),
@@ -46,12 +51,7 @@ CASES = (
     case((2, 64, 16, 16), (64, 64, 3, 3)), case((2, 128, 8, 8), (128, 128, 3, 3)), case((2, 512, 2, 2), (512, 512, 3, 3)),
     case((2, 256, 4, 4), (512, 256, 3, 3), 2), case((32, 64, 32, 32), (64, 64, 3, 3)), case((8, 3, 224, 224), (64, 3, 7, 7), 2),
 )  # fmt: skip
-XLA = (
-    convolution_ways.xla_output,
-    convolution_ways.xla_input_gradient,
-    convolution_ways.xla_filter_gradient,
-)
-OURS = (convolution.output, convolution.input_gradient, convolution.filter_gradient)
+OURS = tuple(partial(_ours, product) for product in range(3))
 
 
 def milliseconds(runs: list[Callable[[], Any]]) -> list[float]:
@@ -127,9 +127,7 @@ def table() -> None:
         name = f"{'x'.join(map(str, geo.x))}, {'x'.join(map(str, geo.w))} /{geo.strides[0]}"
         theirs = "" if beside is None else "   torch " + " ".join(f"{ms:.2f}" for ms in beside[i])
         print(
-            f"{name:<34}{convolution.way(geo):<9}"
-            + "".join(f"{c:>30}" for c in measured(geo))
-            + theirs,
+            f"{name:<34}{way(geo):<9}" + "".join(f"{c:>30}" for c in measured(geo)) + theirs,
             flush=True,
         )
 
@@ -177,14 +175,14 @@ def net_table(name: str = "ResNet-32") -> list[Table]:
             jax.numpy.asarray(rng.standard_normal(shape, np.float32))
             for shape in (geo.x, geo.w, geo.y)
         )
-        for way, args in enumerate(((x, w), (w, dy), (x, dy))):
-            if way == 1 and geo.channels == IMAGE:
+        for kind, args in enumerate(((x, w), (w, dy), (x, dy))):
+            if kind == 1 and geo.channels == IMAGE:
                 continue  # nobody asks for the gradient of the image
-            optimised = compiled(partial(XLA[way], geo), args)[0]
-            ours = compiled(partial(OURS[way], geo), args, known(ORDINARY))[0]
-            times = [*milliseconds([optimised, ours]), *([beside[i][way]] if beside else [])]
+            optimised = compiled(partial(XLA[kind], geo), args)[0]
+            ours = compiled(partial(OURS[kind], geo), args, known(ORDINARY))[0]
+            times = [*milliseconds([optimised, ours]), *([beside[i][kind]] if beside else [])]
             for total, ms in zip(totals.values(), times, strict=True):
-                total[way] += count * ms
+                total[kind] += count * ms
     names = "outputs", "gradients of inputs", "gradients of filters", "together"
     rows = zip(names, *([*t, sum(t)] for t in totals.values()), strict=True)
     title = (

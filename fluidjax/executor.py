@@ -26,7 +26,6 @@ from .loaders.slots.handler import FetchHandler as FetchHandler
 from .lod_tensor import LoDTensor, bare_feed, has_lod
 from .lower.step import Step
 from .runtime import forked
-from .runtime.adapting import adapted
 from .runtime.building import tracing
 from .runtime.calling import call, initialise, refuse_lod_of
 from .runtime.compilations import Compilation
@@ -40,6 +39,7 @@ from .runtime.job import current_job, job_seed, may_describe_job
 from .runtime.kind import Kind
 from .runtime.place import Place, as_place, starts
 from .runtime.placement import OneDevice
+from .runtime.plan import StepPlan
 from .runtime.prepared import Overtaken, Prepared
 from .runtime.raising import ended
 from .runtime.reasons import RecompileReport
@@ -196,12 +196,13 @@ class Executor(RunsDatasets):
                 if counts_ends and ranks is self._alone:
                     self._end(program, end.names, scope)
                 raise
-        values = ranks.split(feed or {}, compiled.check_feed)
+        values = ranks.split(feed or {}, compiled.plan.check_feed)
         if this.fits is not None:
-            step = partial(self._compile, program, compiled.fetches, given=given)
+            step = partial(
+                self._compile, program, compiled.fetches, given=given, within_budget=True
+            )
             ranks = this.fits.ranks(program, ranks, compiled.fetches, values, step)
             compiled = step(ranks)
-            compiled.within_budget = True
         if not (return_numpy and compiled.fetches):
             # Nobody waits for the results, so the step may still read a fed array after the caller
             # has filled it anew.
@@ -219,7 +220,7 @@ class Executor(RunsDatasets):
                 )
             return fetched
 
-        compiled.choose_options(values)
+        compiled.fit(values)
         fetched = stepping(compiled.turns(scope), steps)
         if ranks is self._alone and this.iterations == 1:
             self._prepare(program, compiled, scope, values)
@@ -268,11 +269,11 @@ class Executor(RunsDatasets):
                 ranks.prepare(scope)
             return self._execute(compiled, program, scope, stacked, count, return_numpy)
 
-        compiled.choose_options(first)
+        compiled.fit(first)
         try:
             fetched = stepping(compiled.turns(scope), steps)
         except Exception as error:
-            raise explained(error, compiled.rules, first)  # noqa: B904
+            raise explained(error, compiled.plan.rules, first)  # noqa: B904
         return _shown(compiled, [each_step(v, count) for v in fetched], return_numpy)
 
     def compiled_steps(
@@ -383,7 +384,7 @@ class Executor(RunsDatasets):
             else {n: v.copy() if type(v) is np.ndarray else v for n, v in feed.items()}
         )
         try:
-            if compiled.random:
+            if compiled.step.random:
                 with record.taking(1) as step:
                     fetched = prepared(values, _seed(program, record), step)
             else:
@@ -392,7 +393,7 @@ class Executor(RunsDatasets):
         except Overtaken:
             return None
         except Exception as error:
-            raise explained(error, compiled.rules, feed)  # noqa: B904
+            raise explained(error, compiled.plan.rules, feed)  # noqa: B904
         return _shown(compiled, fetched, return_numpy)
 
     def _holding(self, this: Runnable[Program], fetches: tuple[str, ...]) -> Runnable[Program]:
@@ -518,13 +519,23 @@ class Executor(RunsDatasets):
         return Runnable(program, ranks, this.iterations, this.fits, begins)
 
     def _compile(
-        self, program: Program, fetches: tuple[str, ...], ranks: Ranks, given: _Before
+        self,
+        program: Program,
+        fetches: tuple[str, ...],
+        ranks: Ranks,
+        given: _Before,
+        within_budget: bool = False,
     ) -> Compiled:
         with self._making:
-            return self._made(program, fetches, ranks, given)
+            return self._made(program, fetches, ranks, given, within_budget)
 
     def _made(
-        self, program: Program, fetches: tuple[str, ...], ranks: Ranks, given: _Before
+        self,
+        program: Program,
+        fetches: tuple[str, ...],
+        ranks: Ranks,
+        given: _Before,
+        within_budget: bool,
     ) -> Compiled:
         record = self._record(program)
         steps = record.steps.get(ranks)
@@ -535,18 +546,17 @@ class Executor(RunsDatasets):
             CACHE.turn_on()
             for key in [k for k in steps.compiled if k[0] != program.version]:
                 del steps.compiled[key]
-            small = program.info.memory_optimized or ranks.memory_optimized
-            found = Compiled(
+            plan = StepPlan.of(
                 ranks.desc(program),
                 fetches,
                 ranks.where,
-                steps.recompiles,
-                small,
+                program.info.memory_optimized or ranks.memory_optimized,
                 ranks.sharded(program),
                 *given,
-                batch_sizes=program.info.batch_sizes,
+                within_budget or program.info.within_budget,
+                program.info.batch_sizes,
             )
-            found.within_budget = program.info.within_budget
+            found = Compiled(plan, steps.recompiles)
             steps.compiled[program.version, fetches, given] = found
         return found
 
@@ -590,16 +600,15 @@ class Executor(RunsDatasets):
             try:
                 return self._execute(compiled, program, scope, compiled.packed(values), numpy=numpy)
             except NotOneStep as why:
-                with compiled.lock:
-                    if not adapted(compiled, values, why):
-                        raise
+                if not compiled.adapt(values, why):
+                    raise
                 otherwise = True
             except Exception as error:
                 if otherwise:  # it was these feeds, and no other way is needed for right ones
                     self._record(program).steps[ranks].compiled.pop(
                         (program.version, compiled.fetches, given), None
                     )
-                raise explained(error, compiled.rules, values)  # noqa: B904
+                raise explained(error, compiled.plan.rules, values)  # noqa: B904
 
     def _cut(
         self,
@@ -611,7 +620,9 @@ class Executor(RunsDatasets):
         numpy: bool,
     ) -> list[Any]:
         """One run of a program that is cut, or that a profile times; one thread's after another's."""
-        random = jax.random.fold_in(jax.random.key(key[0]), key[1]) if compiled.random else None
+        random = (
+            jax.random.fold_in(jax.random.key(key[0]), key[1]) if compiled.step.random else None
+        )
         with compiled.lock:
             state = compiled.apart(scope)
             changed, fetched = ended(
@@ -635,7 +646,7 @@ class Executor(RunsDatasets):
         """
         began = clock()
         record = self._record(program)
-        if compiled.shared:
+        if compiled.plan.shared:
             from .dist.spmd.multiprocess import before_step
 
             signature = compiled.signature(count, feed)
@@ -648,15 +659,15 @@ class Executor(RunsDatasets):
         )
         checked = bool(flag("FLAGS_check_nan_inf")) and not count
         kind = Kind.MANY if count else Kind.of(turns=isinstance(feed, tuple), checked=checked)
-        cutting = None if count else timed(compiled) or compiled.cutting
-        alone = cutting is None and compiled.alone is not None and not count and not checked
+        cutting = None if count else timed(compiled) or compiled.plan.cutting
+        alone = cutting is None and compiled.plan.alone is not None and not count and not checked
         # a seeded startup program starts afresh whenever it is run: the same parameters again
-        afresh = compiled.random and compiled.initialises and bool(program.random_seed)
+        afresh = compiled.step.random and compiled.plan.initialises and bool(program.random_seed)
         with (
             tracing(device),
-            record.taking(0 if alone and not compiled.random else count or 1, afresh) as taken,
+            record.taking(0 if alone and not compiled.step.random else count or 1, afresh) as taken,
         ):
-            step, seed = (taken, _seed(program, record)) if compiled.random else (0, 0)
+            step, seed = (taken, _seed(program, record)) if compiled.step.random else (0, 0)
             if cutting is not None:
                 return self._cut(cutting, compiled, scope, feed, (seed, step), numpy)
             if alone:
@@ -728,7 +739,7 @@ def _shown(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list[A
     """Fetched values as the caller gets them."""
     if not return_numpy and compiled.where.count == 1:
         # what the caller holds must not be donated by a later step
-        for i in compiled.persistable_fetches:
+        for i in compiled.plan.persistable_fetches:
             fetched[i] = jax.tree.map(lambda a: a.copy(), fetched[i])
     return [shown(v, return_numpy) for v in fetched]
 

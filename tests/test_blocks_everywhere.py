@@ -5,7 +5,6 @@ on programs with loops and branches.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ import pytest
 import fluidjax as fluid
 from fluidjax import layers, passes
 from fluidjax.dist import LocalJob
-from fluidjax.lower import horizontal, stacks
 from fluidjax.lower.step import Step
+from fluidjax.xla_cpu import batching, stacks
 
 from .block_nets import batch, net, number, part
 from .dist.jobs import transpiled
@@ -105,50 +104,6 @@ def test_trains_as_alone(way: Callable[[], Trained], alone: Trained) -> None:
         np.testing.assert_allclose(parameters[name], value, rtol=2e-4, atol=2e-6, err_msg=name)
 
 
-def test_images_in_blocks_with_their_channels_last() -> None:
-    """A convolution around and within a branch, a loop and the steps of a StaticRNN: held with
-    their channels last, the same values.
-    """
-
-    def conv(x: Any) -> Any:
-        return layers.conv2d(x, 3, 3, padding=1, act="tanh", param_attr="w", bias_attr="b")
-
-    def steps(h: Any) -> Any:
-        given, rnn, start = (
-            layers.stack([h, layers.scale(h, 0.5)]),
-            layers.StaticRNN(),
-            layers.scale(h, 0.1),
-        )
-        with rnn.step():
-            before = rnn.memory(init=start)
-            after = layers.instance_norm(conv(rnn.step_input(given) + before))
-            rnn.update_memory(before, after)
-            rnn.step_output(after)
-        return layers.reduce_sum(rnn(), 0)
-
-    with fresh(3) as (main, startup):
-        h = conv(fluid.data("x", [2, 3, 4, 4]))
-        n = number(2)
-        _, h = layers.while_loop(
-            lambda i, y: layers.less_than(i, n), lambda i, y: [i + 1, conv(y) + h], [number(0), h]
-        )
-        positive = layers.less_than(layers.fill_constant([1], "float32", 0.0), layers.reduce_sum(h))
-        out = layers.pool2d(layers.cond(positive, lambda: steps(h), lambda: conv(h)), 2, "avg", 2)
-        loss = layers.reduce_sum(layers.square(out))
-        fluid.optimizer.SGD(0.1).minimize(loss)
-    scope = fluid.Scope()
-    fluid.Executor(CPU).run(startup, scope=scope)
-    step = Step(main.desc, (loss.name, out.name))
-    state = {n: scope.get(n) for n in step.reads}
-    feed = {"x": np.random.default_rng(4).uniform(-1, 1, (2, 3, 4, 4)).astype("float32")}
-    with jax.enable_x64(True):
-        want, got = (
-            jax.jit(replace(step, channels_last=last))(state, feed) for last in (False, True)
-        )
-    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
-        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
-
-
 def test_small_ops_around_a_block_are_not_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """When an op with a block runs is said by more than it reads and writes, so the order of such a
     program stays.
@@ -165,12 +120,12 @@ def test_small_ops_around_a_block_are_not_run_at_once(monkeypatch: pytest.Monkey
             out = layers.reduce_sum(total)
             return Step(main.desc, (out.name,))
 
-    for module, name in ((horizontal, "SAVED"), (horizontal, "LEAST"), (stacks, "LEAST")):
+    for module, name in ((batching, "SAVED"), (batching, "LEAST"), (stacks, "LEAST")):
         monkeypatch.setattr(module, name, 3)
     feed = {"x": np.arange(24, dtype="float32").reshape(3, 4, 2) / 24}
     with jax.enable_x64(True):
         (plain,), (doubled,) = (built(branch)({}, feed)[1] for branch in (False, True))
-    assert built(False).units is not None and built(True).units is None
+    assert built(False).schedule is not None and built(True).schedule is None
     np.testing.assert_allclose(doubled, 2 * np.asarray(plain), rtol=1e-6)
 
 

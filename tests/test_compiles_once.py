@@ -15,6 +15,7 @@ from fluidjax.base.dtypes import numpy_dtype
 from fluidjax.errors import FluidError
 from fluidjax.runtime.compiled import Compiled
 from fluidjax.runtime.placement import OneDevice
+from fluidjax.runtime.plan import StepPlan
 from fluidjax.runtime.recompiles import Recompiles
 
 from .nets import fresh
@@ -115,7 +116,9 @@ def test_names_decide_nothing_about_what_is_compiled(net):
         with unique_name.guard(names), fluid.program_guard(fluid.Program(), fluid.Program()):
             loss = net()
         desc = loss.block.program.desc
-        compiled = Compiled(desc, (loss.name,), OneDevice(jax.local_devices()[0]), Recompiles())
+        compiled = Compiled(
+            StepPlan.of(desc, (loss.name,), OneDevice(jax.local_devices()[0])), Recompiles()
+        )
         state, feed = (
             {n: _type(desc.blocks[0].vars[n]) for n in of}
             for of in (compiled.step.reads, compiled.step.feeds)

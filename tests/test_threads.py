@@ -442,7 +442,11 @@ def test_a_program_that_predicts_changes_nothing_and_is_given_nothing(
     for _ in range(3):
         exe.run(main, feed={"x": np.ones((2, width), np.float32)}, fetch_list=[out], scope=scope)
     (compiled,) = exe.compiled_steps(main)
-    assert compiled.reads_only and not compiled.written and all(v.turn is NOBODY for v in vars)
+    assert (
+        compiled.plan.reads_only
+        and not compiled.plan.written
+        and all(v.turn is NOBODY for v in vars)
+    )
     assert not any(a.is_deleted() for a in before if isinstance(a, jax.Array))
     assert all(np.array_equal(a, v.value) for a, v in zip(before, vars, strict=True))
 

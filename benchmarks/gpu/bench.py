@@ -23,7 +23,7 @@ import numpy as np
 
 import fluidjax as fluid
 from fluidjax.lower import platforms
-from fluidjax.runtime.work import products
+from fluidjax.lower.products import products
 
 from ..flax_models import training
 from .records import Found
@@ -115,7 +115,7 @@ class Fluid:
         (compiled,) = self.exe.compiled_steps(self.program)
         with jax.enable_x64(True):
             lowered = compiled.function().lower(
-                *compiled.bind(self.scope).arrays, compiled.check_feed(feed), 0, 0
+                *compiled.bind(self.scope).arrays, compiled.plan.check_feed(feed), 0, 0
             )
             return lowered, lowered.compile()
 
@@ -127,7 +127,7 @@ class Fluid:
     def gflop(self, samples: int) -> float:
         """Of the step's convolutions and matrix products."""
         (compiled,) = self.exe.compiled_steps(self.program)
-        return products(compiled.step) * samples / 1e9
+        return products(compiled.step.desc, compiled.step.ops) * samples / 1e9
 
     def side(self, name: str, feed: Mapping[str, Any]) -> Side:
         given = on_device(feed)

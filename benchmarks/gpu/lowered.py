@@ -25,6 +25,7 @@ from fluidjax.errors import FluidError
 from fluidjax.memory.compiler import lower_padded
 from fluidjax.runtime.compiled import Compiled
 from fluidjax.runtime.placement import OneDevice
+from fluidjax.runtime.plan import StepPlan
 from fluidjax.runtime.recompiles import Recompiles
 
 
@@ -38,7 +39,9 @@ class Elsewhere:
 
 def compiled_for(program: fluid.Program, fetches: Sequence[str], platform: str = "gpu") -> Compiled:
     """The step as it is made for a platform; it cannot run."""
-    return Compiled(program.desc, tuple(fetches), OneDevice(Elsewhere(platform)), Recompiles())
+    return Compiled(
+        StepPlan.of(program.desc, tuple(fetches), OneDevice(Elsewhere(platform))), Recompiles()
+    )
 
 
 def state_of(step: Compiled, scope: fluid.Scope) -> dict[str, jax.ShapeDtypeStruct]:
@@ -55,7 +58,7 @@ def for_cuda(
     """
     step = compiled_for(program, fetches)
     return lower_padded(
-        step, state_of(step, scope), step.check_feed(feed), platform="cuda"
+        step, state_of(step, scope), step.plan.check_feed(feed), platform="cuda"
     ).as_text()
 
 

@@ -17,7 +17,7 @@ DEFAULTS: dict[str, bool | int | float | str] = {
     "FLAGS_fraction_of_gpu_memory_to_use": 0.92,
     "FLAGS_selected_gpus": "",
     "FLAGS_seed_doc_split": False,
-    "FLAGS_channels_last": "auto",
+    "FLAGS_xla_cpu_tuning": True,
     "FLAGS_recompile_warning": 16,
     "FLAGS_rpc_deadline": 180000,
     "FLAGS_compilation_cache": True,

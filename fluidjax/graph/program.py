@@ -21,7 +21,6 @@ from ..errors import FluidTypeError, FluidValueError, UnsupportedError
 from ..ir import edit, text
 from ..ir.desc import EMPTY, FrozenMap, ProgramDesc, serializers
 from ..lower.explain import Explanation, explained_cut, explained_sizes
-from ..lower.layout import explained_layout
 from ..lower.sizes import SizeNeeds
 from ..ops.registry import attr_type
 from .block import Block
@@ -133,14 +132,12 @@ class Program:
         whose values change their shapes); Executor.run goes by segments there. Nothing is run.
         feed: values that are shown with the reasons; with all feeds the step is traced, to see
         where it is cut first.
-
-        `layout` says whether convolutions hold their images with the channels last, and why.
         """
         found = explained_sizes(SizeNeeds.of_program(self.desc), feed)
         more = [
             t for t in explained_cut(self.desc, feed or {}) if t[:3] not in [f[:3] for f in found]
         ]
-        return replace(found, ops=(*found, *more), layout=explained_layout(self.desc))
+        return replace(found, ops=(*found, *more))
 
     @classmethod
     def from_desc(cls, desc: ProgramDesc, like: Program | None = None) -> Program:

@@ -17,13 +17,11 @@ gradient op sees exactly the values that its forward op saw, the forward op runs
 this off; tests compare both forms, because only the literal one catches a rewrite that overwrote
 a variable too early.
 
-Ops that are alike (one type, equal attributes, inputs of equal types) are traced once, each
-behind a ``jax.jit(inline=True)`` (alike.py). The primitives are the same in the same order. Calls
-that are not inlined would trace faster, but XLA:CPU then fuses a little differently.
+How ops are lowered (``Target``), and in what order and groups a step runs them (``Schedule``),
+suits the compiler: ``xla_cpu.policy.choose`` says both.
 
 Ragged and sparse values. rows.py and lengths.py say what becomes of padded rows, by the traits of
-each op; selected.py does so for sparse gradients; row_blocks.py computes rows that the data
-choose block by block.
+each op; selected.py does so for sparse gradients.
 
 What a step cannot know. sizes.py finds the values that decide shapes. What cannot be traced
 raises ``NotOneStep`` with the op; runtime/adapting.py then runs the step in another way, last of

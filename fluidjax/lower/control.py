@@ -13,7 +13,6 @@ import jax
 from ..errors import MixesRows, UnsupportedError
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
-from ..ops.enclosed import enclosed
 from ..ops.ragged import Ragged
 from ..ops.registry import traits
 from ..ops.selected import SelectedRows
@@ -65,12 +64,11 @@ class ControlCall:
         self.context.object_to(self.op, self.env, [(bad, sentence, value)])
 
     def run_block(self, idx: int, env: Env, iteration: Any = None) -> None:
-        context = self.context
+        context = self.context.enclosed()
         if iteration is not None:
             key = None if context.key is None else jax.random.fold_in(context.key, iteration)
             context = replace(context, key=key, in_loop=True)
-        with enclosed():
-            self.runner(idx, env, context)
+        self.runner(idx, env, context)
 
 
 def refuse_remote(desc: ProgramDesc) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -13,11 +13,11 @@ from ..ir.desc import EMPTY, OpDesc, ProgramDesc
 from ..ir.edit import LRSCHED, OPTIMIZE, role
 from ..ir.gradients import forward_op
 from ..ir.recomputed import first_time, segment
-from ..ops.channels import ChannelsLast, plain
 from ..ops.checking import Objection
 from ..ops.concrete import known
 from ..ops.ragged import Ragged
 from ..ops.registry import OpDef, lookup
+from ..ops.target import PLAIN, Target
 from ..ops.threefry import fold_in, new_key
 from .checks import Objections, object_to
 from .sizes import SizeNeeds
@@ -34,9 +34,9 @@ class Context:
     with every op and its outputs (the NaN check). rank: this device's number where several run the
     program on their own data: each draws other random numbers, but for the ops that update
     replicated values. sizes: which values decide sizes. in_loop: the op stands in the block of a
-    loop. channels_last: convolutions hold their values so (ops/channels.py). objections: what the
-    step's word may speak of (checks.py); None: none is kept. objected: whether it may. fed: uids of
-    ops whose integers are checked when they are fed, or need no check. lengths: by the id of a value, the value and the sequences whose
+    loop. objections: what the step's word may speak of (checks.py); None: none is kept. objected:
+    whether it may. fed: uids of ops whose integers are checked when they are fed, or need no check.
+    target: how ops are lowered. lengths: by the id of a value, the value and the sequences whose
     lengths it is (lengths.py). before: of what was reshaped in place, what it was like, as gradient
     ops read it (in_place.py). unlike: whether a feed has another dtype or shape than declared
     (unlike.py).
@@ -50,13 +50,17 @@ class Context:
     rank: Any = None
     sizes: SizeNeeds | None = None
     in_loop: bool = False
-    channels_last: bool = False
     objections: Objections | None = None
     objected: list[bool] = field(default_factory=list)
     fed: frozenset[int] = frozenset()
+    target: Target = PLAIN
     lengths: dict[int, tuple[Any, Ragged]] = field(default_factory=dict)
     before: dict[str, Any] = field(default_factory=dict)
     unlike: bool = False
+
+    def enclosed(self) -> Context:
+        """The same within a loop or a branch."""
+        return replace(self, target=replace(self.target, enclosed=True))
 
     def object_to(self, op: OpDesc, env: Env, found: Iterable[Objection]) -> None:
         """Have the step's word tell what an op objects to."""
@@ -129,13 +133,6 @@ def write_slots(op: OpDesc, definition: OpDef, result: dict[str, Any], env: Env)
                 env.pop(name, None)
             elif name != EMPTY:
                 env[name] = one
-
-
-def settle(env: Env) -> None:
-    """Have every value as the program has it, for whoever looks at names itself."""
-    for name, value in env.items():
-        if type(value) is ChannelsLast:
-            env[name] = plain(value)
 
 
 def op_key(op: OpDesc, ctx: Context, inputs: Mapping[str, Any]) -> Any:

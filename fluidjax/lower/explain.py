@@ -44,13 +44,9 @@ class Sized(NamedTuple):
 class Explanation:
     """One entry for each op of a program whose sizes depend on data, in the program's order; str()
     has a line for each.
-
-    layout: how a step holds images, and why; empty for a program without convolutions that have
-    their channels first.
     """
 
     ops: tuple[Sized, ...]
-    layout: str = ""
 
     def __iter__(self) -> Iterator[Sized]:
         return iter(self.ops)
@@ -62,8 +58,7 @@ class Explanation:
         return self.ops[at]
 
     def __str__(self) -> str:
-        sizes = "\n".join(map(str, self.ops)) or "no op has a size that depends on data"
-        return f"{sizes}\n{self.layout}" if self.layout else sizes
+        return "\n".join(map(str, self.ops)) or "no op has a size that depends on data"
 
     __repr__ = __str__
 

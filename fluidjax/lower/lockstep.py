@@ -17,10 +17,11 @@ import jax.numpy as jnp
 from ..errors import UnsupportedError, note
 from ..ir import text, walk
 from ..ir.desc import OpDesc, ProgramDesc
-from ..ops import channels, ring
+from ..ops import ring
 from ..ops.checking import WORD
 from ..ops.registry import lookup
 from ..ops.selected import total
+from ..ops.target import Target
 from .checks import Objections, begin
 from .env import Env, read_slots, requested, write_slots
 from .selected import is_sparse, treat_sparse
@@ -36,8 +37,9 @@ def lockstep(
     key: jax.Array | None = None,
     watch: Callable[[OpDesc, Env], None] | None = None,
     objections: Objections | None = None,
+    target: Target | None = None,
 ) -> list[tuple[dict[str, Any], list[Any], Any]]:
-    """Of every rank: what step.run(state, feed, key, objections, watch, rank) returns where the
+    """Of every rank: what step.run(state, feed, key, objections, watch, rank, target) returns where the
     ranks run on devices of their own.
 
     Raises UnsupportedError where a collective gets other shapes from one rank than from another,
@@ -48,7 +50,7 @@ def lockstep(
     given = list(zip(states, feeds, strict=True))
     steps = [step.closed(state, feed) for state, feed in given]
     envs = [own.enter(*each) for own, each in zip(steps, given, strict=True)]
-    contexts = [own.context(key, objections, watch, rank) for rank, own in enumerate(steps)]
+    contexts = [own.context(key, objections, watch, rank, target) for rank, own in enumerate(steps)]
     with jax.enable_x64(True):
         for at, op in enumerate(step.ops):
             if lookup(op.type).traits.ranks.together:
@@ -106,8 +108,8 @@ def _together(op: OpDesc, envs: Sequence[Env]) -> None:
     stacked = jax.tree.map(lambda *values: jnp.stack(values), *inputs)
     wanted = requested(op) if definition.forward is not None else None
     with ring.bound(ring.Ring(AXIS, len(envs))), jax.named_scope(op.type):
-        results = jax.vmap(
-            lambda slots: channels.call(definition, slots, op.attrs, None, wanted), axis_name=AXIS
-        )(stacked)
+        results = jax.vmap(lambda slots: definition(slots, op.attrs, None, wanted), axis_name=AXIS)(
+            stacked
+        )
     for rank, env in enumerate(envs):
         write_slots(op, definition, jax.tree.map(lambda v, r=rank: v[r], results), env)

@@ -14,9 +14,8 @@ from jax import lax
 
 from ..ir.desc import EMPTY, OpDesc
 from ..ops.definition import GRAD
-from ..ops.enclosed import is_enclosed
 from ..ops.loops import axes_of, varying
-from .env import Env
+from .env import Context, Env
 
 
 def as_varying(inputs: dict[str, Any]) -> dict[str, Any]:
@@ -30,11 +29,11 @@ def as_varying(inputs: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def add_up(op: OpDesc, env: Env) -> None:
+def add_up(op: OpDesc, env: Env, ctx: Context) -> None:
     """Add up the gradients that a gradient op gives for values that vary less than they do. Not
     within a loop or a branch, where a sum over devices would wait for those that go another way:
     such a gradient stays of the type that differs."""
-    if is_enclosed():
+    if ctx.target.enclosed:
         return
     for name in op.writes:
         value = env.get(name.rpartition(GRAD)[0]) if GRAD in name and name != EMPTY else None

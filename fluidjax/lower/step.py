@@ -28,26 +28,25 @@ from ..errors import (
 )
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
-from ..ops import channels
 from ..ops.absent import told as absent_told
 from ..ops.checking import WORD
 from ..ops.concrete import known
-from ..ops.enclosed import filters_turned
 from ..ops.fixed import Fixed
 from ..ops.loop_course import LIMIT
 from ..ops.loops import is_mapped
 from ..ops.ragged import Ragged
 from ..ops.registry import GRAD, REGISTRY, OpDef, control, lookup, pullback, traits
 from ..ops.selected import SelectedRows
+from ..ops.target import Target
 from ..ops.tensor_array import KIND as TENSOR_ARRAY
 from ..ops.tensor_array import Listed
 from ..ops.traits import Runs
 from ..ops.unmade import UNMADE, fetched, made_anew, unmade
-from . import horizontal, stacks
+from ..xla_cpu.policy import Schedule, choose
 from .cases import Looked, looked_up
 from .checks import Objections, begin, looked_at_when_fed, out_of_bounds
 from .control import ControlCall, refuse_remote
-from .env import Context, Env, op_key, read_slots, requested, settle, write_slots
+from .env import Context, Env, op_key, read_slots, requested, write_slots
 from .in_place import as_before, note_reshaped
 from .last_readers import waits
 from .lengths import follow, with_origin
@@ -58,7 +57,6 @@ from .open import told as told_sizes
 from .order import by_use
 from .pairing import pair_gradients
 from .recomputed import Tie, on_host, ties
-from .row_blocks import RowBlocks
 from .rows import as_rows, is_ragged, treat, whole_rows
 from .selected import is_sparse, treat_sparse
 from .sizes import SizeNeeds, checked, decided, folded
@@ -73,11 +71,8 @@ class Step:
 
     desc: the program. fetches: names that it returns. literal: gradient ops recompute their forward
     op (the tests' reference) instead of sharing its pullback. exact: feeds that say how many rows
-    an op has are constants too (SizeNeeds). channels_last: convolutions and what follows them hold
-    their values so (ops/channels.py); nothing that goes in or out does. filters_turned: filters
-    that are only read lie in memory as convolutions with channels last read them (trait `turned`).
-    counted: the uids of loops whose number of iterations feeds decide, as constants. in_blocks:
-    rows that the data choose go through large weights block by block (row_blocks.py). in_place:
+    an op has are constants too (SizeNeeds). counted: the uids of loops whose number of iterations feeds decide, as constants. in_blocks:
+    rows that the data choose may go through large weights block by block. in_place:
     updates wait until nothing reads the old parameter (last_readers.py). offloads: values that wait
     for the backward pass under a name of the host's (passes/offload.py) lie in its memory. given:
     variables that are fed and hold a value before: persistable ones, so that the state takes these
@@ -89,8 +84,6 @@ class Step:
     fetches: tuple[str, ...] = ()
     literal: bool = False
     exact: bool = False
-    channels_last: bool = False
-    filters_turned: bool = False
     counted: frozenset[int] = frozenset()
     in_blocks: bool = False
     in_place: bool = False
@@ -237,13 +230,6 @@ class Step:
         return {} if self.literal else pair_gradients(self.ops)
 
     @cached_property
-    def units(self) -> tuple[tuple[OpDesc, ...], ...] | None:
-        """The ops in an order in which many small ones run at once; None where each runs by itself
-        (horizontal.py).
-        """
-        return None if self.ties else horizontal.units(self.ops, self.desc.blocks[0].vars.get)
-
-    @cached_property
     def ties(self) -> dict[int, Tie]:
         """What is held back until a gradient arrives, by the position of the op before which it is
         (recomputed.py).
@@ -256,16 +242,14 @@ class Step:
         return waits(self.desc, self.ops) if self.in_place and not self.literal else {}
 
     @cached_property
-    def blocks(self) -> RowBlocks | None:
-        """Which ops go through chosen rows block by block; None where all take them whole."""
-        if not self.in_blocks or self.ties:
+    def schedule(self) -> Schedule | None:
+        """Another way through the ops than one after another, that suits the compiler; None: that
+        way.
+        """
+        if self.literal or self.ties:
             return None
-        return RowBlocks(
-            self.desc,
-            self.ops,
-            frozenset((*self.fetches, *self.writes)),
-            frozenset(self.pairs) | self.sizes.folded,
-        )
+        alone = frozenset(self.pairs) | self.sizes.folded if self.in_blocks else None
+        return choose().schedule(self.desc, self.ops, (*self.writes, *self.fetches), alone)
 
     @cached_property
     def sizes(self) -> SizeNeeds:
@@ -301,16 +285,17 @@ class Step:
         objections: Objections,
         watch: Any = None,
         rank: Any = None,
+        target: Target | None = None,
     ) -> tuple[dict[str, Any], list[Any], Any]:
         """As a call, and the word that tells what ops object to (checks.py); NumPy's where none
-        can.
+        can. target: how ops are lowered; default as suits any platform.
         """
         if is_open(self.desc):
             closed = self.closed(state, feed)
-            return closed.run(state, feed, key, objections, watch, rank)
-        env, ctx = self.enter(state, feed), self.context(key, objections, watch, rank)
-        ctx.unlike = are_unlike(env, self.feeds)
-        with jax.enable_x64(True), filters_turned(self.filters_turned):
+            return closed.run(state, feed, key, objections, watch, rank, target)
+        env, ctx = self.enter(state, feed), self.context(key, objections, watch, rank, target)
+        ctx = replace(ctx, unlike=are_unlike(env, self.feeds))
+        with jax.enable_x64(True):
             self._run(env, ctx)
             changed, values = self.leave(env, ctx)
         return {**state, **changed}, values, env[WORD] if ctx.objected else begin()
@@ -335,12 +320,17 @@ class Step:
         return {}
 
     def context(
-        self, key: Any, objections: Objections | None = None, watch: Any = None, rank: Any = None
+        self,
+        key: Any,
+        objections: Objections | None = None,
+        watch: Any = None,
+        rank: Any = None,
+        target: Target | None = None,
     ) -> Context:
         """What all ops of one run see."""
         return Context(
-            self.desc, key, self.literal, {}, watch, rank, self.sizes, channels_last=self.channels_last, objections=objections,
-            fed=self.fed_integers,
+            self.desc, key, self.literal, {}, watch, rank, self.sizes, objections=objections,
+            fed=self.fed_integers, target=choose().target if target is None else target,
         )  # fmt: skip
 
     @cached_property
@@ -372,7 +362,6 @@ class Step:
 
     def leave(self, env: Env, ctx: Context) -> tuple[dict[str, Any], list[Any]]:
         """The written variables and the fetched values, after the last op."""
-        settle(env)
         self._refuse_unmade(env, ctx)
         values = [self._fetched(env, name) for name in self.fetches]
         return {n: _to_keep(n, env[n]) for n in self.writes if n in env}, values
@@ -399,23 +388,14 @@ class Step:
             on_host(env, op.writes, there=True)
 
     def _run(self, env: Env, ctx: Context) -> None:
-        units = None if self.literal or ctx.watch is not None else self.units
-        if units is not None:
-            stacks.run(units, env, ctx, (*self.writes, *self.fetches), self.run_one)
+        schedule = None if ctx.watch is not None else self.schedule
+        if schedule is not None:
+            schedule.run(env, ctx, self.run_one)
             return
-        blocks = self.blocks if ctx.watch is None and not self.literal else None
-        at = 0
-        while at < len(self.ops):
+        for at, op in enumerate(self.ops):
             if at in self.ties:
                 self.ties[at].hold(env)
-            done = (
-                blocks.run(at, env, ctx, run_op)
-                if blocks is not None and at in blocks.starts
-                else 0
-            )
-            if not done:
-                self.run_one(self.ops[at], env, ctx)
-            at += done or 1
+            self.run_one(op, env, ctx)
 
     def _fetched(self, env: Env, name: str) -> Any:
         var = self.desc.find_var(name)
@@ -502,7 +482,6 @@ def run_block(idx: int, env: Env, ctx: Context) -> None:
     """Run every op of a block in `env`."""
     for op in ctx.desc.blocks[idx].ops:
         run_op(op, env, ctx, ())
-    settle(env)
 
 
 def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> None:
@@ -511,7 +490,6 @@ def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> N
         with jax.named_scope(op.type):
             lower = lookup(op.type).control.lower
             if lower is not None:
-                settle(env)
                 lower(ControlCall(op, env, ctx, run_block))
             else:
                 _run_plain(op, env, ctx, gradients)
@@ -537,7 +515,7 @@ def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) 
         inputs, results = _computed(op, definition, inputs, ctx, gradients)
     write_slots(op, definition, results, env)
     if summed:
-        add_up(op, env)
+        add_up(op, env, ctx)
     if definition.forward is not None:
         note_reshaped(op, env, ctx.before)
     follow(op, definition, inputs, env, ctx)
@@ -549,10 +527,7 @@ def _computed(
     """The inputs as the op takes them, and its outputs as the program sees them."""
     sparse = is_sparse(inputs)
     if not (sparse or is_ragged(inputs)):
-        if ctx.channels_last and channels.begins(definition):
-            inputs = dict(channels.begun(definition, inputs, op.attrs))
         return inputs, _results(op, inputs, ctx, gradients)
-    inputs = channels.settled(inputs)
     with whole_rows(definition, inputs):
         treated = (
             treat_sparse(op, definition, inputs)
@@ -578,7 +553,7 @@ def _object(op: OpDesc, definition: OpDef, inputs: dict[str, Any], env: Env, ctx
     ):
         ctx.object_to(op, env, out_of_bounds(op, definition, inputs))
     if definition.traits.refuses is not None:
-        given = as_rows(definition, channels.settled(inputs))
+        given = as_rows(definition, inputs)
         with whole_rows(definition, given):
             ctx.object_to(op, env, definition.traits.refuses(given, definition.arguments(op.attrs)))
     if UNMADE in env:
@@ -602,7 +577,7 @@ def _results(
             }
         )
     if ctx.sizes is not None and op.uid in ctx.sizes.folded:
-        known = folded(definition, channels.settled(inputs), op.attrs)
+        known = folded(definition, inputs, op.attrs)
         if known is not None:
             return known
     key = op_key(op, ctx, inputs) if definition.draws(op.attrs) else None
@@ -610,13 +585,13 @@ def _results(
     if definition.traits.sizes is not None and ctx.sizes is not None:
         follows = decided(op, ctx.sizes.of(op), inputs)
         if follows:
-            checked(definition, follows, channels.settled(inputs), op.attrs, key, wanted)
+            checked(definition, follows, inputs, op.attrs, key, wanted)
     if not gradients:
-        return channels.call(definition, inputs, op.attrs, key, wanted)
+        return definition(inputs, op.attrs, key, wanted, ctx.target)
     assert definition.grad is not None
     asked = {slot for g in gradients for slot in requested(g)}
     attrs = definition.arguments(op.attrs)
-    result, pull = pullback(definition, definition.grad, inputs, attrs, key, asked)
+    result, pull = pullback(definition, definition.grad, inputs, attrs, key, asked, ctx.target)
     for g in gradients:
         ctx.pullbacks[g.uid] = pull
     return result

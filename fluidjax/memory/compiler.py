@@ -13,20 +13,20 @@ import numpy as np
 
 from ..errors import MixesRows, UnsupportedError
 from ..ir.desc import ProgramDesc
-from ..lower.platforms import tuning
 from ..runtime.compiled import Compiled
-from ..runtime.compiler_options import LAID_OUT, MEMORY_OPTIMIZED, known
 from ..runtime.placement import OneDevice
+from ..runtime.plan import StepPlan
 from ..runtime.recompiles import Recompiles
+from ..xla_cpu.policy import choose
 from .sizes import Arguments, tensors
 
-# "default" is what XLA does of itself; the other scheduler exists on the CPU alone.
-SCHEDULERS: dict[str, dict[str, str]] = {"default": {}, "memory-optimised": MEMORY_OPTIMIZED}
+# "default" is what XLA does of itself; the other one exists on the CPU alone
+SCHEDULERS = ("default", "memory-optimised")
 
 
 def schedulers(device: Any) -> tuple[str, ...]:
     """Those that the compiler of a device has."""
-    return tuple(SCHEDULERS) if tuning(device.platform).options else ("default",)
+    return SCHEDULERS if choose(device.platform).orders_for_memory else SCHEDULERS[:1]
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,18 @@ def lower(
 
     within_budget: as for a program that was fitted into one, whose loops are no library's.
     """
-    compiled = Compiled(desc, fetches, OneDevice(device), Recompiles(), scheduler != "default")
+    plan = StepPlan.of(desc, fetches, OneDevice(device), scheduler != "default")
+    compiled = Compiled(plan, Recompiles())
     feed = tensors(types.feed)
     if not within_budget:
-        compiled.choose_options(feed)
+        compiled.fit(feed)
     return lower_padded(compiled, types.state, feed)
+
+
+def options_of(scheduler: str, draft: bool = False) -> dict[str, Any] | None:
+    """What XLA is told under a scheduler. draft: into slow code, which lays out the same."""
+    memory = scheduler == SCHEDULERS[1]
+    return choose(jax.default_backend()).options(memory=memory, draft=draft)
 
 
 def lower_padded(
@@ -103,8 +110,7 @@ def figures(
     found = {}
     for name in names:
         with jax.enable_x64(True):
-            options = {**SCHEDULERS[name], **(known(LAID_OUT) if quick else {})}
-            memory = lowered.compile(compiler_options=options or None).memory_analysis()
+            memory = lowered.compile(compiler_options=options_of(name, quick)).memory_analysis()
         if memory is None:
             raise UnsupportedError(
                 "the compiler of this device does not tell what it lays out; pass compiled=False"

@@ -15,6 +15,7 @@ from ..graph.program import Program
 from ..ir.desc import ProgramDesc
 from ..runtime.compiled import Compiled
 from ..runtime.placement import Mesh, OneDevice, Turns
+from ..runtime.plan import StepPlan
 from ..runtime.recompiles import Recompiles
 from ..runtime.runnable import Alone, Ranks
 from . import compiler
@@ -91,7 +92,7 @@ class Fitting:
         form = compiled.signature(None, compiled.packed(feed))
         if form not in kept:
             lowered = compiler.lower_padded(compiled, state_types(compiled.step), feed)
-            name = "memory-optimised" if compiled.memory_optimized else "default"
+            name = "memory-optimised" if compiled.plan.memory_optimized else "default"
             if compiler.figures(lowered, [name], quick=True)[name].total > self.budget:
                 return False
             kept.add(compiled.signature(None, compiled.packed(feed)))
@@ -108,15 +109,10 @@ class Fitting:
         fed = compiler.types_of(dict(compiled.packed(feed)))
 
         def lower(desc: ProgramDesc, scheduler: str) -> Any:
-            return Compiled(
-                desc,
-                fetches,
-                where,
-                Recompiles(),
-                scheduler != "default",
-                sharded,
-                compiled.step.given,
-            ).lower(state, fed)
+            made = StepPlan.of(
+                desc, fetches, where, scheduler != "default", sharded, compiled.step.given
+            )
+            return Compiled(made, Recompiles()).lower(state, fed)
 
         host = (
             "a step over several devices does not use it"

@@ -82,9 +82,9 @@ def memory_report(
     device = jax.local_devices()[0]
     choices = compiler.schedulers(device)
     asked = choices if compiled else ()
-    fitted = program.info.within_budget
     lowered = {
-        name: compiler.lower(program.desc, names, types, device, name, fitted) for name in asked
+        name: compiler.lower(program.desc, names, types, device, name, program.info.within_budget)
+        for name in asked
     }
     figures = {name: compiler.figures(each, [name])[name] for name, each in lowered.items()}
     return MemoryReport(

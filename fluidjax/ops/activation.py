@@ -17,10 +17,9 @@ import numpy as np
 
 from ..errors import ShapeError
 from . import integers
-from .channels import apart, held_like, plain
 from .extremes import by_equality
 from .registry import Array, Attr, grad_of, op
-from .traits import Sparse, by_axes, by_values, elementwise, knows_channels, row_wise
+from .traits import Sparse, by_values, elementwise, row_wise
 
 Unary = Callable[[Any], Any]
 
@@ -495,7 +494,7 @@ def pow_grad(X: Array, FactorTensor: Array | None, d_Out: Array, *, factor: floa
 LEAST = -float(np.finfo(np.float32).max)
 
 
-@op(outs="Out", rows=row_wise("X", lod=None), channels=by_axes("axis", "X", "Out"))
+@op(outs="Out", rows=row_wise("X", lod=None))
 def maxout(X: Array, *, groups: int, axis: int = 1) -> Any:
     """Out[.., c, ..] = max of X over channels c * groups .. c * groups + groups - 1 (dimension
     `axis`); nan only if they end with it.
@@ -535,46 +534,33 @@ def maxout_grad(X: Array, Out: Array, d_Out: Array, *, groups: int, axis: int) -
     )
 
 
-@op(outs="Out", rows=row_wise("X"), channels=knows_channels("X"))
+@op(outs="Out", rows=row_wise("X"))
 def prelu(X: Array, Alpha: Array, *, mode: str = "all", data_format: str = "NCHW") -> Any:
     """Out = X where X > 0, else Alpha * X; Alpha is one number (all), one a channel, or one an
     element of a sample.
 
     data_format: the channels are the second axis of X, with NHWC the last.
     """
-    X = plain(X) if data_format == "NHWC" else X
-    x, _, give = apart(X)
-    return give(jnp.where(x > 0, x, _alpha(X, Alpha, mode, data_format) * x))
+    return jnp.where(X > 0, X, _alpha(X, Alpha, mode, data_format) * X)
 
 
 def _alpha(x: Any, alpha: Any, mode: str, data_format: str) -> Any:
-    """Alpha with the dimensions that broadcast over X, as that is held."""
+    """Alpha with the dimensions that broadcast over X."""
     if mode == "channel" and data_format == "NHWC":
         return alpha.reshape(*[1] * (x.ndim - 1), -1)
     if mode == "channel":
-        return held_like(x, alpha.reshape(1, -1, *[1] * (x.ndim - 2)))
-    return (
-        held_like(x, alpha.reshape(1, *x.shape[1:]))
-        if mode == "element"
-        else alpha.reshape([1] * x.ndim)
-    )
+        return alpha.reshape(1, -1, *[1] * (x.ndim - 2))
+    return alpha.reshape((1, *x.shape[1:]) if mode == "element" else [1] * x.ndim)
 
 
-@grad_of("prelu", "X Alpha", channels=knows_channels("X Out@GRAD"))
+@grad_of("prelu", "X Alpha")
 def prelu_grad(
     X: Array, Alpha: Array, d_Out: Array, *, mode: str, data_format: str
 ) -> tuple[Any, Any]:
     """X@GRAD = Out@GRAD where X > 0, else Alpha * Out@GRAD; Alpha@GRAD = sum of X * Out@GRAD over X
     <= 0.
     """
-    if data_format == "NHWC":
-        X, d_Out = plain(X), plain(d_Out)
-    (x, channel, give), (d_out, _, _), alpha = (
-        apart(X),
-        apart(d_Out),
-        _alpha(X, Alpha, mode, data_format),
-    )
+    alpha = _alpha(X, Alpha, mode, data_format)
     shared = tuple(i for i, n in enumerate(alpha.shape) if n == 1)
-    slope = jnp.where(x > 0, 0, x * d_out).sum(shared, keepdims=True)
-    slope = jnp.moveaxis(slope, channel, 1) if x.ndim > 2 else slope
-    return give(d_out * jnp.where(x > 0, 1, alpha)), slope.reshape(Alpha.shape)
+    slope = jnp.where(X > 0, 0, X * d_Out).sum(shared, keepdims=True)
+    return d_Out * jnp.where(X > 0, 1, alpha), slope.reshape(Alpha.shape)

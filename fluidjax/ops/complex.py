@@ -11,10 +11,10 @@ from jax import lax
 
 from ..errors import FluidTypeError, ShapeError
 from .registry import Array, op
-from .traits import CHANNELS_FIRST, elementwise, mixes
+from .traits import elementwise, mixes
 
 
-@op("complex", outs="Out", grad="X Y", rows=mixes(), channels=CHANNELS_FIRST)
+@op("complex", outs="Out", grad="X Y", rows=mixes())
 def complex_(X: Array, Y: Array):
     """Out = X + i Y, which broadcast as in NumPy; complex64 of float32, complex128 of float64."""
     return lax.complex(*jnp.broadcast_arrays(X, Y))
@@ -48,7 +48,7 @@ def angle(X: Array):
     )
 
 
-@op(outs="Out", grad="X", rows=mixes("X"), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes("X"))
 def as_complex(X: Array):
     """Out [...] = X[..., 0] + i X[..., 1] of X [..., 2]."""
     if not X.ndim or X.shape[-1] != 2:
@@ -56,7 +56,7 @@ def as_complex(X: Array):
     return lax.complex(X[..., 0], X[..., 1])
 
 
-@op(outs="Out", grad="X", rows=mixes("X"), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes("X"))
 def as_real(X: Array):
     """Out [..., 2] = the real and the imaginary part of X [...]."""
     if not jnp.issubdtype(X.dtype, jnp.complexfloating):

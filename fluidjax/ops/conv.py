@@ -6,18 +6,18 @@ convolutions [in channels, out channels / groups, ...].
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from ..errors import ShapeError
-from .convolution import MOST_TAPS, filter_gradient, input_gradient, output
+from .convolution import filter_gradient, input_gradient, output
 from .convolution_geometry import Geometry
 from .registry import Array, Ints, grad_of, op
-from .traits import Turned, by_format, row_wise
+from .target import PLAIN, Target
+from .traits import row_wise
 from .window import Pads, channel_last, from_one, paddings_of, spatial_axes, window_count
 
 GRADIENTS = ("Input@GRAD", "Filter@GRAD")
@@ -44,11 +44,11 @@ def _geometry(
     return Geometry(tuple(x), tuple(w), tuple(strides), pads, tuple(dilations), groups, last)
 
 
-def _convolve(x: Array, w: Array, **attrs: Any) -> jax.Array:
+def _convolve(x: Array, w: Array, target: Target, **attrs: Any) -> jax.Array:
     # weights that quantisation left as integers
     if w.dtype == jnp.int8 and jnp.issubdtype(x.dtype, jnp.floating):
         w = w.astype(x.dtype)
-    return output(_geometry(x.shape, w.shape, **attrs), x, w)
+    return output(_geometry(x.shape, w.shape, **attrs), x, w, target)
 
 
 def _completed(
@@ -85,25 +85,6 @@ def _with_extras(
     return out if residual is None else out + residual
 
 
-def _of_taps(attrs: Mapping[str, Any], shapes: Mapping[str, Any]) -> bool:
-    """Whether a filter [O, 1, h, w] is read cell by cell, all channels of a cell at once (way
-    "taps").
-    """
-    w = shapes["Filter"]
-    return (
-        attrs.get("groups", 1) > 1
-        and w is not None
-        and len(w) == 4
-        and w[1] == 1 < math.prod(w[2:]) <= MOST_TAPS
-    )
-
-
-def _dense(attrs: Mapping[str, Any], shapes: Mapping[str, Any]) -> bool:
-    """Whether it is one filter over all channels."""
-    w = shapes["Filter"]
-    return attrs.get("groups", 1) == 1 and w is not None and len(w) == 4
-
-
 def _output_spec(
     Input: Any, Filter: Any, Bias: Any, ResidualData: Any, *, is_test: bool, **attrs: Any
 ) -> Any:
@@ -129,14 +110,12 @@ def _declare_conv2d(kind: str) -> None:
         outs="Output",
         infer=_output_spec,
         rows=row_wise("Input", "ResidualData"),
-        channels=by_format("data_format", "Input ResidualData", "Output", begins=True),
         heavy=True,
-        turned=Turned("Filter", (2, 3, 1, 0), when=_of_taps, predicting=_dense),
     )
     def conv2d(
         Input: Array, Filter: Array, Bias: Array | None, ResidualData: Array | None, *, strides: Ints = (1, 1),
         paddings: Ints = (0, 0), padding_algorithm: str = "EXPLICIT", groups: int = 1, dilations: Ints = (1, 1),
-        data_format: str = "NCHW", is_test: bool = False,
+        data_format: str = "NCHW", is_test: bool = False, target: Target = PLAIN,
     ):  # fmt: skip
         """Output = conv(Input, Filter) (+ Bias + ResidualData).
 
@@ -145,7 +124,7 @@ def _declare_conv2d(kind: str) -> None:
         the dilations.
         """
         out = _convolve(
-            Input, Filter, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
+            Input, Filter, target, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
             dilations=dilations, groups=groups, data_format=data_format,
         )  # fmt: skip
         return _with_extras(out, Bias, ResidualData, data_format)
@@ -158,13 +137,12 @@ for _kind in ("conv2d", "depthwise_conv2d"):
 @op(
     outs="Output",
     rows=row_wise("Input", "ResidualData"),
-    channels=by_format("data_format", "Input ResidualData", "Output", last="NDHWC", begins=True),
     heavy=True,
 )
 def conv3d(
     Input: Array, Filter: Array, ResidualData: Array | None, *, strides: Ints = (1, 1, 1), paddings: Ints = (0, 0, 0),
     padding_algorithm: str = "EXPLICIT", groups: int = 1, dilations: Ints = (1, 1, 1), data_format: str = "NCDHW",
-    is_test: bool = False,
+    is_test: bool = False, target: Target = PLAIN,
 ):  # fmt: skip
     """Output = conv(Input, Filter) (+ ResidualData).
 
@@ -172,22 +150,27 @@ def conv3d(
     paddings: three numbers, or six (before and after of each axis).
     """
     out = _convolve(
-        Input, Filter, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm, dilations=dilations,
+        Input, Filter, target, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm, dilations=dilations,
         groups=groups, data_format=data_format,
     )  # fmt: skip
     return _with_extras(out, None, ResidualData, data_format)
 
 
 def _gradients(
-    x: Array, w: Array, dy: Array | None, wanted: Collection[str], **attrs: Any
+    x: Array,
+    w: Array,
+    dy: Array | None,
+    wanted: Collection[str],
+    target: Target,
+    **attrs: Any,
 ) -> tuple[Any, Any]:
     """The gradients of the input and of the filter; None for one that is not in `wanted`."""
     if dy is None:
         return None, None
     geo = _geometry(x.shape, w.shape, **attrs)
     return (
-        input_gradient(geo, w, dy) if "Input@GRAD" in wanted else None,
-        filter_gradient(geo, x, dy) if "Filter@GRAD" in wanted else None,
+        input_gradient(geo, w, dy, target) if "Input@GRAD" in wanted else None,
+        filter_gradient(geo, x, dy, target) if "Filter@GRAD" in wanted else None,
     )
 
 
@@ -206,11 +189,12 @@ def _declare_conv2d_grad(kind: str) -> None:
         dilations,
         data_format,
         counts,
+        target,
     ):
         """Input@GRAD, Filter@GRAD = the gradients of sum(Output@GRAD * conv(Input, Filter))."""
         wanted = GRADIENTS if counts is None else counts
         d_input, d_filter = _gradients(
-            Input, Filter, d_Output, wanted, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
+            Input, Filter, d_Output, wanted, target, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
             groups=groups, dilations=dilations, data_format=data_format,
         )  # fmt: skip
         d_bias = (
@@ -239,10 +223,11 @@ def conv3d_grad(
     dilations,
     data_format,
     counts,
+    target,
 ):
     """Input@GRAD, Filter@GRAD = the gradients of sum(Output@GRAD * conv(Input, Filter))."""
     return _gradients(
-        Input, Filter, d_Output, GRADIENTS if counts is None else counts, strides=strides, paddings=paddings,
+        Input, Filter, d_Output, GRADIENTS if counts is None else counts, target, strides=strides, paddings=paddings,
         padding_algorithm=padding_algorithm, groups=groups, dilations=dilations, data_format=data_format,
     )  # fmt: skip
 
@@ -253,6 +238,7 @@ def _double_grad(
     DOutput: Array | None,
     DDInput: Array | None,
     DDFilter: Array | None,
+    target: Target,
     **attrs: Any,
 ) -> tuple[Any, Any, Any]:
     """A convolution is linear in each argument, so each term is one of its three products. What is
@@ -260,17 +246,17 @@ def _double_grad(
     """
     geo = _geometry(Input.shape, Filter.shape, **attrs)
     zeros = jnp.zeros_like
-    terms = [] if DDInput is None else [output(geo, DDInput, Filter)]
-    terms += [] if DDFilter is None else [output(geo, Input, DDFilter)]
+    terms = [] if DDInput is None else [output(geo, DDInput, Filter, target)]
+    terms += [] if DDFilter is None else [output(geo, Input, DDFilter, target)]
     d_filter = (
         zeros(Filter)
         if DDInput is None or DOutput is None
-        else filter_gradient(geo, DDInput, DOutput)
+        else filter_gradient(geo, DDInput, DOutput, target)
     )
     d_input = (
         zeros(Input)
         if DDFilter is None or DOutput is None
-        else input_gradient(geo, DDFilter, DOutput)
+        else input_gradient(geo, DDFilter, DOutput, target)
     )
     return sum(terms[1:], terms[0]) if terms else None, d_filter, d_input
 
@@ -284,13 +270,13 @@ def _declare_double_grad(kind: str) -> None:
     )  # fmt: skip
     def conv_grad_grad(
         Input, Filter, DOutput, DDInput, DDFilter, *, strides, paddings, padding_algorithm, groups, dilations,
-        data_format,
+        data_format, target,
     ):  # fmt: skip
         """DDOutput = conv(DDInput, Filter) + conv(Input, DDFilter), and the gradients of both
         products.
         """
         return _double_grad(
-            Input, Filter, DOutput, DDInput, DDFilter, strides=strides, paddings=paddings, groups=groups,
+            Input, Filter, DOutput, DDInput, DDFilter, target, strides=strides, paddings=paddings, groups=groups,
             padding_algorithm=padding_algorithm, dilations=dilations, data_format=data_format,
         )  # fmt: skip
 
@@ -335,8 +321,8 @@ def _transpose_of(
     )  # fmt: skip
 
 
-def _convolve_transpose(x: Array, w: Array, **attrs: Any) -> jax.Array:
-    return input_gradient(_transpose_of(x, w, **attrs), w, x)
+def _convolve_transpose(x: Array, w: Array, target: Target, **attrs: Any) -> jax.Array:
+    return input_gradient(_transpose_of(x, w, **attrs), w, x, target)
 
 
 def _outer_sizes(
@@ -377,12 +363,14 @@ def _with_more(
     return [n + m for n, m in zip(least, more, strict=True)]
 
 
-def _transpose_grad(x: Array, w: Array, d_out: Array | None, **attrs: Any) -> tuple[Any, Any]:
+def _transpose_grad(
+    x: Array, w: Array, d_out: Array | None, target: Target, **attrs: Any
+) -> tuple[Any, Any]:
     """d_x = conv(d_out, w); d_w is that of the filter of this convolution at the cotangent x."""
     if d_out is None:
         return None, None
     geo = _transpose_of(x, w, **attrs)
-    return output(geo, d_out, w), filter_gradient(geo, d_out, x)
+    return output(geo, d_out, w, target), filter_gradient(geo, d_out, x, target)
 
 
 def _declare_conv2d_transpose(kind: str) -> None:
@@ -390,13 +378,13 @@ def _declare_conv2d_transpose(kind: str) -> None:
         kind,
         outs="Output",
         rows=row_wise("Input", lod=None),
-        channels=by_format("data_format", "Input", "Output", begins=True),
         heavy=True,
     )
     def conv2d_transpose(
         Input: Array, Filter: Array, Bias: Array | None, *, output_size: Ints = (), groups: int = 1,
         dilations: Ints = (1, 1), strides: Ints = (1, 1), paddings: Ints = (0, 0), data_format: str = "NCHW",
         padding_algorithm: str = "EXPLICIT", is_test: bool = False, output_padding: Ints = (),
+        target: Target = PLAIN,
     ):  # fmt: skip
         """Output = the gradient of conv(Output, Filter) with respect to its input, at Input (+
         Bias).
@@ -406,7 +394,7 @@ def _declare_conv2d_transpose(kind: str) -> None:
         stride more).
         """
         out = _convolve_transpose(
-            Input, Filter, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
+            Input, Filter, target, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
             dilations=dilations, groups=groups, data_format=data_format, output_size=output_size,
             output_padding=output_padding,
         )  # fmt: skip
@@ -415,11 +403,11 @@ def _declare_conv2d_transpose(kind: str) -> None:
     @grad_of(kind, "Input Filter Bias")
     def conv2d_transpose_grad(
         Input, Filter, Bias, d_Output, *, output_size, groups, dilations, strides, paddings, data_format,
-        padding_algorithm, output_padding,
+        padding_algorithm, output_padding, target,
     ):  # fmt: skip
         """Input@GRAD = conv(Output@GRAD, Filter)."""
         d_input, d_filter = _transpose_grad(
-            Input, Filter, d_Output, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
+            Input, Filter, d_Output, target, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
             dilations=dilations, groups=groups, data_format=data_format, output_size=output_size,
             output_padding=output_padding,
         )  # fmt: skip
@@ -440,13 +428,12 @@ def _per_channel_sum(x: Array, data_format: str) -> jax.Array:
 @op(
     outs="Output",
     rows=row_wise("Input", lod=None),
-    channels=by_format("data_format", "Input", "Output", last="NDHWC", begins=True),
     heavy=True,
 )
 def conv3d_transpose(
     Input: Array, Filter: Array, *, output_size: Ints = (), groups: int = 1, dilations: Ints = (1, 1, 1),
     strides: Ints = (1, 1, 1), paddings: Ints = (0, 0, 0), data_format: str = "NCHW",
-    padding_algorithm: str = "EXPLICIT", output_padding: Ints = (),
+    padding_algorithm: str = "EXPLICIT", output_padding: Ints = (), target: Target = PLAIN,
 ):  # fmt: skip
     """Output = the gradient of conv(Output, Filter) with respect to its input, at Input.
 
@@ -454,7 +441,7 @@ def conv3d_transpose(
     conv2d_transpose.
     """
     return _convolve_transpose(
-        Input, Filter, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm, dilations=dilations,
+        Input, Filter, target, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm, dilations=dilations,
         groups=groups, data_format=data_format, output_size=output_size,
             output_padding=output_padding,
     )  # fmt: skip
@@ -474,10 +461,11 @@ def conv3d_transpose_grad(
     data_format,
     padding_algorithm,
     output_padding,
+    target,
 ):
     """Input@GRAD = conv(Output@GRAD, Filter)."""
     return _transpose_grad(
-        Input, Filter, d_Output, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
+        Input, Filter, d_Output, target, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
         dilations=dilations, groups=groups, data_format=data_format, output_size=output_size,
             output_padding=output_padding,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from .extremes import by_equality
 from .greatest import first_greatest
 from .infer import Spec
 from .registry import Array, Int64, Ints, Longs, grad_of, op
-from .traits import CHANNELS_FIRST, EAGER, mixes, sizes_from
+from .traits import EAGER, mixes, sizes_from
 
 
 def _axes(rank: int, dim: Sequence[int], reduce_all: bool) -> tuple[int, ...]:
@@ -24,7 +24,7 @@ def _axes(rank: int, dim: Sequence[int], reduce_all: bool) -> tuple[int, ...]:
 
 
 def _declare_extreme(kind: str, reduction: Callable[..., Any], word: str) -> None:
-    @op(kind, outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
+    @op(kind, outs="Out", rows=mixes())
     def extreme(
         X: Array, AxisTensor: Array | None, AxisTensorList: list[Array] | None, *, dim: Longs = (0,), keep_dim: bool = False,
         reduce_all: bool = False, in_dtype: int = -1, out_dtype: int = -1,
@@ -58,7 +58,7 @@ _declare_extreme("reduce_amax", jnp.max, "greatest")
 _declare_extreme("reduce_amin", jnp.min, "least")
 
 
-@op(outs="Out Indices", grad="X Indices", grad_outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out Indices", grad="X Indices", grad_outs="Out", rows=mixes())
 def mode(X: Array, *, axis: int = -1, keepdim: bool = False):
     """Out = the most frequent value along `axis`, the least of several; Indices (int64): where it
     is last.
@@ -88,7 +88,7 @@ def _of_all(x: Any, axis: Sequence[int]) -> tuple[Any, list[int]]:
     return flat, [1 if i in axes else n for i, n in enumerate(x.shape)]
 
 
-@op(outs="Out MedianIndex", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out MedianIndex", rows=mixes())
 def nanmedian(X: Array, *, axis: Ints = (), keepdim: bool = True, mode: str = "avg"):
     """Out = the median of X over `axis` (all without one), nan left out; of an even number the mean
     of both middles, or `min` the lesser.
@@ -137,7 +137,7 @@ def nanmedian_grad(
     return middle.reshape([X.shape[i] for i in order]).transpose(np.argsort(order))
 
 
-@op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", rows=mixes())
 def histogram(
     X: Array,
     Weight: Array | None,

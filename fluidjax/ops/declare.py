@@ -9,7 +9,8 @@ list[Array]`` (repeatable), ``X: Ragged`` or ``X: Array | Ragged`` (takes sequen
 other slots see plain rows), ``X: Array | SelectedRows`` (takes sparse rows too; other slots refuse
 them), ``Xs: list[Array | None]`` (gradients that nothing computed are left out). Keyword-only
 parameters are attributes, their annotation is Paddle's attribute type; those that later.py lists
-for the op are not written by default. A ``key`` parameter marks a random op. `outs` names the
+for the op are not written by default. A ``key`` parameter marks a random op, a ``target`` one an op
+that is lowered in several ways (target.py). `outs` names the
 output slots: ``Out``, ``Outs*`` (repeatable: the function returns a list), ``Mask?`` (optional),
 ``XShape~`` (Paddle's "intermediate": it exists for the gradient and has none of its own).
 
@@ -127,6 +128,7 @@ def op(
                 doc=inspect.getdoc(fn) or "",
                 traits=Traits(**traits),
                 later={n: a for n, a in all.items() if n not in own},
+                targeted="target" in parameters(inspect.unwrap(fn))[1],
             )
         )
         if grad is not None:
@@ -148,7 +150,7 @@ def signature(fn: Callable[..., Any]) -> tuple[tuple[Slot, ...], dict[str, Attr]
     )
     attrs = {}
     for name in keyword_only:
-        if name == "key":
+        if name in ("key", "target"):
             continue
         hint, default = _hint(fn, name), defaults.get(name, REQUIRED)
         if hint not in ATTR_TYPES:

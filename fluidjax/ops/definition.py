@@ -20,6 +20,7 @@ from .attributes import REQUIRED, Attr, converted, hint_type
 from .common import COMMON
 from .control_interface import ControlOp
 from .later import ANY, LATER
+from .target import PLAIN, Target
 from .traits import Traits
 
 GRAD = "@GRAD"
@@ -185,6 +186,7 @@ class OpDef:
     doc: str = ""
     traits: Traits = field(default_factory=Traits)
     control: ControlOp = ControlOp()
+    targeted: bool = False  # whether `fn` is told how it is lowered, see target.py
     # attributes of later Paddles that `fn` takes, see later.py
     later: Mapping[str, Attr] = field(default_factory=dict)
 
@@ -276,19 +278,21 @@ class OpDef:
 
     def __call__(
         self, inputs: Mapping[str, Any], attrs: Mapping[str, Any], key: jax.Array | None = None,
-        wanted: Collection[str] | None = None,
+        wanted: Collection[str] | None = None, target: Target = PLAIN,
     ) -> dict[str, Any]:  # fmt: skip
         """Run the op on arrays: slot -> array (a list for a repeatable slot) in and out.
 
         A derived gradient op computes only the output slots in `wanted` (None: all). As a mapping,
         `wanted` also says how many variables each slot has, which a few hand-written rules cannot
-        know otherwise.
+        know otherwise. target: how it is lowered.
         """
         if self.fn is None:
             raise UnknownOpError(f"op '{self.type}' runs only inside a program")
         given = self.arguments(attrs)
         if self.random:  # the key is None if it `draws` nothing
             given["key"] = key
+        if self.targeted:
+            given["target"] = target
         if self.forward is not None:  # slots such as Out@GRAD are no Python names
             return self.fn(self._arrays(inputs), given, wanted)
         values = {slot.name: inputs.get(slot.name) for slot in self.inputs}

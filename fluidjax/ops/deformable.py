@@ -15,7 +15,7 @@ from ..errors import ShapeError
 from .concrete import are_numbers, numbers_of
 from .grid import corners
 from .registry import Array, Ints, op
-from .traits import CHANNELS_FIRST, row_wise
+from .traits import row_wise
 from .window import window_count
 
 
@@ -122,7 +122,6 @@ def _convolve(op: str, x: Any, offset: Any, mask: Any, filter: Any, attrs: Any) 
     outs="Output",
     grad="Input Offset Mask Filter",
     rows=row_wise("Input", "Offset", "Mask"),
-    channels=CHANNELS_FIRST,
     heavy=True,
 )
 def deformable_conv(
@@ -144,7 +143,6 @@ def deformable_conv(
     outs="Output",
     grad="Input Offset Filter",
     rows=row_wise("Input", "Offset"),
-    channels=CHANNELS_FIRST,
     heavy=True,
 )
 def deformable_conv_v1(

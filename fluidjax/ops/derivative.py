@@ -14,13 +14,12 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir.desc import FrozenMap
-from . import channels
 from .attributes import parameters
 from .catalog import REGISTRY, lookup, register
-from .channels import ChannelsLast
 from .definition import GRAD, GradDef, OpDef, Reuse, Slot
 from .loops import axes_of, varying
 from .ragged import Ragged, by_data, like, rows_of
+from .target import PLAIN, Target
 from .traits import Given, Sizes, Traits
 
 
@@ -91,6 +90,7 @@ def grad_of(
             inspect.getdoc(fn) or "",
             traits=Traits(**traits),
             ragged=ragged,
+            targeted="target" in parameters(inspect.unwrap(fn))[1],
         )
         return fn
 
@@ -105,6 +105,7 @@ def add_grad(
     derived: bool = False,
     traits: Traits | None = None,
     ragged: str = "",
+    targeted: bool = False,
 ) -> None:
     """Register the gradient op that `graddef` describes and tie it to its forward op."""
     by_name = {s.name: s for s in [*fwd.inputs, *fwd.outputs]}
@@ -131,6 +132,7 @@ def add_grad(
             derived=derived,
             traits=replace(traits or Traits(), sizes=_sizes(fwd, graddef) if derived else None),
             later=fwd.later,
+            targeted=targeted or (derived and fwd.targeted),
             doc=doc or f"The vector-Jacobian product of {fwd.type}.",
         )
     )
@@ -239,7 +241,8 @@ def vjp_rule(fwd: OpDef, graddef: GradDef) -> Callable[..., Any]:
             for s, o in graddef.takes.items()
             if not o.endswith(GRAD) and inputs.get(s) is not None
         }
-        _, pull = pullback(fwd, graddef, given, attrs, attrs.get("key"), wanted)
+        target = attrs.get("target", PLAIN)
+        _, pull = pullback(fwd, graddef, given, attrs, attrs.get("key"), wanted, target)
         return pull(
             {
                 o.removesuffix(GRAD): inputs.get(s)
@@ -253,12 +256,13 @@ def vjp_rule(fwd: OpDef, graddef: GradDef) -> Callable[..., Any]:
 
 def pullback(
     fwd: OpDef, graddef: GradDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any], key: jax.Array | None = None,
-    wanted: Collection[str] | None = None,
+    wanted: Collection[str] | None = None, target: Target = PLAIN,
 ) -> tuple[dict[str, Any], Pullback]:  # fmt: skip
     """Run `fwd` through jax.vjp: its outputs, and a function from output gradients (None: zero) to
     ``X@GRAD`` slots.
 
-    wanted: the gradient op's output slots that are asked for; None for all.
+    wanted: the gradient op's output slots that are asked for; None for all. target: how the op is
+    lowered.
     """
     slots = (
         graddef.gives if wanted is None else {s: o for s, o in graddef.gives.items() if s in wanted}
@@ -267,9 +271,8 @@ def pullback(
     outs = [s for s in fwd.outputs if s.name + GRAD in graddef.takes.values()]
 
     def primal(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        result = channels.call(
-            fwd, {**inputs, **{n: like(inputs[n], v) for n, v in values.items()}}, attrs, key
-        )
+        given = {**inputs, **{n: like(inputs[n], v) for n, v in values.items()}}
+        result = fwd(given, attrs, key, target=target)
         return [rows_of(result[s.name]) for s in outs], result
 
     primals, pull, outputs = jax.vjp(primal, {n: rows_of(inputs[n]) for n in through}, has_aux=True)
@@ -314,9 +317,7 @@ class Pullback:
             _like(p, self._whole(name, p, rows_of(cotangents.get(name))))
             for name, p in zip(self.outs, self.primals, strict=True)
         ]
-        given = jax.tree.map(
-            _cotangent, self.primals, found, is_leaf=lambda x: x is None or type(x) is ChannelsLast
-        )
+        given = jax.tree.map(_cotangent, self.primals, found, is_leaf=lambda x: x is None)
         (grads,) = conj(self.pull(conj(given)))
         return {slot: grads.get(origin, self.zeros.get(slot)) for slot, origin in self.slots}
 
@@ -350,7 +351,7 @@ def _of_integers(inputs: Mapping[str, Any], origin: str) -> Any:
     return (
         None
         if value is None or isinstance(value, list | tuple)
-        else jax.numpy.zeros_like(rows_of(channels.plain(value)))
+        else jax.numpy.zeros_like(rows_of(value))
     )
 
 
@@ -362,13 +363,9 @@ def _like(primal: Any, cotangent: Any) -> Any:
 
 
 def _cotangent(primal: Any, cotangent: Any) -> Any:
-    """A cotangent as jax.vjp wants it: zeros for None, the primal's shape and dtype, held as it is,
-    float0 for integers.
+    """A cotangent as jax.vjp wants it: zeros for None, the primal's shape and dtype, float0 for
+    integers.
     """
-    if type(primal) is ChannelsLast:
-        given = cotangent if cotangent is None else channels.last(cotangent).held
-        return ChannelsLast(_cotangent(primal.held, given))
-    cotangent = channels.plain(cotangent)
     if not _floating(primal):
         return np.zeros(primal.shape, jax.dtypes.float0)
     if cotangent is None:

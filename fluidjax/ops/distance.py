@@ -15,7 +15,7 @@ from .broadcast import same_rows, same_shape
 from .outside import within
 from .ragged import Ragged, beside, counted, rows_of
 from .registry import Array, Int64, grad_of, op
-from .traits import CHANNELS_FIRST, FREE, Bounds, knows_rows, mixes, row_wise
+from .traits import FREE, Bounds, knows_rows, mixes, row_wise
 
 
 @op(outs="Residual~ Out", rows=row_wise("X", "Y"))
@@ -219,7 +219,6 @@ def modified_huber_loss_grad(IntermediateVal: Array, Y: Array, d_Out: Array) -> 
     grad_outs="Out",
     rows=mixes(),
     bounds=Bounds("Label", "label", labels_of("X")),
-    channels=CHANNELS_FIRST,
 )
 def nll_loss(
     X: Array,

@@ -18,7 +18,7 @@ from .draws import HOST
 from .infer import Spec
 from .ragged import ROWS, Ragged, rows_of
 from .registry import Array, Float64s, Floats, Int64, Ints, Longs, Scalars, op
-from .traits import EAGER, Eager, alike, knows_rows, mixes, row_wise, sizes_from
+from .traits import EAGER, Eager, knows_rows, mixes, row_wise, sizes_from
 
 
 def constant(shape: Sequence[int], value: Any, dtype: np.dtype, small: int = SMALL) -> Array:
@@ -146,19 +146,19 @@ def fill_constant_batch_size_like(
     return constant(dims, scalar(value, str_value, kind), kind)
 
 
-@op(outs="Out", rows=row_wise("X"), shape_of=("X",), channels=alike("X", "Out"))
+@op(outs="Out", rows=row_wise("X"), shape_of=("X",))
 def fill_any_like(X: Array, *, value: float = 0.0, dtype: int = -1):
     """Out[...] = value, with X's shape, and X's dtype where `dtype` is -1."""
     return jnp.full(X.shape, value, X.dtype if dtype == -1 else numpy_dtype(name_of(dtype)))
 
 
-@op(outs="Out", rows=row_wise("X"), shape_of=("X",), channels=alike("X", "Out"))
+@op(outs="Out", rows=row_wise("X"), shape_of=("X",))
 def fill_zeros_like(X: Array):
     """Out[...] = 0, with X's shape and dtype."""
     return jnp.zeros(X.shape, X.dtype)
 
 
-@op(outs="Out", rows=row_wise("X"), shape_of=("X",), channels=alike("X", "Out"))
+@op(outs="Out", rows=row_wise("X"), shape_of=("X",))
 def fill_zeros_like2(X: Array, *, dtype: int = 5):
     """Out[...] = 0 of `dtype`, with X's shape."""
     return jnp.zeros(X.shape, numpy_dtype(name_of(dtype)))

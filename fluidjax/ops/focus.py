@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ShapeError
 from . import loops
 from .registry import Array, Ints, op
-from .traits import CHANNELS_FIRST, row_wise
+from .traits import row_wise
 
 
 def _focus(plane: Any) -> Any:
@@ -39,7 +39,7 @@ def _focus(plane: Any) -> Any:
     )
 
 
-@op(outs="Out", rows=row_wise("X"), channels=CHANNELS_FIRST)
+@op(outs="Out", rows=row_wise("X"))
 def similarity_focus(X: Array, *, axis: int, indexes: Ints):
     """Out = 1 where one of the slices X[n] at `indexes` of `axis` (1, 2 or 3) has its focus, else
     0; X [N, A, B, C].

@@ -11,7 +11,7 @@ from jax import lax
 
 from ..errors import FluidValueError, ShapeError
 from .registry import Array, Int64, Longs, op
-from .traits import CHANNELS_FIRST, mixes
+from .traits import mixes
 
 
 def _factor(kind: str, normalization: str, forward: bool, sizes: Sequence[int]) -> float:
@@ -36,7 +36,7 @@ def _scaled(x: Any, factor: float) -> Any:
     return lax.complex(x.real * by, x.imag * by)
 
 
-@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes())
 def fft_c2c(X: Array, *, axes: Longs, normalization: str, forward: bool):
     """Out = the discrete Fourier transform of complex X along `axes`; the one with the other sign
     unless `forward`.
@@ -51,7 +51,7 @@ def fft_c2c(X: Array, *, axes: Longs, normalization: str, forward: bool):
     return _scaled(jnp.fft.ifftn(X, axes=tuple(axes)), factor * float(np.prod(sizes)))
 
 
-@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes())
 def fft_r2c(X: Array, *, axes: Longs, normalization: str, forward: bool, onesided: bool):
     """Out = the transform of real X along `axes`; with `onesided` only the first half, n // 2 + 1,
     of the last of these axes.
@@ -64,7 +64,7 @@ def fft_r2c(X: Array, *, axes: Longs, normalization: str, forward: bool, oneside
     return _scaled(whole if forward else jnp.conj(whole), factor)
 
 
-@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes())
 def fft_c2r(X: Array, *, axes: Longs, normalization: str, forward: bool, last_dim_size: Int64 = 0):
     """Out = the real transform of half a spectrum X, whose last axis of `axes` becomes
     last_dim_size (0: 2 (n - 1)) long.
@@ -75,7 +75,7 @@ def fft_c2r(X: Array, *, axes: Longs, normalization: str, forward: bool, last_di
     return _scaled(jnp.fft.irfftn(jnp.conj(X) if forward else X, sizes, axes=tuple(axes)), factor)
 
 
-@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes())
 def frame(X: Array, *, frame_length: int, hop_length: int, axis: int = -1):
     """Out [..., frame_length, n] = pieces of X along the last axis, one every hop_length; with axis
     0, Out [n, frame_length, ...].
@@ -90,7 +90,7 @@ def frame(X: Array, *, frame_length: int, hop_length: int, axis: int = -1):
     return X[at] if axis == 0 else X[..., at.T]
 
 
-@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes())
 def overlap_add(X: Array, *, hop_length: int, axis: int = -1):
     """Out = the frames of X [..., frame_length, n] added up, each hop_length behind the one before.
 

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 
 from ..errors import ShapeError
 from .registry import Array, op
-from .traits import CHANNELS_FIRST, row_wise
+from .traits import row_wise
 
 
-@op(outs="Out", grad="X Y", rows=row_wise("X", "Y"), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X Y", rows=row_wise("X", "Y"))
 def fsp(X: Array, Y: Array):
     """Out[n] = X[n] Y[n]^T / (H * W): [N, C, D] from X [N, C, H, W] and Y [N, D, H, W]."""
     if X.ndim != 4 or Y.ndim != 4 or (X.shape[0], *X.shape[2:]) != (Y.shape[0], *Y.shape[2:]):

@@ -16,10 +16,10 @@ from functools import cache
 from typing import Any
 
 from ..ir.desc import FrozenMap
-from . import channels
 from .catalog import REGISTRY, lookup
 from .definition import GRAD, GradDef, OpDef, Slot
 from .derivative import pullback, vjp_rule
+from .target import PLAIN
 from .traits import Traits
 
 SUFFIX = "_vjp"
@@ -58,6 +58,7 @@ def further(kind: str) -> OpDef | None:
         origin=base.origin,
         traits=Traits(),
         later=base.later,
+        targeted=base.targeted,
         doc=f"The vector-Jacobian product of {base.type}.",
     )
 
@@ -158,11 +159,10 @@ def _rule(base: OpDef, graddef: GradDef) -> Any:
     def run(
         inputs: Mapping[str, Any], attrs: Mapping[str, Any], wanted: Collection[str] | None = None
     ) -> dict[str, Any]:
-        plain = channels.settled(inputs)
-        given = {s: v for s, v in plain.items() if s not in flowing and v is not None}
-        there = {s: o for s, o in flowing.items() if plain.get(s) is not None}
+        given = {s: v for s, v in inputs.items() if s not in flowing and v is not None}
+        there = {s: o for s, o in flowing.items() if inputs.get(s) is not None}
         counts = {
-            o.removesuffix(GRAD): len(v) if isinstance(v := plain[s], list) else 1
+            o.removesuffix(GRAD): len(v) if isinstance(v := inputs[s], list) else 1
             for s, o in there.items()
         }
         asked = replace(
@@ -173,8 +173,14 @@ def _rule(base: OpDef, graddef: GradDef) -> Any:
         )
         counted = replace(base, fn=lambda values, attrs, _: rule(values, attrs, counts))
         _, pull = pullback(
-            counted, asked, given, attrs, None, graddef.gives if wanted is None else wanted
+            counted,
+            asked,
+            given,
+            attrs,
+            None,
+            graddef.gives if wanted is None else wanted,
+            attrs.get("target", PLAIN),
         )
-        return pull({o.removesuffix(GRAD): plain.get(s) for s, o in flowing.items()})
+        return pull({o.removesuffix(GRAD): inputs.get(s) for s, o in flowing.items()})
 
     return run

@@ -21,7 +21,7 @@ from .conditions import attribute, pairs
 from .definition import GradNames, GradOp
 from .infer import Spec
 from .registry import GRAD, Array, Floats, Strs, grad_of, lookup, op
-from .traits import CHANNELS_FIRST, elementwise, row_wise
+from .traits import elementwise, row_wise
 
 
 def _fc_spec(
@@ -153,7 +153,6 @@ def _write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
     infer=_fused_specs,
     write_grad=_write_grad,
     rows=elementwise("X", "Y", when=pairs, beside="Y"),
-    channels=CHANNELS_FIRST,
 )
 def fused_elemwise_activation(
     X: Array, Y: Array, *, axis: int = -1, scale: float = 0.0, save_intermediate_out: bool = False, functor_list: Strs,

@@ -8,16 +8,16 @@ import numpy as np
 
 from ..errors import ShapeError
 from .registry import Array, Float64, Longs, op
-from .traits import CHANNELS_FIRST, mixes
+from .traits import mixes
 
 
-@op(outs="Out", grad="X Mask", nograd="Mask", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X Mask", nograd="Mask", rows=mixes())
 def fused_softmax_mask(X: Array, Mask: Array):
     """Out = softmax(X + Mask) along the last axis."""
     return jax.nn.softmax(X + Mask.astype(X.dtype), -1)
 
 
-@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes())
 def fused_softmax_mask_upper_triangle(X: Array):
     """Out = softmax along the last axis of X [..., n, n] without what lies above the diagonal,
     where Out is 0.
@@ -26,7 +26,7 @@ def fused_softmax_mask_upper_triangle(X: Array):
     return jnp.where(below, jax.nn.softmax(jnp.where(below, X, -np.inf), -1), 0)
 
 
-@op(outs="y invvar", grad="x scale", grad_outs="y", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="y invvar", grad="x scale", grad_outs="y", rows=mixes())
 def rms_norm(
     x: Array, scale: Array | None, *, normalized_shape: Longs = (), epsilon: Float64 = 1e-5
 ):

@@ -19,7 +19,7 @@ from .extremes import by_equality
 from .infer import Spec
 from .outside import outside, several, within
 from .registry import Array, Ints, Longs, op
-from .traits import CHANNELS_FIRST, FREE, Bounds, mixes, sizes_from
+from .traits import FREE, Bounds, mixes, sizes_from
 
 
 @jax.custom_jvp
@@ -73,7 +73,6 @@ def _segment_spec(X: Spec, SegmentIds: Spec, *, pooltype: str) -> tuple[Spec, Sp
     infer=_segment_spec,
     rows=mixes(),
     sizes=sizes_from("SegmentIds"),
-    channels=CHANNELS_FIRST,
 )
 def segment_pool(X: Array, SegmentIds: Array, *, pooltype: str = "SUM"):
     """Out [n, ...] = the rows of X put together by `pooltype` (SUM, MEAN, MAX, MIN) where
@@ -107,7 +106,7 @@ def _ends(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Objec
         yield from outside("node", inputs["Dst_index"], 0, size)
 
 
-_NODES: dict[str, Any] = dict(rows=mixes(), sizes=sizes_from("Out_size"), channels=CHANNELS_FIRST)
+_NODES: dict[str, Any] = dict(rows=mixes(), sizes=sizes_from("Out_size"))
 
 
 def _sent_spec(
@@ -236,7 +235,6 @@ _BETWEEN = several(
     nograd="src_index dst_index",
     rows=mixes(),
     bounds=FREE,
-    channels=CHANNELS_FIRST,
     refuses=_BETWEEN,
 )
 def graph_send_uv(
@@ -246,7 +244,7 @@ def graph_send_uv(
     return _message("graph_send_uv", x[src_index], y[dst_index], message_op)
 
 
-@op(outs="Y", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Y", grad="X", rows=mixes())
 def fold(
     X: Array,
     *,

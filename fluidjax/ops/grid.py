@@ -13,7 +13,7 @@ from .broadcast import same_rows
 from .concrete import are_numbers, integers, refuse_huge
 from .infer import Spec
 from .registry import Array, Ints, grad_of, op
-from .traits import CHANNELS_FIRST, mixes, row_wise, sizes_from
+from .traits import mixes, row_wise, sizes_from
 
 
 def _spaced(count: int, dtype: Any, align_corners: bool) -> np.ndarray:
@@ -142,7 +142,7 @@ def _place(at: Any, size: int, padding_mode: str, align_corners: bool) -> Any:
     return pixel if padding_mode == "zeros" else jnp.clip(pixel, 0, size - 1)
 
 
-@op(outs="Output", grad="X Grid", infer=_sampled_spec, rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Output", grad="X Grid", infer=_sampled_spec, rows=mixes())
 def grid_sampler(
     X: Array,
     Grid: Array,

@@ -14,7 +14,7 @@ from .infer import Spec
 from .layout import unfold
 from .ragged import Ragged, bounded, segments
 from .registry import Array, Ints, op
-from .traits import CHANNELS_FIRST, Attrs, knows_rows
+from .traits import Attrs, knows_rows
 from .window import from_one
 
 
@@ -49,7 +49,6 @@ def _one_level(levels: Any, attrs: Attrs) -> dict[str, int]:
     nograd="Y",
     infer=_spec,
     rows=knows_rows(_one_level),
-    channels=CHANNELS_FIRST,
 )
 def im2sequence(
     X: Array,

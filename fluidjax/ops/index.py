@@ -26,7 +26,7 @@ from .infer import Spec
 from .ragged import Ragged, rows_of
 from .reduce import without_nan
 from .registry import Array, Int64, grad_of, op
-from .traits import CHANNELS_FIRST, Bounds, knows_rows, mixes, row_wise, sizes_from
+from .traits import Bounds, knows_rows, mixes, row_wise, sizes_from
 
 _TRUST = "promise_in_bounds"
 
@@ -97,7 +97,6 @@ def _axis_of(kind: str, X: Array | Spec, Axis: Array | None, axis: int) -> int:
     infer=_gather_spec,
     bounds=Bounds("Index", "index", gathered),
     sizes=sizes_from("Axis"),
-    channels=CHANNELS_FIRST,
     rows=row_wise("Index", lod=None, by_number="X", when=both(absent("Axis"), unset("axis"))),
 )
 def gather(X: Array, Index: Array, Axis: Array | None, *, overwrite: bool = True, axis: int = 0):

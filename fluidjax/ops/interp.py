@@ -22,7 +22,7 @@ from ..errors import ShapeError
 from .concrete import are_numbers, concrete, integers, numbers_of, refuse_huge
 from .infer import Spec
 from .registry import Array, Floats, op
-from .traits import by_format, mixes, row_wise, sizes_from
+from .traits import mixes, row_wise, sizes_from
 
 Taps = list[tuple[Array, Array]]  # (input index, weight) of each output position; one pair a tap
 CUBIC = np.float32(-0.75)  # Keys' parameter
@@ -307,7 +307,6 @@ class Resize:
         sizes = sizes_from(
             tensors, lambda op, slot, i: slot != "SizeTensor" and bool(op.input("SizeTensor"))
         )
-        channels = by_format("data_layout", "X", "Out")
         op(
             self.kind,
             outs="Out",
@@ -316,7 +315,6 @@ class Resize:
             infer=self.spec,
             rows=rows,
             sizes=sizes,
-            channels=channels,
         )(resize)
 
 

@@ -23,7 +23,7 @@ from .checking import VALUE
 from .infer import Spec
 from .random import keep_mask
 from .registry import Array, op
-from .traits import CHANNELS_FIRST, FREE, mixes
+from .traits import FREE, mixes
 
 State = tuple[Any, ...]
 # of the input [G * H, D], of the state [G * H, H], and the bias of each [G * H]
@@ -268,7 +268,7 @@ def _too_long(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Any:
 
 @op(
     outs="Out DropoutState? State* Reserve~", grad="Input PreState WeightList SequenceLength DropoutState Reserve Out",
-    nograd="SequenceLength", infer=_rnn_specs, rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST, refuses=_too_long,
+    nograd="SequenceLength", infer=_rnn_specs, rows=mixes(), bounds=FREE, refuses=_too_long,
 )  # fmt: skip
 def rnn(
     Input: Array, PreState: list[Array], WeightList: list[Array], SequenceLength: Array | None, *, dropout_prob: float = 0.0,
@@ -367,7 +367,6 @@ def _three(shape: Sequence[int]) -> tuple[int, ...]:
     nograd="Cache",
     infer=_flat_specs,
     rows=mixes(),
-    channels=CHANNELS_FIRST,
     heavy=True,
 )
 def cudnn_lstm(

@@ -10,10 +10,9 @@ import numpy as np
 from jax import lax
 
 from ..errors import ShapeError
-from .channels import apart
 from .conditions import either_inner_axes, inner_axes
 from .registry import Array, Int64, Ints, Longs, grad_of, op
-from .traits import CHANNELS_FIRST, knows_channels, mixes, row_wise
+from .traits import mixes, row_wise
 from .window import from_one, window_count
 
 
@@ -53,7 +52,7 @@ def roll(
     return jnp.roll(X, shifts, dims)
 
 
-@op(outs="Out", grad="X", rows=row_wise("X"), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=row_wise("X"))
 def space_to_depth(X: Array, *, blocksize: Int64 = 2):
     """Out [N, C b^2, H / b, W / b] = the elements of X [N, C, H, W] laid out as depth-to-space and
     read in that order.
@@ -71,7 +70,7 @@ def space_to_depth(X: Array, *, blocksize: Int64 = 2):
     return blocks.transpose(0, 3, 4, 1, 5, 2).reshape(n, c * b * b, h // b, w // b)
 
 
-@op(outs="Out", rows=row_wise("X", lod=None), channels=CHANNELS_FIRST)
+@op(outs="Out", rows=row_wise("X", lod=None))
 def pixel_shuffle(X: Array, *, upscale_factor: int = 1, data_format: str = "NCHW"):
     """Out[n, c, h r + i, w r + j] = X[n, c r^2 + i r + j, h, w], r the upscale_factor; channels
     last with NHWC.
@@ -119,20 +118,17 @@ def _shuffled_down(d_Out: Array, upscale_factor: int) -> Array:
 
 
 def _shuffled(X: Array, groups: int) -> Array:
-    x, channel, give = apart(X)
-    shape = x.shape[:channel], x.shape[channel + 1 :]
-    return give(
-        x.reshape(*shape[0], groups, -1, *shape[1]).swapaxes(channel, channel + 1).reshape(x.shape)
-    )
+    n, _, *rest = X.shape
+    return X.reshape(n, groups, -1, *rest).swapaxes(1, 2).reshape(X.shape)
 
 
-@op(outs="Out", rows=row_wise("X", lod=None), channels=knows_channels("X"))
+@op(outs="Out", rows=row_wise("X", lod=None))
 def shuffle_channel(X: Array, *, group: int = 1):
     """Out[n, i group + g] = X[n, g C / group + i]: channels in turn to each of the groups."""
     return _shuffled(X, group)
 
 
-@grad_of("shuffle_channel", "", channels=knows_channels("Out@GRAD"))
+@grad_of("shuffle_channel", "")
 def shuffle_channel_grad(d_Out: Array, *, group: int):
     """d_X = d_Out shuffled once more, as Paddle does; only where C = group^2 is this the
     derivative.
@@ -153,7 +149,7 @@ def _shifted(X: Array, segments: int, ratio: float, by: int) -> Array:
     return jnp.concatenate([*moved, frames[:, :, second:]], axis=2).reshape(X.shape)
 
 
-@op(outs="Out", rows=mixes("X"), channels=CHANNELS_FIRST)
+@op(outs="Out", rows=mixes("X"))
 def temporal_shift(X: Array, *, seg_num: int, shift_ratio: float = 0.25, data_format: str = "NCHW"):
     """Out[n, t] = X[n, t - 1] in the first C shift_ratio channels, X[n, t + 1] in as many more,
     X[n, t] in the rest.
@@ -174,7 +170,7 @@ def temporal_shift_grad(d_Out: Array, *, seg_num: int, shift_ratio: float, data_
     )
 
 
-@op(outs="Y", grad="X", rows=row_wise("X", lod=None), channels=CHANNELS_FIRST)
+@op(outs="Y", grad="X", rows=row_wise("X", lod=None))
 def unfold(X: Array, *, kernel_sizes: Ints, strides: Ints, paddings: Ints, dilations: Ints):
     """Y [N, C kh kw, L] = the L windows of X [N, C, H, W], one a column; paddings: up, left, down,
     right.

@@ -11,7 +11,7 @@ import numpy as np
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
 from .registry import Array, op
-from .traits import CHANNELS_FIRST, mixes
+from .traits import mixes
 
 
 def _square(kind: str, x: Any) -> None:
@@ -19,14 +19,14 @@ def _square(kind: str, x: Any) -> None:
         raise ShapeError(f"{kind} takes square matrices [..., n, n], not {list(x.shape)}")
 
 
-@op(outs="Out", grad="Input", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="Input", rows=mixes())
 def determinant(Input: Array):
     """Out = the determinants of matrices Input [..., n, n]."""
     _square("determinant", Input)
     return jnp.linalg.det(Input)
 
 
-@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes())
 def cholesky(X: Array, *, upper: bool = False):
     """Out = the triangular L with X = L L^T, or U with X = U^T U with `upper`; of X the lower
     (upper) half is read.
@@ -42,7 +42,7 @@ def cholesky(X: Array, *, upper: bool = False):
     return jnp.swapaxes(out, -1, -2) if upper else out
 
 
-@op(outs="Out", grad="X Y", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X Y", rows=mixes())
 def solve(X: Array, Y: Array):
     """Out = the solutions of X Out = Y; Y a vector or matrices."""
     _square("solve", X)
@@ -51,7 +51,7 @@ def solve(X: Array, Y: Array):
     return jnp.linalg.solve(X, Y)
 
 
-@op(outs="Out", grad="X Y", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X Y", rows=mixes())
 def triangular_solve(
     X: Array, Y: Array, *, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ):
@@ -69,7 +69,7 @@ def triangular_solve(
     )
 
 
-@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes())
 def matrix_power(X: Array, *, n: int):
     """Out = X @ ... @ X, n times; of the inverse where n is negative."""
     _square("matrix_power", X)

@@ -12,7 +12,7 @@ from ..base.dtypes import COMPLEX_OF
 from ..errors import FluidValueError, ShapeError
 from .infer import Spec
 from .registry import Array, grad_of, op
-from .traits import CHANNELS_FIRST, mixes
+from .traits import mixes
 
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
@@ -45,7 +45,7 @@ def _eig_spec(X: Spec) -> tuple[Spec, Spec]:
     return Spec(X.shape[:-1], kind), Spec(X.shape, kind)
 
 
-@op(outs="Eigenvalues Eigenvectors", infer=_eig_spec, rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Eigenvalues Eigenvectors", infer=_eig_spec, rows=mixes())
 def eig(X: Array):
     """Eigenvalues [..., n] and Eigenvectors [..., n, n] (columns of length 1) of square X, complex,
     in LAPACK's order.
@@ -88,7 +88,7 @@ def _eigvals_spec(X: Spec) -> Spec:
     return Spec(X.shape[:-1], COMPLEX_OF.get(X.dtype, X.dtype))
 
 
-@op(outs="Out", infer=_eigvals_spec, rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", infer=_eigvals_spec, rows=mixes())
 def eigvals(X: Array):
     """Out [..., n] = the eigenvalues of square X, complex, in LAPACK's order."""
     _square("eigvals", X)
@@ -115,7 +115,6 @@ def _lstsq_spec(X: Spec, Y: Spec, *, rcond: float, driver: str) -> tuple[Spec, .
     outs="Solution Residuals? Rank SingularValues",
     infer=_lstsq_spec,
     rows=mixes(),
-    channels=CHANNELS_FIRST,
 )
 def lstsq(X: Array, Y: Array, *, rcond: float = 0.0, driver: str = "gels"):
     """Solution [..., n, k] = that of the least |X Solution - Y|, the shortest one of several; X
@@ -146,7 +145,6 @@ def lstsq(X: Array, Y: Array, *, rcond: float = 0.0, driver: str = "gels"):
     grad="X Pivots L U Pmat",
     nograd="Pivots",
     rows=mixes(),
-    channels=CHANNELS_FIRST,
 )
 def lu_unpack(X: Array, Pivots: Array, *, unpack_ludata: bool = True, unpack_pivots: bool = True):
     """Pmat, L, U = the parts of op lu's result X [..., m, n] and Pivots: Pmat L U is the matrix; L

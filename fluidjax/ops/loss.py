@@ -19,7 +19,7 @@ from .broadcast import same_shape
 from .conditions import absent, attribute, both, inner_axis, unset
 from .infer import Spec
 from .registry import Array, grad_of, op
-from .traits import FREE, Bounds, alike, by_axes, row_wise
+from .traits import FREE, Bounds, row_wise
 
 MAX_LOG = 1e20  # Paddle's TolerableValue: what stands for an infinite logarithm
 LOWEST = -64.0  # how far below the greatest logit 1.8.5's softmax takes any other to be
@@ -65,7 +65,6 @@ def _shifted(x: Any, axis: int) -> Any:
 @op(
     outs="Out",
     rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"))),
-    channels=by_axes("axis", "X", "Out"),
 )
 def softmax(
     X: Array, *, axis: int = -1, data_format: str = "AnyLayout", is_test: bool = False
@@ -190,7 +189,6 @@ def _cross_entropy_spec(Logits: Any, Label: Any, *, soft_label: bool, axis: int,
     outs="Softmax~ Loss",
     infer=_cross_entropy_spec,
     rows=row_wise("Logits", "Label", when=inner_axis("axis", "Logits"), shared="Softmax Loss"),
-    channels=by_axes("axis", "Logits Label", "Softmax Loss"),
     bounds=Bounds("Label", "label", classes("Logits")),
 )
 def softmax_with_cross_entropy(
@@ -270,7 +268,6 @@ def _kept(label: Any, ignore: int, normalize: bool) -> tuple[Any, Any]:
         "X", "Label", when=both(absent("pos_weight"), attribute("normalize", lambda v: not v))
     ),
     bounds=FREE,
-    channels=alike("X Label", "Out"),
 )
 def sigmoid_cross_entropy_with_logits(
     X: Array,

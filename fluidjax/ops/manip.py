@@ -19,12 +19,10 @@ from .infer import Spec
 from .integers import converted
 from .registry import Array, Ints, grad_of, op
 from .traits import (
-    CHANNELS_FIRST,
     EAGER,
     Attrs,
     Eager,
     Shapes,
-    by_axes,
     by_values,
     elementwise,
     mixes,
@@ -134,7 +132,6 @@ def reshape2(X: Array, Shape: Array | None, ShapeTensor: list[Array] | None, *, 
     grad="X Out",
     rows=row_wise("X", when=attribute("axis", lambda a: a[0] == 0), lod=None),
     carries="X",
-    channels=CHANNELS_FIRST,
 )
 def transpose(X: Array, *, axis: Ints, data_format: str = "AnyLayout"):
     """Out[i_axis[0], i_axis[1], ...] = X[i_0, i_1, ...]."""
@@ -145,7 +142,6 @@ def transpose(X: Array, *, axis: Ints, data_format: str = "AnyLayout"):
     outs="Out XShape~",
     rows=row_wise("X", when=attribute("axis", lambda a: a[0] == 0), outs="Out", lod=None),
     carries="X",
-    channels=CHANNELS_FIRST,
 )
 def transpose2(X: Array, *, axis: Ints, data_format: str = "AnyLayout"):
     """Out[i_axis[0], i_axis[1], ...] = X[i_0, i_1, ...]."""
@@ -181,7 +177,6 @@ def squeezed(dims: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
     infer=lambda X, *, axes: Spec(squeezed(X.shape, axes), X.dtype),
     rows=row_wise("X", when=inner_axes("axes")),
     carries="X",
-    channels=CHANNELS_FIRST,
 )
 def squeeze(X: Array, *, axes: Ints = ()):
     """Out = X without the dims in `axes`, which are 1; without every dim of size 1 if axes is
@@ -195,7 +190,6 @@ def squeeze(X: Array, *, axes: Ints = ()):
     infer=lambda X, *, axes: (Spec(squeezed(X.shape, axes), X.dtype), Spec((0, *X.shape), X.dtype)),
     rows=row_wise("X", when=inner_axes("axes"), outs="Out"),
     carries="X",
-    channels=CHANNELS_FIRST,
 )
 def squeeze2(X: Array, *, axes: Ints = ()):
     """Out = X without the dims in `axes`, which are 1; without every dim of size 1 if axes is
@@ -323,7 +317,7 @@ def _range_of(rank: int, start_axis: int, stop_axis: int) -> tuple[int, int]:
     return start, stop
 
 
-@op(outs="Out XShape", infer=_flatten_range_spec, rows=mixes("X"), channels=CHANNELS_FIRST)
+@op(outs="Out XShape", infer=_flatten_range_spec, rows=mixes("X"))
 def flatten_contiguous_range(X: Array, *, start_axis: int = 1, stop_axis: int = 1):
     """Out = X with the dimensions from start_axis to stop_axis as one; XShape [0, *X.shape] only
     carries the shape.
@@ -368,7 +362,6 @@ def _concat_spec(X: tuple[Spec, ...], AxisTensor: Spec | None, *, axis: int) -> 
         joins=both(first_axis("axis"), absent("AxisTensor")),
     ),
     sizes=sizes_from("AxisTensor"),
-    channels=by_axes("axis", "X", "Out", when=absent("AxisTensor")),
 )
 def concat(X: list[Array], AxisTensor: Array | None, *, axis: int = 0):
     """Out = X[0], X[1], ... one after another along `axis`."""
@@ -418,7 +411,6 @@ def _split_spec(
     infer=_split_spec,
     rows=row_wise("X", when=both(inner_axis("axis"), absent("AxisTensor"))),
     sizes=sizes_from("AxisTensor SectionsTensorList"),
-    channels=by_axes("axis", "X", "Out", when=absent("AxisTensor")),
 )
 def split(
     X: Array, AxisTensor: Array | None, SectionsTensorList: list[Array] | None, *,
@@ -516,9 +508,6 @@ def _expand_spec(
     ),
     carries="X",
     sizes=sizes_from("ExpandTimes expand_times_tensor"),
-    channels=by_axes(
-        "expand_times", "X", "Out", each=1, when=absent("ExpandTimes", "expand_times_tensor")
-    ),
 )
 def expand(
     X: Array,

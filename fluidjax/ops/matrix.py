@@ -16,7 +16,7 @@ from .conditions import attribute
 from .infer import Spec
 from .math import fits, one_shape
 from .registry import Array, Ints, grad_of, op
-from .traits import CHANNELS_FIRST, Attrs, Shapes, mixes, row_wise
+from .traits import Attrs, Shapes, mixes, row_wise
 
 
 def _infer_mul(X: Spec, Y: Spec, *, x_num_col_dims: int, y_num_col_dims: int) -> Spec:
@@ -43,7 +43,6 @@ def _flat(x: Any, split: int) -> Any:
     grad="X Y",
     infer=_infer_mul,
     rows=row_wise("X", when=attribute("x_num_col_dims", lambda n: n >= 1)),
-    channels=CHANNELS_FIRST,
     heavy=True,
 )
 def mul(X: Array, Y: Array, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1):
@@ -164,7 +163,6 @@ def _multiplied(attrs: Attrs, shapes: Shapes) -> bool:
     grad="X Y",
     infer=_infer_matmul,
     rows=row_wise("X", when=_multiplied),
-    channels=CHANNELS_FIRST,
     heavy=True,
 )
 def matmul(
@@ -355,7 +353,6 @@ def _broadcast(n: int, m: int) -> int:
     grad="X Y",
     infer=_infer_matmul_v2,
     rows=mixes("X"),
-    channels=CHANNELS_FIRST,
     heavy=True,
 )
 def matmul_v2(X: Array, Y: Array, *, trans_x: bool = False, trans_y: bool = False):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import FluidValueError, ShapeError
 from .registry import Array, grad_of, op
-from .traits import CHANNELS_FIRST, mixes
+from .traits import mixes
 
 
 def _square(kind: str, x: Any) -> None:
@@ -18,7 +18,7 @@ def _square(kind: str, x: Any) -> None:
         raise ShapeError(f"{kind} takes square matrices [..., n, n], not {list(x.shape)}")
 
 
-@op(outs="Output", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Output", rows=mixes())
 def inverse(Input: Array):
     """Output = the inverses of matrices Input [..., n, n]."""
     _square("inverse", Input)
@@ -32,7 +32,7 @@ def inverse_grad(Output: Array, d_Output: Array):
     return -turned @ d_Output @ turned
 
 
-@op(outs="Eigenvalues Eigenvectors", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Eigenvalues Eigenvectors", rows=mixes())
 def eigh(X: Array, *, UPLO: str = "L"):
     """Eigenvalues [..., n] (ascending), Eigenvectors [..., n, n] (columns) = those of symmetric X,
     of which half UPLO (L, U) is read.
@@ -62,14 +62,14 @@ def eigh_grad(
     return v @ middle @ jnp.swapaxes(v, -1, -2)
 
 
-@op(outs="Eigenvalues Eigenvectors", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Eigenvalues Eigenvectors", rows=mixes())
 def eigvalsh(X: Array, *, UPLO: str = "L", is_test: bool = False):
     """Eigenvalues, Eigenvectors = as of eigh."""
     _square("eigvalsh", X)
     return tuple(jnp.linalg.eigh(X, UPLO=UPLO, symmetrize_input=False))
 
 
-@op(outs="U S VH", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="U S VH", grad="X", rows=mixes())
 def svd(X: Array, *, full_matrices: bool = False):
     """U, S, VH = the singular value decomposition X = U diag(S) VH; square U and VH with
     full_matrices, which has no gradient.
@@ -77,7 +77,7 @@ def svd(X: Array, *, full_matrices: bool = False):
     return tuple(jnp.linalg.svd(X, full_matrices=full_matrices))
 
 
-@op(outs="Q R", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Q R", grad="X", rows=mixes())
 def qr(X: Array, *, mode: str = "reduced"):
     """Q, R = the decomposition X = Q R of orthonormal columns and an upper triangle; mode reduced,
     complete, or r (R alone, Q empty).
@@ -89,7 +89,7 @@ def qr(X: Array, *, mode: str = "reduced"):
     return tuple(jnp.linalg.qr(X, mode))
 
 
-@op(outs="Out Pivots Infos", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out Pivots Infos", rows=mixes())
 def lu(X: Array, *, pivots: bool = True):
     """Out = L (below the diagonal) and U of P L U = X, Pivots [..., n] (int32, from 1) = the row
     that each was swapped with, Infos = 0.
@@ -100,7 +100,7 @@ def lu(X: Array, *, pivots: bool = True):
     return out, swapped + 1, jnp.zeros(X.shape[:-2], np.int32)
 
 
-@op(outs="Out", grad="X Y", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X Y", rows=mixes())
 def cholesky_solve(X: Array, Y: Array, *, upper: bool = False):
     """Out = the solution of A Out = X, of which Y is the Cholesky factor: A = Y Y^T, with `upper` A
     = Y^T Y.
@@ -111,7 +111,7 @@ def cholesky_solve(X: Array, Y: Array, *, upper: bool = False):
     return jax.scipy.linalg.solve_triangular(lower, half, lower=True, trans=1)
 
 
-@op(outs="Out", grad="Input", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="Input", rows=mixes())
 def slogdeterminant(Input: Array):
     """Out [2, ...] = the sign and the logarithm of the absolute value of the determinants of Input
     [..., n, n].
@@ -120,7 +120,7 @@ def slogdeterminant(Input: Array):
     return jnp.stack(jnp.linalg.slogdet(Input))
 
 
-@op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", rows=mixes())
 def matrix_rank(
     X: Array,
     TolTensor: Array | None,
@@ -146,13 +146,13 @@ def matrix_rank(
     return jnp.sum(sizes > least, -1, dtype=np.int64)
 
 
-@op(outs="Out", grad="Input X Y", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="Input X Y", rows=mixes())
 def baddbmm(Input: Array, X: Array, Y: Array, *, Beta: float = 1.0, Alpha: float = 1.0):
     """Out = Beta * Input + Alpha * X @ Y, matrix by matrix."""
     return Input * X.dtype.type(Beta) + X @ Y * X.dtype.type(Alpha)
 
 
-@op(outs="Out InnerCache*~ XShape*~", grad="Operands", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out InnerCache*~ XShape*~", grad="Operands", rows=mixes())
 def einsum(Operands: list[Array], *, equation: str):
     """Out = the sum over products that `equation` says, in Einstein's notation: "bij,bjk->bik".
 
@@ -162,7 +162,7 @@ def einsum(Operands: list[Array], *, equation: str):
     return jnp.einsum(equation, *Operands), kept, kept
 
 
-@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes())
 def renorm(X: Array, *, p: float, axis: int, max_norm: float):
     """Out = X, of which each slice X[..., i, ...] along `axis` whose p-norm is greater than
     max_norm is scaled to it.

@@ -18,13 +18,12 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..errors import ShapeError, UnsupportedError
-from .channels import apart
 from .conditions import attribute
-from .enclosed import loops_are_the_library_s
 from .ragged import Ragged, like, rows_of, some_rows
 from .registry import Array, grad_of, op
 from .statistics import STATISTICS, by_fixed_statistics, keeps_statistics
-from .traits import by_format, knows_channels, knows_rows, row_wise
+from .target import PLAIN, Target
+from .traits import knows_rows, row_wise
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def channels_of(x: Array | Ragged, data_layout: str) -> Channels:
     return Channels(axis, others, shape, math.prod(sizes[a] for a in others))
 
 
-def _moments(x: Array, ch: Channels) -> tuple[jax.Array, jax.Array]:
+def _moments(x: Array, ch: Channels, target: Target) -> tuple[jax.Array, jax.Array]:
     """Mean and variance of each channel in one pass: d = x - a with a the first sample's mean, then
     a + E[d], E[d^2] - E[d]^2.
 
@@ -93,7 +92,7 @@ def _moments(x: Array, ch: Channels) -> tuple[jax.Array, jax.Array]:
     again. A library would write d for nobody else, so there the second pass is the faster way: x -
     mean is what Y is made of too.
     """
-    if loops_are_the_library_s():
+    if target.library:
         mean = ch.mean(x)
         return mean, jnp.where(jnp.isinf(mean), jnp.inf, ch.mean(jnp.square(x - ch.spread(mean))))
     near = lax.stop_gradient(jnp.mean(lax.slice_in_dim(x, 0, 1, axis=0), ch.others))
@@ -108,39 +107,39 @@ def _moments(x: Array, ch: Channels) -> tuple[jax.Array, jax.Array]:
 
 
 def affine(
-    x: Array, mean: Array, inverse: Array, scale: Array, bias: Array, ch: Channels
+    x: Array, mean: Array, inverse: Array, scale: Array, bias: Array, ch: Channels, target: Target
 ) -> jax.Array:
     centred = x - ch.spread(mean)
     # the gradient has inverse * scale: XLA would spread the one for both, over an array of x's size
-    if loops_are_the_library_s():
+    if target.library:
         return centred * ch.spread(inverse) * ch.spread(scale) + ch.spread(bias)
     return centred * ch.spread(inverse * scale) + ch.spread(bias)
 
 
 def _batch_norm(
     X, Scale, Bias, Mean, Variance, MomentumTensor, *, is_test, momentum, epsilon, data_layout, use_global_stats,
-    trainable_statistics,
+    trainable_statistics, target,
 ) -> tuple:  # fmt: skip
     ch = channels_of(X, data_layout)
     x = rows_of(X).astype(Variance.dtype)  # float16 is averaged in float32
     if keeps_statistics(is_test, use_global_stats, trainable_statistics):
         inverse = lax.rsqrt(Variance + epsilon)
         return (
-            affine(x, Mean, inverse, Scale, Bias, ch).astype(X.dtype),
+            affine(x, Mean, inverse, Scale, Bias, ch, target).astype(X.dtype),
             Mean,
             Variance,
             Mean,
             inverse,
             None,
         )
-    mean, variance = _moments(x, ch)
+    mean, variance = _moments(x, ch, target)
     inverse = lax.rsqrt(variance + epsilon)
     keep = momentum if MomentumTensor is None else MomentumTensor.reshape(())
     new_mean, new_variance = (
         old * keep + now * (1 - keep) for old, now in ((Mean, mean), (Variance, variance))
     )
     found = (
-        affine(x, mean, inverse, Scale, Bias, ch).astype(X.dtype),
+        affine(x, mean, inverse, Scale, Bias, ch, target).astype(X.dtype),
         new_mean,
         new_variance,
         mean,
@@ -176,7 +175,6 @@ def _batch_norm_spec(
 
 BN_OUTS = "Y MeanOut VarianceOut SavedMean~ SavedVariance~ ReserveSpace?"
 BN_INPLACE = STATISTICS.outs
-BN_CHANNELS = by_format("data_layout", "X", "Y")
 BN_NOGRAD = "Mean Variance MomentumTensor"
 # with use_global_stats the gradient op also gets the statistics that were used
 GLOBAL = {"Mean": "MeanOut", "Variance": "VarianceOut"}
@@ -188,13 +186,12 @@ WHEN_GLOBAL = dict.fromkeys(GLOBAL, "use_global_stats")
     inplace=BN_INPLACE,
     rows=knows_rows(Y="X", each="", alone="X", when=by_fixed_statistics, by_offsets=True),
     unchanged=STATISTICS,
-    channels=BN_CHANNELS,
     infer=_batch_norm_spec,
 )
 def batch_norm(
     X: Array | Ragged, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
     is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
-    use_global_stats: bool = False, trainable_statistics: bool = False,
+    use_global_stats: bool = False, trainable_statistics: bool = False, target: Target = PLAIN,
 ):  # fmt: skip
     """Y = (X - mean) / sqrt(variance + epsilon) * Scale + Bias, mean and variance over all but the
     channel axis.
@@ -208,6 +205,7 @@ def batch_norm(
     y, *rest = _batch_norm(
         X, Scale, Bias, Mean, Variance, MomentumTensor, is_test=is_test, momentum=momentum, epsilon=epsilon,
         data_layout=data_layout, use_global_stats=use_global_stats, trainable_statistics=trainable_statistics,
+        target=target,
     )  # fmt: skip
     return like(X, y), *rest
 
@@ -262,7 +260,7 @@ def used_statistics(
 )  # fmt: skip
 def batch_norm_grad(
     X, Scale, Bias, SavedMean, SavedVariance, ReserveSpace, d_Y, Mean, Variance, *, is_test, epsilon, data_layout,
-    use_global_stats, trainable_statistics,
+    use_global_stats, trainable_statistics, target,
 ):  # fmt: skip
     """Scale@GRAD = sum(Y@GRAD * n), Bias@GRAD = sum(Y@GRAD), X@GRAD as the module's text says."""
     if d_Y is None:
@@ -273,7 +271,7 @@ def batch_norm_grad(
         Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats
     )
     centred = rows_of(X).astype(mean.dtype) - ch.spread(mean)
-    if loops_are_the_library_s() and not fixed:
+    if target.library and not fixed:
         d_x, d_scale, d_bias = _centred_grad_in_library(
             centred, d_y.astype(mean.dtype), Scale, inverse, ch
         )
@@ -318,13 +316,12 @@ def _activation(name: str):
     inplace={**BN_INPLACE, "Y": "X"},
     rows=knows_rows(Y="X", each=""),
     unchanged=STATISTICS,
-    channels=BN_CHANNELS,
 )
 def inplace_abn(
     X: Array | Ragged, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
     is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
     use_global_stats: bool = False, trainable_statistics: bool = False, activation: str = "", alpha: float = 0.1,
-    use_sync_bn: bool = False,
+    use_sync_bn: bool = False, target: Target = PLAIN,
 ):  # fmt: skip
     """Y = activation(batch_norm(X)), written over X: identity (""), leaky_relu or elu with slope or
     scale alpha.
@@ -333,6 +330,7 @@ def inplace_abn(
     y, *rest = _batch_norm(
         X, Scale, Bias, Mean, Variance, MomentumTensor, is_test=is_test, momentum=momentum, epsilon=epsilon,
         data_layout=data_layout, use_global_stats=use_global_stats, trainable_statistics=trainable_statistics,
+        target=target,
     )  # fmt: skip
     return like(X, function(y, alpha)), *rest
 
@@ -452,7 +450,7 @@ def _groups(x: Array, groups: int, data_layout: str) -> Groups:
     )
 
 
-@op(outs="Y Mean~ Variance~", rows=row_wise("X"), channels=by_format("data_layout", "X", "Y"))
+@op(outs="Y Mean~ Variance~", rows=row_wise("X"))
 def group_norm(
     X: Array,
     Scale: Array | None,
@@ -506,7 +504,6 @@ def group_norm_grad(Y, Scale, Bias, Variance, d_Y, *, epsilon, groups, data_layo
 @op(
     outs="Y SavedMean~ SavedVariance~",
     rows=knows_rows(Y="X", each=""),
-    channels=knows_channels("X"),
 )
 def instance_norm(X: Array | Ragged, Scale: Array, Bias: Array, *, epsilon: float = 1e-5):
     """Y = (X - mean) / sqrt(variance + epsilon) * Scale + Bias, over each channel of each sample.
@@ -514,57 +511,46 @@ def instance_norm(X: Array | Ragged, Scale: Array, Bias: Array, *, epsilon: floa
     X [N, C, ...], Scale and Bias [C]; SavedMean [N * C] is the mean, SavedVariance 1 /
     sqrt(variance + epsilon).
     """
-    x, channel, give = apart(rows_of(X))
-    rows, rest, spread = _planes(x, channel)
-    y, mean, _, inverse = _normalise(rows, (rest,), epsilon)
+    x = rows_of(X)
+    rows = _planes(x)
+    spread = 1, -1, 1
+    y, mean, _, inverse = _normalise(rows, (2,), epsilon)
     y = y * Scale.reshape(spread) + Bias.reshape(spread)
-    y, saved = give(y.reshape(x.shape)), (mean.reshape(-1), inverse.reshape(-1))
+    y, saved = y.reshape(x.shape), (mean.reshape(-1), inverse.reshape(-1))
     if isinstance(X, Ragged) and X.padded:
-        saved = tuple(
-            some_rows(v, X.count * x.shape[channel], ("of each channel", X.key)) for v in saved
-        )
+        saved = tuple(some_rows(v, X.count * x.shape[1], ("of each channel", X.key)) for v in saved)
     return like(X, y), *saved
 
 
-def _planes(x: Array, channel: int) -> tuple[Array, int, tuple[int, ...]]:
-    """x as [N, C, rest] or [N, rest, C], which axis is the rest, and the shape to broadcast [C]
-    with; N before C in both.
-    """
-    n, c = x.shape[0], x.shape[channel]
-    first = channel == 1
-    rest = math.prod(x.shape[2:] if first else x.shape[1:channel])
-    return (
-        x.reshape((n, c, rest) if first else (n, rest, c)),
-        2 if first else 1,
-        (1, c, 1) if first else (1, 1, c),
-    )
+def _planes(x: Array) -> Array:
+    """x [N, C, ...] as [N, C, rest]."""
+    return x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
 
 
 def _instance_norm_grad(
-    n: Array, inverse: Array, scale: Array, d_y: Array, rest: int = 2
+    n: Array, inverse: Array, scale: Array, d_y: Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """scale: as it broadcasts over n."""
-    d_x = _normalise_grad(n, d_y * scale, inverse, (rest,))
-    return d_x, jnp.sum(d_y * n, (0, rest)), jnp.sum(d_y, (0, rest))
+    d_x = _normalise_grad(n, d_y * scale, inverse, (2,))
+    return d_x, jnp.sum(d_y * n, (0, 2)), jnp.sum(d_y, (0, 2))
 
 
-@grad_of("instance_norm", "X Scale SavedMean SavedVariance", channels=knows_channels("X Y@GRAD"))
+@grad_of("instance_norm", "X Scale SavedMean SavedVariance")
 def instance_norm_grad(X, Scale, SavedMean, SavedVariance, d_Y):
     """Scale@GRAD = sum(Y@GRAD * n), Bias@GRAD = sum(Y@GRAD), X@GRAD as the module's text says."""
     if d_Y is None:
         return None, None, None
-    (x, channel, give), (d_y, _, _) = apart(rows_of(X)), apart(rows_of(d_Y))
-    rows, rest, spread = _planes(x, channel)
-    lead = (x.shape[0], *spread[1:])
+    x = rows_of(X)
+    rows = _planes(x)
+    lead = (*rows.shape[:2], 1)
     inverse = SavedVariance.reshape(lead)
     d_x, d_scale, d_bias = _instance_norm_grad(
         (rows - SavedMean.reshape(lead)) * inverse,
         inverse,
-        Scale.reshape(spread),
-        d_y.reshape(rows.shape),
-        rest,
+        Scale.reshape(1, -1, 1),
+        rows_of(d_Y).reshape(rows.shape),
     )
-    return give(d_x.reshape(x.shape)), d_scale, d_bias
+    return d_x.reshape(x.shape), d_scale, d_bias
 
 
 @grad_of(
@@ -577,7 +563,7 @@ def instance_norm_grad_grad(
 ):
     """The vector-Jacobian product of instance_norm_grad as a function of X, Scale and Y@GRAD."""
     X = rows_of(X)
-    rows = X.reshape(*X.shape[:2], math.prod(X.shape[2:]))
+    rows = _planes(X)
 
     def first(x: Array, scale: Array, d_y: Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         n, _, _, inverse = _normalise(x, (2,), epsilon)

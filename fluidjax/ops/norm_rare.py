@@ -14,13 +14,12 @@ from .conditions import inner_axis
 from .norm import channels_of
 from .ragged import Ragged, like, rows_of
 from .registry import Array, grad_of, op
-from .traits import CHANNELS_FIRST, by_axes, by_format, knows_rows, mixes, row_wise
+from .traits import knows_rows, mixes, row_wise
 
 
 @op(
     outs="Norm~ Out",
     rows=row_wise("X", when=inner_axis("axis"), lod=None),
-    channels=by_axes("axis", "X", "Norm Out"),
 )
 def norm(X: Array, *, axis: int, epsilon: float = 1e-10):
     """Out = X / Norm, Norm = sqrt(sum(X^2, axis) + epsilon) with the axis kept."""
@@ -50,7 +49,6 @@ def _window_sum(x: Array, before: int, after: int, axis: int) -> jax.Array:
 @op(
     outs="Out MidOut",
     rows=row_wise("X", shared="Out"),
-    channels=by_format("data_format", "X", "Out MidOut"),
 )
 def lrn(
     X: Array, *, n: int = 5, k: float = 2.0, alpha: float = 1e-4, beta: float = 0.75, data_format: str = "AnyLayout",
@@ -81,7 +79,7 @@ def lrn_grad(X, Out, MidOut, d_Out, *, n, alpha, beta, data_format):
     return d_Out * MidOut**-beta - 2 * alpha * beta * X * around
 
 
-@op(outs="Out", rows=row_wise("X"), channels=by_format("data_layout", "X", "Out"))
+@op(outs="Out", rows=row_wise("X"))
 def affine_channel(X: Array, Scale: Array, Bias: Array, *, data_layout: str = "AnyLayout"):
     """Out = X * Scale + Bias for each channel; X [N, C, ...] or [N, ..., C] by data_layout, Scale
     and Bias [C].
@@ -111,7 +109,7 @@ def _present(x: Array, slot_dim: int) -> jax.Array:
     return jnp.repeat(jnp.abs(x[:, ::slot_dim]) >= _PRESENT, slot_dim, axis=1)
 
 
-@op(outs="Y Means~ Scales~", rows=knows_rows(Y="X", each=""), channels=CHANNELS_FIRST)
+@op(outs="Y Means~ Scales~", rows=knows_rows(Y="X", each=""))
 def data_norm(
     scale_w: Array | None, bias: Array | None, X: Array | Ragged, BatchSize: Array, BatchSum: Array, BatchSquareSum: Array, *,
     epsilon: float = 1e-4, slot_dim: int = -1, summary_decay_rate: float = 0.9999999,
@@ -190,7 +188,7 @@ def _singular(
     return u, v, u @ (matrix @ v)
 
 
-@op(outs="Out", rows=mixes("Weight"), channels=CHANNELS_FIRST)
+@op(outs="Out", rows=mixes("Weight"))
 def spectral_norm(
     Weight: Array, U: Array, V: Array, *, dim: int = 0, power_iters: int = 1, eps: float = 1e-12
 ):

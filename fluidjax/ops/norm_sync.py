@@ -9,7 +9,6 @@ from jax import lax
 from ..errors import ShapeError
 from .infer import Spec
 from .norm import (
-    BN_CHANNELS,
     BN_INPLACE,
     BN_NOGRAD,
     BN_OUTS,
@@ -25,6 +24,7 @@ from .ragged import Ragged, like, rows_of
 from .registry import Array, grad_of, op
 from .ring import mean_over
 from .statistics import STATISTICS, keeps_statistics
+from .target import PLAIN, Target
 from .traits import collective, knows_rows
 
 
@@ -55,12 +55,11 @@ def _spec(
     rows=knows_rows(Y="X", each=""),
     ranks=collective(agree=("SavedMean", "SavedVariance"), MeanOut="Mean", VarianceOut="Variance"),
     unchanged=STATISTICS,
-    channels=BN_CHANNELS,
 )
 def sync_batch_norm(
     X: Array | Ragged, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
     is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
-    use_global_stats: bool = False, trainable_statistics: bool = False,
+    use_global_stats: bool = False, trainable_statistics: bool = False, target: Target = PLAIN,
 ):  # fmt: skip
     """Y = batch_norm(X) with mean and variance over the batches of all ranks together; slots and
     attributes as there.
@@ -73,7 +72,7 @@ def sync_batch_norm(
     if keeps_statistics(is_test, use_global_stats, trainable_statistics):
         return batch_norm(
             X, Scale, Bias, Mean, Variance, MomentumTensor, is_test=is_test, momentum=momentum,
-            use_global_stats=use_global_stats, **options,
+            use_global_stats=use_global_stats, target=target, **options,
         )  # fmt: skip
     ch = channels_of(X, data_layout)
     x = rows_of(X).astype(Variance.dtype)
@@ -84,7 +83,7 @@ def sync_batch_norm(
     new_mean, new_variance = (
         old * keep + now * (1 - keep) for old, now in ((Mean, mean), (Variance, variance))
     )
-    y = affine(x, mean, inverse, Scale, Bias, ch).astype(X.dtype)
+    y = affine(x, mean, inverse, Scale, Bias, ch, target).astype(X.dtype)
     return like(X, y), new_mean, new_variance, mean, inverse, None
 
 

@@ -22,7 +22,7 @@ from jax import lax
 from ..errors import ShapeError
 from .pool_gradient import MOST_TAPS, least, tiling_max_grad, unrolled_max_grad
 from .registry import Array, Ints, grad_of, op
-from .traits import by_format, row_wise
+from .traits import row_wise
 from .window import Windows, channel_last, from_one, gathered, spatial_axes, uneven, windows_of
 
 
@@ -137,7 +137,7 @@ def _pool(
     return _max(x, win) if pooling_type == "max" else _average(x, win, exclusive), win
 
 
-@op(outs="Out", rows=row_wise("X"), channels=by_format("data_format", "X", "Out"))
+@op(outs="Out", rows=row_wise("X"))
 def pool2d(
     X: Array, *, pooling_type: str, ksize: Ints, global_pooling: bool = False, strides: Ints = (1, 1),
     paddings: Ints = (0, 0), exclusive: bool = True, adaptive: bool = False, ceil_mode: bool = False,
@@ -157,7 +157,7 @@ def pool2d(
     return out
 
 
-@op(outs="Out", rows=row_wise("X"), channels=by_format("data_format", "X", "Out", last="NDHWC"))
+@op(outs="Out", rows=row_wise("X"))
 def pool3d(
     X: Array, *, pooling_type: str, ksize: Ints, global_pooling: bool = False, strides: Ints = (1, 1, 1),
     paddings: Ints = (0, 0, 0), exclusive: bool = True, adaptive: bool = False, ceil_mode: bool = False,

@@ -15,7 +15,7 @@ from .infer import Spec
 from .pool import _max, _max_grad, _sum
 from .pool_index import _put
 from .registry import Array, Ints, Longs, grad_of, op
-from .traits import CHANNELS_FIRST, by_format, mixes, row_wise
+from .traits import mixes, row_wise
 from .window import Windows, windows_of
 
 
@@ -43,7 +43,7 @@ def _power(x: Array, by: float) -> Array:
     return jnp.power(x, jnp.asarray(by, x.dtype))
 
 
-@op(outs="out", rows=row_wise("x"), channels=by_format("data_format", "x", "out"))
+@op(outs="out", rows=row_wise("x"))
 def lp_pool2d(
     x: Array, KernelSizeTensor: Array | None, KernelSizeTensorList: list[Array] | None, *, kernel_size: Longs, strides: Ints = (1, 1),
     paddings: Ints = (0, 0), ceil_mode: bool = False, exclusive: bool = True, data_format: str = "NCHW", pooling_type: str = "",
@@ -178,7 +178,7 @@ def _declare_fractional(rank: int) -> None:
         shape = (*x.shape[:2], *output_size)
         return Spec(shape, x.dtype), Spec(shape, "int32")
 
-    @op(kind, outs="out mask", infer=infer, rows=mixes("x"), channels=CHANNELS_FIRST)
+    @op(kind, outs="out mask", infer=infer, rows=mixes("x"))
     def fractional_max_pool(
         x: Array,
         *,

@@ -15,7 +15,7 @@ from ..errors import UnsupportedError
 from .concrete import numbers_of
 from .outside import within
 from .registry import Array, Ints, grad_of, op
-from .traits import CHANNELS_FIRST, mixes, row_wise
+from .traits import mixes, row_wise
 from .window import even, gathered, uneven, windows_of
 
 
@@ -66,7 +66,7 @@ def _tables(
 def _declare_with_index(kind: str, rank: int) -> None:
     ones, zeros = (1,) * rank, (0,) * rank
 
-    @op(kind, outs="Out Mask", rows=row_wise("X", lod=None), channels=CHANNELS_FIRST)
+    @op(kind, outs="Out Mask", rows=row_wise("X", lod=None))
     def max_pool_with_index(
         X: Array, *, ksize: Ints, global_pooling: bool = False, adaptive: bool = False, strides: Ints = ones,
         paddings: Ints = zeros,
@@ -97,7 +97,6 @@ def _unpooled(shape: Sequence[int], attrs: Mapping[str, Any]) -> list[int]:
 @op(
     outs="Out",
     rows=mixes(),
-    channels=CHANNELS_FIRST,
     refuses=within(
         "Indices", "index", lambda inputs, attrs: math.prod(_unpooled(inputs["X"].shape, attrs))
     ),
@@ -119,7 +118,7 @@ def unpool(
     return _put(X, Indices, jax.ShapeDtypeStruct((*X.shape[:2], *sides), X.dtype), add=False)
 
 
-@op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", rows=mixes())
 def unpool3d(
     X: Array, Indices: Array, *, ksize: Ints, strides: Ints = (1, 1, 1), paddings: Ints = (0, 0, 0), output_size: Ints = (),
     data_format: str = "NCDHW",

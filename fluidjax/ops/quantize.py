@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import FluidValueError, ShapeError
 from .registry import Array, Ints, op
-from .traits import CHANNELS_FIRST, elementwise, mixes
+from .traits import elementwise, mixes
 
 _TINY = 1e-30  # a scale that is divided by as if it were 1e-6 greater
 _EPS = 1e-6
@@ -78,14 +78,14 @@ def moved(x: Any, accum: Any, state: Any, rate: float) -> tuple[Any, Any, Any]:
     return accum / state, state, accum
 
 
-@op(outs="Out OutScale", rows=mixes("X"), channels=CHANNELS_FIRST)
+@op(outs="Out OutScale", rows=mixes("X"))
 def fake_quantize_abs_max(X: Array, *, bit_length: int = 8, round_type: int = EVEN):
     """Out = round(X / OutScale * (2^(bit_length - 1) - 1)), OutScale [1] = max |X|."""
     scale = greatest(X.reshape(-1))
     return quantised(X, scale.reshape(()), bit_length, round_type), scale
 
 
-@op(outs="Out OutScale", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out OutScale", rows=mixes())
 def fake_channel_wise_quantize_abs_max(
     X: Array, *, bit_length: int = 8, round_type: int = EVEN, quant_axis: int = 0
 ):
@@ -115,7 +115,6 @@ def _moving(
 @op(
     outs="Out OutScale OutState? OutAccum?",
     rows=mixes("X"),
-    channels=CHANNELS_FIRST,
     inplace={"OutScale": "InScale", "OutState": "InState", "OutAccum": "InAccum"},
 )
 def fake_quantize_moving_average_abs_max(
@@ -134,7 +133,6 @@ def fake_quantize_moving_average_abs_max(
 @op(
     outs="Out OutScale OutState? OutAccum?",
     rows=mixes("X"),
-    channels=CHANNELS_FIRST,
     inplace={"OutScale": "InScale", "OutState": "InState", "OutAccum": "InAccum"},
 )
 def fake_quantize_dequantize_moving_average_abs_max(
@@ -151,7 +149,6 @@ def fake_quantize_dequantize_moving_average_abs_max(
 @op(
     outs="Out OutScale OutState? OutAccum?",
     rows=mixes("X"),
-    channels=CHANNELS_FIRST,
     inplace={"OutState": "InState", "OutAccum": "InAccum"},
 )
 def moving_average_abs_max_scale(
@@ -170,7 +167,7 @@ def moving_average_abs_max_scale(
     return X, *_moving(X, None, InAccum, InState, moving_rate, False)
 
 
-@op(outs="Out", rows=elementwise("X"), channels=CHANNELS_FIRST)
+@op(outs="Out", rows=elementwise("X"))
 def fake_dequantize_max_abs(X: Array, Scale: Array, *, max_range: float):
     """Out = X * Scale / max_range; Scale [1]."""
     if Scale.size != 1:
@@ -180,7 +177,7 @@ def fake_dequantize_max_abs(X: Array, Scale: Array, *, max_range: float):
     return X * Scale.reshape(()) / np.asarray(max_range, X.dtype)
 
 
-@op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", rows=mixes())
 def fake_channel_wise_dequantize_max_abs(
     X: Array,
     Scales: list[Array],
@@ -214,13 +211,13 @@ def fake_channel_wise_dequantize_max_abs(
     return out / np.asarray(range_, X.dtype)
 
 
-@op(outs="Out", rows=elementwise("X"), channels=CHANNELS_FIRST)
+@op(outs="Out", rows=elementwise("X"))
 def dequantize_abs_max(X: Array, Scale: Array, *, max_range: float):
     """Out (float32) = Scale * X / max_range; X int8, Scale [1]."""
     return Scale.reshape(()) * X.astype(np.float32) / np.float32(max_range)
 
 
-@op(outs="Out", rows=elementwise("X"), channels=CHANNELS_FIRST)
+@op(outs="Out", rows=elementwise("X"))
 def dequantize_log(X: Array, Dict: Array):
     """Out (float32) = Dict[X], but -Dict[X + 128] where X < 0; X int8, Dict [128]."""
     if Dict.size != 128:

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import FluidValueError
 from .quantize import EVEN, greatest, moved, restored, rounded, steps
 from .registry import Array, grad_of, op
-from .traits import CHANNELS_FIRST, mixes
+from .traits import mixes
 
 
 def _along(scale: Any, axis: int, rank: int) -> Any:
@@ -28,7 +28,7 @@ _OUTS = "Y OutState? OutAccum? OutScale?"
 _INPLACE = {"OutScale": "Scale", "OutState": "InState", "OutAccum": "InAccum"}
 
 
-@op("quantize_linear", outs=_OUTS, rows=mixes("X"), channels=CHANNELS_FIRST, inplace=_INPLACE)
+@op("quantize_linear", outs=_OUTS, rows=mixes("X"), inplace=_INPLACE)
 def quantize_linear(
     X: Array, Scale: Array, ZeroPoint: Array, InAccum: Array | None, InState: Array | None, *, quant_axis: int = 0, bit_length: int = 8,
     qmin: int = -128, qmax: int = 127, round_type: int = EVEN, is_test: bool = True, only_observer: bool = False,
@@ -53,7 +53,7 @@ def quantize_linear(
     return jnp.clip(rounded(y, round_type), -count - 1, count), state, accum, scale
 
 
-@op("dequantize_linear", outs=_OUTS, rows=mixes("X"), channels=CHANNELS_FIRST, inplace=_INPLACE)
+@op("dequantize_linear", outs=_OUTS, rows=mixes("X"), inplace=_INPLACE)
 def dequantize_linear(
     X: Array, Scale: Array, ZeroPoint: Array, InAccum: Array | None, InState: Array | None, *, quant_axis: int = 0, bit_length: int = 8,
     qmin: int = -128, qmax: int = 127, round_type: int = EVEN, is_test: bool = True, only_observer: bool = False,
@@ -72,14 +72,14 @@ def dequantize_linear(
     )
 
 
-@op(outs="Out OutScale", rows=mixes("X"), channels=CHANNELS_FIRST)
+@op(outs="Out OutScale", rows=mixes("X"))
 def fake_quantize_dequantize_abs_max(X: Array, *, bit_length: int = 8, round_type: int = 1):
     """Out = X rounded to OutScale / (2^(bit_length - 1) - 1) * an integer, OutScale [1] = max |X|."""
     scale = greatest(X.reshape(-1))
     return restored(X, scale.reshape(()), bit_length, round_type), scale
 
 
-@op(outs="Out OutScale", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out OutScale", rows=mixes())
 def fake_channel_wise_quantize_dequantize_abs_max(
     X: Array, *, bit_length: int = 8, round_type: int = 1, quant_axis: int = 0
 ):

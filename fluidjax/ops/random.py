@@ -17,14 +17,13 @@ from jax import lax
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
 from . import draws
-from .channels import apart, held_like
 from .concrete import new_shape, shape_spec
 from .fill import batch_shape
 from .infer import Spec
 from .ragged import Ragged
 from .registry import Array, Ints, Longs, grad_of, op
 from .threefry import split_words
-from .traits import Eager, alike, knows_channels, knows_rows, mixes, row_wise, sizes_from
+from .traits import Eager, knows_rows, mixes, row_wise, sizes_from
 
 _SIZES = sizes_from("ShapeTensor ShapeTensorList")
 
@@ -167,7 +166,7 @@ def keep_mask(key: jax.Array, shape: tuple[int, ...], drop: float) -> Array:
     return bits >= np.asarray(threshold, unit)
 
 
-@op(outs="Out Mask~", rows=row_wise("X"), channels=knows_channels("X"))
+@op(outs="Out Mask~", rows=row_wise("X"))
 def dropout(
     X: Array, Seed: Array | None, *, dropout_prob: float = 0.5, is_test: bool = False, fix_seed: bool = False,
     seed: int = 0, dropout_implementation: str = "downgrade_in_infer", key: jax.Array,
@@ -176,18 +175,15 @@ def dropout(
 
     upscale_in_train divides the kept by 1 - dropout_prob and gives X in a test; downgrade_in_infer
     keeps them as they are and gives X (1 - dropout_prob) in a test, where Mask is all 1. Seed is
-    for the caller, who makes the key. What is drawn for an element does not depend on how X is
-    held.
+    for the caller, who makes the key.
     """
     upscale = dropout_implementation == "upscale_in_train"
-    x, _, give = apart(X)
     if is_test:
-        return give(x if upscale else x * np.asarray(1.0 - dropout_prob, x.dtype)), give(
-            jnp.ones(x.shape, np.uint8)
-        )
-    keep = held_like(X, keep_mask(key, X.shape, dropout_prob))
-    kept = _scaled(x, dropout_prob) if upscale else x
-    return give(jnp.where(keep, kept, np.zeros((), x.dtype))), give(keep.astype(np.uint8))
+        out = X if upscale else X * np.asarray(1.0 - dropout_prob, X.dtype)
+        return out, jnp.ones(X.shape, np.uint8)
+    keep = keep_mask(key, X.shape, dropout_prob)
+    kept = _scaled(X, dropout_prob) if upscale else X
+    return jnp.where(keep, kept, np.zeros((), X.dtype)), keep.astype(np.uint8)
 
 
 def _scaled(X: Array, drop: float) -> Array:
@@ -195,9 +191,7 @@ def _scaled(X: Array, drop: float) -> Array:
     return X / np.asarray(1.0 - drop, X.dtype) if drop < 1.0 else X
 
 
-@grad_of(
-    "dropout", "Mask", nograd="Seed", grad_outs="Out", channels=alike("Mask Out@GRAD", "X@GRAD")
-)
+@grad_of("dropout", "Mask", nograd="Seed", grad_outs="Out")
 def dropout_grad(Mask: Array, d_Out: Array, *, dropout_prob: float, dropout_implementation: str):
     """d_X = d_Out Mask, divided by 1 - dropout_prob for upscale_in_train."""
     kept = _scaled(d_Out, dropout_prob) if dropout_implementation == "upscale_in_train" else d_Out

@@ -15,16 +15,16 @@ from .concrete import integers
 from .conditions import inner_axis
 from .infer import Spec
 from .registry import Array, Ints, op
-from .traits import CHANNELS_FIRST, mixes, row_wise, sizes_from
+from .traits import mixes, row_wise, sizes_from
 
 
-@op(outs="Out", grad="X", rows=row_wise("X", when=inner_axis("axis")), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=row_wise("X", when=inner_axis("axis")))
 def log_softmax(X: Array, *, axis: int = -1):
     """Out = X - log(sum of exp(X) along `axis`)."""
     return jax.nn.log_softmax(X, axis)
 
 
-@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes())
 def logsumexp(X: Array, *, axis: Ints = (), keepdim: bool = False, reduce_all: bool = False):
     """Out = log(sum of exp(X) along `axis`), over all where it is empty or with reduce_all."""
     axes = None if reduce_all or not axis else tuple(axis)
@@ -50,7 +50,6 @@ def _top_spec(
     grad_outs="Out",
     infer=_top_spec,
     rows=mixes(),
-    channels=CHANNELS_FIRST,
     sizes=sizes_from("K"),
 )
 def top_k_v2(
@@ -92,7 +91,7 @@ def _scanned(X: Array, axis: int, exclusive: bool, reverse: bool, scan: Any, neu
     )
 
 
-@op(outs="Out", grad="X", rows=row_wise("X", when=inner_axis("dim")), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=row_wise("X", when=inner_axis("dim")))
 def cumprod(X: Array, *, dim: int, exclusive: bool = False, reverse: bool = False):
     """Out[i] = X[0] * ... * X[i] along `dim`; without X[i] if `exclusive`, from the end if
     `reverse`.
@@ -100,7 +99,7 @@ def cumprod(X: Array, *, dim: int, exclusive: bool = False, reverse: bool = Fals
     return _scanned(X, dim, exclusive, reverse, lax.cumprod, 1)
 
 
-@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes())
 def logcumsumexp(
     X: Array,
     *,
@@ -138,7 +137,7 @@ def _running(x: Array, axis: int, dtype: int, wins: Any) -> tuple[Any, Any]:
     return jnp.take_along_axis(x, at, axis), at.astype(numpy_dtype(name_of(dtype)))
 
 
-@op(outs="out indices", grad="x", grad_outs="out", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="out indices", grad="x", grad_outs="out", rows=mixes())
 def cummax(x: Array, *, axis: int = -1, dtype: int = 3):
     """out[i] = the greatest of x[0], ... x[i] along `axis`; indices (`dtype`): where it is, the
     last of equals.
@@ -146,7 +145,7 @@ def cummax(x: Array, *, axis: int = -1, dtype: int = 3):
     return _running(x, axis, dtype, lambda new, old: new >= old)
 
 
-@op(outs="out indices", grad="x", grad_outs="out", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="out indices", grad="x", grad_outs="out", rows=mixes())
 def cummin(x: Array, *, axis: int = -1, dtype: int = 3):
     """out[i] = the least of x[0], ... x[i] along `axis`; indices (`dtype`): where it is, the last
     of equals.
@@ -154,7 +153,7 @@ def cummin(x: Array, *, axis: int = -1, dtype: int = 3):
     return _running(x, axis, dtype, lambda new, old: new <= old)
 
 
-@op(outs="Out Indices", grad="X", grad_outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out Indices", grad="X", grad_outs="Out", rows=mixes())
 def kthvalue(X: Array, *, k: int = 1, axis: int = -1, keepdim: bool = False):
     """Out = the k-th least along `axis`, counted from 1; Indices (int64): where it is."""
     if not 1 <= k <= X.shape[axis]:

@@ -29,7 +29,7 @@ from .ragged import (
     view,
 )
 from .registry import Array, Ints, Reuse, grad_of, grad_reuses, op
-from .traits import CHANNELS_FIRST, Attrs, knows_rows, sizes_from
+from .traits import Attrs, knows_rows, sizes_from
 
 POOLS = ("AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST")
 
@@ -122,7 +122,6 @@ def _same_spec(X: Spec, **_: Any) -> Spec:
     grad="X Out",
     infer=_same_spec,
     rows=knows_rows(Out="X", each="", by_offsets=True),
-    channels=CHANNELS_FIRST,
 )
 def sequence_softmax(X: Ragged, *, use_cudnn: bool = False, data_format: str = "AnyLayout"):
     """Out = exp(X) / sum of exp(X) over the sequence. X [rows] or [rows, 1], one LoD level."""

@@ -18,7 +18,7 @@ from .infer import Spec
 from .lengths import Lengths, unpadded
 from .ragged import Ragged, bounded, chosen, rows_of, segments, sequences_of, view
 from .registry import Array, Ints, grad_of, op
-from .traits import CHANNELS_FIRST, Attrs, knows_rows, rows_by
+from .traits import Attrs, knows_rows, rows_by
 
 
 def _rows_spec(X: Spec, *_: Any, **__: Any) -> Spec:
@@ -177,7 +177,6 @@ def _fits(X: Any, of: Ragged) -> bool:
     infer=_unpad_spec,
     rows=knows_rows(_one_level),
     chosen=rows_by("Length", "all cells of X"),
-    channels=CHANNELS_FIRST,
     refuses=_too_long,
     lengths="Length",
 )

@@ -15,7 +15,7 @@ from .concrete import integers, known
 from .infer import Spec
 from .outside import outside
 from .registry import Array, Float64s, Floats, Int64, Ints, Longs, Scalars, grad_of, op
-from .traits import CHANNELS_FIRST, FREE, mixes, sizes_from
+from .traits import FREE, mixes, sizes_from
 
 
 def _part(X: Array, axes: Sequence[int], bounds: Sequence[Sequence[int]]) -> tuple[slice, ...]:
@@ -38,7 +38,6 @@ def _same(Input: Spec, *_: Any, **__: Any) -> Spec:
     infer=_same,
     rows=mixes(),
     nograd="StartsTensorList EndsTensorList StepsTensorList",
-    channels=CHANNELS_FIRST,
     sizes=sizes_from("StartsTensorList EndsTensorList StepsTensorList"),
     inplace={"Out": "Input"},
 )
@@ -108,7 +107,6 @@ def _beyond(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Obj
     nograd="indices",
     rows=mixes(),
     bounds=FREE,
-    channels=CHANNELS_FIRST,
     refuses=_beyond,
 )
 def index_put(x: Array, indices: list[Array], value: Array, *, accumulate: bool = False):
@@ -124,13 +122,13 @@ def index_put(x: Array, indices: list[Array], value: Array, *, accumulate: bool 
     return at.add(value) if accumulate else at.set(value)
 
 
-@op(outs="out", grad="x mask value", nograd="mask", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="out", grad="x mask value", nograd="mask", rows=mixes())
 def masked_fill(x: Array, mask: Array, value: Array):
     """out = value where mask, else x; all broadcast."""
     return jnp.where(mask, value.reshape(()) if value.size == 1 else value, x)
 
 
-@op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", rows=mixes())
 def fill_diagonal(X: Array, *, value: float = 0.0, offset: int = 0, wrap: bool = False):
     """Out = X with `value` on diagonal number `offset`, of a tall matrix again below it if `wrap`;
     of more axes where all are equal.
@@ -158,7 +156,7 @@ def _diagonal(shape: Sequence[int], offset: int, wrap: bool) -> np.ndarray:
     return found.reshape(shape)
 
 
-@op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", rows=mixes())
 def fill_diagonal_tensor(X: Array, Y: Array, *, offset: Int64 = 0, dim1: int = 0, dim2: int = 1):
     """Out = X with Y [..., n] ([1, n] or [n] of a matrix) on the diagonals number `offset` of the
     planes of dim1 and dim2.

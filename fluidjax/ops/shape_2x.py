@@ -15,7 +15,7 @@ from .concrete import integers
 from .infer import Spec
 from .outside import outside
 from .registry import Array, Int64, Ints, op
-from .traits import CHANNELS_FIRST, FREE, mixes, sizes_from
+from .traits import FREE, mixes, sizes_from
 
 
 def _told(X: Spec, whole: Spec | None, parts: Sequence[Spec] | None, least: int) -> Spec | None:
@@ -40,7 +40,6 @@ def _expand_spec(
     grad="X",
     infer=_expand_spec,
     rows=mixes(),
-    channels=CHANNELS_FIRST,
     sizes=sizes_from("Shape expand_shapes_tensor"),
 )
 def expand_v2(
@@ -68,7 +67,7 @@ def _expanded(kind: str, have: Sequence[int], wanted: Sequence[int]) -> tuple[in
     )
 
 
-@op(outs="Out", grad="X Y", nograd="Y", rows=mixes(), channels=CHANNELS_FIRST, shape_of=("Y",))
+@op(outs="Out", grad="X Y", nograd="Y", rows=mixes(), shape_of=("Y",))
 def expand_as_v2(X: Array, Y: Array | None, *, target_shape: Ints = ()):
     """Out = X broadcast to the shape of Y, or to target_shape without Y."""
     return jnp.broadcast_to(
@@ -96,7 +95,6 @@ def _tile_spec(
     grad="X",
     infer=_tile_spec,
     rows=mixes(),
-    channels=CHANNELS_FIRST,
     sizes=sizes_from("RepeatTimes repeat_times_tensor"),
 )
 def tile(
@@ -146,7 +144,6 @@ def _pad_spec(
     grad="X",
     infer=_pad_spec,
     rows=mixes("X"),
-    channels=CHANNELS_FIRST,
     sizes=sizes_from("Paddings"),
 )
 def pad3d(
@@ -212,7 +209,7 @@ def _diagonal_spec(Input: Spec, *, offset: int, axis1: int, axis2: int) -> Spec:
     return Spec((*rest, _diagonal_length([Input.shape[a] for a in axes], offset)), Input.dtype)
 
 
-@op(outs="Out", grad="Input", infer=_diagonal_spec, rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="Input", infer=_diagonal_spec, rows=mixes())
 def diagonal(Input: Array, *, offset: int = 0, axis1: int = 0, axis2: int = 1):
     """Out [..., n] = the diagonals number `offset` of the planes of axis1 and axis2."""
     return jnp.diagonal(Input, offset, axis1, axis2)
@@ -254,7 +251,6 @@ def _like_index(Input: Spec, Index: Spec, **_: Any) -> Spec:
     infer=_like_index,
     rows=mixes(),
     bounds=FREE,
-    channels=CHANNELS_FIRST,
     refuses=_along("Input", "Axis"),
 )
 def take_along_axis(Input: Array, Index: Array, *, Axis: int):
@@ -290,7 +286,6 @@ def _neutral(how: str, dtype: Any) -> Any:
     nograd="Index",
     rows=mixes(),
     bounds=FREE,
-    channels=CHANNELS_FIRST,
     refuses=_along("Input", "Axis"),
 )
 def put_along_axis(
@@ -327,7 +322,6 @@ def put_along_axis(
     nograd="Index",
     rows=mixes(),
     bounds=FREE,
-    channels=CHANNELS_FIRST,
     refuses=_along("X", "axis"),
 )
 def index_add(X: Array, Index: Array, AddValue: Array, *, axis: int = 0):
@@ -336,13 +330,13 @@ def index_add(X: Array, Index: Array, AddValue: Array, *, axis: int = 0):
     return jnp.asarray(X).at[at].add(AddValue)
 
 
-@op(outs="Out", grad="X", rows=mixes("X"), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes("X"))
 def fill_any(X: Array, *, value: float = 0.0):
     """Out = `value` in X's shape; nothing flows back."""
     return jnp.full(X.shape, value, X.dtype)
 
 
-@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes())
 def pixel_unshuffle(X: Array, *, downscale_factor: int = 1, data_format: str = "NCHW"):
     """Out[n, c r^2 + i r + j, h, w] = X[n, c, h r + i, w r + j], r the downscale_factor; channels
     last with NHWC.
@@ -359,7 +353,7 @@ def pixel_unshuffle(X: Array, *, downscale_factor: int = 1, data_format: str = "
     return out if data_format == "NCHW" else out.transpose(0, 2, 3, 1)
 
 
-@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes())
 def channel_shuffle(X: Array, *, groups: int, data_format: str = "NCHW"):
     """Out[n, i groups + g] = X[n, g C / groups + i]: channels in turn to each of the groups;
     channels last with NHWC.
@@ -381,7 +375,7 @@ def _first(x: Any, data_format: str, kind: str) -> Any:
     return x if data_format == "NCHW" else x.transpose(0, 3, 1, 2)
 
 
-@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X", rows=mixes())
 def repeat_interleave(
     X: Array,
     RepeatsTensor: Array | None,

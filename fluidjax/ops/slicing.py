@@ -17,7 +17,7 @@ from .conditions import attribute, inner_axes
 from .infer import Spec
 from .ragged import Ragged
 from .registry import Array, Ints, grad_of, op
-from .traits import Attrs, by_axes, by_format, mixes, row_wise, sizes_from
+from .traits import Attrs, mixes, row_wise, sizes_from
 
 _SLICE_TENSORS = "StartsTensor EndsTensor StartsTensorList EndsTensorList"
 _STRIDE_TENSORS = (
@@ -124,9 +124,6 @@ def _beyond(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
             )
 
 
-_SLICED = by_axes("axes", "Input", "Out", when=attribute("decrease_axis", lambda axes: not axes))
-
-
 @op(
     "slice",
     outs="Out",
@@ -139,7 +136,6 @@ _SLICED = by_axes("axes", "Input", "Out", when=attribute("decrease_axis", lambda
         lod=lambda attrs: None if tuple(attrs["axes"][:1]) == (0,) else "Input",
     ),
     sizes=sizes_from(_SLICE_TENSORS, _one_element),
-    channels=_SLICED,
     refuses=_beyond,
 )
 def slice_(
@@ -229,7 +225,6 @@ def _strided_spec(
     infer=_strided_spec,
     rows=row_wise("Input", when=inner_axes("axes", "Input")),
     sizes=sizes_from(_STRIDE_TENSORS),
-    channels=_SLICED,
 )
 def strided_slice(
     Input: Array, StartsTensor: Array | None, EndsTensor: Array | None, StridesTensor: Array | None,
@@ -390,7 +385,6 @@ def _edges(paddings: Sequence[int]) -> list[tuple[int, int, int]]:
 @op(
     outs="Out",
     rows=row_wise("X", when=attribute("paddings", lambda p: not any(p[:2]))),
-    channels=by_axes("paddings", "X", "Out", each=2),
 )
 def pad(X: Array, *, paddings: Ints, pad_value: float = 0.0):
     """Out = X with paddings[2 i] before and paddings[2 i + 1] after dim i, filled with pad_value."""
@@ -422,7 +416,6 @@ def _pad2d_spec(
     infer=_pad2d_spec,
     rows=row_wise("X"),
     sizes=sizes_from("Paddings"),
-    channels=by_format("data_format", "X", "Out"),
 )
 def pad2d(
     X: Array, Paddings: Array | None, *,

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from ..errors import ShapeError
 from .pool import pool2d
 from .registry import Array, grad_of, lookup, op
-from .traits import CHANNELS_FIRST, row_wise
+from .traits import row_wise
 
 
 def _levels(x: Array, pyramid_height: int, pooling_type: str) -> list[dict[str, Any]]:
@@ -31,7 +31,7 @@ def _levels(x: Array, pyramid_height: int, pooling_type: str) -> list[dict[str, 
     return found
 
 
-@op(outs="Out", rows=row_wise("X"), channels=CHANNELS_FIRST)
+@op(outs="Out", rows=row_wise("X"))
 def spp(X: Array, *, pyramid_height: int, pooling_type: str):
     """Out = pools of X [N, C, H, W] ("max" or "avg") with 1, 4, 16, ... 4^(pyramid_height - 1)
     windows, side by side: [N, C * windows].

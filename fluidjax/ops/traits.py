@@ -201,108 +201,6 @@ class SparseGradient:
 # elsewhere refuses them.
 Sparse = ByValues | StaysSparse | SparseGradient
 
-# -- channels: what an op makes of values [N, C, ...] that a step holds as [N, ..., C]
-# (ops/channels.py, docs/layout.md) -----
-
-
-@dataclass(frozen=True, slots=True)
-class ByFormat:
-    """Attribute `attr` says where `over` and `outs` have their channels; `last` puts them behind
-    the other axes.
-
-    begins: the op is so much faster then that a step brings its inputs there; others follow what
-    they are given.
-    """
-
-    attr: str
-    over: tuple[str, ...]
-    outs: tuple[str, ...]
-    last: str = "NHWC"
-    begins: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ByAxes:
-    """Attribute `attr` names axes of `over` and `outs`: one or a list, or with `each` so many
-    entries for every axis in order.
-
-    when: as in RowWise; where it does not hold the op needs channels first.
-    """
-
-    attr: str
-    over: tuple[str, ...]
-    outs: tuple[str, ...]
-    each: int = 0
-    when: When | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Alike:
-    """Elements of `outs` depend on the same elements of `over`, which have one number of axes; the
-    order is no matter.
-    """
-
-    over: tuple[str, ...]
-    outs: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class KnowsChannels:
-    """The function takes ChannelsLast values in `over` as they are, and gives such in return."""
-
-    over: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelsFirst:
-    """The op needs its inputs as the program has them."""
-
-
-# An op that says nothing follows if its trait `rows` calls it elementwise or a reduction, and else
-# needs channels first.
-Channels = ByFormat | ByAxes | Alike | KnowsChannels | ChannelsFirst
-CHANNELS_FIRST = ChannelsFirst()
-
-
-def by_format(
-    attr: str, over: str, outs: str, *, last: str = "NHWC", begins: bool = False
-) -> ByFormat:
-    """See ByFormat; slots by their names, several in one string."""
-    return ByFormat(attr, tuple(over.split()), tuple(outs.split()), last, begins)
-
-
-def by_axes(attr: str, over: str, outs: str, *, each: int = 0, when: When | None = None) -> ByAxes:
-    """See ByAxes."""
-    return ByAxes(attr, tuple(over.split()), tuple(outs.split()), each, when)
-
-
-def alike(over: str, outs: str) -> Alike:
-    """See Alike."""
-    return Alike(tuple(over.split()), tuple(outs.split()))
-
-
-def knows_channels(over: str) -> KnowsChannels:
-    """See KnowsChannels."""
-    return KnowsChannels(tuple(over.split()))
-
-
-# -- turned: an input that is read faster with its axes in another order (lower/layout.py) ---------
-
-
-@dataclass(frozen=True, slots=True)
-class Turned:
-    """On a CPU the value in `slot` is read faster with its axes in the order `axes`, if `when`
-    holds; so it is held between steps.
-
-    predicting: in steps that predict (lower/layout.py) if this holds, too.
-    """
-
-    slot: str
-    axes: tuple[int, ...]
-    when: When
-    predicting: When
-
-
 # -- ranks: how the values that several ranks compute with one program are related (lower/divergence
 
 
@@ -515,8 +413,6 @@ class Traits:
 
     rows: Rows | None = None
     sparse: Sparse | None = None
-    channels: Channels | None = None
-    turned: Turned | None = None
     ranks: Ranks = Ranks()
     runs: Runs = Runs.STEP
     bounds: Bounds | None = None
@@ -542,8 +438,6 @@ class Given(TypedDict, total=False):
 
     rows: Rows
     sparse: Sparse | None
-    channels: Channels
-    turned: Turned
     ranks: Ranks
     runs: Runs
     bounds: Bounds

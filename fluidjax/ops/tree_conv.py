@@ -12,7 +12,7 @@ from .infer import Spec
 from .outside import within
 from .ragged import Ragged, rows_of
 from .registry import Array, grad_of, op
-from .traits import CHANNELS_FIRST, knows_rows, mixes
+from .traits import knows_rows, mixes
 
 
 def _tree_spec(NodesVector: Spec, EdgeSet: Spec, Filter: Spec, *, max_depth: int) -> Spec:
@@ -40,7 +40,6 @@ _NODES = within("EdgeSet", "node", lambda inputs, attrs: inputs["NodesVector"].s
     nograd="EdgeSet",
     infer=_tree_spec,
     rows=mixes(),
-    channels=CHANNELS_FIRST,
     refuses=_NODES,
     heavy=True,
 )

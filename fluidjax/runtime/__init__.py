@@ -22,8 +22,7 @@ JAX on the CPU may read them later than the call returns.
 
 Compiling. A step has one executable for each shape of its feed; bucketing.py and padding.py keep
 the number of shapes small for ragged batches. compile_cache.py keeps executables in the user's
-folder, and traces.py keeps what tracing left of a large step, so that a second process need not
-trace it; trace_key.py says what a trace depends on.
+folder. What XLA is told is the policy's (xla_cpu/policy.py).
 
 A compiled step that took too much to trace as it is runs in another way (adapting.py): with exact
 sizes, with feeds as constants, in segments (cut.py). placement.py knows the placements: one

@@ -1,4 +1,4 @@
-"""What is done when a step cannot be traced as it stands: other constants, exact sizes, bounds of
+"""What is done when a step cannot be traced as it is planned: other constants, exact sizes, bounds of
 loops, and last of all cuts.
 """
 
@@ -12,89 +12,95 @@ from ..ir import walk
 from ..ir.desc import OpDesc
 from ..lower.sizes import SizeNeeds
 from ..ops.loop_course import counters
-from .compiled import Compiled
 from .cut import CutStep
+from .padding import Padding
+from .plan import StepPlan
+from .recompiles import Recompiles
 
 
-def adapted(compiled: Compiled, values: Any, why: NotOneStep) -> bool:
-    """Have the step run such feeds in another way from now on. False if nothing is left to try."""
-    if isinstance(why, MixesRows) and remembered(compiled, values, why):
-        return True
-    if why.counts and _counted(compiled, why):
-        return True
-    if compiled.shared and isinstance(why, MixesRows):
+def adapted(
+    plan: StepPlan, padding: Padding, recompiles: Recompiles, values: Any, why: NotOneStep
+) -> StepPlan | None:
+    """The plan by which such feeds run from now on; None if nothing is left to try. It is the same
+    one where `padding` has learnt to pad them less.
+    """
+    if isinstance(why, MixesRows):
+        found = _padded_less(plan, padding, recompiles, values, why)
+        if found is not None:
+            return found
+    if why.counts:
+        found = _counted(plan, why)
+        if found is not None:
+            return found
+    if plan.shared and isinstance(why, MixesRows):
         note(
             why,
             "in a job of several processes sequences are padded to sizes in common, so pad them to"
             " one length yourself",
         )
-    return _cut(compiled, why)
+    return _cut(plan, recompiles, why)
 
 
-def remembered(compiled: Compiled, values: Any, reason: MixesRows) -> bool:
-    """Have such feeds be padded less. False if they are not padded at all, and no feed says the
-    sizes.
-    """
+def _padded_less(
+    plan: StepPlan, padding: Padding, recompiles: Recompiles, values: Any, reason: MixesRows
+) -> StepPlan | None:
+    """None if such feeds are not padded at all, and no feed says the sizes."""
     if isinstance(values, tuple):
-        return any([remembered(compiled, one, reason) for one in values])
-    exact = compiled.padding.less(values)
+        now, some = plan, False
+        for one in values:
+            found = _padded_less(now, padding, recompiles, one, reason)
+            now, some = found or now, some or found is not None
+        return now if some else None
+    exact = padding.less(values)
     if exact is None:
-        return _choose(compiled, reason)
+        return _chosen(plan, reason)
     if exact:
         place = "".join(
             f" ({n})" for n in getattr(reason, "__notes__", ()) if n.startswith("in op: ")
         )
-        compiled.recompiles.mixes = f"; ragged feeds run on exact sizes, because {reason}{place}"
-    return True
+        recompiles.runs_exactly(f"; ragged feeds run on exact sizes, because {reason}{place}")
+    return plan
 
 
-def _choose(compiled: Compiled, reason: MixesRows) -> bool:
-    """Have the feeds that choose rows (trait `chosen`) be constants. False if they are, or are
-    none.
-    """
-    choices = compiled.step.sizes.choices
-    if compiled.step.exact or not any(c.by_feeds for c in choices):
+def _chosen(plan: StepPlan, reason: MixesRows) -> StepPlan | None:
+    """With the feeds that choose rows (trait `chosen`) as constants. None if they are, or are none."""
+    choices = plan.step.sizes.choices
+    if plan.step.exact or not any(c.by_feeds for c in choices):
         for blocked in (c for c in choices if not c.by_feeds):
             note(reason, blocked.chosen())
-        return False
-    compiled.step = replace(compiled.step, exact=True)
-    compiled.take_sizes()
-    return True
+        return None
+    return replace(plan, step=replace(plan.step, exact=True))
 
 
-def _counted(compiled: Compiled, why: NotOneStep) -> bool:
-    """Have a loop be bounded by a bucket that a fed number lies in, or else have the feeds that say
-    its count be constants.
+def _counted(plan: StepPlan, why: NotOneStep) -> StepPlan | None:
+    """With a loop bounded by a bucket that a fed number lies in, or else with the feeds that say its
+    count as constants.
     """
-    step = compiled.step
+    step = plan.step
     op = next((o for _, o in walk.ops(step.desc) if o.uid == why.uid), None)
-    if op is None or compiled.where.count != 1:
-        return False
+    if op is None or plan.where.count != 1:
+        return None
     fed = {
         n
         for n in counters(step.desc, op)
         if n in step.feeds and step.feeds[n].dtype in ("int32", "int64")
     }
-    new = {n for n in fed if n not in compiled.limited and n not in compiled.fixed}
+    new = {n for n in fed if n not in plan.limited and n not in plan.fixed}
     if new:
-        compiled.limited |= new
-        return True
+        return replace(plan, limited=plan.limited | new)
     if op.uid in step.counted or not any(need.by_feeds for need in _needs(step.sizes, op)):
-        return False
-    compiled.step = replace(step, counted=step.counted | {op.uid})
-    compiled.take_sizes()
-    return True
+        return None
+    return replace(plan, step=replace(step, counted=step.counted | {op.uid}))
 
 
 def _needs(sizes: SizeNeeds, op: OpDesc) -> Any:
     return [n for n in replace(sizes, counted=frozenset({op.uid})).all if n.op.uid == op.uid]
 
 
-def _cut(compiled: Compiled, why: NotOneStep) -> bool:
-    """Run the program in segments. False on several devices, and where it is cut already."""
-    if compiled.where.count != 1 or compiled.cutting is not None or why.uid is None:
-        return False
-    cutting = CutStep(compiled.step, compiled.recompiles.reasons.made)
+def _cut(plan: StepPlan, recompiles: Recompiles, why: NotOneStep) -> StepPlan | None:
+    """In segments. None on several devices, and where it is cut already."""
+    if plan.where.count != 1 or plan.cutting is not None or why.uid is None:
+        return None
+    cutting = CutStep(plan.step, recompiles.reasons.made)
     cutting.refine(why)
-    compiled.cutting = cutting
-    return True
+    return replace(plan, cutting=cutting)

@@ -12,11 +12,11 @@ import jax
 
 from ..base.loc import user_line
 from ..base.progress import waiting
-from .compilations import Compilation, record, types_of
+from .compilations import Compilation, types_of
 from .compiled import Compiled
 from .kind import Kind
 from .placement import OWN, REPLICATED
-from .reasons import Origin, fed, types
+from .reasons import MadeFor, fed, types
 from .state_buffers import StateLayout
 
 
@@ -37,7 +37,7 @@ def build(
 def ready(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> Any:
     """The jitted function for a call that is not `advance`d, compiled for such arguments."""
     fn = compiled.function(kind)
-    if compiled.signature(fn, args[2]) not in compiled.ready:
+    if compiled.signature(fn, args[2]) not in compiled.executables.ready:
         build(compiled, kind, args)
     return fn
 
@@ -56,8 +56,7 @@ def _build(
     compile_lowered(lowered)
     times.append(time.perf_counter())
     trace, lower, compile = (after - before for before, after in pairwise(times))
-    reasons = compiled.recompiles.reasons
-    origin = Origin(
+    origin = MadeFor(
         compiled.step.desc, compiled.fetches, kind, types(compiled.shapes), fed(args[2])
     )
     report = Compilation(
@@ -67,12 +66,10 @@ def _build(
         trace,
         lower,
         compile,
-        reasons.of(origin),
+        compiled.recompiles.reasons.of(origin),
         user_line(),
     )
-    reasons.made.append(report)
-    record(compiled.compilations, report, compiled.step)
-    compiled.ready[compiled.signature(fn, args[2])] = ragged
+    compiled.built(compiled.signature(fn, args[2]), report, ragged)
 
 
 def compile_lowered(lowered: Any) -> None:

@@ -39,16 +39,16 @@ def call(compiled: Compiled, kind: Kind, scope: Scope, inputs: tuple[Any, ...], 
         buffers = compiled.bind(scope)
         fn = compiled.function(kind)
         signature = compiled.signature(fn, inputs[0])
-        if numpy and signature in compiled.ready:
-            refuse_lod_of(compiled.ready[signature])
-        known = signature in compiled.called and not compiled.creates
-        if signature not in compiled.ready:
+        if numpy and signature in compiled.executables.ready:
+            refuse_lod_of(compiled.executables.ready[signature])
+        known = compiled.executables.was_called(signature) and not compiled.plan.creates
+        if signature not in compiled.executables.ready:
             build(compiled, kind, (*buffers.arrays, *inputs), refuse_lod if numpy else None)
     if not compiled.donates(kind):
-        result = undonated(partial(_ended, fn) if compiled.may_raise else fn, buffers, inputs)
+        result = undonated(partial(_ended, fn) if compiled.plan.may_raise else fn, buffers, inputs)
         if kind.checked:
-            compiled.finite[kind].refuse(result[4])
-        if not compiled.reads_only:
+            compiled.executables.finite[kind].refuse(result[4])
+        if not compiled.plan.reads_only:
             held(buffers.locks, lambda: buffers.cell.append(result))
             keep(buffers, scope, made(result), compiled)
             del buffers.cell[:-1]
@@ -58,7 +58,7 @@ def call(compiled: Compiled, kind: Kind, scope: Scope, inputs: tuple[Any, ...], 
         with uninterrupted():
             result = held(buffers.locks, lambda: donated(fn, buffers, inputs))
             keep(buffers, scope, made(result), compiled)
-    compiled.called.add(signature)
+    compiled.executables.called(signature)
     return result
 
 
@@ -95,9 +95,9 @@ def _ended(fn: Any, *args: Any) -> Any:
 
 def initialise(compiled: Compiled, scope: Scope, seed: int, step: int) -> list[Any]:
     """Run a startup program op by op, and store what it makes; returns the fetches."""
-    assert compiled.alone is not None
+    assert compiled.plan.alone is not None
     with compiled.lock, CACHE.keeping_all():
-        made, fetched = compiled.alone.run(KnownKey.of(seed).fold_in(step))
+        made, fetched = compiled.plan.alone.run(KnownKey.of(seed).fold_in(step))
     values = compiled.where.kept([*made.values(), *fetched])
     with uninterrupted():
         _store(scope, compiled, dict(zip(made, values, strict=False)))

@@ -4,77 +4,48 @@ surrounds it.
 
 from __future__ import annotations
 
-import copy
 import math
 import threading
-import warnings
 import weakref
 from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import EnforceNotMet, FeedError, FetchError, near
-from ..ir import walk
-from ..ir.desc import ProgramDesc
-from ..ir.recomputed import segment
-from ..lower import platforms
-from ..lower.by_samples import at_once, mapped
+from ..errors import EnforceNotMet, NotOneStep
 from ..lower.checks import Objections, begin
 from ..lower.divergence import divergent
-from ..lower.layout import laid_out, predicting, reads_filters_as_they_lie, turned
-from ..lower.library import kept_apart
 from ..lower.lockstep import AXIS, lockstep
-from ..lower.read_only import is_read_only
+from ..lower.products import LEAST_BATCH, products
 from ..lower.sizes import first_use
 from ..lower.step import Step
-from ..lower.uncompiled import uncompiled
 from ..ops import ring
-from ..ops.enclosed import enclosed, loops_in_library
 from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
-from .bucketing import limits
-from .compilations import Compilation
+from ..xla_cpu.policy import choose
+from .adapting import adapted
+from .compilations import Compilation, record
 from .compile_cache import CACHE, label, named
-from .compiler_options import (
-    IN_LIBRARY,
-    MEMORY_OPTIMIZED,
-    ORDINARY,
-    READS_TURNED,
-    YNNPACK,
-    known,
-    left_open,
-)
-from .feeding import (
-    FeedRule,
-    Range,
-    fixed,
-    overwritten,
-    ranges,
-    rule_for,
-    told_bounds,
-    unknown_feed,
-)
+from .executables import Executables
+from .feeding import SHARED_BATCH, batch_of
 from .fetching import of_rank
 from .kind import Kind
 from .nan_check import Finite
 from .objecting import agreed, first, unless
-from .padding import Padding, goes_by_offsets, inner_levels
-from .placement import OWN, REPLICATED, STACKED, Mesh, OneDevice, PerRank, Placement, per_rank
+from .placement import OWN, REPLICATED, STACKED, Mesh, PerRank, Placement, per_rank
+from .plan import StepPlan
 from .ragged_shards import entered, left
-from .raising import may_raise
 from .recompiles import Recompiles
 from .scope import Scope, ScopeVar
-from .shard_layout import ShardedValue, ShardLayout, arrays_of, dealt
+from .shard_layout import ShardedValue, dealt
 from .state_buffers import (
     SMALL,
     Borrowed,
     StateBuffers,
     StateLayout,
-    Turned,
     all_rows,
     borrow,
     borrows,
@@ -84,220 +55,99 @@ from .state_buffers import (
 from .state_shapes import fits, zeros
 from .storage import lasting
 from .turns import NOBODY, Turn, ordered
-from .work import LEAST_BATCH, SHARED_BATCH, batch_of, loops_are_long, products
 
 
 class Compiled:
-    """A jitted step over the buffers of its state."""
+    """A jitted step over the buffers of its state.
 
-    def __init__(
-        self, desc: ProgramDesc, fetches: tuple[str, ...], where: Placement, recompiles: Recompiles, memory_optimized: bool = False,
-        sharded: Mapping[str, ShardLayout] = MappingProxyType({}), given: frozenset[str] = frozenset(),
-        unset: frozenset[str] = frozenset(), batch_sizes: tuple[int, ...] | None = None,
-    ) -> None:  # fmt: skip
-        """sharded: variables of which no rank holds the whole, and where their elements are. given:
-        persistable ones that are fed. unset: persistable ones that begin without a value. batch_sizes:
-        see Padding.
-        """
-        self.tuning = platforms.tuning(where.device.platform)
-        in_place = memory_optimized and self.tuning.waits
-        offloads = isinstance(where, OneDevice) and where.count == 1
-        step = Step(
-            desc,
-            fetches,
-            in_blocks=True,
-            in_place=in_place,
-            given=given,
-            unset=unset,
-            offloads=offloads,
-        )
-        self.step = laid_out(step, where.device.platform)
-        if where.reorders:
-            self.step = predicting(self.step)
-        self.sharded = {
-            n: p for n, p in sharded.items() if not set(arrays_of([p])).isdisjoint(self.step.reads)
-        }
-        self.made = {
-            n: p
-            for n, p in sharded.items()
-            if n not in self.sharded and set(arrays_of([p])) == {n} and n in self.step.writes
-        }
-        self._holders = {
-            n: math.prod(desc.blocks[0].vars[n].shape or ())
-            for n in arrays_of(self.sharded.values())
-        }
-        self.where = where
-        self.memory_optimized = memory_optimized
-        self.compilations: list[Compilation] = []
+    plan: what it was made from. policy: what suits its compiler. recompiles: told of every
+    signature. compilations: what was compiled. objections: what its words speak of. padding: of its
+    ragged feeds. lock: held while something here is decided or compiled. layouts: how its state
+    travels, once that is known, of these `shapes`. own: variables of which every rank has its own
+    value. agreed: signatures of feeds that the processes of a job have compared.
+    """
+
+    def __init__(self, plan: StepPlan, recompiles: Recompiles) -> None:
+        self.plan = plan
+        self.policy = choose(plan.where.device.platform)
         self.recompiles = recompiles
+        self.compilations: list[Compilation] = []
         self.objections = Objections()
-        self.fixed: frozenset[str] = frozenset()
-        self.take_sizes()
-        self.fetches = fetches
-        self._check_fetches(desc)
-        self.rules = self._rules(desc)
-        self.fed_bounds = [
-            t for t in told_bounds(desc, self.step.ops) if t[0] in self.rules and t[1] in self.rules
-        ]
-        # what is fed to the state stays in it
-        self.reads_only = is_read_only(self.step) and not self.step.given and borrows(where)
-        self.written = () if self.reads_only else tuple(dict.fromkeys((*self.step.writes,)))
-        self.creates = any(n not in self.step.reads for n in self.written)
-        self.initialises = self.creates and not self.step.reads and not self.rules
-        self.random, self.may_raise = self.step.random, may_raise(self.step)
-        plain = type(where) in (OneDevice, Mesh) and not sharded
-        # how it runs op by op, not compiled
-        self.alone = uncompiled(self.step, where.together) if plain else None
-        batches = frozenset(
-            n for n, v in self.step.feeds.items() if not v.lod_level and (v.shape or (0,))[0] < 0
-        )
-        self.padding = Padding(
-            batches, inner_levels(self.step), goes_by_offsets(self.step), batch_sizes
-        )
-        # feeds that bound loops: a step is compiled for each of their buckets
-        self.limited: set[str] = set()
-        self.cutting: Any = None  # CutStep: the step in segments, where it cannot be one function
-        self.lock = threading.RLock()  # held while something here is decided or compiled
-        self.shared = isinstance(where, Mesh) and where.shared  # with other processes
-        self.wanted: Mapping[str, Any] | None = None  # options of XLA, chosen by what is fed first
-        self.within_budget = False  # it was fitted into so many bytes
-        self._begin()
-        self.persistable_fetches = tuple(
-            i for i, n in enumerate(fetches) if (v := desc.blocks[0].vars.get(n)) and v.persistable
-        )
-
-    def _begin(self) -> None:
-        # signatures that are compiled, and a fetch that has a LoD there
-        self.ready: dict[Any, str | None] = {}
-        # those of them that were called, so that a further call runs in C
-        self.called: set[Any] = set()
-        self._last: Any = lambda: None  # a weak reference to the buffers that were bound last
-        self.own: frozenset[str] = frozenset()  # of these variables every rank has its own value
-        self.agreed: set[Any] = set()  # signatures of feeds that the processes have compared
+        self.padding = plan.padding()
+        self.lock = threading.RLock()
         self.layouts: tuple[StateLayout, StateLayout] | None = None
+        self.shapes: Mapping[str, Any] = {}
+        self.own: frozenset[str] = frozenset()
+        self.agreed: frozenset[Any] = frozenset()
+        self.executables = Executables()
+        self._fitted = False  # whether the policy is the one for what was fed first
         self._fresh: Any = None  # the types that the layouts were planned for
-        self._jitted: dict[Kind, Any] = {}
-        self.finite: dict[Kind, Finite] = {}
+        self._last: Any = lambda: None  # a weak reference to the buffers that were bound last
+        self._take_sizes()
+
+    @property
+    def step(self) -> Step:
+        return self.plan.step
+
+    @property
+    def where(self) -> Placement:
+        return self.plan.where
+
+    @property
+    def fetches(self) -> tuple[str, ...]:
+        return self.plan.fetches
 
     def again(self) -> Compiled:
         """The same step, for the same feeds and fetches, of which nothing is bound, traced or
         compiled yet.
         """
-        other = copy.copy(self)
-        other._begin()
+        other = Compiled(self.plan, self.recompiles)
+        other.policy, other._fitted, other.padding = self.policy, self._fitted, self.padding
         return other
 
-    def choose_options(self, feed: Any) -> None:
-        """Before anything is compiled: whether loops over elements are a library's, which follows
-        from the sizes that are fed first.
+    def adapt(self, values: Any, why: NotOneStep) -> bool:
+        """Have the step run such feeds in another way from now on. False if nothing is left to
+        try.
         """
-        if self.wanted is not None:
-            return
-        batch = SHARED_BATCH if self.shared else batch_of(feed)
-        tight = (
-            self.within_budget
-            or self.memory_optimized
-            or any(segment(op) is not None for op in self.step.ops)
-        )
-        found = IN_LIBRARY if not tight and loops_are_long(self.step, batch) else ORDINARY
+        with self.lock:
+            found = adapted(self.plan, self.padding, self.recompiles, values, why)
+            if found is None:
+                return False
+            self.plan = found
+            self._take_sizes()
+            return True
+
+    def _take_sizes(self) -> None:
+        needs = self.step.sizes.all
+        self.recompiles.deciders.update((n, first_use(needs, n)) for n in self.plan.fixed)
+
+    def agree(self, signature: Any) -> None:
+        """The processes have compared feeds of this signature."""
+        self.agreed |= {signature}
+
+    def built(self, signature: Any, made: Compilation, ragged: str | None) -> None:
+        """A call of this signature is compiled. ragged: a fetch of it that has a LoD."""
+        self.recompiles.reasons.made.append(made)
+        record(self.compilations, made, self.step)
+        self.executables.built(signature, ragged)
+
+    def fit(self, feed: Any) -> None:
+        """Before anything is compiled: have the policy be the one for a step that is fed so first."""
         with self.lock:  # the first of several threads decides
-            self.wanted = self.wanted or found
+            if not self._fitted:
+                self._fitted = True
+                if not self.plan.tight:
+                    batch = SHARED_BATCH if self.plan.shared else batch_of(feed)
+                    self.policy = self.policy.fitted(self.step.desc, self.step.ops, batch)
 
     @property
     def options(self) -> dict[str, Any] | None:
         """What XLA is told for this step."""
-        if not self.tuning.options:
-            return None
-        turned = READS_TURNED if reads_filters_as_they_lie(self.step) else {}
-        return (
-            known(
-                {
-                    **left_open(self.wanted or ORDINARY),
-                    **(MEMORY_OPTIMIZED if self.memory_optimized else {}),
-                    **turned,
-                }
-            )
-            or None
-        )
-
-    def _check_fetches(self, desc: ProgramDesc) -> None:
-        for name in self.fetches:
-            if desc.find_var(name) is None and name in self.sharded:
-                raise FetchError(
-                    f"fetch target {name!r} lies in parts on the ranks; read it from the scope"
-                    " after the run"
-                )
-            if desc.find_var(name) is None:
-                raise FetchError(
-                    f"fetch target {name!r} is not in the program{near(name, desc.blocks[0].vars)}"
-                )
-
-    def _rules(self, desc: ProgramDesc) -> dict[str, FeedRule]:
-        bounds = ranges(desc, self.step.ops)
-        readers = {n: [op for _, op in walk.ops(desc) if n in op.reads] for n in self.step.feeds}
-        return {
-            name: rule_for(var, bounds.get(name, ()), readers[name])
-            for name, var in self.step.feeds.items()
-        }
-
-    def check_feed(self, feed: Mapping[str, Any]) -> dict[str, Any]:
-        """The fed values that the step takes. Raises FeedError for what is missing or does not fit.
-
-        What the program does not know is passed over with a warning; it is an error on several
-        devices, as in 1.8.5, and where something else is missing.
-        """
-        rules = self.rules
-        values: dict[str, Any] = {}
-        unknown: list[FeedError] = []
-        for name, value in feed.items():
-            rule = rules.get(name)
-            if rule is not None:
-                try:
-                    values[name] = (
-                        self.where.fed(rule(value))
-                        if name not in self.fixed
-                        else fixed(rule(value))
-                    )
-                except FeedError as error:
-                    raise overwritten(error, name, self.step.desc) from None
-            else:
-                var = self.step.desc.find_var(name)
-                if var is None:
-                    unknown.append(unknown_feed(name, self.step.desc))
-                else:
-                    rule_for(var, readers=())(value)  # fed, but nothing that is asked for reads it
-        if unknown and (len(values) < len(rules) or self.where.count > 1):
-            raise unknown[0]
-        for passed_over in unknown:
-            warnings.warn(f"{passed_over}; it is passed over", RuntimeWarning, stacklevel=4)
-        if len(values) < len(rules):
-            name = next(n for n in rules if n not in values)
-            given = f"; fed are {', '.join(map(repr, feed))}" if feed else ""
-            raise FeedError(f"{name!r} must be fed{self.step.reader_of(name)}{given}")
-        for name, bound, what in self.fed_bounds:
-            if isinstance(values[bound], Fixed) and isinstance(values[name], np.ndarray):
-                Range(0, int(values[bound].array.reshape(-1)[0]), None, what).check(
-                    name, values[name]
-                )
-        return values
+        return self.policy.options(memory=self.plan.memory_optimized)
 
     def packed(self, values: Any) -> Any:
-        """Checked values with LoDTensors as a step takes them: padded up to a bucket unless an op
-        mixes rows.
-        """
-        if isinstance(values, tuple):
-            return tuple(map(self.packed, values))
-        if self.fixed:  # some of which may have been found after these values were checked
-            values = {
-                n: fixed(v) if n in self.fixed and not isinstance(v, Fixed) else v
-                for n, v in values.items()
-            }
-        return self.padding.packed(limits(self.limited, values))
-
-    def take_sizes(self) -> None:
-        """Which feeds decide sizes: a step is compiled for each of their values."""
-        self.fixed = self.step.sizes.fixed
-        self.recompiles.deciders.update((n, first_use(self.step.sizes.all, n)) for n in self.fixed)
+        """Checked values as the step takes them."""
+        return self.plan.packed(values, self.padding)
 
     # -- state -------------------------------------------------------------------------------------
 
@@ -325,15 +175,17 @@ class Compiled:
         its parts, or on a mesh.
         """
         buffers = self.bound(scope)
-        if buffers is not None and self.cutting is None:
+        if buffers is not None and self.plan.cutting is None:
             return buffers.turns
         names = (
-            self.written
-            if borrows(self.where) and self.cutting is None
-            else (*self.step.reads, *self.sharded, *self.written)
+            self.plan.written
+            if borrows(self.where) and self.plan.cutting is None
+            else (*self.step.reads, *self.plan.sharded, *self.plan.written)
         )
         vars = [var for name in dict.fromkeys(names) if (var := scope.find_var(name)) is not None]
-        return ordered({v.turn for v in vars} - {NOBODY}) if self.initialises else claimed(vars)
+        return (
+            ordered({v.turn for v in vars} - {NOBODY}) if self.plan.initialises else claimed(vars)
+        )
 
     def bind(self, scope: Scope) -> StateBuffers:
         """The buffers of this program's state in `scope`; made from the scope's variables where
@@ -343,49 +195,47 @@ class Compiled:
         if buffers is not None and (not borrows(self.where) or buffers.borrowed.stands()):
             return buffers
         return scope.between_steps(
-            (*self.step.reads, *self.sharded), lambda: self._bound_anew(scope, buffers)
+            (*self.step.reads, *self.plan.sharded), lambda: self._bound_anew(scope, buffers)
         )
 
     def _bound_anew(self, scope: Scope, buffers: StateBuffers | None) -> StateBuffers:
-        taken = set(self.written) if borrows(self.where) else None
+        taken = set(self.plan.written) if borrows(self.where) else None
         if buffers is not None and buffers.renew(borrow(scope, buffers.constants)):
             return buffers
         values, fresh = self.collect(scope, taken)
         layouts = self.layouts
         if layouts is None or fresh != self._fresh:
             self._fresh = fresh
-            own = {n for n, v in values.items() if n in self._holders or isinstance(v, PerRank)}
+            own = {n for n, v in values.items() if n in self.plan.holders or isinstance(v, PerRank)}
             shapes = {
                 n: jax.ShapeDtypeStruct(v.shape[1:] if n in own else v.shape, v.dtype)
                 for n, v in values.items()
             }
             layouts = self.plan_layouts(shapes)
-            self._jitted.clear()
-            self.ready.clear()
-            self.called.clear()
+            self.executables.forget()
         borrowed = (
             Borrowed() if taken is None else borrow(scope, (n for n in values if n not in taken))
         )
-        buffers = StateBuffers(scope, layouts, values, self.where, self.sharded)
-        buffers.bind(borrowed)
-        scope.bound[self], self._last, buffers.step = (
-            buffers,
-            weakref.ref(buffers),
-            weakref.ref(self),
+        buffers = StateBuffers(
+            scope, layouts, values, self.where, self.plan.sharded, weakref.ref(self)
         )
+        buffers.bind(borrowed)
+        scope.bound[self], self._last = buffers, weakref.ref(buffers)
         return buffers
 
     def plan_layouts(self, shapes: Mapping[str, Any]) -> tuple[StateLayout, StateLayout]:
         """Decide how state of these shapes and dtypes travels: what the step writes, and what it
         only reads.
         """
-        self.shapes, mutable = shapes, {n: shapes[n] for n in self.written if n in shapes}
+        self.shapes, mutable = shapes, {n: shapes[n] for n in self.plan.written if n in shapes}
         constant = {n: v for n, v in shapes.items() if n not in mutable}
-        packing, flops = self.tuning.packs, products(self.step) * LEAST_BATCH
-        orders = turned(self.step) if self.where.reorders else {}
+        packing, flops = (
+            self.plan.tuning.packs,
+            products(self.step.desc, self.step.ops) * LEAST_BATCH,
+        )
         self.layouts = (
             plan(mutable, packing, flops, self.own),
-            plan(constant, packing, flops, self.own, orders),
+            plan(constant, packing, flops, self.own),
         )
         return self.layouts
 
@@ -401,7 +251,7 @@ class Compiled:
         platform: one that need not be here ("cuda"), for whose compiler the step is lowered.
         """
         if self.where.count > 1:
-            self.own = divergent(self.step, [*self._holders, *self.made])
+            self.own = divergent(self.step, [*self.plan.holders, *self.plan.made])
         groups = [
             self._of_ranks(layout, layout.types(state)) for layout in self.plan_layouts(state)
         ]
@@ -434,28 +284,24 @@ class Compiled:
         taken: those that are taken out of other buffers, default all.
         """
         values: dict[str, Any] = {}
-        for name in (*(n for n in self.step.reads if n not in self._holders), *self.sharded):
+        for name in (
+            *(n for n in self.step.reads if n not in self.plan.holders),
+            *self.plan.sharded,
+        ):
             var = scope.find_var(name)
             if var is not None and (taken is None or name in taken):
                 var.storage.release()
-            value = (
-                None
-                if var is None
-                else self._parts(var)
-                or (var.storage if isinstance(var.storage, Turned) else var.storage.read())
-            )
+            value = None if var is None else self._parts(var) or var.storage.read()
             if value is None:
                 value = zeros(self.step, name)
             if value is None:
                 raise EnforceNotMet(
                     f"variable {name!r} is not initialised; run the startup program first"
                 )
-            value = (
-                value if isinstance(value, jax.Array | ShardedValue | Turned) else np.asarray(value)
-            )
+            value = value if isinstance(value, jax.Array | ShardedValue) else np.asarray(value)
             shape = (
-                self.sharded[name].shape
-                if name in self.sharded
+                self.plan.sharded[name].shape
+                if name in self.plan.sharded
                 else self.step.desc.blocks[0].vars[name].shape
             )
             if not fits(self.step, name, shape, value.shape):
@@ -470,10 +316,10 @@ class Compiled:
         kept = {
             n: v
             for n in values
-            if n not in self.sharded and (v := self._per_rank(scope, n)) is not None
+            if n not in self.plan.sharded and (v := self._per_rank(scope, n)) is not None
         }
-        kept.update(self._dealt({n: values.pop(n) for n in self.sharded}))
-        self.own = divergent(self.step, [*kept, *self.made])
+        kept.update(self._dealt({n: values.pop(n) for n in self.plan.sharded}))
+        self.own = divergent(self.step, [*kept, *self.plan.made])
         return {**values, **kept}, (types, self.own)
 
     def apart(self, scope: Scope) -> dict[str, Any]:
@@ -482,24 +328,24 @@ class Compiled:
         """
 
         def values() -> dict[str, Any]:
-            taken = {*self.written} if borrows(self.where) else None
+            taken = {*self.plan.written} if borrows(self.where) else None
             found, _ = self.collect(scope, taken)
             for name in found.keys() - (found.keys() if taken is None else taken):
                 var = scope.find_var(name)
                 found[name] = (
                     found[name] if var is None or var.turn is NOBODY else lasting(found[name])
                 )
-            return {n: v.read() if isinstance(v, Turned) else v for n, v in found.items()}
+            return found
 
-        return scope.between_steps((*self.step.reads, *self.sharded), values)
+        return scope.between_steps((*self.step.reads, *self.plan.sharded), values)
 
     def _parts(self, var: ScopeVar) -> ShardedValue | None:
         """The variable as it lies on this mesh already, if it does."""
-        value = var.storage.shards() if var.name in self.sharded else None
+        value = var.storage.shards() if var.name in self.plan.sharded else None
         return (
             value
             if value is not None
-            and value.placed == self.sharded[var.name]
+            and value.placed == self.plan.sharded[var.name]
             and self.where.has(value.arrays)
             else None
         )
@@ -521,8 +367,8 @@ class Compiled:
         for name, array in lying.items():
             if math.prod(array.shape[1:]) <= SMALL:  # it may be packed
                 lying[name] = per_rank(self.where.everywhere(array))
-        placed = {n: self.sharded[n] for n in wholes}
-        found = dealt(placed, agreed, self._holders, self.where.count)
+        placed = {n: self.plan.sharded[n] for n in wholes}
+        found = dealt(placed, agreed, self.plan.holders, self.where.count)
         return {
             **lying,
             **{
@@ -533,8 +379,8 @@ class Compiled:
 
     def keep(self, name: str, value: Any) -> Any:
         """A newly created variable as the scope has it."""
-        if name in self.made:
-            return ShardedValue(self.made[name], {name: value}, self.where.read)
+        if name in self.plan.made:
+            return ShardedValue(self.plan.made[name], {name: value}, self.where.read)
         return all_rows(value) if name in self.own else value
 
     def _per_rank(self, scope: Scope, name: str) -> PerRank | None:
@@ -555,40 +401,25 @@ class Compiled:
         Where the ranks take turns, `feed` is a tuple of what each is fed, and `fetches` has a list
         for each rank.
         """
-        if kind not in self._jitted:
-            name = label(op.type for op in self.step.ops)
-            CACHE.mend(name)
-            body = named(self.body(kind), name)
-            options: dict[str, Any] = {
-                "donate_argnums": (0,) if self.donates(kind) else (),
-                "compiler_options": self.options,
-            }
-            if kind.in_turn:
-                self._jitted[kind] = jax.jit(body, out_shardings=self._homes(kind), **options)
-            elif isinstance(self.where, Mesh):
-                self._jitted[kind] = self._spmd(body, kind, options)
-            else:
-                self._jitted[kind] = jax.jit(body, **options)
-        return self._jitted[kind]
+        return self.executables.function(kind, lambda: self._jitted(kind))
+
+    def _jitted(self, kind: Kind) -> Any:
+        name = label(op.type for op in self.step.ops)
+        CACHE.mend(name)
+        body = named(self.policy.traced(self._bodies[kind]), name)
+        options: dict[str, Any] = {
+            "donate_argnums": (0,) if self.donates(kind) else (),
+            "compiler_options": self.options,
+        }
+        if kind.in_turn:
+            return jax.jit(body, out_shardings=self._homes(kind), **options)
+        if isinstance(self.where, Mesh):
+            return self._spmd(body, kind, options)
+        return jax.jit(body, **options)
 
     def donates(self, kind: Kind) -> bool:
         """Whether a call is given the old state, whose arrays are no more afterwards."""
-        return not (kind.checked or self.may_raise or self.reads_only)
-
-    def body(self, kind: Kind) -> Any:
-        """What the jitted function runs, traced in the form that suits how it is compiled."""
-        if (
-            self.wanted is not IN_LIBRARY
-            or (self.options or {}).get(YNNPACK) != IN_LIBRARY[YNNPACK]
-        ):
-            return self._bodies[kind]
-        run = kept_apart(self._bodies[kind])
-
-        def call(*args: Any) -> Any:
-            with loops_in_library():
-                return run(*args)
-
-        return call
+        return not (kind.checked or self.plan.may_raise or self.plan.reads_only)
 
     @property
     def _bodies(self) -> Mapping[Kind, Any]:
@@ -636,7 +467,7 @@ class Compiled:
         """Variables that the step writes and that the layouts do not hold."""
         assert self.layouts is not None
         known = {*self.layouts[0].singles, *(n for p in self.layouts[0].packs for n in p.names)}
-        return [n for n in self.written if n not in known]
+        return [n for n in self.plan.written if n not in known]
 
     @staticmethod
     def signature(fn: Any, feed: Any) -> Any:
@@ -676,7 +507,7 @@ class Compiled:
         assert self.layouts is not None
         taken = {id(v) for v in jax.tree.leaves(constant)}
         own: dict[str, Any] = {}
-        for name in self.written:
+        for name in self.plan.written:
             if name in state:
                 # Two names may not share one buffer: the next step donates it.
                 own[name] = jnp.copy(state[name]) if id(state[name]) in taken else state[name]
@@ -685,15 +516,22 @@ class Compiled:
         return self.layouts[0].pack(own), extra
 
     def _key(self, seed: Any, step: Any) -> Any:
-        return jax.random.fold_in(jax.random.key(seed), step) if self.random else None
+        return jax.random.fold_in(jax.random.key(seed), step) if self.step.random else None
 
     def _run(
-        self, old: dict[str, Any], feed: Any, key: Any, rank: Any = None, watch: Any = None
+        self,
+        old: dict[str, Any],
+        feed: Any,
+        key: Any,
+        rank: Any = None,
+        watch: Any = None,
+        enclosed: bool = False,
     ) -> tuple[dict[str, Any], list[Any], Any]:
         """The state after a step, which is the old one where an op objects, the fetches of this
         rank, and the word (or None).
         """
-        state, values, word = self.step.run(old, feed, key, self.objections, watch, rank)
+        target = replace(self.policy.target, enclosed=enclosed)
+        state, values, word = self.step.run(old, feed, key, self.objections, watch, rank, target)
         found = agreed(word, None if rank is None else AXIS)
         return unless(found, state, old), of_rank(values, self.where.count), found
 
@@ -701,16 +539,7 @@ class Compiled:
         self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None
     ) -> Any:
         old, key = self._state(mutable, constant), self._key(seed, step)
-        some = at_once(self.step, old, feed)
-        if some:
-            state, word = old, None
-            # the state unpacked in the loop, where it is used, so that the turning of filters is
-            # seen to undo itself
-            fetched = mapped(
-                lambda part: self._run(self._state(mutable, constant), part, key)[1], feed, some
-            )
-        else:
-            state, fetched, word = self._run(old, feed, key, rank)
+        state, fetched, word = self._run(old, feed, key, rank)
         self.recompiles.add(feed)  # now that no op refused it
         return *self._split(state, constant), fetched, word
 
@@ -719,10 +548,8 @@ class Compiled:
     ) -> Any:
         def body(carry: Any, feed: Any) -> Any:
             arrays, count, before = carry
-            with enclosed():
-                state, fetched, word = self._run(
-                    self._state(arrays, constant), feed, self._key(seed, count), rank
-                )
+            old, key = self._state(arrays, constant), self._key(seed, count)
+            state, fetched, word = self._run(old, feed, key, rank, enclosed=True)
             arrays, extra = self._split(state, constant)
             return (arrays, count + 1, before if word is None else first(before, word)), (
                 extra,
@@ -737,7 +564,7 @@ class Compiled:
     def _checked(
         self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None
     ) -> Any:
-        finite = self.finite[Kind.CHECKED] = Finite(self.step.ops)
+        finite = self.executables.watches(Kind.CHECKED, Finite(self.step.ops))
         state, fetched, word = self._run(
             self._state(mutable, constant), feed, self._key(seed, step), rank, finite.watch
         )
@@ -749,7 +576,15 @@ class Compiled:
     ) -> Any:
         assert self.layouts is not None
         states = [self._state(mutable, constant, rank) for rank in range(len(feeds))]
-        results = lockstep(self.step, states, feeds, self._key(seed, step), watch, self.objections)
+        results = lockstep(
+            self.step,
+            states,
+            feeds,
+            self._key(seed, step),
+            watch,
+            self.objections,
+            self.policy.target,
+        )
         named = (
             (n if isinstance(v, Fixed) else f"{n} of rank {r}", v)
             for r, feed in enumerate(feeds)
@@ -773,7 +608,7 @@ class Compiled:
         )
 
     def _checked_turns(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any) -> Any:
-        finite = self.finite[Kind.CHECKED_TURNS] = Finite(self.step.ops)
+        finite = self.executables.watches(Kind.CHECKED_TURNS, Finite(self.step.ops))
         return *self._turns(mutable, constant, feeds, seed, step, finite.watch), finite.flags
 
 

@@ -195,8 +195,7 @@ def store(scope: Scope, changed: Mapping[str, Any]) -> None:
 
     def put() -> None:
         for name, value in values.items():
-            var = scope.persistable(name)
-            var.value, var.lod = value, lods[name]
+            scope.persistable(name).store(value, lods[name])
 
     with uninterrupted():
         scope.between_steps(values, put, changing=True)

@@ -51,6 +51,14 @@ class Recording:
         self.began, self.ran, self.compiled = clock(), 0.0, 0.0
         self.events.clear()
 
+    def took(self, seconds: float) -> None:
+        """A whole run has taken so long."""
+        self.ran += seconds
+
+    def took_to_compile(self, seconds: float) -> None:
+        """Of a run, so long was spent compiling."""
+        self.compiled += seconds
+
     def add(
         self,
         name: str,

@@ -24,6 +24,8 @@ from ..lower.checks import bounded_feeds
 from ..lower.unlike import fits_within
 from ..ops.fixed import Fixed
 
+SHARED_BATCH = 32  # samples of a step of several processes, whose feeds differ
+
 
 @dataclass(frozen=True)
 class Range:
@@ -414,3 +416,17 @@ def fixed(value: Any) -> Any:
     if isinstance(value, LoDTensor):
         return value
     return Fixed(value)
+
+
+def batch_of(feed: Any) -> int:
+    """How many samples are fed: the first dimension of the largest of them."""
+    feeds = feed if isinstance(feed, tuple) else (feed,)
+    return sum(
+        max((shape[0] for v in one.values() if (shape := _fed_shape(v))), default=1)
+        for one in feeds
+    )
+
+
+def _fed_shape(value: Any) -> tuple[int, ...]:
+    """Of an array, or of the rows of a LoDTensor."""
+    return value.array().shape if isinstance(value, LoDTensor) else getattr(value, "shape", ())

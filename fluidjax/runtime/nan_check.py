@@ -12,7 +12,6 @@ import numpy as np
 from ..errors import NanInfError
 from ..ir import text
 from ..ir.desc import OpDesc
-from ..ops.channels import plain
 from ..ops.ragged import Ragged, filled
 from ..ops.selected import values_of
 
@@ -33,7 +32,7 @@ class Finite:
     def watch(self, op: OpDesc, env: Mapping[str, Any]) -> None:
         for name in op.writes if op.uid in self._ops else ():
             value = env.get(name)
-            value = filled(value, 0) if isinstance(value, Ragged) else plain(values_of(value))
+            value = filled(value, 0) if isinstance(value, Ragged) else values_of(value)
             if (
                 value is not None
                 and getattr(value, "dtype", None) is not None

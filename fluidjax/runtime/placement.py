@@ -20,7 +20,6 @@ from jax.sharding import Mesh as JaxMesh
 from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from ..lower.lockstep import AXIS
-from ..lower.platforms import tuning
 
 IN_FLIGHT = 16  # steps on CPU devices that may be under way at once
 OWN, REPLICATED, STACKED = PartitionSpec(AXIS), PartitionSpec(), PartitionSpec(None, AXIS)
@@ -56,11 +55,6 @@ class OneDevice:
     device: Any
     count = 1
     together = False  # whether several ranks run at once
-
-    @property
-    def reorders(self) -> bool:
-        """Whether it matters to a step, and to nobody else, in which order an array's axes lie."""
-        return self.count == 1 and tuning(self.device.platform).turns
 
     def sharding(self, spec: PartitionSpec) -> SingleDeviceSharding:
         """Where an array of the state is."""
@@ -147,7 +141,6 @@ class Mesh:
         default=lambda mesh, _name, array: mesh.everywhere(array), compare=False
     )
     together = True
-    reorders = False
     _steps: Iterator[int] = field(default_factory=itertools.count, compare=False)
 
     @property

@@ -52,7 +52,7 @@ class Prepared:
         self._buffers: Any = weakref.ref(scope.bound[compiled])  # which the scope keeps
         self._step, self._function = compiled.step, compiled.function(Kind.ONE)
         self._devices = {compiled.where.device}
-        self._fed = [(name, rule.dtype, rule.ranges) for name, rule in compiled.rules.items()]
+        self._fed = [(name, rule.dtype, rule.ranges) for name, rule in compiled.plan.rules.items()]
         self._shapes: set[tuple[Any, ...]] = set()
         # steps that the program has taken at least: before, another executable may be due
         self._least = 0
@@ -62,16 +62,9 @@ class Prepared:
         """Whether all that a further call does is to call: it creates nothing, waits for nothing,
         and takes arrays alone.
         """
-        more = (
-            compiled.creates
-            or compiled.may_raise
-            or compiled.alone
-            or compiled.fixed
-            or compiled.fed_bounds
-        )
-        looks = (
-            bool(compiled.objections.numbers or compiled.limited) or compiled.cutting is not None
-        )
+        plan = compiled.plan
+        more = plan.creates or plan.may_raise or plan.alone or plan.fixed or plan.fed_bounds
+        looks = compiled.objections.numbers or plan.limited or plan.cutting is not None
         return not (more or looks) and compiled.where.count == 1 and compiled.in_force(scope)
 
     def remember(self, feed: Mapping[str, Any], taken: int) -> None:
@@ -82,7 +75,10 @@ class Prepared:
         ):
             return
         signature = compiled.signature(self._function, feed)
-        if signature in compiled.called and compiled.ready.get(signature) is None:
+        if (
+            compiled.executables.was_called(signature)
+            and compiled.executables.ready.get(signature) is None
+        ):
             self._shapes.add(tuple([feed[name].shape for name, _, _ in self._fed]))
             self._least = max(self._least, taken)
 
@@ -127,7 +123,7 @@ class Prepared:
         """
         buffers, inputs = self._buffers(), (feed, seed, step)
         with jax.enable_x64(True):
-            if self.compiled.reads_only:
+            if self.compiled.plan.reads_only:
                 found: list[Any] = undonated(self._function, buffers, inputs)[2]
                 return found
             for turn in buffers.turns:

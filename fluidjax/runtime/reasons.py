@@ -19,7 +19,7 @@ SHOWN = 3  # op types, variables or values that one reason lists
 
 
 @dataclass(frozen=True)
-class Origin:
+class MadeFor:
     """What an executable is particular to. state: variable -> type. feed: what is fed, in words ->
     its type or value.
     """
@@ -35,10 +35,10 @@ class Origin:
 class Reasons:
     """All that was compiled of one program, whatever became of it since, and why."""
 
-    origins: list[Origin] = field(default_factory=list)
+    origins: list[MadeFor] = field(default_factory=list)
     made: list[Compilation] = field(default_factory=list)
 
-    def of(self, origin: Origin) -> str:
+    def of(self, origin: MadeFor) -> str:
         """Why this is compiled, in a few words; it is remembered."""
         found = _reason(origin, self.origins)
         self.origins.append(origin)
@@ -121,7 +121,7 @@ def _numbers(values: Sequence[int]) -> str:
     return " and ".join(map(str, values))
 
 
-def _reason(new: Origin, before: Sequence[Origin]) -> str:
+def _reason(new: MadeFor, before: Sequence[MadeFor]) -> str:
     if not before:
         return "the first run"
     found = min((list(_differences(new, old)) for old in reversed(before)), key=len)
@@ -131,7 +131,7 @@ def _reason(new: Origin, before: Sequence[Origin]) -> str:
     )
 
 
-def _differences(new: Origin, old: Origin) -> Iterator[str]:
+def _differences(new: MadeFor, old: MadeFor) -> Iterator[str]:
     """In what they differ, in words."""
     if new.desc is not old.desc and new.desc != old.desc:
         yield f"the program was changed: {_changed(old.desc, new.desc)}"

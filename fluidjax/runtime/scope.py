@@ -50,10 +50,6 @@ class ScopeVar:
         self._storage = storage
         CHANGES[0] += 1
 
-    def lie(self, storage: Storage) -> None:
-        """Have the same value lie otherwise."""
-        self._storage = storage
-
     @property
     def empty(self) -> bool:
         """Whether nothing is stored."""
@@ -102,6 +98,10 @@ class ScopeVar:
                 " instead"
             )
         return self.value.on_host()
+
+    def store(self, value: Any, lod: Lod) -> None:
+        """The value, and the offsets of its sequences."""
+        self.value, self.lod = value, lod
 
     def get_lod_tensor_array(self) -> LoDTensorArray:
         """The value as a LoDTensorArray; of a variable without one, an empty one that it has from

@@ -16,7 +16,7 @@ from ..base.progress import waiting
 from ..ir.desc import OpDesc
 from ..lower.checks import Objections
 from ..lower.cuts import Cuts, Piece
-from ..lower.env import Context, Env, settle
+from ..lower.env import Context, Env
 from ..lower.pairing import pair_gradients
 from ..lower.step import run_op
 from ..ops.checking import WORD
@@ -147,7 +147,6 @@ class Segment:
         ctx: Context = step.context(key, self._objections)
         for op in self.piece.ops:
             run_op(op, env, ctx, self._pairs.get(op.uid, ()))
-        settle(env)
         made = {n: _known(env[n]) for n in self.piece.results if n in env}
         told = bool(ctx.objected) or bool(unmade) or UNMADE in env
         self._traced_at = time.perf_counter()

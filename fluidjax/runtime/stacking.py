@@ -38,7 +38,7 @@ def stacked_feeds(compiled: Compiled, feeds: Any) -> tuple[dict[str, Any], int, 
     feeds = list(feeds or ())
     if not feeds:
         raise FeedError("run_steps needs at least one feed")
-    checked = [compiled.check_feed(f) for f in feeds]
+    checked = [compiled.plan.check_feed(f) for f in feeds]
     first = _shapes(checked[0])
     for i, f in enumerate(checked):
         if _shapes(f) != first:

@@ -10,7 +10,7 @@ variables stay where they are, and the step looks whether they have changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -21,7 +21,6 @@ import numpy as np
 
 from ..errors import EnforceNotMet
 from ..lower.platforms import Packing
-from ..ops.concrete import known
 from .placement import Mesh, PerRank, Placement, per_rank, spread_out
 from .scope import CHANGES, Scope, ScopeVar
 from .shard_layout import ShardedValue, ShardLayout, arrays_of
@@ -31,7 +30,6 @@ from .turns import NOBODY, Turn, claim, ordered
 SMALL = 8192  # elements: an array up to this size may be packed
 WORTHWHILE = 16  # packing fewer arrays than this gains nothing
 NUMBERS = 4  # nor fewer single numbers, where these are packed in any case
-Axes = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -73,26 +71,16 @@ class Pack:
         """The flat array of these values."""
         return jnp.concatenate([jnp.ravel(values[n]) for n in self.names])
 
-    def opened(self, flat: Any) -> dict[str, Any]:
-        """What the step takes, by name."""
-        return self.cut(flat)
-
-    def closed(self, values: Mapping[str, Any]) -> Any:
-        """The flat array of what the step has left."""
-        return self.join(values)
-
 
 @dataclass(frozen=True)
 class StateLayout:
     """How state travels: packs, then single arrays by name. Those of which every rank has its own
-    (`owned` names the single ones) have a leading dimension of ranks. turned: single ones, none of
-    them owned, that travel with their axes in another order.
+    (`owned` names the single ones) have a leading dimension of ranks.
     """
 
     packs: tuple[Pack, ...]
     singles: tuple[str, ...]
     owned: frozenset[str] = frozenset()
-    turned: Mapping[str, Axes] = field(default_factory=dict)
 
     @property
     def own(self) -> list[bool]:
@@ -102,45 +90,20 @@ class StateLayout:
     def types(self, values: Mapping[str, jax.ShapeDtypeStruct]) -> list[jax.ShapeDtypeStruct]:
         """The types of the travelling arrays of one rank."""
         packs = [jax.ShapeDtypeStruct((p.size,), values[p.names[0]].dtype) for p in self.packs]
-        singles = ((values[n], self.turned.get(n)) for n in self.singles)
-        return packs + [
-            v if axes is None else jax.ShapeDtypeStruct([v.shape[a] for a in axes], v.dtype)
-            for v, axes in singles
-        ]
+        return packs + [values[n] for n in self.singles]
 
     def unpack(self, arrays: Sequence[Any], row: int = 0) -> dict[str, Any]:
         """Name -> array of one rank, inside the compiled step."""
         arrays = [a[row] if own else a for a, own in zip(arrays, self.own, strict=True)]
-        values = {
-            n: self.back(n, a) for n, a in zip(self.singles, arrays[len(self.packs) :], strict=True)
-        }
+        values = dict(zip(self.singles, arrays[len(self.packs) :], strict=True))
         for pack, flat in zip(self.packs, arrays, strict=False):
-            values.update(pack.opened(flat))
+            values.update(pack.cut(flat))
         return values
 
     def pack(self, values: Mapping[str, Any]) -> list[Any]:
         """The travelling arrays of one rank, inside the compiled step."""
-        arrays = [p.closed(values) for p in self.packs] + [
-            self.out(n, values[n]) for n in self.singles
-        ]
+        arrays = [p.join(values) for p in self.packs] + [values[n] for n in self.singles]
         return [a[None] if own else a for a, own in zip(arrays, self.own, strict=True)]
-
-    def out(self, name: str, value: Any) -> Any:
-        """A single array as it travels."""
-        axes = self.turned.get(name)
-        if isinstance(value, Turned):
-            if value.axes == axes:
-                return value.array
-            value = value.read()
-        return value if axes is None else _transposed(value, axes)
-
-    def back(self, name: str, array: Any) -> Any:
-        """A single array as the program has it."""
-        return (
-            _transposed(array, np.argsort(self.turned[name]).tolist())
-            if name in self.turned
-            else array
-        )
 
     def stack(self, ranks: Sequence[Sequence[Any]]) -> list[Any]:
         """The travelling arrays of all ranks, from those of each."""
@@ -151,18 +114,20 @@ class StateLayout:
 
 
 def plan(
-    values: Mapping[str, Any], packing: Packing | None, flops: float = 0.0, owned: frozenset[str] = frozenset(),
-    turned: Mapping[str, Axes] = MappingProxyType({}),
-) -> StateLayout:  # fmt: skip
+    values: Mapping[str, Any],
+    packing: Packing | None,
+    flops: float = 0.0,
+    owned: frozenset[str] = frozenset(),
+) -> StateLayout:
     """A layout for arrays of these shapes and dtypes. packing: what it costs that they travel by
     themselves; None: they do. flops: of the products that a step computes in any case. owned: names
-    of which every rank has its own value. turned: the axes of those that travel in another order.
+    of which every rank has its own value.
 
     Packed arrays take longer to compile (every use has its own offset), so they are packed only
     where the calls would otherwise be noticed beside the large arrays that the step moves and what
     else it does.
     """
-    small = {n: v for n, v in values.items() if v.size <= SMALL and n not in turned}
+    small = {n: v for n, v in values.items() if v.size <= SMALL}
     made: list[Pack] = []
     if packing is not None:
         numbers = {n: v for n, v in small.items() if v.size == 1} if packing.numbers else {}
@@ -180,7 +145,6 @@ def plan(
         tuple(made),
         singles,
         owned.intersection(values) - packed,
-        {n: turned[n] for n in singles if n in turned},
     )
 
 
@@ -216,19 +180,20 @@ class StateBuffers:
 
     def __init__(
         self, scope: Scope, layouts: tuple[StateLayout, StateLayout], values: Mapping[str, Any], where: Placement,
-        sharded: Mapping[str, ShardLayout] = MappingProxyType({}),
+        sharded: Mapping[str, ShardLayout] = MappingProxyType({}), step: Callable[[], Any] = lambda: None,
     ) -> None:  # fmt: skip
         """sharded: variables that no rank holds whole, whose elements are in the arrays that they
-        name; the scope shows the whole.
+        name; the scope shows the whole. step: a weak reference to the compiled step whose state
+        this is.
         """
         self.in_force = False  # whether the scope's variables point here
         self.turns: list[Turn] = []  # of the variables that the step writes
         self.locks: list[Any] = []  # held by a call that donates
         self.borrowed = Borrowed()
-        self.step: Any = lambda: None  # a weak reference to the compiled step whose state this is
+        self.step = step
         self._absent: list[str] = []
         self.sharded = sharded
-        self._holders = frozenset(arrays_of(sharded.values()))
+        holders = frozenset(arrays_of(sharded.values()))
         # the array that was looked at last, and its rows on the host
         self._gathered: tuple[str, Any, Any] | None = None
         self.scope = scope
@@ -241,7 +206,7 @@ class StateBuffers:
             for n in (*layout.singles, *(m for p in layout.packs for m in p.names))
         ]
         # those that the scope knows, and that are here
-        self.names = [*(n for n in arrays if n not in self._holders), *sharded]
+        self.names = [*(n for n in arrays if n not in holders), *sharded]
         self.constant = _arrays(layouts[1], values, where)
         # Results of steps are appended (the donating call does it itself, in C); the last one holds
         # the state in force. So an interrupt at any moment sees the old state or the new one, never
@@ -288,7 +253,7 @@ class StateBuffers:
         if self.layouts[g].own[i]:
             array = first_row(array)
         if pack is None:
-            return self.layouts[g].back(name, array)
+            return array
         k = pack.names.index(name)
         return np.array(_columns(np.asarray(array), pack, name)).reshape(pack.shapes[k])
 
@@ -336,11 +301,7 @@ class StateBuffers:
             return self._write_parts(self.sharded[name], value)
         g, i, pack = self._at[name]
         old, own = self.arrays[g][i], self.layouts[g].own[i]
-        shape = (
-            self.layouts[g].back(name, old).shape[own:]
-            if pack is None
-            else pack.shapes[pack.names.index(name)]
-        )
+        shape = old.shape[own:] if pack is None else pack.shapes[pack.names.index(name)]
         if tuple(np.shape(value)) != tuple(shape) or np.asarray(value).dtype != old.dtype:
             return False
         self._put(name, value)
@@ -363,11 +324,7 @@ class StateBuffers:
         old, own = self.arrays[g][i], self.layouts[g].own[i]
         if pack is None:
             new = self.where.put(
-                (
-                    value.reshape(old.shape)
-                    if isinstance(value, PerRank)
-                    else self.layouts[g].out(name, value)
-                ),
+                (value.reshape(old.shape) if isinstance(value, PerRank) else value),
                 own,
             )
         else:
@@ -417,12 +374,7 @@ class StateBuffers:
 
     def bind(self, borrowed: Borrowed) -> None:
         """Take over, or borrow, the variables that the arrays were made of; called in their turn."""
-        self.borrowed, layout = borrowed, self.layouts[1]
-        for name, axes in layout.turned.items() if borrows(self.where) else ():
-            var = self.scope.find_var(name)
-            if var is not None and isinstance(var.storage, Held):  # one copy of it is enough
-                var.lie(Turned(self.constant[len(layout.packs) + layout.singles.index(name)], axes))
-                borrowed.values[name] = var.storage
+        self.borrowed = borrowed
         self._claim([var for name in self.names if (var := self.scope.find_var(name)) is not None])
         self.adopt()
         borrowed.changes = CHANGES[0]
@@ -454,7 +406,7 @@ class StateBuffers:
                     arrays[i] = self.where.put(_joined(pack, new, self.where.count), pack.own)
             for i, name in enumerate(layout.singles, len(layout.packs)):
                 if name in changed:
-                    arrays[i] = self.where.put(layout.out(name, new[name]), name in layout.owned)
+                    arrays[i] = self.where.put(new[name], name in layout.owned)
             self.constant = arrays
         self.borrowed = borrowed
         self._claim([])
@@ -476,12 +428,7 @@ class StateBuffers:
         values: dict[str, Any] = {}
         apart = self._apart()
         for layout, arrays in zip(self.layouts, self.arrays, strict=True):
-            values.update(
-                {
-                    n: layout.back(n, a)
-                    for n, a in zip(layout.singles, arrays[len(layout.packs) :], strict=True)
-                }
-            )
+            values.update(zip(layout.singles, arrays[len(layout.packs) :], strict=True))
             values.update({n: self._own_rows(values[n]) for n in layout.owned if n not in apart})
             for pack, flat in zip(layout.packs, arrays, strict=False):
                 values.update(
@@ -535,11 +482,9 @@ def borrow(scope: Scope, names: Iterable[str]) -> Borrowed:
         storage = var.storage
         if isinstance(storage, Buffered):
             sources[id(storage.buffers)] = storage.buffers, storage.buffers.cell[-1]
-        value = storage if isinstance(storage, Turned) else storage.read()
+        value = storage.read()
         if value is not None:
-            found.values[name] = (
-                value if isinstance(value, jax.Array | Turned) else np.asarray(value)
-            )
+            found.values[name] = value if isinstance(value, jax.Array) else np.asarray(value)
             turns.add(var.turn)
     found.sources, found.turns = list(sources.values()), ordered(turns - {NOBODY})
     return found
@@ -560,48 +505,6 @@ def _own_arrays(vars: Sequence[ScopeVar]) -> None:
         value = var.storage.value if isinstance(var.storage, Held) else None
         if isinstance(value, jax.Array) and len(value.devices()) == 1:
             var.storage = Held(value.copy())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Turned:
-    """The storage of a variable whose array lies with its axes in another order, as a step reads
-    it.
-    """
-
-    array: Any
-    axes: Axes
-    empty = False
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        shape = self.array.shape
-        return tuple(shape[self.axes.index(i)] for i in range(len(shape)))
-
-    @property
-    def dtype(self) -> Any:
-        return self.array.dtype
-
-    @property
-    def size(self) -> int:
-        return int(self.array.size)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self.read(), dtype=dtype)
-
-    def read(self) -> Any:
-        return _transposed(self.array, np.argsort(self.axes).tolist())
-
-    def write(self, value: Any) -> bool:
-        return False
-
-    def per_rank(self) -> Any:
-        return None
-
-    def shards(self) -> ShardedValue | None:
-        return None
-
-    def release(self) -> None:
-        """The variable holds it by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -666,20 +569,9 @@ def all_rows(array: Any) -> PerRank:
     return partial
 
 
-def _transposed(value: Any, axes: Sequence[int]) -> Any:
-    """value.transpose(axes). Of an array that is there it needs no compilation, which JAX would
-    make one for each shape.
-    """
-    held = known(value) if isinstance(value, jax.Array) else None
-    with jax.enable_x64(True):  # or it would put float64 as float32
-        if held is None:
-            return value.transpose(axes)
-        return jax.device_put(held.transpose(axes), value.sharding, may_alias=False)
-
-
 def _arrays(layout: StateLayout, values: Mapping[str, Any], where: Placement) -> list[Any]:
     flat = [_joined(pack, values, where.count) for pack in layout.packs]
-    return where.put_all([*flat, *(layout.out(n, values[n]) for n in layout.singles)], layout.own)
+    return where.put_all([*flat, *(values[n] for n in layout.singles)], layout.own)
 
 
 def _joined(pack: Pack, values: Mapping[str, Any], count: int) -> Any:

@@ -80,7 +80,7 @@ class TimedStep(CutStep):
             start = clock()
             jax.tree.map(np.asarray, value)
             recording.add("fetch", (start, start, clock()))
-        recording.ran += clock() - begin
+        recording.took(clock() - begin)
         return changed, fetched
 
 
@@ -122,7 +122,7 @@ class _TimedRun(_Run):
         segment.run(other, self._key, path)
         jax.block_until_ready([other.get(n) for n in segment.piece.results])
         self._cut.seen.add(form)
-        recording.compiled += clock() - start
+        recording.took_to_compile(clock() - start)
 
     def _hosted(self, op: OpDesc, env: Env, path: tuple[int, ...]) -> None:
         recording, start = RECORDER.on, clock()
@@ -195,4 +195,4 @@ def whole(recording: Recording, began: float, count: int, ranks: int, results: A
     called = clock()
     jax.block_until_ready(results)
     recording.add("run_steps" if count else f"step of {ranks} ranks", (began, called, clock()))
-    recording.ran += clock() - began
+    recording.took(clock() - began)

@@ -18,7 +18,7 @@ import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.errors import UnsupportedError
 from fluidjax.memory import picture
-from fluidjax.runtime.compiler_options import MEMORY_OPTIMIZED
+from fluidjax.xla_cpu.options import MEMORY_OPTIMIZED
 
 on_cpu = pytest.mark.skipif(
     jax.devices()[0].platform != "cpu", reason="the memory-optimised scheduler is the CPU's"

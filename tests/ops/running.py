@@ -15,7 +15,6 @@ from fluidjax.base.dtypes import VarType
 from fluidjax.errors import EnforceNotMet, UnsupportedError
 from fluidjax.lod_tensor import create_lod_tensor
 from fluidjax.lower.rows import is_ragged, treat
-from fluidjax.ops.channels import ChannelsLast, call
 from fluidjax.ops.ragged import Ragged, like, rows_of
 from fluidjax.ops.registry import GRAD, OpDef, Reuse, canonical, lookup
 from fluidjax.runtime.bucketing import bucketed, true_rows
@@ -37,8 +36,6 @@ def tree(change: Callable[[Any], Any], slots: Mapping[str, Any]) -> dict[str, An
     def changed(value: Any) -> Any:
         if isinstance(value, Ragged):
             return replace(value, rows=change(value.rows))
-        if isinstance(value, ChannelsLast):
-            return ChannelsLast(change(value.held))
         if isinstance(value, list | tuple):
             return [changed(v) for v in value]
         return None if value is None else change(value)
@@ -116,7 +113,7 @@ class Run:
             )
             inputs = treated.inputs
         else:
-            outputs = tree(jnp.asarray, call(self.definition, inputs, self.attrs, key))
+            outputs = tree(jnp.asarray, self.definition(inputs, self.attrs, key))
         return outputs, Gradient(self, inputs, outputs).by_slot() if self.sample.grad else {}
 
     @cached_property
@@ -273,7 +270,7 @@ class Gradient:
             if s.ragged and s.name.endswith(GRAD)
         ):
             given[slot] = like(self.outputs[slot.removesuffix(GRAD)], given[slot])
-        outs = call(lookup(definition.grad.type), given, self.run.attrs, wanted=counts)
+        outs = lookup(definition.grad.type)(given, self.run.attrs, wanted=counts)
         return {origin: outs[slot] for slot, origin in definition.grad.gives.items()}
 
     @cached_property
@@ -299,7 +296,7 @@ class Gradient:
         """The gradients that an ordinary op computes."""
         made = reuse.attrs(self._attrs)
         ins = {slot: self._origin(origin) for slot, origin in reuse.ins.items()}
-        result = call(lookup(reuse.type), {s: v for s, v in ins.items() if v is not None}, made)
+        result = lookup(reuse.type)({s: v for s, v in ins.items() if v is not None}, made)
         grads = {}
         for slot, origin in reuse.outs.items():
             wrt = origin.removesuffix(GRAD)

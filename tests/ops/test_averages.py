@@ -17,7 +17,7 @@ import jax
 import numpy as np
 import pytest
 
-from fluidjax.runtime.compiler_options import ORDINARY, known
+from fluidjax.xla_cpu.options import ORDINARY, known
 
 from .averages import RATIOS, SHAPES, error, samples
 from .running import Run

@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import fields
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import pytest
 import fluidjax.ops  # noqa: F401
 from fluidjax.dist.spmd.data_parallel import DataParallel
 from fluidjax.ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
-from fluidjax.ops import channels, registry, ring
+from fluidjax.ops import registry, ring
 from fluidjax.ops.control_interface import ControlOp
 from fluidjax.ops.registry import REGISTRY, OpDef, traits
 from fluidjax.ops.rows import makes_lod
@@ -36,8 +35,6 @@ from fluidjax.ops.traits import (
     mixes,
 )
 from fluidjax.passes.match import written_back
-
-from .samples import all_samples
 
 pytestmark = pytest.mark.once
 
@@ -80,27 +77,9 @@ def ranks_undecided(d: OpDef) -> bool:
     )
 
 
-def channels_undecided(d: OpDef) -> bool:
-    """An op that says where channels are, or that some sample gives an image or a volume."""
-    told = bool({"data_format", "data_layout"} & set(d.attrs)) or d.type in images()
-    return d.fn is not None and told and d.traits.channels is None and not channels.follows(d)
-
-
 def heavy_undecided(d: OpDef) -> bool:
     """An op with a filter."""
     return d.fn is not None and "Filter" in ins(d) and not d.traits.heavy
-
-
-@cache
-def images() -> set[str]:
-    """The ops that samples give arrays of four axes or more."""
-    values = ((s.op, v) for _, _, s in all_samples() for v in s.inputs.values())
-    return {
-        kind
-        for kind, v in values
-        for a in (v if isinstance(v, list | tuple) else [v])
-        if np.ndim(a) >= 4
-    }
 
 
 # These name a ring and talk to nobody.
@@ -123,7 +102,6 @@ SAY: dict[str, tuple[Callable[[OpDef], bool], str]] = {
         "write update=updates_elements(...) or updates_whole(...) with the slots of its state",
     ),
     "channels": (
-        channels_undecided,
         (
             "write channels=by_format(...), by_axes(...), alike(...) or knows_channels(...), or"
             " CHANNELS_FIRST if it can not follow"

@@ -15,6 +15,7 @@ from fluidjax.memory.sizes import arguments
 from fluidjax.planning.ranks import passes
 from fluidjax.runtime.compiled import Compiled
 from fluidjax.runtime.placement import Mesh
+from fluidjax.runtime.plan import StepPlan
 from fluidjax.runtime.recompiles import Recompiles
 from tests.nets import fresh
 
@@ -65,8 +66,7 @@ def compiled(
     nothing is run.
     """
     desc, placed = rewritten(*passes(main, strategy, ranks))
-    one = Compiled(
-        desc, (loss.name,), Mesh(tuple(jax.devices()[:ranks])), Recompiles(), sharded=placed
-    )
+    mesh = Mesh(tuple(jax.devices()[:ranks]))
+    one = Compiled(StepPlan.of(desc, (loss.name,), mesh, placed=placed), Recompiles())
     types = arguments(Step(desc, (loss.name,)), batch, None)
     return one.lower(types.state, types.feed).compile()

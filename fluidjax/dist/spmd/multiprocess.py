@@ -207,7 +207,7 @@ def before_step(
     _last = where, weakref.ref(scope)
     if signature not in compiled.agreed or not compiled.in_force(scope):
         _compare(where, "\n".join(_lines(compiled, scope, feed, random)))
-        compiled.agreed.add(signature)
+        compiled.agree(signature)
         _exchange(where, seed)
     _begins()
 
@@ -258,7 +258,7 @@ def _lines(compiled: Compiled, scope: Scope, feed: Any, random: str) -> Iterator
             continue
         shape = [value.shape[0] // (where.count // len(where.local)), *value.shape[1:]]
         yield f"feed {name!r}: {value.dtype}{shape}"
-    yield f"random state: {random}" if compiled.random else "no random state"
+    yield f"random state: {random}" if compiled.step.random else "no random state"
     if not compiled.in_force(scope):
         for name in compiled.step.reads:
             var = scope.find_var(name)

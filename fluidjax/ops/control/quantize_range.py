@@ -14,7 +14,7 @@ from ..control_interface import Call, ControlOp
 from ..infer import Spec
 from ..quantize import greatest, quantised
 from ..registry import Attr, control_op
-from ..traits import CHANNELS_FIRST, Runs
+from ..traits import Runs
 
 _NEAR = 1e-6  # how near a value that leaves the window must be to the greatest to be taken for it
 
@@ -72,5 +72,5 @@ control_op(
         "window_size": Attr("window_size", "INT", 10000),
     },
     doc="Out = round(X / OutScale * (2^(bit_length - 1) - 1)), OutScale = the greatest |X| of window_size steps, kept in OutScales.",
-    runs=Runs.STEP, infer=_infer, channels=CHANNELS_FIRST, control=ControlOp(lower=run, carried=carried),
+    runs=Runs.STEP, infer=_infer, control=ControlOp(lower=run, carried=carried),
 )  # fmt: skip

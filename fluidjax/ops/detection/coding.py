@@ -15,7 +15,7 @@ from ..greatest import first_greatest
 from ..infer import Spec
 from ..ragged import Ragged, rows_of
 from ..registry import Array, Floats, op
-from ..traits import CHANNELS_FIRST, Attrs, Shapes, knows_rows, row_wise
+from ..traits import Attrs, Shapes, knows_rows, row_wise
 
 CODES = ("encode_center_size", "decode_center_size")
 
@@ -94,7 +94,6 @@ def _with_the_rows(attrs: Attrs) -> str:
 @op(
     outs="OutputBox",
     infer=_coder_spec,
-    channels=CHANNELS_FIRST,
     rows=row_wise(
         "TargetBox",
         "PriorBox",
@@ -146,7 +145,7 @@ def _clip_spec(Input: Spec, ImInfo: Spec) -> Spec:
     return Input
 
 
-@op(outs="Output", infer=_clip_spec, rows=knows_rows(Output="Input"), channels=CHANNELS_FIRST)
+@op(outs="Output", infer=_clip_spec, rows=knows_rows(Output="Input"))
 def box_clip(Input: Ragged | Array, ImInfo: Array):
     """Output = the boxes (x1, y1, x2, y2) of Input [..., 4] cut to their image: 0 to round(size /
     scale) - 1.
@@ -203,7 +202,6 @@ def _assign_spec(
     outs="DecodeBox OutputAssignBox",
     infer=_assign_spec,
     rows=row_wise("PriorBox", "TargetBox", "BoxScore"),
-    channels=CHANNELS_FIRST,
 )
 def box_decoder_and_assign(
     PriorBox: Array,

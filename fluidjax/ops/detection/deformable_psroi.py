@@ -13,7 +13,7 @@ from ...errors import ShapeError
 from ..infer import Spec
 from ..ragged import Ragged, rows_of
 from ..registry import Array, Ints, op
-from ..traits import CHANNELS_FIRST, knows_rows
+from ..traits import knows_rows
 from .boxes import images_of, with_images
 from .regions import apart, checked, each_region, pooled_spec, rounded
 
@@ -133,7 +133,6 @@ def _high(at: Any) -> tuple[Any, Any]:
     grad_outs="Output",
     infer=_spec,
     rows=knows_rows(),
-    channels=CHANNELS_FIRST,
 )
 def deformable_psroi_pooling(
     Input: Array, ROIs: Array | Ragged, Trans: Array | Ragged, *, no_trans: bool, spatial_scale: float, output_dim: int, group_size: Ints,

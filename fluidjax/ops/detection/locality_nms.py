@@ -13,7 +13,7 @@ from ...errors import ShapeError
 from .. import loops
 from ..infer import Spec
 from ..registry import Array, op
-from ..traits import CHANNELS_FIRST, Attrs, knows_rows
+from ..traits import Attrs, knows_rows
 from .nms import CHOSEN, check_limits, detections, overlaps
 from .polygon_overlap import SIZES
 from .suppress import Overlaps
@@ -67,7 +67,7 @@ def _merged(boxes: Any, scores: Any, threshold: Any, overlap: Overlaps) -> tuple
     return box, score, ~joins
 
 
-@op(outs="Out", infer=_spec, rows=knows_rows(_levels), chosen=CHOSEN, channels=CHANNELS_FIRST)
+@op(outs="Out", infer=_spec, rows=knows_rows(_levels), chosen=CHOSEN)
 def locality_aware_nms(
     BBoxes: Array, Scores: Array, *, background_label: int = -1, score_threshold: float, nms_top_k: int, nms_threshold: float = 0.3,
     nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,

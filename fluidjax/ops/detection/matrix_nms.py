@@ -12,7 +12,7 @@ from ...errors import ShapeError
 from ..infer import Spec
 from ..ragged import Ragged, bounded
 from ..registry import Array, op
-from ..traits import CHANNELS_FIRST, Attrs, knows_rows, rows_by
+from ..traits import Attrs, knows_rows, rows_by
 from .nms import check_limits
 from .similarity import overlap
 from .suppress import best
@@ -55,7 +55,6 @@ def _decayed(boxes: Any, scores: Any, more: int, sigma: float | None) -> Any:
     outs="Out Index RoisNum?",
     infer=_spec,
     rows=knows_rows(_levels),
-    channels=CHANNELS_FIRST,
     chosen=rows_by(
         "Scores BBoxes", "keep_top_k rows an image, or all boxes of all classes", exact=False
     ),

@@ -15,7 +15,7 @@ from ...errors import FluidValueError, ShapeError
 from ..infer import Spec
 from ..ragged import Ragged, bounded, mask, rows_of, sequences_of, view
 from ..registry import Array, op
-from ..traits import CHANNELS_FIRST, Attrs, knows_rows, rows_by
+from ..traits import Attrs, knows_rows, rows_by
 from .boxes import bare, counted
 from .polygon_overlap import SIZES, polygon_overlap
 from .similarity import overlap
@@ -85,7 +85,7 @@ def _levels2(levels: Any, attrs: Attrs) -> dict[str, int]:
     return {**made, "Index": made["Out"]}
 
 
-@op(outs="Out", infer=_nms_spec, rows=knows_rows(_levels), chosen=CHOSEN, channels=CHANNELS_FIRST)
+@op(outs="Out", infer=_nms_spec, rows=knows_rows(_levels), chosen=CHOSEN)
 def multiclass_nms(
     BBoxes: Array | Ragged, Scores: Array | Ragged, *, background_label: int = 0, score_threshold: float, nms_top_k: int,
     nms_threshold: float = 0.3, nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,
@@ -120,7 +120,6 @@ def multiclass_nms(
     infer=_nms2_spec,
     rows=knows_rows(_levels2),
     chosen=CHOSEN,
-    channels=CHANNELS_FIRST,
 )
 def multiclass_nms2(
     BBoxes: Array | Ragged, Scores: Array | Ragged, *, background_label: int = 0, score_threshold: float, nms_top_k: int,
@@ -149,7 +148,6 @@ def multiclass_nms2(
     infer=_nms3_spec,
     rows=knows_rows(),
     chosen=CHOSEN,
-    channels=CHANNELS_FIRST,
 )
 def multiclass_nms3(
     BBoxes: Array | Ragged, Scores: Array | Ragged, RoisNum: Array | None, *, background_label: int = 0, score_threshold: float,

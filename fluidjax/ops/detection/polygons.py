@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from ...errors import ShapeError
 from ..infer import Spec
 from ..registry import Array, op
-from ..traits import CHANNELS_FIRST, row_wise
+from ..traits import row_wise
 
 
 def _spec(Input: Spec) -> Spec:
@@ -19,7 +19,7 @@ def _spec(Input: Spec) -> Spec:
     return Input
 
 
-@op(outs="Output", infer=_spec, rows=row_wise("Input", lod=None), channels=CHANNELS_FIRST)
+@op(outs="Output", infer=_spec, rows=row_wise("Input", lod=None))
 def polygon_box_transform(Input: Array):
     """Output = 4 * (the column, in even channels; the row, in odd ones) - Input, of Input [N, 2 *
     corners, H, W].

@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import FluidValueError, ShapeError
 from ..infer import Spec
 from ..registry import Array, Floats, Ints, op
-from ..traits import CHANNELS_FIRST, mixes
+from ..traits import mixes
 
 NEAR = 1e-6  # aspect ratios that differ by less are one
 
@@ -128,7 +128,6 @@ def _prior_spec(Input: Spec, Image: Spec, **attrs: Any) -> tuple[Spec, Spec]:
     infer=_prior_spec,
     rows=mixes(),
     shape_of=("Input", "Image"),
-    channels=CHANNELS_FIRST,
 )
 def prior_box(
     Input: Array, Image: Array, *, min_sizes: Floats, max_sizes: Floats = (), aspect_ratios: Floats, variances: Floats,
@@ -182,7 +181,6 @@ def _density_spec(Input: Spec, Image: Spec, **attrs: Any) -> tuple[Spec, Spec]:
     infer=_density_spec,
     rows=mixes(),
     shape_of=("Input", "Image"),
-    channels=CHANNELS_FIRST,
 )
 def density_prior_box(
     Input: Array, Image: Array, *, variances: Floats, clip: bool = True, flatten_to_2d: bool = False, step_w: float = 0.0,
@@ -241,7 +239,6 @@ def _rounded(x: float) -> float:
     infer=_anchor_spec,
     rows=mixes(),
     shape_of=("Input",),
-    channels=CHANNELS_FIRST,
 )
 def anchor_generator(
     Input: Array,

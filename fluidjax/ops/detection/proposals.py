@@ -14,7 +14,7 @@ from .. import loops
 from ..greatest import first_greatest
 from ..infer import Spec
 from ..registry import Array, op
-from ..traits import CHANNELS_FIRST, Attrs, knows_rows, rows_by
+from ..traits import Attrs, knows_rows, rows_by
 from .boxes import bare
 from .overlaps import moved, pixel_overlaps
 from .packing import firsts, packed
@@ -155,7 +155,6 @@ def _in_rows(
     outs="RpnRois RpnRoiProbs RpnRoisLod? RpnRoisNum?",
     infer=_spec,
     rows=knows_rows(_no_level),
-    channels=CHANNELS_FIRST,
     chosen=rows_by("Scores BboxDeltas", "post_nms_topN rows an image", exact=False),
 )
 def generate_proposals(
@@ -233,7 +232,6 @@ def _spec_v2(
     outs="RpnRois RpnRoiProbs RpnRoisNum?",
     infer=_spec_v2,
     rows=knows_rows(_no_level),
-    channels=CHANNELS_FIRST,
     chosen=rows_by("Scores BboxDeltas", "post_nms_topN rows an image", exact=False),
 )
 def generate_proposals_v2(

@@ -13,7 +13,7 @@ from ...errors import ShapeError
 from ..infer import Spec
 from ..ragged import Ragged, rows_of
 from ..registry import Array, op
-from ..traits import CHANNELS_FIRST, knows_rows
+from ..traits import knows_rows
 from .boxes import images_of, with_images
 from .regions import apart, checked, each_region, pooled_spec, rounded, spans
 
@@ -61,7 +61,6 @@ def _psroi_spec(
     nograd="ROIs RoisNum",
     infer=_psroi_spec,
     rows=knows_rows(),
-    channels=CHANNELS_FIRST,
 )
 def psroi_pool(
     X: Array, ROIs: Array | Ragged, RoisNum: Array | None, *, output_channels: int, spatial_scale: float = 1.0, pooled_height: int = 1,
@@ -137,7 +136,6 @@ def _prroi_spec(
     nograd="BatchRoINums",
     infer=_prroi_spec,
     rows=knows_rows(),
-    channels=CHANNELS_FIRST,
 )
 def prroi_pool(
     X: Array,

@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import FluidValueError, ShapeError
 from ..infer import Spec
 from ..registry import Array, op
-from ..traits import CHANNELS_FIRST, Attrs, knows_rows, rows_by
+from ..traits import Attrs, knows_rows, rows_by
 from .coding import centred, cornered, whole
 from .matrix_nms import packed
 from .similarity import overlap
@@ -78,7 +78,6 @@ def _predicted(codes: Any, anchors: Any, info: Any) -> Any:
     outs="Out",
     infer=_spec,
     rows=knows_rows(_levels),
-    channels=CHANNELS_FIRST,
     chosen=rows_by("Scores BBoxes", "keep_top_k rows an image", exact=False),
 )
 def retinanet_detection_output(

@@ -15,7 +15,7 @@ from ...ir.desc import OpDesc
 from ..infer import Spec
 from ..ragged import Ragged, rows_of
 from ..registry import Array, op
-from ..traits import CHANNELS_FIRST, knows_rows
+from ..traits import knows_rows
 from .boxes import images_of, with_images
 from .regions import apart, checked, each_region, pooled_spec
 
@@ -86,7 +86,6 @@ def _by_lod(op: OpDesc) -> bool:
     nograd="ROIs RoisLod RoisNum",
     infer=_spec,
     rows=knows_rows(alone="ROIs", when=_by_lod),
-    channels=CHANNELS_FIRST,
 )
 def roi_align(
     X: Array, ROIs: Array | Ragged, RoisLod: Array | None, RoisNum: Array | None, *, pooled_height: int = 1, pooled_width: int = 1,

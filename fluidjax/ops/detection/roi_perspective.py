@@ -12,7 +12,7 @@ from ...errors import ShapeError
 from ..infer import Spec
 from ..ragged import Ragged, rows_of
 from ..registry import Array, op
-from ..traits import CHANNELS_FIRST, knows_rows
+from ..traits import knows_rows
 from .boxes import images_of, with_images
 from .regions import checked
 
@@ -166,7 +166,6 @@ def _spec(
     grad_outs="Out",
     infer=_spec,
     rows=knows_rows(Out="ROIs"),
-    channels=CHANNELS_FIRST,
 )
 def roi_perspective_transform(
     X: Array,

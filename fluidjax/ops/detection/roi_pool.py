@@ -11,7 +11,7 @@ from ..greatest import first_greatest
 from ..infer import Spec
 from ..ragged import Ragged, rows_of
 from ..registry import Array, grad_of, op
-from ..traits import CHANNELS_FIRST, knows_rows
+from ..traits import knows_rows
 from .boxes import images_of, with_images
 from .regions import checked, each_region, pooled_spec, rounded
 
@@ -71,7 +71,7 @@ def _spec(
     return out, out.as_dtype("int64")
 
 
-@op(outs="Out Argmax~", infer=_spec, rows=knows_rows(), channels=CHANNELS_FIRST)
+@op(outs="Out Argmax~", infer=_spec, rows=knows_rows())
 def roi_pool(
     X: Array, ROIs: Array | Ragged, RoisLod: Array | None, RoisNum: Array | None, *, pooled_height: int = 1, pooled_width: int = 1,
     spatial_scale: float = 1.0,

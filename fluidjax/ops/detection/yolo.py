@@ -13,7 +13,7 @@ from ...errors import FluidValueError, ShapeError
 from ..infer import Spec
 from ..later import UNSAID
 from ..registry import Array, Ints, op
-from ..traits import CHANNELS_FIRST, row_wise
+from ..traits import row_wise
 from ..window import from_one
 
 
@@ -53,7 +53,6 @@ def _spec(
     outs="Boxes Scores",
     infer=_spec,
     rows=row_wise("X", "ImgSize", lod=None),
-    channels=CHANNELS_FIRST,
 )
 def yolo_box(
     X: Array, ImgSize: Array, *, anchors: Ints = (), class_num: int, conf_thresh: float = 0.01, downsample_ratio: int = 32,

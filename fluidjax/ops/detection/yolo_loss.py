@@ -17,7 +17,7 @@ from ..infer import Spec
 from ..outside import outside
 from ..ragged import rows_of
 from ..registry import Array, Ints, grad_of, op
-from ..traits import CHANNELS_FIRST, row_wise
+from ..traits import row_wise
 from ..window import from_one
 from .yolo import check_anchors
 
@@ -198,7 +198,6 @@ def _no_classes(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator
     outs="Loss ObjectnessMask~ GTMatchMask~",
     infer=_spec,
     rows=row_wise("X", "GTBox", "GTLabel", "GTScore", lod=None),
-    channels=CHANNELS_FIRST,
     refuses=_no_classes,
 )
 def yolov3_loss(

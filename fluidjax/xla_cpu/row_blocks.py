@@ -22,19 +22,17 @@ from jax import lax
 from ..errors import FluidError
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
+from ..lower.env import Context, Env
 from ..ops import loops
-from ..ops.channels import plain
-from ..ops.enclosed import enclosed
 from ..ops.ragged import Ragged, by_data, copied, rows_of
 from ..ops.registry import lookup, traits
 from ..ops.traits import RowWise, Sequences, SparseGradient
-from .env import Context, Env
 
 BLOCK = 32  # rows at once
 LEAST = 1 << 24  # what the weight's elements times the rows must come to, for a loop to be worth it
 KEY = "a block of rows"
 
-RunOp = Callable[[OpDesc, Env, Context, Sequence[OpDesc]], None]
+RunOne = Callable[[OpDesc, Env, Context], None]
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,16 @@ class RowBlocks:
             return False
         return what.bounds is None and what.refuses is None and not op.blocks and not what.runs.acts
 
-    def run(self, at: int, env: Env, ctx: Context, run_op: RunOp) -> int:
+    def run(self, env: Env, ctx: Context, run_one: RunOne) -> None:
+        """Run all the ops."""
+        at = 0
+        while at < len(self.ops):
+            done = self._blocks(at, env, ctx, run_one) if at in self.starts else 0
+            if not done:
+                run_one(self.ops[at], env, ctx)
+            at += done or 1
+
+    def _blocks(self, at: int, env: Env, ctx: Context, run_one: RunOne) -> int:
         """Run the ops from `at` on that go through chosen rows, block by block; how many those are,
         0 where it is not worth a loop.
         """
@@ -95,10 +102,10 @@ class RowBlocks:
         if lead is None:
             return 0
         inner = replace(ctx, pullbacks={}, lengths={}, objections=None)
-        group = self._group(at, lead, env, inner, run_op)
+        group = self._group(at, lead, env, inner, run_one)
         if not group.ops:
             return 0
-        made = _looped(group, lead, env, inner, run_op)
+        made = _looped(group, lead, env, inner, run_one)
         env.update(
             {
                 n: lead.with_rows(copied(lead.with_rows(rows)), bare=group.made[n].bare)
@@ -107,7 +114,7 @@ class RowBlocks:
         )
         return len(group.ops)
 
-    def _group(self, at: int, lead: Ragged, env: Env, ctx: Context, run_op: RunOp) -> _Group:
+    def _group(self, at: int, lead: Ragged, env: Env, ctx: Context, run_one: RunOne) -> _Group:
         """The ops from `at` on that compute rows of these sequences from such rows, found by
         running them on the types of a block.
         """
@@ -137,7 +144,7 @@ class RowBlocks:
                 before = dict(values)
                 if (
                     not self._by_rows(op)
-                    or not _computed(op, values, ctx, run_op)
+                    or not _computed(op, values, ctx, run_one)
                     or self._gives_more(at + len(taken), op, values)
                 ):
                     values = before
@@ -202,19 +209,19 @@ def _of_block(value: Any) -> bool:
     return isinstance(value, Ragged) and value.key == KEY and value.rows.shape[:1] == (BLOCK,)
 
 
-def _computed(op: OpDesc, values: Env, ctx: Context, run_op: RunOp) -> bool:
+def _computed(op: OpDesc, values: Env, ctx: Context, run_one: RunOne) -> bool:
     """Whether an op can be run on a block; what it gives is in `values` then."""
     try:
-        run_op(op, values, ctx, ())
+        run_one(op, values, ctx)
     except (FluidError, TypeError, ValueError):
         # it mixes rows, or reads what has the rows of all blocks
         return False
     return True
 
 
-def _looped(group: _Group, lead: Ragged, env: Env, ctx: Context, run_op: RunOp) -> Env:
+def _looped(group: _Group, lead: Ragged, env: Env, ctx: Context, run_one: RunOne) -> Env:
     """What the ops give, [capacity, ...]; zeros behind the last block that has a true row."""
-    last = lead.capacity - BLOCK
+    last, within = lead.capacity - BLOCK, ctx.enclosed()
 
     def block(state: tuple[Any, Env]) -> tuple[Any, Env]:
         number, made = state
@@ -232,17 +239,15 @@ def _looped(group: _Group, lead: Ragged, env: Env, ctx: Context, run_op: RunOp) 
         )
         for op in group.ops:
             given = {
-                n: replace(sequences, rows=plain(values[n]), bare=False)
+                n: replace(sequences, rows=values[n], bare=False)
                 for n in op.input(_alone(op))
                 if n in group.lods
             }
             inner = {**values, **given} if given else values
-            with enclosed():
-                run_op(op, inner, ctx, ())
+            run_one(op, inner, within)
             values.update({n: rows_of(inner[n]) for n in op.writes if n in inner} if given else {})
         return number + 1, {
-            n: lax.dynamic_update_slice_in_dim(v, plain(values[n]), begin, 0)
-            for n, v in made.items()
+            n: lax.dynamic_update_slice_in_dim(v, values[n], begin, 0) for n, v in made.items()
         }
 
     empty = {

@@ -13,10 +13,9 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
-from fluidjax.lower import horizontal, stacks
 from fluidjax.lower.step import Step
-
-from .nets import fresh
+from fluidjax.xla_cpu import batching, stacks
+from tests.nets import fresh
 
 FIELDS = 4
 
@@ -24,8 +23,8 @@ FIELDS = 4
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few ops are enough."""
-    monkeypatch.setattr(horizontal, "SAVED", 4)
-    monkeypatch.setattr(horizontal, "LEAST", 3)
+    monkeypatch.setattr(batching, "SAVED", 4)
+    monkeypatch.setattr(batching, "LEAST", 3)
     monkeypatch.setattr(stacks, "LEAST", 3)
 
 
@@ -107,8 +106,9 @@ def built(net: Any) -> tuple[Step, Step, dict[str, Any], dict[str, Any]]:
 @pytest.mark.parametrize("net", NETS, ids=lambda net: net.__name__)
 def test_values_are_those_of_the_ops_one_by_one(net: Any) -> None:
     step, one_by_one, state, feed = built(net)
-    assert step.units is not None and max(map(len, step.units)) >= 3
-    assert Counter(op.uid for unit in step.units for op in unit) == Counter(
+    assert isinstance(step.schedule, stacks.Batches)
+    assert max(map(len, step.schedule.units)) >= 3
+    assert Counter(op.uid for unit in step.schedule.units for op in unit) == Counter(
         op.uid for op in step.ops
     )
     rounded = net in (joined, written_again)  # tanh, whose sums are not exact
@@ -137,7 +137,7 @@ def test_programs_of_other_ops_keep_their_order() -> None:
         x = fluid.data("x", [None, 14, 2])
         outs = [layers.scale(x, float(i)) for i in range(120)]
         layers.Print(outs[0])
-    assert Step(main.desc, (outs[-1].name,)).units is None
+    assert Step(main.desc, (outs[-1].name,)).schedule is None
 
 
 def test_levels_keep_writes_behind_reads() -> None:
@@ -147,4 +147,4 @@ def test_levels_keep_writes_behind_reads() -> None:
         layers.tanh(y)
         layers.assign(x, y)
         layers.relu(y)
-    assert horizontal.levels(main.desc.blocks[0].ops) == [1, 2, 3, 4]
+    assert batching.levels(main.desc.blocks[0].ops) == [1, 2, 3, 4]

@@ -13,8 +13,8 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
-from fluidjax.lower import row_blocks
 from fluidjax.lower.step import Step
+from fluidjax.xla_cpu import row_blocks
 
 X = np.random.RandomState(3).randn(11, 8).astype("float32")
 
@@ -132,11 +132,11 @@ def test_draws_are_for_all_rows_at_once() -> None:
     desc = fluid.default_main_program().desc
     for program, count in ((desc, 2), (fluid.default_main_program().clone(for_test=True).desc, 3)):
         step = Step(program, (rows.name,), in_blocks=True)
-        assert step.blocks is not None
+        assert isinstance(step.schedule, row_blocks.RowBlocks)
         assert (
             sum(
                 step.ops[at].type in ("mul", "elementwise_add", "dropout")
-                for at in step.blocks.starts
+                for at in step.schedule.starts
             )
             == count
         )

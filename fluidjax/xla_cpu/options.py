@@ -2,7 +2,7 @@
 
 One set of options serves every step: the level of optimisation and the emitters at which compiling
 is short and steps are as fast as with XLA's defaults (the table of whole scripts in
-docs/benchmarks.md). A step with long loops over elements has others.
+docs/benchmarks.md). A step with long loops over elements has others (cost.py).
 """
 
 from __future__ import annotations
@@ -19,20 +19,15 @@ KNOW_ALL = ("0.10.2",)  # versions of jaxlib whose XLA knows every option that s
 # What makes XLA order a step for the least memory; it has the choice on the CPU alone.
 MEMORY_OPTIMIZED = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
 YNNPACK = "xla_cpu_experimental_ynn_fusion_type"  # what XLA:CPU gives to that library
-# What makes XLA's convolutions and products read turned filters (lower/layout.py) as they lie: on
-# the CPU, where its YNNPACK kernels copy them first. For filters that are not turned those are the
-# faster ones.
-READS_TURNED = {YNNPACK: ""}
 ORDINARY: Mapping[str, Any] = {
     "xla_backend_optimization_level": 1,
     "xla_cpu_use_fusion_emitters": False,
 }
 # Loops over elements as kernels of the library, which have vectors and are compiled already.
 # Convolutions then are not its own.
-ELEMENTWISE = "LIBRARY_FUSION_TYPE_ELTWISE"
 IN_LIBRARY: Mapping[str, Any] = {
     "xla_backend_optimization_level": 1,
-    YNNPACK: f"LIBRARY_FUSION_TYPE_DOT,LIBRARY_FUSION_TYPE_REDUCE,{ELEMENTWISE}",
+    YNNPACK: "LIBRARY_FUSION_TYPE_DOT,LIBRARY_FUSION_TYPE_REDUCE,LIBRARY_FUSION_TYPE_ELTWISE",
 }
 # The same buffers, the least code.
 LAID_OUT: Mapping[str, Any] = {

@@ -1,4 +1,4 @@
-"""Ops that are alike, run as one over their inputs stacked (which ones: horizontal.py), and their
+"""Ops that are alike, run as one over their inputs stacked (which ones: batching.py), and their
 outputs, held as rows of stacks.
 
 A row is taken out of its stack only where an op reads it that is run by itself. The gradients of
@@ -21,10 +21,10 @@ import numpy as np
 from jax import lax
 
 from ..ir.desc import EMPTY, OpDesc
+from ..lower.env import Context, Env, requested
+from ..lower.told import told
 from ..ops.registry import OpDef, lookup
-from .env import Context, Env, requested
-from .horizontal import LEAST, Unit, fits, sides_of, starts_of
-from .told import told
+from .batching import LEAST, Unit, fits, sides_of, starts_of
 
 # places in the table that says which boxes a cell is in; more are scattered one by one
 MOST_TABLE = 1 << 18
@@ -133,23 +133,24 @@ def _taken(stack: jax.Array, rows: Sequence[int]) -> jax.Array:
     )
 
 
-def run(
-    units: Iterable[Unit],
-    env: Env,
-    ctx: Context,
-    left: Iterable[str],
-    single: Callable[[OpDesc, Env, Context], None],
-) -> None:
-    """Run all the ops. single: runs one by itself. left: names that are looked at afterwards."""
-    stacks = Stacks(env)
-    for unit in units:
-        if _together(unit, stacks, ctx):
-            continue
-        for op in unit:
-            stacks.show(op.reads)
-            single(op, env, ctx)
-            stacks.forget(op.writes)
-    stacks.show(left)
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """A schedule that runs ops of one unit at once. kept: names that are looked at afterwards."""
+
+    units: Sequence[Unit]
+    kept: Sequence[str]
+
+    def run(self, env: Env, ctx: Context, run_one: Callable[[OpDesc, Env, Context], None]) -> None:
+        """Run all the ops."""
+        stacks = Stacks(env)
+        for unit in self.units:
+            if _together(unit, stacks, ctx):
+                continue
+            for op in unit:
+                stacks.show(op.reads)
+                run_one(op, env, ctx)
+                stacks.forget(op.writes)
+        stacks.show(self.kept)
 
 
 def _together(unit: Unit, stacks: Stacks, ctx: Context) -> bool:

@@ -14,13 +14,12 @@ from jax.extend.core.primitives import max_p, min_p
 
 import fluidjax as fluid
 from fluidjax import layers
-from fluidjax.lower.library import kept_apart
-from fluidjax.ops.enclosed import loops_in_library
 from fluidjax.ops.registry import lookup
-from fluidjax.runtime import compiled
-from fluidjax.runtime.compiler_options import IN_LIBRARY, ORDINARY, known
-
-from .nets import fresh
+from fluidjax.ops.target import Target
+from fluidjax.xla_cpu import policy
+from fluidjax.xla_cpu.library import kept_apart
+from fluidjax.xla_cpu.options import IN_LIBRARY, known
+from tests.nets import fresh
 
 MANY = 256
 ODD = [
@@ -147,11 +146,11 @@ def test_a_step_with_loops_in_the_library_hands_nan_on(monkeypatch: pytest.Monke
     feed = {"x": inputs("float32")[0].reshape(-1, 400)}
 
     def values(library: bool) -> list[Any]:
-        monkeypatch.setattr(compiled, "loops_are_long", lambda step, batch: library)
+        monkeypatch.setattr(policy, "loops_are_long", lambda desc, ops, batch: library)
         exe, scope = fluid.Executor(), fluid.Scope()
         exe.run(startup, scope=scope)
         found = exe.run(main, feed=feed, fetch_list=[*outs, loss], scope=scope)
-        assert [c.wanted for c in exe.compiled_steps(main)] == [IN_LIBRARY if library else ORDINARY]
+        assert [c.policy.library for c in exe.compiled_steps(main)] == [library]
         return found
 
     found, wanted = values(True), values(False)
@@ -188,17 +187,17 @@ ATTRS = {"data_layout": "NHWC", "epsilon": 1e-5, "momentum": 0.9}
 
 def batch_norm(x: Any, dy: Any, library: bool) -> dict[str, Any]:
     """What batch_norm and its gradient give, traced for the library or not."""
-    with loops_in_library(library):
-        out = lookup("batch_norm")({"X": jnp.asarray(x), **GIVEN}, ATTRS)
-        saved = {slot: out[slot] for slot in ("SavedMean", "SavedVariance")}
-        given = {
-            "X": jnp.asarray(x),
-            "Scale": GIVEN["Scale"],
-            "Bias": GIVEN["Bias"],
-            **saved,
-            "Y@GRAD": jnp.asarray(dy),
-        }
-        found = lookup("batch_norm_grad")(given, ATTRS)
+    target = Target(library=library)
+    out = lookup("batch_norm")({"X": jnp.asarray(x), **GIVEN}, ATTRS, target=target)
+    saved = {slot: out[slot] for slot in ("SavedMean", "SavedVariance")}
+    given = {
+        "X": jnp.asarray(x),
+        "Scale": GIVEN["Scale"],
+        "Bias": GIVEN["Bias"],
+        **saved,
+        "Y@GRAD": jnp.asarray(dy),
+    }
+    found = lookup("batch_norm_grad")(given, ATTRS, target=target)
     return {slot: np.asarray(v) for slot, v in {**out, **found}.items() if v is not None}
 
 

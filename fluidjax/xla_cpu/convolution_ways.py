@@ -22,176 +22,19 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from . import loops
-from .concrete import are_numbers
-from .convolution_geometry import Geometry, few_pixels
-from .enclosed import filters_are_turned
-from .registry import Array
+from ..ops import loops
+from ..ops.convolution_geometry import Geometry, few_pixels
+from ..ops.registry import Array
 
 LARGE = 3 << 18  # elements of columns that a cache does not hold
 SMALL = 1 << 16  # elements that are gathered one by one: 2 ns each, but compiled in half the time
-
-
-# XLA's own
-
-
-def xla_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
-    """conv(x, w)."""
-    return lax.conv_general_dilated(
-        x,
-        w,
-        geo.strides,
-        geo.pads,
-        rhs_dilation=geo.dilations,
-        feature_group_count=geo.groups,
-        dimension_numbers=geo.names(),
-    )
-
-
-def xla_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
-    """The gradient of sum(dy * conv(x, w)) with respect to x."""
-    if not _ends_xla(geo):
-        return jax.linear_transpose(lambda x: xla_output(geo, x, w), _like(dy, geo.x))(dy)[0]
-    sides = tuple(n + lo + hi for n, (lo, hi) in zip(geo.sides, geo.pads, strict=True))
-    x = (geo.x[0], *sides, geo.x[-1]) if geo.last else (*geo.x[:2], *sides)
-    padded = xla_input_gradient(replace(geo, x=x, pads=((0, 0),) * len(sides)), w, dy)
-    widths = [(0, 0, 0)] * len(x)
-    widths[geo.first : geo.first + len(sides)] = [(-lo, -hi, 0) for lo, hi in geo.pads]
-    return lax.pad(padded, np.zeros((), dy.dtype), widths)
-
-
-def _ends_xla(geo: Geometry) -> bool:
-    """Whether the gradient of the input might end the process: XLA:CPU (of jax 0.10 and 0.12) dies
-    of a failed check where it exchanges a small image with a filter of two cells that goes by two
-    from a padding of one. With the padding as cells of the image it does not.
-    """
-    reach = [d * (k - 1) for d, k in zip(geo.dilations, geo.w[2:], strict=True)]
-    return any(
-        s > 1 and lo == r > 0 for s, (lo, _), r in zip(geo.strides, geo.pads, reach, strict=True)
-    )
-
-
-def xla_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
-    """The gradient of sum(dy * conv(x, w)) with respect to w."""
-    return jax.linear_transpose(lambda w: xla_output(geo, x, w), _like(dy, geo.w))(dy)[0]
-
-
-def _like(dy: Array, shape: tuple[int, ...]) -> Any:
-    """The type of an argument of that shape, which varies among devices as its output's gradient
-    does.
-    """
-    return jax.eval_shape(lambda: loops.varying(jnp.zeros(shape, dy.dtype), loops.axes_of(dy)))
-
-
-# Native: channels last and the filter's outputs last, which is the only form that XLA:CPU has a
-# fast kernel for. XLA turns the convolutions of a program itself, but none within a loop or a
-# branch, where its loops take twenty times as long. Of groups it turns the output alone.
-
-
-def native_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
-    """As xla_output."""
-    return _native(
-        geo.names(),
-        x,
-        w,
-        geo.strides,
-        geo.pads,
-        rhs_dilation=geo.dilations,
-        feature_group_count=geo.groups,
-    )
-
-
-def native_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
-    """As xla_input_gradient: dy with strides - 1 zeros between its cells, under the filter turned
-    about.
-    """
-    layout, kernel, _ = geo.names()
-    reach = [d * (k - 1) for d, k in zip(geo.dilations, geo.w[2:], strict=True)]
-    ends = zip(geo.sides, reach, geo.pads, geo.outs, geo.strides, strict=True)
-    pads = [(r - lo, n - 1 + lo - (o - 1) * s) for n, r, (lo, _), o, s in ends]
-    turned = lax.rev(w, range(2, w.ndim))
-    if geo.groups > 1:  # [O / groups, channels, ...]
-        turned = jnp.moveaxis(turned.reshape(geo.groups, -1, *w.shape[1:]), 0, 1).reshape(
-            -1, geo.channels, *w.shape[2:]
-        )
-    names = layout, "IO" + kernel.removeprefix("OI"), layout
-    more = {
-        "lhs_dilation": geo.strides,
-        "rhs_dilation": geo.dilations,
-        "feature_group_count": geo.groups,
-    }
-    return _native(names, dy, turned, None, pads, **more)
-
-
-def native_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
-    """As xla_filter_gradient: x under dy with strides - 1 zeros between its cells, samples in the
-    place of channels.
-
-    Of groups each has its samples, and the channels of a group stand in the place of samples.
-    """
-    layout, kernel, _ = geo.names()
-    cells = zip(geo.sides, geo.w[2:], geo.dilations, geo.pads, geo.outs, geo.strides, strict=True)
-    pads = [(lo, d * (k - 1) + (o - 1) * s + 1 - n - lo) for n, k, d, (lo, _), o, s in cells]
-    names = (
-        layout.translate(_swapped("NC")),
-        layout.translate(str.maketrans("NC", "IO")),
-        kernel.translate(str.maketrans("IO", "NC")),
-    )
-    if geo.groups > 1:
-        x = _groups_with_samples(geo, x)
-    return _native(
-        names, x, dy, geo.dilations, pads, rhs_dilation=geo.strides, feature_group_count=geo.groups
-    )
-
-
-def _groups_with_samples(geo: Geometry, x: Array) -> Array:
-    """x with [groups, N] where it had N, and with the channels of one group."""
-    at = x.ndim - 1 if geo.last else 1
-    apart = x.reshape(*x.shape[:at], geo.groups, -1, *x.shape[at + 1 :])
-    return jnp.moveaxis(apart, at, 0).reshape(-1, *x.shape[1:at], geo.w[1], *x.shape[at + 1 :])
-
-
-def _swapped(pair: str) -> dict[int, int]:
-    return str.maketrans(pair, pair[::-1])
-
-
-def _native(
-    names: tuple[str, str, str],
-    lhs: Array,
-    rhs: Array,
-    strides: Sequence[int] | None,
-    pads: Sequence[tuple[int, int]],
-    **dilations: Any,
-) -> jax.Array:
-    """A convolution of arrays whose axes are named so, computed with N..C and ..IO, and turned
-    back.
-    """
-    letters = "".join(letter for letter in names[0] if letter not in "NC")
-    own = f"N{letters}C", f"{letters}IO", f"N{letters}C"
-    lhs, rhs = (
-        jnp.transpose(a, [n.index(c) for c in o])
-        for a, n, o in zip((lhs, rhs), names[:2], own[:2], strict=True)
-    )
-    strides = (1,) * len(letters) if strides is None else strides
-    if not all(map(are_numbers, pads)):  # JAX's convolution takes numbers alone
-        between = dilations.pop("lhs_dilation", (1,) * len(letters))
-        widths = [
-            (0, 0, 0),
-            *((lo, hi, d - 1) for (lo, hi), d in zip(pads, between, strict=True)),
-            (0, 0, 0),
-        ]
-        lhs, pads = lax.pad(lhs, np.zeros((), lhs.dtype), widths), [(0, 0)] * len(letters)
-    found = lax.conv_general_dilated(lhs, rhs, strides, pads, dimension_numbers=own, **dilations)
-    return jnp.transpose(found, [own[2].index(c) for c in names[2]])
 
 
 # Columns. Within this way arrays are [channels, N, ...], whatever the layout outside.
@@ -457,26 +300,8 @@ def samples_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
 
 
 def last_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
-    """[..., C] times w's transpose, which is w where filters are turned: XLA must see that their
-    turning is undone.
-    """
-    if filters_are_turned():
-        outs, channels = geo.w[:2]
-        return lax.dot_general(
-            _every(geo, x),
-            jnp.moveaxis(w, (0, 1), (-1, -2)).reshape(channels, outs),
-            (((x.ndim - 1,), (0,)), ((), ())),
-        )
+    """[..., C] times w's transpose."""
     return lax.dot_general(_every(geo, x), w.reshape(geo.w[:2]), (((x.ndim - 1,), (1,)), ((), ())))
-
-
-def rows_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
-    """The windows [..., window * C] times the filter as it lies where filters are turned, [window *
-    C, O].
-    """
-    lying = jnp.moveaxis(w, (0, 1), (-1, -2)).reshape(-1, geo.w[0])
-    windows = jnp.concatenate([cells for _, cells in _windows(geo, x)], -1)
-    return lax.dot_general(windows, lying, (((x.ndim - 1,), (0,)), ((), ())))
 
 
 def last_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:

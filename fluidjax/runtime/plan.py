@@ -1,0 +1,266 @@
+"""StepPlan: all that is decided of a step before it is compiled.
+
+A plan is a frozen value. Where a step cannot be traced as planned, adapting.py makes another plan
+of it; nothing is changed in this one.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..errors import FeedError, FetchError, near
+from ..ir import walk
+from ..ir.desc import ProgramDesc
+from ..ir.recomputed import segment
+from ..lower.platforms import Tuning, tuning
+from ..lower.read_only import is_read_only
+from ..lower.step import Step
+from ..lower.uncompiled import Uncompiled, uncompiled
+from ..ops.fixed import Fixed
+from .bucketing import limits
+from .feeding import (
+    FeedRule,
+    Range,
+    fixed,
+    overwritten,
+    ranges,
+    rule_for,
+    told_bounds,
+    unknown_feed,
+)
+from .padding import Padding, goes_by_offsets, inner_levels
+from .placement import Mesh, OneDevice, Placement
+from .raising import may_raise
+from .shard_layout import ShardLayout, arrays_of
+from .state_buffers import borrows
+
+
+@dataclass(frozen=True, eq=False)
+class StepPlan:
+    """A step, and how it is run.
+
+    where: the ranks. memory_optimized: XLA orders the step for the least memory. within_budget: it
+    was fitted into so many bytes. placed: variables of which no rank holds the whole, and where
+    their elements are. limited: feeds that bound loops: a step is compiled for each of their
+    buckets. cutting: the step in segments (a CutStep), where it cannot be one function.
+    batch_sizes: see Padding.
+    """
+
+    step: Step
+    where: Placement
+    memory_optimized: bool = False
+    within_budget: bool = False
+    placed: Mapping[str, ShardLayout] = field(default_factory=dict)
+    limited: frozenset[str] = frozenset()
+    cutting: Any = None
+    batch_sizes: tuple[int, ...] | None = None
+
+    @staticmethod
+    def of(
+        desc: ProgramDesc,
+        fetches: tuple[str, ...],
+        where: Placement,
+        memory_optimized: bool = False,
+        placed: Mapping[str, ShardLayout] = MappingProxyType({}),
+        given: frozenset[str] = frozenset(),
+        unset: frozenset[str] = frozenset(),
+        within_budget: bool = False,
+        batch_sizes: tuple[int, ...] | None = None,
+    ) -> StepPlan:
+        """The plan for a program as a rank runs it. given: persistable variables that are fed.
+        unset: persistable ones that begin without a value. Raises FetchError for a fetch that there
+        is not.
+        """
+        step = Step(
+            desc,
+            fetches,
+            in_blocks=True,
+            in_place=memory_optimized and tuning(where.device.platform).waits,
+            given=given,
+            unset=unset,
+            offloads=isinstance(where, OneDevice) and where.count == 1,
+        )
+        found = StepPlan(
+            step, where, memory_optimized, within_budget, placed, batch_sizes=batch_sizes
+        )
+        found._check_fetches()
+        return found
+
+    def _check_fetches(self) -> None:
+        desc = self.step.desc
+        for name in self.fetches:
+            if desc.find_var(name) is None and name in self.sharded:
+                raise FetchError(
+                    f"fetch target {name!r} lies in parts on the ranks; read it from the scope"
+                    " after the run"
+                )
+            if desc.find_var(name) is None:
+                raise FetchError(
+                    f"fetch target {name!r} is not in the program{near(name, desc.blocks[0].vars)}"
+                )
+
+    # -- what follows ------------------------------------------------------------------------------
+
+    @property
+    def fetches(self) -> tuple[str, ...]:
+        return self.step.fetches
+
+    @property
+    def tuning(self) -> Tuning:
+        """What is known of the kind of device."""
+        return tuning(self.where.device.platform)
+
+    @property
+    def shared(self) -> bool:
+        """Whether the step runs with other processes."""
+        return isinstance(self.where, Mesh) and self.where.shared
+
+    @property
+    def tight(self) -> bool:
+        """Whether memory counts more than time."""
+        saves = any(segment(op) is not None for op in self.step.ops)
+        return self.within_budget or self.memory_optimized or saves
+
+    @cached_property
+    def sharded(self) -> Mapping[str, ShardLayout]:
+        """Of `placed`, those that the step reads."""
+        reads = self.step.reads
+        return {n: p for n, p in self.placed.items() if not set(arrays_of([p])).isdisjoint(reads)}
+
+    @cached_property
+    def made(self) -> Mapping[str, ShardLayout]:
+        """Of `placed`, those that the step makes."""
+        return {
+            n: p
+            for n, p in self.placed.items()
+            if n not in self.sharded and set(arrays_of([p])) == {n} and n in self.step.writes
+        }
+
+    @cached_property
+    def holders(self) -> Mapping[str, int]:
+        """The arrays that hold parts of variables, and how many elements a rank has of each."""
+        vars = self.step.desc.blocks[0].vars
+        return {n: math.prod(vars[n].shape or ()) for n in arrays_of(self.sharded.values())}
+
+    @cached_property
+    def reads_only(self) -> bool:
+        """Whether it changes nothing; what is fed to the state stays in it."""
+        return is_read_only(self.step) and not self.step.given and borrows(self.where)
+
+    @cached_property
+    def written(self) -> tuple[str, ...]:
+        return () if self.reads_only else tuple(dict.fromkeys(self.step.writes))
+
+    @cached_property
+    def creates(self) -> bool:
+        """Whether it makes variables that need not be there before."""
+        return any(n not in self.step.reads for n in self.written)
+
+    @cached_property
+    def initialises(self) -> bool:
+        return self.creates and not self.step.reads and not self.rules
+
+    @cached_property
+    def may_raise(self) -> bool:
+        return may_raise(self.step)
+
+    @cached_property
+    def alone(self) -> Uncompiled | None:
+        """How it runs op by op, not compiled."""
+        plain = type(self.where) in (OneDevice, Mesh) and not self.placed
+        return uncompiled(self.step, self.where.together) if plain else None
+
+    @cached_property
+    def persistable_fetches(self) -> tuple[int, ...]:
+        vars = self.step.desc.blocks[0].vars
+        named = enumerate(self.fetches)
+        return tuple(i for i, n in named if (v := vars.get(n)) is not None and v.persistable)
+
+    # -- feeds -------------------------------------------------------------------------------------
+
+    @cached_property
+    def fixed(self) -> frozenset[str]:
+        """Feeds that decide sizes: a step is compiled for each of their values."""
+        return self.step.sizes.fixed
+
+    @cached_property
+    def rules(self) -> Mapping[str, FeedRule]:
+        desc, feeds = self.step.desc, self.step.feeds
+        bounds = ranges(desc, self.step.ops)
+        readers = {n: [op for _, op in walk.ops(desc) if n in op.reads] for n in feeds}
+        return {n: rule_for(var, bounds.get(n, ()), readers[n]) for n, var in feeds.items()}
+
+    @cached_property
+    def fed_bounds(self) -> list[tuple[str, str, str]]:
+        """A fed value, the one that bounds it, and what it is called."""
+        found = told_bounds(self.step.desc, self.step.ops)
+        return [t for t in found if t[0] in self.rules and t[1] in self.rules]
+
+    def padding(self) -> Padding:
+        """What begins to know of this step's ragged feeds."""
+        feeds = self.step.feeds.items()
+        batches = frozenset(n for n, v in feeds if not v.lod_level and (v.shape or (0,))[0] < 0)
+        offsets = goes_by_offsets(self.step)
+        return Padding(batches, inner_levels(self.step), offsets, self.batch_sizes)
+
+    def check_feed(self, feed: Mapping[str, Any]) -> dict[str, Any]:
+        """The fed values that the step takes. Raises FeedError for what is missing or does not fit.
+
+        What the program does not know is passed over with a warning; it is an error on several
+        devices, as in 1.8.5, and where something else is missing.
+        """
+        rules = self.rules
+        values: dict[str, Any] = {}
+        unknown: list[FeedError] = []
+        for name, value in feed.items():
+            rule = rules.get(name)
+            if rule is not None:
+                try:
+                    values[name] = (
+                        self.where.fed(rule(value))
+                        if name not in self.fixed
+                        else fixed(rule(value))
+                    )
+                except FeedError as error:
+                    raise overwritten(error, name, self.step.desc) from None
+            else:
+                var = self.step.desc.find_var(name)
+                if var is None:
+                    unknown.append(unknown_feed(name, self.step.desc))
+                else:
+                    rule_for(var, readers=())(value)  # fed, but nothing that is asked for reads it
+        if unknown and (len(values) < len(rules) or self.where.count > 1):
+            raise unknown[0]
+        for passed_over in unknown:
+            warnings.warn(f"{passed_over}; it is passed over", RuntimeWarning, stacklevel=4)
+        if len(values) < len(rules):
+            name = next(n for n in rules if n not in values)
+            given = f"; fed are {', '.join(map(repr, feed))}" if feed else ""
+            raise FeedError(f"{name!r} must be fed{self.step.reader_of(name)}{given}")
+        for name, bound, what in self.fed_bounds:
+            if isinstance(values[bound], Fixed) and isinstance(values[name], np.ndarray):
+                Range(0, int(values[bound].array.reshape(-1)[0]), None, what).check(
+                    name, values[name]
+                )
+        return values
+
+    def packed(self, values: Any, padding: Padding) -> Any:
+        """Checked values with LoDTensors as a step takes them: padded up to a bucket unless an op
+        mixes rows.
+        """
+        if isinstance(values, tuple):
+            return tuple(self.packed(one, padding) for one in values)
+        if self.fixed:  # some of which may have been found after these values were checked
+            values = {
+                n: fixed(v) if n in self.fixed and not isinstance(v, Fixed) else v
+                for n, v in values.items()
+            }
+        return padding.packed(limits(self.limited, values))

@@ -1,0 +1,61 @@
+"""Whether a step's loops over elements are long: about how much they go through, from the program
+before anything runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from ..ir.desc import OpDesc, ProgramDesc, VarDesc
+from ..lower.products import declared, flops
+
+LEAST_BATCH = 8  # samples that such a step has at least
+TAP = 5.0  # elements that a cell of a window counts for in the gradient of a pool
+LONG = 75e6  # elements of a step's loops from which on a library may have them
+# Of these a library's loops are the faster ones, in nets of dense convolutions; of leaky_relu,
+# transformers and inceptions they are slower.
+SUITED = ("batch_norm", "relu", "elementwise_add", "sum", "concat")
+SUITED_SHARE = 0.75
+
+
+def loops_are_long(desc: ProgramDesc, ops: Sequence[OpDesc], batch: int) -> bool:
+    """Whether a library runs a step's loops over elements faster: they are long, and most are of
+    the kinds of SUITED.
+    """
+    vars = desc.blocks[0].vars
+    # made of such loops itself
+    if any(op.type.startswith(("conv2d", "depthwise")) and _is_depthwise(op, vars) for op in ops):
+        return False
+    elements = sum(_elements(op, vars, batch) for op in ops)
+    suited = sum(
+        _elements(op, vars, batch) for op in ops if op.type.removesuffix("_grad") in SUITED
+    )
+    return batch >= LEAST_BATCH and elements >= LONG and suited > SUITED_SHARE * elements
+
+
+def _is_depthwise(op: OpDesc, vars: Mapping[str, VarDesc]) -> bool:
+    weight = declared(op.input("Filter"), vars)
+    return op.attrs.get("groups", 1) > 1 and weight[1:2] == (1,)
+
+
+def _elements(op: OpDesc, vars: Mapping[str, VarDesc], batch: int) -> float:
+    if flops(op, vars) or op.type.startswith(("conv", "mul_grad", "matmul_grad", "reshape")):
+        return 0
+    found = (vars.get(name) for names in op.outputs.values() for name in names)
+    elements = sum(
+        math.prod(batch if d < 0 else d for d in v.shape or ())
+        for v in found
+        if v is not None and v.kind == "LOD_TENSOR"
+    )
+    if not op.type.startswith("pool"):
+        return elements
+    whole = op.attrs.get("global_pooling") or op.attrs.get("adaptive")
+    grad = op.type.endswith("_grad")
+    window = (
+        1
+        if whole
+        else math.prod(op.attrs.get("ksize", ()))
+        / (math.prod(op.attrs.get("strides", ())) or 1 if grad else 1)
+    )
+    return elements * window * (TAP if grad else 1)

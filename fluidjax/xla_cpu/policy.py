@@ -1,0 +1,100 @@
+"""The one entry: what suits the compiler of a platform.
+
+`choose(platform)` gives a Policy: how ops are lowered, in what order and groups a step runs them,
+and what XLA is told. A policy changes how fast a step is, never what it computes beyond rounding.
+Tuning for another backend would be another package with such a policy, chosen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from ..base.flags import flag
+from ..ir.desc import OpDesc, ProgramDesc
+from ..lower.env import Context, Env
+from ..ops.target import PLAIN, Target
+from . import batching, convolution, library, options, row_blocks, stacks
+from .cost import loops_are_long
+from .options import YNNPACK
+
+FLAG = "FLAGS_xla_cpu_tuning"
+RunOne = Callable[[OpDesc, Env, Context], None]
+
+
+class Schedule(Protocol):
+    """Another way through a step's ops than one after another."""
+
+    def run(self, env: Env, ctx: Context, run_one: RunOne) -> None:
+        """Run all the ops. run_one: runs one by itself."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """tuned: whether anything is done beyond what the program says. cpu: the platform is a CPU.
+    library: loops over elements are a library's.
+    """
+
+    tuned: bool
+    cpu: bool
+    library: bool = False
+
+    def fitted(self, desc: ProgramDesc, ops: Sequence[OpDesc], batch: int) -> Policy:
+        """The policy for a step with these ops that is fed so many samples."""
+        if not (self.tuned and self.cpu and loops_are_long(desc, ops, batch)):
+            return self
+        # else XLA_FLAGS say themselves what the library is given
+        said = YNNPACK not in options.known(options.left_open(options.IN_LIBRARY))
+        return self if said else replace(self, library=True)
+
+    @property
+    def target(self) -> Target:
+        """How ops are lowered. What suits a CPU alone is decided when a step is lowered for one."""
+        return Target(convolution.convolve, library=self.library) if self.tuned else PLAIN
+
+    def schedule(
+        self,
+        desc: ProgramDesc,
+        ops: Sequence[OpDesc],
+        kept: Sequence[str],
+        alone: frozenset[int] | None,
+    ) -> Schedule | None:
+        """How a step with these ops runs them; None: one after another.
+
+        kept: names whose values are looked at after the last op. alone: the uids of ops that run by
+        themselves, where rows that the data choose may go block by block; None: they may not.
+        """
+        if not self.tuned:
+            return None
+        units = batching.units(ops, desc.blocks[0].vars.get)
+        if units is not None:
+            return stacks.Batches(units, kept)
+        blocks = None if alone is None else row_blocks.RowBlocks(desc, ops, frozenset(kept), alone)
+        return blocks if blocks is not None and blocks.starts else None
+
+    def options(self, memory: bool = False, draft: bool = False) -> dict[str, Any] | None:
+        """What XLA is told. memory: it is to order the step for the least memory. draft: the
+        executable is only looked at, so that its code may be slow.
+        """
+        wanted = options.IN_LIBRARY if self.library else options.ORDINARY
+        found = options.left_open(wanted) if self.tuned and self.cpu else {}
+        found |= options.MEMORY_OPTIMIZED if memory and self.cpu else {}
+        found |= options.LAID_OUT if draft else {}
+        return options.known(found) or None
+
+    def traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function to be traced in place of a step's."""
+        return library.kept_apart(function) if self.library else function
+
+    @property
+    def orders_for_memory(self) -> bool:
+        """Whether the compiler has a choice there."""
+        return self.cpu
+
+
+def choose(platform: str | None = None) -> Policy:
+    """The policy for a platform, as JAX names it ("cpu", "gpu"); None: it is known only when a step
+    is lowered.
+    """
+    return Policy(bool(flag(FLAG)), platform == "cpu")

@@ -1,0 +1,87 @@
+"""Tuning for XLA:CPU is behind one entry, and the package works the same without it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fluidjax as fluid
+from fluidjax import layers
+from fluidjax.ops.target import PLAIN
+from fluidjax.xla_cpu.policy import FLAG, choose
+from tests.nets import fresh
+from tests.test_layers_of_imports import every_import, modules
+
+HOME = "fluidjax.xla_cpu"
+ROOT = Path(__file__).parents[2]
+# of everything that a step does: plain and ragged nets, blocks, convolutions, memory, ranks, threads
+PART = (
+    "tests/runtime/test_prepared.py", "tests/test_while.py", "tests/passes/test_fuse_batch_norm.py",
+    "tests/test_checks.py", "tests/test_reshape_in_place.py",
+)  # fmt: skip
+
+
+@pytest.fixture
+def untuned() -> object:
+    fluid.set_flags({FLAG: False})
+    yield
+    fluid.set_flags({FLAG: True})
+
+
+def test_nothing_else_imports_its_modules() -> None:
+    found = {
+        (module, found.target)
+        for module in modules()
+        if not module.startswith(HOME)
+        for found in every_import(module)
+        if found.target.startswith(HOME) and found.target != f"{HOME}.policy"
+    }
+    assert found == set()
+
+
+def test_off_it_leaves_all_to_xla(untuned: object) -> None:
+    policy = choose("cpu")
+    assert policy.target == PLAIN and policy.options() is None
+    assert policy.options(memory=True)  # which the program asks for
+
+
+def losses(count: int = 3) -> list[float]:
+    with fresh(7) as (main, startup):
+        image = fluid.data("image", [4, 8, 9, 9])
+        h = layers.conv2d(image, 8, 3, groups=4, act="relu")  # in columns
+        h = layers.batch_norm(layers.conv2d(h, 8, 3, groups=8))  # as taps
+        h = layers.conv2d(h, 16, 1)  # a product for each sample
+        loss = layers.reduce_mean(layers.square(layers.fc(h, 3)))
+        fluid.optimizer.Momentum(0.05, 0.9).minimize(loss)
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    feed = {"image": np.random.default_rng(0).standard_normal((4, 8, 9, 9), np.float32)}
+    return [float(exe.run(main, feed, [loss], scope=scope)[0]) for _ in range(count)]
+
+
+def test_it_changes_no_more_than_rounding() -> None:
+    tuned = losses()
+    fluid.set_flags({FLAG: False})
+    try:
+        plain = losses()
+    finally:
+        fluid.set_flags({FLAG: True})
+    np.testing.assert_allclose(tuned, plain, rtol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_a_part_of_the_suite_passes_without_it() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *PART],
+        env={**os.environ, FLAG: "0"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0 and " passed" in run.stdout, run.stdout[-3000:]
