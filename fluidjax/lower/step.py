@@ -46,6 +46,7 @@ from ..xla_cpu.policy import Schedule, choose
 from .cases import Looked, looked_up
 from .checks import Objections, begin, looked_at_when_fed, out_of_bounds
 from .control import ControlCall, refuse_remote
+from .described import answered, described
 from .env import Context, Env, op_key, read_slots, requested, write_slots
 from .in_place import as_before, note_reshaped
 from .last_readers import waits
@@ -60,7 +61,6 @@ from .recomputed import Tie, on_host, ties
 from .rows import as_rows, is_ragged, treat, whole_rows
 from .selected import is_sparse, treat_sparse
 from .sizes import SizeNeeds, checked, decided, folded
-from .told import answered, told
 from .unfilled import refuse_unfilled
 from .unlike import are_unlike, fits_within, look
 
@@ -419,9 +419,13 @@ class Step:
 def _passes_over(op: OpDesc, var: VarDesc) -> bool:
     slots = [s for s in traits(op.type).passes_over if var.name in op.input(s)]
     whole = var.shape is not None and min(var.shape, default=0) >= 0
-    told = whole or any(s in traits(op.type).counters for s in slots)
+    sized = whole or any(s in traits(op.type).counters for s in slots)
     return (
-        bool(slots) and var.persistable and var.dtype is not None and told and var.name in op.writes
+        bool(slots)
+        and var.persistable
+        and var.dtype is not None
+        and sized
+        and var.name in op.writes
     )
 
 
@@ -486,7 +490,7 @@ def run_block(idx: int, env: Env, ctx: Context) -> None:
 
 def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> None:
     """Run one op. `gradients`: the gradient ops that will use its pullback."""
-    with told(op):
+    with described(op):
         with jax.named_scope(op.type):
             lower = lookup(op.type).control.lower
             if lower is not None:

@@ -23,10 +23,10 @@ from ..ir.desc import OpDesc
 from ..ops.registry import OpDef, lookup, traits
 from ..ops.threefry import KnownKey, in_use
 from ..ops.traits import Runs
+from .described import described
 from .divergence import divergent
 from .env import Context, Env, op_key, read_slots, write_slots
 from .step import Step, run_op
-from .told import told
 
 
 class Uncompiled:
@@ -62,7 +62,7 @@ class Uncompiled:
         env: Env = {}
         ctx = Context(self._step.desc, key, rank=self._rank)
         for op in self.alone:
-            with told(op), jax.enable_x64(True):
+            with described(op), jax.enable_x64(True):
                 if _is_told(op):  # by this rank
                     env[op.output("Out")[0]] = env[op.input("X")[0]]
                     continue

@@ -60,7 +60,7 @@ from .turns import NOBODY, Turn, ordered
 class Compiled:
     """A jitted step over the buffers of its state.
 
-    plan: what it was made from. policy: what suits its compiler. recompiles: told of every
+    plan: what it was made from. policy: what suits its compiler. recompiles: counts every
     signature. compilations: what was compiled. objections: what its words speak of. padding: of its
     ragged feeds. lock: held while something here is decided or compiled. layouts: how its state
     travels, once that is known, of these `shapes`. own: variables of which every rank has its own
@@ -142,7 +142,7 @@ class Compiled:
 
     @property
     def options(self) -> dict[str, Any] | None:
-        """What XLA is told for this step."""
+        """Options for XLA, for this step."""
         return self.policy.options(memory=self.plan.memory_optimized)
 
     def packed(self, values: Any) -> Any:

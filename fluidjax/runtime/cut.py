@@ -19,9 +19,9 @@ from ..lod_tensor import Lod
 from ..lower.checks import Objections
 from ..lower.control import ControlCall
 from ..lower.cuts import Cuts, Part, Piece
+from ..lower.described import described
 from ..lower.env import Context, Env, read_slots, write_slots
 from ..lower.step import Step, run_op
-from ..lower.told import told
 from ..ops.checking import WORD
 from ..ops.ragged import Ragged, trimmed
 from ..ops.registry import lookup, traits
@@ -170,7 +170,7 @@ class _Run:
         if lower is None and hosted is None:  # it adds arrays up
             run_op(op, env, self.context, ())
             return
-        with told(op):
+        with described(op):
             if lower is None:
                 values = read_slots(op, definition, env)
                 write_slots(op, definition, hosted(values, definition.arguments(op.attrs)), env)  # type: ignore[misc]

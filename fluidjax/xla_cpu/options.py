@@ -1,4 +1,4 @@
-"""What XLA:CPU is told when it compiles a step.
+"""The options with which XLA:CPU compiles a step.
 
 One set of options serves every step: the level of optimisation and the emitters at which compiling
 is short and steps are as fast as with XLA's defaults (the table of whole scripts in

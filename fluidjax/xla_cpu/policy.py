@@ -1,7 +1,7 @@
 """The one entry: what suits the compiler of a platform.
 
 `choose(platform)` gives a Policy: how ops are lowered, in what order and groups a step runs them,
-and what XLA is told. A policy changes how fast a step is, never what it computes beyond rounding.
+and the options for XLA. A policy changes how fast a step is, never what it computes beyond rounding.
 Tuning for another backend would be another package with such a policy, chosen here.
 """
 
@@ -74,7 +74,7 @@ class Policy:
         return blocks if blocks is not None and blocks.starts else None
 
     def options(self, memory: bool = False, draft: bool = False) -> dict[str, Any] | None:
-        """What XLA is told. memory: it is to order the step for the least memory. draft: the
+        """Options for XLA. memory: it is to order the step for the least memory. draft: the
         executable is only looked at, so that its code may be slow.
         """
         wanted = options.IN_LIBRARY if self.library else options.ORDINARY

@@ -21,8 +21,8 @@ import numpy as np
 from jax import lax
 
 from ..ir.desc import EMPTY, OpDesc
+from ..lower.described import described
 from ..lower.env import Context, Env, requested
-from ..lower.told import told
 from ..ops.registry import OpDef, lookup
 from .batching import LEAST, Unit, fits, sides_of, starts_of
 
@@ -158,7 +158,7 @@ def _together(unit: Unit, stacks: Stacks, ctx: Context) -> bool:
     themselves.
     """
     op = unit[0]
-    with told(op), jax.named_scope(op.type):
+    with described(op), jax.named_scope(op.type):
         if len(unit) == 1:
             return op.type in _KNOW_STACKS and _KNOW_STACKS[op.type](op, stacks)
         if ctx.sizes is not None and any(each.uid in ctx.sizes.folded for each in unit):

@@ -20,7 +20,7 @@ from ..ops.step_scopes import NotRun, Scopes
 
 
 @contextlib.contextmanager
-def told(op: OpDesc) -> Iterator[None]:
+def described(op: OpDesc) -> Iterator[None]:
     """Whatever is raised within tells the op's text and the user's line."""
     try:
         yield
