@@ -65,6 +65,17 @@ class _Before(NamedTuple):
     unset: frozenset[str]
 
 
+class _Bound(NamedTuple):
+    """A run, bound to what it is of: the program and how many steps, on what ranks, in which scope,
+    and the values before it.
+    """
+
+    this: Runnable[Program]
+    ranks: Ranks
+    scope: Scope
+    given: _Before
+
+
 @dataclass(eq=False)
 class _Steps:
     """The compiled steps of one program on certain ranks, by version and fetches."""
@@ -179,56 +190,27 @@ class Executor(RunsDatasets):
         this = self._holding(this, fetches)
         if pruning:
             this = this._replace(program=self._pruned(this.program, fetches, updates, feed))
-        program, ranks = this.program, this.ranks or self._alone
         job = current_job()
         # a pserver of a job: this lasts as long as the job
-        if job is not None and job.serves(program.desc, program.info.loaded_from):
+        if job is not None and job.serves(this.program.desc, this.program.info.loaded_from):
             return []
-        scope = global_scope() if scope is None else scope
-        for schedule in program.info.schedules:
-            schedule.set_in(scope)
-        given = _Before(_given(program, feed), self._unset(program, scope))
-        compiled = self._compile(program, fetches, ranks, given)
-        if program.info.readers:  # what is read wins over what is fed, as in Fluid
-            try:
-                feed = ranks.read(feed or {}, program.info.readers)
-            except EOFException as end:
-                if counts_ends and ranks is self._alone:
-                    self._end(program, end.names, scope)
-                raise
-        values = ranks.split(feed or {}, compiled.plan.check_feed)
-        if this.fits is not None:
-            step = partial(
-                self._compile, program, compiled.fetches, given=given, within_budget=True
-            )
-            ranks = this.fits.ranks(program, ranks, compiled.fetches, values, step)
-            compiled = step(ranks)
+        bound = self._bind(this, scope, feed)
+        feed = self._read(bound, feed, counts_ends)
+        compiled = self._compile(this.program, fetches, bound.ranks, bound.given)
+        values = bound.ranks.split(feed or {}, compiled.plan.check_feed)
+        bound, compiled = self._within_budget(bound, compiled, values)
+        compiled.fit(values)
         if not (return_numpy and compiled.fetches):
             # Nobody waits for the results, so the step may still read a fed array after the caller
             # has filled it anew.
             values = jax.tree.map(_own, values)
-
-        def steps() -> list[Any]:
-            if not compiled.in_force(scope):
-                ranks.prepare(scope)
-            fetched = self._execute_adapting(
-                compiled, program, ranks, scope, values, given, return_numpy
-            )
-            for _ in range(this.iterations - 1):
-                fetched = self._execute(
-                    compiled, program, scope, compiled.packed(values), numpy=return_numpy
-                )
-            return fetched
-
-        compiled.fit(values)
-        fetched = stepping(compiled.turns(scope), steps)
-        if ranks is self._alone and this.iterations == 1:
-            self._prepare(program, compiled, scope, values)
+        fetched = self._call(bound, compiled, values, return_numpy)
         if this.begins is not None and job is not None and (loaded := job.loaded()):
             from .saved.jobs import take_loaded
 
-            take_loaded(this.begins, loaded, scope)
-        return _shown(compiled, ranks.merge(fetched, return_merged, ranks.fed(feed)), return_numpy)
+            take_loaded(this.begins, loaded, bound.scope)
+        merged = bound.ranks.merge(fetched, return_merged, bound.ranks.fed(feed))
+        return _shown(compiled, merged, return_numpy)
 
     def run_steps(
         self,
@@ -249,29 +231,24 @@ class Executor(RunsDatasets):
         """
         fetches = fetch_names(fetch_list)
         this = self._holding(self._runnable(program), fetches)
-        program, ranks = this.program, this.ranks or self._alone
         if this.fits is not None:
             raise UnsupportedError(
                 "run_steps takes no BuildStrategy.memory_budget; call run, or"
                 " memory_optimize(program, budget=...)"
             )
-        scope = global_scope() if scope is None else scope
-        for schedule in program.info.schedules:
-            schedule.set_in(scope)
-        compiled = self._compile(
-            program, fetches, ranks, _Before(_given(program, feeds), self._unset(program, scope))
-        )
+        bound = self._bind(this, scope, feeds)
+        compiled = self._compile(this.program, fetches, bound.ranks, bound.given)
         stacked, count, first = stacked_feeds(compiled, feeds)
-        ranks.check_steps(stacked)
+        bound.ranks.check_steps(stacked)
 
         def steps() -> list[Any]:
-            if not compiled.in_force(scope):
-                ranks.prepare(scope)
-            return self._execute(compiled, program, scope, stacked, count, return_numpy)
+            if not compiled.in_force(bound.scope):
+                bound.ranks.prepare(bound.scope)
+            return self._execute(compiled, bound, stacked, count, return_numpy)
 
         compiled.fit(first)
         try:
-            fetched = stepping(compiled.turns(scope), steps)
+            fetched = stepping(compiled.turns(bound.scope), steps)
         except Exception as error:
             raise explained(error, compiled.plan.rules, first)  # noqa: B904
         return _shown(compiled, [each_step(v, count) for v in fetched], return_numpy)
@@ -395,6 +372,54 @@ class Executor(RunsDatasets):
         except Exception as error:
             raise explained(error, compiled.plan.rules, feed)  # noqa: B904
         return _shown(compiled, fetched, return_numpy)
+
+    def _bind(self, this: Runnable[Program], scope: Scope | None, feed: Any) -> _Bound:
+        """What is to run, in its scope; its schedules have set their rates there."""
+        scope = global_scope() if scope is None else scope
+        for schedule in this.program.info.schedules:
+            schedule.set_in(scope)
+        given = _Before(_given(this.program, feed), self._unset(this.program, scope))
+        return _Bound(this, this.ranks or self._alone, scope, given)
+
+    def _read(self, bound: _Bound, feed: Any, counts_ends: bool) -> Any:
+        """The feed, and what the program's readers give: that wins over what is fed, as in Fluid."""
+        program = bound.this.program
+        if not program.info.readers:
+            return feed
+        try:
+            return bound.ranks.read(feed or {}, program.info.readers)
+        except EOFException as end:
+            if counts_ends and bound.ranks is self._alone:
+                self._end(program, end.names, bound.scope)
+            raise
+
+    def _within_budget(
+        self, bound: _Bound, compiled: Compiled, values: Any
+    ) -> tuple[_Bound, Compiled]:
+        """The same run on ranks, and in a step, that keep its budget."""
+        program, fits, fetches = bound.this.program, bound.this.fits, compiled.fetches
+        if fits is None:
+            return bound, compiled
+        step = partial(self._compile, program, fetches, given=bound.given, within_budget=True)
+        bound = bound._replace(ranks=fits.ranks(program, bound.ranks, fetches, values, step))
+        return bound, step(bound.ranks)
+
+    def _call(self, bound: _Bound, compiled: Compiled, values: Any, numpy: bool) -> list[Any]:
+        """The fetches of the last of the steps of a run, which have taken place in their turn."""
+        this, scope = bound.this, bound.scope
+
+        def steps() -> list[Any]:
+            if not compiled.in_force(scope):
+                bound.ranks.prepare(scope)
+            fetched = self._execute_adapting(compiled, bound, values, numpy)
+            for _ in range(this.iterations - 1):
+                fetched = self._execute(compiled, bound, compiled.packed(values), numpy=numpy)
+            return fetched
+
+        fetched = stepping(compiled.turns(scope), steps)
+        if bound.ranks is self._alone and this.iterations == 1:
+            self._prepare(this.program, compiled, scope, values)
+        return fetched
 
     def _holding(self, this: Runnable[Program], fetches: tuple[str, ...]) -> Runnable[Program]:
         """What runs in place of a program of which memory_optimize gave away a value that is
@@ -583,14 +608,7 @@ class Executor(RunsDatasets):
             self.run(found[1], scope=scope)
 
     def _execute_adapting(
-        self,
-        compiled: Compiled,
-        program: Program,
-        ranks: Ranks,
-        scope: Scope,
-        values: Any,
-        given: _Before,
-        numpy: bool,
+        self, compiled: Compiled, bound: _Bound, values: Any, numpy: bool
     ) -> list[Any]:
         """`_execute`, in whatever way the step can run such feeds. values: as `ranks` split and
         checked them.
@@ -598,15 +616,16 @@ class Executor(RunsDatasets):
         otherwise = False
         while True:
             try:
-                return self._execute(compiled, program, scope, compiled.packed(values), numpy=numpy)
+                return self._execute(compiled, bound, compiled.packed(values), numpy=numpy)
             except NotOneStep as why:
                 if not compiled.adapt(values, why):
                     raise
                 otherwise = True
             except Exception as error:
                 if otherwise:  # it was these feeds, and no other way is needed for right ones
-                    self._record(program).steps[ranks].compiled.pop(
-                        (program.version, compiled.fetches, given), None
+                    program = bound.this.program
+                    self._record(program).steps[bound.ranks].compiled.pop(
+                        (program.version, compiled.fetches, bound.given), None
                     )
                 raise explained(error, compiled.plan.rules, values)  # noqa: B904
 
@@ -633,18 +652,12 @@ class Executor(RunsDatasets):
         return fetched
 
     def _execute(
-        self,
-        compiled: Compiled,
-        program: Program,
-        scope: Scope,
-        feed: Any,
-        count: int = 0,
-        numpy: bool = False,
+        self, compiled: Compiled, bound: _Bound, feed: Any, count: int = 0, numpy: bool = False
     ) -> list[Any]:
         """One call of the jitted step; its result becomes the scope's state. numpy: refuse fetches
         that have a LoD.
         """
-        began = clock()
+        began, program, scope = clock(), bound.this.program, bound.scope
         record = self._record(program)
         if compiled.plan.shared:
             from .dist.spmd.multiprocess import before_step
