@@ -198,7 +198,7 @@ def test_an_extreme_is_looked_for_behind_a_barrier() -> None:
     step = lowered.compiled_for(main, [slope.name], "cpu")
     assert (
         lowered.branches(
-            compiler.lower_padded(step, {}, step.check_feed(feed), platform="cpu").as_text()
+            compiler.lower_padded(step, {}, step.plan.check_feed(feed), platform="cpu").as_text()
         )
         == 1
     )
@@ -229,7 +229,7 @@ def test_the_last_of_rows_that_are_written_twice_counts(repeats: bool) -> None:
     feed = {"x": np.zeros_like(want), "ids": ids, "u": updates}
     texts = [lowered.for_cuda(main, [out.name], fluid.Scope(), feed)]
     step = lowered.compiled_for(main, [out.name], "cpu")
-    texts += [compiler.lower_padded(step, {}, step.check_feed(feed), platform="cpu").as_text()]
+    texts += [compiler.lower_padded(step, {}, step.plan.check_feed(feed), platform="cpu").as_text()]
     assert ["stablehlo.sort" in text for text in texts] == [True, False]
 
 

@@ -194,7 +194,7 @@ def test_what_travels_are_the_parameters_and_their_gradients_once():
     net.train([step])
     compiled = net.exe.compiled_steps(net)[0]
     fn = compiled.function()
-    feed = net.parallel.split(step, compiled.check_feed)
+    feed = net.parallel.split(step, compiled.plan.check_feed)
     lowered = fn.lower(*in_force(net.scope)[0].arrays, feed, 0, 0).compile().as_text()
     moved = {
         kind: 0

@@ -61,7 +61,7 @@ def test_the_figures_are_those_of_the_step_that_runs(trained):
     exe.run(main, feed=feed(), fetch_list=[loss], scope=scope)
     (compiled,) = exe.compiled_steps(main)
     with jax.enable_x64(True):
-        args = (*compiled.bind(scope).arrays, compiled.check_feed(feed()), 0, 0)
+        args = (*compiled.bind(scope).arrays, compiled.plan.check_feed(feed()), 0, 0)
         memory = compiled.function().lower(*args).compile().memory_analysis()
     figures = report.compiled["default"]
     assert (

@@ -101,12 +101,6 @@ SAY: dict[str, tuple[Callable[[OpDef], bool], str]] = {
         update_undecided,
         "write update=updates_elements(...) or updates_whole(...) with the slots of its state",
     ),
-    "channels": (
-        (
-            "write channels=by_format(...), by_axes(...), alike(...) or knows_channels(...), or"
-            " CHANNELS_FIRST if it can not follow"
-        ),
-    ),
     "heavy": (heavy_undecided, "write heavy=True"),
     "ranks": (
         ranks_undecided,
@@ -127,7 +121,7 @@ def test_each_op_was_decided(trait: str) -> None:
 
 def test_a_new_op_without_a_decision_is_found() -> None:
     """Each of the questions is answered yes by an op that says nothing."""
-    attrs = {"nranks": None, "data_format": None}
+    attrs = {"nranks": None}
     new = OpDef(
         "new",
         lambda **_: None,
@@ -165,7 +159,6 @@ SLOTS: list[tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = [
     # trait, the input slots and the output slots that a value of it names
     ("rows", lambda r: _names(r, "over", "beside", "lod"), lambda r: _names(r, "outs", "shared")),
     ("sparse", lambda r: _names(r, "scalar", "table"), lambda r: ()),
-    ("channels", lambda r: _names(r, "over"), lambda r: _names(r, "outs")),
     ("ranks", lambda r: r.follows.values(), lambda r: {*r.agree, *r.follows} - {"*"}),
     ("bounds", lambda r: {r.slot} - {""}, lambda r: ()),
     ("update", lambda r: (*r.state, *r.powers), lambda r: ()),
