@@ -25,6 +25,7 @@ from jax import lax
 
 from fluidjax.ops import convolution
 from fluidjax.ops.convolution_geometry import Geometry
+from fluidjax.xla_cpu.policy import choose
 
 from .beside import PYTHONS
 from .convolutions import compiled, milliseconds
@@ -108,7 +109,8 @@ def ours(kernel: Kernel, x: Any, w: Any) -> jax.Array:
     geo = Geometry(
         shape, kernel.w, (kernel.stride,) * 2, ((kernel.pad,) * 2,) * 2, (1, 1), kernel.groups, True
     )
-    return convolution.output(geo, x, w.transpose(3, 2, 0, 1) if kernel.groups > 1 else w)
+    w = w.transpose(3, 2, 0, 1) if kernel.groups > 1 else w
+    return convolution.output(geo, x, w, choose("cpu").target)
 
 
 def arguments(kernel: Kernel) -> tuple[np.ndarray, np.ndarray]:

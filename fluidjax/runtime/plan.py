@@ -20,7 +20,7 @@ from ..errors import FeedError, FetchError, near
 from ..ir import walk
 from ..ir.desc import ProgramDesc
 from ..ir.recomputed import segment
-from ..lower.platforms import Tuning, tuning
+from ..lower import platforms
 from ..lower.read_only import is_read_only
 from ..lower.step import Step
 from ..lower.uncompiled import Uncompiled, uncompiled
@@ -83,7 +83,7 @@ class StepPlan:
             desc,
             fetches,
             in_blocks=True,
-            in_place=memory_optimized and tuning(where.device.platform).waits,
+            in_place=memory_optimized and platforms.tuning(where.device.platform).waits,
             given=given,
             unset=unset,
             offloads=isinstance(where, OneDevice) and where.count == 1,
@@ -114,9 +114,9 @@ class StepPlan:
         return self.step.fetches
 
     @property
-    def tuning(self) -> Tuning:
+    def tuning(self) -> platforms.Tuning:
         """What is known of the kind of device."""
-        return tuning(self.where.device.platform)
+        return platforms.tuning(self.where.device.platform)
 
     @property
     def shared(self) -> bool:

@@ -397,7 +397,7 @@ def test_ranks_that_take_the_values_of_rank_0_compile_no_step(
     compiles.clear()
     found = begun(startup)
     assert not compiles
-    monkeypatch.setattr("fluidjax.runtime.compiled.uncompiled", lambda *_: None)
+    monkeypatch.setattr("fluidjax.runtime.plan.uncompiled", lambda *_: None)
     expected = begun(startup)
     assert (
         compiles
