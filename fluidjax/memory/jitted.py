@@ -129,7 +129,7 @@ def _jitted(step: Step, pure: Pure, scheduler: str) -> Any:
     return (
         jax.jit(pure, donate_argnums=0)
         if scheduler == "default"
-        else Jitted(pure, step.reads, compiler.options_of(scheduler))
+        else Jitted(pure, step.reads, compiler.options_of(scheduler) or {})
     )
 
 
