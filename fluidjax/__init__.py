@@ -138,6 +138,7 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from .exporting import ExportError as ExportError
     from .exporting import export as export
     from .exporting import load_exported as load_exported
+    from .exporting import load_onnx as load_onnx
     from .io import load as load
     from .io import load_program_state as load_program_state
     from .io import save as save
@@ -200,7 +201,7 @@ if not _TYPE_CHECKING:
         "dist": "",
         "dygraph": "disable_dygraph disable_imperative enable_dygraph enable_imperative load_dygraph save_dygraph",
         "evaluator": "",
-        "exporting": "ExportError export load_exported",
+        "exporting": "ExportError export load_exported load_onnx",
         "incubate": "",
         "install_check": "",
         "io": "load load_program_state save set_program_state",
@@ -235,7 +236,7 @@ __all__ = [
     "framework", "functional", "get_flags", "get_var", "global_scope", "gradients", "in_dygraph_mode", "incubate", "init_fn",
     "initializer", "input", "install_check", "io", "is_compiled_with_cuda", "is_compiled_with_xpu", "layer_helper", "layers",
     "load", "load_dygraph",
-    "load_exported", "load_op_library", "load_program_state", "lod_tensor", "memory_optimize", "metrics", "name_scope",
+    "load_exported", "load_onnx", "load_op_library", "load_program_state", "lod_tensor", "memory_optimize", "metrics", "name_scope",
     "nets", "one_hot", "op", "ops", "optimizer", "parallel_executor", "param_attr", "passes", "place", "plan", "planning",
     "predictors", "profiler", "program", "program_guard", "proto", "read_state", "reader", "regularizer", "release_memory",
     "require_version", "save", "save_dygraph", "scope", "scope_guard", "set_flags", "set_program_state", "step_fn", "trace", "tracing",

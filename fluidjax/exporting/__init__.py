@@ -100,4 +100,20 @@ def load_exported(path: str | os.PathLike[str]) -> Loaded:
     return stablehlo.load_exported(Path(path))
 
 
-__all__ = ["ExportError", "ExportReport", "Lack", "export", "load_exported"]
+def load_onnx(
+    path: str | os.PathLike[str], scope: Scope | None = None
+) -> tuple[Program, list[str], list[str]]:
+    """An ONNX file as (program, names that are fed, names of what it gives), so that passes,
+    budgets and the planner see it; its constants go into a scope, default the global one.
+
+    Names stay. Nodes on small constants are computed meanwhile. Raises ExportError whose `report`
+    names every node that has no op here; ParseError for files that are damaged, or keep their
+    constants in another file; FluidValueError for one that is not there. The scope is then as it
+    was.
+    """
+    from . import from_onnx
+
+    return from_onnx.load_onnx(Path(path), scope)
+
+
+__all__ = ["ExportError", "ExportReport", "Lack", "export", "load_exported", "load_onnx"]

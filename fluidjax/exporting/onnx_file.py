@@ -26,6 +26,7 @@ def onnx() -> Any:
         import onnx
         import onnx.checker
         import onnx.helper
+        import onnx.reference
         import onnx.shape_inference
     except ImportError:
         raise UnsupportedError(

@@ -39,7 +39,8 @@ class ExportReport:
 
     path, format: the file. ops: op type -> (how many, the nodes that they became). nodes: how many
     the file has. inputs, outputs: what it takes and gives, as text. lacks: what stands in the way;
-    then nothing was written. notes: what the reader of the file should know.
+    then nothing was written. notes: what the reader of the file should know. read: whether the file was
+    to be read.
     """
 
     path: str
@@ -51,11 +52,13 @@ class ExportReport:
     size: int = 0
     notes: tuple[str, ...] = ()
     lacks: tuple[Lack, ...] = ()
+    read: bool = False
 
     def __str__(self) -> str:
         if self.lacks:
             count = sum(lack.count for lack in self.lacks)
-            lines = [f"{self.format} lacks {count} of what the program does; nothing was written"]
+            whose, done = ("the file", "loaded") if self.read else ("the program", "written")
+            lines = [f"{self.format} lacks {count} of what {whose} does; nothing was {done}"]
             return "\n".join([*lines, *(f"  {lack}" for lack in self.lacks)])
         head = f"{self.path}: {self.format}, {self.nodes} nodes, {self.size:,} bytes"
         lines = [head, f"  takes {'; '.join(self.inputs)}", f"  gives {'; '.join(self.outputs)}"]
