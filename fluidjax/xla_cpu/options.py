@@ -3,6 +3,8 @@
 One set of options serves every step: the level of optimisation and the emitters at which compiling
 is short and steps are as fast as with XLA's defaults (the table of whole scripts in
 docs/benchmarks.md). A step with long loops over elements has others (cost.py).
+A whole script to step 100 takes, with these options and with XLA's own, 2.1 and 3.0 CPU seconds
+(LeNet), 6.2 and 7.6 (a ragged LSTM), 7.5 and 8.2 (a small ResNet), 11.8 and 11.0 (a transformer).
 """
 
 from __future__ import annotations

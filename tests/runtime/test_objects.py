@@ -115,3 +115,15 @@ def test_names_of_classes_mean_one_thing() -> None:
         for cls in classes(module):
             homes.setdefault(cls.name, []).append(module)
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
+
+
+def test_ops_depend_on_no_context_variable_but_the_ring() -> None:
+    """How an op is lowered stands in its Target."""
+    found = {
+        module
+        for module in modules()
+        if module.startswith("fluidjax.ops.")
+        for node in ast.walk(tree(module))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("ContextVar")
+    }
+    assert found == {"fluidjax.ops.ring"}
