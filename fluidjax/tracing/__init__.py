@@ -1,7 +1,7 @@
 """``fluid.trace``: any function of JAX's as a Program, that can be printed, rewritten,
 differentiated, run and exported.
 
-names.py says what things are called, primitives.py which op each primitive becomes, reading.py how
+names.py says what things are called, dynamic.py which sizes stay open, primitives.py which op each primitive becomes, reading.py how
 a jaxpr becomes blocks, states.py which results continue which arguments, writing.py how these
 become variables, traced.py is what comes out.
 """

@@ -68,6 +68,15 @@ class Mixed(nn.Module):
         return nn.softmax(y) * hot, jnp.clip(y, -1.0, 1.0).max(-1), jnp.pad(y, ((0, 0), (1, 2)))
 
 
+class UNet(nn.Module):
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        down = nn.silu(nn.GroupNorm(4)(nn.Conv(8, (3, 3), (2, 2))(x)))
+        shape = (x.shape[0], x.shape[1], x.shape[2], 8)
+        up = nn.ConvTranspose(8, (3, 3), (2, 2))(down) + nn.ConvTranspose(8, (2, 2), (2, 2))(down)
+        return nn.Conv(1, (1, 1))(up + jax.image.resize(down, shape, "nearest"))
+
+
 class Nnx(nnx.Module):
     def __init__(self, rngs: nnx.Rngs) -> None:
         self.conv = nnx.Conv(3, 8, (3, 3), rngs=rngs)
@@ -100,6 +109,7 @@ def heads(params: Any, x: Any) -> Any:
 MODELS: dict[str, Callable[[], tuple[Any, Any, Any]]] = {
     "resnet": lambda: of_linen(ResNet(), normal(2, 16, 16, 3)),
     "bert": lambda: of_linen(Bert(), jax.random.randint(KEY, (2, 6), 1, 30)),
+    "unet": lambda: of_linen(UNet(), normal(2, 8, 8, 3)),
     "mixed": lambda: of_linen(Mixed(), normal(3, 6)),
     "nnx": of_nnx,
     "products": lambda: (heads, {"q": normal(8, 2, 3), "w": normal(5, 8)}, normal(2, 4, 8)),
@@ -108,7 +118,7 @@ MODELS: dict[str, Callable[[], tuple[Any, Any, Any]]] = {
 
 def raised(name: str, passes: str = "raise_to_fluid") -> tuple[Any, Any, fluid.Traced, Any]:
     fn, params, x = MODELS[name]()
-    batch = None if name in ("bert", "mixed") else {"x": ("b",), "arg1": ("b",)}
+    batch = None if name in ("bert", "mixed", "unet") else {"x": ("b",), "arg1": ("b",)}
     known = {"x", "arg1"} & set(fluid.trace(fn, params, x, state=0).feeds)
     dynamic = {n: v for n, v in (batch or {}).items() if n in known}
     traced = fluid.trace(fn, params, x, state=0, dynamic=dynamic)

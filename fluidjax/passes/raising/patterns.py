@@ -14,7 +14,7 @@ from ...base.dtypes import enum_of
 from ...ir.desc import OpDesc
 from ..match import Refused
 from .place import Place
-from .rules import _cast_to_out, pool
+from .rules import _cast_to_out, pool, reduced
 
 Build = Callable[[Place], None]
 PATTERNS: dict[str, list[tuple[str, Build]]] = {}
@@ -76,7 +76,7 @@ def mean(place: Place) -> None:
     x, axes = _mean_of(place, place.out.name)
     if len(axes) == len(place.shape(x)):
         raise Refused("it is the mean of all, and Fluid's has the shape [1]")
-    found = place.add("reduce_mean", {"X": x}, dim=list(axes))
+    found = reduced(place, "reduce_mean", x, axes)
     place.finish(found) if place.dims(found) == place.dims(place.out.name) else place.reshaped(
         found, place.dims(place.out.name), last=True
     )

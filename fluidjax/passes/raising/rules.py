@@ -324,7 +324,33 @@ def reduction(place: Place) -> None:
     if not axes:
         place.add("assign", {"X": x}, last=True)
         return
-    place.add(_REDUCTIONS[place.op.type[4:]], {"X": x}, last=True, dim=axes)
+    place.finish(reduced(place, _REDUCTIONS[place.op.type[4:]], x, axes))
+
+
+def reduced(place: Place, kind: str, x: str, axes: Sequence[int]) -> str:
+    """A reduction over axes, which go. Paddle 1.8.5 reduces arrays of at most four dimensions right,
+    so neighbours of larger ones are joined.
+    """
+    dims = place.dims(x)
+    if len(dims) <= 4:
+        return place.add(kind, {"X": x}, dim=list(axes))
+    joined: list[tuple[bool, Any]] = []
+    for at, n in enumerate(dims):
+        gone = at in axes
+        if (
+            joined
+            and joined[-1][0] == gone
+            and isinstance(n, int)
+            and isinstance(joined[-1][1], int)
+        ):
+            joined[-1] = gone, joined[-1][1] * n
+        else:
+            joined.append((gone, n))
+    if len(joined) > 4:
+        raise Refused("it reduces axes apart from each other, of more than four")
+    small = place.reshaped(x, [n for _, n in joined])
+    found = place.add(kind, {"X": small}, dim=[i for i, (gone, _) in enumerate(joined) if gone])
+    return place.reshaped(found, [n for at, n in enumerate(dims) if at not in axes])
 
 
 @single("argmax", "argmin")
@@ -463,14 +489,16 @@ def conv(place: Place) -> None:
         or len(lhs) > 4
     ):
         raise Refused("it groups batches, accumulates in another type, or has three spatial axes")
-    if attrs.get("lhs_dilation"):
-        raise Refused("its input is dilated: a transposed convolution")
     spatial = [c for c in lhs if c not in "NC"]
     padding, groups = _ints(place, "padding"), attrs.get("feature_group_count", 1)
     strides, dilations = list(attrs["window_strides"]), list(attrs.get("rhs_dilation") or [1] * len(spatial))  # fmt: skip
     layout = "NHWC" if lhs[-1] == "C" and out == lhs else "NCHW"
     wanted = "N" + "".join(spatial) + "C" if layout == "NHWC" else "NC" + "".join(spatial)
     x = _turned(place, x, [lhs.index(c) for c in wanted])
+    if attrs.get("lhs_dilation"):
+        found = _transposed(place, x, w, rhs, spatial, layout)
+        place.finish(_turned(place, found, [wanted.index(c) for c in out]))
+        return
     w = _turned(place, w, [rhs.index(c) for c in "OI" + "".join(spatial)])
     if len(spatial) == 1:  # as an image of height 1
         at = 1 if layout == "NHWC" else 2
@@ -488,6 +516,50 @@ def conv(place: Place) -> None:
         found = place.reshaped(found, [*place.dims(found)[:at], *place.dims(found)[at + 1 :]])
     found = _turned(place, found, [wanted.index(c) for c in out])
     place.finish(found)
+
+
+def _transposed(place: Place, x: str, w: str, rhs: str, spatial: Sequence[str], layout: str) -> str:
+    """A convolution whose input is dilated: Paddle's transposed one, with the kernel backwards."""
+    attrs, size = place.op.attrs, place.dims(w)
+    padding, plain = _ints(place, "padding"), not attrs.get("rhs_dilation")
+    if len(spatial) != 2 or not plain or any(n != 1 for n in attrs["window_strides"]):
+        raise Refused("its input is dilated, and it strides or dilates its kernel besides")
+    if attrs.get("feature_group_count", 1) != 1:
+        raise Refused("its input is dilated, and it has groups")
+    kernel = [size[rhs.index(c)] for c in spatial]
+    paddings = [kernel[i // 2] - 1 - n for i, n in enumerate(padding)]
+    if min(paddings) < 0:
+        raise Refused("it pads more than the kernel reaches")
+    w = _turned(place, w, [rhs.index(c) for c in "IO" + "".join(spatial)])
+    w = place.add("reverse", {"X": w}, axis=[2, 3])
+    return place.add(
+        "conv2d_transpose", {"Input": x, "Filter": w}, "Output", strides=list(attrs["lhs_dilation"]), paddings=paddings,
+        data_format=layout,
+    )  # fmt: skip
+
+
+@single("gather")
+def gather(place: Place) -> None:
+    """Entries along one axis whose indices are known."""
+    attrs, (x,), (index,) = place.op.attrs, place.op.input("X"), place.op.input("Indices")
+    axes, sizes = tuple(attrs.get("collapsed_slice_dims", ())), attrs["slice_sizes"]
+    dims = place.dims(x)
+    if len(axes) != 1 or tuple(attrs.get("start_index_map", ())) != axes:
+        raise Refused("it takes other parts of an array than rows of a table, or along one axis")
+    (at,) = axes
+    rest = [str(n) for n in (*dims[:at], 1, *dims[at + 1 :])]
+    value = place.source.value(place.spread(index)[0])
+    offsets = [a for a in range(len(dims)) if a != at]
+    if value is None or list(map(str, sizes)) != rest or list(attrs["offset_dims"]) != offsets:
+        raise Refused("it takes other parts of an array than rows of a table, or by computed index")
+    rows = value.ravel()
+    if rows.min(initial=0) < 0 or rows.max(initial=0) >= dims[at]:
+        raise Refused("its indices go beyond the array")
+    kind = enum_of("int64")
+    ids = place.add("assign_value", {}, int64_values=rows.tolist(), shape=[rows.size], dtype=kind)
+    order = [at, *offsets]
+    found = place.add("gather", {"X": _turned(place, x, order), "Index": ids})
+    place.finish(_turned(place, found, [order.index(a) for a in range(len(dims))]))
 
 
 @single("reduce_window_max")
