@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..ir import walk
-from ..ir.desc import EMPTY, OpDesc, ProgramDesc
+from ..ir.desc import EMPTY, OpDesc
 from ..ops.registry import GRAD, lookup, traits
 from ..ops.traits import Runs
 from .step import Step, carried
@@ -203,8 +203,3 @@ class Cuts:
             n in kept or n in first or (idx and n not in local) or not self._readers.get(n, set()) <= own
         )]  # fmt: skip
         return Piece(ops, tuple(n for n in first if n != EMPTY), tuple(results))
-
-
-def cut_at(desc: ProgramDesc, reasons: Mapping[int, str]) -> list[tuple[int, OpDesc, str]]:
-    """(block, op, why) of the cuts, in the program's order."""
-    return [(idx, op, reasons[op.uid]) for idx, op in walk.ops(desc) if op.uid in reasons]

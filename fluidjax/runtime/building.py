@@ -15,9 +15,7 @@ from ..base.progress import waiting
 from .compilations import Compilation, types_of
 from .compiled import Compiled
 from .kind import Kind
-from .placement import OWN, REPLICATED
 from .reasons import MadeFor, fed, types
-from .state_buffers import StateLayout
 
 
 def build(
@@ -32,14 +30,6 @@ def build(
     """
     with waiting(f"compiling a step of {len(compiled.step.ops):,} ops"):
         _build(compiled, kind, args, refuse)
-
-
-def ready(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> Any:
-    """The jitted function for a call that is not `advance`d, compiled for such arguments."""
-    fn = compiled.function(kind)
-    if compiled.signature(fn, args[2]) not in compiled.executables.ready:
-        build(compiled, kind, args)
-    return fn
 
 
 def _build(
@@ -95,24 +85,3 @@ def tracing(device: Any) -> Iterator[None]:
         else:
             with jax.default_device(device):
                 yield
-
-
-def argument_types(compiled: Compiled, feed: Any) -> tuple[Any, ...]:
-    """The arguments of a call as types, once the layouts of its state are planned. feed: the types
-    of what is fed.
-    """
-    assert compiled.layouts is not None
-    return *(_group(compiled, layout) for layout in compiled.layouts), feed, 0, 0
-
-
-def _group(compiled: Compiled, layout: StateLayout) -> list[jax.ShapeDtypeStruct]:
-    where, types = compiled.where, layout.types(compiled.shapes)
-    homes = [where.sharding(OWN if own else REPLICATED) for own in layout.own]
-    shapes = [
-        (where.count, *t.shape) if own else t.shape
-        for t, own in zip(types, layout.own, strict=True)
-    ]
-    return [
-        jax.ShapeDtypeStruct(s, t.dtype, sharding=home)
-        for s, t, home in zip(shapes, types, homes, strict=True)
-    ]
