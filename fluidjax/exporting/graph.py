@@ -134,8 +134,11 @@ class Graph:
         return self.constant(list(numbers), np.int64)
 
     def number(self, value: float, like: Value) -> Value:
-        """A scalar of a value's dtype."""
-        return self.constant(np.array(value, _dtype(like.dtype)))
+        """A scalar of a value's dtype. Raises Lacking where it is none."""
+        try:
+            return self.constant(np.array(value, _dtype(like.dtype)))
+        except OverflowError:
+            raise Lacking(f"{value} is no {like.dtype}") from None
 
     def whole(self, x: Value, dtype: str) -> Value:
         """Weights as floats: those of whole numbers, which quantisation leaves, lie in the file as

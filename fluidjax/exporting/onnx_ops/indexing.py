@@ -27,9 +27,8 @@ def lookup(g: Graph, op: Op) -> Value:
             if np.array_equal(rows, table.const):
                 return g.gather(table, ids).ragged(lengths)
         found = g.gather(table, ids)
-        there = g.like("Not", g.binary("Equal", ids, g.number(padding, ids), "bool"))
-        there = g.unsqueeze(g.cast(there, table.dtype), [there.rank])
-        return g.times(found, there).ragged(lengths)
+        nothing = g.unsqueeze(g.binary("Equal", ids, g.number(padding, ids), "bool"), [ids.rank])
+        return g.where(nothing, g.number(0, table), found).ragged(lengths)
     return g.gather(table, ids).ragged(lengths)
 
 
@@ -195,7 +194,7 @@ def diagonal(g: Graph, op: Op) -> dict[str, Any] | Value:
     n = x.sizes[0]
     if n < 0:
         raise Lacking("the size of its diagonal is open")
-    return g.times(g.constant(np.eye(n), x.dtype), g.unsqueeze(x, [1]))
+    return g.where(g.constant(np.eye(n, dtype=bool)), g.unsqueeze(x, [1]), g.number(0, x))
 
 
 @rule("unique")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...ops.math import LEAST_NORM
 from ..graph import Graph
 from ..rules import RULES, Op, rule
 from ..values import Lacking, Value
@@ -34,7 +35,6 @@ ONE: dict[str, tuple[str, dict[str, str]]] = {
     "sign": ("Sign", {}),
     "softsign": ("Softsign", {}),
     "logical_not": ("Not", {}),
-    "elu": ("Elu", {"alpha": "alpha"}),
     "selu": ("Selu", {"alpha": "alpha", "gamma": "scale"}),
     "hard_sigmoid": ("HardSigmoid", {"alpha": "slope", "beta": "offset"}),
     "assign": ("", {}),
@@ -87,19 +87,15 @@ COMPOSED: dict[str, Callable[[Graph, Op, Value], Value]] = {
         op.attr("scale"),
     ),
     "thresholded_relu": lambda g, op, x: g.where(
-        over(g, x, op.attr("threshold")), x, g.number(op.attr("value") or 0, x)
+        within(g, x, op.attr("threshold")), g.number(op.attr("value") or 0, x), x
     ),
     "hard_shrink": lambda g, op, x: g.where(
-        over(g, g.like("Abs", x), op.attr("threshold")), x, g.number(0, x)
+        within(g, g.like("Abs", x), op.attr("threshold")), g.number(0, x), x
     ),
     "softshrink": lambda g, op, x: g.where(
-        over(g, x, op.attr("lambda")),
-        g.minus(x, op.attr("lambda")),
-        g.where(
-            over(g, g.like("Neg", x), op.attr("lambda")),
-            g.plus(x, op.attr("lambda")),
-            g.number(0, x),
-        ),
+        within(g, g.like("Abs", x), op.attr("lambda")),
+        g.number(0, x),
+        g.minus(x, g.times(g.like("Sign", x), op.attr("lambda"))),
     ),
     "increment": lambda g, op, x: g.plus(x, op.attr("step")),
     "label_smooth": lambda g, op, x: smoothed(g, op, x),
@@ -112,6 +108,11 @@ def clip(g: Graph, x: Value, low: float, high: float) -> Value:
 
 def over(g: Graph, x: Value, bound: float) -> Value:
     return g.binary("Greater", x, g.number(bound, x), "bool")
+
+
+def within(g: Graph, x: Value, bound: float) -> Value:
+    """Whether x is no more than a bound; nan is not, so that it stays what it is."""
+    return g.binary("LessOrEqual", x, g.number(bound, x), "bool")
 
 
 def smoothed(g: Graph, op: Op, x: Value) -> Value:
@@ -138,6 +139,13 @@ def leaky_relu(g: Graph, op: Op) -> Value:
     if alpha <= 1:
         return g.like("LeakyRelu", x, alpha=alpha)
     return g.binary("Max", x, g.times(x, alpha)).ragged(x.lengths)
+
+
+@rule("elu")
+def elu(g: Graph, op: Op) -> Value:
+    if op.attr("alpha") < 0:
+        raise Lacking("its alpha is negative")
+    return g.like("Elu", op["X"], alpha=float(op.attr("alpha")))
 
 
 @rule("softplus")
@@ -367,7 +375,8 @@ def cos_sim(g: Graph, op: Op) -> dict[str, Value]:
     x, y = op["X"], op["Y"]
 
     def norm(v: Value) -> Value:
-        return g.like("Sqrt", g.reduce("Sum", g.times(v, v), range(1, v.rank), False))
+        found = g.like("Sqrt", g.reduce("Sum", g.times(v, v), range(1, v.rank), False))
+        return g.binary("Max", found, g.number(LEAST_NORM, v))
 
     x_norm, y_norm = (g.unsqueeze(norm(v), [1]) for v in (x, y))
     product = g.unsqueeze(g.reduce("Sum", g.times(x, y), range(1, x.rank), False), [1])
@@ -390,6 +399,8 @@ def sigmoid_cross_entropy(g: Graph, op: Op) -> Value:
     ignored = g.binary("Equal", label, g.number(ignore, label), "bool")
     loss = g.where(ignored, g.number(0, x), loss)
     if op.attr("normalize"):
-        counted = g.cast(g.like("Not", ignored), x.dtype)
-        loss = g.over(loss, g.plus(g.reduce("Sum", counted, None, False), 1e-5))
+        apart = g.like("Abs", g.minus(label, float(ignore)))
+        counted = g.cast(over(g, apart, 1e-6), x.dtype)
+        count = g.reduce("Sum", counted, None, False)
+        loss = g.over(loss, g.binary("Max", count, g.number(1, x)))
     return loss.ragged(x.lengths)

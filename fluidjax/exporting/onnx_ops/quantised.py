@@ -29,7 +29,8 @@ def _limits(g: Graph, op: Op, x: Value) -> Value:
 
 def _quantised(g: Graph, op: Op, x: Value, limit: Value) -> tuple[Value, Value]:
     """int8, and the size of a step. The least value is as far from zero as the greatest."""
-    step = g.over(limit, 127.0)
+    none = g.binary("LessOrEqual", limit, g.number(1e-30, limit), "bool")  # zeros alone
+    step = g.over(g.where(none, g.plus(limit, 1e-6), limit), 127.0)
     low = g.like("Neg", limit)
     cut = g.binary("Max", g.binary("Min", x, limit), low)
     zero = g.constant(np.int8(0))

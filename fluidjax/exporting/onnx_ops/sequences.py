@@ -87,7 +87,9 @@ def rows_of(g: Graph, x: Value, lengths: Value) -> Value:
 def shown(g: Graph, x: Value) -> list[Value]:
     """What stands for sequences at the graph's edge: padded rows, and the lengths of each level."""
     zero = g.constant(False) if x.dtype == "bool" else g.number(0, x)
-    return [padded(g, x, zero), *x.lengths]
+    # a row more, for places behind the end are taken from there, also where there are no rows
+    more = g.filled(0, x.dtype, [1, *(g.size(x, a) for a in range(1, x.rank))])
+    return [padded(g, g.concat([x, more], 0).ragged(x.lengths), zero), *x.lengths]
 
 
 def numbered(g: Graph, lengths: Value) -> Value:
