@@ -20,7 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a folder that a model was saved in, or a .pdmodel",
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="the file to write")
-    parser.add_argument("--format", default="onnx", choices=FORMATS, help="default: onnx")
+    parser.add_argument(
+        "--format", default="onnx", metavar="NAME", help=f"{', '.join(FORMATS)} (default: onnx)"
+    )
     parser.add_argument("--opset", type=int, default=17, help="of ONNX, 17 to 21 (default: 17)")
     parser.add_argument(
         "--shape",

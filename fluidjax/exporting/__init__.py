@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import FluidValueError, near
+from ..errors import FluidValueError, UnsupportedError, near
 from .report import ExportError, ExportReport, Lack
 
 if TYPE_CHECKING:
@@ -66,6 +66,11 @@ def export(
     """
     from .subject import subject_of
 
+    if format == "savedmodel":
+        raise UnsupportedError(
+            "a SavedModel is not written; TensorFlow's tf.raw_ops.XlaCallModule takes the code of"
+            " format='stablehlo'"
+        )
     if format not in FORMATS:
         raise FluidValueError(
             f"there is no format {format!r}{near(format, FORMATS)}; there are {', '.join(FORMATS)}"
