@@ -1,10 +1,11 @@
-"""fluid.op, operators outside of programs, which are not there: it can be imported, and what is
-called says so.
+"""fluid.op: what op types declare. Its operators outside of programs are not there; they can be
+imported, and what is called says so.
 """
 
 from __future__ import annotations
 
 from .base.stand_in import fill
+from .framework import get_all_op_protos
 
 NAMES = (
     "CondOp DynamicRecurrentOp OpDescCreationMethod OpInfo Operator OperatorFactory RecurrentOp"
@@ -15,4 +16,5 @@ fill(
     __name__,
     {"": NAMES},
     "operators outside of programs are not there; append ops to a program by fluid.layers",
+    there={"get_all_op_protos": get_all_op_protos},
 )

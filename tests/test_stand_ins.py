@@ -99,3 +99,10 @@ def test_a_script_that_imports_them_runs(tmp_path):
     absent = {use.name for use in compat_report(script).absent}
     names = ("dygraph.Layer", "dygraph.nn.Conv2D", "op.Operator", "dygraph.to_variable")
     assert {f"paddle.fluid.{name}" for name in names} <= absent
+
+
+def test_what_op_types_declare_is_there() -> None:
+    from fluidjax.op import get_all_op_protos
+
+    declared = {proto.type: proto for proto in get_all_op_protos()}
+    assert [slot.name for slot in declared["mul"].inputs] == ["X", "Y"]

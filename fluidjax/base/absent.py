@@ -50,7 +50,7 @@ MODULES: dict[str, str] = {
     **{f"distributed.{n}": "start the processes by python -m fluidjax launch, which takes the options of Paddle's launchers" for n in (
         "cloud_utils", "launch", "launch_ps", "utils")},
     "distribution": "probability distributions are not there",
-    "incubate": "the high-level API is not there; use paddle.static.Executor",
+    "incubate": "its high-level API is paddle.Model, with paddle.io and paddle.metric",
     "sysconfig": "Paddle's C++ library is not there",
     **{f"utils.{n}": "Paddle's image and plot tools are not there" for n in (
         "image_util", "plot", "plotcurve", "preprocess_img", "preprocess_util", "show_pb", "torch2paddle")},

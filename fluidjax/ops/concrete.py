@@ -158,8 +158,10 @@ def shape_spec(
     shape: Sequence[int], tensor: Spec | None, tensors: Sequence[Spec] | None
 ) -> tuple[int, ...]:
     """The shape that is known before running: the attribute, or as many -1 as the tensors have
-    entries.
+    entries. Raises ShapeError for negative sizes that no tensor stands for.
     """
     if shape:
+        if tensor is None and not tensors and any(n < 0 for n in shape):
+            raise ShapeError(f"a tensor's shape holds no negative number, but it is {list(shape)}")
         return tuple(n if n >= 0 else -1 for n in shape)
     return (-1,) * (len(tensors) if tensors else tensor.shape[0] if tensor is not None else 0)

@@ -81,6 +81,8 @@ def _gather_spec(X: Spec, Index: Spec, Axis: Spec | None, *, overwrite: bool, ax
     if Axis is not None:
         return Spec((-1,) * (X.ndim + min(Index.ndim, 1) - 1), X.dtype)
     at = _axis_of("gather", X, None, axis)
+    if Index.ndim == 2 and Index.shape[1] not in (-1, 1):
+        raise ShapeError(f"gather takes an Index [N] or [N, 1], not {list(Index.shape)}")
     count = [-1 if min(Index.shape) < 0 else math.prod(Index.shape)] if Index.ndim else []
     return Spec((*X.shape[:at], *count, *X.shape[at + 1 :]), X.dtype)
 
@@ -287,6 +289,8 @@ def _arg(
     if flatten:
         found = _arg(X.reshape(-1), pick, 0, False, dtype)
         return found.reshape((1,) * X.ndim) if keepdims else found
+    if not -X.ndim <= axis < X.ndim:
+        raise ShapeError(f"axis {axis} is not one of the dimensions of {list(X.shape)}")
     axis %= X.ndim
     found = pick(X, axis, np.int32 if X.shape[axis] < 2**31 else np.int64).astype(wanted)
     return jnp.expand_dims(found, axis) if keepdims else found

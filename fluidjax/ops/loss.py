@@ -18,6 +18,7 @@ from .bounds import classes
 from .broadcast import same_shape
 from .conditions import absent, attribute, both, inner_axis, unset
 from .infer import Spec
+from .math import fits
 from .registry import Array, grad_of, op
 from .traits import FREE, Bounds, row_wise
 
@@ -85,7 +86,18 @@ def _tolerable_log(x: Any) -> Any:
     return jnp.clip(jnp.log(x), -MAX_LOG, MAX_LOG)
 
 
+def _each_has_a_label(X: Spec, Label: Spec, soft_label: bool) -> None:
+    """Raises ShapeError for labels of other rows, as far as sizes are known."""
+    each = X.shape if soft_label else (*X.shape[:-1], 1)
+    if not 0 <= len(each) - Label.ndim <= (not soft_label) or not all(map(fits, each, Label.shape)):
+        raise ShapeError(
+            f"labels of shape {list(Label.shape)} are not one for each row of {list(X.shape)},"
+            f" which takes {list(each)}"
+        )
+
+
 def _infer_cross_entropy(X: Spec, Label: Spec, *, soft_label: bool, ignore_index: int) -> Spec:
+    _each_has_a_label(X, Label, soft_label)
     return Spec(_rows_shape(X, Label), X.dtype)
 
 
@@ -134,6 +146,7 @@ def _hard(x: Any, label: Any) -> Any:
 
 
 def _cross_entropy2_specs(X: Spec, Label: Spec, *, ignore_index: int) -> tuple[Spec, Spec, Spec]:
+    _each_has_a_label(X, Label, soft_label=False)
     return (
         Spec(_rows_shape(X, Label), X.dtype),
         Spec((*X.shape, 0), X.dtype),

@@ -336,6 +336,8 @@ def _concat_spec(X: tuple[Spec, ...], AxisTensor: Spec | None, *, axis: int) -> 
         raise ShapeError(f"concat takes tensors of one rank, not {[list(x.shape) for x in X]}")
     if AxisTensor is not None:
         return Spec((-1,) * rank, X[0].dtype)
+    if not -rank <= axis < rank:
+        raise ShapeError(f"concat on axis {axis} of {rank} dimensions")
     at = axis + rank if axis < 0 else axis
     out = []
     for i, sizes in enumerate(zip(*(x.shape for x in X), strict=True)):
@@ -524,11 +526,20 @@ def expand(
     return jnp.tile(X, times)
 
 
+def _expand_as_spec(X: Spec, target_tensor: Spec) -> Spec:
+    ends = zip(X.shape, target_tensor.shape, strict=False)
+    if X.ndim != target_tensor.ndim or any(n > 0 and t > 0 and t % n for n, t in ends):
+        raise ShapeError(
+            f"expand_as: {list(X.shape)} cannot be repeated to {list(target_tensor.shape)}"
+        )
+    return Spec(target_tensor.shape, X.dtype)
+
+
 @op(
     outs="Out",
     grad="X target_tensor",
     nograd="target_tensor",
-    infer=lambda X, target_tensor: Spec(target_tensor.shape, X.dtype),
+    infer=_expand_as_spec,
     rows=mixes(),
     shape_of=("target_tensor",),
 )

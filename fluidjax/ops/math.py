@@ -326,6 +326,10 @@ LEAST_NORM = 1e-4  # cos_sim takes no row for shorter, so one of zeros is like n
 
 
 def _infer_cos_sim(X: Spec, Y: Spec) -> tuple[Spec, Spec, Spec]:
+    if X.ndim != Y.ndim or not all(map(fits, X.shape[1:], Y.shape[1:])):
+        raise ShapeError(
+            f"cos_sim takes rows of one shape, not {list(X.shape)} and {list(Y.shape)}"
+        )
     column = Spec((X.shape[0], 1), X.dtype)
     return column, column, Spec((Y.shape[0], 1), X.dtype)
 

@@ -398,6 +398,11 @@ def layer_norm(
 
     Scale and Bias [product of those axes], Mean and Variance [product of the axes before].
     """
+    if not 0 <= begin_norm_axis < X.ndim:
+        raise ShapeError(
+            f"layer_norm's begin_norm_axis is one of the axes of {list(X.shape)}, not"
+            f" {begin_norm_axis}"
+        )
     left, right = _rows(X, begin_norm_axis)
     y, mean, variance, _ = _normalise(X.reshape(left, right), (1,), epsilon)
     if Scale is not None:

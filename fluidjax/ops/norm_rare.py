@@ -197,6 +197,10 @@ def spectral_norm(
 
     U [h] and V [w] start the power iterations; they are not updated.
     """
+    if Weight.ndim < 2:
+        raise ShapeError(
+            f"spectral_norm takes a Weight of two or more dimensions, not {list(Weight.shape)}"
+        )
     _, _, sigma = _singular(_as_matrix(Weight, dim), U, V, power_iters, eps)
     return Weight / sigma
 

@@ -203,6 +203,8 @@ def sampling_id(X: Array, *, min: float = 0.0, max: float = 1.0, seed: int = 0, 
     """Out[i] (int64) = the first column where X[i]'s running sum passes a draw from U[min, max), at
     most the last.
     """
+    if X.ndim != 2:
+        raise ShapeError(f"sampling_id takes probabilities [N, columns], not {list(X.shape)}")
     drawn = jax.random.uniform(key, (X.shape[0], 1), X.dtype, min, max)
     passed = jnp.sum(jnp.cumsum(X, axis=1) <= drawn, axis=1, dtype=np.int64)
     return jnp.minimum(passed, X.shape[1] - 1)

@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from ..base.dtypes import name_of, numpy_dtype
+from ..errors import ShapeError
 from .concrete import integers
 from .extremes import by_equality
 from .infer import Spec
@@ -21,8 +22,14 @@ from .traits import Rows, reduces, sizes_from
 
 
 def _axes(rank: int, dim: Sequence[int], reduce_all: bool) -> tuple[int, ...]:
-    """The dimensions to reduce over, counted from the front."""
-    return tuple(range(rank)) if reduce_all else tuple(sorted({d % rank for d in dim}))
+    """The dimensions to reduce over, counted from the front. Raises ShapeError for one that is not
+    there.
+    """
+    if reduce_all:
+        return tuple(range(rank))
+    if any(not -rank <= d < rank for d in dim):
+        raise ShapeError(f"dim {list(dim)} is not among the {rank} dimensions to reduce over")
+    return tuple(sorted({d % rank for d in dim}))
 
 
 def _norm(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:

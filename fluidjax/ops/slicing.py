@@ -400,6 +400,8 @@ def pad_grad(d_Out: Array, *, paddings: Ints):
 def _pad2d_spec(
     X: Spec, Paddings: Any, *, paddings: Ints, data_format: str, mode: str, pad_value: float
 ) -> Spec:
+    if X.ndim != 4:
+        raise ShapeError(f"pad2d takes images of four dimensions, not {list(X.shape)}")
     at = 1 if data_format == "NHWC" else 2
     if Paddings is not None:
         return Spec(tuple(-1 if i in (at, at + 1) else n for i, n in enumerate(X.shape)), X.dtype)
