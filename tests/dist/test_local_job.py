@@ -180,6 +180,15 @@ def test_trainers_with_different_numbers_of_batches_are_told_apart() -> None:
     assert [len(r) for r in started("async_mlp_sgd").run(readers, ["mean_0.tmp_0"])] == [3, 2]
 
 
+def test_an_unknown_feed_is_passed_over_as_on_one_device() -> None:
+    job, other = started("mlp_sgd"), started("mlp_sgd")
+    good = feeds(recorded()["mlp_sgd"]["job"])[0]
+    with pytest.warns(RuntimeWarning, match="feed 'z': .*passed over"):
+        (got,), _ = job.step([{**good[0], "z": good[0]["x"]}, good[1]], ["mean_0.tmp_0"])
+    (wanted,), _ = other.step(good, ["mean_0.tmp_0"])
+    np.testing.assert_array_equal(got, wanted)
+
+
 def test_a_wrong_feed_names_the_trainer_and_changes_nothing() -> None:
     job = started("mlp_sgd")
     good = feeds(recorded()["mlp_sgd"]["job"])[0]
@@ -189,7 +198,7 @@ def test_a_wrong_feed_names_the_trainer_and_changes_nothing() -> None:
     with pytest.raises(FeedError, match=r"trainer 1: 'y' must be fed"):
         job.step([good[0], {"x": good[1]["x"]}])
     with pytest.raises(FeedError, match=r"trainer 0: feed 'z': .*no such variable"):
-        job.step([{**good[0], "z": good[0]["x"]}, good[1]])
+        job.step([{"x": good[0]["x"], "z": good[0]["y"]}, good[1]])
     with pytest.raises(FeedError, match="expects 0 <= value < 4, but it holds 9"):
         job.step([good[0], {**good[1], "y": np.full((8, 1), 9)}])
     with pytest.raises(

@@ -41,6 +41,7 @@ DECLARED = {
     "matmul.Out": {"lod_level"},
     "stack.Y": {"lod_level"},
     "gather_nd.Out": {"lod_level"},
+    "index_select.Out": {"lod_level"},
     "strided_slice.Out": {"lod_level"},
     "flatten2.Out": {"lod_level"},
     "accuracy.Accuracy": {"lod_level"},

@@ -4,6 +4,7 @@ messages.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -101,17 +102,23 @@ class LocalTrainer:
     def check_feed(self, feed: Mapping[str, Any]) -> dict[str, Any]:
         """The fed values, checked by name, dtype, shape and range. Raises FeedError, naming the
         trainer.
+
+        What the program does not know is passed over with a warning, as on one device.
         """
         rules = self._feeds(self.program.desc)
         for reader in self.program.info.readers:
             feed = {**feed, **reader.next_feed()}
         try:
-            for name in feed:
-                if self.program.desc.find_var(name) is None:
-                    raise unknown_feed(name, self.program.desc)
+            unknown = [
+                unknown_feed(name, self.program.desc)
+                for name in feed
+                if self.program.desc.find_var(name) is None
+            ]
             for name in rules:
                 if name not in feed:
-                    raise FeedError(f"{name!r} must be fed")
+                    raise unknown[0] if unknown else FeedError(f"{name!r} must be fed")
+            for passed_over in unknown:
+                warnings.warn(f"{passed_over}; it is passed over", RuntimeWarning, stacklevel=4)
             return {name: rules[name](value) for name, value in feed.items() if name in rules}
         except FeedError as error:
             raise FeedError(f"trainer {self.id}: {error}") from None
