@@ -19,7 +19,9 @@ import pytest
 import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.errors import EnforceNotMet, FeedError, FluidError, FluidValueError, ShapeError
+from fluidjax.ir import edit
 from fluidjax.layers import control_flow
+from tests.nets import fresh
 from tests.test_checks import looped, number
 
 CPU = fluid.CPUPlace()
@@ -404,3 +406,17 @@ def test_an_op_that_names_other_numbers_of_outputs_than_it_gives() -> None:
                 outputs=outputs,
                 attrs={"equation": "ij,jk->ik"},
             )
+
+
+def test_a_list_that_lacks_a_tensor() -> None:
+    """A spoiled file may leave one of concat's inputs out."""
+    with fresh() as (main, _):
+        x = fluid.data("x", [2, 3], dtype="float32")
+        out = fluid.layers.concat([x * 2.0, x], axis=1)
+    ops = [
+        edit.rename_op(op, {op.input("X")[0]: "@EMPTY@"}) if op.type == "concat" else op
+        for op in main.desc.blocks[0].ops
+    ]
+    spoiled = fluid.Program.from_desc(edit.replace_ops(main.desc, 0, ops))
+    with pytest.raises(FluidError, match="not given"):
+        fluid.Executor().run(spoiled, feed={"x": np.ones((2, 3), "float32")}, fetch_list=[out.name])

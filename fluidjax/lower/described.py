@@ -84,12 +84,18 @@ def answered(
                     " for its gradient"
                 ) from exc
         given = {s: rows_of(v) for s, v in inputs.items()}
-        if definition.infer is not None:
+        if definition.infer is not None and _have_shapes(given):
             try:
                 infer(definition, specs_of(given), attrs)
             except FluidError as told:
                 raise told from exc
         raise refusal(definition.type, given, exc) from exc
+
+
+def _have_shapes(given: Mapping[str, Any]) -> bool:
+    """Whether a rule of shapes can be asked: a list may lack some of its tensors."""
+    lists = (v if isinstance(v, list | tuple) else (v,) for v in given.values() if v is not None)
+    return all(hasattr(v, "shape") for each in lists for v in each)
 
 
 def _is_scope(value: Any) -> bool:
