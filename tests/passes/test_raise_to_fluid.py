@@ -106,12 +106,22 @@ def heads(params: Any, x: Any) -> Any:
     return jnp.einsum("bhts,bshk->bthk", jax.nn.softmax(scores), q), x @ params["w"].T
 
 
+def pools(params: Any, x: Any) -> Any:
+    """Windows over two axes of five, as jax.vmap of a pool of one image has them."""
+    window, steps = (1, 1, 2, 2, 1), (1, 1, 2, 1, 1)
+    pads = ((0, 0), (0, 0), (1, 0), (0, 1), (0, 0))
+    most = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, steps, pads)
+    total = jax.lax.reduce_window(x, 0.0, jax.lax.add, window, steps, "VALID")
+    return most * params["w"], total / 4.0
+
+
 MODELS: dict[str, Callable[[], tuple[Any, Any, Any]]] = {
     "resnet": lambda: of_linen(ResNet(), normal(2, 16, 16, 3)),
     "bert": lambda: of_linen(Bert(), jax.random.randint(KEY, (2, 6), 1, 30)),
     "unet": lambda: of_linen(UNet(), normal(2, 8, 8, 3)),
     "mixed": lambda: of_linen(Mixed(), normal(3, 6)),
     "nnx": of_nnx,
+    "pools": lambda: (pools, {"w": normal(3)}, normal(2, 1, 6, 6, 3)),
     "products": lambda: (heads, {"q": normal(8, 2, 3), "w": normal(5, 8)}, normal(2, 4, 8)),
 }
 

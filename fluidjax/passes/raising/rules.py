@@ -576,7 +576,10 @@ def pool(place: Place, op: OpDesc, kind: str, last: bool = False, **attrs: Any) 
         raise Refused("its windows follow an open size")
     window, strides = given["window_dimensions"], given["window_strides"]
     moved = [a for a, n in enumerate(window) if n != 1 or strides[a] != 1]
-    if len(window) != 4 or not (set(moved) <= {1, 2} or set(moved) <= {2, 3}):
+    rank = len(window)
+    if rank != 4 and len(moved) == 2 and moved[1] == moved[0] + 1:
+        return _pool_of_many(place, op, kind, moved[0], last, **attrs)
+    if rank != 4 or not (set(moved) <= {1, 2} or set(moved) <= {2, 3}):
         raise Refused("its windows go over other axes than the two of an image")
     first = 1 if set(moved) <= {1, 2} and 3 not in moved else 2
     pads = given["padding"]
@@ -585,6 +588,28 @@ def pool(place: Place, op: OpDesc, kind: str, last: bool = False, **attrs: Any) 
         strides=list(strides[first : first + 2]), paddings=list(pads[2 * first : 2 * first + 4]),
         data_format="NHWC" if first == 1 else "NCHW", **attrs,
     )  # fmt: skip
+
+
+def _pool_of_many(place: Place, op: OpDesc, kind: str, first: int, last: bool, **attrs: Any) -> str:
+    """Windows over two neighbouring axes of an array that is no image: what stands before them are
+    samples, what stands behind channels.
+    """
+    given, dims = op.attrs, place.dims(op.input("X")[0])
+    pads = given["padding"]
+    if any(pads[: 2 * first]) or any(pads[2 * first + 4 :]):
+        raise Refused("it pads between samples or channels")
+    lead, tail = dims[:first], dims[first + 2 :]
+    if not all(isinstance(n, int) for n in tail):
+        raise Refused("its channels are open")
+    count = math.prod(lead) if all(isinstance(n, int) for n in lead) else "samples"
+    image = [count, *dims[first : first + 2], math.prod(tail)]
+    found = place.add(
+        "pool2d", {"X": place.reshaped(op.input("X")[0], image)}, pooling_type=kind,
+        ksize=list(given["window_dimensions"][first : first + 2]),
+        strides=list(given["window_strides"][first : first + 2]), paddings=list(pads[2 * first : 2 * first + 4]),
+        data_format="NHWC", **attrs,
+    )  # fmt: skip
+    return place.reshaped(found, [*lead, *place.shape(found)[1:3], *tail], last)
 
 
 @single("reduce_window_sum")
