@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from fluidjax.ops.registry import OpDef
+from fluidjax.ops.target import PLAIN, Target
 
 
 def bits(value: Any) -> Any:
@@ -44,6 +45,7 @@ def ops() -> Iterator[dict[Any, Any]]:
         attrs: Mapping[str, Any],
         key: Any = None,
         wanted: Any = None,
+        target: Target = PLAIN,
     ) -> Any:
         asked = (
             tuple(wanted.items())
@@ -56,12 +58,13 @@ def ops() -> Iterator[dict[Any, Any]]:
                 repr(sorted(attrs.items())),
                 asked,
                 bits(key),
+                target,
                 tuple((s, bits(v)) for s, v in inputs.items()),
             )
         except TypeError:
-            return run(self, inputs, attrs, key, wanted)
+            return run(self, inputs, attrs, key, wanted, target)
         if same not in found:
-            found[same] = run(self, inputs, attrs, key, wanted)
+            found[same] = run(self, inputs, attrs, key, wanted, target)
         return found[same]
 
     with pytest.MonkeyPatch.context() as patch:

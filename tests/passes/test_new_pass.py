@@ -36,8 +36,10 @@ def added(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def test_modules_are_found_by_themselves() -> None:
-    """What the package imports: each file of its folder, and the new one."""
-    files = {path.stem for path in Path(passes.__file__).parent.glob("*.py")} - {"__init__"}
+    """What the package imports: each file and folder of its folder, and the new one."""
+    folder = Path(passes.__file__).parent
+    files = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    files |= {path.parent.name for path in folder.glob("*/__init__.py")}
     assert {m.name for m in pkgutil.iter_modules(passes.__path__)} == files | {NAME}
     assert all(f"{passes.__name__}.{name}" in sys.modules for name in files)
 
