@@ -109,6 +109,10 @@ def statistics(x: Any) -> Any:
     return (x - x.mean(0)) / jnp.sqrt(x.var(0) + 1e-5), jax.nn.logsumexp(x, 1), x.max(), x.prod(1), (x > 0).any(0)  # fmt: skip
 
 
+def logarithms(x: Any) -> Any:
+    return jnp.log2(jnp.abs(x) + 0.5), jnp.log10(jnp.abs(x) + 0.5), jnp.exp2(x)
+
+
 def derived(x: Any) -> Any:
     return jax.grad(lambda v: (jnp.tanh(v @ v.T) ** 2).sum())(x)
 
@@ -123,6 +127,7 @@ FUNCTIONS: list[tuple[str, Callable[..., Any], tuple[np.ndarray, ...]]] = [
     ("indexed", indexed, (normal(4, 4), np.array([2, 0, 3, 1], "int32"))),
     ("branches", branches, (normal(3, 4),)),
     ("loops", loops, (normal(3, 4),)),
+    ("logarithms", logarithms, (normal(3, 4),)),
     ("statistics", statistics, (normal(5, 4),)),
     ("derived", derived, (normal(3, 4),)),
 ]

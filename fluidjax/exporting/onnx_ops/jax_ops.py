@@ -69,6 +69,8 @@ for _name in SAME:
 
 COMPOSED: dict[str, Callable[[Graph, Value], Value]] = {
     "square": lambda g, x: g.times(x, x),
+    "one_minus_square": lambda g, x: g.times(g.plus(x, 1.0), g.minus(g.number(1, x), x)),
+    "log2": lambda g, x: g.times(g.like("Log", x), 1 / math.log(2)),
     "rsqrt": lambda g, x: g.like("Reciprocal", g.like("Sqrt", x)),
     "erfc": lambda g, x: g.minus(g.number(1, x), g.like("Erf", x)),
     "log1p": lambda g, x: g.like("Log", g.plus(x, 1.0)),
