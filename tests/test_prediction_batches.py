@@ -13,8 +13,6 @@ import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.errors import FluidValueError
 
-from .test_compiles_once import compiles  # noqa: F401
-
 core = fluid.core
 DRAWN = np.random.RandomState(3)
 
@@ -103,29 +101,32 @@ def test_results_are_those_of_the_true_rows(
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6, err_msg=f"batch of {n}")
 
 
-def grown(compiles: list[str], action: Callable[[], Any]) -> int:  # noqa: F811
-    before = len(compiles)
+def compiled(predictor: Any, action: Callable[[], Any]) -> int:
+    """How many executables of the model an action adds."""
+    before = len(predictor._exe.compilations(predictor.program()))
     action()
-    return len(compiles) - before
+    return len(predictor._exe.compilations(predictor.program())) - before
 
 
-def test_learnt_sizes_are_few(tmp_path: Path, compiles: list[str]) -> None:  # noqa: F811
+def test_learnt_sizes_are_few(tmp_path: Path) -> None:
     predictor = core.create_paddle_predictor(saved(tmp_path, by_minus_one))
     batches = [batch(n) for n in (5, 3, 4, 6, 7, 8, 10, 11, 12, 9, 13, 16, 15, 14)]
-    assert grown(compiles, lambda: [said(predictor, x) for x in batches]) <= 5  # 5, 3, 8, 12, 16
-    assert not grown(compiles, lambda: [said(predictor.clone(), x) for x in batches])
+    assert (
+        compiled(predictor, lambda: [said(predictor, x) for x in batches]) == 5
+    )  # sizes 5, 6, 8, 12, 16
+    assert not compiled(predictor, lambda: [said(predictor.clone(), x) for x in batches])
 
 
-def test_named_sizes_are_warmed_up(tmp_path: Path, compiles: list[str]) -> None:  # noqa: F811
+def test_named_sizes_are_warmed_up(tmp_path: Path) -> None:
     config = saved(tmp_path, by_minus_one)
     config.set_batch_sizes([8, 2])
     assert config.batch_sizes() == (2, 8)
     predictor = core.create_paddle_predictor(config)
-    assert grown(compiles, lambda: predictor.warm_up(config.batch_sizes())) >= 2
+    assert compiled(predictor, lambda: predictor.warm_up(config.batch_sizes())) == 2
     batches = [batch(n) for n in range(1, 9)]
-    assert not grown(compiles, lambda: [said(predictor, x) for x in batches])
-    assert grown(compiles, lambda: said(predictor, batch(9)))  # larger than all: as it is
-    assert not grown(compiles, lambda: predictor.warm_up([{"x": [9, 3, 8, 8]}]))
+    assert not compiled(predictor, lambda: [said(predictor, x) for x in batches])
+    assert compiled(predictor, lambda: said(predictor, batch(9)))  # larger than all: as it is
+    assert not compiled(predictor, lambda: predictor.warm_up([{"x": [9, 3, 8, 8]}]))
 
 
 def test_a_batch_that_is_mixed_is_compiled_as_it_is(tmp_path: Path) -> None:

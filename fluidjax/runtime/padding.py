@@ -16,7 +16,7 @@ to a size that is there and at most twice as large, else up to a bucket.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -63,19 +63,22 @@ def _by_offsets(kind: str) -> bool:
     return not isinstance(rows, Sequences) or rows.by_offsets
 
 
-def _named(sizes: tuple[int, ...]) -> Callable[[int], int]:
-    """The size that a batch is padded up to; its own where it is larger than all that are named."""
-    if sizes:
-        return lambda count: min((n for n in sizes if n >= count), default=count)
-    learnt: set[int] = set()
+class BatchSizes:
+    """The sizes that a prediction's batch is padded up to: those that are named, else learnt."""
 
-    def size(count: int) -> int:
-        near = [n for n in list(learnt) if count <= n <= ROOM * count]  # other threads add some
-        found = min(near) if near else count if len(learnt) < AS_THEY_ARE else _up(count)
-        learnt.add(found)
+    def __init__(self, named: tuple[int, ...]) -> None:
+        self._named = named
+        self._learnt: set[int] = set()
+
+    def of(self, count: int) -> int:
+        """The size for a batch of so many rows; its own if it is larger than all that are named."""
+        if self._named:
+            return min((n for n in self._named if n >= count), default=count)
+        # other threads add some
+        near = [n for n in list(self._learnt) if count <= n <= ROOM * count]
+        found = min(near) if near else count if len(self._learnt) < AS_THEY_ARE else _up(count)
+        self._learnt.add(found)
         return found
-
-    return size
 
 
 def _up(count: int) -> int:
@@ -99,7 +102,7 @@ class Padding:
         inner_levels. by_offsets: see goes_by_offsets. sizes: up to which batches without sequences
         are padded; () for sizes that are learnt, None for none.
         """
-        self._batch_size = None if sizes is None else _named(sizes)
+        self._batch_sizes = None if sizes is None else BatchSizes(sizes)
         self.batches, self.inner, self.by_offsets = batches, inner, by_offsets
         self._exact: set[Any] = set()  # forms of which some op must see no padding
         # forms of which some op must know how many sequences there are
@@ -131,15 +134,14 @@ class Padding:
 
     def _batched(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """The values of a prediction with its batch padded up to a size."""
-        if self._batch_size is None or () in self._exact:
+        if self._batch_sizes is None or () in self._exact:
             return values
         names = [n for n, v in values.items() if n in self.batches and isinstance(v, np.ndarray)]
         counts = {values[n].shape[0] for n in names}
         if len(counts) != 1 or not self.batches <= {*names}:
             return values
         (count,) = counts
-        size = self._batch_size(count)
-        return batched(values, names, size) if size >= count > 0 else values
+        return batched(values, names, self._batch_sizes.of(count)) if count else values
 
     def _rooms(self, form: Any, values: Mapping[str, Any]) -> Mapping[str, tuple[int, int]]:
         """Rows and length of the longest sequence up to which each LoDTensor is padded; {} where
@@ -178,7 +180,7 @@ class Padding:
         None: nothing was.
         """
         form = form_of(values)
-        if form in self._exact or not (form or self._batch_size):
+        if form in self._exact or not (form or self._batch_sizes):
             return None
         if form not in self._counted and len(self._counts.get(form, ())) > AS_THEY_ARE:
             self._counted.add(form)
