@@ -103,9 +103,9 @@ def test_results_are_those_of_the_true_rows(
 
 def compiled(predictor: Any, action: Callable[[], Any]) -> int:
     """How many executables of the model an action adds."""
-    before = len(predictor._exe.compilations(predictor.program()))
+    before = len(predictor.compilations())
     action()
-    return len(predictor._exe.compilations(predictor.program())) - before
+    return len(predictor.compilations()) - before
 
 
 def test_learnt_sizes_are_few(tmp_path: Path) -> None:

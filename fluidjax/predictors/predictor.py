@@ -14,6 +14,7 @@ from ..errors import EnforceNotMet, FeedError, FluidTypeError, FluidValueError, 
 from ..executor import Executor
 from ..graph.program import Program
 from ..lod_tensor import LoDTensor
+from ..runtime.compilations import Compilation
 from ..runtime.scope import Scope, scope_guard
 from ..saved.model import load_inference_model, save_inference_model
 from .config import AnalysisConfig, Model, NativeConfig
@@ -123,6 +124,12 @@ class Predictor:
         return np.zeros(
             tuple(shape), numpy_dtype(name_of(self._program.global_block().var(name).dtype))
         )
+
+    def compilations(self) -> list[Compilation]:
+        """What was compiled of the model so far, by this predictor and its clones: for what shapes,
+        and how long it took.
+        """
+        return self._exe.compilations(self._program)
 
     def get_input_names(self) -> list[str]:
         return list(self._feeds)
