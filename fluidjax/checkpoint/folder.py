@@ -358,10 +358,7 @@ class Checkpoint:
         except FluidError:
             raise
         except Exception as error:
-            text = " ".join(str(error).split())
-            # the cause stands at the end
-            shown = text if len(text) < 500 else f"{text[:200]} ... {text[-250:]}"
-            raise kind(f"{what}: {type(error).__name__}: {shown}") from error
+            raise kind(f"{what}: {cause(error)}") from error
 
     def clean(self, after: int | None = None) -> None:
         """Remove all checkpoints, or those of later steps than `after`."""
@@ -372,6 +369,19 @@ class Checkpoint:
                 (self.path / REMOVED).mkdir(exist_ok=True)
                 os.rename(self.path / str(step), self.path / REMOVED / str(step))
         self._delete_removed()
+
+
+# tensorstore appends what it was opened with, as JSON: ` [tensorstore_spec='{...}']`
+ATTACHED = re.compile(r" \[\w+='(?:\\.|[^'\\])*'\]")
+
+
+def cause(error: Exception) -> str:
+    """What orbax or tensorstore objects to, on one line of at most 500 characters with its end,
+    where the cause stands.
+    """
+    text = ATTACHED.sub("", " ".join(str(error).split()))
+    shown = text if len(text) < 500 else f"{text[:200]} ... {text[-250:]}"
+    return f"{type(error).__name__}: {shown}"
 
 
 def _executor(executor: Any) -> Executor:

@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tensorstore
 
 import fluidjax as fluid
 from fluidjax import layers
+from fluidjax.checkpoint.folder import cause
 from fluidjax.checkpoint.record import from_json, to_json
 from fluidjax.checkpoint.seal import checksum
 from fluidjax.checkpoint.snapshot import take
@@ -329,3 +331,17 @@ def test_a_disk_without_room_is_told_in_one_sentence(tmp_path):
     sentence, latest = run.stdout.splitlines()
     assert "File too large" in sentence and str(tmp_path / "kept") in sentence and latest == "0"
     assert "Traceback" not in run.stderr
+
+
+def test_a_cause_is_seen_before_what_tensorstore_appends(tmp_path):
+    """An error while an array is opened carries the whole specification behind its cause."""
+    (tmp_path / "o'clock").write_text("a file, no folder")
+    where = {"driver": "file", "path": str(tmp_path / "o'clock")}
+    array = {"shape": [3], "dtype": "<f4", "chunks": [3]}
+    with pytest.raises(ValueError, match="tensorstore_spec") as caught:
+        tensorstore.open(
+            {"driver": "zarr", "kvstore": where, "metadata": array}, create=True
+        ).result()
+    told = cause(caught.value)
+    assert told.endswith("Not a directory") and "\n" not in told
+    assert len(cause(ValueError("word " * 200 + "the cause"))) < 500
