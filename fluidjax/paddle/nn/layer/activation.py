@@ -8,39 +8,19 @@ from ....graph.variable import Variable
 from ....initializer import Constant
 from .. import functional as F
 from .base import Layer
+from .function import FunctionLayer
 
 
-class ELU(Layer):
+class ELU(FunctionLayer, function=F.elu):
     """paddle.nn.functional.elu as a layer."""
 
-    def __init__(self, alpha: float = 1.0, name: str | None = None) -> None:
-        super().__init__()
-        self.alpha = alpha
 
-    def forward(self, x: Variable) -> Variable:
-        return F.elu(x, self.alpha)
-
-
-class GELU(Layer):
+class GELU(FunctionLayer, function=F.gelu):
     """paddle.nn.functional.gelu as a layer."""
 
-    def __init__(self, approximate: bool = False, name: str | None = None) -> None:
-        super().__init__()
-        self.approximate = approximate
 
-    def forward(self, x: Variable) -> Variable:
-        return F.gelu(x, self.approximate)
-
-
-class Hardshrink(Layer):
+class Hardshrink(FunctionLayer, function=F.hardshrink):
     """paddle.nn.functional.hardshrink as a layer."""
-
-    def __init__(self, threshold: float = 0.5, name: str | None = None) -> None:
-        super().__init__()
-        self.threshold = threshold
-
-    def forward(self, x: Variable) -> Variable:
-        return F.hardshrink(x, self.threshold)
 
 
 class Hardsigmoid(Layer):
@@ -53,46 +33,20 @@ class Hardsigmoid(Layer):
         return F.hardsigmoid(x)
 
 
-class Hardswish(Layer):
+class Hardswish(FunctionLayer, function=F.hardswish):
     """paddle.nn.functional.hardswish as a layer."""
 
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__()
 
-    def forward(self, x: Variable) -> Variable:
-        return F.hardswish(x)
-
-
-class Hardtanh(Layer):
+class Hardtanh(FunctionLayer, function=F.hardtanh):
     """paddle.nn.functional.hardtanh as a layer."""
 
-    def __init__(self, min: float = -1.0, max: float = 1.0, name: str | None = None) -> None:
-        super().__init__()
-        self.min, self.max = min, max
 
-    def forward(self, x: Variable) -> Variable:
-        return F.hardtanh(x, self.min, self.max)
-
-
-class LeakyReLU(Layer):
+class LeakyReLU(FunctionLayer, function=F.leaky_relu):
     """paddle.nn.functional.leaky_relu as a layer."""
 
-    def __init__(self, negative_slope: float = 0.01, name: str | None = None) -> None:
-        super().__init__()
-        self.negative_slope = negative_slope
 
-    def forward(self, x: Variable) -> Variable:
-        return F.leaky_relu(x, self.negative_slope)
-
-
-class LogSigmoid(Layer):
+class LogSigmoid(FunctionLayer, function=F.log_sigmoid):
     """paddle.nn.functional.log_sigmoid as a layer."""
-
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__()
-
-    def forward(self, x: Variable) -> Variable:
-        return F.log_sigmoid(x)
 
 
 class LogSoftmax(Layer):
@@ -106,81 +60,32 @@ class LogSoftmax(Layer):
         return F.log_softmax(x, self.axis)
 
 
-class Maxout(Layer):
+class Maxout(FunctionLayer, function=F.maxout):
     """paddle.nn.functional.maxout as a layer."""
 
-    def __init__(self, groups: int, axis: int = 1, name: str | None = None) -> None:
-        super().__init__()
-        self.groups, self.axis = groups, axis
 
-    def forward(self, x: Variable) -> Variable:
-        return F.maxout(x, self.groups, self.axis)
-
-
-class Mish(Layer):
+class Mish(FunctionLayer, function=F.mish):
     """paddle.nn.functional.mish as a layer."""
 
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__()
 
-    def forward(self, x: Variable) -> Variable:
-        return F.mish(x)
-
-
-class ReLU(Layer):
+class ReLU(FunctionLayer, function=F.relu):
     """paddle.nn.functional.relu as a layer."""
 
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__()
 
-    def forward(self, x: Variable) -> Variable:
-        return F.relu(x)
-
-
-class ReLU6(Layer):
+class ReLU6(FunctionLayer, function=F.relu6):
     """paddle.nn.functional.relu6 as a layer."""
 
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__()
 
-    def forward(self, x: Variable) -> Variable:
-        return F.relu6(x)
-
-
-class SELU(Layer):
+class SELU(FunctionLayer, function=F.selu):
     """paddle.nn.functional.selu as a layer."""
 
-    def __init__(
-        self,
-        scale: float = 1.0507009873554805,
-        alpha: float = 1.6732632423543772,
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        self.scale, self.alpha = scale, alpha
 
-    def forward(self, x: Variable) -> Variable:
-        return F.selu(x, self.scale, self.alpha)
-
-
-class Sigmoid(Layer):
+class Sigmoid(FunctionLayer, function=F.sigmoid):
     """paddle.nn.functional.sigmoid as a layer."""
 
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__()
 
-    def forward(self, x: Variable) -> Variable:
-        return F.sigmoid(x)
-
-
-class Silu(Layer):
+class Silu(FunctionLayer, function=F.silu):
     """paddle.nn.functional.silu as a layer."""
-
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__()
-
-    def forward(self, x: Variable) -> Variable:
-        return F.silu(x)
 
 
 class Softmax(Layer):
@@ -194,77 +99,32 @@ class Softmax(Layer):
         return F.softmax(x, self.axis)
 
 
-class Softplus(Layer):
+class Softplus(FunctionLayer, function=F.softplus):
     """paddle.nn.functional.softplus as a layer."""
 
-    def __init__(self, beta: float = 1, threshold: float = 20, name: str | None = None) -> None:
-        super().__init__()
-        self.beta, self.threshold = beta, threshold
 
-    def forward(self, x: Variable) -> Variable:
-        return F.softplus(x, self.beta, self.threshold)
-
-
-class Softshrink(Layer):
+class Softshrink(FunctionLayer, function=F.softshrink):
     """paddle.nn.functional.softshrink as a layer."""
 
-    def __init__(self, threshold: float = 0.5, name: str | None = None) -> None:
-        super().__init__()
-        self.threshold = threshold
 
-    def forward(self, x: Variable) -> Variable:
-        return F.softshrink(x, self.threshold)
-
-
-class Softsign(Layer):
+class Softsign(FunctionLayer, function=F.softsign):
     """paddle.nn.functional.softsign as a layer."""
 
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__()
 
-    def forward(self, x: Variable) -> Variable:
-        return F.softsign(x)
-
-
-class Swish(Layer):
+class Swish(FunctionLayer, function=F.swish):
     """paddle.nn.functional.swish as a layer."""
 
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__()
 
-    def forward(self, x: Variable) -> Variable:
-        return F.swish(x)
-
-
-class Tanh(Layer):
+class Tanh(FunctionLayer, function=F.tanh):
     """paddle.nn.functional.tanh as a layer."""
 
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__()
 
-    def forward(self, x: Variable) -> Variable:
-        return F.tanh(x)
-
-
-class Tanhshrink(Layer):
+class Tanhshrink(FunctionLayer, function=F.tanhshrink):
     """paddle.nn.functional.tanhshrink as a layer."""
 
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__()
 
-    def forward(self, x: Variable) -> Variable:
-        return F.tanhshrink(x)
-
-
-class ThresholdedReLU(Layer):
+class ThresholdedReLU(FunctionLayer, function=F.thresholded_relu):
     """paddle.nn.functional.thresholded_relu as a layer."""
-
-    def __init__(self, threshold: float = 1.0, name: str | None = None) -> None:
-        super().__init__()
-        self.threshold = threshold
-
-    def forward(self, x: Variable) -> Variable:
-        return F.thresholded_relu(x, self.threshold)
 
 
 class PReLU(Layer):
@@ -290,26 +150,12 @@ class PReLU(Layer):
         return F.prelu(x, self.weight, self.data_format)
 
 
-class CELU(Layer):
+class CELU(FunctionLayer, function=F.celu):
     """paddle.nn.functional.celu as a layer."""
 
-    def __init__(self, alpha: float = 1.0, name: str | None = None) -> None:
-        super().__init__()
-        self.alpha = alpha
 
-    def forward(self, x: Variable) -> Variable:
-        return F.celu(x, self.alpha)
-
-
-class GLU(Layer):
+class GLU(FunctionLayer, function=F.glu):
     """paddle.nn.functional.glu as a layer."""
-
-    def __init__(self, axis: int = -1, name: str | None = None) -> None:
-        super().__init__()
-        self.axis = axis
-
-    def forward(self, x: Variable) -> Variable:
-        return F.glu(x, self.axis)
 
 
 class RReLU(Layer):

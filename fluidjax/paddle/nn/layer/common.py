@@ -12,6 +12,7 @@ from ...linalg import norm
 from ...tensor import flatten
 from .. import functional as F
 from .base import Layer
+from .function import FunctionLayer
 
 
 class Pad1D(Layer):
@@ -68,46 +69,8 @@ class Pad3D(Layer):
         return F.pad(x, _each(self.padding, 3), self.mode, self.value, self.data_format)
 
 
-class Upsample(Layer):
+class Upsample(FunctionLayer, function=F.interpolate):
     """paddle.nn.functional.interpolate as a layer."""
-
-    def __init__(
-        self,
-        size: Any = None,
-        scale_factor: Any = None,
-        mode: str = "nearest",
-        align_corners: bool = False,
-        align_mode: int = 0,
-        data_format: str = "NCHW",
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        (
-            self.size,
-            self.scale_factor,
-            self.mode,
-            self.align_corners,
-            self.align_mode,
-            self.data_format,
-        ) = (
-            size,
-            scale_factor,
-            mode,
-            align_corners,
-            align_mode,
-            data_format,
-        )
-
-    def forward(self, x: Variable) -> Variable:
-        return F.interpolate(
-            x,
-            self.size,
-            self.scale_factor,
-            self.mode,
-            self.align_corners,
-            self.align_mode,
-            self.data_format,
-        )
 
 
 class UpsamplingBilinear2D(Layer):
@@ -155,15 +118,8 @@ class AlphaDropout(Layer):
         return F.alpha_dropout(x, self.p, self.training)
 
 
-class CosineSimilarity(Layer):
+class CosineSimilarity(FunctionLayer, function=F.cosine_similarity, inputs=2):
     """paddle.nn.functional.cosine_similarity as a layer."""
-
-    def __init__(self, axis: int = 1, eps: float = 1e-8) -> None:
-        super().__init__()
-        self.axis, self.eps = axis, eps
-
-    def forward(self, x1: Variable, x2: Variable) -> Variable:
-        return F.cosine_similarity(x1, x2, self.axis, self.eps)
 
 
 class Dropout(Layer):
@@ -216,17 +172,8 @@ class Flatten(Layer):
         return flatten(x, self.start_axis, self.stop_axis)
 
 
-class PixelShuffle(Layer):
+class PixelShuffle(FunctionLayer, function=F.pixel_shuffle):
     """paddle.nn.functional.pixel_shuffle as a layer."""
-
-    def __init__(
-        self, upscale_factor: int, data_format: str = "NCHW", name: str | None = None
-    ) -> None:
-        super().__init__()
-        self.upscale_factor, self.data_format = upscale_factor, data_format
-
-    def forward(self, x: Variable) -> Variable:
-        return F.pixel_shuffle(x, self.upscale_factor, self.data_format)
 
 
 class PairwiseDistance(Layer):
@@ -343,28 +290,12 @@ class FeatureAlphaDropout(Layer):
         return F.feature_alpha_dropout(x, self.p, self.training)
 
 
-class PixelUnshuffle(Layer):
+class PixelUnshuffle(FunctionLayer, function=F.pixel_unshuffle):
     """paddle.nn.functional.pixel_unshuffle as a layer."""
 
-    def __init__(
-        self, downscale_factor: int, data_format: str = "NCHW", name: str | None = None
-    ) -> None:
-        super().__init__()
-        self.downscale_factor, self.data_format = downscale_factor, data_format
 
-    def forward(self, x: Variable) -> Variable:
-        return F.pixel_unshuffle(x, self.downscale_factor, self.data_format)
-
-
-class ChannelShuffle(Layer):
+class ChannelShuffle(FunctionLayer, function=F.channel_shuffle):
     """paddle.nn.functional.channel_shuffle as a layer."""
-
-    def __init__(self, groups: int, data_format: str = "NCHW", name: str | None = None) -> None:
-        super().__init__()
-        self.groups, self.data_format = groups, data_format
-
-    def forward(self, x: Variable) -> Variable:
-        return F.channel_shuffle(x, self.groups, self.data_format)
 
 
 class ZeroPad1D(Pad1D):

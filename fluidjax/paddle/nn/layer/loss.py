@@ -7,38 +7,15 @@ from typing import Any
 from ....graph.variable import Variable
 from .. import functional as F
 from .base import Layer
+from .function import FunctionLayer
 
 
-class BCELoss(Layer):
+class BCELoss(FunctionLayer, function=F.binary_cross_entropy, inputs=2):
     """paddle.nn.functional.binary_cross_entropy as a layer."""
 
-    def __init__(
-        self, weight: Variable | None = None, reduction: str = "mean", name: str | None = None
-    ) -> None:
-        super().__init__()
-        self.weight, self.reduction = weight, reduction
 
-    def forward(self, input: Variable, label: Variable) -> Variable:
-        return F.binary_cross_entropy(input, label, self.weight, self.reduction)
-
-
-class BCEWithLogitsLoss(Layer):
+class BCEWithLogitsLoss(FunctionLayer, function=F.binary_cross_entropy_with_logits, inputs=2):
     """paddle.nn.functional.binary_cross_entropy_with_logits as a layer."""
-
-    def __init__(
-        self,
-        weight: Variable | None = None,
-        reduction: str = "mean",
-        pos_weight: Variable | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        self.weight, self.reduction, self.pos_weight = weight, reduction, pos_weight
-
-    def forward(self, logit: Variable, label: Variable) -> Variable:
-        return F.binary_cross_entropy_with_logits(
-            logit, label, self.weight, self.reduction, self.pos_weight
-        )
 
 
 class CTCLoss(Layer):
@@ -67,44 +44,8 @@ class CTCLoss(Layer):
         )
 
 
-class CrossEntropyLoss(Layer):
+class CrossEntropyLoss(FunctionLayer, function=F.cross_entropy, inputs=2):
     """paddle.nn.functional.cross_entropy as a layer."""
-
-    def __init__(
-        self,
-        weight: Variable | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-        soft_label: bool = False,
-        axis: int = -1,
-        use_softmax: bool = True,
-        label_smoothing: float = 0.0,
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        (
-            self.weight,
-            self.ignore_index,
-            self.reduction,
-            self.soft_label,
-            self.axis,
-            self.use_softmax,
-            self.label_smoothing,
-        ) = (
-            weight,
-            ignore_index,
-            reduction,
-            soft_label,
-            axis,
-            use_softmax,
-            label_smoothing,
-        )
-
-    def forward(self, input: Variable, label: Variable) -> Variable:
-        return F.cross_entropy(
-            input, label, self.weight, self.ignore_index, self.reduction, self.soft_label, self.axis, self.use_softmax,
-            self.label_smoothing,
-        )  # fmt: skip
 
 
 class KLDivLoss(Layer):
@@ -118,15 +59,8 @@ class KLDivLoss(Layer):
         return F.kl_div(input, label, self.reduction)
 
 
-class L1Loss(Layer):
+class L1Loss(FunctionLayer, function=F.l1_loss, inputs=2):
     """paddle.nn.functional.l1_loss as a layer."""
-
-    def __init__(self, reduction: str = "mean", name: str | None = None) -> None:
-        super().__init__()
-        self.reduction = reduction
-
-    def forward(self, input: Variable, label: Variable) -> Variable:
-        return F.l1_loss(input, label, self.reduction)
 
 
 class MSELoss(Layer):
@@ -140,47 +74,16 @@ class MSELoss(Layer):
         return F.mse_loss(input, label, self.reduction)
 
 
-class MarginRankingLoss(Layer):
+class MarginRankingLoss(FunctionLayer, function=F.margin_ranking_loss, inputs=3):
     """paddle.nn.functional.margin_ranking_loss as a layer."""
 
-    def __init__(
-        self, margin: float = 0.0, reduction: str = "mean", name: str | None = None
-    ) -> None:
-        super().__init__()
-        self.margin, self.reduction = margin, reduction
 
-    def forward(self, input: Variable, other: Variable, label: Variable) -> Variable:
-        return F.margin_ranking_loss(input, other, label, self.margin, self.reduction)
-
-
-class NLLLoss(Layer):
+class NLLLoss(FunctionLayer, function=F.nll_loss, inputs=2):
     """paddle.nn.functional.nll_loss as a layer."""
 
-    def __init__(
-        self,
-        weight: Variable | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        self.weight, self.ignore_index, self.reduction = weight, ignore_index, reduction
 
-    def forward(self, input: Variable, label: Variable) -> Variable:
-        return F.nll_loss(input, label, self.weight, self.ignore_index, self.reduction)
-
-
-class SmoothL1Loss(Layer):
+class SmoothL1Loss(FunctionLayer, function=F.smooth_l1_loss, inputs=2):
     """paddle.nn.functional.smooth_l1_loss as a layer."""
-
-    def __init__(
-        self, reduction: str = "mean", delta: float = 1.0, name: str | None = None
-    ) -> None:
-        super().__init__()
-        self.reduction, self.delta = reduction, delta
-
-    def forward(self, input: Variable, label: Variable) -> Variable:
-        return F.smooth_l1_loss(input, label, self.reduction, self.delta)
 
 
 class HSigmoidLoss(Layer):

@@ -2,317 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ....graph.variable import Variable
 from .. import functional as F
-from .base import Layer
+from .function import FunctionLayer
 
 
-class AdaptiveAvgPool1D(Layer):
+class AdaptiveAvgPool1D(FunctionLayer, function=F.adaptive_avg_pool1d):
     """paddle.nn.functional.adaptive_avg_pool1d as a layer."""
 
-    def __init__(self, output_size: Any, name: str | None = None) -> None:
-        super().__init__()
-        self.output_size = output_size
 
-    def forward(self, x: Variable) -> Variable:
-        return F.adaptive_avg_pool1d(x, self.output_size)
-
-
-class AdaptiveAvgPool2D(Layer):
+class AdaptiveAvgPool2D(FunctionLayer, function=F.adaptive_avg_pool2d):
     """paddle.nn.functional.adaptive_avg_pool2d as a layer."""
 
-    def __init__(
-        self, output_size: Any, data_format: str = "NCHW", name: str | None = None
-    ) -> None:
-        super().__init__()
-        self.output_size, self.data_format = output_size, data_format
 
-    def forward(self, x: Variable) -> Variable:
-        return F.adaptive_avg_pool2d(x, self.output_size, self.data_format)
-
-
-class AdaptiveAvgPool3D(Layer):
+class AdaptiveAvgPool3D(FunctionLayer, function=F.adaptive_avg_pool3d):
     """paddle.nn.functional.adaptive_avg_pool3d as a layer."""
 
-    def __init__(
-        self, output_size: Any, data_format: str = "NCDHW", name: str | None = None
-    ) -> None:
-        super().__init__()
-        self.output_size, self.data_format = output_size, data_format
 
-    def forward(self, x: Variable) -> Variable:
-        return F.adaptive_avg_pool3d(x, self.output_size, self.data_format)
-
-
-class AdaptiveMaxPool1D(Layer):
+class AdaptiveMaxPool1D(FunctionLayer, function=F.adaptive_max_pool1d):
     """paddle.nn.functional.adaptive_max_pool1d as a layer."""
 
-    def __init__(
-        self, output_size: Any, return_mask: bool = False, name: str | None = None
-    ) -> None:
-        super().__init__()
-        self.output_size, self.return_mask = output_size, return_mask
 
-    def forward(self, x: Variable) -> Any:
-        return F.adaptive_max_pool1d(x, self.output_size, self.return_mask)
-
-
-class AdaptiveMaxPool2D(Layer):
+class AdaptiveMaxPool2D(FunctionLayer, function=F.adaptive_max_pool2d):
     """paddle.nn.functional.adaptive_max_pool2d as a layer."""
 
-    def __init__(
-        self, output_size: Any, return_mask: bool = False, name: str | None = None
-    ) -> None:
-        super().__init__()
-        self.output_size, self.return_mask = output_size, return_mask
 
-    def forward(self, x: Variable) -> Any:
-        return F.adaptive_max_pool2d(x, self.output_size, self.return_mask)
-
-
-class AdaptiveMaxPool3D(Layer):
+class AdaptiveMaxPool3D(FunctionLayer, function=F.adaptive_max_pool3d):
     """paddle.nn.functional.adaptive_max_pool3d as a layer."""
 
-    def __init__(
-        self, output_size: Any, return_mask: bool = False, name: str | None = None
-    ) -> None:
-        super().__init__()
-        self.output_size, self.return_mask = output_size, return_mask
 
-    def forward(self, x: Variable) -> Any:
-        return F.adaptive_max_pool3d(x, self.output_size, self.return_mask)
-
-
-class AvgPool1D(Layer):
+class AvgPool1D(FunctionLayer, function=F.avg_pool1d):
     """paddle.nn.functional.avg_pool1d as a layer."""
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        exclusive: bool = True,
-        ceil_mode: bool = False,
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        self.kernel_size, self.stride, self.padding, self.exclusive, self.ceil_mode = (
-            kernel_size,
-            stride,
-            padding,
-            exclusive,
-            ceil_mode,
-        )
 
-    def forward(self, x: Variable) -> Variable:
-        return F.avg_pool1d(
-            x, self.kernel_size, self.stride, self.padding, self.exclusive, self.ceil_mode
-        )
-
-
-class AvgPool2D(Layer):
+class AvgPool2D(FunctionLayer, function=F.avg_pool2d):
     """paddle.nn.functional.avg_pool2d as a layer."""
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        exclusive: bool = True,
-        divisor_override: int | None = None,
-        data_format: str = "NCHW",
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        (
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.exclusive,
-            self.divisor_override,
-            self.data_format,
-        ) = (
-            kernel_size,
-            stride,
-            padding,
-            ceil_mode,
-            exclusive,
-            divisor_override,
-            data_format,
-        )
 
-    def forward(self, x: Variable) -> Variable:
-        return F.avg_pool2d(
-            x,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.exclusive,
-            self.divisor_override,
-            self.data_format,
-        )
-
-
-class AvgPool3D(Layer):
+class AvgPool3D(FunctionLayer, function=F.avg_pool3d):
     """paddle.nn.functional.avg_pool3d as a layer."""
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        exclusive: bool = True,
-        divisor_override: int | None = None,
-        data_format: str = "NCDHW",
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        (
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.exclusive,
-            self.divisor_override,
-            self.data_format,
-        ) = (
-            kernel_size,
-            stride,
-            padding,
-            ceil_mode,
-            exclusive,
-            divisor_override,
-            data_format,
-        )
 
-    def forward(self, x: Variable) -> Variable:
-        return F.avg_pool3d(
-            x,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.exclusive,
-            self.divisor_override,
-            self.data_format,
-        )
-
-
-class MaxPool1D(Layer):
+class MaxPool1D(FunctionLayer, function=F.max_pool1d):
     """paddle.nn.functional.max_pool1d as a layer."""
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        return_mask: bool = False,
-        ceil_mode: bool = False,
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        self.kernel_size, self.stride, self.padding, self.return_mask, self.ceil_mode = (
-            kernel_size,
-            stride,
-            padding,
-            return_mask,
-            ceil_mode,
-        )
 
-    def forward(self, x: Variable) -> Any:
-        return F.max_pool1d(
-            x, self.kernel_size, self.stride, self.padding, self.return_mask, self.ceil_mode
-        )
-
-
-class MaxPool2D(Layer):
+class MaxPool2D(FunctionLayer, function=F.max_pool2d):
     """paddle.nn.functional.max_pool2d as a layer."""
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        return_mask: bool = False,
-        ceil_mode: bool = False,
-        data_format: str = "NCHW",
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        (
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.return_mask,
-            self.ceil_mode,
-            self.data_format,
-        ) = (
-            kernel_size,
-            stride,
-            padding,
-            return_mask,
-            ceil_mode,
-            data_format,
-        )
 
-    def forward(self, x: Variable) -> Any:
-        return F.max_pool2d(
-            x,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.return_mask,
-            self.ceil_mode,
-            self.data_format,
-        )
-
-
-class MaxPool3D(Layer):
+class MaxPool3D(FunctionLayer, function=F.max_pool3d):
     """paddle.nn.functional.max_pool3d as a layer."""
-
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        return_mask: bool = False,
-        ceil_mode: bool = False,
-        data_format: str = "NCDHW",
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        (
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.return_mask,
-            self.ceil_mode,
-            self.data_format,
-        ) = (
-            kernel_size,
-            stride,
-            padding,
-            return_mask,
-            ceil_mode,
-            data_format,
-        )
-
-    def forward(self, x: Variable) -> Any:
-        return F.max_pool3d(
-            x,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.return_mask,
-            self.ceil_mode,
-            self.data_format,
-        )
 
 
 __all__ = [

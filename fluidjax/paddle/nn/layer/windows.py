@@ -7,188 +7,35 @@ from typing import Any
 from ....graph.variable import Variable
 from .. import functional as F
 from .base import Layer
+from .function import FunctionLayer
 
 
-class LPPool1D(Layer):
+class LPPool1D(FunctionLayer, function=F.lp_pool1d):
     """paddle.nn.functional.lp_pool1d as a layer."""
 
-    def __init__(
-        self, norm_type: float, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, data_format: str = "NCL",
-        name: str | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.norm_type, self.kernel_size, self.stride, self.padding = (
-            norm_type,
-            kernel_size,
-            stride,
-            padding,
-        )
-        self.ceil_mode, self.data_format = ceil_mode, data_format
 
-    def forward(self, x: Variable) -> Variable:
-        return F.lp_pool1d(
-            x,
-            self.norm_type,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.data_format,
-        )
-
-
-class LPPool2D(Layer):
+class LPPool2D(FunctionLayer, function=F.lp_pool2d):
     """paddle.nn.functional.lp_pool2d as a layer."""
 
-    def __init__(
-        self, norm_type: float, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, data_format: str = "NCHW",
-        name: str | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.norm_type, self.kernel_size, self.stride, self.padding = (
-            norm_type,
-            kernel_size,
-            stride,
-            padding,
-        )
-        self.ceil_mode, self.data_format = ceil_mode, data_format
 
-    def forward(self, x: Variable) -> Variable:
-        return F.lp_pool2d(
-            x,
-            self.norm_type,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.data_format,
-        )
-
-
-class MaxUnPool1D(Layer):
+class MaxUnPool1D(FunctionLayer, function=F.max_unpool1d, inputs=2):
     """paddle.nn.functional.max_unpool1d as a layer."""
 
-    def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, data_format: str = "NCL", output_size: Any = None,
-        name: str | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.kernel_size, self.stride, self.padding, self.data_format = (
-            kernel_size,
-            stride,
-            padding,
-            data_format,
-        )
-        self.output_size = output_size
 
-    def forward(self, x: Variable, indices: Variable) -> Variable:
-        return F.max_unpool1d(
-            x,
-            indices,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.data_format,
-            self.output_size,
-        )
-
-
-class MaxUnPool2D(Layer):
+class MaxUnPool2D(FunctionLayer, function=F.max_unpool2d, inputs=2):
     """paddle.nn.functional.max_unpool2d as a layer."""
 
-    def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, data_format: str = "NCHW", output_size: Any = None,
-        name: str | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.kernel_size, self.stride, self.padding, self.data_format = (
-            kernel_size,
-            stride,
-            padding,
-            data_format,
-        )
-        self.output_size = output_size
 
-    def forward(self, x: Variable, indices: Variable) -> Variable:
-        return F.max_unpool2d(
-            x,
-            indices,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.data_format,
-            self.output_size,
-        )
-
-
-class MaxUnPool3D(Layer):
+class MaxUnPool3D(FunctionLayer, function=F.max_unpool3d, inputs=2):
     """paddle.nn.functional.max_unpool3d as a layer."""
 
-    def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, data_format: str = "NCDHW", output_size: Any = None,
-        name: str | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.kernel_size, self.stride, self.padding, self.data_format = (
-            kernel_size,
-            stride,
-            padding,
-            data_format,
-        )
-        self.output_size = output_size
 
-    def forward(self, x: Variable, indices: Variable) -> Variable:
-        return F.max_unpool3d(
-            x,
-            indices,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.data_format,
-            self.output_size,
-        )
-
-
-class FractionalMaxPool2D(Layer):
+class FractionalMaxPool2D(FunctionLayer, function=F.fractional_max_pool2d):
     """paddle.nn.functional.fractional_max_pool2d as a layer."""
 
-    def __init__(
-        self, output_size: Any, kernel_size: Any = None, random_u: float | None = None, return_mask: bool = False,
-        name: str | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.output_size, self.kernel_size, self.random_u, self.return_mask = (
-            output_size,
-            kernel_size,
-            random_u,
-            return_mask,
-        )
 
-    def forward(self, x: Variable) -> Any:
-        return F.fractional_max_pool2d(
-            x, self.output_size, self.kernel_size, self.random_u, self.return_mask
-        )
-
-
-class FractionalMaxPool3D(Layer):
+class FractionalMaxPool3D(FunctionLayer, function=F.fractional_max_pool3d):
     """paddle.nn.functional.fractional_max_pool3d as a layer."""
-
-    def __init__(
-        self, output_size: Any, kernel_size: Any = None, random_u: float | None = None, return_mask: bool = False,
-        name: str | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.output_size, self.kernel_size, self.random_u, self.return_mask = (
-            output_size,
-            kernel_size,
-            random_u,
-            return_mask,
-        )
-
-    def forward(self, x: Variable) -> Any:
-        return F.fractional_max_pool3d(
-            x, self.output_size, self.kernel_size, self.random_u, self.return_mask
-        )
 
 
 class Fold(Layer):

@@ -1,0 +1,43 @@
+"""Layers of one function: what they are made with, keep and pass on."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import fluidjax as fluid
+from fluidjax.paddle import nn
+from fluidjax.paddle.nn import functional as F
+from fluidjax.paddle.nn.layer.function import FunctionLayer
+
+LAYERS = sorted((c for c in FunctionLayer.__subclasses__()), key=lambda c: c.__name__)
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda c: c.__name__)
+def test_making_and_calling_take_what_the_function_takes(layer: type[nn.Layer]) -> None:
+    """Under the same names, in the same order, with the same defaults."""
+    function = getattr(F, layer.__doc__.split()[0].rpartition(".")[2])
+    called, made = (
+        list(inspect.signature(f).parameters.values())[1:] for f in (layer.forward, layer.__init__)
+    )
+    assert [*called, *made] == list(inspect.signature(function).parameters.values())
+    assert getattr(nn, layer.__name__) is layer and called
+
+
+def test_what_a_layer_keeps_can_be_changed_and_its_class_be_extended() -> None:
+    x = fluid.data("x", [2, 3])
+
+    class Steep(nn.ELU):
+        def __init__(self) -> None:
+            super().__init__(alpha=4.0)
+
+    steep = Steep()
+    steep(x)
+    steep.alpha = 0.5
+    steep(x=x)
+    ops = fluid.default_main_program().global_block().ops
+    assert [op.attr("alpha") for op in ops] == [4.0, 0.5]
+    assert list(inspect.signature(Steep).parameters) == []
+    with pytest.raises(TypeError, match="unexpected keyword argument 'beta'"):
+        nn.ELU(beta=1.0)
