@@ -736,9 +736,10 @@ def test_a_process_that_fails_but_does_not_come_to_its_end():
 
 
 def test_a_cluster_that_jax_detects():
+    """Of several machines, as far as its variables say, and no secret: JAX joins them first."""
     job = {
         "SLURM_JOB_ID": str(os.getpid()),
-        "SLURM_STEP_NODELIST": "127.0.0.1",
+        "SLURM_STEP_NODELIST": "127.0.0.1,127.0.0.2",
         "SLURM_NTASKS": "2",
     }
     envs = [job | {"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)} for rank in (0, 1)]

@@ -4,16 +4,19 @@ The variables, with the names that Paddle gave them over time (the first that is
 
     role            PADDLE_TRAINING_ROLE, TRAINING_ROLE: TRAINER (the default) or PSERVER
     trainers        PADDLE_TRAINERS_NUM, PADDLE_TRAINERS: how many; the latter may list their hosts
-    instead trainer id      PADDLE_TRAINER_ID: 0 to trainers - 1 endpoints
-    PADDLE_TRAINER_ENDPOINTS: host:port of every trainer, in the order of their ids pservers
-    PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_PSERVER_ENDPOINTS, PADDLE_PSERVERS, PADDLE_PSERVER_IPS:
-                    host or host:port of each
+                    instead
+    trainer id      PADDLE_TRAINER_ID: 0 to trainers - 1
+    endpoints       PADDLE_TRAINER_ENDPOINTS: host:port of every trainer, in the order of their ids
+    pservers        PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_PSERVER_ENDPOINTS, PADDLE_PSERVERS,
+                    PADDLE_PSERVER_IPS: host or host:port of each
     port            PADDLE_PSERVER_PORT, PADDLE_PORT: for hosts without one; 6174 by default
     this process    PADDLE_CURRENT_ENDPOINT, CURRENT_ENDPOINT, or PADDLE_CURRENT_IP, POD_IP with the
     port
 
 ``FLUIDJAX_HUB`` (host:port) comes from ``fluidjax launch``, which is where its processes meet.
-``FLUIDJAX_JOB_SECRET`` is a text that all processes of the job know, and nobody else.
+``FLUIDJAX_JOB_SECRET`` is a text that all processes of the job know, and nobody else;
+``FLUIDJAX_JOB_SECRET_FILE`` a file that holds it. What these leave open, a scheduler's variables
+may say (schedulers.py).
 """
 
 from __future__ import annotations
@@ -21,12 +24,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ...errors import FluidValueError, near
+from .schedulers import Placed, placed
 
 TRAINER, PSERVER = "TRAINER", "PSERVER"
 LARGEST = 65536  # processes in a job: a larger number is a mistake
 SECRET = "FLUIDJAX_JOB_SECRET"
+SECRET_FILE = f"{SECRET}_FILE"
 SHORTEST = 16  # characters of a secret that somebody thought of
 _PSERVERS = (
     "PADDLE_PSERVERS_IP_PORT_LIST",
@@ -65,7 +71,8 @@ class JobEnv:
     `pservers`. count: how many trainers. trainers, pservers: endpoints, () where unknown. current:
     this process's own endpoint. hub: where the job's processes meet before they start (None: one
     trainer, nobody to meet). launched: by our launcher. secret: what all processes of the job know,
-    "" where the environment gives none.
+    "" where the environment gives none. placed: what the scheduler says that the hub's address
+    comes from, None where Paddle's variables or the launcher name one.
     """
 
     role: str = TRAINER
@@ -77,6 +84,7 @@ class JobEnv:
     hub: Endpoint | None = None
     launched: bool = False
     secret: str = field(default="", repr=False)
+    placed: Placed | None = None
 
     @property
     def name(self) -> str:
@@ -92,6 +100,12 @@ class JobEnv:
         return tuple(dict.fromkeys("127.0.0.1" if e.loopback else e.host for e in known))
 
     @property
+    def several_machines(self) -> bool:
+        """Whether processes of the job may be on different machines."""
+        far = self.placed is not None and self.hub is not None and not self.hub.loopback
+        return far or len(self.hosts) > 1
+
+    @property
     def hosts_hub(self) -> bool:
         """Whether this is the process that the others meet at."""
         if self.launched or self.hub is None or self.rank != 0:
@@ -101,20 +115,24 @@ class JobEnv:
 
 def read_env(environ: Mapping[str, str] | None = None) -> JobEnv | None:
     """The job that `environ` (default: os.environ) describes, or None if it has none of Paddle's
-    variables.
+    variables, and no scheduler started the process.
 
     Raises FluidValueError, in one sentence that names the variable and the process, for an unknown
     role, an id or a number that is missing, not a number or out of range, endpoints that are
     malformed or listed twice, lists whose length contradicts the number, an endpoint of this
-    process that is not in its list or at another place than its id, and a loopback address for
-    trainer 0 where another trainer has a different host.
+    process that is not in its list or at another place than its id, a loopback address for
+    trainer 0 where another trainer has a different host, and a scheduler that contradicts Paddle's
+    variables.
     """
     env = {
         k: v.strip() for k, v in (os.environ if environ is None else environ).items() if v.strip()
     }
-    if not any(mark in env for mark in _MARKS):
+    place = None if "FLUIDJAX_HUB" in env else placed(env)
+    if place is None and not any(mark in env for mark in _MARKS):
         return None
     role = _role(env)
+    if place is not None and role == TRAINER:
+        env = _filled(env, place)
     hosts = _trainer_hosts(env)
     trainers = _endpoints(env, "PADDLE_TRAINER_ENDPOINTS") or hosts
     count = _count(env, trainers)
@@ -126,15 +144,49 @@ def read_env(environ: Mapping[str, str] | None = None) -> JobEnv | None:
         _reachable(trainers)
     hub = meeting_point(env, trainers, pservers)
     if hub is None and count > 1:
-        raise FluidValueError(
-            f"{role.lower()} {rank} does not know where the {count} trainers meet: set"
-            " PADDLE_TRAINER_ENDPOINTS (the first is the coordinator) or"
-            " PADDLE_PSERVERS_IP_PORT_LIST, or start the job by python -m fluidjax launch"
-        )
+        if place is None or role == PSERVER:
+            raise FluidValueError(
+                f"{role.lower()} {rank} does not know where the {count} trainers meet: set"
+                " PADDLE_TRAINER_ENDPOINTS (the first is the coordinator) or"
+                " PADDLE_PSERVERS_IP_PORT_LIST, or start the job by python -m fluidjax launch"
+            )
+        hub = _meets(place, env, rank)
+        return JobEnv(role, rank, count, (hub,), (), None, hub, False, given_secret(env), place)
     if count == 1 and "FLUIDJAX_HUB" not in env and not pservers:
         hub = None
     launched = "FLUIDJAX_HUB" in env
     return JobEnv(role, rank, count, trainers, pservers, current, hub, launched, given_secret(env))
+
+
+def _filled(env: dict[str, str], place: Placed) -> dict[str, str]:
+    """The variables of a trainer with what its scheduler says where they say nothing."""
+    told = _first(env, "PADDLE_TRAINERS_NUM", "PADDLE_TRAINERS", "PADDLE_TRAINER_ENDPOINTS")
+    if told is None:
+        if place.count is None:
+            raise FluidValueError(
+                f"trainer {place.rank}: {place.by} does not say how many trainers the job has: set"
+                " PADDLE_TRAINERS_NUM, for an indexed job to its completions"
+            )
+        env = {**env, "PADDLE_TRAINERS_NUM": str(place.count)}
+    if "PADDLE_TRAINER_ID" in env:
+        return env
+    if told == "PADDLE_TRAINERS_NUM" and place.count not in (None, _number(env, told)):
+        raise FluidValueError(
+            f"trainer {place.rank}: {told} is {env[told]}, but {place.by} started {place.count}"
+            " processes"
+        )
+    return {**env, "PADDLE_TRAINER_ID": str(place.rank)}
+
+
+def _meets(place: Placed, env: Mapping[str, str], rank: int) -> Endpoint:
+    """Where the processes that a scheduler started meet."""
+    if not place.first:
+        more = ", or give the pods a subdomain" if place.by == "Kubernetes" else ""
+        raise FluidValueError(
+            f"trainer {rank}: {place.by} does not say on which host trainer 0 runs: set"
+            f" PADDLE_TRAINER_ENDPOINTS{more}"
+        )
+    return Endpoint(place.first, _port(env) if "PADDLE_PORT" in env else place.port)
 
 
 def meeting_point(
@@ -165,12 +217,22 @@ def met_at(trainers: tuple[Endpoint, ...], pservers: tuple[Endpoint, ...] = ()) 
 
 def given_secret(environ: Mapping[str, str] | None = None) -> str:
     """The secret that the environment gives, "" where it gives none. Raises FluidValueError for one
-    that is too short.
+    that is too short, and for a file that cannot be read.
     """
-    text = (os.environ if environ is None else environ).get(SECRET, "").strip()
-    if text and len(text) < SHORTEST:
+    env = os.environ if environ is None else environ
+    text, path, what = env.get(SECRET, "").strip(), env.get(SECRET_FILE, "").strip(), SECRET
+    if not text and path:
+        what = f"the file that {SECRET_FILE} names"
+        try:
+            text = Path(path).read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "no text"
+            raise FluidValueError(
+                f"{SECRET_FILE} is {path!r}, which cannot be read: {why}"
+            ) from None
+    if (text or path) and len(text) < SHORTEST:
         raise FluidValueError(
-            f"{SECRET} has {len(text)} characters; a secret has {SHORTEST} or more, such as what "
+            f"{what} has {len(text)} characters; a secret has {SHORTEST} or more, such as what "
             "python -c 'import secrets; print(secrets.token_hex(16))' prints"
         )
     return text
@@ -353,5 +415,16 @@ def _reachable(trainers: tuple[Endpoint, ...]) -> None:
 
 
 __all__ = [
-    "PSERVER", "SECRET", "TRAINER", "Endpoint", "JobEnv", "endpoint", "endpoints", "given_secret", "meeting_point", "met_at", "read_env",
-]  # fmt: skip
+    "PSERVER",
+    "SECRET",
+    "SECRET_FILE",
+    "TRAINER",
+    "Endpoint",
+    "JobEnv",
+    "endpoint",
+    "endpoints",
+    "given_secret",
+    "meeting_point",
+    "met_at",
+    "read_env",
+]

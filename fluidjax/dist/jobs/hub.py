@@ -12,10 +12,12 @@ Messages, one JSON object a line (`wire.py`):
              {"ok": {"coordinator": ...}}  {"refused": why}  {"end": why}  {"done": true}  {"poll":
              true} {"program": k, "text": true}  {"program": k, "same": true}  {"program": k,
              "different": why} {"turn": k, "wishes": [w, ...]}  {"loaded": [[k, folder, file], ...]}
+             {"hosts": [host, ...]}
     process  {"proof": p, "nonce": n, "hello": ..., "failed": why}  {"steps": n}  {"bye": n}
     {"failed": why}
              {"program": k, "hash": h, "steps": n, "what": why}  {"program": k, "text": t}
              {"turn": k, "wish": w}  {"serves": [folder, file]}  {"asks": "loaded"}
+             {"asks": "hosts"}
 
 A connection whose first message does not prove the job's secret (`secret.py`) is a stranger's: it
 is dropped, and nothing else happens. Of strangers that say nothing there are a bounded number, for
@@ -276,6 +278,8 @@ class Hub:
             self._answer_turns()
         elif "serves" in message:
             self._serves(peer, message["serves"])
+        elif message.get("asks") == "hosts":
+            self.send(peer, {"hosts": self._hosts()})
         elif "asks" in message:
             self._asking.append(peer)
             self._answer_loaded()
@@ -359,6 +363,16 @@ class Hub:
         seen = zero.sock.getpeername()[0]
         host = self.address.host if Endpoint(seen, 1).loopback else seen
         return str(Endpoint(host, zero.hello.jax_port))
+
+    def _hosts(self) -> list[str]:
+        """Where each trainer is; the loopback where all are on this machine."""
+        seen = dict.fromkeys(range(self.count), self.address.host)
+        for peer in self.peers:
+            if peer.hello and peer.hello.role == TRAINER:
+                host = peer.sock.getpeername()[0]
+                if not Endpoint(host, 1).loopback:
+                    seen[peer.hello.rank] = host
+        return [seen[rank] for rank in range(self.count)]
 
     def _maybe_done(self) -> None:
         trainers = [p for p in (*self.peers, *self._gone) if p.hello and p.hello.role == TRAINER]

@@ -68,6 +68,7 @@ class Link:
         self._checks = self._turns = 0
         self._wishes: queue.Queue[list[str]] = queue.Queue()
         self._loaded: queue.Queue[dict[int, tuple[str, str]]] = queue.Queue()
+        self._hosts: queue.Queue[list[str]] = queue.Queue()
         self._texts: dict[int, str] = {}
         self._sending = threading.Lock()
         self.leaving = False
@@ -259,6 +260,8 @@ class Link:
             self._answers.put(message)
         elif "loaded" in message:
             self._loaded.put({k: (folder, file) for k, folder, file in message["loaded"]})
+        elif "hosts" in message:
+            self._hosts.put([str(host) for host in message["hosts"]])
         elif "turn" in message:
             self._wishes.put([str(wish) for wish in message["wishes"]])
 
@@ -349,6 +352,19 @@ class Link:
                 f" within {timeout:g} s"
             )
             raise JobError(why) from None
+
+    def hosts(self, timeout: float) -> list[str]:
+        """The address of every trainer's host, as the hub sees it. Raises JobError where it does not
+        answer in time.
+        """
+        self.send({"asks": "hosts"})
+        try:
+            return self._hosts.get(timeout=timeout)
+        except queue.Empty:
+            raise JobError(
+                f"{self.hello.name}: {self.where} at {self.address} did not say within"
+                f" {timeout:g} s where the trainers are"
+            ) from None
 
     # -- the end -----------------------------------------------------------------------------------
 

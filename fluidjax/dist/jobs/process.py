@@ -282,14 +282,15 @@ def current_job() -> Job | None:
 
 
 def init_from_env() -> Job:
-    """Take part in the job that the environment describes: Paddle's variables, or a cluster that
-    JAX detects.
+    """Take part in the job that the environment describes: Paddle's variables, those of Slurm, Open
+    MPI or a Kubernetes indexed job, or a cluster that JAX detects.
 
     All processes first meet at trainer 0's endpoint (or the launcher's), where ids, numbers and
     versions are compared; then a trainer joins jax.distributed, so that jax.devices() are those of
     all trainers. From then on a process that dies ends the others, each with a sentence that names
     it. Called again, it returns the same job. Where the environment says nothing, this is a job of
-    one. Call it before anything runs on a device.
+    one. Call it before anything runs on a device. Where a scheduler described the job, Paddle's
+    variables are in os.environ afterwards.
 
     Waits FLAGS_rpc_deadline milliseconds at most for the other processes. Raises FluidValueError
     for an environment that contradicts itself, and JobError where the job cannot start: an id that
@@ -337,7 +338,34 @@ def _join() -> Job:
     except FluidValueError as error:
         _report(str(error))
         raise
-    return _in_cluster() if env is None else _join_as(env)
+    if env is None:
+        return _in_cluster()
+    if env.placed is None:
+        return _join_as(env)
+    # without a secret for several machines, jax brings them together, and hands one round
+    jax_first = env.several_machines and not env.secret and env.placed.jax_knows
+    job = _in_cluster() if jax_first else _join_as(env)
+    _say_as_paddle(job, env)
+    return job
+
+
+def _say_as_paddle(job: Job, env: JobEnv) -> None:
+    """Paddle's variables for scripts that ask for them; those that are set stay."""
+    hub = env.hub
+    if job._link is None or hub is None:
+        return
+    hosts = job._link.hosts(_deadline())
+    # only the first has a port; the others' are names that differ
+    listed = [str(Endpoint(h, hub.port - hosts[:k].count(h))) for k, h in enumerate(hosts)]
+    said = {
+        "PADDLE_TRAINING_ROLE": TRAINER,
+        "PADDLE_TRAINERS_NUM": str(job.count),
+        "PADDLE_TRAINER_ID": str(job.rank),
+        "PADDLE_TRAINER_ENDPOINTS": ",".join(listed),
+        "PADDLE_CURRENT_ENDPOINT": listed[job.rank],
+    }
+    for name, value in said.items():
+        os.environ.setdefault(name, value)
 
 
 def _join_as(env: JobEnv) -> Job:
@@ -351,7 +379,7 @@ def _join_as(env: JobEnv) -> Job:
 
 
 def _refuse_without_secret(env: JobEnv) -> None:
-    if not env.secret and len(env.hosts) > 1:
+    if not env.secret and env.several_machines:
         why = (
             f"{env.name}: the job runs on several machines ({', '.join(env.hosts)}), so its"
             f" processes need a secret, by which they know each other: set {SECRET} to the same"
@@ -369,11 +397,12 @@ def _join_jax(job: Job, coordinator: str) -> None:
     patience = int(max(_deadline(), 10))
     port = coordinator.rpartition(":")[2]
     own = str(Endpoint(_own_host(job.env), int(port))) if job.rank == 0 else None
+    place = job.env.placed
     start_anew()  # the script may have used a device before it said that it is part of a job
     try:
         jax.distributed.initialize(
             coordinator, job.count, job.rank, cluster_detection_method="deactivate", initialization_timeout=patience,
-            coordinator_bind_address=own,
+            coordinator_bind_address=own, local_device_ids=None if place is None else place.devices(os.environ),
         )  # fmt: skip
     except Exception as error:  # such as: a device was used before
         assert job._link is not None
