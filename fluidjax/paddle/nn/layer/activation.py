@@ -11,16 +11,25 @@ from .base import Layer
 from .function import FunctionLayer
 
 
-class ELU(FunctionLayer, function=F.elu):
+class ELU(FunctionLayer):
     """paddle.nn.functional.elu as a layer."""
 
+    def __init__(self, alpha: float = 1.0, name: str | None = None) -> None:
+        super().__init__(F.elu, alpha=alpha)
 
-class GELU(FunctionLayer, function=F.gelu):
+
+class GELU(FunctionLayer):
     """paddle.nn.functional.gelu as a layer."""
 
+    def __init__(self, approximate: bool = False, name: str | None = None) -> None:
+        super().__init__(F.gelu, approximate=approximate)
 
-class Hardshrink(FunctionLayer, function=F.hardshrink):
+
+class Hardshrink(FunctionLayer):
     """paddle.nn.functional.hardshrink as a layer."""
+
+    def __init__(self, threshold: float = 0.5, name: str | None = None) -> None:
+        super().__init__(F.hardshrink, threshold=threshold)
 
 
 class Hardsigmoid(Layer):
@@ -33,20 +42,32 @@ class Hardsigmoid(Layer):
         return F.hardsigmoid(x)
 
 
-class Hardswish(FunctionLayer, function=F.hardswish):
+class Hardswish(FunctionLayer):
     """paddle.nn.functional.hardswish as a layer."""
 
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(F.hardswish)
 
-class Hardtanh(FunctionLayer, function=F.hardtanh):
+
+class Hardtanh(FunctionLayer):
     """paddle.nn.functional.hardtanh as a layer."""
 
+    def __init__(self, min: float = -1.0, max: float = 1.0, name: str | None = None) -> None:
+        super().__init__(F.hardtanh, min=min, max=max)
 
-class LeakyReLU(FunctionLayer, function=F.leaky_relu):
+
+class LeakyReLU(FunctionLayer):
     """paddle.nn.functional.leaky_relu as a layer."""
 
+    def __init__(self, negative_slope: float = 0.01, name: str | None = None) -> None:
+        super().__init__(F.leaky_relu, negative_slope=negative_slope)
 
-class LogSigmoid(FunctionLayer, function=F.log_sigmoid):
+
+class LogSigmoid(FunctionLayer):
     """paddle.nn.functional.log_sigmoid as a layer."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(F.log_sigmoid)
 
 
 class LogSoftmax(Layer):
@@ -60,32 +81,58 @@ class LogSoftmax(Layer):
         return F.log_softmax(x, self.axis)
 
 
-class Maxout(FunctionLayer, function=F.maxout):
+class Maxout(FunctionLayer):
     """paddle.nn.functional.maxout as a layer."""
 
+    def __init__(self, groups: int, axis: int = 1, name: str | None = None) -> None:
+        super().__init__(F.maxout, groups=groups, axis=axis)
 
-class Mish(FunctionLayer, function=F.mish):
+
+class Mish(FunctionLayer):
     """paddle.nn.functional.mish as a layer."""
 
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(F.mish)
 
-class ReLU(FunctionLayer, function=F.relu):
+
+class ReLU(FunctionLayer):
     """paddle.nn.functional.relu as a layer."""
 
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(F.relu)
 
-class ReLU6(FunctionLayer, function=F.relu6):
+
+class ReLU6(FunctionLayer):
     """paddle.nn.functional.relu6 as a layer."""
 
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(F.relu6)
 
-class SELU(FunctionLayer, function=F.selu):
+
+class SELU(FunctionLayer):
     """paddle.nn.functional.selu as a layer."""
 
+    def __init__(
+        self,
+        scale: float = 1.0507009873554805,
+        alpha: float = 1.6732632423543772,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(F.selu, scale=scale, alpha=alpha)
 
-class Sigmoid(FunctionLayer, function=F.sigmoid):
+
+class Sigmoid(FunctionLayer):
     """paddle.nn.functional.sigmoid as a layer."""
 
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(F.sigmoid)
 
-class Silu(FunctionLayer, function=F.silu):
+
+class Silu(FunctionLayer):
     """paddle.nn.functional.silu as a layer."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(F.silu)
 
 
 class Softmax(Layer):
@@ -99,32 +146,53 @@ class Softmax(Layer):
         return F.softmax(x, self.axis)
 
 
-class Softplus(FunctionLayer, function=F.softplus):
+class Softplus(FunctionLayer):
     """paddle.nn.functional.softplus as a layer."""
 
+    def __init__(self, beta: float = 1, threshold: float = 20, name: str | None = None) -> None:
+        super().__init__(F.softplus, beta=beta, threshold=threshold)
 
-class Softshrink(FunctionLayer, function=F.softshrink):
+
+class Softshrink(FunctionLayer):
     """paddle.nn.functional.softshrink as a layer."""
 
+    def __init__(self, threshold: float = 0.5, name: str | None = None) -> None:
+        super().__init__(F.softshrink, threshold=threshold)
 
-class Softsign(FunctionLayer, function=F.softsign):
+
+class Softsign(FunctionLayer):
     """paddle.nn.functional.softsign as a layer."""
 
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(F.softsign)
 
-class Swish(FunctionLayer, function=F.swish):
+
+class Swish(FunctionLayer):
     """paddle.nn.functional.swish as a layer."""
 
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(F.swish)
 
-class Tanh(FunctionLayer, function=F.tanh):
+
+class Tanh(FunctionLayer):
     """paddle.nn.functional.tanh as a layer."""
 
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(F.tanh)
 
-class Tanhshrink(FunctionLayer, function=F.tanhshrink):
+
+class Tanhshrink(FunctionLayer):
     """paddle.nn.functional.tanhshrink as a layer."""
 
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(F.tanhshrink)
 
-class ThresholdedReLU(FunctionLayer, function=F.thresholded_relu):
+
+class ThresholdedReLU(FunctionLayer):
     """paddle.nn.functional.thresholded_relu as a layer."""
+
+    def __init__(self, threshold: float = 1.0, name: str | None = None) -> None:
+        super().__init__(F.thresholded_relu, threshold=threshold)
 
 
 class PReLU(Layer):
@@ -150,12 +218,18 @@ class PReLU(Layer):
         return F.prelu(x, self.weight, self.data_format)
 
 
-class CELU(FunctionLayer, function=F.celu):
+class CELU(FunctionLayer):
     """paddle.nn.functional.celu as a layer."""
 
+    def __init__(self, alpha: float = 1.0, name: str | None = None) -> None:
+        super().__init__(F.celu, alpha=alpha)
 
-class GLU(FunctionLayer, function=F.glu):
+
+class GLU(FunctionLayer):
     """paddle.nn.functional.glu as a layer."""
+
+    def __init__(self, axis: int = -1, name: str | None = None) -> None:
+        super().__init__(F.glu, axis=axis)
 
 
 class RReLU(Layer):

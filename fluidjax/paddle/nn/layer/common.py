@@ -69,8 +69,28 @@ class Pad3D(Layer):
         return F.pad(x, _each(self.padding, 3), self.mode, self.value, self.data_format)
 
 
-class Upsample(FunctionLayer, function=F.interpolate):
+class Upsample(FunctionLayer):
     """paddle.nn.functional.interpolate as a layer."""
+
+    def __init__(
+        self,
+        size: Any = None,
+        scale_factor: Any = None,
+        mode: str = "nearest",
+        align_corners: bool = False,
+        align_mode: int = 0,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            F.interpolate,
+            size=size,
+            scale_factor=scale_factor,
+            mode=mode,
+            align_corners=align_corners,
+            align_mode=align_mode,
+            data_format=data_format,
+        )
 
 
 class UpsamplingBilinear2D(Layer):
@@ -118,8 +138,11 @@ class AlphaDropout(Layer):
         return F.alpha_dropout(x, self.p, self.training)
 
 
-class CosineSimilarity(FunctionLayer, function=F.cosine_similarity, inputs=2):
+class CosineSimilarity(FunctionLayer):
     """paddle.nn.functional.cosine_similarity as a layer."""
+
+    def __init__(self, axis: int = 1, eps: float = 1e-8) -> None:
+        super().__init__(F.cosine_similarity, axis=axis, eps=eps)
 
 
 class Dropout(Layer):
@@ -172,8 +195,13 @@ class Flatten(Layer):
         return flatten(x, self.start_axis, self.stop_axis)
 
 
-class PixelShuffle(FunctionLayer, function=F.pixel_shuffle):
+class PixelShuffle(FunctionLayer):
     """paddle.nn.functional.pixel_shuffle as a layer."""
+
+    def __init__(
+        self, upscale_factor: int, data_format: str = "NCHW", name: str | None = None
+    ) -> None:
+        super().__init__(F.pixel_shuffle, upscale_factor=upscale_factor, data_format=data_format)
 
 
 class PairwiseDistance(Layer):
@@ -290,12 +318,22 @@ class FeatureAlphaDropout(Layer):
         return F.feature_alpha_dropout(x, self.p, self.training)
 
 
-class PixelUnshuffle(FunctionLayer, function=F.pixel_unshuffle):
+class PixelUnshuffle(FunctionLayer):
     """paddle.nn.functional.pixel_unshuffle as a layer."""
 
+    def __init__(
+        self, downscale_factor: int, data_format: str = "NCHW", name: str | None = None
+    ) -> None:
+        super().__init__(
+            F.pixel_unshuffle, downscale_factor=downscale_factor, data_format=data_format
+        )
 
-class ChannelShuffle(FunctionLayer, function=F.channel_shuffle):
+
+class ChannelShuffle(FunctionLayer):
     """paddle.nn.functional.channel_shuffle as a layer."""
+
+    def __init__(self, groups: int, data_format: str = "NCHW", name: str | None = None) -> None:
+        super().__init__(F.channel_shuffle, groups=groups, data_format=data_format)
 
 
 class ZeroPad1D(Pad1D):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -10,34 +9,15 @@ from .base import Layer
 
 
 class FunctionLayer(Layer):
-    """A layer of one function: `class ELU(FunctionLayer, function=F.elu)`.
-
-    The first `inputs` arguments of the function are given with each call. The others are given when
-    the layer is made, with the function's defaults, and are attributes of the layer.
+    """A layer of one function: what it is called with are the function's first arguments; the
+    others are given when the layer is made, and are its attributes.
     """
 
-    def __init_subclass__(
-        cls, function: Callable[..., Any] | None = None, inputs: int = 1, **others: Any
-    ) -> None:
-        super().__init_subclass__(**others)
-        if function is None:  # a class of somebody's own below one of ours
-            return
-        parameters = list(inspect.signature(function).parameters.values())
-        kept = [p.name for p in parameters[inputs:] if p.name != "name"]
+    def __init__(self, function: Callable[..., Any], **arguments: Any) -> None:
+        super().__init__()
+        self._function, self._arguments = function, tuple(arguments)
+        for name, value in arguments.items():
+            setattr(self, name, value)
 
-        def __init__(self: Layer, *args: Any, **kwargs: Any) -> None:
-            given = made.bind(self, *args, **kwargs)
-            given.apply_defaults()
-            Layer.__init__(self)
-            for name in kept:
-                setattr(self, name, given.arguments[name])
-
-        def forward(self: Layer, *args: Any, **kwargs: Any) -> Any:
-            return function(*args, **kwargs, **{name: getattr(self, name) for name in kept})
-
-        itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        made = inspect.Signature([itself, *parameters[inputs:]])
-        called = inspect.Signature([itself, *parameters[:inputs]])
-        for method, signature in ((__init__, made), (forward, called)):
-            vars(method)["__signature__"] = signature
-            setattr(cls, method.__name__, method)
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        return self._function(*inputs, **named, **{n: getattr(self, n) for n in self._arguments})

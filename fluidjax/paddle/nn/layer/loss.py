@@ -10,12 +10,31 @@ from .base import Layer
 from .function import FunctionLayer
 
 
-class BCELoss(FunctionLayer, function=F.binary_cross_entropy, inputs=2):
+class BCELoss(FunctionLayer):
     """paddle.nn.functional.binary_cross_entropy as a layer."""
 
+    def __init__(
+        self, weight: Variable | None = None, reduction: str = "mean", name: str | None = None
+    ) -> None:
+        super().__init__(F.binary_cross_entropy, weight=weight, reduction=reduction)
 
-class BCEWithLogitsLoss(FunctionLayer, function=F.binary_cross_entropy_with_logits, inputs=2):
+
+class BCEWithLogitsLoss(FunctionLayer):
     """paddle.nn.functional.binary_cross_entropy_with_logits as a layer."""
+
+    def __init__(
+        self,
+        weight: Variable | None = None,
+        reduction: str = "mean",
+        pos_weight: Variable | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            F.binary_cross_entropy_with_logits,
+            weight=weight,
+            reduction=reduction,
+            pos_weight=pos_weight,
+        )
 
 
 class CTCLoss(Layer):
@@ -44,8 +63,30 @@ class CTCLoss(Layer):
         )
 
 
-class CrossEntropyLoss(FunctionLayer, function=F.cross_entropy, inputs=2):
+class CrossEntropyLoss(FunctionLayer):
     """paddle.nn.functional.cross_entropy as a layer."""
+
+    def __init__(
+        self,
+        weight: Variable | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        soft_label: bool = False,
+        axis: int = -1,
+        use_softmax: bool = True,
+        label_smoothing: float = 0.0,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            F.cross_entropy,
+            weight=weight,
+            ignore_index=ignore_index,
+            reduction=reduction,
+            soft_label=soft_label,
+            axis=axis,
+            use_softmax=use_softmax,
+            label_smoothing=label_smoothing,
+        )
 
 
 class KLDivLoss(Layer):
@@ -59,8 +100,11 @@ class KLDivLoss(Layer):
         return F.kl_div(input, label, self.reduction)
 
 
-class L1Loss(FunctionLayer, function=F.l1_loss, inputs=2):
+class L1Loss(FunctionLayer):
     """paddle.nn.functional.l1_loss as a layer."""
+
+    def __init__(self, reduction: str = "mean", name: str | None = None) -> None:
+        super().__init__(F.l1_loss, reduction=reduction)
 
 
 class MSELoss(Layer):
@@ -74,16 +118,35 @@ class MSELoss(Layer):
         return F.mse_loss(input, label, self.reduction)
 
 
-class MarginRankingLoss(FunctionLayer, function=F.margin_ranking_loss, inputs=3):
+class MarginRankingLoss(FunctionLayer):
     """paddle.nn.functional.margin_ranking_loss as a layer."""
 
+    def __init__(
+        self, margin: float = 0.0, reduction: str = "mean", name: str | None = None
+    ) -> None:
+        super().__init__(F.margin_ranking_loss, margin=margin, reduction=reduction)
 
-class NLLLoss(FunctionLayer, function=F.nll_loss, inputs=2):
+
+class NLLLoss(FunctionLayer):
     """paddle.nn.functional.nll_loss as a layer."""
 
+    def __init__(
+        self,
+        weight: Variable | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(F.nll_loss, weight=weight, ignore_index=ignore_index, reduction=reduction)
 
-class SmoothL1Loss(FunctionLayer, function=F.smooth_l1_loss, inputs=2):
+
+class SmoothL1Loss(FunctionLayer):
     """paddle.nn.functional.smooth_l1_loss as a layer."""
+
+    def __init__(
+        self, reduction: str = "mean", delta: float = 1.0, name: str | None = None
+    ) -> None:
+        super().__init__(F.smooth_l1_loss, reduction=reduction, delta=delta)
 
 
 class HSigmoidLoss(Layer):

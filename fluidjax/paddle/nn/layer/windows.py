@@ -10,32 +10,123 @@ from .base import Layer
 from .function import FunctionLayer
 
 
-class LPPool1D(FunctionLayer, function=F.lp_pool1d):
+class LPPool1D(FunctionLayer):
     """paddle.nn.functional.lp_pool1d as a layer."""
 
+    def __init__(
+        self, norm_type: float, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, data_format: str = "NCL",
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            F.lp_pool1d,
+            norm_type=norm_type,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            ceil_mode=ceil_mode,
+            data_format=data_format,
+        )
 
-class LPPool2D(FunctionLayer, function=F.lp_pool2d):
+
+class LPPool2D(FunctionLayer):
     """paddle.nn.functional.lp_pool2d as a layer."""
 
+    def __init__(
+        self, norm_type: float, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            F.lp_pool2d,
+            norm_type=norm_type,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            ceil_mode=ceil_mode,
+            data_format=data_format,
+        )
 
-class MaxUnPool1D(FunctionLayer, function=F.max_unpool1d, inputs=2):
+
+class MaxUnPool1D(FunctionLayer):
     """paddle.nn.functional.max_unpool1d as a layer."""
 
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, data_format: str = "NCL", output_size: Any = None,
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            F.max_unpool1d,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            data_format=data_format,
+            output_size=output_size,
+        )
 
-class MaxUnPool2D(FunctionLayer, function=F.max_unpool2d, inputs=2):
+
+class MaxUnPool2D(FunctionLayer):
     """paddle.nn.functional.max_unpool2d as a layer."""
 
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, data_format: str = "NCHW", output_size: Any = None,
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            F.max_unpool2d,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            data_format=data_format,
+            output_size=output_size,
+        )
 
-class MaxUnPool3D(FunctionLayer, function=F.max_unpool3d, inputs=2):
+
+class MaxUnPool3D(FunctionLayer):
     """paddle.nn.functional.max_unpool3d as a layer."""
 
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, data_format: str = "NCDHW", output_size: Any = None,
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            F.max_unpool3d,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            data_format=data_format,
+            output_size=output_size,
+        )
 
-class FractionalMaxPool2D(FunctionLayer, function=F.fractional_max_pool2d):
+
+class FractionalMaxPool2D(FunctionLayer):
     """paddle.nn.functional.fractional_max_pool2d as a layer."""
 
+    def __init__(
+        self, output_size: Any, kernel_size: Any = None, random_u: float | None = None, return_mask: bool = False,
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            F.fractional_max_pool2d,
+            output_size=output_size,
+            kernel_size=kernel_size,
+            random_u=random_u,
+            return_mask=return_mask,
+        )
 
-class FractionalMaxPool3D(FunctionLayer, function=F.fractional_max_pool3d):
+
+class FractionalMaxPool3D(FunctionLayer):
     """paddle.nn.functional.fractional_max_pool3d as a layer."""
+
+    def __init__(
+        self, output_size: Any, kernel_size: Any = None, random_u: float | None = None, return_mask: bool = False,
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            F.fractional_max_pool3d,
+            output_size=output_size,
+            kernel_size=kernel_size,
+            random_u=random_u,
+            return_mask=return_mask,
+        )
 
 
 class Fold(Layer):
