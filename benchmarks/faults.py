@@ -6,6 +6,9 @@ end, and then again and again; each time a process drawn at random is killed at 
 third time while a checkpoint is being written. The others must end within 30 seconds, with a
 sentence that names the dead one. Then the job is started again and must end with the values of the
 run that nobody disturbed, bit for bit.
+
+``--restarts 3``: the launcher itself starts the job again; processes are killed at any moment since
+the last start, the first moments of their imports too, until 20 were.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import contextlib
 import os
 import random
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -77,7 +81,7 @@ class Outcome:
 class Job:
     """A running job, and what it has said so far."""
 
-    def __init__(self, folder: Path, setting: Setting) -> None:
+    def __init__(self, folder: Path, setting: Setting, restarts: int = 0) -> None:
         script = str(Path(__file__).with_name("fault_job.py"))
         words = [script, str(folder), *map(str, (setting.steps, setting.every, setting.width))]
         env = {k: v for k, v in os.environ.items() if "PADDLE" not in k and "FLUIDJAX" not in k} | {
@@ -86,9 +90,11 @@ class Job:
         self.checkpoints = folder / "checkpoints"
         self.lines: list[str] = []
         self.pids: dict[str, int] = {}
-        self.step = 0
+        self.step = self.restarted = 0
+        self.began = time.monotonic()
+        options = ["--nproc", "2", "--pservers", "2", "--restarts", str(restarts)]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "fluidjax", "launch", "--nproc", "2", "--pservers", "2", *words],
+            [sys.executable, "-m", "fluidjax", "launch", *options, *words],
             cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         )  # fmt: skip
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -102,6 +108,9 @@ class Job:
                 self.pids[found[1]] = int(found[2])
             elif found := re.fullmatch(r"\[trainer \d\] step (\d+)\n", line):
                 self.step = max(self.step, int(found[1]))
+            elif line.startswith("fluidjax launch: starts the job again"):
+                self.pids, self.step, self.began = {}, 0, time.monotonic()
+                self.restarted += 1
 
     def __enter__(self) -> Job:
         return self
@@ -143,12 +152,36 @@ class Job:
         os.kill(self.pids[kill.victim], signal.SIGKILL)
         return self.step
 
-    def _until(self, what: Callable[[], bool]) -> None:
+    def again(self, number: int) -> None:
+        """Wait until the launcher has started the job again so many times."""
+        self._until(lambda: self.restarted >= number)
+
+    def strike_at(self, seconds: float, draw: random.Random) -> str:
+        """Kill any process so many seconds after the last start; its name, "" if the job ended
+        before.
+        """
+        again = self.restarted
+        while time.monotonic() - self.began < seconds:
+            if self._process.poll() is not None:
+                return ""
+            time.sleep(0.001)
+        children = f"/proc/{self._process.pid}/task/{self._process.pid}/children"
+        with contextlib.suppress(OSError):
+            found = Path(children).read_text().split()
+            if len(found) == len(NAMES) and self._process.poll() is None:
+                number = draw.randrange(len(NAMES))
+                os.kill(int(found[number]), signal.SIGKILL)
+                self._until(
+                    lambda: self.restarted > again or self._process.poll() is not None, True
+                )
+                return NAMES[number]
+        return ""
+
+    def _until(self, what: Callable[[], bool], may_end: bool = False) -> None:
         limit = time.monotonic() + LONGEST
         while not what():
-            assert self._process.poll() is None and time.monotonic() < limit, self.text(
-                "the job did not come so far"
-            )
+            running = may_end or self._process.poll() is None
+            assert running and time.monotonic() < limit, self.text("the job did not come so far")
             time.sleep(0.001)
 
     def said(self, text: str) -> bool:
@@ -223,6 +256,13 @@ def restarted(folder: Path, setting: Setting, whole: list[dict[str, np.ndarray]]
     after = latest(folder)
     with Job(folder, setting) as job:
         job.finish()
+    same(folder, job, after, whole)
+
+
+def same(folder: Path, job: Job, after: int, whole: list[dict[str, np.ndarray]]) -> None:
+    """Raises AssertionError unless a job that went on after that step has ended with the bits of
+    the whole run.
+    """
     for rank, (found, expected) in enumerate(zip(final(folder), whole, strict=True)):
         if after:
             assert job.said(f"[trainer {rank}] goes on after step {after}"), job.text(
@@ -239,6 +279,30 @@ def restarted(folder: Path, setting: Setting, whole: list[dict[str, np.ndarray]]
             f"trainer {rank} ends with other values of {', '.join(wrong)} when it goes on after"
             f" step {after}"
         )
+
+
+def restarts_by_itself(
+    folder: Path, setting: Setting, whole: list[dict[str, np.ndarray]], seconds: float, kills: int, draw: random.Random
+) -> list[tuple[str, float, int]]:  # fmt: skip
+    """A job under --restarts that loses up to so many processes, each at a moment within `seconds`
+    after a start: (victim, when, the step after which the job went on) of each. Raises
+    AssertionError where it does not end with the bits of the whole run.
+    """
+    folder.mkdir()
+    lost = []
+    with Job(folder, setting, restarts=kills) as job:
+        for _ in range(kills):
+            when = draw.random() * seconds
+            if not (victim := job.strike_at(when, draw)):
+                break
+            lost.append((victim, when, latest(folder)))
+        job.finish()
+    for rank, (found, expected) in enumerate(zip(final(folder), whole, strict=True)):
+        wrong = [n for n in found if found[n].tobytes() != expected[n].tobytes()]
+        missing = {n for n in expected if not n.startswith("loss ")} - set(found)
+        assert not wrong and not missing, job.text(f"trainer {rank}: other values of {wrong}")
+        assert f"loss {setting.steps}" in found
+    return lost
 
 
 def drawn(seed: int, count: int, setting: Setting) -> Iterator[Kill]:
@@ -261,7 +325,10 @@ def main(arguments: list[str]) -> None:
     )
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--restarts", type=int, default=0, help="by the launcher itself")
     args = parser.parse_args(arguments)
+    if args.restarts:
+        return by_itself(args.kills, args.seed, args.restarts)
     setting, outcomes = Setting(), list[Outcome]()
     with tempfile.TemporaryDirectory() as made:
         whole = whole_run(Path(made) / "whole", setting)
@@ -286,6 +353,28 @@ def main(arguments: list[str]) -> None:
         f" {sum(len(o.silent) for o in outcomes)} processes without a sentence; every restart ended"
         " with the same bits"
     )
+
+
+def by_itself(kills: int, seed: int, restarts: int) -> None:
+    """Print a line for each kill, until so many were made."""
+    setting, draw, made = Setting(), random.Random(seed), 0
+    with tempfile.TemporaryDirectory() as where:
+        began = time.monotonic()
+        whole = whole_run(Path(where) / "whole", setting)
+        seconds = time.monotonic() - began
+        while made < kills:
+            folder = Path(where) / f"after {made}"
+            few = min(restarts, kills - made)
+            lost = restarts_by_itself(folder, setting, whole, seconds, few, draw)
+            for victim, when, step in lost:
+                print(
+                    f"{victim} killed {when:.2f} s after a start, the last checkpoint of step {step}",
+                    flush=True,
+                )
+            shutil.rmtree(folder)
+            made += len(lost)
+            print(f"{made} kills: the same bits in the end", flush=True)
+    print(f"{made} kills, seed {seed}, --restarts {restarts}: every job ended with the same bits")
 
 
 if __name__ == "__main__":

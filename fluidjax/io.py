@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .base.absent import reporter
-from .checkpoint import Checkpoint
+from .checkpoint import AutoCheckpoint, Checkpoint
 from .checkpoint.functions import (
     clean_checkpoint,
     get_latest_checkpoint_serial,
@@ -62,6 +62,7 @@ def _clone_var_in_block_(block: Block, var: Variable) -> Variable:
 
 
 __all__ = [
+    "AutoCheckpoint",
     "BatchSampler",
     "Checkpoint",
     "ComposeNotAligned",

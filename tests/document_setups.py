@@ -30,6 +30,11 @@ BEFORE = {
 train = lambda: iter([(array[0], array[0, :1])] * 64)
 feeder = fluid.DataFeeder([x, y], fluid.CPUPlace(), main)
 """,
+    "long-jobs": NET
+    + """
+train = lambda: iter([(array[0], array[0, :1])] * 64)
+feeder = fluid.DataFeeder([x, y], fluid.CPUPlace(), main)
+""",
     "datasets": NET
     + """
 import gzip

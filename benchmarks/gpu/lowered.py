@@ -1,5 +1,5 @@
-"""Programs lowered for CUDA where there is none: ``python -m benchmarks.gpu.lowered FILE.npz...``
-for recorded models of the zoo.
+"""Programs lowered for CUDA where there is none: ``python -m benchmarks.gpu.lowered PATH...`` for
+recorded models of the zoo, files or folders of them, each as it trains and as it predicts.
 
 A step is made as it would be for a GPU and lowered to what XLA's CUDA compiler is given, which
 shows that every op has a form there; nothing is compiled. A recorded model has startup, main_0,
@@ -63,7 +63,9 @@ def for_cuda(
 
 
 def recorded(path: Path) -> list[str]:
-    """The text of each program of a recorded model, trained as it was recorded."""
+    """The text of each program of a recorded model, trained as it was recorded, and of what it
+    predicts.
+    """
     with np.load(path) as file:
         data = {n: file[n] for n in file.files}
     meta = json.loads(str(data["meta"]))
@@ -84,7 +86,25 @@ def recorded(path: Path) -> list[str]:
                 else fluid.create_lod_tensor(rows, json.loads(str(lod)), fluid.CPUPlace())
             )
         texts.append(for_cuda(main, run["fetch"], scope, feed))
+        predicts = main.clone(for_test=True)
+        made = {n for op in predicts.global_block().ops for n in op.output_arg_names}
+        if (asked := [n for n in run["fetch"] if n in made]) and len(
+            predicts.desc.blocks[0].ops
+        ) < len(main.desc.blocks[0].ops):
+            texts.append(for_cuda(predicts, asked, scope, feed))
     return texts
+
+
+def saved(program: fluid.Program, targets: Sequence[Any], feed: Mapping[str, Any]) -> str:
+    """What the CUDA compiler would be given of a saved model; its values are not needed."""
+    names = [t if isinstance(t, str) else t.name for t in targets]
+    step = compiled_for(program, names)
+    state = {
+        v.name: jax.ShapeDtypeStruct(tuple(v.shape), np.dtype(v.numpy_dtype))
+        for v in program.list_vars()
+        if v.persistable and v.type.name == "LOD_TENSOR"
+    }
+    return lower_padded(step, state, step.plan.check_feed(feed), platform="cuda").as_text()
 
 
 def branches(text: str) -> int:
@@ -100,7 +120,8 @@ def branches(text: str) -> int:
 
 def main(*paths: str) -> int:
     bad = 0
-    for path in map(Path, paths):
+    files = [f for p in map(Path, paths) for f in (sorted(p.glob("*.npz")) if p.is_dir() else [p])]
+    for path in files:
         began = time.perf_counter()
         try:
             texts = recorded(path)

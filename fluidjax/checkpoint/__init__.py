@@ -4,5 +4,6 @@ position, by orbax.
 
 from __future__ import annotations
 
+from .auto import AutoCheckpoint as AutoCheckpoint
 from .folder import Checkpoint as Checkpoint
 from .restore import Restored as Restored

@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -60,17 +61,22 @@ class Checkpoint:
     """The checkpoints of a job in a folder, a subfolder for each step.
 
     path: the folder, made by the first save; in a job of several processes all of them must see it.
-    keep: how many of the newest checkpoints stay, None: all. asynchronous: save returns when the
+    keep: how many of the newest checkpoints stay, None: all. keep_seconds: of older ones those stay
+    too that are at least so many seconds apart, such as 3600 for one an hour. asynchronous: save returns when the
     values are copied, and the files are written while the program runs on; the next save, restore,
     wait() or the end of the process waits for them.
 
     A checkpoint gets its final name when it is whole and sealed with checksums, so one that was
     interrupted is never chosen, and a damaged one never loaded. As a context manager this waits at
-    the end. Raises FluidValueError for a keep below 1.
+    the end. Raises FluidValueError for a keep below 1, and a keep_seconds that is not above 0.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], keep: int | None = 3, asynchronous: bool = True
+        self,
+        path: str | os.PathLike[str],
+        keep: int | None = 3,
+        asynchronous: bool = True,
+        keep_seconds: float | None = None,
     ) -> None:
         if not isinstance(path, str | os.PathLike):
             raise FluidTypeError(f"a checkpoint's folder is a path, not {type(path).__name__}")
@@ -79,8 +85,12 @@ class Checkpoint:
                 "keep is the number of checkpoints that stay, at least 1, or None for all; not"
                 f" {keep!r}"
             )
+        if keep_seconds is not None and not keep_seconds > 0:
+            raise FluidValueError(
+                f"keep_seconds is a number of seconds above 0, or None; not {keep_seconds!r}"
+            )
         self.path = Path(os.path.abspath(path))
-        self.keep = keep
+        self.keep, self.keep_seconds = keep, keep_seconds
         self.asynchronous = asynchronous
         self._writer: Any = None
         self._record: Any = None  # of the save that is under way
@@ -201,9 +211,12 @@ class Checkpoint:
         }
         with self._ours(f"cannot save a checkpoint in {str(self.path)!r}"), jax.enable_x64(True):
             if self._writer is None:
+                seconds = self.keep_seconds
+                apart = None if seconds is None else timedelta(seconds=seconds)
                 last = ocp.AsyncOptions(post_finalization_callback=self._seal)
                 options = ocp.CheckpointManagerOptions(
                     max_to_keep=self.keep,
+                    keep_time_interval=apart,
                     todelete_subdir=REMOVED,
                     cleanup_tmp_directories=True,
                     async_options=last,

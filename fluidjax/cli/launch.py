@@ -81,6 +81,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="write what each process says into files there, too",
     )
+    parser.add_argument(
+        "--restarts",
+        type=int,
+        default=0,
+        metavar="N",
+        help="start the job again up to N times after it lost a process (default: 0)",
+    )
     for name in _NO_MEANING:
         parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
     run_script.add_arguments(parser)
@@ -110,9 +117,9 @@ def run(args: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     if nproc is None:
-        if pservers or args.devices_per_proc is not None or args.log_dir is not None:
+        if pservers or args.devices_per_proc is not None or args.log_dir or args.restarts:
             raise FluidValueError(
-                "--pservers, --devices-per-proc, --gpus and --log_dir go with --nproc"
+                "--pservers, --devices-per-proc, --gpus, --log_dir and --restarts go with --nproc"
             )
         return take_part(args)
     if args.use_paddlecloud:
@@ -127,6 +134,7 @@ def run(args: argparse.Namespace) -> int:
         devices_per_proc=args.devices_per_proc,
         gpus=gpus,
         log_dir=args.log_dir,
+        restarts=args.restarts,
     )
 
 
@@ -184,9 +192,11 @@ def _refuse_several_machines(addresses: list[str], own: str, hosts: list[str], n
 
 def take_part(args: argparse.Namespace) -> int:
     """Join the job that the environment describes, and run the script."""
+    from ..dist.jobs import notice
     from ..dist.jobs.process import init_from_env
 
     init_from_env()
+    notice.listen()
     return run_script.run(args)
 
 

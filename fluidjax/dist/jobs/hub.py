@@ -17,7 +17,7 @@ Messages, one JSON object a line (`wire.py`):
     {"failed": why}
              {"program": k, "hash": h, "steps": n, "what": why}  {"program": k, "text": t}
              {"turn": k, "wish": w}  {"serves": [folder, file]}  {"asks": "loaded"}
-             {"asks": "hosts"}
+             {"asks": "hosts"}  {"holds": true}
 
 A connection whose first message does not prove the job's secret (`secret.py`) is a stranger's: it
 is dropped, and nothing else happens. Of strangers that say nothing there are a bounded number, for
@@ -100,6 +100,7 @@ class Hub:
         self.verdict = ""  # why the job was refused or ended early
         self.failures: dict[str, str] = {}  # "trainer 1" -> what it said before it ended
         self.goodbyes: set[str] = set()
+        self.holding = False  # trainers write a checkpoint when they are told to end
         self.peers: list[Peer] = []
         self._gone: list[Peer] = []
         self._checks: dict[int, Comparison] = {}
@@ -278,6 +279,8 @@ class Hub:
             self._answer_turns()
         elif "serves" in message:
             self._serves(peer, message["serves"])
+        elif "holds" in message:
+            self.holding = True
         elif message.get("asks") == "hosts":
             self.send(peer, {"hosts": self._hosts()})
         elif "asks" in message:

@@ -21,12 +21,15 @@ from ...errors import FluidValueError
 from .children import Child, Printer, Spec, free_ports
 from .env import SECRET, Endpoint
 from .hub import RUNNING, Hub
-from .link import EXIT_CODE
+from .notice import EXIT_CODE
 from .secret import new_secret
 
 _logger = logging.getLogger(__name__)
 
 PATIENCE = 5.0  # seconds that processes get to end by themselves before they are killed
+SAVING = (
+    3600.0  # where trainers write a checkpoint before they end: until the scheduler's patience ends
+)
 AFTER_DONE = 10.0  # seconds that pservers get once the trainers have ended
 _OURS = (
     "PADDLE_TRAINING_ROLE", "TRAINING_ROLE", "PADDLE_TRAINERS", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ID",
@@ -107,16 +110,19 @@ def _role(role: str) -> dict[str, str]:
 
 def run_job(
     command: Sequence[str], nproc: int, pservers: int = 0, *, devices_per_proc: int | None = None, gpus: Sequence[str] = (),
-    log_dir: Path | None = None,
+    log_dir: Path | None = None, restarts: int = 0,
 ) -> int:  # fmt: skip
     """Run `command` as a job of `nproc` trainers and `pservers` pservers on this machine. Returns
     the exit code.
 
     0 when all trainers ended well; else the code of the process that died first (128 + n for signal
     n), named on stderr with its last lines. Ctrl-C and SIGTERM go to all processes, and what does
-    not end within a few seconds is killed. log_dir: what each process writes goes there as well,
-    into workerlog.0, serverlog.0, ..., behind what these files hold. Raises FluidValueError for
-    numbers that make no job, and a folder that cannot be written.
+    not end within a few seconds is killed, unless trainers write a checkpoint on SIGTERM: then they
+    have the time that they need, and the code is 75. log_dir: what each process writes goes there
+    as well, into workerlog.0, serverlog.0, ..., behind what these files hold. restarts: how often
+    the whole job is started again after a process was lost: one that was killed, or that failed
+    once all had met. Raises FluidValueError for numbers that make no job, and a folder that cannot
+    be written.
     """
     if nproc < 1 or pservers < 0:
         raise FluidValueError(
@@ -127,24 +133,37 @@ def run_job(
         raise FluidValueError(f"one machine can have 254 pservers, not {pservers}")
     if devices_per_proc is not None and devices_per_proc < 1:
         raise FluidValueError(f"a trainer has at least one device, not {devices_per_proc}")
+    if restarts < 0:
+        raise FluidValueError(f"a job is started again 0 times or more, not {restarts}")
     if gpus and len(gpus) != nproc:
         raise FluidValueError(
             f"{nproc} trainers need {nproc} GPUs, one each, but {len(gpus)} are named:"
             f" {', '.join(gpus)}"
         )
     names = [*(f"trainer {k}" for k in range(nproc)), *(f"pserver {k}" for k in range(pservers))]
-    printer, secret = Printer(log_dir, names), new_secret()
-    hub = Hub(
-        Endpoint("127.0.0.1", 0), nproc, flag("FLAGS_rpc_deadline") / 1000, secret, True, pservers
-    )
-    specs = job_specs(
-        command, nproc, pservers, hub.address, secret, devices_per_proc=devices_per_proc, gpus=gpus
-    )
-    return Supervisor(hub, specs, printer).run()
+    printer = Printer(log_dir, names)
+    for left in range(restarts, -1, -1):
+        secret = new_secret()  # and other ports: what is left of the job before is a stranger
+        hub = Hub(
+            Endpoint("127.0.0.1", 0), nproc, flag("FLAGS_rpc_deadline") / 1000, secret, True, pservers
+        )  # fmt: skip
+        specs = job_specs(
+            command, nproc, pservers, hub.address, secret, devices_per_proc=devices_per_proc, gpus=gpus
+        )  # fmt: skip
+        supervisor = Supervisor(hub, specs, printer)
+        code = supervisor.run()
+        if code == 0 or not supervisor.lost_one or not left:
+            return code
+        told = f"starts the job again, {restarts - left + 1} of {restarts} times"
+        print(f"fluidjax launch: {told}", file=sys.stderr, flush=True)
+    raise AssertionError("the last start returns")
 
 
 class Supervisor:
-    """Starts processes and watches them until all have ended."""
+    """Starts processes and watches them until all have ended.
+
+    lost_one: a process was killed, or failed once all had met, so that another try may go well.
+    """
 
     def __init__(self, hub: Hub, specs: Sequence[Spec], printer: Printer | None = None) -> None:
         self._hub, self._specs = hub, specs
@@ -152,6 +171,7 @@ class Supervisor:
         self._children: list[Child] = []
         self._signal: int | None = None
         self._printer = printer or Printer()
+        self._met = self.lost_one = False
 
     def run(self) -> int:
         """The exit code of the job."""
@@ -188,11 +208,11 @@ class Supervisor:
 
     def _watch(self) -> int:
         done_at: float | None = None
-        began, met = time.monotonic(), False
+        began = time.monotonic()
         while self._running() or not self._ended.empty():
             child = self.next_message()
-            if not met and self._hub.state == RUNNING:
-                met = True
+            if not self._met and self._hub.state == RUNNING:
+                self._met = True
                 self._say(f"all processes have met after {time.monotonic() - began:.1f} s")
             if self._signal is not None:
                 return self._interrupted(self._signal)
@@ -236,6 +256,7 @@ class Supervisor:
         cause = next((c for c in gone if c.code != EXIT_CODE and not self._ended_well(c)), first)
         if cause.code == EXIT_CODE and self._hub.verdict:
             return self._refused()
+        self.lost_one = self._met or (cause.code or 0) < 0
         why = f"{cause.name} {cause.how()}"
         if said := self._hub.failures.get(cause.name):
             why += f" ({said})"
@@ -247,16 +268,21 @@ class Supervisor:
 
     def _refused(self) -> int:
         """The hub found the reason before a process ended of it."""
-        why = self._hub.verdict
+        why, self.lost_one = self._hub.verdict, self._met
         self._stop(why)
         self._report(why, None)
         return 1
 
     def _interrupted(self, number: int) -> int:
-        for child in self._running():
-            child.signal(signal.SIGINT)
-        self._wait(PATIENCE)
+        saves = number == signal.SIGTERM and self._hub.holding
+        for child in self._running("trainer") if saves else self._running():
+            child.signal(number if saves else signal.SIGINT)
+        self._wait(SAVING if saves else PATIENCE, "trainer" if saves else "")
+        codes = {c.code for c in self._children if c.name.startswith("trainer")}
         self._stop("the launcher was interrupted")
+        if saves and codes == {EXIT_CODE}:
+            self._report("interrupted by SIGTERM; the trainers have saved a checkpoint", None)
+            return EXIT_CODE
         self._report(f"interrupted by {signal.Signals(number).name}", None)
         return 128 + number
 
@@ -268,9 +294,9 @@ class Supervisor:
             child.signal(signal.SIGKILL)
         self._wait(PATIENCE)
 
-    def _wait(self, seconds: float) -> None:
+    def _wait(self, seconds: float, kind: str = "") -> None:
         limit = time.monotonic() + seconds
-        while self._running() and time.monotonic() < limit:
+        while self._running(kind) and time.monotonic() < limit:
             time.sleep(0.02)
 
     def _say(self, text: str) -> None:

@@ -25,8 +25,8 @@ from . import secret as secrets
 from .env import SECRET, Endpoint
 from .handshake import Hello
 from .hub import VERSION, Hub
+from .notice import EXIT_CODE  # this process was well, another one was not
 
-EXIT_CODE = 75  # "temporary failure; try again later": this process was well, another one was not
 # seconds that a process that fails gets to come to its end: to write what it can still write
 LAST = 15.0
 # and once the job is over, when nothing that needs the others can be finished any more
@@ -410,4 +410,4 @@ def _flush() -> None:
             stream.flush()
 
 
-__all__ = ["EXIT_CODE", "Link"]
+__all__ = ["Link"]

@@ -22,7 +22,7 @@ from ...ir.desc import ProgramDesc
 from ...ir.edit import BACKWARD, role
 from ...runtime import job as own
 from ...runtime.place import start_anew
-from . import cluster, compare_programs, wire
+from . import cluster, compare_programs, notice, wire
 from .env import (
     PSERVER,
     SECRET,
@@ -38,9 +38,10 @@ from .handshake import Hello, own_hello
 from .hub import Hub
 from .link import Link
 
+TERMINATED = "it was told to end by SIGTERM"
 _SERVES = "a pserver runs exe.run(t.get_pserver_program(its endpoint)), and nothing else"
 # what a trainer wishes in its turn; the last with a name
-_NEXT, _END, _READ = "goes on", "ends", "reads "
+_NEXT, _END, _READ, _SAYS = "goes on", "ends", "reads ", "says "
 MEETING = 10.0  # seconds that the processes of a running job get to meet: they are all there
 
 
@@ -138,8 +139,22 @@ class Job:
         """
         return self._take_turns(_READ + name, read)
 
+    def agree(self, word: str) -> list[str]:
+        """What every trainer says here, each up to 900 characters, "" of one that has ended. All
+        call it; costs a message to each.
+        """
+        if self._link is None or self.role != TRAINER or self.count == 1:
+            return [word]
+        found: list[str] = self._take_turns(_SAYS + word)
+        return [w.removeprefix(_SAYS) if w.startswith(_SAYS) else "" for w in found]
+
+    def saves_at_the_end(self) -> None:
+        """Tell the job that this process writes a checkpoint when it is told to end by SIGTERM."""
+        if self._link is not None:
+            self._link.send({"holds": True})
+
     def _take_turns(self, wish: str, read: Callable[[], Any] | None = None) -> Any:
-        assert self._link is not None and self._answer is not None
+        assert self._link is not None
         while True:
             wishes = self._link.turn(wish)
             asked = list(dict.fromkeys(w for w in wishes if w.startswith(_READ)))
@@ -150,6 +165,7 @@ class Job:
                     f" read any more, since {gone}"
                 )
             for one in asked:
+                assert self._answer is not None
                 found = (
                     read()
                     if read is not None and one == wish
@@ -160,7 +176,7 @@ class Job:
             if wish in asked:
                 return result
             if not asked:
-                return None
+                return wishes
 
     def serve(self, loaded_from: tuple[str, str] = ("", "")) -> None:
         """What a process with the role PSERVER does: wait until the trainers have ended.
@@ -170,6 +186,7 @@ class Job:
         self._served = True
         if self._link is not None:
             self._link.send({"serves": list(loaded_from)})
+            notice.hold()  # it ends with the trainers, which may have something to save
             self._link.done.wait()
 
     def serves(self, program: ProgramDesc, loaded_from: tuple[str, str] = ("", "")) -> bool:
@@ -206,6 +223,8 @@ class Job:
         """End this process's part: wait until every trainer has come to its end. Called when the
         process exits.
         """
+        if notice.unheard() and not self._failed:
+            self.fail(TERMINATED, notice.TERMINATED)
         if self.takes_turns and not self._failed:
             self._take_turns(_END)
         link, self._link = self._link, None
@@ -327,6 +346,7 @@ def _taken(job: Job) -> Job:
         sys.excepthook = _telling(sys.excepthook)
         atexit.register(job.leave)
         os.register_at_fork(after_in_child=job._forget)
+        notice.listen()
     return job
 
 
@@ -552,6 +572,11 @@ def telling_why(interrupted: int) -> Iterator[None]:
     """
     try:
         yield
+    except notice.Preempted:
+        raise  # the others know
+    except notice.Terminated:
+        _fail(TERMINATED, notice.TERMINATED)
+        raise
     except SystemExit as exit:
         if exit.code not in (None, 0):
             code = exit.code if isinstance(exit.code, int) and 0 < exit.code < 256 else 1

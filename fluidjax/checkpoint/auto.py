@@ -1,0 +1,178 @@
+"""``AutoCheckpoint``: a loop that saves by steps and by time, and when it is told to end."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from types import TracebackType
+from typing import Any
+
+from ..dist.jobs import notice
+from ..dist.jobs.process import met_job
+from ..errors import FluidValueError
+from ..executor import Executor
+from ..graph.program import Program
+from ..loaders.position import Positioned
+from ..runtime.scope import Scope
+from .folder import Checkpoint
+
+# seconds between the questions of a job's trainers whether one of them wants a checkpoint: they
+# cost a message each, and are so far apart that a step does not notice
+ASKED = 0.25
+FARTHEST = 1000  # steps between two questions, however short the steps are
+
+
+class AutoCheckpoint:
+    """Checkpoints of a training loop: every so many steps, every so many seconds, and on SIGTERM.
+
+    executor, main_program, reader, scope: as Checkpoint.save takes them. path, keep, keep_seconds,
+    asynchronous: as Checkpoint takes them. every_steps, every_seconds: when to save, None: not
+    because of that; a checkpoint's number is the number of steps done.
+
+        with fluid.io.AutoCheckpoint(exe, "ckpt", main, reader=reader, every_steps=100) as auto:
+            auto.resume()
+            for epoch in range(reader.epoch, 10):
+                for batch in reader():
+                    exe.run(main, feed=feeder.feed(batch), fetch_list=[loss])
+                    auto.step()
+
+    In a job of several processes every trainer has one and calls the same methods; they agree on
+    what is due by time, and SIGTERM for one of them is for all. Raises FluidValueError for an
+    interval that is not above 0.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        path: str | os.PathLike[str],
+        main_program: Program | None = None,
+        *,
+        reader: Positioned | None = None,
+        every_steps: int | None = None,
+        every_seconds: float | None = None,
+        keep: int | None = 3,
+        keep_seconds: float | None = None,
+        asynchronous: bool = True,
+        scope: Scope | None = None,
+    ) -> None:
+        if every_steps is not None and (type(every_steps) is not int or every_steps < 1):
+            raise FluidValueError(
+                f"every_steps is a number of steps, at least 1, or None; not {every_steps!r}"
+            )
+        if every_seconds is not None and not every_seconds > 0:
+            raise FluidValueError(
+                f"every_seconds is a number of seconds above 0, or None; not {every_seconds!r}"
+            )
+        self._checkpoint = Checkpoint(path, keep, asynchronous, keep_seconds)
+        self._of: dict[str, Any] = {
+            "executor": executor,
+            "main_program": main_program,
+            "reader": reader,
+            "scope": scope,
+        }
+        self._every_steps, self._every_seconds = every_steps, every_seconds
+        self._steps = self._saved_at = self._ask_at = 0
+        self._saved = self._began = time.monotonic()
+        self._begun = 0  # the step with which the clock began
+        self._holds = self._ended = False
+
+    @property
+    def steps(self) -> int:
+        """How many steps are done, those before a restart too."""
+        return self._steps
+
+    def __enter__(self) -> AutoCheckpoint:
+        self._hold()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _hold(self) -> None:
+        if not self._holds:
+            self._holds = True
+            notice.hold()
+            if (job := met_job()) is not None:
+                job.saves_at_the_end()
+
+    def resume(self) -> int:
+        """Restore the latest checkpoint if there is one, and return `steps`: 0 where there is none.
+
+        Call it once the startup program has run. Raises what Checkpoint.restore raises.
+        """
+        self._hold()
+        if self._checkpoint.latest() is not None:
+            self._steps = self._saved_at = self._checkpoint.restore(**self._of).step
+        self._ask_at = self._steps
+        self._begin()
+        return self._steps
+
+    def _begin(self) -> None:
+        self._saved = self._began = time.monotonic()
+        self._begun = self._steps
+
+    def step(self, trainer_args: dict[str, Any] | None = None) -> bool:
+        """After each step: save what is due, and return whether something was.
+
+        trainer_args: as Checkpoint.save takes them. When this process, or another trainer, was told
+        to end by SIGTERM, a checkpoint is written whole, and Preempted is raised: a SystemExit with
+        code 75, on which schedulers start a job again. Raises what Checkpoint.save raises.
+        """
+        self._hold()
+        self._steps += 1
+        due = self._every_steps is not None and self._steps % self._every_steps == 0
+        by_time, ends = self._asked()
+        if due or by_time or (ends and self._saved_at < self._steps):
+            self._checkpoint.save(**self._of, step=self._steps, trainer_args=trainer_args)
+            self._saved_at, self._saved = self._steps, time.monotonic()
+        if ends:
+            self._end()
+        return self._saved_at == self._steps
+
+    def _asked(self) -> tuple[bool, bool]:
+        """Whether a checkpoint is due by time, and whether the job is told to end: in every trainer
+        the same.
+        """
+        now = time.monotonic()
+        late = self._every_seconds is not None and now - self._saved >= self._every_seconds
+        job = met_job()
+        if job is None or job.count == 1 or not job.watched:
+            return late, notice.told()
+        if self._steps < self._ask_at:
+            return False, False
+        each = (now - self._began) / max(1, self._steps - self._begun)
+        apart = int(min(FARTHEST, max(1.0, ASKED / max(each, 1e-9))))
+        words = [json.loads(w) for w in job.agree(json.dumps([late, notice.told(), apart])) if w]
+        late, _, apart = words[0]  # the first trainer's clock counts
+        self._ask_at = self._steps + apart
+        return bool(late), any(word[1] for word in words)
+
+    def _end(self) -> None:
+        self.wait()
+        self._ended = True
+        job = met_job()
+        if job is not None:
+            job.agree("saved")  # nobody leaves before the last has written its part
+        raise notice.Preempted  # close() releases SIGTERM, which has done its work
+
+    def wait(self) -> None:
+        """Wait until everything is written. Raises LoadError if that failed."""
+        self._checkpoint.wait()
+
+    def close(self) -> None:
+        """Wait, and listen to SIGTERM no more. Raises Terminated if it came after the last step."""
+        try:
+            self._checkpoint.close()
+        finally:
+            if self._holds and not self._ended:
+                self._holds = False
+                notice.release()
+
+
+__all__ = ["AutoCheckpoint"]
