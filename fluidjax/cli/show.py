@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument(
         "--graph",
         action="store_true",
-        help="a page with the graph in layers, folded by role, name scope and line",
+        help="a page with the graph in layers, folded by what its parts are",
     )
     form.add_argument("--dot", action="store_true", help="a graph for graphviz")
     form.add_argument(

@@ -345,7 +345,7 @@ class Program:
         return where
 
     def graph(self, engine: str = "own") -> Graph:
-        """The ops as a graph in layers, folded by role, name scope and the user's line; its `save`
+        """The ops as a graph in layers, folded by what its parts are; its `save`
         writes .svg, .html, .pdf, ...
 
             main.graph()

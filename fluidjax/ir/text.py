@@ -49,6 +49,7 @@ from .lexis import (
     value_text,
 )
 from .parse import parse as parse
+from .walk import weights
 
 Hints = Mapping[str, Mapping[str, Any]]  # op type ("*": all) -> attribute -> the usual value
 _INDENT = "    "
@@ -130,7 +131,7 @@ def var_text(var: VarDesc) -> str:
 def summary(desc: ProgramDesc) -> str:
     """A few lines: blocks, variables, parameters and their elements, ops by type."""
     kinds = Counter(op.type for block in desc.blocks for op in block.ops)
-    params = [v for block in desc.blocks for v in block.vars.values() if v.is_parameter]
+    params = weights(desc).values()
     elements = sum(_size(v.shape) for v in params)
     lines = [
         f"{_count(len(desc.blocks), 'block')}, {_count(kinds.total(), 'op')}, "

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from ..base.roles import OP_ROLE, OpRole
 from .desc import EMPTY, BlockDesc, OpDesc, ProgramDesc, VarDesc
 
 Version = tuple[str, int]  # (name, k): the value of `name` after k writes in this block
@@ -37,6 +38,25 @@ class Captured(NamedTuple):
 def ops(desc: ProgramDesc) -> Iterator[tuple[int, OpDesc]]:
     """Every op with the index of its block, block by block."""
     return ((idx, op) for idx, block in enumerate(desc.blocks) for op in block.ops)
+
+
+def weights(desc: ProgramDesc) -> dict[str, VarDesc]:
+    """The parameters by name. Files do not say which variables these are: where none says so, they
+    are the persistable arrays that the forward ops read.
+    """
+    said = {n: v for block in desc.blocks for n, v in block.vars.items() if v.is_parameter}
+    if said:
+        return said
+    roles = [(idx, op, op.attrs.get(OP_ROLE, 0)) for idx, op in ops(desc)]
+    backward = [i for i, (_, _, role) in enumerate(roles) if role == OpRole.Backward]
+    found: dict[str, VarDesc] = {}
+    for idx, op, role in roles[: backward[-1]] if backward else roles:
+        if role in (OpRole.Forward, OpRole.Loss):
+            for name in op.reads:
+                var = desc.find_var(name, idx)
+                if var is not None and var.persistable and var.kind in FEEDABLE_KINDS:
+                    found[name] = var
+    return found
 
 
 def readers(block: BlockDesc) -> dict[str, tuple[int, ...]]:

@@ -14,7 +14,7 @@ from ..errors import FluidValueError, UnsupportedError
 from .layered import Layout, arranged
 
 # pixels of a box with what is around it, of a layer, of a box's height
-ROOM, ROW, BOX = 190.0, 64.0, 34.0
+ROOM, ROW, BOX = 260.0, 68.0, 42.0
 WIDE = ROOM - 20
 ENGINES = ("own", "graphviz", "auto")
 PATIENCE = 60.0  # seconds that graphviz gets

@@ -1,46 +1,43 @@
-"""A program's block as a graph in layers, folded: by role, by name scope, by the user's line; each
-fold a graph of its own.
+"""A program as a graph in layers, folded by what its parts are (folding.py); each fold a graph of
+its own.
 
-A graph has at most MOST boxes. Where a group has more, it is told apart by the next of these; where
-none is left, consecutive ops go together. So a program of any size begins with a picture that can
-be read, and every op is in one.
+A graph has at most MOST boxes. So a program of any size begins with a picture that can be read, and
+every op of block 0 is in one.
 
-    <g class="fj-node" data-op="17">  the box of an op, which the script leads from and to the list
-    of ops <g class="fj-node" data-group="4"> that of a group, and <details data-group="4"> its own
-    graph below
+    <g class="fj-node" data-op="17">     the box of an op, of another block than 0 with data-b, which
+                                         the script leads from and to the list of ops
+    <g class="fj-node" data-group="4">   that of a group, and <details data-group="4"> its own graph
+                                         below; an op that runs blocks has both
 """
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from ..base.roles import OP_NAMESCOPE
 from ..errors import UnsupportedError
-from ..ir import walk
-from ..ir.desc import BlockDesc, OpDesc, ProgramDesc
+from ..ir.desc import BlockDesc, ProgramDesc
 from ..ir.show import to_dot
+from ..ir.walk import weights
 from ..saved.files import write_text
+from .folding import edges, folded
 from .frame import count, esc, fold
 from .geometry import BOX, WIDE, Point, arrange
+from .groups import Group
+from .picture import WIDE as CHARACTER
 from .picture import Picture, drawn, wide, words
 from .roles import section_of
+from .structure import Edge
 
-MOST = 24  # boxes of one graph
+MANY = 4  # arrows from or to one box
+NARROW = 6.4  # pixels of a character of a box's second line
 ENGINES = {"own": "fluidjax", "graphviz": "graphviz"}
-
-
-@dataclass(frozen=True)
-class Group:
-    """Consecutive or related ops under one name. parts: groups within it; none for a single op."""
-
-    name: str
-    ops: tuple[int, ...]
-    parts: tuple[Group, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,96 +92,22 @@ class Graph(Picture):
 
 
 def graph(desc: ProgramDesc, title: str = "graph", engine: str = "own") -> Graph:
-    """Block 0 as a picture. The SVG, which save() writes, is that of the outermost groups; the HTML
+    """A program as a picture. The SVG, which save() writes, is that of the outermost groups; the HTML
     has all of them.
 
     engine: who arranges the boxes, as in `arrange`. Raises what that raises.
     """
     block = desc.blocks[0] if desc.blocks else BlockDesc()
-    every = tuple(range(len(block.ops)))
-    top = Group(title, every, tuple(_grouped(block.ops, every, _KEYS)))
-    drawing = _Drawing(
-        top, _edges(desc) if desc.blocks else [], [section_of(op) for op in block.ops], engine
-    )
-    inner = "".join(drawing.folds(p) for p in top.parts)
+    top = Group(title, tuple(range(len(block.ops))), folded(desc))
+    drawing = _Drawing(desc, top, engine)
+    inner = "".join(map(drawing.folds, top.parts))
     text = "\n".join(_text(top, drawing.between[0]))
     return Graph(title, drawing.svg(top), text, desc, inner, drawing.geometry[0].engine)
 
 
-def _edges(desc: ProgramDesc) -> list[tuple[int, int, str]]:
-    """(from, to, name): op `to` reads the value that op `from` wrote; what blocks within an op use
-    counts with it.
-    """
-    writer: dict[walk.Version, int] = {}
-    found = []
-    for at, names in enumerate(walk.versions(desc.blocks[0], desc)):
-        found += [(writer[v], at, v[0]) for v in dict.fromkeys(names.reads) if v in writer]
-        writer.update((v, at) for v in names.writes)
-    return found
-
-
-# -- groups ----------------------------------------------------------------------------------------
-
-Key = Callable[[OpDesc], str]
-
-
-def _scope(depth: int) -> Key:
-    def key(op: OpDesc) -> str:
-        scope = op.attrs.get(OP_NAMESCOPE)
-        parts = scope.strip("/").split("/") if isinstance(scope, str) else []
-        return parts[depth] if len(parts) > depth and parts[depth] else ""
-
-    return key
-
-
-_KEYS: tuple[Key, ...] = (section_of, _scope(0), _scope(1), _scope(2), lambda op: op.loc or "")
-
-
-def _grouped(ops: Sequence[OpDesc], members: Sequence[int], keys: Sequence[Key]) -> Iterator[Group]:
-    """`members` in at most MOST groups."""
-    if len(members) <= MOST and (len(keys) < len(_KEYS) or len(members) <= MOST // 2):
-        yield from (Group(ops[i].type, (i,)) for i in members)
-        return
-    for k, key in enumerate(keys):
-        found: dict[str, list[int]] = {}
-        for i in members:
-            found.setdefault(key(ops[i]) or "other ops", []).append(i)
-        if len(found) > 1:
-            groups = [_group(name, ops, inside, keys[k + 1 :]) for name, inside in found.items()]
-            yield from _joined(groups)
-            return
-    singles = [Group(ops[i].type, (i,)) for i in members]
-    yield from _joined(singles)
-
-
-def _group(name: str, ops: Sequence[OpDesc], members: list[int], keys: Sequence[Key]) -> Group:
-    if len(members) == 1:
-        return Group(ops[members[0]].type, tuple(members))
-    return Group(name, tuple(members), tuple(_grouped(ops, members, keys)))
-
-
-def _joined(groups: list[Group]) -> list[Group]:
-    """At most MOST: consecutive ones together, evenly."""
-    while len(groups) > MOST:
-        each = min(MOST, -(-len(groups) // MOST))
-        groups = [_together(groups[i : i + each]) for i in range(0, len(groups), each)]
-    return groups
-
-
-def _together(groups: list[Group]) -> Group:
-    if len(groups) == 1:
-        return groups[0]
-    first, last = groups[0].name, groups[-1].name
-    name = first if first == last else f"{first} ... {last}"
-    return Group(name, tuple(sorted(i for g in groups for i in g.ops)), tuple(groups))
-
-
-# -- pictures --------------------------------------------------------------------------------------
-
-
-def _between(group: Group, edges: list[tuple[int, int, str]]) -> dict[tuple[int, int], list[str]]:
+def _between(parts: Sequence[Group], edges: Sequence[Edge]) -> dict[tuple[int, int], list[str]]:
     """The names that pass from one part of a group to another, by the numbers of the parts."""
-    part = {op: i for i, p in enumerate(group.parts) for op in p.ops}
+    part = {op: i for i, p in enumerate(parts) for op in p.ops}
     found: dict[tuple[int, int], list[str]] = {}
     for a, b, name in edges:
         i, j = part.get(a), part.get(b)
@@ -193,79 +116,142 @@ def _between(group: Group, edges: list[tuple[int, int, str]]) -> dict[tuple[int,
     return found
 
 
+def _implied(count: int, pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Arrows that are drawn as their ends alone: where MANY begin or end at one box, those whose way
+    others go too. So a picture of a training step is not one of what the backward pass keeps.
+    """
+    after: dict[int, set[int]] = {i: set() for i in range(count)}
+    into: Counter[int] = Counter()
+    for i, j in pairs:
+        after[i].add(j)
+        into[j] += 1
+    reach: dict[int, set[int]] = {}
+    for i in reversed(range(count)):  # parts are in order: nearly all arrows lead to later ones
+        reach[i] = {k for j in after[i] if j > i for k in (j, *reach[j])}
+    return {
+        (i, j)
+        for i, j in pairs
+        if i < j
+        and (into[j] >= MANY or len(after[i]) >= MANY)
+        and any(j in reach[k] for k in after[i] if i < k < j)
+    }
+
+
+def _inside(group: Group) -> tuple[Group, ...]:
+    return group.parts or group.body
+
+
 class _Drawing:
     """The graphs of a group and of all groups within it; each has a number, that of the outermost
     is 0.
     """
 
-    def __init__(
-        self, top: Group, edges: list[tuple[int, int, str]], sections: Sequence[str], engine: str
-    ) -> None:
-        self.sections = sections
-        self.numbers: dict[tuple[int, ...], int] = {}
+    def __init__(self, desc: ProgramDesc, top: Group, engine: str) -> None:
+        self.desc = desc
+        self.weights = weights(desc)
+        self.numbers: dict[int, int] = {}  # by the identity of a group: the number of its graph
+        self.groups: list[Group] = []
         self.between: list[dict[tuple[int, int], list[str]]] = []
-        self._number(top, edges)
+        self._number(top, edges(desc) if desc.blocks else [])
+        self.short = [
+            _implied(len(_inside(g)), b) for g, b in zip(self.groups, self.between, strict=True)
+        ]
         graphs = [
-            (len(parts), list(between))
-            for parts, between in zip(self._parts(top), self.between, strict=True)
+            (len(_inside(group)), [pair for pair in between if pair not in short])
+            for group, between, short in zip(self.groups, self.between, self.short, strict=True)
         ]
         self.geometry = arrange(graphs, engine)
 
-    def _number(self, group: Group, edges: list[tuple[int, int, str]]) -> None:
-        self.numbers[group.ops] = len(self.numbers)
-        self.between.append(_between(group, edges))
-        for part in group.parts:
+    def _number(self, group: Group, known: Sequence[Edge]) -> None:
+        self.numbers[id(group)] = len(self.numbers)
+        self.groups.append(group)
+        self.between.append(_between(_inside(group), known))
+        for part in _inside(group):
             if part.parts:
                 members = set(part.ops)
-                self._number(part, [e for e in edges if e[0] in members and e[1] in members])
-
-    def _parts(self, group: Group) -> Iterator[tuple[Group, ...]]:
-        """The parts of every graph, in the order of their numbers."""
-        yield group.parts
-        for part in group.parts:
-            if part.parts:
-                yield from self._parts(part)
+                self._number(part, [e for e in known if e[0] in members and e[1] in members])
+            elif part.body:
+                self._number(part, edges(self.desc, part.body[0].block))
 
     def svg(self, group: Group) -> str:
-        number = self.numbers[group.ops]
+        number = self.numbers[id(group)]
         geometry = self.geometry[number]
+        inside = _inside(group)
         parts = [
             _arrow(geometry.paths[pair], names, pair[0] > pair[1])
             for pair, names in self.between[number].items()
+            if pair not in self.short[number]
         ]
-        parts += [self._box(part, at) for part, at in zip(group.parts, geometry.boxes, strict=True)]
+        for end, way in ((0, "to"), (1, "from")):
+            for i, at in enumerate(geometry.boxes):
+                there = [p for p in self.short[number] if p[end] == i]
+                if there:
+                    parts.append(_stub(at, way, [inside[p[1 - end]].name for p in there]))
+        parts += map(self._box, inside, geometry.boxes)
         title = f"{group.name}: {count(len(group.ops), 'op')}"
         return drawn(geometry.width, geometry.height, title, "".join(parts))
 
     def _box(self, group: Group, at: Point) -> str:
-        (x, y), inside = at, {self.sections[op] for op in group.ops}
+        (x, y), ops = at, self.desc.blocks[group.block].ops
+        inside = {section_of(ops[op]) for op in group.ops}
         colour = f"var(--{inside.pop()})" if len(inside) == 1 else "var(--soft)"
-        double = ' stroke-width="2.5"' if group.parts else ""
-        label = (
-            f"{group.name} ({len(group.ops):,})" if group.parts else f"{group.ops[0]} {group.name}"
-        )
+        opens = id(group) in self.numbers
+        leads = f' data-group="{self.numbers[id(group)]}"' if opens else ""
+        if not group.parts:
+            block = f' data-b="{group.block}"' if group.block else ""
+            leads += f' data-op="{group.ops[0]}"{block}'
+        name = group.name if group.parts else f"{group.ops[0]} {ops[group.ops[0]].type}"
         place = (
             f'x="{x - WIDE / 2:.1f}" y="{y - BOX / 2:.1f}" width="{WIDE:.1f}" height="{BOX:.0f}"'
             ' rx="6"'
         )
-        leads = (
-            f'data-group="{self.numbers[group.ops]}"'
-            if group.parts
-            else f'data-op="{group.ops[0]}"'
+        double = ' stroke-width="2.5"' if opens else ""
+        box = f'<rect {place} fill="var(--panel)" stroke="{colour}"{double}/>'
+        box += words(x, y - 2, name, "middle", WIDE - 8)
+        box += words(
+            x,
+            y + 13,
+            self._told(group, not group.parts),
+            "middle",
+            (WIDE - 8) * CHARACTER / NARROW,
+            "sub",
         )
-        box = f'<rect {place} fill="var(--panel)" stroke="{colour}"{double}/>' + words(
-            x, y + 4, label, "middle", WIDE - 8
-        )
-        return f'<g class="fj-node" {leads}>{box}</g>'
+        return f'<g class="fj-node"{leads}>{box}</g>'
+
+    def _told(self, group: Group, alone: bool = False) -> str:
+        """How many ops, the shape of what it makes, its parameters."""
+        ops = [self.desc.blocks[group.block].ops[i] for i in group.ops]
+        held = {n: self.weights[n] for op in ops for n in op.reads if n in self.weights}
+        size = sum(math.prod(max(d, 1) for d in v.shape or ()) for v in held.values())
+        last = ops[-1]
+        main = [n for slot in ("Out", "Output", "Y", "Hidden") for n in last.output(slot)]
+        made = next((n for n in (*main, *last.writes) if n not in held), "")
+        var = self.desc.find_var(made, group.block)
+        shape = "×".join("?" if d < 0 else str(d) for d in (var.shape if var else None) or ())
+        parts = [
+            "" if alone else count(len(ops), "op"),
+            shape,
+            f"{short(size)} params" if size else "",
+        ]
+        return " · ".join(filter(None, parts))
 
     def folds(self, group: Group) -> str:
         """The graphs of a group and of those within it, which fold."""
-        if not group.parts:
+        if id(group) not in self.numbers:
             return ""
-        inner = "".join(map(self.folds, group.parts))
-        head = f"<b>{esc(group.name)}</b> <small>{count(len(group.ops), 'op')}</small>"
-        known = f' class="fj-block" data-group="{self.numbers[group.ops]}"'
-        return fold(head, wide(group.name, self.svg(group)) + inner, attributes=known)
+        inner = "".join(map(self.folds, _inside(group)))
+        head = f"<b>{esc(group.name)}</b> <small>{esc(self._told(group))}</small>"
+        known = f' class="fj-block" data-group="{self.numbers[id(group)]}"'
+        name = f"{group.name}, graph {self.numbers[id(group)]}"  # another one of each
+        return fold(head, wide(name, self.svg(group)) + inner, attributes=known)
+
+
+def short(n: int) -> str:
+    """``1.2M``."""
+    for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if n >= size:
+            return f"{n / size:.3g}{unit}"
+    return str(n)
 
 
 def _arrow(path: Sequence[Point], names: list[str], back: bool) -> str:
@@ -285,12 +271,22 @@ def _arrow(path: Sequence[Point], names: list[str], back: bool) -> str:
     )
 
 
+def _stub(at: Point, way: str, names: list[str]) -> str:
+    """The end of arrows that are not drawn: below the box that they leave, above the one they reach."""
+    x, y = at[0] + WIDE / 2 - 14, at[1] + (BOX / 2 if way == "to" else -BOX / 2 - 13)
+    told = f"{way} {', '.join(dict.fromkeys(names))}"
+    return (
+        f'<g><title>{esc(told)}</title><path d="M{x:.1f} {y:.1f}v11" fill="none" stroke="var(--soft)"'
+        f' stroke-dasharray="2 2"/><path d="M{x:.1f} {y + 13:.1f}l-3 -5h6z" fill="var(--soft)"/></g>'
+    )
+
+
 def _text(group: Group, between: Mapping[tuple[int, int], list[str]]) -> Iterator[str]:
     for part in group.parts:
         yield (
             f"{part.name}: {count(len(part.ops), 'op')}"
             if part.parts
-            else f"op {part.ops[0]} {part.name}"
+            else f"op {part.ops[0]}: {part.name}"
         )
     for (i, j), names in between.items():
         shown = list(dict.fromkeys(names))

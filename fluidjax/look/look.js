@@ -146,12 +146,23 @@ function enhance(root) {
       if (found.length > MOST) ul.append(make("li", "... and " + (found.length - MOST) + " more"));
       parts.push(ul);
     }
+    const attrs = row.querySelectorAll(":scope>span:not(.o):not(.i)");
+    if (attrs.length) {
+      const dl = make("dl");
+      for (const a of attrs) {
+        const name = a.querySelector("s").textContent, long = a.querySelector(":scope>details");
+        const value = long ? long.lastChild.textContent : a.textContent.slice(name.length);
+        dl.append(make("dt", name.slice(0, -1)), make("dd", value.length > 400 ? value.slice(0, 400) + " ..." : value));
+      }
+      parts.push(make("h4", "attributes"), dl);
+    }
     if (row.dataset.q !== undefined) parts.push(make("h4", "besides"), make("code", data.notes[row.dataset.q]));
-    if (picture && blockOf(row) === 0) {
-      const b = make("button", "in the graph");
-      b.type = "button";
+    if (boxOf(row)) {
+      const b = make("button", "in the graph"), l = make("button", "in the list");
+      for (const e of [b, l]) e.type = "button";
       b.box = row;
-      parts.push(make("h4", "graph"), b);
+      l.go = row;
+      parts.push(make("h4", "where"), b, " ", l);
     }
     panel.replaceChildren(...parts);
   }
@@ -189,45 +200,166 @@ function enhance(root) {
     row.classList.add("at");
   }
 
-  // -- the graph: its boxes lead to ops, or to the graph of a group, and ops lead to their boxes
+  // -- the graph: one at a time on a stage, which zooms; boxes open groups, or tell of ops
   const picture = root.querySelector(".fj-graph");
-  let boxes = null;
-  const boxOf = (row) => {
-    if (!boxes) boxes = new Map([...picture.querySelectorAll(".fj-node[data-op]")].map((e) => [+e.dataset.op, e]));
-    return boxes.get(numberOf(row));
-  };
-  function showBox(e) {
-    for (let d = e.closest("details"); d; d = d.parentElement.closest("details")) d.open = true;
-    for (const other of picture.querySelectorAll(".fj-node.at")) other.classList.remove("at");
-    e.classList.add("at");
-    e.scrollIntoView({block: "center", inline: "center"});
-    e.focus({preventScroll: true});
+  const stage = picture ? makeStage() : null;
+  function boxOf(row) { return stage ? stage.boxes.get(blockOf(row) + " " + numberOf(row)) : undefined; }
+  function rowOf(box) {
+    return list.querySelector("ol[data-b='" + (box.dataset.b || 0) + "']>li[data-n='" + box.dataset.op + "']");
   }
-  function follow(e) {
-    if (e.dataset.op !== undefined) {
-      const row = list.querySelector("ol[data-b='0']>li[data-n='" + e.dataset.op + "']");
-      reveal(row, true);
-      pin(row);
-      return;
+  function makeStage() {
+    const home = picture.querySelector(":scope>.wide");
+    const details = [...picture.querySelectorAll("details[data-group]")];
+    // of every graph: its picture, the one around it, its name; of every box what is in it
+    const graphs = new Map([["0", {svg: home.querySelector("svg"), up: null, name: "whole"}]]);
+    for (const d of details) {
+      const around = d.parentElement.closest("details[data-group]");
+      graphs.set(d.dataset.group, {
+        svg: d.querySelector(":scope>.wide>svg"), up: around ? around.dataset.group : "0",
+        name: d.querySelector("b").textContent, told: d.querySelector("small").textContent});
     }
-    const own = picture.querySelector("details[data-group='" + e.dataset.group + "']");
-    for (let d = own; d; d = d.parentElement.closest("details")) d.open = true;
-    const head = own.querySelector("summary");
-    head.scrollIntoView({block: "start"});
-    head.focus({preventScroll: true});
-  }
-  if (picture) {
-    for (const svg of picture.querySelectorAll("svg")) svg.setAttribute("role", "group");
-    for (const e of picture.querySelectorAll(".fj-node")) {
-      e.setAttribute("tabindex", "0");
-      e.setAttribute("role", "link");
-      e.setAttribute("aria-label", e.querySelector("title") ? e.querySelector("title").textContent : e.textContent);
+    const boxes = new Map(), own = new Map(), groups = new Map();
+    for (const [number, g] of graphs) {
+      g.svg.setAttribute("role", "group");
+      for (const e of g.svg.querySelectorAll(".fj-node")) {
+        own.set(e, number);
+        e.setAttribute("tabindex", "0");
+        e.setAttribute("role", "button");
+        e.setAttribute("aria-label", [...e.querySelectorAll("text")].map((t) => { const w = t.querySelector("title"); return w ? w.textContent : t.textContent; }).join(": "));
+        if (e.dataset.op !== undefined) boxes.set((e.dataset.b || 0) + " " + e.dataset.op, e);
+        if (e.dataset.group !== undefined) groups.set(e.dataset.group, e);
+      }
     }
-    picture.addEventListener("click", (e) => { const box = e.target.closest(".fj-node"); if (box) follow(box); });
-    picture.addEventListener("keydown", (e) => {
-      const box = e.target.closest(".fj-node");
-      if (box && e.key === "Enter") { e.preventDefault(); e.stopPropagation(); follow(box); }
+    const view = make("div", undefined, "fj-stage"), tools = make("div", undefined, "fj-bar");
+    view.tabIndex = 0;
+    view.setAttribute("role", "region");
+    view.setAttribute("aria-label", "graph");
+    const trail = make("nav");
+    trail.setAttribute("aria-label", "groups");
+    const zooms = [["−", "zoom out", 1 / 1.25], ["+", "zoom in", 1.25], ["fit", "show all", 0], ["1:1", "full size", 1]].map(([text, label, by]) => {
+      const b = make("button", text);
+      b.type = "button";
+      b.title = label;
+      b.setAttribute("aria-label", label);
+      b.addEventListener("click", () => zoomTo(label === "full size" ? 1 : by ? scale * by : fitting()));
+      return b;
     });
+    tools.append(trail, ...zooms);
+    for (const e of [home, ...details]) e.remove();
+    picture.querySelector("summary").after(tools, view);
+    let at = null, scale = 1;
+    const size = () => graphs.get(at).svg.viewBox.baseVal;
+    const fitting = () => Math.max(.1, Math.min(1, (view.clientWidth - 4) / size().width, (view.clientHeight - 4) / size().height));
+    function zoomTo(to, x, y) {
+      const svg = graphs.get(at).svg, from = scale;
+      x = x === undefined ? view.clientWidth / 2 : x;
+      y = y === undefined ? 0 : y;
+      scale = Math.max(.1, Math.min(3, to));
+      const left = (view.scrollLeft + x) * scale / from - x, top = (view.scrollTop + y) * scale / from - y;
+      svg.setAttribute("width", size().width * scale);
+      svg.setAttribute("height", size().height * scale);
+      view.scrollTo(left, top);
+    }
+    function open(number, focus) {
+      if (number !== at) {
+        at = number;
+        view.replaceChildren(graphs.get(at).svg);
+        const path = [];
+        for (let n = at; n !== null; n = graphs.get(n).up) path.unshift(n);
+        trail.replaceChildren(...path.map((n) => {
+          const b = make("button", graphs.get(n).name);
+          b.type = "button";
+          if (n === at) b.setAttribute("aria-current", "true");
+          b.addEventListener("click", () => open(n, true));
+          return b;
+        }));
+        scale = 1;
+        zoomTo(Math.max(.75, Math.min(1, (view.clientWidth - 4) / size().width)));
+        view.scrollTo((size().width * scale - view.clientWidth) / 2, 0);
+        lit();
+      }
+      if (focus) (view.querySelector(".fj-node") || view).focus({preventScroll: true});
+    }
+    function go(e) {
+      picture.open = true;
+      open(own.get(e));
+      for (const other of view.querySelectorAll(".fj-node.at")) other.classList.remove("at");
+      e.classList.add("at");
+      e.scrollIntoView({block: "center", inline: "center"});
+      e.focus({preventScroll: true});
+    }
+    // boxes that hold what the search found
+    let hits = null;
+    function lit(found) {
+      if (found !== undefined) {
+        hits = found && new Set();
+        for (const row of found || []) {
+          let e = boxOf(row);
+          for (; e && !hits.has(e); e = groups.get(own.get(e))) hits.add(e);
+        }
+      }
+      for (const e of view.querySelectorAll(".fj-node")) e.classList.toggle("hit", hits !== null && hits.has(e));
+    }
+    function follow(e) {
+      if (e.dataset.op !== undefined) {
+        if (rowOf(e)) pin(rowOf(e));
+        for (const other of view.querySelectorAll(".fj-node.at")) other.classList.remove("at");
+        e.classList.add("at");
+      }
+      if (e.dataset.group !== undefined) {
+        open(e.dataset.group, true);
+        if (e.dataset.op === undefined) tell(e.dataset.group);
+      }
+    }
+    function tell(number) {
+      const g = graphs.get(number), kinds = new Map();
+      for (const e of boxes.values()) {
+        let n = own.get(e);
+        while (n !== null && n !== number) n = graphs.get(n).up;
+        if (n === null) continue;
+        const kind = e.getAttribute("aria-label").split(/[ :]/)[1];  // "17 relu: the rest"
+        kinds.set(kind, (kinds.get(kind) || 0) + 1);
+      }
+      const ul = make("ul");
+      for (const [kind, n] of [...kinds].sort((a, b) => b[1] - a[1])) ul.append(make("li", n + " " + kind));
+      shown = g;
+      panel.replaceChildren(make("h3", g.name), make("p", g.told), make("h4", "ops"), ul);
+      panel.scrollTop = 0;
+    }
+    view.addEventListener("click", (e) => { const box = e.target.closest(".fj-node"); if (box && !moved) follow(box); });
+    view.addEventListener("mouseover", (e) => {
+      const box = e.target.closest(".fj-node[data-op]");
+      const row = box && rowOf(box);
+      if (row && pinned === null) show(row);
+    });
+    view.addEventListener("keydown", (e) => {
+      const box = e.target.closest(".fj-node");
+      if (box && (e.key === "Enter" || e.key === " ")) { e.preventDefault(); e.stopPropagation(); follow(box); return; }
+      if (e.key === "Backspace" && graphs.get(at).up !== null) { e.preventDefault(); const from = at; open(graphs.get(at).up); go(groups.get(from)); return; }
+      const by = {"+": 1.25, "=": 1.25, "-": 1 / 1.25}[e.key];
+      if (by && !e.ctrlKey && !e.metaKey) { e.preventDefault(); zoomTo(scale * by); }
+    });
+    view.addEventListener("wheel", (e) => {
+      if (!e.ctrlKey && !e.metaKey) return;
+      e.preventDefault();
+      const r = view.getBoundingClientRect();
+      zoomTo(scale * Math.exp(-e.deltaY / 300), e.clientX - r.left, e.clientY - r.top);
+    }, {passive: false});
+    // a mouse drags the picture; fingers scroll it as they scroll everything
+    let drag = null, moved = false;
+    view.addEventListener("pointerdown", (e) => {
+      moved = false;
+      if (e.pointerType === "mouse" && e.button === 0) drag = [e.clientX + view.scrollLeft, e.clientY + view.scrollTop];
+    });
+    view.addEventListener("pointermove", (e) => {
+      if (!drag || !(e.buttons & 1)) { drag = null; return; }
+      const x = drag[0] - e.clientX, y = drag[1] - e.clientY;
+      if (!moved && Math.abs(x - view.scrollLeft) + Math.abs(y - view.scrollTop) < 5) return;
+      moved = true;
+      view.scrollTo(x, y);
+    });
+    queueMicrotask(() => open("0"));
+    return {boxes, go, lit};
   }
   const visible = () => rows.filter((r) => !r.hidden && r.getClientRects().length);
 
@@ -248,17 +380,19 @@ function enhance(root) {
       if (folds) for (const [d, open] of folds) { d.hidden = false; d.open = open; }
       folds = null;
       said.textContent = "";
+      if (stage) stage.lit(null);
       return;
     }
     if (!texts) texts = rows.map(textOf);
     if (!folds) folds = [...outer].map((d) => [d, d.open]);
     let n = 0;
-    const keep = new Set(), open = new Set();
+    const keep = new Set(), open = new Set(), found = [];
     rows.forEach((row, i) => {
       const hit = words.every((w) => texts[i].includes(w));
       row.classList.toggle("hit", hit);
       if (!hit) return;
       n++;
+      found.push(row);
       for (let e = row; e && e !== list; e = e.parentElement) {
         if (e.tagName === "LI") keep.add(e);
         if (e.tagName === "DETAILS") open.add(e);
@@ -267,6 +401,7 @@ function enhance(root) {
     for (const row of rows) row.hidden = !keep.has(row);
     // hidden, not folded: to scroll past a large part that is folded anew takes browsers seconds
     for (const [d] of folds) { d.hidden = !open.has(d); if (open.has(d)) d.open = true; }
+    if (stage) stage.lit(found);
     said.textContent = n.toLocaleString("en") + " of " + rows.length.toLocaleString("en") + (rows.length === 1 ? " op" : " ops");
   }
   let waits = 0;
@@ -298,7 +433,7 @@ function enhance(root) {
     const b = e.target.closest("button");
     if (!b) return;
     if (b.go) { reveal(b.go, true); return; }
-    if (b.box) { showBox(boxOf(b.box)); return; }
+    if (b.box) { stage.go(boxOf(b.box)); return; }
     if (b.use) {
       pin(b.use);
       const first = panel.querySelector("button");

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from ..ir.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from ..ir.lexis import base_of
 from ..ir.text import summary
+from ..ir.walk import weights
 from .frame import count, esc, fold, fragment, page
 from .graph import graph
 from .roles import SECTIONS, section_of
@@ -44,10 +45,10 @@ def to_page(desc: ProgramDesc, title: str, more: str = "", engine: str = "own") 
     raises what that raises.
     """
     head = (
-        "<h2>graph</h2> <small>a click on a box leads to the op, or into the group; the details of"
-        " an op lead back</small>"
+        "<h2>graph</h2> <small>a box with a thick border opens; that of an op tells its attributes and"
+        " shapes</small>"
     )
-    picture = fold(head, graph(desc, engine=engine).html(), attributes=' class="fj-graph"')
+    picture = fold(head, graph(desc, engine=engine).html(), True, ' class="fj-graph"')
     return page(to_html(desc, above=picture) + more, title)
 
 
@@ -55,6 +56,7 @@ class _View:
     def __init__(self, desc: ProgramDesc) -> None:
         self.desc = desc
         self.rows = Rows(desc)
+        self.weights = weights(desc)
         self.left = dict.fromkeys(range(1, len(desc.blocks)))  # blocks that no op has shown yet
         self.unfolded = 0
 
@@ -63,13 +65,13 @@ class _View:
         parts = [f'<div class="fj-head"><p>{esc(first)}</p>']
         if kinds:
             parts.append(fold("ops by type", f"<p>{esc(kinds[0])}</p>"))
-        parts.append("</div>" + above + '<div class="fj-body"><div class="fj-list">')
+        parts.append(f'</div><div class="fj-body"><div>{above}<div class="fj-list">')
         if self.desc.blocks:
             parts += self.block0(self.desc.blocks[0])
         while self.left:  # deeper than DEEPEST, or such as no op runs
             idx = next(iter(self.left))
             parts.append(self.block(idx, 0))
-        return "".join([*parts, "</div></div>"])
+        return "".join([*parts, "</div></div></div>"])
 
     def block0(self, block: BlockDesc) -> Iterable[str]:
         types, declared = _declarations(block)
@@ -121,10 +123,13 @@ class _View:
         return any(idx in op.blocks for block in self.desc.blocks for op in block.ops)
 
     def variables(self, declared: Sequence[VarDesc], attributes: str) -> str:
-        kinds = {base: [v for v in declared if base_of(v) == base] for base, _ in _DECLARED}
+        def kind(var: VarDesc) -> str:
+            return "param" if self.weights.get(var.name) == var else base_of(var)
+
+        kinds = {base: [v for v in declared if kind(v) == base] for base, _ in _DECLARED}
         return "".join(
             fold(
-                f"<h2>{title}</h2> <small>{count(len(kinds[base]), 'variable')}</small>",
+                f"<h2>{title}</h2> <small>{count(len(kinds[base]), 'array' if base == 'param' else 'variable')}</small>",
                 f"<ul{attributes}>{''.join(map(self.rows.variable, kinds[base]))}</ul>",
                 attributes=' class="fj-vars"',
             )

@@ -88,7 +88,9 @@ class Rows:
         )
         inputs = [self._slot(block, slot, names, {}) for slot, names in op.inputs.items()]
         loud = [
-            f"<s>{esc(name_text(n))}=</s>{_value(v)}" for n, v in op.attrs.items() if n not in QUIET
+            f"<span><s>{esc(name_text(n))}=</s>{_value(v)}</span>"
+            for n, v in op.attrs.items()
+            if n not in QUIET
         ]
         written = f'<span class="o">{outputs}</span> = ' if op.outputs else ""
         read = f'<span class="i">{", ".join(inputs)}</span>' if inputs else ""

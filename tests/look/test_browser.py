@@ -158,34 +158,64 @@ def test_a_click_leads_from_a_variable_to_its_writer_and_readers(page: Any) -> N
     )
 
 
-def test_boxes_of_the_graph_lead_to_ops_and_back(page: Any) -> None:
-    picture = page.locator(".fj-graph")
-    assert not picture.locator("svg").first.is_visible()
-    picture.locator(":scope>summary").click()
-    outer = picture.locator("svg").first
-    assert outer.locator(".fj-node").all_text_contents() == [
-        "forward (1,667)",
-        "backward (1,666)",
-        "optimize (1,666)",
-    ]
-    outer.locator(".fj-node").nth(1).click()  # a group: into its own graph
-    # the first box of the graph that is led to
-    own = "document.activeElement.parentElement.querySelector(':scope>.wide .fj-node')"
+def test_boxes_of_the_graph_open_groups_and_tell_of_ops(page: Any) -> None:
+    stage = page.locator(".fj-stage")
+    boxes = stage.locator(".fj-node")
+    labels = boxes.evaluate_all("es => es.map(e => e.querySelector('text').textContent)")
+    assert labels == [*(f"stage{i}" for i in range(9)), "4998 while", "backward", "optimize"]
+    boxes.nth(10).click()  # a group: its own graph takes the stage
+    trail = page.get_by_role("navigation", name="groups").get_by_role("button")
+    assert trail.all_inner_texts() == ["whole", "backward"]
+    assert "1,666 ops" in panel(page).inner_text() and "relu_grad" in panel(page).inner_text()
     leaf = None
-    assert page.evaluate("document.activeElement.textContent").startswith("backward 1,666 ops")
     while leaf is None:  # by keys, down to an op
         assert page.evaluate(
-            f"document.activeElement.parentElement.open && {own}.checkVisibility()"
+            "document.activeElement === document.querySelector('.fj-stage .fj-node')"
         )
-        leaf = page.evaluate(f"{own}.dataset.op ?? null")
-        page.evaluate(f"{own}.focus()")
+        leaf = page.evaluate("document.activeElement.dataset.op ?? null")
         page.keyboard.press("Enter")
+    told = panel(page).inner_text()
+    assert f"op {leaf} relu_grad" in told and "v1665@GRAD f32[-1, 8]" in told
+    panel(page).get_by_role("button", name="in the list").click()
     assert op(page, int(leaf)).evaluate("e => e === document.activeElement && e.checkVisibility()")
-    assert f"op {leaf} relu_grad" in panel(page).inner_text()
+    trail.first.click()
+    assert trail.all_inner_texts() == ["whole"]
     panel(page).get_by_role("button", name="in the graph").click()
     assert page.evaluate("document.activeElement.dataset.op") == leaf
-    shown = picture.locator(".fj-node.at")
+    shown = stage.locator(".fj-node.at")
     assert shown.count() == 1 and shown.get_attribute("data-op") == leaf and shown.is_visible()
+    page.keyboard.press("Backspace")  # out of the group, onto its box
+    assert page.evaluate("document.activeElement.dataset.group") is not None
+
+
+def test_the_graph_zooms_and_shows_what_is_searched(page: Any) -> None:
+    stage = page.locator(".fj-stage")
+    wide = "document.querySelector('.fj-stage svg').getBoundingClientRect().width"
+    before = page.evaluate(wide)
+    page.get_by_role("button", name="zoom in").click()
+    assert page.evaluate(wide) == pytest.approx(before * 1.25, abs=1)
+    page.get_by_role("button", name="show all").click()
+    assert stage.evaluate("e => e.scrollHeight <= e.clientHeight && e.scrollWidth <= e.clientWidth")
+    page.get_by_role("searchbox").fill("v1600@grad relu_grad")
+    page.get_by_role("status").get_by_text("2 of 5,000 ops").wait_for()
+    lit = stage.locator(".fj-node.hit")
+    assert lit.evaluate_all("es => es.map(e => e.querySelector('text').textContent)") == [
+        "backward"
+    ]
+    page.get_by_role("searchbox").press("Escape")
+    assert lit.count() == 0
+
+
+def test_the_first_view_of_5000_ops_is_there_within_a_second(browser: Any, file: Path) -> None:
+    opened = browser.new_page()
+    opened.goto(file.as_uri())
+    opened.locator(".fj-stage .fj-node").first.wait_for()
+    entry = "performance.getEntriesByType('paint').find(e => e.name === 'first-contentful-paint').startTime"
+    ready = opened.evaluate(
+        f"Math.max({entry}, performance.timing.domInteractive - performance.timing.fetchStart)"
+    )
+    opened.close()
+    assert ready < 1000
 
 
 def test_keys_alone_do(page: Any) -> None:
@@ -205,7 +235,7 @@ def test_keys_alone_do(page: Any) -> None:
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
 def test_nothing_is_wide_and_nobody_is_left_out(page: Any) -> None:
-    """No horizontal scrolling at 320 pixels, and axe has nothing to say."""
+    """No horizontal scrolling at 320 and at 390 pixels, and axe has nothing to say."""
     page.locator(".fj-forward>summary").click()
     # axe reads each
     page.evaluate(
@@ -213,13 +243,13 @@ def test_nothing_is_wide_and_nobody_is_left_out(page: Any) -> None:
         " e.remove())"
     )
     page.locator(".fj-list .fj-block>summary").click()
-    page.locator(".fj-graph>summary").click()
-    page.locator(".fj-graph details[data-group]>summary").first.click()
+    page.locator(".fj-stage .fj-node[data-group]").first.click()
     op(page, 3).get_by_text("v4").click()
     found = axe.Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
-    page.set_viewport_size({"width": 320, "height": 700})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    for wide in (390, 320):
+        page.set_viewport_size({"width": wide, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth") <= wide
 
 
 def pictures() -> str:

@@ -1,0 +1,91 @@
+"""Groups of ops under one name, and how many of them one graph shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+MOST = 24  # boxes of one graph
+LARGE = 8  # times a nameless group may be smaller than the whole and yet give way to its parts
+FEWEST = 8  # a graph of fewer shows the parts of its groups too, where it has the room
+
+
+@dataclass(frozen=True)
+class Group:
+    """Ops of one block under one name. parts: groups within it; none for a single op.
+
+    kind: what it is to whoever folds it further: "op"; "series", one part after another; "parallel",
+    parts that do not depend on each other; "block", which has a name of its own; "run", one thing n
+    times. alike: equal for groups of the same ops, connected in the same way. block: whose ops these
+    are. body: of a single op, the groups of the blocks that it runs.
+    """
+
+    name: str
+    ops: tuple[int, ...]
+    parts: tuple[Group, ...] = ()
+    kind: str = "block"
+    alike: int = 0
+    block: int = 0
+    body: tuple[Group, ...] = ()
+
+    @property
+    def opens(self) -> bool:
+        """Whether its parts may stand in its place."""
+        return self.kind in ("series", "parallel")
+
+
+def together(name: str, parts: Sequence[Group], kind: str = "block") -> Group:
+    """Groups as one; a single one stays what it is."""
+    if len(parts) == 1:
+        return parts[0]
+    ops = tuple(sorted(i for part in parts for i in part.ops))
+    return Group(name, ops, tuple(parts), kind, hash((kind, *(p.alike for p in parts))))
+
+
+def fitted(parts: Sequence[Group], kind: str = "series") -> tuple[Group, ...]:
+    """Between FEWEST and MOST parts where that can be: the largest give way to their own parts, too
+    many go together; and so within each. kind: of the group whose parts they are; a run keeps its own.
+    """
+    shown = list(parts)
+    total = sum(len(g.ops) for g in shown if g.opens)
+    while True:
+        few = len(shown) < FEWEST and kind != "run"
+        able = [g for g in shown if len(g.parts) > 1 and (few or _gives_way(g, total))]
+        # what has no name of its own goes first, and of that the largest
+        for g in sorted(able, key=lambda g: (not g.opens, -len(g.ops))):
+            if len(shown) - 1 + len(g.parts) <= MOST or len(shown) == 1:
+                at = shown.index(g)
+                shown[at : at + 1] = g.parts
+                break
+        else:
+            break
+    return tuple(
+        replace(g, parts=fitted(g.parts, g.kind)) if g.parts else g for g in _joined(shown)
+    )
+
+
+def _gives_way(group: Group, total: int) -> bool:
+    return group.opens and len(group.ops) * LARGE > total
+
+
+def _joined(groups: list[Group]) -> list[Group]:
+    """At most MOST: consecutive ones together, evenly."""
+    while len(groups) > MOST:
+        each = min(MOST, -(-len(groups) // MOST))
+        groups = [_span(groups[i : i + each]) for i in range(0, len(groups), each)]
+    return groups
+
+
+def _span(groups: list[Group]) -> Group:
+    first, last = groups[0].name, groups[-1].name
+    same = all(g.name == first for g in groups)
+    return together(f"{first} × {len(groups)}" if same else f"{first} … {last}", groups)
+
+
+def leaves(group: Group) -> Iterator[Group]:
+    """The single ops of a group, as boxes show them."""
+    if group.parts:
+        for part in group.parts:
+            yield from leaves(part)
+    else:
+        yield group
