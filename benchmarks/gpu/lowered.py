@@ -15,15 +15,19 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import jax
 import numpy as np
 
 import fluidjax as fluid
-from fluidjax.errors import FluidError
+from fluidjax.errors import FluidError, NotOneStep
 from fluidjax.memory.compiler import lower_padded
+from fluidjax.runtime import segments
 from fluidjax.runtime.compiled import Compiled
+from fluidjax.runtime.cut import CutStep
 from fluidjax.runtime.placement import OneDevice
 from fluidjax.runtime.plan import StepPlan
 from fluidjax.runtime.recompiles import Recompiles
@@ -53,13 +57,41 @@ def state_of(step: Compiled, scope: fluid.Scope) -> dict[str, jax.ShapeDtypeStru
 def for_cuda(
     program: fluid.Program, fetches: Sequence[str], scope: fluid.Scope, feed: Mapping[str, Any]
 ) -> str:
-    """What the CUDA compiler would be given. Raises what the executor raises where it cannot run
-    the program as one step.
+    """What the CUDA compiler would be given: the step, or, where it cannot be one function, each of
+    the segments that it runs in.
     """
     step = compiled_for(program, fetches)
-    return lower_padded(
-        step, state_of(step, scope), step.plan.check_feed(feed), platform="cuda"
-    ).as_text()
+    try:
+        return lower_padded(
+            step, state_of(step, scope), step.plan.check_feed(feed), platform="cuda"
+        ).as_text()
+    except NotOneStep as why:
+        return in_segments(step, scope, feed, why)
+
+
+def in_segments(
+    step: Compiled, scope: fluid.Scope, feed: Mapping[str, Any], why: NotOneStep
+) -> str:
+    """The segments of a step that is cut, one after another. Their values decide how they go on, so
+    they run, on the CPU.
+    """
+    texts: dict[str, None] = {}
+
+    def jit(function: Any) -> Any:
+        made = jax.jit(function)
+
+        def call(*values: Any) -> Any:
+            texts[made.trace(*values).lower(lowering_platforms=("cuda",)).as_text()] = None
+            return made(*values)
+
+        return call
+
+    cut = CutStep(step.plan.step)
+    cut.refine(why)
+    state, _ = step.collect(scope, ())
+    with mock.patch.object(segments, "jax", SimpleNamespace(**vars(jax) | {"jit": jit})):
+        cut.run(state, step.plan.check_feed(feed), jax.random.key(0))
+    return "\n".join(texts)
 
 
 def recorded(path: Path) -> list[str]:
@@ -87,6 +119,8 @@ def recorded(path: Path) -> list[str]:
             )
         texts.append(for_cuda(main, run["fetch"], scope, feed))
         predicts = main.clone(for_test=True)
+        if any("@GRAD" in n for op in predicts.global_block().ops for n in op.input_arg_names):
+            continue  # what it computes needs slopes, as the penalty of some discriminators
         made = {n for op in predicts.global_block().ops for n in op.output_arg_names}
         if (asked := [n for n in run["fetch"] if n in made]) and len(
             predicts.desc.blocks[0].ops
@@ -95,14 +129,14 @@ def recorded(path: Path) -> list[str]:
     return texts
 
 
-def saved(program: fluid.Program, targets: Sequence[Any], feed: Mapping[str, Any]) -> str:
+def saved(program: fluid.Program, targets: Sequence[str], feed: Mapping[str, Any]) -> str:
     """What the CUDA compiler would be given of a saved model; its values are not needed."""
-    names = [t if isinstance(t, str) else t.name for t in targets]
-    step = compiled_for(program, names)
+    step = compiled_for(program, targets)
     state = {
-        v.name: jax.ShapeDtypeStruct(tuple(v.shape), np.dtype(v.numpy_dtype))
-        for v in program.list_vars()
-        if v.persistable and v.type.name == "LOD_TENSOR"
+        v.name: jax.ShapeDtypeStruct(v.shape, np.dtype(v.dtype))
+        for block in program.desc.blocks
+        for v in block.vars.values()
+        if v.persistable and v.kind == "LOD_TENSOR"
     }
     return lower_padded(step, state, step.plan.check_feed(feed), platform="cuda").as_text()
 
