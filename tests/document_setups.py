@@ -137,7 +137,7 @@ ELSEWHERE = {
     "README": "tests/test_readme.py",
     "adding-ops": "tests/ops/test_new_op.py",
     "architecture": "tests/ops/test_new_op.py",
-    "control-flow": "tests/test_control.py",
+    "control-flow": "tests/lower/test_control.py",
     "data-parallel": "tests/dist/test_data_parallel.py",
     "errors": "tests/test_document_code.py",
     "flags": "tests/test_document_code.py",

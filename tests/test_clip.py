@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
-from tests import optimizer_cases
+from tests.optimizers import optimizer_cases
 
 RNG = np.random.RandomState(5)
 GRADS = {"w": RNG.randn(4, 3).astype("float32"), "b": 3 * RNG.randn(3).astype("float32")}

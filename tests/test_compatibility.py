@@ -130,7 +130,7 @@ def short(names: list[str]) -> str:
 
 
 RECORDED_LAYERS = "tests/data/layers_1.8.5.json"
-SHIM = ("tests/test_paddle_shim.py", "tests/paddle/")
+SHIM = ("tests/paddle/test_paddle_shim.py", "tests/paddle/")
 
 
 @cache

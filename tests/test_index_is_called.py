@@ -30,7 +30,7 @@ NAMES = [f"{module}.{name}" for module, names in INDEX.items() for name in names
 COMPARED_IN = {
     "tests/layers/cases.py": "tests/layers/test_layers.py", "tests/paddle/cases.py": "tests/paddle/test_functions.py",
     "tests/paddle/late_cases.py": "tests/paddle/test_functions.py", "tests/paddle/transform_cases.py": "tests/paddle/test_transforms.py",
-    "tests/detection_cases.py": "tests/test_detection.py", "tests/tools/decode_nets.py": "tests/test_decode.py",
+    "tests/layers/detection_cases.py": "tests/layers/test_detection.py", "tests/tools/decode_nets.py": "tests/layers/test_decode.py",
     "tests/sizes/cases.py": "tests/sizes/test_fed_sizes.py",
 }  # fmt: skip
 COMPARES = re.compile(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
-from tests import optimizer_cases
+from tests.optimizers import optimizer_cases
 
 R = fluid.regularizer
 START = np.array([0.5, -2.0, 0.0], "float32")

@@ -67,9 +67,9 @@ SCRIPTS = [
     for p in sorted((ROOT / "tests" / "data" / "scripts" / "zoo").glob("*.py"))
 ]
 CASES = {
-    **COMPARED_IN, **dict.fromkeys(SCRIPTS, "tests/test_scripts.py"), "tests/tools/small_names.py": "tests/test_small_names.py",
-    "tests/detection_map_cases.py": "tests/test_detection.py", "tests/tools/golden_nets.py": "tests/test_golden_programs.py",
-    "tests/gradient_nets.py": "tests/test_gradients.py",
+    **COMPARED_IN, **dict.fromkeys(SCRIPTS, "tests/cli/test_scripts.py"), "tests/tools/small_names.py": "tests/test_small_names.py",
+    "tests/layers/detection_map_cases.py": "tests/layers/test_detection.py", "tests/tools/golden_nets.py": "tests/test_golden_programs.py",
+    "tests/backward/gradient_nets.py": "tests/backward/test_gradients.py",
 }  # fmt: skip
 
 

@@ -46,6 +46,19 @@ def test_no_folder_of_tests_is_left_out(pytestconfig: pytest.Config) -> None:
     assert not left_out
 
 
+# beside those of a package of fluidjax: one kind of tests each, and what tests are made of
+OWN_KINDS = {"data", "fuzz", "gpu", "models", "random_nets", "sizes", "tools"}
+
+
+def test_folders_are_those_of_the_package() -> None:
+    """Tests of fluidjax/lower lie in tests/lower."""
+    packages, folders = (
+        {path.parent.name for path in root.glob("*/__init__.py")}
+        for root in (TESTS.parent / "fluidjax", TESTS)
+    )
+    assert folders - OWN_KINDS <= packages and not folders & packages & OWN_KINDS
+
+
 def test_the_same_examples_in_every_process() -> None:
     """Whatever the hash seed, and whatever has been imported (hypothesis collects constants from
     modules).

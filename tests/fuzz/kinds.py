@@ -24,7 +24,7 @@ from fluidjax.ir import jsonio, text
 from fluidjax.ir.verify import verify
 from fluidjax.ops.registry import lookup
 from fluidjax.saved import pickled, safe, stream
-from tests import dataset_cases, slot_cases
+from tests.dataset import dataset_cases, slot_cases
 
 from . import mutations as m
 

@@ -162,21 +162,21 @@ def apart(
 
 ELSEWHERE: dict[str, str] = {
     "They steer a program, hold arrays, or read and write files and feeds: they copy numbers. Whole programs with them are recorded "
-    "(`tests/test_control.py`, `tests/test_rank.py`, `tests/test_program_readers.py`, `tests/saved`).":
+    "(`tests/lower/test_control.py`, `tests/lower/test_rank.py`, `tests/loaders/test_program_readers.py`, `tests/saved`).":
         "array_to_lod_tensor conditional_block conditional_block_infer create_double_buffer_reader create_py_reader "
         "delete_var feed fetch load load_combine lod_array_length lod_rank_table lod_tensor_to_array max_sequence_len merge_lod_tensor "
         "merge_lod_tensor_infer print py_func read read_from_array recurrent reorder_lod_tensor_by_rank save save_combine select_input "
         "select_output shrink_rnn_memory split_lod_tensor tensor_array_to_tensor while write_to_array",
-    "Whole searches with it are recorded (`tests/test_decode.py`).": "beam_search_decode",
-    "Later Paddles have it; it compares and raises (`tests/test_checks.py`).": "assert",
+    "Whole searches with it are recorded (`tests/layers/test_decode.py`).": "beam_search_decode",
+    "Later Paddles have it; it compares and raises (`tests/lower/test_checks.py`).": "assert",
     "They talk to other processes, which one process of 1.8.5 cannot do alone (`tests/dist`).":
         "c_comm_init c_comm_init_all c_gen_nccl_id checkpoint_notify distributed_lookup_table fetch_barrier gen_nccl_id listen_and_serv "
         "lookup_sparse_table prefetch recv send send_barrier",
-    "They move rows by their numbers, in variables that cannot be fed; programs with them are recorded (`tests/test_sparse.py`).":
+    "They move rows by their numbers, in variables that cannot be fed; programs with them are recorded (`tests/lower/test_sparse.py`).":
         "get_tensor_from_selected_rows merge_ids merge_selected_rows split_ids split_selected_rows",
     "It keeps what it read of an output, so it needs a program; its steps are recorded (`tests/ops/test_quantize.py`).":
         "fake_quantize_range_abs_max",
-    "No op of Paddle: rewrites of programs and optax bring it (`tests/dist`, `tests/test_optimizer_optax.py`).":
+    "No op of Paddle: rewrites of programs and optax bring it (`tests/dist`, `tests/optimizers/test_optimizer_optax.py`).":
         "c_arrival_order c_table_owned optax_init optax_update",
 }  # fmt: skip
 

@@ -1,8 +1,8 @@
 """Every op of the registry that takes labels, ids, nodes, tags or indices objects to those that lie
 outside.
 
-What a running step makes of an objection: tests/test_checks.py. What is fed wrongly to ops with the
-trait `bounds`: tests/test_feed_shapes.py.
+What a running step makes of an objection: tests/lower/test_checks.py. What is fed wrongly to ops with the
+trait `bounds`: tests/runtime/test_feed_shapes.py.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import fluidjax.ops  # noqa: F401
 from fluidjax.ops.later import SLOTS
 from fluidjax.ops.registry import GRAD, HINTS, REGISTRY, REQUIRED, OpDef, Slot, lookup
 
-from .. import sparse_cases
+from ..lower import sparse_cases
 from .samples import all_samples
 
 pytestmark = pytest.mark.once
@@ -29,12 +29,12 @@ GRADS: dict[str, Any] = json.loads((DATA / "grad_protos_1.8.5.json").read_text()
 # Op types that 1.8.5 does not have, and why they are there. Of an op with samples, these say it
 # (`paddle=False`, with a note).
 OURS: dict[str, str] = {
-    "optax_init": "an optax optimizer's state; tests/test_optimizer_optax.py",
-    "optax_update": "one step of an optax optimizer; tests/test_optimizer_optax.py",
+    "optax_init": "an optax optimizer's state; tests/optimizers/test_optimizer_optax.py",
+    "optax_update": "one step of an optax optimizer; tests/optimizers/test_optimizer_optax.py",
     "c_table_owned": "tables are on pservers in 1.8.5; tests/dist",
     "c_arrival_order": "the order in which messages reach asynchronous pservers; tests/dist",
     "c_gen_nccl_id": "only in 1.8.5's GPU build; its programs are in the transpiler's recordings",
-    "assert": "Paddle 2 has it; tests/test_checks.py",
+    "assert": "Paddle 2 has it; tests/lower/test_checks.py",
     "gen_nccl_id": "only in 1.8.5's GPU build; its programs are in the transpiler's recordings",
     **{s.op: s.note for _, _, s in all_samples() if s.op not in PROTOS and s.paddle is False},
 }

@@ -33,7 +33,7 @@ from ..ops.running import Batch, Run
 from ..ops.samples import all_samples
 from ..ops.together import compiled as quickly
 from ..ops.together import given as attempted
-from ..test_compiles_once import compiles  # noqa: F401
+from .test_compiles_once import compiles  # noqa: F401
 
 UINT64 = st.integers(0, 2**64 - 1)
 

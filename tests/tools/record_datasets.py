@@ -18,7 +18,7 @@ sys.path.insert(0, ROOT)
 import paddle.dataset as dataset  # noqa: E402
 import paddle.dataset.common as common  # noqa: E402
 
-from tests import dataset_cases as cases  # noqa: E402
+from tests.dataset import dataset_cases as cases  # noqa: E402
 
 home = tempfile.mkdtemp()
 cases.write(home)

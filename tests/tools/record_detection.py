@@ -14,7 +14,7 @@ sys.path.insert(0, ROOT)
 import numpy as np  # noqa: E402
 import paddle.fluid as fluid  # noqa: E402
 
-from tests.detection_cases import CASES, ssd_loss  # noqa: E402
+from tests.layers.detection_cases import CASES, ssd_loss  # noqa: E402
 
 found = {
     "%s/%d" % (name, i): v

@@ -2,7 +2,7 @@
 
     python3.8 tests/tools/record_detection_map.py
 
-Writes tests/data/detection_map_1.8.5.npz: for each case of tests/detection_map_cases.py the means
+Writes tests/data/detection_map_1.8.5.npz: for each case of tests/layers/detection_map_cases.py the means
 batch by batch, [batches, 2], and the state that is left: "CASE/state" [rows, 2], "CASE/lod".
 """
 
@@ -17,7 +17,7 @@ sys.path.insert(0, ROOT)
 import numpy as np  # noqa: E402
 import paddle.fluid as fluid  # noqa: E402
 
-from tests import detection_map_cases  # noqa: E402
+from tests.layers import detection_map_cases  # noqa: E402
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Record what Paddle 1.8.5 makes of the nets in tests/gradient_nets.py (runs on the real Paddle
+"""Record what Paddle 1.8.5 makes of the nets in tests/backward/gradient_nets.py (runs on the real Paddle
 1.8.5).
 
     python3.8 tests/tools/record_gradients.py
@@ -15,7 +15,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-sys.path.append(os.path.join(HERE, ".."))  # behind Paddle: there is a folder of tests of that name
+sys.path.append(os.path.join(HERE, "..", "backward"))  # behind Paddle, which may have that name
 
 import numpy as np  # noqa: E402
 import paddle.fluid as fluid  # noqa: E402

@@ -1,4 +1,4 @@
-"""Record what the real Paddle 1.8.5 makes of tests/optimizer_cases.py: programs, refused calls,
+"""Record what the real Paddle 1.8.5 makes of tests/optimizers/optimizer_cases.py: programs, refused calls,
 parameters after steps.
 
     python3.8 tests/tools/record_optimizers.py
@@ -12,7 +12,7 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.dirname(HERE)]
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "optimizers")]
 
 import numpy as np  # noqa: E402
 import optimizer_cases  # noqa: E402

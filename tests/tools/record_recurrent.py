@@ -1,4 +1,4 @@
-"""Record how the real Paddle 1.8.5 trains the recurrent networks of tests/recurrent_nets.py.
+"""Record how the real Paddle 1.8.5 trains the recurrent networks of tests/layers/recurrent_nets.py.
 
     python3.8 tests/tools/record_recurrent.py
 
@@ -15,7 +15,7 @@ sys.path.insert(0, ROOT)
 
 import paddle.fluid as fluid  # noqa: E402
 
-from tests.recurrent_nets import NETS, trained  # noqa: E402
+from tests.layers.recurrent_nets import NETS, trained  # noqa: E402
 
 with open(os.path.join(ROOT, "tests", "data", "recurrent_1.8.5.json"), "w") as out:
     json.dump({name: trained(fluid, name) for name in NETS}, out, indent=1, sort_keys=True)

@@ -1,7 +1,7 @@
 """Record the training of a small two-stage detector by Paddle 1.8.5: python3.8
 tests/tools/record_regions.py
 
-Writes tests/data/regions_1.8.5.json, what tests/region_nets.py gives.
+Writes tests/data/regions_1.8.5.json, what tests/lower/region_nets.py gives.
 """
 
 import json
@@ -13,7 +13,7 @@ sys.path.insert(0, ROOT)
 
 import paddle.fluid as fluid  # noqa: E402
 
-from tests import region_nets  # noqa: E402
+from tests.lower import region_nets  # noqa: E402
 
 if __name__ == "__main__":
     with open(os.path.join(ROOT, "tests", "data", "regions_1.8.5.json"), "w") as f:

@@ -20,7 +20,7 @@ import numpy as np  # noqa: E402
 import paddle.fluid as fluid  # noqa: E402
 import paddle.fluid.incubate.data_generator as generators  # noqa: E402
 
-from tests import slot_cases as cases  # noqa: E402
+from tests.dataset import slot_cases as cases  # noqa: E402
 
 
 def batches(kind):

@@ -1,4 +1,4 @@
-"""Record what the real Paddle 1.8.5 makes of tests/sparse_cases.py: ops on sparse rows, and sparse
+"""Record what the real Paddle 1.8.5 makes of tests/lower/sparse_cases.py: ops on sparse rows, and sparse
 training.
 
     python3.8 tests/tools/record_sparse.py
@@ -17,7 +17,7 @@ sys.path.insert(0, ROOT)
 import numpy as np  # noqa: E402
 import paddle.fluid as fluid  # noqa: E402
 
-from tests import sparse_cases as cases  # noqa: E402
+from tests.lower import sparse_cases as cases  # noqa: E402
 
 SPARSE = fluid.core.VarDesc.VarType.SELECTED_ROWS
 CPU = fluid.CPUPlace()
