@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from textwrap import fill
 
 from .. import __version__
 from ..errors import FluidError, near
@@ -19,35 +20,77 @@ from ..errors import FluidError, near
 
 @dataclass(frozen=True)
 class Command:
-    """One row of the table: the module that holds the command, and its line in the help."""
+    """One row of the table: the module that holds the command, its line in the help, an example."""
 
     module: str
     help: str
+    example: str
 
 
 COMMANDS: dict[str, Command] = {
-    "run": Command("run", "run a script that imports paddle, with fluidjax in paddle's place"),
+    "run": Command(
+        "run",
+        "run a script that imports paddle, with fluidjax in paddle's place",
+        "fluidjax run train.py --epochs 3",
+    ),
     "compat": Command(
         "compat",
         "say which names of Paddle a script uses are there, different or absent, without"
         " running it",
+        "fluidjax compat train.py models/",
     ),
-    "launch": Command("launch", "run a script as a job of several processes"),
-    "show": Command("show", "print a saved model's program"),
-    "optimize": Command("optimize", "rewrite a saved model by passes, and say what was done"),
-    "memory": Command("memory", "show what a saved model holds in memory, op by op"),
+    "launch": Command(
+        "launch",
+        "run a script as a job of several processes",
+        "fluidjax launch --workers 2 --servers 2 train.py",
+    ),
+    "show": Command(
+        "show", "print a saved model's program", "fluidjax show MODEL --html -o net.html"
+    ),
+    "optimize": Command(
+        "optimize",
+        "rewrite a saved model by passes, and say what was done",
+        "fluidjax optimize MODEL OUT --check",
+    ),
+    "memory": Command(
+        "memory",
+        "show what a saved model holds in memory, op by op",
+        "fluidjax memory MODEL --batch 32",
+    ),
     "plan": Command(
-        "plan", "tell what a saved model needs on many devices: bytes, work, what travels, time"
+        "plan",
+        "tell what a saved model needs on many devices: bytes, work, what travels, time",
+        "fluidjax plan MODEL --devices 8,64 --batch-per-device 32 --device h100 --links h100",
     ),
-    "infer": Command("infer", "run a saved model on arrays, and time it"),
-    "trace": Command("trace", "show a function of JAX's as a program"),
-    "export": Command("export", "write a saved model for another runtime, and say what was done"),
-    "passes": Command("passes", "list the passes and their options"),
-    "demo": Command("demo", "train a LeNet on handwritten digits and draw how it went"),
+    "infer": Command(
+        "infer",
+        "run a saved model on arrays, and time it",
+        "fluidjax infer MODEL --input in.npz",
+    ),
+    "trace": Command(
+        "trace",
+        "show a function of JAX's as a program",
+        'fluidjax trace my_module:forward "f32[8, 16]" --graph -o net.html',
+    ),
+    "export": Command(
+        "export",
+        "write a saved model for another runtime, and say what was done",
+        "fluidjax export MODEL net.onnx --shape x=n,3,640,640",
+    ),
+    "passes": Command("passes", "list the passes and their options", "fluidjax passes dce"),
+    "demo": Command(
+        "demo", "train a LeNet on handwritten digits and draw how it went", "fluidjax demo"
+    ),
+    "completion": Command(
+        "completion",
+        "print what makes a shell complete the commands and their options",
+        "fluidjax completion bash > ~/.local/share/bash-completion/completions/fluidjax",
+    ),
 }
 
 COMPILING = ("run", "launch", "demo", "infer")  # they keep what they compile for the next time
 
+FAILED = 1  # an error that one sentence told, or the answer of a command is no
 INTERRUPTED = 130  # what a shell reports for Ctrl-C
 
 
@@ -76,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except FluidError as exc:
         for line in (f"fluidjax {name}: {exc}", *getattr(exc, "__notes__", ())):
             print(line, file=sys.stderr)
-        return 1
+        return FAILED
     except KeyboardInterrupt:
         print(f"fluidjax {name}: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -94,9 +137,18 @@ def _module(name: str):  # type: ignore[no-untyped-def]  # a module with `add_ar
     return import_module(f".{COMMANDS[name].module}", __name__)
 
 
-def _parser(chosen: str | None) -> argparse.ArgumentParser:
-    """The parser; only the chosen command's arguments are filled in."""
-    parser = argparse.ArgumentParser(
+def whole_parser(kind: type[argparse.ArgumentParser]) -> argparse.ArgumentParser:
+    """The parser, of this class, with the arguments of all commands."""
+    return _parser(None, kind, every=True)
+
+
+def _parser(
+    chosen: str | None,
+    kind: type[argparse.ArgumentParser] = argparse.ArgumentParser,
+    every: bool = False,
+) -> argparse.ArgumentParser:
+    """The parser; only the chosen command's arguments are filled in, or every one's."""
+    parser = kind(
         prog="fluidjax", description="Fluid's static-graph programs on JAX.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"fluidjax {__version__}")
@@ -105,10 +157,12 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
         sub = commands.add_parser(
             name,
             help=command.help,
-            description=command.help[:1].upper() + command.help[1:] + ".",
+            description=fill(command.help[:1].upper() + command.help[1:] + ".", 78),
             allow_abbrev=False,
+            epilog=f"example:\n  {command.example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if name == chosen:
+        if every or name == chosen:
             if name in COMPILING:
                 sub.add_argument(
                     "--no-cache",
@@ -119,4 +173,4 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-__all__ = ["COMMANDS", "Command", "main"]
+__all__ = ["COMMANDS", "Command", "main", "whole_parser"]

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
+
+from . import terminal
+
+_STYLES = {"absent": "bad", "different": "doubtful", "there": "good"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,6 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="SCRIPT",
         help="a file, or a folder with .py files; it is not run",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print all uses as JSON, those that are there too"
     )
     parser.add_argument("--all", action="store_true", help="list the names that are there too")
 
@@ -28,7 +36,15 @@ def run(args: argparse.Namespace) -> int:
     report = CompatReport(
         tuple(use for r in reports for use in r), tuple(told for r in reports for told in r.unread)
     )
-    print(report)
-    if args.all:
-        print(*report.there, sep="\n")
+    if args.json:
+        uses = [use._asdict() for use in report]
+        print(json.dumps({"uses": uses, "unread": report.unread}, indent=1))
+    else:
+        head, *_ = str(report).split("\n")
+        shown = [*report.absent, *report.different, *(report.there if args.all else ())]
+        terminal.say(terminal.paint(head, "head"))
+        for use in shown:
+            print(terminal.paint(terminal.folded(str(use), terminal.width()), _STYLES[use.status]))
+        for line in report.not_read():
+            terminal.say(line)
     return 1 if report.absent else 0

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from ..errors import FluidValueError
+from . import terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=n,3,32,32",
         help="the sizes of an input: a number fixes an open size, a word names it",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON too")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -39,7 +40,6 @@ def run(args: argparse.Namespace) -> int:
     as it was, and the exit code is 1.
     """
     from ..exporting import ExportError, export
-    from ..saved.files import write_text
 
     shapes = dict(_sizes(text) for text in args.shape)
     try:
@@ -47,9 +47,10 @@ def run(args: argparse.Namespace) -> int:
         code = 0
     except ExportError as error:
         report, code = error.report, 1
-    print(report)
     if args.json:
-        write_text(args.json, json.dumps(report.to_dict(), indent=1))
+        print(json.dumps(report.to_dict(), indent=1))
+    else:
+        terminal.say(report)
     return code
 
 

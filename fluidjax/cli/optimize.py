@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..errors import FluidValueError
 from ..graph.program import Program
+from . import terminal
 from .models import Model, add_model, add_sizes, open_model, random_feed, shapes
 
 PASSES = "inference,fuse_batch_norm,fuse_conv_affine,dce"
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"passes with commas between (default: {PASSES})",
     )
     parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="write the certificates as JSON too"
+        "--json", action="store_true", help="print what was done and the certificates as JSON"
     )
     parser.add_argument(
         "--check",
@@ -57,11 +58,7 @@ def run(args: argparse.Namespace) -> int:
     # refused before there is anything to lose
     sizes = shapes(args, model.program, model.feeds) if args.check else {}
     program, result = apply_passes(model.program, args.passes, model.targets, model.scope)
-    print(result)
-    for certificate in result.certificates:
-        print(certificate)
-    if args.check:
-        check(model, program, sizes)
+    differences = check(model, program, sizes) if args.check else {}
     arrays = collect(
         sorted(descs(program, filter(is_persistable, program.list_vars()))), model.scope
     )
@@ -73,15 +70,37 @@ def run(args: argparse.Namespace) -> int:
             **(files_of(arrays, model.values_file) if arrays else {}),
         },
     )
+    made = {
+        "path": str(args.out),
+        "ops": len(program.global_block().ops),
+        "parameters": len(arrays),
+    }
     if args.json:
-        text = json.dumps([c.to_dict() for c in result.certificates], indent=1).encode()
-        write_files(args.json.parent, {args.json.name: lambda: [text]})
-    print(f"wrote {args.out}: {len(program.global_block().ops)} ops, {len(arrays)} parameters")
+        told = {
+            "passes": args.passes,
+            "changed": result.changed,
+            "counts": result.counts(),
+            "certificates": [c.to_dict() for c in result.certificates],
+            "differences": differences,
+            "written": made,
+        }
+        print(json.dumps(told, indent=1))
+        return 0
+    terminal.say(result)
+    for certificate in result.certificates:
+        terminal.say(certificate)
+    for name, (error, largest) in differences.items():
+        print(f"{name}: largest difference {error:.1e}, largest value {largest:.1e}")
+    print(f"wrote {args.out}: {made['ops']} ops, {made['parameters']} parameters")
     return 0
 
 
-def check(model: Model, program: Program, sizes: dict[str, tuple[int, ...]]) -> None:
-    """Print the largest difference that the passes make on a random input."""
+def check(
+    model: Model, program: Program, sizes: dict[str, tuple[int, ...]]
+) -> dict[str, tuple[float, float]]:
+    """Of each result on a random input, the largest difference that the passes make, and the largest
+    value.
+    """
     import numpy as np
 
     from ..executor import Executor
@@ -92,9 +111,10 @@ def check(model: Model, program: Program, sizes: dict[str, tuple[int, ...]]) -> 
         Executor().run(p, feed=feed, fetch_list=names, scope=model.scope)
         for p in (model.program, program)
     )
-    for name, a, b in zip(names, before, after, strict=True):
-        error = float(np.abs(np.asarray(a, "float64") - b).max(initial=0))
-        print(
-            f"{name}: largest difference {error:.1e}, largest value"
-            f" {float(np.abs(a).max(initial=0)):.1e}"
+    return {
+        name: (
+            float(np.abs(np.asarray(a, "float64") - b).max(initial=0)),
+            float(np.abs(a).max(initial=0)),
         )
+        for name, a, b in zip(names, before, after, strict=True)
+    }

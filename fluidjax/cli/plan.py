@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import FluidValueError
 from ..lower.step import Step
+from . import terminal
 from .models import add_model, given_shapes, open_program
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the plan. Raises FluidValueError for arguments that do not fit."""
     from ..planning import plan
     from ..planning.ranks import trains
+    from ..planning.tables import TEXTS, tables
     from ..saved.model import feeds_and_fetches
 
     program = open_program(args)
@@ -100,7 +102,14 @@ def run(args: argparse.Namespace) -> int:
         feed_shapes=shapes,
         lengths=lengths,
     )
-    print(json.dumps(found.to_dict()) if args.json else found)
+    if args.json:
+        print(json.dumps(found.to_dict()))
+        return 0
+    for what, told in found.given.items():
+        terminal.say(f"{what}: {told}")
+    for title, head, rows in tables(found):
+        print(f"\n{terminal.paint(title, 'head')}")
+        print(terminal.table(head, rows, set(range(len(head))) - TEXTS))
     return 0
 
 

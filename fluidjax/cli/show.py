@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..saved.files import write_text
+from . import terminal
 from .models import add_model, open_program
 
 
@@ -29,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="how many ops of each type there are, and which cannot run here",
     )
+    form.add_argument("--json", action="store_true", help="the program as JSON")
     told = (
         "who arranges the graph: graphviz, fluidjax's own layers, or (the default) graphviz where"
         " it is installed"
@@ -47,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     """
     text = _text(args)
     if args.out is None:
-        print(text, end="")
+        print(text, end="" if text.endswith("\n") else "\n")
     else:
         write_text(args.out, text)
         print(f"wrote {args.out} ({len(text.encode()):,} bytes)")
@@ -56,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _text(args: argparse.Namespace) -> str:
     from ..ir import show
-    from ..ir.text import to_text
+    from ..ir.jsonio import to_json
+    from ..ir.text import paint, to_text
     from ..look.frame import page
     from ..look.graph import graph
     from ..look.program import to_page
@@ -70,11 +73,17 @@ def _text(args: argparse.Namespace) -> str:
         return page(graph(desc, engine=args.engine).fragment(), args.model.resolve().name)
     if args.dot:
         return show.to_dot(desc)
+    if args.json:
+        return to_json(desc, indent=1)
     if args.counts:
         missing = set(unsupported(desc))
-        counts = count_ops(desc).most_common()
-        return "".join(
-            f"{count:>6}  {kind}{'  (not there)' if kind in missing else ''}\n"
-            for kind, count in counts
-        )
-    return to_text(desc, callstacks=False)
+        rows = [
+            (f"{n:,}", kind, "not there" if kind in missing else "")
+            for kind, n in count_ops(desc).most_common()
+        ]
+        return terminal.table(("ops", "type", ""), rows, (0,))
+    text = to_text(desc, callstacks=False)
+    if args.out is not None or not terminal.watched():
+        return text
+    text = terminal.folded(terminal.shortened(text), terminal.width())
+    return paint(text) if terminal.coloured() else text

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FluidValueError, near
+from ..ir.text import paint
 from ..saved.files import write_text
+from . import terminal
 
 _TYPE = re.compile(r"([a-z]+\d*(?:<\w+>)?)\[([\d, ]*)\]")
 
@@ -53,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     )
     text = _text(traced, args)
     if args.out is None:
-        print(text)
+        print(_seen(text, args))
     else:
         write_text(args.out, text)
         print(f"wrote {args.out} ({len(text.encode()):,} bytes)")
@@ -72,6 +74,14 @@ def _text(traced: Any, args: argparse.Namespace) -> str:
     if args.graph:
         return page(graph(traced.main.desc).fragment(), args.function)
     return str(traced.outline())
+
+
+def _seen(text: str, args: argparse.Namespace) -> str:
+    """The text as a terminal shows it."""
+    if args.json or args.graph or not terminal.watched():
+        return text
+    text = terminal.folded(terminal.shortened(text), terminal.width())
+    return paint(text) if terminal.coloured() else text
 
 
 def _found(name: str) -> Any:

@@ -80,9 +80,10 @@ class CompatReport(Shown):
 
     def __str__(self) -> str:
         shown = [str(u) for status in (ABSENT, DIFFERENT) for u in self.of(status)]
-        return "\n".join([self._head(), *shown, *self._not_read()])
+        return "\n".join([self._head(), *shown, *self.not_read()])
 
-    def _not_read(self) -> list[str]:
+    def not_read(self) -> list[str]:
+        """Lines on the files that could not be read."""
         count = "1 file was" if len(self.unread) == 1 else f"{len(self.unread)} files were"
         return [f"{count} not read:", *self.unread] if self.unread else []
 
@@ -92,7 +93,7 @@ class CompatReport(Shown):
         uses = [u for status in (ABSENT, DIFFERENT) for u in self.of(status)]
         rows = [(f"{u.file}:{u.line}", u.name, u.status, u.told) for u in uses]
         shown = table(rows, ("line", "name", "is", "how, or what instead")) if rows else ""
-        unread = "".join(f"<p>{esc(line)}</p>" for line in self._not_read())
+        unread = "".join(f"<p>{esc(line)}</p>" for line in self.not_read())
         return fragment(f"<p>{esc(self._head())}</p>{shown}{unread}", script=False)
 
 

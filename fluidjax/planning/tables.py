@@ -57,13 +57,22 @@ def _groups(plan: Figures) -> Iterator[tuple[str, list[Row]]]:
         yield strategy, [r for r in plan.rows if r.strategy == strategy]
 
 
+TEXTS = {_HEADS.index("collectives"), _HEADS.index("bound")}  # columns that hold no numbers
+
+
+def tables(plan: Figures) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+    """Each strategy's table: its name, the names of the columns, the rows."""
+    for strategy, rows in _groups(plan):
+        yield strategy, _HEADS, list(map(_cells, rows))
+
+
 def text(plan: Figures) -> str:
     """All tables, as text. Sizes and flops are those of one device."""
     lines = [f"{what}: {told}" for what, told in plan.given.items()]
-    for strategy, rows in _groups(plan):
-        cells = [_HEADS, *(_cells(r) for r in rows)]
-        wide = [max(len(row[i]) for row in cells) for i in range(len(_HEADS))]
-        left = {_HEADS.index("collectives"), _HEADS.index("bound")}
+    for strategy, head, rows in tables(plan):
+        cells = [head, *rows]
+        wide = [max(len(row[i]) for row in cells) for i in range(len(head))]
+        left = TEXTS
         lines += ["", strategy]
         lines += ["  " + "  ".join(c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(row, wide, strict=True))).rstrip()
                   for row in cells]  # fmt: skip
