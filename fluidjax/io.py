@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .base.absent import reporter
+from .base.log_writer import LogWriter
 from .checkpoint import AutoCheckpoint, Checkpoint
 from .checkpoint.functions import (
     clean_checkpoint,
@@ -68,6 +69,7 @@ __all__ = [
     "ComposeNotAligned",
     "DataLoader",
     "Dataset",
+    "LogWriter",
     "Position",
     "PyReader",
     "batch",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from fluidjax import cli
+from fluidjax.dist.jobs import hangs
 from fluidjax.dist.jobs.children import Spec, lines
 from fluidjax.dist.jobs.env import Endpoint, read_env
 from fluidjax.dist.jobs.hub import Hub
@@ -54,6 +56,14 @@ for step in range(4 - (what == "uneven" and job.rank)):
     job.step_begins(program)
     sum = float(total(ones))
 strike(4)
+if what == "stop":
+    if job.rank == victim: os.kill(os.getpid(), 19)
+    job.step_begins(program)
+    float(total(ones))
+if what == "dawdle" and job.rank == victim: time.sleep(4)
+if what == "dawdle":
+    job.step_begins(program)
+    float(total(ones))
 if what == "wait":
     print("ready", os.getpid())
     time.sleep(600)
@@ -490,3 +500,28 @@ def test_a_job_of_one_is_an_ordinary_run(tmp_path):
         command(str(path)), cwd=ROOT, env=ENV, capture_output=True, text=True, timeout=240
     )
     assert (done.returncode, done.stdout) == (0, "Job(rank=0, count=1, role='TRAINER', env=None)\n")
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """A hub that takes a second for what should be half a minute."""
+    for name in ("PING", "UNANSWERED", "GIVEN_UP", "BEHIND"):
+        monkeypatch.setattr(hangs, name, getattr(hangs, name) / 20)
+
+
+def test_a_process_that_is_stopped_is_named_and_the_job_ends(launch, script, impatient):
+    code, _, err = launch("--nproc", "2", script, "stop", "9", "1")
+    assert code == 1
+    named = r"^fluidjax: trainer 1 \(process \d+ on host \S+\) does not answer: it is stopped, or"
+    assert re.search(named, err, re.M)
+    assert re.search(r"^fluidjax launch: trainer 1 \(.*\) has not answered for \d s: it", err, re.M)
+
+
+def test_a_process_that_does_not_come_to_a_step_is_named(launch, script, impatient):
+    """It may do something else, so the job goes on."""
+    code, out, err = launch("--nproc", "2", script, "dawdle", "9", "1")
+    assert code == 0 and out.count("sum 2.0") == 2
+    named = (
+        r"trainer 1 \(.*\) has not begun step 5, in which trainer 0 has waited for \d s: it hangs"
+    )
+    assert len(re.findall(named, err)) == 1

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import selectors
 import socket
 import threading
@@ -37,8 +38,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import ParseError
+from . import hangs, wire
 from . import secret as secrets
-from . import wire
 from .compare_programs import Comparison
 from .env import PSERVER, TRAINER, Endpoint
 from .handshake import Hello, contradiction, missing, read_hello, trainers_text
@@ -65,10 +66,23 @@ class Peer:
     ended: bool = False  # it said goodbye
     failed: str = ""  # or why it is about to end
     since: float = field(default_factory=time.monotonic)
+    heard: float = field(default_factory=time.monotonic)  # when it said something
+    moved: float = field(default_factory=time.monotonic)  # when it began its last step
+    named: str = ""  # the sentence in which it was named, while that is true
 
     @property
     def name(self) -> str:
         return self.hello.name if self.hello else "a stranger"
+
+    @property
+    def where(self) -> str:
+        """``process 4711 on host a``."""
+        return self.hello.where if self.hello else ""
+
+    @property
+    def trains(self) -> bool:
+        """Whether it is a trainer."""
+        return self.hello is not None and self.hello.role == TRAINER
 
 
 class Hub:
@@ -108,7 +122,8 @@ class Hub:
         self._turns: dict[int, dict[int, str]] = {}
         self._pservers, self._serving, self._asking = pservers, dict[int, list[str]](), list[Peer]()
         self._deadline = time.monotonic() + timeout
-        self._poll_at = 0.0
+        self._polled = 0.0  # when all were asked for their steps
+        self._hangs = hangs.Hangs(_say)
         self._verdict_at: float | None = None
         self._orders: list[str] = []
         self._closing = False
@@ -228,6 +243,7 @@ class Hub:
         if not data:
             self._lost(peer)
             return
+        peer.heard = time.monotonic()
         try:
             for message in peer.lines.feed(data):
                 self._hear(peer, message)
@@ -287,7 +303,9 @@ class Hub:
             self._asking.append(peer)
             self._answer_loaded()
         elif "steps" in message or "bye" in message:
-            peer.steps = max(peer.steps, _count(message.get("steps", message.get("bye"))))
+            steps = max(peer.steps, _count(message.get("steps", message.get("bye"))))
+            if steps > peer.steps:
+                peer.steps, peer.moved = steps, time.monotonic()
             if "bye" in message:
                 peer.ended = True
                 self.goodbyes.add(peer.name)
@@ -354,7 +372,7 @@ class Hub:
         if self.state == RUNNING:
             self.send(newest, {"ok": {"coordinator": ""}})
         elif not missing(hellos, self.count):
-            self.state = RUNNING
+            self.state, self._polled = RUNNING, time.monotonic()
             self._tell({"ok": {"coordinator": self._coordinator()}})
 
     def _coordinator(self) -> str:
@@ -400,15 +418,16 @@ class Hub:
             )
         if self._verdict_at is not None and now > self._verdict_at and self.state != OVER:
             self._over(self._who_died(), "end")
-        if (
-            self.state == RUNNING
-            and now > self._poll_at
-            and (self._checks or any(p.ended for p in self._trainers()))
-        ):
-            self._poll_at = now + POLL
-            for peer in self.peers:
-                if peer.hello and peer.hello.role == TRAINER and not peer.ended:
-                    self.send(peer, {"poll": True})
+        if self.state != RUNNING:
+            return
+        running = [p for p in self.peers if p.hello and not p.ended]
+        if hung := self._hangs.look(now, running):
+            self._over(hung, "end")
+        soon = self._checks or any(p.ended for p in self._trainers())
+        if now - self._polled > (POLL if soon else hangs.PING):
+            self._polled = now
+            for peer in running:
+                self.send(peer, {"poll": True})
 
     def _trainers(self) -> list[Peer]:
         return [p for p in (*self.peers, *self._gone) if p.hello and p.hello.role == TRAINER]
@@ -520,6 +539,11 @@ class Hub:
             del self._checks[k]
             self._tell({"program": k, "different": why})
         self._judge_checks()
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, f"fluidjax: {text}\n".encode(errors="replace"))
 
 
 def _count(value: object) -> int:

@@ -13,6 +13,7 @@ import contextlib
 import math
 import os
 import queue
+import selectors
 import socket
 import sys
 import threading
@@ -29,6 +30,8 @@ from .notice import EXIT_CODE  # this process was well, another one was not
 
 # seconds that a process that fails gets to come to its end: to write what it can still write
 LAST = 15.0
+# seconds in which the hub asks something, unless its process is stopped
+QUIET = 40.0
 # and once the job is over, when nothing that needs the others can be finished any more
 JUDGED = 2.0
 
@@ -222,10 +225,14 @@ class Link:
         self.sock.settimeout(None)
         for message in self._early:
             self._hear(message)
+        named = False
         while True:
             try:
+                if not self._comes(QUIET if not named else None):
+                    named = True
+                    continue
                 data = self.sock.recv(1 << 16)
-                messages = self._lines.feed(data)
+                messages, named = self._lines.feed(data), False
             except (OSError, ParseError):
                 data, messages = b"", []
             if not data:
@@ -240,6 +247,22 @@ class Link:
                 return
             for message in messages:
                 self._hear(message)
+
+    def _comes(self, seconds: float | None) -> bool:
+        """Wait for what the hub says; once so many seconds have gone by, tell that it says nothing.
+        Raises OSError where the connection is closed.
+        """
+        assert self.sock is not None
+        with selectors.DefaultSelector() as selector:
+            try:
+                selector.register(self.sock, selectors.EVENT_READ)
+            except ValueError as error:  # it was closed meanwhile
+                raise OSError(str(error)) from None
+            if selector.select(seconds):
+                return True
+        if not (self.leaving or self.done.is_set()):
+            self._write(f"{self.where} does not answer: it is stopped, or its machine hangs")
+        return False
 
     def _hear(self, message: dict[str, Any]) -> None:
         if "end" in message or "refused" in message:
@@ -295,10 +318,11 @@ class Link:
             self._say(self._verdict)
 
     def _say(self, why: str) -> None:
+        self._write(f"{self.hello.name} ends because {why}")
+
+    def _write(self, text: str) -> None:
         with contextlib.suppress(OSError):
-            os.write(
-                2, f"fluidjax: {self.hello.name} ends because {why}\n".encode(errors="replace")
-            )
+            os.write(2, f"fluidjax: {text}\n".encode(errors="replace"))
 
     def send(self, message: dict[str, Any]) -> None:
         assert self.sock is not None
