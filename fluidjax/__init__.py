@@ -147,6 +147,7 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from .loaders.slots.datasets import InMemoryDataset as InMemoryDataset
     from .loaders.slots.datasets import QueueDataset as QueueDataset
     from .planning import plan as plan
+    from .profiler import watch as watch
     from .tracing import Traced as Traced
     from .tracing import trace as trace
     from .transpiler import DistributeTranspiler as DistributeTranspiler
@@ -167,7 +168,14 @@ def _report_memory(*args: _Any) -> _Any:
     return memory_report(*args)
 
 
+def _profile(*args: _Any) -> _Any:
+    from .profiler import profile
+
+    return profile(*args)
+
+
 _program.memory_reporter = _report_memory
+_program.profile_maker = _profile
 
 
 def _feeds(variables: _Any, capacity: int, double_buffer: bool) -> _Any:
@@ -211,7 +219,7 @@ if not _TYPE_CHECKING:
         "passes": "",
         "planning": "plan",
         "predictors": "",
-        "profiler": "",
+        "profiler": "watch",
         "proto": "",
         "saved": "",
         "tracing": "Traced trace",
@@ -241,5 +249,5 @@ __all__ = [
     "predictors", "profiler", "program", "program_guard", "proto", "read_state", "reader", "regularizer", "release_memory",
     "require_version", "save", "save_dygraph", "scope", "scope_guard", "set_flags", "set_program_state", "step_fn", "trace", "tracing",
     "transpiler",
-    "unique_name", "wrapped_decorator", "write_state",
+    "unique_name", "watch", "wrapped_decorator", "write_state",
 ]  # fmt: skip

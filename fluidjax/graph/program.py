@@ -37,11 +37,12 @@ _seed_of_new = [0]  # what global_seed set
 
 
 def _no_report(*_: Any) -> Any:
-    raise UnsupportedError("fluidjax.memory makes memory reports; import fluidjax first")
+    raise UnsupportedError("fluidjax makes reports and profiles; import fluidjax first")
 
 
 # fluidjax puts the one of memory/ here, which is of a higher level
 memory_reporter: Callable[..., Any] = _no_report
+profile_maker: Callable[..., Any] = _no_report  # and that of profiler.py here
 
 
 class Program:
@@ -117,6 +118,27 @@ class Program:
         See ``fluidjax.memory.memory_report``.
         """
         return memory_reporter(self, batch_size, fetch_list, feed_shapes, compiled, lengths)
+
+    def profile(
+        self,
+        feed: Mapping[str, Any] | None = None,
+        fetch_list: Any = None,
+        steps: int = 3,
+        scope: Any = None,
+    ) -> Any:
+        """Which ops take the time: the program is run op by op, and each is timed. Returns a
+        ``runtime.costs.Profile``.
+
+            print(main.profile(feed))
+            # op            time   part  runs  line
+            # conv2d 0   1.93 ms  41.2%     1  train.py:12
+
+        feed, fetch_list: as for Executor.run. steps: how many are averaged, after one that
+        compiles. scope: where the values are, default global_scope(); they are copied, so that
+        nothing in it changes. Raises FluidValueError for fewer than 1 step, where a profile is on
+        already, and where nothing is computed; else what Executor.run raises.
+        """
+        return profile_maker(self, feed, fetch_list, steps, scope)
 
     def explain(self, feed: Mapping[str, Any] | None = None) -> Explanation:
         """Which ops have sizes that depend on data, and what is done about each: an entry an op,
