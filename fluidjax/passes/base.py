@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..base.dtypes import KEYS
 from ..errors import FluidError, FluidValueError, PassError, near, note
 from ..ir import show, walk
 from ..ir.desc import OpDesc, ProgramDesc
@@ -323,9 +324,12 @@ def new_name(base: str, taken: Iterable[str] | Mapping[str, Any], *more: Any) ->
 
 
 def value_of(params: Params, name: str) -> np.ndarray | None:
-    """The value of a parameter as a NumPy array; None where it is not known."""
+    """The value of a parameter as a NumPy array; None where it is not known, and for random keys,
+    which no such array holds.
+    """
     value = params.get(name)
-    return None if value is None else np.asarray(value)
+    unheld = value is None or str(getattr(value, "dtype", "")) in KEYS
+    return None if unheld else np.asarray(value)
 
 
 def values_of(params: Params, ops: Iterable[OpDesc]) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
-from ..base.dtypes import numpy_dtype
+from ..base.dtypes import KEYS, numpy_dtype
 from ..ir import edit, walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
 from ..ops.registry import lookup
@@ -95,6 +95,7 @@ class _Folder:
                 or var.shape is None
                 or var.dtype is None
                 or -1 in var.shape
+                or var.dtype in KEYS
             ):
                 return None
             total += int(np.prod(var.shape, dtype=object)) * numpy_dtype(var.dtype).itemsize

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
-from ...ir import walk
+from ...ir import edit, walk
 from ...ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc
 from ...ops.build import OpBuilder
 from ...ops.registry import traits
 from ...ops.traits import Runs
 from ..base import Note, Params, Pass, Rewrite, did, refused, register
 from ..match import Refused
+from . import loops  # noqa: F401 - its rule is among SINGLE
 from .inlining import inlined
 from .patterns import PATTERNS
 from .place import Place, Source
-from .rules import SINGLE, Build
+from .rules import SINGLE, Build, constant
 from .trial import Raised, RaisingCertificate, Trials
 
 __all__ = ["RaiseToFluid", "Raised", "RaisingCertificate"]
@@ -48,81 +50,95 @@ class RaiseToFluid(Pass):
             return Rewrite(desc, {}, (refused(trained, why),), RaisingCertificate((), (why,)))
         if not own:
             return Rewrite(desc, {}, (), RaisingCertificate((), ()))
-        desc = inlined(desc)
-        source, builder, trials = Source(desc), OpBuilder.after(desc), Trials(params)
-        needed = set(keep)
-        if not keep:
-            read = {n for op in desc.blocks[0].ops for n in op.reads}
-            needed = {n for op in desc.blocks[0].ops for n in op.writes if n not in read}
-        ops: list[OpDesc] = []
-        vars = dict(source.vars)
-        notes: list[Note] = []
-        places: list[Raised] = []
-        left: list[str] = []
-        for op in reversed(desc.blocks[0].ops):
-            writes = list(walk.writes_with_subblocks(desc, op) if op.blocks else op.writes)
-            acts = traits(op.type).runs is not Runs.STEP or any(
-                source.vars[n].persistable for n in writes if n in source.vars
-            )
-            if not acts and not any(n in needed for n in writes):
-                continue
-            place, rule, why, error = _raised(op, source, builder, trials)
-            if place is None:
-                ops.append(op)
-                walk.step_back(desc, op, needed)
-                if op.type.startswith("jax."):
-                    notes.append(refused(op, why))
-                    left.append(str(notes[-1]))
-                continue
-            ops += reversed(place.ops)
-            vars.update(place.made)
-            needed.update(place.reads)
-            by = tuple(o.type for o in place.ops)
-            places.append(Raised(rule, f"{op.type} -> {place.out.name}", by, error, op.loc))
-            if rule != op.type:
-                notes.append(did(op, f"is {rule}: {', '.join(by)}"))
-        ops.reverse()
-        used = {n for op in ops for n in (*op.reads, *op.writes)} | set(keep)
-        kept = {n: v for n, v in vars.items() if n in used or v.persistable or v.is_data}
-        block = replace(desc.blocks[0], vars=FrozenMap(kept), ops=tuple(ops))
-        blocks = _without_unused((block, *desc.blocks[1:]))
-        certificate = RaisingCertificate(tuple(places[::-1]), tuple(left[::-1]))
-        return Rewrite(replace(desc, blocks=blocks), {}, tuple(notes[::-1]), certificate)
+        return _rewritten(desc, params, keep, OpBuilder.after(desc))
+
+
+def _rewritten(
+    desc: ProgramDesc, params: Params, keep: frozenset[str], builder: OpBuilder
+) -> Rewrite:
+    desc = inlined(desc, builder)
+    source, trials = Source(desc), Trials(params)
+    if len(desc.blocks) > 1:
+        source.raise_block = partial(_block_raised, desc, params, builder)
+    needed = set(keep)
+    if not keep:
+        read = {n for op in desc.blocks[0].ops for n in op.reads}
+        needed = {n for op in desc.blocks[0].ops for n in op.writes if n not in read}
+    ops: list[OpDesc] = []
+    vars = dict(source.vars)
+    notes: list[Note] = []
+    places: list[Raised] = []
+    left: list[str] = []
+    for op in reversed(desc.blocks[0].ops):
+        writes = list(walk.writes_with_subblocks(desc, op) if op.blocks else op.writes)
+        acts = traits(op.type).runs is not Runs.STEP or any(
+            source.vars[n].persistable for n in writes if n in source.vars
+        )
+        if not acts and not any(n in needed for n in writes):
+            continue
+        wanted = tuple(n for n in op.writes if n in needed)
+        place, rule, why, error = _raised(op, source, builder, trials, wanted)
+        if place is None:
+            ops.append(op)
+            walk.step_back(desc, op, needed)
+            if op.type.startswith("jax."):
+                notes.append(refused(op, why))
+                left.append(str(notes[-1]))
+            continue
+        ops += reversed(place.ops)
+        vars.update(place.made)
+        source.blocks += place.blocks
+        needed.update(place.reads)
+        by = tuple(o.type for o in place.ops)
+        outs = ", ".join(place.needed)
+        places.append(Raised(rule, f"{op.type} -> {outs}", by, error, op.loc))
+        if rule != op.type:
+            notes.append(did(op, f"is {rule}: {', '.join(by)}"))
+    ops.reverse()
+    used = {n for op in ops for n in (*op.reads, *op.writes)} | set(keep)
+    kept = {n: v for n, v in vars.items() if n in used or v.persistable or v.is_data}
+    block = replace(desc.blocks[0], vars=FrozenMap(kept), ops=tuple(ops))
+    desc = replace(desc, blocks=(block, *desc.blocks[1:], *source.blocks))
+    certificate = RaisingCertificate(tuple(places[::-1]), tuple(left[::-1]))
+    return Rewrite(edit.drop_dead_blocks(desc), {}, tuple(notes[::-1]), certificate)
 
 
 def _is_gradient(op: OpDesc) -> bool:
     return op.type.endswith("_vjp") or bool(int(op.attrs.get("op_role", 0)) & 1)
 
 
-def _without_unused(blocks: Sequence[BlockDesc]) -> tuple[BlockDesc, ...]:
-    """Blocks from the end that no op refers to are dropped; others keep their numbers, empty."""
-    used = {0}
-    stack = [0]
-    while stack:
-        for op in blocks[stack.pop()].ops:
-            for idx in op.blocks:
-                if idx not in used:
-                    used.add(idx)
-                    stack.append(idx)
-    found = [b if i in used else replace(b, vars=FrozenMap(), ops=()) for i, b in enumerate(blocks)]
-    while len(found) - 1 not in used:
-        found.pop()
-    return tuple(found)
+def _block_raised(
+    desc: ProgramDesc,
+    params: Params,
+    builder: OpBuilder,
+    block: BlockDesc,
+    results: Sequence[str],
+) -> BlockDesc:
+    """A block that is a function, as one of Fluid's ops. Raises Refused where one of JAX's stays."""
+    whole = ProgramDesc((block, *desc.blocks[1:]))
+    raised = _rewritten(whole, params, frozenset(results), builder)
+    for op in raised.desc.blocks[0].ops:
+        if op.type.startswith("jax."):
+            why = next((n.what for n in raised.notes if n.refused), "")
+            raise Refused(f"its block holds '{op.type}': {why}")
+    return raised.desc.blocks[0]
 
 
 def _raised(
-    op: OpDesc, source: Source, builder: OpBuilder, trials: Trials
+    op: OpDesc, source: Source, builder: OpBuilder, trials: Trials, needed: tuple[str, ...]
 ) -> tuple[Place | None, str, str, float]:
     """The place with its new ops, by what rule, and its error; or None, and why."""
     why = "Fluid has no such op"
-    if not op.type.startswith("jax.") or op.blocks:
+    if not op.type.startswith("jax.") or (op.blocks and op.type not in SINGLE):
         return None, "", "it holds blocks, and Fluid's control flow is another", 0.0
     if any(n in source.changed for n in op.reads):
         return None, "", "it reads a variable that the program changes", 0.0
-    for rule, build in _proposed(op):
-        place = Place(source, op, builder)
+    for rule, build in _proposed(op, source, needed):
+        place = Place(source, op, builder, needed)
         try:
             build(place)
+            if not set(needed) <= {n for each in place.ops for n in each.writes}:
+                raise Refused("it has several results")
             return place, rule, "", trials.error(place)
         except Refused as error:
             why = str(error)
@@ -131,7 +147,9 @@ def _raised(
     return None, "", why, 0.0
 
 
-def _proposed(op: OpDesc) -> Iterator[tuple[str, Build]]:
+def _proposed(op: OpDesc, source: Source, needed: tuple[str, ...]) -> Iterator[tuple[str, Build]]:
     yield from PATTERNS.get(op.type, [])
     if op.type in SINGLE:
         yield op.type, SINGLE[op.type]
+    if not op.blocks and len(needed) == 1 and source.value(needed[0]) is not None:
+        yield "constant", constant

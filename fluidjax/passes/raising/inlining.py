@@ -10,15 +10,14 @@ from ...ops.build import OpBuilder
 CALLS = frozenset({"jax.custom_call", "jax.call", "jax.checkpoint"})
 
 
-def inlined(desc: ProgramDesc) -> ProgramDesc:
+def inlined(desc: ProgramDesc, builder: OpBuilder) -> ProgramDesc:
     """The program whose block 0 calls no functions."""
     while any(op.type in CALLS for op in desc.blocks[0].ops):
-        desc = _once(desc)
+        desc = _once(desc, builder)
     return desc
 
 
-def _once(desc: ProgramDesc) -> ProgramDesc:
-    builder = OpBuilder.after(desc)
+def _once(desc: ProgramDesc, builder: OpBuilder) -> ProgramDesc:
     block = desc.blocks[0]
     vars: dict[str, VarDesc] = dict(block.vars)
     ops: list[OpDesc] = []

@@ -104,20 +104,6 @@ def softmax(place: Place) -> None:
     place.add("softmax", {"X": x}, last=True, axis=axis)
 
 
-@pattern("log_softmax", "sub")
-def log_softmax(place: Place) -> None:
-    if not (place.op.input("X") and place.op.input("Y")):
-        raise Refused("an operand is a number")
-    (z,), (y,) = place.op.input("X"), place.op.input("Y")
-    log = place.maker(place.spread(y)[0], "log")
-    total = place.maker(place.spread(log.input("X")[0])[0], "reduce_sum")
-    exp = place.maker(total.input("X")[0], "exp")
-    if place.through(exp.input("X")[0]) != place.through(z):
-        raise Refused("it subtracts another logarithm")
-    found = place.add("softmax", {"X": _shifted(place, z)}, axis=_only(total))
-    place.add("log", {"X": found}, last=True)
-
-
 def _shifted(place: Place, name: str) -> str:
     """x where a value is x less its greatest element, else the value itself."""
     try:
@@ -140,6 +126,20 @@ def _only(op: OpDesc) -> int:
     if len(axes) != 1:
         raise Refused("it goes over several axes")
     return int(axes[0])
+
+
+@pattern("elu", "select_n")
+def elu(place: Place) -> None:
+    """x where it is positive, else alpha (exp(x) - 1), of which x may be made 0 where it is not
+    used.
+    """
+    below, x = place.op.input("Cases")
+    alpha = 1.0
+    op = place.maker(below, "expm1", "mul")
+    if op.type == "jax.mul":
+        below, alpha = _number_beside(place, op)
+        place.maker(below, "expm1")
+    place.add("elu", {"X": x}, last=True, alpha=float(alpha))
 
 
 @pattern("gelu", "mul", "div")
@@ -190,10 +190,10 @@ def _root(place: Place, op: OpDesc | None) -> str:
     raise Refused("what the erf is of is not found")
 
 
-@pattern("normalisation", "add", "mul")
+@pattern("normalisation", "add", "mul", "div")
 def norm(place: Place) -> None:
-    """(x - mean) * (rsqrt(var + eps) * scale) + bias, with any of scale and bias left out: a batch
-    norm in a test where mean and variance persist, else a layer norm.
+    """(x - mean) * (rsqrt(var + eps) * scale) + bias, with any of scale and bias left out, or with a
+    quotient by the root: a batch norm in a test where mean and variance follow from what persists, else a layer norm.
     """
     found = _normalised(place)
     if found.stored:
@@ -241,7 +241,7 @@ def _normalised(place: Place) -> _Norm:
     for name in factors:
         maker = place.source.makers.get(place.through(place.spread(name)[0]))
         direct = place.source.makers.get(place.through(name))
-        if maker is not None and maker.type == "jax.rsqrt" and inverse is None:
+        if maker is not None and maker.type in ("jax.rsqrt", "jax.sqrt") and inverse is None:
             inverse = maker
         elif direct is not None and direct.type == "jax.sub" and centred is None:
             centred = direct
@@ -261,25 +261,28 @@ def _normalised(place: Place) -> _Norm:
     variance, eps = _number_beside(place, added)
     var_source, _ = place.spread(variance)
     (x,), (m,) = centred.input("X"), centred.input("Y")
-    stored = place.source.vars[var_source].persistable
+    stored = place.source.stored(var_source)
     return _Norm(x, m, var_source, stored, eps, scale, bias, axis)
 
 
 def _factors(place: Place, name: str, depth: int = 3) -> list[str]:
-    """What a product is made of."""
+    """What a product is made of; a quotient by a root is a product with its inverse."""
     op = place.source.makers.get(place.through(name))
-    if op is None or op.type != "jax.mul" or not (op.input("X") and op.input("Y")) or not depth:
+    if op is None or not (op.input("X") and op.input("Y")) or not depth:
         return [name]
-    return [
-        *_factors(place, op.input("X")[0], depth - 1),
-        *_factors(place, op.input("Y")[0], depth - 1),
-    ]
+    (x,), (y,) = op.input("X"), op.input("Y")
+    if op.type == "jax.mul":
+        return [*_factors(place, x, depth - 1), *_factors(place, y, depth - 1)]
+    root = place.source.makers.get(place.through(place.spread(y)[0]))
+    if op.type == "jax.div" and root is not None and root.type == "jax.sqrt":
+        return [*_factors(place, x, depth - 1), y]
+    return [name]
 
 
 def _batch_norm(place: Place, norm: _Norm) -> None:
-    rank, vars = len(place.shape(norm.x)), place.source.vars
+    rank = len(place.shape(norm.x))
     mean = _vector(place, norm.mean, norm.axis)
-    if mean is None or not vars[mean].persistable or {mean, norm.variance} & place.source.changed:
+    if mean is None or not place.source.stored(mean):
         raise Refused("its mean and variance are not both stored")
     channels = place.shape(norm.variance)[0]
 
@@ -316,10 +319,15 @@ def embedding(place: Place) -> None:
     """Whole rows of a table by index, with or without negative indices counted from the end."""
     attrs, (table,), (index,) = place.op.attrs, place.op.input("X"), place.op.input("Indices")
     rows, width = (*place.shape(table), 0, 0)[:2]
+    starts = tuple(attrs.get("start_index_map", ()))
+    if starts == (0, 1):  # as under jax.vmap: every row from its first column on
+        parts = place.maker(index, "concatenate").input("X")
+        if len(parts) == 2 and place.scalar(parts[1]) == 0:
+            index, starts = parts[0], (0,)
     whole = (
         len(place.shape(table)) == 2
-        and tuple(attrs.get("collapsed_slice_dims", ())) == (0,)
-        and tuple(attrs.get("start_index_map", ())) == (0,)
+        and set(attrs.get("collapsed_slice_dims", ())) <= {0}
+        and starts == (0,)
         and tuple(map(str, attrs["slice_sizes"])) == ("1", str(width))
         and not attrs.get("operand_batching_dims")
     )
@@ -331,12 +339,14 @@ def embedding(place: Place) -> None:
     op = place.source.makers.get(index)
     if op is not None and op.type == "jax.select_n":
         index = _unwrapped(place, op, rows)
-    wanted = place.dims(place.out.name)[:-1]
+    out = place.dims(place.out.name)
+    wanted = out[:-1] if attrs.get("collapsed_slice_dims") else out[:-2]
     if place.dims(index) != wanted:
         index = place.reshaped(index, wanted)
     if place.var(index).dtype != "int64":
         index = place.add("cast", {"X": index}, in_dtype=enum_of(place.var(index).dtype), out_dtype=enum_of("int64"))  # fmt: skip
-    place.add("lookup_table_v2", {"W": table, "Ids": index}, last=True, padding_idx=-1)
+    found = place.add("lookup_table_v2", {"W": table, "Ids": index}, padding_idx=-1)
+    place.finish(found) if wanted == out[:-1] else place.reshaped(found, out, last=True)
 
 
 def _unwrapped(place: Place, op: OpDesc, rows: int) -> str:

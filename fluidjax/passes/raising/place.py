@@ -5,7 +5,7 @@ its place.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -25,12 +25,19 @@ _SPREADING = ("broadcast_in_dim", "reshape", "expand_dims", "squeeze")
 KNOWN = 4096  # elements of a value that is computed while a program is raised
 
 
+def _refuse(block: BlockDesc, results: Sequence[str]) -> BlockDesc:
+    raise Refused("it stands in a block of an op that holds blocks")
+
+
 @dataclass
 class Source:
     """A program that is raised: who makes each value of block 0."""
 
     desc: ProgramDesc
     names: set[str] = field(default_factory=set)
+    # of ops that were raised: they stand behind those of `desc`
+    blocks: list[BlockDesc] = field(default_factory=list)
+    raise_block: Callable[[BlockDesc, Sequence[str]], BlockDesc] = field(default=_refuse)
 
     def __post_init__(self) -> None:
         self.vars: dict[str, VarDesc] = dict(self.desc.blocks[0].vars)
@@ -47,6 +54,7 @@ class Source:
         }
         self.changed = {n for n in written if written[n] > 1 or self.vars[n].persistable}
         self._values: dict[str, np.ndarray | None] = {}
+        self._stored: dict[str, bool] = {}
 
     def value(self, name: str) -> np.ndarray | None:
         """What a value is, where it follows from constants of the program alone and is small."""
@@ -63,7 +71,20 @@ class Source:
         if any(self.value(n) is None for n in op.reads):
             return None
         given = {n: self.value(n) for n in op.reads}
-        return evaluate(self.desc, [op], given, name)
+        return evaluate(self.desc, [op], given, [name])[0]
+
+    def stored(self, name: str) -> bool:
+        """Whether a value is that of variables that persist and that the program does not change, or
+        follows from such alone.
+        """
+        if name not in self._stored:
+            op = self.makers.get(name)
+            self._stored[name] = (
+                self.vars[name].persistable and name not in self.changed
+                if op is None
+                else not op.blocks and "random" not in op.type and all(map(self.stored, op.reads))
+            )
+        return self._stored[name]
 
     def fresh(self, base: str) -> str:
         name, k = base, 0
@@ -74,8 +95,10 @@ class Source:
         return name
 
 
-def evaluate(desc: ProgramDesc, ops: Sequence[OpDesc], given: Mapping[str, Any], name: str) -> Any:
-    """A value that these ops compute from given ones."""
+def evaluate(
+    desc: ProgramDesc, ops: Sequence[OpDesc], given: Mapping[str, Any], names: Sequence[str]
+) -> list[Any]:
+    """Values that these ops compute from given ones."""
     vars = {
         n: replace(v, persistable=False, is_data=n in given, need_check_feed=False)
         for n, v in desc.blocks[0].vars.items()
@@ -83,26 +106,29 @@ def evaluate(desc: ProgramDesc, ops: Sequence[OpDesc], given: Mapping[str, Any],
     for n in given:
         vars.setdefault(n, VarDesc(n, tuple(given[n].shape), given[n].dtype.name, is_data=True))
     block = BlockDesc(FrozenMap(vars), tuple(ops))
-    step = Step(replace(desc, blocks=(block, *desc.blocks[1:])), (name,))
-    return np.asarray(step({}, {n: given[n] for n in step.feeds})[1][0])
+    step = Step(replace(desc, blocks=(block, *desc.blocks[1:])), tuple(names))
+    return [np.asarray(v) for v in step({}, {n: given[n] for n in step.feeds})[1]]
 
 
 @dataclass
 class Place:
-    """An op, and the ops that are written for it; the last of them writes the op's own output."""
+    """An op, and the ops that are written for it; they write those of its outputs that are needed,
+    of most ops the last one the only output.
+    """
 
     source: Source
     op: OpDesc
     builder: OpBuilder
+    needed: tuple[str, ...]
     ops: list[OpDesc] = field(default_factory=list)
     made: dict[str, VarDesc] = field(default_factory=dict)
+    blocks: list[BlockDesc] = field(default_factory=list)
 
     # -- what stands there ---------------------------------------------------------------------
 
     @cached_property
     def out(self) -> VarDesc:
-        (name,) = list(self.op.writes)[:1]
-        return self.source.vars[name]
+        return self.source.vars[self.needed[0]]
 
     def var(self, name: str) -> VarDesc:
         return self.made.get(name) or self.source.vars[name]
@@ -281,11 +307,29 @@ class Place:
         }
         self.ops[at] = replace(op, outputs=FrozenMap(outs))
 
+    def beside(self, name: str, dtype: str | None = None) -> str:
+        """A variable like an output, for what nothing needs or has another type."""
+        var, found = self.source.vars.get(name), self.source.fresh(f"{self.out.name}.beside")
+        if var is None:
+            raise Refused("a result that nothing reads has no type")
+        self.made[found] = replace(var, name=found, dtype=dtype or var.dtype)
+        return found
+
+    def append(
+        self, kind: str, ins: Mapping[str, Any], outs: Mapping[str, Any], **attrs: Any
+    ) -> None:
+        """Append an op whose outputs have their names and declarations already."""
+        self.ops.append(self.builder.op(kind, ins, outs, None, self.op, **attrs))
+
     @property
     def reads(self) -> list[str]:
         """What the new ops need of the old program."""
-        own = {n for op in self.ops for n in op.writes}
-        return [n for n in dict.fromkeys(n for op in self.ops for n in op.reads) if n not in own and n != EMPTY]  # fmt: skip
+        found: dict[str, None] = {}
+        own: set[str] = set()
+        for op in self.ops:
+            found.update((n, None) for n in op.reads if n not in own and n != EMPTY)
+            own.update(op.writes)
+        return list(found)
 
 
 def _placed(inner: Sequence[Any], outer: Sequence[Any]) -> tuple[int, ...] | None:

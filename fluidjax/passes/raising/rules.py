@@ -103,9 +103,15 @@ def binary(place: Place) -> None:
     elif x is not None and op.input("Y"):
         if floats and _by_number(place, kind, op.input("Y")[0], float(x), swapped=True):
             return
-        if kind not in _SWAPPED:
+        if kind in _SWAPPED:
+            _elementwise(place, _SWAPPED[kind], op.input("Y")[0], _number(place, op, x, "Y"))
+            return
+        whole = place.dims(place.out.name)
+        if not all(isinstance(n, int) for n in whole):
             raise Refused("its first operand is a number, and Fluid's op takes one second alone")
-        _elementwise(place, _SWAPPED[kind], op.input("Y")[0], _number(place, op, x, "Y"))
+        kind_of = enum_of(place.var(op.input("Y")[0]).dtype)
+        first = place.add("fill_constant", {}, shape=list(whole), value=float(x), dtype=kind_of)
+        _elementwise(place, kind, first, op.input("Y")[0])
     else:
         _elementwise(place, kind, op.input("X")[0], op.input("Y")[0])
 
@@ -376,10 +382,29 @@ def cumsum(place: Place) -> None:
 
 @single("full")
 def full(place: Place) -> None:
-    value, shape = place.op.attrs["value"], _ints(place, "shape")
+    value, shape = place.op.attrs["value"], place.op.attrs["shape"]
     if not shape:
         raise Refused("it has the shape []")
+    if any(isinstance(n, str) and not n.isdigit() for n in shape):
+        _full_like(place, place.dims(place.out.name), float(value))
+        return
+    shape = [int(n) for n in shape]
     place.add("fill_constant", {}, last=True, shape=shape, value=float(value), dtype=enum_of(place.op.attrs["dtype"]))  # fmt: skip
+
+
+def _full_like(place: Place, sizes: Sequence[Any], value: float) -> None:
+    """A number repeated, where one size is that of a fed array."""
+    unknown = [at for at, n in enumerate(sizes) if not isinstance(n, int)]
+    for name, var in place.source.vars.items():
+        if len(unknown) == 1 and var.is_data and sizes[unknown[0]] in place.dims(name):
+            told = [-1 if at == unknown[0] else n for at, n in enumerate(sizes)]
+            at, out = place.dims(name).index(sizes[unknown[0]]), unknown[0]
+            place.add(
+                "fill_constant_batch_size_like", {"Input": name}, last=True, shape=told, value=value,
+                dtype=enum_of(place.op.attrs["dtype"]), input_dim_idx=at, output_dim_idx=out,
+            )  # fmt: skip
+            return
+    raise Refused("its size is open, and nothing that is fed has it")
 
 
 @single("constant", "iota")
@@ -412,6 +437,10 @@ def select(place: Place) -> None:
     if known is not None and 0 <= known < len(cases):
         place.add("assign", {"X": cases[int(known)]}, last=True)
         return
+    whole = place.dims(cases[0])
+    if place.var(which).dtype == "bool" and place.dims(which) != whole and all(isinstance(n, int) for n in whole):  # fmt: skip
+        one = place.reshaped(which, [1] * len(whole))
+        which = expanded(place, one, whole)
     if len(cases) != 2 or place.var(which).dtype != "bool" or place.dims(which) != place.dims(cases[0]):  # fmt: skip
         raise Refused("it selects among more than two arrays, or by a number")
     place.add("where", {"Condition": which, "X": cases[1], "Y": cases[0]}, last=True)
@@ -419,7 +448,33 @@ def select(place: Place) -> None:
 
 @single("top_k")
 def top_k(place: Place) -> None:
-    raise Refused("it has two results; Fluid's top_k gives indices of another type")
+    x, k = place.op.input("X")[0], place.op.attrs["k"]
+    if place.op.attrs.get("axis", -1) not in (-1, len(place.shape(x)) - 1) or not isinstance(
+        k, int
+    ):
+        raise Refused(
+            "it looks for the largest along another axis than the last, or an open number"
+        )
+    out, at = place.op.output("Out")[0], place.op.output("Indices")[0]
+    values = out if out in place.needed else place.beside(out)
+    found = place.beside(at, "int64")
+    place.append("top_k", {"X": x}, {"Out": values, "Indices": found}, k=k)
+    if at in place.needed:
+        told = {"in_dtype": enum_of("int64"), "out_dtype": enum_of("int32")}
+        place.append("cast", {"X": found}, {"Out": at}, **told)
+
+
+@single("split")
+def split(place: Place) -> None:
+    sizes = _ints(place, "sizes")
+    outs = [n if n in place.needed else place.beside(n) for n in place.op.output("Out")]
+    x, axis = place.op.input("X")[0], place.op.attrs["axis"]
+    place.append("split", {"X": x}, {"Out": outs}, sections=sizes, num=0, axis=axis)
+
+
+@single("rev")
+def reverse(place: Place) -> None:
+    place.moved(place.op.input("X")[0], "reverse", True, axis=_ints(place, "dimensions"))
 
 
 @single("dot_general")
@@ -486,9 +541,9 @@ def conv(place: Place) -> None:
     if (
         attrs.get("batch_group_count", 1) != 1
         or attrs.get("preferred_element_type")
-        or len(lhs) > 4
+        or len(lhs) > 5
     ):
-        raise Refused("it groups batches, accumulates in another type, or has three spatial axes")
+        raise Refused("it groups batches, accumulates in another type, or has many spatial axes")
     spatial = [c for c in lhs if c not in "NC"]
     padding, groups = _ints(place, "padding"), attrs.get("feature_group_count", 1)
     strides, dilations = list(attrs["window_strides"]), list(attrs.get("rhs_dilation") or [1] * len(spatial))  # fmt: skip
@@ -507,8 +562,11 @@ def conv(place: Place) -> None:
         sizes = place.dims(w)
         w = place.reshaped(w, [*sizes[:2], 1, *sizes[2:]])
         strides, dilations, padding = [1, *strides], [1, *dilations], [0, 0, *padding]
+    kind = "conv2d"
+    if len(spatial) == 3:
+        kind, layout = "conv3d", {"NHWC": "NDHWC", "NCHW": "NCDHW"}[layout]
     found = place.add(
-        "conv2d", {"Input": x, "Filter": w}, "Output", strides=strides, paddings=padding, dilations=dilations,
+        kind, {"Input": x, "Filter": w}, "Output", strides=strides, paddings=padding, dilations=dilations,
         groups=groups, data_format=layout,
     )  # fmt: skip
     if len(spatial) == 1:

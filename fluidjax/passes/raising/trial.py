@@ -5,7 +5,7 @@ replace them.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,11 +13,13 @@ import numpy as np
 
 from ...base.dtypes import numpy_dtype
 from ...ir import dims
-from ...ir.desc import FrozenMap, OpDesc, VarDesc
+from ...ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
+from ...lower.open import closed, closed_op, open_attrs
 from ..match import Refused
-from .place import Place, evaluate
+from .place import Place, Source, evaluate
 
 TOLERANCE = 1e-5
+SCALES = (1.0, 40.0)  # of the inputs: exponentials saturate at the greater one
 
 
 @dataclass(frozen=True)
@@ -86,14 +88,13 @@ class Trials:
     def _slice(self, place: Place) -> list[OpDesc]:
         """The ops of JAX's between what the new ops read and the output."""
         stop, found = set(place.reads), dict[int, OpDesc]()
-        stack = [place.out.name]
-        first = True
+        stack = [*place.op.reads]
+        found[place.op.uid] = place.op
         while stack:
             name = stack.pop()
             op = place.source.makers.get(name)
-            if op is None or (name in stop and not first) or op.uid in found:
+            if op is None or name in stop or op.uid in found:
                 continue
-            first = False
             found[op.uid] = op
             stack += op.reads
         ordered = [op for op in place.source.desc.blocks[0].ops if op.uid in found]
@@ -123,35 +124,60 @@ class Trials:
         names = dict.fromkeys(
             [*place.reads, *(n for op in old for n in op.reads if n not in written)]
         )
-        given = {n: self._random(place.var(n)) for n in names}
         desc = place.source.desc
-        block = desc.blocks[0]
-        wider = replace(block, vars=FrozenMap({**place.source.vars, **place.made}))
-        both = replace(desc, blocks=(wider, *desc.blocks[1:]))
+        wider = replace(desc.blocks[0], vars=FrozenMap({**place.source.vars, **place.made}))
+        blocks = (wider, *desc.blocks[1:], *place.source.blocks, *place.blocks)
+        both = replace(desc, blocks=blocks)
+        return max(self._apart(place, both, old, names, scale) for scale in SCALES)
+
+    def _apart(
+        self, place: Place, both: ProgramDesc, old: list[OpDesc], names: Iterable[str], scale: float
+    ) -> float:
+        given = {n: self._given(place.source, n, place.var(n), scale) for n in names}
+        texts = {
+            text
+            for block in both.blocks
+            for var in block.vars.values()
+            for text in var.dims
+            if text
+        }
+        for op in (op for block in both.blocks for op in block.ops):
+            for name in open_attrs(op):
+                held = op.attrs[name]
+                texts |= {held} if isinstance(held, str) else set(held)
+        known = _sizes(texts)
+        both, sides = (
+            closed(both, known),
+            [[closed_op(o, known) for o in ops] for ops in (old, place.ops)],
+        )
         try:
-            a = evaluate(both, old, given, place.out.name)
-            b = evaluate(both, place.ops, given, place.out.name)
+            pairs = zip(*(evaluate(both, ops, given, place.needed) for ops in sides), strict=True)
         except Refused:
             raise
         except Exception as error:
             raise Refused(f"it does not run: {next(iter(str(error).splitlines()), '')}") from error
-        if a.shape != b.shape or a.dtype != b.dtype:
-            raise Refused(f"it gives {b.dtype}{list(b.shape)}, not {a.dtype}{list(a.shape)}")
-        if a.tobytes() == b.tobytes():
-            return 0.0
-        a, b = a.astype(np.float64), b.astype(np.float64)
-        same = (a == b) | (np.isnan(a) & np.isnan(b))
-        scale = max(float(np.abs(a[np.isfinite(a)]).max(initial=0.0)), 1e-30)
-        apart = np.where(same, 0.0, np.abs(a - b)) / scale
-        return float(np.nan_to_num(apart, nan=np.inf).max(initial=0.0))
+        return max(_difference(a, b) for a, b in pairs)
 
-    def _random(self, var: VarDesc) -> np.ndarray:
-        value = self.params.get(var.name)
-        if value is not None:
-            return np.asarray(value)
+    def _given(self, source: Source, name: str, var: VarDesc, scale: float) -> np.ndarray:
+        """The value of what the state alone decides, a random one of all else."""
+        if name in source.makers and source.stored(name):
+            ops, stack = dict[int, OpDesc](), [name]
+            while stack:
+                op = source.makers.get(stack.pop())
+                if op is not None and op.uid not in ops:
+                    ops[op.uid] = op
+                    stack += op.reads
+            ordered = [op for op in source.desc.blocks[0].ops if op.uid in ops]
+            read = {n: self.params.get(n) for op in ordered for n in op.reads}
+            if all(v is not None for n, v in read.items() if n not in source.makers):
+                known = {n: v for n, v in read.items() if v is not None}
+                return evaluate(source.desc, ordered, known, [name])[0]
+        value = self.params.get(name)
+        return self._random(var, scale) if value is None else np.asarray(value)
+
+    def _random(self, var: VarDesc, scale: float) -> np.ndarray:
         assert var.shape is not None and var.dtype is not None
-        words = sorted({w for text in var.dims if text for w in dims.symbols(text)})
-        known = {w: 2 + zlib.crc32(w.encode()) % 3 for w in words}
+        known = _sizes(text for text in var.dims if text)
         texts = var.dims or ("",) * len(var.shape)
         shape = [
             dims.value(text, known) if text else max(n, 1)
@@ -163,4 +189,23 @@ class Trials:
             return draw.rand(*shape) < 0.5
         if kind.kind in "iu":
             return draw.randint(0, 2, shape).astype(kind)
-        return np.asarray(draw.randn(*shape), kind)
+        return np.asarray(draw.randn(*shape) * scale, kind)
+
+
+def _sizes(texts: Iterable[str]) -> dict[str, int]:
+    """A size for every name in these texts; the same one wherever it stands."""
+    words = {w for text in texts for w in dims.symbols(text)}
+    return {w: 2 + zlib.crc32(w.encode()) % 3 for w in words}
+
+
+def _difference(a: np.ndarray, b: np.ndarray) -> float:
+    """The greatest one over the scale of `a`; 0 where every bit is the same. Raises Refused."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        raise Refused(f"it gives {b.dtype}{list(b.shape)}, not {a.dtype}{list(a.shape)}")
+    if a.tobytes() == b.tobytes():
+        return 0.0
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    scale = max(float(np.abs(a[np.isfinite(a)]).max(initial=0.0)), 1e-30)
+    apart = np.where(same, 0.0, np.abs(a - b)) / scale
+    return float(np.nan_to_num(apart, nan=np.inf).max(initial=0.0))
