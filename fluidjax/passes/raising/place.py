@@ -14,6 +14,7 @@ import numpy as np
 
 from ...base.dtypes import enum_of
 from ...ir.desc import EMPTY, BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
+from ...lower.open import open_attrs
 from ...lower.step import Step
 from ...ops.build import OpBuilder
 from ...ops.infer import Spec, infer
@@ -66,7 +67,7 @@ class Source:
     def _computed(self, name: str) -> np.ndarray | None:
         op, shape = self.makers.get(name), self.vars[name].shape
         small = shape is not None and min(shape, default=0) >= 0 and math.prod(shape) <= KNOWN
-        if op is None or not small or op.blocks or "random" in op.type:
+        if op is None or not small or op.blocks or "random" in op.type or open_attrs(op):
             return None
         if any(self.value(n) is None for n in op.reads):
             return None
@@ -82,7 +83,8 @@ class Source:
             self._stored[name] = (
                 self.vars[name].persistable and name not in self.changed
                 if op is None
-                else not op.blocks and "random" not in op.type and all(map(self.stored, op.reads))
+                else not (op.blocks or "random" in op.type or open_attrs(op))
+                and all(map(self.stored, op.reads))
             )
         return self._stored[name]
 
@@ -106,7 +108,8 @@ def evaluate(
     for n in given:
         vars.setdefault(n, VarDesc(n, tuple(given[n].shape), given[n].dtype.name, is_data=True))
     block = BlockDesc(FrozenMap(vars), tuple(ops))
-    step = Step(replace(desc, blocks=(block, *desc.blocks[1:])), tuple(names))
+    rest = desc.blocks[1:] if any(op.blocks for op in ops) else ()
+    step = Step(replace(desc, blocks=(block, *rest)), tuple(names))
     return [np.asarray(v) for v in step({}, {n: given[n] for n in step.feeds})[1]]
 
 
