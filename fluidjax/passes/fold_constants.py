@@ -10,10 +10,10 @@ import numpy as np
 
 from ..base.dtypes import KEYS, numpy_dtype
 from ..ir import edit, walk
-from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
+from ..ir.desc import EMPTY, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from ..ops.registry import lookup
 from .base import Note, Params, Pass, Rewrite, did, new_name, refused, register, value_of
-from .match import Values
+from .match import Values, written_back
 
 
 @register
@@ -176,8 +176,14 @@ class _Folder:
 
 
 def _reading(op: OpDesc, mapping: dict[str, str]) -> OpDesc:
-    """`op` with input names replaced (outputs of the same name stay)."""
+    """`op` with input names replaced. Outputs of the same name stay, but for those that an op hands
+    on as they are.
+    """
     if not mapping:
         return op
-    renamed = edit.rename_op(op, mapping)
-    return replace(op, inputs=renamed.inputs)
+    renamed, back = edit.rename_op(op, mapping), written_back(op)
+    outs = {
+        slot: tuple(mapping.get(n, n) if n in back else n for n in names)
+        for slot, names in op.outputs.items()
+    }
+    return replace(op, inputs=renamed.inputs, outputs=FrozenMap(outs))

@@ -7,7 +7,7 @@ is by itself, trial.py runs both sides; inlining.py reads functions in place fir
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -94,7 +94,7 @@ def _rewritten(
         places.append(Raised(rule, f"{op.type} -> {outs}", by, error, op.loc))
         if rule != op.type:
             notes.append(did(op, f"is {rule}: {', '.join(by)}"))
-    ops.reverse()
+    ops = _without_copies(ops[::-1], keep | source.changed)
     used = {n for op in ops for n in (*op.reads, *op.writes)} | set(keep)
     kept = {n: v for n, v in vars.items() if n in used or v.persistable or v.is_data}
     block = replace(desc.blocks[0], vars=FrozenMap(kept), ops=tuple(ops))
@@ -105,6 +105,25 @@ def _rewritten(
 
 def _is_gradient(op: OpDesc) -> bool:
     return op.type.endswith("_vjp") or bool(int(op.attrs.get("op_role", 0)) & 1)
+
+
+def _without_copies(ops: Sequence[OpDesc], stay: Set[str]) -> list[OpDesc]:
+    """Ops that read what was handed on where it came from. stay: names that keep their values, or
+    have several.
+    """
+    within = {n for op in ops if op.blocks for n in op.reads}
+    same: dict[str, str] = {}
+    found = []
+    for op in ops:
+        if same and not op.blocks:
+            op = replace(op, inputs=edit.rename_op(op, same).inputs)
+        if op.type == "assign":
+            (x,), (out,) = op.input("X"), op.output("Out")
+            if x not in stay and out not in stay and out not in within:
+                same[out] = x
+                continue
+        found.append(op)
+    return found
 
 
 def _block_raised(

@@ -261,10 +261,19 @@ def _ints(place: Place, name: str) -> list[int]:
     return list(value)
 
 
+_SHAPED = frozenset({"jax.reshape", "jax.squeeze", "jax.expand_dims"})
+
+
 @single("reshape", "squeeze", "expand_dims")
 def reshape(place: Place) -> None:
     if place.op.attrs.get("dimensions") and place.op.type == "jax.reshape":
         raise Refused("it reads the axes in another order")
+    source = place.op.input("X")[0]
+    while (op := place.source.makers.get(source)) is not None and op.type in _SHAPED:
+        source = op.input("X")[0]
+        if place.dims(source) == place.dims(place.out.name):  # there and back
+            place.add("assign", {"X": source}, last=True)
+            return
     place.reshaped(place.op.input("X")[0], place.dims(place.out.name), last=True)
 
 

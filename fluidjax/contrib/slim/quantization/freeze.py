@@ -159,6 +159,11 @@ class QuantizationFreezePass:
             )
         insert = Inserter(graph, self._scope, self._place)
         if self._weights == "channel_wise_abs_max" and op.name() in CONVOLUTIONS:
+            if op.op().has_attr("data_format") and op.op().attr("data_format") == "NHWC":
+                raise FluidValueError(
+                    f"op {op.name()} has the data_format NHWC, and scales of channels are restored"
+                    " along axis 1 alone; take weight_quantize_type='abs_max'"
+                )
             held = kept(
                 graph,
                 self._scope,
