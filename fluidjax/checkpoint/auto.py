@@ -106,6 +106,8 @@ class AutoCheckpoint:
 
         Call it once the startup program has run. Raises what Checkpoint.restore raises.
         """
+        import orbax.checkpoint  # noqa: F401  # takes a second, which no step is to lose
+
         self._hold()
         if self._checkpoint.latest() is not None:
             self._steps = self._saved_at = self._checkpoint.restore(**self._of).step

@@ -221,7 +221,11 @@ class Checkpoint:
                     cleanup_tmp_directories=True,
                     async_options=last,
                 )
-                self._writer = ocp.CheckpointManager(self.path, options=options)
+                # numbers of a training are hardly smaller compressed, and its steps want the time
+                handler = ocp.PyTreeCheckpointHandler(use_compression=False)
+                self._writer = ocp.CheckpointManager(
+                    self.path, options=options, item_handlers={STATE: handler}
+                )
                 # once, however often it is asked for
                 logging.getLogger("absl").addFilter(_raised_too)
             pending.add(self)

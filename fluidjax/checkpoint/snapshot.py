@@ -95,9 +95,13 @@ def _add(var: ScopeVar, alike: Any, own: Any, pieces: Any, placed: Any) -> None:
 def _kept(value: Any) -> Any:
     if not isinstance(value, jax.Array):
         return np.array(value)
-    if value.is_fully_replicated or (value.is_fully_addressable and jax.process_count() > 1):
+    alone = len(value.sharding.device_set) == 1 and jax.process_count() == 1
+    if not alone and (
+        value.is_fully_replicated or (jax.process_count() > 1 and value.is_fully_addressable)
+    ):
         # one copy is enough; and of several processes orbax takes arrays of all or of none
         return np.array(value)
+    # numpy's arrays orbax would copy once more before its save returns
     device: Any = next(iter(value.sharding.device_set))
     return jnp.copy(value) if device.platform == "cpu" else value
 

@@ -14,11 +14,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import jax
+import numpy as np
 import pytest
 
 import fluidjax as fluid
 from fluidjax import cli
 from fluidjax.checkpoint import auto as module
+from fluidjax.checkpoint.snapshot import take
 from tests import forked
 
 from .model import Job, feed_of
@@ -89,6 +92,20 @@ def test_what_stays(tmp_path: Path) -> None:
         for _ in range(5):
             auto.step()
     assert fluid.io.Checkpoint(tmp_path / "few").steps() == [4, 5]
+
+
+def test_a_save_copies_the_state_once(tmp_path: Path) -> None:
+    """Of arrays of numpy orbax would make copies of its own before a save returns, and of arrays
+    that the next step takes over nothing would be left.
+    """
+    run = Job()
+    kept = take([p.name for p in run.main.all_parameters()], run.scope)
+    assert kept.alike and all(isinstance(v, jax.Array) for v in kept.alike.values())
+    before = {n: np.array(v) for n, v in kept.alike.items()}
+    run.train(2)
+    for name, value in kept.alike.items():
+        assert (np.array(value) == before[name]).all()
+        assert (np.array(run.scope.find_var(name).value) != before[name]).any()
 
 
 @pytest.mark.parametrize(
