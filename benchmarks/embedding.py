@@ -15,10 +15,10 @@ import jax
 import numpy as np
 
 import fluidjax as fluid
+from fluidjax.devices.placement import Mesh
 from fluidjax.dist.spmd.pserver import PserverJob, startup_on_mesh
-from fluidjax.runtime.placement import Mesh
 from fluidjax.runtime.runnable import Runnable
-from fluidjax.runtime.state_buffers import in_force
+from fluidjax.state.buffers import in_force
 
 from .page import Table, shown
 from .timing import seconds

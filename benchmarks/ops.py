@@ -23,8 +23,8 @@ import numpy as np
 from jax import lax
 
 import fluidjax as fluid
+from fluidjax.feeds.bucketing import bucketed
 from fluidjax.ops.ragged import rows_of
-from fluidjax.runtime.bucketing import bucketed
 
 from .convolutions import milliseconds
 from .page import Table, shown

@@ -15,9 +15,9 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 import fluidjax as fluid
+from fluidjax.devices.placement import IN_FLIGHT
+from fluidjax.devices.placement import Mesh as RankMesh
 from fluidjax.dist.spmd.pserver import PserverJob
-from fluidjax.runtime.placement import IN_FLIGHT
-from fluidjax.runtime.placement import Mesh as RankMesh
 from fluidjax.runtime.runnable import Runnable
 
 from . import flax_models

@@ -49,8 +49,18 @@ from .compiler import CompiledProgram as CompiledProgram
 from .compiler import ExecutionStrategy as ExecutionStrategy
 from .compiler import ParallelExecutor as ParallelExecutor
 from .data_feeder import DataFeeder as DataFeeder
+from .devices.place import CPUPlace as CPUPlace
+from .devices.place import CUDAPinnedPlace as CUDAPinnedPlace
+from .devices.place import CUDAPlace as CUDAPlace
+from .devices.place import XPUPlace as XPUPlace
+from .devices.place import cpu_places as cpu_places
+from .devices.place import cuda_pinned_places as cuda_pinned_places
+from .devices.place import cuda_places as cuda_places
+from .devices.place import is_compiled_with_cuda as is_compiled_with_cuda
+from .devices.place import is_compiled_with_xpu as is_compiled_with_xpu
 from .errors import FluidError as FluidError
 from .executor import Executor as Executor
+from .feeds.bucketing import bucketed as bucketed
 from .framework import get_var as get_var
 from .framework import in_dygraph_mode as in_dygraph_mode
 from .framework import load_op_library as load_op_library
@@ -79,19 +89,9 @@ from .ops.fixed import Fixed as Fixed
 from .ops.ragged import Ragged as Ragged
 from .param_attr import ParamAttr as ParamAttr
 from .param_attr import WeightNormParamAttr as WeightNormParamAttr
-from .runtime.bucketing import bucketed as bucketed
-from .runtime.place import CPUPlace as CPUPlace
-from .runtime.place import CUDAPinnedPlace as CUDAPinnedPlace
-from .runtime.place import CUDAPlace as CUDAPlace
-from .runtime.place import XPUPlace as XPUPlace
-from .runtime.place import cpu_places as cpu_places
-from .runtime.place import cuda_pinned_places as cuda_pinned_places
-from .runtime.place import cuda_places as cuda_places
-from .runtime.place import is_compiled_with_cuda as is_compiled_with_cuda
-from .runtime.place import is_compiled_with_xpu as is_compiled_with_xpu
-from .runtime.scope import Scope as Scope
-from .runtime.scope import global_scope as global_scope
-from .runtime.scope import scope_guard as scope_guard
+from .state.scope import Scope as Scope
+from .state.scope import global_scope as global_scope
+from .state.scope import scope_guard as scope_guard
 
 if _TYPE_CHECKING:  # else imported by the first who uses them
     from . import async_executor as async_executor

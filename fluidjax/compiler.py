@@ -9,12 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import FluidTypeError, FluidValueError
-from .executor import Executor
-from .graph.core_graph import Graph
-from .graph.program import Program, as_program
-from .ir import edit, show
-from .runtime.place import (
+from .base.strategy import BuildStrategy, ExecutionStrategy, checked
+from .devices.place import (
     Place,
     as_place,
     cpu_devices,
@@ -22,9 +18,13 @@ from .runtime.place import (
     cuda_places,
     is_compiled_with_cuda,
 )
+from .errors import FluidTypeError, FluidValueError
+from .executor import Executor
+from .graph.core_graph import Graph
+from .graph.program import Program, as_program
+from .ir import edit, show
 from .runtime.runnable import Runnable
-from .runtime.scope import Scope
-from .runtime.strategy import BuildStrategy, ExecutionStrategy, checked
+from .state.scope import Scope
 
 if TYPE_CHECKING:
     from .dist.spmd.parallel import Parallel

@@ -9,6 +9,15 @@ from .base.absent import reporter
 from .base.flags import DEFAULTS, get_flags, set_flags
 from .base.roles import OpRole
 from .base.stand_in import StandIn
+from .devices.place import CPUPlace as CPUPlace
+from .devices.place import CUDAPinnedPlace as CUDAPinnedPlace
+from .devices.place import CUDAPlace as CUDAPlace
+from .devices.place import Place as _Place
+from .devices.place import XPUPlace as XPUPlace
+from .devices.place import as_place, gpus
+from .devices.place import is_compiled_with_cuda as is_compiled_with_cuda
+from .devices.place import is_compiled_with_xpu as is_compiled_with_xpu
+from .devices.place import synchronize as _cuda_synchronize  # noqa: F401
 from .errors import EnforceNotMet as EnforceNotMet
 from .errors import FluidTypeError, FluidValueError, UnknownOpError
 from .graph.core_graph import Graph as Graph
@@ -19,18 +28,9 @@ from .ir.desc import ProgramDesc as _ProgramDesc
 from .lod_tensor import LoDTensor as LoDTensor
 from .lod_tensor import LoDTensorArray as LoDTensorArray
 from .ops.registry import OpDef, lookup
-from .runtime.place import CPUPlace as CPUPlace
-from .runtime.place import CUDAPinnedPlace as CUDAPinnedPlace
-from .runtime.place import CUDAPlace as CUDAPlace
-from .runtime.place import Place as _Place
-from .runtime.place import XPUPlace as XPUPlace
-from .runtime.place import as_place, gpus
-from .runtime.place import is_compiled_with_cuda as is_compiled_with_cuda
-from .runtime.place import is_compiled_with_xpu as is_compiled_with_xpu
-from .runtime.place import synchronize as _cuda_synchronize  # noqa: F401
-from .runtime.ranges import nvprof_nvtx_pop as nvprof_nvtx_pop
-from .runtime.ranges import nvprof_nvtx_push as nvprof_nvtx_push
-from .runtime.scope import Scope as Scope
+from .profiling.ranges import nvprof_nvtx_pop as nvprof_nvtx_pop
+from .profiling.ranges import nvprof_nvtx_push as nvprof_nvtx_push
+from .state.scope import Scope as Scope
 
 DenseTensor = LoDTensor
 PREDICTORS = frozenset(

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from .base.dtypes import name_of
+from .devices.place import CUDAPlace, as_place, cpu_places, cuda_places
 from .errors import FeedError, FluidTypeError, FluidValueError
+from .feeds.feeding import FeedRule, rule_for
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
 from .lod_tensor import LoDTensor, as_tensor
-from .runtime.feeding import FeedRule, rule_for
-from .runtime.place import CUDAPlace, as_place, cpu_places, cuda_places
 
 Batches = Callable[[], Iterator[Any]]
 Feed = dict[str, Any]

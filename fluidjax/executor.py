@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -15,40 +13,40 @@ import jax
 import numpy as np
 
 from .base.flags import flag
+from .compiling.cache import CACHE
+from .compiling.compilations import Compilation
+from .compiling.kind import Kind
+from .compiling.reasons import RecompileReport
+from .compiling.recompiles import Recompiles
 from .core import EOFException
+from .devices import forked
+from .devices.place import Place, as_place, starts
+from .devices.placement import OneDevice
 from .errors import FetchError, FluidTypeError, FluidValueError, NotOneStep, UnsupportedError, near
+from .feeds.feeding import explained
+from .feeds.fetching import as_numpy, refuse_lod, shown, to_numpy
+from .feeds.stacking import each_step, stacked_feeds
 from .graph.fetches import fetch_names, fetch_targets
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
 from .ir.edit import OPTIMIZE, replace_ops, role, run_only
 from .loaders.slots.executing import RunsDatasets
 from .loaders.slots.handler import FetchHandler as FetchHandler
-from .lod_tensor import LoDTensor, bare_feed, has_lod
+from .lod_tensor import bare_feed
 from .lower.step import Step
-from .runtime import forked
+from .profiling.events import RECORDER, clock
+from .profiling.timed import timed, whole
 from .runtime.building import tracing
-from .runtime.calling import call, initialise, refuse_lod_of
-from .runtime.compilations import Compilation
-from .runtime.compile_cache import CACHE
+from .runtime.calling import Overtaken, again, call, initialise, run_cut
 from .runtime.compiled import Compiled
-from .runtime.cut import CutStep, store, with_lod
-from .runtime.events import RECORDER, clock
-from .runtime.feeding import explained
-from .runtime.fetching import refuse_lod, shown, to_numpy
+from .runtime.executables import Executable
 from .runtime.job import current_job, job_seed, may_describe_job
-from .runtime.kind import Kind
-from .runtime.place import Place, as_place, starts
-from .runtime.placement import OneDevice
 from .runtime.plan import StepPlan
-from .runtime.prepared import Overtaken, Prepared
-from .runtime.raising import ended
-from .runtime.reasons import RecompileReport
-from .runtime.recompiles import Recompiles
+from .runtime.prepared import Prepared
 from .runtime.runnable import Alone, MakesRunnable, Ranks, Runnable
-from .runtime.scope import Scope, global_scope
-from .runtime.stacking import each_step, stacked_feeds
-from .runtime.timed import timed, whole
-from .runtime.turns import stepping
+from .state.buffers import StateBuffers
+from .state.scope import Scope, global_scope
+from .state.turns import stepping
 
 PREPARED = 64  # runs that are remembered of a program: fetch lists and scopes
 _PROCESS_SEED = int.from_bytes(os.urandom(4), "little")  # for programs whose random_seed is 0
@@ -108,22 +106,18 @@ class _Record:
     steps: WeakKeyDictionary[Ranks, _Steps] = field(default_factory=WeakKeyDictionary)
     counting: Any = field(default_factory=threading.Lock)
 
-    @contextlib.contextmanager
-    def taking(self, count: int, afresh: bool = False) -> Iterator[int]:
-        """The number of the first of so many steps, which no other thread's are; what raises has
-        taken none. afresh: it is 0.
-        """
+    def take(self, count: int = 1, afresh: bool = False) -> int:
+        """The number of the first of so many steps, which no other thread's are. afresh: it is 0."""
         with self.counting:
-            before = self.runs
-            first = 0 if afresh else before
-            self.runs = after = first + count
-        try:
-            yield first
-        except BaseException:
-            with self.counting:
-                if self.runs == after:
-                    self.runs = before
-            raise
+            first = 0 if afresh else self.runs
+            self.runs = first + count
+            return first
+
+    def give_back(self, first: int, count: int, before: int) -> None:
+        """Steps that were taken have not taken place."""
+        with self.counting:
+            if self.runs == first + count:
+                self.runs = before
 
 
 class Executor(RunsDatasets):
@@ -181,34 +175,28 @@ class Executor(RunsDatasets):
             forked.refuse()
         feed = bare_feed(feed)
         fetches, updates = fetch_targets(fetch_list)
+        scope = global_scope() if scope is None else scope
         pruning = use_prune or bool(updates)
-        if type(program) is Program and RECORDER.on is None and not pruning:
-            again = self._again(program, feed, fetches, scope, return_numpy)
-            if again is not None:
-                return again
-        this, counts_ends = self._runnable(program), program is None or isinstance(program, Program)
-        this = self._holding(this, fetches)
-        if pruning:
-            this = this._replace(program=self._pruned(this.program, fetches, updates, feed))
-        job = current_job()
-        # a pserver of a job: this lasts as long as the job
-        if job is not None and job.serves(this.program.desc, this.program.info.loaded_from):
+        known = None if pruning else self._known(program, fetches, scope, feed)
+        if known is not None:
+            compiled, made, buffers = known
+            values: Any = feed
+            if not (return_numpy and fetches):
+                values = {n: _own(v) for n, v in values.items()}
+            fetched = self._call_again(program, compiled, made, buffers, values)
+            if fetched is not None:
+                return _shown(compiled, fetched, return_numpy)
+        bound = self._bind(program, fetches, scope, feed, updates if pruning else None)
+        if bound is None:
             return []
-        bound = self._bind(this, scope, feed)
-        feed = self._read(bound, feed, counts_ends)
-        compiled = self._compile(this.program, fetches, bound.ranks, bound.given)
-        values = bound.ranks.split(feed or {}, compiled.plan.check_feed)
-        bound, compiled = self._within_budget(bound, compiled, values)
-        compiled.fit(values)
-        if not (return_numpy and compiled.fetches):
+        feed = self._read(bound, feed, program is None or isinstance(program, Program))
+        bound, compiled, values = self._plan(bound, fetches, feed)
+        if not (return_numpy and fetches):
             # Nobody waits for the results, so the step may still read a fed array after the caller
             # has filled it anew.
             values = jax.tree.map(_own, values)
         fetched = self._call(bound, compiled, values, return_numpy)
-        if this.begins is not None and job is not None and (loaded := job.loaded()):
-            from .saved.jobs import take_loaded
-
-            take_loaded(this.begins, loaded, bound.scope)
+        self._began(bound)
         merged = bound.ranks.merge(fetched, return_merged, bound.ranks.fed(feed))
         return _shown(compiled, merged, return_numpy)
 
@@ -230,15 +218,16 @@ class Executor(RunsDatasets):
         step has taken place.
         """
         fetches = fetch_names(fetch_list)
+        scope = global_scope() if scope is None else scope
         this = self._holding(self._runnable(program), fetches)
         if this.fits is not None:
             raise UnsupportedError(
                 "run_steps takes no BuildStrategy.memory_budget; call run, or"
                 " memory_optimize(program, budget=...)"
             )
-        bound = self._bind(this, scope, feeds)
-        compiled = self._compile(this.program, fetches, bound.ranks, bound.given)
-        stacked, count, first = stacked_feeds(compiled, feeds)
+        bound = self._in_scope(this, scope, feeds)
+        compiled = self._compile(bound, fetches)
+        stacked, count, first = stacked_feeds(feeds, compiled.plan.check_feed, compiled.packed)
         bound.ranks.check_steps(stacked)
 
         def steps() -> list[Any]:
@@ -336,50 +325,101 @@ class Executor(RunsDatasets):
         for program, record in list(self._records.items()):
             self._records[program] = _Record(record.runs, record.seed, startup=record.startup)
 
-    def _again(
-        self,
-        program: Program,
-        feed: Any,
-        fetches: tuple[str, ...],
-        scope: Scope | None,
-        return_numpy: bool,
-    ) -> list[Any] | None:
-        """A run like an earlier one, if it is; else None. Raises what `run` raises."""
-        record = self._records.get(program)
-        if record is None or not record.prepared or current_job() is not None:
+    # Of a run: bind (what, on what ranks, in which scope), plan (its step, what is fed), call, show.
+
+    def _known(
+        self, program: Any, fetches: tuple[str, ...], scope: Scope, feed: Any
+    ) -> tuple[Compiled, Executable, StateBuffers] | None:
+        """What an equal run has been bound to, if there was one and nothing has changed since.
+        Raises FeedError for integers that are out of range.
+        """
+        record = self._records.get(program) if type(program) is Program else None
+        if record is None or not record.prepared or RECORDER.on is not None or current_job():
             return None
-        scope = global_scope() if scope is None else scope
         prepared = record.prepared.get((fetches, id(scope)))
         if prepared is None or prepared.version != (program.version, program.info):
             return None
-        if not (prepared.stands(scope, record.runs) and prepared.takes(feed)):
+        buffers = prepared.standing(scope)
+        if buffers is None:
             return None
-        compiled = prepared.compiled
-        values = (
-            feed
-            if return_numpy and compiled.fetches
-            else {n: v.copy() if type(v) is np.ndarray else v for n, v in feed.items()}
-        )
-        try:
-            if compiled.step.random:
-                with record.taking(1) as step:
-                    fetched = prepared(values, _seed(program, record), step)
-            else:
-                fetched = prepared(values, 0, 0)
-                record.runs += 1
-        except Overtaken:
-            return None
-        except Exception as error:
-            raise explained(error, compiled.plan.rules, feed)  # noqa: B904
-        return _shown(compiled, fetched, return_numpy)
+        made = prepared.made_for(feed)
+        return None if made is None else (prepared.compiled, made, buffers)
 
-    def _bind(self, this: Runnable[Program], scope: Scope | None, feed: Any) -> _Bound:
+    def _call_again(
+        self,
+        program: Any,
+        compiled: Compiled,
+        made: Executable,
+        buffers: StateBuffers,
+        feed: Any,
+    ) -> list[Any] | None:
+        """The fetches of a further call; None where another thread has changed something
+        meanwhile.
+        """
+        record = self._records[program]
+        taken = record.take()
+        try:
+            seed, step = _numbers(compiled, program, record, taken)
+            fetched: list[Any] = again(compiled, made, buffers, (feed, seed, step))[2]
+            return fetched
+        except BaseException as error:
+            record.give_back(taken, 1, taken)
+            if isinstance(error, Overtaken):
+                return None
+            if isinstance(error, Exception):
+                raise explained(error, compiled.plan.rules, feed)  # noqa: B904
+            raise
+
+    def _bind(
+        self,
+        program: Any,
+        fetches: tuple[str, ...],
+        scope: Scope,
+        feed: Any,
+        updates: tuple[int, ...] | None,
+    ) -> _Bound | None:
+        """What is to run, and where; None for what a pserver of a job was to serve, which has
+        lasted as long as the job. updates: the program is pruned to these (see _pruned).
+        """
+        this = self._holding(self._runnable(program), fetches)
+        if updates is not None:
+            this = this._replace(program=self._pruned(this.program, fetches, updates, feed))
+        job = current_job()
+        if job is not None and job.serves(this.program.desc, this.program.info.loaded_from):
+            return None
+        return self._in_scope(this, scope, feed)
+
+    def _in_scope(self, this: Runnable[Program], scope: Scope, feed: Any) -> _Bound:
         """What is to run, in its scope; its schedules have set their rates there."""
-        scope = global_scope() if scope is None else scope
         for schedule in this.program.info.schedules:
             schedule.set_in(scope)
         given = _Before(_given(this.program, feed), self._unset(this.program, scope))
         return _Bound(this, this.ranks or self._alone, scope, given)
+
+    def _plan(
+        self, bound: _Bound, fetches: tuple[str, ...], feed: Any
+    ) -> tuple[_Bound, Compiled, Any]:
+        """The step of a run, on ranks that keep its budget, and what is fed as the step takes it."""
+        compiled = self._compile(bound, fetches)
+        values = bound.ranks.split(feed or {}, compiled.plan.check_feed)
+        fits, program = bound.this.fits, bound.this.program
+        if fits is not None:
+
+            def within(ranks: Ranks) -> Compiled:
+                return self._compile(bound._replace(ranks=ranks), fetches, within_budget=True)
+
+            ranks = fits.ranks(program, bound.ranks, fetches, values, within)
+            bound, compiled = bound._replace(ranks=ranks), within(ranks)
+        compiled.fit(values)
+        return bound, compiled, values
+
+    def _began(self, bound: _Bound) -> None:
+        """A trainer has run what its job begins with: the tables of pservers that were loaded."""
+        job = current_job()
+        if bound.this.begins is not None and job is not None and (loaded := job.loaded()):
+            from .saved.jobs import take_loaded
+
+            take_loaded(bound.this.begins, loaded, bound.scope)
 
     def _read(self, bound: _Bound, feed: Any, counts_ends: bool) -> Any:
         """The feed, and what the program's readers give: that wins over what is fed, as in Fluid."""
@@ -392,17 +432,6 @@ class Executor(RunsDatasets):
             if counts_ends and bound.ranks is self._alone:
                 self._end(program, end.names, bound.scope)
             raise
-
-    def _within_budget(
-        self, bound: _Bound, compiled: Compiled, values: Any
-    ) -> tuple[_Bound, Compiled]:
-        """The same run on ranks, and in a step, that keep its budget."""
-        program, fits, fetches = bound.this.program, bound.this.fits, compiled.fetches
-        if fits is None:
-            return bound, compiled
-        step = partial(self._compile, program, fetches, given=bound.given, within_budget=True)
-        bound = bound._replace(ranks=fits.ranks(program, bound.ranks, fetches, values, step))
-        return bound, step(bound.ranks)
 
     def _call(self, bound: _Bound, compiled: Compiled, values: Any, numpy: bool) -> list[Any]:
         """The fetches of the last of the steps of a run, which have taken place in their turn."""
@@ -473,22 +502,19 @@ class Executor(RunsDatasets):
         ours = ours and not (program.info.readers or program.info.schedules)
         if not (ours and Prepared.can_be(compiled, scope)):
             return
-        record, version, key = (
-            self._record(program),
-            (program.version, program.info),
-            (compiled.fetches, id(scope)),
-        )
-        found = record.prepared.get(key)
+        prepared, version = self._record(program).prepared, (program.version, program.info)
+        key = compiled.fetches, id(scope)
+        found = prepared.get(key)
         if (
             found is None
             or found.compiled is not compiled
             or found.version != version
-            or not found.stands(scope, record.runs)
+            or found.standing(scope) is None
         ):
-            if len(record.prepared) >= PREPARED:
-                record.prepared.clear()
-            found = record.prepared[key] = Prepared(version, compiled, scope)
-        found.remember(feed, record.runs)
+            if len(prepared) >= PREPARED:
+                prepared.clear()
+            found = prepared[key] = Prepared(version, compiled, scope)
+        found.remember(feed)
 
     def _record(self, program: Program) -> _Record:
         record = self._records.get(program)
@@ -544,46 +570,34 @@ class Executor(RunsDatasets):
         return Runnable(program, ranks, this.iterations, this.fits, begins)
 
     def _compile(
-        self,
-        program: Program,
-        fetches: tuple[str, ...],
-        ranks: Ranks,
-        given: _Before,
-        within_budget: bool = False,
+        self, bound: _Bound, fetches: tuple[str, ...], within_budget: bool = False
     ) -> Compiled:
+        """The step of a run, made by the first that asks."""
+        program, ranks, given = bound.this.program, bound.ranks, bound.given
         with self._making:
-            return self._made(program, fetches, ranks, given, within_budget)
-
-    def _made(
-        self,
-        program: Program,
-        fetches: tuple[str, ...],
-        ranks: Ranks,
-        given: _Before,
-        within_budget: bool,
-    ) -> Compiled:
-        record = self._record(program)
-        steps = record.steps.get(ranks)
-        if steps is None:
-            steps = record.steps[ranks] = _Steps()
-        found = steps.compiled.get((program.version, fetches, given))
-        if found is None:
-            CACHE.turn_on()
-            for key in [k for k in steps.compiled if k[0] != program.version]:
-                del steps.compiled[key]
-            plan = StepPlan.of(
-                ranks.desc(program),
-                fetches,
-                ranks.where,
-                program.info.memory_optimized or ranks.memory_optimized,
-                ranks.sharded(program),
-                *given,
-                within_budget or program.info.within_budget,
-                program.info.batch_sizes,
-            )
-            found = Compiled(plan, steps.recompiles)
-            steps.compiled[program.version, fetches, given] = found
-        return found
+            record = self._record(program)
+            steps = record.steps.get(ranks)
+            if steps is None:
+                steps = record.steps[ranks] = _Steps()
+            found = steps.compiled.get((program.version, fetches, given))
+            if found is None:
+                CACHE.turn_on()
+                for key in [k for k in steps.compiled if k[0] != program.version]:
+                    del steps.compiled[key]
+                plan = StepPlan.of(
+                    ranks.desc(program),
+                    fetches,
+                    ranks.where,
+                    program.info.memory_optimized or ranks.memory_optimized,
+                    ranks.sharded(program),
+                    *given,
+                    within_budget or program.info.within_budget,
+                    program.info.batch_sizes,
+                    program.info.max_executables,
+                )
+                found = Compiled(plan, steps.recompiles)
+                steps.compiled[program.version, fetches, given] = found
+            return found
 
     def _end(self, program: Program, names: tuple[str, ...], scope: Scope) -> None:
         """A reader has no more batches: as in Fluid, what counts runs before it is read from has
@@ -629,65 +643,43 @@ class Executor(RunsDatasets):
                     )
                 raise explained(error, compiled.plan.rules, values)  # noqa: B904
 
-    def _cut(
-        self,
-        cutting: CutStep,
-        compiled: Compiled,
-        scope: Scope,
-        feed: Any,
-        key: tuple[int, int],
-        numpy: bool,
-    ) -> list[Any]:
-        """One run of a program that is cut, or that a profile times; one thread's after another's."""
-        random = (
-            jax.random.fold_in(jax.random.key(key[0]), key[1]) if compiled.step.random else None
-        )
-        with compiled.lock:
-            state = compiled.apart(scope)
-            changed, fetched = ended(
-                cutting.run, (with_lod(compiled.step, scope, state), feed, random)
-            )
-        refuse_lod_of(compiled.with_lod(fetched) if numpy else None)
-        store(scope, changed)
-        return fetched
-
     def _execute(
         self, compiled: Compiled, bound: _Bound, feed: Any, count: int = 0, numpy: bool = False
     ) -> list[Any]:
-        """One call of the jitted step; its result becomes the scope's state. numpy: refuse fetches
-        that have a LoD.
+        """One call of the step; its result becomes the scope's state. count: of steps in one call,
+        0 for one alone. numpy: refuse fetches that have a LoD.
         """
         began, program, scope = clock(), bound.this.program, bound.scope
-        record = self._record(program)
-        if compiled.plan.shared:
+        record, plan = self._record(program), compiled.plan
+        if plan.shared:
             from .dist.spmd.multiprocess import before_step
 
-            signature = compiled.signature(count, feed)
+            signature = compiled.signature(None, feed)
             random = f"seed {program.random_seed or record.seed}, step {record.runs}"
-            before_step(compiled, scope, feed, signature, random, _PROCESS_SEED)
-        device = (
-            compiled.where.device
-            if self._elsewhere or compiled.where.device.platform != self._device.platform
-            else None
-        )
+            before_step(compiled, scope, feed, (count, signature), random, _PROCESS_SEED)
+        device = compiled.where.device
+        here = not self._elsewhere and device.platform == self._device.platform
         checked = bool(flag("FLAGS_check_nan_inf")) and not count
-        kind = Kind.MANY if count else Kind.of(turns=isinstance(feed, tuple), checked=checked)
-        cutting = None if count else timed(compiled) or compiled.plan.cutting
-        alone = cutting is None and compiled.plan.alone is not None and not count and not checked
+        cutting = None if count else timed(compiled) or plan.cutting
+        alone = cutting is None and plan.alone is not None and not count and not checked
+
         # a seeded startup program starts afresh whenever it is run: the same parameters again
-        afresh = compiled.step.random and compiled.plan.initialises and bool(program.random_seed)
-        with (
-            tracing(device),
-            record.taking(0 if alone and not compiled.step.random else count or 1, afresh) as taken,
-        ):
-            step, seed = (taken, _seed(program, record)) if compiled.step.random else (0, 0)
-            if cutting is not None:
-                return self._cut(cutting, compiled, scope, feed, (seed, step), numpy)
-            if alone:
-                return initialise(compiled, scope, seed, step)
-            result = call(compiled, kind, scope, (feed, seed, step), numpy)
+        afresh = compiled.step.random and plan.initialises and bool(program.random_seed)
+        before, taken = record.runs, record.take(count or 1, afresh)
+        try:
+            with tracing(None if here else device):
+                seed, step = _numbers(compiled, program, record, taken)
+                if cutting is not None:
+                    return run_cut(cutting, compiled, scope, feed, (seed, step), numpy)
+                if alone:
+                    return initialise(compiled, scope, seed, step)
+                kind = Kind.MANY if count else Kind.of(isinstance(feed, tuple), checked)
+                result = call(compiled, kind, scope, (feed, seed, step), numpy)
             if result[3] is not None:
                 compiled.objections.refuse(result[3])
+        except BaseException:
+            record.give_back(taken, count or 1, before if afresh else taken)
+            raise
         compiled.where.launched(result[0])
         if RECORDER.on is not None:  # steps in one call, or on several ranks
             whole(RECORDER.on, began, count, compiled.where.count, result[2] or result[0])
@@ -748,6 +740,11 @@ def _seed(program: Program, record: _Record) -> int:
     return program.random_seed or record.seed or job_seed() or _PROCESS_SEED
 
 
+def _numbers(compiled: Compiled, program: Program, record: _Record, taken: int) -> tuple[int, int]:
+    """The seed and the number by which a step draws; zeros where it does not."""
+    return (_seed(program, record), taken) if compiled.step.random else (0, 0)
+
+
 def _shown(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list[Any]:
     """Fetched values as the caller gets them."""
     if not return_numpy and compiled.where.count == 1:
@@ -755,24 +752,6 @@ def _shown(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list[A
         for i in compiled.plan.persistable_fetches:
             fetched[i] = jax.tree.map(lambda a: a.copy(), fetched[i])
     return [shown(v, return_numpy) for v in fetched]
-
-
-def as_numpy(tensor: Any) -> Any:
-    """The array of a tensor that was fetched with return_numpy=False, or of each of a list of them.
-
-    Raises EnforceNotMet for one that holds sequences, FluidTypeError for what is no tensor.
-    """
-    if isinstance(tensor, list | tuple):
-        return [as_numpy(one) for one in tensor]
-    if isinstance(tensor, LoDTensor):
-        if has_lod(tensor):
-            raise refuse_lod("as_numpy's tensor")
-        return np.asarray(tensor)
-    if not isinstance(tensor, jax.Array | np.ndarray):
-        raise FluidTypeError(
-            f"as_numpy takes a tensor, or a list of them, not {type(tensor).__name__}"
-        )
-    return to_numpy(tensor)
 
 
 __all__ = ["Executor", "as_numpy"]

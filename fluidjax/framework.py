@@ -12,6 +12,15 @@ from .base.dtypes import VarType, enum_of
 from .base.flags import get_flags, set_flags
 from .base.roles import OpRole
 from .core import kControlDepVarName, kTempVarName, kZeroVarSuffix
+from .devices.place import (
+    CPUPlace,
+    CUDAPinnedPlace,
+    CUDAPlace,
+    cpu_places,
+    cuda_pinned_places,
+    cuda_places,
+    is_compiled_with_cuda,
+)
 from .errors import FluidTypeError, FluidValueError, UnsupportedError
 from .graph.block import Block
 from .graph.device_guard import device_guard
@@ -33,15 +42,6 @@ from .ir.desc import EMPTY as EMPTY_VAR_NAME
 from .ir.desc import BlockRef, VarDesc
 from .ir.gradients import GRAD as GRAD_VAR_SUFFIX
 from .ops.registry import REGISTRY, lookup
-from .runtime.place import (
-    CPUPlace,
-    CUDAPinnedPlace,
-    CUDAPlace,
-    cpu_places,
-    cuda_pinned_places,
-    cuda_places,
-    is_compiled_with_cuda,
-)
 
 TEMP_VAR_NAME = kTempVarName()
 ZERO_VAR_SUFFIX = kZeroVarSuffix()

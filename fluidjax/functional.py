@@ -38,7 +38,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from .devices import forked
+from .devices.placement import owned
 from .errors import EnforceNotMet, FluidTypeError, LoadError, MixesRows, note
+from .feeds.feeding import NARROWED, FeedRule, explained, narrowed, ranges, rule_for, unknown_feed
 from .graph.fetches import fetch_names, found_names
 from .graph.program import Program, default_main_program, default_startup_program
 from .graph.variable import Variable
@@ -50,12 +53,9 @@ from .ops.fixed import Fixed
 from .ops.ragged import Ragged
 from .ops.selected import SelectedRows
 from .ops.threefry import known_key
-from .runtime import forked
-from .runtime.feeding import NARROWED, FeedRule, explained, narrowed, ranges, rule_for, unknown_feed
-from .runtime.placement import owned
-from .runtime.scope import Scope, global_scope
-from .runtime.state_shapes import zeros
 from .saved.values import collect, compare, descs, is_persistable, listed, put
+from .state.scope import Scope, global_scope
+from .state.shapes import zeros
 
 State = dict[str, Any]
 

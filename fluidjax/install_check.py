@@ -8,12 +8,12 @@ import numpy as np
 
 from . import initializer, layers, optimizer, unique_name
 from .compiler import CompiledProgram
+from .devices.place import CPUPlace, Place, cuda_places, default_place, gpus
 from .errors import FluidError
 from .executor import Executor
 from .graph.program import Program, program_guard
 from .param_attr import ParamAttr
-from .runtime.place import CPUPlace, Place, cuda_places, default_place, gpus
-from .runtime.scope import Scope, scope_guard
+from .state.scope import Scope, scope_guard
 
 
 def run_check() -> None:

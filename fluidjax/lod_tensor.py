@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from .base.dtypes import VarType, enum_of
+from .devices.place import CPUPlace, CUDAPlace, Place
 from .errors import EnforceNotMet, FluidTypeError, FluidValueError
-from .runtime.place import CPUPlace, CUDAPlace, Place
 
 Lod = tuple[tuple[int, ...], ...]
 _ROW = list | tuple | np.ndarray | range

@@ -1,6 +1,6 @@
-"""Places under the name that scripts import; runtime/place.py has them."""
+"""Places under the name that scripts import; devices/place.py has them."""
 
-from .runtime.place import (
+from .devices.place import (
     CPUPlace,
     CUDAPinnedPlace,
     CUDAPlace,

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from .base.absent import reporter
+from .devices.place import gpus
 from .errors import FluidValueError
 from .executor import Executor
 from .functional import read_state, write_state
 from .graph.program import Program
-from .runtime.costs import Profile, of_recording
-from .runtime.events import RECORDER, Recording
-from .runtime.place import gpus
-from .runtime.profile_report import SORTED, report, trace
-from .runtime.scope import Scope
-from .runtime.watching import Compiles, Watch
+from .profiling.costs import Profile, of_recording
+from .profiling.events import RECORDER, Recording
+from .profiling.report import SORTED, report, trace
+from .profiling.watching import Compiles, Watch
 from .saved.files import write_files
+from .state.scope import Scope
 
 _STATES = ("CPU", "GPU", "All")
 _OPTIONS = ("Default", "OpDetail", "AllOpDetail")

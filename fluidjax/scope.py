@@ -1,6 +1,6 @@
-"""Scopes under the name that scripts import; runtime/scope.py has them."""
+"""Scopes under the name that scripts import; state/scope.py has them."""
 
-from .runtime.scope import Scope, ScopeVar, global_scope, scope_guard
+from .state.scope import Scope, ScopeVar, global_scope, scope_guard
 
 __all__ = [
     "Scope",

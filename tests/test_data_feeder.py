@@ -11,8 +11,8 @@ import pytest
 import fluidjax as fluid
 from fluidjax.data_feeder import DataFeeder
 from fluidjax.errors import FeedError, FluidTypeError, FluidValueError
+from fluidjax.feeds.feeding import rule_for
 from fluidjax.ir.desc import VarDesc
-from fluidjax.runtime.feeding import rule_for
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())["feeds"]
 VARS = {

@@ -22,7 +22,7 @@ from fluidjax.errors import (
     ShapeError,
     UnknownOpError,
 )
-from fluidjax.runtime import state_buffers
+from fluidjax.state import buffers as state_buffers
 
 from .nets import fresh
 

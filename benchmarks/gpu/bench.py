@@ -22,8 +22,8 @@ import jax
 import numpy as np
 
 import fluidjax as fluid
-from fluidjax.lower import platforms
-from fluidjax.lower.products import products
+from fluidjax.devices import platforms
+from fluidjax.ops.products import products
 
 from ..flax_models import training
 from .records import Found

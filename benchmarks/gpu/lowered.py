@@ -23,14 +23,14 @@ import jax
 import numpy as np
 
 import fluidjax as fluid
+from fluidjax.compiling.recompiles import Recompiles
+from fluidjax.devices.placement import OneDevice
 from fluidjax.errors import FluidError, NotOneStep
 from fluidjax.memory.compiler import lower_padded
-from fluidjax.runtime import segments
+from fluidjax.partition import segments
+from fluidjax.partition.run import CutStep
 from fluidjax.runtime.compiled import Compiled
-from fluidjax.runtime.cut import CutStep
-from fluidjax.runtime.placement import OneDevice
 from fluidjax.runtime.plan import StepPlan
-from fluidjax.runtime.recompiles import Recompiles
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import optax
 
 import fluidjax as fluid
 from fluidjax.contrib import mixed_precision
-from fluidjax.lower import platforms
+from fluidjax.devices import platforms
 
 from .. import data, fluid_models
 from ..flax_models import LeNet

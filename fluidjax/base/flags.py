@@ -19,6 +19,7 @@ DEFAULTS: dict[str, bool | int | float | str] = {
     "FLAGS_seed_doc_split": False,
     "FLAGS_xla_cpu_tuning": True,
     "FLAGS_recompile_warning": 16,
+    "FLAGS_max_executables": 512,
     "FLAGS_rpc_deadline": 180000,
     "FLAGS_compilation_cache": True,
     "FLAGS_compilation_cache_dir": "",

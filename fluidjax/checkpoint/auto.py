@@ -14,7 +14,7 @@ from ..errors import FluidValueError
 from ..executor import Executor
 from ..graph.program import Program
 from ..loaders.position import Positioned
-from ..runtime.scope import Scope
+from ..state.scope import Scope
 from .folder import Checkpoint
 
 # seconds between the questions of a job's trainers whether one of them wants a checkpoint: they

@@ -23,8 +23,8 @@ from ..errors import FluidError, FluidTypeError, FluidValueError, LoadError, Par
 from ..executor import Executor
 from ..graph.program import Program
 from ..loaders.position import Position, Positioned
-from ..runtime.scope import Scope, global_scope
 from ..saved.values import Difference, as_program
+from ..state.scope import Scope, global_scope
 from . import pending
 from .load import ALIKE, OWN, PIECES, contents, load, whole_of
 from .record import Random, Record, checked_args, lines

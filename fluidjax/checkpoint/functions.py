@@ -10,7 +10,7 @@ from typing import Any
 from ..executor import Executor
 from ..graph.program import Program
 from ..loaders.position import Positioned
-from ..runtime.scope import Scope
+from ..state.scope import Scope
 from .folder import Checkpoint
 from .restore import Restored
 

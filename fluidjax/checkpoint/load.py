@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..devices.shard_layout import arrays_of
 from ..errors import ParseError
-from ..runtime.shard_layout import arrays_of
 from .record import Record
 from .restore import same_kind
 from .seal import STATE

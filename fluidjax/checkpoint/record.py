@@ -9,13 +9,13 @@ from dataclasses import astuple, dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from ..devices.shard_layout import ShardLayout, Span
 from ..dist.jobs import compare_programs
 from ..errors import FluidTypeError, ParseError
 from ..ir import edit
 from ..ir.desc import FrozenMap, OpDesc, ProgramDesc
 from ..loaders.position import Position
 from ..ops.registry import REGISTRY
-from ..runtime.shard_layout import ShardLayout, Span
 
 FORMAT, VERSION = "fluidjax-checkpoint", 2
 DEEPEST = 16  # lists and dicts in each other in trainer_args

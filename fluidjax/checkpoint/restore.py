@@ -16,8 +16,8 @@ from ..errors import FluidValueError, LoadError
 from ..graph.program import Program
 from ..ir.desc import ProgramDesc, VarDesc
 from ..loaders.position import Position
-from ..runtime.scope import Scope
 from ..saved.values import STORED_KINDS, Difference, compare
+from ..state.scope import Scope
 from .record import Record, lines
 
 LONGEST = 300  # characters of an op that a message shows

@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..devices.placement import PerRank, per_rank
+from ..devices.shard_layout import ShardLayout
 from ..errors import EnforceNotMet, UnsupportedError
 from ..ops.selected import SelectedRows
-from ..runtime.placement import PerRank, per_rank
-from ..runtime.scope import Scope, ScopeVar
-from ..runtime.shard_layout import ShardLayout
 from ..saved.values import listed
+from ..state.scope import Scope, ScopeVar
 from .record import Lod
 
 

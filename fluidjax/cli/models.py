@@ -14,9 +14,9 @@ from ..base.dtypes import numpy_dtype
 from ..errors import FluidValueError
 from ..graph.program import Program
 from ..graph.variable import Variable
-from ..runtime.scope import Scope, scope_guard
 from ..saved.files import read_file
 from ..saved.model import load_values, locate, read_program
+from ..state.scope import Scope, scope_guard
 
 
 @dataclass

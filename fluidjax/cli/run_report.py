@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..compat.compare import ABSENT, DIFFERENT, standing
+from ..compiling import compilations
+from ..compiling.compilations import Compilation
 from ..paddle import names
-from ..runtime import compilations
-from ..runtime.compilations import Compilation
 from .surroundings import stand_ins
 
 

@@ -14,7 +14,7 @@ from ..executor import Executor
 from ..graph.program import Program, program_guard
 from ..graph.variable import Variable
 from ..io import load_params
-from ..runtime.scope import Scope, scope_guard
+from ..state.scope import Scope, scope_guard
 
 
 class Inferencer:

@@ -20,8 +20,8 @@ from ..graph.program import Program, program_guard
 from ..graph.variable import Variable
 from ..io import load_persistables, save_inference_model, save_persistables
 from ..optimizers.base import Optimizer
-from ..runtime.scope import Scope, scope_guard
 from ..saved.files import read_file
+from ..state.scope import Scope, scope_guard
 
 _PROGRESS = "trainer.json"
 _FOLDER = "checkpoint_"

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..devices.shard_layout import ShardLayout
 from ..errors import FluidValueError
 from ..graph.program import Program
 from ..ir import walk
 from ..look.owners import Held, Part, owners
 from ..look.picture import Picture
-from ..runtime.scope import Scope, global_scope
-from ..runtime.shard_layout import ShardLayout
-from ..runtime.state_buffers import Buffered
-from ..runtime.storage import Storage
+from ..state.buffers import Buffered
+from ..state.scope import Scope, global_scope
+from ..state.storage import Storage
 
 
 def who_holds(program: Program, scope: Scope | None = None) -> Picture:

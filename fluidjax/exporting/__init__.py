@@ -15,7 +15,7 @@ from .report import ExportError, ExportReport, Lack
 if TYPE_CHECKING:
     from ..graph.program import Program
     from ..graph.variable import Variable
-    from ..runtime.scope import Scope
+    from ..state.scope import Scope
     from ..tracing.traced import Traced
     from .stablehlo import Loaded
     from .subject import Shapes

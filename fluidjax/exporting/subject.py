@@ -14,9 +14,9 @@ from ..graph.variable import Variable
 from ..ir import edit
 from ..ir.desc import ProgramDesc, VarDesc
 from ..passes.inference import in_test_mode
-from ..runtime.scope import Scope, global_scope, scope_guard
 from ..saved.files import read_file
 from ..saved.model import feeds_and_fetches, load_values, locate, read_program, with_feed_and_fetch
+from ..state.scope import Scope, global_scope, scope_guard
 from ..tracing.traced import Traced
 from ..transpiler.apply import ScopeParams
 

@@ -26,8 +26,8 @@ class ProgramInfo:
     of a job train it together, each with a shard of the optimizer's state. loaded_from: the folder,
     and the file in it, from which a pserver's values were loaded. batch_sizes: a
     predictor's batches are padded up to one of them, () to sizes that are learnt, None not at all.
-    trainers_endpoints and what
-    follows: what nccl2 mode says of the trainers, in their order.
+    max_executables: how many are kept of a step; None: as many as FLAGS_max_executables says.
+    trainers_endpoints and what follows: what nccl2 mode says of the trainers, in their order.
     """
 
     grad_calls: int = 0
@@ -42,6 +42,7 @@ class ProgramInfo:
     shards_optimizer: bool = False
     loaded_from: tuple[str, str] = ("", "")
     batch_sizes: tuple[int, ...] | None = None
+    max_executables: int | None = None
     trainers_endpoints: tuple[str, ...] = ()
     nccl_comm_num: int = 1
     use_hierarchical_allreduce: bool = False

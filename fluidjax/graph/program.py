@@ -20,9 +20,9 @@ from ..base.within import InForce
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
 from ..ir import edit, text
 from ..ir.desc import EMPTY, FrozenMap, ProgramDesc, serializers
-from ..lower.explain import Explanation, explained_cut, explained_sizes
 from ..lower.sizes import SizeNeeds
 from ..ops.registry import attr_type
+from ..partition.explain import Explanation, explained_cut, explained_sizes
 from .block import Block
 from .info import ProgramInfo
 from .operator import Operator

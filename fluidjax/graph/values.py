@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import FluidTypeError, FluidValueError
-from ..runtime.scope import Scope, global_scope
+from ..state.scope import Scope, global_scope
 from .variable import Parameter, Variable
 
 MODES = ("param", "opt", "all")

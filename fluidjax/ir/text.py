@@ -122,6 +122,16 @@ def op_text(op: OpDesc, types: Mapping[str, VarDesc] | None = None) -> str:
     return _op_line(op, dict(types or {}), {}, op.uid - 1)
 
 
+def op_called(op: OpDesc) -> str:
+    """An op in a sentence: "op 'mul' (train.py:12)"."""
+    return f"op '{op.type}'" + (f" ({op.loc})" if op.loc else "")
+
+
+def op_noted(op: OpDesc) -> str:
+    """An op in the note of an error: its line, and the user's."""
+    return f"in op: {op_text(op)}" + (f"  # {op.loc}" if op.loc else "")
+
+
 def var_text(var: VarDesc) -> str:
     """One variable's declaration."""
     base = base_of(var)

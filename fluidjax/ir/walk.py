@@ -111,6 +111,12 @@ def nested(desc: ProgramDesc, roots: Iterable[int]) -> list[int]:
     return list(seen)
 
 
+def below(desc: ProgramDesc, ops: Iterable[OpDesc]) -> list[OpDesc]:
+    """The ops of all blocks below these ops."""
+    roots = [idx for op in ops for idx in op.blocks]
+    return [op for idx in nested(desc, roots) for op in desc.blocks[idx].ops] if roots else []
+
+
 # blocks within one another; loops and branches of scripts are a dozen, but for long chains of
 # `case`
 MOST_NESTED = 100

@@ -10,12 +10,12 @@ import numpy as np
 
 from ..base.loc import located
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
+from ..feeds.bucketing import StepTensor
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
 from ..lod_tensor import ArrayTensor, LoDTensor, as_tensor, has_lod
 from ..ops import py_functions
 from ..ops.ragged import Ragged
-from ..runtime.bucketing import StepTensor
 from ._build import BOOL, FLOATS, INTS, append, variable
 
 

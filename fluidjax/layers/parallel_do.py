@@ -14,9 +14,9 @@ from typing import Any
 
 from ..base.dtypes import VarType
 from ..base.loc import located
+from ..devices.place import cpu_places, cuda_places
 from ..errors import FluidValueError
 from ..graph.variable import Variable
-from ..runtime.place import cpu_places, cuda_places
 from ._build import require, typed, variable
 
 __all__: list[str] = []

@@ -14,12 +14,12 @@ import numpy as np
 from ..base.progress import asked, bar
 from ..core import EOFException
 from ..data_feeder import sample_rule, stacked
+from ..devices.place import Place, as_place
 from ..errors import FeedError, FluidError, FluidTypeError, FluidValueError, ReaderError
+from ..feeds.feeding import FeedRule, ranges, rule_for
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..lod_tensor import LoDTensor, as_tensor
-from ..runtime.feeding import FeedRule, ranges, rule_for
-from ..runtime.place import Place, as_place
 from .by_length import batch_by_length
 from .channel import Background
 from .decorators import ReaderPass, batch, reading_pass

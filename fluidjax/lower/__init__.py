@@ -25,9 +25,8 @@ each op; selected.py does so for sparse gradients.
 
 What a step cannot know. sizes.py finds the values that decide shapes. What cannot be traced
 raises ``NotOneStep`` with the op; runtime/adapting.py then runs the step in another way, last of
-all cut into segments and ops that the host runs (cuts.py). Control ops are run by the same
-functions in both ways. uncompiled.py runs startup programs op by op; eager.py runs any program
-so, and honours ``delete_var``.
+all in parts (partition/). Control ops are run by the same functions in both ways. uncompiled.py
+runs startup programs op by op.
 
 What an op objects to only when the step runs (checks.py) goes into one word, int64 [2], that is a
 variable of the environment: control ops carry it through blocks as they do others. The step
@@ -38,7 +37,7 @@ runs all ranks in one trace, op by op, for batches of unequal parts and for more
 devices.
 
 Files may hold anything. Blocks that go in a circle or lie more than 100 deep are no program
-(ir/walk.py), and unfilled.py refuses ops that lack what they need before anything looks at them.
+(ir/walk.py), and ops/unfilled.py refuses ops that lack what they need before anything looks at them.
 cases.py makes one look-up of a chain of cases that only assign constants, so the number of ops
 does not depend on the number of cases.
 

@@ -40,7 +40,7 @@ class Objections:
 
     def number(self, op: OpDesc, sentence: str) -> int:
         """The number of what an op objects to; its text goes along as a note."""
-        key = said(op, sentence), placed(op)
+        key = f"{text.op_called(op)} {sentence}", text.op_noted(op)
         if key not in self.numbers:
             self._words[self.numbers.setdefault(key, next(self._next))] = key
         return self.numbers[key]
@@ -51,16 +51,6 @@ class Objections:
         if number in self._words:
             sentence, place = self._words[number]
             raise note(EnforceNotMet(sentence.replace(VALUE, str(value))), place)
-
-
-def said(op: OpDesc, sentence: str) -> str:
-    """What an op says that objects."""
-    return f"op '{op.type}'" + (f" ({op.loc})" if op.loc else "") + f" {sentence}"
-
-
-def placed(op: OpDesc) -> str:
-    """Where it stands, for a note."""
-    return f"in op: {text.op_text(op)}" + (f"  # {op.loc}" if op.loc else "")
 
 
 def begin() -> np.ndarray:
@@ -92,7 +82,8 @@ def object_to(
             if holds is None:
                 continue
             raise note(
-                EnforceNotMet(said(op, sentence).replace(VALUE, str(known(value)))), placed(op)
+                EnforceNotMet(f"{text.op_called(op)} {sentence}".replace(VALUE, str(known(value)))),
+                text.op_noted(op),
             )
         env[WORD] = raised(env[WORD], bad, objections.number(op, sentence), value)
         any_ = True

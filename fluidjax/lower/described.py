@@ -27,7 +27,7 @@ def described(op: OpDesc) -> Iterator[None]:
     except FluidError as exc:
         if isinstance(exc, NotOneStep) and exc.uid is None:
             exc.uid = op.uid
-        raise note(exc, _place(op)) from exc.__cause__
+        raise note(exc, text.op_noted(op)) from exc.__cause__
     except Exception as exc:
         if control(op.type).lower is not None and _is_ours(exc):
             what = f"{type(exc).__name__}: {str(exc)[:100]}"
@@ -35,9 +35,9 @@ def described(op: OpDesc) -> Iterator[None]:
                 EnforceNotMet(
                     f"op '{op.type}' lacks what it needs in one of its slots or attributes ({what})"
                 ),
-                _place(op),
+                text.op_noted(op),
             ) from exc
-        raise note(exc, _place(op))  # noqa: B904
+        raise note(exc, text.op_noted(op))  # noqa: B904
 
 
 def _is_ours(exc: Exception) -> bool:
@@ -100,7 +100,3 @@ def _have_shapes(given: Mapping[str, Any]) -> bool:
 
 def _is_scope(value: Any) -> bool:
     return isinstance(value, NotRun | Scopes | dict)
-
-
-def _place(op: OpDesc) -> str:
-    return f"in op: {text.op_text(op)}" + (f"  # {op.loc}" if op.loc else "")

@@ -83,7 +83,5 @@ def _each_alone(desc: ProgramDesc, op: OpDesc, differs: dict[str, bool]) -> None
 
 
 def _draws(desc: ProgramDesc, op: OpDesc) -> bool:
-    below = (
-        (o for i in walk.nested(desc, op.blocks) for o in desc.blocks[i].ops) if op.blocks else ()
-    )
-    return any(lookup(o.type).draws(o.attrs) and not drawn_alike(o) for o in (op, *below))
+    ops = (op, *walk.below(desc, [op]))
+    return any(lookup(o.type).draws(o.attrs) and not drawn_alike(o) for o in ops)

@@ -27,8 +27,6 @@ from .env import Env, read_slots, requested, write_slots
 from .selected import is_sparse, treat_sparse
 from .step import Step
 
-AXIS = "ranks"
-
 
 def lockstep(
     step: Step,
@@ -67,11 +65,8 @@ def lockstep(
 
 
 def _refuse_inside(desc: ProgramDesc, op: OpDesc) -> None:
-    blocks = walk.nested(desc, op.blocks) if op.blocks else ()
-    found = next(
-        (o for i in blocks for o in desc.blocks[i].ops if lookup(o.type).traits.ranks.together),
-        None,
-    )
+    below = walk.below(desc, [op])
+    found = next((o for o in below if lookup(o.type).traits.ranks.together), None)
     if found is not None:
         raise _refused(
             op,
@@ -82,9 +77,7 @@ def _refuse_inside(desc: ProgramDesc, op: OpDesc) -> None:
 
 
 def _refused(op: OpDesc, why: str) -> BaseException:
-    return note(
-        UnsupportedError(why), f"in op: {text.op_text(op)}" + (f"  # {op.loc}" if op.loc else "")
-    )
+    return note(UnsupportedError(why), text.op_noted(op))
 
 
 def _together(op: OpDesc, envs: Sequence[Env]) -> None:
@@ -107,9 +100,9 @@ def _together(op: OpDesc, envs: Sequence[Env]) -> None:
         )
     stacked = jax.tree.map(lambda *values: jnp.stack(values), *inputs)
     wanted = requested(op) if definition.forward is not None else None
-    with ring.bound(ring.Ring(AXIS, len(envs))), jax.named_scope(op.type):
-        results = jax.vmap(lambda slots: definition(slots, op.attrs, None, wanted), axis_name=AXIS)(
-            stacked
-        )
+    with ring.bound(ring.Ring(ring.AXIS, len(envs))), jax.named_scope(op.type):
+        results = jax.vmap(
+            lambda slots: definition(slots, op.attrs, None, wanted), axis_name=ring.AXIS
+        )(stacked)
     for rank, env in enumerate(envs):
         write_slots(op, definition, jax.tree.map(lambda v, r=rank: v[r], results), env)

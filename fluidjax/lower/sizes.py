@@ -21,6 +21,7 @@ import numpy as np
 from ..errors import FluidError, NotOneStep, ShapeError, UnsupportedError
 from ..ir import walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc
+from ..ir.text import op_called
 from ..ops.concrete import known, refuse_huge
 from ..ops.fixed import shown
 from ..ops.ragged import Ragged
@@ -56,7 +57,7 @@ class Need:
         """Why nobody knows how many rows the op has, for a message."""
         why = self.origin.obstacle or f"{self.name!r} follows from no feed"
         return (
-            f"op {op_place(self.op)} has as many rows as the data of {self.name!r} say, and no feed"
+            f"{op_called(self.op)} has as many rows as the data of {self.name!r} say, and no feed"
             f" tells how many: {why}"
         )
 
@@ -65,12 +66,12 @@ class Need:
         if not self.by_feeds:
             return self.chosen()
         names = ", ".join(map(repr, self.origin.feeds))
-        what = f"op {op_place(self.op)} has as many rows as the feed {names} says"
+        what = f"{op_called(self.op)} has as many rows as the feed {names} says"
         return f"{what}; feed it as a constant of the compilation, fluid.Fixed(array)"
 
     def refusal(self) -> UnsupportedError:
         """The error where its value is not known."""
-        what = f"op {op_place(self.op)} makes a size of its input {self.slot}, {self.name!r}"
+        what = f"{op_called(self.op)} makes a size of its input {self.slot}, {self.name!r}"
         if self.by_feeds:
             names = ", ".join(map(repr, self.origin.feeds))
             return UnsupportedError(
@@ -83,11 +84,6 @@ class Need:
             f"{what}, but {why}, and sizes must be known before a step is compiled; they may follow"
             " from constants, shapes and feeds"
         )
-
-
-def op_place(op: OpDesc) -> str:
-    """An op's type and the user's line, for a message."""
-    return f"'{op.type}'" + (f" ({op.loc})" if op.loc else "")
 
 
 @dataclass(eq=False)
@@ -121,58 +117,47 @@ class Place:
             else self.outer[0].source(name, self.outer[1])
         )
 
-    def inner(self) -> Iterator[Place]:
-        """The blocks of its ops."""
+    def everywhere(self) -> Iterator[Place]:
+        """This block, and those below it."""
+        yield self
         for at, op in enumerate(self.ops):
             for idx in op.blocks:
-                yield Place(self.desc, self.desc.blocks[idx].ops, (self, at))
+                yield from Place(self.desc, self.desc.blocks[idx].ops, (self, at)).everywhere()
 
     def needs(self, feeds: Collection[str]) -> Iterator[Need]:
-        """What decides a size here and in the blocks below."""
+        """What decides a size here."""
         for at, op in enumerate(self.ops):
             decides = traits(op.type).sizes
             for slot, i in decides.needed(op) if decides is not None else ():
                 name = op.input(slot)[i]
                 if name != EMPTY:
                     yield Need(op, slot, name, self._origin(name, at, feeds))
-        for place in self.inner():
-            yield from place.needs(feeds)
 
     def choices(self, feeds: Collection[str]) -> Iterator[Need]:
-        """What says how many rows an op has (trait `chosen`), if to know it helps, here and in the
-        blocks below.
-        """
+        """What says how many rows an op has (trait `chosen`), if to know it helps."""
         for at, op in enumerate(self.ops):
             chosen = traits(op.type).chosen
             for slot in chosen.slots if chosen is not None and chosen.exact else ():
                 yield from (
                     Need(op, slot, name, self._origin(name, at, feeds)) for name in op.input(slot)
                 )
-        for place in self.inner():
-            yield from place.choices(feeds)
 
     def counts(self, loops: Collection[int], feeds: Collection[str]) -> Iterator[Need]:
-        """What says how often these loops run, by uid, here and in the blocks below."""
+        """What says how often these loops run, by uid."""
         for at, op in enumerate(self.ops):
             if op.uid in loops:
                 yield from (
                     Need(op, "Condition", name, self._origin(name, at, feeds))
                     for name in op.input("Condition")
                 )
-        for place in self.inner():
-            yield from place.counts(loops, feeds)
 
     def unpadded(self) -> Iterator[tuple[int, str]]:
-        """(uid, sequences) of ops that take lengths of which is known whose they are, here and in
-        the blocks below.
-        """
+        """(uid, sequences) of ops that take lengths of which is known whose they are."""
         for at, op in enumerate(self.ops):
             slot = traits(op.type).lengths
             for name in op.input(slot) if slot is not None else ():
                 whose = self._whose(name, at)
                 yield from ((op.uid, whose),) if whose else ()
-        for place in self.inner():
-            yield from place.unpadded()
 
     def _whose(self, name: str, at: int) -> str:
         """The sequences whose lengths a name holds; "" where that is not known (lengths.py)."""
@@ -240,16 +225,12 @@ def _computed(op: OpDesc) -> str:
     """Why what an op computes is not known beforehand, even if its inputs are."""
     definition = lookup(op.type)
     if definition.random:
-        return f"op {op_place(op)} draws it"
+        return f"{op_called(op)} draws it"
     if definition.fn is None:
         return (
-            f"op {op_place(op)} computes it in a block"
-            if op.blocks
-            else f"op {op_place(op)} makes it"
+            f"{op_called(op)} computes it in a block" if op.blocks else f"{op_called(op)} makes it"
         )
-    return (
-        f"op {op_place(op)} computes it from all ranks" if definition.traits.ranks.together else ""
-    )
+    return f"{op_called(op)} computes it from all ranks" if definition.traits.ranks.together else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,23 +254,25 @@ class SizeNeeds:
         return cls(desc, desc.blocks[0].ops, walk.free_names(desc))
 
     @cached_property
+    def _places(self) -> tuple[Place, ...]:
+        return tuple(Place(self.desc, self.ops).everywhere())
+
+    @cached_property
     def all(self) -> tuple[Need, ...]:
-        place = Place(self.desc, self.ops)
-        needs = (
-            *place.needs(self.feeds),
-            *(place.counts(self.counted, self.feeds) if self.counted else ()),
-        )
-        return needs + self.choices if self.exact else needs
+        needs = [need for place in self._places for need in place.needs(self.feeds)]
+        for place in self._places if self.counted else ():
+            needs += place.counts(self.counted, self.feeds)
+        return (*needs, *(self.choices if self.exact else ()))
 
     @cached_property
     def choices(self) -> tuple[Need, ...]:
         """The data that say how many rows an op has."""
-        return tuple(Place(self.desc, self.ops).choices(self.feeds))
+        return tuple(need for place in self._places for need in place.choices(self.feeds))
 
     @cached_property
     def unpadded(self) -> Mapping[int, str]:
         """By the uid of an op, the sequences whose LoD its rows have again."""
-        return dict(Place(self.desc, self.ops).unpadded())
+        return dict(found for place in self._places for found in place.unpadded())
 
     def every(self) -> Iterator[tuple[int, OpDesc]]:
         """The ops, each with the index of its block; then those of the blocks below."""
@@ -401,10 +384,10 @@ def refuse_fed_sizes(needs: SizeNeeds, who: str) -> None:
     for name in sorted(needs.fixed):
         raise UnsupportedError(
             f"{who} knows feeds by their shapes alone, but the value of {name!r} decides a size of"
-            f" op {first_use(needs.all, name)}; Executor.run compiles a step for each value"
+            f" {first_use(needs.all, name)}; Executor.run compiles a step for each value"
         )
 
 
 def first_use(needs: Iterable[Need], feed: str) -> str:
     """Which op makes a size of a feed, for a message."""
-    return next((op_place(need.op) for need in needs if feed in need.origin.feeds), "")
+    return next((op_called(need.op) for need in needs if feed in need.origin.feeds), "")

@@ -28,6 +28,7 @@ from ..errors import (
 )
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
+from ..ir.text import op_called
 from ..ops.absent import told as absent_told
 from ..ops.checking import WORD
 from ..ops.concrete import known
@@ -41,6 +42,7 @@ from ..ops.target import Target
 from ..ops.tensor_array import KIND as TENSOR_ARRAY
 from ..ops.tensor_array import Listed
 from ..ops.traits import Runs
+from ..ops.unfilled import refuse_unfilled
 from ..ops.unmade import UNMADE, fetched, made_anew, unmade
 from ..xla_cpu.policy import Schedule, choose
 from .cases import Looked, looked_up
@@ -49,7 +51,6 @@ from .control import ControlCall, refuse_remote
 from .described import answered, described
 from .env import Context, Env, op_key, read_slots, requested, write_slots
 from .in_place import as_before, note_reshaped
-from .last_readers import waits
 from .lengths import follow, with_origin
 from .mapped import add_up, as_varying
 from .open import closed as closed_desc
@@ -61,7 +62,6 @@ from .recomputed import Tie, on_host, ties
 from .rows import as_rows, is_ragged, treat, whole_rows
 from .selected import is_sparse, treat_sparse
 from .sizes import SizeNeeds, checked, decided, folded
-from .unfilled import refuse_unfilled
 from .unlike import are_unlike, fits_within, look
 
 
@@ -73,7 +73,7 @@ class Step:
     op (the tests' reference) instead of sharing its pullback. exact: feeds that say how many rows
     an op has are constants too (SizeNeeds). counted: the uids of loops whose number of iterations feeds decide, as constants. in_blocks:
     rows that the data choose may go through large weights block by block. in_place:
-    updates wait until nothing reads the old parameter (last_readers.py). offloads: values that wait
+    updates wait until nothing reads the old parameter (xla_cpu/last_readers.py). offloads: values that wait
     for the backward pass under a name of the host's (passes/offload.py) lie in its memory. given:
     variables that are fed and hold a value before: persistable ones, so that the state takes these
     values over. unset: persistable variables that only blocks write, and to which nothing has given
@@ -220,8 +220,7 @@ class Step:
     @cached_property
     def random(self) -> bool:
         """Whether the step draws random numbers."""
-        blocks = walk.nested(self.desc, [i for op in self.ops for i in op.blocks])
-        below = (op for idx in blocks for op in self.desc.blocks[idx].ops)
+        below = walk.below(self.desc, self.ops)
         return any(lookup(op.type).draws(op.attrs) for op in (*self.ops, *below))
 
     @cached_property
@@ -239,7 +238,8 @@ class Step:
     @cached_property
     def waits(self) -> dict[int, Tie]:
         """What updates wait for, by their uid."""
-        return waits(self.desc, self.ops) if self.in_place and not self.literal else {}
+        wanted = self.in_place and not self.literal
+        return choose().waits(self.desc, self.ops) if wanted else {}
 
     @cached_property
     def schedule(self) -> Schedule | None:
@@ -409,11 +409,7 @@ class Step:
 
     def reader_of(self, name: str) -> str:
         op = self.uses[0].get(name)
-        return (
-            ""
-            if op is None
-            else f": op '{op.type}'" + (f" ({op.loc})" if op.loc else "") + " reads it"
-        )
+        return "" if op is None else f": {op_called(op)} reads it"
 
 
 def _passes_over(op: OpDesc, var: VarDesc) -> bool:
@@ -439,8 +435,7 @@ def unsupported(desc: ProgramDesc, ops: Iterable[OpDesc] | None = None) -> list[
     sorted.
     """
     top = tuple(desc.blocks[0].ops if ops is None else ops)
-    below = walk.nested(desc, [i for op in top for i in op.blocks])
-    used = {op.type for op in top} | {op.type for idx in below for op in desc.blocks[idx].ops}
+    used = {op.type for op in (*top, *walk.below(desc, top))}
     return sorted(kind for kind in used if kind not in REGISTRY)
 
 

@@ -15,13 +15,13 @@ from typing import Any, NoReturn
 import jax
 
 from ..base.units import bytes_of
+from ..devices.platforms import tuning
 from ..errors import FluidValueError
 from ..graph.fetches import found_names
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..ir import edit
 from ..ir.desc import ProgramDesc
-from ..lower.platforms import tuning
 from ..lower.sizes import refuse_fed_sizes
 from ..lower.step import Step
 from ..passes import base

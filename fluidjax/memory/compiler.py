@@ -11,12 +11,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..compiling.recompiles import Recompiles
+from ..devices.placement import OneDevice
 from ..errors import MixesRows, UnsupportedError
 from ..ir.desc import ProgramDesc
 from ..runtime.compiled import Compiled
-from ..runtime.placement import OneDevice
 from ..runtime.plan import StepPlan
-from ..runtime.recompiles import Recompiles
 from ..xla_cpu.policy import choose
 from .sizes import Arguments, tensors
 

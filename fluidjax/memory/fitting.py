@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ..compiling.recompiles import Recompiles
+from ..devices.placement import Mesh, OneDevice, Turns
 from ..dist.spmd.parallel import Parallel
 from ..errors import MixesRows, NotOneStep, UnsupportedError
 from ..graph.program import Program
 from ..ir.desc import ProgramDesc
 from ..runtime.compiled import Compiled
-from ..runtime.placement import Mesh, OneDevice, Turns
 from ..runtime.plan import StepPlan
-from ..runtime.recompiles import Recompiles
 from ..runtime.runnable import Alone, Ranks
 from . import compiler
 from .budget import BudgetReport, Target, no_host, refuse_no_training, search

@@ -16,10 +16,10 @@ import jax
 
 from ..base.units import bytes_of
 from ..errors import UnsupportedError
+from ..feeds.bucketing import bucketed
 from ..ir.desc import ProgramDesc
 from ..lower.step import Step
 from ..ops.concrete import tracing
-from ..runtime.bucketing import bucketed
 from . import compiler
 from .budget import Sizing, Target, no_host, search
 from .sizes import Arguments, tensors

@@ -13,7 +13,7 @@ from math import prod
 from ..ir import edit, walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ir.recomputed import HOST
-from ..lower.products import FLOPS_A_SECOND, flops
+from ..ops.products import FLOPS_A_SECOND, flops
 from ..passes.base import Pass, run
 from ..passes.lifetimes import is_fed, size
 from ..passes.offload import Offload, waiting

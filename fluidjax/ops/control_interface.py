@@ -39,7 +39,7 @@ class Call(Protocol):
 
     @property
     def hosted(self) -> bool:
-        """Whether Python runs the op between compiled segments (lower/cuts.py): then all values are
+        """Whether Python runs the op between compiled segments (partition/cuts.py): then all values are
         there.
         """
 

@@ -1,4 +1,4 @@
-"""Loops that Python drives (lower/cuts.py): iteration by iteration, on values that are there, and
+"""Loops that Python drives (partition/cuts.py): iteration by iteration, on values that are there, and
 backwards through what was kept.
 
 Shapes may change from iteration to iteration, and arrays and LoDs grow. Of each iteration what

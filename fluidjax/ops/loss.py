@@ -2,7 +2,7 @@
 
 Labels are class numbers of shape [..., 1] (hard) or distributions over the classes (soft). A label
 equal to `ignore_index` gives loss 0 and no gradient. Whether fed labels are in range is checked on
-the host (runtime/feeding.py).
+the host (feeds/feeding.py).
 """
 
 from __future__ import annotations

@@ -15,6 +15,8 @@ import jax.numpy as jnp
 from ..base.within import within
 from ..errors import EnforceNotMet
 
+AXIS = "ranks"  # the axis of the ranks of a program
+
 
 @dataclass(frozen=True)
 class Ring:

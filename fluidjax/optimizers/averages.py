@@ -18,7 +18,7 @@ from ..graph.name_scope import name_scope
 from ..graph.program import Program, default_main_program, program_guard
 from ..graph.variable import Parameter, Variable
 from ..layers.branches import Switch
-from ..runtime.scope import global_scope
+from ..state.scope import global_scope
 from .base import Accumulator, Optimizer
 from .checks import numbers
 from .state import persistable

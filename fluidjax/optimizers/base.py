@@ -29,7 +29,7 @@ from ..graph.program import Program, default_main_program, default_startup_progr
 from ..graph.variable import Parameter, Variable
 from ..ir import text
 from ..regularizer import Pair, append_regularization_ops
-from ..runtime.scope import global_scope
+from ..state.scope import global_scope
 from .state import persistable
 
 _logger = logging.getLogger(__name__)

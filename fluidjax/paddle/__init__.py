@@ -15,16 +15,16 @@ from .. import dataset as dataset
 from .. import reader as reader
 from ..base.flags import get_flags as get_flags
 from ..base.flags import set_flags as set_flags
+from ..devices.place import CPUPlace as CPUPlace
+from ..devices.place import CUDAPinnedPlace as CUDAPinnedPlace
+from ..devices.place import CUDAPlace as CUDAPlace
+from ..devices.place import is_compiled_with_cuda as is_compiled_with_cuda
 from ..errors import FluidTypeError, UnsupportedError
 from ..graph.program import default_main_program, default_startup_program
 from ..layers.tensor import create_parameter as create_parameter
 from ..loaders.decorators import batch as batch
 from ..lod_tensor import LoDTensor as Tensor
 from ..param_attr import ParamAttr as ParamAttr
-from ..runtime.place import CPUPlace as CPUPlace
-from ..runtime.place import CUDAPinnedPlace as CUDAPinnedPlace
-from ..runtime.place import CUDAPlace as CUDAPlace
-from ..runtime.place import is_compiled_with_cuda as is_compiled_with_cuda
 from . import (
     arrange,
     counts,

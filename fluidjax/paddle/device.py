@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime.place import XPUPlace as XPUPlace
-from ..runtime.place import is_compiled_with_cuda as is_compiled_with_cuda
-from ..runtime.place import is_compiled_with_xpu as is_compiled_with_xpu
+from ..devices.place import XPUPlace as XPUPlace
+from ..devices.place import is_compiled_with_cuda as is_compiled_with_cuda
+from ..devices.place import is_compiled_with_xpu as is_compiled_with_xpu
 from .names import MissingName, sentence
 from .state import get_cudnn_version as get_cudnn_version
 from .state import get_device as get_device

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .. import core as core
+from ..devices.place import CPUPlace as CPUPlace
+from ..devices.place import CUDAPinnedPlace as CUDAPinnedPlace
+from ..devices.place import CUDAPlace as CUDAPlace
 from ..layers.tensor import create_parameter as create_parameter
 from ..param_attr import ParamAttr as ParamAttr
-from ..runtime.place import CPUPlace as CPUPlace
-from ..runtime.place import CUDAPinnedPlace as CUDAPinnedPlace
-from ..runtime.place import CUDAPlace as CUDAPlace
 from .state import get_default_dtype as get_default_dtype
 from .state import grad as grad
 from .state import load as load

@@ -11,16 +11,16 @@ import numpy as np
 
 from ..backward import gradients
 from ..base.dtypes import name_of
+from ..devices.place import CPUPlace, CUDAPlace
+from ..devices.place import is_compiled_with_xpu as is_compiled_with_xpu
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
 from ..executor import Executor
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..lod_tensor import LoDTensor
-from ..runtime.place import CPUPlace, CUDAPlace
-from ..runtime.place import is_compiled_with_xpu as is_compiled_with_xpu
-from ..runtime.scope import global_scope
 from ..saved import pickled
 from ..saved.files import read_file, write_files
+from ..state.scope import global_scope
 
 _default = ["float32"]
 

@@ -15,7 +15,7 @@ from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
 from ..layers._build import append
 from ..layers.loops import array_length, array_write
-from ..runtime.scope import Scope, global_scope
+from ..state.scope import Scope, global_scope
 
 if TYPE_CHECKING:
     _Self = Variable

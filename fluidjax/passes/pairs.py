@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ir.gradients import ADVICE, Gradients
+from ..ir.text import op_called
 from ..ops.registry import HINTS, lookup
 
 
@@ -19,21 +20,17 @@ def fault(before: ProgramDesc, after: ProgramDesc) -> str | None:
             continue
         if uid not in are and forward.type != old.type:
             return (
-                f"{_named(forward)} was op '{old.type}', and {_named(gradient)} still"
+                f"{op_called(forward)} was op '{old.type}', and {op_called(gradient)} still"
                 f" differentiates that; {ADVICE}"
             )
         apart = _apart(*are[uid]) - _apart(old_gradient, old) if uid in are else set()
         for name in sorted(apart):
             values = (
-                f"{name} {forward.attrs[name]!r}, and {_named(gradient)} still differentiates"
+                f"{name} {forward.attrs[name]!r}, and {op_called(gradient)} still differentiates"
                 f" {gradient.attrs[name]!r}"
             )
-            return f"{_named(forward)} has {values}; {ADVICE}"
+            return f"{op_called(forward)} has {values}; {ADVICE}"
     return None
-
-
-def _named(op: OpDesc) -> str:
-    return f"op '{op.type}'" + (f" ({op.loc})" if op.loc else "")
 
 
 def _apart(gradient: OpDesc, forward: OpDesc) -> set[str]:

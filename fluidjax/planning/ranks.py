@@ -36,7 +36,6 @@ from .work import Work, count
 
 WHOLE, PIECES, PSERVERS = "data parallel", "pieces", "pservers"
 STRATEGIES = (WHOLE, PIECES, PSERVERS)
-_AXIS = "ranks"
 
 
 def as_strategy(value: Any) -> str:
@@ -147,16 +146,16 @@ def update(desc: ProgramDesc, fetches: tuple[str, ...], ranks: int, local: Local
         nonlocal moved
         env, context = dict(given), step.context(jax.random.key(0), Objections())
         out = []
-        with ring.bound(ring.Ring(_AXIS, ranks)):
+        with ring.bound(ring.Ring(ring.AXIS, ranks)):
             for op in ops:
                 dense = bool(op.input("Param")) and not _by_rows(op, vars)
                 moved += sum(nbytes(env[n]) for n in op.reads) * dense
                 step.run_one(op, env, context)
                 moved += sum(nbytes(env[n]) for n in op.writes) * dense
                 out.append([env[n] for n in op.writes])
-        return out, agreed(word, _AXIS) if local.objects and ranks > 1 else None
+        return out, agreed(word, ring.AXIS) if local.objects and ranks > 1 else None
 
-    everywhere, mesh = PartitionSpec(), AbstractMesh((ranks,), (_AXIS,))
+    everywhere, mesh = PartitionSpec(), AbstractMesh((ranks,), (ring.AXIS,))
     spread = jax.shard_map(
         talk, mesh=mesh, in_specs=(everywhere, everywhere), out_specs=everywhere, check_vma=False
     )

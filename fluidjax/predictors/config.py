@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, NoReturn
 
+from ..devices.place import CPUPlace, CUDAPlace, Place, gpus
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
-from ..runtime.place import CPUPlace, CUDAPlace, Place, gpus
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class AnalysisConfig:
         self._folder = self._program = self._params = ""
         self._bytes: tuple[bytes, bytes] | None = None
         self._batch_sizes: tuple[int, ...] | None = ()
+        self._max_executables = 128
         self._gpu: int | None = None
         self._pool_mb, self._threads = 100, 1
         self._ir, self._feeds, self._named, self._quiet, self._memory = (
@@ -146,6 +147,20 @@ class AnalysisConfig:
     def batch_sizes(self) -> tuple[int, ...] | None:
         """The sizes that were set; () if they are learnt, None if batches run as they are."""
         return self._batch_sizes
+
+    def set_max_executables(self, count: int) -> None:
+        """Keep at most so many executables, one for each form of the inputs; the one that was not
+        used for longest is dropped, and compiled anew when its form comes again. 128 if nothing is
+        set. Clones share them. Paddle has no such setting. Raises FluidValueError for what is no
+        positive integer.
+        """
+        if type(count) is bool or not isinstance(count, Integral) or count < 1:
+            raise FluidValueError(f"set_max_executables takes a positive integer, not {count!r}")
+        self._max_executables = int(count)
+
+    def max_executables(self) -> int:
+        """How many executables are kept."""
+        return self._max_executables
 
     # -- the device
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import name_of, numpy_dtype
+from ..compiling.compilations import Compilation
 from ..errors import EnforceNotMet, FeedError, FluidTypeError, FluidValueError, near
 from ..executor import Executor
 from ..graph.program import Program
 from ..lod_tensor import LoDTensor
-from ..runtime.compilations import Compilation
-from ..runtime.scope import Scope, scope_guard
 from ..saved.model import load_inference_model, save_inference_model
+from ..state.scope import Scope, scope_guard
 from .config import AnalysisConfig, Model, NativeConfig
 from .tensors import PaddleTensor, ZeroCopyTensor, fed
 
@@ -40,7 +40,10 @@ class Predictor:
             self._program, self._feeds, self._targets = _loaded(
                 self._config.model(), self._exe, self._scope
             )
-            self._program.update_info(batch_sizes=self._config.batch_sizes())
+            self._program.update_info(
+                batch_sizes=self._config.batch_sizes(),
+                max_executables=self._config.max_executables(),
+            )
         else:
             self._exe, self._scope, self._program = origin._exe, origin._scope, origin._program
             self._feeds, self._targets = origin._feeds, origin._targets

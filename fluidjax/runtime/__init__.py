@@ -1,30 +1,24 @@
-"""Running a step: compiled steps, the state between them, what is fed and fetched, where all of it
-lies.
+"""Running a step: planned, compiled, called.
 
-``Executor.run`` makes a ``Runnable`` of what it is given: the program, the ranks that it runs on,
-and the number of steps. It checks the feed (feeding.py), binds the state, calls the jitted step
-and hands the results out (fetching.py). For each program it keeps one record: the number of steps
-taken, and the compiled steps by ranks, version and fetch list. A run that only has to call is
-kept as ``Prepared`` (prepared.py).
+``Executor.run`` goes one way: bind -> plan -> call -> show.
 
-State. A variable's value is behind one door, its ``Storage`` (storage.py): the variable holds it
-itself, or the buffers of a program's state do. A look-up reads the value where it is; a write of
-the same shape goes there; any other write gives every variable its own array back. A jitted call
-costs more than a microsecond for each array that it returns, so small arrays may be packed into
-one flat array per dtype (state_buffers.py) if the calls would be noticed beside the step.
-shard_layout.py describes how a sharded variable is laid out across devices.
+Bind. What was given becomes a ``Runnable`` (runnable.py): the program, the ranks that it runs on,
+and the number of steps; then what it is particular to in its scope. For each program an executor
+keeps one record: the number of steps taken, and the compiled steps by ranks, version and fetches.
 
-Safety. State is donated, and neither Ctrl-C nor an error may lose it. A first call is compiled
-before it runs, and SIGINT waits while it runs. Later calls run in C: ``list.extend(map(step,
-...))`` has stored the new state before Python looks for signals. Threads that write the same
-variables take turns (turns.py). If nobody waits for results, fed NumPy arrays are copied, because
-JAX on the CPU may read them later than the call returns.
+Plan. A ``StepPlan`` (plan.py) is all that is decided before anything is compiled: it checks the
+feed (feeds/). A step that cannot be traced as planned gets another plan (adapting.py): exact sizes,
+feeds as constants, or parts (partition/). ``Compiled`` (compiled.py) is the plan's jitted body, with
+an executable for each form of a feed (building.py, executables.py).
 
-Compiling. A step has one executable for each shape of its feed; bucketing.py and padding.py keep
-the number of shapes small for ragged batches. compile_cache.py keeps executables in the user's
-folder. What XLA is told is the policy's (xla_cpu/policy.py).
+Call. calling.py has the ways to run: a call of an executable, a startup program op by op, a program
+in parts. A first call is compiled before it runs, and SIGINT waits while it runs. Later calls run
+in C: ``list.extend(map(step, ...))`` has stored the new state before Python looks for signals. If
+nobody waits for results, fed NumPy arrays are copied, because JAX on the CPU may read them later
+than the call returns. A run that only has to call is remembered (prepared.py): the executor then
+skips bind and plan, and calls the same executable.
 
-A compiled step that took too much to trace as it is runs in another way (adapting.py): with exact
-sizes, with feeds as constants, in segments (cut.py). placement.py knows the placements: one
-device, a mesh of devices at once, or several ranks in turn on one device.
+Show. Fetches become NumPy arrays or tensors (feeds/fetching.py).
+
+What XLA is told is the policy's (xla_cpu/policy.py). job.py is what a process knows of its job.
 """

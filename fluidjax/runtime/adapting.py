@@ -7,15 +7,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ..compiling.recompiles import Recompiles
 from ..errors import MixesRows, NotOneStep, note
+from ..feeds.padding import Padding
 from ..ir import walk
 from ..ir.desc import OpDesc
 from ..lower.sizes import SizeNeeds
 from ..ops.loop_course import counters
-from .cut import CutStep
-from .padding import Padding
+from ..partition.run import CutStep
 from .plan import StepPlan
-from .recompiles import Recompiles
 
 
 def adapted(

@@ -12,10 +12,11 @@ import jax
 
 from ..base.loc import user_line
 from ..base.progress import waiting
-from .compilations import Compilation, types_of
+from ..compiling.compilations import Compilation, types_of
+from ..compiling.kind import Kind
+from ..compiling.reasons import MadeFor, fed, types
 from .compiled import Compiled
-from .kind import Kind
-from .reasons import MadeFor, fed, types
+from .executables import Executable
 
 
 def build(
@@ -23,28 +24,22 @@ def build(
     kind: Kind,
     args: Sequence[Any],
     refuse: Callable[[str], Exception] | None = None,
-) -> None:
-    """Compile a call for arguments like these, which the call then finds.
+) -> Executable:
+    """Compile a call for arguments like these.
 
     refuse: where a fetch has a LoD, makes the error that is raised instead, of its name.
     """
     with waiting(f"compiling a step of {len(compiled.step.ops):,} ops"):
-        _build(compiled, kind, args, refuse)
-
-
-def _build(
-    compiled: Compiled, kind: Kind, args: Sequence[Any], refuse: Callable[[str], Exception] | None
-) -> None:
-    fn, times = compiled.function(kind), [time.perf_counter()]
-    made = fn.trace(*args)
-    times.append(time.perf_counter())
-    lowered = made.lower()
-    times.append(time.perf_counter())
-    ragged = compiled.with_lod(made.out_info[2])
-    if ragged is not None and refuse is not None:
-        raise refuse(ragged)
-    compile_lowered(lowered)
-    times.append(time.perf_counter())
+        fn, times = compiled.function(kind), [time.perf_counter()]
+        made = fn.trace(*args)
+        times.append(time.perf_counter())
+        lowered = made.lower()
+        times.append(time.perf_counter())
+        ragged = compiled.with_lod(made.out_info[2])
+        if ragged is not None and refuse is not None:
+            raise refuse(ragged)
+        compile_lowered(lowered)
+        times.append(time.perf_counter())
     trace, lower, compile = (after - before for before, after in pairwise(times))
     origin = MadeFor(
         compiled.step.desc, compiled.fetches, kind, types(compiled.shapes), fed(args[2])
@@ -59,7 +54,8 @@ def _build(
         compiled.recompiles.reasons.of(origin),
         user_line(),
     )
-    compiled.built(compiled.signature(fn, args[2]), report, ragged)
+    compiled.report(report)
+    return compiled.executables.built(compiled.signature(kind, args[2]), fn, ragged)
 
 
 def compile_lowered(lowered: Any) -> None:

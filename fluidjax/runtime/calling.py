@@ -11,19 +11,26 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import jax
 import numpy as np
 
 from ..base.interrupts import uninterrupted
+from ..compiling.cache import CACHE
+from ..compiling.kind import Kind
+from ..feeds.fetching import refuse_lod
 from ..ops.threefry import KnownKey
+from ..partition.run import CutStep, store, with_lod
+from ..state.buffers import StateBuffers
+from ..state.scope import Scope
+from ..state.turns import held
 from .building import build
-from .compile_cache import CACHE
 from .compiled import Compiled
-from .fetching import refuse_lod
-from .kind import Kind
+from .executables import Executable
 from .raising import ended
-from .scope import Scope
-from .state_buffers import StateBuffers
-from .turns import held
+
+
+class Overtaken(Exception):
+    """Another thread has changed something meanwhile; nothing has happened."""
 
 
 def call(compiled: Compiled, kind: Kind, scope: Scope, inputs: tuple[Any, ...], numpy: bool) -> Any:
@@ -37,29 +44,55 @@ def call(compiled: Compiled, kind: Kind, scope: Scope, inputs: tuple[Any, ...], 
     """
     with compiled.lock:
         buffers = compiled.bind(scope)
-        fn = compiled.function(kind)
-        signature = compiled.signature(fn, inputs[0])
-        if numpy and signature in compiled.executables.ready:
-            refuse_lod_of(compiled.executables.ready[signature])
-        known = compiled.executables.was_called(signature) and not compiled.plan.creates
-        if signature not in compiled.executables.ready:
-            build(compiled, kind, (*buffers.arrays, *inputs), refuse_lod if numpy else None)
-    if not compiled.donates(kind):
+        made = compiled.executables.get(compiled.signature(kind, inputs[0]))
+        if made is None:
+            refuse = refuse_lod if numpy else None
+            made = build(compiled, kind, (*buffers.arrays, *inputs), refuse)
+        elif numpy:
+            _refuse_lod_of(made.ragged)
+        fn = made.use()
+    if not compiled.plan.donates(kind):
         result = undonated(partial(_ended, fn) if compiled.plan.may_raise else fn, buffers, inputs)
         if kind.checked:
             compiled.executables.finite[kind].refuse(result[4])
         if not compiled.plan.reads_only:
             held(buffers.locks, lambda: buffers.cell.append(result))
-            keep(buffers, scope, made(result), compiled)
+            _keep(buffers, scope, result, compiled)
             del buffers.cell[:-1]
-    elif known:
+    elif made.called and not compiled.plan.creates:
         result = held(buffers.locks, lambda: donated(fn, buffers, inputs))
     else:
         with uninterrupted():
             result = held(buffers.locks, lambda: donated(fn, buffers, inputs))
-            keep(buffers, scope, made(result), compiled)
-    compiled.executables.called(signature)
+            _keep(buffers, scope, result, compiled)
+    made.was_called()
     return result
+
+
+def again(
+    compiled: Compiled, made: Executable, buffers: StateBuffers, inputs: tuple[Any, ...]
+) -> Any:
+    """`call` of what needs nothing but to be called, with its turn. Raises Overtaken."""
+    fn = made.use()
+    if fn is None:
+        raise Overtaken
+    with jax.enable_x64(True):
+        if compiled.plan.reads_only:
+            return undonated(fn, buffers, inputs)
+        for turn in buffers.turns:
+            if turn.waiting:
+                turn.let_pass()
+        # of one turn, as nearly always: `held`, a microsecond shorter
+        if len(buffers.locks) == 2:
+            with buffers.locks[0], buffers.locks[1]:
+                return _advanced(fn, buffers, inputs)
+        return held(buffers.locks, lambda: _advanced(fn, buffers, inputs))
+
+
+def _advanced(fn: Any, buffers: StateBuffers, inputs: tuple[Any, ...]) -> Any:
+    if not (buffers.in_force and buffers.borrowed.stands()):
+        raise Overtaken
+    return donated(fn, buffers, inputs)
 
 
 def donated(fn: Any, buffers: StateBuffers, inputs: tuple[Any, ...]) -> Any:
@@ -104,24 +137,42 @@ def initialise(compiled: Compiled, scope: Scope, seed: int, step: int) -> list[A
     return values[len(made) :]
 
 
-def made(results: Any) -> Mapping[str, Any]:
-    """The variables that a step has created; none if an op objected, for which it is waited."""
-    return results[1] if results[3] is None or not np.asarray(results[3])[0] else {}
+def run_cut(
+    cutting: CutStep,
+    compiled: Compiled,
+    scope: Scope,
+    feed: Any,
+    key: tuple[int, int],
+    numpy: bool,
+) -> list[Any]:
+    """The fetches of one run of a program that is cut, or that a profile times; one thread's after
+    another's. key: the seed and the step's number. numpy: refuse those that have a LoD.
+    """
+    random = jax.random.fold_in(jax.random.key(key[0]), key[1]) if compiled.step.random else None
+    with compiled.lock:
+        state = compiled.apart(scope)
+        given = with_lod(compiled.step, scope, state)
+        changed, fetched = ended(cutting.run, (given, feed, random))
+    if numpy:
+        _refuse_lod_of(compiled.with_lod(fetched))
+    store(scope, changed)
+    return fetched
 
 
-def refuse_lod_of(name: str | None) -> None:
+def _refuse_lod_of(name: str | None) -> None:
     """Raises FetchError for a fetch that has a LoD; None: there is none."""
     if name is not None:
         raise refuse_lod(name)
 
 
-def keep(
-    buffers: StateBuffers, scope: Scope, created: Mapping[str, Any], compiled: Compiled
-) -> None:
-    """Newly created variables become what the scope shows."""
+def _keep(buffers: StateBuffers, scope: Scope, result: Any, compiled: Compiled) -> None:
+    """What a step has created becomes what the scope shows; nothing if an op objected, for which it
+    is waited.
+    """
+    objected = result[3] is not None and bool(np.asarray(result[3])[0])
     buffers.keep()
-    if created:
-        _store(scope, compiled, created)
+    if result[1] and not objected:
+        _store(scope, compiled, result[1])
 
 
 def _store(scope: Scope, compiled: Compiled, created: Mapping[str, Any]) -> None:

@@ -8,40 +8,26 @@ import math
 import threading
 import weakref
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
+from ..compiling.compilations import Compilation, record
+from ..compiling.kind import Kind
+from ..compiling.recompiles import Recompiles
+from ..devices.placement import PerRank, Placement, per_rank
+from ..devices.shard_layout import ShardedValue, dealt
 from ..errors import EnforceNotMet, NotOneStep
-from ..lower.checks import Objections, begin
+from ..feeds.feeding import SHARED_BATCH, batch_of
+from ..lower.checks import Objections
 from ..lower.divergence import divergent
-from ..lower.lockstep import AXIS, lockstep
-from ..lower.products import LEAST_BATCH, products
 from ..lower.sizes import first_use
 from ..lower.step import Step
-from ..ops import ring
 from ..ops.fixed import Fixed
+from ..ops.products import LEAST_BATCH, products
 from ..ops.ragged import Ragged
-from ..xla_cpu.policy import choose
-from .adapting import adapted
-from .compilations import Compilation, record
-from .compile_cache import CACHE, label, named
-from .executables import Executables
-from .feeding import SHARED_BATCH, batch_of
-from .fetching import of_rank
-from .kind import Kind
-from .nan_check import Finite
-from .objecting import agreed, first, unless
-from .placement import OWN, REPLICATED, STACKED, Mesh, PerRank, Placement, per_rank
-from .plan import StepPlan
-from .ragged_shards import entered, left
-from .recompiles import Recompiles
-from .scope import Scope, ScopeVar
-from .shard_layout import ShardedValue, dealt
-from .state_buffers import (
+from ..state.buffers import (
     SMALL,
     Borrowed,
     StateBuffers,
@@ -52,9 +38,15 @@ from .state_buffers import (
     claimed,
     plan,
 )
-from .state_shapes import fits, zeros
-from .storage import lasting
-from .turns import NOBODY, Turn, ordered
+from ..state.scope import Scope, ScopeVar
+from ..state.shapes import fits, zeros
+from ..state.storage import lasting
+from ..state.turns import NOBODY, Turn, ordered
+from ..xla_cpu.policy import choose
+from .adapting import adapted
+from .body import Body
+from .executables import Executables
+from .plan import StepPlan
 
 
 class Compiled:
@@ -79,7 +71,7 @@ class Compiled:
         self.shapes: Mapping[str, Any] = {}
         self.own: frozenset[str] = frozenset()
         self.agreed: frozenset[Any] = frozenset()
-        self.executables = Executables()
+        self.executables = Executables(plan.max_executables)
         self._fitted = False  # whether the policy is the one for what was fed first
         self._fresh: Any = None  # the types that the layouts were planned for
         self._last: Any = lambda: None  # a weak reference to the buffers that were bound last
@@ -125,11 +117,10 @@ class Compiled:
         """The processes have compared feeds of this signature."""
         self.agreed |= {signature}
 
-    def built(self, signature: Any, made: Compilation, ragged: str | None) -> None:
-        """A call of this signature is compiled. ragged: a fetch of it that has a LoD."""
+    def report(self, made: Compilation) -> None:
+        """Told of every compilation."""
         self.recompiles.reasons.made.append(made)
         record(self.compilations, made, self.step)
-        self.executables.built(signature, ragged)
 
     def fit(self, feed: Any) -> None:
         """Before anything is compiled: have the policy be the one for a step that is fed so first."""
@@ -139,11 +130,6 @@ class Compiled:
                 if not self.plan.tight:
                     batch = SHARED_BATCH if self.plan.shared else batch_of(feed)
                     self.policy = self.policy.fitted(self.step.desc, self.step.ops, batch)
-
-    @property
-    def options(self) -> dict[str, Any] | None:
-        """Options for XLA, for this step."""
-        return self.policy.options(memory=self.plan.memory_optimized)
 
     def packed(self, values: Any) -> Any:
         """Checked values as the step takes them."""
@@ -392,96 +378,25 @@ class Compiled:
     # -- running -----------------------------------------------------------------------------------
 
     def function(self, kind: Kind = Kind.ONE) -> Any:
-        """The jitted ``(mutable, constant, feed, seed, step) -> (mutable, extra, fetches, word[,
-        finite])``.
-
-        word: what ops object to (lower/checks.py), None where none can; then `mutable` holds the
-        values from before the step.
-
-        Where the ranks take turns, `feed` is a tuple of what each is fed, and `fetches` has a list
-        for each rank.
-        """
-        return self.executables.function(kind, lambda: self._jitted(kind))
-
-    def _jitted(self, kind: Kind) -> Any:
-        name = label(op.type for op in self.step.ops)
-        CACHE.mend(name)
-        body = named(self.policy.traced(self._bodies[kind]), name)
-        options: dict[str, Any] = {
-            "donate_argnums": (0,) if self.donates(kind) else (),
-            "compiler_options": self.options,
-        }
-        if kind.in_turn:
-            return jax.jit(body, out_shardings=self._homes(kind), **options)
-        if isinstance(self.where, Mesh):
-            return self._spmd(body, kind, options)
-        return jax.jit(body, **options)
-
-    def donates(self, kind: Kind) -> bool:
-        """Whether a call is given the old state, whose arrays are no more afterwards."""
-        return not (kind.checked or self.plan.may_raise or self.plan.reads_only)
-
-    @property
-    def _bodies(self) -> Mapping[Kind, Any]:
-        return dict(
-            zip(
-                Kind,
-                (self._one, self._many, self._turns, self._checked, self._checked_turns),
-                strict=True,
-            )
-        )
-
-    def _spmd(self, body: Any, kind: Kind, options: Mapping[str, Any]) -> Any:
-        """`body` run by every device of the mesh on its part of the feed, at once."""
-        assert self.layouts is not None and isinstance(self.where, Mesh)
-        mutable, constant = (
-            [OWN if own else REPLICATED for own in layout.own] for layout in self.layouts
-        )
-        batch = STACKED if kind is Kind.MANY else OWN
-        extra = {n: OWN if n in self.own else REPLICATED for n in self._created()}
-        finite = (OWN,) if kind is Kind.CHECKED else ()
-        count = self.where.count
-
-        def local(mutable: Any, constant: Any, feed: Any, seed: Any, step: Any) -> Any:
-            with ring.bound(ring.Ring(AXIS, count)):
-                state, made, fetched, *more = body(
-                    mutable, constant, entered(feed), seed, step, jax.lax.axis_index(AXIS)
-                )
-            return state, made, left(fetched), *more
-
-        local = named(local, body.__name__)
-        outs = mutable, extra, batch, REPLICATED, *finite
-        return self.where.spmd(
-            local, (mutable, constant, batch, REPLICATED, REPLICATED), outs, **options
-        )
-
-    def _homes(self, kind: Kind) -> Any:
-        """Where the results of a step of ranks in turn belong: the state where it was."""
-        if not isinstance(self.where, Mesh):
-            return None
+        """A jitted call of the step (body.py), of which nothing is compiled yet."""
         assert self.layouts is not None
-        homes = [self.where.sharding(OWN if own else REPLICATED) for own in self.layouts[0].own]
-        return (homes, None, None, None, None) if kind.checked else (homes, None, None, None)
-
-    def _created(self) -> list[str]:
-        """Variables that the step writes and that the layouts do not hold."""
-        assert self.layouts is not None
-        known = {*self.layouts[0].singles, *(n for p in self.layouts[0].packs for n in p.names)}
-        return [n for n in self.plan.written if n not in known]
+        body = Body(
+            self.plan,
+            self.policy,
+            self.layouts,
+            self.own,
+            self.objections,
+            self.recompiles,
+            self.executables.finite,
+        )
+        return body.jitted(kind)
 
     @staticmethod
-    def signature(fn: Any, feed: Any) -> Any:
-        """What a compiled function is particular to, beside the state's types."""
+    def signature(kind: Kind | None, feed: Any) -> Any:
+        """What an executable is particular to, beside the state's types."""
         if isinstance(feed, tuple):
-            return (
-                fn,
-                *(
-                    v.form if type(v) in _FORMED else (v.shape, v.dtype)
-                    for one in feed
-                    for v in one.values()
-                ),
-            )
-        return (fn, *(v.form if type(v) in _FORMED else (v.shape, v.dtype) for v in feed.values()))
+            return (kind, *(_form(v) for one in feed for v in one.values()))
+        return (kind, *map(_form, feed.values()))
 
     def with_lod(self, fetched: Sequence[Any]) -> str | None:
         """The first fetch that has a LoD, given the fetched values or their types."""
@@ -496,121 +411,10 @@ class Compiled:
             None,
         )
 
-    def _state(self, mutable: Any, constant: Any, row: int = 0) -> dict[str, Any]:
-        assert self.layouts is not None
-        return {**self.layouts[0].unpack(mutable, row), **self.layouts[1].unpack(constant, row)}
 
-    def _split(self, state: Mapping[str, Any], constant: Any) -> tuple[list[Any], dict[str, Any]]:
-        """The mutable group as it travels on, and the variables that the step made for the first
-        time.
-        """
-        assert self.layouts is not None
-        taken = {id(v) for v in jax.tree.leaves(constant)}
-        own: dict[str, Any] = {}
-        for name in self.plan.written:
-            if name in state:
-                # Two names may not share one buffer: the next step donates it.
-                own[name] = jnp.copy(state[name]) if id(state[name]) in taken else state[name]
-                taken.add(id(state[name]))
-        extra = {n: own[n][None] if n in self.own else own[n] for n in self._created() if n in own}
-        return self.layouts[0].pack(own), extra
-
-    def _key(self, seed: Any, step: Any) -> Any:
-        return jax.random.fold_in(jax.random.key(seed), step) if self.step.random else None
-
-    def _run(
-        self,
-        old: dict[str, Any],
-        feed: Any,
-        key: Any,
-        rank: Any = None,
-        watch: Any = None,
-        enclosed: bool = False,
-    ) -> tuple[dict[str, Any], list[Any], Any]:
-        """The state after a step, which is the old one where an op objects, the fetches of this
-        rank, and the word (or None).
-        """
-        target = replace(self.policy.target, enclosed=enclosed)
-        state, values, word = self.step.run(old, feed, key, self.objections, watch, rank, target)
-        found = agreed(word, None if rank is None else AXIS)
-        return unless(found, state, old), of_rank(values, self.where.count), found
-
-    def _one(
-        self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None
-    ) -> Any:
-        old, key = self._state(mutable, constant), self._key(seed, step)
-        state, fetched, word = self._run(old, feed, key, rank)
-        self.recompiles.add(feed)  # now that no op refused it
-        return *self._split(state, constant), fetched, word
-
-    def _many(
-        self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any, rank: Any = None
-    ) -> Any:
-        def body(carry: Any, feed: Any) -> Any:
-            arrays, count, before = carry
-            old, key = self._state(arrays, constant), self._key(seed, count)
-            state, fetched, word = self._run(old, feed, key, rank, enclosed=True)
-            arrays, extra = self._split(state, constant)
-            return (arrays, count + 1, before if word is None else first(before, word)), (
-                extra,
-                fetched,
-            )
-
-        start = mutable, jnp.asarray(step, jnp.int64), jnp.asarray(begin())
-        (arrays, _, word), (extra, fetched) = jax.lax.scan(body, start, feeds)
-        found = word if self.objections.numbers else None
-        return unless(found, arrays, mutable), jax.tree.map(lambda v: v[-1], extra), fetched, found
-
-    def _checked(
-        self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None
-    ) -> Any:
-        finite = self.executables.watches(Kind.CHECKED, Finite(self.step.ops))
-        state, fetched, word = self._run(
-            self._state(mutable, constant), feed, self._key(seed, step), rank, finite.watch
-        )
-        flags = finite.flags if rank is None else [f[None] for f in finite.flags]
-        return *self._split(state, constant), fetched, word, flags
-
-    def _turns(
-        self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any, watch: Any = None
-    ) -> Any:
-        assert self.layouts is not None
-        states = [self._state(mutable, constant, rank) for rank in range(len(feeds))]
-        results = lockstep(
-            self.step,
-            states,
-            feeds,
-            self._key(seed, step),
-            watch,
-            self.objections,
-            self.policy.target,
-        )
-        named = (
-            (n if isinstance(v, Fixed) else f"{n} of rank {r}", v)
-            for r, feed in enumerate(feeds)
-            for n, v in feed.items()
-        )
-        self.recompiles.add(dict(named))
-        word = agreed([word for _, _, word in results])
-        left = [
-            self._split(unless(word, state, old), constant)
-            for (state, _, _), old in zip(results, states, strict=True)
-        ]
-        extra = {
-            n: jnp.concatenate([e[n] for _, e in left]) if n in self.own else v
-            for n, v in left[0][1].items()
-        }
-        return (
-            self.layouts[0].stack([arrays for arrays, _ in left]),
-            extra,
-            [of_rank(f, self.where.count) for _, f, _ in results],
-            word,
-        )
-
-    def _checked_turns(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any) -> Any:
-        finite = self.executables.watches(Kind.CHECKED_TURNS, Finite(self.step.ops))
-        return *self._turns(mutable, constant, feeds, seed, step, finite.watch), finite.flags
+def _form(value: Any) -> Any:
+    """What a step is particular to in a fed value: of most shape and dtype alone."""
+    return value.form if type(value) in _FORMED else (value.shape, value.dtype)
 
 
-# kinds of values of which a compiled step is particular to more than shape and dtype
 _FORMED = frozenset({Ragged, Fixed})

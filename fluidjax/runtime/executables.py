@@ -1,51 +1,79 @@
-"""The executables of one step: jitted functions by what a call runs, and for which signatures each
-is compiled and was called.
+"""The executables of one step: a jitted function for each kind of call and form of a feed.
+
+Each has a function of its own, so that it can be dropped by itself: as many are kept as the plan or
+FLAGS_max_executables says, and the one that was not used for longest goes first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
-from .kind import Kind
-from .nan_check import Finite
+from ..base.flags import flag
+from ..compiling.kind import Kind
+from ..lower.nan_check import Finite
+
+_uses = itertools.count()
+
+
+class Executable:
+    """A compiled call. fn: the jitted function, None once it is dropped. ragged: the first fetch
+    that has a LoD. called: whether it was, so that a further call runs in C. used: when, in uses of
+    all executables.
+    """
+
+    __slots__ = ("called", "fn", "ragged", "used")
+
+    def __init__(self, fn: Any, ragged: str | None) -> None:
+        self.fn, self.ragged, self.called = fn, ragged, False
+        self.used = next(_uses)
+
+    def use(self) -> Any:
+        """The function, which is to be called now."""
+        self.used = next(_uses)
+        return self.fn
+
+    def drop(self) -> None:
+        self.fn = None
+
+    def was_called(self) -> None:
+        self.called = True
 
 
 class Executables:
-    """ready: of a signature that is compiled, the first fetch that has a LoD there. finite: what
-    checked functions look at.
+    """most: how many are kept; None: as many as FLAGS_max_executables says. finite: what checked
+    functions look at, by kind.
     """
 
-    def __init__(self) -> None:
-        self.ready: dict[Any, str | None] = {}
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
         self.finite: dict[Kind, Finite] = {}
-        self._called: set[Any] = set()
-        self._jitted: dict[Kind, Any] = {}
+        self._made: dict[Any, Executable] = {}
 
-    def function(self, kind: Kind, make: Callable[[], Any]) -> Any:
-        """The jitted function of a kind, made by the first who asks."""
-        if kind not in self._jitted:
-            self._jitted[kind] = make()
-        return self._jitted[kind]
+    def __len__(self) -> int:
+        return len(self._made)
 
-    def built(self, signature: Any, ragged: str | None) -> None:
-        """A call of this signature is compiled. ragged: a fetch of it that has a LoD."""
-        self.ready[signature] = ragged
+    def __iter__(self) -> Iterator[Executable]:
+        return iter(self._made.values())
 
-    def called(self, signature: Any) -> None:
-        """It was called, so that a further call runs in C."""
-        self._called.add(signature)
+    def get(self, signature: Any) -> Executable | None:
+        """What is compiled for this signature, if anything is."""
+        return self._made.get(signature)
 
-    def was_called(self, signature: Any) -> bool:
-        return signature in self._called
-
-    def watches(self, kind: Kind, finite: Finite) -> Finite:
-        """What a function that is being traced looks at."""
-        self.finite[kind] = finite
-        return finite
+    def built(self, signature: Any, fn: Any, ragged: str | None) -> Executable:
+        """Keep a function that is compiled for this signature. ragged: a fetch of it that has a
+        LoD.
+        """
+        most = flag("FLAGS_max_executables") if self._most is None else self._most
+        while len(self._made) >= max(1, most):
+            oldest = min(self._made, key=lambda s: self._made[s].used)
+            self._made.pop(oldest).drop()
+        found = self._made[signature] = Executable(fn, ragged)
+        return found
 
     def forget(self) -> None:
         """The state has other types: everything is compiled anew."""
-        self._jitted.clear()
-        self.ready.clear()
-        self._called.clear()
+        for each in self._made.values():
+            each.drop()
+        self._made.clear()

@@ -16,17 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from ..compiling.kind import Kind
+from ..devices import platforms
+from ..devices.placement import Mesh, OneDevice, Placement
+from ..devices.shard_layout import ShardLayout, arrays_of
 from ..errors import FeedError, FetchError, near
-from ..ir import walk
-from ..ir.desc import ProgramDesc
-from ..ir.recomputed import segment
-from ..lower import platforms
-from ..lower.read_only import is_read_only
-from ..lower.step import Step
-from ..lower.uncompiled import Uncompiled, uncompiled
-from ..ops.fixed import Fixed
-from .bucketing import limits
-from .feeding import (
+from ..feeds.bucketing import limits
+from ..feeds.feeding import (
     FeedRule,
     Range,
     fixed,
@@ -36,11 +32,17 @@ from .feeding import (
     told_bounds,
     unknown_feed,
 )
-from .padding import Padding, goes_by_offsets, inner_levels
-from .placement import Mesh, OneDevice, Placement
+from ..feeds.padding import Padding, goes_by_offsets, inner_levels
+from ..ir import walk
+from ..ir.desc import ProgramDesc
+from ..ir.recomputed import segment
+from ..lower.read_only import is_read_only
+from ..lower.step import Step
+from ..lower.uncompiled import Uncompiled, uncompiled
+from ..ops.fixed import Fixed
+from ..state.buffers import borrows
+from ..xla_cpu.policy import choose
 from .raising import may_raise
-from .shard_layout import ShardLayout, arrays_of
-from .state_buffers import borrows
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +53,7 @@ class StepPlan:
     was fitted into so many bytes. placed: variables of which no rank holds the whole, and where
     their elements are. limited: feeds that bound loops: a step is compiled for each of their
     buckets. cutting: the step in segments (a CutStep), where it cannot be one function.
-    batch_sizes: see Padding.
+    batch_sizes: see Padding. max_executables: see Executables.
     """
 
     step: Step
@@ -62,6 +64,7 @@ class StepPlan:
     limited: frozenset[str] = frozenset()
     cutting: Any = None
     batch_sizes: tuple[int, ...] | None = None
+    max_executables: int | None = None
 
     @staticmethod
     def of(
@@ -74,6 +77,7 @@ class StepPlan:
         unset: frozenset[str] = frozenset(),
         within_budget: bool = False,
         batch_sizes: tuple[int, ...] | None = None,
+        max_executables: int | None = None,
     ) -> StepPlan:
         """The plan for a program as a rank runs it. given: persistable variables that are fed.
         unset: persistable ones that begin without a value. Raises FetchError for a fetch that there
@@ -83,13 +87,19 @@ class StepPlan:
             desc,
             fetches,
             in_blocks=True,
-            in_place=memory_optimized and platforms.tuning(where.device.platform).waits,
+            in_place=memory_optimized and choose(where.device.platform).orders_for_memory,
             given=given,
             unset=unset,
             offloads=isinstance(where, OneDevice) and where.count == 1,
         )
         found = StepPlan(
-            step, where, memory_optimized, within_budget, placed, batch_sizes=batch_sizes
+            step,
+            where,
+            memory_optimized,
+            within_budget,
+            placed,
+            batch_sizes=batch_sizes,
+            max_executables=max_executables,
         )
         found._check_fetches()
         return found
@@ -171,6 +181,10 @@ class StepPlan:
     @cached_property
     def may_raise(self) -> bool:
         return may_raise(self.step)
+
+    def donates(self, kind: Kind) -> bool:
+        """Whether a call is given the old state, whose arrays are no more afterwards."""
+        return not (kind.checked or self.may_raise or self.reads_only)
 
     @cached_property
     def alone(self) -> Uncompiled | None:

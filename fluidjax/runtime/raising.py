@@ -17,8 +17,7 @@ from ..ops.registry import control
 
 def may_raise(step: Step) -> bool:
     """Whether an op of the step, or of a block of it, calls Python, which may raise."""
-    blocks = walk.nested(step.desc, [i for op in step.ops for i in op.blocks])
-    below = (op for idx in blocks for op in step.desc.blocks[idx].ops)
+    below = walk.below(step.desc, step.ops)
     return any(control(op.type).may_raise for op in (*step.ops, *below))
 
 

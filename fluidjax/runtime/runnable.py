@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from ..devices.placement import OneDevice, Placement
+from ..devices.shard_layout import ShardLayout
 from ..errors import FeedError, FluidTypeError
 from ..ir.desc import ProgramDesc
-from .placement import OneDevice, Placement
-from .scope import Scope
-from .shard_layout import ShardLayout
+from ..state.scope import Scope
 
 Program = Any  # a handle (graph.program.Program), which this room does not know
 P = TypeVar("P")

@@ -18,7 +18,7 @@ from ..dist.spmd.updates import on_pservers
 from ..errors import FluidError, JobError
 from ..graph.program import Program
 from ..ir.desc import VarDesc
-from ..runtime.scope import Scope
+from ..state.scope import Scope
 from .arrays import read_arrays
 from .values import STORED_KINDS, store
 

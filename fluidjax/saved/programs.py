@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import EnforceNotMet, FluidTypeError, FluidValueError, LoadError
 from ..graph.program import Program
 from ..graph.variable import Variable
-from ..runtime.scope import global_scope
+from ..state.scope import global_scope
 from . import pickled
 from .arrays import read_array, read_arrays
 from .files import read_file, write_files

@@ -12,7 +12,7 @@ from safetensors.numpy import save as to_bytes
 from ..base.dtypes import numpy_dtype
 from ..errors import ParseError
 from ..graph.program import Program
-from ..runtime.scope import Scope
+from ..state.scope import Scope
 from .files import read_file, write_files
 from .values import Difference, as_program, collect, descs, is_persistable, store
 

@@ -16,7 +16,7 @@ from ..graph.program import Program, default_main_program
 from ..graph.variable import Parameter, Variable
 from ..ir.desc import VarDesc
 from ..runtime.runnable import MakesRunnable
-from ..runtime.scope import Scope, global_scope
+from ..state.scope import Scope, global_scope
 
 STORED_KINDS = frozenset({"LOD_TENSOR", "SELECTED_ROWS"})
 SHOWN = 20  # names that one line of a difference lists

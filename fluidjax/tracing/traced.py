@@ -17,8 +17,8 @@ from ..functional import read_state, step_fn
 from ..graph.program import Program
 from ..ir.desc import FrozenMap
 from ..ir.outline import outline
-from ..runtime.scope import Scope, global_scope
 from ..saved.values import put
+from ..state.scope import Scope, global_scope
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ..graph.program import Program
 from ..graph.variable import Variable
 from ..ir.desc import FrozenMap, ProgramDesc
 from ..passes import MemoryPlan, Pass, PassResult
-from ..runtime.scope import Scope, global_scope
+from ..state.scope import Scope, global_scope
 
 
 class ScopeParams(Mapping[str, Any]):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 
+from ..devices.place import CPUPlace, CUDAPlace, Place
 from ..errors import FluidTypeError
 from ..graph.program import Program
 from ..passes import Certificate, PassResult
-from ..runtime.place import CPUPlace, CUDAPlace, Place
-from ..runtime.scope import Scope
+from ..state.scope import Scope
 from .apply import apply_in_place
 
 

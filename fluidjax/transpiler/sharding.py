@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.strategy import BuildStrategy
 from ..compiler import CompiledProgram
+from ..devices.place import Place
 from ..graph.program import Program
 from ..graph.variable import Variable
-from ..runtime.place import Place
-from ..runtime.strategy import BuildStrategy
 
 
 def shard_optimizer(

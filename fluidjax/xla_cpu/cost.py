@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
-from ..lower.products import declared, flops
+from ..ops.products import declared, flops
 
 LEAST_BATCH = 8  # samples that such a step has at least
 TAP = 5.0  # elements that a cell of a window counts for in the gradient of a pool

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 from ..base.flags import flag
 from ..ir.desc import OpDesc, ProgramDesc
 from ..lower.env import Context, Env
+from ..lower.recomputed import Tie
 from ..ops.target import PLAIN, Target
-from . import batching, convolution, library, options, row_blocks, stacks
+from . import batching, convolution, last_readers, library, options, row_blocks, stacks
 from .cost import loops_are_long
 from .options import YNNPACK
 
@@ -86,6 +87,10 @@ class Policy:
     def traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function to be traced in place of a step's."""
         return library.kept_apart(function) if self.library else function
+
+    def waits(self, desc: ProgramDesc, ops: Sequence[OpDesc]) -> dict[int, Tie]:
+        """What updates wait for in a step that is ordered for memory, by their uids."""
+        return last_readers.waits(desc, ops)
 
     @property
     def orders_for_memory(self) -> bool:

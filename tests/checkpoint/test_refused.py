@@ -23,6 +23,7 @@ from fluidjax.checkpoint.folder import cause
 from fluidjax.checkpoint.record import from_json, to_json
 from fluidjax.checkpoint.seal import checksum
 from fluidjax.checkpoint.snapshot import take
+from fluidjax.devices.placement import per_rank
 from fluidjax.errors import (
     EnforceNotMet,
     FluidError,
@@ -31,7 +32,6 @@ from fluidjax.errors import (
     LoadError,
     ParseError,
 )
-from fluidjax.runtime.placement import per_rank
 
 from .model import Job
 

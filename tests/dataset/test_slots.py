@@ -23,12 +23,12 @@ from hypothesis import strategies as st
 
 import fluidjax as fluid
 from fluidjax.errors import FluidError, FluidTypeError, FluidValueError, UnsupportedError
+from fluidjax.feeds.bucketing import bucketed, form_of
 from fluidjax.incubate import data_generator
 from fluidjax.loaders.processes import WorkerDied
 from fluidjax.loaders.slots import blocks, datasets, parsers
 from fluidjax.loaders.slots.lines import Slot, parse
 from fluidjax.loaders.slots.records import in_batches
-from fluidjax.runtime.bucketing import bucketed, form_of
 from tests.dataset import slot_cases as cases
 from tests.forked import Popen
 

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 import fluidjax as fluid
 from fluidjax import layers
+from fluidjax.devices.placement import Mesh
 from fluidjax.dist import LocalJob
 from fluidjax.dist.spmd.parallel import Parallel
 from fluidjax.dist.spmd.pserver import on_mesh
 from fluidjax.dist.spmd.shard_buckets import OwnedBlock, buckets, connected
 from fluidjax.errors import FetchError, UnsupportedError
-from fluidjax.runtime.placement import Mesh
 from fluidjax.runtime.runnable import Runnable
-from fluidjax.runtime.state_buffers import in_force
+from fluidjax.state.buffers import in_force
 from tests.dist.jobs import transpiled
 from tests.dist.test_shard_optimizer import OPTIMIZERS
 from tests.examples import examples

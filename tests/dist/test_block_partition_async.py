@@ -13,10 +13,10 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
+from fluidjax.devices.placement import Mesh
 from fluidjax.dist.spmd.parallel import Parallel
 from fluidjax.dist.spmd.pserver import on_mesh
 from fluidjax.errors import UnsupportedError
-from fluidjax.runtime.placement import Mesh
 from fluidjax.runtime.runnable import Runnable
 from tests.dist.jobs import transpiled
 from tests.dist.test_local_digits import digits, network, share

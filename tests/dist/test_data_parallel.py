@@ -26,7 +26,7 @@ from fluidjax.dist.spmd.parallel import DeviceCountError, sizes
 from fluidjax.dist.spmd.places import ranks_on
 from fluidjax.errors import EnforceNotMet, FeedError, FluidTypeError, NanInfError, UnsupportedError
 from fluidjax.passes import run
-from fluidjax.runtime.state_buffers import in_force
+from fluidjax.state.buffers import in_force
 from tests import test_readme
 from tests.examples import examples
 from tests.nets import fresh

@@ -12,10 +12,10 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import cli
+from fluidjax.devices.placement import Mesh
 from fluidjax.dist import LocalJob
 from fluidjax.dist.spmd.pserver import PserverJob, trains
 from fluidjax.ir import text
-from fluidjax.runtime.placement import Mesh
 from fluidjax.runtime.runnable import Runnable
 from tests.dist.jobs import line_grads, transpiled
 from tests.dist.test_local_digits import digits, network, share

@@ -13,9 +13,9 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import cli
+from fluidjax.devices.placement import Mesh
 from fluidjax.dist.spmd.parallel import Parallel
 from fluidjax.dist.spmd.pserver import on_mesh
-from fluidjax.runtime.placement import Mesh
 from fluidjax.runtime.runnable import Runnable
 from tests.dist.jobs import feeds, final, initial, kept, local, recorded, transpiled
 

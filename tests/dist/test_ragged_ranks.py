@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
+from fluidjax.devices.placement import Mesh
 from fluidjax.dist.spmd.ragged_ranks import RaggedRanks
 from fluidjax.errors import FeedError
-from fluidjax.runtime.placement import Mesh
-from fluidjax.runtime.ragged_shards import of_each
+from fluidjax.feeds.ragged_shards import of_each
 
 
 def tensor(lengths: list[int], *above: list[int]) -> Any:

@@ -16,7 +16,7 @@ from fluidjax.dist.spmd.data_parallel import DataParallel
 from fluidjax.dist.spmd.shard_optimizer import ShardOptimizer
 from fluidjax.ir import walk
 from fluidjax.passes import run
-from fluidjax.runtime.state_buffers import in_force
+from fluidjax.state.buffers import in_force
 from tests.nets import fresh
 
 CPU = fluid.CPUPlace()

@@ -15,13 +15,13 @@ import pytest
 import fluidjax as fluid
 from fluidjax import cli, layers
 from fluidjax.checkpoint import snapshot
+from fluidjax.devices.placement import Mesh
 from fluidjax.dist import LocalJob
 from fluidjax.dist.spmd.parallel import Parallel
 from fluidjax.dist.spmd.pserver import on_mesh, startup_on_mesh
 from fluidjax.dist.spmd.tables import making
 from fluidjax.errors import FeedError, UnsupportedError
 from fluidjax.passes.base import run
-from fluidjax.runtime.placement import Mesh
 from fluidjax.runtime.runnable import Runnable
 from tests.dist import table_script
 from tests.dist.jobs import transpiled

@@ -24,11 +24,11 @@ from fluidjax.errors import (
     UnsupportedError,
 )
 from fluidjax.ir import edit, text, verify
-from fluidjax.lower.eager import OpByOp
 from fluidjax.lower.step import Step
 from fluidjax.ops.registry import lookup
 
 from ..nets import fresh
+from ..op_by_op import OpByOp
 
 X = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]], "float32")
 W = np.array([0.3, -0.7, 1.1], "float32")

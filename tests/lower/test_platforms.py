@@ -17,8 +17,8 @@ import fluidjax as fluid
 from benchmarks import fluid_models
 from benchmarks.gpu import lowered, nets
 from fluidjax import layers
-from fluidjax.lower import platforms
-from fluidjax.lower.platforms import Packing, Tuning, tuning
+from fluidjax.devices import platforms
+from fluidjax.devices.platforms import Packing, Tuning, tuning
 from fluidjax.memory import compiler
 from fluidjax.memory.budget import no_host
 from fluidjax.ops import index
@@ -66,7 +66,7 @@ def test_a_step_for_a_gpu_is_made_as_the_program_has_it() -> None:
     for platform, (step, scope) in made.items():
         here = platform == "cpu"
         step.lower(lowered.state_of(step, scope), images, "cuda" if not here else "cpu")
-        assert here or step.options is None
+        assert here or step.policy.options() is None
         small, scope = step_for(platform, partial(fluid_models.many_parameters, 40))
         vectors = {"x": jax.ShapeDtypeStruct((4, 8), "float32"), "label": images["label"]}
         small.lower(lowered.state_of(small, scope), vectors, "cuda" if not here else "cpu")

@@ -19,10 +19,10 @@ from fluidjax import passes
 from fluidjax.errors import NotOneStep
 from fluidjax.ir import jsonio, proto, text
 from fluidjax.ir.verify import verify
-from fluidjax.lower.eager import OpByOp
 from fluidjax.ops.control.while_loop import Loop
 from fluidjax.ops.registry import attr_type, lookup
 
+from ..op_by_op import OpByOp
 from .random_control import CLOSE, Margin, Net, by_hand, nets, sentences, values, written
 
 CPU = fluid.CPUPlace()

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
+from fluidjax.feeds.fetching import to_tensor
 from fluidjax.lower.step import Step
 from fluidjax.ops.selected import SelectedRows
-from fluidjax.runtime.fetching import to_tensor
 from tests.lower import sparse_cases as cases
 
 RECORD = json.loads(

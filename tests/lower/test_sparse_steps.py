@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 import fluidjax as fluid
 from fluidjax.ir import proto, text
 from fluidjax.ir.verify import verify
-from fluidjax.lower.eager import OpByOp
 from fluidjax.lower.step import Step
 from fluidjax.ops.registry import attr_type, lookup
 from fluidjax.ops.selected import SelectedRows, total
 from tests.examples import examples
 from tests.lower import sparse_cases as cases
+
+from ..op_by_op import OpByOp
 
 FEED = {"ids": np.array([[2, 9, 2], [1, 1, 0]])}
 CLOSE = {"rtol": 1e-6, "atol": 1e-7}

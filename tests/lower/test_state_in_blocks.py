@@ -17,10 +17,10 @@ import pytest
 import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.errors import NotOneStep
-from fluidjax.lower.eager import OpByOp
 from fluidjax.ops.control.while_loop import Loop
 
 from ..nets import fresh
+from ..op_by_op import OpByOp
 from ..test_golden_programs import compare
 from ..tools import control_nets, state_nets
 

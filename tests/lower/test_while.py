@@ -16,10 +16,10 @@ import fluidjax as fluid
 from fluidjax import layers, passes
 from fluidjax.errors import EnforceNotMet, FeedError, FluidTypeError
 from fluidjax.ir import text, verify
-from fluidjax.lower.eager import OpByOp
 from fluidjax.lower.step import Step
 from fluidjax.ops.registry import lookup
 
+from ..op_by_op import OpByOp
 from ..tools import control_nets
 
 X = np.array([0.5, -1.0, 2.0, 0.25], "float32")

@@ -10,9 +10,9 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
+from fluidjax.base.strategy import BuildStrategy
 from fluidjax.errors import FluidTypeError, FluidValueError, UnsupportedError
 from fluidjax.ir.recomputed import segment
-from fluidjax.runtime.strategy import BuildStrategy
 from tests.nets import fresh
 
 ROWS = 512

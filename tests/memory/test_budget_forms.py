@@ -12,8 +12,8 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
+from fluidjax.base.strategy import BuildStrategy
 from fluidjax.errors import FluidValueError, UnsupportedError
-from fluidjax.runtime.strategy import BuildStrategy
 from tests.nets import fresh
 
 WIDTH = 16

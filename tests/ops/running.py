@@ -13,11 +13,11 @@ import numpy as np
 
 from fluidjax.base.dtypes import VarType
 from fluidjax.errors import EnforceNotMet, UnsupportedError
+from fluidjax.feeds.bucketing import bucketed, true_rows
 from fluidjax.lod_tensor import create_lod_tensor
 from fluidjax.lower.rows import is_ragged, treat
 from fluidjax.ops.ragged import Ragged, like, rows_of
 from fluidjax.ops.registry import GRAD, OpDef, Reuse, canonical, lookup
-from fluidjax.runtime.bucketing import bucketed, true_rows
 
 from .sample import Sample
 from .together import Together, attempt, given

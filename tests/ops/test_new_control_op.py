@@ -19,12 +19,13 @@ from fluidjax.errors import UnsupportedError
 from fluidjax.graph.program import Program
 from fluidjax.ir import edit, text, verify, walk
 from fluidjax.lower.divergence import divergent
-from fluidjax.lower.eager import OpByOp
 from fluidjax.lower.lockstep import lockstep
 from fluidjax.lower.step import Step
 from fluidjax.ops.control_interface import Call, ControlOp
 from fluidjax.ops.registry import REGISTRY, Attr, control_op, lookup
 from fluidjax.ops.traits import Runs
+
+from ..op_by_op import OpByOp
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adding-ops.md").read_text()
 (FILE,) = re.findall(r"```python\n(.*?)```", PAGE[PAGE.index("## To add a control op") :], re.S)[:1]

@@ -17,11 +17,11 @@ import pytest
 import fluidjax.ops  # noqa: F401
 from fluidjax.base.dtypes import name_of
 from fluidjax.errors import FluidError
+from fluidjax.feeds.bucketing import StepTensor
 from fluidjax.ir.desc import FrozenMap
 from fluidjax.ops.infer import Spec, infer
 from fluidjax.ops.ragged import Ragged, rows_of
 from fluidjax.ops.registry import lookup
-from fluidjax.runtime.bucketing import StepTensor
 
 from . import numeric
 from .extremes import FAMILIES

@@ -21,12 +21,13 @@ from fluidjax import passes
 from fluidjax.errors import FluidError
 from fluidjax.ir import walk
 from fluidjax.ir.desc import OpDesc, ProgramDesc
-from fluidjax.lower.eager import OpByOp
 from fluidjax.lower.step import Step
 from fluidjax.passes import PASSES, memory_optimize, release_memory
 from tests import remembered
 from tests.examples import examples
 from tests.random_programs import Net, build, recipes
+
+from ..op_by_op import OpByOp
 
 PREDICTION = {"is_test", "inference", "fuse_batch_norm", "fuse_conv_affine"}
 # these compute in another order

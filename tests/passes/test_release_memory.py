@@ -14,9 +14,10 @@ from benchmarks import fluid_models
 from fluidjax import layers, passes
 from fluidjax.errors import FetchError
 from fluidjax.ir.desc import ProgramDesc
-from fluidjax.lower.eager import OpByOp
 from fluidjax.passes.lifetimes import size
 from tests.nets import fresh
+
+from ..op_by_op import OpByOp
 
 BATCH = 4
 

@@ -9,14 +9,14 @@ import jax
 
 import fluidjax as fluid
 from fluidjax import layers
+from fluidjax.compiling.recompiles import Recompiles
+from fluidjax.devices.placement import Mesh
 from fluidjax.dist.spmd.parallel import rewritten
 from fluidjax.lower.step import Step
 from fluidjax.memory.sizes import arguments
 from fluidjax.planning.ranks import passes
 from fluidjax.runtime.compiled import Compiled
-from fluidjax.runtime.placement import Mesh
 from fluidjax.runtime.plan import StepPlan
-from fluidjax.runtime.recompiles import Recompiles
 from tests.nets import fresh
 
 

@@ -12,11 +12,11 @@ import pytest
 import fluidjax as fluid
 from fluidjax import layers, unique_name
 from fluidjax.base.dtypes import numpy_dtype
+from fluidjax.compiling.recompiles import Recompiles
+from fluidjax.devices.placement import OneDevice
 from fluidjax.errors import FluidError
 from fluidjax.runtime.compiled import Compiled
-from fluidjax.runtime.placement import OneDevice
 from fluidjax.runtime.plan import StepPlan
-from fluidjax.runtime.recompiles import Recompiles
 
 from ..nets import fresh
 

@@ -16,6 +16,7 @@ import pytest
 import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.errors import FluidError
+from fluidjax.runtime.calling import again
 from fluidjax.runtime.prepared import Prepared
 
 from ..nets import fresh
@@ -25,13 +26,12 @@ from ..nets import fresh
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The feeds of prepared runs."""
     found: list[Any] = []
-    inside = Prepared.__call__
 
-    def call(self: Prepared, feed: Any, seed: int, step: int) -> list[Any]:
-        found.append(feed)
-        return inside(self, feed, seed, step)
+    def call(compiled: Any, made: Any, buffers: Any, inputs: Any) -> Any:
+        found.append(inputs[0])
+        return again(compiled, made, buffers, inputs)
 
-    monkeypatch.setattr(Prepared, "__call__", call)
+    monkeypatch.setattr("fluidjax.executor.again", call)
     return found
 
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.errors import EnforceNotMet, FeedError, NanInfError, ShapeError, UnsupportedError
+from fluidjax.feeds.bucketing import bucket
+from fluidjax.feeds.padding import PATIENCE
 from fluidjax.ops.selected import SelectedRows
-from fluidjax.runtime.bucketing import bucket
-from fluidjax.runtime.padding import PATIENCE
 from tests.examples import examples
 
 CPU = fluid.CPUPlace()

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import fluidjax as fluid
 from fluidjax import initializer, layers
+from fluidjax.devices.placement import Mesh
 from fluidjax.dist.spmd.parallel import Parallel
 from fluidjax.errors import NanInfError, ShapeError
 from fluidjax.lower.step import Step
@@ -25,7 +26,6 @@ from fluidjax.ops import draws
 from fluidjax.ops.catalog import having
 from fluidjax.ops.registry import lookup, traits
 from fluidjax.ops.threefry import KnownKey, bits, fold_in, known_key, split_words
-from fluidjax.runtime.placement import Mesh
 from fluidjax.runtime.runnable import Runnable
 
 from ..nets import fresh

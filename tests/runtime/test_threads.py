@@ -19,7 +19,7 @@ import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.core import AnalysisConfig, create_paddle_predictor
 from fluidjax.predictors.predictor import Predictor
-from fluidjax.runtime.turns import NOBODY, Turn, looking, stepping
+from fluidjax.state.turns import NOBODY, Turn, looking, stepping
 
 from ..nets import fresh
 from .test_compiles_once import compiles  # noqa: F401

@@ -16,7 +16,7 @@ from fluidjax import layers
 from fluidjax.errors import FluidTypeError, FluidValueError
 from fluidjax.look.bars import Bar, bars
 from fluidjax.look.curves import POINTS, curves
-from fluidjax.runtime import watching
+from fluidjax.profiling import watching
 from tests.look.dom import harmless, parsed
 
 

@@ -13,8 +13,8 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
+from fluidjax.compiling import recompiles
 from fluidjax.errors import FeedError, FluidError, UnsupportedError
-from fluidjax.runtime import recompiles
 
 i64 = lambda *values: np.array(values, "int64")  # noqa: E731
 
@@ -59,7 +59,7 @@ def test_training_through_a_fed_slice() -> None:
         np.testing.assert_allclose(cost, want, rtol=1e-5)
         np.testing.assert_allclose(np.asarray(scope.find_var("w").get_tensor()), w, rtol=1e-5)
     (compiled,) = exe.compiled_steps(main)
-    assert len(compiled.executables.ready) == 3 and len(compiled.recompiles.seen) == 3
+    assert len(compiled.executables) == 3 and len(compiled.recompiles.seen) == 3
 
 
 def test_a_copy_for_testing() -> None:
@@ -329,7 +329,7 @@ def test_chosen_rows_are_compiled_once() -> None:
             np.testing.assert_array_equal(at, np.argwhere(value > 0))
             np.testing.assert_array_equal(there, value[value > 0])
         (compiled,) = exe.compiled_steps(main)
-        assert len(compiled.executables.ready) == 1
+        assert len(compiled.executables) == 1
 
 
 def test_a_number_of_rows_that_no_feed_tells() -> None:
@@ -367,7 +367,7 @@ def test_one_element_at_a_fed_place_is_compiled_once() -> None:
                 exe.run(feed={"x": X, "i": np.array([at], "int32")}, fetch_list=[out])[0], X[at]
             )
         (compiled,) = exe.compiled_steps(main)
-        assert len(compiled.executables.ready) == 1 and not len(main.explain())
+        assert len(compiled.executables) == 1 and not len(main.explain())
 
 
 def test_what_knows_shapes_alone_refuses() -> None:

@@ -12,7 +12,7 @@ from ...graph.operator import Operator
 from ...graph.program import Program, as_program, default_startup_program, program_guard
 from ...layers import autoincreased_step_counter
 from ...ops.quantize import steps
-from ...runtime.scope import Scope, global_scope
+from ...state.scope import Scope, global_scope
 from ..slim.quantization.freeze import over, quantised
 from ..slim.quantization.held import read, write
 from ..slim.quantization.tables import checked_choice, original

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from ...runtime.place import cpu_devices
+from ...devices.place import cpu_devices
 from . import wire
 from .env import TRAINER, Endpoint, JobEnv
 from .handshake import machine

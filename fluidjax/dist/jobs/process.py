@@ -17,11 +17,11 @@ import jax
 
 from ...base.flags import flag
 from ...base.progress import waiting
+from ...devices.place import start_anew
 from ...errors import FluidValueError, JobError
 from ...ir.desc import ProgramDesc
 from ...ir.edit import BACKWARD, role
 from ...runtime import job as own
-from ...runtime.place import start_anew
 from . import cluster, compare_programs, notice, wire
 from .env import (
     PSERVER,

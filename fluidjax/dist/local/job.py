@@ -18,13 +18,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from ...devices.place import Place, as_place
 from ...errors import EnforceNotMet, FeedError, FluidTypeError, FluidValueError, near
 from ...graph.fetches import fetch_names
 from ...graph.program import Program
 from ...graph.variable import Variable
 from ...ir.desc import ProgramDesc
 from ...look.picture import Picture
-from ...runtime.place import Place, as_place
 from ..pserver_plan import PserverPlan
 from .arrivals import Arrivals
 from .diagram import conversation

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from ...base.dtypes import numpy_dtype
+from ...devices.placement import owned
 from ...errors import EnforceNotMet
 from ...ir import edit, walk
 from ...ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
@@ -25,7 +26,6 @@ from ...lower.uncompiled import uncompiled
 from ...ops.registry import GRAD, lookup, traits
 from ...ops.threefry import KnownKey
 from ...ops.traits import Runs
-from ...runtime.placement import owned
 from .tables import HANDLERS
 
 # kinds of variables that have a value

@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import EnforceNotMet, FeedError, FluidValueError, near
+from ...feeds.bucketing import bucket
 from ...graph.program import Program
 from ...ir.desc import OpDesc, ProgramDesc, VarDesc
 from ...ir.edit import add_vars
 from ...ops.registry import GRAD
-from ...runtime.bucketing import bucket
-from ...runtime.scope import Scope
+from ...state.scope import Scope
 from .segments import HELD, Segment, cut
 
 SYNC, ASYNC, HALF_ASYNC, GEO = range(4)  # listen_and_serv's distributed_mode

@@ -12,6 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import EnforceNotMet, FeedError, FetchError, MixesRows, near
+from ...feeds.bucketing import bucketed
+from ...feeds.feeding import FeedRule, ranges, rule_for, unknown_feed
+from ...feeds.fetching import refuse_lod, to_numpy, to_tensor
 from ...graph.program import Program
 from ...ir import walk
 from ...ir.desc import OpDesc, ProgramDesc, VarDesc
@@ -20,10 +23,7 @@ from ...lower.sizes import SizeNeeds, refuse_fed_sizes
 from ...lower.step import carried
 from ...ops.ragged import Ragged
 from ...ops.registry import GRAD
-from ...runtime.bucketing import bucketed
-from ...runtime.feeding import FeedRule, ranges, rule_for, unknown_feed
-from ...runtime.fetching import refuse_lod, to_numpy, to_tensor
-from ...runtime.scope import Scope
+from ...state.scope import Scope
 from .messages import GET, SEND, Message
 from .owners import Home
 from .segments import Part, Segment, cut

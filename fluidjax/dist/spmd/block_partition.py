@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
+from ...devices.shard_layout import ShardLayout, Span
 from ...errors import UnsupportedError
 from ...ir import edit
 from ...ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
@@ -19,7 +20,6 @@ from ...ops.build import OpBuilder
 from ...ops.registry import lookup
 from ...ops.sharding import flat_shapes
 from ...passes.base import Note, Params, Pass, Rewrite, did
-from ...runtime.shard_layout import ShardLayout, Span
 from ..pserver_plan import PserverPlan
 from .shard_buckets import OwnedBlock, ShardBucket, buckets, connected, spans
 from .updates import Update, array_of, goes_on, updates

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from ...devices.shard_layout import ShardLayout, Span
 from ...errors import UnsupportedError
 from ...ir import edit
 from ...ir.desc import OpDesc, ProgramDesc, VarDesc
 from ...ops.sharding import flat_shapes
 from ...passes.base import Params, Pass, Rewrite
-from ...runtime.shard_layout import ShardLayout, Span
 from .block_partition import Deal, Emission, Group, grouped, state_placed
 from .shard_buckets import connected, spans
 

@@ -18,7 +18,7 @@ from ...ir import edit
 from ...ir.desc import BlockDesc, BlockRef, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from ...ops.build import OpBuilder
 from ...passes.base import Params, Pass, Rewrite, did, new_name
-from ...runtime.scope import Scope
+from ...state.scope import Scope
 from ..pserver_plan import PserverPlan
 from .summing import SMALL
 

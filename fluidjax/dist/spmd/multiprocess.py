@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from ...devices.place import Place
+from ...devices.placement import Mesh, PerRank, per_rank
+from ...devices.shard_layout import ShardedValue
 from ...errors import EnforceNotMet, FluidValueError, JobError
 from ...graph.program import Program
 from ...ir import edit
@@ -20,12 +23,9 @@ from ...ops.fixed import Fixed
 from ...ops.ragged import Ragged
 from ...ops.registry import traits
 from ...runtime.job import JOINS, agree_on, job_seed
-from ...runtime.place import Place
-from ...runtime.placement import Mesh, PerRank, per_rank
-from ...runtime.scope import Scope, ScopeVar
-from ...runtime.shard_layout import ShardedValue
-from ...runtime.state_buffers import in_force
-from ...runtime.storage import Held
+from ...state.buffers import in_force
+from ...state.scope import Scope, ScopeVar
+from ...state.storage import Held
 from ..jobs import compare_programs, process
 from .data_parallel import DataParallel
 from .parallel import Parallel

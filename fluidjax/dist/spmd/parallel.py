@@ -14,7 +14,11 @@ import numpy as np
 
 from ...base.flags import flag
 from ...core import EOFException
+from ...devices.placement import OWN, Mesh, Placement
+from ...devices.shard_layout import ShardLayout
 from ...errors import EnforceNotMet, FeedError, FluidTypeError, UnsupportedError
+from ...feeds.fetching import entries, to_tensor
+from ...feeds.ragged_shards import of_each
 from ...graph.program import Program
 from ...ir.desc import ProgramDesc
 from ...lod_tensor import LoDTensor, bare, create_lod_tensor
@@ -22,12 +26,8 @@ from ...ops.fixed import Fixed
 from ...ops.ragged import Ragged
 from ...ops.tensor_array import TensorArray, is_array
 from ...passes.base import Pass, run
-from ...runtime.fetching import entries, to_tensor
-from ...runtime.placement import OWN, Mesh, Placement
-from ...runtime.ragged_shards import of_each
 from ...runtime.runnable import Reads
-from ...runtime.scope import Scope
-from ...runtime.shard_layout import ShardLayout
+from ...state.scope import Scope
 
 if TYPE_CHECKING:
     from .ragged_ranks import RaggedRanks

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar
 
+from ...devices.shard_layout import ShardLayout
 from ...ir import edit
 from ...ir.desc import OpDesc, ProgramDesc
 from ...ops.registry import traits
 from ...passes.base import Params, Pass, Rewrite, did
-from ...runtime.shard_layout import ShardLayout
 from .block_partition import Deal, Emission, Group, state_placed
 from .shard_buckets import OwnedBlock, buckets
 from .updates import Update, on_pservers

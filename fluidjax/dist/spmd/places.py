@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ...runtime.place import CUDAPlace, Place, cpu_devices, too_few
-from ...runtime.placement import Mesh, Placement, Turns
+from ...devices.place import CUDAPlace, Place, cpu_devices, too_few
+from ...devices.placement import Mesh, Placement, Turns
 
 
 def ranks_on(places: Sequence[Place]) -> Placement:

@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ...devices.placement import Mesh
 from ...graph.program import Program
 from ...ir import edit
 from ...ir.desc import OpDesc, ProgramDesc
 from ...ops.build import OpBuilder
 from ...passes.base import Note, Params, Pass, Rewrite, did
-from ...runtime.placement import Mesh
-from ...runtime.scope import Scope
+from ...state.scope import Scope
 from ..pserver_plan import PserverPlan
 from . import geo
 from .block_partition import PartitionedOptimizer, deal_of, grouped

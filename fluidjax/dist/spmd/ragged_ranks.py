@@ -10,12 +10,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from ...devices.placement import OWN, Mesh, per_rank
 from ...errors import FeedError
+from ...feeds.bucketing import bucket, extended, filled_level, most_rows
 from ...lod_tensor import LoDTensor
 from ...ops.fixed import Fixed
 from ...ops.ragged import ROWS, Ragged
-from ...runtime.bucketing import bucket, extended, filled_level, most_rows
-from ...runtime.placement import OWN, Mesh, per_rank
 
 Column = tuple[int, ...]  # a number of every rank of the job
 

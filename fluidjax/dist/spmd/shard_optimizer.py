@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ...devices.shard_layout import ShardLayout, even
 from ...ir import edit, walk
 from ...ir.desc import OpDesc, ProgramDesc, VarDesc
 from ...ops.build import OpBuilder
 from ...ops.registry import traits
 from ...ops.sharding import flat_shapes, piece_size
 from ...passes.base import Note, Params, Pass, Rewrite, did, refused
-from ...runtime.shard_layout import ShardLayout, even
 from .summing import pairs
 
 

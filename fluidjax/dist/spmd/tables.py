@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ...devices.shard_layout import ShardLayout, Span
 from ...errors import UnsupportedError
 from ...ir import edit, walk
 from ...ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
@@ -22,7 +23,6 @@ from ...ops.registry import lookup, traits
 from ...ops.selected import KIND
 from ...ops.table import Split
 from ...passes.base import Note, Params, Pass, Rewrite, did, refused
-from ...runtime.shard_layout import ShardLayout, Span
 from ..pserver_plan import PlannedParam, PlannedTable, PserverPlan
 
 # Of regularizers: they work on a rank's rows as on the whole. Not all ops that treat elements by

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import FluidValueError
+from ...feeds.bucketing import bucket
 from ...lod_tensor import FittingTensor, Measured
-from ...runtime.bucketing import bucket
 from .lines import Slot
 from .records import Records
 

@@ -15,8 +15,8 @@ from ...errors import FluidTypeError, FluidValueError, UnsupportedError
 from ...executor import Executor
 from ...graph.program import Program
 from ...graph.variable import Variable
-from ...runtime.scope import global_scope
 from ...saved.values import is_belong_to_optimizer, is_persistable
+from ...state.scope import global_scope
 from .. import static
 from ..metric import Metric
 from ..nn.layer import Layer

@@ -21,7 +21,7 @@ from ...graph.program import Program
 from ...graph.variable import Parameter, Variable
 from ...optimizers.later import ASGDUpdate, NAdamUpdate, RAdamUpdate, RpropUpdate
 from ...regularizer import L2Decay, Pair, WeightDecayRegularizer, append_regularization_ops
-from ...runtime.scope import Scope, global_scope
+from ...state.scope import Scope, global_scope
 from . import lr as lr
 from .precision import MultiPrecision
 

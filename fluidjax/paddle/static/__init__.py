@@ -10,6 +10,8 @@ from ...compiler import BuildStrategy as BuildStrategy
 from ...compiler import CompiledProgram as CompiledProgram
 from ...compiler import ExecutionStrategy as ExecutionStrategy
 from ...compiler import ParallelExecutor as ParallelExecutor
+from ...devices.place import cpu_places as cpu_places
+from ...devices.place import cuda_places as cuda_places
 from ...executor import Executor as Executor
 from ...graph.device_guard import device_guard as device_guard
 from ...graph.name_scope import name_scope as name_scope
@@ -33,10 +35,8 @@ from ...layers import create_parameter as create_parameter
 from ...layers import py_func as py_func
 from ...optimizer import ExponentialMovingAverage as ExponentialMovingAverage
 from ...param_attr import WeightNormParamAttr as WeightNormParamAttr
-from ...runtime.place import cpu_places as cpu_places
-from ...runtime.place import cuda_places as cuda_places
-from ...runtime.scope import global_scope as global_scope
-from ...runtime.scope import scope_guard as scope_guard
+from ...state.scope import global_scope as global_scope
+from ...state.scope import scope_guard as scope_guard
 from ..names import MissingName, sentence
 from . import amp as amp
 from . import nn

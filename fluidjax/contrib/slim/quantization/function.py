@@ -17,7 +17,7 @@ from ....input import data
 from ....ir.edit import LOSS
 from ....layers import mean
 from ....ops.registry import GRAD
-from ....runtime.scope import scope_guard
+from ....state.scope import scope_guard
 
 
 @dataclass

@@ -20,8 +20,8 @@ from ....graph.core_graph import Graph
 from ....graph.ir_graph import IrGraph
 from ....graph.program import Program
 from ....loaders.loader import DataLoader
-from ....runtime.scope import Scope, global_scope, scope_guard
 from ....saved.model import load_inference_model, save_inference_model
+from ....state.scope import Scope, global_scope, scope_guard
 from .add_quant_dequant import AddQuantDequantPass
 from .divergence import threshold
 from .freeze import QuantizationFreezePass

@@ -8,14 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from ....devices.place import CPUPlace
 from ....errors import FluidValueError
 from ....executor import Executor
 from ....graph.operator import Operator
 from ....graph.program import Program
 from ....ops.quantize import steps
-from ....runtime.place import CPUPlace
-from ....runtime.scope import Scope, global_scope, scope_guard
 from ....saved.model import load_inference_model, save_inference_model
+from ....state.scope import Scope, global_scope, scope_guard
 from .held import read, write
 from .tables import CONVOLUTIONS, checked_choice, checked_types
 

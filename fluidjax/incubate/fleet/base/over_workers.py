@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ....devices.place import CPUPlace
 from ....errors import FluidTypeError
 from ....executor import Executor
 from ....graph.program import Program, program_guard
 from ....input import data
-from ....runtime.place import CPUPlace
-from ....runtime.scope import Scope
+from ....state.scope import Scope
 
 
 def over_workers(array: Any, op: str, count: int, **attrs: Any) -> np.ndarray:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ....base.absent import reporter
+from ....devices.place import CPUPlace
 from ....errors import FluidValueError, UnsupportedError
 from ....graph.program import Program
-from ....runtime.place import CPUPlace
-from ....runtime.scope import Scope, global_scope
+from ....state.scope import Scope, global_scope
 from ..base.over_workers import over_workers
 from ..parameter_server.distribute_transpiler import fleet
 from . import utils

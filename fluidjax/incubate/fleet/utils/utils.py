@@ -12,16 +12,16 @@ import numpy as np
 
 from ....base.absent import reporter
 from ....debugger import draw_block_graphviz
+from ....devices.place import CPUPlace
 from ....errors import FluidTypeError, FluidValueError, ParseError, UnsupportedError
 from ....executor import Executor
 from ....graph.block import Block
 from ....graph.program import Program
 from ....lod_tensor import create_lod_tensor
-from ....runtime.place import CPUPlace
-from ....runtime.scope import Scope, scope_guard
 from ....saved.files import read_file, write_files
 from ....saved.model import load_inference_model
 from ....saved.values import is_persistable
+from ....state.scope import Scope, scope_guard
 
 _logger = logging.getLogger(__name__)
 _HOLDERS = ("FEED_MINIBATCH", "FETCH_LIST")

@@ -16,7 +16,7 @@ from ....errors import FluidTypeError, FluidValueError
 from ....graph.program import default_main_program
 from ....graph.variable import Parameter, Variable
 from ....layer_helper import LayerHelper
-from ....runtime.scope import global_scope
+from ....state.scope import global_scope
 from ...state import get_default_dtype
 
 

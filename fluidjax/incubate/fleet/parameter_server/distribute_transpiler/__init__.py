@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .....base.absent import reporter
+from .....devices.place import CPUPlace
 from .....errors import FluidTypeError, FluidValueError
 from .....executor import Executor
 from .....graph.program import Program, default_startup_program
 from .....graph.variable import Variable
 from .....optimizers.base import Optimizer
-from .....runtime.place import CPUPlace
 from .....saved.model import save_inference_model
 from .....saved.vars import load_persistables, save_persistables
 from .....transpiler import DistributeTranspiler, GeoSgdTranspiler

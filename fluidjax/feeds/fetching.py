@@ -1,0 +1,151 @@
+"""Fetched values as NumPy arrays that old scripts can use, or as tensors with their LoD."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..errors import EnforceNotMet, FluidTypeError
+from ..lod_tensor import LoDTensor, has_lod
+from ..ops.ragged import Ragged
+from ..ops.selected import SelectedRows
+from ..ops.tensor_array import Listed, Stacked, TensorArray
+from .bucketing import StepTensor, true_rows
+
+
+class OneElement(np.ndarray):
+    """An array with one element that float() and int() take, whatever its rank, and so do the
+    results of its arithmetic.
+
+    Fluid's losses have shape [1]; scripts write ``total += loss``, ``"%.3f" % (total / n)``,
+    ``math.exp(loss)`` or ``best[0] = loss * 2``, which newer NumPy refuses for arrays that have
+    dimensions. What comes out of it with several elements is a plain array.
+    """
+
+    def __float__(self) -> float:
+        return float(self.item()) if self.size == 1 else super().__float__()
+
+    def __int__(self) -> int:
+        return int(self.item()) if self.size == 1 else super().__int__()
+
+    def __complex__(self) -> complex:
+        return complex(self.item()) if self.size == 1 else super().__complex__()
+
+    def round(self, decimals: Any = 0, out: Any = None) -> Any:
+        """As an array's, which NumPy returns without its class."""
+        return _as_it_is(np.asarray(self).round(decimals, out))
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
+
+    def __array_finalize__(self, obj: Any) -> None:
+        """Nothing to carry over."""
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """The result of a ufunc."""
+        return array[()] if return_scalar else _as_it_is(array)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """What a function of NumPy gives: np.round, np.concatenate."""
+        result = super().__array_function__(func, types, args, kwargs)
+        if isinstance(result, list | tuple):
+            made = [_as_it_is(v) if isinstance(v, np.ndarray) else v for v in result]
+            return (
+                made if type(result) is list else tuple(made) if type(result) is tuple else result
+            )
+        return _as_it_is(result) if isinstance(result, np.ndarray) else result
+
+
+def _as_it_is(array: np.ndarray) -> np.ndarray:
+    """A OneElement where there is one element and a dimension, else a plain array."""
+    return array.view(OneElement) if array.size == 1 and array.ndim else np.asarray(array)
+
+
+def to_numpy(value: Any) -> np.ndarray:
+    """A writable copy of a device array; of padded rows, the true ones; of sparse rows, the whole
+    table.
+    """
+    if type(value) is SelectedRows:
+        array = value.table()
+    else:
+        array = true_rows(value) if type(value) is Ragged else np.array(value)
+    return _as_it_is(array)
+
+
+def to_tensor(value: Any) -> Any:
+    """What return_numpy=False gives: LoDTensors, of ragged values without padding; sparse rows as
+    they are.
+    """
+    if type(value) is SelectedRows:
+        return value.on_host()
+    if type(value) is not Ragged:
+        return value if isinstance(value, LoDTensor) else LoDTensor.of(value)
+    return LoDTensor.of(true_rows(value)) if value.bare else StepTensor(value)
+
+
+def shown(value: Any, return_numpy: bool) -> Any:
+    """A fetched value as the caller gets it; of a tensor array a list of the entries, None (or a
+    tensor without a value) for those that nothing wrote.
+    """
+    kind = type(value)
+    if kind is list:
+        return [shown(one, return_numpy) for one in value]
+    if kind is Listed or kind is Stacked:
+        return shown(entries(value), return_numpy)
+    if value is None:
+        return None if return_numpy else LoDTensor()
+    return to_numpy(value) if return_numpy else to_tensor(value)
+
+
+def entries(array: TensorArray) -> list[Any]:
+    """The entries of an array that is no longer traced."""
+    if isinstance(array, Listed):
+        return list(array.items)
+    written = np.asarray(array.written)
+    count = int(np.max(np.nonzero(written)[0], initial=-1)) + 1
+    return [
+        jax.tree.map(lambda rows, k=k: rows[k], array.rows) if written[k] else None
+        for k in range(count)
+    ]
+
+
+def refuse_lod(name: str) -> EnforceNotMet:
+    """The error for a ragged result that is asked for as an array."""
+    return EnforceNotMet(
+        f"Some of your fetched tensors hold LoD information: {name!r} can not be completely cast to"
+        " Python ndarray; set the parameter 'return_numpy' as 'False' to get it as a LoDTensor"
+    )
+
+
+def as_numpy(tensor: Any) -> Any:
+    """The array of a tensor that was fetched with return_numpy=False, or of each of a list of them.
+
+    Raises EnforceNotMet for one that holds sequences, FluidTypeError for what is no tensor.
+    """
+    if isinstance(tensor, list | tuple):
+        return [as_numpy(one) for one in tensor]
+    if isinstance(tensor, LoDTensor):
+        if has_lod(tensor):
+            raise refuse_lod("as_numpy's tensor")
+        return np.asarray(tensor)
+    if not isinstance(tensor, jax.Array | np.ndarray):
+        raise FluidTypeError(
+            f"as_numpy takes a tensor, or a list of them, not {type(tensor).__name__}"
+        )
+    return to_numpy(tensor)
+
+
+def of_rank(values: Sequence[Any], count: int) -> list[Any]:
+    """What one rank fetches; one of several with a first dimension, so that the ranks' can be
+    concatenated.
+    """
+    if count == 1:
+        return list(values)
+    values = [v.dense() if isinstance(v, SelectedRows) else v for v in values]
+    return [
+        v if isinstance(v, Ragged) else jax.tree.map(lambda a: a if a.ndim else a[None], v)
+        for v in values
+    ]

@@ -1,0 +1,108 @@
+"""Ops that lack what they need, or hold values of another type: a program from a file or a text may
+hold anything.
+
+Whoever appends an op is told at once, so this is for programs that came in another way. What a
+value means is for the op to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from ..errors import EnforceNotMet, note
+from ..ir import text, walk
+from ..ir.desc import BlockRef, OpDesc, ProgramDesc
+from .registry import lookup
+
+# Paddle's attribute types -> the classes of their values; of lists, of their elements. Files mix
+# numbers of all types.
+_NUMBER = (int, float)
+_CLASSES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("INT", "LONG", "FLOAT", "FLOAT64", "BOOLEAN"), _NUMBER), "STRING": (str,), "BLOCK": (BlockRef,),
+}  # fmt: skip
+
+
+class _Needs(NamedTuple):
+    """Slots that hold one variable each, attributes that name a block, and by attribute the classes
+    of its values, and whether a list.
+
+    Of the outputs it is the first: Paddle leaves out others that only gradients need.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    blocks: tuple[str, ...]
+    attrs: Mapping[str, tuple[tuple[type, ...], bool]]
+
+
+def refuse_unfilled(desc: ProgramDesc, ops: Iterable[OpDesc]) -> None:
+    """Raises EnforceNotMet for the first of `ops`, or of the ops in blocks below, with a slot or an
+    attribute that cannot be right.
+    """
+    top = tuple(ops)
+    for op in (*top, *walk.below(desc, top)):
+        if problem := _problem(op):
+            error = EnforceNotMet(f"{text.op_called(op)} cannot run: its {problem}")
+            raise note(error, f"in op: {text.op_text(op)}")
+
+
+def _problem(op: OpDesc) -> str | None:
+    needs = _needs(op.type)
+    for word, held, slots in (
+        ("input", op.inputs, needs.inputs),
+        ("output", op.outputs, needs.outputs),
+    ):
+        for slot in slots:
+            if len(held.get(slot, ())) != 1:
+                return (
+                    f"{word} slot {slot!r} takes one variable and holds {len(held.get(slot, ()))}"
+                )
+    for name in needs.blocks:
+        if type(op.attrs.get(name)) is not BlockRef:
+            return f"attribute {name!r} names no block"
+    for name, value in op.attrs.items():
+        if (wanted := needs.attrs.get(name)) is not None and not _is_of(value, *wanted):
+            return f"attribute {name!r} is {str(value)[:80]}, a value of another type"
+    return None
+
+
+def _is_of(value: Any, classes: tuple[type, ...], many: bool) -> bool:
+    if value is None:
+        return True
+    if type(value) is tuple:
+        return many and all(isinstance(each, classes) for each in value)
+    # one number in the place of a list too: later Paddles have some of both forms
+    return isinstance(value, classes)
+
+
+@cache
+def _needs(kind: str) -> _Needs:
+    definition = lookup(kind)
+    inputs, outputs = (
+        tuple(
+            s.name
+            for s in slots
+            if not (s.optional or s.many or getattr(s, "intermediate", False) or "@GRAD" in s.name)
+        )
+        for slots in (definition.inputs, definition.outputs)
+    )
+    types = {
+        name: definition.attr_type(name) or "" for name in (*definition.attrs, *definition.later)
+    }
+    blocks = tuple(
+        name for name, told in types.items() if told == "BLOCK" and name in definition.attrs
+    )
+    singular = {name: told.removesuffix("S") for name, told in types.items()}
+    known = {
+        name: (_CLASSES[one], one != types[name])
+        for name, one in singular.items()
+        if one in _CLASSES
+    }
+    return _Needs(
+        inputs,
+        outputs[:1] if outputs and outputs[0] == definition.outputs[0].name else (),
+        blocks,
+        known,
+    )

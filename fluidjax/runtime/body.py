@@ -1,0 +1,227 @@
+"""What is jitted of a step: its pure function between the arrays that travel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..compiling.cache import CACHE, label, named
+from ..compiling.kind import Kind
+from ..compiling.recompiles import Recompiles
+from ..devices.placement import OWN, REPLICATED, STACKED, Mesh
+from ..feeds.fetching import of_rank
+from ..feeds.ragged_shards import entered, left
+from ..lower.checks import Objections, begin
+from ..lower.lockstep import lockstep
+from ..lower.nan_check import Finite
+from ..ops import ring
+from ..ops.fixed import Fixed
+from ..state.buffers import StateLayout
+from ..xla_cpu.policy import Policy
+from .objecting import agreed, first, unless
+from .plan import StepPlan
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """The function of a plan under a policy. layouts: how its state travels. own: variables of which
+    every rank has its own value. objections: what its words speak of. recompiles: told of every
+    trace. finite: gets what checked functions look at, when they are traced.
+    """
+
+    plan: StepPlan
+    policy: Policy
+    layouts: tuple[StateLayout, StateLayout]
+    own: frozenset[str]
+    objections: Objections
+    recompiles: Recompiles
+    finite: dict[Kind, Finite]
+
+    def jitted(self, kind: Kind) -> Any:
+        """A jitted ``(mutable, constant, feed, seed, step) -> (mutable, extra, fetches, word[,
+        finite])``, of which nothing is compiled yet.
+
+        word: what ops object to (lower/checks.py), None where none can; then `mutable` holds the
+        values from before the step.
+
+        Where the ranks take turns, `feed` is a tuple of what each is fed, and `fetches` has a list
+        for each rank.
+        """
+        name = label(op.type for op in self.plan.step.ops)
+        CACHE.mend(name)
+        bodies: dict[Kind, Callable[..., Any]] = {
+            Kind.ONE: self._one,
+            Kind.MANY: self._many,
+            Kind.TURNS: self._turns,
+            Kind.CHECKED: self._checked,
+            Kind.CHECKED_TURNS: self._checked_turns,
+        }
+        body = named(self.policy.traced(bodies[kind]), name)
+        options: dict[str, Any] = {
+            "donate_argnums": (0,) if self.plan.donates(kind) else (),
+            "compiler_options": self.policy.options(memory=self.plan.memory_optimized),
+        }
+        if kind.in_turn:
+            return jax.jit(body, out_shardings=self._homes(kind), **options)
+        if isinstance(self.plan.where, Mesh):
+            return self._spmd(body, kind, options)
+        return jax.jit(body, **options)
+
+    def _spmd(self, body: Any, kind: Kind, options: Mapping[str, Any]) -> Any:
+        """`body` run by every device of the mesh on its part of the feed, at once."""
+        assert isinstance(self.plan.where, Mesh)
+        mutable, constant = (
+            [OWN if own else REPLICATED for own in layout.own] for layout in self.layouts
+        )
+        batch = STACKED if kind is Kind.MANY else OWN
+        extra = {n: OWN if n in self.own else REPLICATED for n in self._created}
+        finite = (OWN,) if kind is Kind.CHECKED else ()
+        count = self.plan.where.count
+
+        def local(mutable: Any, constant: Any, feed: Any, seed: Any, step: Any) -> Any:
+            with ring.bound(ring.Ring(ring.AXIS, count)):
+                state, made, fetched, *more = body(
+                    mutable, constant, entered(feed), seed, step, jax.lax.axis_index(ring.AXIS)
+                )
+            return state, made, left(fetched), *more
+
+        local = named(local, body.__name__)
+        outs = mutable, extra, batch, REPLICATED, *finite
+        return self.plan.where.spmd(
+            local, (mutable, constant, batch, REPLICATED, REPLICATED), outs, **options
+        )
+
+    def _homes(self, kind: Kind) -> Any:
+        """Where the results of a step of ranks in turn belong: the state where it was."""
+        if not isinstance(self.plan.where, Mesh):
+            return None
+        homes = [
+            self.plan.where.sharding(OWN if own else REPLICATED) for own in self.layouts[0].own
+        ]
+        return (homes, None, None, None, None) if kind.checked else (homes, None, None, None)
+
+    @cached_property
+    def _created(self) -> tuple[str, ...]:
+        """Variables that the step writes and that the layouts do not hold."""
+        layout = self.layouts[0]
+        known = {*layout.singles, *(n for p in layout.packs for n in p.names)}
+        return tuple(n for n in self.plan.written if n not in known)
+
+    def _state(self, mutable: Any, constant: Any, row: int = 0) -> dict[str, Any]:
+        return {**self.layouts[0].unpack(mutable, row), **self.layouts[1].unpack(constant, row)}
+
+    def _split(self, state: Mapping[str, Any], constant: Any) -> tuple[list[Any], dict[str, Any]]:
+        """The mutable group as it travels on, and the variables that the step made for the first
+        time.
+        """
+        taken = {id(v) for v in jax.tree.leaves(constant)}
+        own: dict[str, Any] = {}
+        for name in self.plan.written:
+            if name in state:
+                # Two names may not share one buffer: the next step donates it.
+                own[name] = jnp.copy(state[name]) if id(state[name]) in taken else state[name]
+                taken.add(id(state[name]))
+        extra = {n: own[n][None] if n in self.own else own[n] for n in self._created if n in own}
+        return self.layouts[0].pack(own), extra
+
+    def _key(self, seed: Any, step: Any) -> Any:
+        return jax.random.fold_in(jax.random.key(seed), step) if self.plan.step.random else None
+
+    def _run(
+        self,
+        old: dict[str, Any],
+        feed: Any,
+        key: Any,
+        rank: Any = None,
+        watch: Any = None,
+        enclosed: bool = False,
+    ) -> tuple[dict[str, Any], list[Any], Any]:
+        """The state after a step, which is the old one where an op objects, the fetches of this
+        rank, and the word (or None).
+        """
+        target = replace(self.policy.target, enclosed=enclosed)
+        state, values, word = self.plan.step.run(
+            old, feed, key, self.objections, watch, rank, target
+        )
+        found = agreed(word, None if rank is None else ring.AXIS)
+        return unless(found, state, old), of_rank(values, self.plan.where.count), found
+
+    def _one(
+        self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None
+    ) -> Any:
+        old, key = self._state(mutable, constant), self._key(seed, step)
+        state, fetched, word = self._run(old, feed, key, rank)
+        self.recompiles.add(feed)  # now that no op refused it
+        return *self._split(state, constant), fetched, word
+
+    def _many(
+        self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any, rank: Any = None
+    ) -> Any:
+        def body(carry: Any, feed: Any) -> Any:
+            arrays, count, before = carry
+            old, key = self._state(arrays, constant), self._key(seed, count)
+            state, fetched, word = self._run(old, feed, key, rank, enclosed=True)
+            arrays, extra = self._split(state, constant)
+            return (arrays, count + 1, before if word is None else first(before, word)), (
+                extra,
+                fetched,
+            )
+
+        start = mutable, jnp.asarray(step, jnp.int64), jnp.asarray(begin())
+        (arrays, _, word), (extra, fetched) = jax.lax.scan(body, start, feeds)
+        found = word if self.objections.numbers else None
+        return unless(found, arrays, mutable), jax.tree.map(lambda v: v[-1], extra), fetched, found
+
+    def _checked(
+        self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None
+    ) -> Any:
+        finite = self.finite[Kind.CHECKED] = Finite(self.plan.step.ops)
+        state, fetched, word = self._run(
+            self._state(mutable, constant), feed, self._key(seed, step), rank, finite.watch
+        )
+        flags = finite.flags if rank is None else [f[None] for f in finite.flags]
+        return *self._split(state, constant), fetched, word, flags
+
+    def _turns(
+        self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any, watch: Any = None
+    ) -> Any:
+        states = [self._state(mutable, constant, rank) for rank in range(len(feeds))]
+        results = lockstep(
+            self.plan.step,
+            states,
+            feeds,
+            self._key(seed, step),
+            watch,
+            self.objections,
+            self.policy.target,
+        )
+        named = (
+            (n if isinstance(v, Fixed) else f"{n} of rank {r}", v)
+            for r, feed in enumerate(feeds)
+            for n, v in feed.items()
+        )
+        self.recompiles.add(dict(named))
+        word = agreed([word for _, _, word in results])
+        left = [
+            self._split(unless(word, state, old), constant)
+            for (state, _, _), old in zip(results, states, strict=True)
+        ]
+        extra = {
+            n: jnp.concatenate([e[n] for _, e in left]) if n in self.own else v
+            for n, v in left[0][1].items()
+        }
+        return (
+            self.layouts[0].stack([arrays for arrays, _ in left]),
+            extra,
+            [of_rank(f, self.plan.where.count) for _, f, _ in results],
+            word,
+        )
+
+    def _checked_turns(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any) -> Any:
+        finite = self.finite[Kind.CHECKED_TURNS] = Finite(self.plan.step.ops)
+        return *self._turns(mutable, constant, feeds, seed, step, finite.watch), finite.flags

@@ -1,0 +1,241 @@
+"""Scope: variables by name, with their values.
+
+Where a value is, only its Storage knows (storage.py): the scope holds it, or the arrays between the
+steps of a program do (buffers.py). A look-up reads it there, and a write from outside goes
+there too, or takes the value back first. Both may come from any thread (turns.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..base.within import InForce
+from ..errors import FluidTypeError
+from ..lod_tensor import Lod, LoDTensor, LoDTensorArray, ScopeTensor
+from ..ops.selected import SelectedRows
+from .storage import Held, Storage, lasting
+from .turns import NOBODY, Turn, looking
+
+T = TypeVar("T")
+# how often a variable of any scope has come to hold something else, steps apart; borrowers look at
+# it
+CHANGES = [0]
+
+
+class ScopeVar:
+    """One variable of a scope. `value` is None until something is stored; `lod` are the offsets
+    that a user set with it.
+    """
+
+    __slots__ = ("_storage", "lod", "name", "turn")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._storage: Storage = Held()
+        self.turn: Turn = NOBODY  # who else may change the value now
+        self.lod: Lod = ()
+
+    @property
+    def storage(self) -> Storage:
+        """Where the value is. Who reads it there, or puts it elsewhere, has the variable's turn."""
+        return self._storage
+
+    @storage.setter
+    def storage(self, storage: Storage) -> None:
+        self._storage = storage
+        CHANGES[0] += 1
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is stored."""
+        return self._storage.empty
+
+    @property
+    def value(self) -> Any:
+        """The value between two steps, which later ones do not touch: an array on the host, or
+        None.
+
+        Where the ranks of a data-parallel program have their own, that of the first.
+        """
+        return (
+            None if self._storage.empty else looking([self], lambda: lasting(self._storage.read()))
+        )
+
+    @value.setter
+    def value(self, array: Any) -> None:
+        def write() -> None:
+            if not self._storage.write(array):
+                self._storage.release()
+                self.storage = Held(array)
+            CHANGES[0] += 1
+
+        looking([self], write, changing=True)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the value is sparse rows (SELECTED_ROWS)."""
+        return isinstance(self.storage, Held) and isinstance(self.storage.value, SelectedRows)
+
+    def get_tensor(self) -> LoDTensor:
+        """The value as a tensor. Raises FluidTypeError if it is sparse rows."""
+        if self.sparse:
+            raise FluidTypeError(
+                f"variable {self.name!r} holds sparse rows (SELECTED_ROWS); use get_selected_rows()"
+                " instead"
+            )
+        return ScopeTensor(self)
+
+    def get_selected_rows(self) -> SelectedRows:
+        """The value as sparse rows. Raises FluidTypeError if it is something else."""
+        if not self.sparse:
+            raise FluidTypeError(
+                f"variable {self.name!r} holds no sparse rows (SELECTED_ROWS); use get_tensor()"
+                " instead"
+            )
+        return self.value.on_host()
+
+    def store(self, value: Any, lod: Lod) -> None:
+        """The value, and the offsets of its sequences."""
+        self.value, self.lod = value, lod
+
+    def get_lod_tensor_array(self) -> LoDTensorArray:
+        """The value as a LoDTensorArray; of a variable without one, an empty one that it has from
+        now on.
+
+        Raises FluidTypeError if it is something else.
+        """
+        if self.value is None:
+            self.value = LoDTensorArray()
+        if not isinstance(self.value, LoDTensorArray):
+            raise FluidTypeError(
+                f"variable {self.name!r} holds no LoDTensorArray; use get_tensor() instead"
+            )
+        return self.value
+
+    def set(self, value: Any, place: Any = None) -> None:
+        self.get_tensor().set(value, place)
+
+
+class Scope:
+    """Variables by name; a child scope sees its ancestors' (Fluid's core.Scope)."""
+
+    def __init__(self, parent: Scope | None = None) -> None:
+        self._vars: dict[str, ScopeVar] = {}
+        self.parent = parent
+        self._kids: list[Scope] = []
+        # compiled step -> the buffers of its state here
+        self.bound: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+    def var(self, name: str) -> ScopeVar:
+        """The variable of this very scope, made if it is not there."""
+        if not isinstance(name, str):
+            raise FluidTypeError(
+                f"a scope finds variables by name (a string), not by {type(name).__name__}"
+            )
+        var = self._vars.get(name)
+        if var is None:
+            var = self._vars.setdefault(name, ScopeVar(name))
+            CHANGES[0] += 1  # it may hide an ancestor's
+        return var
+
+    def find_var(self, name: str) -> ScopeVar | None:
+        """The variable here or in the nearest ancestor, or None."""
+        scope: Scope | None = self
+        while scope is not None:
+            var = scope._vars.get(name)
+            if var is not None:
+                return var
+            scope = scope.parent
+        return None
+
+    def persistable(self, name: str) -> ScopeVar:
+        """The variable that a program keeps a value in: found as by find_var, else made in the
+        outermost scope, as in Fluid.
+        """
+        found = self.find_var(name)
+        if found is not None:
+            return found
+        outermost = self
+        while outermost.parent is not None:
+            outermost = outermost.parent
+        return outermost.var(name)
+
+    def new_scope(self) -> Scope:
+        kid = Scope(self)
+        self._kids.append(kid)
+        return kid
+
+    def drop_kids(self) -> None:
+        self._kids.clear()
+
+    def erase(self, names: list[str]) -> None:
+        """Forget variables of this scope."""
+
+        def forget() -> None:
+            for name in names:
+                var = self._vars.pop(name, None)
+                if var is not None:
+                    var.storage.release()  # what shares arrays with it goes on
+
+        looking(
+            [v for name in names if (v := self._vars.get(name)) is not None], forget, changing=True
+        )
+        CHANGES[0] += 1
+
+    def local_var_names(self) -> list[str]:
+        return list(self._vars)
+
+    def between_steps(
+        self, names: Iterable[str], work: Callable[[], T], changing: bool = False
+    ) -> T:
+        """What `work` returns, called while no step of any thread changes those of these variables
+        that are there.
+
+        changing: it changes them itself.
+        """
+        return looking(
+            [v for name in names if (v := self.find_var(name)) is not None], work, changing
+        )
+
+    def put(self, values: Mapping[str, Any]) -> None:
+        """Store values by name, all between the same two steps: in the nearest scope that has the
+        name, else in this one.
+        """
+
+        def store() -> None:
+            for name, value in values.items():
+                self.persistable(name).value = value
+
+        self.between_steps(values, store, changing=True)
+
+    def get(self, name: str) -> np.ndarray:
+        """A copy of a variable's value as a NumPy array; of sparse rows, the table. Raises KeyError
+        for a name without value.
+        """
+        var = self.find_var(name)
+        value = None if var is None else var.value
+        if value is None:
+            raise KeyError(name)
+        return np.array(value.table() if isinstance(value, SelectedRows) else value)
+
+
+_current = InForce("scope", Scope())
+
+
+def global_scope() -> Scope:
+    """The scope that Executor.run uses by default."""
+    return _current.get()
+
+
+@contextlib.contextmanager
+def scope_guard(scope: Scope) -> Iterator[None]:
+    """Make `scope` the default within the block, in this thread."""
+    if not isinstance(scope, Scope):
+        raise FluidTypeError(f"scope_guard takes a Scope, not {type(scope).__name__}")
+    with _current.within(scope):
+        yield
