@@ -157,6 +157,22 @@ def transformer(width: int = 256, length: int = 128, heads: int = 4, depth: int 
     return _classify(layers.fc(h, 10, num_flatten_dims=2), _label(length))
 
 
+def bert(length: int = 128, width: int = 256, heads: int = 4, depth: int = 4) -> Any:
+    """An encoder of words; its answer is two classes."""
+    words = fluid.data("words", [None, length], "int64")
+    places = layers.create_parameter([length, width], "float32")
+    h = layers.elementwise_add(fluid.embedding(words, [8000, width]), places, axis=1)
+    h = layers.layer_norm(h, begin_norm_axis=2)
+    for _ in range(depth):
+        mixed = _attention(h, width, heads, length)
+        h = layers.layer_norm(layers.elementwise_add(h, mixed), begin_norm_axis=2)
+        f = layers.fc(h, 4 * width, num_flatten_dims=2, act="gelu")
+        f = layers.fc(f, width, num_flatten_dims=2)
+        h = layers.layer_norm(layers.elementwise_add(h, f), begin_norm_axis=2)
+    first = layers.reshape(layers.slice(h, [1], [0], [1]), [-1, width])
+    return layers.softmax(layers.fc(layers.fc(first, width, act="tanh"), 2))
+
+
 def word_model(vocabulary: int = 2000, width: int = 32, context: int = 4) -> Any:
     words = fluid.data("words", [None, context, 1], "int64")
     h = layers.reshape(layers.embedding(words, [vocabulary, width]), [-1, context * width])

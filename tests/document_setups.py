@@ -104,6 +104,7 @@ for folder in ("model", "folder"):
     fluid.io.save_inference_model(folder, ["x"], [out], exe, main)
 feed = {"x": array}
 """,
+    "service": "",
     "serving": NET
     + """
 import fluidjax.paddle

@@ -77,6 +77,7 @@ COMMANDS: dict[str, Command] = {
         "write a saved model for another runtime, and say what was done",
         "fluidjax export MODEL net.onnx --shape x=n,3,640,640",
     ),
+    "serve": Command("serve", "serve a saved model over HTTP", "fluidjax serve MODEL --port 8000"),
     "passes": Command("passes", "list the passes and their options", "fluidjax passes dce"),
     "demo": Command(
         "demo", "train a LeNet on handwritten digits and draw how it went", "fluidjax demo"
@@ -88,7 +89,13 @@ COMMANDS: dict[str, Command] = {
     ),
 }
 
-COMPILING = ("run", "launch", "demo", "infer")  # they keep what they compile for the next time
+COMPILING = (
+    "run",
+    "launch",
+    "demo",
+    "infer",
+    "serve",
+)  # they keep what they compile for the next time
 
 FAILED = 1  # an error that one sentence told, or the answer of a command is no
 INTERRUPTED = 130  # what a shell reports for Ctrl-C

@@ -163,6 +163,11 @@ def _given(texts: list[str], feeds: list[str]) -> dict[str, tuple[int, ...]]:
     return given
 
 
+def given_sizes(texts: list[str]) -> dict[str, tuple[int, ...]]:
+    """The shapes that --shape gives, of inputs that nobody knows yet."""
+    return dict(_parsed(text) for text in texts)
+
+
 def given_shapes(
     texts: list[str], program: Program, feeds: list[str]
 ) -> dict[str, tuple[int, ...]]:

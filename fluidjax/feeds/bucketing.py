@@ -17,6 +17,7 @@ from ..ops.loop_course import limit
 from ..ops.ragged import ROWS, Ragged
 
 SMALLEST = 8
+BATCH = ("batch", 0)  # the key of the rows of a prediction's batch
 
 
 def bucket(n: int) -> int:
@@ -76,7 +77,7 @@ def _each(counts: Mapping[int, int], count: int) -> Hashable:
 
 def batched(feed: Mapping[str, Any], names: Collection[str], size: int) -> dict[str, Any]:
     """A feed whose arrays of these names, which have equally many rows, are padded up to `size`."""
-    return {n: _rows(v, ("batch", 0), size) if n in names else v for n, v in feed.items()}
+    return {n: _rows(v, BATCH, size) if n in names else v for n, v in feed.items()}
 
 
 def _filled(value: Ragged, counts: Mapping[int, int]) -> Ragged:

@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import FluidError, MixesRows, NotOneStep
 from ..ops import rows
 from ..ops.objection import reason
-from ..ops.ragged import ROWS, Ragged, by_sequence, rows_of
+from ..ops.ragged import ROWS, Ragged, by_sequence, rows_of, some_rows
 from ..ops.registry import GRAD, OpDef, lookup
 from ..ops.traits import Sequences
 
@@ -253,6 +253,11 @@ def _same_rows(
             shown[slot] = value
             continue
         bare = lead is None or not rows.shares(definition, slot)
+        if slot in rule.folded and value is not None and not _fits(value, found[0]):
+            each = value.shape[0] // found[0].capacity
+            key = "folded", each, found[0].key
+            shown[slot] = some_rows(value, found[0].count * each, key)
+            continue
         shown[slot] = _each(value, partial(_kept, definition, found[0], bare))
     return shown
 

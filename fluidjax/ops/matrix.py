@@ -153,8 +153,10 @@ def _infer_matmul(
 
 
 def _multiplied(attrs: Attrs, shapes: Shapes) -> bool:
-    """The rows of X are multiplied by one matrix, or each by its own."""
+    """The rows of X are multiplied by one matrix, or each by its own row of Y."""
     x, y = shapes["X"], shapes["Y"]
+    if "Y" in shapes["ragged"]:
+        return len(x) == len(y) > 2
     return len(y) == 2 and (len(x) > 2 or (len(x) == 2 and not attrs["transpose_X"]))
 
 
@@ -162,7 +164,7 @@ def _multiplied(attrs: Attrs, shapes: Shapes) -> bool:
     outs="Out",
     grad="X Y",
     infer=_infer_matmul,
-    rows=row_wise("X", when=_multiplied),
+    rows=row_wise("X", "Y", beside="Y", when=_multiplied),
     heavy=True,
 )
 def matmul(
@@ -348,11 +350,19 @@ def _broadcast(n: int, m: int) -> int:
     return max(n, m)
 
 
+def _multiplied_v2(attrs: Attrs, shapes: Shapes) -> bool:
+    """The rows of X are multiplied by the same matrices, or each by its own row of Y."""
+    x, y = shapes["X"], shapes["Y"]
+    if "Y" in shapes["ragged"]:
+        return len(x) == len(y) > 2
+    return len(y) < max(len(x), 3) and (len(x) > 2 or (len(x) == 2 and not attrs["trans_x"]))
+
+
 @op(
     outs="Out",
     grad="X Y",
     infer=_infer_matmul_v2,
-    rows=mixes("X"),
+    rows=row_wise("X", "Y", beside="Y", when=_multiplied_v2),
     heavy=True,
 )
 def matmul_v2(X: Array, Y: Array, *, trans_x: bool = False, trans_y: bool = False):

@@ -383,7 +383,7 @@ def _rows(x: Array, begin: int) -> tuple[int, int]:
 
 @op(
     outs="Y Mean~ Variance~",
-    rows=row_wise("X", when=attribute("begin_norm_axis", lambda a: a == 1)),
+    rows=row_wise("X", when=attribute("begin_norm_axis", lambda a: a >= 1), folded="Mean Variance"),
 )
 def layer_norm(
     X: Array,

@@ -45,7 +45,7 @@ class RowWise:
     intermediate ones). elements: every element, not only every row, is computed by itself.
     by_number: slots of which only the rows that `over` names are read, so padding behind them does
     no harm. joins: where it holds, the outputs have the rows of all values in the first of `over`,
-    one after another, and their sequences.
+    one after another, and their sequences. folded: outputs that may have several rows for each.
     """
 
     over: tuple[str, ...]
@@ -57,6 +57,7 @@ class RowWise:
     elements: bool = False
     joins: When | None = None
     by_number: tuple[str, ...] = ()
+    folded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ _FIRST = "<first>"
 
 def row_wise(
     *over: str, when: When | None = None, beside: str = "", outs: str = "", lod: Lead = _FIRST, shared: str = "",
-    joins: When | None = None, by_number: str = "",
+    joins: When | None = None, by_number: str = "", folded: str = "",
 ) -> RowWise:  # fmt: skip
     """A RowWise; slots by their names, several in one string. The LoD is that of the first slot if
     nothing else is said.
@@ -131,6 +132,7 @@ def row_wise(
         tuple(shared.split()),
         joins=joins,
         by_number=numbered,
+        folded=tuple(folded.split()),
     )
 
 

@@ -58,7 +58,19 @@ def counted(x: Any) -> Any:
     )
 
 
-APART = (convolutional, by_minus_one, attention, best)
+def projected(x: Any) -> Any:
+    """Mean and Variance of layer_norm have three entries for each row of the batch."""
+    x = layers.reshape(x, [0, 3, 64])
+    block = x.block
+    mean = block.create_var(name="mean", dtype="float32", shape=[-1])
+    variance = block.create_var(name="variance", dtype="float32", shape=[-1])
+    out = block.create_var(name="normal", dtype="float32", shape=[-1, 3, 64])
+    outs = {"Y": out, "Mean": mean, "Variance": variance}
+    block.append_op("layer_norm", {"X": x}, outs, {"begin_norm_axis": 2})
+    return layers.scale(mean, 2.0)
+
+
+APART = (convolutional, by_minus_one, attention, best, projected)
 TOGETHER = (centred, across, turned, counted)
 
 

@@ -1,0 +1,168 @@
+"""A loaded model for many callers: what it takes and gives, and runs of several requests at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..base.dtypes import name_of, numpy_dtype
+from ..errors import FluidValueError, UnsupportedError
+from ..executor import Executor
+from ..lod_tensor import LoDTensor
+from ..lower.step import Step
+from ..predictors import AnalysisConfig, create_paddle_predictor
+from ..feeds.apart import mixes_rows
+from .protocol import DATATYPES, Tensor
+from .refused import Refused
+
+Values = dict[str, Any]
+
+
+class Model:
+    """A saved model that any number of threads may run.
+
+    sizes: rows of several requests run together, padded up to one of them; none: every request
+    runs by itself. most: so many executables are kept; more are compiled anew when they come again.
+    """
+
+    def __init__(self, config: AnalysisConfig, sizes: tuple[int, ...], most: int) -> None:
+        config = AnalysisConfig(config)
+        if sizes:
+            config.set_batch_sizes(sizes)
+        predictor = create_paddle_predictor(config)
+        self._place, self._most, self.sizes = config.place(), most, config.batch_sizes() or ()
+        self._program, self._scope = predictor.program(), predictor.scope()
+        self.inputs = tuple(self._tensor(n) for n in predictor.get_input_names())
+        self.outputs = tuple(self._tensor(n) for n in predictor.get_output_names())
+        self._names = [t.name for t in self.outputs]
+        self._step = Step(self._program.desc, tuple(self._names))
+        self._dropping = threading.Lock()
+        self._anew()
+        self.dropped = 0
+
+    def _tensor(self, name: str) -> Tensor:
+        var = self._program.global_block().var(name)
+        dtype = numpy_dtype(name_of(var.dtype))
+        if dtype.name not in DATATYPES:
+            raise UnsupportedError(f"{name!r} is of {dtype.name}, which JSON requests do not have")
+        return Tensor(name, dtype, tuple(var.shape), var.lod_level)
+
+    def _anew(self) -> None:
+        self._exe, self._mixing = Executor(self._place), dict[Hashable, str]()
+
+    # -- which requests run together
+
+    def kind(self, feed: Mapping[str, Any]) -> Hashable | None:
+        """What requests have in common that may run together, if the model lets them; None if this
+        one runs by itself in any model.
+        """
+        if not self.sizes or any(isinstance(v, LoDTensor) or not v.ndim for v in feed.values()):
+            return None
+        if len({v.shape[0] for v in feed.values()}) != 1 or not self.rows(feed):
+            return None
+        return tuple((n, v.shape[1:]) for n, v in sorted(feed.items()))
+
+    def apart(self, kind: Hashable | None, feed: Mapping[str, Any]) -> bool:
+        """Whether requests of this kind may run together."""
+        if kind is None:
+            return False
+        mixing = self._mixing
+        if kind not in mixing:
+            mixing[kind] = self.mixes(feed)
+        return not mixing[kind]
+
+    def mixes(self, feed: Mapping[str, Any]) -> str:
+        """Why requests of these sizes run by themselves; "" if they may run together."""
+        found = {n: self._scope.find_var(n) for n in self._step.reads}
+        arrays = {n: np.asarray(v.get_tensor()) for n, v in found.items()}
+        state = {n: jax.ShapeDtypeStruct(v.shape, v.dtype) for n, v in arrays.items()}
+        return mixes_rows(self._step, state, feed)
+
+    @staticmethod
+    def rows(feed: Mapping[str, Any]) -> int:
+        """How many rows the first input has."""
+        shapes = (v.shape() if isinstance(v, LoDTensor) else v.shape for v in feed.values())
+        return next((int(s[0]) for s in shapes if s), 0)
+
+    # -- runs
+
+    def run(self, feeds: Sequence[Mapping[str, Any]]) -> list[Values]:
+        """The outputs for each of these feeds, which are of one kind if they are several, and run
+        together.
+
+        Raises FluidError for what the model does not take, Refused if memory does not suffice.
+        """
+        first = feeds[0]
+        largest = self.sizes[-1] if self.sizes else 0
+        counts = [self.rows(f) for f in feeds]
+        alone = counts[0] <= largest or not self.apart(self.kind(first), first)
+        if len(feeds) == 1 and alone:
+            return [self._once(first)]
+        joined = {n: np.concatenate([f[n] for f in feeds]) for n in first}
+        parts = [
+            self._once({n: v[at : at + largest] for n, v in joined.items()})
+            for at in range(0, sum(counts), largest)
+        ]
+        whole = {n: np.concatenate([p[n] for p in parts]) for n in self._names}
+        ends = np.cumsum(counts).tolist()
+        return [
+            {n: v[end - count : end] for n, v in whole.items()}
+            for end, count in zip(ends, counts, strict=True)
+        ]
+
+    def _once(self, feed: Mapping[str, Any]) -> Values:
+        exe = self._exe
+        try:
+            found = exe.run(
+                self._program, dict(feed), self._names, scope=self._scope, return_numpy=False
+            )
+            values = [v if isinstance(v, LoDTensor) and v.lod() else np.asarray(v) for v in found]
+        except (MemoryError, jax.errors.JaxRuntimeError) as error:
+            if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
+                raise Refused(413, "memory does not suffice for inputs of these sizes") from None
+            raise
+        if self.compiled > self._most:
+            with self._dropping:
+                if exe is self._exe:
+                    self.dropped += self.compiled
+                    self._anew()
+        return dict(zip(self._names, values, strict=True))
+
+    @property
+    def compiled(self) -> int:
+        """How many executables there are."""
+        return len(self._exe.compilations(self._program))
+
+    def warm_up(self, shapes: Mapping[str, Sequence[int]]) -> list[int]:
+        """Run on zeros: for each size of a batch, or once where the batch is not open; which sizes.
+
+        shapes: of inputs that leave more than the batch open. Raises FluidValueError where such a
+        one lacks.
+        """
+        sizes = list(self.sizes) if any(t.shape[:1] == (-1,) for t in self.inputs) else []
+        for size in sizes or [1]:
+            self.run([{t.name: _zeros(t, size, shapes.get(t.name)) for t in self.inputs}])
+        return sizes
+
+
+def _zeros(tensor: Tensor, size: int, shape: Sequence[int] | None) -> Any:
+    given = list(tensor.shape if shape is None else shape)
+    if given and tensor.shape[0] == -1:
+        given[0] = size
+    if len(given) != len(tensor.shape) or any(
+        n < 0 or d not in (n, -1) for n, d in zip(given, tensor.shape, strict=True)
+    ):
+        raise FluidValueError(
+            f"input {tensor.name!r} is of shape {list(tensor.shape)}; give all its sizes to warm up"
+            f" (--shape {tensor.name}=...)"
+        )
+    zeros = np.zeros(given, tensor.dtype)
+    if not tensor.levels:
+        return zeros
+    made = LoDTensor(zeros)
+    made.set_recursive_sequence_lengths([[1] * given[0]] * tensor.levels)
+    return made
