@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import FluidValueError, UnsupportedError, near
+from ..errors import FluidValueError, near
 from .report import ExportError, ExportReport, Lack
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from .stablehlo import Loaded
     from .subject import Shapes
 
-FORMATS = ("onnx", "stablehlo", "fluid", "text")
+FORMATS = ("onnx", "stablehlo", "savedmodel", "fluid", "text")
+FOLDERS = ("savedmodel", "fluid")
 
 
 def export(
@@ -56,6 +57,9 @@ def export(
     state "baked" has the parameters within the code, "arguments" in ``PATH.state``. Open sizes stay
     open where every op can be traced so. Read by :func:`load_exported`, or by ``jax.export``.
 
+    format "savedmodel", where TensorFlow is installed: a folder with the same code as one op, and the
+    parameters as variables.
+
     format "fluid": a folder that Paddle 1.8.5 loads, with a file for each parameter. format "text":
     the program as it prints.
 
@@ -66,17 +70,12 @@ def export(
     """
     from .subject import subject_of
 
-    if format == "savedmodel":
-        raise UnsupportedError(
-            "a SavedModel is not written; TensorFlow's tf.raw_ops.XlaCallModule takes the code of"
-            " format='stablehlo'"
-        )
     if format not in FORMATS:
         raise FluidValueError(
             f"there is no format {format!r}{near(format, FORMATS)}; there are {', '.join(FORMATS)}"
         )
     where = Path(path)
-    if where.is_dir() and format != "fluid":
+    if where.is_dir() and format not in FOLDERS:
         raise FluidValueError(f"cannot write {str(where)!r}: a folder has this name")
     subject = subject_of(model, feeds, fetches, scope)  # type: ignore[arg-type]
     if format == "onnx":
@@ -87,6 +86,10 @@ def export(
         from .stablehlo import to_stablehlo
 
         return to_stablehlo(subject, where, shapes or {}, platforms, state)
+    if format == "savedmodel":
+        from .savedmodel import to_savedmodel
+
+        return to_savedmodel(subject, where, shapes or {}, platforms)
     from .to_fluid import to_fluid, to_text
 
     return to_fluid(subject, where) if format == "fluid" else to_text(subject, where)

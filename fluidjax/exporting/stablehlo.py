@@ -30,6 +30,74 @@ MOST = 1 << 20  # bytes of the JSON
 CALLS_BACK = b"callback"  # in code that calls Python by an address
 
 
+@dataclass(frozen=True)
+class Made:
+    """What jax.export made of a program: values of its persistent variables, those of them that are
+    arguments, and their names.
+    """
+
+    exported: Any
+    values: Mapping[str, np.ndarray]
+    kept: tuple[str, ...]
+
+    @property
+    def inputs(self) -> Sequence[Any]:
+        """The types of what is fed."""
+        return list(self.exported.in_avals[len(self.kept) :])
+
+
+def made_of(
+    subject: Subject, path: Path, format: str, shapes: Shapes, platforms: Sequence[str], apart: bool
+) -> Made:
+    """A function of (the state where it is `apart`, what is fed). Raises ExportError for what cannot
+    leave the process.
+    """
+    for name in platforms:
+        if name not in PLATFORMS:
+            raise FluidValueError(
+                f"there is no platform {name!r}{near(name, PLATFORMS)}; there are {PLATFORMS}"
+            )
+    step = Step(subject.desc, subject.fetches)
+    values = {n: np.asarray(subject.params[n]) for n in step.reads}
+    sizes = _sizes(subject, shapes)
+    kept = tuple(sorted(values)) if apart else ()
+
+    def run(*given: Any) -> list[Any]:
+        own = dict(zip(kept, given, strict=False))
+        fed = dict(zip(subject.feeds, given[len(kept) :], strict=True))
+        found = step({n: own.get(n, v) for n, v in values.items()}, fed, None)[1]
+        return [jax.numpy.asarray(v) for v in found]
+
+    report = ExportReport(str(path), format)
+    lacks = [
+        Lack(f"input '{n}'", 1, "it is sequences", "export it as ONNX, or pad it in the program")
+        for n in subject.feeds
+        if subject.var(n).lod_level and n not in shapes
+    ]
+    if lacks:
+        raise ExportError(ExportReport(str(path), format, lacks=tuple(lacks)))
+    with jax.enable_x64(True):
+        types = [jax.ShapeDtypeStruct(values[n].shape, values[n].dtype) for n in kept]
+        types += _types(subject, sizes)
+        try:
+            made = jax.export.export(jax.jit(run), platforms=list(platforms))(*types)
+        except Exception as error:  # what JAX raises has no common class
+            raise _lacking(report, error, sizes) from error
+    if made.ordered_effects or made.unordered_effects or CALLS_BACK in made.mlir_module_serialized:
+        lack = Lack("the program", 1, "it has effects on this process, or calls Python")
+        raise ExportError(ExportReport(str(path), format, lacks=(lack,)))
+    return Made(made, values, kept)
+
+
+def kinds_of(subject: Subject) -> FrozenMap[str, tuple[int, tuple[str, ...]]]:
+    """Op type -> how many, all of which are in one module of StableHLO."""
+    kinds: dict[str, int] = {}
+    for op in subject.desc.blocks[0].ops:
+        if op.type not in ("feed", "fetch"):
+            kinds[op.type] = kinds.get(op.type, 0) + 1
+    return FrozenMap({k: (n, ("StableHLO",)) for k, n in kinds.items()})
+
+
 def to_stablehlo(
     subject: Subject, path: Path, shapes: Shapes, platforms: Sequence[str], state: str
 ) -> ExportReport:
@@ -38,48 +106,13 @@ def to_stablehlo(
     """
     if state not in STATES:
         raise FluidValueError(f"state is {state!r}{near(state, STATES)}; it is one of {STATES}")
-    for name in platforms:
-        if name not in PLATFORMS:
-            raise FluidValueError(
-                f"there is no platform {name!r}{near(name, PLATFORMS)}; there are {PLATFORMS}"
-            )
     _needs_flatbuffers()
-    step = Step(subject.desc, subject.fetches)
-    values = {n: np.asarray(subject.params[n]) for n in step.reads}
-    sizes = _sizes(subject, shapes)
-    kept = sorted(values) if state == "arguments" else []
-
-    def run(*given: Any) -> list[Any]:
-        own = dict(zip(kept, given, strict=False))
-        fed = dict(zip(subject.feeds, given[len(kept) :], strict=True))
-        found = step({n: own.get(n, v) for n, v in values.items()}, fed, None)[1]
-        return [jax.numpy.asarray(v) for v in found]
-
-    report = ExportReport(str(path), "stablehlo")
-    lacks = [
-        Lack(f"input '{n}'", 1, "it is sequences", "export it as ONNX, or pad it in the program")
-        for n in subject.feeds
-        if subject.var(n).lod_level and n not in shapes
-    ]
-    if lacks:
-        raise ExportError(ExportReport(str(path), "stablehlo", lacks=tuple(lacks)))
+    found = made_of(subject, path, "stablehlo", shapes, platforms, state == "arguments")
+    made, kept = found.exported, found.kept
     with jax.enable_x64(True):
-        types = [jax.ShapeDtypeStruct(values[n].shape, values[n].dtype) for n in kept]
-        types += _types(subject, sizes)
-        try:
-            made = jax.export.export(jax.jit(run), platforms=list(platforms))(*types)
-        except Exception as error:  # what JAX raises has no common class
-            raise _lacking(report, error, sizes) from error
-        if (
-            made.ordered_effects
-            or made.unordered_effects
-            or CALLS_BACK in made.mlir_module_serialized
-        ):
-            lack = Lack("the program", 1, "it has effects on this process, or calls Python")
-            raise ExportError(ExportReport(str(path), "stablehlo", lacks=(lack,)))
         code = bytes(made.serialize())
-    inputs = [_told(n, t) for n, t in zip(subject.feeds, made.in_avals[len(kept) :], strict=True)]
-    outputs = [_told(n, t) for n, t in zip(subject.fetches, made.out_avals, strict=True)]
+    inputs = [told(n, t) for n, t in zip(subject.feeds, found.inputs, strict=True)]
+    outputs = [told(n, t) for n, t in zip(subject.fetches, made.out_avals, strict=True)]
     beside = {
         "format": "fluidjax stablehlo",
         "version": VERSION,
@@ -87,27 +120,23 @@ def to_stablehlo(
         "calling_convention": made.calling_convention_version,
         "platforms": list(made.platforms),
         "sha256": hashlib.sha256(code).hexdigest(),
-        "state": [_told(n, t) for n, t in zip(kept, made.in_avals, strict=False)],
+        "state": [told(n, t) for n, t in zip(kept, made.in_avals, strict=False)],
         "inputs": inputs,
         "outputs": outputs,
     }
     files: dict[str, Pieces] = {}
     if kept:
-        files[f"{path.name}.state"] = files_of(values, "all")["all"]
+        files[f"{path.name}.state"] = files_of(dict(found.values), "all")["all"]
     text = json.dumps(beside, indent=1).encode()
     files |= {path.name: lambda: [code], f"{path.name}.json": lambda: [text]}
     write_files(path.parent, files)
-    kinds: dict[str, int] = {}
-    for op in subject.desc.blocks[0].ops:
-        if op.type not in ("feed", "fetch"):
-            kinds[op.type] = kinds.get(op.type, 0) + 1
     return ExportReport(
         str(path),
         "stablehlo",
-        FrozenMap({k: (n, ("StableHLO",)) for k, n in kinds.items()}),
+        kinds_of(subject),
         nodes=1,
-        inputs=tuple(_line(i) for i in inputs),
-        outputs=tuple(_line(o) for o in outputs),
+        inputs=tuple(line(i) for i in inputs),
+        outputs=tuple(line(o) for o in outputs),
         size=len(code),
         notes=(f"for {', '.join(made.platforms)}; JAX reads it for at least six months",),
     )
@@ -163,13 +192,15 @@ def _types(subject: Subject, sizes: Mapping[str, Sequence[int | str]]) -> list[A
     return found
 
 
-def _told(name: str, aval: Any) -> dict[str, Any]:
+def told(name: str, aval: Any) -> dict[str, Any]:
+    """Name, dtype and sizes of an input or an output."""
     shape = [n if isinstance(n, int) else str(n) for n in aval.shape]
     return {"name": name, "dtype": str(aval.dtype), "shape": shape}
 
 
-def _line(told: Mapping[str, Any]) -> str:
-    return f"{told['name']} {told['dtype']}[{', '.join(str(n) for n in told['shape'])}]"
+def line(tensor: Mapping[str, Any]) -> str:
+    """The same as a report has it."""
+    return f"{tensor['name']} {tensor['dtype']}[{', '.join(str(n) for n in tensor['shape'])}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,15 +231,15 @@ class Loaded:
         if lacking := [n for n in self.state if n not in held]:
             raise FeedError(f"the state lacks {lacking[0]!r}")
         given = [np.asarray(held[n]) for n in self.state]
-        for told in self.inputs:
-            value = np.asarray(feed[told["name"]])
-            fits = len(value.shape) == len(told["shape"]) and all(
+        for each in self.inputs:
+            value = np.asarray(feed[each["name"]])
+            fits = len(value.shape) == len(each["shape"]) and all(
                 isinstance(n, str) or n == m
-                for n, m in zip(told["shape"], value.shape, strict=True)
+                for n, m in zip(each["shape"], value.shape, strict=True)
             )
-            if str(value.dtype) != told["dtype"] or not fits:
+            if str(value.dtype) != each["dtype"] or not fits:
                 raise FeedError(
-                    f"input {told['name']!r} is {value.dtype}{list(value.shape)}; it takes {_line(told)}"
+                    f"input {each['name']!r} is {value.dtype}{list(value.shape)}; it takes {line(each)}"
                 )
             given.append(value)
         with jax.enable_x64(True):
@@ -273,12 +304,12 @@ def _described(beside: Mapping[str, Any], part: str, where: Path) -> tuple[Mappi
 
 
 def _state(
-    where: Path, told: Sequence[Mapping[str, Any]], avals: Sequence[Any]
+    where: Path, described: Sequence[Mapping[str, Any]], avals: Sequence[Any]
 ) -> dict[str, np.ndarray]:
-    if not told:
+    if not described:
         return {}
     wanted = {
-        t["name"]: VarDesc(t["name"], tuple(a.shape), str(a.dtype)) for t, a in zip(told, avals, strict=False)
+        t["name"]: VarDesc(t["name"], tuple(a.shape), str(a.dtype)) for t, a in zip(described, avals, strict=False)
     }  # fmt: skip
     found = read_arrays(wanted, str(where.parent), f"{where.name}.state")
     for name, var in wanted.items():

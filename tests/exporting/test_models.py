@@ -165,7 +165,6 @@ def test_all_that_lacks_is_told_at_once(tmp_path: Path) -> None:
     [
         ({"opset": 16}, "opset 16"),
         ({"format": "onx"}, "did you mean"),
-        ({"format": "savedmodel"}, "XlaCallModule"),
         ({"fetches": ["fc_0.tmp_9"]}, "no variable 'fc_0.tmp_9'"),
         ({"shapes": {"imag": (1, 3, 8, 8)}}, "imag"),
         ({"shapes": {"image": (1, 4, 8, 8)}}, "declares"),
