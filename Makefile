@@ -27,7 +27,7 @@ help:
 	@echo 'make fuzz       10,000 spoiled copies of each kind of file that is read (ARGS="--count 500 text json": fewer, of some kinds)'
 	@echo 'make bench      compare with hand-written JAX, and with what make bench-peers installed; docs/benchmarks.md gets the figures'
 	@echo 'make bench-short  whether the benchmarks run, in less than a minute'
-	@echo 'make bench-peers  install Paddle 1.8.5, torch and onnxruntime into $(PEERS), each where it can be'
+	@echo 'make bench-peers  install Paddle 1.8.5, torch into $(PEERS), each where it can be'
 	@echo 'make models     fetch the OCR models that some tests run (make test does it)'
 	@echo 'make lint       ruff and the type checker'
 	@echo 'make format     let ruff lay the code out'
@@ -87,8 +87,6 @@ bench-peers:
 	@$(PYTHON) -m venv $(PEERS)/torch
 	@$(PEERS)/torch/bin/python -m pip install --quiet $(TORCH) numpy && \
 		$(PEERS)/torch/bin/python -c 'import torch; print("torch", torch.__version__)' || echo 'torch could not be installed'
-	@$(PEERS)/torch/bin/python -m pip install --quiet onnx onnxruntime && \
-		$(PEERS)/torch/bin/python -c 'import onnxruntime; print("onnxruntime", onnxruntime.__version__)' || echo 'onnxruntime could not be installed'
 
 lint: $(VENV)/.with-lint
 	$(VENV)/bin/python -m ruff check .

@@ -2,14 +2,13 @@
 onnxruntime beside it.
 
 The OCR models are read from .cache/models (`make models`) or $FLUIDJAX_MODELS; where they are not
-there, they are left out. onnxruntime is timed where it and onnx are installed: on our own networks
-as they are, on the OCR models where $FLUIDJAX_ONNX names a folder that holds them (the PyPI package
-rapidocr-onnxruntime has them).
+there, they are left out. onnxruntime is timed where it is installed, on what fluid.export writes.
 """
 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ import numpy as np
 
 import fluidjax as fluid
 
-from . import fluid_models, onnx_peer
+from . import fluid_models
 from .cases import cost
 from .timing import Paired, interleaved, seconds
 
@@ -29,6 +28,7 @@ ROOT = Path(__file__).parents[1]
 SAVED = {
     "PP-OCRv4 det 640x640": ("ch_PP-OCRv4_det_infer", (3, 640, 640)),
     "PP-OCRv4 rec 48x320": ("ch_PP-OCRv4_rec_infer", (3, 48, 320)),
+    "PP-OCR cls 48x192": ("ch_ppocr_mobile_v2_cls_infer", (3, 48, 192)),
 }
 MODELS = Path(os.environ.get("FLUIDJAX_MODELS") or ROOT / ".cache/models")
 
@@ -42,7 +42,6 @@ class Predictor:
     scope: fluid.Scope
     feed: dict[str, np.ndarray]
     fetch: list[str]
-    onnx: str = ""  # the name of the ONNX file of a saved model
 
     def __post_init__(self) -> None:
         self.exe = fluid.Executor()
@@ -124,8 +123,18 @@ def saved(name: str, folder: str, shape: tuple[int, ...]) -> Predictor | None:
         scope,
         {feeds[0]: x},
         [t.name for t in targets],
-        f"{folder}.onnx",
     )
+
+
+def encoder(batch: int) -> Predictor:
+    """The BERT of 4 layers."""
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    startup.random_seed = 1
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        out = fluid_models.bert()
+    fluid.Executor().run(startup, scope=scope)
+    words = np.random.RandomState(0).randint(0, 8000, (batch, 128)).astype("int64")
+    return Predictor(f"BERT, 4 layers, batch {batch}", main, scope, {"words": words}, [out.name])
 
 
 def predictors() -> Iterator[Predictor]:
@@ -150,6 +159,12 @@ def measure(plain: Predictor) -> Row:
     return Row(plain.name, folds, left, error, moved, times, _onnx(plain))
 
 
+def export(p: Predictor, path: Path) -> None:
+    """The model as ONNX, for feeds of the shapes that it has."""
+    shapes = {n: v.shape for n, v in p.feed.items()}
+    fluid.export(p.program, path, feeds=[*p.feed], fetches=p.fetch, scope=p.scope, shapes=shapes)
+
+
 def _onnx(p: Predictor) -> float | None:
     """Seconds of onnxruntime on the same model and input, with as many threads as there are cores;
     None without it.
@@ -158,25 +173,16 @@ def _onnx(p: Predictor) -> float | None:
         import onnxruntime
     except ImportError:
         return None
-    (x,) = p.feed.values()
-    if p.onnx:
-        found = next(Path(os.environ.get("FLUIDJAX_ONNX", "/nowhere")).rglob(p.onnx), None)
-        if found is None:
-            return None
-        data = found.read_bytes()
-    else:
-        data, x = (
-            onnx_peer.export(p.program, p.scope, next(iter(p.feed)), p.fetch[0]),
-            np.ascontiguousarray(x.transpose(0, 3, 1, 2)),
-        )
-    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
-    name = session.get_inputs()[0].name
-    answer, (ours, *_) = session.run(None, {name: x})[0], jax.device_get(p.run())
-    if not p.onnx and not np.allclose(answer, ours, rtol=1e-3, atol=1e-3 * np.abs(ours).max()):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        export(p, path)
+        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    answer, (ours, *_) = session.run(None, p.feed)[0], jax.device_get(p.run())
+    if not np.allclose(answer, ours, rtol=1e-3, atol=1e-3 * np.abs(ours).max()):
         raise AssertionError(f"{p.name}: onnxruntime computes something else")
 
     def run() -> Any:
-        return session.run(None, {name: x})
+        return session.run(None, p.feed)
 
     seconds(run, lambda last: None, 2)
     return sorted(seconds(run, lambda last: None, 3) for _ in range(5))[2]

@@ -89,7 +89,7 @@ def made_of(
     return Made(made, values, kept)
 
 
-def kinds_of(subject: Subject) -> FrozenMap[str, tuple[int, tuple[str, ...]]]:
+def kinds_of(subject: Subject) -> Mapping[str, tuple[int, tuple[str, ...]]]:
     """Op type -> how many, all of which are in one module of StableHLO."""
     kinds: dict[str, int] = {}
     for op in subject.desc.blocks[0].ops:

@@ -77,8 +77,7 @@ class Model:
 
     def mixes(self, feed: Mapping[str, Any]) -> str:
         """Why requests of these sizes run by themselves; "" if they may run together."""
-        found = {n: self._scope.find_var(n) for n in self._step.reads}
-        arrays = {n: np.asarray(v.get_tensor()) for n, v in found.items()}
+        arrays = {n: np.asarray(self._scope.get(n)) for n in self._step.reads}
         state = {n: jax.ShapeDtypeStruct(v.shape, v.dtype) for n, v in arrays.items()}
         return mixes_rows(self._step, state, feed)
 
