@@ -12,10 +12,10 @@ import numpy as np
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import FluidValueError, UnsupportedError
 from ..executor import Executor
+from ..feeds.apart import mixes_rows
 from ..lod_tensor import LoDTensor
 from ..lower.step import Step
 from ..predictors import AnalysisConfig, create_paddle_predictor
-from ..feeds.apart import mixes_rows
 from .protocol import DATATYPES, Tensor
 from .refused import Refused
 
