@@ -3,7 +3,7 @@ scope as it was.
 
 What else is refused stands beside what it is about: tests/lower/test_checks.py (ids, entries and labels
 that only a running step knows), tests/lower/test_while.py, tests/lower/test_conditional.py,
-tests/lower/test_static_rnn.py, tests/lower/test_cuts.py (Ctrl-C), tests/lower/test_py_func.py,
+tests/lower/test_static_rnn.py, tests/partition/test_cuts.py (Ctrl-C), tests/lower/test_py_func.py,
 tests/test_lod_tensor.py, tests/sizes/test_ways.py (sizes that are enormous, many specialisations).
 """
 

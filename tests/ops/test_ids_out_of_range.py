@@ -2,7 +2,7 @@
 outside.
 
 What a running step makes of an objection: tests/lower/test_checks.py. What is fed wrongly to ops with the
-trait `bounds`: tests/runtime/test_feed_shapes.py.
+trait `bounds`: tests/feeds/test_feed_shapes.py.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def test_what_explain_tells() -> None:
             main, feed = fluid.default_main_program(), {"x": X, "n": np.array([3])}
             told = [t for t in main.explain(feed) if t.op == "while"]
             assert [t.way for t in told] == ([way] if way else [])
-            assert all("tests/lower/test_cuts.py:" in (t.loc or "") for t in told)
+            assert all("tests/partition/test_cuts.py:" in (t.loc or "") for t in told)
             if way == "cut":
                 with pytest.raises(UnsupportedError) as raised:
                     jax.jit(fluid.step_fn(main, [out]))({}, feed)
@@ -311,7 +311,7 @@ def test_what_is_not_finite_is_found() -> None:
         try:
             with pytest.raises(
                 NanInfError,
-                match=r"op 'assign' \(tests/lower/test_cuts.py:\d+\) wrote NaN or infinity",
+                match=r"op 'assign' \(tests/partition/test_cuts.py:\d+\) wrote NaN or infinity",
             ):
                 exe.run(feed={"x": X}, fetch_list=[y])
         finally:
@@ -334,5 +334,5 @@ def test_an_op_that_does_not_take_what_a_loop_made_says_what_has_changed() -> No
         with pytest.raises(ShapeError) as caught:
             fluid.Executor().run(feed={"x": np.ones((2, 2), "f4")}, fetch_list=[y])
     told = "\n".join(caught.value.__notes__)
-    where = r"in iteration 1 of the loop at tests/lower/test_cuts.py:\d+, "
+    where = r"in iteration 1 of the loop at tests/partition/test_cuts.py:\d+, "
     assert re.search(where + r"which has changed 'tmp_\d+' from shape \[2, 2\] to \[4, 2\]", told)
