@@ -149,6 +149,7 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from .planning import plan as plan
     from .profiler import watch as watch
     from .tracing import Traced as Traced
+    from .tracing import fit_memory as fit_memory
     from .tracing import trace as trace
     from .transpiler import DistributeTranspiler as DistributeTranspiler
     from .transpiler import DistributeTranspilerConfig as DistributeTranspilerConfig
@@ -222,7 +223,7 @@ if not _TYPE_CHECKING:
         "profiler": "watch",
         "proto": "",
         "saved": "",
-        "tracing": "Traced trace",
+        "tracing": "Traced fit_memory trace",
         "transpiler": "DistributeTranspiler DistributeTranspilerConfig InferenceTranspiler memory_optimize release_memory",
         "wrapped_decorator": "",
     }
@@ -240,7 +241,7 @@ __all__ = [
     "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feed_desc",
     "data_feeder", "dataloader", "debugger", "default_main_program", "default_startup_program", "device_guard", "disable_dygraph",
     "disable_imperative", "dist", "dygraph", "embedding", "enable_dygraph", "enable_imperative", "errors", "evaluator", "executor",
-    "export", "exporting",
+    "export", "exporting", "fit_memory",
     "framework", "functional", "get_flags", "get_var", "global_scope", "gradients", "in_dygraph_mode", "incubate", "init_fn",
     "initializer", "input", "install_check", "io", "is_compiled_with_cuda", "is_compiled_with_xpu", "layer_helper", "layers",
     "load", "load_dygraph",

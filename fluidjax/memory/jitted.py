@@ -78,7 +78,8 @@ def only_jitted(step: Pure) -> Pure:
         if tracing():
             raise UnsupportedError(
                 "this step keeps its budget only under XLA's scheduler for memory, which it tells"
-                " its own jit: call step.jit() in place of jax.jit(step, donate_argnums=0)"
+                " its own jit: call step.jit() in place of jax.jit(step, donate_argnums=0), or put"
+                " step.inside into a jit with compiler_options=step.compiler_options"
             )
         return step(state, feed, key)
 
@@ -88,7 +89,8 @@ def only_jitted(step: Pure) -> Pure:
 
 def fit_step(step: Step, stepping: Callable[[Step], Pure], budget: Any, sizing: Sizing) -> Pure:
     """A step's function within a budget: `jit` of it is the function whose figure was asked,
-    `budget_report` says what it computes again.
+    `budget_report` says what it computes again. `inside` is a part of another jit, which then takes
+    these `compiler_options`.
 
     stepping: makes the function of a step. Raises what memory.budget.fit raises.
     """
@@ -122,6 +124,7 @@ def fit_step(step: Step, stepping: Callable[[Step], Pure], budget: Any, sizing: 
     pure = stepping(chosen)
     found: Any = pure if scheduler == "default" else only_jitted(pure)
     found.jit, found.budget_report = lambda: _jitted(chosen, pure, scheduler), report
+    found.inside, found.compiler_options = pure, dict(compiler.options_of(scheduler) or {})
     return found
 
 

@@ -13,7 +13,7 @@ from math import prod
 from ..ir import edit, walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ir.recomputed import HOST
-from ..ops.products import FLOPS_A_SECOND, flops
+from ..ops.products import FLOPS_A_SECOND, flops, flops_of_jaxs
 from ..passes.base import Pass, run
 from ..passes.lifetimes import is_fed, size
 from ..passes.offload import Offload, waiting
@@ -173,7 +173,7 @@ class Ways:
         desc, segments = self.forward.written(cuts, kept)
         again = [op for s in segments for op in s.ops]
         # a gradient takes twice the work of what it differentiates
-        work = sum(flops(op, self.vars) for op in again) / (3 * self.work) if self.work else 0.0
+        work = sum(map(self._flops, again)) / (3 * self.work) if self.work else 0.0
         seconds = sum(self.seconds[op.uid] for op in again)
         return Way(
             desc, len(again), work, seconds, self.estimate(desc), Recompute(cuts, True, kept)
@@ -181,11 +181,17 @@ class Ways:
 
     @cached_property
     def work(self) -> float:
-        return sum(flops(op, self.vars) for op in self.forward.ops)
+        return sum(map(self._flops, self.forward.ops))
 
     def _seconds(self, op: OpDesc) -> float:
         moved = sum(self._bytes(n) for n in {*op.reads, *op.writes})
-        return flops(op, self.vars) * self.rows / FLOPS_A_SECOND + moved / BYTES_A_SECOND
+        return self._flops(op) / FLOPS_A_SECOND + moved / BYTES_A_SECOND
+
+    def _flops(self, op: OpDesc) -> float:
+        """Of a whole batch: of one sample where its number is unknown, times these."""
+        outs = (self.vars[n].shape or () for n in op.writes if n in self.vars)
+        times = self.rows if any(-1 in shape for shape in outs) else 1
+        return (flops(op, self.vars) or flops_of_jaxs(op, self.vars)) * times
 
     def estimate(self, desc: ProgramDesc) -> int:
         """The most bytes that are alive at once, where parameters are updated as soon as their

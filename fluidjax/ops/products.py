@@ -41,6 +41,19 @@ def flops(op: OpDesc, vars: Mapping[str, VarDesc]) -> float:
     return 0
 
 
+def flops_of_jaxs(op: OpDesc, vars: Mapping[str, VarDesc]) -> float:
+    """The same of JAX's convolutions and products."""
+    if op.type == "jax.dot_general":
+        lhs = declared(op.input("Lhs"), vars)
+        inner = math.prod(lhs[a] for a in op.attrs.get("lhs_contract", ()))
+        return 2 * math.prod(declared(op.output("Out"), vars)) * inner
+    if op.type == "jax.conv_general_dilated":
+        kernel = dict(zip(op.attrs["spec"].split("->")[0].split(",")[1], declared(op.input("Rhs"), vars), strict=False))  # fmt: skip
+        each = math.prod(n for axis, n in kernel.items() if axis != "O")
+        return 2 * math.prod(declared(op.output("Out"), vars)) * each
+    return 0
+
+
 def _inner(op: OpDesc, vars: Mapping[str, VarDesc]) -> int:
     """The length of the sums of a product."""
     if op.type == "mul":

@@ -19,12 +19,13 @@ from ..base.collector import paused
 from ..errors import FluidTypeError, TraceError, note
 from . import modules
 from .dynamic import opened
+from .fitting import fit_memory
 from .names import state_name
 from .states import Part, StateOption, paired
 from .traced import Report, Traced
 from .writing import Argument, write
 
-__all__ = ["Report", "TraceError", "Traced", "trace"]
+__all__ = ["Report", "TraceError", "Traced", "fit_memory", "trace"]
 
 _CALLS = ("inline", "keep")
 

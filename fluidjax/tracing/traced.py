@@ -114,11 +114,23 @@ class Traced:
         """The function once more, run by the program: it takes the arguments that were traced and
         returns the same results.
 
-        options: those of :func:`fluidjax.step_fn`, ``budget`` among them. Arrays that the function
+        options: those of :func:`fluidjax.step_fn`, ``budget`` among them, with which the function
+        has what fluid.fit_memory tells of. Arrays that the function
         held itself are taken from `state`. Raises FluidTypeError for arguments of another tree;
         FeedError and LoadError for other shapes and dtypes.
         """
         run = step_fn(self.main, list(self.fetches), **options)
+        found: Any = self._called(run)
+        if options.get("budget") is not None:
+            of_program: Any = run
+            found.budget_report = of_program.budget_report
+            found.jit = lambda: self._called(of_program.jit())
+            found.inside = self._called(of_program.inside)
+            found.compiler_options = of_program.compiler_options
+        return found
+
+    def _called(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """A step of the program, called as the function."""
         given, fed = set(self.places), set(self.feeds)
         held = {name: value for name, value in self.state.items() if name not in given}
         at = {name: i for i, name in enumerate(self.fetches)}

@@ -282,7 +282,14 @@ class Place:
                 told.append(0 if at < len(own) and own[at] == n else -1)
         if told.count(-1) > 1:
             raise Refused(f"{name!r} has several open sizes, of which reshape2 finds one alone")
-        return self.moved(name, "reshape2", last, shape=told)
+        return self.sized(self.moved(name, "reshape2", last, shape=told), sizes)
+
+    def sized(self, name: str, sizes: Sequence[Any]) -> str:
+        """A new value, with the names of its open sizes."""
+        if name in self.made and any(isinstance(n, str) for n in sizes):
+            dims = tuple(n if isinstance(n, str) else "" for n in sizes)
+            self.made[name] = replace(self.made[name], dims=dims)
+        return name
 
     def moved(self, name: str, kind: str, last: bool = False, **attrs: Any) -> str:
         """A value with its elements moved about; Paddle moves no truth values, so these go as

@@ -233,7 +233,7 @@ def expanded(place: Place, name: str, wanted: Sequence[Any], last: bool = False)
         times.append(1 if n == m else m)
     if all(t == 1 for t in times) and not last:
         return name
-    return place.moved(name, "expand", last, expand_times=times)
+    return place.sized(place.moved(name, "expand", last, expand_times=times), wanted)
 
 
 @single("broadcast_in_dim")
@@ -516,7 +516,9 @@ def dot_general(place: Place) -> None:
 def _turned(place: Place, name: str, order: Sequence[int]) -> str:
     if list(order) == list(range(len(order))):
         return name
-    return place.moved(name, "transpose2", axis=list(order))
+    dims = place.dims(name)
+    found = place.moved(name, "transpose2", axis=list(order))
+    return place.sized(found, [dims[a] for a in order])
 
 
 def _matrices(

@@ -1,0 +1,179 @@
+"""The least memory to which flax models' training steps come: by fluid.fit_memory, and by the best
+of five policies of jax.checkpoint around each block.
+
+Bytes are temporaries of the compiled step, as XLA's memory_analysis tells them. ``python -m
+benchmarks.checkpoints NAME`` prints the row of one model.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+import fluidjax as fluid
+from fluidjax.errors import FluidValueError
+
+from .page import Table, shown
+
+COLUMNS = "of,as it is MB,fit_memory MB,policy MB,best policy,over it,ulp".split(",")
+POLICIES: dict[str, Any] = {
+    "everything_saveable": jax.checkpoint_policies.everything_saveable,
+    "nothing_saveable": jax.checkpoint_policies.nothing_saveable,
+    "dots_saveable": jax.checkpoint_policies.dots_saveable,
+    "dots_with_no_batch_dims_saveable": jax.checkpoint_policies.dots_with_no_batch_dims_saveable,
+    "none, each block": None,
+}
+
+
+class Dense(nn.Module):
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        width = x.shape[-1]
+        return x + nn.Dense(width)(nn.gelu(nn.Dense(2 * width)(nn.LayerNorm()(x))))
+
+
+class Attention(nn.Module):
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        x = x + nn.MultiHeadDotProductAttention(4)(nn.LayerNorm()(x))
+        return Dense()(x)
+
+
+class Mixed(nn.Module):
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        y = nn.LayerNorm()(x).swapaxes(1, 2)
+        return Dense()(x + nn.Dense(x.shape[1])(nn.gelu(nn.Dense(32)(y))).swapaxes(1, 2))
+
+
+class Convolved(nn.Module):
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        y = nn.relu(nn.GroupNorm(4)(nn.Conv(x.shape[-1], (3, 3), use_bias=False)(x)))
+        return nn.relu(x + nn.GroupNorm(4)(nn.Conv(x.shape[-1], (3, 3), use_bias=False)(y)))
+
+
+class Next(nn.Module):
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        c = x.shape[-1]
+        y = nn.LayerNorm()(nn.Conv(c, (7, 7), feature_group_count=c)(x))
+        return x + nn.Dense(c)(nn.gelu(nn.Dense(4 * c)(y)))
+
+
+class Gated(nn.Module):
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        y, c = nn.RMSNorm()(x), x.shape[-1]
+        return x + nn.Dense(c)(nn.silu(nn.Dense(2 * c)(y)) * nn.Dense(2 * c)(y))
+
+
+@dataclass(frozen=True)
+class Model:
+    """So many blocks of a kind between two dense layers."""
+
+    name: str
+    block: type[nn.Module]
+    shape: tuple[int, ...]
+    width: int
+    depth: int = 6
+
+
+MODELS = {
+    "mlp": Model("MLP with residuals", Dense, (512, 64), 64, 8),
+    "transformer": Model("transformer", Attention, (16, 64, 32), 64, 4),
+    "mixer": Model("MLP-Mixer", Mixed, (16, 64, 32), 64),
+    "resnet": Model("ResNet with group norms", Convolved, (8, 16, 16, 3), 16),
+    "convnext": Model("ConvNeXt", Next, (8, 16, 16, 3), 16),
+    "gated": Model("gated layers", Gated, (512, 64), 64, 8),
+}
+
+
+class Net(nn.Module):
+    model: Model
+    policy: Any = None
+    remat: bool = False
+
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        block = nn.remat(self.model.block, policy=self.policy) if self.remat else self.model.block
+        x = nn.Dense(self.model.width)(x)
+        for i in range(self.model.depth):
+            x = block(name=f"block_{i}")(x)
+        return nn.Dense(10)(x.reshape(x.shape[0], -1, x.shape[-1]).mean(1))
+
+
+TX = optax.sgd(0.1, 0.9)
+
+
+def step(net: Net) -> Callable[..., Any]:
+    def train(params: Any, opt_state: Any, x: Any, y: Any) -> Any:
+        def loss(p: Any) -> Any:
+            return optax.softmax_cross_entropy_with_integer_labels(net.apply(p, x), y).mean()
+
+        value, grads = jax.value_and_grad(loss)(params)
+        updates, opt_state = TX.update(grads, opt_state, params)
+        return optax.apply_updates(params, updates), opt_state, value
+
+    return train
+
+
+def temporaries(fn: Any, given: Any) -> int:
+    figures = jax.jit(fn, donate_argnums=(0, 1)).lower(*given).compile().memory_analysis()
+    assert figures is not None
+    return int(figures.temp_size_in_bytes)
+
+
+def row(name: str) -> list[str]:
+    model = MODELS[name]
+    x = jax.random.normal(jax.random.key(0), model.shape)
+    y = jnp.arange(model.shape[0]) % 10
+    params = Net(model).init(jax.random.key(1), x)
+    given = params, TX.init(params), x, y
+    plain = step(Net(model))
+    whole = temporaries(plain, given)
+    peers = {n: temporaries(step(Net(model, p, True)), given) for n, p in POLICIES.items()}
+    best = min(peers, key=lambda n: peers[n])
+    traced = fluid.trace(plain, *given)
+    fitted = least(traced)
+    ours = fitted.budget_report.chosen.figures.temporaries
+    expected = jax.jit(plain)(*given)
+    found = fitted.jit()(*jax.tree.map(jnp.copy, given))
+    apart = max(map(ulps, jax.tree.leaves(found), jax.tree.leaves(expected)))
+    cells = [f"{n / 1e6:.3f}" for n in (whole, ours, peers[best])]
+    return [model.name, *cells, best, f"{ours / peers[best]:.3f}", f"{apart:.2f}"]
+
+
+def least(traced: fluid.Traced) -> Any:
+    """The step within the least budget that there is."""
+    try:
+        return fluid.fit_memory(traced, 1)
+    except FluidValueError as told:
+        (number,) = re.findall(r"least that was found is ([\d,]+)", str(told))
+    return fluid.fit_memory(traced, int(number.replace(",", "")))
+
+
+def ulps(found: Any, expected: Any) -> float:
+    """The greatest difference in units in the last place of the array's scale."""
+    a, b = np.asarray(found, np.float64), np.asarray(expected, np.float64)
+    scale = max(float(np.abs(b).max(initial=0.0)), 1e-6)
+    return float(np.abs(a - b).max(initial=0.0) / (np.finfo(np.float32).eps * scale))
+
+
+def table() -> list[Table]:
+    title = "The least temporaries of a training step: fluid.fit_memory beside jax.checkpoint"
+    widths = [26, 15, 15, 12, 34, 9, 7]
+    return [shown("checkpoints", title, COLUMNS, map(row, MODELS), widths=widths)]
+
+
+if __name__ == "__main__":
+    print(*row(sys.argv[1]), sep="  ")
