@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ops.registry import traits
 from .step import Step
@@ -30,13 +31,5 @@ def _leaves(op: OpDesc, desc: ProgramDesc, kept: Collection[str]) -> bool:
     unchanged = traits(op.type).unchanged
     if unchanged is not None and unchanged.holds(op):
         return True
-    return {n for n in op.writes if n in kept} <= {
-        n for inner in below for n in _written(inner, desc)
-    }
-
-
-def _written(op: OpDesc, desc: ProgramDesc) -> set[str]:
-    return {
-        *op.writes,
-        *(n for i in op.blocks for inner in desc.blocks[i].ops for n in _written(inner, desc)),
-    }
+    written = {n for inner in walk.below(desc, [op]) for n in inner.writes}
+    return {n for n in op.writes if n in kept} <= written
