@@ -189,6 +189,11 @@ def _same(X: Spec, RankTable: Spec | None = None, **_: Any) -> Spec:
     return X
 
 
+def _rows(X: Spec, RankTable: Spec, **_: Any) -> Spec:
+    """X's declaration, with as many rows as the table says in a run."""
+    return X.like(-1, *X.shape[1:]) if X.shape else X
+
+
 REORDERED = GradDef(
     "reorder_lod_tensor_by_rank_grad",
     FrozenMap({"X": "Out" + GRAD, "RankTable": "RankTable"}),
@@ -205,12 +210,12 @@ control_op("lod_rank_table", ins="X", outs="Out", attrs={"level": Attr("level", 
 control_op("max_sequence_len", ins="RankTable", outs="Out", doc="Out = the length of the longest sequence.", runs=Runs.STEP,
            infer=lambda RankTable: Spec((1,), "int64"), control=ControlOp(lower=longest))  # fmt: skip
 control_op("lod_tensor_to_array", ins="X RankTable", outs="Out", doc="Out[t] = row t of each sequence of X.", runs=Runs.STEP,
-           infer=_same, rows=knows_rows(lambda levels, _: {"Out": max(levels["X"] - 1, 0)}),
+           infer=_rows, rows=knows_rows(lambda levels, _: {"Out": max(levels["X"] - 1, 0)}),
            control=ControlOp(lower=apart))  # fmt: skip
 control_op("array_to_lod_tensor", ins="X RankTable", outs="Out", doc="Out = the sequences whose rows X holds.", runs=Runs.STEP,
-           infer=_same, rows=knows_rows(lambda levels, _: {"Out": levels["X"] + 1}), control=ControlOp(lower=together))  # fmt: skip
+           infer=_rows, rows=knows_rows(lambda levels, _: {"Out": levels["X"] + 1}), control=ControlOp(lower=together))  # fmt: skip
 control_op("shrink_rnn_memory", ins="X RankTable I", outs="Out", doc="Out = the rows of X that go on at time I.", runs=Runs.STEP,
-           infer=lambda X, RankTable, I: X, grad=SHRUNK, control=ControlOp(lower=shrink))  # fmt: skip  # noqa: E741
+           infer=_rows, grad=SHRUNK, control=ControlOp(lower=shrink))  # fmt: skip
 control_op("shrink_rnn_memory_grad", ins="X Out@GRAD", outs="X@GRAD", forward="shrink_rnn_memory", runs=Runs.STEP,
            doc="X@GRAD = Out@GRAD, and zero.", control=ControlOp(lower=unshrink))  # fmt: skip
 control_op("reorder_lod_tensor_by_rank", ins="X RankTable", outs="Out", doc="Out = X in the order of ranks.", runs=Runs.STEP,
