@@ -63,9 +63,11 @@ class Operator:
         return self.desc.has_attr(name)
 
     def attr(self, name: str) -> Any:
-        """An attribute's value (lists as lists). Raises FluidValueError naming the nearest there
-        is.
+        """An attribute's value (lists as lists); ``op_namescope`` is ``/`` outside of name scopes.
+        Raises FluidValueError naming the nearest there is.
         """
+        if name == "op_namescope" and not self.desc.has_attr(name):
+            return "/"
         return self.desc.attr(name)
 
     def all_attrs(self) -> dict[str, Any]:

@@ -177,8 +177,9 @@ COUNTED = {
 }
 
 
+@pytest.mark.parametrize("kind", ["py_reader", "PyReader", "DataLoader"])
 @pytest.mark.parametrize("how", COUNTED)
-def test_the_run_that_meets_the_end_is_counted_as_185_counts_it(how: str) -> None:
+def test_the_run_that_meets_the_end_is_counted_as_185_counts_it(how: str, kind: str) -> None:
     """A program counts runs before it reads; a CompiledProgram reads first. Nothing else of that
     run is left.
     """
@@ -187,8 +188,13 @@ def test_the_run_that_meets_the_end_is_counted_as_185_counts_it(how: str) -> Non
         fluid.unique_name.guard(),
         fluid.scope_guard(fluid.Scope()),
     ):
-        reader = layers.py_reader(8, [[-1, 2], [-1, 1]], ["float32", "float32"])
-        x, y = layers.read_file(reader)
+        if kind == "py_reader":
+            reader: Any = layers.py_reader(8, [[-1, 2], [-1, 1]], ["float32", "float32"])
+            x, y = layers.read_file(reader)
+        else:
+            x, y = fluid.data("x", [None, 2]), fluid.data("y", [None, 1])
+            make = fluid.io.PyReader if kind == "PyReader" else fluid.io.DataLoader.from_generator
+            reader = make(feed_list=[x, y], capacity=8, iterable=False)
         loss = layers.mean(layers.square_error_cost(layers.fc(x, 1, param_attr="w"), y))
         rate = layers.exponential_decay(0.1, 1, 0.5)
         layers.autoincreased_step_counter("mine", begin=1, step=2)
@@ -202,9 +208,13 @@ def test_the_run_that_meets_the_end_is_counted_as_185_counts_it(how: str) -> Non
         )
         if how == "parallel":
             program = program.with_data_parallel(loss_name=loss.name, places=fluid.cpu_places(1))
-        reader.decorate_tensor_provider(
-            lambda: iter([[np.ones((2, 2), "float32"), np.ones((2, 1), "float32")]] * 4)
-        )
+        batches = [[np.ones((2, 2), "float32"), np.ones((2, 1), "float32")]] * 4
+        give = {
+            "py_reader": "decorate_tensor_provider",
+            "PyReader": "decorate_batch_generator",
+            "DataLoader": "set_batch_generator",
+        }[kind]
+        getattr(reader, give)(lambda: iter(batches))
         found, rates = [], []
         scope = fluid.global_scope()
         for _ in range(3):
