@@ -14,6 +14,14 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) or (isinstance(value, np.ndarray) and value.shape == (1,))
 
 
+def double(value: Any) -> Any:
+    """A float, or an array of floats, in double precision: since NumPy 2 a Python float takes the
+    precision of what is added to it.
+    """
+    floats = isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "f"
+    return value.astype("float64") if floats else value
+
+
 class WeightedAverage:
     """sum(value_i * weight_i) / sum(weight_i) of what was added. 1.8.5 tells to use fluid.metrics
     instead, and warns.
@@ -45,6 +53,7 @@ class WeightedAverage:
             raise FluidValueError(
                 f"WeightedAverage.add: weight is a number, not {type(weight).__name__}"
             )
+        value = double(value)
         if self.numerator is None or self.denominator is None:
             self.numerator, self.denominator = value * weight, weight
         else:

@@ -614,7 +614,9 @@ class Executor(RunsDatasets):
                 (i for i, op in enumerate(block) if op.type == "read" and (*op.writes,) == names),
                 None,
             )
-            if at is None:  # a loader of data variables reads behind the counters, which are put first
+            if (
+                at is None
+            ):  # a loader of data variables reads behind the counters, which are put first
                 at = next((i for i, op in enumerate(block) if op.type != "increment"), 0)
             before = Program.from_desc(
                 replace_ops(desc, 0, [op for op in block[:at] if not op.type.startswith("create_")])

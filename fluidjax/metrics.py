@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import layers, unique_name
+from .average import double
 from .base.absent import reporter
 from .errors import FluidValueError, UnsupportedError
 from .graph.program import Program, program_guard
@@ -162,7 +163,7 @@ class Accuracy(MetricBase):
         number(self, "weight", weight)
         if weight < 0:
             raise FluidValueError("the 'weight' can not be negative")
-        self.value += value * weight
+        self.value += double(value) * weight
         self.weight += weight
 
     def eval(self) -> Any:
@@ -217,7 +218,7 @@ class EditDistance(MetricBase):
         number(self, "seq_num", seq_num)
         self.seq_num += seq_num
         self.instance_error += seq_num - np.sum(distances == 0)
-        self.total_distance += np.sum(distances)
+        self.total_distance += double(np.sum(distances))
 
     def eval(self) -> tuple[Any, Any]:
         """(mean distance, share of sequences with an error). Raises FluidValueError before the

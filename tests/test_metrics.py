@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidjax import metrics
+from fluidjax import average, metrics
 from fluidjax.errors import FluidValueError, UnsupportedError
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())[
@@ -69,6 +69,24 @@ def test_edit_distance():
         metric.eval()
     metric.update(np.array([[1.0], [0.0], [3.0]]), 3)
     assert metric.eval() == pytest.approx(RECORDED["edit"])
+
+
+@pytest.mark.parametrize("shape", [None, (), (1,)])
+def test_floats_add_up_in_double(shape):
+    """Of float32 values, what float32 sums would miss: as with the NumPy of Fluid's time."""
+    value = np.float32(0.1) if shape is None else np.full(shape, 0.1, np.float32)
+    accuracy, weighted = metrics.Accuracy(), average.WeightedAverage()
+    distances = metrics.EditDistance("distances")
+    for _ in range(3000):
+        accuracy.update(value, 1000)
+        if shape is not None:
+            weighted.add(value, 1000)
+        distances.update(np.full((1, 1), 10000.1, np.float32), 1)
+    exact = float(np.float32(0.1))
+    np.testing.assert_allclose(accuracy.eval(), exact, rtol=1e-12)
+    if shape is not None:
+        np.testing.assert_allclose(weighted.eval(), exact, rtol=1e-12)
+    np.testing.assert_allclose(distances.eval()[0], float(np.float32(10000.1)), rtol=1e-12)
 
 
 def test_composite():
