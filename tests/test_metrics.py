@@ -8,8 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import fluidjax as fluid
 from fluidjax import average, metrics
 from fluidjax.errors import FluidValueError, UnsupportedError
+
+from .nets import fresh
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())[
     "metrics"
@@ -71,6 +74,7 @@ def test_edit_distance():
     assert metric.eval() == pytest.approx(RECORDED["edit"])
 
 
+@pytest.mark.filterwarnings("ignore:WeightedAverage is deprecated")
 @pytest.mark.parametrize("shape", [None, (), (1,)])
 def test_floats_add_up_in_double(shape):
     """Of float32 values, what float32 sums would miss: as with the NumPy of Fluid's time."""
@@ -87,6 +91,24 @@ def test_floats_add_up_in_double(shape):
     if shape is not None:
         np.testing.assert_allclose(weighted.eval(), exact, rtol=1e-12)
     np.testing.assert_allclose(distances.eval()[0], float(np.float32(10000.1)), rtol=1e-12)
+
+
+def test_counts_that_auc_never_forgets_have_the_shape_that_185_saves():
+    """[1, B] for slide_steps=0, so that its checkpoints load."""
+    with fresh():
+        x, y = fluid.data("x", [None, 2]), fluid.data("y", [None, 1], "int64")
+        states = fluid.layers.auc(x, y, num_thresholds=20, slide_steps=0)[2]
+        exe, scope = fluid.Executor(), fluid.Scope()
+        exe.run(fluid.default_startup_program(), scope=scope)
+        exe.run(
+            feed={"x": BOTH.astype("float32"), "y": LABEL.astype("int64")},
+            fetch_list=[],
+            scope=scope,
+        )
+        assert [s.shape for s in states] == [(1, 21)] * 4
+        counts = [np.array(scope.find_var(s.name).get_tensor()) for s in states]
+    assert [c.shape for c in counts] == [(1, 21)] * 4
+    assert [int(c.sum()) for c in counts] == [LABEL.sum(), (1 - LABEL).sum()] * 2
 
 
 def test_composite():

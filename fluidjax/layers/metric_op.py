@@ -57,7 +57,9 @@ def auc(
     variable(input, "input", "auc", FLOATS)
     variable(label, "label", "auc", INTS)
     overall, recent = (helper.create_variable_for_type_inference("float64") for _ in range(2))
-    shapes = [[(1 + slide_steps) * (num_thresholds + 1) + 1]] * 2 + [[1, num_thresholds + 1]] * 2
+    ever = [1, num_thresholds + 1]  # what the op makes of counts that it never forgets
+    recent_ones = [(1 + slide_steps) * (num_thresholds + 1) + 1] if slide_steps else ever
+    shapes = [recent_ones] * 2 + [ever] * 2
     states = [
         helper.create_global_variable(persistable=True, dtype="int64", shape=s) for s in shapes
     ]
