@@ -238,7 +238,7 @@ def c_arrived(X: Array, Order: Array, *, at: int = 0):
 def _answered_specs(
     X: tuple[Spec, ...], Order: Spec, *, shapes: Ints, spans: Ints, nranks: int, ring_id: int
 ) -> tuple[Spec, ...]:
-    return _whole_specs(X[::nranks], shapes=shapes, spans=spans)
+    return _whole_specs(X, shapes=shapes, spans=spans)
 
 
 @op(outs="Out*", infer=_answered_specs, rows=mixes("X"), ranks=collective(scatters=True))
@@ -247,17 +247,13 @@ def c_deal_answer(
 ):
     """Out[i] = the whole array in the buckets, as it was after what this rank sent had come.
 
-    X: of every bucket the row after each arrival, in order (so nranks rows a bucket). Order: as of
+    X: of every bucket its row after each arrival, in order, [nranks, width]. Order: as of
     c_arrival_order.
     """
     found = ring_of("c_deal_answer", nranks)
     place = jnp.argsort(Order)  # at which place each rank's came
-    rows = []
-    for i in range(0, len(X), nranks):
-        by_rank = jnp.stack(X[i : i + nranks])[place]
-        rows.append(
-            by_rank if found.axis is None else jax.lax.all_to_all(by_rank, found.axis, 0, 0)
-        )
+    by_rank = [x[place] for x in X]
+    rows = [x if found.axis is None else jax.lax.all_to_all(x, found.axis, 0, 0) for x in by_rank]
     wanted = shapes_of(shapes)
     by_whole = _grouped(blocks_of(spans), "whole", len(wanted))
     return [_whole(rows, of_whole, shape) for of_whole, shape in zip(by_whole, wanted, strict=True)]

@@ -142,6 +142,22 @@ def test_one_gradient_after_another(ranks: int, mode: str, step: Any) -> None:
     assert len(orders) > 1
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_job_of_many_has_a_program_of_few(mode: str) -> None:
+    """Hundreds of arrivals are a loop: as ops one after another they would compile for minutes."""
+    sizes = set()
+    for ranks in (2, 512):
+        with fresh(3) as (main, startup):
+            loss = layers.mean(layers.fc(fluid.data("x", [None, 5]), 1))
+            fluid.optimizer.Adam(0.1).minimize(loss)
+        plan = transpiled(main, startup, ranks, 2, False, {"sync_mode": False, **MODES[mode]}).plan
+        found = plan.main
+        for one in on_mesh(plan, ranks):
+            found = one.rewrite(found, {}, frozenset()).desc
+        sizes.add(tuple(len(block.ops) for block in found.blocks))
+    assert len(sizes) == 1
+
+
 def test_a_schedule_counts_the_batches_of_all() -> None:
     with fresh() as (main, startup):
         loss = layers.mean(layers.fc(fluid.data("x", [None, 5]), 1))

@@ -34,8 +34,9 @@ MORE = [
 
 def check(strategy: str, ranks: int, net: Any, optimizer: str) -> None:
     main, _, loss = build(net, OPTIMIZERS[optimizer]())
-    row = plan(main, ranks, batch=16, strategies=strategy, fetch_list=[loss]).rows[0]
-    step = compiled(main, loss, strategy, ranks, 16)
+    batch = max(16, ranks)
+    row = plan(main, ranks, batch=batch, strategies=strategy, fetch_list=[loss]).rows[0]
+    step = compiled(main, loss, strategy, ranks, batch)
     assert dict(row.payload) == payload(step.as_text(), ranks)
     key = 16 if net is dense else 0  # the seed and the number of the step, for the dropout
     if optimizer != "lamb":  # which reads powers that it does not use, and XLA is not given those
@@ -62,23 +63,26 @@ def test_bytes_of_more(strategy: str, ranks: int, net: Any, optimizer: str) -> N
     check(strategy, ranks, net, optimizer)
 
 
-EIGHT = """
+MANY = """
+import sys
 import jax
-jax.config.update("jax_num_cpu_devices", 8)
+ranks = int(sys.argv[1])
+jax.config.update("jax_num_cpu_devices", ranks)
 from tests.planning import test_bytes as t
 for strategy in ("data parallel", "pieces", "pservers"):
     for net, optimizer in ((t.dense, "adam"), (t.clicks, "adagrad")):
-        t.check(strategy, 8, net, optimizer)
+        t.check(strategy, ranks, net, optimizer)
 print("equal")
 """
 
 
 @pytest.mark.thorough
-def test_on_eight_devices() -> None:
+@pytest.mark.parametrize("ranks", [8, 64, 256])
+def test_on_many_devices(ranks: int) -> None:
     """In a process of its own, since there are four here."""
     flags = {n: v for n, v in os.environ.items() if n != "XLA_FLAGS"}
     found = subprocess.run(
-        [sys.executable, "-c", EIGHT],
+        [sys.executable, "-c", MANY, str(ranks)],
         capture_output=True,
         text=True,
         env=flags,

@@ -13,16 +13,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from ...base.dtypes import enum_of
 from ...devices.shard_layout import ShardLayout, Span
 from ...errors import UnsupportedError
 from ...ir import edit
-from ...ir.desc import OpDesc, ProgramDesc, VarDesc
+from ...ir.desc import BlockDesc, BlockRef, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from ...ops.sharding import flat_shapes
 from ...passes.base import Params, Pass, Rewrite
 from .block_partition import Deal, Emission, Group, grouped, state_placed
 from .shard_buckets import connected, spans
 
 ORDER = "@ARRIVALS"
+# which rank's gradient comes now, at which place, how many there are, whether more come
+NOW, AT, END, MORE = (f"{ORDER}.{name}" for name in ("NOW", "AT", "END", "MORE"))
 
 
 @dataclass(frozen=True)
@@ -103,18 +106,43 @@ class _Async(Emission):
     ) -> None:
         super().__init__(desc, options.ranks, groups)
         self.options = options
+        self.body: list[OpDesc] = []
+        self.inside: dict[str, VarDesc] = {}  # the body's own variables
+
+    def rewritten(self) -> ProgramDesc:
+        """The program with the updates' ops replaced by a loop over the arrivals."""
+        desc = super().rewritten()
+        body = BlockDesc(FrozenMap(self.inside), tuple(self.body), 0)
+        return replace(desc, blocks=(*desc.blocks, body))
 
     def emit(self) -> list[OpDesc]:
-        self.vars[ORDER] = VarDesc(ORDER, (self.ranks,), "int32", stop_gradient=True)
-        out = [self.new("c_arrival_order", [], [ORDER], nranks=self.ranks)]
+        """A loop and not its ranks' ops one after another, of which there would be thousands."""
+        for name, shape, dtype in (
+            (ORDER, self.ranks, "int32"), (NOW, 1, "int32"), (AT, 1, "int64"), (END, 1, "int64"), (MORE, 1, "bool")
+        ):  # fmt: skip
+            self.vars[name] = VarDesc(name, (shape,), dtype, stop_gradient=True)
+        out = [
+            self.new("c_arrival_order", [], [ORDER], nranks=self.ranks),
+            self.filled(AT, (1,), "int64", 0),
+            self.filled(END, (1,), "int64", self.ranks),
+            self.new("less_than", [AT], [MORE], {"Y": [END]}),
+        ]
         for group in self.groups:
             for i in range(len(group.buckets)):
                 out += self.received(group, i)
-        for at in range(self.ranks):
-            for group in self.groups:
-                for i in range(len(group.buckets)):
-                    out += self.arrived(group, i, at)
-            out += self.powers()
+                if self.options.answers:
+                    out.append(self.answers(group, i))
+        outside = {*self.block.vars, *(n for op in out for n in op.writes)}
+        self.body = [self.new("gather", [ORDER], [NOW], {"Index": [AT]})]
+        for group in self.groups:
+            for i in range(len(group.buckets)):
+                self.body += self.arrived(group, i)
+        self.body += [
+            *self.powers(),
+            self.new("increment", [AT], [AT], step=1.0),
+            self.new("less_than", [AT], [MORE], {"Y": [END]}),
+        ]
+        out.append(self.loop(outside | {n for n, v in self.vars.items() if v.persistable}))
         for group in self.groups:
             out += (
                 self.answered(group)
@@ -122,6 +150,31 @@ class _Async(Emission):
                 else self.gathered(group, "Param", {p: p for p in group.updates})
             )
         return out
+
+    def loop(self, outside: set[str]) -> OpDesc:
+        """The loop; what nothing else writes is the body's own, anew each time."""
+        reads = dict.fromkeys(n for op in self.body for n in op.reads)
+        writes = dict.fromkeys(n for op in self.body for n in op.writes)
+        self.inside = {n: self.vars.pop(n) for n in writes if n in self.vars and n not in outside}
+        scopes = "@ARRIVALS.SCOPES"
+        self.vars[scopes] = VarDesc(scopes, None, None, "STEP_SCOPES")
+        given = {
+            "X": [n for n in reads if n not in self.inside and n != MORE],
+            "Condition": [MORE],
+        }
+        made = {"Out": [n for n in writes if n not in self.inside], "StepScopes": [scopes]}
+        block = BlockRef(len(self.desc.blocks))
+        return self.made.op("while", given, made, edit.OPTIMIZE, self.at, sub_block=block)
+
+    def filled(self, name: str, shape: tuple[int, ...], dtype: str, value: int) -> OpDesc:
+        attrs: dict[str, Any] = {"shape": shape, "dtype": enum_of(dtype), "value": float(value)}
+        return self.new("fill_constant", [], [name], **attrs)
+
+    def answers(self, group: Group, i: int) -> OpDesc:
+        """What every rank will be given back of a bucket, a row for each arrival."""
+        name, width = self.declared(group, i, "Answers"), group.buckets[i].width
+        self.vars[name] = replace(self.vars[name], shape=(self.ranks, width))
+        return self.filled(name, (self.ranks, width), group.like.dtype, 0)
 
     def received(self, group: Group, i: int) -> list[OpDesc]:
         """What all ranks send to the blocks of a bucket, a row for each; and the blocks themselves."""
@@ -137,22 +190,27 @@ class _Async(Emission):
         self.vars[name] = replace(self.vars[name], shape=(self.ranks, group.buckets[i].width))
         return self.moved("c_deal_alltoall", group.buckets[i], x, name)
 
-    def arrived(self, group: Group, i: int, at: int) -> list[OpDesc]:
-        """The update of a bucket with the gradient that comes at place `at`."""
+    def arrived(self, group: Group, i: int) -> list[OpDesc]:
+        """The update of a bucket with the gradient that comes now."""
         names, out = self.mapping(group, i)
         grad, param = self.declared(group, i, "Grad"), group.array(i, "Param")
-        out.append(self.taken_in(group, i, "Grads", grad, at))
+        out.append(self.taken_in(group, i, "Grads", grad))
         if self.options.compensated:
-            out += self.compensated(group, i, grad, at)
+            out += self.compensated(group, i, grad)
         out += self.updated(group, i, {**names, group.like.param: param, group.like.grad: grad})
         if self.options.answers:
-            out.append(self.new("assign", [param], [self.declared(group, i, f"Param.{at}")]))
+            row, answers = self.declared(group, i, "Answer"), group.array(i, "Answers")
+            self.vars[row] = replace(self.vars[row], shape=(1, group.buckets[i].width))
+            out += [
+                self.new("unsqueeze", [param], [row], axes=(0,)),
+                self.new("scatter", [answers], [answers], {"Ids": [AT], "Updates": [row]}),
+            ]
         return out
 
-    def taken_in(self, group: Group, i: int, role: str, to: str, at: int) -> OpDesc:
-        return self.new("c_arrived", [group.array(i, role)], [to], {"Order": [ORDER]}, at=at)
+    def taken_in(self, group: Group, i: int, role: str, to: str) -> OpDesc:
+        return self.new("c_arrived", [group.array(i, role)], [to], {"Order": [NOW]})
 
-    def compensated(self, group: Group, i: int, grad: str, at: int) -> list[OpDesc]:
+    def compensated(self, group: Group, i: int, grad: str) -> list[OpDesc]:
         """grad += (param - param as the rank saw it) * grad * grad."""
         late = self.declared(group, i, "Late")
         param = group.array(i, "Param")
@@ -166,7 +224,7 @@ class _Async(Emission):
             self.new(f"elementwise_{kind}", [x], [to], {"Y": [y]}, axis=-1)
             for kind, x, y, to in steps
         ]
-        return [self.taken_in(group, i, "Seen", late, at), *ops]
+        return [self.taken_in(group, i, "Seen", late), *ops]
 
     def answered(self, group: Group) -> list[OpDesc]:
         """The ops that give every rank the parameters as they were after its own gradient."""
@@ -176,7 +234,7 @@ class _Async(Emission):
             names = list(dict.fromkeys(n for one in found for n in one.names))
             shapes = tuple(flat_shapes([group.updates[n].shape for n in names]))
             attrs: dict[str, Any] = {"nranks": self.ranks, "ring_id": 0, "shapes": shapes}
-            rows = [group.array(i, f"Param.{at}") for i in members for at in range(self.ranks)]
+            rows = [group.array(i, "Answers") for i in members]
             where = spans(found, {n: k for k, n in enumerate(names)})
             out.append(
                 self.new("c_deal_answer", rows, names, {"Order": [ORDER]}, spans=where, **attrs)

@@ -45,7 +45,7 @@ SAMPLES = [
     ),
     Sample(
         "c_deal_answer",
-        {"X": [f32(14)], "Order": ints(1, high=1)},
+        {"X": [f32(1, 14)], "Order": ints(1, high=1)},
         {"nranks": 1, "shapes": [2, 4, 3, 1, 2], "spans": SPANS},
         ["Out*2"],
         paddle=False,
