@@ -34,7 +34,7 @@ _LIMITS: tuple[tuple[str, int | float, str], ...] = (
     ("--max-body", 16, "MiB of a request's body"),
     ("--max-elements", 1 << 22, "elements of an input"),
     ("--max-waiting", 256, "requests that wait; more are refused with 503"),
-    ("--max-shapes", 64, "executables that are kept"),
+    ("--max-executables", 64, "executables that are kept"),
     ("--body-seconds", 30.0, "seconds within which a body comes"),
     ("--grace", 30.0, "seconds in which running requests are answered after SIGTERM"),
 )
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     settings = Settings(
         name=args.name or path.resolve().parent.name, batch_sizes=_sizes(args.batch_sizes), wait=args.wait / 1e3,
         threads=args.threads, body=args.max_body << 20, elements=args.max_elements,
-        waiting=args.max_waiting, seconds=args.body_seconds, shapes=args.max_shapes,
+        waiting=args.max_waiting, seconds=args.body_seconds, executables=args.max_executables,
     )  # fmt: skip
     config = AnalysisConfig()
     config.set_prog_file(str(path))

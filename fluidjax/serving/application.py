@@ -62,8 +62,7 @@ class Application:
     def load(self) -> None:
         """Load the model, and compile for its batch sizes. Raises what loading and running raise."""
         if self._model is None:
-            sizes, most = self.settings.batch_sizes, self.settings.shapes
-            model = Model(self._config, sizes, most)
+            model = Model(self._config, self.settings.batch_sizes, self.settings.executables)
             if self._shapes or all(-1 not in t.shape[1:] for t in model.inputs):
                 model.warm_up(self._shapes)
             self._batches = Batches(model, self.settings, self._metrics)
@@ -232,7 +231,7 @@ class Application:
 
     def _told(self) -> str:
         model, batches = self._model, self._batches
-        compiled = model.dropped + model.compiled if model else 0
+        compiled = model.compiled if model else 0
         return self._metrics.text({
             "fluidjax_running_requests": ("Requests for inference not answered yet.", self.running),
             "fluidjax_waiting_requests": ("Those that no run has taken.", batches.waiting if batches else 0),

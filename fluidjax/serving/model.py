@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -20,29 +19,29 @@ from .protocol import DATATYPES, Tensor
 from .refused import Refused
 
 Values = dict[str, Any]
+KINDS = 1_000  # of requests of which it is remembered whether they may run together
 
 
 class Model:
     """A saved model that any number of threads may run.
 
     sizes: rows of several requests run together, padded up to one of them; none: every request
-    runs by itself. most: so many executables are kept; more are compiled anew when they come again.
+    runs by itself. most: so many executables are kept.
     """
 
     def __init__(self, config: AnalysisConfig, sizes: tuple[int, ...], most: int) -> None:
         config = AnalysisConfig(config)
         if sizes:
             config.set_batch_sizes(sizes)
+        config.set_max_executables(most)
         predictor = create_paddle_predictor(config)
-        self._place, self._most, self.sizes = config.place(), most, config.batch_sizes() or ()
+        self.sizes = config.batch_sizes() or ()
         self._program, self._scope = predictor.program(), predictor.scope()
         self.inputs = tuple(self._tensor(n) for n in predictor.get_input_names())
         self.outputs = tuple(self._tensor(n) for n in predictor.get_output_names())
         self._names = [t.name for t in self.outputs]
         self._step = Step(self._program.desc, tuple(self._names))
-        self._dropping = threading.Lock()
-        self._anew()
-        self.dropped = 0
+        self._exe, self._mixing = Executor(config.place()), dict[Hashable, str]()
 
     def _tensor(self, name: str) -> Tensor:
         var = self._program.global_block().var(name)
@@ -50,9 +49,6 @@ class Model:
         if dtype.name not in DATATYPES:
             raise UnsupportedError(f"{name!r} is of {dtype.name}, which JSON requests do not have")
         return Tensor(name, dtype, tuple(var.shape), var.lod_level)
-
-    def _anew(self) -> None:
-        self._exe, self._mixing = Executor(self._place), dict[Hashable, str]()
 
     # -- which requests run together
 
@@ -70,10 +66,12 @@ class Model:
         """Whether requests of this kind may run together."""
         if kind is None:
             return False
-        mixing = self._mixing
-        if kind not in mixing:
-            mixing[kind] = self.mixes(feed)
-        return not mixing[kind]
+        found = self._mixing.get(kind)
+        if found is None:
+            if len(self._mixing) >= KINDS:
+                self._mixing.clear()
+            found = self._mixing[kind] = self.mixes(feed)
+        return not found
 
     def mixes(self, feed: Mapping[str, Any]) -> str:
         """Why requests of these sizes run by themselves; "" if they may run together."""
@@ -114,9 +112,8 @@ class Model:
         ]
 
     def _once(self, feed: Mapping[str, Any]) -> Values:
-        exe = self._exe
         try:
-            found = exe.run(
+            found = self._exe.run(
                 self._program, dict(feed), self._names, scope=self._scope, return_numpy=False
             )
             values = [v if isinstance(v, LoDTensor) and v.lod() else np.asarray(v) for v in found]
@@ -124,16 +121,11 @@ class Model:
             if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
                 raise Refused(413, "memory does not suffice for inputs of these sizes") from None
             raise
-        if self.compiled > self._most:
-            with self._dropping:
-                if exe is self._exe:
-                    self.dropped += self.compiled
-                    self._anew()
         return dict(zip(self._names, values, strict=True))
 
     @property
     def compiled(self) -> int:
-        """How many executables there are."""
+        """How many executables were compiled so far."""
         return len(self._exe.compilations(self._program))
 
     def warm_up(self, shapes: Mapping[str, Sequence[int]]) -> list[int]:

@@ -16,9 +16,11 @@ class Settings:
     first of them waits for more; 0 takes those that are there. threads: how many batches run at
     once.
 
+    executables: so many are kept, one for each form of the inputs; the one that was not used for
+    longest is dropped.
+
     Too much, and refused: a body of more than `body` bytes, more than `elements` elements in an
-    input, more than `waiting` requests at once, a body that takes more than `seconds` to come,
-    inputs in more than `shapes` different open sizes (each is compiled).
+    input, more than `waiting` requests at once, a body that takes more than `seconds` to come.
 
     Raises FluidValueError for numbers that make no sense.
     """
@@ -31,14 +33,13 @@ class Settings:
     elements: int = 1 << 22
     waiting: int = 256
     seconds: float = 30.0
-    shapes: int = 64
+    executables: int = 64
 
     def __post_init__(self) -> None:
-        for what in ("threads", "body", "elements", "waiting", "seconds"):
+        for what in ("threads", "body", "elements", "waiting", "seconds", "executables"):
             if getattr(self, what) <= 0:
                 raise FluidValueError(f"{what} is a positive number, not {getattr(self, what)}")
-        for what in ("wait", "shapes"):
-            if getattr(self, what) < 0:
-                raise FluidValueError(f"{what} is not negative, as {getattr(self, what)} is")
+        if self.wait < 0:
+            raise FluidValueError(f"wait is not negative, as {self.wait} is")
         if "/" in self.name:
             raise FluidValueError(f"a model's name goes into addresses, so not {self.name!r}")

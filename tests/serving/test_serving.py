@@ -173,10 +173,10 @@ def test_metrics_are_prometheus_text(images: nets.Caller) -> None:
 
 
 def test_executables_are_bounded(tmp_path: Path) -> None:
-    """Inputs in ever other sizes: what was compiled is dropped, and comes again."""
+    """Inputs in ever other sizes: what was not used for longest is dropped, and comes again."""
     folder = nets.saved(tmp_path / "net", nets.open_sizes)
     direct = nets.Direct(folder)
-    settings = Settings(batch_sizes=(2,), shapes=3)
+    settings = Settings(batch_sizes=(2,), executables=3)
     app = Application(str(folder), settings, {"x": [1, 3, 4, 4]})
     app.load()
     try:
@@ -186,14 +186,13 @@ def test_executables_are_bounded(tmp_path: Path) -> None:
             np.testing.assert_allclose(
                 *(np.asarray(v) for v in (*got.values(), *direct({"x": x}))), rtol=1e-5
             )
-            assert app.model.compiled <= settings.shapes
-        assert app.model.dropped + app.model.compiled == 7  # 4 comes twice
+        assert app.model.compiled == 7  # 4 comes twice
     finally:
         app.end()
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"threads": 0}, {"wait": -1.0}, {"body": 0}, {"shapes": -1}, {"name": "a/b"}]
+    "wrong", [{"threads": 0}, {"wait": -1.0}, {"body": 0}, {"executables": 0}, {"name": "a/b"}]
 )
 def test_settings_that_make_no_sense(wrong: dict[str, Any]) -> None:
     with pytest.raises(FluidValueError):
