@@ -117,6 +117,20 @@ def derived(x: Any) -> Any:
     return jax.grad(lambda v: (jnp.tanh(v @ v.T) ** 2).sum())(x)
 
 
+def slices(x: Any, i: Any) -> Any:
+    """Slices of one entry, whose axis stays, and that begin too far behind."""
+
+    def sliced(value: Any, *sizes: int) -> Any:
+        def one(n: Any) -> Any:
+            at = [n if size == 1 else 0 for size in sizes]
+            return lax.dynamic_slice(value, at, sizes)
+
+        return jax.vmap(one)(i), jax.vmap(jax.vmap(one))(i.reshape(2, 2) + 2)
+
+    cube = jnp.stack([x, 2 * x, 3 * x])
+    return sliced(x, 1, 4), sliced(x, 4, 1), sliced(cube, 3, 1, 4), sliced(cube, 1, 1, 4)
+
+
 FUNCTIONS: list[tuple[str, Callable[..., Any], tuple[np.ndarray, ...]]] = [
     ("pictures", Pictures(), (normal(2, 16, 16, 3),)),
     ("words", Words(), (RNG.randint(0, 50, (2, 7)).astype("int32"),)),
@@ -125,6 +139,7 @@ FUNCTIONS: list[tuple[str, Callable[..., Any], tuple[np.ndarray, ...]]] = [
     ("shapes", shapes, (normal(4, 6), normal(4, 6))),
     ("contracted", contracted, (normal(4, 6), normal(4, 6))),
     ("indexed", indexed, (normal(4, 4), np.array([2, 0, 3, 1], "int32"))),
+    ("slices", slices, (normal(4, 4), np.array([2, 0, 3, 1], "int32"))),
     ("branches", branches, (normal(3, 4),)),
     ("loops", loops, (normal(3, 4),)),
     ("logarithms", logarithms, (normal(3, 4),)),

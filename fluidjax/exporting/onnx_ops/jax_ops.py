@@ -481,11 +481,23 @@ def gather(g: Graph, op: Op) -> Value:
     x, index = op["X"], g.cast(op["Indices"], "int64")
     offsets, gone = list(op.attr("offset_dims")), list(op.attr("collapsed_slice_dims"))
     axes, sizes = list(op.attr("start_index_map")), list(op.attr("slice_sizes"))
-    along = list(op.attr("operand_batching_dims") or ())
+    along, clipped = (
+        list(op.attr("operand_batching_dims") or ()),
+        "clip" in str(op.attr("mode")).lower(),
+    )
+    # an axis that is taken whole begins at 0; one of which a single entry stays is put back below
+    found = [i for i, a in enumerate(axes) if not (clipped and sizes[a] == x.sizes[a] != 1)]
+    if len(found) < len(axes):
+        index = g.gather(index, g.ints(*found), -1)
+        axes = [axes[i] for i in found]
+    stays = [a for a in axes if sizes[a] == 1 and a not in gone and a not in along]
+    left = [a for a in range(x.rank) if a not in gone and a not in along]
+    back = [offsets[left.index(a)] for a in stays]
+    offsets, gone = [n for n in offsets if n not in back], sorted([*gone, *stays])
     whole = all(s == 1 if a in gone or a in along else s == x.sizes[a] for a, s in enumerate(sizes))
-    if sorted(axes) != sorted(gone) or not whole:
+    if not axes or sorted(axes) != sorted(gone) or not whole or (along and back):
         raise Lacking("it takes parts of slices", "index whole rows")
-    if "clip" in str(op.attr("mode")).lower():
+    if clipped:
         most = g.ints(*(x.sizes[a] - 1 for a in axes))
         index = g.binary("Min", g.binary("Max", index, g.ints(0)), most)
     if along:
@@ -513,9 +525,11 @@ def gather(g: Graph, op: Op) -> Value:
         have = [("i", b) for b in range(batch_rank)] + [("x", a) for a in rest]
     slices, places = iter(rest), iter(range(batch_rank))
     wanted = [
-        ("x", next(slices)) if i in offsets else ("i", next(places)) for i in range(len(have))
+        ("x", next(slices)) if i in offsets else ("i", next(places))
+        for i in range(len(have) + len(back))
+        if i not in back
     ]
-    return g.transpose(made, [have.index(w) for w in wanted])
+    return g.unsqueeze(g.transpose(made, [have.index(w) for w in wanted]), back)
 
 
 # blocks, which are functions of their own
