@@ -112,6 +112,6 @@ def _section(op: OpCost) -> str:
 
 def _time(seconds: float) -> str:
     for unit, each in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= each:
+        if seconds >= 0.9995 * each:  # 1 ms, not 1e+03 µs
             return f"{seconds / each:.3g} {unit}"
     return f"{seconds * 1e6:.3g} µs"
