@@ -15,13 +15,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: help models demo test test-fast test-again search nets fuzz bench bench-short bench-peers lint format api errors traced browser notebooks docs clean
+.PHONY: help models demo test test-fast test-again installed search nets fuzz bench bench-short bench-peers lint format api errors traced browser notebooks docs clean
 
 help:
 	@echo 'make demo       train a LeNet on handwritten digits, under two minutes'
 	@echo 'make test       the whole test suite'
 	@echo 'make test-fast  the test suite without the slow tests'
 	@echo 'make test-again the part of test-fast that another Python, jax or effort of XLA may change, with few random examples'
+	@echo 'make installed  build a wheel and an sdist, install them into a fresh environment, and test what was installed (PYTHONS=...)'
 	@echo 'make search     property tests on fresh random examples, six times as many, and every numeric derivative (ARGS=--hypothesis-seed=N: the same again)'
 	@echo 'make nets       random nets beside the real Paddle 1.8.5 that make bench-peers installed (ARGS="--first 1000 --nets 500")'
 	@echo 'make fuzz       10,000 spoiled copies of each kind of file that is read (ARGS="--count 500 text json": fewer, of some kinds)'
@@ -50,6 +51,29 @@ test-fast: $(VENV)/.with-test models
 
 test-again: $(VENV)/.with-test models
 	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not slow and not thorough and not once' --hypothesis-profile=few $(ARGS)
+
+# A wheel, made of the sdist, on the first of PYTHONS, the sdist on the others, each in an environment that has nothing else, and
+# tests that need no other file of the tree than their own.
+INSTALLED = tests/ir tests/graph tests/look/test_graph.py tests/look/test_folding.py tests/look/test_program.py tests/models/test_lac.py \
+	tests/cli/test_terminal.py tests/profiling/test_watch.py tests/backward/test_gradients.py
+
+PYTHONS ?= $(PYTHON)
+ALONE = build/installed
+QUIET_PIP = -m pip install --quiet
+
+installed:
+	@rm -rf $(ALONE) && mkdir -p $(ALONE)/tree && cp -r tests pyproject.toml $(ALONE)/tree
+	$(firstword $(PYTHONS)) -m venv $(ALONE)/build
+	$(ALONE)/build/bin/python $(QUIET_PIP) build
+	@$(ALONE)/build/bin/python -m build --outdir $(ALONE)/dist . >$(ALONE)/build.log 2>&1 || { cat $(ALONE)/build.log >&2; exit 1; }
+	@set -e; what=whl; for python in $(PYTHONS); do \
+		echo "$$what on $$($$python --version)"; \
+		rm -rf $(ALONE)/env; $$python -m venv $(ALONE)/env; \
+		$(ALONE)/env/bin/python $(QUIET_PIP) $(ALONE)/dist/*.$$what pytest pytest-xdist '$(shell grep -o 'hypothesis==[0-9.]*' pyproject.toml)'; \
+		(cd $(ALONE)/tree && ../env/bin/python -m tests.tools.check_installed ../dist/*.whl && \
+			../env/bin/python -m pytest -q -n $(JOBS) -m 'not slow and not thorough and not once' --hypothesis-profile=few $(INSTALLED)); \
+		what=tar.gz; \
+	done
 
 search: $(VENV)/.with-test
 	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'hypothesis or thorough' --hypothesis-profile=search $(ARGS)

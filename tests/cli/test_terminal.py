@@ -53,7 +53,7 @@ def commands(tmp_path: Path) -> dict[str, tuple[list[str], int]]:
         "counts": (["show", MODEL, "--counts"], 0),
         "plan": (["plan", LAC, "--length", "20"], 0),
         "compat": (["compat", script(tmp_path), "--all"], 1),
-        "export": (["export", LAC, str(tmp_path / "lac.onnx")], 0),
+        "export": (["export", LAC, str(tmp_path / "lac"), "--format", "fluid"], 0),
         "optimize": (["optimize", "tests/data/saved/separate", str(tmp_path / "out")], 0),
         "trace": (["trace", "jax.numpy:tanh", "f32[8, 16]"], 0),
     }
