@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import json
 import sys
 import threading
 import time
@@ -80,7 +81,9 @@ def test_in_a_notebook_and_without_ipython(monkeypatch, stderr):
 
 def test_another_value_is_refused():
     fluid.set_flags({"FLAGS_progress": "loud"})
-    with pytest.raises(FluidValueError, match="FLAGS_progress is auto, on or off, not 'loud'"):
+    with pytest.raises(
+        FluidValueError, match="FLAGS_progress is auto, on, off or json, not 'loud'"
+    ):
         progress.shown()
 
 
@@ -266,3 +269,27 @@ def test_an_epoch_of_a_model_is_told(stderr, capsys):
         model.fit(data, batch_size=2, epochs=1, verbose=2, log_freq=1)
     assert "epoch 1/1: " in stderr.getvalue()
     assert "epoch 1/1, step 2 - loss: " in capsys.readouterr().out
+
+
+def test_lines_of_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For programs that watch: every line is JSON, also where stderr is a file."""
+    file = io.StringIO()
+    monkeypatch.setattr(progress, "stream", lambda: file)
+    monkeypatch.setattr(progress, "OFTEN", 0.0)
+    fluid.set_flags({"FLAGS_progress": "json"})
+    with progress.bar("epochs", total=2) as bar:
+        bar.step("loss 0.5")
+        bar.step()
+    with progress.waiting(lambda: "compiling", after=0.0):
+        until(lambda: "compiling" in file.getvalue())
+    progress.tell("all have met")
+    found = [json.loads(line) for line in file.getvalue().splitlines()]
+    bars = [line for line in found if line["what"] == "epochs"]
+    assert [(b["done"], b["total"], b.get("ended")) for b in bars] == [
+        (1, 2, None), (2, 2, None), (2, 2, True)
+    ]  # fmt: skip
+    assert bars[0]["told"] == "loss 0.5"
+    waits = [line for line in found if line["what"] == "compiling"]
+    assert len(waits) >= 2 and [w.get("ended") for w in waits[-2:]] == [None, True]
+    assert all(line["seconds"] >= 0 for line in bars + waits)
+    assert found[-1]["what"] == "all have met" and found[-1]["time"] > 1.7e9

@@ -1,13 +1,14 @@
 """What long work says on stderr while it goes on: bars and lines that go away, by tqdm; nothing
 where nobody watches.
 
-``FLAGS_progress``: auto (where stderr is a terminal, and in notebooks), on, off. docs/progress.md
-is the user's view.
+``FLAGS_progress``: auto (where stderr is a terminal, and in notebooks), on, off, or json (a line of
+JSON on stderr, every ten seconds). docs/progress.md is the user's view.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
 import threading
 import time
@@ -18,7 +19,8 @@ from ..errors import FluidValueError
 from .flags import flag
 
 SOON = 3.0  # seconds after which a wait is told
-_ON, _OFF = ("on", "1", "true"), ("off", "0", "false")
+OFTEN = 10.0  # seconds between lines that are not written over
+_ON, _OFF, _JSON = ("on", "1", "true"), ("off", "0", "false"), ("json",)
 
 
 def shown() -> bool:
@@ -29,13 +31,56 @@ def shown() -> bool:
 
 
 def asked() -> bool:
-    """Whether FLAGS_progress is on, not only auto: then loops that a script writes itself get bars
-    too.
+    """Whether FLAGS_progress is on or json, not only auto: then loops that a script writes itself
+    get bars too.
     """
     value = str(flag("FLAGS_progress")).lower()
-    if value not in ("auto", *_ON, *_OFF):
-        raise FluidValueError(f"FLAGS_progress is auto, on or off, not {value!r}")
-    return value in _ON
+    if value not in ("auto", *_ON, *_OFF, *_JSON):
+        raise FluidValueError(f"FLAGS_progress is auto, on, off or json, not {value!r}")
+    return value in (*_ON, *_JSON)
+
+
+def _in_json() -> bool:
+    return str(flag("FLAGS_progress")).lower() in _JSON
+
+
+def _write(what: str, **more: Any) -> None:
+    """A line of JSON: when, what, and how far it is."""
+    line = {"time": round(time.time(), 3), "what": what}
+    print(
+        json.dumps(line | {n: v for n, v in more.items() if v is not None}),
+        file=stream(),
+        flush=True,
+    )
+
+
+class _Lines:
+    """A bar as lines of JSON, with tqdm's methods that Bar calls: now and then one, and one at the
+    end.
+    """
+
+    def __init__(self, what: str, total: int | None) -> None:
+        self._what, self._total, self._done, self._told = what, total, 0, ""
+        self._began = self._last = time.monotonic()
+
+    def set_postfix_str(self, told: str, refresh: bool = True) -> None:
+        self._told = told
+
+    def update(self, n: int) -> None:
+        self._done += n
+        if time.monotonic() - self._last >= OFTEN:
+            self.write_state()
+
+    def write(self, text: str, file: Any, end: str) -> None:
+        print(text, file=file, end=end, flush=True)
+
+    def write_state(self, ended: bool | None = None) -> None:
+        self._last = time.monotonic()
+        seconds = round(self._last - self._began, 3)
+        told = self._told or None
+        _write(
+            self._what, done=self._done, total=self._total, seconds=seconds, told=told, ended=ended
+        )
 
 
 def stream() -> TextIO | None:
@@ -89,6 +134,13 @@ def bar(
     if not (shown() if show is None else show):
         yield Bar(None)
         return
+    if _in_json():
+        lines = _Lines(what, total)
+        try:
+            yield Bar(lines)
+        finally:
+            lines.write_state(ended=True)
+        return
     from tqdm import tqdm
 
     with tqdm(
@@ -126,9 +178,17 @@ def _tell(what: str | Callable[[], str], after: float, ended: threading.Event) -
     began = time.monotonic()
     if ended.wait(after):
         return
+    if _in_json():
+        more = True
+        while more:
+            text = what if isinstance(what, str) else what()
+            _write(text, seconds=round(time.monotonic() - began, 3))
+            more = not ended.wait(OFTEN)
+        _write(text, seconds=round(time.monotonic() - began, 3), ended=True)
+        return
     from tqdm import tqdm
 
-    every = 1.0 if _watched() else 10.0  # lines in a file are not written over
+    every = 1.0 if _watched() else OFTEN  # lines in a file are not written over
     with tqdm(bar_format="{desc}", leave=False, file=stream(), dynamic_ncols=True) as held:
         while True:
             text = what if isinstance(what, str) else what()
@@ -139,7 +199,9 @@ def _tell(what: str | Callable[[], str], after: float, ended: threading.Event) -
 
 def tell(text: str) -> None:
     """One line on stderr, which stays."""
-    if shown():
+    if shown() and _in_json():
+        _write(text)
+    elif shown():
         print(text, file=stream(), flush=True)
 
 
