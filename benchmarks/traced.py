@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -22,8 +21,8 @@ COLUMNS = "of,program ms,jit ms,ratio,reading,lowering,compiling,flops,bytes".sp
 
 
 def table() -> list[Table]:
-    """The step's time; what fluid.trace adds to make_jaxpr; lowering (tracing included), compiling,
-    flops and bytes, each over jit's.
+    """The step's time; what fluid.trace adds to make_jaxpr; lowering (tracing included) and
+    compiling, of each the least of three turns, flops and bytes, each over jit's.
     """
     title = (
         "A traced step: medians of interleaved turns; reading over jax.make_jaxpr, the rest over"
@@ -41,16 +40,16 @@ def row(case: Case, budget: float = 8.0) -> list[str]:
     reading = _reading(theirs.step, given)
     traced = fluid.trace(theirs.step, *given, state={0: 0})
     jitted = [jax.jit(f, donate_argnums=0) for f in (traced.step(), theirs.step)]
-    lowered = [_cold(partial(f.lower, *given)) for f in jitted]
-    made = [_seconds(one.compile) for _, one in lowered]
-    costs = [compiled.cost_analysis() for _, compiled in made]
+    turns = [[_made(f, given) for f in jitted] for _ in range(3)]
+    lowered, compiled = (
+        [min(turn[side][what] for turn in turns) for side in (0, 1)] for what in (0, 1)
+    )
+    made = [each for _, _, each in turns[-1]]
+    costs = [each.cost_analysis() for each in made]
     states = [jax.tree.map(jax.numpy.copy, theirs.state) for _ in made]
-    runs = [
-        _turn(compiled, [state], theirs.feed)
-        for (_, compiled), state in zip(made, states, strict=True)
-    ]
+    runs = [_turn(each, [state], theirs.feed) for each, state in zip(made, states, strict=True)]
     t = interleaved(runs[0], runs[1], jax.block_until_ready, budget=budget)
-    ratios = [lowered[0][0] / lowered[1][0], made[0][0] / made[1][0]]
+    ratios = [lowered[0] / lowered[1], compiled[0] / compiled[1]]
     ratios += [costs[0][key] / costs[1][key] for key in ("flops", "bytes accessed")]
     cells = [t.ours * 1e3, t.theirs * 1e3, t.ratio, reading, *ratios]
     return [case.name, *(f"{cell:.3f}" for cell in cells)]
@@ -89,15 +88,14 @@ def _reading(step: Callable[..., Any], given: Any) -> float:
     return sorted(ratios)[1]
 
 
-def _cold(work: Callable[[], Any]) -> tuple[float, Any]:
-    """The least of three times, each with empty caches, so that neither finds what the other has
-    traced.
+def _made(jitted: Any, given: Any) -> tuple[float, float, Any]:
+    """The seconds of lowering and of compiling, and what comes; caches are empty, so that neither
+    side finds what the other has traced.
     """
-    found = []
-    for _ in range(3):
-        jax.clear_caches()
-        found.append(_seconds(work))
-    return min(found, key=lambda pair: pair[0])
+    jax.clear_caches()
+    lowering, lowered = _seconds(lambda: jitted.lower(*given))
+    compiling, compiled = _seconds(lowered.compile)
+    return lowering, compiling, compiled
 
 
 def _seconds(work: Callable[[], Any]) -> tuple[float, Any]:

@@ -89,6 +89,7 @@ class _Checker:
         self.slots: dict[tuple[str, bool], dict[str, SlotLike]] = {}
         # names of slots that hold a variable
         self.needed: dict[tuple[str, bool], tuple[str, ...]] = {}
+        self.kinds: dict[tuple[str, str], str | None] = {}  # of attributes, by op type and name
         self.sound: set[str] = set()  # names of attributes that were looked at
         self.uids: dict[int, tuple[int, int]] = {}
         self.scopes: list[list[dict[str, VarDesc]]] = []
@@ -264,7 +265,9 @@ class _Checker:
                 if not held.get(name):
                     self.fail(idx, at, f"{word} slot {name!r} is empty")
         for name, value in op.attrs.items():
-            kind = self.defs[op.type].attr_type(name)
+            if (op.type, name) not in self.kinds:
+                self.kinds[op.type, name] = self.defs[op.type].attr_type(name)
+            kind = self.kinds[op.type, name]
             if kind is None:
                 self.fail(idx, at, f"there is no attribute {name!r}")
             if kind in ("SIZE", "SIZES"):

@@ -136,6 +136,7 @@ _BARE = frozenset(
 )
 
 
+@cache
 def value_name(scope: str, kind: str) -> str:
     """The name of what a primitive makes in a scope, without the scope's root where there is more."""
     words = scope.split("/")
@@ -159,13 +160,10 @@ def _is_library(file: str) -> bool:
 
 def user_line(traceback: Any) -> str | None:
     """``file:line`` of the innermost frame that no library has; None where there is none."""
-    if traceback is None:
-        return None
     try:
-        frames = traceback.frames
-    except Exception:
+        for code, at in zip(*traceback.raw_frames(), strict=True):
+            if not _is_library(code.co_filename):
+                return f"{code.co_filename}:{traceback.code_addr2line(code, at)}"
+    except Exception:  # lines are a nicety
         return None
-    for frame in frames:
-        if not _is_library(frame.file_name):
-            return f"{frame.file_name}:{frame.line_num}"
     return None
