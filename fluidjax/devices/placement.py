@@ -117,6 +117,37 @@ class OneDevice:
 
 
 @dataclass(frozen=True)
+class Spanning(OneDevice):
+    """One rank on several devices, among which ops of its own divide their work (jax.shard_map);
+    its state lies whole on each.
+    """
+
+    devices: tuple[Any, ...] = ()
+
+    @cached_property
+    def home(self) -> NamedSharding:
+        return NamedSharding(JaxMesh(np.array(self.devices), (AXIS,)), REPLICATED)
+
+    def sharding(self, spec: PartitionSpec) -> Any:
+        return self.home
+
+    def put(self, value: Any, own: bool = False) -> Any:
+        with jax.enable_x64(True):
+            if isinstance(value, jax.Array) and value.sharding == self.home:
+                return value
+            if not isinstance(value, jax.Array):
+                value = np.array(value)
+            return jax.device_put(value, self.home, may_alias=False)
+
+    def fed(self, value: Any) -> Any:
+        elsewhere = isinstance(value, jax.Array) and value.committed
+        return self.put(value) if elsewhere else value
+
+    def kept(self, values: Sequence[Any]) -> list[Any]:
+        return [self.put(value) for value in values]
+
+
+@dataclass(frozen=True)
 class Turns(OneDevice):
     """`count` ranks on one device, each op in turn (lower/lockstep.py)."""
 
@@ -288,7 +319,7 @@ class Mesh:
         return jax.jit(spread, **options)
 
 
-Placement = OneDevice | Turns | Mesh
+Placement = OneDevice | Spanning | Turns | Mesh
 
 
 class PerRank(np.ndarray):

@@ -64,12 +64,14 @@ def _as_it_is(array: np.ndarray) -> np.ndarray:
     return array.view(OneElement) if array.size == 1 and array.ndim else np.asarray(array)
 
 
-def to_numpy(value: Any) -> np.ndarray:
+def to_numpy(value: Any) -> Any:
     """A writable copy of a device array; of padded rows, the true ones; of sparse rows, the whole
-    table.
+    table. Random keys, which NumPy does not have, stay as they are.
     """
     if type(value) is SelectedRows:
         array = value.table()
+    elif isinstance(value, jax.Array) and not isinstance(value.dtype, np.dtype):
+        return value
     else:
         array = true_rows(value) if type(value) is Ragged else np.array(value)
     return _as_it_is(array)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from ..compiling.cache import CACHE, label, named
 from ..compiling.kind import Kind
 from ..compiling.recompiles import Recompiles
-from ..devices.placement import OWN, REPLICATED, STACKED, Mesh
+from ..devices.placement import OWN, REPLICATED, STACKED, Mesh, Spanning
 from ..feeds.fetching import of_rank
 from ..feeds.ragged_shards import entered, left
 from ..lower.checks import Objections, begin
@@ -97,8 +97,8 @@ class Body:
         )
 
     def _homes(self, kind: Kind) -> Any:
-        """Where the results of a step of ranks in turn belong: the state where it was."""
-        if not isinstance(self.plan.where, Mesh):
+        """Where the results of a step on several devices belong: the state where it was."""
+        if not isinstance(self.plan.where, Mesh | Spanning):
             return None
         homes = [
             self.plan.where.sharding(OWN if own else REPLICATED) for own in self.layouts[0].own

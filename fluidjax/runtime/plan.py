@@ -14,11 +14,12 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+import jax
 import numpy as np
 
 from ..compiling.kind import Kind
 from ..devices import platforms
-from ..devices.placement import Mesh, OneDevice, Placement
+from ..devices.placement import Mesh, OneDevice, Placement, Spanning
 from ..devices.shard_layout import ShardLayout, arrays_of
 from ..errors import FeedError, FetchError, near
 from ..feeds.bucketing import limits
@@ -83,6 +84,7 @@ class StepPlan:
         unset: persistable ones that begin without a value. Raises FetchError for a fetch that there
         is not.
         """
+        where = _spanning(desc, where)
         step = Step(
             desc,
             fetches,
@@ -278,3 +280,17 @@ class StepPlan:
                 for n, v in values.items()
             }
         return padding.packed(limits(self.limited, values))
+
+
+def _spanning(desc: ProgramDesc, where: Placement) -> Placement:
+    """One device, or as many as the ops of a program divide their work among."""
+    sizes = [
+        math.prod(op.attrs["mesh_sizes"])
+        for block in desc.blocks
+        for op in block.ops
+        if op.type == "jax.shard_map"
+    ]
+    most = max(sizes, default=1)
+    if most == 1 or type(where) is not OneDevice or most > len(jax.devices()):
+        return where
+    return Spanning(where.device, tuple(jax.devices()[:most]))

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..base.flags import flag
 from ..compiling.kind import Kind
+from ..devices.placement import REPLICATED
 from ..state.buffers import StateBuffers
 from ..state.scope import Scope
 from .compiled import Compiled
@@ -36,7 +37,7 @@ class Prepared:
         """
         self.version, self.compiled, self._plan = version, compiled, compiled.plan
         self._buffers: Any = weakref.ref(scope.bound[compiled])  # which the scope keeps
-        self._devices = {compiled.where.device}
+        self._devices = compiled.where.sharding(REPLICATED).device_set
         self._fed = [(name, rule.dtype, rule.ranges) for name, rule in compiled.plan.rules.items()]
         self._made: dict[tuple[Any, ...], Executable] = {}
 

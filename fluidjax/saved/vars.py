@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import FluidTypeError, FluidValueError
+from ..base.dtypes import enum_of
+from ..errors import ArgumentError, FluidTypeError, FluidValueError
 from ..graph.program import Program
 from ..graph.variable import Parameter, Variable
 from ..ir.desc import VarDesc
@@ -74,17 +76,21 @@ def files_of(arrays: Mapping[str, np.ndarray], filename: str | None) -> dict[str
     """File name -> how its bytes are made: a file an array, or one for all in sorted order."""
     if filename is not None:
         return {base_name(filename): _combined(arrays)}
-    return {safe_name(name): _single(array) for name, array in arrays.items()}
+    return {safe_name(name): partial(_single, name, array) for name, array in arrays.items()}
 
 
-def _single(array: np.ndarray) -> Pieces:
-    return lambda: stream.write(stream.Tensor(array))
+def _single(name: str, array: np.ndarray) -> Iterator[bytes | memoryview]:
+    try:
+        enum_of(array.dtype.name)
+    except ArgumentError as error:
+        raise FluidValueError(
+            f"variable {name!r} does not fit Paddle's format: {error}; checkpoints hold it"
+        ) from None
+    return stream.write(stream.Tensor(array))
 
 
 def _combined(arrays: Mapping[str, np.ndarray]) -> Pieces:
-    return lambda: (
-        piece for name in sorted(arrays) for piece in stream.write(stream.Tensor(arrays[name]))
-    )
+    return lambda: (piece for name in sorted(arrays) for piece in _single(name, arrays[name]))
 
 
 def save_params(

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..devices.placement import Mesh, PerRank, Placement, per_rank, spread_out
+from ..devices.placement import Mesh, PerRank, Placement, Spanning, per_rank, spread_out
 from ..devices.platforms import Packing
 from ..devices.shard_layout import ShardedValue, ShardLayout, arrays_of
 from ..errors import EnforceNotMet
@@ -167,10 +167,10 @@ def _pack(names: Sequence[str], values: Mapping[str, Any], own: bool) -> Pack:
 
 
 def borrows(where: Placement) -> bool:
-    """Whether what a step only reads stays where it is. On a mesh it comes to lie on all devices,
-    so it is taken over.
+    """Whether what a step only reads stays where it is. Where several devices are, it comes to lie
+    on all of them, so it is taken over.
     """
-    return where.count == 1 and not isinstance(where, Mesh)
+    return where.count == 1 and not isinstance(where, Mesh | Spanning)
 
 
 class StateBuffers:

@@ -104,11 +104,11 @@ def trace(
     results = [Part.of(label, part) for label, part in zip(of_result, parts, strict=True)]
     pairs = paired(state, [a.part for a in arguments], results)
     with paused():
-        main, held, places, leaves, dropped = write(
+        main, held, places, leaves, dropped, keys = write(
             closed, arguments, results, pairs, names, calls, strict
         )
     in_tree, out_tree = jax.tree.structure((args, named)), jax.tree.structure(out)
-    return Traced.of(main, held, in_tree, out_tree, places, leaves, dropped, pairs)
+    return Traced.of(main, held, in_tree, out_tree, places, leaves, dropped, pairs, keys)
 
 
 def _arguments(labels: Sequence[str], values: Sequence[Any]) -> Iterator[Argument]:

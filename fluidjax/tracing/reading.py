@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import jax
@@ -88,9 +87,23 @@ class Block:
     constants: dict[Any, str] = field(default_factory=dict)
     params: tuple[str, ...] = ()
     handed: dict[str, Any] = field(default_factory=dict)  # large constants, by their parameters
+    renamed: dict[str, str] = field(
+        default_factory=dict
+    )  # what ops call values by their first names
 
     def desc(self) -> BlockDesc:
-        return BlockDesc(FrozenMap(self.vars), tuple(self.ops), self.parent)
+        ops = (_renamed(op, self.renamed) for op in self.ops)
+        return BlockDesc(FrozenMap(self.vars), tuple(ops), self.parent)
+
+
+def _renamed(op: OpDesc, names: Mapping[str, str]) -> OpDesc:
+    if names.keys().isdisjoint(op.reads) and names.keys().isdisjoint(op.writes):
+        return op
+    ins, outs = (
+        FrozenMap({slot: tuple(names.get(n, n) for n in each) for slot, each in held.items()})
+        for held in (op.inputs, op.outputs)
+    )
+    return OpDesc(op.uid, op.type, ins, outs, op.attrs, op.loc)
 
 
 @dataclass(frozen=True)
@@ -290,12 +303,14 @@ class Reader:
     def _small(
         self, parent: Block, jaxpr: Any, consts: Sequence[Any], hints: Sequence[str]
     ) -> Function:
-        """A block whose op has no slot for constants. Raises TraceError where it holds large ones."""
+        """The block of an op that joins values and has no slot for constants. Raises TraceError where
+        it holds large ones.
+        """
         made = self.function(parent, jaxpr, consts, hints)
         for array in made.handed.values():
             raise TraceError(
-                f"a function within the function holds a constant of {array.size:,} elements: hand"
-                " it over as an argument"
+                f"the function that joins two values holds a constant of {array.size:,} elements,"
+                f" and it may hold {LARGE:,}: compute outside of it what it needs of the constant"
             )
         return made
 
@@ -313,13 +328,11 @@ class Reader:
     # -- equations ---------------------------------------------------------------------------------
 
     def _place(self, eqn: Any, outer: tuple[str, str | None]) -> tuple[str, str | None]:
-        info = getattr(eqn, "source_info", None)
-        stack = str(getattr(info, "name_stack", ""))
-        traceback = getattr(info, "traceback", None)
+        stack, traceback = str(eqn.source_info.name_stack), eqn.source_info.traceback
         if id(traceback) not in self._lines:
             self._lines[id(traceback)] = traceback, user_line(traceback)
         line = self._lines[id(traceback)][1] or outer[1]
-        return "/".join(part for part in (outer[0], stack) if part), line
+        return f"{outer[0]}/{stack}" if outer[0] and stack else outer[0] or stack, line
 
     def _equation(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
         name = eqn.primitive.name
@@ -397,13 +410,9 @@ class Reader:
                     continue
             ins[slot] = [self.named(block, atom)]
             beside.append(ins[slot][0])
-        if (
-            attrs.get("preferred_element_type") in {self._dtype(block, n) for n in beside}
-            and len(set(map(partial(self._dtype, block), beside))) == 1
-        ):
-            attrs = {
-                name: value for name, value in attrs.items() if name != "preferred_element_type"
-            }  # it is what comes anyway
+        wanted = attrs.get("preferred_element_type")
+        if wanted and all(self._dtype(block, n) == wanted for n in beside):
+            del attrs["preferred_element_type"]  # it is what comes anyway
         outs = row.outs if isinstance(row.outs, str) else row.outs(attrs)
         return self._outputs(block, eqn, row.kind, ins, outs, attrs)
 
@@ -774,17 +783,19 @@ class Reader:
         params = eqn.params
         mesh, (jaxpr, closed) = params["mesh"], _opened(params["jaxpr"])
         manual = params.get("newly_manual_axes", params.get("manual_axes", mesh.axis_names))
-        made = self._small(block, jaxpr, closed, ["x"] * len(jaxpr.invars))
+        made = self.function(block, jaxpr, closed, ["x"] * len(jaxpr.invars))
+        values, (handed,) = self.handed(block, made)
         attrs = {
             **made.attrs,
+            "args": made.args + handed,
             "mesh_axes": tuple(map(str, mesh.axis_names)),
             "mesh_sizes": tuple(int(mesh.shape[axis]) for axis in mesh.axis_names),
-            "in_specs": tuple(map(_spec, params["in_specs"])),
+            "in_specs": (*map(_spec, params["in_specs"]), *("" for _ in handed)),
             "out_specs": tuple(map(_spec, params["out_specs"])),
             "manual_axes": tuple(axis for axis in mesh.axis_names if axis in manual),
             **({} if params["check_vma"] else {"check_vma": False}),
         }
-        ins = {"Args": [self.named(block, a) for a in args]}
+        ins = {"Args": [*(self.named(block, a) for a in args), *values]}
         return self._outputs(block, eqn, "shard_map", ins, "Out*", attrs)
 
 

@@ -53,7 +53,8 @@ class Traced:
 
     places: of every leaf of the arguments the variable, in order. results: of every leaf of the
     results the variable. continued: of each argument that persists the number of the result that is
-    its new value, None for one that is only read.
+    its new value, None for one that is only read. keys: of the variables that hold the data of
+    random keys, what kind these are.
     """
 
     main: Program
@@ -66,6 +67,7 @@ class Traced:
     places: tuple[str, ...] = field(repr=False, default=())
     results: tuple[str, ...] = field(repr=False, default=())
     continued: Mapping[int, int | None] = field(repr=False, default_factory=FrozenMap)
+    keys: Mapping[str, str] = field(repr=False, default_factory=FrozenMap)
     startup: Program = field(repr=False, default_factory=Program)
 
     @classmethod
@@ -79,6 +81,7 @@ class Traced:
         results: tuple[str, ...],
         dropped: Sequence[str],
         continued: Mapping[int, int | None],
+        keys: Mapping[str, str],
     ) -> Traced:
         vars = main.desc.blocks[0].vars
         feeds = FrozenMap({n: vars[n] for n in places if not vars[n].persistable})
@@ -95,6 +98,7 @@ class Traced:
             places,
             results,
             FrozenMap(continued),
+            FrozenMap(keys),
         )
 
     def __str__(self) -> str:
@@ -143,10 +147,11 @@ class Traced:
                     f" {self.in_tree}"
                 )
             values = dict(zip(self.places, leaves, strict=True))
-            state = {**held, **{n: _array(v) for n, v in values.items() if n not in fed}}
+            given = {n: _data(v) if n in self.keys else v for n, v in values.items()}
+            state = {**held, **{n: _array(v) for n, v in given.items() if n not in fed}}
             new, found = run(state, {n: _array(values[n]) for n in fed})
             return self.out_tree.unflatten(
-                [found[at[n]] if n in at else new[n] for n in self.results]
+                [found[at[n]] if n in at else self._leaf(n, new[n]) for n in self.results]
             )
 
         return step
@@ -154,9 +159,15 @@ class Traced:
     def tree_of(self, state: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         """(args, kwargs) with what persists taken from a state; what is fed is None."""
         args: tuple[Any, dict[str, Any]] = self.in_tree.unflatten(
-            [state.get(n) for n in self.places]
+            [self._leaf(n, state.get(n)) for n in self.places]
         )
         return args
+
+    def _leaf(self, name: str, value: Any) -> Any:
+        """What the function has in place of a variable's value: a random key for its data."""
+        if name not in self.keys or value is None:
+            return value
+        return jax.random.wrap_key_data(jax.numpy.asarray(value), impl=self.keys[name])
 
     def write(self, scope: Scope | None = None) -> None:
         """Put the values of `state` into a scope (default: the global one), from where an Executor
@@ -165,7 +176,7 @@ class Traced:
         What an optimizer has added to the program comes from the startup program, which runs
         afterwards.
         """
-        put({name: _copied(value) for name, value in self.state.items()}, scope)
+        put({name: np.array(value) for name, value in self.state.items()}, scope)
 
     def read(self, scope: Scope | None = None) -> dict[str, Any]:
         """The state as it stands in a scope (default: the global one)."""
@@ -176,10 +187,9 @@ def _array(value: Any) -> Any:
     return value if hasattr(value, "dtype") else jax.numpy.asarray(value)
 
 
-def _copied(value: Any) -> Any:
-    """An array of the scope's own, which a step may give away; random keys stay JAX's."""
-    is_key = jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key)
-    return jax.numpy.array(value, copy=True) if is_key else np.array(value)
+def _data(key: Any) -> Any:
+    is_key = jax.numpy.issubdtype(key.dtype, jax.dtypes.prng_key)
+    return jax.random.key_data(key) if is_key else key
 
 
 def _report(main: Program, state: Mapping[str, Any], dropped: Sequence[str]) -> Report:

@@ -12,9 +12,10 @@ from typing import Any
 
 import jax
 
+from ..base.dtypes import KEYS
 from ..base.roles import OP_ROLE
 from ..graph.program import Program
-from ..ir.desc import EMPTY, FrozenMap, OpDesc, ProgramDesc
+from ..ir.desc import OpDesc, ProgramDesc
 from ..ir.verify import verify
 from ..ops.registry import lookup
 from .names import Names, given_name
@@ -41,35 +42,51 @@ def write(
     renamed: Renaming,
     calls: str,
     strict: bool,
-) -> tuple[Program, dict[str, Any], tuple[str, ...], tuple[str, ...], list[str]]:
+) -> tuple[Program, dict[str, Any], tuple[str, ...], tuple[str, ...], list[str], dict[str, str]]:
     """The program; the values that persist; the variable of each leaf of the arguments and of the
-    results; what was dropped.
+    results; what was dropped; the implementations of random keys that persist. Of such a key the
+    variable holds the data.
     """
     differentiated = is_differentiated(closed.jaxpr)
     reader = Reader(Names(), calls, not differentiated, strict)
     block = reader.blocks[0]
     spans: list[list[str]] = []
     held: dict[str, Any] = {}
+    keys: dict[str, str] = {}  # variables with the data of keys -> those with the keys
     invars = iter(closed.jaxpr.invars)
     for at, argument in enumerate(arguments):
         taken = [reader.names.take(given_name(renamed, usual)) for usual in argument.names]
         for name, usual, leaf in zip(taken, argument.names, argument.leaves, strict=True):
-            _declare(
-                reader, name, next(invars).aval, at in pairs, _is_parameter(usual, differentiated)
-            )
+            aval = next(invars).aval
+            if at in pairs and jax.numpy.issubdtype(aval.dtype, jax.dtypes.prng_key):
+                keys[name] = _key(reader, name, aval)
+            else:
+                _declare(reader, name, aval, at in pairs, _is_parameter(usual, differentiated))
             if at in pairs and not isinstance(leaf, jax.ShapeDtypeStruct):
-                held[name] = leaf if hasattr(leaf, "dtype") else jax.numpy.asarray(leaf)
+                value = leaf if hasattr(leaf, "dtype") else jax.numpy.asarray(leaf)
+                held[name] = jax.random.key_data(value) if name in keys else value
         spans.append(taken)
     places = tuple(name for span in spans for name in span)
-    found = reader.read(block, closed.jaxpr, closed.consts, list(places))
+    found = reader.read(block, closed.jaxpr, closed.consts, [keys.get(n, n) for n in places])
     leaves = _written(
-        reader, found, results, {to: spans[at] for at, to in pairs.items() if to is not None}
+        reader, found, results, {to: spans[at] for at, to in pairs.items() if to is not None}, keys
     )
+    impls = {n: KEYS[str(block.vars[key].dtype)] for n, key in keys.items()}
     _tell_roles(block)
     _name_updates(reader, block, leaves)
     main = Program.from_desc(ProgramDesc(tuple(b.desc() for b in reader.blocks)))
     verify(main.desc, lookup)
-    return main, {**held, **reader.constants}, places, leaves, reader.dropped
+    return main, {**held, **reader.constants}, places, leaves, reader.dropped, impls
+
+
+def _key(reader: Reader, name: str, aval: Any) -> str:
+    """The variable of a random key whose data persist under this name."""
+    block, kind = reader.blocks[0], jax.ShapeDtypeStruct(aval.shape, aval.dtype)
+    reader.declare(block, name, jax.eval_shape(jax.random.key_data, kind), persistable=True)
+    key = reader.declare(block, reader.names.fresh(f"{name}.key"), aval)
+    attrs = {"impl": KEYS[str(block.vars[key].dtype)]}
+    reader.emit(block, "random_wrap", {"X": [name]}, {"Out": [key]}, attrs)
+    return key
 
 
 def _declare(reader: Reader, name: str, aval: Any, persists: bool, is_parameter: bool) -> None:
@@ -99,38 +116,44 @@ def _written(
     found: Sequence[Atom],
     results: Sequence[Part],
     continued: Mapping[int, Sequence[str]],
+    keys: Mapping[str, str],
 ) -> tuple[str, ...]:
     """The variable of each leaf of the results. Leaves of the results in `continued` are written to
-    these variables.
+    these variables, of random keys (those in `keys`) the data.
     """
     block = reader.blocks[0]
     leaves: list[str] = []
     new: dict[str, Atom] = {}
+    made = {n for op in block.ops for n in op.writes}
     at = 0
     for number, part in enumerate(results):
         values = found[at : at + len(part.types)]
         at += len(values)
         if number in continued:
-            new.update((n, v) for n, v in zip(continued[number], values, strict=True) if v != n)
+            pairs = zip(continued[number], values, strict=True)
+            changed = {n: v for n, v in pairs if v != keys.get(n, n)}
+            new |= {n: _data(reader, n, v) if n in keys else v for n, v in changed.items()}
             leaves += continued[number]
         else:
+            # A literal and an argument that is returned as it is have variables of their own.
             leaves += [
-                _fetchable(reader, block, value, f"out.{len(leaves) + i}")
+                value
+                if isinstance(value, str) and value in made
+                else _copied(reader, block, reader.named(block, value), f"out.{len(leaves) + i}")
                 for i, value in enumerate(values)
             ]
     _assign(reader, block, new, set(leaves) - set(new))
     return tuple(leaves)
 
 
-def _fetchable(reader: Reader, block: Block, value: Atom, name: str) -> str:
-    """A variable of its own for a result that no op computes: a literal, or an argument that is
-    returned as it is.
-    """
-    made = {n for op in block.ops for n in op.writes}
-    if isinstance(value, str) and value in made:
-        return value
-    source = reader.named(block, value)
-    return _copied(reader, block, source, name)
+def _data(reader: Reader, name: str, key: Atom) -> str:
+    """The data of a key that continues the state of this name."""
+    block = reader.blocks[0]
+    fresh = reader.names.fresh(f"{name}.data")
+    block.vars[fresh] = replace(block.vars[name], name=fresh, persistable=False)
+    keys = [reader.named(block, key)]
+    reader.emit(block, "random_unwrap", {"Keys": keys}, {"Out": [fresh]}, {})
+    return fresh
 
 
 def _copied(reader: Reader, block: Block, source: str, name: str | None = None) -> str:
@@ -160,7 +183,7 @@ def _assign(reader: Reader, block: Block, new: Mapping[str, Atom], fetched: set[
         and last_read.get(name, -1) <= made[value]
         and name not in users
     }
-    block.ops[:] = [_renamed(op, direct) for op in block.ops]
+    block.renamed |= direct
     for name in direct:
         del block.vars[name]
     rest = [
@@ -171,18 +194,6 @@ def _assign(reader: Reader, block: Block, new: Mapping[str, Atom], fetched: set[
     }  # a swap reads first
     for name, source in rest:
         reader.emit(block, "copy", {"X": [sources[source]]}, {"Out": [name]}, {})
-
-
-def _renamed(op: OpDesc, names: Mapping[str, str]) -> OpDesc:
-    if not any(
-        n in names for held in (op.inputs, op.outputs) for each in held.values() for n in each
-    ):
-        return op
-    ins, outs = (
-        FrozenMap({slot: tuple(names.get(n, n) for n in each) for slot, each in held.items()})
-        for held in (op.inputs, op.outputs)
-    )
-    return OpDesc(op.uid, op.type, ins, outs, op.attrs, op.loc)
 
 
 def _tell_roles(block: Block) -> None:
@@ -204,27 +215,24 @@ def _name_updates(reader: Reader, block: Block, kept: Collection[str]) -> None:
     for op in reversed(block.ops):
         if op.attrs[OP_ROLE] != OPTIMIZE:
             break
-        found = {
-            n if block.vars[n].persistable else owners.get(n, "") for n in op.writes if n != EMPTY
-        }
+        writes = [block.renamed.get(n, n) for n in op.writes]
+        found = {n if block.vars[n].persistable else owners.get(n, "") for n in writes}
         owner = _shared_start(found - {""})
         for name in op.reads:
             owners[name] = _shared_start({owner, owners.get(name, owner)})
         if owner and not op.attrs.get("op_namescope"):
-            free = (
-                n
-                for n in op.writes
-                if n != EMPTY and n not in kept and not block.vars[n].persistable
-            )
+            free = (n for n in writes if n not in kept and not block.vars[n].persistable)
             renamed.update((n, f"{owner}.{op.type.removeprefix('jax.')}") for n in free)
     for name, base in reversed(renamed.items()):
         renamed[name] = reader.names.fresh(base)
         block.vars[renamed[name]] = replace(block.vars.pop(name), name=renamed[name])
-    block.ops[:] = [_renamed(op, renamed) for op in block.ops]
+    block.renamed |= renamed
 
 
 def _shared_start(names: Collection[str]) -> str:
     """The words with which all of these dotted names begin."""
+    if len(names) < 2:
+        return next(iter(names), "")
     each = [name.split(".") for name in names]
     found = takewhile(lambda words: len(set(words)) == 1, zip(*each, strict=False))
     return ".".join(words[0] for words in found)

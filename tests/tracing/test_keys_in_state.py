@@ -1,0 +1,73 @@
+"""Typed random keys among the state of a step: its data persist, as other arrays do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import fluidjax as fluid
+
+from .same import check_same
+
+STATE = {"k": jax.random.key(3), "more": jax.random.split(jax.random.key(4, impl="rbg"), 2)}
+STATE |= {"kept": jax.random.key(5), "w": np.ones(2, np.float32)}
+X = np.ones(2, np.float32)
+
+
+def step(state: Any, x: Any) -> Any:
+    key, draw = jax.random.split(state["k"])
+    noise = jax.random.normal(draw, (2,)) + jax.random.normal(state["more"][0], (2,))
+    y = x + noise * jax.random.uniform(state["kept"])
+    new = {"k": key, "more": state["more"][::-1], "kept": state["kept"], "w": state["w"] + y}
+    return new, y, draw
+
+
+@pytest.fixture
+def traced() -> Any:
+    return fluid.trace(step, STATE, X)
+
+
+def test_the_step_takes_and_returns_keys(traced: Any) -> None:
+    state = expected = STATE
+    for _ in range(3):
+        expected, *of_jit = jax.jit(step)(expected, X)
+        state, *found = jax.jit(traced.step())(state, X)
+        check_same((expected, of_jit), (state, found))
+
+
+def test_an_executor_carries_them_and_a_checkpoint_holds_them(traced: Any, tmp_path: Path) -> None:
+    exe, expected = fluid.Executor(), STATE
+    traced.write()
+    assert traced.main.desc.blocks[0].vars["state.more"].shape == (2, 4)
+    for _ in range(3):
+        expected, y, draw = jax.jit(step)(expected, X)
+        found = exe.run(traced.main, feed={"x": X}, fetch_list=list(traced.fetches))
+        check_same((y, draw), [jax.numpy.asarray(v) for v in found])
+    fluid.io.save_checkpoint(exe, str(tmp_path), traced.main)
+    fluid.io.wait_checkpoint(str(tmp_path))
+    traced.write()
+    fluid.io.load_checkpoint(exe, str(tmp_path), traced.main)
+    (state, _), _ = traced.tree_of(traced.read())
+    check_same(expected, state)
+    with pytest.raises(fluid.FluidError, match=r"state\.k. does not fit"):
+        fluid.io.save_persistables(exe, str(tmp_path / "vars"), traced.main)
+
+
+def test_keys_that_are_only_read_and_keys_that_swap(traced: Any) -> None:
+    def draw(key: Any, w: Any) -> Any:
+        return jax.random.normal(key, w.shape) + w
+
+    forward = fluid.trace(draw, jax.random.key(1), X, state={"key": None})
+    assert list(forward.state) == ["key"] and list(forward.feeds) == ["w"]
+    check_same(draw(jax.random.key(1), X), forward.step()(jax.random.key(1), X))
+
+    pair = {"a": jax.random.key(1), "b": jax.random.key(2)}
+    swapped = fluid.trace(lambda s: ({"a": s["b"], "b": s["a"]},), pair)
+    swapped.write()
+    fluid.Executor().run(swapped.main)
+    ((found,), _) = swapped.tree_of(swapped.read())
+    check_same({"a": pair["b"], "b": pair["a"]}, found)

@@ -1,0 +1,69 @@
+"""Functions over a mesh of devices as programs: jax.shard_map, by a step and behind an Executor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import AxisType, PartitionSpec
+
+import fluidjax as fluid
+from fluidjax.ir.text import parse, to_text
+
+TABLE = np.arange(5000, dtype=np.float32)  # too large to stand in a block
+D = PartitionSpec("d")
+
+
+@pytest.fixture
+def split() -> Any:
+    """A function over two devices, of which each has a part of the argument."""
+    if len(jax.devices()) < 2:
+        pytest.skip("there is one device")
+    mesh = jax.make_mesh((2,), ("d",), (AxisType.Auto,), devices=jax.devices()[:2])
+
+    def body(x: Any) -> Any:
+        return x * 2 + jax.lax.psum(x, "d") + jnp.take(TABLE, 3)
+
+    return jax.shard_map(body, mesh=mesh, in_specs=D, out_specs=D)
+
+
+def test_a_large_constant_of_what_each_device_runs_is_an_argument(split: Any) -> None:
+    def loss(w: Any, x: Any) -> Any:
+        return split(w * x).sum()
+
+    w, x = np.arange(8, dtype=np.float32), np.full(8, 2, np.float32)
+    traced = fluid.trace(loss, w, x, state=0)
+    assert [v.shape for v in traced.state.values()] == [(8,), (5000,)]
+    assert parse(to_text(traced.main.desc)) == traced.main.desc
+    assert jax.jit(traced.step())(w, x) == jax.jit(loss)(w, x)
+    with fluid.program_guard(traced.main, traced.startup):
+        target = traced.main.global_block().var(traced.fetches[0])
+        ((_, gradient),) = fluid.backward.append_backward(target, parameter_list=["w"])
+    traced.write()
+    (found,) = fluid.Executor().run(traced.main, feed={"x": x}, fetch_list=[gradient])
+    np.testing.assert_array_equal(found, jax.grad(loss)(w, x))
+
+
+def test_an_executor_runs_it_on_the_devices_of_its_mesh(split: Any) -> None:
+    def step(state: Any, x: Any) -> Any:
+        y = split(state["w0"] * x)
+        return {name: w + 0.1 * y for name, w in state.items()}, y.sum()
+
+    state = {f"w{i}": np.full(8, i, np.float32) for i in range(40)}
+    x = np.arange(8, dtype=np.float32)
+    traced, exe = fluid.trace(step, state, x), fluid.Executor()
+    traced.write()
+    feeds = [x, jnp.asarray(x), jax.device_put(x, jax.devices()[0]), x]
+    for feed in feeds[:3]:
+        state, expected = jax.jit(step)(state, x)
+        (found,) = exe.run(traced.main, feed={"x": feed}, fetch_list=list(traced.fetches))
+        np.testing.assert_array_equal(found, expected)
+    state, expected = jax.jit(step)(state, x)
+    (found,) = exe.run_steps(traced.main, {"x": x[None]}, fetch_list=list(traced.fetches))
+    np.testing.assert_array_equal(found[0], expected)
+    kept = traced.read()
+    for name, value in state.items():
+        np.testing.assert_array_equal(kept[f"state.{name}"], value)
