@@ -87,7 +87,8 @@ def refusal(kind: str, inputs: Mapping[str, Any], exc: BaseException) -> ShapeEr
         f"{slot}{shown(value)}" for slot, value in inputs.items() if value is not None
     )
     traced = (
-        "; a traced program keeps the sizes that its function was traced with"
+        "; a traced program keeps the sizes that its function was traced with, but for those that"
+        " dynamic= left open"
         if kind.startswith("jax.")
         else ""
     )

@@ -105,13 +105,12 @@ def _sizes(values: Iterable[Any]) -> Any:
 @cache
 def dtype_name(dtype: Any) -> str:
     """The name of a dtype, ``key<fry>`` of random keys."""
-    name = getattr(dtype, "name", None) or np.dtype(dtype).name
-    if name == "float0":
+    if dtype == jax.dtypes.float0:
         raise TraceError(
             "a value is float0, the tangent of integers, which no variable can hold: leave it out"
             " of what is returned"
         )
-    return str(name)
+    return str(getattr(dtype, "name", None) or np.dtype(dtype).name)
 
 
 def number(value: Any) -> bool | int | float | None:

@@ -52,7 +52,8 @@ def paired(
     state: "auto" takes the arguments, dicts, tuples and other containers of arrays, that exactly
     one result continues; positions or names of arguments persist, and each is paired with the one
     result of its tree and types; a mapping says it all. Raises TraceError where results are
-    ambiguous, or where some of the named arguments are continued and others not.
+    ambiguous, as one of a bare array's type is, or where some of the named arguments are continued
+    and others not.
     """
     if isinstance(state, str) and state == "auto":
         return _found(args, results)
@@ -93,6 +94,12 @@ def _named(
         if fits and len(fits) != len(rivals):
             raise TraceError(
                 _ambiguous([args[a].name for a in rivals], [results[r].name for r in fits])
+            )
+        if fits and not args[at].is_container:
+            raise TraceError(
+                f"{results[fits[0]].name} has the type of {args[at].name!r}, a bare array, and may be"
+                f" its new value or something else: say state={{{args[at].name!r}: {fits[0]}}}, or"
+                f" state={{{args[at].name!r}: None}} for what is only read"
             )
         pairs[at] = fits[rivals.index(at)] if fits else None
     continued = [at for at, to in pairs.items() if to is not None]

@@ -281,3 +281,19 @@ def test_paddles_file_refuses_a_dtype_that_paddle_lacks() -> None:
     with pytest.raises(fluid.FluidError, match="key<fry>"):
         traced.main.serialize_to_string()
     assert np.shape(traced.step()(jax.random.key(0))) == (2,)
+
+
+def test_tangents_of_integers_are_refused_among_results() -> None:
+    with pytest.raises(TraceError, match="float0, the tangent of integers"):
+        fluid.trace(lambda i: jax.vjp(lambda i: i * 1.0, i)[1](1.0), jnp.int32(3))
+
+
+@pytest.mark.parametrize("fn", [lambda w, x: (w * x).sum(), lambda w, x: ((w * x).sum(), x.sum())])
+def test_a_loss_is_never_taken_for_a_bare_parameter(fn: Any) -> None:
+    """Of its type there is one result, or two; a mapping says which it is."""
+    w = jnp.float32(2)
+    with pytest.raises(TraceError, match=r"state=\{'w': "):
+        fluid.trace(fn, w, X, state=0)
+    forward = fluid.trace(fn, w, X, state={"w": None})
+    assert forward.continued == {0: None} and len(forward.fetches) == len(jax.tree.leaves(fn(w, X)))
+    assert fluid.trace(fn, w, X, state={"w": 0}).continued == {0: 0}
