@@ -336,6 +336,13 @@ def _impl(p: Parameters) -> Attrs:
     return {"impl": name}
 
 
+def _accuracy(p: Parameters) -> Attrs:
+    found = p.get("accuracy")
+    if isinstance(found, jax.lax.Tolerance):
+        return {"accuracy": f"{found.atol},{found.rtol},{found.ulps}"}
+    return {} if found is None else {"accuracy": jax.lax.AccuracyMode(found).name}
+
+
 def _rounding(p: Parameters) -> Attrs:
     return _given(to_even=p["rounding_method"] == jax.lax.RoundingMethod.TO_NEAREST_EVEN)
 
@@ -440,7 +447,7 @@ _BINARY = """add sub mul div rem pow max min atan2 nextafter complex igamma igam
     eq_to lt_to le_to shift_left shift_right_arithmetic shift_right_logical mulhi igamma_grad_a random_gamma_grad"""
 
 ROWS: dict[str, Row] = {
-    **_rows(_UNARY, "X"),
+    **_rows(_UNARY, "X", _accuracy),
     **_rows(_BINARY, "X Y", X="x", Y="y"),
     "add_any": Row("add", "X Y"),
     "conj": Row("conj", "X", attrs=_quiet("input_dtype")),

@@ -44,7 +44,7 @@ CALLS = {
     "core_call": "call_jaxpr",
     "core_closed_call": "call_jaxpr",
     "composite": "jaxpr",
-    "eval_jaxpr": "jaxpr",
+    "eval_jaxpr": "call_jaxpr",
     "custom_vjp_call_jaxpr": "fun_jaxpr",
 }
 CUSTOM = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}

@@ -4,6 +4,7 @@ kinks.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -14,8 +15,11 @@ import pytest
 from jax import lax
 
 import fluidjax as fluid
+from fluidjax.ir.parse import parse
+from fluidjax.ir.text import to_text
 
 from .functions import CASES, normal
+from .same import check_same
 
 SQUARE = normal(3, 3)
 
@@ -129,3 +133,23 @@ def test_gradients_of_a_module_of_many_layers() -> None:
     assert len(found) == len(expected) == 6
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("calls", ["inline", "keep"])
+def test_an_accuracy_that_is_asked_for_is_kept(calls: str) -> None:
+    """jax 0.12 asks for one in the derivative of erf, and has a call of its own for checkpoints."""
+    x = normal(5)
+
+    def fn(x: Any) -> Any:
+        return (
+            jax.lax.exp(x, accuracy=jax.lax.AccuracyMode.HIGHEST),
+            jax.lax.tanh(x, accuracy=jax.lax.Tolerance(1e-3, 2e-4, 3)),
+            jax.grad(lambda x: jax.nn.gelu(x, approximate=False).sum())(x),
+            jax.grad(lambda x: jax.checkpoint(jax.scipy.special.erf)(x).sum())(x),
+        )
+
+    traced = fluid.trace(fn, x, calls=calls)
+    text = to_text(traced.main.desc)
+    assert 'accuracy="HIGHEST"' in text and 'accuracy="0.001,0.0002,3"' in text
+    again = replace(traced, main=fluid.Program.from_desc(parse(text)))
+    check_same(jax.jit(fn)(x), jax.jit(again.step())(x))

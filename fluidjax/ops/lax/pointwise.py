@@ -12,6 +12,10 @@ from .declare import dtype, lax_op, scalar
 
 _SMOOTH = """neg sign floor ceil exp exp2 log expm1 log1p tanh logistic sin cos tan asin acos atan sinh cosh asinh acosh
     atanh sqrt rsqrt cbrt erf erfc erf_inv lgamma digamma bessel_i0e bessel_i1e abs real imag conj square"""
+# Those of them that jax.lax computes to an accuracy that is asked for.
+_ACCURATE = frozenset(
+    "exp exp2 log log2 expm1 log1p tanh logistic sin cos tan sqrt rsqrt cbrt erfc".split()
+)
 _OF_BITS = {
     "not": lax.bitwise_not,
     "population_count": lax.population_count,
@@ -44,11 +48,23 @@ _COMPARING = {
 
 
 def _declare_unary(name: str, function: Any, grad: str | None) -> None:
-    def run(X: Array):
+    def plain(X: Array):
         return function(X)
 
+    def accurate(X: Array, *, accuracy: str = ""):
+        return function(X, accuracy=_accuracy(accuracy)) if accuracy else function(X)
+
+    run = accurate if name in _ACCURATE else plain
     run.__doc__ = f"Out = jax.lax.{name}(X), element by element."
     lax_op(name, grad=grad)(run)
+
+
+def _accuracy(text: str) -> Any:
+    """``HIGHEST``, or ``atol,rtol,ulps``."""
+    if "," not in text:
+        return lax.AccuracyMode[text]
+    atol, rtol, ulps = text.split(",")
+    return lax.Tolerance(float(atol), float(rtol), int(ulps))
 
 
 def _declare_binary(name: str, function: Any, grad: str | None) -> None:
