@@ -1,0 +1,184 @@
+"""Traced networks trained by Fluid with an open batch on several devices, beside one device on the
+whole batch: data parallel, parameter servers, fleet, and the planner's table.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import linen as nn
+
+import fluidjax as fluid
+from fluidjax.devices.placement import Mesh
+from fluidjax.dist.spmd.parallel import Parallel
+from fluidjax.dist.spmd.pserver import on_mesh
+from fluidjax.incubate.fleet.base import role_maker
+from fluidjax.incubate.fleet.collective import Collective
+from fluidjax.runtime.runnable import Runnable
+
+from ..dist.jobs import kept
+from ..passes import raised_models
+from ..tools.role_cases import KEYS
+
+BATCH, STEPS = 16, 2
+COUNTS = sorted({2, min(8, len(jax.devices()))})  # as many as there are, up to 8
+
+
+class Plain(nn.Module):
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        return nn.Dense(4)(nn.gelu(nn.LayerNorm()(nn.Dense(16)(x))))
+
+
+class Images(nn.Module):
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        x = nn.relu(nn.GroupNorm(2)(nn.Conv(8, (3, 3))(x)))
+        return nn.Dense(4)(nn.max_pool(x, (2, 2), (2, 2)).mean((1, 2)))
+
+
+class Series(nn.Module):
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        return nn.Dense(4)(nn.RNN(nn.GRUCell(6))(x)[:, -1])
+
+
+MODELS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
+    "mlp": (Plain(), (5,)),
+    "images": (Images(), (8, 8, 3)),
+    "series": (Series(), (4, 3)),
+    "vit": (raised_models.ViT(), (8, 8, 3)),
+    "mixer": (raised_models.Mixer(), (16, 16, 3)),
+    "convnext": (raised_models.ConvNeXt(), (8, 8, 3)),
+}
+
+
+def feed_of(shape: tuple[int, ...], step: int) -> dict[str, Any]:
+    x = np.asarray(jax.random.normal(jax.random.key(step), (BATCH, *shape)), "float32")
+    return {"x": x, "y": np.arange(BATCH, dtype="int32") % 4}
+
+
+@cache
+def made(name: str) -> tuple[Any, Any, Any, Any]:
+    """(function, parameters, their values after each step on one device, losses) by jax.grad."""
+    model, shape = MODELS[name]
+    params = jax.jit(model.init)(jax.random.key(0), jnp.ones((2, *shape)))
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        logits = nn.log_softmax(model.apply(params, x))
+        return -(logits * jax.nn.one_hot(y, logits.shape[-1])).sum(-1).mean()
+
+    after, losses, step = params, [], jax.jit(jax.value_and_grad(loss))
+    for i in range(STEPS):
+        value, grads = step(after, **feed_of(shape, i))
+        after = jax.tree.map(lambda p, g: p - 0.1 * g, after, grads)
+        losses.append(float(value))
+    return loss, params, after, losses
+
+
+def trained(name: str, wrapped: Any = lambda optimizer: optimizer) -> tuple[fluid.Traced, Any]:
+    """The loss traced at any batch, with Fluid's backward pass and SGD."""
+    fn, params, *_ = made(name)
+    feed = feed_of(MODELS[name][1], 0)
+    with fluid.unique_name.guard():
+        dynamic = {"x": ("b",), "y": ("b",)}
+        traced = fluid.trace(fn, params, feed["x"], feed["y"], state=0, dynamic=dynamic)
+        with fluid.program_guard(traced.main, traced.startup):
+            loss = traced.main.global_block().var(traced.fetches[0])
+            wrapped(fluid.optimizer.SGD(0.1)).minimize(loss)
+    return traced, traced.startup
+
+
+def check(name: str, traced: fluid.Traced, run: Any) -> None:
+    """Losses and parameters over the steps are those of jax.grad on the whole batch."""
+    _, _, after, losses = made(name)
+    for i in range(STEPS):
+        (found,) = run(feed_of(MODELS[name][1], i))
+        np.testing.assert_allclose(np.mean(found), losses[i], rtol=1e-6)
+    for place, leaf in zip(traced.places, jax.tree.leaves(after), strict=False):
+        scale = max(float(np.abs(leaf).max()), 0.1)
+        value = kept(fluid.global_scope().get(place))
+        np.testing.assert_allclose(value, leaf, rtol=0, atol=1e-6 * scale, err_msg=place)
+
+
+@pytest.mark.first(1)
+@pytest.mark.parametrize("devices", COUNTS)
+@pytest.mark.parametrize("name", MODELS)
+def test_data_parallel_is_one_device(name: str, devices: int) -> None:
+    traced, startup = trained(name)
+    exe = fluid.Executor()
+    with fluid.scope_guard(fluid.Scope()):
+        traced.write()
+        exe.run(startup)
+        compiled = fluid.CompiledProgram(traced.main).with_data_parallel(
+            loss_name=traced.fetches[0], places=fluid.cpu_places(devices)
+        )
+        check(name, traced, lambda feed: exe.run(compiled, feed, list(traced.fetches)))
+
+
+@pytest.mark.first(1)
+@pytest.mark.parametrize("devices", COUNTS)
+@pytest.mark.parametrize("name", MODELS)
+def test_parameter_servers_are_one_device(name: str, devices: int) -> None:
+    """Sync, parameters and the optimizer's state in blocks over the devices."""
+    traced, startup = trained(name)
+    first = startup.clone()
+    t = fluid.DistributeTranspiler()
+    ends = ",".join(f"127.0.0.1:{6170 + i}" for i in range(devices))
+    t.transpile(
+        0, program=traced.main, pservers=ends, trainers=devices, sync_mode=True,
+        startup_program=startup,
+    )  # fmt: skip
+    parallel = Parallel(Mesh(tuple(jax.devices()[:devices])), on_mesh(t.plan, devices))
+    runnable = Runnable(fluid.Program.from_desc(t.plan.main), parallel)
+    exe = fluid.Executor()
+    with fluid.scope_guard(fluid.Scope()):
+        traced.write()
+        exe.run(first)
+        check(name, traced, lambda feed: exe.run(runnable, feed, list(traced.fetches)))
+
+
+@pytest.mark.parametrize("devices", COUNTS)
+def test_fleet_is_one_device(devices: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in KEYS:
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.setenv("CPU_NUM", str(devices))
+    fleet = Collective()
+    fleet.init(role_maker.UserDefinedCollectiveRoleMaker(0, ["127.0.0.1:6170"]))
+    traced, _ = trained("mlp", fleet.distributed_optimizer)
+    exe = fluid.Executor(fluid.CPUPlace())
+    with fluid.scope_guard(fluid.Scope()):
+        traced.write()
+        exe.run(fleet.startup_program)
+        check("mlp", traced, lambda feed: exe.run(fleet.main_program, feed, list(traced.fetches)))
+
+
+def test_the_planners_table_of_a_flax_transformer() -> None:
+    traced, _ = trained("vit")
+    _, params, *_ = made("vit")
+    held = sum(v.nbytes for v in jax.tree.leaves(params))
+    devices = (8, 64, 512, 4096)
+    plan = fluid.plan(
+        traced.main, devices, batch_per_device=32, strategies=("data parallel", "pservers"),
+        links="h100", device="h100", fetch_list=list(traced.fetches),
+    )  # fmt: skip
+    for count in devices:
+        row = plan.row(count, "data parallel")
+        assert row.parameters == held
+        # every gradient once; a ring sends and receives 2 (n - 1) / n of it
+        assert held <= row.payload["all-reduce"] <= held + 64
+        assert row.sent == pytest.approx(
+            2 * (count - 1) / count * row.payload["all-reduce"], rel=0.01
+        )
+    each = jax.jit(jax.grad(made("vit")[0])).lower(params, **_rows(32)).cost_analysis()
+    assert plan.row(8, "data parallel").flops == pytest.approx(each["flops"], rel=0.15)
+
+
+def _rows(batch: int) -> dict[str, Any]:
+    shape = MODELS["vit"][1]
+    return {"x": jnp.ones((batch, *shape)), "y": jnp.zeros(batch, jnp.int32)}
