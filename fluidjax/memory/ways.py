@@ -183,15 +183,13 @@ class Ways:
     def work(self) -> float:
         return sum(map(self._flops, self.forward.ops))
 
+    def _flops(self, op: OpDesc) -> float:
+        return flops(op, self.vars) or flops_of_jaxs(op, self.vars)
+
     def _seconds(self, op: OpDesc) -> float:
         moved = sum(self._bytes(n) for n in {*op.reads, *op.writes})
-        return self._flops(op) / FLOPS_A_SECOND + moved / BYTES_A_SECOND
-
-    def _flops(self, op: OpDesc) -> float:
-        """Of a whole batch: of one sample where its number is unknown, times these."""
-        outs = (self.vars[n].shape or () for n in op.writes if n in self.vars)
-        times = self.rows if any(-1 in shape for shape in outs) else 1
-        return (flops(op, self.vars) or flops_of_jaxs(op, self.vars)) * times
+        # JAX's products by their bytes alone: at a price they are kept where a budget needs them gone
+        return flops(op, self.vars) * self.rows / FLOPS_A_SECOND + moved / BYTES_A_SECOND
 
     def estimate(self, desc: ProgramDesc) -> int:
         """The most bytes that are alive at once, where parameters are updated as soon as their
