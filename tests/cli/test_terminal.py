@@ -131,6 +131,18 @@ def test_every_command_has_an_example_that_its_parser_takes(name):
     cli.whole_parser(__import__("argparse").ArgumentParser).parse_args(words[1:])
 
 
+def test_the_page_has_every_command():
+    page = Path("docs/command-line.md")
+    if not page.exists():
+        pytest.skip("the documents are not here")
+    rows = {
+        line.split("`")[1].split()[0]
+        for line in page.read_text().splitlines()
+        if line.startswith("| `")
+    }
+    assert set(cli.COMMANDS) <= rows
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_completion_knows_commands_and_options(shell, capsys, tmp_path):
     pytest.importorskip("shtab", reason="the extra completion installs shtab")
