@@ -36,5 +36,5 @@ def run(args: argparse.Namespace) -> int:
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
             return action
 
-    print(shtab.complete(whole_parser(Completed), shell=args.shell))
+    print(shtab.complete(whole_parser(Completed), args.shell))
     return 0
