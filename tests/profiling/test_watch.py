@@ -141,13 +141,13 @@ def test_bars_are_as_long_as_what_they_show():
 def net():
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup):
-        x = fluid.data("x", [None, 600])
-        heavy = layers.fc(x, 600)  # by far the most work
+        x = fluid.data("x", [None, 1500])
+        heavy = layers.fc(x, 1500)  # by far the most work, on a busy machine too
         loss = layers.mean(layers.relu(heavy))
         fluid.optimizer.SGD(0.1).minimize(loss)
     scope = fluid.Scope()
     fluid.Executor().run(startup, scope=scope)
-    return main, loss, scope, {"x": np.ones((512, 600), "float32")}
+    return main, loss, scope, {"x": np.ones((1024, 1500), "float32")}
 
 
 def test_a_profile_names_the_lines():
