@@ -4,7 +4,7 @@ that adds and memory it leaves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -154,20 +154,27 @@ class Ways:
 
     def _all(self) -> Iterator[Way]:
         seen: set[tuple[tuple[str, ...], frozenset[str]]] = set()
+        # JAX's products cost what they compute, or by their bytes alone: each finds ways of its own
+        costs = [self.seconds]
+        if (dear := {u: n + self._dear[u] for u, n in self.seconds.items()}) != self.seconds:
+            costs.append(dear)
         for cuts in dict.fromkeys(self._checkpoints(n) for n in PARTS):
-            choice = self._choice(cuts)
-            for price in PRICES:
-                kept = choice.kept(price)
-                if (cuts, frozenset(kept)) not in seen:
-                    seen.add((cuts, frozenset(kept)))
-                    yield self._way(cuts, kept)
+            for cost in costs:
+                choice = self._choice(cuts, cost)
+                for price in PRICES:
+                    kept = choice.kept(price)
+                    if (cuts, frozenset(kept)) not in seen:
+                        seen.add((cuts, frozenset(kept)))
+                        yield self._way(cuts, kept)
 
-    def _choice(self, cuts: tuple[str, ...]) -> Choice:
+    def _choice(self, cuts: tuple[str, ...], seconds: Mapping[int, float] | None = None) -> Choice:
         forward = self.forward
         keeps = forward.kept | set(cuts)
         free = {n: op for part in forward.cut(cuts) for n, op in forward.free(part, keeps).items()}
         needed = {n for n in free if forward.backward_reads(n)}
-        return Choice(forward.ops, free, needed, {n: self._bytes(n) for n in free}, self.seconds)
+        return Choice(
+            forward.ops, free, needed, {n: self._bytes(n) for n in free}, seconds or self.seconds
+        )
 
     def _way(self, cuts: tuple[str, ...], kept: tuple[str, ...]) -> Way:
         desc, segments = self.forward.written(cuts, kept)
@@ -186,9 +193,12 @@ class Ways:
     def _flops(self, op: OpDesc) -> float:
         return flops(op, self.vars) or flops_of_jaxs(op, self.vars)
 
+    @cached_property
+    def _dear(self) -> dict[int, float]:
+        return {op.uid: flops_of_jaxs(op, self.vars) / FLOPS_A_SECOND for op in self.forward.ops}
+
     def _seconds(self, op: OpDesc) -> float:
         moved = sum(self._bytes(n) for n in {*op.reads, *op.writes})
-        # JAX's products by their bytes alone: at a price they are kept where a budget needs them gone
         return flops(op, self.vars) * self.rows / FLOPS_A_SECOND + moved / BYTES_A_SECOND
 
     def estimate(self, desc: ProgramDesc) -> int:
