@@ -466,7 +466,7 @@ def _packed(data: list[Any], lengths: Any) -> np.ndarray:
     if [found] != [list(level) for level in lod_of(lengths, "recursive_seq_lens")]:
         raise FluidValueError(
             f"data and recursive_seq_lens do not match: the lists of data are {_shown([found])}"
-            f" long, not {_shown(lengths)}"
+            f" long, not {_shown(lengths)}; give a list for each sequence, or all rows as one array"
         )
     try:
         rows = np.array([row for seq in data for row in seq])

@@ -143,7 +143,8 @@ def test_create_from_lists(data, lengths, shape, dtype):
             [[1, 2], [3, 4, 5]],
             [[2, 2]],
             FluidValueError,
-            r"do not match: the lists of data are \[\[2, 3\]\] long, not \[\[2, 2\]\]",
+            r"do not match: the lists of data are \[\[2, 3\]\] long, not \[\[2, 2\]\]; "
+            "give a list for each sequence, or all rows as one array",
         ),
         ([[[1, 2], [3]], [[5, 6]]], [[2, 1], [2, 1, 2]], FluidValueError, "do not match"),
         ([[[1, 2], [3]]], [[2]], FluidValueError, "rows of different shapes or kinds"),

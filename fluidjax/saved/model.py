@@ -286,7 +286,7 @@ def locate(folder: Path, model_filename: str | None = None) -> tuple[Path, str |
         there = ", ".join(sorted(p.name for p in folder.iterdir())[:10]) or "nothing"
         raise FluidValueError(
             f"no {MODEL} and {len(models)} .pdmodel files in {str(folder)!r}, which holds {there};"
-            " name model_filename"
+            " name model_filename (--model-file in a shell)"
         )
     values = models[0].with_suffix(".pdiparams")
     return models[0], values.name if values.is_file() else None

@@ -262,7 +262,7 @@ def test_mistakes_on_the_command_line(capsys, tmp_path):
         (["infer", model, "--batch", "0"], "is a positive number"),
         (["infer", model, "--input", str(tmp_path / "no.npz")], "is no .npz file"),
         (["infer", model, "--input", str(tmp_path / "bad.npz")], "is no .npz file"),
-        (["show", str(tmp_path)], "name model_filename"),
+        (["show", str(tmp_path)], "name model_filename (--model-file in a shell)"),
         (["show", str(tmp_path / "bad.npz")], "is no .npz file"),
     ]
     for command, text in cases:
