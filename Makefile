@@ -129,7 +129,7 @@ errors: $(VENV)/.with-test
 traced: $(VENV)/.with-test
 	$(VENV)/bin/python -m tests.tracing
 
-notebooks: $(VENV)/.with-demo
+notebooks: $(VENV)/.with-test
 	$(VENV)/bin/python -m tests.notebooks
 
 docs: $(VENV)/.with-docs

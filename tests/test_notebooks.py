@@ -5,33 +5,28 @@ they show.
 from __future__ import annotations
 
 import base64
-import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests import forked
+pytest.importorskip("nbclient", reason="the package nbclient is not installed")
+pytest.importorskip("ipykernel", reason="the package ipykernel is not installed")
+
+from nbformat.v4 import new_code_cell, new_notebook
+
 from tests.look.dom import harmless, parsed
-from tests.notebooks import NOTEBOOKS, ROOT, cells, run, told
+from tests.notebooks import NOTEBOOKS, outputs, read, run, told
 
 pytestmark = pytest.mark.once
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_notebook_runs_and_its_outputs_are_current(path: Path) -> None:
-    command = [sys.executable, "-m", "tests.notebooks", "--tell", str(path)]
-    process = forked.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        out, err = process.communicate(timeout=600)
-    finally:
-        process.kill()
-    assert process.returncode == 0, err[-2000:]
-    committed = told([c["outputs"] for c in cells(path)])
-    for number, (now, then) in enumerate(zip(json.loads(out), committed, strict=True), 1):
+    book = read(path)
+    committed = told(outputs(book))
+    run(book)
+    for number, (now, then) in enumerate(zip(told(outputs(book)), committed, strict=True), 1):
         assert now == then, (
             f"cell {number} of {path.name} shows something else now; make notebooks writes it anew"
         )
@@ -39,11 +34,11 @@ def test_notebook_runs_and_its_outputs_are_current(path: Path) -> None:
 
 def test_what_notebooks_hold_fetches_nothing() -> None:
     assert NOTEBOOKS
-    outputs = [out for path in NOTEBOOKS for c in cells(path) for out in c["outputs"]]
-    shown = [out["data"]["text/html"] for out in outputs if "text/html" in out.get("data", {})]
+    found = [out for path in NOTEBOOKS for cell in outputs(read(path)) for out in cell]
+    shown = [out.data["text/html"] for out in found if "text/html" in out.get("data", {})]
     assert len(shown) >= 5
     for html in shown:
-        root = parsed("".join(html))
+        root = parsed(html)
         for e in root.walk():
             e.attrs.pop("style", None)  # the key of the memory report has colours
         harmless(root)
@@ -51,26 +46,43 @@ def test_what_notebooks_hold_fetches_nothing() -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_a_notebook_opens_with_a_title_and_what_it_is_about(path: Path) -> None:
-    first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]
-    title, _, told = "".join(first["source"]).partition("\n\n")
-    assert first["cell_type"] == "markdown" and title.startswith("# ") and len(told.split(".")) > 1
+    first = read(path).cells[0]
+    title, _, told = first.source.partition("\n\n")
+    assert first.cell_type == "markdown" and title.startswith("# ") and len(told.split(".")) > 1
 
 
-def test_figures_that_are_open_are_shown_and_closed_and_a_semicolon_keeps_a_value(
-    tmp_path: Path,
-) -> None:
-    code = ["import matplotlib.pyplot as plt\nplt.figure()\nplt.plot([1, 2]);", "1 + 1;", "1 + 1"]
-    book = {"cells": [{"cell_type": "code", "source": [c], "outputs": []} for c in code]}
-    (tmp_path / "plots.ipynb").write_text(json.dumps(book))
-    drawn, quiet, loud = run(tmp_path / "plots.ipynb")
+WATCHED = """
+import time
+import fluidjax as fluid
+with fluid.watch(total=4) as told:
+    for loss in (4.0, 3.0, 2.0, 1.0):
+        told(loss=loss)
+        time.sleep(0.6)
+"""
+
+
+def test_the_kernel_is_of_this_python_and_shows_figures_and_live_curves() -> None:
+    code = (
+        "import sys\nsys.executable, sys.prefix",
+        "import matplotlib.pyplot as plt\nplt.plot([1, 2]);",
+        WATCHED,
+    )
+    book = new_notebook(cells=[new_code_cell(c) for c in code])
+    run(book, coalesce_streams=False)  # lines that are written over are kept
+    python, drawn, watched = outputs(book)
+    assert python[0].data["text/plain"] == repr((sys.executable, sys.prefix))
     (figure,) = drawn
-    assert base64.b64decode(figure["data"]["image/png"]).startswith(b"\x89PNG") and quiet == []
-    assert told([drawn, quiet, loud]) == [["<Figure size #x#>"], [], ["#"]]
+    assert base64.b64decode(figure.data["image/png"]).startswith(b"\x89PNG")
+    bar = "".join(o.text for o in watched if o.get("name") == "stderr")
+    assert "4/4" in bar and "loss 1" in bar
+    (curves,) = [o for o in watched if o.output_type == "display_data"]
+    assert "4 steps" in curves.data["text/html"]  # one picture, drawn anew to the end
+    assert parsed(curves.data["text/html"]).one("svg")
 
 
 def test_a_number_is_not_compared_and_a_word_is() -> None:
     def stream(text: str) -> list[list[dict]]:
-        return [[{"output_type": "stream", "text": [text]}]]
+        return [[{"output_type": "stream", "text": text}]]
 
     assert told(stream("loss 0.25\n")) == told(stream("loss  1.5e-07\n"))
     assert told(stream("loss 0.25\n")) != told(stream("cost 0.25\n"))
