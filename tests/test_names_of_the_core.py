@@ -18,6 +18,7 @@ from fluidjax.incubate.fleet.parameter_server.distribute_transpiler.distributed_
 )
 from fluidjax.ir.desc import OpType
 from fluidjax.transpiler.details import find_op_by_input_arg, find_op_by_output_arg, program_to_code
+from fluidjax.transpiler.distribute_transpiler import ServerRuntimeConfig
 
 
 @pytest.fixture
@@ -153,6 +154,51 @@ def test_an_array_in_a_scope():
     scope.var("b").set(np.ones(2, "float32"))
     with pytest.raises(TypeError, match="LoDTensorArray"):
         scope.find_var("b").get_lod_tensor_array()
+
+
+def test_settings_of_servers_where_transpilers_are(monkeypatch):
+    monkeypatch.setenv("FLAGS_rpc_get_thread_num", "7")
+    assert vars(ServerRuntimeConfig()) == {
+        "_rpc_send_thread_num": 12, "_rpc_get_thread_num": 7, "_rpc_prefetch_thread_num": 12,
+    }  # fmt: skip
+
+
+def test_an_array_that_a_program_wrote():
+    main, scope = fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, fluid.Program()), fluid.scope_guard(scope):
+        array = None
+        for place, size in enumerate([2, 3]):
+            entry = fluid.layers.fill_constant([size], "float32", place)
+            array = fluid.layers.array_write(
+                entry, fluid.layers.fill_constant([1], "int64", place), array
+            )
+        array.persistable = True
+        fluid.Executor().run(main)
+        found = scope.find_var(array.name).get_lod_tensor_array()
+    assert [np.array(entry).tolist() for entry in found] == [[0, 0], [1, 1, 1]]
+    assert [entry.shape() for entry in found] == [[2], [3]]
+
+
+def test_attributes_of_every_op():
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()):
+        x = fluid.data("x", [2, 4])
+        fluid.layers.relu(x)
+        with fluid.name_scope("a"):
+            fluid.layers.relu(x)
+    plain, scoped = main.global_block().ops
+    expected = {"op_device": "", "op_namescope": "/", "op_role": 0, "op_role_var": []}
+    for name, value in expected.items():
+        assert plain.has_attr(name) and name in plain.attr_names
+        assert plain.attr(name) == plain.all_attrs()[name] == value
+    assert scoped.attr("op_namescope") == "/a/"
+    assert not plain.has_attr("op_nothing")
+    with pytest.raises(ValueError, match="op_nothing"):
+        plain.attr("op_nothing")
+    copied = main.global_block().append_op(
+        "relu", {"X": x}, {"Out": plain.output("Out")}, plain.all_attrs()
+    )
+    assert copied.all_attrs() == plain.all_attrs()
 
 
 def test_programs_as_code(net, capsys, tmp_path):

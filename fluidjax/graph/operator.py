@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from .block import Block
 
 
+# what every op of Fluid has: an op's description leaves them out where they say nothing
+_OF_EVERY_OP: dict[str, Any] = {"op_device": "", "op_namescope": "/", "op_role_var": ()}
+
+
 class Operator:
     """A handle on one op of a block."""
 
@@ -46,7 +50,7 @@ class Operator:
 
     @property
     def attr_names(self) -> list[str]:
-        return self.desc.attr_names()
+        return sorted({*self.desc.attr_names(), *_OF_EVERY_OP})
 
     @property
     def idx(self) -> int:
@@ -60,18 +64,20 @@ class Operator:
         return list(self.desc.outputs.get(name, ()))
 
     def has_attr(self, name: str) -> bool:
-        return self.desc.has_attr(name)
+        return name in _OF_EVERY_OP or self.desc.has_attr(name)
 
     def attr(self, name: str) -> Any:
-        """An attribute's value (lists as lists); ``op_namescope`` is ``/`` outside of name scopes.
+        """An attribute's value (lists as lists). Every op has ``op_namescope``, which is ``/``
+        outside of name scopes, ``op_device`` and ``op_role_var``, empty unless they were set.
         Raises FluidValueError naming the nearest there is.
         """
-        if name == "op_namescope" and not self.desc.has_attr(name):
-            return "/"
+        if name in _OF_EVERY_OP and not self.desc.has_attr(name):
+            value = _OF_EVERY_OP[name]
+            return list(value) if isinstance(value, tuple) else value
         return self.desc.attr(name)
 
     def all_attrs(self) -> dict[str, Any]:
-        return {n: self.attr(n) for n in self.desc.attrs}
+        return {n: self.attr(n) for n in self.attr_names}
 
     def attr_type(self, name: str) -> str | None:
         return attr_type(self.type, name)

@@ -18,6 +18,7 @@ from ..base.within import InForce
 from ..errors import FluidTypeError
 from ..lod_tensor import Lod, LoDTensor, LoDTensorArray, ScopeTensor
 from ..ops.selected import SelectedRows
+from ..ops.tensor_array import is_array
 from .storage import Held, Storage, lasting
 from .turns import NOBODY, Turn, looking
 
@@ -105,17 +106,21 @@ class ScopeVar:
 
     def get_lod_tensor_array(self) -> LoDTensorArray:
         """The value as a LoDTensorArray; of a variable without one, an empty one that it has from
-        now on.
+        now on; of an array that a program wrote, a copy.
 
         Raises FluidTypeError if it is something else.
         """
         if self.value is None:
             self.value = LoDTensorArray()
-        if not isinstance(self.value, LoDTensorArray):
+        if is_array(value := self.value):
+            from ..feeds.fetching import shown  # which reads scopes
+
+            return LoDTensorArray(shown(value, return_numpy=False))
+        if not isinstance(value, LoDTensorArray):
             raise FluidTypeError(
                 f"variable {self.name!r} holds no LoDTensorArray; use get_tensor() instead"
             )
-        return self.value
+        return value
 
     def set(self, value: Any, place: Any = None) -> None:
         self.get_tensor().set(value, place)

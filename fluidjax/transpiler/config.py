@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from ..errors import FluidTypeError, FluidValueError, near
@@ -158,3 +159,15 @@ def _check(name: str, value: Any) -> None:
         raise FluidTypeError(
             f"collective_mode is one of {', '.join(COLLECTIVE_MODES)}, not {value!r}"
         )
+
+
+class ServerRuntimeConfig:
+    """Numbers of the threads of Paddle's servers. They are kept; here servers have no threads."""
+
+    def __init__(self) -> None:
+        for name in ("send", "get", "prefetch"):
+            setattr(
+                self,
+                f"_rpc_{name}_thread_num",
+                int(os.getenv(f"FLAGS_rpc_{name}_thread_num", "12")),
+            )

@@ -13,6 +13,7 @@ from ..errors import FluidTypeError
 from ..graph.program import Program, default_main_program, default_startup_program
 from .collective import transpile_collective
 from .config import DistributeTranspilerConfig as DistributeTranspilerConfig
+from .config import ServerRuntimeConfig as ServerRuntimeConfig
 from .config import split_class
 from .job import TranspiledJob, transpile_job
 from .nccl2 import transpile_nccl2

@@ -162,7 +162,7 @@ def update_role_var_grad(
         cast = [op for op in block.ops if grad.name in op.desc.writes][-1]
         if grad.dtype != VarType.FP32 or cast.type != "cast":
             continue
-        if not (cast.attr("op_role") & int(OpRole.Backward) and cast.has_attr("op_role_var")):
+        if not (cast.attr("op_role") & int(OpRole.Backward) and cast.attr("op_role_var")):
             raise FluidValueError(
                 f"the cast that gives {grad.name!r} is to be a backward op with op_role_var: {cast}"
             )
@@ -175,11 +175,7 @@ def update_role_var_grad(
             )
         maker._set_attr(
             "op_role_var",
-            [
-                param.name,
-                name,
-                *(maker.attr("op_role_var") if maker.has_attr("op_role_var") else []),
-            ],
+            [param.name, name, *maker.attr("op_role_var")],
         )
         cast._set_attr("op_role", int(OpRole.Optimize))
         readers = find_true_post_op(block.ops, cast, grad.name)

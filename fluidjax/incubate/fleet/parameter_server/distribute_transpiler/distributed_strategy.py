@@ -9,6 +9,7 @@ from .....base.absent import reporter
 from .....compiler import BuildStrategy, ExecutionStrategy
 from .....errors import FluidTypeError, FluidValueError, UnsupportedError, near
 from .....transpiler import DistributeTranspilerConfig
+from .....transpiler.config import ServerRuntimeConfig as ServerRuntimeConfig
 
 Config = TypeVar("Config")
 # of Paddle's threads and queues, with what they are if the environment is silent; None: CPU_NUM
@@ -40,18 +41,6 @@ class TrainerRuntimeConfig:
         return "\n".join(
             f"{name} = {value}" for name, value in self.get_communicator_flags().items()
         )
-
-
-class ServerRuntimeConfig:
-    """Numbers of the threads of Paddle's servers. They are kept; here servers have no threads."""
-
-    def __init__(self) -> None:
-        for name in ("send", "get", "prefetch"):
-            setattr(
-                self,
-                f"_rpc_{name}_thread_num",
-                int(os.getenv(f"FLAGS_rpc_{name}_thread_num", "12")),
-            )
 
 
 class DistributedStrategy:
