@@ -26,10 +26,12 @@ from .errors import FetchError, FluidTypeError, FluidValueError, NotOneStep, Uns
 from .feeds.feeding import explained
 from .feeds.fetching import as_numpy, refuse_lod, shown, to_numpy
 from .feeds.stacking import each_step, stacked_feeds
+from .graph.feeds import fed_names, given_before
 from .graph.fetches import fetch_names, fetch_targets
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
-from .ir.edit import OPTIMIZE, replace_ops, role, run_only
+from .ir.edit import OPTIMIZE, role, run_only
+from .loaders.ends import before_reading
 from .loaders.slots.executing import RunsDatasets
 from .loaders.slots.handler import FetchHandler as FetchHandler
 from .lod_tensor import bare_feed
@@ -393,7 +395,7 @@ class Executor(RunsDatasets):
         """What is to run, in its scope; its schedules have set their rates there."""
         for schedule in this.program.info.schedules:
             schedule.set_in(scope)
-        given = _Before(_given(this.program, feed), self._unset(this.program, scope))
+        given = _Before(given_before(this.program, feed), self._unset(this.program, scope))
         return _Bound(this, this.ranks or self._alone, scope, given)
 
     def _plan(
@@ -481,7 +483,7 @@ class Executor(RunsDatasets):
         """The part of a program that these fetches and updates need; without updates all of the
         program's take place.
         """
-        key = program.version, fetches, updates, frozenset(_fed(feed))
+        key = program.version, fetches, updates, frozenset(fed_names(feed))
         pruned = self._record(program).pruned
         if key not in pruned:
             ops = program.desc.blocks[0].ops
@@ -609,20 +611,7 @@ class Executor(RunsDatasets):
         record = self._record(program)
         found = record.ends.get(names)
         if found is None or found[0] != program.version:
-            desc, block = program.desc, program.desc.blocks[0].ops
-            at = next(
-                (i for i, op in enumerate(block) if op.type == "read" and (*op.writes,) == names),
-                None,
-            )
-            if (
-                at is None
-            ):  # a loader of data variables reads behind the counters, which are put first
-                at = next((i for i, op in enumerate(block) if op.type != "increment"), 0)
-            before = Program.from_desc(
-                replace_ops(desc, 0, [op for op in block[:at] if not op.type.startswith("create_")])
-            )
-            counting = not Step(before.desc).feeds and bool(Step(before.desc).writes)
-            found = record.ends[names] = program.version, before if counting else None
+            found = record.ends[names] = program.version, before_reading(program, names)
         if found[1] is not None:
             self.run(found[1], scope=scope)
 
@@ -716,29 +705,6 @@ def _fetch_var(name: str, scope: Scope | None = None, return_numpy: bool = True)
 def _own(value: Any) -> Any:
     """A fed array that the caller cannot change."""
     return value.copy() if isinstance(value, np.ndarray) else value
-
-
-def _given(program: Program, feed: Any) -> frozenset[str]:
-    """The variables that are fed, or come from the program's readers, and have a value before:
-    persistable ones, where as in Fluid these values stay, and those that a block writes which may
-    not run."""
-    names = _fed(feed)
-    names += [name for reader in program.info.readers for name in reader.names]
-    block = program.desc.blocks[0]
-    known = [
-        (n, var)
-        for n in names
-        if (var := block.vars.get(n)) is not None and not (var.is_data or var.need_check_feed)
-    ]
-    by_blocks = {n for op in block.ops if op.blocks for n in op.writes} if known else set()
-    persistable = {n for n in names if n in block.vars and block.vars[n].persistable}
-    return frozenset(persistable | {n for n, _ in known if n in by_blocks})
-
-
-def _fed(feed: Any) -> list[str]:
-    """The names of a feed, or of several."""
-    parts = feed if isinstance(feed, list | tuple) else [feed or {}]
-    return [name for part in parts for name in (part if isinstance(part, Mapping) else ())]
 
 
 def _seed(program: Program, record: _Record) -> int:
