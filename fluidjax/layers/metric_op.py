@@ -58,8 +58,8 @@ def auc(
     variable(label, "label", "auc", INTS)
     overall, recent = (helper.create_variable_for_type_inference("float64") for _ in range(2))
     ever = [1, num_thresholds + 1]  # what the op makes of counts that it never forgets
-    recent_ones = [(1 + slide_steps) * (num_thresholds + 1) + 1] if slide_steps else ever
-    shapes = [recent_ones] * 2 + [ever] * 2
+    sliding = [(1 + slide_steps) * (num_thresholds + 1) + 1]
+    shapes = [ever if slide_steps == 0 else sliding] * 2 + [ever] * 2
     states = [
         helper.create_global_variable(persistable=True, dtype="int64", shape=s) for s in shapes
     ]
