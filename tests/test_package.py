@@ -7,6 +7,10 @@ import runpy
 import tomllib
 from pathlib import Path
 
+import pytest
+
+pytest.importorskip("setuptools", reason="setup.py is read by setuptools, which is not there")
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 alone = runpy.run_path(str(ROOT / "setup.py"))["alone"]

@@ -11,6 +11,8 @@ from fluidjax.paddle import nn
 from fluidjax.paddle.nn import functional as F
 from fluidjax.paddle.nn.layer.function import FunctionLayer
 
+from ..nets import fresh
+
 LAYERS = sorted((c for c in FunctionLayer.__subclasses__()), key=lambda c: c.__name__)
 
 
@@ -27,17 +29,17 @@ def test_a_layer_is_made_with_what_its_function_takes(layer: type[nn.Layer]) -> 
 
 
 def test_what_a_layer_keeps_can_be_changed_and_its_class_be_extended() -> None:
-    x = fluid.data("x", [2, 3])
-
     class Steep(nn.ELU):
         def __init__(self) -> None:
             super().__init__(alpha=4.0)
 
-    steep = Steep()
-    steep(x)
-    steep.alpha = 0.5
-    steep(x=x)
-    ops = fluid.default_main_program().global_block().ops
+    with fresh() as (main, _):
+        x = fluid.data("x", [2, 3])
+        steep = Steep()
+        steep(x)
+        steep.alpha = 0.5
+        steep(x=x)
+    ops = main.global_block().ops
     assert [op.attr("alpha") for op in ops] == [4.0, 0.5]
     assert list(inspect.signature(Steep).parameters) == []
     with pytest.raises(TypeError, match="unexpected keyword argument 'beta'"):

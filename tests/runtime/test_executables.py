@@ -64,7 +64,7 @@ def test_what_was_not_used_for_longest_is_dropped(predictor: Any) -> None:
     np.testing.assert_array_equal(run(predictor, 1), first)
     run(predictor.clone(), 3)
     assert len(sizes(predictor)) == 3
-    np.testing.assert_array_equal(run(predictor, 2)[:1], first)
+    np.testing.assert_allclose(run(predictor, 2)[:1], first, rtol=1e-6)  # of another size
     assert sizes(predictor)[3:] == ["[2, 4]"]
     assert "more executables were made than are kept" in predictor.compilations()[-1].reason
 
