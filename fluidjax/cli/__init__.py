@@ -97,6 +97,8 @@ COMPILING = (
     "serve",
 )  # they keep what they compile for the next time
 
+OTHERS_CODE = ("run", "launch", "serve")  # a pipe that breaks may be one of theirs
+
 FAILED = 1  # an error that one sentence told, or the answer of a command is no
 INTERRUPTED = 130  # what a shell reports for Ctrl-C
 
@@ -122,7 +124,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     if getattr(args, "no_cache", False):
         _without_cache()
     try:
-        return _module(name).run(args)
+        code: int = _module(name).run(args)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        if name in OTHERS_CODE:
+            raise
+        # its reader has gone (`| head`); Python would complain once more when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     except FluidError as exc:
         for line in (f"fluidjax {name}: {exc}", *getattr(exc, "__notes__", ())):
             print(line, file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -282,3 +283,17 @@ def test_memory_of_a_saved_model(capsys, tmp_path):
         and "alive at op 2, batch_norm" in out
     )
     assert (tmp_path / "m.svg").read_text().lstrip().startswith("<?xml")
+
+
+def test_a_reader_that_has_gone_is_no_error() -> None:
+    """As `fluidjax passes | head` has it."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run(
+        [sys.executable, "-m", "fluidjax", "passes"],
+        stdout=writes,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(writes)
+    assert done.stderr == "" and done.returncode == cli.FAILED
