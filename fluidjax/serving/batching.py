@@ -71,7 +71,10 @@ class Batches:
 
     def _work(self) -> None:
         while (taken := self._take()) is not None:
-            self._run(taken)
+            # what nobody waits for any more is not run; what runs can be cancelled no more
+            going = [one for one in taken if one.future.set_running_or_notify_cancel()]
+            if going:
+                self._run(going)
 
     def _take(self) -> list[Waiting] | None:
         with self._changed:
