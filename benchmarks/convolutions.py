@@ -41,7 +41,7 @@ def case(
 
 
 def _ours(product: int, geo: Geometry, a: Any, b: Any) -> Any:
-    return convolve(product, geo, a, b, enclosed=False)
+    return convolve(product, geo, a, b, nested=False)
 
 
 CASES = (

@@ -164,7 +164,7 @@ def _stepping(program: Program, compiled: Step) -> Callable[..., tuple[State, li
             return compiled({**state, **absent}, values, key)
         except MixesRows as error:
             for choice in compiled.sizes.choices:
-                note(error, choice.told_under_jit())
+                note(error, choice.advice_under_jit())
             raise
         except Exception as error:
             raise explained(error, check.rules, values)  # noqa: B904

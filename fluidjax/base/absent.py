@@ -1,7 +1,8 @@
 """Fluid's names that fluidjax lacks: what is said about them, by subject, when they are used.
 
-A name that Fluid has is said to be missing, with what serves instead where something does. Only a
-name that Fluid lacks too may be a slip of the pen, and then near ones are told.
+For a name that Fluid has, the error says that it is missing, and what to use instead if there is
+something. Only a name that Fluid lacks too may be a typing error; then the error suggests near
+ones.
 """
 
 from __future__ import annotations
@@ -94,7 +95,9 @@ NAMES: dict[str, str] = {
 
 
 class MissingName(UnsupportedError, AttributeError):
-    """A name of Fluid's that fluidjax lacks; an AttributeError too, so that hasattr() says False."""
+    """A name of Fluid's that fluidjax lacks; an AttributeError too, so that hasattr() says
+    False.
+    """
 
 
 class MissingModule(FluidError, ModuleNotFoundError):
@@ -116,9 +119,9 @@ def sentence(
     """What is said about ``module.name`` ("fluid.layers"), which is not there; None where nothing
     is known of it.
     """
-    told = subject(f"{module}.{name}")
-    if told:
-        return f"{module}.{name}: {told}"
+    found = subject(f"{module}.{name}")
+    if found:
+        return f"{module}.{name}: {found}"
     if name in hints or name in NAMES:
         return f"{module}.{name} {hints.get(name) or NAMES[name]}"
     slip = near(name, [n for n in known if not n.startswith("_")], _CLOSE)
@@ -151,9 +154,9 @@ def reporter(
     def report(name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        told = sentence(module, name, known, hints)
-        if told is None or " has no " in told:
-            raise AttributeError(told or f"{module} has no {name!r}")
-        raise MissingName(told)
+        message = sentence(module, name, known, hints)
+        if message is None or " has no " in message:
+            raise AttributeError(message or f"{module} has no {name!r}")
+        raise MissingName(message)
 
     return report

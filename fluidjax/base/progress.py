@@ -18,7 +18,7 @@ from typing import Any, TextIO
 from ..errors import FluidValueError
 from .flags import flag
 
-SOON = 3.0  # seconds after which a wait is told
+SOON = 3.0  # seconds after which a wait is shown
 OFTEN = 10.0  # seconds between lines that are not written over
 _ON, _OFF, _JSON = ("on", "1", "true"), ("off", "0", "false"), ("json",)
 
@@ -60,11 +60,11 @@ class _Lines:
     """
 
     def __init__(self, what: str, total: int | None) -> None:
-        self._what, self._total, self._done, self._told = what, total, 0, ""
+        self._what, self._total, self._done, self._note = what, total, 0, ""
         self._began = self._last = time.monotonic()
 
-    def set_postfix_str(self, told: str, refresh: bool = True) -> None:
-        self._told = told
+    def set_postfix_str(self, note: str, refresh: bool = True) -> None:
+        self._note = note
 
     def update(self, n: int) -> None:
         self._done += n
@@ -77,9 +77,9 @@ class _Lines:
     def write_state(self, ended: bool | None = None) -> None:
         self._last = time.monotonic()
         seconds = round(self._last - self._began, 3)
-        told = self._told or None
+        note = self._note or None
         _write(
-            self._what, done=self._done, total=self._total, seconds=seconds, told=told, ended=ended
+            self._what, done=self._done, total=self._total, seconds=seconds, told=note, ended=ended
         )
 
 
@@ -109,11 +109,11 @@ class Bar:
     def __init__(self, held: Any) -> None:
         self._held = held
 
-    def step(self, told: str = "", n: int = 1) -> None:
-        """`n` more are done. told: a few words behind the bar."""
+    def step(self, note: str = "", n: int = 1) -> None:
+        """`n` more are done. note: a few words after the bar."""
         if self._held is not None:
-            if told:
-                self._held.set_postfix_str(told, refresh=False)
+            if note:
+                self._held.set_postfix_str(note, refresh=False)
             self._held.update(n)
 
     def print(self, text: str) -> None:

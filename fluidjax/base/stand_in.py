@@ -25,13 +25,13 @@ class StandIn:
         raise UnsupportedError(cls.fluid_absent)
 
     @staticmethod
-    def of(path: str, told: str) -> type[StandIn]:
-        """What stands in for "fluid.dygraph.Layer". told: the sentence about the subject."""
+    def of(path: str, reason: str) -> type[StandIn]:
+        """What stands in for "fluid.dygraph.Layer". reason: the sentence about its subject."""
         module, _, name = path.rpartition(".")
         return type(
             name,
             (StandIn,),
-            {"fluid_absent": f"{path}: {told}", "__module__": module, "__doc__": told},
+            {"fluid_absent": f"{path}: {reason}", "__module__": module, "__doc__": reason},
         )
 
 
@@ -41,17 +41,17 @@ def absent(thing: Any) -> str | None:
     return found
 
 
-def decorator(path: str, told: str) -> Callable[..., Any]:
+def decorator(path: str, reason: str) -> Callable[..., Any]:
     """What stands in for a decorator, which modules call as they are imported: the function that it
     is given, when that is called, says that the subject is not there. Given no function, it says so
     at once.
     """
-    stand_in = StandIn.of(path, told)
+    stand_in = StandIn.of(path, reason)
 
     def decorate(function: Any = None, *args: Any, **kwargs: Any) -> Any:
         return stand_in if callable(function) else stand_in(*args, **kwargs)
 
-    decorate.__doc__ = told
+    decorate.__doc__ = reason
     decorate.fluid_absent = stand_in.fluid_absent  # type: ignore[attr-defined]
     return decorate
 
@@ -59,7 +59,7 @@ def decorator(path: str, told: str) -> Callable[..., Any]:
 def fill(
     name: str,
     below: Mapping[str, str],
-    told: str,
+    reason: str,
     shown: str = "fluid",
     decorators: Iterable[str] = (),
     there: Mapping[str, Any] | None = None,
@@ -67,18 +67,18 @@ def fill(
     """Give a module, which calls this while it is imported, its names, and make the modules below
     it.
 
-    name: the module's; below: module below it ("": itself) -> its names; told: the sentence about
+    name: the module's; below: module below it ("": itself) -> its names; reason: the sentence about
     the subject; shown: what stands for "fluidjax" in messages. decorators: names that are called
     where modules are imported; there: names that work.
     """
     for part, names in below.items():
         full = f"{name}.{part}" if part else name
         path = full.replace("fluidjax", shown, 1).lstrip(".")
-        module: Any = ModuleType(full, f"{path}: {told}") if part else sys.modules[name]
-        module.fluid_absent = f"{path}: {told}"
+        module: Any = ModuleType(full, f"{path}: {reason}") if part else sys.modules[name]
+        module.fluid_absent = f"{path}: {reason}"
         module.__all__ = names.split()
         module.__dir__ = lambda names=module.__all__: list(names)
-        module.__getattr__ = _getter(module, path, told, frozenset(decorators), there or {})
+        module.__getattr__ = _getter(module, path, reason, frozenset(decorators), there or {})
         if part:
             module.__spec__, module.__path__ = ModuleSpec(full, None, is_package=True), []
             sys.modules[full] = module
@@ -87,7 +87,7 @@ def fill(
 
 
 def _getter(
-    module: Any, path: str, told: str, decorators: frozenset[str], there: Mapping[str, Any]
+    module: Any, path: str, reason: str, decorators: frozenset[str], there: Mapping[str, Any]
 ) -> Callable[[str], Any]:
     """A module's ``__getattr__``: makes what stands in for a name when it is first asked for."""
 
@@ -96,11 +96,11 @@ def _getter(
             raise (
                 AttributeError(name)
                 if name.startswith("__")
-                else MissingName(f"{path}.{name}: {told}")
+                else MissingName(f"{path}.{name}: {reason}")
             )
         full = f"{path}.{name}"
         value = there.get(name) or (
-            decorator(full, told) if name in decorators else StandIn.of(full, told)
+            decorator(full, reason) if name in decorators else StandIn.of(full, reason)
         )
         setattr(module, name, value)
         return value

@@ -1,4 +1,6 @@
-"""Bytes, speeds and times, told as numbers or as text: "2GB", "50GB/s", "400Gb/s", "2us"."""
+"""Parses bytes, speeds and times, given as numbers or as text: "2GB", "50GB/s", "400Gb/s",
+"2us".
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Where the elements of a variable are that lies over several devices, of which each holds a part.
+"""How a sharded variable is laid out across devices, each of which holds a part.
 
-The devices' parts lie in arrays with a row for each rank. Such an array may hold parts of several
-variables, and a part may lie in several places. The scope shows the variable as a whole all the
-same.
+The parts lie in arrays with a row for each rank. Such an array may hold parts of several variables,
+and a part may have copies in several places. The scope still shows the variable as a whole.
 """
 
 from __future__ import annotations
@@ -114,7 +113,7 @@ def even(name: str, shape: tuple[int, ...], ranks: int) -> ShardLayout:
     )
 
 
-def dealt(
+def distributed(
     placed: Mapping[str, ShardLayout],
     values: Mapping[str, Any],
     widths: Mapping[str, int],

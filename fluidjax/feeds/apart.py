@@ -1,5 +1,5 @@
-"""Whether the rows of a prediction's batch are independent, so that those of several callers may
-run together.
+"""Whether the rows of a prediction's batch are independent, so that requests of several callers may
+run as one batch.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class _Mixed(Exception):
 
 
 def mixes_rows(step: Step, state: Mapping[str, Any], feed: Mapping[str, Any]) -> str:
-    """Why row i of some output does not follow from row i of the inputs alone; "" if it does.
+    """Why row i of some output does not depend on row i of the inputs alone; "" if it does.
 
     feed: for each input an array (or its type), of which all dimensions but the first count. The
     step is traced on types with a batch that is padded: rows are independent if every op that reads
     padded values gives padded values, by the rules of ops/rows.py. A program that needs the number
-    of rows, draws at random or hands rows to a block counts as one that mixes them.
+    of rows, samples random numbers or passes rows to a block counts as one that mixes them.
     """
     if step.random:
-        return "it draws at random"
+        return "it samples random numbers"
     for name, var in step.feeds.items():
         if var.lod_level or not var.shape or var.shape[0] >= 0:
             return f"input {name!r} has no open batch"

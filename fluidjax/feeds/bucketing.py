@@ -1,5 +1,5 @@
-"""LoDTensors to what a step takes, and back: rows and lengths go up to a bucket, equal LoDs get
-equal keys.
+"""Turns LoDTensors into the values that a step takes, and back. Rows and lengths are padded to a
+bucket, and equal LoDs get equal keys.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Checks of what is fed: by name, dtype, shape and range, before anything runs. A feed is never
-narrowed or clipped.
+"""Checks feeds by name, dtype, shape and range before anything runs. A feed is never narrowed or
+clipped.
 
-As in Fluid, the variable says how strict they are (`need_check_feed`): a variable of fluid.data
-takes what it declares, any other that the ops do not keep takes any shape, and any dtype of numbers
-that no op could misread; ops look at those.
+As in Fluid, the variable says how strict the checks are (`need_check_feed`). A variable of
+fluid.data takes exactly what it declares. Any other that the ops do not hold to its declaration
+takes any shape, and any dtype of numbers that no op could misread; the ops check those.
 """
 
 from __future__ import annotations
@@ -248,11 +248,11 @@ def _odd(values: Any) -> str:
 
 
 def uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
-    """How many samples each feed has, in words, where they differ: sizes of a first dimension that
-    the program leaves open; else "".
+    """How many samples each feed has, in words, if the numbers differ; else "". A number of samples
+    is the size of a first dimension that the program leaves open.
 
-    Programs may mean it so; it is told when a step has failed. What decides sizes (Fixed) is no
-    batch.
+    Programs may mean it so, so this is reported only after a step has failed. A Fixed feed decides
+    sizes and is no batch.
     """
     if not isinstance(feed, Mapping):
         return ""
@@ -272,18 +272,19 @@ def uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
 
 
 def _uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
-    told = uneven(rules, feed)
+    found = uneven(rules, feed)
     return (
-        told and f"the feeds have different numbers of samples, and an op needs them alike: {told}"
+        found
+        and f"the feeds have different numbers of samples, and an op needs equal ones: {found}"
     )
 
 
 def _undeclared(rules: Mapping[str, FeedRule], feed: Any) -> str:
-    """Which feed is other than its variable declares, if one is."""
+    """Which feed differs from its variable's declaration, in words, if one does; else ""."""
     for name, value in feed.items() if isinstance(feed, Mapping) else ():
-        told = rules[name].unlike(value) if name in rules else ""
-        if told:
-            return f"{told}, and an op needs what is declared"
+        difference = rules[name].unlike(value) if name in rules else ""
+        if difference:
+            return f"{difference}, and an op needs what is declared"
     return ""
 
 
@@ -300,20 +301,20 @@ def explained(error: Exception, rules: Mapping[str, FeedRule], feed: Any) -> Exc
         )
         spent.__cause__ = error
         return spent
-    told = _undeclared(rules, feed) or _uneven(rules, feed)
+    cause = _undeclared(rules, feed) or _uneven(rules, feed)
     notes = getattr(error, "__notes__", [])
     itself = isinstance(error, FeedError | FetchError | UnsupportedError | NanInfError)
-    if not told or itself or not any(n.startswith("in op: ") for n in notes):
+    if not cause or itself or not any(n.startswith("in op: ") for n in notes):
         return error
     first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-    better = FeedError(f"{told} ({first[:300]})")
+    better = FeedError(f"{cause} ({first[:300]})")
     for text in notes:
         note(better, text)
     better.__cause__ = error
     return better
 
 
-# what JAX makes of 64 bits unless it is told
+# what JAX makes of 64 bits unless jax_enable_x64 is set
 NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32"}
 
 
@@ -327,7 +328,7 @@ def narrowed(value: Any, rule: FeedRule) -> bool:
 
 # kind of a declared dtype -> kinds that ops take in its place
 _TAKEN = {"f": "iuf", "i": "iu", "u": "iu"}
-_FREE = frozenset({"cast", "shape"})  # ops to whom all numbers are alike
+_FREE = frozenset({"cast", "shape"})  # ops that treat all kinds of numbers in the same way
 
 
 def rule_for(
@@ -360,8 +361,8 @@ def unknown_feed(name: Any, desc: ProgramDesc) -> FeedError:
 
 
 def overwritten(error: FeedError, name: str, desc: ProgramDesc) -> FeedError:
-    """`error` about a fed variable; where the program writes it too, as a loop writes what it hands
-    on, this is told.
+    """`error` about a fed variable, with a remark if the program writes the variable too, as a loop
+    writes what it carries.
     """
     writer = next(
         (op for _, op in reversed([*walk.ops(desc)]) if name in op.writes and not op.blocks), None
@@ -388,12 +389,12 @@ def ranges(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> dict[str, tuple[Range,
     return {name: tuple(r) for name, r in found.items()}
 
 
-def told_bounds(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> tuple[tuple[str, str, str], ...]:
-    """(data variable, the one that holds the bound of its integers, what these are, in words): a
-    fed depth of one_hot.
+def variable_bounds(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> tuple[tuple[str, str, str], ...]:
+    """(data variable, the variable that holds the bound of its integers, what they are in words),
+    for bounds that are fed too, such as one_hot's depth.
     """
     every = (
-        (op, bounds, fed, source, bounds.told_by(op))
+        (op, bounds, fed, source, bounds.variable(op))
         for op, bounds, fed, source in bounded_feeds(desc, ops)
     )
     return tuple(

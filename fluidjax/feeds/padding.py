@@ -1,17 +1,17 @@
-"""How much of ragged feeds is padded: rows and lengths always, the number of sequences once it
-varies, nothing where an op needs it so. Of predictions without sequences, the batch.
+"""How far ragged feeds are padded: rows and lengths always, the number of sequences once it varies,
+nothing if an op needs exact sizes. For predictions without sequences, the batch.
 
-A number of sequences is a batch size, which mostly stays what it is, and padding it costs time. So
+A number of sequences is a batch size, which mostly stays the same, and padding it costs time. So
 the first two of a program are taken as they are (the second may be the rest of an epoch); from the
-third on they go up to a bucket too.
+third on they are padded to a bucket too.
 
-A bucket of sizes costs a compilation, so it has to be used for that. A batch that fits into sizes
-which the step has already, and is not much smaller, is padded up to them, until so many have come
-that sizes of their own pay.
+A new bucket costs a compilation, so it has to be used often enough. A batch that fits into sizes
+that are already compiled, and is not much smaller, is padded to them until enough such batches have
+come that sizes of their own pay.
 
-A server predicts for batches of any size. Each would be a compilation, so they are padded up to the
-sizes that its owner names, or to sizes that are learnt: the first two as they come, later ones up
-to a size that is there and at most twice as large, else up to a bucket.
+A server predicts for batches of any size, and each size would be a compilation. So they are padded
+to the sizes that its owner names, or to learnt sizes: the first two as they come, later ones to a
+known size that is at most twice as large, else to a bucket.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Ragged values on a mesh: outside a step every leaf holds those of all ranks one after another,
-inside a rank has its own.
+"""Ragged values on a mesh: outside of a step each leaf holds the values of all ranks one after
+another; inside, a rank has its own.
 """
 
 from __future__ import annotations

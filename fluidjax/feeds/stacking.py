@@ -1,4 +1,4 @@
-"""Feeds of several steps as one scan takes them."""
+"""Stacks the feeds of several steps into the form that one scan takes."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def _widened(name: str, values: Sequence[Any]) -> Ragged:
     """
     sequences = {tuple(level.shape[0] - 1 for level in v.offsets) for v in values}
     if len(sequences) > 1 or len({(v.key, v.padded) for v in values}) > 1:
-        told = " and ".join(map(str, sorted(s[-1] for s in sequences)))
+        counts = " and ".join(map(str, sorted(s[-1] for s in sequences)))
         raise UnsupportedError(
-            "run_steps takes batches of as many sequences, of which the same are alike in each,"
-            f" but {name!r} is fed {told}; call run for each step"
+            "run_steps takes batches with equal numbers of sequences, and equal levels that are not"
+            f" padded, but {name!r} is fed {counts}; call run for each step"
         )
     most = max(v.capacity for v in values)
     if not values[0].padded and {v.form for v in values} != {values[0].form}:

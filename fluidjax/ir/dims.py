@@ -64,10 +64,10 @@ def bound(
             if found is not None:
                 known[name] = found
     for whose, text, size in left:
-        if symbols(text) <= known.keys() and (told := value(text, known, functions)) != size:
+        if symbols(text) <= known.keys() and (expected := value(text, known, functions)) != size:
             names = ", ".join(f"{n} = {known[n]}" for n in sorted(symbols(text)))
             raise FluidValueError(
-                f"{whose} has the size {size} where the program says {text}, which is {told}:"
+                f"{whose} has the size {size} where the program says {text}, which is {expected}:"
                 f" {names}"
             )
     return known

@@ -29,7 +29,9 @@ _DEEPEST = 16  # tuples in tuples
 
 
 def to_json(desc: ProgramDesc, indent: int | None = None) -> str:
-    """`desc` as JSON text. Raises FluidTypeError for an attribute value that is none of desc.py's."""
+    """`desc` as JSON text. Raises FluidTypeError for an attribute value that is none of
+    desc.py's.
+    """
     blocks = [
         {
             "parent": block.parent,
@@ -44,12 +46,12 @@ def to_json(desc: ProgramDesc, indent: int | None = None) -> str:
 
 
 def _var_out(var: VarDesc) -> dict[str, Any]:
-    told = {
+    changed = {
         name: getattr(var, name)
         for name, default in _VAR_DEFAULTS.items()
         if getattr(var, name) != default
     }
-    return {"name": var.name, **told}
+    return {"name": var.name, **changed}
 
 
 def _op_out(op: OpDesc) -> dict[str, Any]:

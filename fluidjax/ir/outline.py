@@ -29,9 +29,9 @@ def outline(desc: ProgramDesc, lines: int = 45) -> str:
     """The program in at most about `lines` lines, each a role, a scope and the ops that stand in
     it.
 
-    Scopes are opened as far as the lines allow; ops without one are a line for each role. Those that
-    update parameters are a line for each parameter, and parameters that are updated by the same ops
-    share one.
+    Scopes are opened as far as the lines allow; ops without one are a line for each role. Those
+    that update parameters are a line for each parameter, and parameters that are updated by the
+    same ops share one.
     """
     ops = desc.blocks[0].ops
     updated = _updated(desc)
@@ -83,17 +83,19 @@ def _updated(desc: ProgramDesc) -> dict[int, str]:
 
 
 def _updates(ops: Sequence[OpDesc], updated: Mapping[int, str], width: int) -> list[str]:
-    """A line for the ops that several parameters share, and one for all that are updated alike."""
+    """A line for the ops that several parameters share, and one for each group that is updated by
+    the same ops.
+    """
     shared = [op for op in ops if op.uid not in updated]
     of_each: dict[str, list[OpDesc]] = {}
     for op in ops:
         if op.uid in updated:
             of_each.setdefault(updated[op.uid], []).append(op)
-    alike: dict[tuple[str, ...], list[str]] = {}
+    groups: dict[tuple[str, ...], list[str]] = {}
     for name, each in of_each.items():
-        alike.setdefault(tuple(sorted(op.type for op in each)), []).append(name)
+        groups.setdefault(tuple(sorted(op.type for op in each)), []).append(name)
     lines = [_line("", width, shared)] if shared else []
-    for names in alike.values():
+    for names in groups.values():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         times = f" x {len(names)}" if more else ""
         lines.append(_line(f"{names[0]}{more}", width, of_each[names[0]], times))
@@ -122,5 +124,5 @@ def _scope(op: OpDesc) -> tuple[str, ...]:
 
 def _counted(ops: Sequence[OpDesc]) -> str:
     kinds = Counter(op.type.removeprefix("jax.") for op in ops).most_common()
-    told = ", ".join(kind if n == 1 else f"{kind} {n}" for kind, n in kinds[:_KINDS])
-    return told + (f", {len(kinds) - _KINDS} more types" if len(kinds) > _KINDS else "")
+    text = ", ".join(kind if n == 1 else f"{kind} {n}" for kind, n in kinds[:_KINDS])
+    return text + (f", {len(kinds) - _KINDS} more types" if len(kinds) > _KINDS else "")

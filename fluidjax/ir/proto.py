@@ -386,7 +386,7 @@ def _value(kind: str, value: Any, blocks: int, where: str) -> Any:
 
 
 def _with_data(blocks: list[BlockDesc]) -> BlockDesc:
-    """Block 0 with is_data where it can be told: tensors that ops read and none writes."""
+    """Block 0 with is_data where it can be inferred: tensors that ops read and none writes."""
     read = {name for block in blocks for op in block.ops for name in op.reads}
     written = {name for block in blocks for op in block.ops for name in op.writes}
     vars = {

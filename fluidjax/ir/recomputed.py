@@ -1,5 +1,5 @@
-"""Ops that compute again, within the backward pass, what the forward pass did not keep: how they
-are told from others.
+"""How to recognize recomputed ops: ops of the backward pass that compute again what the forward
+pass did not keep.
 
 Of a value ``x`` that is computed again the backward pass has ``x.subprog_k`` in the k-th of its
 segments, counted from the loss.
@@ -18,7 +18,9 @@ _NAME = re.compile(r"(.+)\.subprog_(\d+)")
 
 
 def original(name: str) -> str:
-    """The name that a value had in the forward pass: x of ``x.subprog_0``; any other name as it is."""
+    """The name that a value had in the forward pass: x of ``x.subprog_0``; any other name as
+    it is.
+    """
     found = _NAME.fullmatch(name)
     return name if found is None else found[1]
 

@@ -178,8 +178,8 @@ def usual_hints(descs: Iterable[ProgramDesc]) -> dict[str, dict[str, Any]]:
         every["op_role"] = value_of["op_role", "0"]
     rows = {"*": every} if every else {}
     for (kind, name, spelled), count in sorted(seen.items()):
-        told = name == "op_role" or (name in every and value_text(every[name]) == spelled)
-        if 2 * count > kinds[kind] and not told:
+        usual = name == "op_role" or (name in every and value_text(every[name]) == spelled)
+        if 2 * count > kinds[kind] and not usual:
             rows.setdefault(kind, {})[name] = value_of[name, spelled]
     return rows
 
@@ -216,20 +216,22 @@ def _block_lines(block: BlockDesc, hints: Hints, uid: int) -> tuple[list[str], i
 
 
 def _op_line(op: OpDesc, types: dict[str, VarDesc], hints: Hints, uid: int) -> str:
-    """`types` holds the variables whose type is still to be shown; those shown here are taken out."""
+    """`types` holds the variables whose type is still to be shown; those shown here are
+    taken out.
+    """
     loud = {name: value for name, value in op.attrs.items() if name not in QUIET}
     slots = [f"{name_text(slot)}={_names(names, {})}" for slot, names in op.inputs.items()]
     call = f"{name_text(op.type)}({', '.join(slots + [f'{name_text(n)}={value_text(v)}' for n, v in loud.items()])})"
     quiet = {name: op.attrs[name] for name in sorted(QUIET & op.attrs.keys() - _APART)}
     usual = usual_for(hints, op.type)
-    told = [
+    shown = [
         attr_text(n, v)
         for n, v in quiet.items()
         if n not in usual or value_text(usual[n]) != value_text(v)
     ]
-    told += [f"-{name_text(name)}" for name in usual if name not in quiet]
-    told += [f"uid={op.uid}"] if op.uid != uid + 1 else []
-    return _outputs(op, types) + call + (f" {{{', '.join(told)}}}" if told else "")
+    shown += [f"-{name_text(name)}" for name in usual if name not in quiet]
+    shown += [f"uid={op.uid}"] if op.uid != uid + 1 else []
+    return _outputs(op, types) + call + (f" {{{', '.join(shown)}}}" if shown else "")
 
 
 def _outputs(op: OpDesc, types: dict[str, VarDesc]) -> str:

@@ -1,4 +1,6 @@
-"""Is a program well formed? :func:`verify` says no with one sentence and the ops around the fault."""
+"""Is a program well formed? :func:`verify` says no with one sentence and the ops around the
+fault.
+"""
 
 from __future__ import annotations
 
@@ -276,7 +278,7 @@ class _Checker:
                 self.fail(idx, at, f"attribute {name!r} is {value!r}, which is no {kind}")
 
     def size(self, idx: int, at: int, name: str, value: Any) -> None:
-        """An attribute that holds sizes: those that are open are told by what is fed or persists."""
+        """Check an attribute that holds sizes: feeds or state must determine the open ones."""
         for size in value if isinstance(value, tuple) else (value,):
             if type(size) is int:
                 continue
@@ -286,17 +288,17 @@ class _Checker:
                 names = dims.symbols(size)
             except FluidValueError as error:
                 self.fail(idx, at, f"attribute {name!r}: {error}")
-            for word in sorted(names - self.told):
+            for word in sorted(names - self.known_sizes):
                 self.fail(
                     idx,
                     at,
                     f"attribute {name!r} needs the size {word!r}, which no variable that is fed or"
-                    f" persists tells{near(word, self.told)}",
+                    f" persists tells{near(word, self.known_sizes)}",
                 )
 
     @cached_property
-    def told(self) -> frozenset[str]:
-        """The names of open sizes that feeds and state tell."""
+    def known_sizes(self) -> frozenset[str]:
+        """The names of the open sizes that feeds and state determine."""
         vars = self.desc.blocks[0].vars.values()
         given = [v for v in vars if v.dims and (v.is_data or v.persistable)]
         return frozenset().union(*(dims.symbols(t) for v in given for t in v.dims if t))

@@ -12,18 +12,18 @@ WIDTH, ROW = 360.0, 26.0
 
 
 class Bar(NamedTuple):
-    """One bar. told: what stands behind it."""
+    """One bar. label: the text after it."""
 
     name: str
     size: float
-    told: str
+    label: str
     colour: str = "forward"  # one of look.roles.SECTIONS
 
 
 def bars(title: str, shown: Sequence[Bar]) -> Picture:
     """The picture, and in words a line for each bar. Sizes are of any one unit, none negative."""
     room = WIDE * max([8, *(len(bar.name) for bar in shown)]) + 16
-    behind = WIDE * max([0, *(len(bar.told) for bar in shown)]) + 20
+    behind = WIDE * max([0, *(len(bar.label) for bar in shown)]) + 20
     longest = max((bar.size for bar in shown), default=0) or 1
     parts = []
     for i, bar in enumerate(shown):
@@ -32,8 +32,8 @@ def bars(title: str, shown: Sequence[Bar]) -> Picture:
         parts.append(
             words(0, y + 13, bar.name)
             + f'<rect {place} fill="none" stroke="var(--{esc(bar.colour)})" stroke-width="2"/>'
-            + words(room + long + 8, y + 13, bar.told)
+            + words(room + long + 8, y + 13, bar.label)
         )
     height = ROW * max(1, len(shown)) + 6
-    text = "\n".join(f"{bar.name}: {bar.told}" for bar in shown)
+    text = "\n".join(f"{bar.name}: {bar.label}" for bar in shown)
     return Picture(title, drawn(room + WIDTH + behind, height, title, "".join(parts)), text)

@@ -1,4 +1,6 @@
-"""Two programs side by side: their printed lines, paired, and within a pair the words that differ."""
+"""Two programs side by side: their printed lines, paired, and within a pair the words that
+differ.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,7 @@ def _parts(old: list[str], new: list[str]) -> Iterator[_Part]:
 
 
 def _paired(old: list[str], new: list[str]) -> Iterator[Pair]:
-    """Lines that are alike side by side, in their order; each other one alone."""
+    """Equal lines side by side, in their order; any other line alone."""
     if old and new and len(old) * len(new) > _COMPARED:
         at = min(len(old), len(new))
         yield from zip(old[:at], new[:at], strict=True)

@@ -1,5 +1,5 @@
-"""What is told of an op beside its type: what it is called, with the size of its kernel; the size of the
-pictures that it makes; which variables are weights.
+"""Facts about ops for pictures of programs: the name with the kernel's size, the size of the images
+that an op makes, and which variables are weights.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .motifs import CONVS, RECURRENT, called
 
 
 class Facts:
-    """What is told of the ops of one block."""
+    """Facts about the ops of one block."""
 
     def __init__(self, desc: ProgramDesc, weights: Mapping[str, VarDesc], at: int = 0) -> None:
         self.block = desc.blocks[at]
@@ -52,8 +52,8 @@ class Facts:
         return name
 
     def _scales(self) -> list[str]:
-        """The height and width of what each op makes, "56×56"; where they are open, how much smaller
-        than the input it is, "1/8"; "" for what is no picture.
+        """The height and width of what each op makes, "56×56"; where they are open, how much
+        smaller than the input it is, "1/8"; "" for what is no picture.
         """
         part: dict[str, Fraction] = {}
         found = []

@@ -25,8 +25,8 @@ _ENDS = {"feed": "inputs", "fetch": "results"}
 
 
 def folded(desc: ProgramDesc) -> tuple[Group, ...]:
-    """The groups of block 0 in the first view, each with its own within it; every op is in exactly one
-    leaf. An op that runs blocks has their groups as its body.
+    """The groups of block 0 in the first view, each with its own within it; every op is in exactly
+    one leaf. An op that runs blocks has their groups as its body.
     """
     if not desc.blocks:
         return ()
@@ -125,7 +125,7 @@ def _scoped(
     for name, inside in found.items():
         group = _scoped(ops, inside, structure, namer, depth + 1)
         kind = "series" if len(inside) > MAIN * len(members) else "block"
-        parts.append(Group(name, group.ops, group.parts or (group,), kind, group.alike))
+        parts.append(Group(name, group.ops, group.parts or (group,), kind, group.digest))
     if len(parts) == 1 and not bare:
         return parts[0]
     if bare:
@@ -139,7 +139,7 @@ def _scoped(
 
 
 def _gradients_of(ops: Sequence[OpDesc], members: Iterable[int]) -> dict[int, int]:
-    """Of the ops of a backward pass the forward ops whose gradients they make, told by the names."""
+    """For ops of a backward pass the forward ops whose gradients they make, found by the names."""
     backward = set(members)
     writer = {n: i for i, op in enumerate(ops) if i not in backward for n in op.writes}
     found = {}

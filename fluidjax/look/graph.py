@@ -92,8 +92,8 @@ class Graph(Picture):
 
 
 def graph(desc: ProgramDesc, title: str = "graph", engine: str = "own") -> Graph:
-    """A program as a picture. The SVG, which save() writes, is that of the outermost groups; the HTML
-    has all of them.
+    """A program as a picture. The SVG, which save() writes, is that of the outermost groups; the
+    HTML has all of them.
 
     engine: who arranges the boxes, as in `arrange`. Raises what that raises.
     """
@@ -117,8 +117,8 @@ def _between(parts: Sequence[Group], edges: Sequence[Edge]) -> dict[tuple[int, i
 
 
 def _implied(count: int, pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Arrows that are drawn as their ends alone: where MANY begin or end at one box, those whose way
-    others go too. So a picture of a training step is not one of what the backward pass keeps.
+    """Arrows that are drawn as their ends alone: where MANY begin or end at one box, those whose
+    way others go too. So a picture of a training step is not one of what the backward pass keeps.
     """
     after: dict[int, set[int]] = {i: set() for i in range(count)}
     into: Counter[int] = Counter()
@@ -211,14 +211,14 @@ class _Drawing:
         box += words(
             x,
             y + 13,
-            self._told(group, not group.parts),
+            self._summary(group, not group.parts),
             "middle",
             (WIDE - 8) * CHARACTER / NARROW,
             "sub",
         )
         return f'<g class="fj-node"{leads}>{box}</g>'
 
-    def _told(self, group: Group, alone: bool = False) -> str:
+    def _summary(self, group: Group, alone: bool = False) -> str:
         """How many ops, the shape of what it makes, its parameters."""
         ops = [self.desc.blocks[group.block].ops[i] for i in group.ops]
         held = {n: self.weights[n] for op in ops for n in op.reads if n in self.weights}
@@ -240,7 +240,7 @@ class _Drawing:
         if id(group) not in self.numbers:
             return ""
         inner = "".join(map(self.folds, _inside(group)))
-        head = f"<b>{esc(group.name)}</b> <small>{esc(self._told(group))}</small>"
+        head = f"<b>{esc(group.name)}</b> <small>{esc(self._summary(group))}</small>"
         known = f' class="fj-block" data-group="{self.numbers[id(group)]}"'
         name = f"{group.name}, graph {self.numbers[id(group)]}"  # another one of each
         return fold(head, wide(name, self.svg(group)) + inner, attributes=known)
@@ -260,23 +260,25 @@ def _arrow(path: Sequence[Point], names: list[str], back: bool) -> str:
         "C" + " ".join(f"{u:.1f} {v:.1f}" for u, v in bends[i : i + 3])
         for i in range(0, len(bends), 3)
     )
-    told = ", ".join(dict.fromkeys(names))
-    told = told if len(told) < 300 else f"{told[:300]} ... ({count(len(set(names)), 'variable')})"
+    hint = ", ".join(dict.fromkeys(names))
+    hint = hint if len(hint) < 300 else f"{hint[:300]} ... ({count(len(set(names)), 'variable')})"
     end, before = path[-1], path[-2]
     tip = f"M{end[0]:.1f} {end[1]:.1f}l-4 {7 if before[1] > end[1] else -7}h8z"
     dashes = ' stroke-dasharray="5 4"' if back else ""
     return (
-        f'<g><title>{esc(told)}</title><path d="{line}" fill="none" stroke="var(--soft)"'
+        f'<g><title>{esc(hint)}</title><path d="{line}" fill="none" stroke="var(--soft)"'
         f' stroke-width="1.3"{dashes}/><path d="{tip}" fill="var(--soft)"/></g>'
     )
 
 
 def _stub(at: Point, way: str, names: list[str]) -> str:
-    """The end of arrows that are not drawn: below the box that they leave, above the one they reach."""
+    """The end of arrows that are not drawn: below the box that they leave, above the one they
+    reach.
+    """
     x, y = at[0] + WIDE / 2 - 14, at[1] + (BOX / 2 if way == "to" else -BOX / 2 - 13)
-    told = f"{way} {', '.join(dict.fromkeys(names))}"
+    hint = f"{way} {', '.join(dict.fromkeys(names))}"
     return (
-        f'<g><title>{esc(told)}</title><path d="M{x:.1f} {y:.1f}v11" fill="none" stroke="var(--soft)"'
+        f'<g><title>{esc(hint)}</title><path d="M{x:.1f} {y:.1f}v11" fill="none" stroke="var(--soft)"'
         f' stroke-dasharray="2 2"/><path d="M{x:.1f} {y + 13:.1f}l-3 -5h6z" fill="var(--soft)"/></g>'
     )
 

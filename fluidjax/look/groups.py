@@ -14,17 +14,17 @@ FEWEST = 8  # a graph of fewer shows the parts of its groups too, where it has t
 class Group:
     """Ops of one block under one name. parts: groups within it; none for a single op.
 
-    kind: what it is to whoever folds it further: "op"; "series", one part after another; "parallel",
-    parts that do not depend on each other; "block", which has a name of its own; "run", one thing n
-    times. alike: equal for groups of the same ops, connected in the same way. block: whose ops these
-    are. body: of a single op, the groups of the blocks that it runs.
+    kind: how further folding treats it: "op"; "series", one part after another; "parallel", parts
+    that do not depend on each other; "block", which has a name of its own; "run", one thing n
+    times. digest: equal for groups of the same ops, connected in the same way. block: whose ops
+    these are. body: of a single op, the groups of the blocks that it runs.
     """
 
     name: str
     ops: tuple[int, ...]
     parts: tuple[Group, ...] = ()
     kind: str = "block"
-    alike: int = 0
+    digest: int = 0
     block: int = 0
     body: tuple[Group, ...] = ()
 
@@ -39,12 +39,13 @@ def together(name: str, parts: Sequence[Group], kind: str = "block") -> Group:
     if len(parts) == 1:
         return parts[0]
     ops = tuple(sorted(i for part in parts for i in part.ops))
-    return Group(name, ops, tuple(parts), kind, hash((kind, *(p.alike for p in parts))))
+    return Group(name, ops, tuple(parts), kind, hash((kind, *(p.digest for p in parts))))
 
 
 def fitted(parts: Sequence[Group], kind: str = "series") -> tuple[Group, ...]:
     """Between FEWEST and MOST parts where that can be: the largest give way to their own parts, too
-    many go together; and so within each. kind: of the group whose parts they are; a run keeps its own.
+    many go together; and so within each. kind: of the group whose parts they are; a run keeps its
+    own.
     """
     shown = list(parts)
     total = sum(len(g.ops) for g in shown if g.opens)

@@ -42,17 +42,17 @@ def arranged(count: int, edges: Iterable[tuple[int, int]]) -> Layout:
 
 
 def layered(count: int, edges: Iterable[tuple[int, int]]) -> Layout:
-    """Layers of `count` nodes, so that every edge from a lower to a higher number leads down; an
-    edge back up counts turned.
+    """Layers of `count` nodes. Every edge leads down, from a lower to a higher number; an edge back
+    up counts as reversed.
 
     A node stands one layer below the lowest that it depends on. Edges over several layers take a
     place in each, so that nothing runs through a box. Within a layer the order is by the mean place
     of the neighbours, in turns from above and below.
     """
-    turned = sorted({(min(a, b), max(a, b)) for a, b in edges if a != b})
+    downward = sorted({(min(a, b), max(a, b)) for a, b in edges if a != b})
     layer = [0] * count
     # sorted by a, and every edge into a comes from a lower number, so a's layer is final
-    for a, b in turned:
+    for a, b in downward:
         layer[b] = max(layer[b], layer[a] + 1)
     rows: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
     for node, at in enumerate(layer):
@@ -61,7 +61,7 @@ def layered(count: int, edges: Iterable[tuple[int, int]]) -> Layout:
     below: dict[int, list[int]] = {}
     chains: dict[tuple[int, int], list[int]] = {}
     made = count
-    for a, b in turned:
+    for a, b in downward:
         chain = [a]
         for at in range(layer[a] + 1, layer[b]):
             rows[at].append(made)

@@ -150,7 +150,7 @@ class Namer:
         parts = list(map(self.named, group.parts))
         known = self._recognized(group)
         if group.kind == "parallel":
-            parts = self.gathered(_alike(parts)) if len(parts) > SHORT else _alike(parts)
+            parts = self.gathered(_merged(parts)) if len(parts) > SHORT else _merged(parts)
         else:
             parts = _sequences(self._units(parts))
             if not known and len(parts) > SHORT:
@@ -270,9 +270,7 @@ class Namer:
 
 
 SHORT = 10  # parts of a series that stand each for itself
-LONG = (
-    16  # parts; a longer series is told apart by the sizes of what it makes, a fuller view gathered
-)
+LONG = 16  # parts; a longer series is distinguished by the sizes of what it makes, a fuller view gathered
 CELL = 12  # ops of a recurrent layer with what feeds it
 TOPIC = 16  # ops of a part that is called by what one of them is
 LARGEST = 60  # ops of a part that has a name of its own
@@ -285,8 +283,8 @@ def _plain(name: str) -> str:
 
 
 def _is(name: str, wanted: str) -> bool:
-    """Whether a part is what a sequence has there: all of it, or by its first word, which may have a
-    size.
+    """Whether a part is what a sequence has there: all of it, or by its first word, which may have
+    a size.
     """
     first = name.split(" + ")[0]
     return wanted in (name, first, _plain(first))
@@ -333,9 +331,9 @@ def _match(parts: Sequence[Group], at: int, pattern: Sequence[str]) -> int:
 
 
 def _runs(parts: list[Group]) -> list[Group]:
-    """What repeats goes together: what has one name, then what is alike in all, of any period."""
-    same = _repeated(parts, lambda g: g.alike if g.opens else g.name, 1)
-    return _repeated(same, lambda g: g.alike, LONGEST)
+    """Join repeated groups: first those of one name, then equal ones, of any period."""
+    same = _repeated(parts, lambda g: g.digest if g.opens else g.name, 1)
+    return _repeated(same, lambda g: g.digest, LONGEST)
 
 
 def _repeated(parts: list[Group], key: Callable[[Group], object], longest: int) -> list[Group]:
@@ -369,15 +367,15 @@ def _period(parts: list[Group]) -> Group:
 
 
 def _run(each: Sequence[Group]) -> Group:
-    """One thing several times. Many are told apart by the sizes of what they make."""
+    """One group several times. Many are distinguished by the sizes of what they make."""
     return replace(together(f"{each[0].name} × {len(each)}", each), kind="run")
 
 
-def _alike(parts: Sequence[Group]) -> list[Group]:
-    """Branches that are alike, wherever they stand, as one."""
+def _merged(parts: Sequence[Group]) -> list[Group]:
+    """Equal branches as one group, wherever they stand."""
     found: dict[int, list[Group]] = {}
     for part in parts:
-        found.setdefault(part.alike, []).append(part)
+        found.setdefault(part.digest, []).append(part)
     return [_run(same) if len(same) > 1 else same[0] for same in found.values()]
 
 

@@ -16,7 +16,9 @@ SHOWN = 200  # arrays that are drawn; the text has all
 
 @dataclass(frozen=True)
 class Part:
-    """Elements `start` to `start + size` of a flattened array, held by the holder of this number."""
+    """Elements `start` to `start + size` of a flattened array, held by the holder of this
+    number.
+    """
 
     holder: int
     start: int
@@ -41,8 +43,8 @@ class Held:
     apart: bool = False
 
     @property
-    def told(self) -> str:
-        """How it is held, where not in parts."""
+    def holding(self) -> str:
+        """How devices hold it, if not in parts."""
         ways = (
             ("whole on each", self.everywhere),
             ("row by row in turn", self.spread),
@@ -52,7 +54,7 @@ class Held:
 
     def __str__(self) -> str:
         return f"{self.name}: {self.dtype}{list(self.shape)}" + (
-            f", {self.told}" if self.told else ""
+            f", {self.holding}" if self.holding else ""
         )
 
 
@@ -92,16 +94,16 @@ def _key(i: int, holder: str, room: float) -> str:
 def _bar(array: Held, room: float, y: float) -> str:
     total = max(1, math.prod(array.shape))
     made = [words(room - 8, y + 16, array.name, "end", room - 12)]
-    if array.told:
-        made.append(_box(room, y, WIDTH, "var(--soft)", array.told, str(array), dashed=True))
+    if array.holding:
+        made.append(_box(room, y, WIDTH, "var(--soft)", array.holding, str(array), dashed=True))
     for part in array.parts:
         x, wide = room + WIDTH * part.start / total, max(1.5, WIDTH * part.size / total)
-        told = (
+        hint = (
             f"{part.name or array.name}: elements {part.start:,} to {part.start + part.size - 1:,},"
             f" held by {part.holder}"
         )
         made.append(
-            _box(x, y, wide, _colour(part.holder), str(part.holder) if wide > 16 else "", told)
+            _box(x, y, wide, _colour(part.holder), str(part.holder) if wide > 16 else "", hint)
         )
     return "".join(made) + words(
         room + WIDTH + 8, y + 16, f"{array.dtype}{list(array.shape)}", room=190
@@ -109,14 +111,14 @@ def _bar(array: Held, room: float, y: float) -> str:
 
 
 def _box(
-    x: float, y: float, wide: float, colour: str, label: str, told: str, dashed: bool = False
+    x: float, y: float, wide: float, colour: str, label: str, hint: str, dashed: bool = False
 ) -> str:
     dashes = ' stroke-dasharray="4 3"' if dashed else ""
     box = (
         f'<rect x="{x:.1f}" y="{y + 3:.1f}" width="{wide:.1f}" height="19" fill="{colour}"'
         f' fill-opacity=".18" stroke="{colour}"{dashes}/>'
     )
-    return f"<g><title>{esc(told)}</title>{box}{words(x + wide / 2, y + 17, label, 'middle') if label else ''}</g>"
+    return f"<g><title>{esc(hint)}</title>{box}{words(x + wide / 2, y + 17, label, 'middle') if label else ''}</g>"
 
 
 def _colour(i: int) -> str:

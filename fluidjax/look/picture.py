@@ -86,7 +86,7 @@ def drawn(width: float, height: float, title: str, parts: str) -> str:
 def words(
     x: float, y: float, text: str, anchor: str = "start", room: float = 0, cls: str = ""
 ) -> str:
-    """A line of text. room: pixels, beyond which it is cut; the whole is told to who points at it."""
+    """A line of text. room: pixels, beyond which it is cut; a tooltip then shows all of it."""
     most = max(1, int(room / WIDE)) if room else 0
     shown = text[: most - 1] + "…" if most and len(text) > most else text
     whole = f"<title>{esc(text)}</title>" if shown != text else ""

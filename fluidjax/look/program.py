@@ -87,7 +87,7 @@ class _View:
                 continue
             self.unfolded += len(ops)
             rows = "".join(lines[at] for at, _ in ops)
-            head = f"<h2>{name}</h2> <small>{_told(ops)}</small>"
+            head = f"<h2>{name}</h2> <small>{_summary(ops)}</small>"
             yield fold(
                 head,
                 f'<ol data-b="0">{rows}</ol>',
@@ -139,13 +139,15 @@ class _View:
 
 
 def _declarations(block: BlockDesc) -> tuple[dict[str, VarDesc], list[VarDesc]]:
-    """The temporaries, which are declared where an op writes them first, and all other variables."""
+    """The temporaries, which are declared where an op writes them first, and all other
+    variables.
+    """
     written = {name for op in block.ops for name in op.writes}
     inline = {n: v for n, v in block.vars.items() if n in written and base_of(v) == "var"}
     return inline, [v for n, v in block.vars.items() if n not in inline]
 
 
-def _told(ops: Sequence[tuple[int, OpDesc]]) -> str:
+def _summary(ops: Sequence[tuple[int, OpDesc]]) -> str:
     kinds = Counter(op.type for _, op in ops).most_common()
     most = ", ".join(f"{kind} {n}" if n > 1 else kind for kind, n in kinds[:4])
     return f"{count(len(ops), 'op')}: {esc(most)}{', ...' if len(kinds) > 4 else ''}"

@@ -72,14 +72,14 @@ def certificate_html(certificate: Any) -> str:
 
 def _head(result: Result) -> str:
     refused = sum(n.refused for n in result.notes)
-    told = (
+    notes = (
         f"; {count(len(result.notes) - refused, 'note')}, {refused:,} refused"
         if result.notes
         else ""
     )
     return (
         f"<b>{esc(result.title)}</b>: {'changed' if result.changed else 'no change'},"
-        f" {result.seconds * 1e3:.1f} ms{told}"
+        f" {result.seconds * 1e3:.1f} ms{notes}"
     )
 
 

@@ -153,12 +153,12 @@ def quiet_text(op: OpDesc, hints: Mapping[str, Mapping[str, Any]]) -> str:
     """
     usual = usual_for(hints, op.type)
     role = role_text(op.attrs.get("op_role", 0)) or ""
-    told = [f"role={role}"] if "|" in role else []
+    shown = [f"role={role}"] if "|" in role else []
     for name in sorted(QUIET & op.attrs.keys() - _SHOWN_APART):
         value = op.attrs[name]
         if name not in usual or value_text(usual[name]) != value_text(value):
-            told.append(attr_text(name, value))
-    return ", ".join(told)
+            shown.append(attr_text(name, value))
+    return ", ".join(shown)
 
 
 def formula(kind: str) -> str | None:

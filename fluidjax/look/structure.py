@@ -1,12 +1,12 @@
-"""A graph of ops as parts within parts, told by its edges alone.
+"""A graph of ops as parts within parts, found from its edges alone.
 
 Ops stand in the program's order. A *place* lies between two consecutive ops; the values that are
 written before it and read behind it cross it. Where at most one crosses, all that follows depends
-on what came before by that one alone: the graph is cut there, into a **series**. A part that no such
-place cuts is a set of branches that do not touch (**parallel**), perhaps with the op that joins them
-at the end; or else values skip over it, as the input of a residual block does: those that reach
-farthest are looked past, as few as will do, until a place cuts it. What is found is found again
-within each part.
+on what came before by that one alone: the graph is cut there, into a **series**. A part that no
+such place cuts is a set of branches that do not touch (**parallel**), perhaps with the op that
+joins them at the end; or else values skip over it, as the input of a residual block does: those
+that reach farthest are looked past, as few as will do, until a place cuts it. What is found is
+found again within each part.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Structure:
     """The edges of a block, and what is found among some of its ops."""
 
     def __init__(self, labels: Sequence[str], edges: Iterable[Edge]) -> None:
-        """labels: of each op what makes it alike to another."""
+        """labels: one for each op; equal ops have equal labels."""
         self.labels = labels
         self.reads: list[list[tuple[int, str]]] = [[] for _ in labels]
         for a, b, name in edges:
@@ -133,7 +133,9 @@ class Structure:
     def _ranges(
         self, ops: Sequence[int], past: frozenset[tuple[int, str]]
     ) -> dict[tuple[int, str], tuple[int, int]]:
-        """Of each value that is read: where it is written (-1: before), and where it is read last."""
+        """Of each value that is read: where it is written (-1: before), and where it is read
+        last.
+        """
         at = {op: i for i, op in enumerate(ops)}
         return {
             value: (at.get(value[0], -1), i)

@@ -1,12 +1,12 @@
-"""Cases that only hand constants out are one look-up.
+"""Cases that only assign constants become one table look-up.
 
-A rate that falls at a thousand steps (`piecewise_decay`) is written as a thousand cases of a
-Switch. Where the conditions of cases follow from comparisons of one number with constants, what the
-cases leave is a function of that number alone, and the same one all along each interval between two
-of the constants. So the values are found here for every interval, and the step finds the interval.
+A learning rate that falls at a thousand steps (`piecewise_decay`) is a Switch with a thousand
+cases. If the conditions follow from comparisons of one number with constants, the assigned values
+are a function of that number alone, and constant on each interval between two of the constants. So
+the values are computed here for every interval, and the step looks up the interval.
 
 The intervals are numbered: below the first constant, at it, between it and the second, and so on;
-last of all, nan. A condition is an int whose bit i says whether it holds in interval i.
+the last is nan. A condition is an int whose bit i says whether it holds in interval i.
 """
 
 from __future__ import annotations
@@ -201,10 +201,10 @@ class _Search:
         """
         var = self.vars.get(out)
         first = values[0]
-        alike = all(v.shape == first.shape and v.dtype == first.dtype for v in values)
+        equal_forms = all(v.shape == first.shape and v.dtype == first.dtype for v in values)
         if (
             var is None
-            or not alike
+            or not equal_forms
             or (var.shape, var.dtype) != (first.shape, first.dtype.name)
             or var.dtype not in _FIELDS
         ):

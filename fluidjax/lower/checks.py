@@ -1,10 +1,10 @@
-"""What an op can object to only when the step runs: ids from a computation, offsets, entries of
-arrays, conditions.
+"""Objections of ops that depend on data, found only while the step runs: computed ids, offsets,
+entries of arrays, conditions.
 
 A step computes one word beside its results: int64 [2], the number of the first objection (0: none)
-and the value that it is about. It travels through blocks as a variable of the name WORD, and
-whoever runs the step looks at it at the end. Numbers are given out while a step is traced, by a
-table that only grows, so executables of any age agree on them.
+and the value that it is about. The word travels through blocks as a variable named WORD, and the
+caller of the step looks at it at the end. Numbers are assigned while a step is traced, from a table
+that only grows, so executables of any age agree on them.
 """
 
 from __future__ import annotations

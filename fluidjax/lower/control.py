@@ -1,5 +1,5 @@
-"""What a control op sees while it is lowered; and the refusal of programs whose ops nobody here
-runs.
+"""The interface through which a control op runs its blocks while it is lowered, and the refusal of
+programs with remote ops that nothing here runs.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ControlCall:
         self.context.object_to(self.op, self.env, [(bad, sentence, value)])
 
     def run_block(self, idx: int, env: Env, iteration: Any = None) -> None:
-        context = self.context.enclosed()
+        context = self.context.nested()
         if iteration is not None:
             key = None if context.key is None else jax.random.fold_in(context.key, iteration)
             context = replace(context, key=key, in_loop=True)

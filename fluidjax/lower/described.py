@@ -1,4 +1,4 @@
-"""What an error says of the op in which it was raised."""
+"""Errors that an op raises, with the op and the user's line added."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def answered(
         if definition.infer is not None and _have_shapes(given):
             try:
                 infer(definition, specs_of(given), attrs)
-            except FluidError as told:
-                raise told from exc
+            except FluidError as better:
+                raise better from exc
         raise refusal(definition.type, given, exc) from exc
 
 

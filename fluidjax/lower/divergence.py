@@ -11,7 +11,7 @@ from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ops.registry import lookup
 from ..ops.traits import ALL
-from .env import drawn_alike
+from .env import same_on_all_ranks
 from .step import Step
 
 
@@ -64,12 +64,12 @@ def _follow(desc: ProgramDesc, op: OpDesc, differs: dict[str, bool]) -> None:
 
 
 def _each_alone(desc: ProgramDesc, op: OpDesc, differs: dict[str, bool]) -> None:
-    """By the op's traits: an output differs where an input does, or the op draws, but for what a
-    collective makes the same.
+    """By the op's traits: an output differs if an input does or the op samples random numbers,
+    except for outputs that a collective makes the same.
     """
     reads = walk.reads_with_subblocks(desc, op) if op.blocks else op.reads
     ranks = lookup(op.type).traits.ranks
-    here = any(differs.get(n, False) for n in reads) or ranks.scatters or _draws(desc, op)
+    here = any(differs.get(n, False) for n in reads) or ranks.scatters or _samples(desc, op)
     followed = {
         out: any(differs.get(n, False) for n in op.input(source))
         for out, source in ranks.follows.items()
@@ -82,6 +82,6 @@ def _each_alone(desc: ProgramDesc, op: OpDesc, differs: dict[str, bool]) -> None
         differs.update(dict.fromkeys(op.output(out), value))
 
 
-def _draws(desc: ProgramDesc, op: OpDesc) -> bool:
+def _samples(desc: ProgramDesc, op: OpDesc) -> bool:
     ops = (op, *walk.below(desc, [op]))
-    return any(lookup(o.type).draws(o.attrs) and not drawn_alike(o) for o in ops)
+    return any(lookup(o.type).is_random(o.attrs) and not same_on_all_ranks(o) for o in ops)

@@ -1,4 +1,4 @@
-"""What an op sees while a program is traced: values by name, and its random key."""
+"""The environment of a trace: values by name, the context that all ops share, and random keys."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Context:
     key: the step's random key (a KnownKey outside of a trace), None in a program without random
     ops. literal: gradient ops run the forward op again instead of using its pullback. watch: called
     with every op and its outputs (the NaN check). rank: this device's number where several run the
-    program on their own data: each draws other random numbers, but for the ops that update
+    program on their own data: each samples other random numbers, except for ops that update
     replicated values. sizes: which values decide sizes. in_loop: the op stands in the block of a
     loop. objections: what the step's word may speak of (checks.py); None: none is kept. objected:
     whether it may. fed: uids of ops whose integers are checked when they are fed, or need no check.
@@ -58,9 +58,9 @@ class Context:
     before: dict[str, Any] = field(default_factory=dict)
     unlike: bool = False
 
-    def enclosed(self) -> Context:
-        """The same within a loop or a branch."""
-        return replace(self, target=replace(self.target, enclosed=True))
+    def nested(self) -> Context:
+        """The same context within a loop or a branch."""
+        return replace(self, target=replace(self.target, nested=True))
 
     def object_to(self, op: OpDesc, env: Env, found: Iterable[Objection]) -> None:
         """Have the step's word tell what an op objects to."""
@@ -136,13 +136,13 @@ def write_slots(op: OpDesc, definition: OpDef, result: dict[str, Any], env: Env)
 
 
 def op_key(op: OpDesc, ctx: Context, inputs: Mapping[str, Any]) -> Any:
-    """The key of one random op. inputs: its values by slot; a dropout's Seed is all that its mask
-    depends on.
+    """The key of one random op. inputs: its values by slot; a dropout's mask depends on its Seed
+    alone.
 
-    A nonzero ``seed`` attribute of its own fixes the op's draw, as in Paddle: the same numbers in
-    every step. With the program's seed, or none, every step draws anew: fold_in(step key, uid). A
-    gradient op that computes its forward op anew draws what that drew, and so does an op that the
-    backward pass computes again.
+    A nonzero ``seed`` attribute of its own fixes the op's numbers, as in Paddle: the same ones in
+    every step. With the program's seed, or none, every step samples anew: fold_in(step key, uid). A
+    gradient op that runs its forward op again uses the forward op's numbers, and so does an op that
+    the backward pass recomputes.
     """
     definition = lookup(op.type)
     if definition.forward is not None:
@@ -167,13 +167,11 @@ def op_key(op: OpDesc, ctx: Context, inputs: Mapping[str, Any]) -> Any:
     if ctx.key is None:
         raise EnforceNotMet(f"op '{op.type}' draws random numbers, so the step needs a key")
     key = fold_in(ctx.key, op.uid)
-    return key if ctx.rank is None or drawn_alike(op) else fold_in(key, ctx.rank)
+    return key if ctx.rank is None or same_on_all_ranks(op) else fold_in(key, ctx.rank)
 
 
-def drawn_alike(op: OpDesc) -> bool:
-    """Whether all ranks draw the same numbers: what updates a parameter must do the same
-    everywhere.
-    """
+def same_on_all_ranks(op: OpDesc) -> bool:
+    """Whether all ranks sample the same numbers for this op: ops that update parameters must."""
     return bool(role(op) & (OPTIMIZE | LRSCHED))
 
 

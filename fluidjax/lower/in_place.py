@@ -1,9 +1,9 @@
 """Gradients through a reshape in place.
 
-`layers.reshape(x, shape, inplace=True)` gives x itself another shape. What was computed before
-keeps its gradient op, which comes behind that of the reshape and reads x by its name; it means x as
-it was. So from the gradient of the reshape on, gradient ops are given x in the shape of x's
-gradient, and with its LoD. Everybody else finds x reshaped, as in Fluid.
+`layers.reshape(x, shape, inplace=True)` changes the shape of x itself. Gradient ops of earlier
+readers come after the reshape's gradient and read x by its name, but mean x with its old shape. So
+from the reshape's gradient on, gradient ops get x in the shape of x's gradient, and with its LoD.
+All other ops get x reshaped, as in Fluid.
 """
 
 from __future__ import annotations

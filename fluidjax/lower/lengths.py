@@ -1,9 +1,9 @@
-"""Whose lengths an array holds: known of what an op with the trait `lengths` gives, and handed on
-by ops that carry elements.
+"""Which sequences an array of lengths belongs to: known for the output of an op with the trait
+`lengths`, and passed on by ops that copy elements.
 
-Known by the very value, while one step is traced: what is computed of it is another value, and what
-comes out of a loop or a branch too. Nothing needs it to be right: rows whose lengths have no origin
-are as many as the numbers say.
+The key is the identity of the value during one trace: a computed value is another value, and so is
+one that leaves a loop or a branch. Correctness does not depend on it: lengths of unknown origin
+count rows as their numbers say.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Several ranks of one program in one trace, op by op side by side: for batches of unequal sizes,
-or for want of devices.
+"""Several ranks of one program in one trace, op by op in turn: for parts of unequal sizes, or for
+more ranks than devices.
 
 Every rank has its own environment. An op runs for each of them in turn; a collective op runs for
-all at once, its inputs stacked, under jax.vmap with a named axis. So each rank computes exactly
-what its device would.
+all at once, on stacked inputs, under jax.vmap with a named axis. So each rank computes exactly what
+it would on a device of its own.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def lockstep(
     objections: Objections | None = None,
     target: Target | None = None,
 ) -> list[tuple[dict[str, Any], list[Any], Any]]:
-    """Of every rank: what step.run(state, feed, key, objections, watch, rank, target) returns where the
-    ranks run on devices of their own.
+    """Of every rank: what step.run(state, feed, key, objections, watch, rank, target) returns where
+    the ranks run on devices of their own.
 
     Raises UnsupportedError where a collective gets other shapes from one rank than from another,
     and where one stands in a block: each rank runs an op that holds blocks by itself.

@@ -1,8 +1,8 @@
-"""Gradient ops within a shard_map of the caller's: what all devices share has one gradient, the sum
-of what each finds.
+"""Gradient ops inside a caller's shard_map: a value that all devices share has one gradient, the
+sum over the devices.
 
-So jax.grad has it. Where a gradient op is a function of its own, and not JAX's transposition of the
-forward op, that is seen to here.
+jax.grad does so by itself. This module does it for gradient ops that are functions of their own
+rather than JAX's transposition of the forward op.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def as_varying(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def add_up(op: OpDesc, env: Env, ctx: Context) -> None:
-    """Add up the gradients that a gradient op gives for values that vary less than they do. Not
-    within a loop or a branch, where a sum over devices would wait for those that go another way:
-    such a gradient stays of the type that differs."""
-    if ctx.target.enclosed:
+    """Sum over devices the gradients that vary over more mesh axes than the values that they belong
+    to. Not within a loop or a branch, where the sum would wait for devices that take another way:
+    there the gradient keeps its varying type."""
+    if ctx.target.nested:
         return
     for name in op.writes:
         value = env.get(name.rpartition(GRAD)[0]) if GRAD in name and name != EMPTY else None

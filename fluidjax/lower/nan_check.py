@@ -1,4 +1,4 @@
-"""Which values of a step are finite: FLAGS_check_nan_inf."""
+"""FLAGS_check_nan_inf: which values of a step are not finite."""
 
 from __future__ import annotations
 

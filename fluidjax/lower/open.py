@@ -1,5 +1,5 @@
-"""Sizes that a program leaves open, given values: what is fed to a step, or stands in its state,
-tells how large each is, and attributes that hold sizes say them in numbers.
+"""Sizes that a program leaves open: read off the shapes of feeds and state, and put as numbers into
+the attributes that hold sizes.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def is_open(desc: ProgramDesc) -> bool:
     return any(open_attrs(op) for block in desc.blocks for op in block.ops)
 
 
-def told(vars: Iterable[VarDesc], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The sizes by name, from values of these variables. Raises FeedError where they contradict
-    each other.
+def open_sizes(vars: Iterable[VarDesc], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The open sizes by name, from values of these variables. Raises FeedError if two values
+    contradict each other.
     """
     sizes = []
     for var in vars:
@@ -54,7 +54,7 @@ def told(vars: Iterable[VarDesc], values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def closed(desc: ProgramDesc, known: Mapping[str, Any]) -> ProgramDesc:
-    """The program at these sizes. Raises FluidValueError for one that nothing tells."""
+    """The program at these sizes. Raises FluidValueError for a size that is not among them."""
     blocks = tuple(
         replace(block, ops=tuple(closed_op(op, known) for op in block.ops)) for block in desc.blocks
     )

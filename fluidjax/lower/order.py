@@ -1,10 +1,10 @@
-"""The order in which a step updates parameters: that in which the net uses them, whatever they are
-called.
+"""The order in which a step updates parameters: the order in which the net uses them, whatever
+their names are.
 
-Paddle orders the ops of an optimizer by the parameters' names, and `fc_10` sorts before `fc_9`: so
-a net that is built once more, in a notebook's cell that is run again, has another order, and would
-be another program to the compiler. What else is done for each parameter, such as its decay, comes
-before all the updates, so that these stand together (updates.py).
+Paddle orders the ops of an optimizer by the parameters' names, and `fc_10` sorts before `fc_9`. A
+net that is built again, in a notebook cell that is run twice, has other names, and by-name order
+would make it another program to the compiler. Other ops of each parameter, such as its decay, come
+before all the updates, so that the updates stand together (updates.py).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Which gradient ops differentiate the very computation of a forward op that runs before them, so
-that they share its pullback.
+"""Which gradient ops differentiate exactly the computation of an earlier forward op, so that both
+share one pullback.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a run of a program leaves all persistable variables as they are."""
+"""Whether a run of a program leaves all persistable variables unchanged."""
 
 from __future__ import annotations
 

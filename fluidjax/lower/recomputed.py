@@ -1,9 +1,9 @@
-"""Segments that the backward pass computes again really are computed again.
+"""Keeps recomputed segments of the backward pass recomputed.
 
-XLA keeps one of two equal computations, and with it what the program wanted to forget. So what
-enters a segment is tied to the gradient that arrives at its end: ``where(known only then, x, 0)``,
-where the condition is always true and XLA cannot tell. Barriers (`jax.lax.optimization_barrier`)
-XLA drops on the CPU before it orders the work.
+XLA merges equal computations, and so keeps in memory what the program wanted to free. So the inputs
+of a segment are tied to the gradient that arrives at its end: ``where(known only then, x, 0)``,
+where the condition is always true but XLA cannot know that. A barrier
+(`jax.lax.optimization_barrier`) does not help, because XLA drops it on the CPU before it schedules.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class Tie:
 
 
 def on_host(env: dict[str, Any], names: Iterable[str], there: bool) -> None:
-    """Have those of the values that wait on the host lie in its memory, or in the device's again."""
+    """Have those of the values that wait on the host lie in its memory, or in the device's
+    again.
+    """
     space = jax.memory.Space.Host if there else jax.memory.Space.Device
     env.update((n, jax.device_put(env[n], space)) for n in names if n.endswith(HOST))
 

@@ -1,7 +1,7 @@
-"""Ragged values on their way through an op that does not know them: rows in, rows out, with the LoD
-put on again.
+"""Ragged values in ops that do not know them: the op gets the rows, and the LoD is put on its
+result.
 
-Padded rows go only where ops/rows.py says that they do no harm; anything else raises MixesRows.
+Padded rows only go where ops/rows.py says that they do no harm; anything else raises MixesRows.
 """
 
 from __future__ import annotations

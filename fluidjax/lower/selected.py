@@ -1,5 +1,5 @@
-"""Sparse rows on their way through an op: an op that knows them takes them, a few work on the
-values alone.
+"""Sparse rows as inputs of ops: an op that knows them gets them as they are, and a few ops work on
+their values alone.
 
 Any other op is refused by name, as Paddle's kernels refuse it, but before anything has run.
 """

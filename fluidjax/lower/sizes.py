@@ -1,10 +1,11 @@
 """Values that decide sizes: what each follows from, found by going back through the program from
 the op that needs it.
 
-XLA's shapes are static, so such a value must be known before a step is compiled. What follows from
-constants and shapes is; what follows from feeds through ops alone is, once these feeds are
-constants of the compilation (ops/fixed.py): a step is then compiled for each of their values, and
-the ops between are computed while it is traced. What a parameter, a draw or a loop decides is not.
+XLA's shapes are static, so such a value must be known before a step is compiled. A value that
+follows from constants and shapes is known. One that follows from feeds through ops alone is known
+once these feeds are constants of the compilation (ops/fixed.py): a step is then compiled for each
+of their values, and the ops between are computed during the trace. A value that a parameter, a
+random number or a loop decides is not known.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Need:
             f" tells how many: {why}"
         )
 
-    def told_under_jit(self) -> str:
+    def advice_under_jit(self) -> str:
         """What to do about a number of rows that a jit outside hides, for a message."""
         if not self.by_feeds:
             return self.chosen()
@@ -104,7 +105,7 @@ class Place:
 
     def source(self, name: str, at: int) -> tuple[Place, int] | str | None:
         """Which op wrote the value that `name` has before op `at`; None: none did. A text says why
-        it cannot be told.
+        that is not known.
         """
         found = self._writers.get(name)
         if found and (i := bisect_left(found, at)):
@@ -222,10 +223,10 @@ def _given(desc: ProgramDesc, name: str, feeds: Collection[str]) -> str:
 
 
 def _computed(op: OpDesc) -> str:
-    """Why what an op computes is not known beforehand, even if its inputs are."""
+    """Why the results of an op are not known beforehand, even if its inputs are."""
     definition = lookup(op.type)
     if definition.random:
-        return f"{op_called(op)} draws it"
+        return f"{op_called(op)} samples it"
     if definition.fn is None:
         return (
             f"{op_called(op)} computes it in a block" if op.blocks else f"{op_called(op)} makes it"
@@ -287,7 +288,9 @@ class SizeNeeds:
 
     @cached_property
     def folded(self) -> frozenset[int]:
-        """The uids of ops that are computed while a step is traced, where their inputs are known."""
+        """The uids of ops that are computed while a step is traced, where their inputs are
+        known.
+        """
         return frozenset(
             uid for need in self.all if not need.origin.obstacle for uid in need.origin.ops
         )
@@ -333,7 +336,7 @@ def decided(op: OpDesc, needs: Sequence[Need], inputs: Mapping[str, Any]) -> str
     """What feeds say about the op's sizes, in words. Raises UnsupportedError for a value that is
     not known.
     """
-    told: dict[str, None] = {}
+    found: dict[str, None] = {}
     for need in needs:
         value = inputs.get(need.slot)
         value = value[op.input(need.slot).index(need.name)] if isinstance(value, list) else value
@@ -343,16 +346,16 @@ def decided(op: OpDesc, needs: Sequence[Need], inputs: Mapping[str, Any]) -> str
         if array is None:
             raise need.refusal()
         if need.by_feeds:
-            told[
+            found[
                 f"{need.slot} is {shown(array)} and follows from the feed"
                 f" {', '.join(map(repr, need.origin.feeds))}"
             ] = None
-    return "; ".join(told)
+    return "; ".join(found)
 
 
 def checked(
     definition: OpDef,
-    told: str,
+    reason: str,
     inputs: Mapping[str, Any],
     attrs: Mapping[str, Any],
     key: Any,
@@ -369,11 +372,11 @@ def checked(
         for leaf in jax.tree.leaves(shapes):
             refuse_huge(definition.type, leaf.shape, leaf.dtype)
     except FluidError as error:
-        raise type(error)(f"{error}; {told}") from None
+        raise type(error)(f"{error}; {reason}") from None
     except Exception as error:  # what JAX or NumPy objects to: the first line says what
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ShapeError(
-            f"op '{definition.type}' cannot make such a size: {first}; {told}"
+            f"op '{definition.type}' cannot make such a size: {first}; {reason}"
         ) from error
 
 

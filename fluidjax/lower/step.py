@@ -1,4 +1,4 @@
-"""ProgramDesc -> Step: the pure function that one run of a program is.
+"""ProgramDesc -> Step: one run of a program as a pure function.
 
 ``step(state, feed, key) -> (state, fetches)`` interprets the ops of block 0 in order over an
 environment of named values. It reads and writes nothing else, so jax.jit, scan, vmap and grad apply
@@ -29,12 +29,13 @@ from ..errors import (
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ir.text import op_called
-from ..ops.absent import told as absent_told
+from ..ops.absent import reasons
 from ..ops.checking import WORD
 from ..ops.concrete import known
 from ..ops.fixed import Fixed
 from ..ops.loop_course import LIMIT
 from ..ops.loops import is_mapped
+from ..ops.missing import MISSING, assigned, fetched, missing
 from ..ops.ragged import Ragged
 from ..ops.registry import GRAD, REGISTRY, OpDef, control, lookup, pullback, traits
 from ..ops.selected import SelectedRows
@@ -43,7 +44,6 @@ from ..ops.tensor_array import KIND as TENSOR_ARRAY
 from ..ops.tensor_array import Listed
 from ..ops.traits import Runs
 from ..ops.unfilled import refuse_unfilled
-from ..ops.unmade import UNMADE, fetched, made_anew, unmade
 from ..xla_cpu.policy import Schedule, choose
 from .cases import Looked, looked_up
 from .checks import Objections, begin, looked_at_when_fed, out_of_bounds
@@ -54,8 +54,7 @@ from .in_place import as_before, note_reshaped
 from .lengths import follow, with_origin
 from .mapped import add_up, as_varying
 from .open import closed as closed_desc
-from .open import is_open
-from .open import told as told_sizes
+from .open import is_open, open_sizes
 from .order import by_use
 from .pairing import pair_gradients
 from .recomputed import Tie, on_host, ties
@@ -71,13 +70,14 @@ class Step:
 
     desc: the program. fetches: names that it returns. literal: gradient ops recompute their forward
     op (the tests' reference) instead of sharing its pullback. exact: feeds that say how many rows
-    an op has are constants too (SizeNeeds). counted: the uids of loops whose number of iterations feeds decide, as constants. in_blocks:
-    rows that the data choose may go through large weights block by block. in_place:
-    updates wait until nothing reads the old parameter (xla_cpu/last_readers.py). offloads: values that wait
-    for the backward pass under a name of the host's (passes/offload.py) lie in its memory. given:
-    variables that are fed and hold a value before: persistable ones, so that the state takes these
-    values over. unset: persistable variables that only blocks write, and to which nothing has given
-    a value yet: they begin without one.
+    an op has are constants too (SizeNeeds). counted: the uids of loops whose number of iterations
+    feeds decide, as constants. in_blocks: rows that the data choose may go through large weights
+    block by block. in_place: updates wait until nothing reads the old parameter
+    (xla_cpu/last_readers.py). offloads: values that wait for the backward pass under a name of the
+    host's (passes/offload.py) lie in its memory. given: variables that are fed and hold a value
+    before: persistable ones, so that the state takes these values over. unset: persistable
+    variables that only blocks write, and to which nothing has given a value yet: they begin without
+    one.
     """
 
     desc: ProgramDesc
@@ -103,7 +103,7 @@ class Step:
         refuse_remote(self.desc)
         unknown = unsupported(self.desc, self.ops)
         if unknown:
-            names = f"{', '.join(unknown)}{absent_told(unknown)}"
+            names = f"{', '.join(unknown)}{reasons(unknown)}"
             raise UnsupportedError(
                 f"the program needs {len(unknown)} op types that are not there: {names}"
             )
@@ -189,7 +189,7 @@ class Step:
             if not self._outlives(n)
         ] + sorted(self.given)
         vars = self.desc.blocks[0].vars
-        names = [n for n in names if n not in self._unmade_before or n in self.given]
+        names = [n for n in names if n not in self._may_be_missing or n in self.given]
         # arrays start out empty
         fed = {n: vars[n] for n in names if n in vars and vars[n].kind in walk.FEEDABLE_KINDS}
         return {n: v for n, v in fed.items() if GRAD not in n or n in self.given or self._seeded(n)}
@@ -198,12 +198,12 @@ class Step:
         """The persistable variables that need no value before, since only blocks write them, and no
         op reads them before.
         """
-        return frozenset(n for n in self._unmade_before if self._outlives(n))
+        return frozenset(n for n in self._may_be_missing if self._outlives(n))
 
     @cached_property
-    def _unmade_before(self) -> frozenset[str]:
-        """Names that no op reads before one writes them, though a block that writes them may not
-        run: they begin without a value.
+    def _may_be_missing(self) -> frozenset[str]:
+        """Names without a value at the start: no op reads them before one writes them, but the
+        block that writes them may not run.
         """
         vars, read = self.desc.blocks[0].vars, walk.uses(self.desc, self.ops, lambda *_: ())[0]
         return frozenset(
@@ -219,9 +219,9 @@ class Step:
 
     @cached_property
     def random(self) -> bool:
-        """Whether the step draws random numbers."""
+        """Whether the step uses random numbers."""
         below = walk.below(self.desc, self.ops)
-        return any(lookup(op.type).draws(op.attrs) for op in (*self.ops, *below))
+        return any(lookup(op.type).is_random(op.attrs) for op in (*self.ops, *below))
 
     @cached_property
     def pairs(self) -> dict[int, tuple[OpDesc, ...]]:
@@ -309,7 +309,7 @@ class Step:
             return self
         vars = self.desc.blocks[0].vars
         given = [vars[n] for n in (*self.feeds, *self.reads)]
-        known = told_sizes(given, {**state, **feed})
+        known = open_sizes(given, {**state, **feed})
         key = tuple(sorted(known.items()))
         if key not in self._at_sizes:
             self._at_sizes[key] = replace(self, desc=closed_desc(self.desc, known))
@@ -362,12 +362,12 @@ class Step:
 
     def leave(self, env: Env, ctx: Context) -> tuple[dict[str, Any], list[Any]]:
         """The written variables and the fetched values, after the last op."""
-        self._refuse_unmade(env, ctx)
+        self._refuse_missing(env, ctx)
         values = [self._fetched(env, name) for name in self.fetches]
         return {n: _to_keep(n, env[n]) for n in self.writes if n in env}, values
 
-    def _refuse_unmade(self, env: Env, ctx: Context) -> None:
-        """Object to a fetch of what only a block gives a value that has not run."""
+    def _refuse_missing(self, env: Env, ctx: Context) -> None:
+        """Object to a fetch of a variable that only a block writes, if the block has not run."""
         for name, objection in fetched((*self.fetches, *self.unset), env):
             maker = next(
                 op
@@ -492,8 +492,8 @@ def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> N
                 lower(ControlCall(op, env, ctx, run_block))
             else:
                 _run_plain(op, env, ctx, gradients)
-        if UNMADE in env and not op.blocks:
-            made_anew(env, op.writes)
+        if MISSING in env and not op.blocks:
+            assigned(env, op.writes)
         if ctx.watch is not None:
             ctx.watch(op, env)
 
@@ -555,8 +555,8 @@ def _object(op: OpDesc, definition: OpDef, inputs: dict[str, Any], env: Env, ctx
         given = as_rows(definition, inputs)
         with whole_rows(definition, given):
             ctx.object_to(op, env, definition.traits.refuses(given, definition.arguments(op.attrs)))
-    if UNMADE in env:
-        ctx.object_to(op, env, unmade(op.reads, env))
+    if MISSING in env:
+        ctx.object_to(op, env, missing(op.reads, env))
 
 
 def _results(
@@ -579,7 +579,7 @@ def _results(
         known = folded(definition, inputs, op.attrs)
         if known is not None:
             return known
-    key = op_key(op, ctx, inputs) if definition.draws(op.attrs) else None
+    key = op_key(op, ctx, inputs) if definition.is_random(op.attrs) else None
     wanted = requested(op) if definition.forward is not None else None
     if definition.traits.sizes is not None and ctx.sizes is not None:
         follows = decided(op, ctx.sizes.of(op), inputs)

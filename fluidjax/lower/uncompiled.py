@@ -1,13 +1,13 @@
-"""Startup programs op by op: no compiler, and the same bits.
+"""Runs startup programs op by op: nothing is compiled, and the values are the same bits.
 
-A compiled startup program costs about 0.2 s for each parameter that is drawn. Its ops have nothing
-to do with one another, so those that say that they compute by themselves what they compute in a
-compiled step (trait `eager`) are run one by one. what a startup program computes of them (the norms
-of weight norm) is one small compiled function of their values.
+Compiling a startup program costs about 0.2 s for each random parameter. Its ops do not depend on
+one another, so an op that computes by itself the same bits as in a compiled step (trait `eager`)
+runs by itself. Ops that compute with the results, such as the norms of weight norm, become one
+small compiled function.
 
-On a mesh each rank draws for itself and takes rank 0's values then (`c_broadcast`), so all of them
-are what rank 0 makes. Rank 0's draws anyone can make; the process of rank 0 sends its own
-nevertheless, because other processors may round otherwise.
+On a mesh each rank samples for itself and then takes rank 0's values (`c_broadcast`), so all ranks
+end with what rank 0 has. Any process could sample rank 0's numbers; the process of rank 0 sends its
+own nevertheless, because other processors may round otherwise.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ class Uncompiled:
         ctx = Context(self._step.desc, key, rank=self._rank)
         for op in self.alone:
             with described(op), jax.enable_x64(True):
-                if _is_told(op):  # by this rank
+                if _gets_from_rank_0(op):  # which this rank stands for
                     env[op.output("Out")[0]] = env[op.input("X")[0]]
                     continue
                 definition = _definition(op.type)
                 inputs = read_slots(op, definition, env)
-                key = op_key(op, ctx, inputs) if definition.draws(op.attrs) else None
+                key = op_key(op, ctx, inputs) if definition.is_random(op.attrs) else None
                 write_slots(op, definition, definition(inputs, op.attrs, key), env)
         if self.rest:
             with jax.enable_x64(True):
@@ -89,11 +89,11 @@ class Uncompiled:
 
 
 def uncompiled(step: Step, together: bool = False) -> Uncompiled | None:
-    """How a startup program, which takes nothing in, is run without compiling it whole; None for
-    any other step.
+    """How to run a startup program, which has no inputs, without compiling it whole; None for any
+    other step.
 
-    together: by ranks on devices of their own; None too where not all of them come to have rank 0's
-    values, or something is fetched.
+    together: ranks on devices of their own run it. Then None too if not all of them end with rank
+    0's values, or if something is fetched.
     """
     made = step.uses[1]
     if step.reads or step.feeds or not all(n in made for n in step.fetches) or not in_use():
@@ -110,7 +110,7 @@ def uncompiled(step: Step, together: bool = False) -> Uncompiled | None:
     written: set[str] = set()
     for op in step.ops:
         if (
-            (_is_eager(op) or _is_told(op))
+            (_is_eager(op) or _gets_from_rank_0(op))
             and written.isdisjoint((*op.reads, *op.writes))
             and read.isdisjoint(op.writes)
         ):
@@ -124,8 +124,8 @@ def uncompiled(step: Step, together: bool = False) -> Uncompiled | None:
     return Uncompiled(step, tuple(alone), tuple(rest), 0 if together else None) if alone else None
 
 
-def _is_told(op: OpDesc) -> bool:
-    """Whether the op has rank 0 tell the others a value."""
+def _gets_from_rank_0(op: OpDesc) -> bool:
+    """Whether the op broadcasts a value of rank 0."""
     root = traits(op.type).ranks.root
     return bool(root) and {**lookup(op.type).defaults, **op.attrs}[root] == 0
 

@@ -1,9 +1,9 @@
-"""Feeds of other dtypes and shapes than declared, which Fluid passes on to the ops: what no op may
-make of them.
+"""Feeds whose dtypes and shapes differ from the declared ones, which Fluid passes on to the ops:
+what ops may not do with them.
 
-Most ops do with them what they do with any array. But 1.8.5's kernels are of one dtype, and JAX
-would promote: a float64 image would make float64 parameters of float32 ones. So what the program
-declares alike, an op must be given alike.
+Most ops treat them as any array. But 1.8.5's kernels have one dtype, and JAX would promote: a
+float64 image would turn float32 parameters into float64 ones. So inputs of an op that are declared
+with one dtype must be given with one dtype.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def fits_within(got: np.dtype, want: np.dtype) -> bool:
     """Whether a dtype holds every number of another one of its kind: integers in more bits, or
     floats.
     """
-    alike = got.kind == want.kind == "f" or (got.kind in "iu" and want.kind in "iu")
-    return alike and np.can_cast(got, want)
+    same_kind = got.kind == want.kind == "f" or (got.kind in "iu" and want.kind in "iu")
+    return same_kind and np.can_cast(got, want)
 
 
 def are_unlike(feed: Mapping[str, Any], feeds: Mapping[str, VarDesc]) -> bool:
@@ -39,7 +39,7 @@ def _unlike(value: Any, var: VarDesc) -> bool:
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     other = dtype is not None and var.dtype is not None and dtype != numpy_dtype(var.dtype)
     return other or (
-        shape is not None and var.shape is not None and not _alike(tuple(shape), var.shape)
+        shape is not None and var.shape is not None and not _may_be_equal(tuple(shape), var.shape)
     )
 
 
@@ -91,7 +91,9 @@ def _refuse_shapes(op: OpDesc, inputs: Mapping[str, Any], desc: ProgramDesc) -> 
         if var is None or not var.shape or shape is None:
             continue
         for other, declared, its in known:
-            if _alike(declared, var.shape) and not _alike_still(declared, var.shape, its, shape):
+            if _may_be_equal(declared, var.shape) and not _equal_as_declared(
+                declared, var.shape, its, shape
+            ):
                 raise EnforceNotMet(
                     f"op '{op.type}' takes {other!r} and {names[0]!r} of like shapes,"
                     f" {list(declared)} and {list(var.shape)} as declared, but they are {list(its)}"
@@ -100,17 +102,19 @@ def _refuse_shapes(op: OpDesc, inputs: Mapping[str, Any], desc: ProgramDesc) -> 
         known.append((names[0], var.shape, shape))
 
 
-def _alike(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+def _may_be_equal(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
     """Whether two declared shapes may be the same."""
     return len(one) == len(other) and all(
         a == b or min(a, b) < 0 for a, b in zip(one, other, strict=True)
     )
 
 
-def _alike_still(
+def _equal_as_declared(
     one: tuple[int, ...], other: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]
 ) -> bool:
-    """Whether two shapes have one rank, and one size where one was declared."""
+    """Whether two shapes have equal numbers of dimensions, and equal sizes where the declared sizes
+    are equal.
+    """
     return len(a) == len(b) and all(
         m != n or min(m, n) < 0 or k == j for m, n, k, j in zip(one, other, a, b, strict=False)
     )

@@ -1,5 +1,5 @@
-"""Op types of Paddle 1.8.5 that have no meaning here, each with the reason. A program that needs
-one is told it.
+"""Op types of Paddle 1.8.5 that have no meaning here, each with the reason. The error about a
+program that needs one gives the reason.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ WITHOUT_MEANING: dict[str, str] = {
 }
 
 
-def told(kinds: Iterable[str]) -> str:
-    """What is said about those of these op types that have no meaning here; empty where there is
-    none.
+def reasons(kinds: Iterable[str]) -> str:
+    """The reasons for those of these op types that have no meaning here, in brackets; empty if
+    there are none.
     """
     found = [f"{kind} {WITHOUT_MEANING[kind]}" for kind in kinds if kind in WITHOUT_MEANING]
     return f" ({'; '.join(found)})" if found else ""

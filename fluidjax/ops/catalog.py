@@ -57,7 +57,7 @@ class Registry(dict[str, OpDef]):
 
     def complete(self) -> None:
         """Have all families there."""
-        with self._lock:  # whoever comes meanwhile waits until all are
+        with self._lock:  # other threads wait until all are
             rest, self._rest = self._rest, None
             if rest is not None:
                 rest()

@@ -16,7 +16,7 @@ from typing import Any
 WORD = "@OBJECTION@"  # the variable that holds the step's word
 VALUE = "{value}"  # in a sentence: the value that is objected to
 
-# (a boolean scalar: whether it holds, the sentence after "op 'type' (line)", an integer to be told
-# in it)
+# (a boolean scalar: whether it holds, the sentence after "op 'type' (line)", an integer that it
+# shows)
 Objection = tuple[Any, str, Any]
 Refuses = Callable[[Mapping[str, Any], Mapping[str, Any]], Iterable[Objection]]

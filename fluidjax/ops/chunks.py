@@ -65,7 +65,7 @@ def chunk_eval(
     chunk_scheme: str = "IOB",
     excluded_chunk_types: Ints = (),
 ):
-    """How many chunks Inference marks, Label marks, and both mark alike (int64 [1]); precision,
+    """How many chunks Inference marks, Label marks, and both mark equally (int64 [1]); precision,
     recall and F1 (float32 [1]).
 
     A tag is type * (tags of a type) + place; types from num_chunk_types up, and those that are
@@ -105,7 +105,9 @@ def _flat(value: Any) -> Any:
 
 
 def _places(guessed: Any, true: Any, length: Any) -> tuple[Any, Any, Any]:
-    """Of every tag, in one row: whether it is the first of a sequence, the last, and there at all."""
+    """Of every tag, in one row: whether it is the first of a sequence, the last, and there
+    at all.
+    """
     if length is not None:
         if isinstance(guessed, Ragged) or guessed.ndim < 2:
             raise EnforceNotMet(

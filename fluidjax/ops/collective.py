@@ -248,7 +248,7 @@ control_op(
         "endpoint": Attr("endpoint", "STRING"), "other_endpoints": Attr("other_endpoints", "STRINGS", ()),
         "rank": Attr("rank", "INT", 0),
     },
-    doc="Out = the id of a new ring, told to all ranks.", runs=Runs.HOST,
+    doc="Out = the id of a new ring, sent to all ranks.", runs=Runs.HOST,
 )  # fmt: skip
 control_op(
     "gen_nccl_id", outs="NCCLID",
@@ -259,5 +259,5 @@ control_op(
         "use_hierarchical_allreduce": Attr("use_hierarchical_allreduce", "BOOLEAN", False),
         "hierarchical_allreduce_inter_nranks": Attr("hierarchical_allreduce_inter_nranks", "INT", 0),
     },
-    doc="NCCLID = the id of a new ring, told to all trainers.", runs=Runs.HOST,
+    doc="NCCLID = the id of a new ring, sent to all trainers.", runs=Runs.HOST,
 )  # fmt: skip

@@ -52,9 +52,9 @@ def _free() -> tuple[int, str]:
     """
     default = getattr(jax.config, "jax_default_device", None)
     device = default if isinstance(default, jax.Device) else jax.local_devices()[0]
-    told = device.memory_stats() or {}
-    if "bytes_limit" in told:
-        return max(0, told["bytes_limit"] - told.get("bytes_in_use", 0)), f"device {device}"
+    stats = device.memory_stats() or {}
+    if "bytes_limit" in stats:
+        return max(0, stats["bytes_limit"] - stats.get("bytes_in_use", 0)), f"device {device}"
     return _memory(), "this machine"
 
 

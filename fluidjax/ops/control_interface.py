@@ -5,8 +5,8 @@ says all of it.
     doc="...", runs=Runs.STEP,
                write_grad=..., control=ControlOp(lower=..., divergence=decided_by("Cond")))
 
-Whoever runs, differentiates, rewrites or spreads a program asks this value and knows no op type by
-name. What it hands to the op's functions are the protocols below, so that a control op imports
+The code that runs, differentiates, rewrites or distributes a program asks this value and knows no
+op type by name. It calls the op's functions with the protocols below, so that a control op imports
 nothing above this level.
 """
 
@@ -39,8 +39,8 @@ class Call(Protocol):
 
     @property
     def hosted(self) -> bool:
-        """Whether Python runs the op between compiled segments (partition/cuts.py): then all values are
-        there.
+        """Whether Python runs the op between compiled segments (partition/cuts.py): then all values
+        are there.
         """
 
     def read(self, name: str) -> Any:
@@ -57,8 +57,8 @@ class Call(Protocol):
         """
 
     def run_block(self, idx: int, env: Env, iteration: Any = None) -> None:
-        """Run the ops of a block in `env`. iteration: its number where a loop runs it, so that each
-        draws anew.
+        """Run the ops of a block in `env`. iteration: its number in a loop, so that each iteration
+        samples other random numbers.
         """
 
 
@@ -83,8 +83,8 @@ class Ranks(Protocol):
         """
 
     def alone(self) -> None:
-        """Each rank does as its own values say: what the op writes differs if anything that it
-        reads does, or it draws.
+        """Each rank goes its own way: what the op writes differs if anything that it reads does, or
+        if it is random.
         """
 
 

@@ -46,7 +46,7 @@ def filter_gradient(geo: Geometry, x: Array, dy: Array, target: Target) -> jax.A
 
 def _product(product: int, geo: Geometry, a: Array, b: Array, target: Target) -> jax.Array:
     if target.convolve is not None:
-        found: jax.Array = target.convolve(product, geo, a, b, target.enclosed)
+        found: jax.Array = target.convolve(product, geo, a, b, target.nested)
         return found
     return plain(product, geo, a, b)
 
@@ -128,16 +128,14 @@ def native_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
 
 
 def native_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
-    """As xla_input_gradient: dy with strides - 1 zeros between its cells, under the filter turned
-    about.
-    """
+    """As xla_input_gradient: dy, dilated by the strides, convolved with the flipped filter."""
     layout, kernel, _ = geo.names()
     reach = [d * (k - 1) for d, k in zip(geo.dilations, geo.w[2:], strict=True)]
     ends = zip(geo.sides, reach, geo.pads, geo.outs, geo.strides, strict=True)
     pads = [(r - lo, n - 1 + lo - (o - 1) * s) for n, r, (lo, _), o, s in ends]
-    turned = lax.rev(w, range(2, w.ndim))
+    flipped = lax.rev(w, range(2, w.ndim))
     if geo.groups > 1:  # [O / groups, channels, ...]
-        turned = jnp.moveaxis(turned.reshape(geo.groups, -1, *w.shape[1:]), 0, 1).reshape(
+        flipped = jnp.moveaxis(flipped.reshape(geo.groups, -1, *w.shape[1:]), 0, 1).reshape(
             -1, geo.channels, *w.shape[2:]
         )
     names = layout, "IO" + kernel.removeprefix("OI"), layout
@@ -146,7 +144,7 @@ def native_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
         "rhs_dilation": geo.dilations,
         "feature_group_count": geo.groups,
     }
-    return _native(names, dy, turned, None, pads, **more)
+    return _native(names, dy, flipped, None, pads, **more)
 
 
 def native_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
@@ -189,7 +187,7 @@ def _native(
     pads: Sequence[tuple[int, int]],
     **dilations: Any,
 ) -> jax.Array:
-    """A convolution of arrays whose axes are named so, computed with N..C and ..IO, and turned
+    """A convolution of arrays whose axes are named so, computed with N..C and ..IO, and transposed
     back.
     """
     letters = "".join(letter for letter in names[0] if letter not in "NC")

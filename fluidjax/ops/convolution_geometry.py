@@ -81,9 +81,9 @@ class Geometry:
             self, x=x, w=(self.w[0] // parts, *self.w[1:]), groups=self.groups // parts, last=False
         )
 
-    def turned(self) -> Geometry:
-        """Of a depthwise convolution at stride 1: that of the output's gradient that gives the
-        input's.
+    def of_input_gradient(self) -> Geometry:
+        """For a depthwise convolution at stride 1: the geometry of the convolution of the output's
+        gradient that gives the input's.
         """
         reach = [d * (k - 1) for d, k in zip(self.dilations, self.w[2:], strict=True)]
         pads = tuple((r - lo, r - hi) for r, (lo, hi) in zip(reach, self.pads, strict=True))
@@ -97,5 +97,7 @@ class Geometry:
 
 
 def few_pixels(geo: Geometry) -> bool:
-    """Whether a product should have the pixels as rows: fewer than there are columns of a filter."""
+    """Whether a product should have the pixels as rows: fewer than there are columns of a
+    filter.
+    """
     return 2 * geo.pixels <= geo.window * geo.w[1]

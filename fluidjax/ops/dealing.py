@@ -85,8 +85,8 @@ def _row(
     elements: Callable[[int, Any, int], Any],
     many: tuple[int, ...] = (),
 ) -> Any:
-    """Rows that are alike, [*many, width]. elements: (number of the block, flat array, size) -> its
-    elements in these rows.
+    """Equally divided rows, [*many, width]. elements: (number of the block, flat array, size) ->
+    its elements in these rows.
     """
     parts, end = [], 0
     dtype = X[like[0][0]].dtype if like else X[0].dtype
@@ -106,8 +106,8 @@ def _row(
 def _runs(
     X: Sequence[Any], rows: Sequence[Sequence[Block]]
 ) -> Iterator[tuple[_Like, int, Sequence[Block]]]:
-    """(what they have in common, how many, the first) of rows that are alike, of ranks that follow
-    one another as their elements do.
+    """(what they have in common, how many, the first) of equally divided rows of consecutive ranks,
+    in the order of their elements.
     """
     like, many, first = _like(rows[0]), 1, rows[0]
     for row in rows[1:]:
@@ -266,7 +266,9 @@ def _whole_specs(X: tuple[Spec, ...], *, shapes: Ints, spans: Ints, **_: Any) ->
 
 @op(outs="Out*", infer=_whole_specs, rows=mixes("X"), ranks=collective(agree=ALL))
 def c_deal_allgather(X: list[Array], *, spans: Ints, shapes: Ints, nranks: int, ring_id: int = 0):
-    """Out[i] = the whole array whose blocks are in the buckets X; shapes: as shapes_of reads them."""
+    """Out[i] = the whole array whose blocks are in the buckets X; shapes: as shapes_of reads
+    them.
+    """
     found = ring_of("c_deal_allgather", nranks)
     rows = [x[None] if found.axis is None else jax.lax.all_gather(x, found.axis) for x in X]
     wanted = shapes_of(shapes)

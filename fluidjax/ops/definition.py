@@ -186,7 +186,7 @@ class OpDef:
     doc: str = ""
     traits: Traits = field(default_factory=Traits)
     control: ControlOp = ControlOp()
-    targeted: bool = False  # whether `fn` is told how it is lowered, see target.py
+    targeted: bool = False  # whether `fn` takes how it is lowered, see target.py
     # attributes of later Paddles that `fn` takes, see later.py
     later: Mapping[str, Attr] = field(default_factory=dict)
 
@@ -272,8 +272,8 @@ class OpDef:
                 f" {same!r} is"
             )
 
-    def draws(self, attrs: Mapping[str, Any]) -> bool:
-        """Whether the op draws random numbers: not in a test, if it knows of tests (a dropout)."""
+    def is_random(self, attrs: Mapping[str, Any]) -> bool:
+        """Whether the op uses random numbers: not with `is_test`, if it has that (dropout)."""
         return self.random and not attrs.get("is_test", False)
 
     def __call__(
@@ -289,7 +289,7 @@ class OpDef:
         if self.fn is None:
             raise UnknownOpError(f"op '{self.type}' runs only inside a program")
         given = self.arguments(attrs)
-        if self.random:  # the key is None if it `draws` nothing
+        if self.random:  # the key is None unless it `is_random`
             given["key"] = key
         if self.targeted:
             given["target"] = target

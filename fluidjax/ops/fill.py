@@ -14,10 +14,10 @@ from jax import lax
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import EnforceNotMet, MixesRows, ShapeError
 from .concrete import SMALL, concrete, integers, known, refuse_huge, shape_spec
-from .draws import HOST
 from .infer import Spec
 from .ragged import ROWS, Ragged, rows_of
 from .registry import Array, Float64s, Floats, Int64, Ints, Longs, Scalars, op
+from .sampling import HOST
 from .traits import EAGER, Eager, knows_rows, mixes, row_wise, sizes_from
 
 

@@ -28,7 +28,7 @@ def _without_bias(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**attrs, "bias": 0.0, "bias_after_scale": True}
 
 
-def _turned(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+def _reversed(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
     if attrs.get("flatten"):
         raise UnsupportedError(
             "cumsum with flatten has no gradient here: reshape X to one axis before it instead"
@@ -43,7 +43,7 @@ TABLE: dict[str, tuple[Reuse, ...]] = {
     "cast": (Reuse("cast", _X, _OUT, _swapped_cast),),
     "flip": (Reuse("flip", _X, _OUT),),
     "reverse": (Reuse("reverse", _X, _OUT),),
-    "cumsum": (Reuse("cumsum", _X, _OUT, _turned),),
+    "cumsum": (Reuse("cumsum", _X, _OUT, _reversed),),
     "sum": (Reuse("scale", _X, _OUT, _scaled_by(1.0), each=True),),
     "minus": (
         Reuse("scale", _X, _OUT, _scaled_by(1.0)),

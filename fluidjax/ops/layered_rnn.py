@@ -102,14 +102,14 @@ def _both(
             new = tuple(jnp.where(alive[..., None], a, b) for a, b in zip(new, state, strict=True))
         return new, new[0]
 
-    alive = None if there is None else _turned(there, there)
-    last, out = loops.scan(step, first, (_turned(*parts), alive))
+    alive = None if there is None else _both_ways(there, there)
+    last, out = loops.scan(step, first, (_both_ways(*parts), alive))
     out = jnp.concatenate([out[:, 0], out[::-1, 1]], -1)
     return (out if there is None else jnp.where(there[..., None], out, 0)), last
 
 
-def _turned(there: Any, back: Any) -> Any:
-    """[T, 2, ...]: a value of the way there, and one of the way back from the last step on."""
+def _both_ways(there: Any, back: Any) -> Any:
+    """[T, 2, ...]: the forward value, and the backward one in reverse order of steps."""
     return jnp.stack([there, back[::-1]], 1)
 
 

@@ -70,16 +70,16 @@ def eig_grad(
     Of a real X, which Paddle does not give its gradient op, the real part.
     """
     w, v = Eigenvalues, Eigenvectors
-    turned, same = jnp.conj(jnp.swapaxes(v, -1, -2)), jnp.eye(w.shape[-1], dtype=bool)
+    adjoint, same = jnp.conj(jnp.swapaxes(v, -1, -2)), jnp.eye(w.shape[-1], dtype=bool)
     middle = jnp.zeros_like(v)
     if d_Eigenvectors is not None:
-        product = turned @ d_Eigenvectors
+        product = adjoint @ d_Eigenvectors
         along = jnp.real(jnp.diagonal(product, axis1=-2, axis2=-1))[..., None, :]
         gap = jnp.conj(w[..., None, :] - w[..., :, None])
-        middle = jnp.where(same, 0, (product - turned @ v * along) / jnp.where(same, 1, gap))
+        middle = jnp.where(same, 0, (product - adjoint @ v * along) / jnp.where(same, 1, gap))
     if d_Eigenvalues is not None:
         middle = middle + jnp.where(same, d_Eigenvalues[..., None], 0)
-    found = jnp.linalg.solve(turned, middle @ turned)
+    found = jnp.linalg.solve(adjoint, middle @ adjoint)
     return found if X is None or jnp.iscomplexobj(X) else jnp.real(found)
 
 
@@ -104,10 +104,10 @@ def _lstsq_spec(X: Spec, Y: Spec, *, rcond: float, driver: str) -> tuple[Spec, .
             f"lstsq takes X [..., m, n] and Y [..., m, k], not {list(X.shape)} and {list(Y.shape)}"
         )
     *batch, m, n = X.shape
-    told = driver in ("gelsd", "gelss")
+    by_svd = driver in ("gelsd", "gelss")
     return (
         Spec((*batch, n, Y.shape[-1]), X.dtype), Spec((*batch, Y.shape[-1]) if m > n and driver != "gelsy" else (0,), X.dtype),
-        Spec((0,), "int32") if driver == "gels" else Spec(tuple(batch), "int32"), Spec((*batch, min(m, n)) if told else (0,), X.dtype),
+        Spec((0,), "int32") if driver == "gels" else Spec(tuple(batch), "int32"), Spec((*batch, min(m, n)) if by_svd else (0,), X.dtype),
     )  # fmt: skip
 
 

@@ -25,7 +25,9 @@ _LOOPS = itertools.count()
 
 
 def fitted(value: Any, like: Any) -> Any:
-    """A value in the form of `like`, which holds it; as it is where that is another kind of value."""
+    """A value in the form of `like`, which holds it; as it is where that is another kind of
+    value.
+    """
     if isinstance(value, Stacked) and isinstance(like, Stacked):
         return value if _joined(value, like) is None else in_form(value, entry_type(like))
     return value if _joined(value, like) is None else widened(value, types_of(like))
@@ -68,8 +70,10 @@ def _counted_by(value: Any, after: Any, start: Env, left: Mapping[str, Any]) -> 
     if isinstance(value, Ragged | Stacked) or not isinstance(after, Ragged) or not jnp.ndim(value):
         return value
     for name, other in start.items():
-        alike = isinstance(other, Ragged) and not other.padded and other.capacity == value.shape[0]
-        if alike and key_of(left.get(name, other)) == after.key:
+        same_rows = (
+            isinstance(other, Ragged) and not other.padded and other.capacity == value.shape[0]
+        )
+        if same_rows and key_of(left.get(name, other)) == after.key:
             return other.with_rows(value, bare=True)
     return value
 

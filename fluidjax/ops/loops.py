@@ -79,11 +79,11 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
 def cond(
     pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
 ) -> Any:
-    return lax.cond(pred, *_alike(pred, (true_fun, false_fun), operands), *operands)
+    return lax.cond(pred, *_equally_varying(pred, (true_fun, false_fun), operands), *operands)
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    return lax.switch(index, _alike(index, branches, operands), *operands)
+    return lax.switch(index, _equally_varying(index, branches, operands), *operands)
 
 
 def _first_step(f: Callable[..., Any], carry: Any, xs: Any) -> Any:
@@ -101,7 +101,7 @@ def _row(x: Any) -> Any:
 
 
 def _widened(init: Any, step: Callable[[Any], Any]) -> Any:
-    """What a loop begins with, each value varying over what it comes to vary over."""
+    """Initial values of a loop, varying over the mesh axes that the loop's results vary over."""
     while True:
         made, tree = jax.tree.flatten(jax.eval_shape(step, init))
         values = jax.tree.leaves(init)
@@ -113,10 +113,10 @@ def _widened(init: Any, step: Callable[[Any], Any]) -> Any:
         init = jax.tree.unflatten(tree, new)
 
 
-def _alike(
+def _equally_varying(
     pred: Any, branches: Sequence[Callable[..., Any]], operands: Sequence[Any]
 ) -> list[Callable[..., Any]]:
-    """The branches, each of whose results varies over what that of any of them does."""
+    """The branches, with each result varying over the mesh axes over which any branch's varies."""
     if not is_mapped():
         return list(branches)
     types = [jax.tree.leaves(jax.eval_shape(branch, *operands)) for branch in branches]

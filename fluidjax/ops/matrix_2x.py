@@ -28,8 +28,8 @@ def inverse(Input: Array):
 @grad_of("inverse", "Output")
 def inverse_grad(Output: Array, d_Output: Array):
     """Input@GRAD = -Output^T Output@GRAD Output^T."""
-    turned = jnp.swapaxes(Output, -1, -2)
-    return -turned @ d_Output @ turned
+    transposed = jnp.swapaxes(Output, -1, -2)
+    return -transposed @ d_Output @ transposed
 
 
 @op(outs="Eigenvalues Eigenvectors", rows=mixes())

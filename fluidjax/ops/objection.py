@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import FluidError, ShapeError
 
 _SHAPE = r"[\[(]([\d, ]*)[\])]"
-_DIFFER = "sizes that must be alike are not: [{0}] and [{1}]"
+_DIFFER = "sizes that must be equal are not: [{0}] and [{1}]"
 _FEW = "an input has fewer dimensions, or an attribute fewer entries, than the op takes"
 _UNEQUAL = (
     "there are not as many of one thing as of another (dimensions, variables of a slot or entries"
@@ -29,7 +29,7 @@ _WORDS = [
     (rf"operands could not be broadcast together with (?:remapped )?shapes.*?{_SHAPE}.*?{_SHAPE}", _DIFFER),
     (rf"could not broadcast input array from shape {_SHAPE} into shape {_SHAPE}", _DIFFER),
     (rf"reshape array of shape {_SHAPE} .*because the product of specified axis sizes \((-?\d+)\)",
-     "the elements of [{0}] cannot be dealt to {1} parts"),
+     "the elements of [{0}] cannot be divided into {1} parts"),
     (rf"reshape array of shape {_SHAPE} .*into shape {_SHAPE}", "[{0}] does not have as many elements as [{1}], which are needed"),
     (r"reshape array of size (\d+) into shape \(([\d, ]*)\)", "{0} elements are not as many as [{1}] has, which are needed"),
     (rf"contracting dimensions to have the same shape, got {_SHAPE} and {_SHAPE}",

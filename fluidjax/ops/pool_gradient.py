@@ -100,8 +100,8 @@ def _first_maximum(x: Array, win: Windows, lengths: Sequence[int]) -> jax.Array:
     or less than `least`.
 
     What follows nan is greater than it, as in the pool; the maximum's equals before it come first.
-    XLA copies a remainder, which is dear, into no loop that reads each of its values several times:
-    so every place is found once.
+    XLA fuses no remainder, which is expensive, into a loop that reads each value several times. So
+    every position is computed once.
     """
     taps = [np.int32(np.ravel_multi_index(tap, lengths)) for tap in np.ndindex(*win.sizes)]
     cells = list(zip(taps, win.taps(x, -np.inf), strict=True))

@@ -60,8 +60,8 @@ def _inner(op: OpDesc, vars: Mapping[str, VarDesc]) -> int:
         weight = declared(op.input("Y"), vars)
         return math.prod(weight[: op.attrs.get("y_num_col_dims", 1)])
     x = declared(op.input("X"), vars) or (1,)
-    turned = op.attrs.get("transpose_X", op.attrs.get("trans_x", False))
-    return (x[-2] if turned and len(x) > 1 else x[-1]) // max(1, op.attrs.get("head_number", 1))
+    transposed = op.attrs.get("transpose_X", op.attrs.get("trans_x", False))
+    return (x[-2] if transposed and len(x) > 1 else x[-1]) // max(1, op.attrs.get("head_number", 1))
 
 
 def declared(names: Any, vars: Mapping[str, VarDesc]) -> tuple[int, ...]:

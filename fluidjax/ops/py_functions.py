@@ -1,4 +1,6 @@
-"""Python functions that a program calls: what py_func's ops name by numbers, which no file holds."""
+"""Python functions that a program calls: what py_func's ops name by numbers, which no file
+holds.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +51,8 @@ def raised() -> BaseException | None:
     return found
 
 
-def told(error: Any) -> bool:
-    """Whether this is what a function has raised, which its step raises again."""
+def raised_by_one(error: Any) -> bool:
+    """Whether one of the functions raised this error, which its step raises again."""
     return any(error is one for one in _raised)
 
 
@@ -63,10 +65,10 @@ def called(
     """What function `number` returns for these arguments, as arrays of what is declared; an output
     without name is dropped.
 
-    given: arrays, and values with a LoD as ops have them; None for what there is not.
-    outs: name, shape (-1: any size) and dtype of each, the name empty for one that nobody wants.
-    Whatever is raised is also kept for
-    :func:`raised`: EnforceNotMet for results of another number, shape or dtype, else what the function raised.
+    given: arrays, and values with a LoD as ops have them; None for what there is not. outs: name,
+    shape (-1: any size) and dtype of each, the name empty for one that nobody wants. Whatever is
+    raised is also kept for :func:`raised`: EnforceNotMet for results of another number, shape or
+    dtype, else what the function raised.
     """
     try:
         fn = function(number, place)

@@ -96,7 +96,7 @@ def pyramid_hash(
     # by sequence, then layer, then place
     order = jnp.argsort(jnp.where(fits, inside, sequences).reshape(-1), stable=True)
     there, owner = fits.reshape(-1)[order], jnp.broadcast_to(inside, fits.shape).reshape(-1)[order]
-    stays = there & (_draws(seed, there) >= drop_out_percent) if is_training else there
+    stays = there & (_random(seed, there) >= drop_out_percent) if is_training else there
     found = (
         jnp.zeros((sequences + 1,), jnp.int32)
         .at[jnp.where(stays, owner, sequences)]
@@ -141,8 +141,8 @@ def _rows(words: Any, weight: Any, layers: int, width: int, piece: int, space: i
     return jnp.stack(found) if found else jnp.zeros((0, len(words), width), weight.dtype)
 
 
-def _draws(seed: int, there: Any) -> Any:
-    """What C's rand_r gives for each that is there, in order, over RAND_MAX: float64."""
+def _random(seed: int, there: Any) -> Any:
+    """C's rand_r / RAND_MAX for each element that is there, in order: float64."""
 
     def step(state: Any, here: Any) -> tuple[Any, Any]:
         now, number = state, jnp.zeros((), jnp.uint32)

@@ -16,7 +16,7 @@ from jax import lax
 
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
-from . import draws
+from . import sampling
 from .concrete import new_shape, shape_spec
 from .fill import batch_shape
 from .infer import Spec
@@ -35,14 +35,14 @@ def _random_spec(
 
 
 def _normal(key: jax.Array, shape: tuple[int, ...], mean: float, std: float, dtype: int) -> Array:
-    return draws.normal(key, shape, numpy_dtype(name_of(dtype)), mean, std)
+    return sampling.normal(key, shape, numpy_dtype(name_of(dtype)), mean, std)
 
 
 def _uniform(
     key: jax.Array, shape: tuple[int, ...], low: float, high: float, dtype: int,
     diag_num: int, diag_step: int, diag_val: float,
 ) -> Array:  # fmt: skip
-    drawn = draws.uniform(key, shape, numpy_dtype(name_of(dtype)), low, high)
+    drawn = sampling.uniform(key, shape, numpy_dtype(name_of(dtype)), low, high)
     if diag_num <= 0:
         return drawn
     stride = diag_step + 1
@@ -58,8 +58,8 @@ def _uniform(
     return drawn.reshape(-1).at[at].set(diag_val).reshape(shape)
 
 
-# Draws of these dtypes are the same when they are made by themselves (ops/draws.py).
-_EAGER = Eager(when=lambda attrs: name_of(attrs["dtype"]) in draws.DTYPES)
+# Samples of these dtypes are the same when they are made by themselves (ops/sampling.py).
+_EAGER = Eager(when=lambda attrs: name_of(attrs["dtype"]) in sampling.DTYPES)
 
 
 @op(outs="Out", infer=_random_spec, rows=mixes(), fills=True, eager=_EAGER, sizes=_SIZES)
@@ -95,7 +95,7 @@ def truncated_gaussian_random(
     """
     kind = numpy_dtype(name_of(dtype))
     if (a, b) == (-2.0, 2.0):
-        return draws.truncated_normal(key, shape, kind, mean, std)
+        return sampling.truncated_normal(key, shape, kind, mean, std)
     return jax.random.truncated_normal(key, a, b, shape, kind) * std + mean
 
 
@@ -119,7 +119,9 @@ def uniform_random_batch_size_like(
     min: float = -1.0, max: float = 1.0, seed: int = 0, diag_num: int = 0, diag_step: int = 0, diag_val: float = 1.0,
     dtype: int = 5, key: jax.Array,
 ):  # fmt: skip
-    """Out[...] ~ U[min, max), of `shape` but with Input's dim input_dim_idx as dim output_dim_idx."""
+    """Out[...] ~ U[min, max), of `shape` but with Input's dim input_dim_idx as dim
+    output_dim_idx.
+    """
     dims = batch_shape(
         "uniform_random_batch_size_like", Input, shape, input_dim_idx, output_dim_idx
     )
@@ -146,9 +148,9 @@ def keep_mask(key: jax.Array, shape: tuple[int, ...], drop: float) -> Array:
     """True with probability 1 - drop, independent; never for drop 1, always for drop 0.
 
     Random bits are the cost of a dropout. One draw of 64 serves four elements, or two where 16 bits
-    are too coarse for `drop`: 16 bits make its error at most 2^-17. The draws are the data of split
-    keys, for jax.random.bits of uint64 can not be lowered by a caller's jit without x64, and of
-    uint32 throws half of the generator's bits away.
+    are too coarse for `drop`: 16 bits make its error at most 2^-17. The samples are the data of
+    split keys, for jax.random.bits of uint64 can not be lowered by a caller's jit without x64, and
+    of uint32 throws half of the generator's bits away.
     """
     if drop <= 0.0 or drop >= 1.0:
         return jnp.full(shape, drop <= 0.0)
@@ -220,8 +222,8 @@ def seed_(*, seed: int = 0, key: jax.Array):
 
 @op(outs="Out SeedOut~", rows=mixes())
 def random_crop(X: Array, Seed: Array, *, shape: Ints, startup_seed: int = 0, key: jax.Array):
-    """Out = a box of `shape` from the last dims of X, at a random place that each index of the
-    first dims draws anew.
+    """Out = a box of `shape` from the last dims of X, at a random place that is sampled for each
+    index of the first dims.
     """
     rank = len(shape)
     lead, dims = X.shape[: X.ndim - rank], X.shape[X.ndim - rank :]

@@ -55,7 +55,9 @@ class RankTable:
 
     @property
     def active(self) -> Each:
-        """The key of entries of which entry t has a row for each sequence that goes on at time t."""
+        """The key of entries of which entry t has a row for each sequence that goes on at
+        time t.
+        """
         return Each(("active", self.key))
 
     def going_on(self, step: Any) -> Any:
@@ -96,7 +98,7 @@ def table_of(x: Ragged, level: int) -> RankTable:
 
 
 def _fitting(op: str, x: Any, table: RankTable) -> Ragged:
-    """x, if it has the sequences of the table, as far as can be told."""
+    """x, if it has the sequences of the table, as far as is known."""
     if not isinstance(x, Ragged) or x.bare or len(x.offsets) <= table.level:
         has = len(x.offsets) if isinstance(x, Ragged) and not x.bare else 0
         raise EnforceNotMet(

@@ -159,7 +159,7 @@ def _stand_in(
     """Something of the shape of an input that the gradient op is not given: XShape says it, or else
     it is the output's.
 
-    None where neither can be told.
+    None if neither is known.
     """
     if slot == "X" and isinstance(inputs.get("XShape"), Ragged):
         return like.with_rows(np.broadcast_to(np.int8(0), inputs["XShape"].rows.shape[1:]))
@@ -303,14 +303,14 @@ def lod_levels(
     rows_in = _first(inputs[slot or ""])
     others = rows.over if isinstance(rows, RowWise) and rows_in == (-1,) else ()
     # beside an operand of known size, Out has that size
-    told = {rows_in, *(_first(inputs[s]) for s in others if inputs.get(s))}
+    sizes = {rows_in, *(_first(inputs[s]) for s in others if inputs.get(s))}
 
-    def alike(spec: Any) -> bool:
-        return bool(spec) and _first(spec) in told
+    def has_rows(spec: Any) -> bool:
+        return bool(spec) and _first(spec) in sizes
 
     return {
         **found,
-        **{s: level for s, spec in outputs.items() if alike(spec) and shares(definition, s)},
+        **{s: level for s, spec in outputs.items() if has_rows(spec) and shares(definition, s)},
     }
 
 

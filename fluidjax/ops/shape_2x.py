@@ -18,9 +18,11 @@ from .registry import Array, Int64, Ints, op
 from .traits import FREE, mixes, sizes_from
 
 
-def _told(X: Spec, whole: Spec | None, parts: Sequence[Spec] | None, least: int) -> Spec | None:
-    """A shape of which only the rank is known, where tensors say it: one that holds it, or one for
-    each dimension.
+def _shape_from_tensors(
+    X: Spec, whole: Spec | None, parts: Sequence[Spec] | None, least: int
+) -> Spec | None:
+    """A shape of which only the rank is known, if tensors hold it: one tensor, or one for each
+    dimension.
     """
     if whole is None and not parts:
         return None
@@ -31,7 +33,7 @@ def _told(X: Spec, whole: Spec | None, parts: Sequence[Spec] | None, least: int)
 def _expand_spec(
     X: Spec, Shape: Spec | None, expand_shapes_tensor: Sequence[Spec] | None, *, shape: Ints
 ) -> Spec:
-    found = _told(X, Shape, expand_shapes_tensor, 0)
+    found = _shape_from_tensors(X, Shape, expand_shapes_tensor, 0)
     return Spec(_expanded("expand_v2", X.shape, shape), X.dtype) if found is None else found
 
 
@@ -82,7 +84,7 @@ def _tile_spec(
     *,
     repeat_times: Ints,
 ) -> Spec:
-    found = _told(X, RepeatTimes, repeat_times_tensor, X.ndim)
+    found = _shape_from_tensors(X, RepeatTimes, repeat_times_tensor, X.ndim)
     if found is not None:
         return found
     rank = max(X.ndim, len(repeat_times))

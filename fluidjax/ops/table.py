@@ -30,15 +30,15 @@ from .traits import Bounds, collective, mixes, row_wise
 class Split:
     """Which of `count` ranks has which of `height` rows, and where.
 
-    A table has parts. With `dealt` they take the rows in turn, as in Fluid's is_distributed tables:
-    row r is row r // n of part r % n. Else they are runs, one after another, beginning at `starts`
-    (default: of equal length). owners: the rank of each part, default the part's number; a rank
-    with several parts has them one after another.
+    A table has parts. With `round_robin` they take the rows in turn, as in Fluid's is_distributed
+    tables: row r is row r // n of part r % n. Else they are runs, one after another, beginning at
+    `starts` (default: of equal length). owners: the rank of each part, default the part's number; a
+    rank with several parts has them one after another.
     """
 
     height: int
     count: int
-    dealt: bool = False
+    round_robin: bool = False
     owners: tuple[int, ...] = ()
     starts: tuple[int, ...] = ()
 
@@ -67,8 +67,8 @@ class Split:
 
     @cached_property
     def runs(self) -> tuple[tuple[int, int], ...]:
-        """First row and number of rows of each part; of dealt ones, every parts-th row counts."""
-        if self.dealt:
+        """First row and number of rows of each part; of round-robin parts, every parts-th row."""
+        if self.round_robin:
             return tuple((k, len(range(k, self.height, self.parts))) for k in range(self.parts))
         starts = self.starts or tuple(min(k * self._equal, self.height) for k in range(self.parts))
         return tuple((a, b - a) for a, b in zip(starts, (*starts[1:], self.height), strict=True))
@@ -95,7 +95,7 @@ class Split:
         return max(at + size for (_, at), (_, size) in zip(self.places, self.runs, strict=True))
 
     def _part(self, rows: Any) -> Any:
-        if self.dealt:
+        if self.round_robin:
             return rows % self.parts
         if not self.starts:
             return rows // self._equal
@@ -110,7 +110,7 @@ class Split:
     def place(self, rows: Any) -> Any:
         """Where each row is on its rank."""
         part = self._part(rows)
-        if self.dealt:
+        if self.round_robin:
             inside = rows // self.parts
         else:
             inside = rows - _chosen(self.starts, part) if self.starts else rows % self._equal
@@ -121,7 +121,9 @@ class Split:
         mine = np.full(self.each, self.height, np.int64)
         for (owner, at), (first, size) in zip(self.places, self.runs, strict=True):
             if owner == rank:
-                mine[at : at + size] = first + np.arange(size) * (self.parts if self.dealt else 1)
+                mine[at : at + size] = first + np.arange(size) * (
+                    self.parts if self.round_robin else 1
+                )
         return mine
 
     def joined(self, shards: Any) -> np.ndarray:
@@ -139,7 +141,7 @@ class Split:
         return {
             "nranks": self.count,
             "height": self.height,
-            "dealt": self.dealt,
+            "dealt": self.round_robin,
             "owners": self.owners,
             "starts": self.starts,
         }
@@ -304,7 +306,9 @@ def c_table_rows(
     starts: Longs = (),
     ring_id: int = 0,
 ):
-    """Out = this rank's rows of the table X, which is the same on all ranks; zeros in spare rows."""
+    """Out = this rank's rows of the table X, which is the same on all ranks; zeros in spare
+    rows.
+    """
     split, ring = _split("c_table_rows", nranks, height, dealt, owners, starts)
     rows = jnp.asarray(np.stack([split.rows_of(k) for k in range(nranks)]))[ring.rank]
     return jnp.asarray(X).at[rows].get(mode="fill", fill_value=0)

@@ -30,14 +30,16 @@ Pair = tuple[Any, Any]
 
 
 def in_use() -> bool:
-    """Whether jax.random draws in this way: its defaults, which a user's configuration may change."""
+    """Whether jax.random samples in this way: by its defaults, which a user may have changed."""
     return getattr(jax.config, "jax_default_prng_impl", _NAME) == _NAME and getattr(
         jax.config, "jax_threefry_partitionable", True
     )
 
 
 def threefry(key: Pair, counter: Pair, word: Callable[[Any], Any] = lambda x: x) -> Pair:
-    """Two words of random bits: arrays of uint32, or integers that `word` brings back to 32 bits."""
+    """Two words of random bits: arrays of uint32, or integers that `word` brings back to 32
+    bits.
+    """
     keys = (*key, key[0] ^ key[1] ^ _PARITY)
     a, b = word(counter[0] + keys[0]), word(counter[1] + keys[1])
     for group in range(5):

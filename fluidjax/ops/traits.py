@@ -40,7 +40,7 @@ class RowWise:
 
     All variables given in `over` must be ragged with one LoD, and no others. A slot in `beside` may
     also be plain; `when` then sees to it that it spans no rows. outs: the outputs that have rows;
-    empty: all. lod: the slot whose LoD the outputs take in 1.8.5 (a function: told by the
+    empty: all. lod: the slot whose LoD the outputs take in 1.8.5 (a function: from the
     attributes; None: they have none), shared: those that do (empty: all of `outs` but the
     intermediate ones). elements: every element, not only every row, is computed by itself.
     by_number: slots of which only the rows that `over` names are read, so padding behind them does
@@ -208,8 +208,8 @@ Sparse = ByValues | StaysSparse | SparseGradient
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """An op that says nothing runs on each rank alone: its outputs differ between ranks where an
-    input does, or it draws.
+    """An op without this trait runs on each rank alone: its outputs differ between ranks if an
+    input does or the op is random.
 
     together: a collective; what a rank gets depends on what the others hold. agree: outputs that
     are the same on all ranks whatever is read (ALL). scatters: the outputs differ even where what
@@ -266,13 +266,13 @@ class Bounds:
 
     high: from the op and a look-up of variables the bound (not positive: none is known) and the
     exception or None. An op that says nothing takes any value; FREE says so of one whose slots look
-    like indices. told_by: from the op the name of a variable that holds the bound, or "".
+    like indices. variable: from the op the name of the variable that holds the bound, or "".
     """
 
     slot: str
     what: str
     high: High
-    told_by: Callable[[OpDesc], str] = lambda op: ""
+    variable: Callable[[OpDesc], str] = lambda op: ""
 
 
 FREE = Bounds("", "", lambda op, find: (-1, None))

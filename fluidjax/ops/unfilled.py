@@ -1,8 +1,8 @@
 """Ops that lack what they need, or hold values of another type: a program from a file or a text may
 hold anything.
 
-Whoever appends an op is told at once, so this is for programs that came in another way. What a
-value means is for the op to judge.
+An op that is appended is checked at once, so this is for programs from other sources. Whether a
+value makes sense is for the op to check.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ def _needs(kind: str) -> _Needs:
         name: definition.attr_type(name) or "" for name in (*definition.attrs, *definition.later)
     }
     blocks = tuple(
-        name for name, told in types.items() if told == "BLOCK" and name in definition.attrs
+        name for name, kind in types.items() if kind == "BLOCK" and name in definition.attrs
     )
-    singular = {name: told.removesuffix("S") for name, told in types.items()}
+    singular = {name: kind.removesuffix("S") for name, kind in types.items()}
     known = {
         name: (_CLASSES[one], one != types[name])
         for name, one in singular.items()

@@ -31,18 +31,18 @@ _P32 = tuple(map(np.uint32, (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x1
 _LANES = 4
 
 
-def _turned(x: Any, by: int) -> Any:
-    """Rotated left."""
+def _rotated(x: Any, by: int) -> Any:
+    """x, rotated left by `by` bits."""
     width = x.dtype.itemsize * 8
     return (x << x.dtype.type(by)) | (x >> x.dtype.type(width - by))
 
 
 def _round64(lane: Any, word: Any) -> Any:
-    return _turned(lane + word * _P64[1], 31) * _P64[0]
+    return _rotated(lane + word * _P64[1], 31) * _P64[0]
 
 
 def _round32(lane: Any, word: Any) -> Any:
-    return _turned(lane + word * _P32[1], 13) * _P32[0]
+    return _rotated(lane + word * _P32[1], 13) * _P32[0]
 
 
 def _full(like: Any, value: int, dtype: Any) -> Any:
@@ -50,7 +50,9 @@ def _full(like: Any, value: int, dtype: Any) -> Any:
 
 
 def xxh64(words: Any, seed: int) -> Any:
-    """uint64 [...] of uint32 words [..., n]: the hash of 4 n bytes. seed: any integer, modulo 2^64."""
+    """uint64 [...] of uint32 words [..., n]: the hash of 4 n bytes. seed: any integer,
+    modulo 2^64.
+    """
     count = words.shape[-1]
     pairs = words[..., : count // 2 * 2].reshape(*words.shape[:-1], count // 2, 2).astype(np.uint64)
     longs = pairs[..., 0] | (pairs[..., 1] << np.uint64(32))
@@ -62,7 +64,7 @@ def xxh64(words: Any, seed: int) -> Any:
             longs[..., : stripes * _LANES].reshape(*words.shape[:-1], stripes, _LANES), -2, 0
         )
         lanes, _ = loops.scan(lambda lane, word: (_round64(lane, word), None), lanes, parts)
-        total = sum(_turned(lanes[..., i], by) for i, by in enumerate((1, 7, 12, 18)))
+        total = sum(_rotated(lanes[..., i], by) for i, by in enumerate((1, 7, 12, 18)))
         for i in range(_LANES):
             total = (total ^ _round64(jnp.zeros_like(total), lanes[..., i])) * _P64[0] + _P64[3]
     else:
@@ -70,11 +72,11 @@ def xxh64(words: Any, seed: int) -> Any:
     total = total + np.uint64(4 * count)
     for i in range(stripes * _LANES, longs.shape[-1]):
         total = (
-            _turned(total ^ _round64(jnp.zeros_like(total), longs[..., i]), 27) * _P64[0] + _P64[3]
+            _rotated(total ^ _round64(jnp.zeros_like(total), longs[..., i]), 27) * _P64[0] + _P64[3]
         )
     if count % 2:
         total = (
-            _turned(total ^ (words[..., -1].astype(np.uint64) * _P64[0]), 23) * _P64[1] + _P64[2]
+            _rotated(total ^ (words[..., -1].astype(np.uint64) * _P64[0]), 23) * _P64[1] + _P64[2]
         )
     total = (total ^ (total >> np.uint64(33))) * _P64[1]
     total = (total ^ (total >> np.uint64(29))) * _P64[2]
@@ -82,7 +84,9 @@ def xxh64(words: Any, seed: int) -> Any:
 
 
 def xxh32(words: Any, seed: int) -> Any:
-    """uint32 [...] of uint32 words [..., n]: the hash of 4 n bytes. seed: any integer, modulo 2^32."""
+    """uint32 [...] of uint32 words [..., n]: the hash of 4 n bytes. seed: any integer,
+    modulo 2^32.
+    """
     count = words.shape[-1]
     stripes = count // _LANES
     if stripes:
@@ -92,12 +96,12 @@ def xxh32(words: Any, seed: int) -> Any:
             words[..., : stripes * _LANES].reshape(*words.shape[:-1], stripes, _LANES), -2, 0
         )
         lanes, _ = loops.scan(lambda lane, word: (_round32(lane, word), None), lanes, parts)
-        total = sum(_turned(lanes[..., i], by) for i, by in enumerate((1, 7, 12, 18)))
+        total = sum(_rotated(lanes[..., i], by) for i, by in enumerate((1, 7, 12, 18)))
     else:
         total = _full(words, seed + int(_P32[4]), np.uint32)
     total = total + np.uint32(4 * count)
     for i in range(stripes * _LANES, count):
-        total = _turned(total + words[..., i] * _P32[2], 17) * _P32[3]
+        total = _rotated(total + words[..., i] * _P32[2], 17) * _P32[3]
     total = (total ^ (total >> np.uint32(15))) * _P32[1]
     total = (total ^ (total >> np.uint32(13))) * _P32[2]
     return total ^ (total >> np.uint32(16))

@@ -1,11 +1,11 @@
-"""Where a program is cut that is not one traced step: segments that are compiled, and ops that
+"""Where to cut a program that cannot be traced as one step, into compiled segments and ops that
 Python runs between them.
 
-What cannot be traced is found by tracing: an op objects (errors.NotOneStep), and from then on the
-host runs it, or, where it is an op of arrays, a segment begins with it, whose inputs are there and
-tell their sizes. What holds such an op in a block, what keeps or reads its step scopes, and what
-handles arrays between segments the host runs too. Everything else stays in segments as large as
-there can be.
+Tracing finds the ops that cannot be traced: an op objects (errors.NotOneStep). From then on the
+host runs it, or, if it is an op of arrays, a segment begins with it, so that its inputs exist and
+show their sizes. The host also runs ops with such an op in a block, ops that keep or read its step
+scopes, and ops that handle arrays between segments. Everything else stays in segments that are as
+large as possible.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ Part = Piece | OpDesc
 
 
 def by_python(op: OpDesc) -> bool:
-    """Whether Python can run the op by itself: a control op, or one that says how (trait `hosted`)."""
+    """Whether Python can run the op by itself: a control op, or one that says how (trait
+    `hosted`).
+    """
     return lookup(op.type).fn is None or traits(op.type).hosted is not None
 
 
@@ -102,7 +104,9 @@ class Cuts:
 
     @cached_property
     def acting(self) -> frozenset[int]:
-        """The uids of the ops that do something outside of the step, and of those that hold them."""
+        """The uids of the ops that do something outside of the step, and of those that hold
+        them.
+        """
         acts = {op.uid for op in self._every if traits(op.type).runs is Runs.EFFECT}
         hold = {
             op.uid for op in self._every if any(o.uid in acts for o in walk.below(self.desc, [op]))

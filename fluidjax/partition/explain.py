@@ -1,4 +1,4 @@
-"""Which way each size that depends on data takes through a compiled step, and why:
+"""How each size that depends on data is handled in a compiled step, and why:
 ``program.explain()``.
 """
 
@@ -159,12 +159,12 @@ def _way(op: OpDesc, needs: SizeNeeds, feed: Mapping[str, Any]) -> tuple[str, st
 
 
 def _follows(need: Need, feed: Mapping[str, Any]) -> str:
-    told = [
+    feeds = [
         f"{name!r}" + (f" = {_shown(feed[name])}" if name in feed else "")
         for name in need.origin.feeds
     ]
     return (
-        f"{need.slot} follows from the feed {', '.join(told)}, so a step is compiled for each of"
+        f"{need.slot} follows from the feed {', '.join(feeds)}, so a step is compiled for each of"
         " its values"
     )
 

@@ -1,4 +1,4 @@
-"""A program that is cut, run: Python goes through its parts and drives its loops, and the scope
+"""Runs a program that is cut: Python goes through its parts and drives its loops, and the scope
 changes at the end alone.
 """
 
@@ -24,9 +24,9 @@ from ..lower.env import Context, Env, read_slots, write_slots
 from ..lower.nan_check import refuse_left
 from ..lower.step import Step, run_op
 from ..ops.checking import WORD
+from ..ops.missing import MISSING, assigned
 from ..ops.ragged import Ragged, trimmed
 from ..ops.registry import lookup, traits
-from ..ops.unmade import UNMADE, made_anew
 from ..state.scope import Scope
 from .cuts import Cuts, Part, Piece
 from .segments import Segment
@@ -105,13 +105,13 @@ class CutStep:
         if found is None:
             key = tuple(op.uid for op in piece.ops)
             found = self._by_ops.get(key)
-            new = Segment(piece, self.cuts, self.objections, self._told)
+            new = Segment(piece, self.cuts, self.objections, self._compiled)
             if found is None or not found.serves(new):
                 found = self._by_ops[key] = new
             self._segments[piece] = found
         return found
 
-    def _told(self, made: Compilation) -> None:
+    def _compiled(self, made: Compilation) -> None:
         self._made.append(made)
         log(made)
 
@@ -147,9 +147,9 @@ class PartitionRun:
         """Run a segment. One that cannot be traced cuts the program anew, and nothing of it has run
         before.
 
-        The run begins anew then, for the segments before it may have dropped what others want now.
-        Only where something outside has been told of it already (a print, a function of Python's)
-        it goes on from here.
+        The run then starts again, because earlier segments may have dropped values that the new
+        ones need. It goes on from here only if it already had an effect outside (a print, a call of
+        a Python function).
         """
         try:
             self._cut.segment(piece).run(env, self._key, path)
@@ -176,12 +176,14 @@ class PartitionRun:
                 write_slots(op, definition, hosted(values, definition.arguments(op.attrs)), env)  # type: ignore[misc]
                 return
             lower(HostedCall(op, env, self.context, self.block, path))  # type: ignore[arg-type]
-        if UNMADE in env and not op.blocks:
-            made_anew(env, op.writes)
+        if MISSING in env and not op.blocks:
+            assigned(env, op.writes)
 
 
 def store(scope: Scope, changed: Mapping[str, Any]) -> None:
-    """The written variables become what the scope shows, all or none, between two steps of others."""
+    """The written variables become what the scope shows, all or none, between two steps of
+    others.
+    """
     arrays = {n: v.rows if isinstance(v, Ragged) else v for n, v in changed.items()}
     values = {n: v if isinstance(v, jax.Array) else np.asarray(v) for n, v in arrays.items()}
     lods = {

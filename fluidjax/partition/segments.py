@@ -1,4 +1,4 @@
-"""A piece of a program that is cut, as one compiled function of the values that it reads."""
+"""One segment of a program that is cut, as a compiled function of the values that it reads."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from ..lower.step import run_op
 from ..ops.checking import WORD
 from ..ops.concrete import SMALL
 from ..ops.fixed import Fixed
+from ..ops.missing import MISSING
 from ..ops.ragged import Ragged, trimmed
 from ..ops.registry import traits
 from ..ops.tensor_array import Stacked
-from ..ops.unmade import UNMADE
 from .cuts import Cuts, Piece
 
 
 class Segment:
-    """A piece, compiled for every form of its values. What is known to be constant goes in and
-    comes out as such (Fixed).
+    """A piece, compiled for every form of its values. Known constants go in and come out as such
+    (Fixed).
 
-    told: is given a report of each compilation.
+    log: is called with each compilation.
     """
 
     def __init__(
-        self, piece: Piece, cuts: Cuts, objections: Objections, told: Callable[[Compilation], None]
+        self, piece: Piece, cuts: Cuts, objections: Objections, log: Callable[[Compilation], None]
     ) -> None:
-        self.piece, self._cuts, self._objections, self._told = piece, cuts, objections, told
+        self.piece, self._cuts, self._objections, self._log = piece, cuts, objections, log
         self._forms: list[Mapping[str, str]] = []  # of the values that it was compiled for
         self._traced_at: float | None = None
         self._meanwhile = contextlib.ExitStack()  # open during a call
@@ -67,7 +67,7 @@ class Segment:
         given = {n: self._given(n, env[n], env) for n in self.piece.reads if n in env}
         made, word = self._called(
             given,
-            env.get(UNMADE, {}),
+            env.get(MISSING, {}),
             env[WORD],
             key,
             np.array(path, np.int32) if key is not None else None,
@@ -78,17 +78,17 @@ class Segment:
             else:
                 env.pop(name, None)
         if word is not None:
-            env[WORD], env[UNMADE] = word
+            env[WORD], env[MISSING] = word
 
     def _called(self, given: Mapping[str, Any], *others: Any) -> Any:
-        """What the function returns; if it is compiled for that, this is told while it lasts, and
+        """The function's results. A compilation for the call is shown while it lasts, and
         reported.
         """
         began, self._traced_at = time.perf_counter(), None
         with contextlib.ExitStack() as self._meanwhile:
             made = self._run(given, *others)
         if self._traced_at is not None:
-            self._told(
+            self._log(
                 self._report(given, self._traced_at - began, time.perf_counter() - self._traced_at)
             )
         return made
@@ -135,22 +135,24 @@ class Segment:
             last = self._fixed[name] = value, Fixed(value)
         return last[1]
 
-    def _traced(self, given: Mapping[str, Any], unmade: Any, word: Any, key: Any, path: Any) -> Any:
+    def _traced(
+        self, given: Mapping[str, Any], missing: Any, word: Any, key: Any, path: Any
+    ) -> Any:
         self._meanwhile.enter_context(
             waiting(f"compiling a segment of {len(self.piece.ops):,} ops")
         )
         step = self._cuts.step
         env: Env = {n: v.array if isinstance(v, Fixed) else v for n, v in given.items()}
-        env.update({WORD: word, UNMADE: unmade} if unmade else {WORD: word})
+        env.update({WORD: word, MISSING: missing} if missing else {WORD: word})
         for at in range(0 if key is None else path.shape[0]):
             key = jax.random.fold_in(key, path[at])
         ctx: Context = step.context(key, self._objections)
         for op in self.piece.ops:
             run_op(op, env, ctx, self._pairs.get(op.uid, ()))
         made = {n: _known(env[n]) for n in self.piece.results if n in env}
-        told = bool(ctx.objected) or bool(unmade) or UNMADE in env
+        watched = bool(ctx.objected) or bool(missing) or MISSING in env
         self._traced_at = time.perf_counter()
-        return made, (env[WORD], env.get(UNMADE, {})) if told else None
+        return made, (env[WORD], env.get(MISSING, {})) if watched else None
 
 
 def _deciding(op: OpDesc) -> frozenset[str]:

@@ -2,14 +2,14 @@
 
 ``Executor.run`` goes one way: bind -> plan -> call -> show.
 
-Bind. What was given becomes a ``Runnable`` (runnable.py): the program, the ranks that it runs on,
-and the number of steps; then what it is particular to in its scope. For each program an executor
-keeps one record: the number of steps taken, and the compiled steps by ranks, version and fetches.
+Bind. The argument becomes a ``Runnable`` (runnable.py): the program, the ranks that it runs on, and
+the number of steps. For each program an executor keeps one record: the number of steps taken, and
+the compiled steps by ranks, version and fetches.
 
 Plan. A ``StepPlan`` (plan.py) is all that is decided before anything is compiled: it checks the
 feed (feeds/). A step that cannot be traced as planned gets another plan (adapting.py): exact sizes,
-feeds as constants, or parts (partition/). ``Compiled`` (compiled.py) is the plan's jitted body, with
-an executable for each form of a feed (building.py, executables.py).
+feeds as constants, or parts (partition/). ``Compiled`` (compiled.py) is the plan's jitted body,
+with an executable for each form of a feed (building.py, executables.py).
 
 Call. calling.py has the ways to run: a call of an executable, a startup program op by op, a program
 in parts. A first call is compiled before it runs, and SIGINT waits while it runs. Later calls run
@@ -20,5 +20,5 @@ skips bind and plan, and calls the same executable.
 
 Show. Fetches become NumPy arrays or tensors (feeds/fetching.py).
 
-What XLA is told is the policy's (xla_cpu/policy.py). job.py is what a process knows of its job.
+xla_cpu/policy.py chooses XLA's options. job.py holds what a process knows of its job.
 """

@@ -1,5 +1,5 @@
-"""What is done when a step cannot be traced as it is planned: other constants, exact sizes, bounds of
-loops, and last of all cuts.
+"""Other plans for a step that cannot be traced as planned: feeds as constants, exact sizes, bounds
+of loops, and last of all a partition into segments.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def _padded_less(
 
 
 def _chosen(plan: StepPlan, reason: MixesRows) -> StepPlan | None:
-    """With the feeds that choose rows (trait `chosen`) as constants. None if they are, or are none."""
+    """With the feeds that choose rows (trait `chosen`) as constants. None if they are, or
+    are none.
+    """
     choices = plan.step.sizes.choices
     if plan.step.exact or not any(c.by_feeds for c in choices):
         for blocked in (c for c in choices if not c.by_feeds):
@@ -73,8 +75,8 @@ def _chosen(plan: StepPlan, reason: MixesRows) -> StepPlan | None:
 
 
 def _counted(plan: StepPlan, why: NotOneStep) -> StepPlan | None:
-    """With a loop bounded by a bucket that a fed number lies in, or else with the feeds that say its
-    count as constants.
+    """With a loop bounded by a bucket that a fed number lies in, or else with the feeds that say
+    its count as constants.
     """
     step = plan.step
     op = next((o for _, o in walk.ops(step.desc) if o.uid == why.uid), None)

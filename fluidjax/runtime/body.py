@@ -1,4 +1,6 @@
-"""What is jitted of a step: its pure function between the arrays that travel."""
+"""The pure function of a step that is jitted: it unpacks the arrays of the state, runs the step,
+and packs the new state.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,10 @@ from .plan import StepPlan
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """The function of a plan under a policy. layouts: how its state travels. own: variables of which
-    every rank has its own value. objections: what its words speak of. recompiles: told of every
-    trace. finite: gets what checked functions look at, when they are traced.
+    """The function of a plan under a policy. layouts: how its state is packed. own: variables of
+    which every rank has its own value. objections: the table that gives the step's words a meaning.
+    recompiles: counts every trace. finite: gets, during a trace, the values that the NaN check
+    looks at.
     """
 
     plan: StepPlan
@@ -139,12 +142,12 @@ class Body:
         key: Any,
         rank: Any = None,
         watch: Any = None,
-        enclosed: bool = False,
+        nested: bool = False,
     ) -> tuple[dict[str, Any], list[Any], Any]:
-        """The state after a step, which is the old one where an op objects, the fetches of this
-        rank, and the word (or None).
+        """The state after a step (the old state if an op objects), the fetches of this rank, and
+        the word (or None).
         """
-        target = replace(self.policy.target, enclosed=enclosed)
+        target = replace(self.policy.target, nested=nested)
         state, values, word = self.plan.step.run(
             old, feed, key, self.objections, watch, rank, target
         )
@@ -165,7 +168,7 @@ class Body:
         def body(carry: Any, feed: Any) -> Any:
             arrays, count, before = carry
             old, key = self._state(arrays, constant), self._key(seed, count)
-            state, fetched, word = self._run(old, feed, key, rank, enclosed=True)
+            state, fetched, word = self._run(old, feed, key, rank, nested=True)
             arrays, extra = self._split(state, constant)
             return (arrays, count + 1, before if word is None else first(before, word)), (
                 extra,

@@ -1,4 +1,4 @@
-"""A step's executable made before the call that needs it, with what it took."""
+"""Compiles a step's executable before the call that needs it, and reports how long that took."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A compiled step called: whatever happens during the call, the scope shows the state before it or
-the one after.
+"""Calls a compiled step. Whatever happens during the call, the scope shows either the state before
+it or the state after it.
 
-In other threads too: a call that changes variables is made in their turn, which whoever runs it has
-taken (turns.py).
+This holds across threads too: a call that changes variables is made during their turn (turns.py),
+which the caller has taken.
 """
 
 from __future__ import annotations

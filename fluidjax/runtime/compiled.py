@@ -17,7 +17,7 @@ from ..compiling.compilations import Compilation, record
 from ..compiling.kind import Kind
 from ..compiling.recompiles import Recompiles
 from ..devices.placement import PerRank, Placement, per_rank
-from ..devices.shard_layout import ShardedValue, dealt
+from ..devices.shard_layout import ShardedValue, distributed
 from ..errors import EnforceNotMet, NotOneStep
 from ..feeds.feeding import SHARED_BATCH, batch_of
 from ..lower.checks import Objections
@@ -118,12 +118,14 @@ class Compiled:
         self.agreed |= {signature}
 
     def report(self, made: Compilation) -> None:
-        """Told of every compilation."""
+        """Called after every compilation."""
         self.recompiles.reasons.made.append(made)
         record(self.compilations, made, self.step)
 
     def fit(self, feed: Any) -> None:
-        """Before anything is compiled: have the policy be the one for a step that is fed so first."""
+        """Before anything is compiled: have the policy be the one for a step that is fed so
+        first.
+        """
         with self.lock:  # the first of several threads decides
             if not self._fitted:
                 self._fitted = True
@@ -304,7 +306,7 @@ class Compiled:
             for n in values
             if n not in self.plan.sharded and (v := self._per_rank(scope, n)) is not None
         }
-        kept.update(self._dealt({n: values.pop(n) for n in self.plan.sharded}))
+        kept.update(self._distributed({n: values.pop(n) for n in self.plan.sharded}))
         self.own = divergent(self.step, [*kept, *self.plan.made])
         return {**values, **kept}, (types, self.own)
 
@@ -336,8 +338,8 @@ class Compiled:
             else None
         )
 
-    def _dealt(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The arrays that hold the variables of which every rank has a part."""
+    def _distributed(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The arrays that hold the sharded variables."""
         lying = {
             n: a
             for v in values.values()
@@ -354,7 +356,7 @@ class Compiled:
             if math.prod(array.shape[1:]) <= SMALL:  # it may be packed
                 lying[name] = per_rank(self.where.everywhere(array))
         placed = {n: self.plan.sharded[n] for n in wholes}
-        found = dealt(placed, agreed, self.plan.holders, self.where.count)
+        found = distributed(placed, agreed, self.plan.holders, self.where.count)
         return {
             **lying,
             **{

@@ -1,7 +1,7 @@
 """The executables of one step: a jitted function for each kind of call and form of a feed.
 
-Each has a function of its own, so that it can be dropped by itself: as many are kept as the plan or
-FLAGS_max_executables says, and the one that was not used for longest goes first.
+Each has a function of its own, so that it can be dropped by itself. The plan or
+FLAGS_max_executables sets how many are kept; the least recently used one is dropped first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The job that this process takes part in, as a run sees it.
+"""The job that this process belongs to, as a run sees it.
 
-`dist.jobs.process` writes here when it joins one. A process by itself has none, and its runs import
-nothing of `dist`.
+`dist.jobs.process` writes here when it joins a job. A process outside of a job has none, and its
+runs import nothing of `dist`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ class Part(Protocol):
     """A process's part in a job: dist.jobs.process.Job."""
 
     def serves(self, program: ProgramDesc, loaded_from: tuple[str, str]) -> bool:
-        """Whether this process is a pserver and `program` was for it to serve: the job has ended."""
+        """Whether this process is a pserver and `program` was for it to serve: the job has
+        ended.
+        """
 
     def loaded(self) -> dict[int, tuple[str, str]]:
         """Pserver -> the folder, and the file in it, from which it has its values."""

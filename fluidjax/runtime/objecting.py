@@ -1,8 +1,8 @@
-"""Steps in which an op objects (lower/checks.py): ranks agree on the word, and the state stays what
-it was.
+"""Steps in which an op may object (lower/checks.py): the ranks agree on one word, and if it is set
+the state stays as it was.
 
-The choice between the new state and the old one is made in the step, so that state can be donated
-all the same; XLA makes it a part of the update.
+The step itself selects between the new state and the old one, so the state can be donated all the
+same; XLA makes the selection a part of the update.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""StepPlan: all that is decided of a step before it is compiled.
+"""StepPlan: all decisions about a step that are made before it is compiled.
 
-A plan is a frozen value. Where a step cannot be traced as planned, adapting.py makes another plan
-of it; nothing is changed in this one.
+A plan is a frozen value. If a step cannot be traced as planned, adapting.py makes another plan from
+it; this one does not change.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from ..feeds.feeding import (
     overwritten,
     ranges,
     rule_for,
-    told_bounds,
     unknown_feed,
+    variable_bounds,
 )
 from ..feeds.padding import Padding, goes_by_offsets, inner_levels
 from ..ir import walk
@@ -217,7 +217,7 @@ class StepPlan:
     @cached_property
     def fed_bounds(self) -> list[tuple[str, str, str]]:
         """A fed value, the one that bounds it, and what it is called."""
-        found = told_bounds(self.step.desc, self.step.ops)
+        found = variable_bounds(self.step.desc, self.step.ops)
         return [t for t in found if t[0] in self.rules and t[1] in self.rules]
 
     def padding(self) -> Padding:

@@ -1,9 +1,9 @@
-"""A run prepared: what an earlier one has found out, so that an equal one need not find it again.
+"""Prepared runs: what an earlier run has found out, so that an equal run can skip it.
 
-Small steps take a few microseconds, and so does finding out what is to run, from where and on what.
-`Prepared` remembers the executables; how they are called is the same as ever (calling.py). What is
-new goes the long way through `Executor.run`, which raises what is to be raised. What is fed is
-looked at in every run.
+A small step takes a few microseconds, and so does finding out which program to run, from which
+scope and on which devices. `Prepared` remembers the executables; calling.py calls them as always.
+Anything new goes the long way through `Executor.run`, which raises the errors. Feeds are looked at
+in every run.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Prepared:
         return not (more or looks) and compiled.where.count == 1 and compiled.in_force(scope)
 
     def remember(self, feed: Mapping[str, Any]) -> None:
-        """Told of a feed with which the step was called."""
+        """Called with the feed of a finished call."""
         if len(feed) != len(self._fed) or not all(
             type(v) is np.ndarray or isinstance(v, jax.Array) for v in feed.values()
         ):

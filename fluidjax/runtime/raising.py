@@ -1,5 +1,5 @@
-"""Steps with ops that call Python, which may raise: they are waited for, and nothing is donated to
-them.
+"""Steps with ops that call Python functions, which may raise. A run waits for such a step, and
+donates nothing to it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def may_raise(step: Step) -> bool:
 
 
 class _NotTwice(logging.Filter):
-    """JAX logs the traceback of what a callback raises; the user gets the exception itself, so this
-    is left out.
+    """Drops JAX's log of an exception that a callback raised: the user gets the exception
+    itself.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return record.exc_info is None or not py_functions.told(record.exc_info[1])
+        return record.exc_info is None or not py_functions.raised_by_one(record.exc_info[1])
 
 
 logging.getLogger("jax._src.callback").addFilter(_NotTwice())

@@ -1,5 +1,5 @@
-"""Runnable: a program, on what ranks it runs, and how many steps a run takes. What Executor.run
-makes of what it is given.
+"""Runnable: what Executor.run makes of its argument: a program, the ranks that it runs on, and how
+many steps a run takes.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""StateBuffers: the device arrays of one program's state in one scope, ready to be passed to the
-compiled step.
+"""StateBuffers: the device arrays of one program's state in one scope, ready for the compiled step.
 
 A jitted call costs more than a microsecond per output array, so small arrays (biases, moments,
-batch-norm statistics) travel packed: one flat array per dtype, cut apart inside the step. Large
-arrays travel as they are. While the buffers are in force, the storage of the variables that the
-step writes is Buffered: it points here. What a step on one device only reads it borrows: the
-variables stay where they are, and the step looks whether they have changed.
+batch-norm statistics) are packed: one flat array per dtype, cut apart inside the step. Large arrays
+stay as they are. While the buffers are in force, the storage of the variables that the step writes
+is Buffered: it points here. Variables that a step on one device only reads are borrowed: they keep
+their arrays, and the step looks whether these have changed.
 """
 
 from __future__ import annotations
@@ -149,13 +148,13 @@ def plan(
 
 
 def _packs(values: Mapping[str, Any], owned: frozenset[str], fewest: int) -> list[Pack]:
-    """A pack of those of each dtype, and of those that each rank has its own of, if there are so
-    many.
+    """A pack for the values of each dtype, and another for per-rank values, if there are `fewest`
+    of them.
     """
-    alike: dict[tuple[Any, bool], list[str]] = {}
+    groups: dict[tuple[Any, bool], list[str]] = {}
     for name, v in values.items():
-        alike.setdefault((np.dtype(v.dtype), name in owned), []).append(name)
-    return [_pack(names, values, own) for (_, own), names in alike.items() if len(names) >= fewest]
+        groups.setdefault((np.dtype(v.dtype), name in owned), []).append(name)
+    return [_pack(names, values, own) for (_, own), names in groups.items() if len(names) >= fewest]
 
 
 def _pack(names: Sequence[str], values: Mapping[str, Any], own: bool) -> Pack:
@@ -291,7 +290,9 @@ class StateBuffers:
         return array if pack is None else pack.cut_rows_of(array, name)
 
     def write(self, name: str, value: Any) -> bool:
-        """Store a value of the same shape and dtype, for all ranks; False if it does not fit here."""
+        """Store a value of the same shape and dtype, for all ranks; False if it does not fit
+        here.
+        """
         if isinstance(self.where, Mesh) and self.where.shared:
             # the processes have to agree on a new value: the next step takes process 0's
             return False
@@ -373,7 +374,9 @@ class StateBuffers:
         ]
 
     def bind(self, borrowed: Borrowed) -> None:
-        """Take over, or borrow, the variables that the arrays were made of; called in their turn."""
+        """Take over, or borrow, the variables that the arrays were made of; called in their
+        turn.
+        """
         self.borrowed = borrowed
         self._claim([var for name in self.names if (var := self.scope.find_var(name)) is not None])
         self.adopt()
@@ -392,7 +395,9 @@ class StateBuffers:
         return self.scope.between_steps(self.constants, copies)
 
     def renew(self, borrowed: Borrowed) -> bool:
-        """Borrow anew, in the variables' turn. False if something has another shape or dtype now."""
+        """Borrow anew, in the variables' turn. False if something has another shape or dtype
+        now.
+        """
         old, new, layout = self.borrowed.values, borrowed.values, self.layouts[1]
         if new.keys() != old.keys():
             return False

@@ -1,7 +1,7 @@
 """Scope: variables by name, with their values.
 
-Where a value is, only its Storage knows (storage.py): the scope holds it, or the arrays between the
-steps of a program do (buffers.py). A look-up reads it there, and a write from outside goes
+Only a variable's Storage knows where its value is (storage.py): in the scope, or in the arrays
+between the steps of a program (buffers.py). A look-up reads it there. A write from outside goes
 there too, or takes the value back first. Both may come from any thread (turns.py).
 """
 

@@ -1,4 +1,4 @@
-"""What shapes the value of a persistable variable may have when a step begins."""
+"""The shapes that a persistable variable's value may have when a step begins."""
 
 from __future__ import annotations
 

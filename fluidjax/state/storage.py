@@ -1,5 +1,5 @@
-"""Where the value of a scope's variable is: one interface, whether the scope holds it or the arrays
-of a running program.
+"""Where the value of a scope's variable is: one interface for values that the scope holds and for
+values in the arrays of a running program.
 """
 
 from __future__ import annotations
@@ -34,10 +34,12 @@ class Storage(Protocol):
         """[ranks, ...] where every rank has its own value, else None."""
 
     def shards(self) -> ShardedValue | None:
-        """The value as it lies in parts on several devices; None where some device holds all of it."""
+        """The value as it lies in parts on several devices; None where some device holds all
+        of it.
+        """
 
     def release(self) -> None:
-        """Have the variable hold its value itself, so that whoever holds it now may go."""
+        """Have the variable hold its value itself, so that its present holder can be dropped."""
 
 
 def lasting(value: Any) -> Any:

@@ -1,14 +1,14 @@
-"""Turns: threads that use the variables of one scope, one after another where they must be.
+"""Turns: threads that use the variables of one scope run one after another where they must.
 
 Programs that write the same variables take turns, from before they read them until they have
-changed them (`steps`). While arrays change hands, a donating step and whoever looks at the
-variables exclude each other (`arrays`): so a value that is read is one between two steps, and never
-of an array that a step was given meanwhile. A program that writes nothing takes no turn.
+changed them (`steps`). While arrays change hands, a donating step and a reader of the variables
+exclude each other (`arrays`). So a reader sees the value between two steps, and never an array that
+was donated meanwhile. A program that writes nothing takes no turn.
 
-A variable that no program has written yet has the turn NOBODY, of which only `arrays` counts.
+A variable that no program has written yet has the turn NOBODY, of which only `arrays` is used.
 
-All locks are taken in one order, so nobody waits for somebody who waits for him: first the `steps`
-of all turns, then the `arrays`, each by the turn's number, NOBODY last.
+All locks are taken in one order, so there is no deadlock: first the `steps` of all turns, then the
+`arrays`, each by the turn's number, NOBODY last.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def held(locks: Sequence[Any], work: Callable[[], T]) -> T:
 
 
 def in_line(turns: Sequence[Turn], locks: Sequence[Any], work: Callable[[], T]) -> T:
-    """`held`, after those who have the locks now and before whoever asks for them afterwards."""
+    """`held`, in line: after the threads that have the locks now, before any that ask later."""
     begun = threading.Lock()
 
     def begin() -> T:

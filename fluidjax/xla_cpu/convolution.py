@@ -1,4 +1,5 @@
-"""The three products of a convolution, each in the way that XLA:CPU computes fastest for its shapes.
+"""The three products of a convolution, each in the way that XLA:CPU computes fastest for its
+shapes.
 
 `way` chooses by shapes alone: a run computes the same whenever it is repeated. Other platforms take
 XLA's convolution, which is cuDNN's on a GPU; which platform it is, is known when the step is
@@ -75,12 +76,12 @@ def _great_filter(geo: Geometry) -> bool:
     return outs * channels > math.prod(geo.outs) * (outs + channels)
 
 
-def convolve(product: int, geo: Geometry, a: Array, b: Array, enclosed: bool) -> jax.Array:
+def convolve(product: int, geo: Geometry, a: Array, b: Array, nested: bool) -> jax.Array:
     """A product of ops.convolution, as `Target.convolve` gives it."""
     usual, chosen = partial(plain, product, geo), way(geo)
     if chosen != "xla":
         quick = partial(_precise, partial(WAYS[chosen][product], geo))
-    elif enclosed:
+    elif nested:
         quick = partial(NATIVE[product], geo)
     else:
         return usual(a, b)

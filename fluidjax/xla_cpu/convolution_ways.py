@@ -384,7 +384,7 @@ def taps_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
     in the input's cells.
     """
     if geo.w[0] == geo.channels and all(s == 1 for s in geo.strides):
-        return taps_output(geo.turned(), dy, lax.rev(w, range(2, w.ndim)))
+        return taps_output(geo.of_input_gradient(), dy, lax.rev(w, range(2, w.ndim)))
     grad = spread(
         geo, ((tap, dy * _weights(geo, w, tap)) for tap in np.ndindex(*geo.w[2:])), geo.first
     )

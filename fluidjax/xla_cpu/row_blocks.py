@@ -77,7 +77,7 @@ class RowBlocks:
         drawing or with other ranks.
         """
         what = traits(op.type)
-        if what.ranks.together or lookup(op.type).draws(op.attrs):
+        if what.ranks.together or lookup(op.type).is_random(op.attrs):
             return False
         if (
             not (isinstance(what.rows, RowWise) or _alone(op))
@@ -223,7 +223,7 @@ def _computed(op: OpDesc, values: Env, ctx: Context, run_one: RunOne) -> bool:
 
 def _looped(group: _Group, lead: Ragged, env: Env, ctx: Context, run_one: RunOne) -> Env:
     """What the ops give, [capacity, ...]; zeros behind the last block that has a true row."""
-    last, within = lead.capacity - BLOCK, ctx.enclosed()
+    last, within = lead.capacity - BLOCK, ctx.nested()
 
     def block(state: tuple[Any, Env]) -> tuple[Any, Env]:
         number, made = state

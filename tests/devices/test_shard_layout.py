@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidjax.devices.shard_layout import ShardLayout, Span, arrays_of, dealt, even
+from fluidjax.devices.shard_layout import ShardLayout, Span, arrays_of, distributed, even
 
 
 @given(st.lists(st.integers(1, 7), min_size=0, max_size=3), st.integers(1, 5))
@@ -17,7 +17,7 @@ def test_even_pieces(shape, ranks):
     placed = even("v", tuple(shape), ranks)
     value = np.arange(placed.size, dtype=np.float32).reshape(shape)
     each = -(-placed.size // ranks)
-    found = dealt({"v": placed}, {"v": value}, {"v": each}, ranks)["v"]
+    found = distributed({"v": placed}, {"v": value}, {"v": each}, ranks)["v"]
     np.testing.assert_array_equal(found.reshape(-1)[: placed.size], value.reshape(-1))
     np.testing.assert_array_equal(placed.joined({"v": found}.__getitem__), value)
 
@@ -31,7 +31,7 @@ def test_rows_dealt_in_turn(height, width, ranks):
     )
     placed = ShardLayout((height, width), spans)
     value = np.random.default_rng(0).normal(size=(height, width))
-    found = dealt({"t": placed}, {"t": value}, {"t": max(counts) * width}, ranks)["t"]
+    found = distributed({"t": placed}, {"t": value}, {"t": max(counts) * width}, ranks)["t"]
     for r in range(height):
         np.testing.assert_array_equal(found[r % ranks, r // ranks * width :][:width], value[r])
     np.testing.assert_array_equal(placed.joined({"t": found}.__getitem__), value)
@@ -43,7 +43,7 @@ def test_several_variables_in_one_array_and_copies():
     )
     b = ShardLayout((1,), (Span("x", 1, 0, 0, 1),))
     values = {"a": np.array([1.0, 2, 3, 4]), "b": np.array([9.0])}
-    found = dealt({"a": a, "b": b}, values, {"x": 3, "y": 4}, 2)
+    found = distributed({"a": a, "b": b}, values, {"x": 3, "y": 4}, 2)
     assert found["x"].tolist() == [[1, 2, 3], [9, 4, 0]] and found["y"].tolist() == [
         [0, 0, 0, 0],
         [1, 2, 3, 4],
@@ -61,4 +61,4 @@ def test_one_array_has_one_dtype():
         "b": ShardLayout((1,), (Span("x", 0, 1, 0, 1),)),
     }
     with pytest.raises(ValueError, match="'b' is int32, but 'x', which holds it too, is float32"):
-        dealt(placed, {"a": np.zeros(1, np.float32), "b": np.zeros(1, np.int32)}, {"x": 2}, 1)
+        distributed(placed, {"a": np.zeros(1, np.float32), "b": np.zeros(1, np.int32)}, {"x": 2}, 1)

@@ -22,7 +22,7 @@ from fluidjax.dist.spmd.parallel import Parallel
 from fluidjax.errors import NanInfError, ShapeError
 from fluidjax.lower.step import Step
 from fluidjax.lower.uncompiled import uncompiled
-from fluidjax.ops import draws
+from fluidjax.ops import sampling
 from fluidjax.ops.catalog import having
 from fluidjax.ops.registry import lookup, traits
 from fluidjax.ops.threefry import KnownKey, bits, fold_in, known_key, split_words
@@ -106,7 +106,7 @@ LAWS = {
     "normal": [(0.0, 0.02), (-2.0, 0.3), (0.0, 0.0), (1.5, 1.0)],
     "truncated_normal": [(0.0, 0.02), (0.7, 3.0)],
 }
-LONGEST = 2 * draws.CHUNK + 3
+LONGEST = 2 * sampling.CHUNK + 3
 # as attributes are
 CASES = [
     (law, tuple(float(np.float32(x)) for x in p)) for law, params in LAWS.items() for p in params
@@ -119,7 +119,7 @@ def cases(dtype: str) -> list[Any]:
 
 def drawn(key: Any, shape: tuple[int, ...], dtype: str) -> list[Any]:
     return [
-        getattr(draws, law)(fold_in(key, i), shape, dtype, *p)
+        getattr(sampling, law)(fold_in(key, i), shape, dtype, *p)
         for i, (law, p) in enumerate(cases(dtype))
     ]
 
@@ -137,7 +137,7 @@ def check(expected: Any, shape: tuple[int, ...] = (LONGEST,), kind: type = np.nd
         assert isinstance(got, kind) and same(got, want[:size].reshape(shape)), case
 
 
-@pytest.fixture(scope="module", params=draws.DTYPES)
+@pytest.fixture(scope="module", params=sampling.DTYPES)
 def expected(request: Any) -> Any:
     """A dtype, and the draws of a compiled step."""
     with jax.enable_x64(True):
@@ -146,7 +146,7 @@ def expected(request: Any) -> Any:
 
 @pytest.mark.parametrize(
     "shape",
-    [(0,), (1,), (7,), (draws.CHUNK - 1,), (draws.CHUNK,), (LONGEST,), (7, 11, 13), ()],
+    [(0,), (1,), (7,), (sampling.CHUNK - 1,), (sampling.CHUNK,), (LONGEST,), (7, 11, 13), ()],
     ids=str,
 )
 def test_draws_are_those_of_the_compiled_step(expected: Any, shape: tuple[int, ...]) -> None:
@@ -154,25 +154,25 @@ def test_draws_are_those_of_the_compiled_step(expected: Any, shape: tuple[int, .
 
 
 def test_the_generator_is_compiled_where_much_is_drawn(expected: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(draws, "WORTH", 0)
+    monkeypatch.setattr(sampling, "WORTH", 0)
     check(expected)
 
 
 def test_large_arrays_are_filled_block_by_block(expected: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(draws, "HOST", 999)
-    monkeypatch.setattr(draws, "BLOCK", 1000)
-    draws.whole.cache_clear()
+    monkeypatch.setattr(sampling, "HOST", 999)
+    monkeypatch.setattr(sampling, "BLOCK", 1000)
+    sampling.whole.cache_clear()
     check(expected, kind=jax.Array)
-    draws.whole.cache_clear()
+    sampling.whole.cache_clear()
 
 
 @pytest.mark.optimized
 def test_also_as_xla_fuses_them_by_default() -> None:
-    draws.shared.cache_clear()
+    sampling.shared.cache_clear()
     with jax.enable_x64(True):
         steps = jax.jit(partial(in_a_step, dtype="float64"))(17)
     check(("float64", steps))
-    draws.shared.cache_clear()
+    sampling.shared.cache_clear()
 
 
 # -- ops -------------------------------------------------------------------------------------------
@@ -308,8 +308,8 @@ def test_what_a_startup_program_makes_may_be_fetched(numpy: bool) -> None:
 
 
 def test_copies_have_memory_of_their_own(monkeypatch: Any) -> None:
-    monkeypatch.setattr(draws, "HOST", 8)
-    monkeypatch.setattr(draws, "BLOCK", 4)
+    monkeypatch.setattr(sampling, "HOST", 8)
+    monkeypatch.setattr(sampling, "BLOCK", 4)
     with fresh(1) as (_, startup):
         w = layers.create_parameter([5, 7], "float32", "w")
         block = startup.global_block()
@@ -319,7 +319,7 @@ def test_copies_have_memory_of_their_own(monkeypatch: Any) -> None:
     fluid.Executor().run(startup, scope=scope)
     w, copy = (scope.find_var(n).storage.read() for n in ("w", "copy"))
     assert same(w, copy) and w.unsafe_buffer_pointer() != copy.unsafe_buffer_pointer()
-    draws.whole.cache_clear()
+    sampling.whole.cache_clear()
 
 
 def test_what_a_startup_program_computes_is_compiled_without_its_draws(
@@ -390,7 +390,7 @@ def test_ranks_that_take_the_values_of_rank_0_compile_no_step(
     monkeypatch: Any,
     compiles: list[str],  # noqa: F811
 ) -> None:
-    draws.shared.cache_clear()
+    sampling.shared.cache_clear()
     startup = trainers_startup()
     assert sum(op.type == "c_broadcast" for op in startup.global_block().ops) >= 2
     begun(startup)
@@ -404,7 +404,7 @@ def test_ranks_that_take_the_values_of_rank_0_compile_no_step(
         and found.keys() == expected.keys()
         and [n for n, v in expected.items() if not same(found[n], v)] == []
     )
-    draws.shared.cache_clear()
+    sampling.shared.cache_clear()
 
 
 @pytest.mark.parametrize("change", ["another root", "a parameter of each rank's own", "a fetch"])

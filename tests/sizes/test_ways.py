@@ -203,7 +203,7 @@ def test_what_is_drawn_is_cut_and_refused_as_one_step() -> None:
         out = layers.fill_constant([n], "float32", 1.0)
         drawn, found = fluid.Executor().run(fetch_list=[n, out])
         np.testing.assert_array_equal(found, np.ones(drawn[0]))
-        with pytest.raises(UnsupportedError, match=r"but op 'uniform_random' \(.*\) draws it"):
+        with pytest.raises(UnsupportedError, match=r"but op 'uniform_random' \(.*\) samples it"):
             jax.jit(fluid.step_fn(fluid.default_main_program(), [out]))({}, {}, jax.random.key(0))
 
 

@@ -219,7 +219,7 @@ def place(name: str, var: VarDesc, split: Split) -> ShardLayout:
 
 def _spans(name: str, width: int, split: Split) -> Iterator[Span]:
     for (rank, at), (first, size) in zip(split.places, split.runs, strict=True):
-        if size and split.dealt:
+        if size and split.round_robin:
             yield Span(name, rank, at * width, first * width, width, split.parts * width, size)
         elif size:
             yield Span(name, rank, at * width, first * width, size * width)
@@ -395,7 +395,9 @@ def making(plan: PserverPlan, ranks: int) -> MakeTables | None:
 
 
 def _fills(ops: Sequence[OpDesc], name: str) -> bool:
-    """Whether one op makes the variable that could make a part of it alone, and nothing reads it."""
+    """Whether one op makes the variable that could make a part of it alone, and nothing
+    reads it.
+    """
     makers = [op for op in ops if name in op.writes]
     fills = len(makers) == 1 and traits(makers[0].type).fills and not makers[0].reads
     return fills and not any(name in op.reads for op in ops)

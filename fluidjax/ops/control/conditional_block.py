@@ -17,6 +17,7 @@ from ..checking import WORD
 from ..concrete import known
 from ..control_interface import Call, ControlOp, Env, decided_by
 from ..definition import GradNames, GradOp
+from ..missing import doubtful, flags, marked
 from ..ragged import ROWS, Ragged
 from ..registry import GRAD, Attr, control_op
 from ..step_scopes import (
@@ -33,7 +34,6 @@ from ..step_scopes import (
     used_up,
 )
 from ..traits import Runs
-from ..unmade import doubtful, flags, marked
 
 
 def run(call: Call) -> None:

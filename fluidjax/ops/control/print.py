@@ -38,7 +38,7 @@ control_op(
     control=ControlOp(lower=show),
 )
 
-# The gradient passes through another print, which is told that it is not the forward one.
+# The gradient passes through another print, which has an attribute that says so.
 grad_reuses(
     "print",
     Reuse(

@@ -55,8 +55,8 @@ def make(call: Call) -> None:
 
 
 def longest(call: Call) -> None:
-    """Out = the length of the longest sequence, int64 [1]. Where that is data, what it is at most
-    is told to loops.
+    """Out = the length of the longest sequence, int64 [1]. If that depends on data, loops get its
+    upper bound.
     """
     (out,), table = call.op.output("Out"), _table(call)
     if not table.padded:

@@ -20,7 +20,7 @@ from ..traits import Runs
 
 
 def _mask(call: Call) -> tuple[Any, Any, Hashable]:
-    """The mask's value; its flags [N], and what they are told by in keys."""
+    """The mask's value; its flags [N], and what identifies them in keys."""
     (name,) = call.op.input("Mask")
     value = call.read(name)
     if int(call.op.attrs.get("level", 0)):
@@ -48,7 +48,7 @@ def split(call: Call) -> None:
     """
     op = call.op
     (x,) = op.input("X")
-    mask, flags, told = _mask(call)
+    mask, flags, identity = _mask(call)
     for slot, side, holds in zip(
         ("OutTrue", "OutFalse"), (True, False), _sides(mask, flags), strict=True
     ):
@@ -56,7 +56,7 @@ def split(call: Call) -> None:
             call.env.pop(out, None)
             if x in call.env or not on_gradients(op):
                 call.env[out] = _part(
-                    call, call.read(x), mask, holds, ("part", told, side), on_gradients(op)
+                    call, call.read(x), mask, holds, ("part", identity, side), on_gradients(op)
                 )
 
 

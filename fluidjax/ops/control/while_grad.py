@@ -75,7 +75,9 @@ class Backwards:
         return replace(found, rows=as_gradient(found.rows))
 
     def once(self, handed: Env, left: Any, k: Any) -> tuple[Env, Env]:
-        """One iteration: the gradients that it hands on, and its parts of those that are added up."""
+        """One iteration: the gradients that it hands on, and its parts of those that are
+        added up.
+        """
         inner = {**self.call.env, **self.scopes.iteration(left), **self.constant}
         for name in self.summed:
             inner.pop(name, None)
@@ -88,7 +90,7 @@ class Backwards:
             if not (flows or is_array(handed[name])):
                 after[name] = used_up(self.call, self.idx, inner, name.removesuffix(GRAD))
         parts = OrderedDict((n, rows_of(inner[n])) for n in self.summed if n in inner)
-        return OrderedDict((n, _alike(handed[n], v)) for n, v in after.items()), parts
+        return OrderedDict((n, _in_form_of(handed[n], v)) for n, v in after.items()), parts
 
     def run(self) -> None:
         env, count = self.call.env, self.scopes.count
@@ -146,7 +148,7 @@ class Backwards:
         return handed, {**sums, **{n: _flat(v) for n, v in rows.items()}}
 
 
-def _alike(before: Any, after: Any) -> Any:
+def _in_form_of(before: Any, after: Any) -> Any:
     """A gradient after an iteration in the form of the one before."""
     if isinstance(before, Ragged):
         after = like(before, rows_of(after))

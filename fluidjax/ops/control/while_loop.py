@@ -30,11 +30,11 @@ from ..forms import form_of
 from ..host_loop import drive, refuse_no_boolean
 from ..loop_course import entries, foresee
 from ..loop_forms import Forms, fitted
+from ..missing import flags, marked
 from ..registry import GRAD, Attr, control_op
 from ..step_scopes import NO_SCOPES, Form, Scopes, scopes_of, zeros
 from ..tensor_array import KIND, Listed, Stacked, is_array, stacked
 from ..traits import Runs
-from ..unmade import flags, marked
 
 
 class Loop:
@@ -58,7 +58,9 @@ class Loop:
         self.differentiated = any(block.forward == self.idx for block in self.desc.blocks)
 
     def _carried_values(self) -> tuple[Env, list[str]]:
-        """The values of what is carried, and the names that have none before the first iteration."""
+        """The values of what is carried, and the names that have none before the first
+        iteration.
+        """
         found: Env = {}
         missing = []
         for name in self.written:
@@ -140,7 +142,7 @@ class Loop:
             )
         else:
             end, scopes = self._until(start), NO_SCOPES
-        self._mark_unmade(end)
+        self._mark_missing(end)
         self.call.env.update(end)
         self.call.env.update({n: scopes for n in self.op.output("StepScopes")})
         self._tell_known(end)
@@ -180,14 +182,14 @@ class Loop:
         return OrderedDict(
             (
                 n,
-                _alike(
+                _in_form_of(
                     self.op, n, before[n], fitted(after[n], before[n]) if n in after else before[n]
                 ),
             )
             for n in before
         )
 
-    def _mark_unmade(self, end: Env) -> None:
+    def _mark_missing(self, end: Env) -> None:
         """What only the loop gives a value has one if there was an iteration."""
         if self.missing and not (self.course.exact and self.course.count):
             began = self.call.read(self.condition)
@@ -241,7 +243,7 @@ def _refuse_endless(call: Call, name: str, written: Iterable[str]) -> None:
         )
 
 
-def _alike(op: OpDesc, name: str, before: Any, after: Any) -> Any:
+def _in_form_of(op: OpDesc, name: str, before: Any, after: Any) -> Any:
     """A value after an iteration in the form of the one before."""
     now = jax.tree.map(jnp.shape, after)
     was = jax.tree.map(jnp.shape, before)

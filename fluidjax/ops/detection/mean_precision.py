@@ -38,16 +38,18 @@ def of_batch(
     )
     kind = found[..., 0].astype(jnp.int32)
     there = there & (kind >= 0) & (kind < class_num)
-    alike = (kind[..., None] == kinds[:, None]) & real[:, None]
+    same_class = (kind[..., None] == kinds[:, None]) & real[:, None]
     right, counted = _judged(
         found,
         boxes[..., -4:],
-        alike,
+        same_class,
         there,
         None if evaluate_difficult else hard,
         overlap_threshold,
     )
-    kind, score, right, left = _ordered(kind, found[..., 1], right, there & counted, alike.any(2))
+    kind, score, right, left = _ordered(
+        kind, found[..., 1], right, there & counted, same_class.any(2)
+    )
     record = jnp.arange(kind.shape[0], dtype=jnp.int32) < left
     order = lax.sort(
         [~record, -score, jnp.arange(kind.shape[0], dtype=jnp.int32)], num_keys=2, is_stable=True
@@ -73,14 +75,14 @@ def _images(slot: str, value: Any) -> tuple[Any, Any]:
 
 
 def _judged(
-    found: Any, boxes: Any, alike: Any, there: Any, hard: Any, threshold: float
+    found: Any, boxes: Any, same_class: Any, there: Any, hard: Any, threshold: float
 ) -> tuple[Any, Any]:
     """Which detections [N, D] are right, and which count: those whose box is not difficult."""
     n, many, _ = found.shape
     if not boxes.shape[1] or not many:
         return jnp.zeros((n, many), bool), jnp.ones((n, many), bool)
     clipped = jnp.clip(found[..., 2:], 0, 1)[:, :, None]
-    shared = jnp.where(alike, overlap(clipped, boxes[:, None], 0), -1)
+    shared = jnp.where(same_class, overlap(clipped, boxes[:, None], 0), -1)
     shared = jnp.where(jnp.isnan(shared), -1, shared)
     box, hit = first_greatest(shared, 2), shared.max(2) > np.asarray(threshold, np.float32)
     kind, score = found[..., 0].astype(jnp.int32), found[..., 1]

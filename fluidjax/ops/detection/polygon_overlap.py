@@ -49,10 +49,8 @@ def _cross(a: Any, b: Any) -> Any:
 
 
 def _fan(corners: Any) -> tuple[Any, Any]:
-    """Triangles [..., corners - 2, 3, 2] around the first corner, each turned to the left, and
-    twice their areas, below 0 for those that
-
-    were turned to the right.
+    """Triangles [..., corners - 2, 3, 2] around the first corner, each oriented counterclockwise,
+    and twice their areas, below 0 for those that were clockwise.
     """
     first = jnp.broadcast_to(corners[..., :1, :], corners[..., 2:, :].shape)
     one, two = corners[..., 1:-1, :], corners[..., 2:, :]
@@ -62,7 +60,7 @@ def _fan(corners: Any) -> tuple[Any, Any]:
 
 
 def _common(shape: Any, triangle: Any) -> Any:
-    """The area [...] that triangles [..., 3, 2], turned to the left, have in common: one is clipped
+    """The area [...] that counterclockwise triangles [..., 3, 2] have in common: one is clipped
     by the edges of the other.
 
     That is a loop of three turns over as many corners as there may be at last, six, of which some

@@ -59,8 +59,8 @@ declare_block_op(
 
 
 def _custom(call: Call, counts: Sequence[int]) -> Function:
-    """Whoever differentiates through it from outside, a scan or a caller's jax.grad, meets the rule
-    too.
+    """The function with its own rule, which also holds for derivatives from outside: of a scan, or
+    a caller's jax.grad.
     """
     run = _call(call, counts)
 

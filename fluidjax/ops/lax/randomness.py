@@ -1,4 +1,4 @@
-"""Random keys and what is drawn from them. Keys are data: no op draws from the step's own key."""
+"""Random keys and what is drawn from them. Keys are data: no op uses the step's own key."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def random_bits(Keys: Array, *, bit_width: int, shape: Sizes):
 
 @lax_op("random_gamma", grad="Keys Alpha", nograd="Keys")
 def random_gamma(Keys: Array, Alpha: Array, *, log_space: bool = False):
-    """Out = draws of the gamma distribution with concentration Alpha, or their logarithms."""
+    """Out = samples of the gamma distribution with concentration Alpha, or their logarithms."""
     draw = jax.random.loggamma if log_space else jax.random.gamma
     return draw(Keys, Alpha, dtype=Alpha.dtype)
 
@@ -67,5 +67,7 @@ def rng_bit_generator(Key: Array, *, shape: Sizes, dtype: str, algorithm: str = 
 
 @lax_op("rng_uniform")
 def rng_uniform(Low: Array, High: Array, *, shape: Sizes):
-    """Out = uniform draws of XLA's own generator, which has no key: other numbers in every run."""
+    """Out = uniform samples of XLA's own generator, which has no key: other numbers in every
+    run.
+    """
     return lax.rng_uniform(Low, High, tuple(shape))

@@ -1,10 +1,10 @@
-"""Draws of one distribution: jax.random's within a trace; with a KnownKey the same numbers, bit for
-bit, without compiling each.
+"""Samples of one distribution: jax.random's within a trace; with a KnownKey the same numbers, bit
+for bit, without a compilation for each shape.
 
-jax.random compiles a draw for each shape, about 0.2 s on a CPU. Here all draws of a distribution
-and dtype share one small function, which makes CHUNK elements from any place on; so a parameter
-costs no compilation. Only an array of more than HOST elements has a function of its own, which
-fills it in place, so that it takes its memory once and never lies on the host.
+jax.random compiles a sampler for each shape, about 0.2 s on a CPU. Here all samples of a
+distribution and dtype share one small function, which makes CHUNK elements from any offset on, so a
+parameter costs no compilation. Only an array of more than HOST elements has a function of its own,
+which fills it in place, so that its memory is needed once and it never lies on the host.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from jax import lax
 from . import loops
 from .threefry import KnownKey, bits
 
-CHUNK = 8192  # elements that the shared function of a distribution draws at once
-WORTH = 2**21  # elements that NumPy draws in the time that it takes to compile the generator
+CHUNK = 8192  # elements that the shared function of a distribution samples at once
+WORTH = 2**21  # elements that NumPy samples in the time that it takes to compile the generator
 BLOCK = 2**18  # elements at once within an array that is drawn by a function of its own
 HOST = 2**22  # elements: larger arrays are made where they stay
-DTYPES = ("float32", "float64")  # that a KnownKey draws
+DTYPES = ("float32", "float64")  # that a KnownKey samples
 
 
 def uniform(key: Any, shape: Sequence[int], dtype: Any, low: float, high: float) -> Any:
-    """Independent draws from U[low, high)."""
+    """Independent samples of U[low, high)."""
     if isinstance(key, KnownKey):
         return _drawn(_uniform, key, shape, dtype, _range(low, high, np.dtype(dtype).type))
     return jax.random.uniform(key, shape, dtype, low, high)
 
 
 def normal(key: Any, shape: Sequence[int], dtype: Any, mean: float, std: float) -> Any:
-    """Independent draws from N(mean, std^2)."""
+    """Independent samples of N(mean, std^2)."""
     if isinstance(key, KnownKey):
         if std == 1 and mean:
             return _drawn(_shifted_normal, key, shape, dtype, (mean, math.sqrt(2)))
@@ -46,7 +46,7 @@ def normal(key: Any, shape: Sequence[int], dtype: Any, mean: float, std: float) 
 
 
 def truncated_normal(key: Any, shape: Sequence[int], dtype: Any, mean: float, std: float) -> Any:
-    """Independent draws from N(mean, std^2), within two deviations."""
+    """Independent samples of N(mean, std^2), within two deviations."""
     if isinstance(key, KnownKey):
         return _drawn(_truncated_normal, key, shape, dtype, (mean or -0.0, std))
     return jax.random.truncated_normal(key, -2.0, 2.0, shape, dtype) * std + mean
@@ -171,8 +171,8 @@ def shared(law: Distribution) -> Any:
 
 @cache
 def whole(law: Distribution, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    """The function that draws a large array, block after block in place; the last block may overlap
-    the one before it.
+    """The function that samples a large array, block after block in place; the last block may
+    overlap the one before it.
     """
     size, unsigned = math.prod(shape), np.dtype(f"uint{8 * dtype.itemsize}")
 

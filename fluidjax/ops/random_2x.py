@@ -1,5 +1,5 @@
-"""Distributions and noisy activations that Paddle 2 and 3 added. Paddle's draws are its own; what
-follows from a draw is compared.
+"""Distributions and noisy activations that Paddle 2 and 3 added. The random numbers differ from
+Paddle's; what follows from them is compared.
 """
 
 from __future__ import annotations
