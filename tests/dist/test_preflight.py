@@ -74,7 +74,9 @@ def hub():
         one.close(wait=0)
     for thread in THREADS:
         thread.join(10)
+    still = [thread for thread in THREADS if thread.is_alive()]
     THREADS.clear()
+    assert not still
 
 
 OPEN, THREADS = [], []

@@ -13,7 +13,7 @@ import contextlib
 import math
 import os
 import queue
-import selectors
+import select
 import socket
 import sys
 import threading
@@ -253,13 +253,14 @@ class Link:
         Raises OSError where the connection is closed.
         """
         assert self.sock is not None
-        with selectors.DefaultSelector() as selector:
-            try:
-                selector.register(self.sock, selectors.EVENT_READ)
-            except ValueError as error:  # it was closed meanwhile
-                raise OSError(str(error)) from None
-            if selector.select(seconds):
-                return True
+        # not epoll, which waits on where another thread closes the connection
+        waiting = select.poll()
+        try:
+            waiting.register(self.sock, select.POLLIN)
+        except ValueError as error:  # it was closed meanwhile
+            raise OSError(str(error)) from None
+        if waiting.poll(None if seconds is None else seconds * 1000):
+            return True
         if not (self.leaving or self.done.is_set()):
             self._write(f"{self.where} does not answer: it is stopped, or its machine hangs")
         return False
