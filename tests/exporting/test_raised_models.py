@@ -22,12 +22,16 @@ pytest.importorskip("onnx", reason="pip install 'fluidjax[export]'")
 pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
 
 
+# one of each family; its relatives run with -m thorough
+ALWAYS = ("resnet", "unet", "vit", "bert", "tagger", "nnx_images")
 WHOLE = "raise_to_fluid,fold_constants,fuse_batch_norm,dce"
 
 
 @pytest.mark.first(4)
 @pytest.mark.parametrize("raised", [True, False], ids=["raised", "traced"])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [n if n in ALWAYS else pytest.param(n, marks=pytest.mark.thorough) for n in MODELS]
+)
 def test_as_jax_computes_it(name: str, raised: bool, tmp_path: Path) -> None:
     fn, params, x = MODELS[name]()
     traced = fluid.trace(fn, params, x, state=0)
