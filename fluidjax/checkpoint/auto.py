@@ -145,12 +145,14 @@ class AutoCheckpoint:
         late = self._every_seconds is not None and now - self._saved >= self._every_seconds
         job = met_job()
         if job is None or job.count == 1 or not job.watched:
-            return late, notice.told()
+            return late, notice.is_requested()
         if self._steps < self._ask_at:
             return False, False
         each = (now - self._began) / max(1, self._steps - self._begun)
         apart = int(min(FARTHEST, max(1.0, ASKED / max(each, 1e-9))))
-        words = [json.loads(w) for w in job.agree(json.dumps([late, notice.told(), apart])) if w]
+        words = [
+            json.loads(w) for w in job.agree(json.dumps([late, notice.is_requested(), apart])) if w
+        ]
         late, _, apart = words[0]  # the first trainer's clock counts
         self._ask_at = self._steps + apart
         return bool(late), any(word[1] for word in words)

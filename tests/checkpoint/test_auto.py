@@ -1,4 +1,6 @@
-"""AutoCheckpoint: by steps, by time, and on SIGTERM; what goes on from it ends with the same bits."""
+"""AutoCheckpoint: by steps, by time, and on SIGTERM; what goes on from it ends with the same
+bits.
+"""
 
 from __future__ import annotations
 
@@ -207,4 +209,4 @@ def test_sigterm_where_nothing_is_saved(tmp_path: Path) -> None:
     os.kill(int(found[1]), signal.SIGTERM)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 143
-    assert "trainer 1 ended with exit code 143 (it was told to end by SIGTERM)" in err
+    assert "trainer 1 ended with exit code 143 (it was terminated by SIGTERM)" in err

@@ -279,7 +279,7 @@ def test_tables_that_something_else_uses() -> None:
     assert making(plan, 2) is None
     with pytest.raises(
         UnsupportedError,
-        match=r"distributed table 'table' cannot be dealt to the ranks: op 'reduce_sum' \(",
+        match=r"distributed table 'table' cannot be distributed over the ranks: op 'reduce_sum' \(",
     ):
         on_mesh(used(True), 2)
 

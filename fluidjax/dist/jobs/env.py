@@ -159,9 +159,9 @@ def read_env(environ: Mapping[str, str] | None = None) -> JobEnv | None:
 
 
 def _filled(env: dict[str, str], place: Placed) -> dict[str, str]:
-    """The variables of a trainer with what its scheduler says where they say nothing."""
-    told = _first(env, "PADDLE_TRAINERS_NUM", "PADDLE_TRAINERS", "PADDLE_TRAINER_ENDPOINTS")
-    if told is None:
+    """The environment of a trainer, completed by what its scheduler says."""
+    count_set_by = _first(env, "PADDLE_TRAINERS_NUM", "PADDLE_TRAINERS", "PADDLE_TRAINER_ENDPOINTS")
+    if count_set_by is None:
         if place.count is None:
             raise FluidValueError(
                 f"trainer {place.rank}: {place.by} does not say how many trainers the job has: set"
@@ -170,9 +170,13 @@ def _filled(env: dict[str, str], place: Placed) -> dict[str, str]:
         env = {**env, "PADDLE_TRAINERS_NUM": str(place.count)}
     if "PADDLE_TRAINER_ID" in env:
         return env
-    if told == "PADDLE_TRAINERS_NUM" and place.count not in (None, _number(env, told)):
+    if count_set_by == "PADDLE_TRAINERS_NUM" and place.count not in (
+        None,
+        _number(env, count_set_by),
+    ):
         raise FluidValueError(
-            f"trainer {place.rank}: {told} is {env[told]}, but {place.by} started {place.count}"
+            f"trainer {place.rank}: {count_set_by} is {env[count_set_by]}, but {place.by} started"
+            f" {place.count}"
             " processes"
         )
     return {**env, "PADDLE_TRAINER_ID": str(place.rank)}

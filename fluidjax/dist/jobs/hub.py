@@ -1,10 +1,10 @@
-"""Where the processes of a job meet: they are checked before jax starts, watched while they run,
-and told when one ends.
+"""Where the processes of a job meet: the hub checks them before jax starts, watches them while they
+run, and notifies them when one ends.
 
 The hub is one thread with one selector in the launcher, or, without a launcher, in trainer 0 (or
 pserver 0 where the trainers' addresses are unknown). Every process keeps one connection to it. The
-kernel closes a connection when its process ends, however it ends; so a death is noticed at once,
-without heartbeats, by whoever holds the other end.
+kernel closes a connection when its process ends, however it ends; so the other end notices a death
+at once, without heartbeats.
 
 Messages, one JSON object a line (`wire.py`):
 
@@ -114,7 +114,7 @@ class Hub:
         self.verdict = ""  # why the job was refused or ended early
         self.failures: dict[str, str] = {}  # "trainer 1" -> what it said before it ended
         self.goodbyes: set[str] = set()
-        self.holding = False  # trainers write a checkpoint when they are told to end
+        self.holding = False  # trainers write a checkpoint when they get SIGTERM
         self.peers: list[Peer] = []
         self._gone: list[Peer] = []
         self._checks: dict[int, Comparison] = {}

@@ -154,8 +154,8 @@ def run_job(
         code = supervisor.run()
         if code == 0 or not supervisor.lost_one or not left:
             return code
-        told = f"starts the job again, {restarts - left + 1} of {restarts} times"
-        print(f"fluidjax launch: {told}", file=sys.stderr, flush=True)
+        message = f"starts the job again, {restarts - left + 1} of {restarts} times"
+        print(f"fluidjax launch: {message}", file=sys.stderr, flush=True)
     raise AssertionError("the last start returns")
 
 

@@ -14,14 +14,14 @@ EXIT_CODE = 75  # "temporary failure; try again later", as others know it from s
 
 
 class Preempted(SystemExit):
-    """This process was told to end, and its job's state is saved: whoever starts it again goes on."""
+    """This process got SIGTERM, and its job's state is saved: the next start goes on from there."""
 
     def __init__(self) -> None:
         super().__init__(EXIT_CODE)
 
 
 class Terminated(SystemExit):
-    """This process was told to end, and nothing in it waited for that."""
+    """This process got SIGTERM, and no code in it was prepared for that."""
 
     def __init__(self) -> None:
         super().__init__(TERMINATED)
@@ -29,11 +29,11 @@ class Terminated(SystemExit):
 
 TERMINATED = 128 + signal.SIGTERM  # as a shell would report it
 _holders = 0
-_told = False
+_requested = False
 
 
 def listen() -> None:
-    """From now on SIGTERM raises Terminated, or, while somebody holds it, is kept for `told`.
+    """From now on SIGTERM raises Terminated, or, during a hold, is kept for `is_requested`.
 
     A handler of the script's own stays. In another thread than the main one this does nothing, as
     Python wants it.
@@ -44,42 +44,42 @@ def listen() -> None:
 
 
 def _hear(number: int, frame: object) -> None:
-    global _told
-    _told = True
+    global _requested
+    _requested = True
     if not _holders:
         raise Terminated
 
 
 def hold() -> None:
-    """Somebody asks `told` again and again, and ends the process himself."""
+    """Begin a hold: the caller polls `is_requested`, and ends the process itself."""
     global _holders
     _holders += 1
     listen()
 
 
 def release() -> None:
-    """The end of a hold. Raises Terminated if it was the last, and the process was told to end."""
+    """End a hold. Raises Terminated if it was the last, and SIGTERM has come."""
     global _holders
     _holders -= 1
-    if _told and not _holders:
+    if _requested and not _holders:
         raise Terminated
 
 
 def unheard() -> bool:
-    """Whether this process was told to end, and nobody holds that."""
-    return _told and not _holders
+    """Whether SIGTERM has come, and there is no hold."""
+    return _requested and not _holders
 
 
-def told() -> bool:
-    """Whether this process was told to end."""
-    return _told
+def is_requested() -> bool:
+    """Whether SIGTERM has asked this process to end."""
+    return _requested
 
 
 def _forget() -> None:
     """A forked child, of a data loader for example, is ended by SIGTERM."""
-    global _holders, _told
+    global _holders, _requested
     if _holders or signal.getsignal(signal.SIGTERM) is _hear:
-        _holders, _told = 0, False
+        _holders, _requested = 0, False
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
@@ -91,8 +91,8 @@ __all__ = [
     "Preempted",
     "Terminated",
     "hold",
+    "is_requested",
     "listen",
     "release",
-    "told",
     "unheard",
 ]

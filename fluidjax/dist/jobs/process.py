@@ -38,7 +38,7 @@ from .handshake import Hello, own_hello
 from .hub import Hub
 from .link import Link
 
-TERMINATED = "it was told to end by SIGTERM"
+TERMINATED = "it was terminated by SIGTERM"
 _SERVES = "a pserver runs exe.run(t.get_pserver_program(its endpoint)), and nothing else"
 # what a trainer wishes in its turn; the last with a name
 _NEXT, _END, _READ, _SAYS = "goes on", "ends", "reads ", "says "
@@ -63,7 +63,7 @@ class Job:
     _failed: int = field(default=0, repr=False)
     _compared: dict[int, ProgramDesc] = field(default_factory=dict, repr=False)
     _served: bool = field(default=False, repr=False)  # a pserver ran a pserver's program
-    _warned: bool = field(default=False, repr=False)  # or something else, and was told
+    _warned: bool = field(default=False, repr=False)  # or something else, and the user was warned
     # what a trainer does when another one asks
     _answer: Callable[[str], Any] | None = field(default=None, repr=False)
 
@@ -149,7 +149,7 @@ class Job:
         return [w.removeprefix(_SAYS) if w.startswith(_SAYS) else "" for w in found]
 
     def saves_at_the_end(self) -> None:
-        """Tell the job that this process writes a checkpoint when it is told to end by SIGTERM."""
+        """Tell the job that this process writes a checkpoint when it gets SIGTERM."""
         if self._link is not None:
             self._link.send({"holds": True})
 
@@ -231,7 +231,7 @@ class Job:
         if link is None:
             return
         if self._failed:
-            # jax would wait for the others, which are being told to end
+            # jax would wait for the others, which are being terminated
             _end_now(link, self._hub, self._failed)
         self.say_if_idle()
         link.leave()
@@ -241,7 +241,7 @@ class Job:
             self._hub.close(wait=0)
 
     def trains(self) -> None:
-        """Told that the process runs a program that trains; a pserver is warned, once."""
+        """Called when the process runs a program that trains; a pserver warns, once."""
         if self.role == PSERVER and not self._served and not self._warned:
             self._warned = True
             warnings.warn(
@@ -431,7 +431,9 @@ def _join_jax(job: Job, coordinator: str) -> None:
 
 
 def _meet(env: JobEnv, hub: Hub | None) -> tuple[Job, str]:
-    """Come in to the hub, and begin to listen to it: the job, and the address of jax's coordinator."""
+    """Come in to the hub, and begin to listen to it: the job, and the address of jax's
+    coordinator.
+    """
     assert env.hub is not None
     port, why = _jax_port(env)
     where = env.hub if hub is None else hub.reached

@@ -32,10 +32,10 @@ _LOWEST, _PORTS = 61440, 4096
 class Placed:
     """A process's place in a job.
 
-    by: the scheduler's name. rank, count: count is None where it is not told. first: the host of
-    rank 0, the loopback where all processes are on this machine, "" where it is not told. port:
-    where processes of this job may meet on it. local, beside: the process's number on its machine,
-    and how many of the job are there. jax_knows: jax.distributed finds this job by itself, too.
+    by: the scheduler's name. rank, count: count is None if it is unknown. first: the host of rank
+    0: the loopback if all processes are on this machine, "" if it is unknown. port: where processes
+    of this job may meet on it. local, beside: the process's number on its machine, and how many of
+    the job are there. jax_knows: jax.distributed finds this job by itself, too.
     """
 
     by: str
@@ -85,7 +85,9 @@ def _open_mpi(env: Mapping[str, str]) -> Placed | None:
 
 
 def _slurm(env: Mapping[str, str]) -> Placed | None:
-    """Of a step that srun started; the script of sbatch by itself has no list of the step's nodes."""
+    """Of a step that srun started; the script of sbatch by itself has no list of the step's
+    nodes.
+    """
     nodes = env.get("SLURM_STEP_NODELIST", "")
     if not nodes or "SLURM_PROCID" not in env:
         return None

@@ -1,13 +1,13 @@
 """The secret of a job: a text that its processes share, and how two of them prove to each other
 that they know it.
 
-Every job has one. The launcher makes it and hands it to the processes that it starts, in
-``FLUIDJAX_JOB_SECRET``; whoever starts processes on several machines sets that variable. Where it
-is not set, the hub makes a secret and leaves it in a file that only this user can read, named by
-the address where the hub listens: so processes of one user on one machine need nothing to be set.
+Every job has one. The launcher makes it and passes it to the processes that it starts in
+``FLUIDJAX_JOB_SECRET``. If you start processes on several machines yourself, set that variable. If
+it is not set, the hub makes a secret and leaves it in a file that only this user can read, named by
+the address where the hub listens. So processes of one user on one machine need no setting.
 
-The secret itself never travels. Each side draws a nonce, and shows the HMAC of both nonces under
-the secret.
+The secret itself never travels. Each side makes a random nonce, and shows the HMAC of both nonces
+under the secret.
 """
 
 from __future__ import annotations

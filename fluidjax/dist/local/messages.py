@@ -1,8 +1,8 @@
 """What trainers and pservers of one process say to each other, and how ops say it: send, recv and
 the barriers.
 
-An op is a generator: it yields messages and gets answers. Whoever drives it decides when to answer,
-so a job can be stepped message by message. tables.py has the ops of embedding tables.
+An op is a generator: it yields messages and gets answers. Its driver decides when to answer, so a
+job can be stepped message by message. tables.py has the ops of embedding tables.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ Talk = Generator[Message, Any, None]
 
 
 def send(op: OpDesc, trainer: Speaker) -> Talk:
-    """Every variable of X to its endpoint; a whole one in sections, if it has several names there."""
+    """Every variable of X to its endpoint; a whole one in sections, if it has several names
+    there.
+    """
     names, endpoints = op.input("X"), strings(op, "epmap")
     there = strings(op, "send_varnames")
     if not names or names == (GEO_START,):

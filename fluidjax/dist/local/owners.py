@@ -64,12 +64,12 @@ def placement(main: ProgramDesc, startup: ProgramDesc) -> dict[str, Home]:
         if op.type == "distributed_lookup_table":
             rows = tuple(int(h) for h in op.attrs["height_sections"])
             found[op.input("W")[0]] = Home(_pairs(op, "endpoints", op.attrs["table_names"]), rows)
-    found.update(_dealt(main, startup))
+    found.update(_distributed_tables(main, startup))
     return found
 
 
-def _dealt(main: ProgramDesc, startup: ProgramDesc) -> dict[str, Home]:
-    """The distributed table: the one that the trainer never has and whose rows it prefetches."""
+def _distributed_tables(main: ProgramDesc, startup: ProgramDesc) -> dict[str, Home]:
+    """The distributed table: the trainer does not hold it, and prefetches its rows."""
     fakes = {
         n: op.attrs["shape"][0]
         for op in startup.blocks[0].ops

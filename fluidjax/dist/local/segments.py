@@ -36,9 +36,9 @@ class Segment:
     """Some ops of a program as one compiled function: values by name in, values by name out.
 
     takes: names that it reads. results: names whose values it returns. blank: tables that live
-    elsewhere, of which a gradient op asks the shape alone. alike: names as they are in an equal
-    segment of another party (trainer 1's ``x@GRAD.trainer_1`` is ``x@GRAD.trainer_0``), so that
-    both are compiled once.
+    elsewhere, of which a gradient op asks the shape alone. shared_names: names as they are in an
+    equal segment of another party (trainer 1's ``x@GRAD.trainer_1`` is ``x@GRAD.trainer_0``), so
+    that both are compiled once.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class Segment:
         results: Iterable[str],
         absent: Collection[str] = (),
         blank: Mapping[str, VarDesc] | None = None,
-        alike: Mapping[str, str] | None = None,
+        shared_names: Mapping[str, str] | None = None,
     ) -> None:
         """absent: gradients that nothing computes; an op that reads one counts it as zero."""
-        bare, names = _bare(desc, tuple(ops)), dict(alike or {})
+        bare, names = _bare(desc, tuple(ops)), dict(shared_names or {})
         self.results = tuple(results)
         read = tuple(n for n in Step(bare, self.results).uses[0] if n not in absent)
         tables = tuple(v for n, v in (blank or {}).items() if n in read)
@@ -151,12 +151,12 @@ def cut(
     fetches: Sequence[str] = (),
     given: Iterable[str] = (),
     blank: Collection[str] = (),
-    alike: Mapping[str, str] | None = None,
+    shared_names: Mapping[str, str] | None = None,
 ) -> tuple[Part, ...]:
     """Block 0 as segments and the ops that talk, in order.
 
     fetches: names that must have a value at the end. given: names that have one at the start.
-    blank: names of tables that live elsewhere. alike: see Segment.
+    blank: names of tables that live elsewhere. shared_names: see Segment.
     """
     groups = _groups(desc)
     needed: set[str] = set(fetches) | {
@@ -184,7 +184,7 @@ def cut(
                     results,
                     {n for n in read if GRAD in n and n not in have},
                     tables,
-                    alike,
+                    shared_names,
                 )
             )
         have.update(n for op in _ops(group) for n in op.writes)

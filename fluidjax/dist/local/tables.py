@@ -71,7 +71,7 @@ def split_ids(op: OpDesc, trainer: Speaker) -> Talk:
     if _is_gradient(op):
         (grad,) = values
         for i, out in enumerate(outs):
-            trainer.store(out, _dealt(_as_rows(grad), i, len(outs)))
+            trainer.store(out, _round_robin_part(_as_rows(grad), i, len(outs)))
         return
     ids = np.unique(np.concatenate([_flat(v) for v in values]))
     if ids.size and ids[0] < 0:
@@ -131,7 +131,7 @@ def _section(grad: SelectedRows, start: int, height: int) -> SelectedRows:
 
 
 @partial(jax.jit, static_argnums=(1, 2))
-def _dealt(grad: SelectedRows, index: int, count: int) -> SelectedRows:
+def _round_robin_part(grad: SelectedRows, index: int, count: int) -> SelectedRows:
     """The rows r with r mod count = index, as rows r // count."""
     mine = (grad.rows % count == index) & (grad.rows < grad.height)
     return _only(grad, mine, grad.rows // count, -(-grad.height // count))

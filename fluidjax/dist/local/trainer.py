@@ -63,7 +63,7 @@ class LocalTrainer:
     # -- what the job asks of it -------------------------------------------------------------------
 
     def start(self) -> Conversation:
-        """Run the startup program. A seeded one draws the same numbers every time."""
+        """Run the startup program. A seeded one samples the same numbers every time."""
         desc = self.startup_program.desc
         return self._run(desc, cut(desc), {}, (), desc.seed or self._seed, 0)
 
@@ -74,7 +74,9 @@ class LocalTrainer:
         if key not in self._cuts:
             refuse_fed_sizes(SizeNeeds.of_program(desc), "LocalJob")
             self._cuts = {k: v for k, v in self._cuts.items() if k[0] == key[0]}
-            self._cuts[key] = cut(desc, fetches, self._feeds(desc), self._blank, self._alike(desc))
+            self._cuts[key] = cut(
+                desc, fetches, self._feeds(desc), self._blank, self._shared_names(desc)
+            )
         count, self.steps = self.steps, self.steps + 1
         return self._run(desc, self._cuts[key], feed, fetches, desc.seed or self._seed, count)
 
@@ -202,8 +204,8 @@ class LocalTrainer:
         var = self.scope.find_var(name)
         return None if var is None else var.value
 
-    def _alike(self, desc: ProgramDesc) -> dict[str, str]:
-        """This trainer's own names, as trainer 0 has them: their segments are the same."""
+    def _shared_names(self, desc: ProgramDesc) -> dict[str, str]:
+        """This trainer's own names -> trainer 0's, so that equal segments are compiled once."""
         own, first = f".trainer_{self.id}", ".trainer_0"
         names = {n for op in desc.blocks[0].ops for n in (*op.reads, *op.writes)} | set(
             desc.blocks[0].vars

@@ -91,7 +91,7 @@ def grouped(
 ) -> tuple[tuple[Group, ...], Mapping[str, str]]:
     """The updates in groups with their buckets, and why others are not among them."""
     found, reasons = updates(desc, {param: grad for param, grad, _ in deal})
-    blocks = {param: [OwnedBlock(param, *b) for b in dealt] for param, _, dealt in deal}
+    blocks = {param: [OwnedBlock(param, *b) for b in assigned] for param, _, assigned in deal}
     by_signature: dict[object, list[Update]] = {}
     for update in found:
         by_signature.setdefault(update.signature(), []).append(update)

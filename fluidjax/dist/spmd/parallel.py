@@ -143,7 +143,9 @@ class Parallel:
         return not self.rewrites and self.local_count == self.where.count
 
     def fed(self, feed: Any) -> int:
-        """For how many ranks a feed is: the first ones, where an evaluation has too little for all."""
+        """For how many ranks a feed is: the first ones, where an evaluation has too little
+        for all.
+        """
         count = self.local_count
         if not self._evaluates:
             return count
@@ -179,7 +181,7 @@ class Parallel:
             ]
             ranks = ranks or [{} for _ in range(count)]
         ranks += ranks[-1:] * (count - some)  # whose results nobody sees
-        if self.where.together and _alike(ranks):
+        if self.where.together and _equal_forms(ranks):
             fixed = {n: v for n, v in ranks[0].items() if isinstance(v, Fixed)}
             return {
                 **self._whole(
@@ -290,16 +292,14 @@ class Parallel:
         return [jax.tree.map(lambda _, each, k=k: each[k], value, parts) for k in range(count)]
 
 
-def _alike(ranks: Sequence[Mapping[str, Any]]) -> bool:
+def _equal_forms(ranks: Sequence[Mapping[str, Any]]) -> bool:
     if any(isinstance(v, LoDTensor) or not v.ndim for one in ranks for v in one.values()):
         return False
     return all(_forms(one) == _forms(ranks[0]) for one in ranks)
 
 
 def _forms(feed: Mapping[str, Any]) -> dict[str, Any]:
-    """What must be alike on all ranks that run at once: shapes, and the values of what decides
-    sizes.
-    """
+    """What must be equal on all ranks that run at once: shapes, and feeds that decide sizes."""
     return {n: v if isinstance(v, Fixed) else v.shape for n, v in feed.items()}
 
 

@@ -47,13 +47,13 @@ class PartitionedState(Pass):
 
 @lru_cache(maxsize=16)
 def _grouped(desc: ProgramDesc, deal: Deal, ranks: int) -> tuple[Group, ...]:
-    vars, dealt = desc.blocks[0].vars, {param: (grad, blocks) for param, grad, blocks in deal}
+    vars, assigned = desc.blocks[0].vars, {param: (grad, blocks) for param, grad, blocks in deal}
     found: dict[object, dict[str, Update]] = {}
     for op in desc.blocks[0].ops:
         rule = traits(op.type).update
         if rule is None or rule.elements or not on_pservers(op) or not op.input("Param"):
             continue
-        if op.input("Param")[0] not in dealt or op.input("MasterParam"):
+        if op.input("Param")[0] not in assigned or op.input("MasterParam"):
             continue
         (param,) = op.input("Param")
         state = {s: n for s in rule.state for n in op.input(s)}
@@ -62,7 +62,7 @@ def _grouped(desc: ProgramDesc, deal: Deal, ranks: int) -> tuple[Group, ...]:
         ):
             update = Update(
                 param,
-                dealt[param][0],
+                assigned[param][0],
                 vars[param].shape or (),
                 vars[param].dtype or "float32",
                 (op,),
@@ -78,7 +78,7 @@ def _grouped(desc: ProgramDesc, deal: Deal, ranks: int) -> tuple[Group, ...]:
         ),
     )
     for members in found.values():
-        made = buckets((OwnedBlock(p, *b) for p in members for b in dealt[p][1]), ranks)
+        made = buckets((OwnedBlock(p, *b) for p in members for b in assigned[p][1]), ranks)
         groups.append(Group(members, tuple(made), number))
         number += len(made)
     return tuple(groups)
@@ -107,7 +107,7 @@ class _Whole(Emission):
                 (op,) = update.ops
                 out.append(replace(edit.rename_op(op, wholes), attrs=op.attrs))
                 self.notes.append(
-                    did(op, f"the state of {update.param} is kept where its blocks were dealt")
+                    did(op, f"the state of {update.param} is kept where its blocks are")
                 )
             for slot, names in of.items():
                 for i, one in enumerate(group.buckets):

@@ -81,10 +81,10 @@ def on_mesh(plan: PserverPlan, ranks: int) -> tuple[Pass, ...]:
     deal = tuple(one for one in deal_of(plan, ranks) if one[0] not in tables.names)
     if plan.mode != "sync":
         return *first, PartitionedAsync(ranks, deal, plan.mode == "async", plan.compensated)
-    dealt = {
+    partitioned = {
         name for group in grouped(plan.main, deal, ranks)[0] for name in group.updates
     } | tables.names
-    rest = tuple(p.grad for p in plan.params if p.name not in dealt)
+    rest = tuple(p.grad for p in plan.params if p.name not in partitioned)
     return (
         *first,
         PartitionedOptimizer(ranks, deal),

@@ -43,7 +43,7 @@ class RaggedRanks:
         kinds = [_kinds(one) for one in ranks]
         if any(kind != kinds[0] for kind in kinds):
             raise FeedError(
-                f"the devices of a job are fed alike, but one gets {_first_difference(kinds)}"
+                f"the devices of a job take equal feeds, but one gets {_first_difference(kinds)}"
             )
         if kinds[0] not in self._compared:
             self.where.compares(self.where, kinds[0])
@@ -77,7 +77,7 @@ class RaggedRanks:
 
 
 def _kinds(feed: Mapping[str, Any]) -> str:
-    """What must be fed alike on all ranks, a line each."""
+    """What must be equal in the feeds of all ranks, a line each."""
     return "\n".join(f"feed {n!r}: {_kind(v)}" for n, v in sorted(feed.items()))
 
 

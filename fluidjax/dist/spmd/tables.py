@@ -71,11 +71,11 @@ def tables_of(plan: PserverPlan, ranks: int) -> tuple[Table, ...]:
         reason = objection(plan.main, table.name, table.grad, plain=True)
         if reason is not None:
             raise UnsupportedError(
-                f"the rows of the distributed table {table.name!r} cannot be dealt to the ranks:"
-                f" {reason}"
+                f"the rows of the distributed table {table.name!r} cannot be distributed over the"
+                f" ranks: {reason}"
             )
         found.append(
-            Table(table.name, table.grad, _dealt(plan, table, ranks), 1.0, table.learning_rate)
+            Table(table.name, table.grad, _split_of(plan, table, ranks), 1.0, table.learning_rate)
         )
     for param in plan.params:
         if ranks > 1 and param.remote and _reason(plan, param) is None:
@@ -92,7 +92,7 @@ def _reason(plan: PserverPlan, param: PlannedParam) -> str | None:
     return objection(plan.main, param.name, param.grad)
 
 
-def _dealt(plan: PserverPlan, table: PlannedTable, ranks: int) -> Split:
+def _split_of(plan: PserverPlan, table: PlannedTable, ranks: int) -> Split:
     owners = tuple(k % ranks for k in range(len(plan.endpoints)))
     return Split(table.shape[0], ranks, True, owners) if ranks > 1 else Split(table.shape[0], 1)
 
@@ -336,7 +336,7 @@ class MakeTables(Pass):
     """Have each rank make its own rows of tables, and all ranks make the same of everything else.
 
     A constant is what it is in one process. Random rows are drawn by each rank for itself, so they
-    differ from those that one process draws; where the initializer has a seed of its own, all ranks
+    differ from those that one process samples; if the initializer has a seed of its own, all ranks
     draw the same numbers, as pservers do. A table that other ops initialise is made whole on every
     rank, and then cut. cut: variable -> which rank has which rows.
     """
@@ -365,7 +365,7 @@ class MakeTables(Pass):
                     replace(op, attrs=op.attrs.set(shape=_rows(block.vars[name], splits[name])))
                 )
             else:
-                ops.append(edit.rename_op(_alike(op), wholes))
+                ops.append(edit.rename_op(_in_optimizer_role(op), wholes))
         last = block.ops[-1] if block.ops else None
         for name, whole in wholes.items():
             assert last is not None
@@ -403,10 +403,8 @@ def _fills(ops: Sequence[OpDesc], name: str) -> bool:
     return fills and not any(name in op.reads for op in ops)
 
 
-def _alike(op: OpDesc) -> OpDesc:
-    """The op such that all ranks draw the same numbers: as part of an update, not of a rank's own
-    work.
-    """
+def _in_optimizer_role(op: OpDesc) -> OpDesc:
+    """The op with the role of an update, so that all ranks sample the same numbers."""
     return replace(op, attrs=op.attrs.set(op_role=edit.OPTIMIZE)) if lookup(op.type).random else op
 
 
