@@ -280,9 +280,9 @@ def check_type(
     """Raises FluidTypeError unless an argument of a layer is of one of these types."""
     if not isinstance(input, expected_type):
         kinds = expected_type if isinstance(expected_type, tuple) else (expected_type,)
-        told = " or ".join(k.__name__ for k in kinds)
+        kinds_text = " or ".join(k.__name__ for k in kinds)
         raise FluidTypeError(
-            f"{op_name}'s {input_name} is a {told}, not a {type(input).__name__} {extra_message}".rstrip()
+            f"{op_name}'s {input_name} is a {kinds_text}, not a {type(input).__name__} {extra_message}".rstrip()
         )
 
 

@@ -123,15 +123,15 @@ def watch(
     total: int | None = None,
     title: str = "training",
 ) -> Watch:
-    """How a training goes: one line while it goes on and somebody watches, and curves.
+    """The progress of a training: one line while it runs, if somebody watches, and curves.
 
-        with fluid.watch(exe, main) as told:
+        with fluid.watch(exe, main) as log:
             for feed in loader():
                 value, = exe.run(main, feed=feed, fetch_list=[loss])
-                told(loss=value)
-        print(told)     # 1,000 steps in 4.7 s (212/s): loss 0.0123 (2.31 at first); 2 compilations, 0.61 s
+                log(loss=value)
+        print(log)     # 1,000 steps in 4.7 s (212/s): loss 0.0123 (2.31 at first); 2 compilations, 0.61 s
 
-    executor, program: whose compilations are told; default none, and the default main program.
+    executor, program: whose compilations are counted; default none, and the default main program.
     total: steps, if it is known. What comes back holds the values of all steps (`values`), and
     notebooks show them as curves. Raises FluidTypeError for what is no executor, FluidValueError
     for a total below 1.

@@ -107,12 +107,12 @@ def section(module: str, names: list[str], shown_by: Mapping[str, str]) -> Itera
             f" {short(shows[file])}"
         )
     for n in by[DIFFERENT]:
-        yield f"- Different: `{last(n)}` {standings()[n].told}" + (
+        yield f"- Different: `{last(n)}` {standings()[n].reason}" + (
             f" (`{shown_by[n]}`)" if n in shown_by else ""
         )
     reasons = defaultdict(list)
     for n in by[ABSENT]:
-        reasons[standings()[n].told].append(n)
+        reasons[standings()[n].reason].append(n)
     for told in sorted(reasons, key=lambda t: (not t, t)):
         yield f"- Absent: {short(reasons[told])}" + (f": {told}" if told else "")
     yield ""

@@ -54,9 +54,9 @@ def test_a_notebook_opens_with_a_title_and_what_it_is_about(path: Path) -> None:
 WATCHED = """
 import time
 import fluidjax as fluid
-with fluid.watch(total=4) as told:
+with fluid.watch(total=4) as log:
     for loss in (4.0, 3.0, 2.0, 1.0):
-        told(loss=loss)
+        log(loss=loss)
         time.sleep(0.6)
 """
 

@@ -99,7 +99,7 @@ COMPILING = (
 
 OTHERS_CODE = ("run", "launch", "serve")  # a pipe that breaks may be one of theirs
 
-FAILED = 1  # an error that one sentence told, or the answer of a command is no
+FAILED = 1  # an error that was reported in one sentence, or a command's answer is no
 INTERRUPTED = 130  # what a shell reports for Ctrl-C
 
 

@@ -34,7 +34,8 @@ def run(args: argparse.Namespace) -> int:
 
     reports = [compat_report(script) for script in args.scripts]
     report = CompatReport(
-        tuple(use for r in reports for use in r), tuple(told for r in reports for told in r.unread)
+        tuple(use for r in reports for use in r),
+        tuple(error for r in reports for error in r.unread),
     )
     if args.json:
         uses = [use._asdict() for use in report]

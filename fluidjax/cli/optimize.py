@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         "parameters": len(arrays),
     }
     if args.json:
-        told = {
+        report = {
             "passes": args.passes,
             "changed": result.changed,
             "counts": result.counts(),
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
             "differences": differences,
             "written": made,
         }
-        print(json.dumps(told, indent=1))
+        print(json.dumps(report, indent=1))
         return 0
     terminal.say(result)
     for certificate in result.certificates:
@@ -98,8 +98,8 @@ def run(args: argparse.Namespace) -> int:
 def check(
     model: Model, program: Program, sizes: dict[str, tuple[int, ...]]
 ) -> dict[str, tuple[float, float]]:
-    """Of each result on a random input, the largest difference that the passes make, and the largest
-    value.
+    """Of each result on a random input, the largest difference that the passes make, and the
+    largest value.
     """
     import numpy as np
 

@@ -105,8 +105,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(found.to_dict()))
         return 0
-    for what, told in found.given.items():
-        terminal.say(f"{what}: {told}")
+    for what, value in found.given.items():
+        terminal.say(f"{what}: {value}")
     for title, head, rows in tables(found):
         print(f"\n{terminal.paint(title, 'head')}")
         print(terminal.table(head, rows, set(range(len(head))) - TEXTS))

@@ -19,12 +19,12 @@ from .surroundings import around, leftover
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """--report, SCRIPT and whatever follows it."""
-    told = (
+    """--report, SCRIPT and its arguments."""
+    usage = (
         "say afterwards on stderr which of Paddle's names were used, what was compiled, and what"
         " differs from Paddle"
     )
-    parser.add_argument("--report", action="store_true", help=told)
+    parser.add_argument("--report", action="store_true", help=usage)
     parser.add_argument("script", type=Path, metavar="SCRIPT", help="a Python file")
     parser.add_argument(
         "args", nargs=argparse.REMAINDER, metavar="ARGS", help="the script's own arguments"
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the script as __main__. Returns 0, or 1 after a traceback when it raises; SystemExit
     passes through.
 
-    Where the process is part of a job by then, the others are told why it ends.
+    Where the process is part of a job by then, the other processes get the reason why it ends.
     """
     from .. import paddle
     from ..dist.jobs.process import telling_why
@@ -54,8 +54,8 @@ def run(args: argparse.Namespace) -> int:
         ):
             runpy.run_path(str(script), run_name="__main__")
     except Exception as exc:
-        if told := leftover(exc):
-            exc.add_note(told)
+        if hint := leftover(exc):
+            exc.add_note(hint)
         traceback.print_exception(exc.with_traceback(_from(exc.__traceback__, str(script))))
         return 1
     finally:

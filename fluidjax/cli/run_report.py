@@ -57,7 +57,7 @@ class _Seen:
             rows = sorted((n, c) for n, c in leaves.items() if stands[n].status == status)
             if rows:
                 yield f"{len(rows)} are {status}:"
-                yield from (f"  {count:5d}  {name}: {stands[name].told}" for name, count in rows)
+                yield from (f"  {count:5d}  {name}: {stands[name].reason}" for name, count in rows)
 
     def _compilations(self) -> Iterator[str]:
         total, spent = time.perf_counter() - self.began, sum(m.seconds for m in self.made)
@@ -71,9 +71,9 @@ class _Seen:
 
     def _differences(self) -> Iterator[str]:
         yield "beside Paddle 1.8.5, besides the last digits of sums:"
-        yield from (f"  {row}" for row in self._told())
+        yield from (f"  {row}" for row in self._known_differences())
 
-    def _told(self) -> Iterator[str]:
+    def _known_differences(self) -> Iterator[str]:
         drawn = f" and those that {', '.join(sorted(self.random))} draw" if self.random else ""
         yield (
             f"random numbers come from another generator: first values of parameters{drawn} are"

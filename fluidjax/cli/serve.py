@@ -60,8 +60,8 @@ def run(args: argparse.Namespace) -> int:
     app = Application(config, settings, given_sizes(args.shape))
     if not is_loopback(args.host):
         print(
-            f"fluidjax serve: {args.host} is reached from other machines, and whoever reaches it may"
-            " use the model: put a proxy before it that knows who may (and TLS)",
+            f"fluidjax serve: {args.host} is reachable from other machines, and anyone there may"
+            " use the model: put a proxy in front of it that checks who may (and TLS)",
             file=sys.stderr,
         )
     return serve(app, args.host, args.port, args.grace, lambda text: print(text, flush=True))

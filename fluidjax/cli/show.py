@@ -31,11 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how many ops of each type there are, and which cannot run here",
     )
     form.add_argument("--json", action="store_true", help="the program as JSON")
-    told = (
+    usage = (
         "who arranges the graph: graphviz, fluidjax's own layers, or (the default) graphviz where"
         " it is installed"
     )
-    parser.add_argument("--engine", choices=("auto", "own", "graphviz"), default="auto", help=told)
+    parser.add_argument("--engine", choices=("auto", "own", "graphviz"), default="auto", help=usage)
     parser.add_argument(
         "-o", "--out", type=Path, metavar="FILE", help="write into FILE instead of printing"
     )

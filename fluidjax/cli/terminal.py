@@ -1,8 +1,9 @@
-"""How commands print: tables that fit the terminal, long lines and values folded, colour where somebody
-sees it.
+"""How commands print: tables that fit the terminal, long lines and values folded, colour where
+somebody sees it.
 
 What goes into a pipe or a file is never folded, shortened or coloured, so that other programs read
-all of it. ``NO_COLOR`` (set to anything) turns the colour off, ``COLUMNS`` says how wide a terminal is.
+all of it. ``NO_COLOR`` (set to anything) turns the colour off, ``COLUMNS`` says how wide a terminal
+is.
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ def _cut(match: re.Match[str]) -> str:
 def table(
     head: Sequence[str], rows: Iterable[Sequence[object]], numbers: Iterable[int] = ()
 ) -> str:
-    """Columns below their names; `numbers` are set right. Where they are wider than the terminal, a
-    table with fewer rows than columns is turned, and then the widest columns are cut.
+    """Columns below their names; `numbers` are right-aligned. If they are wider than the terminal,
+    a table with fewer rows than columns is transposed, and then the widest columns are cut.
     """
     cells = [tuple(map(str, row)) for row in rows]
     right = set(numbers)

@@ -23,10 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "function", metavar="MODULE:FUNCTION", help="a function, or a module of flax nnx or equinox"
     )
-    told = (
+    usage = (
         'types such as "f32[8, 16]", or one MODULE:FUNCTION that returns the arguments as a tuple'
     )
-    parser.add_argument("arguments", metavar="ARGUMENT", nargs="*", help=told)
+    parser.add_argument("arguments", metavar="ARGUMENT", nargs="*", help=usage)
     parser.add_argument(
         "--state", help="arguments that persist, by position or name: 0,1 or params,opt_state"
     )

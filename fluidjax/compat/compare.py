@@ -62,12 +62,12 @@ _OF_LAYERS = frozenset("astype bfloat16 float float16 to".split())
 
 
 class Standing(NamedTuple):
-    """status: THERE, DIFFERENT or ABSENT; told: in what it differs, or why it is absent and what
+    """status: THERE, DIFFERENT or ABSENT; reason: in what it differs, or why it is absent and what
     serves instead.
     """
 
     status: str
-    told: str = ""
+    reason: str = ""
 
 
 def standing(path: str, methods: bool = True) -> Standing:
@@ -81,29 +81,31 @@ def standing(path: str, methods: bool = True) -> Standing:
         return Standing(ABSENT, _reason(path, str(exc)))
     except AttributeError:
         return Standing(ABSENT)
-    if told := absent(ours):
-        return Standing(ABSENT, _reason(path, told))
+    if reason := absent(ours):
+        return Standing(ABSENT, _reason(path, reason))
     theirs = recorded.find(path)
     if path in _TOLD and methods:
         return Standing(DIFFERENT, _TOLD[path])
-    told = "; ".join(differences(theirs, ours, methods)) if theirs is not None else ""
-    return Standing(DIFFERENT if told else THERE, told)
+    reason = "; ".join(differences(theirs, ours, methods)) if theirs is not None else ""
+    return Standing(DIFFERENT if reason else THERE, reason)
 
 
 def _reason(path: str, sentence: str) -> str:
     """The sentence of a missing name without the name that it begins with."""
     name = re.escape(path.split(".")[-1])
-    told = re.sub(
+    reason = re.sub(
         rf"^fluidjax has no [\w.]+\b|^(fluid|paddle)\.([\w.]+\.)?{name}\b|^fluid(\.\w+)+(?=:)",
         "",
         sentence,
     )
-    told = told.partition("(did you mean")[0]  # the name is one of Paddle's, and no slip of the pen
-    return told.strip(" :,;").removeprefix("which ")
+    reason, *_ = reason.split("(did you mean")  # the name is one of Paddle's, and no typing error
+    return reason.strip(" :,;").removeprefix("which ")
 
 
 def differences(theirs: Recorded, ours: Any, methods: bool = True) -> Iterator[str]:
-    """In what our function or class takes other arguments than the recorded one, or lacks methods."""
+    """In what our function or class takes other arguments than the recorded one, or lacks
+    methods.
+    """
     if theirs.kind in ("module", "value") or isinstance(ours, ModuleType) or not callable(ours):
         return
     passed = (
@@ -129,7 +131,7 @@ def differences(theirs: Recorded, ours: Any, methods: bool = True) -> Iterator[s
 
 
 def _of_every_layer(theirs: Recorded) -> frozenset[str]:
-    """The methods that a class has from paddle.nn.Layer, which are told of that alone."""
+    """The methods that a class has from paddle.nn.Layer, which only its row lists."""
     layer = recorded.find("paddle.nn.Layer")
     inherits = layer is not None and layer != theirs and set(layer.methods) <= set(theirs.methods)
     return frozenset(layer.methods) - {"forward"} if layer is not None and inherits else frozenset()

@@ -145,8 +145,8 @@ def _uses(file: Path) -> Iterator[Use]:
     except OSError as exc:
         raise FluidValueError(f"{str(file)!r} cannot be read: {exc.strerror}") from None
     for mention in mentions(source, str(file)):
-        status, told = _standing(mention)
-        yield Use(mention.name, status, str(file), mention.line, told)
+        status, reason = _standing(mention)
+        yield Use(mention.name, status, str(file), mention.line, reason)
 
 
 @cache

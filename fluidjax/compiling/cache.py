@@ -1,10 +1,10 @@
-"""What XLA compiled is kept in a folder of the user's, so that the next process does not compile it
+"""Keeps what XLA compiled in a folder of the user's, so that the next process does not compile it
 again (docs/compile-cache.md).
 
-JAX has such a cache, and turns it on only where it is told to. This module tells it where nobody
-else did, when a program is about to be compiled, and looks after the folder: whose it is, how large
-it gets, and entries that are damaged. Whatever is wrong with it makes runs slower, never wrong, and
-is said once.
+JAX has such a cache, which is off unless it is configured. This module turns it on, unless someone
+else did, when a program is about to be compiled. It also looks after the folder: its owner, its
+size, and damaged entries. A problem with the folder makes runs slower, never wrong, and is reported
+once.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class CompileCache:
     """What this process knows of the cache. config: JAX's."""
 
     def __init__(self, config: Any = jax.config) -> None:
-        self.folder: Path | None = None  # where it is, if it was turned on here
+        self.folder: Path | None = None  # where it is, if this module turned it on
         self.writes = False  # whether anything can be added to it
         self._config = config
         self._asked = False
-        self._told = False  # whether a damaged entry has been spoken of
+        self._reported = False  # whether a damaged entry has been reported
         self._lock = threading.Lock()
 
     def turn_on(self) -> Path | None:
@@ -60,10 +60,10 @@ class CompileCache:
         with self._lock:
             if not self._asked:
                 self._asked = True
-                self.folder = self._turned_on()
+                self.folder = self._chosen_folder()
             return self.folder
 
-    def _turned_on(self) -> Path | None:
+    def _chosen_folder(self) -> Path | None:
         config, chosen = self._config, flag("FLAGS_compilation_cache_dir")
         if (
             not flag("FLAGS_compilation_cache")
@@ -127,13 +127,13 @@ class CompileCache:
             self.damaged(path)
 
     def damaged(self, path: Path) -> None:
-        """Remove an entry that cannot be read; the first is told of."""
+        """Remove an entry that cannot be read; the first one is reported."""
         try:
             path.unlink(missing_ok=True)
         except OSError:
             return  # not ours to change: then it is passed over
-        if not self._told:
-            self._told = True
+        if not self._reported:
+            self._reported = True
             _say(
                 "a damaged entry of the compilation cache was removed, and is compiled anew:"
                 f" {str(path)!r}"
@@ -190,7 +190,7 @@ def _instructions() -> list[str]:
 
 
 def _refuse_others(root: Path) -> None:
-    """Raises PermissionError for a folder into which others may write: whoever can, runs code here."""
+    """Raises PermissionError for a folder into which others may write: they could run code here."""
     found = root.stat()
     if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
         raise PermissionError(

@@ -57,7 +57,7 @@ watchers: list[Callable[[Compilation, Any], None]] = []
 
 
 def record(kept: list[Compilation], made: Compilation, step: Any = None) -> None:
-    """Keep a report, tell whoever watches, and log it."""
+    """Keep a report, call the watchers, and log it."""
     kept.append(made)
     for watcher in watchers:
         watcher(made, step)

@@ -85,11 +85,11 @@ def fed(feed: Any) -> dict[str, str]:
     """What a call is particular to in its feed, by name; of several ranks each."""
     if isinstance(feed, tuple):
         return {
-            f"{what} of rank {r}": told
+            f"{what} of rank {r}": value
             for r, one in enumerate(feed)
-            for what, told in fed(one).items()
+            for what, value in fed(one).items()
         }
-    return {what: told for name, value in feed.items() for what, told in _traits(name, value)}
+    return {what: value for name, value in feed.items() for what, value in _traits(name, value)}
 
 
 def types(shapes: Mapping[str, Any]) -> dict[str, str]:
@@ -168,9 +168,9 @@ def _changed(old: ProgramDesc, new: ProgramDesc) -> str:
     """How many ops of each type are more or fewer."""
     counts = [Counter(op.type for block in desc.blocks for op in block.ops) for desc in (old, new)]
     by = {kind: counts[1][kind] - counts[0][kind] for kind in sorted(counts[0] | counts[1])}
-    told = [f"{abs(n)} {kind} {'more' if n > 0 else 'fewer'}" for kind, n in by.items() if n]
-    more = f" and {len(told) - SHOWN} types more" if len(told) > SHOWN else ""
-    return ", ".join(told[:SHOWN]) + more if told else "ops of the same types, otherwise"
+    changes = [f"{abs(n)} {kind} {'more' if n > 0 else 'fewer'}" for kind, n in by.items() if n]
+    more = f" and {len(changes) - SHOWN} types more" if len(changes) > SHOWN else ""
+    return ", ".join(changes[:SHOWN]) + more if changes else "ops of the same types, otherwise"
 
 
 def _listed(names: Sequence[str]) -> str:

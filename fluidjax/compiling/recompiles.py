@@ -11,7 +11,7 @@ from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
 from .reasons import Reasons
 
-SPECIALISATIONS = 16  # values of a feed that decides sizes; with more it is told
+SPECIALISATIONS = 16  # values of a feed that decides sizes; more than these cause a warning
 
 
 class Recompiles:

@@ -124,11 +124,12 @@ def cpu_num() -> int:
 
 def too_few(wanted: int) -> str:
     """Why there are fewer CPU devices than `wanted`, and what to do, for a warning."""
-    told = os.environ.get("CPU_NUM", "")
-    if told.strip() == str(wanted):
+    requested = os.environ.get("CPU_NUM", "")
+    if requested.strip() == str(wanted):
         return (
-            f"CPU_NUM={told} came after JAX was first used (by an Executor, or by jax.numpy), or"
-            " JAX was told another number of devices; set it at the beginning of the script"
+            f"CPU_NUM={requested} came after JAX was first used (by an Executor, or by jax.numpy),"
+            " or JAX was configured with another number of devices; set it at the beginning of the"
+            " script"
         )
     return f"set CPU_NUM={wanted} before JAX is first used"
 

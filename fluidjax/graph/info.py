@@ -12,8 +12,8 @@ from ..ir.desc import FrozenMap, ProgramDesc
 
 @dataclass(frozen=True)
 class ProgramInfo:
-    """A frozen value that a copy of the program shares; whoever learns more replaces it
-    (Program.update_info).
+    """A frozen value that copies of the program share. Program.update_info replaces it when there
+    is more to know.
 
     grad_calls: how often the program was differentiated; names of higher gradients depend on it.
     loaded: it came from a file, so names in it may be those that are generated next. readers:

@@ -174,13 +174,13 @@ def _number(var: Any, kind: str, value: Any) -> float:
     Raises FluidTypeError or FluidValueError where it is none, FluidTypeError for a fraction beside
     an integer variable.
     """
-    told = f"{kind} of {var} takes a variable or a number, not "
+    wanted = f"{kind} of {var} takes a variable or a number, not "
     try:
         number = float(value.item() if getattr(value, "size", 0) == 1 else value)
     except TypeError:
-        raise FluidTypeError(told + ("None" if value is None else type(value).__name__)) from None
+        raise FluidTypeError(wanted + ("None" if value is None else type(value).__name__)) from None
     except ValueError:
-        raise FluidValueError(f"{told}{value!r}") from None
+        raise FluidValueError(f"{wanted}{value!r}") from None
     if var.desc.dtype in INTEGERS and math.isfinite(number) and number != int(number):
         raise FluidTypeError(
             f"{value} is no integer, but variable {var.name!r} is {var.desc.dtype}; cast it first"

@@ -85,11 +85,11 @@ def density_prior_box(
     typed(fixed_sizes, "fixed_sizes", (list, tuple), "density_prior_box")
     typed(fixed_ratios, "fixed_ratios", (list, tuple), "density_prior_box")
     assert densities is not None and fixed_sizes is not None
-    told = (
+    message = (
         f"density_prior_box takes a size for each of {len(densities)} densities, not"
         f" {len(fixed_sizes)}"
     )
-    require(len(densities) == len(fixed_sizes), told)
+    require(len(densities) == len(fixed_sizes), message)
     across, down = _pair(steps, "steps", "density_prior_box")
     attrs = {
         "variances": list(variance), "clip": clip, "step_w": across, "step_h": down, "offset": offset,

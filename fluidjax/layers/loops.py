@@ -156,18 +156,18 @@ class While:
     def _warn_if_endless(self, inside: Block) -> None:
         name = self.cond_var.name
         if not _writes(inside, name):
-            told = (
+            problem = (
                 f"does not write {name!r}, which it tests, so it never ends once it has begun;"
                 " write it by less_than(i, n, cond=...)"
             )
         elif decided_outside([op.desc for op in inside.ops], name):
-            told = (
+            problem = (
                 f"changes nothing that {name!r}, which it tests, follows from, so it ends after one"
                 " iteration or never; count there"
             )
         else:
             return
-        warnings.warn(f"the block of this While ({user_line()}) {told}", stacklevel=4)
+        warnings.warn(f"the block of this While ({user_line()}) {problem}", stacklevel=4)
 
 
 def _captured(block: Block, condition: str) -> tuple[list[str], list[str]]:

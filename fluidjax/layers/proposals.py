@@ -1,5 +1,5 @@
-"""Proposals of object detectors, and what they are trained on. Boxes are (x1, y1, x2, y2); images
-are told apart by LoDs.
+"""Proposals of object detectors, and their training targets. Boxes are (x1, y1, x2, y2); LoDs say
+which rows belong to which image.
 """
 
 from __future__ import annotations

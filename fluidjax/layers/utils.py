@@ -92,17 +92,17 @@ def convert_to_list(value: Any, n: int, name: str, dtype: type = int) -> list[An
     """`n` values from one or from n of them. Raises FluidValueError for another number, or what is
     no `dtype`.
     """
-    told = f"{name} is a {dtype.__name__} or a list of {n}, not {value!r}"
+    message = f"{name} is a {dtype.__name__} or a list of {n}, not {value!r}"
     if isinstance(value, dtype):
         return [value] * n
     values = list(value) if isinstance(value, Iterable) else []
     if len(values) != n:
-        raise FluidValueError(told)
+        raise FluidValueError(message)
     try:
         for v in values:
             dtype(v)
     except (TypeError, ValueError):
-        raise FluidValueError(told) from None
+        raise FluidValueError(message) from None
     return values
 
 

@@ -56,8 +56,8 @@ class Channel:
             while not self._changed.wait_for(
                 lambda: self._items or self._done or self._closed, _LOOK
             ):
-                # Ctrl-C that another thread was told of, or just before the wait, does not wake
-                # this one
+                # a Ctrl-C that came in another thread, or just before the wait, does not wake this
+                # one
                 pass
             if self._items:
                 item = self._items.popleft()

@@ -1,4 +1,6 @@
-"""DataLoader: batches of a Python generator, checked and put on the device by a background thread."""
+"""DataLoader: batches of a Python generator, checked and put on the device by a background
+thread.
+"""
 
 from __future__ import annotations
 
@@ -167,7 +169,9 @@ class GeneratorLoader(OwnIteration, Positioned):
         return self
 
     def _rules(self) -> list[FeedRule]:
-        """What each variable must look like, with the ranges that the program's ops expect by now."""
+        """What each variable must look like, with the ranges that the program's ops expect
+        by now.
+        """
         desc = self._program.desc
         bounds = ranges(desc, tuple(op for block in desc.blocks for op in block.ops))
         return [rule_for(var.desc, bounds.get(var.name, ())) for var in self._feed_list]
@@ -212,9 +216,7 @@ class GeneratorLoader(OwnIteration, Positioned):
         return context.run(lambda: Background(lambda: items, self._capacity, "fluidjax-loader"))
 
     def groups(self) -> Iterator[list[Any]]:
-        """The batches of a pass as iterating gives them, made by whoever asks for them, without a
-        thread.
-        """
+        """The batches of a pass as iterating gives them, made in the caller's thread."""
         return self._placed(self._ready(), 0)
 
     def _placed(self, source: Source, skip: int) -> Iterator[list[Any]]:
@@ -274,7 +276,9 @@ class GeneratorLoader(OwnIteration, Positioned):
             self._running = None
 
     def _reset(self) -> None:
-        """Stop reading, also in an iteration of the loader's own: reset() of either kind of loader."""
+        """Stop reading, also in an iteration of the loader's own: reset() of either kind of
+        loader.
+        """
         iterator, self._iterator = self._iterator, None
         if iterator is not None:
             iterator.close()  # type: ignore[attr-defined]

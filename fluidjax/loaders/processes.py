@@ -1,8 +1,7 @@
-"""Worker processes of readers and loaders: forked, so that they take any function along; they end
-with whoever started them.
+"""Worker processes of readers and loaders. They are forked, so that they can run any function, and
+they end with the process that started them.
 
-A worker runs the user's Python and NumPy and nothing of JAX, whose threads are not there after a
-fork.
+A worker runs the user's Python and NumPy, and nothing of JAX, whose threads do not survive a fork.
 """
 
 from __future__ import annotations
@@ -129,7 +128,9 @@ def ready(workers: Sequence[Worker]) -> list[Worker]:
 
 
 def start(workers: list[Worker], work: Callable[[Sender], None], name: str) -> None:
-    """Add a worker to those that `close_all` ends; Ctrl-C comes before or after it is among them."""
+    """Add a worker to those that `close_all` ends; Ctrl-C comes before or after it is among
+    them.
+    """
     with uninterrupted():
         workers.append(Worker(work, name))
 
@@ -163,7 +164,7 @@ class Sender:
         try:
             data = pickle.dumps(("error", (error, text)))
             pickle.loads(data)
-        except Exception:  # an exception that cannot be sent is told by its text
+        except Exception:  # of an exception that cannot be sent, the text is
             data = pickle.dumps(("error", (RuntimeError(f"{type(error).__name__}: {error}"), text)))
         self._send(data, ())
 

@@ -149,9 +149,8 @@ def fit(
     fetch_list: as in memory_report. keep: names of values that are not forgotten. The values of a
     run are those of the program before, but for rounding where XLA orders sums anew.
 
-    Raises FluidValueError for a budget that is none, and for one below everything that was tried,
-    with the least of them; what memory_report raises for a program or sizes of which no figure can
-    be told.
+    Raises FluidValueError for an invalid budget, and for one below all estimates, with the smallest
+    of them; and what memory_report raises for a program or sizes that it cannot estimate.
     """
     wanted = bytes_of(budget)
     fetches = found_names(program, fetch_list)

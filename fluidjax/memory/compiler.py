@@ -68,7 +68,7 @@ def lower(
 
 
 def options_of(scheduler: str, draft: bool = False) -> dict[str, Any] | None:
-    """What XLA is told under a scheduler. draft: into slow code, which lays out the same."""
+    """XLA's options under a scheduler. draft: slow code, whose memory layout is the same."""
     memory = scheduler == SCHEDULERS[1]
     return choose(jax.default_backend()).options(memory=memory, draft=draft)
 

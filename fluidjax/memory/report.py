@@ -58,7 +58,7 @@ def memory_report(
 
     batch_size: stands for an unknown first dimension of what is fed. feed_shapes: whole shapes of
     fed variables, by name, for other unknown dimensions. lengths: how many rows the sequences of
-    ragged feeds have, all alike; {name: length} where feeds differ, and a list for one with several
+    ragged feeds have, all equal; {name: length} if feeds differ, and a list for one with several
     levels of sequences, outermost first; the batch is how many sequences the first level has. The
     compiler's figures are those of the step for which a run pads them. fetch_list: what the run
     will fetch; only what it and the persistable variables need is counted. compiled: False leaves

@@ -49,8 +49,8 @@ def arguments(
 ) -> Arguments:
     """The types of the step's arguments, where dimension 0 of a feed, if unknown, is the batch.
 
-    lengths: how long the sequences of ragged feeds are, all alike; of one of several levels a
-    number each, outermost first. The batch is how many sequences the first level has.
+    lengths: the length of all sequences of ragged feeds; for several levels one number each,
+    outermost first. The batch is the number of sequences of the first level.
 
     Raises FluidValueError for a dimension that nothing tells, a name that is not fed, a shape or
     lengths that do not fit, UnsupportedError for ragged feeds without lengths.
@@ -126,7 +126,7 @@ def _feed(var: VarDesc, batch_size: int | None, given: Any) -> jax.ShapeDtypeStr
 
 
 def _lengths(step: Step, lengths: Lengths | None) -> dict[str, tuple[int, ...]]:
-    """The lengths of the sequences of each ragged feed that they are told of, a number for each
+    """The lengths of the sequences of each ragged feed that `lengths` names, a number for each
     level.
     """
     ragged = {n: v.lod_level for n, v in step.feeds.items() if v.lod_level}
@@ -135,7 +135,7 @@ def _lengths(step: Step, lengths: Lengths | None) -> dict[str, tuple[int, ...]]:
             "lengths are of the sequences of ragged feeds, of which the program has none: leave"
             f" out {lengths!r}"
         )
-    told = (
+    by_name = (
         lengths
         if isinstance(lengths, Mapping)
         else {}
@@ -143,7 +143,7 @@ def _lengths(step: Step, lengths: Lengths | None) -> dict[str, tuple[int, ...]]:
         else dict.fromkeys(ragged, lengths)
     )
     found: dict[str, tuple[int, ...]] = {}
-    for name, value in told.items():
+    for name, value in by_name.items():
         if name not in ragged:
             what = "is not ragged" if name in step.feeds else f"is not fed{near(name, ragged)}"
             raise FluidValueError(
@@ -168,7 +168,7 @@ def _lengths(step: Step, lengths: Lengths | None) -> dict[str, tuple[int, ...]]:
 
 
 def _ragged(var: VarDesc, batch_size: int | None, lengths: tuple[int, ...]) -> Ragged:
-    """Sequences that are all alike, without padding."""
+    """Sequences of equal lengths, without padding."""
     if batch_size is None:
         raise FluidValueError(
             f"how many sequences feed {var.name!r} has is not known: pass batch_size=..."
@@ -189,10 +189,10 @@ def tensors(feed: Mapping[str, Any]) -> dict[str, Any]:
     return {n: _zeros(t) if isinstance(t, Ragged) else t for n, t in feed.items()}
 
 
-def _zeros(alike: Ragged) -> LoDTensor:
-    counts = [level.shape[0] - 1 for level in alike.offsets]
-    lengths = [[n] * count for n, count in zip(alike.longest, counts, strict=True)]
-    return create_lod_tensor(np.zeros(alike.rows.shape, alike.rows.dtype), lengths)
+def _zeros(ragged: Ragged) -> LoDTensor:
+    counts = [level.shape[0] - 1 for level in ragged.offsets]
+    lengths = [[n] * count for n, count in zip(ragged.longest, counts, strict=True)]
+    return create_lod_tensor(np.zeros(ragged.rows.shape, ragged.rows.dtype), lengths)
 
 
 def _fitting(var: VarDesc, given: Any) -> tuple[int, ...]:

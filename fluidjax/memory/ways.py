@@ -52,14 +52,14 @@ class Way:
         return tuple(p for p in (self.made_by, self.offload) if p is not None)
 
     def __str__(self) -> str:
-        told = (
+        parts = (
             [f"{self.again} ops twice ({self.work:+.0%} of convolutions and products)"]
             if self.again
             else []
         )
         if self.offload is not None:
-            told.append(f"{len(self.offload.names)} values on the host")
-        return ", ".join(told) or "as it is"
+            parts.append(f"{len(self.offload.names)} values on the host")
+        return ", ".join(parts) or "as it is"
 
 
 class Ways:
@@ -75,7 +75,7 @@ class Ways:
 
     @cached_property
     def why_none(self) -> str | None:
-        """Why nothing of the program is computed again; None where something is."""
+        """Why nothing of the program is recomputed; None if something is."""
         if (why := self.forward.refusal()) is not None:
             return why
         if any(way.again for way in self.found):
@@ -83,12 +83,12 @@ class Ways:
         reasons = {
             why: op for op in self.forward.ops[::-1] if (why := self.forward.again(op)) is not None
         }
-        told = ", ".join(
+        refused = ", ".join(
             f"op '{op.type}'{f' ({op.loc})' if op.loc else ''}: {why}"
             for why, op in list(reasons.items())[:MOST_TOLD]
         )
         return "none of its values takes less memory for it" + (
-            f"; not computed twice is {told}" if told else ""
+            f"; not computed twice is {refused}" if refused else ""
         )
 
     @cached_property
@@ -135,8 +135,9 @@ class Ways:
         return found
 
     def _between(self, cheap: Way, small: Way) -> Iterator[Way]:
-        """Ways that forget of the first part of the net what one forgets, and of the rest what the
-        other does: layers that are alike are alike to a price, which takes all of them or none."""
+        """Ways that recompute in the first part of the net what `small` does, and in the rest what
+        `cheap` does. A price alone cannot separate equal layers: it takes all of them or none.
+        """
         if small.estimate > FAR * cheap.estimate or small.made_by is None:
             return
         # the program as it is keeps all
@@ -156,8 +157,10 @@ class Ways:
         seen: set[tuple[tuple[str, ...], frozenset[str]]] = set()
         # JAX's products cost what they compute, or by their bytes alone: each finds ways of its own
         costs = [self.seconds]
-        if (dear := {u: n + self._dear[u] for u, n in self.seconds.items()}) != self.seconds:
-            costs.append(dear)
+        if (
+            by_flops := {u: n + self._extra_seconds[u] for u, n in self.seconds.items()}
+        ) != self.seconds:
+            costs.append(by_flops)
         for cuts in dict.fromkeys(self._checkpoints(n) for n in PARTS):
             for cost in costs:
                 choice = self._choice(cuts, cost)
@@ -194,7 +197,7 @@ class Ways:
         return flops(op, self.vars) or flops_of_jaxs(op, self.vars)
 
     @cached_property
-    def _dear(self) -> dict[int, float]:
+    def _extra_seconds(self) -> dict[int, float]:
         return {op.uid: flops_of_jaxs(op, self.vars) / FLOPS_A_SECOND for op in self.forward.ops}
 
     def _seconds(self, op: OpDesc) -> float:
@@ -252,7 +255,9 @@ class Ways:
 
     @cached_property
     def _across(self) -> list[tuple[str, ...]]:
-        """For each forward op what is written before it and read by it or a forward op behind it."""
+        """For each forward op what is written before it and read by it or a forward op
+        behind it.
+        """
         ops = self.forward.ops
         last = {n: i for i, op in enumerate(ops) for n in op.reads}
         alive: dict[str, None] = {}

@@ -53,8 +53,8 @@ class _Later(Optimizer):
 
 
 class RAdamUpdate(_Later):
-    """Adam, whose step is the plain average's until the variance of the square's average can be
-    told; op ``radam``.
+    """Adam, whose step is the plain average's until the variance of the square's average is known;
+    op ``radam``.
 
     State, each of the parameter's shape: ``<param>_beta1_pow_k``, ``_beta2_pow_k``, ``_rho_k``,
     ``_moment1_k``, ``_moment2_k``.

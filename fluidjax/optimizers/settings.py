@@ -1,4 +1,4 @@
-"""settings: what an optimizer was made with, for whoever makes another of it."""
+"""settings: an optimizer's constructor arguments, for code that makes another one from it."""
 
 from __future__ import annotations
 

@@ -113,7 +113,9 @@ def unflatten(x: Variable, axis: int, shape: Any, name: str | None = None) -> Va
 
 
 def vsplit(x: Variable, num_or_sections: Any, name: str | None = None) -> list[Variable]:
-    """x in pieces along its first dimension. Raises FluidValueError for fewer dimensions than two."""
+    """x in pieces along its first dimension. Raises FluidValueError for fewer dimensions
+    than two.
+    """
     require(
         x.ndim >= 2,
         f"vsplit takes two dimensions or more, but {x.name!r} has shape {list(x.shape)}",
@@ -129,7 +131,7 @@ def reverse(x: Variable, axis: Any, name: str | None = None) -> Variable:
 def rot90(
     x: Variable, k: int = 1, axes: Sequence[int] = [0, 1], name: str | None = None
 ) -> Variable:
-    """x turned k times by 90 degrees, from the first dimension of `axes` towards the second."""
+    """x rotated k times by 90 degrees, from the first dimension of `axes` towards the second."""
     require(
         len({a % x.ndim for a in axes}) == len(axes) == 2,
         f"rot90 turns in two dimensions, not in {list(axes)}",
@@ -375,7 +377,9 @@ def index_add(
 def index_fill(
     x: Variable, index: Variable, axis: int, value: Any, name: str | None = None
 ) -> Variable:
-    """x with `value` (a number or a variable of one) in all slices that `index` names along `axis`."""
+    """x with `value` (a number or a variable of one) in all slices that `index` names along
+    `axis`.
+    """
     at = axis % x.ndim
     if not isinstance(value, Variable):
         value = layers.fill_constant([1], x.dtype, value)

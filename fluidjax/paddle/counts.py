@@ -113,8 +113,8 @@ def _last(x: Variable, axis: Any) -> tuple[Variable, list[int]]:
         return layers.reshape(x, [-1]), list(range(x.ndim))
     axes = [a % x.ndim for a in (axis if isinstance(axis, list | tuple) else [axis])]
     others = [d for d in range(x.ndim) if d not in axes]
-    turned = layers.transpose(x, others + axes)
-    return layers.reshape(turned, [*(turned.shape[: len(others)]), -1]), axes
+    transposed = layers.transpose(x, others + axes)
+    return layers.reshape(transposed, [*(transposed.shape[: len(others)]), -1]), axes
 
 
 def _between(

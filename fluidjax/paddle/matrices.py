@@ -64,7 +64,9 @@ def eigvalsh(x: Variable, UPLO: str = "L", name: str | None = None) -> Variable:
 
 
 def svd(x: Variable, full_matrices: bool = False, name: str | None = None) -> Any:
-    """(U, S, VH) with x = U @ diag(S) @ VH, S in falling order; square U and VH with full_matrices."""
+    """(U, S, VH) with x = U @ diag(S) @ VH, S in falling order; square U and VH with
+    full_matrices.
+    """
     outs = {"U": x.dtype, "S": x.dtype, "VH": x.dtype}
     return append(LayerHelper("svd", name=name), {"X": x}, outs, {"full_matrices": full_matrices})
 
@@ -198,8 +200,8 @@ def pinv(
         values, right = eigh(x)
         left = right
     else:
-        left, values, turned = svd(x)
-        right = _turned(turned)
+        left, values, right_t = svd(x)
+        right = _transposed(right_t)
     sizes = layers.abs(values)
     cutoff = layers.elementwise_mul(
         layers.reduce_max(sizes, -1, True), layers.fill_constant([1], x.dtype, float(rcond))
@@ -212,7 +214,7 @@ def pinv(
     return layers.matmul(scaled, left, transpose_y=True, name=name)
 
 
-def _turned(x: Variable) -> Variable:
+def _transposed(x: Variable) -> Variable:
     return layers.transpose(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
 
 
@@ -270,8 +272,8 @@ def householder_product(x: Variable, tau: Variable, name: str | None = None) -> 
     for i in range(min(tau.shape[-1], n)):
         column = layers.slice(vectors, [x.ndim - 1], [i], [i + 1])
         factor = layers.reshape(layers.slice(tau, [tau.ndim - 1], [i], [i + 1]), [*lead, 1, 1])
-        turned = layers.matmul(layers.matmul(out, column), column, transpose_y=True)
-        out = layers.elementwise_sub(out, layers.elementwise_mul(turned, factor))
+        projected = layers.matmul(layers.matmul(out, column), column, transpose_y=True)
+        out = layers.elementwise_sub(out, layers.elementwise_mul(projected, factor))
     return layers.slice(out, [x.ndim - 1], [0], [n])
 
 
@@ -294,17 +296,17 @@ def pca_lowrank(
     require(niter >= 0, f"pca_lowrank refines 0 times or more, not {niter}")
     rows = layers.elementwise_sub(x, layers.reduce_mean(x, -2, True)) if center else x
     wide = m < n or n > count
-    seen = rows if not wide else _turned(rows)  # whose range the basis spans
+    seen = rows if not wide else _transposed(rows)  # whose range the basis spans
     basis = qr(layers.matmul(seen, layers.gaussian_random([seen.shape[-1], count], dtype=x.dtype)))[
         0
     ]
     for _ in range(niter):
         basis = qr(layers.matmul(seen, qr(layers.matmul(seen, basis, transpose_x=True))[0]))[0]
     if wide:
-        u, s, turned = svd(layers.matmul(rows, basis))
-        return u, s, layers.matmul(basis, _turned(turned))
-    u, s, turned = svd(layers.matmul(basis, rows, transpose_x=True))
-    return layers.matmul(basis, u), s, _turned(turned)
+        u, s, right_t = svd(layers.matmul(rows, basis))
+        return u, s, layers.matmul(basis, _transposed(right_t))
+    u, s, right_t = svd(layers.matmul(basis, rows, transpose_x=True))
+    return layers.matmul(basis, u), s, _transposed(right_t)
 
 
 __all__ = [

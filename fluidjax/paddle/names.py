@@ -118,11 +118,13 @@ def _is_module(name: str) -> bool:
 
 
 def sentence(module: str, name: str) -> str:
-    """What is said about ``module.name``, which is not there: a hint, and the nearest name that is."""
+    """What is said about ``module.name``, which is not there: a hint, and the nearest name
+    that is.
+    """
     text = f"fluidjax has no {module}.{name}"
-    told = subject(f"{module}.{name}".removeprefix("paddle."))
-    if told or name in HINTS:
-        return f"{text}: {told or HINTS[name]}"
+    reason = subject(f"{module}.{name}".removeprefix("paddle."))
+    if reason or name in HINTS:
+        return f"{text}: {reason or HINTS[name]}"
     if name in LAYER_HINTS or name in NAMES:
         return f"{text}, which {LAYER_HINTS.get(name) or NAMES[name]}"
     elsewhere = [f"{place}.{name}" for place in _PLACES if place != module and _has(place, name)]

@@ -20,7 +20,7 @@ class Fold:
     """One fold. layer: the types of the ops that became one, with the name of their result.
 
     operands: the parameters of the affine ops. made: the new parameters. error: measured on a probe
-    batch, None if the pass was told not to.
+    batch, None if the pass was asked not to measure it.
     """
 
     layer: str

@@ -49,8 +49,8 @@ CHANGED: Mapping[str, tuple[int, Callable[[Mapping[str, Any]], bool], str]] = {
 
 
 def adapted(desc: ProgramDesc, written: Written) -> ProgramDesc:
-    """The program as its ops are meant. Raises UnsupportedError for versions of op types that
-    change what cannot be told here.
+    """The program with the meaning that its ops had when it was saved. Raises UnsupportedError for
+    versions of op types whose changes are not known here.
     """
     if not written.ops and written.paddle < 2_000_000:
         return desc

@@ -21,7 +21,7 @@ class Offload(Pass):
     names: of the values. Behind the last forward op that reads ``x`` an assign gives ``x@HOST``,
     and before the first backward op that reads it another gives ``x.subprog_k``, which the backward
     pass then reads. A step lays ``x@HOST`` where its device has a memory of the host beside its
-    own; to whoever runs op by op these are copies.
+    own; in a run op by op these are copies.
     """
 
     name: ClassVar[str] = "offload"

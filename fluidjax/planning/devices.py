@@ -38,7 +38,7 @@ class Device:
                 )
 
     def peak(self, dtype: str) -> float:
-        """Operations a second in a dtype; of one that is not told, those of the slowest."""
+        """Operations a second in a dtype; for an unknown one, those of the slowest."""
         return self.flops.get(dtype, min(self.flops.values()))
 
 

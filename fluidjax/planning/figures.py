@@ -1,4 +1,6 @@
-"""What a plan knows, without the ways of showing it: a row for each strategy and number of devices."""
+"""What a plan knows, without the ways of showing it: a row for each strategy and number of
+devices.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Figures:
-    """rows: by strategy, then by devices. given: what the times were told from."""
+    """rows: by strategy, then by devices. given: what the times were computed from."""
 
     rows: tuple[Row, ...]
     given: Mapping[str, str] = field(default_factory=dict)

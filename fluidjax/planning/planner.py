@@ -228,7 +228,7 @@ def _compute(work: Work, device: Device) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """One program, and what its times are told from."""
+    """One program, and what its times are computed from."""
 
     program: Program
     fetches: tuple[str, ...]
@@ -247,25 +247,25 @@ class _Job:
 
     @property
     def given(self) -> dict[str, str]:
-        told = {}
+        given = {}
         if self.device is not None:
-            told["device"] = f"{self.device.name}, {self.device.memory / 1e9:g} GB"
+            given["device"] = f"{self.device.name}, {self.device.memory / 1e9:g} GB"
         if self.links is not None:
             within, between = self.links.within, self.links.between
-            told["links"] = (
+            given["links"] = (
                 f"{self.links.name}: {within.speed / 1e9:g} GB/s a device,"
                 f" {within.latency * 1e6:g} us"
             )
             if between is not None:
-                told["links"] += (
+                given["links"] += (
                     f"; between groups of {self.links.group}: {between.speed / 1e9:g} GB/s,"
                     f" {between.latency * 1e6:g} us"
                 )
         if self.measured:
-            told["measured on one device"] = ", ".join(
+            given["measured on one device"] = ", ".join(
                 f"{n:,} samples in {t:.4g} s" for n, t in self.measured.items()
             )
-        return told
+        return given
 
     def row(self, strategy: str, ranks: int, each: int) -> Row:
         one = self.local(each)
@@ -362,8 +362,8 @@ class _Job:
         return _Phases(self.local(each).work - self.update(each).work, self.update(each).phase)
 
     def _weight(self, work: _Phases) -> float:
-        """What measured times go with: the least time on the device, and where none is told the
-        operations.
+        """What measured times scale with: the minimal time on the device, or, if no device is
+        given, the number of operations.
         """
         return work.flops if self.device is None else work.seconds(self.device)
 
@@ -392,8 +392,8 @@ class _Job:
         if self.device is not None and row.bytes > self.device.memory:
             return ROOM
         times = {COMPUTE: row.compute, MEMORY: row.traffic, LINKS: row.links}
-        told = {what: t for what, t in times.items() if t is not None}
-        return max(told, key=lambda what: told[what]) if row.seconds is not None else None
+        known = {what: t for what, t in times.items() if t is not None}
+        return max(known, key=lambda what: known[what]) if row.seconds is not None else None
 
 
 @contextlib.contextmanager
@@ -410,9 +410,9 @@ def _fitting(each: int) -> Iterator[None]:
             f"a step on {each:,} samples does not fit the program:"
             f" {str(error).splitlines()[0][:200]}"
         )
-        for told in getattr(error, "__notes__", ()):
-            if told.startswith("in op"):  # what jax says of its frames is no help here
-                found.add_note(told)
+        for text in getattr(error, "__notes__", ()):
+            if text.startswith("in op"):  # what jax says of its frames is no help here
+                found.add_note(text)
         raise found from error
 
 

@@ -195,13 +195,11 @@ def _declared(var: VarDesc) -> jax.ShapeDtypeStruct:
 
 
 def _type(var: VarDesc | None, found: Any) -> Any:
-    """The type of a variable: as one rank declares it, or where that leaves it open, as it was
-    traced.
-    """
-    told = (
+    """The type of a variable: as one rank declares it, or, if that is open, as it was traced."""
+    declared = (
         var is not None
         and var.kind == "LOD_TENSOR"
         and var.shape is not None
         and min(var.shape, default=0) >= 0
     )
-    return _declared(var) if told and var is not None else found
+    return _declared(var) if declared and var is not None else found

@@ -68,7 +68,7 @@ def tables(plan: Figures) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str
 
 def text(plan: Figures) -> str:
     """All tables, as text. Sizes and flops are those of one device."""
-    lines = [f"{what}: {told}" for what, told in plan.given.items()]
+    lines = [f"{what}: {value}" for what, value in plan.given.items()]
     for strategy, head, rows in tables(plan):
         cells = [head, *rows]
         wide = [max(len(row[i]) for row in cells) for i in range(len(head))]
@@ -81,7 +81,7 @@ def text(plan: Figures) -> str:
 
 def html(plan: Figures) -> str:
     """All tables, as HTML. No scripts, no links."""
-    parts = [f"<div>{esc(what)}: {esc(told)}</div>" for what, told in plan.given.items()]
+    parts = [f"<div>{esc(what)}: {esc(value)}</div>" for what, value in plan.given.items()]
     for strategy, rows in _groups(plan):
         head = "".join(f"<th>{name}</th>" for name in _HEADS)
         body = "".join(

@@ -40,9 +40,9 @@ class Watch(Shown):
         total: int | None = None,
         title: str = "training",
     ) -> None:
-        """executor, program: whose compilations are told. total: steps, if it is known.
+        """executor, program: whose compilations are counted. total: steps, if the number is known.
 
-        Raises FluidTypeError for an executor that tells no compilations, FluidValueError for a
+        Raises FluidTypeError for an executor that has no compilations(), FluidValueError for a
         total below 1.
         """
         if executor is not None and not callable(getattr(executor, "compilations", None)):
@@ -82,10 +82,10 @@ class Watch(Shown):
         now = time.monotonic()
         if self._began:
             self.seconds = now - self._began
-        told = ""
+        status = ""
         if now - self._line >= LINES:
-            self._line, told = now, self._told()
-        self._bar.step(told)
+            self._line, status = now, self._status()
+        self._bar.step(status)
         if now - self._picture >= PICTURES:
             self._picture = now
             self._draw()
@@ -104,7 +104,7 @@ class Watch(Shown):
         """The values over the steps, as a picture."""
         return curves(self.title, self.values)
 
-    def _told(self) -> str:
+    def _status(self) -> str:
         made = self.compilations
         parts = [f"{name} {short(v[-1])}" for name, v in self.values.items()]
         if made:

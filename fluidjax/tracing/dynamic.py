@@ -32,11 +32,11 @@ def opened(
     found = []
     for label, value, each in zip(labels, values, names, strict=True):
         leaves, tree = jax.tree.flatten(value)
-        told = [
+        shaped = [
             _leaf(name, leaf, dynamic.get(name, dynamic.get(label)), scope)
             for name, leaf in zip(each, leaves, strict=True)
         ]
-        found.append(jax.tree.unflatten(tree, told))
+        found.append(jax.tree.unflatten(tree, shaped))
     return found
 
 

@@ -1,6 +1,6 @@
 """Who updates what: the analysis that every program of a parameter-server job is made from.
 
-Everything here is the same for all trainers and pservers of a job, whoever asks first.
+All results are the same for all trainers and pservers of a job, in any order of calls.
 """
 
 from __future__ import annotations
@@ -227,14 +227,14 @@ def deal(
         np.random.RandomState(main.seed).shuffle(order)  # type: ignore[arg-type]
     dispatcher = request.split_method(list(request.endpoints))
     dispatcher.reset()
-    dealt = {
+    assigned = {
         p.name: dispatched(dispatcher, pieces(p, cut[p.name]), request.endpoints) for p, _ in order
     }
     remote, by_rows = remote_tables(main), sparse_grads(main)
     params = []
     for p, grad in pairs:
         sparse = grad in by_rows
-        blocks = tuple(blocks_of(p, grad, cut[p.name], dealt[p.name]))
+        blocks = tuple(blocks_of(p, grad, cut[p.name], assigned[p.name]))
         params.append(
             PlannedParam(
                 p.name,
@@ -272,27 +272,28 @@ def dispatched(dispatcher: Any, blocks: list[VarDesc], endpoints: Sequence[str])
     """The endpoints that a dispatcher assigns to `blocks`, checked. Raises FluidValueError for what
     are none.
     """
-    dealt = dispatcher.dispatch(blocks)
+    assigned = dispatcher.dispatch(blocks)
     name = type(dispatcher).__name__
-    if not isinstance(dealt, list | tuple) or len(dealt) != len(blocks):
+    if not isinstance(assigned, list | tuple) or len(assigned) != len(blocks):
         raise FluidValueError(
             f"{name}.dispatch returns a list of {len(blocks)} endpoints for {blocks[0].name!r}, not"
-            f" {dealt!r}"
+            f" {assigned!r}"
         )
-    wrong = [e for e in dealt if e not in endpoints]
+    wrong = [e for e in assigned if e not in endpoints]
     if wrong:
         meant = near(str(wrong[0]), endpoints)
         raise FluidValueError(
-            f"{name}.dispatch dealt {blocks[0].name!r} to {wrong[0]!r}{meant}, which is no pserver"
+            f"{name}.dispatch assigned {blocks[0].name!r} to {wrong[0]!r}{meant}, which is no"
+            " pserver"
         )
-    return list(dealt)
+    return list(assigned)
 
 
 def blocks_of(
-    param: VarDesc, grad: str, shapes: Sequence[tuple[int, ...]], dealt: Sequence[str]
+    param: VarDesc, grad: str, shapes: Sequence[tuple[int, ...]], assigned: Sequence[str]
 ) -> Iterable[ParamBlock]:
     offset = 0
-    for i, (shape, endpoint) in enumerate(zip(shapes, dealt, strict=True)):
+    for i, (shape, endpoint) in enumerate(zip(shapes, assigned, strict=True)):
         part = f".block{i}" if len(shapes) > 1 else ""
         yield ParamBlock(param.name + part, grad + part, endpoint, i, offset, shape)
         offset += math.prod(shape)

@@ -13,7 +13,9 @@ from ..errors import FluidTypeError, FluidValueError
 
 
 def name_of_item(item: Any) -> str:
-    """The name of what is assigned: of a string, a variable, or an object with a method ``name()``."""
+    """The name of what is assigned: of a string, a variable, or an object with a method
+    ``name()``.
+    """
     if isinstance(item, str):
         return item
     name = getattr(item, "name", None)
@@ -72,11 +74,11 @@ class RoundRobin(PSDispatcher):
 
     def dispatch(self, varlist: Iterable[Any]) -> list[str]:
         eps = self._some()
-        dealt = []
+        endpoints = []
         for _ in varlist:
-            dealt.append(eps[self._next % len(eps)])
+            endpoints.append(eps[self._next % len(eps)])
             self._next += 1
-        return dealt
+        return endpoints
 
 
 class HashName(PSDispatcher):
@@ -106,11 +108,11 @@ class SizeBalanced(PSDispatcher):
         self._some()
         items = list(varlist)
         sizes = [math.prod(max(n, 1) for n in getattr(item, "shape", None) or ()) for item in items]
-        dealt = [""] * len(items)
+        endpoints = [""] * len(items)
         for at in sorted(range(len(items)), key=lambda i: -sizes[i]):
-            dealt[at] = min(self._load, key=self._load.__getitem__)
-            self._load[dealt[at]] += sizes[at]
-        return dealt
+            endpoints[at] = min(self._load, key=self._load.__getitem__)
+            self._load[endpoints[at]] += sizes[at]
+        return endpoints
 
 
 def stable_hash(name: str) -> int:

@@ -1,13 +1,13 @@
-"""Which small ops of a step are run at once: a model that was written as a Python loop has
-thousands that are alike.
+"""Which small ops of a step are batched: a model that was written as a Python loop has thousands of
+equal ones.
 
-Ops are alike where they have one type, equal attributes and inputs of equal shapes, and stand in
-one level: the length of the longest chain of ops that must run before. Ops of one level do not
-depend on one another, so those that are alike are one op over their inputs stacked (stacks.py).
-Paddle runs a `slice` in a microsecond; XLA takes milliseconds to compile it.
+Two ops are equal if they have one type, equal attributes, inputs of equal shapes, and one level:
+the length of the longest chain of ops that must run before. Ops of one level do not depend on one
+another, so equal ones run as one op over their stacked inputs (stacks.py). Paddle runs a `slice` in
+a microsecond; XLA takes milliseconds to compile it.
 
-A factorisation model of 6,712 ops (a Python loop over pairs of 39 fields) has its first loss after 5
-seconds for 57, and takes 2 ms a step for 100. Nets that are no such loops are left as they are.
+A factorisation model of 6,712 ops (a Python loop over pairs of 39 fields) has its first loss after
+5 seconds for 57, and takes 2 ms a step for 100. Nets that are no such loops are left as they are.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ..ir.desc import EMPTY, OpDesc, VarDesc
 from ..ops.registry import HINTS, OpDef, lookup
 from ..ops.traits import Reduction, RowWise, Runs
 
-LEAST = 16  # ops that are alike and pay for the stacking
-SAVED = 100  # ops that a program must be spared, to be run in another order for it
+LEAST = 16  # equal ops that pay for the stacking
+SAVED = 100  # ops that batching must save, before it may change the order
 SMALL = 1 << 12  # elements of an input: larger ones cost more to move than an op to compile
 
 Unit = tuple[OpDesc, ...]  # ops that run at once; mostly one
@@ -30,8 +30,8 @@ Find = Callable[[str], VarDesc | None]
 
 
 def units(ops: Sequence[OpDesc], find: Find) -> tuple[Unit, ...] | None:
-    """All the ops in an order in which those that are alike stand together; None where too few are,
-    or their order is fixed.
+    """All the ops in an order in which equal ones stand together; None if there are too few equal
+    ones, or their order is fixed.
 
     find: the variable of a name.
     """
@@ -44,12 +44,12 @@ def units(ops: Sequence[OpDesc], find: Find) -> tuple[Unit, ...] | None:
             (level, op.uid if likeness is None else likeness, likeness is None), []
         ).append(op)
     parts = sorted(found.items(), key=lambda each: each[0][0])
-    if sum(len(alike) - 1 for _, alike in parts if len(alike) >= LEAST) < SAVED:
+    if sum(len(equal) - 1 for _, equal in parts if len(equal) >= LEAST) < SAVED:
         return None
     return tuple(
         unit
-        for _, alike in parts
-        for unit in ([tuple(alike)] if len(alike) >= LEAST else [(op,) for op in alike])
+        for _, equal in parts
+        for unit in ([tuple(equal)] if len(equal) >= LEAST else [(op,) for op in equal])
     )
 
 
@@ -103,9 +103,7 @@ def _kind_may_join(definition: OpDef) -> bool:
 
 
 def _likeness(op: OpDesc, find: Find) -> Any:
-    """What ops that are alike have in common; None for one that has too large an input, or several
-    in a slot.
-    """
+    """The key that equal ops share; None if an input is too large, or if a slot holds several."""
     inputs = {slot: names for slot, names in op.inputs.items() if names}
     outputs = {slot: names for slot, names in op.outputs.items() if names}
     if any(len(names) != 1 for names in (*inputs.values(), *outputs.values())):

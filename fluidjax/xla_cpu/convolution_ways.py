@@ -269,7 +269,7 @@ def _every(geo: Geometry, x: Array) -> Array:
     return lax.slice(x, [0] * x.ndim, x.shape, steps)
 
 
-def _alike(geo: Geometry, w: Array) -> jax.Array:
+def _for_each_sample(geo: Geometry, w: Array) -> jax.Array:
     """[N, ...]: the filter for each sample."""
     return jnp.broadcast_to(w, (geo.x[0], *w.shape))
 
@@ -281,14 +281,14 @@ def _planes(geo: Geometry, x: Array) -> Array:
 
 def samples_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
     """w [O, C] times each sample [C, pixels]."""
-    return _product(_alike(geo, w.reshape(geo.w[:2])), _planes(geo, _every(geo, x)), 2, 1).reshape(
-        geo.y
-    )
+    return _product(
+        _for_each_sample(geo, w.reshape(geo.w[:2])), _planes(geo, _every(geo, x)), 2, 1
+    ).reshape(geo.y)
 
 
 def samples_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
     """w's transpose times each sample of dy."""
-    columns = _product(_alike(geo, w.reshape(geo.w[:2]).T), _planes(geo, dy), 2, 1)
+    columns = _product(_for_each_sample(geo, w.reshape(geo.w[:2]).T), _planes(geo, dy), 2, 1)
     return spread(
         geo, iter([((0,) * len(geo.outs), columns.reshape(geo.x[0], geo.channels, *geo.outs))]), 2
     )
@@ -380,8 +380,8 @@ def _sum_of_taps(geo: Geometry, x: Array, w: Array) -> jax.Array:
 
 
 def taps_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
-    """At stride 1 the output of dy and the filter turned round; else dy times each weight, added up
-    in the input's cells.
+    """At stride 1 dy, convolved with the flipped filter; else dy times each weight, added up in the
+    input's cells.
     """
     if geo.w[0] == geo.channels and all(s == 1 for s in geo.strides):
         return taps_output(geo.of_input_gradient(), dy, lax.rev(w, range(2, w.ndim)))

@@ -1,5 +1,5 @@
-"""Ops that are alike, run as one over their inputs stacked (which ones: batching.py), and their
-outputs, held as rows of stacks.
+"""Equal ops, run as one op over their stacked inputs (batching.py says which), and their outputs,
+held as rows of stacks.
 
 A row is taken out of its stack only where an op reads it that is run by itself. The gradients of
 slices of one value are boxes: they are not padded to that value's size one by one, but added up in
@@ -69,7 +69,7 @@ class Stacks:
         self._rows: dict[str, Row] = {}
 
     def show(self, names: Iterable[str]) -> None:
-        """Have these names in the environment, as whoever knows no stacks reads them."""
+        """Put these names into the environment, for ops that know no stacks."""
         for name in names:
             row = self._rows.pop(name, None)
             if row is not None:

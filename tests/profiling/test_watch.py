@@ -1,4 +1,6 @@
-"""A training that is watched: the line, the values, the curves; and a profile by the user's lines."""
+"""A training that is watched: the line, the values, the curves; and a profile by the user's
+lines.
+"""
 
 from __future__ import annotations
 
@@ -36,32 +38,32 @@ def train(steps: int, **options):
     exe, scope = fluid.Executor(), fluid.Scope()
     exe.run(startup, scope=scope)
     feed = {"x": np.ones((8, 4), "float32")}
-    with fluid.watch(exe, main, **options) as told:
+    with fluid.watch(exe, main, **options) as log:
         for _ in range(steps):
             (value,) = exe.run(main, feed=feed, fetch_list=[loss], scope=scope)
-            told(loss=value)
-    return told, exe, main
+            log(loss=value)
+    return log, exe, main
 
 
 def test_values_rate_and_compilations(capsys):
-    told, exe, main = train(5)
-    assert told.steps == 5 and len(told.values["loss"]) == 5
-    assert told.values["loss"][-1] < told.values["loss"][0]
-    assert told.compilations == exe.compilations(main) and len(told.compilations) == 1
-    assert told.rate == pytest.approx(5 / told.seconds)
-    text = str(told)
+    log, exe, main = train(5)
+    assert log.steps == 5 and len(log.values["loss"]) == 5
+    assert log.values["loss"][-1] < log.values["loss"][0]
+    assert log.compilations == exe.compilations(main) and len(log.compilations) == 1
+    assert log.rate == pytest.approx(5 / log.seconds)
+    text = str(log)
     assert text.startswith("5 steps in ") and " at first); 1 compilation, " in text
-    assert f"loss {told.values['loss'][-1]:.4g} ({told.values['loss'][0]:.4g} at first)" in text
+    assert f"loss {log.values['loss'][-1]:.4g} ({log.values['loss'][0]:.4g} at first)" in text
     assert capsys.readouterr() == ("", "")  # nobody watches
 
 
 def test_the_line_where_somebody_watches(monkeypatch):
     _, exe, main = train(1)
     monkeypatch.setattr(sys, "stderr", screen := Terminal())
-    with fluid.watch(exe, main, total=30, title="my net") as told:
+    with fluid.watch(exe, main, total=30, title="my net") as log:
         for step in range(3):
             time.sleep(0.12)  # lines are not written more often than ten times a second
-            told(loss=step + 0.5, error=0.25)
+            log(loss=step + 0.5, error=0.25)
     written = screen.getvalue().split("\r")
     (line,) = [text for text in written if "2.5" in text]
     assert "my net" in line and " 3/30 " in line and "step/s" in line
@@ -70,13 +72,13 @@ def test_the_line_where_somebody_watches(monkeypatch):
 
 
 def test_values_that_come_late_and_what_is_refused():
-    told = fluid.watch()
-    told(a=1.0)
-    told(a=[1.0, 3.0], b=np.float32(4))
-    told(b=5)
-    assert [v for v in told.values["a"]][:2] == [1.0, 2.0] and math.isnan(told.values["a"][2])
-    assert math.isnan(told.values["b"][0]) and told.values["b"][1:] == [4.0, 5.0]
-    assert str(told) == "3 steps: a nan (1 at first), b 5 (nan at first)" and told.rate == 0
+    log = fluid.watch()
+    log(a=1.0)
+    log(a=[1.0, 3.0], b=np.float32(4))
+    log(b=5)
+    assert [v for v in log.values["a"]][:2] == [1.0, 2.0] and math.isnan(log.values["a"][2])
+    assert math.isnan(log.values["b"][0]) and log.values["b"][1:] == [4.0, 5.0]
+    assert str(log) == "3 steps: a nan (1 at first), b 5 (nan at first)" and log.rate == 0
     with pytest.raises(FluidTypeError, match=r"watch takes an executor, not int"):
         fluid.watch(3)
     with pytest.raises(FluidValueError, match=r"watch takes a total of at least 1 step, not 0"):
@@ -97,10 +99,10 @@ def test_notebooks_get_curves_that_are_drawn_anew(monkeypatch):
     monkeypatch.setattr(watching.progress, "shown", lambda: True)
     monkeypatch.setattr(watching, "PICTURES", 0.0)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    told, _, _ = train(3)
+    log, _, _ = train(3)
     assert [kind for kind, _ in shown] == ["first", "anew", "anew", "anew"]
-    assert shown[-1][1] == told.curves().text and "3 steps" in shown[-1][1]
-    root = parsed(told._repr_html_())
+    assert shown[-1][1] == log.curves().text and "3 steps" in shown[-1][1]
+    root = parsed(log._repr_html_())
     harmless(root)
     assert root.one("svg")
 

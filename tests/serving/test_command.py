@@ -55,7 +55,7 @@ def test_another_host_is_told_of(tmp_path: Path) -> None:
         made.send_signal(signal.SIGINT)
         assert made.wait(30) == 0
         assert made.stderr is not None
-        assert "0.0.0.0 is reached from other machines" in made.stderr.read()
+        assert "0.0.0.0 is reachable from other machines" in made.stderr.read()
 
 
 def test_wrong_usage_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

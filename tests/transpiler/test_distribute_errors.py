@@ -351,7 +351,8 @@ def test_a_split_method_that_deals_badly() -> None:
             return []
 
     with pytest.raises(
-        FluidValueError, match=r"Nowhere.dispatch dealt 'fc_0.b_0' to 'a:11' .*which is no pserver"
+        FluidValueError,
+        match=r"Nowhere.dispatch assigned 'fc_0.b_0' to 'a:11' .*which is no pserver",
     ):
         go({"split_method": Nowhere}, trainer_id=0, pservers=EPS, trainers=2)
     with pytest.raises(

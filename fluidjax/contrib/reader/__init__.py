@@ -1,4 +1,4 @@
-"""fluid.contrib.reader: a reader's batches dealt out among the trainers of a job."""
+"""fluid.contrib.reader: a reader's batches, distributed over the trainers of a job."""
 
 from . import distributed_reader as distributed_reader
 from .distributed_reader import *  # noqa: F403

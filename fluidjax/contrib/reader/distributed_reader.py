@@ -1,4 +1,4 @@
-"""A reader's batches dealt out among the trainers of a job."""
+"""A reader's batches, distributed over the trainers of a job."""
 
 from __future__ import annotations
 

@@ -117,13 +117,13 @@ class HDFSClient:
     def makedirs(self, hdfs_path: str) -> bool | None:
         """Make a folder. None where there is something of that name."""
         if self.is_exist(checked_path(hdfs_path, "makedirs")):
-            return _told(None, "there is already %s", hdfs_path)
+            return _because(None, "there is already %s", hdfs_path)
         return self.run(["-mkdir", hdfs_path], retry_times=1)[0]
 
     def delete(self, hdfs_path: str) -> bool:
         """Remove a file, or a folder with all that is in it; True where there was none."""
         if not self.is_exist(checked_path(hdfs_path, "delete")):
-            return bool(_told(True, "there is no %s to delete", hdfs_path))
+            return bool(_because(True, "there is no %s to delete", hdfs_path))
         return self.run(["-rmr" if self.is_dir(hdfs_path) else "-rm", hdfs_path], retry_times=0)[0]
 
     def rename(self, hdfs_src_path: str, hdfs_dst_path: str, overwrite: bool = False) -> bool:
@@ -135,7 +135,7 @@ class HDFSClient:
             checked_path(hdfs_dst_path, "rename"),
         )
         if not overwrite and self.is_exist(target):
-            return bool(_told(False, "there is already %s, and overwrite is False", target))
+            return bool(_because(False, "there is already %s, and overwrite is False", target))
         return self.run(["-mv", source, target], retry_times=1)[0]
 
     def upload(
@@ -152,14 +152,16 @@ class HDFSClient:
             raise FluidValueError(f"there is no local file {str(local_path)!r} to upload")
         if os.path.isdir(local_path):
             return bool(
-                _told(False, "%s is a folder; upload its files, or all by multi_upload", local_path)
+                _because(
+                    False, "%s is a folder; upload its files, or all by multi_upload", local_path
+                )
             )
         target = posixpath.join(folder, os.path.basename(local_path))
         if not self.is_exist(folder):
             self.makedirs(folder)
         elif self.is_exist(target):
             if not overwrite:
-                return bool(_told(False, "there is already %s, and overwrite is False", target))
+                return bool(_because(False, "there is already %s, and overwrite is False", target))
             self.delete(target)
         return self.run(["-put", str(local_path), folder], retry_times)[0]
 
@@ -173,17 +175,17 @@ class HDFSClient:
         overwrite is False, and where the command fails. unzip has no effect, as in 1.8.5.
         """
         if not self.is_exist(checked_path(hdfs_path, "download")):
-            return bool(_told(False, "there is no %s", hdfs_path))
+            return bool(_because(False, "there is no %s", hdfs_path))
         if self.is_dir(hdfs_path):
             return bool(
-                _told(
+                _because(
                     False, "%s is a folder; download its files, or all by multi_download", hdfs_path
                 )
             )
         local = Path(local_path, posixpath.basename(hdfs_path))
         if local.exists():
             if not overwrite:
-                return bool(_told(False, "there is already %s, and overwrite is False", local))
+                return bool(_because(False, "there is already %s, and overwrite is False", local))
             local.unlink()
         self.make_local_dirs(str(local_path))
         return self.run(["-get", hdfs_path, str(local_path)])[0]
@@ -270,7 +272,7 @@ def multi_upload(
         os.path.join(folder, name) for folder, _, names in os.walk(local_path) for name in names
     )
     if not files:
-        return _told(None, "there are no files in %s to upload", local_path)
+        return _because(None, "there are no files in %s to upload", local_path)
     inside = [Path(f).parent.relative_to(local_path) for f in files]
     for folder in sorted(
         {PurePosixPath(hdfs_path, part) for rest in inside for part in (rest, *rest.parents)}
@@ -321,8 +323,8 @@ def checked_path(path: Any, what: str) -> str:
     return path
 
 
-def _told(answer: bool | None, sentence: str, *words: Any) -> Any:
-    """`answer`, whose reason is logged."""
+def _because(answer: bool | None, sentence: str, *words: Any) -> Any:
+    """`answer`, after logging the reason for it."""
     _logger.warning("HDFS: " + sentence, *words)
     return answer
 

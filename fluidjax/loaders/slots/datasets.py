@@ -221,7 +221,7 @@ def _parsed(
     meanwhile the process starts.
     """
     as_it_is = command.strip() == AS_IT_IS
-    told, compressed = (
+    shown_name, compressed = (
         path if as_it_is else f"{path} | {command}",
         as_it_is and path.endswith(".gz"),
     )
@@ -230,12 +230,12 @@ def _parsed(
         blocks = Blocks(source, path)
         if parser is not None:
             for content, number in islice(blocks, 0 if compressed else here):
-                yield parse(content, slots, told, number)
+                yield parse(content, slots, shown_name, number)
             if parser.ready():
-                yield from parser.records(stream.fileno(), blocks, told, compressed)
+                yield from parser.records(stream.fileno(), blocks, shown_name, compressed)
                 return
         for content, number in blocks:
-            yield parse(content, slots, told, number)
+            yield parse(content, slots, shown_name, number)
 
 
 class QueueDataset(DatasetBase):

@@ -49,7 +49,9 @@ serve(int(sys.argv[3]))
 
 
 class Parser:
-    """One such process. It ends with the pass, by `commands`, and by itself when this process does."""
+    """One such process. It ends with the pass, by `commands`, and by itself when this
+    process does.
+    """
 
     def __init__(self, slots: Sequence[Slot], commands: Commands) -> None:
         self._control, theirs = socket.socketpair()
@@ -87,18 +89,18 @@ class Parser:
             return self._ready
 
     def records(
-        self, stream: int, blocks: Blocks, told: str, compressed: bool
+        self, stream: int, blocks: Blocks, shown_name: str, compressed: bool
     ) -> Iterator[Records]:
         """What the rest of a file holds, whose descriptor is `stream` and of which `blocks` has
         read the beginning.
 
-        told: its name in messages. Raises FluidValueError for what is wrong in it, WorkerDied if
-        the process ends.
+        shown_name: the file's name in messages. Raises FluidValueError for what is wrong in it,
+        WorkerDied if the process ends.
         """
         mine, theirs = socket.socketpair()
         with mine:
             with theirs, self._lock, contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                ask = asking(blocks.path, told, compressed, blocks.number, blocks.left)
+                ask = asking(blocks.path, shown_name, compressed, blocks.number, blocks.left)
                 send(self._control, FILE, ask, [stream, theirs.fileno()])
             while True:
                 message = receive(mine)
@@ -108,10 +110,10 @@ class Parser:
                 if kind == DONE:
                     return
                 if kind in (WRONG, FAILED):
-                    self._refuse(kind, bytes(body).decode(errors="surrogatepass"), told)
+                    self._refuse(kind, bytes(body).decode(errors="surrogatepass"), shown_name)
                 yield unpacked(body)
 
-    def _refuse(self, kind: bytes, text: str, told: str) -> None:
+    def _refuse(self, kind: bytes, text: str, shown_name: str) -> None:
         if kind == WRONG:
             raise FluidValueError(text)
         what = text.strip().splitlines()[-1]
@@ -119,7 +121,7 @@ class Parser:
             f"\n\nin the process that parses (process {self._process.pid}):\n{text}"
         )
         raise WorkerDied(
-            f"the process that parses the dataset's files failed at {told}: {what}"
+            f"the process that parses the dataset's files failed at {shown_name}: {what}"
         ) from cause
 
     def _died(self) -> WorkerDied:

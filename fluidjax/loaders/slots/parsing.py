@@ -48,21 +48,21 @@ def asked(slots: Sequence[Slot]) -> bytes:
     return json.dumps([[s.name, s.kind, s.shape, s.used] for s in slots]).encode()
 
 
-def asking(path: str, told: str, compressed: bool, number: int, left: bytes) -> bytes:
-    """The message for a file, of which lines from `number` on are wanted. told: its name in
-    messages. left: as Blocks has it.
+def asking(path: str, shown_name: str, compressed: bool, number: int, left: bytes) -> bytes:
+    """The message for a file, of which lines from `number` on are wanted. shown_name: the file's
+    name in messages. left: as Blocks has it.
     """
-    return json.dumps([path, told, compressed, number]).encode() + b"\0" + left
+    return json.dumps([path, shown_name, compressed, number]).encode() + b"\0" + left
 
 
 def _file(body: bytes, slots: Sequence[Slot], stream: int, answers: int) -> None:
     about, _, left = body.partition(b"\0")
-    path, told, compressed, number = json.loads(about)
+    path, shown_name, compressed, number = json.loads(about)
     with open(stream, "rb", buffering=0) as file, socket.socket(fileno=answers) as to:
         try:
             source: IO[Any] | Any = gzip.GzipFile(fileobj=file) if compressed else file
             for content, at in Blocks(source, path, number, left):
-                send(to, RECORDS, packed(parse(content, slots, told, at)))
+                send(to, RECORDS, packed(parse(content, slots, shown_name, at)))
             send(to, DONE)
         except (BrokenPipeError, ConnectionResetError):
             pass  # nobody listens any more

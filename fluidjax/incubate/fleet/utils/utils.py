@@ -124,9 +124,9 @@ def parse_program(program: Program, output_dir: str) -> None:
     variable or op a line.
     """
     every = list(program.list_vars())
-    kept = [{**_told(v), "type": _enum(v.desc.kind)} for v in every if is_persistable(v)]
+    kept = [{**_description(v), "type": _enum(v.desc.kind)} for v in every if is_persistable(v)]
     others = [
-        {"name": v.name, "type": _enum(v.desc.kind)} if v.desc.kind in _HOLDERS else _told(v)
+        {"name": v.name, "type": _enum(v.desc.kind)} if v.desc.kind in _HOLDERS else _description(v)
         for v in every
     ]
     ops = [
@@ -153,7 +153,7 @@ def _written(pieces: list[bytes]) -> Any:
     return lambda: pieces
 
 
-def _told(var: Any) -> dict[str, Any]:
+def _description(var: Any) -> dict[str, Any]:
     return {
         "name": var.name,
         "shape": str(tuple(var.shape)),

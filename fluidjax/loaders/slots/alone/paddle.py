@@ -61,7 +61,7 @@ def _all() -> Any:
         sys.path.append(str(_PACKAGE.parent))
         begun = [name for name in sys.modules if name.split(".")[0] == "paddle"]
         importlib.import_module("fluidjax.paddle").install()
-        for name in begun:  # whoever is importing something below them looks for them
+        for name in begun:  # imports below these modules, which are under way, look for them
             importlib.import_module(name)
     return sys.meta_path[0]
 

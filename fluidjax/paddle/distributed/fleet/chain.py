@@ -65,10 +65,10 @@ def _check(strategy: DistributedStrategy, optimizer: Any, asked: list[str]) -> N
         "lars": ((fluid.MomentumOptimizer,), "Momentum"), "lamb": ((fluid.AdamOptimizer,), "Adam"),
         **dict.fromkeys(_LOCAL, ((fluid.MomentumOptimizer, fluid.SGDOptimizer), "SGD or Momentum")),
     }  # fmt: skip
-    for name, (kinds, told) in needed.items():
+    for name, (kinds, names) in needed.items():
         if name in asked and not isinstance(optimizer, kinds):
             raise FluidTypeError(
-                f"DistributedStrategy.{name} is for {told}, not for {type(optimizer).__name__}"
+                f"DistributedStrategy.{name} is for {names}, not for {type(optimizer).__name__}"
             )
     if "recompute" in asked and not strategy.recompute_configs["checkpoints"]:
         raise FluidValueError(

@@ -34,7 +34,7 @@ class Servers:
                 f"DistributedStrategy.{asked} is for workers alone; this job has servers"
             )
         self._fleet = DistributedTranspiler()
-        self._fleet.init(role.told)
+        self._fleet.init(role.fluid_maker)
         k_steps = strategy.a_sync_configs["k_steps"]
         make: Any = (
             StrategyFactory.create_async_strategy

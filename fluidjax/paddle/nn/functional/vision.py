@@ -87,7 +87,7 @@ def pixel_unshuffle(
     x: Variable, downscale_factor: int, data_format: str = "NCHW", name: str | None = None
 ) -> Variable:
     """[N, C, H, W] to [N, C * r * r, H / r, W / r], r the factor: pixels become channels;
-    pixel_shuffle turned back.
+    the inverse of pixel_shuffle.
 
     Raises FluidValueError for another data_format, ShapeError where r does not divide the sides.
     """

@@ -1,4 +1,6 @@
-"""paddle.nn.functional: norms and fractions of windows, and windows put back where they came from."""
+"""paddle.nn.functional: norms and fractions of windows, and windows put back where they came
+from.
+"""
 
 from __future__ import annotations
 
@@ -174,7 +176,7 @@ def max_unpool2d(
     output_size: Sequence[int] | None = None, name: str | None = None,
 ) -> Variable:  # fmt: skip
     """Zeros with x's values at `indices`, their places in the planes of the result: max_pool2d with
-    return_mask, turned back.
+    return_mask, inverted.
 
     The result is (size - 1) * stride + kernel_size - 2 * padding large, or output_size, less than a
     stride from that. Raises FluidValueError for another output_size or data_format.

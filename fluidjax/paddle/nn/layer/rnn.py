@@ -381,11 +381,11 @@ class _Stack(LayerList):
         return out, last
 
     def extra_repr(self) -> str:
-        told = f"{self.input_size}, {self.hidden_size}" + (
+        text = f"{self.input_size}, {self.hidden_size}" + (
             f", num_layers={self.num_layers}" if self.num_layers != 1 else ""
         )
         return (
-            told
+            text
             + (", time_major=True" if self.time_major else "")
             + (f", dropout={self.dropout}" if self.dropout else "")
         )

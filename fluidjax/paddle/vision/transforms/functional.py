@@ -146,7 +146,7 @@ def rotate(
     center: Any = None,
     fill: Any = 0,
 ) -> Any:
-    """An image turned by so many degrees against the clock, around its middle or `center` (x, y).
+    """An image rotated by `angle` degrees counterclockwise, around its centre or `center` (x, y).
 
     interpolation: nearest, bilinear, bicubic. expand: large enough to hold all of it. fill: what
     comes in, a number for all channels or one each.
@@ -154,7 +154,7 @@ def rotate(
     way = _way(interpolation, WAYS[:3], "rotate")
     middle = None if center is None else tuple(center)
 
-    def turned(image: Any) -> Any:
+    def rotated(image: Any) -> Any:
         bands = len(image.getbands())
         colour = (
             fill
@@ -171,7 +171,7 @@ def rotate(
             fillcolor=tuple(colour) if isinstance(colour, list) else colour,
         )
 
-    return by_pillow(img, turned, "rotate")
+    return by_pillow(img, rotated, "rotate")
 
 
 def _enhanced(img: Any, kind: str, factor: float, what: str) -> Any:
@@ -197,7 +197,7 @@ def adjust_saturation(img: Any, saturation_factor: float) -> Any:
 
 
 def adjust_hue(img: Any, hue_factor: float) -> Any:
-    """The hues turned by so much of a circle, from -0.5 to 0.5; grey images as they are. Raises
+    """The hues rotated by so much of a circle, from -0.5 to 0.5; grey images as they are. Raises
     FluidValueError for another factor.
     """
     require(
@@ -205,7 +205,7 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
         f"adjust_hue's factor lies between -0.5 and 0.5, not {hue_factor}",
     )
 
-    def turned(image: Any) -> Any:
+    def shifted(image: Any) -> Any:
         if image.mode in ("L", "1", "I", "F"):
             return image
         hue, saturation, value = image.convert("HSV").split()
@@ -213,7 +213,7 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
         parts = (pillow().Image.fromarray(moved.astype(np.uint8)), saturation, value)
         return pillow().Image.merge("HSV", parts).convert(image.mode)
 
-    return by_pillow(img, turned, "adjust_hue", floats=False)
+    return by_pillow(img, shifted, "adjust_hue", floats=False)
 
 
 def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:

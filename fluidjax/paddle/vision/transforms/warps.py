@@ -1,5 +1,5 @@
-"""Images turned, sheared and seen aslant, and rectangles erased from them: functions, and
-transforms that draw.
+"""Rotation, shearing, perspective and erasing of images: functions, and transforms with random
+parameters.
 
 RandomAffine and RandomPerspective draw from Python's `random`, RandomErasing from NumPy's global
 generator besides, as Paddle does.
@@ -63,7 +63,7 @@ def affine(
     fill: Any = 0,
     center: Any = None,
 ) -> Any:
-    """An image turned by `angle` degrees with the clock, sheared, scaled around its middle or
+    """An image rotated by `angle` degrees clockwise, sheared, scaled around its centre or
     `center` (x, y), and moved.
 
     translate: by so many pixels to the right and down; shear: degrees along x, or [along x, along

@@ -44,7 +44,7 @@ class TrainerRuntimeConfig:
 
 
 class DistributedStrategy:
-    """What a fleet with servers is told; make one by StrategyFactory.
+    """The settings of a fleet with servers; make one by StrategyFactory.
 
     Each part is got by get_..., and set by set_... from an object of its kind or from a dict of its
     attributes: program_config (DistributeTranspilerConfig), trainer_runtime_config,
@@ -158,7 +158,9 @@ class SyncStrategy(DistributedStrategy):
 
 
 class HalfAsyncStrategy(DistributedStrategy):
-    """Servers apply each gradient as it arrives; workers wait for each other before they receive."""
+    """Servers apply each gradient as it arrives; workers wait for each other before they
+    receive.
+    """
 
     def check_program_config(self) -> None:
         _mode(self._program_config, half_async=True)
@@ -172,7 +174,9 @@ class AsyncStrategy(DistributedStrategy):
 
 
 class GeoStrategy(DistributedStrategy):
-    """Workers update by themselves, and exchange differences after every `update_frequency` steps."""
+    """Workers update by themselves, and exchange differences after every `update_frequency`
+    steps.
+    """
 
     def __init__(self, update_frequency: int = 100) -> None:
         super().__init__()

@@ -25,42 +25,42 @@ class Role(_Role):
 
 
 class RoleMakerBase:
-    """A process's place in a job. told: the role maker of Fluid that knows it."""
+    """A process's place in a job. fluid_maker: Fluid's role maker, which knows it."""
 
-    def __init__(self, told: first.RoleMakerBase, is_collective: bool) -> None:
-        self.told = told
+    def __init__(self, fluid_maker: first.RoleMakerBase, is_collective: bool) -> None:
+        self.fluid_maker = fluid_maker
         self._is_collective = is_collective
         self._non_distributed = False
 
     def _generate_role(self) -> None:
-        self.told.generate_role()
+        self.fluid_maker.generate_role()
 
     def _is_worker(self) -> bool:
-        return self.told.is_worker()
+        return self.fluid_maker.is_worker()
 
     def _is_server(self) -> bool:
-        return self.told.is_server()
+        return self.fluid_maker.is_server()
 
     def _is_first_worker(self) -> bool:
-        return self.told.is_first_worker()
+        return self.fluid_maker.is_first_worker()
 
     def _worker_num(self) -> int:
-        return self.told.worker_num()
+        return self.fluid_maker.worker_num()
 
     def _worker_index(self) -> int:
-        return self.told.worker_index()
+        return self.fluid_maker.worker_index()
 
     def _server_num(self) -> int:
-        return len(self.told.get_pserver_endpoints())
+        return len(self.fluid_maker.get_pserver_endpoints())
 
     def _server_index(self) -> int:
-        return self.told.server_index()
+        return self.fluid_maker.server_index()
 
     def _get_trainer_endpoints(self) -> list[str]:
-        return self.told.get_trainer_endpoints()
+        return self.fluid_maker.get_trainer_endpoints()
 
     def _get_pserver_endpoints(self) -> list[str]:
-        return self.told.get_pserver_endpoints()
+        return self.fluid_maker.get_pserver_endpoints()
 
     def _is_non_distributed(self) -> bool:
         return self._non_distributed
