@@ -1,4 +1,6 @@
-"""Executor: Fluid's face on the pure step. ``run`` is a thin feed -> step -> fetch."""
+"""Executor: runs programs. ``run`` binds what it is given, plans a step, calls it and returns the
+fetches (see ``runtime/__init__.py``).
+"""
 
 from __future__ import annotations
 
@@ -109,7 +111,9 @@ class _Record:
     counting: Any = field(default_factory=threading.Lock)
 
     def take(self, count: int = 1, afresh: bool = False) -> int:
-        """The number of the first of so many steps, which no other thread's are. afresh: it is 0."""
+        """The number of the first of so many steps, which no other thread's are. afresh: it
+        is 0.
+        """
         with self.counting:
             first = 0 if afresh else self.runs
             self.runs = first + count
@@ -401,7 +405,9 @@ class Executor(RunsDatasets):
     def _plan(
         self, bound: _Bound, fetches: tuple[str, ...], feed: Any
     ) -> tuple[_Bound, Compiled, Any]:
-        """The step of a run, on ranks that keep its budget, and what is fed as the step takes it."""
+        """The step of a run, on ranks that keep its budget, and what is fed as the step
+        takes it.
+        """
         compiled = self._compile(bound, fetches)
         values = bound.ranks.split(feed or {}, compiled.plan.check_feed)
         fits, program = bound.this.fits, bound.this.program
@@ -424,7 +430,9 @@ class Executor(RunsDatasets):
             take_loaded(bound.this.begins, loaded, bound.scope)
 
     def _read(self, bound: _Bound, feed: Any, counts_ends: bool) -> Any:
-        """The feed, and what the program's readers give: that wins over what is fed, as in Fluid."""
+        """The feed, and what the program's readers give: that wins over what is fed, as in
+        Fluid.
+        """
         program = bound.this.program
         if not program.info.readers:
             return feed
@@ -712,7 +720,7 @@ def _seed(program: Program, record: _Record) -> int:
 
 
 def _numbers(compiled: Compiled, program: Program, record: _Record, taken: int) -> tuple[int, int]:
-    """The seed and the number by which a step draws; zeros where it does not."""
+    """The seed and the step number of a step's random key; zeros if it needs none."""
     return (_seed(program, record), taken) if compiled.step.random else (0, 0)
 
 

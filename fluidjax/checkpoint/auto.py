@@ -1,4 +1,4 @@
-"""``AutoCheckpoint``: a loop that saves by steps and by time, and when it is told to end."""
+"""``AutoCheckpoint``: a loop that saves by steps and by time, and on SIGTERM."""
 
 from __future__ import annotations
 
@@ -122,9 +122,9 @@ class AutoCheckpoint:
     def step(self, trainer_args: dict[str, Any] | None = None) -> bool:
         """After each step: save what is due, and return whether something was.
 
-        trainer_args: as Checkpoint.save takes them. When this process, or another trainer, was told
-        to end by SIGTERM, a checkpoint is written whole, and Preempted is raised: a SystemExit with
-        code 75, on which schedulers start a job again. Raises what Checkpoint.save raises.
+        trainer_args: as Checkpoint.save takes them. When this process, or another trainer, got
+        SIGTERM, a whole checkpoint is written, and Preempted is raised: a SystemExit with code 75,
+        on which schedulers start a job again. Raises what Checkpoint.save raises.
         """
         self._hold()
         self._steps += 1
@@ -138,8 +138,8 @@ class AutoCheckpoint:
         return self._saved_at == self._steps
 
     def _asked(self) -> tuple[bool, bool]:
-        """Whether a checkpoint is due by time, and whether the job is told to end: in every trainer
-        the same.
+        """Whether a checkpoint is due by time, and whether the job shall end; the same answers in
+        every trainer.
         """
         now = time.monotonic()
         late = self._every_seconds is not None and now - self._saved >= self._every_seconds

@@ -62,9 +62,9 @@ class Checkpoint:
 
     path: the folder, made by the first save; in a job of several processes all of them must see it.
     keep: how many of the newest checkpoints stay, None: all. keep_seconds: of older ones those stay
-    too that are at least so many seconds apart, such as 3600 for one an hour. asynchronous: save returns when the
-    values are copied, and the files are written while the program runs on; the next save, restore,
-    wait() or the end of the process waits for them.
+    too that are at least so many seconds apart, such as 3600 for one an hour. asynchronous: save
+    returns when the values are copied, and the files are written while the program runs on; the
+    next save, restore, wait() or the end of the process waits for them.
 
     A checkpoint gets its final name when it is whole and sealed with checksums, so one that was
     interrupted is never chosen, and a damaged one never loaded. As a context manager this waits at
@@ -156,12 +156,12 @@ class Checkpoint:
             if (var := found_scope.find_var(n)) is not None and var.value is not None
         ]
         snapshot = take(sorted([*wanted(program), *more]), found_scope)
-        if not snapshot.alike and not snapshot.pieces:
+        if not snapshot.replicated and not snapshot.pieces:
             raise FluidValueError(
                 "the program has no persistable variables, so there is nothing to save"
             )
         empty = {
-            n: (v.dtype.name, tuple(v.shape)) for n, v in snapshot.alike.items() if v.size == 0
+            n: (v.dtype.name, tuple(v.shape)) for n, v in snapshot.replicated.items() if v.size == 0
         }
         runner = _executor(executor)
         random = Random(program.random_seed, *runner.random_state(program))
@@ -203,7 +203,7 @@ class Checkpoint:
     def _write(self, step: int, snapshot: Snapshot, record: Record) -> None:
         import orbax.checkpoint as ocp  # takes a third of a second
 
-        groups = {ALIKE: snapshot.alike, OWN: snapshot.own, PIECES: snapshot.pieces}
+        groups = {ALIKE: snapshot.replicated, OWN: snapshot.own, PIECES: snapshot.pieces}
         state = {
             key: kept
             for key, group in groups.items()
@@ -269,7 +269,7 @@ class Checkpoint:
         finally:
             writer, self._writer = self._writer, None
             if writer is not None:
-                with contextlib.suppress(Exception):  # wait has told what there is to tell
+                with contextlib.suppress(Exception):  # wait has reported it
                     writer.close()
 
     # -- restoring ---------------------------------------------------------------------------------
@@ -369,7 +369,9 @@ class Checkpoint:
 
     @contextlib.contextmanager
     def _ours(self, what: str, kind: type[FluidError] = LoadError) -> Iterator[None]:
-        """What orbax raises as an error of ours: it has no family of its own, so anything may come."""
+        """What orbax raises as an error of ours: it has no family of its own, so anything
+        may come.
+        """
         try:
             yield
         except FluidError:
@@ -434,7 +436,9 @@ def _install(
     empty = {n: np.zeros(shape, dtype) for n, (dtype, shape) in record.empty.items() if n in names}
     lods = {n: lod for n, lod in record.lods.items() if n in names}
     put(
-        replace(loaded, alike={**loaded.alike, **empty}, lods=lods), scope, runner.rank_count(given)
+        replace(loaded, replicated={**loaded.replicated, **empty}, lods=lods),
+        scope,
+        runner.rank_count(given),
     )
     runner.set_random_state(program, record.random.seed, record.random.runs)
     if reader is not None and record.position is not None:

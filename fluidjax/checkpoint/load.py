@@ -84,8 +84,8 @@ def load(
         item = {key: dict.fromkeys(group, 0) for key, group in asked.items()}
         args = ocp.args.PyTreeRestore(item=item, restore_args=asked, partial_restore=True)
         found = manager.restore(step, args=ocp.args.Composite(**{STATE: args}))[STATE]
-    alike, own, pieces = (
+    replicated, own, pieces = (
         {n: same_kind(n, a, groups[key][n]) for n, a in found.get(key, {}).items()}
         for key in (ALIKE, OWN, PIECES)
     )
-    return Snapshot(alike, own, pieces, placed)
+    return Snapshot(replicated, own, pieces, placed)

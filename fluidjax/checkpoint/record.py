@@ -131,7 +131,7 @@ def from_json(data: Any) -> Record:
     program = compare_programs.unpack(found["program"])
     if compare_programs.fingerprint(program) != found["fingerprint"]:
         raise ParseError(
-            "the record's program does not have the fingerprint that is told beside it"
+            "the record's program does not have the fingerprint that is given beside it"
         )
     random = _object(found["random"], "random", {"program_seed": int, "seed": int, "runs": int})
     for what, number in (("step", found["step"]), ("random's runs", random["runs"])):
@@ -150,7 +150,9 @@ def from_json(data: Any) -> Record:
 
 
 def checked_args(value: Any, where: str = "trainer_args", depth: int = 0) -> Any:
-    """`value`, if JSON can hold it and give it back equal. Raises FluidTypeError naming the place."""
+    """`value`, if JSON can hold it and give it back equal. Raises FluidTypeError naming the
+    place.
+    """
     if depth > DEEPEST:
         raise FluidTypeError(f"{where}: more than {DEEPEST} lists and dicts in each other")
     if isinstance(value, dict) and all(type(k) is str for k in value):

@@ -21,13 +21,13 @@ from .record import Lod
 
 @dataclass(frozen=True)
 class Snapshot:
-    """alike: name -> value in the declared shape. own: name -> a row for each rank, where these
-    have their own values.
+    """replicated: name -> value in the declared shape. own: name -> a row for each rank, where
+    these have their own values.
 
     pieces: arrays with a row for each rank, which hold the parts of the variables of `placed`.
     """
 
-    alike: Mapping[str, Any] = field(default_factory=dict)
+    replicated: Mapping[str, Any] = field(default_factory=dict)
     own: Mapping[str, Any] = field(default_factory=dict)
     pieces: Mapping[str, Any] = field(default_factory=dict)
     placed: Mapping[str, ShardLayout] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Snapshot:
 
 def nbytes(snapshot: Snapshot) -> int:
     """How much its values hold in all."""
-    groups = snapshot.alike, snapshot.own, snapshot.pieces
+    groups = snapshot.replicated, snapshot.own, snapshot.pieces
     return sum(leaf.nbytes for leaf in jax.tree.leaves(groups))
 
 
@@ -54,7 +54,7 @@ def take(names: list[str], scope: Scope) -> Snapshot:
             f"nothing to save for {listed(missing)}: not initialised in the scope; run the startup"
             " program first"
         )
-    alike: dict[str, Any] = {}
+    replicated: dict[str, Any] = {}
     own: dict[str, Any] = {}
     pieces: dict[str, Any] = {}
     placed: dict[str, ShardLayout] = {}
@@ -62,13 +62,13 @@ def take(names: list[str], scope: Scope) -> Snapshot:
     def add() -> None:
         with jax.enable_x64(True):
             for var in vars.values():
-                _add(var, alike, own, pieces, placed)
+                _add(var, replicated, own, pieces, placed)
 
     scope.between_steps(names, add)
-    return Snapshot(alike, own, pieces, placed, {n: v.lod for n, v in vars.items() if v.lod})
+    return Snapshot(replicated, own, pieces, placed, {n: v.lod for n, v in vars.items() if v.lod})
 
 
-def _add(var: ScopeVar, alike: Any, own: Any, pieces: Any, placed: Any) -> None:
+def _add(var: ScopeVar, replicated: Any, own: Any, pieces: Any, placed: Any) -> None:
     """A copy of one variable's value to where it belongs."""
     name, shards = var.name, var.storage.shards()
     if shards is not None:  # as they lie on the devices; reading the value would gather them
@@ -87,7 +87,7 @@ def _add(var: ScopeVar, alike: Any, own: Any, pieces: Any, placed: Any) -> None:
             f"{name!r} holds sparse rows (SELECTED_ROWS), which a checkpoint does not keep; save"
             " its table instead"
         )
-    alike[name] = _kept(value)
+    replicated[name] = _kept(value)
     if every is not None:
         own[name] = _kept(np.asarray(every) if isinstance(every, PerRank) else every)
 
@@ -111,7 +111,7 @@ def put(snapshot: Snapshot, scope: Scope, ranks: int) -> None:
     they get them again.
     """
     whole = {n: placed.joined(snapshot.pieces.__getitem__) for n, placed in snapshot.placed.items()}
-    values = {**snapshot.alike, **whole}
+    values = {**snapshot.replicated, **whole}
 
     def store() -> None:
         for name, value in values.items():

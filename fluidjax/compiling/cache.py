@@ -221,8 +221,8 @@ def _writes(folder: Path) -> bool:
 
 
 def _small(folder: Path) -> Iterator[Path]:
-    """Entries of other functions than steps, such as draws of random numbers; those are mended when
-    they are needed.
+    """Entries of functions that are no steps, such as samplers; those are repaired when they are
+    needed.
     """
     for path in folder.glob(f"*{SUFFIX}"):
         with contextlib.suppress(OSError):  # another process removed it

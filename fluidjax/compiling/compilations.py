@@ -1,5 +1,5 @@
-"""Compilation: the report of one executable of a step: for what feeds, how hard XLA tried, and how
-long it took.
+"""Compilation: the report of one executable of a step: for which feeds, with how much effort of
+XLA, and in how much time.
 """
 
 from __future__ import annotations

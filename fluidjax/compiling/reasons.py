@@ -1,5 +1,5 @@
-"""Why a step was compiled: in what it differs from what was compiled of the same program before,
-nearest first.
+"""Why a step was compiled: how it differs from the nearest one that was compiled of the same
+program before.
 """
 
 from __future__ import annotations

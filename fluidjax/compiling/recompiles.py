@@ -1,4 +1,4 @@
-"""How often a program is compiled anew, and which feed is the reason."""
+"""How often a program is compiled again, and which feed is the reason."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""A process forked from one that has used JAX: what it cannot do is said at once.
+"""Refuses, at once and with a reason, what a process cannot do that was forked from one that used
+JAX.
 
-A fork copies the memory of XLA's client and none of its threads, so whatever waits for them waits
-for ever. There is no way to begin anew in such a process: taking the old client apart waits for its
-threads too.
+A fork copies the memory of XLA's client and none of its threads, so code that waits for them never
+returns. Such a process cannot begin anew either: destroying the old client waits for its threads
+too.
 """
 
 from __future__ import annotations

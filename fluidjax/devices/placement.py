@@ -2,7 +2,7 @@
 on one device.
 
 A rank is one copy of the program with its own part of the batch. State that is the same on all
-ranks is one array, replicated over the mesh; state of which each rank has its own value ("own") is
+ranks is one array, replicated over the mesh. State with a value of its own on each rank ("own") is
 an array with a leading dimension of ranks.
 """
 
@@ -61,7 +61,9 @@ class OneDevice:
         return SingleDeviceSharding(self.device)
 
     def put(self, value: Any, own: bool = False) -> Any:
-        """A device array that owns its memory (a donated one must not be a view of the caller's)."""
+        """A device array that owns its memory (a donated one must not be a view of the
+        caller's).
+        """
         with jax.enable_x64(True):
             # Committed to the device, as the step's results will be: else the second call would
             # compile anew.
@@ -97,7 +99,7 @@ class OneDevice:
         return owned(values, self.device)
 
     def launched(self, state: Any) -> None:
-        """Told of every step that was launched, with the state that it makes."""
+        """Called after every launch of a step, with the state that it makes."""
 
     def agreed(self, values: Sequence[Any]) -> list[Any]:
         """These values, which no other process has."""
@@ -282,10 +284,10 @@ class Mesh:
             )
 
     def launched(self, state: Any) -> None:
-        """Told of every step that was launched, with the state that it makes.
+        """Called after every launch of a step, with the state that it makes.
 
         JAX on the CPU deadlocks in a collective when more than 32 steps of several devices are
-        under way: the devices then begin them in different orders. So the queue is emptied in time.
+        under way: the devices then begin them in different orders. So this waits in time.
         """
         if self.device.platform == "cpu" and next(self._steps) % IN_FLIGHT == IN_FLIGHT - 1:
             jax.block_until_ready(state)

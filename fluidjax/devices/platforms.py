@@ -1,5 +1,5 @@
-"""What is known of a kind of device: how small state travels, and where its memory is. Tuning for a
-compiler is behind xla_cpu/policy.py.
+"""What is known of a kind of device: how small state is packed, and where its memory is. Tuning for
+a compiler is behind xla_cpu/policy.py.
 """
 
 from __future__ import annotations

@@ -256,8 +256,11 @@ def gemm(m: Importer, n: Node) -> None:
     alpha, beta = float(n.attrs.get("alpha", 1)), float(n.attrs.get("beta", 1))
     if alpha != 1 or (n.has(2) and beta != 1):
         raise Lacks("it scales its parts")
-    turned = {"trans_x": bool(n.attrs.get("transA", 0)), "trans_y": bool(n.attrs.get("transB", 0))}
-    m.op("matmul_v2", {"X": n.inputs[0], "Y": n.inputs[1]}, {"Out": last}, **turned)
+    transposes = {
+        "trans_x": bool(n.attrs.get("transA", 0)),
+        "trans_y": bool(n.attrs.get("transB", 0)),
+    }
+    m.op("matmul_v2", {"X": n.inputs[0], "Y": n.inputs[1]}, {"Out": last}, **transposes)
     if n.has(2):
         m.op("elementwise_add", {"X": last, "Y": n.inputs[2]}, {"Out": out})
 

@@ -100,11 +100,11 @@ class Writer:
             made.attribute.append(self.onnx.helper.make_attribute(key, value))
         return made
 
-    def info(self, value: Value, sizes: Mapping[int, str] | None = None, told: bool = True) -> Any:
+    def info(self, value: Value, sizes: Mapping[int, str] | None = None, known: bool = True) -> Any:
         shape = None
         if value.shape is not None:
             shape = [
-                (sizes or {}).get(i) if n < 0 or not told else n for i, n in enumerate(value.shape)
+                (sizes or {}).get(i) if n < 0 or not known else n for i, n in enumerate(value.shape)
             ]
         helper = self.onnx.helper
         made = helper.make_tensor_type_proto(self.element(value.dtype), shape)

@@ -125,7 +125,7 @@ class Exporter:
                 if name not in self.values:
                     self._stand_in(name)
             elif name not in self._made and name not in op.reads:
-                self.values.pop(name, None)  # no rule gives it; whoever reads it says so
+                self.values.pop(name, None)  # no rule gives it; its reader reports that
         kinds = self.became.setdefault(op.type, Counter())
         kinds.update(node.kind for node in g.nodes[start:])
         kinds[""] += 1

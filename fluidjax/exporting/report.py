@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import UnsupportedError
 from ..ir.desc import FrozenMap
 
-LINES = 3  # of the places where an op that is lacking stands, as many are told
+LINES = 3  # of the places of a missing op, as many are listed
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class ExportReport:
 
     path, format: the file. ops: op type -> (how many, the nodes that they became). nodes: how many
     the file has. inputs, outputs: what it takes and gives, as text. lacks: what stands in the way;
-    then nothing was written. notes: what the reader of the file should know. read: whether the file was
-    to be read.
+    then nothing was written. notes: what the reader of the file should know. read: whether the file
+    was to be read.
     """
 
     path: str

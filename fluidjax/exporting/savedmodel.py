@@ -1,4 +1,6 @@
-"""A program as TensorFlow's SavedModel: StableHLO in one op, with the parameters as its variables."""
+"""A program as TensorFlow's SavedModel: StableHLO in one op, with the parameters as its
+variables.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from ..base.dtypes import numpy_dtype
 from ..errors import UnsupportedError
 from ..saved.files import Pieces, write_files
 from .report import ExportError, ExportReport, Lack
-from .stablehlo import kinds_of, line, made_of, told
+from .stablehlo import kinds_of, line, made_of, tensor_metadata
 from .subject import Shapes, Subject
 
 
@@ -38,8 +40,10 @@ def to_savedmodel(
     made = made_of(subject, path, "savedmodel", shapes, platforms, True)
     exported = made.exported
     names = called(subject.feeds)
-    inputs = [told(names[n], t) for n, t in zip(subject.feeds, made.inputs, strict=True)]
-    outputs = [told(n, t) for n, t in zip(subject.fetches, exported.out_avals, strict=True)]
+    inputs = [tensor_metadata(names[n], t) for n, t in zip(subject.feeds, made.inputs, strict=True)]
+    outputs = [
+        tensor_metadata(n, t) for n, t in zip(subject.fetches, exported.out_avals, strict=True)
+    ]
     holder = tf.Module()
     holder.state = [tf.Variable(made.values[n], trainable=False) for n in made.kept]
 

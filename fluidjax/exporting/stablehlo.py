@@ -49,8 +49,8 @@ class Made:
 def made_of(
     subject: Subject, path: Path, format: str, shapes: Shapes, platforms: Sequence[str], apart: bool
 ) -> Made:
-    """A function of (the state where it is `apart`, what is fed). Raises ExportError for what cannot
-    leave the process.
+    """A function of (the state where it is `apart`, what is fed). Raises ExportError for what
+    cannot leave the process.
     """
     for name in platforms:
         if name not in PLATFORMS:
@@ -101,8 +101,8 @@ def kinds_of(subject: Subject) -> Mapping[str, tuple[int, tuple[str, ...]]]:
 def to_stablehlo(
     subject: Subject, path: Path, shapes: Shapes, platforms: Sequence[str], state: str
 ) -> ExportReport:
-    """Write PATH, PATH.json and, where the state is of arguments, PATH.state. Raises ExportError for
-    what cannot leave the process.
+    """Write PATH, PATH.json and, where the state is of arguments, PATH.state. Raises ExportError
+    for what cannot leave the process.
     """
     if state not in STATES:
         raise FluidValueError(f"state is {state!r}{near(state, STATES)}; it is one of {STATES}")
@@ -111,8 +111,8 @@ def to_stablehlo(
     made, kept = found.exported, found.kept
     with jax.enable_x64(True):
         code = bytes(made.serialize())
-    inputs = [told(n, t) for n, t in zip(subject.feeds, found.inputs, strict=True)]
-    outputs = [told(n, t) for n, t in zip(subject.fetches, made.out_avals, strict=True)]
+    inputs = [tensor_metadata(n, t) for n, t in zip(subject.feeds, found.inputs, strict=True)]
+    outputs = [tensor_metadata(n, t) for n, t in zip(subject.fetches, made.out_avals, strict=True)]
     beside = {
         "format": "fluidjax stablehlo",
         "version": VERSION,
@@ -120,7 +120,7 @@ def to_stablehlo(
         "calling_convention": made.calling_convention_version,
         "platforms": list(made.platforms),
         "sha256": hashlib.sha256(code).hexdigest(),
-        "state": [told(n, t) for n, t in zip(kept, made.in_avals, strict=False)],
+        "state": [tensor_metadata(n, t) for n, t in zip(kept, made.in_avals, strict=False)],
         "inputs": inputs,
         "outputs": outputs,
     }
@@ -192,7 +192,7 @@ def _types(subject: Subject, sizes: Mapping[str, Sequence[int | str]]) -> list[A
     return found
 
 
-def told(name: str, aval: Any) -> dict[str, Any]:
+def tensor_metadata(name: str, aval: Any) -> dict[str, Any]:
     """Name, dtype and sizes of an input or an output."""
     shape = [n if isinstance(n, int) else str(n) for n in aval.shape]
     return {"name": name, "dtype": str(aval.dtype), "shape": shape}

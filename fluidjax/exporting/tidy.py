@@ -116,8 +116,8 @@ def _behind(g: Graph, node: Node, order: list[int], makers: dict[str, Node]) -> 
         array = names.constants[name]
         if array.size > 1:
             wide = array.reshape((1,) * (len(order) - array.ndim) + array.shape)
-            turned = np.ascontiguousarray(wide.transpose(np.argsort(order)))
-            node.inputs[i] = names.constant(turned, f"{names.called.get(name, name)}/turned")
+            transposed = np.ascontiguousarray(wide.transpose(np.argsort(order)))
+            node.inputs[i] = names.constant(transposed, f"{names.called.get(name, name)}/turned")
     inner = names.new(f"{names.called.get(out, out)}/{node.kind}")
     node.outputs = [inner]
     at = g.nodes.index(node)

@@ -64,8 +64,8 @@ def to_onnx(
     return replace(
         report,
         nodes=len(g.nodes),
-        inputs=tuple(_told(v, open_sizes) for v in g.inputs),
-        outputs=tuple(_told(v, {}, g.names.called.get(v.name)) for v in g.outputs),
+        inputs=tuple(_described(v, open_sizes) for v in g.inputs),
+        outputs=tuple(_described(v, {}, g.names.called.get(v.name)) for v in g.outputs),
         size=written,
         notes=(f"the constants are in {beside}",) if beside else (),
     )
@@ -100,7 +100,9 @@ def _input(
 
 
 def _knows_sequences(desc: ProgramDesc) -> bool:
-    """Whether any op looks at lengths; else what is declared with them is an array like any other."""
+    """Whether any op looks at lengths; else what is declared with them is an array like any
+    other.
+    """
     return any(
         isinstance(REGISTRY[op.type].traits.rows, Sequences)
         for block in desc.blocks
@@ -122,17 +124,17 @@ def _ragged(
     }
     lengths = []
     for level in range(var.lod_level):
-        told = _lengths(name, level, var.lod_level)
-        each = exporter.given(told, "int64", (-1,))
+        lengths_name = _lengths(name, level, var.lod_level)
+        each = exporter.given(lengths_name, "int64", (-1,))
         inner = level == var.lod_level - 1
-        open_sizes[told] = {0: f"{name}.sequences" if inner else f"{told}.0"}
+        open_sizes[lengths_name] = {0: f"{name}.sequences" if inner else f"{lengths_name}.0"}
         lengths.append(each)
     g = exporter.graph
     g.base = f"{name}/rows"
     exporter.values[name] = rows_of(g, padded, lengths[-1]).ragged(lengths)
 
 
-def _told(
+def _described(
     value: Value, open_sizes: Mapping[str, Mapping[int, str]], name: str | None = None
 ) -> str:
     sizes = open_sizes.get(value.name, {})

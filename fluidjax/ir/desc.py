@@ -185,7 +185,7 @@ class BlockDesc:
 
 @dataclass(frozen=True, slots=True)
 class ProgramDesc:
-    """A whole program. `seed` is Fluid's random_seed: 0 draws a new seed for every process."""
+    """A whole program. `seed` is Fluid's random_seed: 0 means a new seed for every process."""
 
     blocks: tuple[BlockDesc, ...] = (BlockDesc(),)
     seed: int = 0

@@ -89,7 +89,7 @@ class Distribution:
 
 
 class _Located(Distribution):
-    """Two parameters of one shape [batch], of which any number of draws is taken."""
+    """A distribution with two parameters of one shape [batch]."""
 
     def __init__(self, first: str, second: str, *values: Any) -> None:
         self.all_arg_is_float = all(isinstance(v, float) for v in values)
@@ -120,10 +120,10 @@ class Uniform(_Located):
 
     @located
     def sample(self, shape: list[int], seed: int = 0) -> Variable:
-        """Draws [*shape, *batch]: low + u (high - low). seed 0: the program's.
+        """Samples [*shape, *batch]: low + u (high - low). seed 0: the program's.
 
         u is uniform on [0, 1) where low and high are variables. Where they are numbers it is
-        uniform on [-1, 1), as in 1.8.5, so that half of the draws lie below low.
+        uniform on [-1, 1), as in 1.8.5, so that half of the samples lie below low.
         """
         shape = self._checked(shape, seed)
         batch = list(self._sum().shape)
@@ -198,7 +198,9 @@ class Normal(_Located):
 
     @located
     def kl_divergence(self, other: Normal) -> Variable:
-        """1/2 (r + ((loc - other.loc) / other.scale)^2 - 1 - log r), r = (scale / other.scale)^2."""
+        """1/2 (r + ((loc - other.loc) / other.scale)^2 - 1 - log r), r = (scale /
+        other.scale)^2.
+        """
         typed(other, "other", Normal, "kl_divergence")
         ratio = self.scale / other.scale
         ratio = ratio * ratio

@@ -1,4 +1,6 @@
-"""Random tensors. A seed of 0 draws anew each step, reproducibly under the program's random_seed."""
+"""Random tensors. A seed of 0 means new numbers each step, reproducible by the program's
+random_seed.
+"""
 
 from __future__ import annotations
 
@@ -121,8 +123,8 @@ def _batch_size_like(
 def sampling_id(
     x: Variable, min: float = 0.0, max: float = 1.0, seed: int = 0, dtype: Any = "float32"
 ) -> Variable:
-    """One class index for each row of probabilities [N, C], drawn by them; min and max bound the
-    draws.
+    """One class index for each row of probabilities [N, C], sampled by them; min and max bound the
+    uniform samples behind it.
     """
     typed(x, "x", Variable, "sampling_id")
     return append(
@@ -135,7 +137,7 @@ def random_crop(x: Variable, shape: Any, seed: Any = None) -> Variable:
     """A box of `shape` out of x's last dimensions, at a place drawn anew for each index of the
     first ones and each step.
 
-    seed: an integer, or an int64 variable [1]; the op keeps it, the draws follow the program's
+    seed: an integer, or an int64 variable [1]; the op keeps it, the samples follow the program's
     random_seed.
     """
     variable(x, "x", "random_crop", ("float32", "float64", "uint8", "int16", "int32"))
@@ -168,7 +170,7 @@ def randint(
     meaning here.
     """
     low, high = (0, low) if high is None else (low, high)
-    require(low < high, f"randint draws from [low, high), which [{low}, {high}) leaves empty")
+    require(low < high, f"randint samples from [low, high), which [{low}, {high}) leaves empty")
     helper = LayerHelper("randint", name=name)
     name_ = dtype_in("int64" if dtype is None else dtype, "dtype", "randint", ("int32", "int64"))
     _device(device, "randint")

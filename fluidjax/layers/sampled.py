@@ -17,7 +17,7 @@ from ..param_attr import ParamAttr
 from ._build import FLOATS, append, one_of, require, variable
 
 _SAMPLERS = {"uniform": 0, "log_uniform": 1, "custom_dist": 2}
-_NEGATIVE = 10  # classes that nce draws if nobody says
+_NEGATIVE = 10  # classes that nce samples by default
 
 
 @located

@@ -61,7 +61,7 @@ def map_readers(func: Callable[..., Any], *readers: Reader) -> Reader:
 def shuffle(reader: Reader, buf_size: int, seed: int | None = None) -> Reader:
     """A reader that shuffles blocks of `buf_size` samples.
 
-    seed: None draws from Python's ``random``. A number makes the order of pass n depend on it and
+    seed: None uses Python's ``random``. A number makes the order of pass n depend on it and
     on n alone, so that a run can go on from a checkpoint in the middle of a pass: n is the pass of
     the DataLoader or resumable reader around it, else counted here. Without a seed going on raises
     FluidValueError.
@@ -75,8 +75,8 @@ def shuffle(reader: Reader, buf_size: int, seed: int | None = None) -> Reader:
         now = reading_pass.get()
         if seed is None and now is not None and now.skip:
             raise FluidValueError(
-                "a shuffle without a seed cannot go on in the middle of a pass, since it draws"
-                " another order; give shuffle a seed"
+                "a shuffle without a seed cannot go on in the middle of a pass, since its order is"
+                " another one; give shuffle a seed"
             )
         number = next(counter) if now is None else now.epoch
         draw = random.shuffle if seed is None else random.Random(f"{seed} {number}").shuffle

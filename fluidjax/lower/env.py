@@ -149,7 +149,8 @@ def op_key(op: OpDesc, ctx: Context, inputs: Mapping[str, Any]) -> Any:
         forward = forward_op(ctx.desc, op, lookup(definition.forward))
         if forward is None:
             raise EnforceNotMet(
-                f"op '{op.type}' draws what its forward op drew, but the program has no such op"
+                f"op '{op.type}' needs the random numbers of its forward op, but the program has no"
+                " such op"
             )
         op = forward
     if segment(op) is not None:
@@ -165,7 +166,7 @@ def op_key(op: OpDesc, ctx: Context, inputs: Mapping[str, Any]) -> Any:
     if seed and fixed and seed != ctx.desc.seed:
         return new_key(seed, like=ctx.key)
     if ctx.key is None:
-        raise EnforceNotMet(f"op '{op.type}' draws random numbers, so the step needs a key")
+        raise EnforceNotMet(f"op '{op.type}' samples random numbers, so the step needs a key")
     key = fold_in(ctx.key, op.uid)
     return key if ctx.rank is None or same_on_all_ranks(op) else fold_in(key, ctx.rank)
 

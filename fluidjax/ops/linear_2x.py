@@ -114,7 +114,7 @@ def multinomial(X: Array, *, num_samples: int = 1, replacement: bool = False, ke
     n = X.shape[-1]
     if num_samples < 1 or (num_samples > n and not replacement):
         raise ShapeError(
-            f"multinomial draws 1 to {n} different indices of {list(X.shape)}, not {num_samples}"
+            f"multinomial samples 1 to {n} different indices of {list(X.shape)}, not {num_samples}"
         )
     weights = jnp.log(X)
     if replacement:

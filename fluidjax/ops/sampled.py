@@ -25,8 +25,8 @@ _HIT = 1e20  # what sample_logits takes away from the logit of a drawn class tha
 
 
 def _sampler(kind: int, classes: int, probs: Any, alias: Any, alias_probs: Any) -> Sampler:
-    """The sampler of nce's attribute `sampler`; the logarithmic one never draws the last class, as
-    in 1.8.5.
+    """The sampler of nce's attribute `sampler`; the logarithmic one never samples the last class,
+    as in 1.8.5.
     """
     if kind == 0:
         return UniformClasses(classes)
@@ -96,8 +96,8 @@ def nce(
     + b)) over drawn ones).
 
     o = SampleLogits = sigmoid(Input . Weight[c] + Bias[c]) of the classes c = SampleLabels [N, true
-    + num_neg_samples], the labels first; b = num_neg_samples * the probability that `sampler` draws
-    c. custom_neg_classes: these instead of drawn ones.
+    + num_neg_samples], the labels first; b = num_neg_samples * the probability that `sampler` gives
+    c. custom_neg_classes: these instead of sampled ones.
     """
     true = _checked_nce(
         Input, Label, Weight, Bias, num_total_classes, num_neg_samples, custom_neg_classes
@@ -184,7 +184,7 @@ def _checked_sampling(
     if not given:
         if not 0 < count <= logits.shape[1]:
             raise ShapeError(
-                f"sample_logits draws num_samples different classes of {logits.shape[1]}, which"
+                f"sample_logits samples num_samples different classes of {logits.shape[1]}, which"
                 f" cannot be {count}"
             )
         return

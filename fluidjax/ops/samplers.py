@@ -1,8 +1,7 @@
-"""How classes are drawn for losses over a sample of them: uniformly, by the logarithm of their
-number, or as one says.
+"""How classes are sampled for losses over a sample of them: uniformly, log-uniformly, or by given
+probabilities.
 
-A sampler draws int64 classes, and tells the probability of a class as the float32 number that 1.8.5
-has for it.
+A sampler gives int64 classes, and the probability of a class as 1.8.5's float32 number.
 """
 
 from __future__ import annotations

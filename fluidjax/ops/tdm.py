@@ -1,4 +1,4 @@
-"""Trees of items for retrieval: tdm_child looks up children, tdm_sampler draws nodes beside those
+"""Trees of items for retrieval: tdm_child looks up children, tdm_sampler samples nodes beside those
 on the way to a leaf.
 """
 
@@ -60,7 +60,7 @@ def _checked_layers(travel: Any, layer: Any, negatives: Ints, offsets: Ints) -> 
         not 0 <= n < size for n, size in zip(negatives, sizes, strict=True)
     ):
         raise FluidValueError(
-            "tdm_sampler draws fewer negatives of a layer than it has nodes, but"
+            "tdm_sampler samples fewer negatives of a layer than it has nodes, but"
             f" neg_samples_num_list is {list(negatives)}, the layers have {sizes.tolist()} nodes,"
             f" and Layer has {layer.size}"
         )

@@ -119,8 +119,8 @@ class Subset(Dataset):
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
-    """A data set in disjoint parts of these lengths, or of these shares (which sum to 1), in an
-    order that ``numpy.random`` draws.
+    """A data set in disjoint parts of these lengths, or of these shares (which sum to 1), in a
+    random order (``numpy.random``).
 
     What shares leave over goes to the first parts, one sample each. Raises FluidValueError for
     lengths that do not sum to the data set's, FluidTypeError for a generator, which Paddle ignores.

@@ -1,5 +1,5 @@
-"""paddle.std, paddle.var, paddle.median, paddle.bernoulli ...: statistics and draws of Paddle 2 on
-static variables.
+"""paddle.std, paddle.var, paddle.median, paddle.bernoulli ...: statistics and random tensors of
+Paddle 2 on static variables.
 """
 
 from __future__ import annotations

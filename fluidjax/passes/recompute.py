@@ -31,10 +31,10 @@ class Recompute(Pass):
     declare themselves heavy (convolutions, products, look-ups; ops/traits.py) are not computed
     twice; what they give is kept.
 
-    The values that a run gives are those of the program before: a random op that is computed again
-    draws what it drew, a batch_norm that is computed again leaves its averages alone. Kept is what
-    is fed, fetched or persistable, and what an op gives that may not run twice: one with a block, a
-    side effect, a collective, one that overwrites what it reads.
+    The results of a run stay the same: a recomputed random op has the same random numbers, and a
+    recomputed batch_norm leaves its averages alone. Kept are feeds, fetches, persistable variables,
+    and results of ops that may not run twice: ops with a block or a side effect, collectives, and
+    ops that overwrite what they read.
     """
 
     name: ClassVar[str] = "recompute"

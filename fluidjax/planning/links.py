@@ -127,7 +127,7 @@ def wire_bytes(kind: str, payload: float, ranks: int) -> float:
 # A100 600, H100 and H200 900, B200 1,800 GB/s). InfiniBand HDR, NDR: 200 and 400 Gb/s a port, one
 # port for each device; EDR: 100 Gb/s, four ports for the eight of a DGX-1. TPU: the interconnect a
 # chip that Google's pages state (v4 2,400, v5e 1,600, v5p 4,800 Gb/s). Latencies are not published
-# alike: round figures, to be replaced by what one measures.
+# in a comparable form: these are round figures, to be replaced by measured ones.
 _IB_EDR, _IB_HDR, _IB_NDR = (Link(speed, "5us") for speed in ("50Gb/s", "200Gb/s", "400Gb/s"))
 LINKS: Mapping[str, Links] = {
     links.name: links

@@ -27,12 +27,14 @@ class Message:
 
 
 def sent(traced: Any) -> tuple[Message, ...]:
-    """The collectives of what jax.make_jaxpr gives, in order; none of them in a loop or a branch."""
+    """The collectives of what jax.make_jaxpr gives, in order; none of them in a loop or a
+    branch.
+    """
     return tuple(_Numbering().walk(traced.jaxpr, list(range(-len(traced.jaxpr.invars), 0))))
 
 
 class _Numbering:
-    """Values by number: two that are computed alike of the same have the same."""
+    """Values by number: equal computations on equal inputs have equal numbers."""
 
     def __init__(self) -> None:
         self.numbers: dict[Hashable, int] = {}

@@ -82,7 +82,7 @@ def plan(
     budget: bytes that the step of one device is to need at most, as in memory_optimize; then values
     are computed again. compiled: ask the compiler for the temporaries, which takes as long as
     compiling does. feed_shapes: as in memory_report, with -1 for the batch. lengths: how many rows
-    the sequences of ragged feeds have, all alike; {name: length} where feeds differ, and a list for
+    the sequences of ragged feeds have, all equal; {name: length} if feeds differ, and a list for
     one with several levels of sequences, outermost first; a sample is a sequence of the first.
 
     Raises FluidValueError for devices that are not positive integers, a batch that they do not

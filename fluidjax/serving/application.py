@@ -60,7 +60,9 @@ class Application:
         self.draining = False
 
     def load(self) -> None:
-        """Load the model, and compile for its batch sizes. Raises what loading and running raise."""
+        """Load the model, and compile for its batch sizes. Raises what loading and running
+        raise.
+        """
         if self._model is None:
             model = Model(self._config, self.settings.batch_sizes, self.settings.executables)
             if self._shapes or all(-1 not in t.shape[1:] for t in model.inputs):
@@ -118,7 +120,7 @@ class Application:
             try:
                 if scope["path"] == "/metrics":
                     _only(scope, "GET")
-                    kind, body = TEXT, self._told().encode()
+                    kind, body = TEXT, self._metrics_text().encode()
                 elif infers:
                     whole = False
                     body = await self._infer(scope, receive)
@@ -170,8 +172,8 @@ class Application:
                         "name": name,
                         "versions": [],
                         "platform": "fluidjax",
-                        "inputs": [t.told() for t in self.model.inputs],
-                        "outputs": [t.told() for t in self.model.outputs],
+                        "inputs": [t.metadata() for t in self.model.inputs],
+                        "outputs": [t.metadata() for t in self.model.outputs],
                     }
         raise Refused(404, "there is /v2, /v2/health/live, /v2/health/ready, /metrics, and under"
                       f" /v2/models/{self.name} nothing, /ready or /infer")  # fmt: skip
@@ -229,7 +231,7 @@ class Application:
         except TimeoutError:
             raise Refused(408, f"the body did not come within {seconds:g} seconds") from None
 
-    def _told(self) -> str:
+    def _metrics_text(self) -> str:
         model, batches = self._model, self._batches
         compiled = model.compiled if model else 0
         return self._metrics.text({

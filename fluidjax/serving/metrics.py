@@ -53,16 +53,16 @@ class Metrics:
             "# TYPE fluidjax_answers_total counter",
             *(f'fluidjax_answers_total{{code="{c}"}} {n}' for c, n in sorted(self.answers.items())),
         ]
-        for name, told, histogram in (
+        for name, help_text, histogram in (
             ("request_seconds", "From a request to its answer.", self.seconds),
             ("batch_rows", "Rows that ran together, padding left out.", self.rows),
             ("run_seconds", "Runs of the model.", self.runs),
         ):
-            found += [f"# HELP fluidjax_{name} {told}", f"# TYPE fluidjax_{name} histogram"]
+            found += [f"# HELP fluidjax_{name} {help_text}", f"# TYPE fluidjax_{name} histogram"]
             found += histogram.lines(f"fluidjax_{name}")
-        for name, (told, value) in now.items():
+        for name, (help_text, value) in now.items():
             kind = "counter" if name.endswith("_total") else "gauge"
-            found += [f"# HELP {name} {told}", f"# TYPE {name} {kind}", f"{name} {value!r}"]
+            found += [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}", f"{name} {value!r}"]
         return "\n".join(found) + "\n"
 
 

@@ -25,15 +25,17 @@ SHOWN = 80  # characters of what a client sent that are repeated to it
 
 @dataclass(frozen=True)
 class Tensor:
-    """What an input or an output is: shape has -1 for open sizes, levels is that of its sequences."""
+    """What an input or an output is: shape has -1 for open sizes, levels is that of its
+    sequences.
+    """
 
     name: str
     dtype: np.dtype
     shape: tuple[int, ...]
     levels: int = 0
 
-    def told(self) -> dict[str, Any]:
-        """As a model's metadata have it."""
+    def metadata(self) -> dict[str, Any]:
+        """The tensor's entry in a model's metadata."""
         return {
             "name": self.name,
             "datatype": DATATYPES[self.dtype.name],
@@ -223,5 +225,5 @@ def write(model: str, id: str | None, wanted: Sequence[str], values: Mapping[str
         if isinstance(value, LoDTensor) and value.lod():
             found["parameters"] = {"lengths": value.recursive_sequence_lengths()}
         outputs.append({**found, "data": np.ascontiguousarray(array).reshape(-1)})
-    told = {"model_name": model, **({} if id is None else {"id": id}), "outputs": outputs}
-    return orjson.dumps(told, option=orjson.OPT_SERIALIZE_NUMPY)
+    answer = {"model_name": model, **({} if id is None else {"id": id}), "outputs": outputs}
+    return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)

@@ -1,4 +1,4 @@
-"""What a client is told in place of an answer."""
+"""The error that a client gets in place of an answer."""
 
 from __future__ import annotations
 

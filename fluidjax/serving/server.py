@@ -1,4 +1,4 @@
-"""A process that serves until it is told to end."""
+"""A process that serves until it gets SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def serve(
     """
     listening = _listen(host, port)
     with listening:
-        told = threading.Event()
-        signals = {s: signal.signal(s, _ends(told)) for s in (signal.SIGTERM, signal.SIGINT)}
+        ending = threading.Event()
+        signals = {s: signal.signal(s, _ends(ending)) for s in (signal.SIGTERM, signal.SIGINT)}
         try:
             app.load()
             server = uvicorn.Server(config_of(app))
             thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
-            if not told.is_set():
+            if not ending.is_set():
                 thread.start()
                 at = listening.getsockname()
                 say(f"serving {app.name} on http://{_host(at[0])}:{at[1]}/v2/models/{app.name}")
-                while not told.wait(1.0) and thread.is_alive():
+                while not ending.wait(1.0) and thread.is_alive():
                     pass
                 app.drain()
                 until = time.monotonic() + grace
@@ -57,7 +57,7 @@ def serve(
                     time.sleep(0.02)
                 server.should_exit = True
                 thread.join(5.0)
-            return 0 if told.is_set() else 1
+            return 0 if ending.is_set() else 1
         finally:
             for number, before in signals.items():
                 signal.signal(number, before)
@@ -70,11 +70,11 @@ def config_of(app: Application) -> uvicorn.Config:
     )
 
 
-def _ends(told: threading.Event) -> Callable[[int, FrameType | None], None]:
+def _ends(ending: threading.Event) -> Callable[[int, FrameType | None], None]:
     def handle(number: int, frame: FrameType | None) -> None:
-        if told.is_set():
+        if ending.is_set():
             raise SystemExit(128 + number)
-        told.set()
+        ending.set()
 
     return handle
 

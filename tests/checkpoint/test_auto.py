@@ -98,10 +98,10 @@ def test_a_save_copies_the_state_once(tmp_path: Path) -> None:
     """
     run = Job()
     kept = take([p.name for p in run.main.all_parameters()], run.scope)
-    assert kept.alike and all(isinstance(v, jax.Array) for v in kept.alike.values())
-    before = {n: np.array(v) for n, v in kept.alike.items()}
+    assert kept.replicated and all(isinstance(v, jax.Array) for v in kept.replicated.values())
+    before = {n: np.array(v) for n, v in kept.replicated.items()}
     run.train(2)
-    for name, value in kept.alike.items():
+    for name, value in kept.replicated.items():
         assert (np.array(value) == before[name]).all()
         assert (np.array(run.scope.find_var(name).value) != before[name]).any()
 

@@ -289,7 +289,7 @@ def assert_kept(scope: fluid.Scope, values: dict[str, np.ndarray]) -> None:
     scope.
     """
     shot = snapshot.take(list(values), scope)
-    assert set(shot.placed) == set(values) and not shot.alike
+    assert set(shot.placed) == set(values) and not shot.replicated
     other = fluid.Scope()
     snapshot.put(shot, other, 2)
     for name, value in values.items():

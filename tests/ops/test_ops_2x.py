@@ -64,7 +64,7 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
         "put_along_axis reduces by assign",
     ),
     ("determinant", {"Input": X}, {}, "takes square matrices"),
-    ("multinomial", {"X": X}, {"num_samples": 4}, "draws 1 to 3 different indices"),
+    ("multinomial", {"X": X}, {"num_samples": 4}, "samples 1 to 3 different indices"),
     ("searchsorted", {"SortedSequence": X, "Values": X[:1]}, {}, "takes equal leading dimensions"),
     (
         "pixel_unshuffle",

@@ -212,7 +212,7 @@ def _offsets(negatives: Sequence[int], nodes: Sequence[int]) -> list[int]:
     for wanted, count in zip(negatives, nodes, strict=True):
         if wanted >= count:
             raise FluidValueError(
-                f"tdm_sampler draws fewer negatives of a layer than it has nodes, not {wanted} of"
+                f"tdm_sampler samples fewer negatives of a layer than it has nodes, not {wanted} of"
                 f" {count}"
             )
         found.append(found[-1] + count)

@@ -405,7 +405,7 @@ def conv(g: Graph, op: Op) -> Value:
 def _transposed(
     g: Graph, op: Op, x: Value, w: Value, apart: list[int], dilations: list[int], pads: list[int]
 ) -> Value:
-    """A convolution of elements that lie apart: a transposed one by the filter turned round."""
+    """A convolution of a dilated input: a transposed convolution with the flipped filter."""
     strides = [int(n) for n in op.attr("window_strides")]
     if any(s != 1 for s in strides) or int(op.attr("feature_group_count")) != 1:
         raise Lacking("it is dilated on the left with strides or groups, as gradients are")
@@ -457,9 +457,11 @@ def reduce_window(g: Graph, op: Op) -> Value:
     if not x.is_float or any(max(before[a], behind[a]) >= window[a] for a in moved):
         raise Lacking("its elements are whole numbers, or its padding is as wide as its windows")
     rest = [a for a in range(x.rank) if a not in moved]
-    turned = g.transpose(x, [*rest, *moved])
+    transposed = g.transpose(x, [*rest, *moved])
     lead = [x.sizes[a] for a in rest]
-    flat = turned if len(rest) == 2 else g.reshape(turned, [int(np.prod(lead)), 1, *turned.sizes[len(rest) :]])  # fmt: skip
+    flat = transposed
+    if len(rest) != 2:
+        flat = g.reshape(flat, [int(np.prod(lead)), 1, *flat.sizes[len(rest) :]])
     sizes = [(x.sizes[a] + before[a] + behind[a] - window[a]) // strides[a] + 1 for a in moved]
     is_max = op.type == "jax.reduce_window_max"
     attrs: dict[str, Any] = {} if is_max else {"count_include_pad": 1}
@@ -519,9 +521,9 @@ def gather(g: Graph, op: Op) -> Value:
         have = [("x", a) for a in range(axis)] + [("i", b) for b in range(batch_rank)]
         have += [("x", a) for a in range(axis + 1, x.rank)]
     else:
-        turned = g.transpose(x, [*axes, *rest])
+        transposed = g.transpose(x, [*axes, *rest])
         shape = (*index.sizes[:-1], *(x.sizes[a] for a in rest))
-        made = g.add("GatherND", turned, index, shape=shape)
+        made = g.add("GatherND", transposed, index, shape=shape)
         have = [("i", b) for b in range(batch_rank)] + [("x", a) for a in rest]
     slices, places = iter(rest), iter(range(batch_rank))
     wanted = [

@@ -38,8 +38,8 @@ def mul(g: Graph, op: Op) -> Value:
 def matmul(g: Graph, op: Op) -> Value:
     x = op["X"]
     y = g.whole(op["Y"], x.dtype)
-    turned = ("transpose_X", "transpose_Y") if op.type == "matmul" else ("trans_x", "trans_y")
-    tx, ty = (bool(op.attr(n)) for n in turned)
+    transposes = ("transpose_X", "transpose_Y") if op.type == "matmul" else ("trans_x", "trans_y")
+    tx, ty = (bool(op.attr(n)) for n in transposes)
     if (op.attr("head_number") or 1) > 1 or op.attr("fused_reshape_Out") or op.attr("fused_transpose_Out"):  # fmt: skip
         raise Lacking("it multiplies by heads, or is fused with other ops")
     gone = []

@@ -17,7 +17,7 @@ def _steps(bits: int) -> float:
 
 
 def _limits(g: Graph, op: Op, x: Value) -> Value:
-    """The greatest value that is told apart, a scalar."""
+    """The greatest value that is not clipped, a scalar."""
     if int(op.attr("bit_length") or 8) != 8:
         raise Lacking(f"it has {op.attr('bit_length')} bits", "quantise to 8")
     if op.has("InScale") or op.has("Scale"):

@@ -309,12 +309,12 @@ def gru(g: Graph, op: Op) -> dict[str, Value]:
     d, dtype = weight.shape[0], weight.dtype
     if dtype != np.float32:
         raise Lacking(f"runtimes compute it in float32, and it is {dtype}")
-    turned = 1.0 if op.attr("origin_mode") else -1.0
-    if turned < 0 and gate != "sigmoid":
+    sign_of_update = 1.0 if op.attr("origin_mode") else -1.0
+    if sign_of_update < 0 and gate != "sigmoid":
         raise Lacking(f"its gates are {gate}, of which ONNX has not the complement")
     memory = weight.reshape(-1)
     both, candidate = memory[: 2 * d * d].reshape(d, 2 * d), memory[2 * d * d :].reshape(d, d)
-    sign = np.repeat(np.array([turned, 1.0, 1.0], dtype), d)
+    sign = np.repeat(np.array([sign_of_update, 1.0, 1.0], dtype), d)
     r = (np.concatenate([both, candidate], 1) * sign).T[None]
     w = (np.eye(3 * d, dtype=dtype) * sign)[None]
     bias = op.get("Bias")
@@ -341,7 +341,9 @@ def gru(g: Graph, op: Op) -> dict[str, Value]:
 
 @rule("lstm")
 def lstm(g: Graph, op: Op) -> dict[str, Value]:
-    """Fluid's gates are candidate, input, forget, output; ONNX's input, output, forget, candidate."""
+    """Fluid's gates are candidate, input, forget, output; ONNX's input, output, forget,
+    candidate.
+    """
     x, weight, bias = op["Input"], _known(op["Weight"]), _known(op["Bias"]).reshape(-1)
     d, dtype = weight.shape[0], weight.dtype
     order = np.concatenate([np.arange(d) + i * d for i in (1, 3, 2, 0)])
@@ -402,8 +404,8 @@ def _lstm_by_steps(g: Graph, op: Op, x: Value, names: Sequence[str]) -> dict[str
         o = inner.plus(o, inner.times(new, wo))
     out = inner.times(inner.like(gate, o), inner.like(shown_by, new))
     kept = [inner.where(there, n, s) for n, s in ((out, hidden), (new, cell))]
-    told = [inner.like("Identity", v) for v in kept]
-    inner.inputs, inner.outputs = [*state, step, there], [*kept, *told]
+    outputs = [inner.like("Identity", v) for v in kept]
+    inner.inputs, inner.outputs = [*state, step, there], [*kept, *outputs]
     zeros = g.filled(0, x.dtype, [g.size(lengths, 0), d])
     given = [op.get("H0") or zeros, op.get("C0") or zeros]
     back = int(bool(op.attr("is_reverse")))
@@ -511,9 +513,9 @@ def crf_decoding(g: Graph, op: Op) -> Value:
     second = g.inner()
     at = Value(g.names.new(f"{g.base}/tag"), "int64", (-1, 1))
     way = Value(g.names.new(f"{g.base}/back"), "int64", shape)
-    told = second.add("Identity", at, shape=(-1, 1))
+    tags = second.add("Identity", at, shape=(-1, 1))
     before = second.add("GatherElements", way, at, shape=(-1, 1), axis=1)
-    second.inputs, second.outputs = [at, way], [before, told]
+    second.inputs, second.outputs = [at, way], [before, tags]
     _, path = g.many(
         "Scan", [end, backs], [("int64", (-1, 1)), ("int64", (-1, -1, 1))], body=second,
         num_scan_inputs=1, scan_input_directions=[1], scan_output_directions=[1],

@@ -52,8 +52,8 @@ def _windows(n: int, window: int, stride: int, pad: int, ceil: bool = False) -> 
 def conv(g: Graph, op: Op) -> dict[str, Value]:
     x = op["Input"]
     w = g.whole(op["Filter"], x.dtype)
-    turned = channels_last(op, "data_format")
-    x = first(g, x) if turned else x
+    is_channels_last = channels_last(op, "data_format")
+    x = first(g, x) if is_channels_last else x
     rank = x.rank - 2
     strides, dilations = list(op.attr("strides")), list(op.attr("dilations"))
     where = padding(op, rank)
@@ -81,14 +81,14 @@ def conv(g: Graph, op: Op) -> dict[str, Value]:
         made = g.plus(made, rest)
     if op.type == "conv2d_fusion" and op.attr("activation") == "relu":
         made = g.like("Relu", made)
-    return {"Output": last(g, made) if turned else made}
+    return {"Output": last(g, made) if is_channels_last else made}
 
 
 @rule("conv2d_transpose", "depthwise_conv2d_transpose", "conv3d_transpose")
 def conv_transpose(g: Graph, op: Op) -> dict[str, Value]:
     x, w = op["Input"], op["Filter"]
-    turned = channels_last(op, "data_format")
-    x = first(g, x) if turned else x
+    is_channels_last = channels_last(op, "data_format")
+    x = first(g, x) if is_channels_last else x
     rank = x.rank - 2
     strides, dilations = list(op.attr("strides")), list(op.attr("dilations"))
     groups = int(op.attr("groups"))
@@ -122,16 +122,16 @@ def conv_transpose(g: Graph, op: Op) -> dict[str, Value]:
         "ConvTranspose", *inputs, shape=(x.sizes[0], w.sizes[1] * groups, *sizes), strides=strides,
         dilations=dilations, group=groups, kernel_shape=list(w.sizes[2:]), pads=[*before, *after], **more,
     )  # fmt: skip
-    return {"Output": last(g, made) if turned else made}
+    return {"Output": last(g, made) if is_channels_last else made}
 
 
 @rule("pool2d", "pool3d")
 def pool(g: Graph, op: Op) -> Value:
     x = op["X"]
-    turned = channels_last(op, "data_format")
-    x = first(g, x) if turned else x
+    is_channels_last = channels_last(op, "data_format")
+    x = first(g, x) if is_channels_last else x
     made = _pool(g, op, x)
-    return last(g, made) if turned else made
+    return last(g, made) if is_channels_last else made
 
 
 def _pool(g: Graph, op: Op, x: Value) -> Value:
@@ -261,10 +261,10 @@ def max_pool_with_index(g: Graph, op: Op) -> dict[str, Value]:
 )
 def resize(g: Graph, op: Op) -> Value:
     x = op["X"]
-    turned = channels_last(op, "data_layout")
-    x = first(g, x) if turned else x
+    is_channels_last = channels_last(op, "data_layout")
+    x = first(g, x) if is_channels_last else x
     made = _resized(g, op, x)
-    return last(g, made) if turned else made
+    return last(g, made) if is_channels_last else made
 
 
 def _resized(g: Graph, op: Op, x: Value) -> Value:

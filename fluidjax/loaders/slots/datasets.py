@@ -413,7 +413,7 @@ class InMemoryDataset(DatasetBase):
         self.local_shuffle()
 
     def set_fea_eval(self, record_candidate_size: int, fea_eval: bool = True) -> None:
-        """Allow slots_shuffle, which draws from so many samples."""
+        """Allow slots_shuffle, which samples among so many samples."""
         self.fea_eval, self._candidates = fea_eval, int(record_candidate_size)
 
     def slots_shuffle(self, slots: Sequence[str]) -> None:

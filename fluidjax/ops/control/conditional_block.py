@@ -37,8 +37,8 @@ from ..traits import Runs
 
 
 def run(call: Call) -> None:
-    """What the block writes outside keeps its old value if the condition does not hold; what had
-    none is marked (unmade.py).
+    """Outer variables that the block writes keep their old values if the condition does not hold;
+    one without a value is marked as missing (missing.py).
 
     With ``is_scalar_condition`` the condition is one boolean; without, the block runs if all inputs
     have elements.

@@ -75,8 +75,8 @@ class Source:
         return evaluate(self.desc, [op], given, [name])[0]
 
     def stored(self, name: str) -> bool:
-        """Whether a value is that of variables that persist and that the program does not change, or
-        follows from such alone.
+        """Whether a value is that of variables that persist and that the program does not change,
+        or follows from such alone.
         """
         if name not in self._stored:
             op = self.makers.get(name)
@@ -218,7 +218,9 @@ class Place:
         self, kind: str, ins: Mapping[str, str | Sequence[str]], slot: str = "Out", /,
         last: bool = False, **attrs: Any,
     ) -> str:  # fmt: skip
-        """Append an op; the name of its output. last: that is the output of the op that is raised."""
+        """Append an op; the name of its output. last: that is the output of the op that is
+        raised.
+        """
         held = {s: (n,) if isinstance(n, str) else tuple(n) for s, n in ins.items()}
         definition = lookup(kind)
         made = self.builder.op(kind, held, {slot: "?"}, None, self.op, **attrs)
@@ -254,9 +256,13 @@ class Place:
                 outs[other.name] = held[same]
                 continue
             side = self.source.fresh(f"{name}.{other.name.lower()}")
-            told = found.get(other.name)
-            told = Spec((0, *self.shape(held["X"][0])), spec.dtype) if told is None else told
-            self.made[side] = VarDesc(side, tuple(told.shape), told.dtype, stop_gradient=True)
+            declared = found.get(other.name)
+            declared = (
+                Spec((0, *self.shape(held["X"][0])), spec.dtype) if declared is None else declared
+            )
+            self.made[side] = VarDesc(
+                side, tuple(declared.shape), declared.dtype, stop_gradient=True
+            )
             outs[other.name] = (side,)
         scope = self.op.attrs.get("op_namescope")
         hints = {"op_namescope": scope} if scope else {}
@@ -273,16 +279,16 @@ class Place:
         if tuple(sizes) == self.dims(name) and not last:
             return name
         own = self.dims(name)
-        told: list[int] = []
+        wanted: list[int] = []
         for at, n in enumerate(sizes):
             # 0: the size that it has there
             if isinstance(n, int) and n >= 0:
-                told.append(n)
+                wanted.append(n)
             else:
-                told.append(0 if at < len(own) and own[at] == n else -1)
-        if told.count(-1) > 1:
+                wanted.append(0 if at < len(own) and own[at] == n else -1)
+        if wanted.count(-1) > 1:
             raise Refused(f"{name!r} has several open sizes, of which reshape2 finds one alone")
-        return self.sized(self.moved(name, "reshape2", last, shape=told), sizes)
+        return self.sized(self.moved(name, "reshape2", last, shape=wanted), sizes)
 
     def sized(self, name: str, sizes: Sequence[Any]) -> str:
         """A new value, with the names of its open sizes."""
@@ -297,10 +303,10 @@ class Place:
         """
         if self.var(name).dtype != "bool":
             return self.add(kind, {"X": name}, last=last, **attrs)
-        told = enum_of("bool"), enum_of("int32")
-        number = self.add("cast", {"X": name}, in_dtype=told[0], out_dtype=told[1])
+        codes = enum_of("bool"), enum_of("int32")
+        number = self.add("cast", {"X": name}, in_dtype=codes[0], out_dtype=codes[1])
         there = self.add(kind, {"X": number}, **attrs)
-        return self.add("cast", {"X": there}, last=last, in_dtype=told[1], out_dtype=told[0])
+        return self.add("cast", {"X": there}, last=last, in_dtype=codes[1], out_dtype=codes[0])
 
     def finish(self, name: str) -> None:
         """Have the last op write the output, or hand this value on."""

@@ -343,8 +343,8 @@ def reduction(place: Place) -> None:
 
 
 def reduced(place: Place, kind: str, x: str, axes: Sequence[int]) -> str:
-    """A reduction over axes, which go. Paddle 1.8.5 reduces arrays of at most four dimensions right,
-    so neighbours of larger ones are joined.
+    """A reduction over axes, which go. Paddle 1.8.5 reduces arrays of at most four dimensions
+    right, so neighbours of larger ones are joined.
     """
     dims = place.dims(x)
     if len(dims) <= 4:
@@ -406,10 +406,10 @@ def _full_like(place: Place, sizes: Sequence[Any], value: float) -> None:
     unknown = [at for at, n in enumerate(sizes) if not isinstance(n, int)]
     for name, var in place.source.vars.items():
         if len(unknown) == 1 and var.is_data and sizes[unknown[0]] in place.dims(name):
-            told = [-1 if at == unknown[0] else n for at, n in enumerate(sizes)]
+            wanted = [-1 if at == unknown[0] else n for at, n in enumerate(sizes)]
             at, out = place.dims(name).index(sizes[unknown[0]]), unknown[0]
             place.add(
-                "fill_constant_batch_size_like", {"Input": name}, last=True, shape=told, value=value,
+                "fill_constant_batch_size_like", {"Input": name}, last=True, shape=wanted, value=value,
                 dtype=enum_of(place.op.attrs["dtype"]), input_dim_idx=at, output_dim_idx=out,
             )  # fmt: skip
             return
@@ -469,8 +469,8 @@ def top_k(place: Place) -> None:
     found = place.beside(at, "int64")
     place.append("top_k", {"X": x}, {"Out": values, "Indices": found}, k=k)
     if at in place.needed:
-        told = {"in_dtype": enum_of("int64"), "out_dtype": enum_of("int32")}
-        place.append("cast", {"X": found}, {"Out": at}, **told)
+        types = {"in_dtype": enum_of("int64"), "out_dtype": enum_of("int32")}
+        place.append("cast", {"X": found}, {"Out": at}, **types)
 
 
 @single("split")
@@ -498,8 +498,8 @@ def dot_general(place: Place) -> None:
         free = [a for a in range(xr) if a not in xc]
         if not xc or not free or len(yc) == yr:
             raise Refused("it is an outer product, or gives fewer axes than Fluid's mul")
-        x = _turned(place, x, [*free, *xc])
-        y = _turned(place, y, [*yc, *(a for a in range(yr) if a not in yc)])
+        x = _transposed_to(place, x, [*free, *xc])
+        y = _transposed_to(place, y, [*yc, *(a for a in range(yr) if a not in yc)])
         place.add(
             "mul", {"X": x, "Y": y}, last=True, x_num_col_dims=len(free), y_num_col_dims=len(yc)
         )
@@ -513,7 +513,7 @@ def dot_general(place: Place) -> None:
         place.reshaped(found, place.dims(place.out.name), last=True)
 
 
-def _turned(place: Place, name: str, order: Sequence[int]) -> str:
+def _transposed_to(place: Place, name: str, order: Sequence[int]) -> str:
     if list(order) == list(range(len(order))):
         return name
     dims = place.dims(name)
@@ -529,7 +529,7 @@ def _matrices(
     free = [a for a in range(rank) if a not in batch and a not in contract]
     order = [*batch, *free, *contract] if contract_last else [*batch, *contract, *free]
     dims = place.dims(name)
-    found = _turned(place, name, order)
+    found = _transposed_to(place, name, order)
     if len(free) == len(contract) == 1:
         return found
 
@@ -560,12 +560,12 @@ def conv(place: Place) -> None:
     strides, dilations = list(attrs["window_strides"]), list(attrs.get("rhs_dilation") or [1] * len(spatial))  # fmt: skip
     layout = "NHWC" if lhs[-1] == "C" and out == lhs else "NCHW"
     wanted = "N" + "".join(spatial) + "C" if layout == "NHWC" else "NC" + "".join(spatial)
-    x = _turned(place, x, [lhs.index(c) for c in wanted])
+    x = _transposed_to(place, x, [lhs.index(c) for c in wanted])
     if attrs.get("lhs_dilation"):
         found = _transposed(place, x, w, rhs, spatial, layout)
-        place.finish(_turned(place, found, [wanted.index(c) for c in out]))
+        place.finish(_transposed_to(place, found, [wanted.index(c) for c in out]))
         return
-    w = _turned(place, w, [rhs.index(c) for c in "OI" + "".join(spatial)])
+    w = _transposed_to(place, w, [rhs.index(c) for c in "OI" + "".join(spatial)])
     if len(spatial) == 1:  # as an image of height 1
         at = 1 if layout == "NHWC" else 2
         sizes = place.dims(x)
@@ -583,7 +583,7 @@ def conv(place: Place) -> None:
     if len(spatial) == 1:
         at = 1 if layout == "NHWC" else 2
         found = place.reshaped(found, [*place.dims(found)[:at], *place.dims(found)[at + 1 :]])
-    found = _turned(place, found, [wanted.index(c) for c in out])
+    found = _transposed_to(place, found, [wanted.index(c) for c in out])
     place.finish(found)
 
 
@@ -599,7 +599,7 @@ def _transposed(place: Place, x: str, w: str, rhs: str, spatial: Sequence[str], 
     paddings = [kernel[i // 2] - 1 - n for i, n in enumerate(padding)]
     if min(paddings) < 0:
         raise Refused("it pads more than the kernel reaches")
-    w = _turned(place, w, [rhs.index(c) for c in "IO" + "".join(spatial)])
+    w = _transposed_to(place, w, [rhs.index(c) for c in "IO" + "".join(spatial)])
     w = place.add("reverse", {"X": w}, axis=[2, 3])
     return place.add(
         "conv2d_transpose", {"Input": x, "Filter": w}, "Output", strides=list(attrs["lhs_dilation"]), paddings=paddings,
@@ -627,8 +627,8 @@ def gather(place: Place) -> None:
     kind = enum_of("int64")
     ids = place.add("assign_value", {}, int64_values=rows.tolist(), shape=[rows.size], dtype=kind)
     order = [at, *offsets]
-    found = place.add("gather", {"X": _turned(place, x, order), "Index": ids})
-    place.finish(_turned(place, found, [order.index(a) for a in range(len(dims))]))
+    found = place.add("gather", {"X": _transposed_to(place, x, order), "Index": ids})
+    place.finish(_transposed_to(place, found, [order.index(a) for a in range(len(dims))]))
 
 
 @single("reduce_window_max")

@@ -233,7 +233,7 @@ class GLU(FunctionLayer):
 
 
 class RReLU(Layer):
-    """paddle.nn.functional.rrelu as a layer. In training it draws."""
+    """paddle.nn.functional.rrelu as a layer. In training its slopes are random."""
 
     def __init__(
         self, lower: float = 1.0 / 8.0, upper: float = 1.0 / 3.0, name: str | None = None

@@ -105,8 +105,8 @@ class RandomResizedCrop(BaseTransform):
     """A part of an image, in `size`: its area is a random share in `scale` of the image's, its
     width by its height lies in `ratio`.
 
-    Where ten draws do not fit, the largest part of such a ratio in the middle. Shares and ratios
-    are drawn from numpy.random, places from `random`, as in Paddle.
+    If ten samples do not fit, the largest part of such a ratio in the middle. Shares and ratios are
+    sampled by numpy.random, places by `random`, as in Paddle.
     """
 
     def __init__(
