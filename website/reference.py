@@ -391,7 +391,7 @@ def beside_paddle(name: str) -> str:
     recorded = find(theirs) if theirs.startswith("paddle.") else None
     if recorded is None:
         return ""
-    told = standing(theirs).told
+    told = standing(theirs).reason
     return escape(
         f"differs from Paddle {recorded.version}: {told}"
         if told

@@ -30,7 +30,7 @@ from .traits import Bounds, collective, mixes, row_wise
 class Split:
     """Which of `count` ranks has which of `height` rows, and where.
 
-    A table has parts. With `round_robin` they take the rows in turn, as in Fluid's is_distributed
+    A table has parts. With `dealt` they take the rows round-robin, as in Fluid's is_distributed
     tables: row r is row r // n of part r % n. Else they are runs, one after another, beginning at
     `starts` (default: of equal length). owners: the rank of each part, default the part's number; a
     rank with several parts has them one after another.
@@ -38,7 +38,7 @@ class Split:
 
     height: int
     count: int
-    round_robin: bool = False
+    dealt: bool = False
     owners: tuple[int, ...] = ()
     starts: tuple[int, ...] = ()
 
@@ -68,7 +68,7 @@ class Split:
     @cached_property
     def runs(self) -> tuple[tuple[int, int], ...]:
         """First row and number of rows of each part; of round-robin parts, every parts-th row."""
-        if self.round_robin:
+        if self.dealt:
             return tuple((k, len(range(k, self.height, self.parts))) for k in range(self.parts))
         starts = self.starts or tuple(min(k * self._equal, self.height) for k in range(self.parts))
         return tuple((a, b - a) for a, b in zip(starts, (*starts[1:], self.height), strict=True))
@@ -95,7 +95,7 @@ class Split:
         return max(at + size for (_, at), (_, size) in zip(self.places, self.runs, strict=True))
 
     def _part(self, rows: Any) -> Any:
-        if self.round_robin:
+        if self.dealt:
             return rows % self.parts
         if not self.starts:
             return rows // self._equal
@@ -110,7 +110,7 @@ class Split:
     def place(self, rows: Any) -> Any:
         """Where each row is on its rank."""
         part = self._part(rows)
-        if self.round_robin:
+        if self.dealt:
             inside = rows // self.parts
         else:
             inside = rows - _chosen(self.starts, part) if self.starts else rows % self._equal
@@ -121,9 +121,7 @@ class Split:
         mine = np.full(self.each, self.height, np.int64)
         for (owner, at), (first, size) in zip(self.places, self.runs, strict=True):
             if owner == rank:
-                mine[at : at + size] = first + np.arange(size) * (
-                    self.parts if self.round_robin else 1
-                )
+                mine[at : at + size] = first + np.arange(size) * (self.parts if self.dealt else 1)
         return mine
 
     def joined(self, shards: Any) -> np.ndarray:
@@ -141,7 +139,7 @@ class Split:
         return {
             "nranks": self.count,
             "height": self.height,
-            "dealt": self.round_robin,
+            "dealt": self.dealt,
             "owners": self.owners,
             "starts": self.starts,
         }

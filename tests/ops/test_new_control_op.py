@@ -129,8 +129,8 @@ def test_programs_with_it_are_checked_printed_and_rewritten(
     [("alike", "alike", False), ("alike", "own", True), ("own", "alike", True)],
 )
 def test_ranks_differ_where_its_rule_says_so(decided: str, inside: str, want: bool) -> None:
-    """Where all ranks decide alike, the output differs only if what the block gives does; a feed is
-    a rank's own.
+    """If all ranks decide in the same way, the output differs only if what the block gives does; a
+    feed is a rank's own.
     """
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         block = fluid.default_main_program().global_block()

@@ -219,7 +219,7 @@ def place(name: str, var: VarDesc, split: Split) -> ShardLayout:
 
 def _spans(name: str, width: int, split: Split) -> Iterator[Span]:
     for (rank, at), (first, size) in zip(split.places, split.runs, strict=True):
-        if size and split.round_robin:
+        if size and split.dealt:
             yield Span(name, rank, at * width, first * width, width, split.parts * width, size)
         elif size:
             yield Span(name, rank, at * width, first * width, size * width)

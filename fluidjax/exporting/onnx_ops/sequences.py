@@ -513,9 +513,9 @@ def crf_decoding(g: Graph, op: Op) -> Value:
     second = g.inner()
     at = Value(g.names.new(f"{g.base}/tag"), "int64", (-1, 1))
     way = Value(g.names.new(f"{g.base}/back"), "int64", shape)
-    tags = second.add("Identity", at, shape=(-1, 1))
+    tag = second.add("Identity", at, shape=(-1, 1))
     before = second.add("GatherElements", way, at, shape=(-1, 1), axis=1)
-    second.inputs, second.outputs = [at, way], [before, tags]
+    second.inputs, second.outputs = [at, way], [before, tag]
     _, path = g.many(
         "Scan", [end, backs], [("int64", (-1, 1)), ("int64", (-1, -1, 1))], body=second,
         num_scan_inputs=1, scan_input_directions=[1], scan_output_directions=[1],
