@@ -38,7 +38,7 @@ NETS = ("ResNet-50", "MobileNet-v1", "BERT, 4 layers")
 PREDICTING = (*(f"{name}, {batch}" for name in NETS for batch in (1, 8)), *OCR)
 SEARCHES = ("beam search, 1 sentence", "beam search, 8 sentences")
 UNUSUAL = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")  # a user's Python keeps what it has compiled
-LATER = 0.005  # seconds after the loss that are told
+LATER = 0.005  # seconds after the loss that are reported
 WARM_UP, TURNS, TURN = 4, 9, 0.4  # steps, turns, seconds of CPU time that a turn is to take
 
 
@@ -230,9 +230,8 @@ def _table(
 def measured(
     case: str, sides: Sequence[str], threads: int = 1, **environ: str
 ) -> dict[str, list[float]]:
-    """Seconds a step, of each side in each turn: of CPU time with one thread, by the clock with more.
-    Raises AssertionError where two sides
-    predict different values.
+    """Seconds a step, of each side in each turn: of CPU time with one thread, by the clock with
+    more. Raises AssertionError where two sides predict different values.
     """
     cores = {*sorted(os.sched_getaffinity(0))[-threads:]}
     clock = "cpu" if threads == 1 else "wall"

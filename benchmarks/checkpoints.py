@@ -157,14 +157,14 @@ def least(traced: fluid.Traced) -> Any:
     """The step within the least budget that there is."""
     try:
         return fluid.fit_memory(traced, 1)
-    except FluidValueError as told:
-        (number,) = re.findall(r"least that was found is ([\d,]+)", str(told))
+    except FluidValueError as error:
+        (number,) = re.findall(r"least that was found is ([\d,]+)", str(error))
     return fluid.fit_memory(traced, int(number.replace(",", "")))
 
 
 def ulps(found: Any, expected: Any) -> float:
-    """The greatest difference in units in the last place of the array's scale. Zero but for rounding
-    (a bias of keys, whose gradient is none) counts as zero on both sides.
+    """The greatest difference in units in the last place of the array's scale. Zero but for
+    rounding (a bias of keys, whose gradient is none) counts as zero on both sides.
     """
     a, b = np.asarray(found, np.float64), np.asarray(expected, np.float64)
     scale = float(np.abs(b).max(initial=0.0))

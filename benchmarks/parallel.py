@@ -83,12 +83,16 @@ def hand_written(case: Case, devices: int) -> Callable[[], Any]:
     mesh = Mesh(np.array(jax.devices()[:devices]), ("d",))
     feed = case.feed()
     state, step = flax_models.step(case.model(), case.optimizers()[1], feed, "d")
-    alike, split = PartitionSpec(), PartitionSpec("d")
+    replicated, split = PartitionSpec(), PartitionSpec("d")
     spread = jax.shard_map(
-        step, mesh=mesh, in_specs=(alike, split), out_specs=(alike, split), check_vma=False
+        step,
+        mesh=mesh,
+        in_specs=(replicated, split),
+        out_specs=(replicated, split),
+        check_vma=False,
     )
     jitted = jax.jit(spread, donate_argnums=0)
-    held = [jax.device_put(state, jax.sharding.NamedSharding(mesh, alike))]
+    held = [jax.device_put(state, jax.sharding.NamedSharding(mesh, replicated))]
 
     def run() -> Any:
         held[0], loss = jitted(held[0], feed)

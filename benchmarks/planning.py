@@ -217,19 +217,19 @@ def _compare(
 ) -> None:
     """Print a row: milliseconds on each number of devices as measured, and planned over measured.
 
-    parts: of the case's batch, whose times on one device the plan is told.
+    parts: of the case's batch, whose times on one device the plan gets.
     """
-    told = {
+    on_one = {
         len(next(iter(side.sides[0].feed.values()))): side
         for side in (Everywhere(case, part) for part in parts)
     }
     taken = in_turns(
         {n: s.run for n, s in sides.items()}
-        | {("told", samples): side.run for samples, side in told.items()}
+        | {("on_one", samples): side.run for samples, side in on_one.items()}
     )
     one, measured = (
         sides[1],
-        {samples: taken["told", samples] / len(side.sides) for samples, side in told.items()},
+        {samples: taken["on_one", samples] / len(side.sides) for samples, side in on_one.items()},
     )
     rows = fluid.plan(
         one.main, DEVICES, strategies=strategy, fetch_list=[one.loss], measured=measured, **given

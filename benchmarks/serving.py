@@ -75,11 +75,11 @@ def saved(folder: Path, net: Callable[[], Any]) -> str:
 def body(name: str, array: np.ndarray) -> bytes:
     """A request for inference."""
     datatype = {"float32": "FP32", "int64": "INT64"}[array.dtype.name]
-    told = {"name": name, "shape": list(array.shape), "datatype": datatype}
+    described = {"name": name, "shape": list(array.shape), "datatype": datatype}
     data = (
         [float(f"{v:.4f}") for v in array.ravel()] if datatype == "FP32" else array.ravel().tolist()
     )
-    return json.dumps({"inputs": [{**told, "data": data}]}).encode()
+    return json.dumps({"inputs": [{**described, "data": data}]}).encode()
 
 
 @contextmanager

@@ -1,5 +1,5 @@
 """What begins with an underscore stays in its room: no module of another room, and no test, reaches
-for it.
+for it. And names are made of the field's words.
 
 A room is a folder of the package, or a module at its root. Some of Fluid's own names begin with an
 underscore; scripts use them, and so may everybody here.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -34,6 +35,18 @@ FLUIDS = frozenset(
     " _c_sync_comm_stream _append_grad_suffix_ _strip_grad_suffix_ _as_list"
     " _set_eager_deletion_mode _build_strategy _reset".split()
 )
+# words of no field, with what to say in their place
+ODD = {
+    "told": "description, message, reason", "alike": "equal", "turned": "transposed, rotated",
+    "dealt": "assigned, distributed", "whoever": "caller", "unmade": "missing", "enclosed": "nested",
+    "dear": "expensive",
+}  # fmt: skip
+# a key of JSON, an attribute of ops, and a parameter of `grad_of`, which stay
+STAYING = frozenset(
+    "compat/report.py:told base/progress.py:told ops/table.py:dealt dist/spmd/tables.py:dealt"
+    " ops/definition.py:alike ops/derivative.py:alike ops/elementwise.py:alike backward/rules.py:alike"
+    .split()
+)  # fmt: skip
 UNDERSCORED = re.compile(r"(?<!\w)_[^\W_]")  # most files have no such name, and need not be parsed
 FILES = sorted(
     [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
@@ -106,3 +119,29 @@ def reached(path: Path) -> Iterator[str]:
 def test_nobody_reaches_into_another_room() -> None:
     found = [f"{path.relative_to(ROOT)}, {names}" for path in FILES for names in reached(path)]
     assert not found, "\n".join(found)
+
+
+def odd_names(path: Path) -> Iterator[str]:
+    """The names in a file that contain one of the odd words, with their lines."""
+    text, inside = path.read_text(), path.relative_to(PACKAGE).as_posix()
+    for node in ast.walk(ast.parse(text)) if re.search("|".join(ODD), text) else ():
+        for field in ("id", "attr", "arg", "name", "asname"):
+            name = getattr(node, field, None)
+            for word in set(name.split("_")) & ODD.keys() if isinstance(name, str) else ():
+                if f"{inside}:{word}" not in STAYING:
+                    yield f"{inside}, line {getattr(node, 'lineno', '?')}: {name}; say {ODD[word]}"
+
+
+def test_names_are_words_of_the_field() -> None:
+    found = [one for path in sorted(PACKAGE.rglob("*.py")) for one in odd_names(path)]
+    assert not found, "\n".join(found)
+
+
+def test_an_odd_name_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
+    (tmp_path / "a.py").write_text("def _told(x):\n    return x.rows_alike\n")
+    found = list(odd_names(tmp_path / "a.py"))
+    assert [one.split(";")[0] for one in found] == [
+        "a.py, line 1: _told",
+        "a.py, line 2: rows_alike",
+    ]

@@ -32,15 +32,15 @@ def in_site(path: str) -> str | None:
 
 
 def outside(turn: Callable[[re.Match[str]], str], markdown: str) -> str:
-    """A page with its links turned, but for what looks like one in code."""
+    """A page with its links converted, except for what looks like a link in code."""
     codes: list[str] = []
 
     def keep(code: re.Match[str]) -> str:
         codes.append(code[0])
         return f"\0{len(codes) - 1}\0"
 
-    turned = LINK.sub(turn, CODE.sub(keep, markdown))
-    return re.sub("\0(\\d+)\0", lambda kept: codes[int(kept[1])], turned)
+    converted = LINK.sub(turn, CODE.sub(keep, markdown))
+    return re.sub("\0(\\d+)\0", lambda kept: codes[int(kept[1])], converted)
 
 
 def linked(markdown: str, path: str) -> list[str]:

@@ -391,10 +391,10 @@ def beside_paddle(name: str) -> str:
     recorded = find(theirs) if theirs.startswith("paddle.") else None
     if recorded is None:
         return ""
-    told = standing(theirs).reason
+    reason = standing(theirs).reason
     return escape(
-        f"differs from Paddle {recorded.version}: {told}"
-        if told
+        f"differs from Paddle {recorded.version}: {reason}"
+        if reason
         else f"arguments as in Paddle {recorded.version}"
     )
 

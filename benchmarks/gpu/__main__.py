@@ -65,7 +65,7 @@ class Process:
         )
         out.close()
         self.given = 0  # turns that it was given
-        self.killed = False  # by the conductor, which told why
+        self.killed = False  # by the conductor, which printed why
 
     def over(self) -> bool:
         return self.process.poll() is not None

@@ -65,14 +65,14 @@ def _curve(
         made, began = _net(network, feed), time.perf_counter()
         budget = whole.total - whole.temporaries + int(share * whole.temporaries)
         try:
-            told = fluid.memory_optimize(
+            fitted = fluid.memory_optimize(
                 made[0], budget=budget, batch_size=batch, fetch_list=[made[2]]
             )
         except fluid.errors.FluidValueError as error:
             refused[f"{share}"] = str(error)[:300]
             continue
         row = take(f"budget {share}", made, time.perf_counter() - began)
-        row |= {"budget_mb": budget / 1e6, "fitted": str(told)[:600]}
+        row |= {"budget_mb": budget / 1e6, "fitted": str(fitted)[:600]}
     take("checkpoints", _recomputed(network, ends))
     shared = _net(network, feed)
     fluid.memory_optimize(shared[0], skip_opt_set=[shared[2]])

@@ -159,7 +159,7 @@ def main(*paths: str) -> int:
         began = time.perf_counter()
         try:
             texts = recorded(path)
-            told = (
+            result = (
                 f"{len(texts)} programs, {sum(map(len, texts)) / 1e6:.1f} MB of text,"
                 f" {sum(map(branches, texts))} branches by data"
             )
@@ -170,8 +170,8 @@ def main(*paths: str) -> int:
             TypeError,
             ValueError,
         ) as error:
-            told, bad = f"{type(error).__name__}: {str(error).splitlines()[0][:200]}", bad + 1
-        print(f"{path.stem:30} {time.perf_counter() - began:6.1f} s  {told}", flush=True)
+            result, bad = f"{type(error).__name__}: {str(error).splitlines()[0][:200]}", bad + 1
+        print(f"{path.stem:30} {time.perf_counter() - began:6.1f} s  {result}", flush=True)
     return int(bad > 0)
 
 

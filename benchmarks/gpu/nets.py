@@ -49,8 +49,8 @@ class Images:
         return layers.batch_norm(h, act=act, data_layout=self.format)
 
     def bottleneck(self, h: Any, filters: int, stride: int) -> Any:
-        alike = stride == 1 and h.shape[self.axis] == 4 * filters
-        short = h if alike else self.conv_bn(h, 4 * filters, 1, stride, None)
+        same_shape = stride == 1 and h.shape[self.axis] == 4 * filters
+        short = h if same_shape else self.conv_bn(h, 4 * filters, 1, stride, None)
         h = self.conv_bn(self.conv_bn(h, filters, 1, 1, "relu"), filters, 3, stride, "relu")
         return layers.relu(layers.elementwise_add(self.conv_bn(h, 4 * filters, 1, 1, None), short))
 

@@ -20,7 +20,7 @@ from fluidjax import layers
 from .bench import Fluid, Side, choose, compared, kernels, timed, tiny
 from .records import Found
 
-SLOW = 1.05  # times as long as plain JAX: then the kernels of both are told
+SLOW = 1.05  # times as long as plain JAX: then the kernels of both are listed
 Arrays = dict[str, np.ndarray]
 
 

@@ -1,4 +1,4 @@
-"""The nets as Fluid programs, for fluidjax and for Paddle 1.8.5 alike, and their batches; channels
+"""The nets as Fluid programs, for both fluidjax and Paddle 1.8.5, and their batches; channels
 first, as Fluid has them.
 """
 

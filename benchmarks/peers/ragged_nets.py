@@ -1,4 +1,4 @@
-"""Nets on sentences of many lengths, for fluidjax and for Paddle 1.8.5 alike, and their batches:
+"""Nets on sentences of many lengths, for both fluidjax and Paddle 1.8.5, and their batches:
 the book's, at any width.
 """
 

@@ -17,7 +17,7 @@ CLASSES, TOP, KEPT, IOU, LEAST = 20, 400, 100, 0.3, 0.01
 
 
 def of_fluid(fluid, given):
-    """Case -> a run that returns its outputs, for fluidjax and Paddle alike."""
+    """Case -> a run that returns its outputs, for both fluidjax and Paddle."""
     layers = fluid.layers
 
     def ctc():

@@ -1,4 +1,4 @@
-"""``python serve.py SIDE CASE``: one side of a comparison. It does what it is told on stdin, and
+"""``python serve.py SIDE CASE``: one side of a comparison. It follows commands on stdin, and
 answers in lines of JSON.
 
     make      build the net and run its startup     -> {"wall": s, "cpu": s}

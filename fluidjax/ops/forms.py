@@ -64,14 +64,14 @@ def joined(a: Any, b: Any, key: Hashable) -> Any | None:
     """
     if not (isinstance(a, Ragged) or isinstance(b, Ragged)):
         return a if _plain(a) and same(a, b) else None
-    if not _rows_alike(a, b):
+    if not _equal_rows(a, b):
         return None
     if same(a, b):
         return a
     x, y = _as_rows(a), _as_rows(b)
     bare, padded = x.bare or y.bare, x.padded or y.padded or x.capacity != y.capacity
     rows = _type((max(x.capacity, y.capacity), *x.rows.shape[1:]), x.dtype)
-    if not _levels_alike(x, y) or ROWS in (x.each, y.each):
+    if not _same_levels(x, y) or ROWS in (x.each, y.each):
         return (
             Ragged(rows, (_type((2,), np.int32),), (rows.shape[0],), key, padded, bare, each=ROWS)
             if bare
@@ -152,12 +152,12 @@ def _as_rows(a: Any) -> Ragged:
     return Ragged(a, (_type((2,), np.int32),), (a.shape[0],), None, bare=True, each=ROWS)
 
 
-def _levels_alike(x: Ragged, y: Ragged) -> bool:
-    """Whether two values have levels of the same number, and equally many sequences in the first."""
+def _same_levels(x: Ragged, y: Ragged) -> bool:
+    """Whether two values have equal numbers of levels, and of sequences in the first level."""
     return len(x.offsets) == len(y.offsets) and x.offsets[0].shape == y.offsets[0].shape
 
 
-def _rows_alike(a: Any, b: Any) -> bool:
+def _equal_rows(a: Any, b: Any) -> bool:
     parts = [v.rows if isinstance(v, Ragged) else v for v in (a, b)]
     if not all(_plain(v) and v.ndim for v in parts):
         return False

@@ -69,7 +69,7 @@ def write_files(folder: str | Path, files: Mapping[str, Pieces]) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 temporary = target.with_name(f".{target.name[:80]}{mark}")
                 written.append((temporary, target))
-                with _told_of(target), open(temporary, "xb") as out:
+                with _naming(target), open(temporary, "xb") as out:
                     for piece in pieces():
                         out.write(piece)
                     out.flush()
@@ -84,7 +84,7 @@ def write_files(folder: str | Path, files: Mapping[str, Pieces]) -> None:
 
 
 @contextlib.contextmanager
-def _told_of(target: Path) -> Iterator[None]:
+def _naming(target: Path) -> Iterator[None]:
     """An OSError that names the file that was to be written, and says that the old ones are as they
     were.
     """
