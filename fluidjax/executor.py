@@ -57,10 +57,10 @@ _PROCESS_SEED = int.from_bytes(os.urandom(4), "little")  # for programs whose ra
 
 
 class _Before(NamedTuple):
-    """What a step is particular to of the values before it. given: variables that are fed, or read,
-    and have one (see Step).
+    """The part of a step's key that follows from the values before it. given: variables that are
+    fed, or read, and have a value (see Step).
 
-    unset: persistable ones that have none, and need none.
+    unset: persistable variables that have no value, and need none.
     """
 
     given: frozenset[str]
@@ -336,8 +336,8 @@ class Executor(RunsDatasets):
     def _known(
         self, program: Any, fetches: tuple[str, ...], scope: Scope, feed: Any
     ) -> tuple[Compiled, Executable, StateBuffers] | None:
-        """What an equal run has been bound to, if there was one and nothing has changed since.
-        Raises FeedError for integers that are out of range.
+        """The executable and buffers of an earlier equal run, if there was one and nothing has
+        changed since. Raises FeedError for integers that are out of range.
         """
         record = self._records.get(program) if type(program) is Program else None
         if record is None or not record.prepared or RECORDER.on is not None or current_job():
@@ -396,7 +396,7 @@ class Executor(RunsDatasets):
         return self._in_scope(this, scope, feed)
 
     def _in_scope(self, this: Runnable[Program], scope: Scope, feed: Any) -> _Bound:
-        """What is to run, in its scope; its schedules have set their rates there."""
+        """The program bound to its scope, in which its schedules have set their rates."""
         for schedule in this.program.info.schedules:
             schedule.set_in(scope)
         given = _Before(given_before(this.program, feed), self._unset(this.program, scope))

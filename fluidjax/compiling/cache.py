@@ -93,8 +93,8 @@ class CompileCache:
 
     @contextlib.contextmanager
     def keeping_all(self) -> Iterator[None]:
-        """What is compiled within is kept however soon it was: the few functions that every process
-        needs for a startup program.
+        """Keep everything that is compiled within, however short the compilation: the few functions
+        that every process needs for a startup program.
         """
         ours = self.writes and getattr(self._config, MINIMUM) == WORTH_KEEPING
         if ours:
@@ -146,7 +146,7 @@ def used(path: Path) -> None:
 
 
 def user_folder() -> Path:
-    """Where the system has this user's caches. Raises RuntimeError where it knows no home."""
+    """The folder of this user's caches. Raises RuntimeError if the system knows no home folder."""
     if os.environ.get("XDG_CACHE_HOME"):
         return Path(os.environ["XDG_CACHE_HOME"])
     if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
@@ -270,8 +270,8 @@ def _files(root: Path) -> Iterable[Path]:
 
 
 def label(kinds: Iterable[str]) -> str:
-    """What the function that runs ops of these types is called: by its name JAX's files tell which
-    entries are its own.
+    """The name of the jitted function for ops of these types. JAX's files carry it, so the entries
+    of a program can be found.
     """
     return f"step_{zlib.crc32(' '.join(kinds).encode()):08x}"
 

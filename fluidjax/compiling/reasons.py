@@ -20,8 +20,8 @@ SHOWN = 3  # op types, variables or values that one reason lists
 
 @dataclass(frozen=True)
 class MadeFor:
-    """What an executable is particular to. state: variable -> type. feed: what is fed, in words ->
-    its type or value.
+    """The key of an executable. state: variable -> type. feed: description of a feed -> its type or
+    value.
     """
 
     desc: ProgramDesc
@@ -82,7 +82,9 @@ def _where(made: Compilation) -> str:
 
 
 def fed(feed: Any) -> dict[str, str]:
-    """What a call is particular to in its feed, by name; of several ranks each."""
+    """The part of an executable's key that follows from a feed, by name; for each of several
+    ranks.
+    """
     if isinstance(feed, tuple):
         return {
             f"{what} of rank {r}": value

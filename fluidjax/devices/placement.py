@@ -82,9 +82,7 @@ class OneDevice:
         return [self.put(v, o) for v, o in zip(values, own, strict=True)]
 
     def fed(self, value: Any) -> Any:
-        """What is fed, as the step takes it: an array that its owner has laid on other devices
-        comes to this one.
-        """
+        """A fed value as the step takes it: an array on other devices is copied to this one."""
         if (
             not isinstance(value, jax.Array)
             or not value.committed
@@ -205,10 +203,11 @@ class Mesh:
         return NamedSharding(self.mesh, spec)
 
     def put_all(self, values: Sequence[Any], own: Sequence[bool]) -> list[Any]:
-        """`put` of each. Where other processes hold devices, each of them calls this, and all get
+        """`put` of each. If other processes hold devices, each of them calls this, and all get
         process 0's values.
 
-        What each rank has its own value of, and what lies on the mesh already, is taken as it is.
+        Values with one for each rank, and values that lie on the mesh already, are taken as they
+        are.
         """
         values = list(values)
         if self.shared:
@@ -222,8 +221,8 @@ class Mesh:
         return [self.put(v, o) for v, o in zip(values, own, strict=True)]
 
     def fed(self, value: Any) -> Any:
-        """What is fed, as the ranks' parts are made of it: an array that its owner has laid on
-        other devices comes to the host.
+        """A fed value from which the ranks' parts are made: an array on other devices is copied to
+        the host.
         """
         elsewhere = (
             isinstance(value, jax.Array)

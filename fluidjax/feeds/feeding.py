@@ -228,7 +228,7 @@ def _has_dtype(value: Any) -> bool:
 
 
 def _odd(values: Any) -> str:
-    """What an array that is not of numbers holds, by its first such element."""
+    """A description of an array that holds no numbers, for a message."""
     found = next(
         (
             v

@@ -168,7 +168,7 @@ class _Search:
         return [chain for chain in (*done, *open_.values()) if len(chain.cases) >= LEAST]
 
     def table(self, chain: Chain) -> _Table | None:
-        """What the cases of a chain leave; None where that is no table."""
+        """The results of a chain of cases as a table; None if they are none."""
         numbers = dict[str, Condition]()
         wanted = [condition for _, condition, _ in chain.cases]
         while wanted:
@@ -215,7 +215,7 @@ class _Search:
         return first.size * len(values) <= MOST and (there or not keeps)
 
     def _constant(self, op: OpDesc) -> np.ndarray | None:
-        """What an op gives that takes nothing, if nothing else writes its name."""
+        """The constant that an op without inputs gives, if no other op writes its name."""
         return (
             _value(op)
             if op.type in _CONSTANT

@@ -57,11 +57,10 @@ def _is_ours(exc: Exception) -> bool:
 def answered(
     definition: OpDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any]
 ) -> Iterator[None]:
-    """What JAX or Python objects to within one of our own ops is raised as what the op's shape rule
-    says of it, or as a ShapeError.
+    """Raises an error of JAX or Python in one of our own ops as the error of the op's shape rule,
+    or as a ShapeError.
 
-    A step knows all sizes; where the program left some open, this is the first time that anybody
-    looks at them.
+    A step knows all sizes. If the program left some open, nothing has checked them before.
     """
     try:
         yield

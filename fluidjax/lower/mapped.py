@@ -19,8 +19,8 @@ from .env import Context, Env
 
 
 def as_varying(inputs: dict[str, Any]) -> dict[str, Any]:
-    """What a gradient op is given, the gradients among it varying over what the values vary over: a
-    constant is the same everywhere.
+    """The inputs of a gradient op, with its gradients varying over the mesh axes over which its
+    values vary: a constant gradient does not by itself.
     """
     axes = axes_of([value for slot, value in inputs.items() if not slot.endswith(GRAD)])
     return {

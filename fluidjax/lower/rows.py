@@ -24,8 +24,8 @@ Slots = dict[str, Any]
 
 @dataclass(frozen=True)
 class Treated:
-    """What the op is given; how its results are shown to the program; or, where the op cannot
-    simply be run, the results.
+    """The op's inputs, and how the program sees its results; or the results, if the op cannot
+    simply be run.
     """
 
     inputs: Slots
@@ -57,11 +57,8 @@ def _exact_rows(value: Any) -> Any:
 
 @contextlib.contextmanager
 def whole_rows(definition: OpDef, inputs: Mapping[str, Any]) -> Iterator[None]:
-    """What an op objects to that is given padded rows may be the padding: then it is asked again
-    with exact ones.
-
-    Raises MixesRows in place of whatever else is raised within, for the sizes that it speaks of are
-    not those that were fed.
+    """Raises MixesRows in place of an error of an op with padded rows, since the padding may be the
+    cause and the error would name sizes that were not fed. The op then gets exact rows.
     """
     try:
         yield

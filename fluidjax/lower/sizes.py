@@ -135,7 +135,9 @@ class Place:
                     yield Need(op, slot, name, self._origin(name, at, feeds))
 
     def choices(self, feeds: Collection[str]) -> Iterator[Need]:
-        """What says how many rows an op has (trait `chosen`), if to know it helps."""
+        """The inputs that decide how many rows an op has (trait `chosen`), if knowing them
+        helps.
+        """
         for at, op in enumerate(self.ops):
             chosen = traits(op.type).chosen
             for slot in chosen.slots if chosen is not None and chosen.exact else ():

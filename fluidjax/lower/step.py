@@ -542,9 +542,7 @@ def _computed(
 
 
 def _object(op: OpDesc, definition: OpDef, inputs: dict[str, Any], env: Env, ctx: Context) -> None:
-    """What the op objects to in the values that it is given, as far as nobody has looked at them
-    before.
-    """
+    """Record the op's objections to its input values, unless these have been checked before."""
     if (
         definition.traits.bounds is not None
         and op.uid not in ctx.fed

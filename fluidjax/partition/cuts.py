@@ -115,7 +115,9 @@ class Cuts:
 
     @cached_property
     def varying(self) -> frozenset[str]:
-        """What loops write that the host drives, so that it is another value in each iteration."""
+        """Variables that loops driven by the host write, so that each iteration has other
+        values.
+        """
         loops = [op for op in self._every if op.uid in self.hosted and op.blocks]
         return frozenset(n for op in walk.below(self.desc, loops) for n in op.writes)
 

@@ -75,8 +75,8 @@ def explained_sizes(needs: SizeNeeds, feed: Mapping[str, Any] | None = None) -> 
 
 
 def explained_cut(desc: ProgramDesc, feed: Mapping[str, Any]) -> Iterator[Sized]:
-    """Where a step that is traced for such feeds first cannot go on, if it cannot: what is done
-    there, and why.
+    """The first op at which a step that is traced for such feeds cannot go on, if there is one:
+    what is done there, and why.
     """
     block = desc.blocks[0]
     read = {n for op in block.ops for n in op.reads}

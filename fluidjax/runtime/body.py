@@ -52,8 +52,8 @@ class Body:
         word: what ops object to (lower/checks.py), None where none can; then `mutable` holds the
         values from before the step.
 
-        Where the ranks take turns, `feed` is a tuple of what each is fed, and `fetches` has a list
-        for each rank.
+        If the ranks take turns, `feed` is a tuple of each rank's feed, and `fetches` has a list for
+        each rank.
         """
         name = label(op.type for op in self.plan.step.ops)
         CACHE.mend(name)

@@ -74,7 +74,7 @@ def compile_lowered(lowered: Any) -> None:
 
 @contextlib.contextmanager
 def tracing(device: Any) -> Iterator[None]:
-    """What steps are traced and run under. device: the default one; None: JAX's."""
+    """The context in which steps are traced and run. device: the default one; None: JAX's."""
     with jax.enable_x64(True):
         if device is None:
             yield

@@ -166,8 +166,8 @@ def _refuse_lod_of(name: str | None) -> None:
 
 
 def _keep(buffers: StateBuffers, scope: Scope, result: Any, compiled: Compiled) -> None:
-    """What a step has created becomes what the scope shows; nothing if an op objected, for which it
-    is waited.
+    """Show in the scope the variables that a step has created; not if an op objected, for which
+    this waits.
     """
     objected = result[3] is not None and bool(np.asarray(result[3])[0])
     buffers.keep()

@@ -395,7 +395,7 @@ class Compiled:
 
     @staticmethod
     def signature(kind: Kind | None, feed: Any) -> Any:
-        """What an executable is particular to, beside the state's types."""
+        """The key of an executable, besides the state's types."""
         if isinstance(feed, tuple):
             return (kind, *(_form(v) for one in feed for v in one.values()))
         return (kind, *map(_form, feed.values()))
@@ -415,7 +415,7 @@ class Compiled:
 
 
 def _form(value: Any) -> Any:
-    """What a step is particular to in a fed value: of most shape and dtype alone."""
+    """A fed value's part of an executable's key: for most values shape and dtype alone."""
     return value.form if type(value) in _FORMED else (value.shape, value.dtype)
 
 

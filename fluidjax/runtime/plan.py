@@ -228,10 +228,11 @@ class StepPlan:
         return Padding(batches, inner_levels(self.step), offsets, self.batch_sizes)
 
     def check_feed(self, feed: Mapping[str, Any]) -> dict[str, Any]:
-        """The fed values that the step takes. Raises FeedError for what is missing or does not fit.
+        """The fed values that the step takes. Raises FeedError for a missing feed or one that does
+        not fit.
 
-        What the program does not know is passed over with a warning; it is an error on several
-        devices, as in 1.8.5, and where something else is missing.
+        Names that the program does not know are ignored with a warning. They are an error on
+        several devices, as in 1.8.5, and if another feed is missing.
         """
         rules = self.rules
         values: dict[str, Any] = {}

@@ -58,10 +58,10 @@ class ScopeVar:
 
     @property
     def value(self) -> Any:
-        """The value between two steps, which later ones do not touch: an array on the host, or
+        """The value between two steps, which later steps do not change: an array on the host, or
         None.
 
-        Where the ranks of a data-parallel program have their own, that of the first.
+        If the ranks of a data-parallel program have values of their own, this is the first rank's.
         """
         return (
             None if self._storage.empty else looking([self], lambda: lasting(self._storage.read()))
