@@ -113,16 +113,18 @@ def batch_shape(
     shape: Sequence[int],
     input_dim_idx: int,
     output_dim_idx: int,
+    sequences: bool = False,
 ) -> tuple[int, ...]:
-    """`shape` with dim output_dim_idx replaced by Input's dim input_dim_idx, or by the number of
-    its sequences.
+    """`shape` with dim output_dim_idx replaced by Input's dim input_dim_idx; sequences: by the
+    number of its sequences where that is dim 0.
     """
     dims = list(shape)
     sizes = rows_of(Input).shape
     if isinstance(Input, Ragged) and input_dim_idx == 0:
-        if Input.bare and Input.padded:
+        if sequences and not Input.bare:
+            sizes = (Input.sequences,)
+        elif Input.padded:
             raise MixesRows(f"op '{op_type}' makes a size of the number of rows")
-        sizes = sizes if Input.bare else (Input.sequences,)
     dims[output_dim_idx] = sizes[input_dim_idx]
     return tuple(dims)
 
@@ -134,15 +136,22 @@ def fill_constant_batch_size_like(
 ):  # fmt: skip
     """Out[...] = value, of `shape` but with Input's dim input_dim_idx as dim output_dim_idx.
 
-    Dimension 0 of an Input with a LoD counts as the number of its sequences (of the last level),
-    here and in its kin.
+    Dimension 0 of an Input with a LoD counts as the number of its sequences (of the last level);
+    that of what is drawn, as its rows.
     """
     kind = numpy_dtype(name_of(dtype))
     if isinstance(Input, Ragged) and Input.each == ROWS and input_dim_idx == output_dim_idx == 0:
         return Input.with_rows(
             jnp.full((Input.capacity, *shape[1:]), scalar(value, str_value, kind), kind)
         )
-    dims = batch_shape("fill_constant_batch_size_like", Input, shape, input_dim_idx, output_dim_idx)
+    dims = batch_shape(
+        "fill_constant_batch_size_like",
+        Input,
+        shape,
+        input_dim_idx,
+        output_dim_idx,
+        sequences=True,
+    )
     return constant(dims, scalar(value, str_value, kind), kind)
 
 

@@ -411,7 +411,11 @@ def _split_spec(
 @op(
     outs="Out*",
     infer=_split_spec,
-    rows=row_wise("X", when=both(inner_axis("axis"), absent("AxisTensor"))),
+    rows=row_wise(
+        "X",
+        when=both(inner_axis("axis"), absent("AxisTensor")),
+        lod=lambda attrs: "X" if attrs["axis"] else None,
+    ),
     sizes=sizes_from("AxisTensor SectionsTensorList"),
 )
 def split(

@@ -26,7 +26,7 @@ def _spec(
     X: Spec, W: Spec, WhiteList: Spec, BlackList: Spec, **attrs: Any
 ) -> tuple[Spec, None, Spec]:
     width, piece, space = (attrs[n] for n in ("num_emb", "rand_len", "space_len"))
-    if X.ndim != 2 or X.shape[1] not in (1, -1):
+    if X.ndim != 2:
         raise ShapeError(f"op 'pyramid_hash' takes ids X [rows, 1], not {list(X.shape)}")
     if piece <= 0 or width <= 0 or width % piece or space <= 0:
         raise FluidValueError(
@@ -76,10 +76,12 @@ def pyramid_hash(
     left out where a draw is below drop_out_percent, by C's rand_r from `seed` on: the same in every
     step; else Out is multiplied by drop_out_percent, as in 1.8.5. DropPos [N * pyramid_layer, 1]: 1
     for each n-gram that stays, 0 for one left out and behind them. lr and distribute_update_vars
-    say nothing here: W is not trained.
+    say nothing here: W is not trained. Of ids [N, k], the first N in order of rows stand for those
+    of [N, 1], as in 1.8.5.
     """
     x = sequences_of("pyramid_hash", "X", X, 1)
-    ids = x.rows.reshape(-1).astype(jnp.float32)
+    every = x.rows.reshape(-1).astype(jnp.float32)
+    ids = every[: x.capacity]
     count, sequences, layers = x.capacity, x.sequences, max(pyramid_layer - 1, 0)
     inside = x.sequence()
     at = jnp.arange(count, dtype=jnp.int32)
@@ -124,7 +126,7 @@ def pyramid_hash(
     return (
         bounded(out, offsets, max(x.longest[-1] * layers, 1)),
         marks,
-        x.with_rows(ids[:, None], bare=True),
+        x.with_rows(every.reshape(x.rows.shape), bare=True),
     )
 
 

@@ -81,7 +81,7 @@ def _checked_nce(
 
 @op(
     outs="Cost SampleLogits~ SampleLabels~",
-    rows=row_wise("Input", "Label", "SampleWeight"),
+    rows=row_wise("Input", "Label", "SampleWeight", lod=None),
     bounds=Bounds("Label", "label", below("num_total_classes")),
     sparse=SparseGradient("is_sparse", "Weight", looks_up=False),
 )

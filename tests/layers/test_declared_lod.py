@@ -33,6 +33,9 @@ DECLARED: dict[str, tuple[int, Callable[[Any, Any], Any]]] = {
     "axis in front": (0, lambda x, y: layers.unsqueeze(x, [0])),
     "axis behind": (1, lambda x, y: layers.unsqueeze(x, [1])),
     "rows gathered": (0, lambda x, y: layers.gather(x, layers.zeros([3], "int64"))),
+    "one part of all rows": (0, lambda x, y: layers.split(x, [-1], dim=0)[0]),
+    "parts of columns": (1, lambda x, y: layers.split(x, [1, 2], dim=1)[0]),
+    "costs beside drawn classes": (0, lambda x, y: layers.nce(x, layers.zeros([4, 1], "int64"), 5)),
     "total of columns": (1, lambda x, y: layers.reduce_sum(x, 1)),
     "total of rows": (0, lambda x, y: layers.reduce_sum(x, 0, keep_dim=True)),
 }
@@ -117,3 +120,33 @@ def test_a_step_has_a_level_less(level: int, step: int) -> None:
             rnn.output(new)
         found = [v.lod_level for v in (word, plain, ragged, memory, new, rnn())]
     assert found == [step, 0, 1, 0, step, level]
+
+
+@pytest.mark.parametrize(
+    ("form", "shape", "lod"),
+    [
+        (lambda x: layers.split(x, [4], dim=0)[0], [4, 2], []),
+        (lambda x: layers.split(x, 2, dim=1)[0], [4, 1], [[3, 1]]),
+        (lambda x: layers.nce(x, layers.zeros([4, 1], "int64"), 5), [4, 1], []),
+        (lambda x: layers.uniform_random_batch_size_like(x, [-1, 3]), [4, 3], []),
+        (lambda x: layers.gaussian_random_batch_size_like(x, [-1, 3]), [4, 3], []),
+        (
+            lambda x: layers.uniform_random_batch_size_like(x, [3, -1], output_dim_idx=1),
+            [3, 4],
+            [],
+        ),
+        (lambda x: layers.fill_constant_batch_size_like(x, [-1, 3], "float32", 1.0), [2, 3], []),
+    ],
+    ids=["rows whole", "columns", "nce", "uniform", "gaussian", "uniform, other dim", "constant"],
+)
+def test_what_has_a_lod_is_paddles(form: Any, shape: list[int], lod: list[list[int]]) -> None:
+    """As 1.8.5 gives them of four rows in two sequences: what is drawn has a row for each row, a
+    constant one for each sequence.
+    """
+    with fresh() as (_, startup):
+        out = form(fluid.data("x", [-1, 2], lod_level=1))
+        exe = fluid.Executor()
+        exe.run(startup)
+        x = fluid.create_lod_tensor(np.ones((4, 2), "float32"), [[3, 1]], fluid.CPUPlace())
+        (got,) = exe.run(feed={"x": x}, fetch_list=[out], return_numpy=False)
+    assert (list(got.shape()), got.recursive_sequence_lengths()) == (shape, lod)

@@ -103,3 +103,23 @@ def test_hashed_grams_say_what_they_do_not_do() -> None:
         x.stop_gradient = False
         with pytest.raises(UnsupportedError, match="change W by itself"):
             fluid.gradients(hashed(False), x)
+
+
+@pytest.mark.parametrize("columns", [1, 4])
+def test_hashed_grams_take_as_many_ids_as_there_are_rows(columns: int) -> None:
+    """Of ids [5, 4] those that stand in [5, 1] in order; 1.8.5 gave what is compared."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x = fluid.data("x", [None, columns], "int32", lod_level=1)
+        out = fluid.contrib.layers.search_pyramid_hash(
+            x, 16, 100, 4, 4, 0.5, 0, False, 4, 4, 1, 1.0, fluid.ParamAttr(name="W")
+        )
+        exe = fluid.Executor()
+        exe.run(fluid.default_startup_program())
+        weight = np.arange(104, dtype="float32").reshape(104, 1)
+        fluid.global_scope().find_var("W").get_tensor().set(weight, fluid.CPUPlace())
+        ids = (np.arange(5 * columns, dtype="int32") * 7 % 13).reshape(5, columns)
+        feed = {"x": fluid.create_lod_tensor(ids, [[2, 3]], fluid.CPUPlace())}
+        (got,) = exe.run(feed=feed, fetch_list=[out], return_numpy=False)
+    assert out.shape == (-1, 16) and got.lod() == [[0, 1, 4]]
+    rows = np.array(got)
+    assert rows[0, :3].tolist() == [40.0, 40.5, 41.0] and rows[-1, :8:3].tolist() == [41.5, 43, 18]
