@@ -316,7 +316,8 @@ def constants(d):
         "L.zeros([2, %d], 'int64')" % n,
         "L.full_like(%s, %s)" % (like, d.real(-1, 1)),
         "L.diag(%s)" % d.new([d.number(1, 4)], "float32", ["uniform", -1, 1], open=False),
-        "L.create_global_var([%d], %s, 'float32', persistable=%s)"
-        % (d.number(1, 3), d.real(-1, 1), d.one(True, False)),
+        # what is not persistable has no value behind the startup program
+        "L.create_global_var([%d], %s, 'float32', persistable=True)"
+        % (d.number(1, 3), d.real(-1, 1)),
     )
     return form
