@@ -14,7 +14,7 @@ from ..errors import EnforceNotMet, FluidTypeError, FluidValueError
 from ..graph.block import Block
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ._build import require, typed
+from ._build import append, require, typed
 from .compare import less_than
 from .loops import While, array_read, array_write
 from .rank_tables import array_to_lod_tensor, shrink_memory
@@ -146,13 +146,8 @@ class DynamicRNN:
             self.lod_rank_table is not None,
             "a DynamicRNN has at least one step_input, which says how long it runs",
         )
-        program = self.helper.main_program
-        program.current_block().append_op(
-            type="increment",
-            inputs={"X": [self.step_idx]},
-            outputs={"Out": [self.step_idx]},
-            attrs={"step": 1.0},
-        )
+        step = self.step_idx
+        append(LayerHelper("increment"), {"X": [step]}, {"Out": step}, {"step": 1.0})
         for new, array in self.mem_link:
             array_write(x=new, i=self.step_idx, array=array)
         less_than(x=self.step_idx, y=self.max_seq_len, force_cpu=True, cond=self.cond)

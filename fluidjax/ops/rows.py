@@ -300,13 +300,13 @@ def lod_levels(
         or not may_share(definition, inputs, attrs)
     ):
         return found
-    rows_in = _first(inputs[slot or ""])
+    rows_in = _rows(_specs(inputs[slot or ""])[0])
     others = rows.over if isinstance(rows, RowWise) and rows_in == (-1,) else ()
     # beside an operand of known size, Out has that size
-    sizes = {rows_in, *(_first(inputs[s]) for s in others if inputs.get(s))}
+    sizes = {rows_in, *(_rows(spec) for s in others for spec in _specs(inputs.get(s)))}
 
     def has_rows(spec: Any) -> bool:
-        return bool(spec) and _first(spec) in sizes
+        return bool(spec) and _rows(_specs(spec)[0]) in sizes
 
     return {
         **found,
@@ -314,5 +314,10 @@ def lod_levels(
     }
 
 
-def _first(spec: Any) -> tuple[int, ...]:
-    return tuple((spec[0] if isinstance(spec, tuple) else spec).shape[:1])
+def _specs(given: Any) -> Sequence[Any]:
+    """What a slot is given: one, several or none."""
+    return given if isinstance(given, tuple) else () if given is None else (given,)
+
+
+def _rows(spec: Any) -> tuple[int, ...]:
+    return tuple(spec.shape[:1])

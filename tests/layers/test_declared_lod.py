@@ -22,6 +22,7 @@ DECLARED: dict[str, tuple[int, Callable[[Any, Any], Any]]] = {
     "quotient": (1, lambda x, y: layers.cumsum(layers.elementwise_div(x, y, axis=0))),
     "loss of labels": (1, lambda x, y: layers.sigmoid_cross_entropy_with_logits(x, y)),
     "sums": (0, lambda x, y: layers.sums([y, x])),
+    "sums, rows first": (1, lambda x, y: layers.sums([x, y])),
     "product": (1, lambda x, y: layers.matmul(x, layers.slice(y, [0], [0], [3]))),
     "rows taken": (0, lambda x, y: layers.slice(x, [0], [0], [2])),
     "rows taken by index": (0, lambda x, y: x[1:]),
@@ -150,3 +151,13 @@ def test_what_has_a_lod_is_paddles(form: Any, shape: list[int], lod: list[list[i
         x = fluid.create_lod_tensor(np.ones((4, 2), "float32"), [[3, 1]], fluid.CPUPlace())
         (got,) = exe.run(feed={"x": x}, fetch_list=[out], return_numpy=False)
     assert (list(got.shape()), got.recursive_sequence_lengths()) == (shape, lod)
+
+
+def test_a_dynamic_rnn_takes_the_name_of_an_increment() -> None:
+    """As in 1.8.5, whose next one is the second."""
+    with fresh():
+        rnn = layers.DynamicRNN()
+        with rnn.block():
+            rnn.output(rnn.step_input(fluid.data("x", [-1, 3], lod_level=1)))
+        behind = layers.increment(fluid.data("steps", [1]), in_place=False)
+    assert behind.name == "increment_1.tmp_0"

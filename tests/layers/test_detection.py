@@ -159,3 +159,18 @@ def test_decoded_boxes_have_the_lod_of_what_goes_along_the_rows(axis, priors, ta
             prior, [0.1, 0.1, 0.2, 0.2], target, code_type="decode_center_size", axis=axis
         )
     assert found.lod_level == made
+
+
+@pytest.mark.parametrize("size", [2, 1])
+def test_priors_of_a_map_that_is_no_smaller_than_its_image(size: int) -> None:
+    """1.8.5 takes one: each place is a pixel, or half of one."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        shapes = {"features": [1, 3, 2, 2], "image": [1, 3, size, size]}
+        boxes, _ = fluid.layers.prior_box(*(fluid.data(n, s) for n, s in shapes.items()), [1.0])
+        feed = {n: np.zeros(s, "float32") for n, s in shapes.items()}
+        (got,) = fluid.Executor().run(feed=feed, fetch_list=[boxes])
+    assert boxes.shape == (2, 2, 1, 4)
+    centres = (np.arange(2) + 0.5) / 2
+    y, x = np.meshgrid(centres, centres, indexing="ij")
+    half = 0.5 / size
+    np.testing.assert_allclose(got[:, :, 0], np.stack([x - half, y - half, x + half, y + half], -1))

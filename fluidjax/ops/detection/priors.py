@@ -106,12 +106,7 @@ def _prior_count(
 
 
 def _prior_spec(Input: Spec, Image: Spec, **attrs: Any) -> tuple[Spec, Spec]:
-    (high, wide), image = _sizes("prior_box", Input=Input, Image=Image)
-    if 0 <= image[0] <= high or 0 <= image[1] <= wide:
-        raise ShapeError(
-            f"op 'prior_box' takes a feature map smaller than the image, not {[high, wide]} of"
-            f" {list(image)}"
-        )
+    (high, wide), _ = _sizes("prior_box", Input=Input, Image=Image)
     _four("prior_box", attrs["variances"])
     if attrs["step_w"] < 0 or attrs["step_h"] < 0:
         raise FluidValueError(
