@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,23 @@ class VarDesc(_VarDesc):
     """A variable's description; also Paddle's name space for variable types:
     ``core.VarDesc.VarType.FP32``.
     """
+
+
+class AttrType(enum.StrEnum):
+    """The types of an op's attributes, as ``op.attr_type(name)`` says them."""
+
+    INT = "INT"
+    FLOAT = "FLOAT"
+    STRING = "STRING"
+    INTS = "INTS"
+    FLOATS = "FLOATS"
+    STRINGS = "STRINGS"
+    BOOL = "BOOLEAN"
+    BOOLS = "BOOLEANS"
+    BLOCK = "BLOCK"
+    BLOCKS = "BLOCKS"
+    LONG = "LONG"
+    LONGS = "LONGS"
 
 
 class op_proto_and_checker_maker:

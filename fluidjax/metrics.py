@@ -226,7 +226,7 @@ class EditDistance(MetricBase):
         """
         if self.seq_num == 0:
             raise FluidValueError(f"there is no data in {self}; update it with edit distances")
-        return self.total_distance / self.seq_num, self.instance_error / float(self.seq_num)
+        return self.total_distance / self.seq_num, self.instance_error / self.seq_num
 
 
 class Auc(MetricBase):

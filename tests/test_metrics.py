@@ -74,6 +74,13 @@ def test_edit_distance():
     assert metric.eval() == pytest.approx(RECORDED["edit"])
 
 
+def test_an_edit_distance_counts_by_arrays_of_one():
+    """What a run fetches is an array; 1.8.5 answers with one then."""
+    metric = metrics.EditDistance("e")
+    metric.update(np.array([[1.0], [0.0]]), np.array([2]))
+    assert [np.asarray(v).tolist() for v in metric.eval()] == [[0.5], [0.5]]
+
+
 @pytest.mark.filterwarnings("ignore:WeightedAverage is deprecated")
 @pytest.mark.parametrize("shape", [None, (), (1,)])
 def test_floats_add_up_in_double(shape):

@@ -201,6 +201,21 @@ def test_attributes_of_every_op():
     assert copied.all_attrs() == plain.all_attrs()
 
 
+def test_types_of_attributes():
+    """As core.AttrType of 1.8.5 has them; its names are all there."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x = fluid.data("x", [4, 3])
+        fluid.layers.cond(fluid.layers.reduce_sum(x) > 1.0, lambda: x, lambda: x * 2.0)
+        block = fluid.default_main_program().global_block()
+    kind, names = fluid.core.AttrType, "BLOCK BLOCKS BOOL BOOLS FLOAT FLOATS INT INTS"
+    assert sorted(kind.__members__) == [*names.split(), "LONG", "LONGS", "STRING", "STRINGS"]
+    found = {(op.type, name): op.attr_type(name) for op in block.ops for name in op.attr_names}
+    assert found["reduce_sum", "dim"] == kind.INTS and found["reduce_sum", "keep_dim"] == kind.BOOL
+    assert found["conditional_block", "sub_block"] == kind.BLOCK
+    assert found["fill_constant", "value"] == kind.FLOAT
+    assert block.ops[0].attr_type("op_role_var") == kind.STRINGS
+
+
 def test_programs_as_code(net, capsys, tmp_path):
     main, _ = net
     program_to_code(main)

@@ -297,6 +297,7 @@ def full(
     dtype = "float32" if dtype is None else dtype_in(dtype, "dtype", "full", _FILLABLE)
     sized(shape, "full")
     _device(device, "full")
+    typed(out, "out", (type(None), Variable), "full")
     out = helper.create_variable_for_type_inference(dtype) if out is None else out
     out.stop_gradient = stop_gradient
     return fill_constant(shape, dtype, fill_value, out=out)
