@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from functools import cache, wraps
@@ -13,6 +14,7 @@ from ..errors import ArgumentError, FluidError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_IN = re.compile(r"In\[(\d+)\]")
 _PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
 
 
@@ -26,13 +28,33 @@ def _shown(filename: str) -> str | None:
     return path if inside.startswith("..") else inside
 
 
+def line_of(filename: str, number: int) -> str | None:
+    """``"train.py:31"``, or ``"cell 3, line 18"`` of a notebook; None for fluidjax's own files."""
+    shown = _shown(filename)
+    if shown is None:
+        return None
+    cell = _cell_number(filename)
+    return f"{shown}:{number}" if cell is None else f"cell {cell}, line {number}"
+
+
+def _cell_number(filename: str) -> int | None:
+    """The N of the ``In[N]`` that a file of IPython's stands for. It is asked for each time: a cell
+    that is run again keeps its file and gets a new number.
+    """
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    named = getattr(getattr(shell, "compile", None), "format_code_name", None)  # IPython 8
+    cell = named(filename) if named else None
+    found = _IN.fullmatch(cell[1]) if cell else None
+    return int(found[1]) if found else None
+
+
 def user_line() -> str | None:
-    """``"train.py:31"``: where the user's code called into fluidjax (about a microsecond)."""
+    """Where the user's code called into fluidjax, as `line_of` writes it (about a microsecond)."""
     frame = sys._getframe(1)
     while frame is not None:
-        shown = _shown(frame.f_code.co_filename)
-        if shown is not None:
-            return f"{shown}:{frame.f_lineno}"
+        line = line_of(frame.f_code.co_filename, frame.f_lineno)
+        if line is not None:
+            return line
         frame = frame.f_back  # type: ignore[assignment]
     return None
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import statistics
 import time
 from pathlib import Path
@@ -13,7 +15,7 @@ from .models import Model, add_model, add_sizes, open_model, random_feed, read_a
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """MODEL, --input, --output, --repeat."""
+    """MODEL, --input, --output, --repeat, --json."""
     add_model(parser)
     parser.add_argument(
         "--input",
@@ -30,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0,
         metavar="N",
         help="run N more times and print the median time",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print shapes, dtypes, figures and times as JSON"
     )
     add_sizes(parser)
 
@@ -52,16 +57,28 @@ def run(args: argparse.Namespace) -> int:
         else random_feed(model.program, shapes(args, model.program, model.feeds))
     )
     names, exe = [t.name for t in model.targets], Executor()
-    results = exe.run(model.program, feed=feed, fetch_list=names, scope=model.scope)
-    for name, value in zip(names, results, strict=True):
-        print(f"{name}: {value.dtype.name}{list(value.shape)}{summary(value)}")
-    if args.repeat > 0:
-        times = []
-        for _ in range(args.repeat):
-            start = time.perf_counter()
-            exe.run(model.program, feed=feed, fetch_list=names, scope=model.scope)
-            times.append(time.perf_counter() - start)
-        print(f"median of {args.repeat} runs: {statistics.median(times) * 1e3:.2f} ms")
+
+    def once() -> tuple[list[Any], float]:
+        start = time.perf_counter()
+        results = exe.run(model.program, feed=feed, fetch_list=names, scope=model.scope)
+        return results, 1e3 * (time.perf_counter() - start)
+
+    results, first = once()
+    times = [once()[1] for _ in range(args.repeat)]
+    median = statistics.median(times) if times else None
+    outputs = {name: described(value) for name, value in zip(names, results, strict=True)}
+    if args.json:
+        report = {
+            "inputs": {name: described(np.asarray(value)) for name, value in feed.items()},
+            "outputs": outputs,
+            "milliseconds": {"first": first, "median": median, "runs": len(times)},
+        }
+        print(json.dumps(report, indent=1))
+    else:
+        for name, about in outputs.items():
+            print(f"{name}: {about.pop('dtype')}{about.pop('shape')}", *map(shown, about.items()))
+        if median is not None:
+            print(f"median of {len(times)} runs: {median:.2f} ms")
     if args.output:
         buffer = io.BytesIO()
         np.savez(buffer, **{f"out{i}": v for i, v in enumerate(results)})
@@ -69,13 +86,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def summary(value: Any) -> str:
-    """Smallest, mean and largest number."""
-    return (
-        f" min {value.min():.6g} mean {value.mean():.6g} max {value.max():.6g}"
-        if value.size
-        else ""
-    )
+def described(value: Any) -> dict[str, Any]:
+    """Dtype and shape; smallest, mean and largest number of what is not empty."""
+    numbers = {"min": value.min(), "mean": value.mean(), "max": value.max()} if value.size else {}
+    return {
+        "dtype": value.dtype.name,
+        "shape": list(value.shape),
+        # JSON has no infinity
+        **{k: float(v) if math.isfinite(v) else str(v) for k, v in numbers.items()},
+    }
+
+
+def shown(figure: tuple[str, Any]) -> str:
+    name, value = figure
+    return f"{name} {value if isinstance(value, str) else format(value, '.6g')}"
 
 
 def read_feed(path: Path, model: Model) -> dict[str, Any]:

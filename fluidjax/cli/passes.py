@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
 from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..passes import Pass
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """[NAME ...]: all that these say about themselves; without names, one line each."""
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="print the whole text of these passes"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print the passes and their options as JSON"
     )
 
 
@@ -21,18 +29,22 @@ def run(args: argparse.Namespace) -> int:
     from ..passes import PASSES
     from ..passes.base import find
 
-    for name in args.names:
-        cls = find(name)
-        options = "".join(f"\n    {f.name}: {f.type} = {f.default!r}" for f in fields(cls))
-        print(
-            f"{name}\n   "
-            f" {(inspect.getdoc(cls) or '').replace(chr(10), chr(10) + '    ')}{options}\n"
-        )
-    if not args.names:
-        for name in sorted(PASSES):
-            options = ", ".join(f"{f.name}={f.default!r}" for f in fields(PASSES[name]))
-            summary = (
-                inspect.cleandoc(PASSES[name].__doc__ or "").split("\n\n")[0].replace("\n", " ")
-            )
+    chosen = {name: find(name) for name in args.names or sorted(PASSES)}
+    if args.json:
+        print(json.dumps({name: _described(cls) for name, cls in chosen.items()}, indent=1))
+        return 0
+    for name, cls in chosen.items():
+        text = inspect.getdoc(cls) or ""
+        if args.names:
+            options = "".join(f"\n    {f.name}: {f.type} = {f.default!r}" for f in fields(cls))
+            print(f"{name}\n    {text.replace(chr(10), chr(10) + '    ')}{options}\n")
+        else:
+            options = ", ".join(f"{f.name}={f.default!r}" for f in fields(cls))
+            summary = text.split("\n\n")[0].replace("\n", " ")
             print(f"{name + (f'({options})' if options else ''):<36} {summary}")
     return 0
+
+
+def _described(cls: type[Pass]) -> dict[str, Any]:
+    options = {f.name: {"type": str(f.type), "default": f.default} for f in fields(cls)}
+    return {"text": inspect.getdoc(cls) or "", "options": options}

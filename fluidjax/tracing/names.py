@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 
+from ..base.loc import line_of
 from ..errors import TraceError
 
 _WRAPPER = re.compile(
@@ -159,11 +160,11 @@ def _is_library(file: str) -> bool:
 
 
 def user_line(traceback: Any) -> str | None:
-    """``file:line`` of the innermost frame that no library has; None where there is none."""
+    """The innermost line that lies in no library, as errors write it; None if there is none."""
     try:
         for code, at in zip(*traceback.raw_frames(), strict=True):
             if not _is_library(code.co_filename):
-                return f"{code.co_filename}:{traceback.code_addr2line(code, at)}"
+                return line_of(code.co_filename, traceback.code_addr2line(code, at))
     except Exception:  # lines are a nicety
         return None
     return None

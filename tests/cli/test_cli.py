@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import subprocess
 import sys
@@ -198,14 +199,18 @@ def test_show_forms(capsys):
 def test_passes_lists_and_explains(capsys):
     assert cli.main(["passes"]) == 0
     assert "fuse_batch_norm(probe=True)" in capsys.readouterr().out
+    assert cli.main(["passes", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert listed["fuse_batch_norm"]["options"] == {"probe": {"type": "bool", "default": True}}
+    assert "dce" in listed and all(each["text"] for each in listed.values())
+    assert cli.main(["passes", "dce", "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)) == ["dce"]
     assert cli.main(["passes", "dce", "dze"]) == 1
     assert "there is no pass 'dze' (did you mean 'dce'?)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["combined", "separate"])
 def test_optimize_then_infer(form, capsys, tmp_path):
-    import json
-
     import numpy as np
 
     reference = np.load(ROOT / "tests/data/saved/ref.npz")
@@ -243,6 +248,12 @@ def test_optimize_then_infer(form, capsys, tmp_path):
         np.testing.assert_allclose(
             np.load(tmp_path / "y.npz")["out0"], reference["y"], rtol=1e-5, atol=1e-6
         )
+        assert cli.main([*command, "--json"]) == 0
+        report = json.loads(capsys.readouterr().out)
+        (output,) = report["outputs"].values()
+        assert report["inputs"]["x"]["shape"] == [4, 3, 6, 6] and output["dtype"] == "float32"
+        assert output["max"] == pytest.approx(reference["y"].max(), rel=1e-5)
+        assert report["milliseconds"]["runs"] == 2 and report["milliseconds"]["median"] > 0
 
 
 def test_mistakes_on_the_command_line(capsys, tmp_path):
@@ -283,6 +294,10 @@ def test_memory_of_a_saved_model(capsys, tmp_path):
         and "alive at op 2, batch_norm" in out
     )
     assert (tmp_path / "m.svg").read_text().lstrip().startswith("<?xml")
+    assert cli.main(["memory", model, "--batch", "4", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["feeds"] == {"x": [4, 3, 6, 6]} and report["peak"]["op"] == "batch_norm"
+    assert report["plain"] == max(point["bytes"] for point in report["timeline"])
 
 
 def test_a_reader_that_has_gone_is_no_error() -> None:
