@@ -26,7 +26,6 @@ ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
-_CELL = re.compile(r"[\w/.\\:~-]*ipykernel_\d+[/\\]\d+\.py")  # where the kernel says a cell lies
 _LOOKS = re.compile(r"<(style|script)\b.*?</\1>", re.DOTALL)
 
 
@@ -81,7 +80,7 @@ def _texts(data: dict[str, Any]) -> list[str]:
 
 
 def _masked(text: str) -> str:
-    return re.sub(r"\s+", " ", _NUMBER.sub("#", _CELL.sub("cell", _LOOKS.sub("", text))))
+    return re.sub(r"\s+", " ", _NUMBER.sub("#", _LOOKS.sub("", text)))
 
 
 if __name__ == "__main__":

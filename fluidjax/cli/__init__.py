@@ -42,7 +42,7 @@ COMMANDS: dict[str, Command] = {
     "launch": Command(
         "launch",
         "run a script as a job of several processes",
-        "fluidjax launch --workers 2 --servers 2 train.py",
+        "fluidjax launch --nproc 2 --pservers 2 train.py",
     ),
     "show": Command(
         "show", "print a saved model's program", "fluidjax show MODEL --html -o net.html"
@@ -59,7 +59,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "plan": Command(
         "plan",
-        "tell what a saved model needs on many devices: bytes, work, what travels, time",
+        "show what a saved model needs on many devices: bytes, work, what travels, time",
         "fluidjax plan MODEL --devices 8,64 --batch-per-device 32 --device h100 --links h100",
     ),
     "infer": Command(

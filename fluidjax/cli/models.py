@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -181,6 +181,12 @@ def given_shapes(
     }
 
 
+def example(name: str, declared: Sequence[int]) -> str:
+    """The option that gives all sizes of an input, with 32 for those that are open."""
+    sizes = (n if n >= 0 else 32 if at else 1 for at, n in enumerate(declared))
+    return f"--shape {name}={','.join(map(str, sizes))}"
+
+
 def shapes(
     args: argparse.Namespace, program: Program, feeds: list[str]
 ) -> dict[str, tuple[int, ...]]:
@@ -198,8 +204,8 @@ def shapes(
         )
         if any(n < 0 for n in shape):
             raise FluidValueError(
-                f"input {name!r} is declared as {list(declared)}; give its sizes with --shape"
-                f" {name}=..."
+                f"input {name!r} is declared as {list(declared)}; give its sizes, as in"
+                f" {example(name, declared)}"
             )
         found[name] = shape
     return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..errors import FluidValueError
 from ..lower.step import Step
 from . import terminal
-from .models import add_model, given_shapes, open_program
+from .models import add_model, example, given_shapes, open_program
 
 if TYPE_CHECKING:
     from ..graph.program import Program
@@ -130,8 +130,8 @@ def _refuse_unknown(
             )
         if not var.lod_level and name not in shapes and -1 in (var.shape or ())[1:]:
             raise FluidValueError(
-                f"input {name!r} is declared as {list(var.shape or ())}; give its sizes with"
-                f" --shape {name}=..."
+                f"input {name!r} is declared as {list(var.shape or ())}; give its sizes, as in"
+                f" {example(name, var.shape or ())}"
             )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +35,26 @@ def test_every_command_has_what_the_table_promises(name, capsys):
         cli.main([name, "--help"])
     assert exit.value.code == 0
     assert name in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_the_example_of_a_command_is_one(name: str, monkeypatch, tmp_path) -> None:
+    """The command takes the arguments of its example; a job's are those that it starts with."""
+    command, _, arguments = cli.COMMANDS[name].example.partition(">")[0].partition(" ")
+    asked: list[argparse.Namespace] = []
+    module = importlib.import_module(f"fluidjax.cli.{cli.COMMANDS[name].module}")
+    own = module.run
+    monkeypatch.setattr(module, "run", lambda args: asked.append(args) or 0)
+    assert command == "fluidjax" and cli.main(shlex.split(arguments)) == 0
+    (args,) = asked
+    assert args.command == name
+    if name == "launch":
+        from fluidjax.dist.jobs import launch
+
+        (tmp_path / "train.py").write_text("")
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(launch, "run_job", lambda command, *counts, **more: counts)
+        assert own(args) == (2, 2)
 
 
 def test_without_a_command_the_help_is_printed(capsys):
@@ -282,6 +304,13 @@ def test_mistakes_on_the_command_line(capsys, tmp_path):
         err = capsys.readouterr().err
         assert text in err and "Traceback" not in err, (command, err)
     assert [p.name for p in tmp_path.iterdir()] == ["bad.npz"]
+
+
+def test_an_input_with_open_sizes_is_given_them_by_the_option_that_the_sentence_writes() -> None:
+    from fluidjax.cli.models import example
+
+    assert example("x", [-1, 3, -1, -1]) == "--shape x=1,3,32,32"
+    assert example("x", [-1, 3, 48, -1]) == "--shape x=1,3,48,32"
 
 
 def test_memory_of_a_saved_model(capsys, tmp_path):
