@@ -11,12 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..devices.placement import PerRank, per_rank
-from ..devices.shard_layout import ShardLayout
+from ..devices.shard_layout import ShardLayout, Span
 from ..errors import EnforceNotMet, UnsupportedError
 from ..ops.selected import SelectedRows
 from ..saved.values import listed
 from ..state.scope import Scope, ScopeVar
 from .record import Lod
+
+# Every array costs orbax about a millisecond of the CPU. Values of at most so many bytes are stored
+# side by side in one array for each dtype.
+SMALL = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,8 @@ class Snapshot:
     """replicated: name -> value in the declared shape. own: name -> a row for each rank, where
     these have their own values.
 
-    pieces: arrays with a row for each rank, which hold the parts of the variables of `placed`.
+    pieces: arrays with a row for each rank, which hold the parts of the variables of `placed`; or
+    with one row, which hold small values side by side.
     """
 
     replicated: Mapping[str, Any] = field(default_factory=dict)
@@ -63,13 +68,16 @@ def take(names: list[str], scope: Scope) -> Snapshot:
         with jax.enable_x64(True):
             for var in vars.values():
                 _add(var, replicated, own, pieces, placed)
+            _pack(replicated, pieces, placed)
+            for name, value in replicated.items():
+                replicated[name] = _kept(value)
 
     scope.between_steps(names, add)
     return Snapshot(replicated, own, pieces, placed, {n: v.lod for n, v in vars.items() if v.lod})
 
 
 def _add(var: ScopeVar, replicated: Any, own: Any, pieces: Any, placed: Any) -> None:
-    """A copy of one variable's value to where it belongs."""
+    """One variable's value to where it belongs: a copy, but for `replicated`."""
     name, shards = var.name, var.storage.shards()
     if shards is not None:  # as they lie on the devices; reading the value would gather them
         placed[name] = replace(shards.placed, copies=())
@@ -87,9 +95,44 @@ def _add(var: ScopeVar, replicated: Any, own: Any, pieces: Any, placed: Any) -> 
             f"{name!r} holds sparse rows (SELECTED_ROWS), which a checkpoint does not keep; save"
             " its table instead"
         )
-    replicated[name] = _kept(value)
+    replicated[name] = value
     if every is not None:
         own[name] = _kept(np.asarray(every) if isinstance(every, PerRank) else every)
+
+
+def _pack(replicated: Any, pieces: Any, placed: Any) -> None:
+    """Move small values of `replicated` into one array for each dtype."""
+    small = jax.device_get({n: v for n, v in replicated.items() if _is_small(v)})
+    by_dtype: dict[np.dtype, list[str]] = {}
+    for name, value in small.items():
+        by_dtype.setdefault(value.dtype, []).append(name)
+    for dtype, names in by_dtype.items():
+        array, at = f"small values, {dtype.name}", 0
+        row = _aligned(sum(small[n].size for n in names), dtype)
+        for name in names:
+            value = small[name]
+            row[at : at + value.size] = value.reshape(-1)
+            placed[name] = ShardLayout(value.shape, (Span(array, 0, at, 0, value.size),))
+            at += value.size
+            del replicated[name]
+        pieces[array] = row[None] if _must_be_numpy() else jax.device_put(row[None])
+
+
+def _must_be_numpy() -> bool:
+    # of several processes orbax takes arrays of all or of none
+    return jax.process_count() > 1 or jax.default_backend() != "cpu"
+
+
+def _is_small(value: Any) -> bool:
+    whole = not isinstance(value, jax.Array) or value.is_fully_replicated
+    return whole and 0 < value.nbytes <= SMALL
+
+
+def _aligned(size: int, dtype: np.dtype) -> np.ndarray:
+    """An empty array that JAX takes as it is, without a copy."""
+    held = np.empty(size * dtype.itemsize + 64, np.uint8)
+    start = -held.ctypes.data % 64
+    return held[start : start + size * dtype.itemsize].view(dtype)
 
 
 def _kept(value: Any) -> Any:

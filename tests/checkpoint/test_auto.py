@@ -22,7 +22,7 @@ import pytest
 import fluidjax as fluid
 from fluidjax import cli
 from fluidjax.checkpoint import auto as module
-from fluidjax.checkpoint.snapshot import take
+from fluidjax.checkpoint import snapshot
 from tests import forked
 
 from .model import Job, feed_of
@@ -92,18 +92,26 @@ def test_what_stays(seconds: float | None, stay: list[int], tmp_path: Path) -> N
     assert fluid.io.Checkpoint(tmp_path).steps() == stay
 
 
-def test_a_save_copies_the_state_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("small", [0, 1 << 20], ids=["each", "together"])
+def test_a_save_copies_the_state_once(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of arrays of numpy orbax would make copies of its own before a save returns, and of arrays
     that the next step takes over nothing would be left.
     """
+    monkeypatch.setattr(snapshot, "SMALL", small)
     run = Job()
-    kept = take([p.name for p in run.main.all_parameters()], run.scope)
-    assert kept.replicated and all(isinstance(v, jax.Array) for v in kept.replicated.values())
-    before = {n: np.array(v) for n, v in kept.replicated.items()}
+    names = [p.name for p in run.main.all_parameters()]
+    kept = snapshot.take(names, run.scope)
+    held = kept.pieces if small else kept.replicated
+    assert held and all(isinstance(v, jax.Array) for v in held.values())
+    assert len(held) == (1 if small else len(names))
+    before = {n: np.array(v) for n, v in held.items()}
+    was = {n: np.array(run.scope.find_var(n).value) for n in names}
     run.train(2)
-    for name, value in kept.replicated.items():
-        assert (np.array(value) == before[name]).all()
-        assert (np.array(run.scope.find_var(name).value) != before[name]).any()
+    assert all((np.array(value) == before[n]).all() for n, value in held.items())
+    for name in names:
+        value = kept.placed[name].joined(held.__getitem__) if small else held[name]
+        assert (np.array(value) == was[name]).all()
+        assert (np.array(run.scope.find_var(name).value) != value).any()
 
 
 @pytest.mark.parametrize(

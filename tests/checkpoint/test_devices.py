@@ -127,3 +127,39 @@ def test_arrays_of_a_mesh_go_to_another(tmp_path: Path) -> None:
         )
     with pytest.raises(FluidValueError, match=r"should be a jax\.sharding\.Sharding"):
         fluid.io.load_checkpoint(exe, tmp_path, program, scope=host, shardings={"table": 2})
+
+
+def test_small_values_are_stored_side_by_side(tmp_path: Path) -> None:
+    """One array for each dtype, whatever their shapes; each is loaded as it asks to be."""
+    program, exe, scope = fluid.Program(), fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    values = {
+        "matrix": np.arange(32, dtype="float32").reshape(8, 4),
+        "number": np.float32(7).reshape(()),
+        "count": np.arange(3, dtype="int64") + 2**40,
+        "flags": np.array([True, False]),
+        "large": np.arange(1 << 21, dtype="float32"),
+        "empty": np.zeros((0, 3), "float32"),
+    }
+    for name, value in values.items():
+        program.global_block().create_var(
+            name=name, shape=value.shape, dtype=value.dtype.name, persistable=True
+        )
+        scope.var(name).value = jax.device_put(value) if name == "matrix" else value
+    fluid.io.save_checkpoint(exe, tmp_path, program, scope=scope, asynchronous=False)
+    stored = written(tmp_path)
+    assert {n: a.shape for n, a in stored["pieces"].items()} == {
+        "small values, float32": (1, 33),
+        "small values, int64": (1, 3),
+        "small values, bool": (1, 2),
+    }
+    assert list(stored["alike"]) == ["large"]
+
+    there = fluid.Scope()
+    shardings = {"matrix": sharded(4), "large": sharded(2)}
+    fluid.io.load_checkpoint(exe, tmp_path, program, scope=there, shardings=shardings)
+    for name, value in values.items():
+        found = there.find_var(name).value
+        assert found.dtype == value.dtype and found.shape == value.shape
+        assert np.array_equal(found, value)
+        assert not isinstance(found, jax.Array) or found.sharding == shardings[name]
+    assert isinstance(there.find_var("matrix").value, jax.Array)
