@@ -1,7 +1,7 @@
 """``python -m benchmarks [steady] [overhead] [traced] [building] [startup] [first] [fusing]
 [passes] [memory] [parallel] [planning] [embedding] [transpile] [beside] [convolutions]
 [step_convolutions] [kernels] [decoding] [loops] [ragged] [ops] [searched] [from_files] [scripts]
-[serving] [prediction] [checkpoints]``: print these figures, or all.
+[serving] [prediction] [checkpoints] [saving]``: print these figures, or all.
 
 With ``--page`` they are put into docs/benchmarks.json and docs/benchmarks.md too (`make bench` does
 so). ``--short``: in less than a minute, whether the benchmarks run, without figures to keep.
@@ -38,6 +38,7 @@ from . import (
     passes,
     planning,
     ragged,
+    saving,
     scripts,
     searched,
     serving,
@@ -111,7 +112,7 @@ PARTS: dict[str, Callable[[], list[Table] | None]] = {
     "step_convolutions": convolutions.net_table, "kernels": kernels.table, "decoding": decoding.table,
     "loops": loops.table, "ragged": ragged.table, "ops": ops.table, "budget": budget.table, "searched": searched.table,
     "from_files": from_files.table, "scripts": scripts.table, "serving": serving.table, "prediction": beside.predicting,
-    "checkpoints": checkpoints.table,
+    "checkpoints": checkpoints.table, "saving": saving.table,
 }  # fmt: skip
 
 

@@ -25,6 +25,7 @@ feed = {"x": array, "y": array[:, :1]}
 
 BEFORE = {
     "jax-functions": "",
+    "jax-functions-reference": "",
     "checkpoints": NET
     + """
 train = lambda: iter([(array[0], array[0, :1])] * 64)

@@ -74,7 +74,6 @@ LONGER = {
     "tutorial": "it is read from its beginning to its end",
     "errors": "a list to search, with the code of each",
     "differences": "a list to search",
-    "jax-functions": "its code and the table of functions",
     "own-passes": "the whole of two files",
     "transpiler": "the list of 1.8.5's bugs",
     "pserver-processes": "what each mode sends",

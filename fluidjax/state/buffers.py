@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -81,7 +82,7 @@ class StateLayout:
     singles: tuple[str, ...]
     owned: frozenset[str] = frozenset()
 
-    @property
+    @cached_property  # asked for each variable that is read or written
     def own(self) -> list[bool]:
         """Of each travelling array, whether every rank has its own."""
         return [p.own for p in self.packs] + [n in self.owned for n in self.singles]

@@ -315,7 +315,7 @@ def test_ragged_models_are_planned_for_told_lengths(capsys: Any) -> None:
 )
 def test_models_of_newer_paddles_are_planned(name: str, shape: str, capsys: Any) -> None:
     path = MODELS / f"{name}.pdmodel"
-    assert "give its sizes, as in --shape x=1,3,32,32" in fails(capsys, str(path))
+    assert "give its sizes, as in --shape x=1,3," in fails(capsys, str(path))
     assert (
         cli.main(["plan", str(path), "--shape", f"x=1,3,{shape}", "--devices", "1", "--json"]) == 0
     )
