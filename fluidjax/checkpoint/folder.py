@@ -26,7 +26,7 @@ from ..loaders.position import Position, Positioned
 from ..saved.values import Difference, as_program
 from ..state.scope import Scope, global_scope
 from . import pending
-from .load import REPLICATED, OWN, PIECES, contents, load, whole_arrays, whole_of
+from .load import ALIKE, OWN, PIECES, contents, load, whole_arrays, whole_of
 from .record import Random, Record, checked_args, lines
 from .restore import (
     Restored,
@@ -203,7 +203,7 @@ class Checkpoint:
     def _write(self, step: int, snapshot: Snapshot, record: Record) -> None:
         import orbax.checkpoint as ocp  # takes a third of a second
 
-        groups = {REPLICATED: snapshot.replicated, OWN: snapshot.own, PIECES: snapshot.pieces}
+        groups = {ALIKE: snapshot.replicated, OWN: snapshot.own, PIECES: snapshot.pieces}
         state = {
             key: kept
             for key, group in groups.items()

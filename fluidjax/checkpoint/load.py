@@ -15,14 +15,14 @@ from .restore import same_kind
 from .seal import STATE
 from .snapshot import Snapshot
 
-REPLICATED, OWN, PIECES = "replicated", "own", "pieces"  # within the state: see Snapshot
-Groups = Mapping[str, dict[str, Any]]  # REPLICATED, OWN, PIECES -> name -> what has a shape and a dtype
+ALIKE, OWN, PIECES = "alike", "own", "pieces"  # within the state: see Snapshot
+Groups = Mapping[str, dict[str, Any]]  # ALIKE, OWN, PIECES -> name -> what has a shape and a dtype
 
 
 def contents(manager: Any, step: int) -> Groups:
     """The metadata of what is stored."""
     tree = manager.item_metadata(step)[STATE].tree
-    groups = {key: dict(tree.get(key) or {}) for key in (REPLICATED, OWN, PIECES)}
+    groups = {key: dict(tree.get(key) or {}) for key in (ALIKE, OWN, PIECES)}
     if set(tree) - set(groups):
         raise ParseError(
             f"the state holds {sorted(set(tree) - set(groups))[:5]}, which should not be there"
@@ -41,7 +41,7 @@ def whole_of(record: Record, groups: Groups) -> dict[str, Any]:
     """Name -> shape and dtype of all variables' values, whatever way they are stored."""
     if set(arrays_of(record.placed.values())) != set(groups[PIECES]):
         raise ParseError("the record and the state do not agree on which variables are in pieces")
-    found = dict(groups[REPLICATED])
+    found = dict(groups[ALIKE])
     for name, placed in record.placed.items():
         arrays = [groups[PIECES][n] for n in placed.arrays]
         if name in found or not arrays or len({np.dtype(a.dtype) for a in arrays}) > 1:
@@ -64,7 +64,7 @@ def whole_arrays(record: Record, groups: Groups) -> set[str]:
     """The variables that are not in pieces: their values are one array, or within one row."""
     rows = {n: array.shape[0] for n, array in groups[PIECES].items()}
     within = {n for n, p in record.placed.items() if all(rows[a] == 1 for a in p.arrays)}
-    return within | set(groups[REPLICATED])
+    return within | set(groups[ALIKE])
 
 
 def load(
@@ -83,7 +83,7 @@ def load(
     wanted = {*names, *arrays_of(placed.values())}
     chosen = {key: [n for n in group if n in wanted] for key, group in groups.items()}
     asked = {key: dict.fromkeys(some, host) for key, some in chosen.items() if some}
-    asked.get(REPLICATED, {}).update(
+    asked.get(ALIKE, {}).update(
         {n: ocp.ArrayRestoreArgs(sharding=s) for n, s in targets.items() if n not in placed}
     )
     found: dict[str, Any] = {}
@@ -93,9 +93,11 @@ def load(
         found = manager.restore(step, args=ocp.args.Composite(**{STATE: args}))[STATE]
     replicated, own, pieces = (
         {n: same_kind(n, a, groups[key][n]) for n, a in found.get(key, {}).items()}
-        for key in (REPLICATED, OWN, PIECES)
+        for key in (ALIKE, OWN, PIECES)
     )
     for name in targets.keys() & placed.keys():
         value = placed.pop(name).joined(pieces.__getitem__)
-        replicated[name] = jax.make_array_from_callback(value.shape, targets[name], value.__getitem__)
+        replicated[name] = jax.make_array_from_callback(
+            value.shape, targets[name], value.__getitem__
+        )
     return Snapshot(replicated, own, pieces, placed)
