@@ -17,6 +17,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import PartitionSpec
 
 from ..base.dtypes import KEYS
 from ..errors import TraceError
@@ -82,6 +83,14 @@ def _no_sharding(value: Any) -> bool:
     return mesh is not None and (
         getattr(mesh, "empty", False) or all(part is None for part in value.spec)
     )
+
+
+def spec_of(spec: Iterable[Any]) -> str:
+    """``d,-,a+b,?``: which axes of a mesh split each axis of an array; ? leaves it to the compiler."""
+    return ",".join(
+        "?" if p is PartitionSpec.UNCONSTRAINED else p if isinstance(p, str) else "+".join(p or ()) or "-"
+        for p in spec
+    )  # fmt: skip
 
 
 def size_of(value: Any) -> int | str:
@@ -424,6 +433,16 @@ def _approx(p: Parameters) -> Attrs:
     }
 
 
+def _constraint(p: Parameters) -> Attrs:
+    sharding, free = p["sharding"], p.get("unconstrained_dims", ())
+    p.ignore("context_mesh")  # where the function was traced
+    whole = PartitionSpec.UNCONSTRAINED
+    length = max([len(sharding.spec), *(at + 1 for at in free)])
+    parts = [*sharding.spec, *(None,) * (length - len(sharding.spec))]
+    spec = [whole if at in free else part for at, part in enumerate(parts)]
+    return {"mesh_axes": tuple(map(str, sharding.mesh.axis_names)), "spec": spec_of(spec)}
+
+
 def _collective(p: Parameters) -> Attrs:
     """Of what devices of a mesh say to each other: names of its axes, and where values go along
     their own axes.
@@ -632,6 +651,7 @@ ROWS: dict[str, Row] = {
     ),
     **_rows("all_gather reduce_scatter all_to_all ppermute axis_index", "X", _collective),
     "axis_index": Row("axis_index", "", attrs=_collective),
+    "sharding_constraint": Row("sharding_constraint", "X", attrs=_constraint),
 }
 ROWS.update(
     {

@@ -31,6 +31,7 @@ from .primitives import (
     number,
     scatter,
     size_of,
+    spec_of,
     window,
 )
 
@@ -48,9 +49,7 @@ CALLS = {
     "custom_vjp_call_jaxpr": "fun_jaxpr",
 }
 CUSTOM = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
-SAME = frozenset(
-    "name device_put sharding_constraint layout_constraint reshard mesh_cast xla_metadata_value".split()
-)
+SAME = frozenset("name device_put layout_constraint reshard mesh_cast xla_metadata_value".split())
 # Those with a method of Reader's own; those of `ROWS` among them where a block is what they hold.
 READ = frozenset(
     """custom_jvp_call custom_vjp_call call_hi_primitive custom_linear_solve scan while cond platform_index reduce
@@ -343,9 +342,10 @@ class Reader:
             if name in READ:
                 found: list[Atom] = getattr(self, f"_{name}")(block, eqn, args)
                 return found
-            if name in ROWS:
+            unnamed = name == "sharding_constraint" and not hasattr(eqn.params["sharding"], "spec")
+            if name in ROWS and not unnamed:
                 return self._plain(block, eqn, args)
-            if name in SAME:
+            if name in SAME or unnamed:
                 if name != "name":
                     self.dropped.append(name)
                 return args
@@ -790,8 +790,8 @@ class Reader:
             "args": made.args + handed,
             "mesh_axes": tuple(map(str, mesh.axis_names)),
             "mesh_sizes": tuple(int(mesh.shape[axis]) for axis in mesh.axis_names),
-            "in_specs": (*map(_spec, params["in_specs"]), *("" for _ in handed)),
-            "out_specs": tuple(map(_spec, params["out_specs"])),
+            "in_specs": (*map(spec_of, params["in_specs"]), *("" for _ in handed)),
+            "out_specs": tuple(map(spec_of, params["out_specs"])),
             "manual_axes": tuple(axis for axis in mesh.axis_names if axis in manual),
             **({} if params["check_vma"] else {"check_vma": False}),
         }
@@ -808,12 +808,6 @@ _MONOIDS = {
     "or": "or",
     "xor": "xor",
 }
-
-
-def _spec(spec: Any) -> str:
-    """``d,-,a+b``: which axes of the mesh split each axis of an array."""
-    each = [(p,) if isinstance(p, str) else tuple(p or ()) for p in spec]
-    return ",".join("+".join(names) or "-" for names in each)
 
 
 def _opened(jaxpr: Any) -> tuple[Any, Sequence[Any]]:

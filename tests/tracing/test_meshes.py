@@ -8,9 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import AxisType, PartitionSpec
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import fluidjax as fluid
+from fluidjax.errors import FluidValueError
+from fluidjax.ir import jsonio
 from fluidjax.ir.text import parse, to_text
 
 TABLE = np.arange(5000, dtype=np.float32)  # too large to stand in a block
@@ -67,3 +69,58 @@ def test_an_executor_runs_it_on_the_devices_of_its_mesh(split: Any) -> None:
     kept = traced.read()
     for name, value in state.items():
         np.testing.assert_array_equal(kept[f"state.{name}"], value)
+
+
+def two(*names: str, kind: AxisType = AxisType.Auto) -> Any:
+    if len(jax.devices()) < 2:
+        pytest.skip("there is one device")
+    sizes = (2, *(1,) * (len(names) - 1))
+    return jax.make_mesh(sizes, names, (kind,) * len(names), devices=jax.devices()[:2])
+
+
+def hinted() -> tuple[Any, Any, Any]:
+    """A loss with hints at how its values lie, and arguments."""
+    mesh = two("d", "m")
+
+    def loss(w: Any, x: Any) -> Any:
+        spec = NamedSharding(mesh, PartitionSpec("d", PartitionSpec.UNCONSTRAINED))
+        y = jax.lax.with_sharding_constraint(x @ w, spec)
+        whole = jax.lax.with_sharding_constraint(jnp.tanh(y), NamedSharding(mesh, PartitionSpec()))
+        return (whole**2).mean()
+
+    return loss, np.ones((3, 5), np.float32), np.arange(24, dtype=np.float32).reshape(8, 3) / 24
+
+
+def test_a_hint_at_a_mesh_is_kept_and_taken_up_where_the_mesh_is() -> None:
+    loss, w, x = hinted()
+    traced = fluid.trace(loss, w, x, state=0)
+    desc, text = traced.main.desc, to_text(traced.main.desc)
+    assert 'mesh_axes=("d", "m"), spec="d,?"' in text and traced.report.dropped == ()
+    assert parse(text) == desc == jsonio.from_json(jsonio.to_json(desc))
+    expected = jax.jit(loss)(w, x)
+    step = jax.jit(traced.step())
+    assert step(w, x) == expected and "sharding" not in step.lower(w, x).as_text()
+    with jax.set_mesh(two("d", "m")):
+        assert np.isclose(step(w, x), expected, rtol=1e-6)
+        lowered = step.lower(w, x).as_text()
+    # the product is split, what follows is whole again
+    assert lowered.count("sdy.sharding_constraint") == 2 and '[{"d"}, {?}]' in lowered
+    with jax.set_mesh(two("m")), pytest.raises(FluidValueError, match=r"has no d"):
+        step(w, x)
+
+
+def test_gradients_and_devices_go_through_a_hint() -> None:
+    loss, w, x = hinted()
+    traced = fluid.trace(loss, w, x, state=0, dynamic={"x": ("b", None)})
+    with fluid.program_guard(traced.main, traced.startup):
+        target = traced.main.global_block().var(traced.fetches[0])
+        fluid.optimizer.SGD(0.1).minimize(target)
+    program = fluid.CompiledProgram(traced.main).with_data_parallel(
+        loss_name=target.name, places=fluid.cpu_places(2)
+    )
+    traced.write()
+    exe = fluid.Executor()
+    exe.run(traced.startup)
+    exe.run(program, feed={"x": x}, fetch_list=[target])
+    after = np.asarray(fluid.global_scope().find_var("w").get_tensor())
+    np.testing.assert_allclose(after, w - 0.1 * jax.grad(loss)(w, x), rtol=1e-6)

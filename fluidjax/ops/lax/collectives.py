@@ -1,7 +1,10 @@
-"""jax.shard_map, and what the devices of its mesh say to each other within its block."""
+"""jax.shard_map, what the devices of its mesh say to each other within its block, and hints at how
+arrays lie on a mesh.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +12,7 @@ import jax
 from jax import lax
 from jax.sharding import AxisType, PartitionSpec
 
-from ...errors import UnsupportedError
+from ...errors import FluidValueError, UnsupportedError
 from ..control_interface import Call
 from ..registry import Array, Attr, Ints
 from .blocks import BLOCK, Function, declare_block_op, only_block
@@ -46,9 +49,12 @@ def _mesh(axes: Sequence[str], sizes: Sequence[int]) -> Any:
 
 
 def _spec(text: str) -> PartitionSpec:
-    """``d,-,a+b`` says which axes of the mesh split each axis of an array."""
-    found = [part.split("+") if part != "-" else None for part in text.split(",") if part]
-    return PartitionSpec(*(None if part is None else tuple(part) for part in found))
+    """``d,-,a+b,?`` says which axes of the mesh split each axis of an array; ? leaves it to the
+    compiler.
+    """
+    words: dict[str, Any] = {"-": None, "?": PartitionSpec.UNCONSTRAINED}
+    parts = [part for part in text.split(",") if part]
+    return PartitionSpec(*(words.get(p, tuple(p.split("+"))) for p in parts))
 
 
 declare_block_op(
@@ -121,3 +127,26 @@ def ppermute(X: Array, *, axes: list[str], perm: Ints):
 def axis_index(*, axes: list[str]):
     """Out (int32) = where the device stands along these axes of the mesh."""
     return lax.axis_index(tuple(axes) if len(axes) > 1 else axes[0])
+
+
+@lax_op("sharding_constraint", grad="X")
+def sharding_constraint(X: Array, *, mesh_axes: list[str], spec: str):
+    """Out = X, which the mesh around the step (jax.set_mesh) splits as spec says: ``d,-,a+b,?``.
+
+    mesh_axes: of the mesh that the function was traced with. Where the step's has none of these, or
+    every device has its part already (within shard_map), Out is X alone.
+    """
+    mesh = jax.sharding.get_abstract_mesh()
+    kinds = dict(zip(mesh.axis_names, mesh.axis_types or (), strict=True))
+    split = [name for name in re.split("[,+]", spec) if name not in ("", "-", "?")] or mesh_axes
+    missing = [name for name in split if name not in kinds]
+    if len(missing) == len(split) or any(kinds.get(n) == AxisType.Manual for n in split):
+        return X
+    if missing:
+        raise FluidValueError(
+            f"op 'jax.sharding_constraint' splits an array over {', '.join(split)} ({spec}), of which"
+            f" the mesh around the step ({', '.join(kinds)}) has no {', '.join(missing)}: use a mesh"
+            " with all of them, or with none"
+        )
+    explicit = any(kinds[name] == AxisType.Explicit for name in split)
+    return (jax.sharding.reshard if explicit else lax.with_sharding_constraint)(X, _spec(spec))
