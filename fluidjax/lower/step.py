@@ -342,10 +342,6 @@ class Step:
 
     def enter(self, state: Mapping[str, Any], feed: Mapping[str, Any]) -> Env:
         """The values that the first op finds."""
-        if is_open(self.desc):
-            raise UnsupportedError(
-                "the program leaves sizes open, and is run here op by op: trace it with known sizes"
-            )
         env: Env = {WORD: begin(), **dict.fromkeys(self.kernels_own)}
         for name in self.reads:
             if name not in state:

@@ -60,6 +60,8 @@ class CutStep:
         self._made: list[Compilation] = [] if made is None else made
         self._segments: dict[Piece, Segment] = {}
         self._by_ops: dict[tuple[int, ...], Segment] = {}
+        # where sizes are open: the steps that are cut, at the sizes fed so far
+        self._at_sizes: dict[Step, CutStep] = {}
 
     def refine(self, why: NotOneStep) -> bool:
         """Cut at the op that objects. False where nothing more can be cut there."""
@@ -70,6 +72,20 @@ class CutStep:
         self, state: Mapping[str, Any], feed: Mapping[str, Any], key: Any
     ) -> tuple[dict[str, Any], list[Any]]:
         """The written variables and the fetches of one step. Raises what its ops object to."""
+        closed = self.step.closed(state, feed)
+        if closed is self.step:
+            return self._once(state, feed, key)
+        if closed not in self._at_sizes:
+            self._at_sizes[closed] = self.alike(closed)
+        return self._at_sizes[closed]._once(state, feed, key)
+
+    def alike(self, step: Step) -> CutStep:
+        """This for another step."""
+        return CutStep(step, self._made)
+
+    def _once(
+        self, state: Mapping[str, Any], feed: Mapping[str, Any], key: Any
+    ) -> tuple[dict[str, Any], list[Any]]:
         with jax.enable_x64(True):
             while True:
                 run = self.begin(key)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from ..base.dtypes import numpy_dtype
-from ..ir import edit, walk
+from ..ir import dims, edit, walk
 from ..ir.desc import ProgramDesc, VarDesc
 from ..ops.registry import traits
 from ..ops.traits import Runs
@@ -30,8 +30,14 @@ class Life:
 
 
 def elements(var: VarDesc, unknown: int = 1) -> int:
-    """How many elements a variable has when every unknown dimension is `unknown`."""
-    return prod(unknown if n < 0 else n for n in var.shape or ())
+    """How many elements a variable has when every unknown dimension is `unknown`; one that is told
+    by others (``4*b``), what these are then.
+    """
+    texts = var.dims or ("",) * len(var.shape or ())
+    return prod(
+        dims.value(text, dict.fromkeys(dims.symbols(text), unknown)) if text else unknown if n < 0 else n
+        for n, text in zip(var.shape or (), texts, strict=True)
+    )  # fmt: skip
 
 
 def size(var: VarDesc, batch_size: int = 1) -> int:

@@ -97,10 +97,11 @@ def test_the_least_is_told_and_kept() -> None:
     check_same(step.jit()(*copy, X, Y), expected)
 
 
-def test_of_a_forward_pass_that_fluid_differentiates() -> None:
+def test_of_a_forward_pass_that_fluid_differentiates_at_any_batch() -> None:
     params, _ = start()
     with fluid.unique_name.guard():
-        traced = fluid.trace(loss, params, X, Y, state=0)
+        dynamic = {"x": ("b", None), "y": ("b",)}
+        traced = fluid.trace(loss, params, X, Y, state=0, dynamic=dynamic)
         with fluid.program_guard(traced.main, traced.startup):
             fluid.optimizer.SGD(0.1).minimize(traced.main.global_block().var(traced.fetches[0]))
         plain = fluid.step_fn(traced.main, list(traced.fetches))
@@ -114,7 +115,7 @@ def test_of_a_forward_pass_that_fluid_differentiates() -> None:
             return int(held + figures.temp_size_in_bytes - figures.alias_size_in_bytes)
 
         budget = int(0.85 * total(plain))
-        step: Any = fluid.fit_memory(traced.main, budget, traced.fetches)
+        step: Any = fluid.fit_memory(traced.main, budget, traced.fetches, batch_size=len(X))
         assert step.budget_report.chosen.way.again
         assert step.budget_report.chosen.figures.total <= budget
         new, (value,) = step.jit()(jax.tree.map(jnp.copy, state), feed)

@@ -20,6 +20,7 @@ from fluidjax.ir.parse import parse
 from fluidjax.ir.text import to_text
 from fluidjax.ir.verify import verify
 from fluidjax.ops.registry import lookup
+from fluidjax.passes import lifetimes
 from fluidjax.tracing import modules
 
 from ..passes.test_raise_to_fluid import MODELS as RAISED
@@ -217,3 +218,35 @@ def test_symbolic_arguments_need_no_names() -> None:
     doubled, mean = traced.step()(x)
     np.testing.assert_array_equal(doubled, 2 * x)
     np.testing.assert_allclose(mean, 21.0)
+
+
+def test_a_program_that_is_run_in_parts_takes_any_batch() -> None:
+    """How many rows `where` finds stands in the data, so the program is no one step."""
+    w = np.arange(3, dtype=np.float32)
+    traced = fluid.trace(
+        lambda p, x: ((x * p["w"]).reshape(-1), x * p["w"]), {"w": w}, np.ones((4, 3), np.float32),
+        state={"p": None}, dynamic={"x": ("b", None)},
+    )  # fmt: skip
+    flat, product = traced.fetches
+    with fluid.program_guard(traced.main, traced.startup):
+        half = fluid.layers.fill_constant([1], "float32", 0.5)
+        above = fluid.layers.where(traced.main.global_block().var(product) > half)
+    traced.write()
+    exe = fluid.Executor()
+    for rows in (4, 2, 4, 5):
+        x = np.random.RandomState(rows).randn(rows, 3).astype("float32")
+        found = exe.run(traced.main, feed={"x": x}, fetch_list=[flat, above])
+        np.testing.assert_array_equal(found[0], (x * w).reshape(-1))
+        np.testing.assert_array_equal(found[1], np.argwhere(x * w > 0.5))
+
+
+def test_a_profile_of_open_sizes_tells_every_op() -> None:
+    traced = fluid.trace(lambda x: jnp.tanh(x).reshape(-1), np.ones((4, 3)), dynamic={"x": ("b",)})
+    told = str(traced.main.profile(feed={"x": np.ones((5, 3), "float32")}, fetch_list=[*traced.fetches]))  # fmt: skip
+    assert "jax.tanh 0" in told and "jax.reshape 0" in told
+
+
+def test_sizes_that_follow_from_the_batch_count_for_memory() -> None:
+    traced = fluid.trace(lambda x: (x.reshape(-1),), np.ones((4, 3)), dynamic={"x": ("b",)})
+    flat = traced.main.desc.blocks[0].vars[traced.fetches[0]]
+    assert lifetimes.elements(flat, 5) == 15 and flat.shape == (-1,)
