@@ -13,7 +13,7 @@ from functools import partial
 from typing import ClassVar
 
 from ...ir import edit, walk
-from ...ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc
+from ...ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from ...ops.build import OpBuilder
 from ...ops.registry import traits
 from ...ops.traits import Runs
@@ -23,7 +23,7 @@ from . import loops  # noqa: F401 - its rule is among SINGLE
 from .inlining import inlined
 from .patterns import PATTERNS
 from .place import Place, Source
-from .rules import SINGLE, Build, constant
+from .rules import HELD, SINGLE, Build, constant
 from .trial import Raised, RaisingCertificate, Trials
 
 __all__ = ["RaiseToFluid", "Raised", "RaisingCertificate"]
@@ -34,6 +34,8 @@ __all__ = ["RaiseToFluid", "Raised", "RaisingCertificate"]
 class RaiseToFluid(Pass):
     """Replace ops of JAX's (``jax.add``, as fluid.trace writes them) by Fluid's: dense layers,
     convolutions, normalisations, pools, embeddings, softmax, and the single ops between.
+
+    A number, which has the shape [] in JAX, has the shape [1] afterwards, as all of Fluid's.
 
     Of a forward program, for inference: what it leaves are ops that Fluid lacks, each noted with
     the reason. Every place is run on random inputs both ways (of what persists, on its values) and
@@ -69,6 +71,7 @@ def _rewritten(
     notes: list[Note] = []
     places: list[Raised] = []
     left: list[str] = []
+    stay: set[int] = set()
     for op in reversed(desc.blocks[0].ops):
         writes = list(walk.writes_with_subblocks(desc, op) if op.blocks else op.writes)
         acts = traits(op.type).runs is not Runs.STEP or any(
@@ -80,6 +83,7 @@ def _rewritten(
         place, rule, why, error = _raised(op, source, builder, trials, wanted)
         if place is None:
             ops.append(op)
+            stay.add(op.uid)
             walk.step_back(desc, op, needed)
             if op.type.startswith("jax."):
                 notes.append(refused(op, why))
@@ -94,7 +98,9 @@ def _rewritten(
         places.append(Raised(rule, f"{op.type} -> {outs}", by, error, op.loc))
         if rule != op.type:
             notes.append(did(op, f"is {rule}: {', '.join(by)}"))
-    ops = _without_copies(ops[::-1], keep | source.changed)
+    ops = _without_copies(
+        _with_numbers(ops[::-1], stay, source, vars, builder), keep | source.changed
+    )
     used = {n for op in ops for n in (*op.reads, *op.writes)} | set(keep)
     kept = {n: v for n, v in vars.items() if n in used or v.persistable or v.is_data}
     block = replace(desc.blocks[0], vars=FrozenMap(kept), ops=tuple(ops))
@@ -105,6 +111,44 @@ def _rewritten(
 
 def _is_gradient(op: OpDesc) -> bool:
     return op.type.endswith("_vjp") or bool(int(op.attrs.get("op_role", 0)) & 1)
+
+
+def _with_numbers(
+    ops: Sequence[OpDesc],
+    stay: Set[int],
+    source: Source,
+    vars: dict[str, VarDesc],
+    builder: OpBuilder,
+) -> list[OpDesc]:
+    """Ops, where those that stay read and write numbers of the shape [] as before, and Fluid's of
+    the shape [1]. vars: are changed accordingly.
+    """
+    shared = {n for op in ops if op.uid not in stay for n in (*op.reads, *op.writes)}
+    shared &= source.numbers
+    vars.update({n: replace(vars[n], shape=()) for n in source.numbers - shared})
+    found: list[OpDesc] = []
+    inner: dict[str, str] = {}
+
+    def within(name: str) -> str:
+        inner[name] = source.fresh(f"{name}.number")
+        vars[inner[name]] = replace(vars[name], name=inner[name], shape=())
+        return inner[name]
+
+    for op in ops:
+        if op.uid not in stay or not shared.intersection((*op.reads, *op.writes)):
+            found.append(op)
+            continue
+        for name in shared.intersection(op.reads) - inner.keys():
+            found.append(builder.over("jax.reshape", name, op, within(name), new_sizes=()))
+        made = sorted(shared.intersection(op.writes))
+        for name in made:
+            within(name)
+        found.append(
+            edit.rename_op(op, {n: inner[n] for n in shared.intersection((*op.reads, *made))})
+        )
+        for name in made:
+            found.append(builder.over("jax.reshape", inner[name], op, name, new_sizes=(1,)))
+    return found
 
 
 def _without_copies(ops: Sequence[OpDesc], stay: Set[str]) -> list[OpDesc]:
@@ -167,8 +211,11 @@ def _raised(
 
 
 def _proposed(op: OpDesc, source: Source, needed: tuple[str, ...]) -> Iterator[tuple[str, Build]]:
+    known = not op.blocks and len(needed) == 1 and source.value(needed[0]) is not None
+    if known and any(source.vars[n].dtype not in HELD for n in op.reads):
+        yield "constant", constant  # of small integers, which Fluid compares with nothing
     yield from PATTERNS.get(op.type, [])
     if op.type in SINGLE:
         yield op.type, SINGLE[op.type]
-    if not op.blocks and len(needed) == 1 and source.value(needed[0]) is not None:
+    if known:
         yield "constant", constant

@@ -34,8 +34,8 @@ def scan(place: Place) -> None:
         if array in (*rows.values(), *names.values(), *op.input("Init")):
             array = place.add("assign", {"X": array})
         rows[arg] = array
-    if any(not inner.vars[n].shape for n in starts):
-        raise Refused("it carries a number, and Fluid's states have a shape")
+    if any(not inner.vars[n].shape for n in (*starts, *op.attrs["results"])):
+        raise Refused("it carries or gives a number each time, and Fluid's states have a shape")
     mapping = {**names, **rows}
     for name in inner.vars:
         if name not in mapping and name in source.names:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ...base.dtypes import enum_of
+from ...ir import dims
 from ...ir.desc import OpDesc
 from ..match import Refused
 from .place import Place
-from .rules import _cast_to_out, pool, reduced
+from .rules import _cast_to_out, as_int64, counted, number_beside, pool, reduced
 
 Build = Callable[[Place], None]
 PATTERNS: dict[str, list[tuple[str, Build]]] = {}
@@ -46,36 +48,40 @@ def _vector(place: Place, name: str, axis: int) -> str | None:
     return source if axes == (axis,) and len(place.shape(source)) == 1 else None
 
 
-def _number_beside(place: Place, op: OpDesc) -> tuple[str, float]:
-    """The array and the number of a binary op."""
-    for slot, other in (("X", "Y"), ("Y", "X")):
-        n = place.literal(op, slot)
-        if n is not None and op.input(other):
-            return op.input(other)[0], n
-    raise Refused("neither operand is a number")
-
-
 def _mean_of(place: Place, name: str) -> tuple[str, tuple[int, ...]]:
     """(x, axes) where a value is the mean of x over axes, however it is spread afterwards."""
     source, _ = place.spread(name)
     op = place.maker(source, "div", "mul")
-    total, n = _number_beside(place, op)
+    count: Any
+    if op.input("X") and op.input("Y") and op.type == "jax.div":
+        total, count = op.input("X")[0], _open_count(place, op.input("Y")[0])
+    else:
+        total, count = number_beside(place, op)
     op_sum = place.maker(place.spread(total)[0], "reduce_sum")
     x, axes = op_sum.input("X")[0], tuple(op_sum.attrs["axes"])
     sizes = [place.dims(x)[a] for a in axes]
+    if isinstance(count, str):
+        told = {w for n in (count, *sizes) if isinstance(n, str) for w in dims.symbols(n)}
+        known = {w: 7 + 4 * at for at, w in enumerate(sorted(told))}
+        count, *sizes = (dims.value(str(n), known) for n in (count, *sizes))
     if not all(isinstance(s, int) for s in sizes):
         raise Refused("it is a mean over an open size")
-    count = math.prod(sizes)
-    if n != count and not math.isclose(n * count, 1.0, rel_tol=1e-6):
+    if count != math.prod(sizes) and not math.isclose(count * math.prod(sizes), 1.0, rel_tol=1e-6):
         raise Refused("the sum is not divided by how many there are")
     return x, axes
+
+
+def _open_count(place: Place, name: str) -> str:
+    """The size that a number is."""
+    op = place.maker(place.spread(name)[0], "convert_element_type", "dim_as_value")
+    if op.type == "jax.convert_element_type":
+        op = place.maker(op.input("X")[0], "dim_as_value")
+    return str(op.attrs["dim"])
 
 
 @pattern("mean", "div", "mul")
 def mean(place: Place) -> None:
     x, axes = _mean_of(place, place.out.name)
-    if len(axes) == len(place.shape(x)):
-        raise Refused("it is the mean of all, and Fluid's has the shape [1]")
     found = reduced(place, "reduce_mean", x, axes)
     place.finish(found) if place.dims(found) == place.dims(place.out.name) else place.reshaped(
         found, place.dims(place.out.name), last=True
@@ -84,7 +90,7 @@ def mean(place: Place) -> None:
 
 @pattern("average pool", "div", "mul")
 def avg_pool(place: Place) -> None:
-    total, n = _number_beside(place, place.op)
+    total, n = number_beside(place, place.op)
     op = place.maker(total, "reduce_window_sum")
     if n != math.prod(op.attrs["window_dimensions"]):
         raise Refused("the sum of a window is not divided by its size")
@@ -114,7 +120,7 @@ def _shifted(place: Place, name: str) -> str:
             maker = place.maker(source, "reduce_max", "max", "select_n")
             if maker.type == "jax.reduce_max":
                 return x if place.through(maker.input("X")[0]) == place.through(x) else name
-            inner = _number_beside(place, maker)[0] if maker.type == "jax.max" else maker.input("Cases")[-1]  # fmt: skip
+            inner = number_beside(place, maker)[0] if maker.type == "jax.max" else maker.input("Cases")[-1]  # fmt: skip
             source = place.spread(inner)[0]
     except (Refused, ValueError):
         pass
@@ -137,7 +143,7 @@ def elu(place: Place) -> None:
     alpha = 1.0
     op = place.maker(below, "expm1", "mul")
     if op.type == "jax.mul":
-        below, alpha = _number_beside(place, op)
+        below, alpha = number_beside(place, op)
         place.maker(below, "expm1")
     place.add("elu", {"X": x}, last=True, alpha=float(alpha))
 
@@ -180,7 +186,7 @@ def _root(place: Place, op: OpDesc | None) -> str:
         if op.type == "jax.neg":
             name = op.input("X")[0]
         elif op.type in ("jax.mul", "jax.div"):
-            name = _number_beside(place, op)[0]
+            name = number_beside(place, op)[0]
         else:
             break
         below = place.source.makers.get(place.through(name))
@@ -190,21 +196,11 @@ def _root(place: Place, op: OpDesc | None) -> str:
     raise Refused("what the erf is of is not found")
 
 
-@pattern("normalisation", "add", "mul", "div")
-def norm(place: Place) -> None:
-    """(x - mean) * (rsqrt(var + eps) * scale) + bias, with any of scale and bias left out, or with a
-    quotient by the root: a batch norm in a test where mean and variance follow from what persists, else a layer norm.
-    """
-    found = _normalised(place)
-    if found.stored:
-        _batch_norm(place, found)
-    else:
-        _layer_norm(place, found)
-
-
 @dataclass(frozen=True)
 class _Norm:
-    """What a normalisation is made of. stored: whether its variance is a variable of the state."""
+    """(x - mean) * (rsqrt(variance + epsilon) * scale) + bias, with any of scale and bias left out,
+    or with a quotient by the root. stored: whether the variance follows from what persists.
+    """
 
     x: str
     mean: str
@@ -213,32 +209,18 @@ class _Norm:
     epsilon: float
     scale: str | None
     bias: str | None
-    axis: int
 
 
 def _normalised(place: Place) -> _Norm:
-    rank = len(place.shape(place.out.name))
-    axis = rank - 1
     op, bias, scale = place.op, None, None
     body = place.out.name
-    choices: list[int] = [rank - 1, 1] if rank > 2 else [rank - 1]
     if op.type == "jax.add":
-        found = None
-        for a, b in _sides(op):
-            for c in choices:
-                v = _vector(place, b, c)
-                if v is not None:
-                    found = a, v, c
-                    break
-            if found:
-                break
-        if found is None:
+        sides = [(a, b) for a, b in _sides(op) if _parameter(place, b)]
+        if not sides:
             raise Refused("no vector is added")
-        body, bias, axis = found
-        choices = [axis]
-    factors = _factors(place, body)
+        body, bias = sides[0]
     centred, inverse, rest = None, None, []
-    for name in factors:
+    for name in _factors(place, body):
         maker = place.source.makers.get(place.through(place.spread(name)[0]))
         direct = place.source.makers.get(place.through(name))
         if maker is not None and maker.type in ("jax.rsqrt", "jax.sqrt") and inverse is None:
@@ -250,24 +232,34 @@ def _normalised(place: Place) -> _Norm:
     if centred is None or inverse is None or len(rest) > 1 or not centred.input("Y") or not centred.input("X"):  # fmt: skip
         raise Refused("it is no (x - mean) * rsqrt(variance + epsilon)")
     if rest:
-        for c in choices:
-            scale = _vector(place, rest[0], c)
-            if scale is not None:
-                axis = c
-                break
-        if scale is None:
-            raise Refused(f"{rest[0]!r} is no vector along one axis")
+        (scale,) = rest
+        if not _parameter(place, scale):
+            raise Refused(f"{scale!r} is no vector along one axis")
     added = place.maker(place.spread(inverse.input("X")[0])[0], "add")
-    variance, eps = _number_beside(place, added)
+    variance, eps = number_beside(place, added)
     var_source, _ = place.spread(variance)
     (x,), (m,) = centred.input("X"), centred.input("Y")
-    stored = place.source.stored(var_source)
-    return _Norm(x, m, var_source, stored, eps, scale, bias, axis)
+    return _Norm(x, m, var_source, place.source.stored(var_source), float(eps), scale, bias)
+
+
+def _parameter(place: Place, name: str) -> bool:
+    """Whether a value is the same for all samples, and not everywhere."""
+    axes, rank = _axes(place, name), len(place.shape(place.out.name))
+    return bool(axes) and (rank == 1 or 0 not in axes)
+
+
+def _axes(place: Place, name: str) -> tuple[int, ...]:
+    """The axes of the output along which a value differs."""
+    behind = len(place.shape(place.out.name)) - len(place.shape(name))
+    return tuple(a + behind for a in place.spread(name)[1])
 
 
 def _factors(place: Place, name: str, depth: int = 3) -> list[str]:
     """What a product is made of; a quotient by a root is a product with its inverse."""
     op = place.source.makers.get(place.through(name))
+    if op is not None and op.type == "jax.reshape" and depth:  # groups become channels again
+        found = _factors(place, op.input("X")[0], depth - 1)
+        return found if len(found) == 2 else [name]
     if op is None or not (op.input("X") and op.input("Y")) or not depth:
         return [name]
     (x,), (y,) = op.input("X"), op.input("Y")
@@ -279,39 +271,225 @@ def _factors(place: Place, name: str, depth: int = 3) -> list[str]:
     return [name]
 
 
-def _batch_norm(place: Place, norm: _Norm) -> None:
-    rank = len(place.shape(norm.x))
-    mean = _vector(place, norm.mean, norm.axis)
-    if mean is None or not place.source.stored(mean):
+@pattern("batch norm", "add", "mul", "div")
+def batch_norm(place: Place) -> None:
+    """Of a test: mean and variance follow from what persists."""
+    norm, rank = _normalised(place), len(place.shape(place.out.name))
+    if not norm.stored or place.dims(norm.x) != place.dims(place.out.name):
+        raise Refused("its mean and variance are not both stored")
+    vectors = [n for n in (norm.scale, norm.bias, norm.mean) if n]
+    choices = [rank - 1, 1] if rank > 2 else [rank - 1]
+    axis = next((c for c in choices if all(_vector(place, n, c) for n in vectors)), None)
+    mean = None if axis is None else _vector(place, norm.mean, axis)
+    if axis is None or mean is None or not place.source.stored(mean):
         raise Refused("its mean and variance are not both stored")
     channels = place.shape(norm.variance)[0]
-
-    def default(value: float) -> str:
-        kind = enum_of(place.out.dtype)
-        return place.add("fill_constant", {}, shape=[channels], value=value, dtype=kind)
-
     ins = {
-        "X": norm.x,
-        "Scale": norm.scale or default(1.0),
-        "Bias": norm.bias or default(0.0),
-        "Mean": mean,
-        "Variance": norm.variance,
-    }
-    layout = "NHWC" if norm.axis == rank - 1 and rank > 2 else "NCHW"
-    epsilon = float(norm.epsilon)
-    place.add("batch_norm", ins, "Y", last=True, epsilon=epsilon, is_test=True, data_layout=layout)
-
-
-def _layer_norm(place: Place, norm: _Norm) -> None:
-    inner, axes = _mean_of(place, norm.mean)
-    rank = len(place.shape(norm.x))
-    if place.through(inner) != place.through(norm.x) or list(axes) != [rank - 1]:
-        raise Refused("its mean is not that of the last axis")
-    given = {"X": norm.x, "Scale": norm.scale, "Bias": norm.bias}
-    ins = {slot: name for slot, name in given.items() if name}
+        "X": norm.x, **_scaled(place, norm, axis, channels), "Mean": mean, "Variance": norm.variance,
+    }  # fmt: skip
+    layout = "NHWC" if axis == rank - 1 and rank > 2 else "NCHW"
     place.add(
-        "layer_norm", ins, "Y", last=True, epsilon=float(norm.epsilon), begin_norm_axis=rank - 1
+        "batch_norm", ins, "Y", last=True, epsilon=norm.epsilon, is_test=True, data_layout=layout
     )
+
+
+def _scaled(place: Place, norm: _Norm, axis: int, channels: int) -> dict[str, str]:
+    """Scale and Bias, which are ones and zeros where there are none."""
+    found = {}
+    for slot, name, value in (("Scale", norm.scale, 1.0), ("Bias", norm.bias, 0.0)):
+        vector = _vector(place, name, axis) if name else None
+        kind = enum_of(place.out.dtype)
+        found[slot] = vector or place.add("fill_constant", {}, shape=[channels], value=value, dtype=kind)  # fmt: skip
+    return found
+
+
+@pattern("layer norm", "add", "mul", "div")
+def layer_norm(place: Place) -> None:
+    """Over the last axes, of which scale and bias have all."""
+    norm, rank = _normalised(place), len(place.shape(place.out.name))
+    inner, axes = _mean_of(place, norm.mean)
+    begin = min(axes)
+    if place.through(inner) != place.through(norm.x) or place.dims(norm.x) != place.dims(place.out.name):  # fmt: skip
+        raise Refused("its mean is not of what it is taken from")
+    if sorted(axes) != list(range(begin, rank)) or (begin == 0 and rank > 1):
+        raise Refused("its mean is not that of the last axes")
+    sizes = place.dims(norm.x)[begin:]
+    if not all(isinstance(n, int) for n in sizes):
+        raise Refused("it goes over an open size")
+    ins = {"X": norm.x}
+    for slot, name in (("Scale", norm.scale), ("Bias", norm.bias)):
+        if name is None:
+            continue
+        if _axes(place, name) != tuple(a for a in range(begin, rank) if sizes[a - begin] != 1):
+            raise Refused(f"{name!r} has other axes than those of the mean")
+        ins[slot] = place.reshaped(place.spread(name)[0], [math.prod(sizes)])
+    place.add("layer_norm", ins, "Y", last=True, epsilon=norm.epsilon, begin_norm_axis=begin)
+
+
+def _grouped(place: Place, axis: int) -> None:
+    """A norm over groups of channels of each sample; a group of one channel is an instance norm."""
+    norm, rank = _normalised(place), len(place.shape(place.out.name))
+    if norm.stored or rank < 3:
+        raise Refused("its statistics are stored, or there are channels alone")
+    total = _summed(place, norm.mean)
+    # what is summed, and what it is taken from, are the input in some shape
+    x, other = (
+        _unshaped(place, n, place.dims(place.out.name)) for n in (norm.x, total.input("X")[0])
+    )
+    means = place.dims(total.output("Out")[0])
+    if x != other or means[0] != place.dims(x)[0] or not all(isinstance(n, int) for n in means[1:]):
+        raise Refused("its mean is not one for every group of a sample")
+    channels, groups = place.shape(x)[axis], math.prod(means[1:])
+    if channels < 1 or channels % groups:
+        raise Refused(f"{groups} groups do not divide {channels} channels")
+    ins = {"X": x, **_scaled(place, norm, axis, channels)}
+    if groups == channels and axis == 1:
+        place.add("instance_norm", ins, "Y", last=True, epsilon=norm.epsilon)
+        return
+    # Paddle's op counts the positions of an image: others go as one of height 1
+    sizes, layout = place.dims(x), "NCHW" if axis == 1 else "NHWC"
+    spatial = sizes[2:] if axis == 1 else sizes[1:-1]
+    if not all(isinstance(n, int) for n in spatial):
+        raise Refused("its positions are open")
+    if rank != 4:
+        count = math.prod(spatial)
+        image = (sizes[0], channels, 1, count) if axis == 1 else (sizes[0], 1, count, channels)
+        ins["X"] = place.reshaped(x, image)
+    found = place.add(
+        "group_norm", ins, "Y", last=rank == 4, epsilon=norm.epsilon, groups=groups, data_layout=layout
+    )  # fmt: skip
+    if rank != 4:
+        place.reshaped(place.sized(found, image), sizes, last=True)
+
+
+@pattern("group norm", "add", "mul", "div")
+def group_norm(place: Place) -> None:
+    _grouped(place, len(place.shape(place.out.name)) - 1)
+
+
+@pattern("group norm of channels first", "add", "mul", "div")
+def group_norm_of_channels_first(place: Place) -> None:
+    _grouped(place, 1)
+
+
+_AROUND = (
+    "broadcast_in_dim", "reshape", "expand_dims", "squeeze", "div", "mul", "reduce_sum",
+)  # fmt: skip
+
+
+def _summed(place: Place, name: str) -> OpDesc:
+    """The sum of which a value is a mean, however it is spread and shaped afterwards."""
+    for _ in range(8):
+        op = place.maker(name, *_AROUND)
+        if op.type == "jax.reduce_sum":
+            return op
+        name = number_beside(place, op)[0] if op.type in ("jax.div", "jax.mul") else op.input("X")[0]  # fmt: skip
+    raise Refused("its mean is not found")
+
+
+def _unshaped(place: Place, name: str, sizes: tuple[object, ...]) -> str:
+    """The value of this shape of which a value is a reshape."""
+    name = place.through(name)
+    while place.dims(name) != sizes:
+        name = place.through(place.maker(name, "reshape").input("X")[0])
+    return name
+
+
+def _log_softmax_of(place: Place, name: str) -> str:
+    """x where a value is the log_softmax of x along its last axis."""
+    op = place.maker(name, "sub")
+    if not op.input("X") or not op.input("Y"):
+        raise Refused("it is no log_softmax")
+    total = _log_of_sum(place, op.input("Y")[0])
+    if place.through(total) != place.through(op.input("X")[0]):
+        raise Refused("it is no log_softmax")
+    return _shifted(place, total)
+
+
+def _log_of_sum(place: Place, name: str) -> str:
+    """x where a value is log(sum(exp(x))) along the last axis, of which JAX takes abs between."""
+    log = place.maker(place.spread(name)[0], "log")
+    inner = place.source.makers.get(place.through(log.input("X")[0]))
+    name = inner.input("X")[0] if inner is not None and inner.type == "jax.abs" else log.input("X")[0]  # fmt: skip
+    total = place.maker(place.spread(name)[0], "reduce_sum")
+    exp = place.maker(total.input("X")[0], "exp").input("X")[0]
+    if _only(total) != len(place.shape(exp)) - 1:
+        raise Refused("it is no sum along the last axis")
+    return exp
+
+
+def _picked(place: Place, name: str) -> tuple[str, str]:
+    """(x, labels) where a value is the entry of each row of x that a label counts."""
+    for _ in range(4):
+        op = place.maker(name, "squeeze", "reshape", "gather")
+        if op.type == "jax.gather":
+            x, attrs = op.input("X")[0], op.attrs
+            last = len(place.shape(x)) - 1
+            ones = all(str(n) == "1" for n in attrs["slice_sizes"])
+            batch = tuple(attrs.get("operand_batching_dims", ()))
+            if ones and batch == tuple(range(last)) and tuple(attrs["start_index_map"]) == (last,):
+                return x, counted(
+                    place, place.spread(op.input("Indices")[0])[0], place.shape(x)[-1]
+                )
+            only = place.source.value(place.spread(op.input("Indices")[0])[0])
+            if place.dims(x)[-1] != 1 or only is None or only.any():
+                raise Refused("it takes other entries than one of each row")
+        name = op.input("X")[0]
+    raise Refused("it takes no entry of each row")
+
+
+def _cross_entropy(place: Place, x: str, labels: str, ignored: int = -100) -> None:
+    rows = place.dims(x)[:-1]
+    if not rows:
+        raise Refused("it is of one sample, without an axis of samples")
+    labels = as_int64(place, place.reshaped(labels, [*rows, 1]))
+    loss = place.add(
+        "softmax_with_cross_entropy", {"Logits": x, "Label": labels}, "Loss", axis=-1, ignore_index=ignored,
+    )  # fmt: skip
+    place.reshaped(place.sized(loss, [*rows, 1]), place.dims(place.out.name), last=True)
+
+
+@pattern("cross entropy", "sub")
+def cross_entropy_of_logits(place: Place) -> None:
+    """logsumexp(x) less the label's entry of x."""
+    if not place.op.input("X") or not place.op.input("Y"):
+        raise Refused("an operand is a number")
+    x, labels = _picked(place, place.op.input("Y")[0])
+    added = place.maker(place.op.input("X")[0], "add")
+    totals = [n for n, _ in _sides(added) if place.source.makers.get(place.through(n))]
+    for name in totals:
+        try:
+            exp = _log_of_sum(place, name)
+        except Refused:
+            continue
+        if place.through(_shifted(place, exp)) == place.through(x):
+            _cross_entropy(place, x, labels)
+            return
+    raise Refused("it is no logsumexp of the same values")
+
+
+@pattern("cross entropy", "neg")
+def cross_entropy(place: Place) -> None:
+    """The label's entry of log_softmax(x), or the sum of its products with one-hot labels, negated;
+    with other labels it stays composed, since Paddle's op then cuts logs off at -64.
+    """
+    name = place.op.input("X")[0]
+    op = place.maker(name, "reduce_sum", "squeeze", "reshape", "gather")
+    if op.type != "jax.reduce_sum":
+        logs, labels = _picked(place, name)
+        _cross_entropy(place, _log_softmax_of(place, logs), labels)
+        return
+    product = place.maker(op.input("X")[0], "mul")
+    for logs, hot in _sides(product):
+        try:
+            x = _log_softmax_of(place, logs)
+            labels, depth = _counted_once(place, place.maker(hot, "convert_element_type"))
+        except Refused:
+            continue
+        if place.dims(hot) == place.dims(x) and _only(op) == len(place.shape(x)) - 1 and depth == place.shape(x)[-1]:  # fmt: skip
+            _cross_entropy(place, x, labels, ignored=-1)
+            return
+    raise Refused("it is no product of a log_softmax and one-hot labels")
 
 
 @pattern("embedding", "gather")
@@ -335,48 +513,35 @@ def embedding(place: Place) -> None:
         raise Refused("it takes other parts of an array than rows of a table")
     if not place.source.vars[table].persistable:
         raise Refused("its table is computed")
-    index = place.spread(index)[0]
-    op = place.source.makers.get(index)
-    if op is not None and op.type == "jax.select_n":
-        index = _unwrapped(place, op, rows)
+    index = counted(place, place.spread(index)[0], rows)
     out = place.dims(place.out.name)
     wanted = out[:-1] if attrs.get("collapsed_slice_dims") else out[:-2]
     if place.dims(index) != wanted:
         index = place.reshaped(index, wanted)
-    if place.var(index).dtype != "int64":
-        index = place.add("cast", {"X": index}, in_dtype=enum_of(place.var(index).dtype), out_dtype=enum_of("int64"))  # fmt: skip
+    index = as_int64(place, index)
     found = place.add("lookup_table_v2", {"W": table, "Ids": index}, padding_idx=-1)
     place.finish(found) if wanted == out[:-1] else place.reshaped(found, out, last=True)
-
-
-def _unwrapped(place: Place, op: OpDesc, rows: int) -> str:
-    """i where a value is i + rows for a negative i, else i: ids are not negative in Fluid."""
-    less = place.maker(op.input("Which")[0], "lt")
-    i, beyond = op.input("Cases")
-    added = place.maker(beyond, "add")
-    if _number_beside(place, added) != (i, rows) or _number_beside(place, less) != (i, 0):
-        raise Refused("its indices are selected")
-    return i
 
 
 @pattern("one_hot", "convert_element_type")
 def one_hot(place: Place) -> None:
     """Where an index equals the numbers along a last axis."""
-    op = place.maker(place.op.input("X")[0], "eq")
-    for a, b in _sides(op):
+    index, depth = _counted_once(place, place.op)
+    index = as_int64(place, place.reshaped(index, [*place.dims(place.out.name)[:-1]]))
+    found = place.add("one_hot_v2", {"X": index}, depth=depth, dtype=enum_of("float32"), allow_out_of_range=True)  # fmt: skip
+    _cast_to_out(place, found)
+
+
+def _counted_once(place: Place, op: OpDesc) -> tuple[str, int]:
+    """(index, depth) of one-hot rows."""
+    same = place.maker(op.input("X")[0], "eq")
+    rank = len(place.shape(op.output("Out")[0]))
+    for a, b in _sides(same):
         numbers, axes = place.spread(b)
         value = place.source.value(numbers)
         index, own = place.spread(a)
-        rank = len(place.shape(place.out.name))
         if value is None or axes != (rank - 1,) or own != tuple(range(rank - 1)):
             continue
-        depth = value.size
-        if list(value.ravel()) != list(range(depth)) or "int" not in str(place.var(index).dtype):
-            continue
-        index = place.reshaped(index, [*place.dims(place.out.name)[:-1]])
-        if place.var(index).dtype != "int64":
-            index = place.add("cast", {"X": index}, in_dtype=enum_of(place.var(index).dtype), out_dtype=enum_of("int64"))  # fmt: skip
-        found = place.add("one_hot_v2", {"X": index}, depth=depth, dtype=enum_of("float32"), allow_out_of_range=True)  # fmt: skip
-        _cast_to_out(place, found)
-        return
+        if list(value.ravel()) == list(range(value.size)) and "int" in str(place.var(index).dtype):
+            return index, value.size
     raise Refused("it compares no index with the numbers along its last axis")

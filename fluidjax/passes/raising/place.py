@@ -21,7 +21,9 @@ from ...ops.infer import Spec, infer
 from ...ops.registry import lookup
 from ..match import Refused
 
-SAME = frozenset({"jax.stop_gradient", "jax.copy", "jax.optimization_barrier"})
+SAME = frozenset(
+    {"jax.stop_gradient", "jax.copy", "jax.optimization_barrier", "jax.sharding_constraint"}
+)
 _SPREADING = ("broadcast_in_dim", "reshape", "expand_dims", "squeeze")
 KNOWN = 4096  # elements of a value that is computed while a program is raised
 
@@ -54,6 +56,10 @@ class Source:
             if written[n] == 1 and not self.vars[n].persistable
         }
         self.changed = {n for n in written if written[n] > 1 or self.vars[n].persistable}
+        # numbers have the shape [] in JAX's ops, and [1] in Fluid's
+        plain = all(op.type.startswith("jax.") for op in self.desc.blocks[0].ops if op.blocks)
+        self.numbers = {n for n in self.makers if plain and self.vars[n].shape == ()}
+        self.vars.update({n: replace(self.vars[n], shape=(1,)) for n in self.numbers})
         self._values: dict[str, np.ndarray | None] = {}
         self._stored: dict[str, bool] = {}
 
@@ -222,6 +228,11 @@ class Place:
         raised.
         """
         held = {s: (n,) if isinstance(n, str) else tuple(n) for s, n in ins.items()}
+        if kind != "reshape2":  # a number that is fed or persists
+            held = {
+                s: tuple(n if self.shape(n) else self.reshaped(n, (1,)) for n in names)
+                for s, names in held.items()
+            }
         definition = lookup(kind)
         made = self.builder.op(kind, held, {slot: "?"}, None, self.op, **attrs)
         many = definition.many_inputs

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...base.dtypes import enum_of
@@ -16,6 +17,7 @@ from .place import Place
 Build = Callable[[Place], None]
 SINGLE: dict[str, Build] = {}
 _LARGEST = 3.4028234663852886e38
+HELD = ("float32", "int32", "int64", "bool")  # what assign_value holds
 
 
 def single(*kinds: str) -> Callable[[Build], Build]:
@@ -30,6 +32,7 @@ _UNARY = {
     "exp": "exp", "log": "log", "tanh": "tanh", "sqrt": "sqrt", "rsqrt": "rsqrt", "abs": "abs", "floor": "floor",
     "ceil": "ceil", "sin": "sin", "cos": "cos", "square": "square", "logistic": "sigmoid", "erf": "erf", "sign": "sign",
     "asin": "asin", "acos": "acos", "atan": "atan", "stop_gradient": "assign", "copy": "assign",
+    "sharding_constraint": "assign",
     "not": "logical_not", "log1p": "log1p",
 }  # fmt: skip
 
@@ -48,6 +51,39 @@ def neg(place: Place) -> None:
 def erfc(place: Place) -> None:
     found = place.add("erf", {"X": place.op.input("X")[0]})
     place.add("scale", {"X": found}, last=True, scale=-1.0, bias=1.0)
+
+
+@single("expm1")
+def expm1(place: Place) -> None:
+    """tanh(x / 2) (exp(x) + 1), which loses nothing of small x."""
+    x = place.op.input("X")[0]
+    half = place.add("tanh", {"X": place.add("scale", {"X": x}, scale=0.5)})
+    more = place.add("scale", {"X": place.add("exp", {"X": x})}, scale=1.0, bias=1.0)
+    place.add("elementwise_mul", {"X": half, "Y": more}, last=True)
+
+
+@single("is_finite")
+def is_finite(place: Place) -> None:
+    """x - x is 0."""
+    x = place.op.input("X")[0]
+    gone = place.add("elementwise_sub", {"X": x, "Y": x})
+    zero = _number(place, place.op, 0.0, "X")
+    place.add("equal", {"X": gone, "Y": zero}, last=True)
+
+
+@single("dim_as_value")
+def dim_as_value(place: Place) -> None:
+    """An open size as a number, where something that is fed has it."""
+    dim = place.op.attrs["dim"]
+    for name, var in place.source.vars.items():
+        if var.is_data and dim in var.dims:
+            at, sizes = var.dims.index(dim), place.add("shape", {"Input": name})
+            one = place.add(
+                "slice", {"Input": sizes}, axes=[0], starts=[at], ends=[at + 1], infer_flags=[1]
+            )
+            _cast_to_out(place, one)
+            return
+    raise Refused(f"nothing that is fed has the size {dim}")
 
 
 @single("integer_pow")
@@ -241,7 +277,7 @@ def broadcast(place: Place) -> None:
     x, to = place.op.input("X")[0], place.op.attrs["broadcast_dimensions"]
     whole = place.dims(place.out.name)
     sizes: list[Any] = [1] * len(whole)
-    for n, at in zip(place.dims(x), to, strict=True):
+    for n, at in zip(place.dims(x) if to else (), to, strict=True):
         sizes[at] = n
     if tuple(sizes) == whole:
         place.reshaped(x, sizes, last=True)
@@ -334,8 +370,6 @@ _REDUCTIONS = {"reduce_sum": "reduce_sum", "reduce_max": "reduce_max", "reduce_m
 @single(*_REDUCTIONS)
 def reduction(place: Place) -> None:
     x, axes = place.op.input("X")[0], list(place.op.attrs["axes"])
-    if len(axes) == len(place.shape(x)):
-        raise Refused("it reduces all axes, and Fluid's result then has the shape [1]")
     if not axes:
         place.add("assign", {"X": x}, last=True)
         return
@@ -347,6 +381,8 @@ def reduced(place: Place, kind: str, x: str, axes: Sequence[int]) -> str:
     right, so neighbours of larger ones are joined.
     """
     dims = place.dims(x)
+    if len(axes) == len(dims):
+        return place.add(kind, {"X": x}, dim=list(axes), reduce_all=True)
     if len(dims) <= 4:
         return place.add(kind, {"X": x}, dim=list(axes))
     joined: list[tuple[bool, Any]] = []
@@ -391,9 +427,7 @@ def cumsum(place: Place) -> None:
 
 @single("full")
 def full(place: Place) -> None:
-    value, shape = place.op.attrs["value"], place.op.attrs["shape"]
-    if not shape:
-        raise Refused("it has the shape []")
+    value, shape = place.op.attrs["value"], place.op.attrs["shape"] or (1,)
     if any(isinstance(n, str) and not n.isdigit() for n in shape):
         _full_like(place, place.dims(place.out.name), float(value))
         return
@@ -419,16 +453,12 @@ def _full_like(place: Place, sizes: Sequence[Any], value: float) -> None:
 @single("constant", "iota")
 def constant(place: Place) -> None:
     value = place.source.value(place.out.name)
-    if (
-        value is None
-        or not value.shape
-        or value.dtype.name not in ("float32", "int32", "int64", "bool")
-    ):
-        raise Refused("assign_value holds small arrays of float32, int32, int64 and bool")
+    if value is None or value.dtype.name not in HELD:
+        raise Refused(f"assign_value holds small arrays of {', '.join(HELD)}")
     kind = value.dtype.name
     attr = {"float32": "fp32_values"}.get(kind, f"{kind}_values")
     held = {attr: value.ravel().tolist(), "dtype": enum_of(kind)}
-    place.add("assign_value", {}, last=True, shape=list(value.shape), **held)
+    place.add("assign_value", {}, last=True, shape=list(place.shape(place.out.name)), **held)
 
 
 @single("clamp")
@@ -495,14 +525,25 @@ def dot_general(place: Place) -> None:
     xb, yb = list(attrs.get("lhs_batch", ())), list(attrs.get("rhs_batch", ()))
     xr, yr = len(place.shape(x)), len(place.shape(y))
     if not xb:
-        free = [a for a in range(xr) if a not in xc]
-        if not xc or not free or len(yc) == yr:
-            raise Refused("it is an outer product, or gives fewer axes than Fluid's mul")
+        free, wide = [a for a in range(xr) if a not in xc], [a for a in range(yr) if a not in yc]
         x = _transposed_to(place, x, [*free, *xc])
-        y = _transposed_to(place, y, [*yc, *(a for a in range(yr) if a not in yc)])
-        place.add(
-            "mul", {"X": x, "Y": y}, last=True, x_num_col_dims=len(free), y_num_col_dims=len(yc)
+        y = _transposed_to(place, y, [*yc, *wide])
+        if xc and free and wide:
+            place.add(
+                "mul", {"X": x, "Y": y}, last=True, x_num_col_dims=len(free), y_num_col_dims=len(yc)
+            )
+            return
+        # axes of size 1 stand where there are none
+        x = place.reshaped(
+            x, [*((1,) if not free else ()), *place.dims(x), *((1,) if not xc else ())]
         )
+        y = place.reshaped(
+            y, [*((1,) if not yc else ()), *place.dims(y), *((1,) if not wide else ())]
+        )
+        rows, columns = len(free) or 1, len(yc) or 1
+        found = place.add("mul", {"X": x, "Y": y}, x_num_col_dims=rows, y_num_col_dims=columns)
+        found = place.sized(found, [*place.dims(x)[:rows], *place.dims(y)[columns:]])
+        place.reshaped(found, place.dims(place.out.name), last=True)
         return
     x = _matrices(place, x, xb, xc, contract_last=True)
     y = _matrices(place, y, yb, yc, contract_last=False)
@@ -561,25 +602,27 @@ def conv(place: Place) -> None:
     layout = "NHWC" if lhs[-1] == "C" and out == lhs else "NCHW"
     wanted = "N" + "".join(spatial) + "C" if layout == "NHWC" else "NC" + "".join(spatial)
     x = _transposed_to(place, x, [lhs.index(c) for c in wanted])
-    if attrs.get("lhs_dilation"):
-        found = _transposed(place, x, w, rhs, spatial, layout)
-        place.finish(_transposed_to(place, found, [wanted.index(c) for c in out]))
-        return
-    w = _transposed_to(place, w, [rhs.index(c) for c in "OI" + "".join(spatial)])
+    dilated = list(attrs.get("lhs_dilation") or ())
+    ordered = "IO" if dilated else "OI"
+    w = _transposed_to(place, w, [rhs.index(c) for c in ordered + "".join(spatial)])
     if len(spatial) == 1:  # as an image of height 1
-        at = 1 if layout == "NHWC" else 2
-        sizes = place.dims(x)
-        x = place.reshaped(x, [*sizes[:at], 1, *sizes[at:]])
-        sizes = place.dims(w)
-        w = place.reshaped(w, [*sizes[:2], 1, *sizes[2:]])
+        x, w = _with_height(place, x, 1 if layout == "NHWC" else 2), _with_height(place, w, 2)
         strides, dilations, padding = [1, *strides], [1, *dilations], [0, 0, *padding]
+        dilated = [1, *dilated] if dilated else dilated
     kind = "conv2d"
     if len(spatial) == 3:
-        kind, layout = "conv3d", {"NHWC": "NDHWC", "NCHW": "NCDHW"}[layout]
-    found = place.add(
-        kind, {"Input": x, "Filter": w}, "Output", strides=strides, paddings=padding, dilations=dilations,
-        groups=groups, data_format=layout,
-    )  # fmt: skip
+        kind = "conv3d"
+        # Paddle's transposed one knows the names of images alone
+        layout = layout if dilated else {"NHWC": "NDHWC", "NCHW": "NCDHW"}[layout]
+    held = {"dilations": dilations, "groups": groups, "data_format": layout}
+    if dilated:
+        if any(n != 1 for n in strides):
+            raise Refused("its input is dilated, and it strides besides")
+        found = _transposed(place, kind, x, w, padding, dilated, held)
+    else:
+        found = place.add(
+            kind, {"Input": x, "Filter": w}, "Output", strides=strides, paddings=padding, **held
+        )
     if len(spatial) == 1:
         at = 1 if layout == "NHWC" else 2
         found = place.reshaped(found, [*place.dims(found)[:at], *place.dims(found)[at + 1 :]])
@@ -587,40 +630,56 @@ def conv(place: Place) -> None:
     place.finish(found)
 
 
-def _transposed(place: Place, x: str, w: str, rhs: str, spatial: Sequence[str], layout: str) -> str:
-    """A convolution whose input is dilated: Paddle's transposed one, with the kernel backwards."""
-    attrs, size = place.op.attrs, place.dims(w)
-    padding, plain = _ints(place, "padding"), not attrs.get("rhs_dilation")
-    if len(spatial) != 2 or not plain or any(n != 1 for n in attrs["window_strides"]):
-        raise Refused("its input is dilated, and it strides or dilates its kernel besides")
-    if attrs.get("feature_group_count", 1) != 1:
-        raise Refused("its input is dilated, and it has groups")
-    kernel = [size[rhs.index(c)] for c in spatial]
-    paddings = [kernel[i // 2] - 1 - n for i, n in enumerate(padding)]
-    if min(paddings) < 0:
-        raise Refused("it pads more than the kernel reaches")
-    w = _transposed_to(place, w, [rhs.index(c) for c in "IO" + "".join(spatial)])
-    w = place.add("reverse", {"X": w}, axis=[2, 3])
-    return place.add(
-        "conv2d_transpose", {"Input": x, "Filter": w}, "Output", strides=list(attrs["lhs_dilation"]), paddings=paddings,
-        data_format=layout,
+def _with_height(place: Place, name: str, at: int) -> str:
+    sizes = place.dims(name)
+    return place.reshaped(name, [*sizes[:at], 1, *sizes[at:]])
+
+
+def _transposed(
+    place: Place, kind: str, x: str, w: str, padding: Sequence[int], strides: Sequence[int], held: dict[str, Any]
+) -> str:  # fmt: skip
+    """A convolution whose input is dilated: Paddle's transposed one, with the kernel backwards; of
+    groups, Paddle's kernel has the inputs of all and the outputs of one.
+    """
+    size, groups, rank = place.dims(w), held["groups"], len(place.dims(w)) - 2
+    reach = [(n - 1) * d for n, d in zip(size[2:], held["dilations"], strict=True)]
+    paddings = [reach[i // 2] - n for i, n in enumerate(padding)]
+    w = place.moved(w, "reverse", axis=list(range(2, rank + 2)))
+    if groups != 1:
+        w = place.reshaped(w, [size[0], groups, size[1] // groups, *size[2:]])
+        w = _transposed_to(place, w, [1, 0, *range(2, rank + 3)])
+        w = place.reshaped(w, [size[0] * groups, size[1] // groups, *size[2:]])
+    found = place.add(
+        f"{kind}_transpose", {"Input": x, "Filter": w}, "Output", strides=list(strides),
+        paddings=[max(n, 0) for n in paddings], **held,
     )  # fmt: skip
+    beyond = [max(-n, 0) for n in paddings]  # where no window meets the input
+    if any(beyond):
+        around = [0, 0, 0, 0, *beyond] if held["data_format"][1] == "C" else [0, 0, *beyond, 0, 0]
+        found = place.add("pad", {"X": found}, paddings=around, pad_value=0.0)
+    return found
 
 
 @single("gather")
 def gather(place: Place) -> None:
-    """Entries along one axis whose indices are known."""
+    """Entries along one axis: those of known indices, or of computed ones along the first."""
     attrs, (x,), (index,) = place.op.attrs, place.op.input("X"), place.op.input("Indices")
     axes, sizes = tuple(attrs.get("collapsed_slice_dims", ())), attrs["slice_sizes"]
     dims = place.dims(x)
+    other = "it takes other parts of an array than entries along one axis"
     if len(axes) != 1 or tuple(attrs.get("start_index_map", ())) != axes:
-        raise Refused("it takes other parts of an array than rows of a table, or along one axis")
+        raise Refused(other)
     (at,) = axes
     rest = [str(n) for n in (*dims[:at], 1, *dims[at + 1 :])]
+    if list(map(str, sizes)) != rest or attrs.get("operand_batching_dims"):
+        raise Refused(other)
     value = place.source.value(place.spread(index)[0])
     offsets = [a for a in range(len(dims)) if a != at]
-    if value is None or list(map(str, sizes)) != rest or list(attrs["offset_dims"]) != offsets:
-        raise Refused("it takes other parts of an array than rows of a table, or by computed index")
+    if value is None:
+        _rows_of(place, x, index, at)
+        return
+    if list(attrs["offset_dims"]) != offsets:
+        raise Refused(other)
     rows = value.ravel()
     if rows.min(initial=0) < 0 or rows.max(initial=0) >= dims[at]:
         raise Refused("its indices go beyond the array")
@@ -631,39 +690,110 @@ def gather(place: Place) -> None:
     place.finish(_transposed_to(place, found, [order.index(a) for a in range(len(dims))]))
 
 
+def _rows_of(place: Place, x: str, index: str, at: int) -> None:
+    """Entries along the first axis by computed indices, which stand before what they hold."""
+    out, width = place.dims(place.out.name), len(place.dims(x)) - 1
+    last = len(place.shape(place.out.name))
+    if at or list(place.op.attrs.get("offset_dims", ())) != list(range(last - width, last)):
+        raise Refused("it takes entries along another axis than the first by computed indices")
+    index = counted(place, place.spread(index)[0], place.shape(x)[0])
+    many = out[: len(out) - width]
+    flat = math.prod(many) if all(isinstance(n, int) for n in many) else "entries"
+    found = place.add("gather", {"X": x, "Index": place.reshaped(index, [flat])})
+    found = place.sized(found, [flat, *place.dims(x)[1:]])
+    place.reshaped(found, out if out else (1,), last=True)
+
+
+def counted(place: Place, index: str, size: int) -> str:
+    """An index from the beginning: JAX counts negative ones from the end, and Fluid has none."""
+    op = place.source.makers.get(index)
+    if op is None or op.type != "jax.select_n":
+        return index
+    less = place.maker(op.input("Which")[0], "lt")
+    i, beyond = op.input("Cases")
+    added = place.maker(beyond, "add")
+    if number_beside(place, added) != (i, size) or number_beside(place, less) != (i, 0):
+        raise Refused("its indices are selected")
+    return place.spread(i)[0]
+
+
+def as_int64(place: Place, name: str) -> str:
+    """Whole numbers as the ids that Fluid takes."""
+    kind = place.var(name).dtype
+    if kind == "int64":
+        return name
+    found = place.add("cast", {"X": name}, in_dtype=enum_of(kind), out_dtype=enum_of("int64"))
+    return place.sized(found, place.dims(name))
+
+
+def number_beside(place: Place, op: OpDesc) -> tuple[str, float]:
+    """The array and the number of a binary op."""
+    for slot, other in (("X", "Y"), ("Y", "X")):
+        n = place.literal(op, slot)
+        if n is not None and op.input(other):
+            return op.input(other)[0], n
+    raise Refused("neither operand is a number")
+
+
 @single("reduce_window_max")
 def max_pool(place: Place) -> None:
     pool(place, place.op, "max", last=True)
 
 
-def pool(place: Place, op: OpDesc, kind: str, last: bool = False, **attrs: Any) -> str:
-    """Windows over the two spatial axes of an image."""
-    given = op.attrs
+@single("reduce_window_min")
+def min_pool(place: Place) -> None:
+    below = place.add("scale", {"X": place.op.input("X")[0]}, scale=-1.0)
+    found = pool(place, place.op, "max", of=below)
+    place.add("scale", {"X": found}, last=True, scale=-1.0)
+
+
+def pool(
+    place: Place, op: OpDesc, kind: str, last: bool = False, of: str | None = None, **attrs: Any
+) -> str:
+    """Windows over the two or three spatial axes of an image; over one, as of an image of height 1.
+    of: the value, where it is not the op's own.
+    """
+    given, x = op.attrs, of or op.input("X")[0]
     if given.get("base_dilation") or given.get("window_dilation"):
         raise Refused("its windows are dilated")
     if any(isinstance(n, str) for n in (*given["window_dimensions"], *given["padding"])):
         raise Refused("its windows follow an open size")
     window, strides = given["window_dimensions"], given["window_strides"]
     moved = [a for a, n in enumerate(window) if n != 1 or strides[a] != 1]
-    rank = len(window)
+    rank, pads = len(window), given["padding"]
+    if rank == 3 and len(moved) == 1 and moved[0]:
+        # an axis of height before it
+        held = {
+            name: (*given[name][: moved[0]], 1, *given[name][moved[0] :])
+            for name in ("window_dimensions", "window_strides")
+        }
+        padding = (*pads[: 2 * moved[0]], 0, 0, *pads[2 * moved[0] :])
+        high = replace(op, attrs=given.set(**held, padding=padding))
+        found = pool(place, high, kind, of=_with_height(place, x, moved[0]), **attrs)
+        sizes = place.dims(found)
+        return place.reshaped(found, [*sizes[: moved[0]], *sizes[moved[0] + 1 :]], last)
+    spatial = 3 if rank == 5 and len(moved) == 3 else 2
     if rank != 4 and len(moved) == 2 and moved[1] == moved[0] + 1:
-        return _pool_of_many(place, op, kind, moved[0], last, **attrs)
-    if rank != 4 or not (set(moved) <= {1, 2} or set(moved) <= {2, 3}):
-        raise Refused("its windows go over other axes than the two of an image")
-    first = 1 if set(moved) <= {1, 2} and 3 not in moved else 2
-    pads = given["padding"]
+        return _pool_of_many(place, op, kind, moved[0], last, x, **attrs)
+    firsts = [f for f in (1, 2) if rank == spatial + 2 and set(moved) <= set(range(f, f + spatial))]
+    if not firsts:
+        raise Refused("its windows go over other axes than the two or three of an image")
+    first = firsts[0]
+    layout = ("N", "DHW"[-spatial:], "C") if first == 1 else ("N", "C", "DHW"[-spatial:])
     return place.add(
-        "pool2d", {"X": op.input("X")[0]}, last=last, pooling_type=kind, ksize=list(window[first : first + 2]),
-        strides=list(strides[first : first + 2]), paddings=list(pads[2 * first : 2 * first + 4]),
-        data_format="NHWC" if first == 1 else "NCHW", **attrs,
+        f"pool{spatial}d", {"X": x}, last=last, pooling_type=kind, ksize=list(window[first : first + spatial]),
+        strides=list(strides[first : first + spatial]), paddings=list(pads[2 * first : 2 * (first + spatial)]),
+        data_format="".join(layout), **attrs,
     )  # fmt: skip
 
 
-def _pool_of_many(place: Place, op: OpDesc, kind: str, first: int, last: bool, **attrs: Any) -> str:
+def _pool_of_many(
+    place: Place, op: OpDesc, kind: str, first: int, last: bool, x: str, **attrs: Any
+) -> str:
     """Windows over two neighbouring axes of an array that is no image: what stands before them are
     samples, what stands behind channels.
     """
-    given, dims = op.attrs, place.dims(op.input("X")[0])
+    given, dims = op.attrs, place.dims(x)
     pads = given["padding"]
     if any(pads[: 2 * first]) or any(pads[2 * first + 4 :]):
         raise Refused("it pads between samples or channels")
@@ -673,7 +803,7 @@ def _pool_of_many(place: Place, op: OpDesc, kind: str, first: int, last: bool, *
     count = math.prod(lead) if all(isinstance(n, int) for n in lead) else "samples"
     image = [count, *dims[first : first + 2], math.prod(tail)]
     found = place.add(
-        "pool2d", {"X": place.reshaped(op.input("X")[0], image)}, pooling_type=kind,
+        "pool2d", {"X": place.reshaped(x, image)}, pooling_type=kind,
         ksize=list(given["window_dimensions"][first : first + 2]),
         strides=list(given["window_strides"][first : first + 2]), paddings=list(pads[2 * first : 2 * first + 4]),
         data_format="NHWC", **attrs,

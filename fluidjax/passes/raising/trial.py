@@ -5,7 +5,7 @@ replace them.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -145,18 +145,27 @@ class Trials:
             for name in open_attrs(op):
                 held = op.attrs[name]
                 texts |= {held} if isinstance(held, str) else set(held)
-        known = _sizes(texts)
-        both, sides = (
-            closed(both, known),
-            [[closed_op(o, known) for o in ops] for ops in (old, place.ops)],
-        )
+        known, numbers = _sizes(texts), place.source.numbers
+        both = closed(both, known)
+        before = closed(place.source.desc, known) if numbers else both
+        olds, news = ([closed_op(o, known) for o in ops] for ops in (old, place.ops))
         try:
-            pairs = zip(*(evaluate(both, ops, given, place.needed) for ops in sides), strict=True)
+            pairs = list(
+                zip(
+                    evaluate(before, olds, _shaped(given, numbers, ()), place.needed),
+                    evaluate(both, news, _shaped(given, numbers, (1,)), place.needed),
+                    strict=True,
+                )
+            )
         except Refused:
             raise
         except Exception as error:
             raise Refused(f"it does not run: {next(iter(str(error).splitlines()), '')}") from error
-        return max(_difference(a, b) for a, b in pairs)
+        flat = (n in numbers for n in place.needed)
+        return max(
+            _difference(a.reshape(1) if number else a, b)
+            for (a, b), number in zip(pairs, flat, strict=True)
+        )
 
     def _given(self, source: Source, name: str, var: VarDesc, scale: float) -> np.ndarray:
         """The value of what the state alone decides, a random one of all else."""
@@ -190,6 +199,12 @@ class Trials:
         if kind.kind in "iu":
             return draw.randint(0, 2, shape).astype(kind)
         return np.asarray(draw.randn(*shape) * scale, kind)
+
+
+def _shaped(
+    given: Mapping[str, np.ndarray], numbers: Set[str], shape: tuple[int, ...]
+) -> dict[str, np.ndarray]:
+    return {n: v.reshape(shape) if n in numbers else v for n, v in given.items()}
 
 
 def _sizes(texts: Iterable[str]) -> dict[str, int]:
