@@ -76,10 +76,10 @@ class CutStep:
         if closed is self.step:
             return self._once(state, feed, key)
         if closed not in self._at_sizes:
-            self._at_sizes[closed] = self.alike(closed)
+            self._at_sizes[closed] = self.for_step(closed)
         return self._at_sizes[closed]._once(state, feed, key)
 
-    def alike(self, step: Step) -> CutStep:
+    def for_step(self, step: Step) -> CutStep:
         """This for another step."""
         return CutStep(step, self._made)
 

@@ -63,7 +63,7 @@ class TimedStep(CutStep):
         for _, op in walk.ops(step.desc):
             self.numbers[op.uid] = counts[op.type] = counts.get(op.type, -1) + 1
 
-    def alike(self, step: Step) -> TimedStep:
+    def for_step(self, step: Step) -> TimedStep:
         return TimedStep(step)
 
     def begin(self, key: Any) -> PartitionRun:

@@ -61,8 +61,8 @@ def _mean_of(place: Place, name: str) -> tuple[str, tuple[int, ...]]:
     x, axes = op_sum.input("X")[0], tuple(op_sum.attrs["axes"])
     sizes = [place.dims(x)[a] for a in axes]
     if isinstance(count, str):
-        told = {w for n in (count, *sizes) if isinstance(n, str) for w in dims.symbols(n)}
-        known = {w: 7 + 4 * at for at, w in enumerate(sorted(told))}
+        names = {w for n in (count, *sizes) if isinstance(n, str) for w in dims.symbols(n)}
+        known = {w: 7 + 4 * at for at, w in enumerate(sorted(names))}
         count, *sizes = (dims.value(str(n), known) for n in (count, *sizes))
     if not all(isinstance(s, int) for s in sizes):
         raise Refused("it is a mean over an open size")
