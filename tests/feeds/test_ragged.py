@@ -215,7 +215,7 @@ def test_steps_in_one_call():
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
     with pytest.raises(
         UnsupportedError,
-        match=r"batches of as many sequences, .* but 'x' is fed 2 and 3; call run for each step",
+        match=r"batches with equal numbers of sequences, .* but 'x' is fed 2 and 3; call run for each step",
     ):
         exe.run_steps(feeds=[feeds[0], {"x": ragged([1, 1, 1])}], fetch_list=[loss], scope=scope)
 
