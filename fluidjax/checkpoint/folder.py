@@ -45,11 +45,12 @@ from .snapshot import Snapshot, nbytes, put, take
 _logger = logging.getLogger(__name__)
 
 
-def _raised_too(entry: logging.LogRecord) -> bool:
+def _is_news(entry: logging.LogRecord) -> bool:
     """Whether an entry of orbax's log is to be seen: not a traceback of what it raises besides, and
-    what we then say in a sentence.
+    what we then say in a sentence; nor that a save waited for the one before it, as `wait` shows.
     """
-    return not (entry.exc_info and "orbax" in entry.pathname)
+    said = entry.exc_info or str(entry.msg).startswith("Waiting for previous save")
+    return not (said and "orbax" in entry.pathname)
 
 
 # Where old checkpoints go before they are deleted: a deletion that is cut off must not leave a part
@@ -227,7 +228,7 @@ class Checkpoint:
                     self.path, options=options, item_handlers={STATE: handler}
                 )
                 # once, however often it is asked for
-                logging.getLogger("absl").addFilter(_raised_too)
+                logging.getLogger("absl").addFilter(_is_news)
             pending.add(self)
             self._record = record
             self._writer.save(

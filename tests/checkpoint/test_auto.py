@@ -5,11 +5,13 @@ bits.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +24,7 @@ import pytest
 import fluidjax as fluid
 from fluidjax import cli
 from fluidjax.checkpoint import auto as module
-from fluidjax.checkpoint import snapshot
+from fluidjax.checkpoint import folder, snapshot
 from tests import forked
 
 from .model import Job, feed_of
@@ -112,6 +114,19 @@ def test_a_save_copies_the_state_once(small: int, monkeypatch: pytest.MonkeyPatc
         value = kept.placed[name].joined(held.__getitem__) if small else held[name]
         assert (np.array(value) == was[name]).all()
         assert (np.array(run.scope.find_var(name).value) != value).any()
+
+
+def test_a_save_that_waited_for_the_last_one_is_quiet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """orbax warns of more than a second, in a log that is shown unless a script sets logs up."""
+    run, seal = Job(), folder.seal
+    monkeypatch.setattr(folder, "seal", lambda *given: (time.sleep(1.2), seal(*given)))
+    with auto_of(run, tmp_path, every_steps=1) as auto:
+        auto.step()
+        logging.getLogger("absl").warning("something else")
+        auto.step()
+    assert [r.getMessage() for r in caplog.records if r.name == "absl"] == ["something else"]
 
 
 @pytest.mark.parametrize(
