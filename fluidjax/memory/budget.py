@@ -319,5 +319,12 @@ class _Search:
             nothing += f"; memory of the host is not used: {self.target.no_host}"
         raise FluidValueError(
             f"the step cannot be made to need {self.wanted:,} bytes: the least that was found is"
-            f" {least.figures.total:,} ({least}){nothing}"
+            f" {least.figures.total:,} ({least}){nothing}; {self._remedy(least.way)}"
         )
+
+    def _remedy(self, way: Way) -> str:
+        if self.fixed >= self.wanted:
+            return f"its state and feeds alone are {self.fixed:,} bytes, which no budget makes less"
+        _, op = self.all.peak(way.desc)
+        where = "" if op is None else f", most of it for op '{op.type}'{f' ({op.loc})' if op.loc else ''}"  # fmt: skip
+        return f"allow that much{where}, or feed fewer samples at a time"

@@ -208,6 +208,10 @@ class Ways:
         """The most bytes that are alive at once, where parameters are updated as soon as their
         gradients are there.
         """
+        return self.peak(desc)[0]
+
+    def peak(self, desc: ProgramDesc) -> tuple[int, OpDesc | None]:
+        """These bytes, and the op at which so much is alive."""
         block = desc.blocks[0]
         first: dict[str, int] = {}
         last: dict[str, int] = {}
@@ -228,10 +232,12 @@ class Ways:
                 change[i] += own
                 change[max(last[n], i) + 1] -= own
         now = most = 0
-        for n_bytes in change:
+        where: OpDesc | None = None
+        for i, n_bytes in enumerate(change[:-1]):  # behind the last op nothing begins
             now += n_bytes
-            most = max(most, now)
-        return most
+            if now > most:
+                most, where = now, block.ops[i]
+        return most, where
 
     def _checkpoints(self, count: int) -> tuple[str, ...]:
         """The values that cut the forward pass into about so many parts of equal bytes, at its

@@ -87,7 +87,7 @@ def test_the_least_is_told_and_kept() -> None:
     with pytest.raises(FluidValueError) as told:
         fluid.fit_memory(traced, 1)
     least = re.search(r"least that was found is ([\d,]+)", str(told.value))
-    assert least is not None
+    assert least is not None and "its state and feeds alone are" in str(told.value)
     bytes_ = int(least[1].replace(",", ""))
     assert bytes_ < 0.8 * needs(train, params, state, X, Y)
     step: Any = fluid.fit_memory(traced, bytes_)
@@ -124,6 +124,41 @@ def test_of_a_forward_pass_that_fluid_differentiates_at_any_batch() -> None:
     leaves = jax.tree.leaves(jax.tree.map(lambda p, g: p - 0.1 * g, params, grads))
     for name, leaf in zip(traced.places, leaves, strict=False):
         check_same(new[name], leaf)
+
+
+class Images(nn.Module):
+    """Its first layer's gradients alone are more than half of what it needs."""
+
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        x = nn.avg_pool(nn.relu(nn.Conv(32, (3, 3))(x)), (2, 2), (2, 2))
+        return nn.Dense(10)(x.reshape((x.shape[0], -1)))
+
+
+def test_where_half_cannot_be_reached_the_remedy_is_a_smaller_batch() -> None:
+    x = jax.random.normal(jax.random.key(0), (64, 16, 16, 1))
+    y = jnp.arange(64) % 10
+    params = Images().init(jax.random.key(1), x)
+
+    def step(params: Any, state: Any, x: Any, y: Any) -> Any:
+        def loss(p: Any) -> Any:
+            return optax.softmax_cross_entropy_with_integer_labels(Images().apply(p, x), y).mean()
+
+        value, grads = jax.value_and_grad(loss)(params)
+        updates, state = TX.update(grads, state, params)
+        return optax.apply_updates(params, updates), state, value
+
+    state = TX.init(params)
+    half = needs(step, params, state, x, y) // 2
+    dynamic = {"x": ("b",), "y": ("b",)}
+    traced = fluid.trace(step, params, state, x, y, dynamic=dynamic)
+    with pytest.raises(FluidValueError) as told:
+        fluid.fit_memory(traced, half, batch_size=64)
+    said = str(told.value)
+    assert "test_fitting.py" in said and said.endswith("or feed fewer samples at a time")
+    # as it says: a part of the batch is within the budget
+    fitted: Any = fluid.fit_memory(traced, half, batch_size=16)
+    assert fitted.budget_report.chosen.figures.total <= half
 
 
 def test_arguments_that_do_not_fit() -> None:

@@ -19,10 +19,12 @@ from fluidjax.dist.spmd.parallel import Parallel
 from fluidjax.dist.spmd.pserver import on_mesh
 from fluidjax.incubate.fleet.base import role_maker
 from fluidjax.incubate.fleet.collective import Collective
+from fluidjax.planning.hlo import payload
 from fluidjax.runtime.runnable import Runnable
 
 from ..dist.jobs import kept
 from ..passes import raised_models
+from ..planning.nets import compiled
 from ..tools.role_cases import KEYS
 
 BATCH, STEPS = 16, 2
@@ -156,6 +158,49 @@ def test_fleet_is_one_device(devices: int, monkeypatch: pytest.MonkeyPatch) -> N
         traced.write()
         exe.run(fleet.startup_program)
         check("mlp", traced, lambda feed: exe.run(fleet.main_program, feed, list(traced.fetches)))
+
+
+class Wide(nn.Module):
+    """Of matrices that parameter servers split."""
+
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        return nn.Dense(4)(nn.gelu(nn.Dense(512)(nn.gelu(nn.Dense(512)(x)))))
+
+
+@pytest.mark.parametrize("devices", (2, 8))
+@pytest.mark.parametrize("name", MODELS)
+def test_what_data_parallel_sends_is_the_bound(name: str, devices: int) -> None:
+    """2 (n - 1) / n of the gradients, the least of a sum that all devices get."""
+    traced, _ = trained(name)
+    held = sum(v.nbytes for v in jax.tree.leaves(made(name)[1]))
+    plan = fluid.plan(
+        traced.main, devices, batch_per_device=4, strategies="data parallel",
+        fetch_list=list(traced.fetches),
+    )  # fmt: skip
+    assert plan.row(devices, "data parallel").sent == 2 * (devices - 1) / devices * held
+
+
+@pytest.mark.optimized
+def test_what_travels_is_what_the_compiled_step_sends() -> None:
+    """Of parameter servers a reduce-scatter of the gradients and an all-gather of the parameters,
+    each of which passes (n - 1) / n of them on, but for rows that even their blocks out.
+    """
+    MODELS["wide"] = Wide(), (64,)
+    try:
+        traced, _ = trained("wide")
+        held = sum(v.nbytes for v in jax.tree.leaves(made("wide")[1]))
+    finally:
+        del MODELS["wide"]
+    loss = traced.main.global_block().var(traced.fetches[0])
+    for strategy, slack in (("data parallel", 1.0), ("pservers", 1.01)):
+        plan = fluid.plan(
+            traced.main, 2, batch=BATCH, strategies=strategy, fetch_list=list(traced.fetches)
+        )
+        row = plan.row(2, strategy)
+        assert held <= row.sent <= slack * held  # 2 (n - 1) / n is 1
+        step = compiled(traced.main, loss, strategy, 2, BATCH)
+        assert dict(row.payload) == payload(step.as_text(), 2)
 
 
 def test_the_planners_table_of_a_flax_transformer() -> None:
