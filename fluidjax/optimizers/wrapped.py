@@ -128,14 +128,21 @@ class LookaheadOptimizer:
                 for name, kept in slow.items():
                     fast = block.var(name)
                     mixed = layers.elementwise_add(
-                        layers.elementwise_mul(fast, alpha),
-                        layers.elementwise_mul(kept, layers.elementwise_sub(one, alpha)),
+                        layers.elementwise_mul(fast, _as_wide(alpha, fast)),
+                        layers.elementwise_mul(
+                            kept, _as_wide(layers.elementwise_sub(one, alpha), fast)
+                        ),
                     )
                     layers.assign(input=mixed, output=kept)
                     layers.assign(input=mixed, output=fast)
             with switch.default():
                 pass
         return done
+
+
+def _as_wide(rate: Variable, param: Variable) -> Variable:
+    """The rate, a float32, in the parameter's dtype."""
+    return rate if rate.dtype == param.dtype else layers.cast(x=rate, dtype=param.dtype)
 
 
 def _slow_copy(param: Parameter, startup: Program) -> Variable:

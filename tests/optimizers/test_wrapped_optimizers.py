@@ -128,6 +128,24 @@ def test_masks_are_those_of_the_forward_pass() -> None:
     assert not np.array_equal(seen[0][0], seen[1][0])
 
 
+def test_lookahead_in_float64() -> None:
+    """Its rate is a float32, at which 1.8.5 stops in the k-th step."""
+    with fresh() as (main, startup):
+        w = layers.create_parameter(
+            [2], "float64", name="w", default_initializer=fluid.initializer.Constant(1.0)
+        )
+        inner = fluid.optimizer.SGD(layers.fill_constant([1], "float64", 0.5))
+        loss = layers.reduce_sum(w)
+        fluid.optimizer.LookaheadOptimizer(inner, alpha=0.25, k=2).minimize(loss)
+        exe = fluid.Executor()
+        exe.run(startup)
+        seen = [exe.run(main, fetch_list=[loss])[0].item() for _ in range(4)]
+        end = np.array(fluid.global_scope().find_var("w").get_tensor())
+    # 1 -> 0.5 -> 0, mixed: 0.75 * 1 + 0.25 * 0; then the same from there
+    assert seen == [2.0, 1.0, 1.5, 0.5] and end.dtype == np.float64
+    assert end.tolist() == [0.5, 0.5]
+
+
 def test_refused() -> None:
     with fresh():
         x = fluid.data("x", [2, 3])

@@ -157,6 +157,7 @@ REFUSED = {
         r"|^NotFoundError: No Output\([A-Z]\w*@GRAD\) found for \w+ ?operator|Output\(X@GRAD\)"
         r" should be not null"
         r"|The output of\((inputs|parameters)@GRAD\) should not be empty"
+        r"|received param_dim:\d+ != ctx->GetInputDim\(\"Grad\"\):0"
         r"|Tensor in the \w+ Op's Input Variable X\(instance_norm_\d+\.\w+@GRAD\) is not initialized"
     ),
     "training through batch_norm(is_test=True)": re.compile(
@@ -178,9 +179,12 @@ REFUSED = {
     ),
     "losses of a known number of rows and labels of an open one": re.compile(
         r"Input\(X\) and Input\(Label\) should have the same shape except the last dimension"
-        r".* rank - 1\):\d+ != "
+        r".* rank - 1\):-?\d+ != "
     ),
     "gradients of what a DynamicRNN gives": re.compile("operator < lod_tensor_to_array > error"),
+    "gradients of rows that a recurrent op reads reversed": re.compile(
+        r"Input\(X\) Tensor of SequenceReverseOp does not contain LoD"
+    ),
     "target gradients in the shape that it declares open": re.compile(
         "^The shapes of target and grad are different: affine_grid"
     ),

@@ -236,7 +236,8 @@ def train(d):
             more = ", parameter_list=%s" % d.r.sample(params, d.number(1, len(params)))
         elif d.chance(0.1):
             more = ", no_grad_set={'%s'}" % d.of(params)
-        if d.chance(0.08) and not more and "set_gradient_clip" not in lines[-2]:
+        # of float64 parameters 1.8.5 stops in the k-th step
+        if d.chance(0.08) and not more and not d.wide and "set_gradient_clip" not in lines[-2]:
             lines.append(
                 "opt = fluid.optimizer.LookaheadOptimizer(opt, alpha=%s, k=%d)"
                 % (d.real(0.2, 0.8), d.number(1, 2))
