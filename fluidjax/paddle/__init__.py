@@ -8,6 +8,7 @@ package.
 from __future__ import annotations
 
 import builtins
+import importlib
 import numbers
 from typing import Any, NoReturn
 
@@ -114,6 +115,8 @@ def __getattr__(name: str) -> Any:
         import fluidjax
 
         return fluidjax
+    if name in ("compat", "distributed", "framework", "inference", "utils", "vision"):
+        return importlib.import_module("." + name, __name__)
     if name.startswith("__"):
         raise AttributeError(name)
     raise names.MissingName(names.sentence("paddle", name))

@@ -490,3 +490,11 @@ def test_by_the_command_line(tmp_path):
         check=False,
     )
     assert done.returncode == 1 and "(did you mean 'fc'?)" in done.stderr
+
+
+def test_modules_are_there_without_an_import_of_their_own() -> None:
+    """As `import paddle` alone has them."""
+    names = ["compat", "distributed", "framework", "utils", "vision"]
+    code = f"from fluidjax import paddle; print([getattr(paddle, n).__name__ for n in {names}])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str([f"fluidjax.paddle.{n}" for n in names])

@@ -164,7 +164,7 @@ def switch(d):
         "    with switch.case(L.less_than(%s, L.fill_constant([1], 'float32', 0.4))):" % x,
         "        L.assign(L.scale(%s, %s), RESULT)" % (x, value[1]),
     ]
-    if d.chance(0.8):
+    if default:
         lines += [
             "    with switch.default():",
             "        L.assign(L.fill_constant([1], 'float32', %s), RESULT)" % value[2],

@@ -156,7 +156,9 @@ def batch_norm(d):
     return "L.%s(%s%s)" % (
         (
             d.one("batch_norm", "batch_norm", "batch_norm", "inplace_abn")
+            # it would write the parameter, and 1.8.5's gradient once more
             if not flat
+            and not any("%s = L.create_parameter(" % x in n for n in d.net["lines"] + d.pending)
             else "batch_norm"
         ),
         x,
