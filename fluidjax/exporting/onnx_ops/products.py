@@ -173,9 +173,9 @@ def layer_norm(g: Graph, op: Op) -> dict[str, Value]:
 
 @rule("group_norm")
 def group_norm(g: Graph, op: Op) -> dict[str, Value]:
-    x, groups = op["X"], int(op.attr("groups"))
-    if channels_last(op, "data_layout"):
-        raise Lacking("its channels are last", "write it with channels first")
+    x, groups, last = op["X"], int(op.attr("groups")), channels_last(op, "data_layout")
+    if last:
+        x = g.transpose(x, [0, x.rank - 1, *range(1, x.rank - 1)])
     c = x.sizes[1]
     sizes = [g.size(x, a) for a in range(x.rank)]
     apart = g.reshape(x, [sizes[0], groups, -1])
@@ -186,7 +186,7 @@ def group_norm(g: Graph, op: Op) -> dict[str, Value]:
         given = op.get(slot)
         if given is not None:
             made = g.binary(kind, made, g.reshape(given, [c, *[1] * (x.rank - 2)]))
-    return {"Y": made}
+    return {"Y": g.transpose(made, [0, *range(2, x.rank), 1]) if last else made}
 
 
 @rule("norm")
