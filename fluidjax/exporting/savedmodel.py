@@ -17,7 +17,7 @@ from ..base.dtypes import numpy_dtype
 from ..errors import UnsupportedError
 from ..saved.files import Pieces, write_files
 from .report import ExportError, ExportReport, Lack
-from .stablehlo import kinds_of, line, made_of, tensor_metadata
+from .stablehlo import made_of, report_of, tensor_metadata
 from .subject import Shapes, Subject
 
 
@@ -73,19 +73,11 @@ def to_savedmodel(
         files = {p.relative_to(folder).as_posix(): _pieces(p) for p in found}
         write_files(path, files)
         size = sum(p.stat().st_size for p in found)
-    return ExportReport(
-        str(path),
-        "savedmodel",
-        kinds_of(subject),
-        nodes=1,
-        inputs=tuple(line(i) for i in inputs),
-        outputs=tuple(line(o) for o in outputs),
-        size=size,
-        notes=(
-            f"one XlaCallModule, for {', '.join(exported.platforms)}",
-            *(f"input {n!r} is called {own!r}" for n, own in names.items() if n != own),
-        ),
-    )
+    notes = [
+        f"one XlaCallModule, for {', '.join(exported.platforms)}",
+        *(f"input {n!r} is called {own!r}" for n, own in names.items() if n != own),
+    ]
+    return report_of(subject, path, "savedmodel", inputs, outputs, size, notes)
 
 
 def called(names: Sequence[str]) -> dict[str, str]:

@@ -89,13 +89,25 @@ def made_of(
     return Made(made, values, kept)
 
 
-def kinds_of(subject: Subject) -> Mapping[str, tuple[int, tuple[str, ...]]]:
-    """Op type -> how many, all of which are in one module of StableHLO."""
+def report_of(
+    subject: Subject, path: Path, format: str, inputs: Sequence[Mapping[str, Any]],
+    outputs: Sequence[Mapping[str, Any]], size: int, notes: Sequence[str],
+) -> ExportReport:  # fmt: skip
+    """The report of a program that became one module of StableHLO."""
     kinds: dict[str, int] = {}
     for op in subject.desc.blocks[0].ops:
         if op.type not in ("feed", "fetch"):
             kinds[op.type] = kinds.get(op.type, 0) + 1
-    return FrozenMap({k: (n, ("StableHLO",)) for k, n in kinds.items()})
+    return ExportReport(
+        str(path),
+        format,
+        FrozenMap({k: (n, ("StableHLO",)) for k, n in kinds.items()}),
+        nodes=1,
+        inputs=tuple(map(line, inputs)),
+        outputs=tuple(map(line, outputs)),
+        size=size,
+        notes=tuple(notes),
+    )
 
 
 def to_stablehlo(
@@ -130,16 +142,8 @@ def to_stablehlo(
     text = json.dumps(beside, indent=1).encode()
     files |= {path.name: lambda: [code], f"{path.name}.json": lambda: [text]}
     write_files(path.parent, files)
-    return ExportReport(
-        str(path),
-        "stablehlo",
-        kinds_of(subject),
-        nodes=1,
-        inputs=tuple(line(i) for i in inputs),
-        outputs=tuple(line(o) for o in outputs),
-        size=len(code),
-        notes=(f"for {', '.join(made.platforms)}; JAX reads it for at least six months",),
-    )
+    note = f"for {', '.join(made.platforms)}; JAX reads it for at least six months"
+    return report_of(subject, path, "stablehlo", inputs, outputs, len(code), [note])
 
 
 def _needs_flatbuffers() -> None:

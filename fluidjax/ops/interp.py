@@ -22,7 +22,7 @@ from ..errors import ShapeError
 from .concrete import are_numbers, concrete, integers, numbers_of, refuse_huge
 from .infer import Spec
 from .registry import Array, Floats, op
-from .traits import mixes, row_wise, sizes_from
+from .traits import row_wise, sizes_from
 
 Taps = list[tuple[Array, Array]]  # (input index, weight) of each output position; one pair a tap
 CUBIC = np.float32(-0.75)  # Keys' parameter
@@ -302,7 +302,7 @@ class Resize:
             assert resize.__kwdefaults__ is not None
             resize.__kwdefaults__["scale"] = ()
         resize.__doc__ = _DOC.format(self.method, " or ".join(map(str, self.axes)))
-        rows = mixes("X") if self.later else row_wise("X", lod=None)
+        rows = row_wise("X", lod="X" if self.later else None)
         tensors = "OutSize SizeTensor Scale"
         sizes = sizes_from(
             tensors, lambda op, slot, i: slot != "SizeTensor" and bool(op.input("SizeTensor"))

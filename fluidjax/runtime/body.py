@@ -15,7 +15,9 @@ import jax.numpy as jnp
 from ..compiling.cache import CACHE, label, named
 from ..compiling.kind import Kind
 from ..compiling.recompiles import Recompiles
-from ..devices.placement import OWN, REPLICATED, STACKED, Mesh, Spanning
+from ..devices.placement import OWN, REPLICATED, STACKED, Mesh, OneDevice, Spanning
+from ..feeds.apart import mixes_rows
+from ..feeds.bucketing import BATCH
 from ..feeds.fetching import of_rank
 from ..feeds.ragged_shards import entered, left
 from ..lower.checks import Objections, begin
@@ -23,6 +25,7 @@ from ..lower.lockstep import lockstep
 from ..lower.nan_check import Finite
 from ..ops import ring
 from ..ops.fixed import Fixed
+from ..ops.ragged import Ragged
 from ..state.buffers import StateLayout
 from ..xla_cpu.policy import Policy
 from .objecting import agreed, first, unless
@@ -158,9 +161,45 @@ class Body:
         self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None
     ) -> Any:
         old, key = self._state(mutable, constant), self._key(seed, step)
-        state, fetched, word = self._run(old, feed, key, rank)
+        fetched, word = self._by_samples(old, feed), None
+        state: Mapping[str, Any] = old
+        if fetched is None:
+            state, fetched, word = self._run(old, feed, key, rank)
         self.recompiles.add(feed)  # now that no op refused it
         return *self._split(state, constant), fetched, word
+
+    def _by_samples(self, state: dict[str, Any], feed: Mapping[str, Any]) -> list[Any] | None:
+        """What a prediction fetches, made one sample after another; None where that does not pay,
+        or rows are not independent.
+        """
+        plan, fed = self.plan, list(feed.values())
+        if not plan.reads_only or type(plan.where) is not OneDevice or set(feed) != {*plan.step.feeds}:  # fmt: skip
+            return None
+        padded = [isinstance(v, Ragged) and v.key == BATCH for v in fed]
+        if not fed or any(padded) != all(padded):
+            return None
+        rows = {n: v.rows if all(padded) else v for n, v in feed.items()}
+        if any(not isinstance(v, jax.Array) for v in (*rows.values(), *state.values())):
+            return None
+        if len({v.shape[:1] for v in rows.values()}) > 1 or min(v.shape[:1] for v in rows.values()) < (2,):  # fmt: skip
+            return None
+        if not self.policy.by_samples(plan.step.ops, state, rows.values()):
+            return None
+        kinds = jax.tree.map(lambda v: jax.ShapeDtypeStruct(v.shape, v.dtype), (state, rows))
+        if mixes_rows(plan.step, *kinds):
+            return None
+        words = []
+
+        def one(sample: Mapping[str, Any]) -> list[Any]:
+            given = {n: v[None] for n, v in sample.items()}
+            _, values, word = self._run(state, given, None, enclosed=True)
+            words.append(word)
+            return [v[0] for v in values]
+
+        found: list[Any] = jax.lax.map(one, rows)
+        if any(word is not None for word in words):
+            return None
+        return [fed[0].with_rows(v) for v in found] if all(padded) else found
 
     def _many(
         self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any, rank: Any = None

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import reduce
 
 import jax
@@ -347,9 +347,18 @@ def _windows(geo: Geometry, x: Array) -> Iterator[tuple[tuple[int, ...], Array]]
         yield tap, lax.slice(x, begin, end, steps)
 
 
-def _weights(geo: Geometry, w: Array, tap: Sequence[int]) -> Array:
-    """The filter's numbers at a cell, one for each output channel."""
-    return w[(slice(None), 0, *tap)].reshape((-1,) if geo.last else (-1,) + (1,) * len(geo.outs))
+def _weights(geo: Geometry, w: Array) -> dict[tuple[int, ...], Array]:
+    """The filter's numbers at each cell, one for each output channel.
+
+    Channels last, those of a cell are gathered to lie side by side: XLA would do a transposition
+    within the loops over pixels, where a vector of them is then read number by number.
+    """
+    taps, outs = list(np.ndindex(*geo.w[2:])), geo.w[0]
+    if not geo.last:
+        return {t: w[(slice(None), 0, *t)].reshape((-1,) + (1,) * len(geo.outs)) for t in taps}
+    places = np.add.outer(np.arange(geo.window), geo.window * np.arange(outs))
+    cells = w.reshape(-1).at[places.astype(np.int32)].get(mode="promise_in_bounds")
+    return {t: cells[i] for i, t in enumerate(taps)}
 
 
 def taps_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
@@ -376,7 +385,8 @@ def _least(count: int) -> int:
 
 
 def _sum_of_taps(geo: Geometry, x: Array, w: Array) -> jax.Array:
-    return reduce(operator.add, (cells * _weights(geo, w, tap) for tap, cells in _cells(geo, x)))
+    weights = _weights(geo, w)
+    return reduce(operator.add, (cells * weights[tap] for tap, cells in _cells(geo, x)))
 
 
 def taps_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
@@ -385,9 +395,7 @@ def taps_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
     """
     if geo.w[0] == geo.channels and all(s == 1 for s in geo.strides):
         return taps_output(geo.of_input_gradient(), dy, lax.rev(w, range(2, w.ndim)))
-    grad = spread(
-        geo, ((tap, dy * _weights(geo, w, tap)) for tap in np.ndindex(*geo.w[2:])), geo.first
-    )
+    grad = spread(geo, ((tap, dy * cell) for tap, cell in _weights(geo, w).items()), geo.first)
     times = geo.w[0] // geo.channels
     if geo.last:
         return grad.reshape(*geo.x[:-1], geo.channels, times).sum(-1)

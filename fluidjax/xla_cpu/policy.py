@@ -7,7 +7,7 @@ Tuning for another backend would be another package with such a policy, chosen h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ from ..ir.desc import OpDesc, ProgramDesc
 from ..lower.env import Context, Env
 from ..lower.recomputed import Tie
 from ..ops.target import PLAIN, Target
-from . import batching, convolution, last_readers, library, options, row_blocks, stacks
+from . import batching, convolution, last_readers, library, options, row_blocks, samples, stacks
 from .cost import loops_are_long
 from .options import YNNPACK
 
@@ -34,20 +34,23 @@ class Schedule(Protocol):
 @dataclass(frozen=True)
 class Policy:
     """tuned: whether anything is done beyond what the program says. cpu: the platform is a CPU.
-    library: loops over elements are a library's.
+    library: loops over elements are a library's. alone: products and convolutions are kernels by
+    themselves.
     """
 
     tuned: bool
     cpu: bool
     library: bool = False
+    alone: bool = False
 
     def fitted(self, desc: ProgramDesc, ops: Sequence[OpDesc], batch: int) -> Policy:
         """The policy for a step with these ops that is fed so many samples."""
-        if not (self.tuned and self.cpu and loops_are_long(desc, ops, batch)):
+        long = loops_are_long(desc, ops, batch)
+        if not (self.tuned and self.cpu and (long or samples.are_images(ops))):
             return self
         # else XLA_FLAGS say themselves what the library is given
         said = YNNPACK not in options.known(options.left_open(options.IN_LIBRARY))
-        return self if said else replace(self, library=True)
+        return self if said else replace(self, library=long, alone=not long)
 
     @property
     def target(self) -> Target:
@@ -78,7 +81,8 @@ class Policy:
         """Options for XLA. memory: it is to order the step for the least memory. draft: the
         executable is only looked at, so that its code may be slow.
         """
-        wanted = options.IN_LIBRARY if self.library else options.ORDINARY
+        wanted = options.ALONE if self.alone else options.ORDINARY
+        wanted = options.IN_LIBRARY if self.library else wanted
         found = options.left_open(wanted) if self.tuned and self.cpu else {}
         found |= options.MEMORY_OPTIMIZED if memory and self.cpu else {}
         found |= options.LAID_OUT if draft else {}
@@ -87,6 +91,14 @@ class Policy:
     def traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function to be traced in place of a step's."""
         return library.kept_apart(function) if self.library else function
+
+    def by_samples(
+        self, ops: Sequence[OpDesc], state: Mapping[str, Any], fed: Iterable[Any]
+    ) -> bool:
+        """Whether a prediction goes sample by sample through these ops where its rows are
+        independent.
+        """
+        return self.tuned and self.cpu and samples.pay(ops, state, fed)
 
     def waits(self, desc: ProgramDesc, ops: Sequence[OpDesc]) -> dict[int, Tie]:
         """What updates wait for in a step that is ordered for memory, by their uids."""
