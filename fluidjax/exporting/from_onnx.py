@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import unique_name
 from ..base.dtypes import enum_of, name_of
 from ..errors import FluidError, ParseError
-from ..graph.program import Program
+from ..graph.program import Program, program_guard
 from ..saved.files import read_file
 from ..saved.values import put
 from .onnx_file import onnx
@@ -20,8 +21,12 @@ from .report import ExportError, ExportReport, gathered
 NODES = 200_000  # a file with more is refused
 # computed while importing, of small constants; none makes more than it is given
 FOLDED = frozenset(
-    "Concat Gather Unsqueeze Squeeze Slice Cast Add Sub Mul Div Identity Transpose Reshape Shape".split()
+    "Concat Gather Unsqueeze Squeeze Slice Cast Add Sub Mul Div Identity Transpose Reshape Shape Neg Less"
+    " LessOrEqual Greater GreaterOrEqual Equal Not Where Max Min".split()
 )
+
+
+NO_OP = "there is no op for it"
 
 
 class Node:
@@ -46,11 +51,49 @@ class Lacks(Exception):
 class Importer:
     """The program while it is made. constants: arrays by name, those of ops on constants too."""
 
-    def __init__(self, constants: dict[str, np.ndarray]) -> None:
+    def __init__(self, package: Any, where: Path) -> None:
+        self.package, self.where = package, where
         self.program = Program()
-        self.block = self.program.global_block()
-        self.constants = constants
+        self.constants: dict[str, np.ndarray] = {}
         self.values: dict[str, np.ndarray] = {}  # those that ops read, which become persistable
+        self.called: dict[str, str] = {}  # variables that stand for names of ONNX
+        self.lacks: list[tuple[str, str, str, str]] = []
+
+    @property
+    def block(self) -> Any:
+        """The one that is being made."""
+        return self.program.current_block()
+
+    def var(self, name: str) -> Any:
+        """The variable of a name, of this block or one around it. Raises KeyError."""
+        found = self.block._find_var_recursive(self.read(name))
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def graph(self, graph: Any) -> None:
+        """Append the ops of a graph, whose inputs are there. What has no op is kept in `lacks`."""
+        for tensor in graph.initializer:
+            self.constants[tensor.name] = _array(self.package, tensor, self.where)
+        for proto in graph.node:
+            node = Node(proto, self.package.helper)
+            if proto.op_type == "Constant" and "value" in node.attrs:
+                self.constants[proto.output[0]] = _array(
+                    self.package, node.attrs["value"], self.where
+                )
+                continue
+            if _folded(self, self.package, proto, node):
+                continue
+            try:
+                if node.kind not in RULES or proto.domain not in ("", "ai.onnx"):
+                    raise Lacks(NO_OP)
+                RULES[node.kind](self, node)
+            except Lacks as lack:
+                self.lacks.append((node.kind, str(lack), "", ""))
+            except (FluidError, KeyError, ValueError, TypeError, IndexError) as error:
+                if not self.lacks:  # what follows from an earlier one says nothing
+                    self.lacks.append((node.kind, f"it is not understood: {error}", "", ""))
+                self.lacks += [(k, NO_OP, "", "") for k in _unknown(proto)]
 
     def known(self, node: Node, i: int, what: str) -> np.ndarray:
         """A constant input. Raises Lacks where it is computed."""
@@ -66,29 +109,34 @@ class Importer:
 
     def read(self, name: str) -> str:
         """A variable's name; a constant becomes a persistable one."""
+        name = self.called.get(name, name)
         if name in self.constants and name not in self.values:
             array = self.constants[name]
             self.values[name] = array
-            self.block.create_var(
+            self.program.global_block().create_var(
                 name=name, shape=array.shape, dtype=str(array.dtype), persistable=True, stop_gradient=True
             )  # fmt: skip
         return name
 
     def held(self, array: np.ndarray, wish: str) -> str:
         """A constant of our own."""
-        name = wish
-        while name in self.constants or self.block.has_var(name):
-            name += "_"
+        name = self.new(wish)
         self.constants[name] = array
         return self.read(name)
 
+    def new(self, wish: str) -> str:
+        """A name that nothing has."""
+        while wish in self.constants or self.block._find_var_recursive(wish) is not None:
+            wish += "_"
+        return wish
+
     def rank(self, name: str) -> int:
-        return len(self.block.var(self.read(name)).shape)
+        return len(self.var(name).shape)
 
     def op(self, kind: str, ins: Mapping[str, Any], outs: Mapping[str, Any], **attrs: Any) -> str:
         """Append an op; its first output."""
         for name in _flat(outs):
-            if not self.block.has_var(name):
+            if self.block._find_var_recursive(name) is None:
                 self.block.create_var(name=name)
         inputs = {s: [self.read(n) for n in _flat({s: v})] for s, v in ins.items()}
         self.block.append_op(type=kind, inputs=inputs, outputs={s: _flat({s: v}) for s, v in outs.items()}, attrs=attrs)  # fmt: skip
@@ -327,10 +375,13 @@ def split(m: Importer, n: Node) -> None:
 def cut(m: Importer, n: Node) -> None:
     starts, ends = (m.numbers(n, i, a) or [] for i, a in ((1, "starts"), (2, "ends")))
     axes = m.numbers(n, 3, "axes") or list(range(len(starts)))
-    if any(s != 1 for s in m.numbers(n, 4, "steps") or ()):
-        raise Lacks("it takes steps")
+    steps = m.numbers(n, 4, "steps") or []
     most = 2**31 - 1
     starts, ends = ([max(min(v, most), -most) for v in each] for each in (starts, ends))
+    if any(s != 1 for s in steps):
+        ins, outs = {"Input": n.inputs[0]}, {"Out": n.outputs[0]}
+        m.op("strided_slice", ins, outs, axes=axes, starts=starts, ends=ends, strides=steps)
+        return
     m.op(
         "slice", {"Input": n.inputs[0]}, {"Out": n.outputs[0]}, axes=axes, starts=starts, ends=ends
     )
@@ -356,7 +407,7 @@ def reduce(m: Importer, n: Node) -> None:
 @rule("Cast")
 def cast(m: Importer, n: Node) -> None:
     dtype = str(onnx().helper.tensor_dtype_to_np_dtype(int(n.attrs["to"])))
-    before = m.block.var(m.read(n.inputs[0])).dtype
+    before = m.var(n.inputs[0]).dtype
     ins, outs = {"X": n.inputs[0]}, {"Out": n.outputs[0]}
     m.op("cast", ins, outs, in_dtype=before, out_dtype=enum_of(dtype))
 
@@ -409,42 +460,40 @@ def resize(m: Importer, n: Node) -> None:
 
 def load_onnx(path: str | Path, scope: Any = None) -> tuple[Program, list[str], list[str]]:
     """See :func:`fluidjax.load_onnx`."""
+    from . import from_onnx_blocks  # noqa: F401  (its rules)
+
     package, where = onnx(), Path(path)
     model = package.ModelProto()
     try:
-        model.ParseFromString(read_file(where))
+        data = read_file(where)
+        model.ParseFromString(data)
     except Exception as error:  # protobuf has a class of its own
         raise ParseError(f"{str(where)!r} is no ONNX file: {error}") from None
     graph = model.graph
     if not graph.node or len(graph.node) > NODES:
         raise ParseError(f"{str(where)!r} is no ONNX model: it has {len(graph.node)} nodes")
-    constants = {t.name: _array(package, t, where) for t in graph.initializer}
-    m = Importer(constants)
-    feeds = [_fed(m, package, v, where) for v in graph.input if v.name not in constants]
-    lacks: list[tuple[str, str, str, str]] = []
-    for proto in graph.node:
-        node = Node(proto, package.helper)
-        if proto.op_type == "Constant" and "value" in node.attrs:
-            constants[proto.output[0]] = _array(package, node.attrs["value"], where)
-            continue
-        if _folded(m, package, proto, node):
-            continue
-        try:
-            if node.kind not in RULES or proto.domain not in ("", "ai.onnx"):
-                raise Lacks("there is no op for it")
-            RULES[node.kind](m, node)
-        except Lacks as lack:
-            lacks.append((node.kind, str(lack), "", ""))
-        except (FluidError, KeyError, ValueError, TypeError, IndexError) as error:
-            if not lacks:  # what follows from an earlier one says nothing
-                lacks.append((node.kind, f"it is not understood: {error}", "", ""))
-    if lacks:
-        raise ExportError(ExportReport(str(where), "Fluid", lacks=gathered(lacks), read=True))
+    m = Importer(package, where)
+    constants = {t.name for t in graph.initializer}
+    own = "made"  # how names of our own begin
+    while own.encode() in data:
+        own += "_"
+    with program_guard(m.program, Program()), unique_name.guard(own):
+        feeds = [_fed(m, package, v, where) for v in graph.input if v.name not in constants]
+        m.graph(graph)
+    if m.lacks:
+        raise ExportError(ExportReport(str(where), "Fluid", lacks=gathered(m.lacks), read=True))
     fetches = [m.read(v.name) for v in graph.output]
     if missing := [n for n in fetches if not m.block.has_var(n)]:
         raise ParseError(f"{str(where)!r}: no node computes its output {missing[0]!r}")
     put(m.values, scope)
     return m.program, feeds, fetches
+
+
+def _unknown(proto: Any) -> list[str]:
+    """The kinds of nodes in the graphs of a node for which there is no rule."""
+    found = [n for a in proto.attribute if a.HasField("g") for n in a.g.node]
+    kinds = [n.op_type for n in found if n.op_type not in {*RULES, *FOLDED, "Constant"}]
+    return [*kinds, *(k for n in found for k in _unknown(n))]
 
 
 def _array(package: Any, tensor: Any, where: Path) -> np.ndarray:

@@ -13,6 +13,7 @@ from fluidjax import layers
 from fluidjax.contrib.slim.quantization import PostTrainingQuantization, WeightQuantization
 
 from .beside import run
+from .test_from_onnx import ours as back
 
 onnx = pytest.importorskip("onnx", reason="pip install 'fluidjax[export]'")
 pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
@@ -67,6 +68,7 @@ def test_after_training(saved: Path, channels: bool, tmp_path: Path) -> None:
     x = samples(1)
     (got,) = run(path, {"x": x}).values()
     np.testing.assert_allclose(got, ours(tmp_path / "int8", x), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(back(path, {"x": x})[0], got, rtol=1e-4, atol=1e-5)
     (exact,) = run(plain, {"x": x}).values()
     np.testing.assert_allclose(got, exact, atol=0.02)
 
