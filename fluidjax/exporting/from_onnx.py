@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import unique_name
 from ..base.dtypes import enum_of, name_of
 from ..errors import FluidError, ParseError
 from ..graph.program import Program, program_guard
 from ..saved.files import read_file
 from ..saved.values import put
+from ..unique_name import guard
 from .onnx_file import onnx
 from .report import ExportError, ExportReport, gathered
 
@@ -460,8 +460,6 @@ def resize(m: Importer, n: Node) -> None:
 
 def load_onnx(path: str | Path, scope: Any = None) -> tuple[Program, list[str], list[str]]:
     """See :func:`fluidjax.load_onnx`."""
-    from . import from_onnx_blocks  # noqa: F401  (its rules)
-
     package, where = onnx(), Path(path)
     model = package.ModelProto()
     try:
@@ -477,7 +475,7 @@ def load_onnx(path: str | Path, scope: Any = None) -> tuple[Program, list[str], 
     own = "made"  # how names of our own begin
     while own.encode() in data:
         own += "_"
-    with program_guard(m.program, Program()), unique_name.guard(own):
+    with program_guard(m.program, Program()), guard(own):
         feeds = [_fed(m, package, v, where) for v in graph.input if v.name not in constants]
         m.graph(graph)
     if m.lacks:
