@@ -192,7 +192,7 @@ class Body:
 
         def one(sample: Mapping[str, Any]) -> list[Any]:
             given = {n: v[None] for n, v in sample.items()}
-            _, values, word = self._run(state, given, None, enclosed=True)
+            _, values, word = self._run(state, given, None, nested=True)
             words.append(word)
             return [v[0] for v in values]
 
