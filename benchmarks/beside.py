@@ -29,6 +29,7 @@ PEERS = Path(os.environ.get("FLUIDJAX_PEERS") or ROOT / ".peers")
 PYTHONS = {
     "fluidjax": Path(sys.executable), "flax": Path(sys.executable), "paddle": PEERS / "paddle/bin/python",
     "torch": PEERS / "torch/bin/python", "onnxruntime": Path(sys.executable), "scan": Path(sys.executable),
+    "XLA's kernels": Path(sys.executable),
 }  # fmt: skip
 TRAINING = ("fluidjax", "flax", "paddle", "torch")
 FIRST = ("2 layers", "LeNet", "ResNet-32")
@@ -171,14 +172,15 @@ def steady() -> Table:
 
 
 def predicting() -> list[Table]:
-    """Prediction beside onnxruntime, which is given what fluid.export wrote: with one thread by CPU
-    time, as steady(), and with two by the clock, which wants a machine that is idle.
+    """Prediction beside onnxruntime, which is given what fluid.export wrote, and beside the bare
+    kernels of its convolutions and products: with one thread by CPU time, as steady(), and with two
+    by the clock, which wants a machine that is idle.
     """
     there_are = {case: case not in OCR or there_is(case.rsplit(", ", 1)[0]) for case in PREDICTING}
     if not all(there_are.values()):
         print("  the OCR models are not there; make models fetches them")
     cases = [case for case in PREDICTING if there_are[case]]
-    versions = there(("fluidjax", "onnxruntime"))
+    versions = there(("fluidjax", "onnxruntime", "XLA's kernels"))
     found = []
     for threads, name, what in (
         (1, "prediction", "CPU ms a call, one core"),

@@ -23,6 +23,7 @@ SIDES = {
     "flax": "flax_side",
     "torch": "torch_side",
     "onnxruntime": "onnx_side",
+    "XLA's kernels": "kernel_side",
     "scan": "scan_side",
 }
 

@@ -2,8 +2,7 @@
 
 What one image needs between two ops fits a cache, and the memory of a whole batch is given back to
 the system after every call: a page of it is made anew at each first touch. In CPU ms of one core,
-batch 8 as one and image by image: MobileNet-v1 91 and 75, PP-OCRv4 rec 136 and 78, det 650 and 420,
-ResNet-50 429 and 416.
+batch 8 as one and image by image: MobileNet-v1 91 and 75, PP-OCRv4 rec 136 and 78, det 650 and 420.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ..ir.desc import OpDesc
 
 LEAST = 1 << 14  # numbers of an image: with fewer, products of one image are too small
 # Numbers of filters for each number of an image: they are read again for each image.
-MOST_FILTERS = 256
+MOST_FILTERS = 64
 CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
 
 
