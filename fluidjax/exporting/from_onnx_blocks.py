@@ -120,8 +120,10 @@ def scan(m: Importer, n: Node) -> None:
     every = rnn()
     every = every if isinstance(every, list | tuple) else [every]
     last = [squeeze(cut(v, [0], [-1], [2**31 - 1]), [0]) for v in every[:states]]
-    turned = [reverse(v, [0]) if back else v for v, back in zip(every[states:], outs, strict=True)]
-    _named(m, n, [*last, *turned])
+    in_order = [
+        reverse(v, [0]) if back else v for v, back in zip(every[states:], outs, strict=True)
+    ]
+    _named(m, n, [*last, *in_order])
 
 
 def _scale(m: Importer, n: Node) -> tuple[str, int]:
