@@ -39,11 +39,13 @@ def mentions(source: bytes, file: str) -> list[Mention]:
         except UnicodeDecodeError:
             text = source.decode("latin-1")
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError) as exc:  # ValueError: null bytes
+        reader = _Reader()
+        reader.body(tree.body)
+    except (SyntaxError, ValueError) as exc:  # ValueError: null bytes
         line, why = getattr(exc, "lineno", None), getattr(exc, "msg", None) or str(exc)
         raise FluidValueError(f"{file}:{line or 1} is no Python 3: {why}") from None
-    reader = _Reader()
-    reader.body(tree.body)
+    except (RecursionError, MemoryError):  # the parser's stack, and the reader's
+        raise FluidValueError(f"{file} is nested too deeply to be read") from None
     return sorted(set(reader.found), key=lambda m: (m.line, m.name))
 
 

@@ -149,3 +149,10 @@ def test_a_folder_goes_on_behind_files_that_are_no_python_3(tmp_path, script, ca
     for name in bad:
         with pytest.raises(FluidValueError):
             fluid.compat_report(tmp_path / name)
+
+
+@pytest.mark.parametrize("text", ["-" * 100_000 + "1", "x" + ".a" * 50_000])
+def test_sources_that_are_nested_too_deeply(tmp_path, text):
+    """Python's parser runs out of its stack, or the tree is too deep to be walked."""
+    (tmp_path / "deep.py").write_text(f"import paddle\n{text}\n")
+    assert "deep.py is nested too deeply" in str(fluid.compat_report(tmp_path))
