@@ -63,7 +63,7 @@ def test_arrays_are_stacked_and_converted(made):
 
 
 @pytest.mark.parametrize(
-    ("names", "sample", "told"),
+    ("names", "sample", "message"),
     [
         ("y", (3.7,), "feed 'y' is int64, but a sample holds 3.7"),
         ("y", (float("nan"),), "feed 'y' is int64, but a sample holds nan"),
@@ -108,9 +108,9 @@ def test_arrays_are_stacked_and_converted(made):
         ("x y", 5, "sample 0 is a int; it should be a tuple of 2 fields: 'x', 'y'"),
     ],
 )
-def test_refused_by_name(made, names, sample, told):
+def test_refused_by_name(made, names, sample, message):
     feeder = DataFeeder([made[n] for n in names.split()], fluid.CPUPlace())
-    with pytest.raises(FeedError, match=told):
+    with pytest.raises(FeedError, match=message):
         feeder.feed([sample])
 
 

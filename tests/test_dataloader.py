@@ -123,7 +123,7 @@ def test_a_generator_may_fill_its_array_anew(xy):
 
 
 @pytest.mark.parametrize(
-    ("batch", "told"),
+    ("batch", "message"),
     [
         (
             (np.ones((2, 2)), np.ones((2, 1), "int64")),
@@ -140,9 +140,9 @@ def test_a_generator_may_fill_its_array_anew(xy):
         ({"x": 1}, "a batch is a tuple or list of arrays for 'x', 'y', not a dict"),
     ],
 )
-def test_bad_batches_are_refused_by_name(xy, batch, told):
+def test_bad_batches_are_refused_by_name(xy, batch, message):
     made = loader(xy).set_batch_generator(lambda: iter([batch]), CPU)
-    with pytest.raises(FeedError, match=told):
+    with pytest.raises(FeedError, match=message):
         list(made())
 
 

@@ -63,7 +63,7 @@ def test_offsets_and_lengths(lod, lengths):
 
 
 @pytest.mark.parametrize(
-    ("lod", "told"),
+    ("lod", "message"),
     [
         ([[0, 2, 4]], "level 0 ends at 4, but there are 5 rows"),
         ([[0, 2, 6]], "level 0 ends at 6, but there are 5 rows"),
@@ -75,9 +75,9 @@ def test_offsets_and_lengths(lod, lengths):
         ([[0, 2], [0, 5]], "level 0 ends at 2, but there are 1 sequences below it"),
     ],
 )
-def test_invalid_lods_are_refused(lod, told):
+def test_invalid_lods_are_refused(lod, message):
     made = tensor(lod=[[0, 5]])
-    with pytest.raises(EnforceNotMet, match=rf"^lod \[.*\] is no LoD for this tensor: {told}$"):
+    with pytest.raises(EnforceNotMet, match=rf"^lod \[.*\] is no LoD for this tensor: {message}$"):
         made.set_lod(lod)
     assert made.lod() == [[0, 5]]
 
@@ -137,7 +137,7 @@ def test_create_from_lists(data, lengths, shape, dtype):
 
 
 @pytest.mark.parametrize(
-    ("data", "lengths", "error", "told"),
+    ("data", "lengths", "error", "message"),
     [
         (
             [[1, 2], [3, 4, 5]],
@@ -154,8 +154,8 @@ def test_create_from_lists(data, lengths, shape, dtype):
         (ROWS, [2, 3], FluidTypeError, "a list of lists of integers"),
     ],
 )
-def test_create_refuses(data, lengths, error, told):
-    with pytest.raises(error, match=told):
+def test_create_refuses(data, lengths, error, message):
+    with pytest.raises(error, match=message):
         fluid.create_lod_tensor(data, lengths, fluid.CPUPlace())
 
 

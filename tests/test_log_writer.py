@@ -51,15 +51,15 @@ def test_each_trainer_has_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("values", "kind", "told"),
+    ("values", "kind", "message"),
     [
         ({"loss": np.zeros(2)}, FluidTypeError, r"not ndarray of shape \(2,\)"),
         ({"loss": "0.5"}, FluidTypeError, "'loss' is a number, .* not str"),
         ({"time": 1.0}, FluidValueError, "named 'time' would hide the line's own"),
     ],
 )
-def test_what_is_no_number(values: Any, kind: Any, told: str, tmp_path: Path) -> None:
-    with fluid.io.LogWriter(tmp_path) as log, pytest.raises(kind, match=told):
+def test_what_is_no_number(values: Any, kind: Any, message: str, tmp_path: Path) -> None:
+    with fluid.io.LogWriter(tmp_path) as log, pytest.raises(kind, match=message):
         log.add_scalars(values, 1)
     assert log.path.read_text() == ""
 

@@ -157,7 +157,7 @@ def test_function_and_module_of_one_name(shim):
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: fluidjax.layers.expand_as_dims, "fluid.layers has no .expand_as_dims."),
         (
@@ -167,8 +167,8 @@ def test_function_and_module_of_one_name(shim):
         (lambda: fluidjax.layers.nothing_like_it, "fluid.layers has no 'nothing_like_it'$"),
     ],
 )
-def test_suggestions_could_serve(call, told):
-    with pytest.raises(AttributeError, match=told):
+def test_suggestions_could_serve(call, message):
+    with pytest.raises(AttributeError, match=message):
         call()
 
 

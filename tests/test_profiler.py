@@ -66,8 +66,8 @@ def test_a_profile(tmp_path, capsys):
     loss = net(fluid)
     plain = trained(loss, {"x": X}, None)
     same(trained(loss, {"x": X}, tmp_path / "new" / "profile"), plain)
-    told = capsys.readouterr().out
-    shown = rows(told)
+    printed = capsys.readouterr().out
+    shown = rows(printed)
     assert sorted((n, c) for n, c, _ in shown) == sorted(
         (n, c // 3 * 2) for n, c in RECORDED["events"]
     )
@@ -106,11 +106,11 @@ def test_tables(tmp_path, capsys):
     for key, (sentence, columns) in RECORDED["heads"].items():
         with profiler.profiler("CPU", None if key == "None" else key, str(tmp_path / "p")):
             exe.run(startup)
-        told = capsys.readouterr().out
-        assert sentence in told and columns in [
-            " ".join(line.split()) for line in told.splitlines()
+        printed = capsys.readouterr().out
+        assert sentence in printed and columns in [
+            " ".join(line.split()) for line in printed.splitlines()
         ]
-        assert [r[0] for r in rows(told)] == ["uniform_random"]
+        assert [r[0] for r in rows(printed)] == ["uniform_random"]
     np.testing.assert_array_equal(fluid.global_scope().get("w"), value)
     with profiler.profiler("All", "ave", str(tmp_path / "p"), "AllOpDetail"):
         exe.run(startup)
@@ -127,11 +127,11 @@ def test_tables(tmp_path, capsys):
     ]
     with profiler.profiler("GPU", "ave", str(tmp_path / "p"), "OpDetail"):
         exe.run(startup)
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     assert (
-        "Place: GPU" in told
-        and "GPU Time (Ratio)" in told
-        and "  thread0::uniform_random/wait" in told
+        "Place: GPU" in printed
+        and "GPU Time (Ratio)" in printed
+        and "  thread0::uniform_random/wait" in printed
     )
 
 
@@ -189,8 +189,8 @@ def test_several_steps_or_ranks_are_one_event(tmp_path, capsys):
         many[0].ravel(), [2 * X.mean(), 2 * X.mean() + 2], rtol=1e-5, atol=1e-6
     )
     np.testing.assert_allclose(ranks[0], [2 * X[:2].mean(), 2 * X[2:].mean()], rtol=1e-5)
-    told = capsys.readouterr().out
-    assert "run_steps" in told and "step of 2 ranks" in told
+    printed = capsys.readouterr().out
+    assert "run_steps" in printed and "step of 2 ranks" in printed
 
 
 def test_what_is_wrong(tmp_path, capsys):

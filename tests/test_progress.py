@@ -184,12 +184,12 @@ def test_files_and_checkpoints_are_told(stderr, monkeypatch, tmp_path):
             f"writing file 1 of 1 into {str(tmp_path / 'files')!r} ... ",
         )
         fluid.io.save_persistables(exe, str(tmp_path / "files"), main)
-        told = f"reading variable 0 of 1 from {str(tmp_path / 'files')!r} ... "
-        at_once(monkeypatch, stderr, "fluidjax.saved.arrays", "read_array", told)
+        text = f"reading variable 0 of 1 from {str(tmp_path / 'files')!r} ... "
+        at_once(monkeypatch, stderr, "fluidjax.saved.arrays", "read_array", text)
         fluid.io.load_persistables(exe, str(tmp_path / "files"), main)
         folder = tmp_path / "saves"
-        told = f"saving checkpoint 0 in {str(folder)!r}, 24 bytes ... "
-        at_once(monkeypatch, stderr, "fluidjax.checkpoint.folder", "Checkpoint._write", told)
+        text = f"saving checkpoint 0 in {str(folder)!r}, 24 bytes ... "
+        at_once(monkeypatch, stderr, "fluidjax.checkpoint.folder", "Checkpoint._write", text)
         fluid.io.save_checkpoint(exe, folder, main)
         fluid.io.wait_checkpoint(folder)
         at_once(

@@ -44,8 +44,8 @@ def test_as_1_8_5(name):
 
 def test_run_check(capsys):
     fluid.install_check.run_check()
-    told = capsys.readouterr().out
-    assert "It works on" in told and "ready" in told and "does not" not in told
+    printed = capsys.readouterr().out
+    assert "It works on" in printed and "ready" in printed and "does not" not in printed
 
 
 def test_collate():

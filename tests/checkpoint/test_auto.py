@@ -130,15 +130,15 @@ def test_a_save_that_waited_for_the_last_one_is_quiet(
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"every_steps": 0}, "every_steps is a number of steps, at least 1, or None; not 0"),
         ({"every_seconds": 0}, "every_seconds is a number of seconds above 0, or None; not 0"),
         ({"keep_seconds": -1}, "keep_seconds is a number of seconds above 0, or None; not -1"),
     ],
 )
-def test_intervals_that_are_none(options: dict[str, Any], told: str, tmp_path: Path) -> None:
-    with pytest.raises(fluid.errors.FluidValueError, match=re.escape(told)):
+def test_intervals_that_are_none(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(fluid.errors.FluidValueError, match=re.escape(message)):
         auto_of(Job(), tmp_path, **options)
 
 

@@ -342,6 +342,6 @@ def test_a_cause_is_seen_before_what_tensorstore_appends(tmp_path):
         tensorstore.open(
             {"driver": "zarr", "kvstore": where, "metadata": array}, create=True
         ).result()
-    told = cause(caught.value)
-    assert told.endswith("Not a directory") and "\n" not in told
+    text = cause(caught.value)
+    assert text.endswith("Not a directory") and "\n" not in text
     assert len(cause(ValueError("word " * 200 + "the cause"))) < 500

@@ -248,10 +248,10 @@ def test_optimize_then_infer(form, capsys, tmp_path):
         and "largest difference" in out
     )
     assert cli.main([*command, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["counts"]["batch_norm"] == [1, 0] and told["written"]["ops"] == 9
-    assert told["certificates"][0]["folds"][0]["layer"] == "conv2d+elementwise_add+batch_norm"
-    ((error, largest),) = told["differences"].values()
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["counts"]["batch_norm"] == [1, 0] and printed["written"]["ops"] == 9
+    assert printed["certificates"][0]["folds"][0]["layer"] == "conv2d+elementwise_add+batch_norm"
+    ((error, largest),) = printed["differences"].values()
     assert error < 1e-5 * largest
     for path in (model, str(tmp_path / "out")):
         command = [

@@ -288,9 +288,9 @@ def test_a_folder_of_the_user_s_choice(config, tmp_path):
 def refused(config: Config, reason: str) -> None:
     """One sentence, at the first use alone, and no cache."""
     cache = CompileCache(config)
-    with pytest.warns(RuntimeWarning, match=reason) as told:
+    with pytest.warns(RuntimeWarning, match=reason) as caught:
         assert cache.turn_on() is None
-    assert cache.turn_on() is None and len(told) == 1 and config.jax_compilation_cache_dir is None
+    assert cache.turn_on() is None and len(caught) == 1 and config.jax_compilation_cache_dir is None
 
 
 def test_a_folder_that_cannot_be_made(config, tmp_path):

@@ -45,7 +45,7 @@ def test_housing_as_recorded(home):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("1 2 3", "should hold rows of 14 finite numbers; it holds 3 numbers"),
         ("", "should hold rows of 14 finite numbers; it holds 0 numbers"),
@@ -54,9 +54,9 @@ def test_housing_as_recorded(home):
         (" ".join(["nan"] * 14), "finite numbers"),
     ],
 )
-def test_bad_housing_files_are_named(home, text, told):
+def test_bad_housing_files_are_named(home, text, message):
     write_housing(home, text)
-    with pytest.raises(FluidValueError, match=told) as error:
+    with pytest.raises(FluidValueError, match=message) as error:
         uci_housing.train()
     assert "housing.data" in str(error.value)
 

@@ -178,10 +178,10 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "files", "read", "told"), WRONG)
-def test_what_is_wrong_within_is_said(home, name, files, read, told):
+@pytest.mark.parametrize(("name", "files", "read", "message"), WRONG)
+def test_what_is_wrong_within_is_said(home, name, files, read, message):
     put(home, name, files)
-    with pytest.raises(FluidError, match=told):
+    with pytest.raises(FluidError, match=message):
         read(dataset)
 
 
@@ -242,7 +242,7 @@ def test_plain_pickles_are_read():
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         (pickle.dumps(Calls(eval, "1/0")), "wants '(builtins|__builtin__).eval'"),
         (pickle.dumps(Calls(io.open, "/tmp/x", "w")), r"wants '(_?io)\.open"),
@@ -267,8 +267,8 @@ def test_plain_pickles_are_read():
         (b"", "they end early"),
     ],
 )
-def test_other_pickles_are_refused_and_run_nothing(data, told):
-    with pytest.raises(ParseError, match=told):
+def test_other_pickles_are_refused_and_run_nothing(data, message):
+    with pytest.raises(ParseError, match=message):
         pickles.loads(data, "f")
 
 

@@ -198,7 +198,7 @@ def test_training_from_files(folder, capsys):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("1 2 1 0.5 1 0\n1 3 1 0.25 1 0 77\n", r"f:8: too long: '77' stands behind the last slot"),
         ("1 3 1 0.25\n", r"f:7: too short: slot 'y' is missing"),
@@ -224,8 +224,8 @@ def test_training_from_files(folder, capsys):
         ("1 3 1 0.25 1 " + "9" * 100, r"'9{37}\.\.\.'"),
     ],
 )
-def test_bad_lines(text, told):
-    with pytest.raises(FluidValueError, match=told):
+def test_bad_lines(text, message):
+    with pytest.raises(FluidValueError, match=message):
         parse(text.encode("latin1"), SLOTS, "f", 7)
 
 

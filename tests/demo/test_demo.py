@@ -54,7 +54,7 @@ def test_idx_round_trip(dtype, shape):
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         (b"", "is no IDX file: it begins with nothing"),
         (b"\x89PNG....", "is no IDX file: it begins with 89 50 4e 47"),
@@ -74,9 +74,9 @@ def test_idx_round_trip(dtype, shape):
         (b"\0\0\x0e\x05" + b"\0" * 4 + b"\xff" * 16, r"has the shape \[0, 4294967295, "),
     ],
 )
-def test_malformed_idx(data, told, tmp_path):
+def test_malformed_idx(data, message, tmp_path):
     (tmp_path / "file").write_bytes(data)
-    with pytest.raises(FluidValueError, match=told) as error:
+    with pytest.raises(FluidValueError, match=message) as error:
         read_idx(tmp_path / "file")
     assert str(tmp_path / "file") in str(error.value)
 

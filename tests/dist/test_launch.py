@@ -203,12 +203,12 @@ def test_a_killed_trainer_ends_the_job_with_its_name(launch, victim, step, scrip
     )
     assert report.endswith("; the other 2 processes were ended")
     other = f"trainer {1 - victim}"  # the pserver may not have come so far
-    told = (
+    text = (
         f"[{other}] fluidjax: {other} ends because trainer {victim} was killed by SIGKILL"
         " (signal 9)" in err
     )
     # trainer 0 holds jax's coordinator, and jax may be faster than the sentence
-    assert told or (victim == 0 and "the JAX distributed service detected fatal errors" in err)
+    assert text or (victim == 0 and "the JAX distributed service detected fatal errors" in err)
 
 
 def test_an_exception_ends_the_job_with_its_text(launch, script):

@@ -118,9 +118,9 @@ def test_a_job_can_be_stepped_message_by_message() -> None:
             np.testing.assert_array_equal(job.get("fc_0.b_0"), before)
     first, second = job.pservers
     seen = [str(m) for m in messages]
-    told = str(job.diagram(messages)).splitlines()
+    text = str(job.diagram(messages)).splitlines()
     assert (
-        len(told) == len(seen) and told[0] == seen[0] and f"{first} -> trainer 0: fc_0.b_0" in told
+        len(text) == len(seen) and text[0] == seen[0] and f"{first} -> trainer 0: fc_0.b_0" in text
     )
     # the last layer's gradient comes first
     assert seen[0] == f"trainer 0 -> {first}: fc_1.b_0@GRAD.trainer_0"

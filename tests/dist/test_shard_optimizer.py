@@ -100,13 +100,13 @@ def test_each_device_holds_its_share(name):
         for d in jax.devices()
     }
     assert len(set(held.values())) == 1 and max(held.values()) <= whole / 4 + 4 * len(state)
-    told = str(who_holds(net.main, net.scope)).splitlines()
-    assert [line.partition(" = ")[2].partition(":")[0] for line in told[:4]] == [
+    text = str(who_holds(net.main, net.scope)).splitlines()
+    assert [line.partition(" = ")[2].partition(":")[0] for line in text[:4]] == [
         f"rank {i}" for i in range(4)
     ]
     for v in state:
-        (at,) = [i for i, line in enumerate(told) if line.startswith(f"{v}: float32[")]
-        assert told[at + 1].startswith(f"  {v}: 0 to ") and told[at + 1].endswith(" on 0")
+        (at,) = [i for i, line in enumerate(text) if line.startswith(f"{v}: float32[")]
+        assert text[at + 1].startswith(f"  {v}: 0 to ") and text[at + 1].endswith(" on 0")
 
 
 def test_scope_writes_reach_the_pieces():
@@ -187,11 +187,11 @@ def test_what_is_left_whole():
         moment = next(v for v in main.list_vars() if v.name == "fc_0.w_0_moment1_0")
         layers.mean(moment)
     result = run(ShardOptimizer(2), main.desc)
-    told = " ".join(map(str, result.refusals))
+    text = " ".join(map(str, result.refusals))
     assert (
-        "its gradient is sparse" in told
-        and "something else uses its state" in told
-        and "fewer elements than" in told
+        "its gradient is sparse" in text
+        and "something else uses its state" in text
+        and "fewer elements than" in text
     )
     assert not ShardOptimizer(2).placed(main.desc, result.desc) and not result.changed
 

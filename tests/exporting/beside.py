@@ -39,8 +39,8 @@ def as_fed(feed: Mapping[str, Any], inputs: Collection[str]) -> dict[str, np.nda
             continue
         found[name] = padded(np.asarray(value), levels[-1])
         for i, level in enumerate(levels):
-            told = f"{name}.lengths" if len(levels) == 1 else f"{name}.lengths.{i}"
-            found[told] = np.array(level, np.int64)
+            text = f"{name}.lengths" if len(levels) == 1 else f"{name}.lengths.{i}"
+            found[text] = np.array(level, np.int64)
     return found
 
 

@@ -191,7 +191,7 @@ class Ragged(Samples):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         (
             {"dataset": [1, 2]},
@@ -207,8 +207,8 @@ class Ragged(Samples):
         ({"dataset": Stream(), "return_list": True, "batch_size": 0}, "positive"),
     ],
 )
-def test_bad_arguments(wrong, told):
-    with pytest.raises(FluidError, match=told):
+def test_bad_arguments(wrong, message):
+    with pytest.raises(FluidError, match=message):
         DataLoader(**{"dataset": Samples(), **wrong})
 
 

@@ -331,8 +331,8 @@ def test_refused_in_one_sentence_and_the_scope_as_it_was(
             exe.run(fluid.default_startup_program())
             exe.run(feed=feed, fetch_list=[out, counter], return_numpy=False)
         assert not isinstance(raised.value, FluidError) or "\n" not in str(raised.value)
-        told = "".join([str(raised.value), *getattr(raised.value, "__notes__", ())])
-        assert re.search(r"tests/lower/test_bad_input.py:\d+", told) or sentence in OF_NO_OP, told
+        text = "".join([str(raised.value), *getattr(raised.value, "__notes__", ())])
+        assert re.search(r"tests/lower/test_bad_input.py:\d+", text) or sentence in OF_NO_OP, text
         kept = fluid.global_scope().find_var("@STEP_COUNTER@")
         assert kept is None or np.array(kept.get_tensor()).item() == 0
 

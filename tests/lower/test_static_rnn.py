@@ -221,11 +221,11 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(
-    ("net", "shapes", "kind", "told"), REFUSED, ids=lambda v: getattr(v, "__name__", "")
+    ("net", "shapes", "kind", "message"), REFUSED, ids=lambda v: getattr(v, "__name__", "")
 )
-def test_refused_when_run(net, shapes, kind, told):
+def test_refused_when_run(net, shapes, kind, message):
     out = net()
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=message):
         fluid.Executor(fluid.CPUPlace()).run(
             feed={n: numbers(n, s) for n, s in shapes.items()}, fetch_list=[out]
         )

@@ -410,11 +410,11 @@ def test_a_loop_that_never_ends_is_warned_of_and_refused() -> None:
 
     def uncounted(x: Any) -> Any:
         i, n = number(0), number(3)
-        told = (
+        text = (
             r"this While \(tests/lower/test_while.py:\d+\) changes nothing that 'less_than_\d+.tmp_0',"
             r" which it tests, follows from"
         )
-        with pytest.warns(UserWarning, match=told):
+        with pytest.warns(UserWarning, match=text):
             return layers.while_loop(
                 lambda i, y: layers.less_than(i, n), lambda i, y: [i, y * 2.0], [i, x]
             )[1]
@@ -525,11 +525,11 @@ def test_a_feed_that_a_loop_declares_anew_is_told_so() -> None:
             [number(0), x],
         )[1]
 
-    told = (
+    text = (
         r"declares int64; .*; the program writes 'x' too, last by op 'assign'"
         r" \(tests/lower/test_while.py:\d+\)"
     )
-    refused(FeedError, told, turned)
+    refused(FeedError, text, turned)
 
 
 def test_a_loop_over_what_is_fed_is_named():

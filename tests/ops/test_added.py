@@ -95,13 +95,13 @@ def test_eigenvectors_and_their_gradient():
         )
 
 
-@pytest.mark.parametrize(("kind", "inputs", "attrs", "told"), [
+@pytest.mark.parametrize(("kind", "inputs", "attrs", "message"), [
     ("eig", {"X": np.ones((2, 3))}, {}, "takes square matrices"),
     ("rrelu", {"X": np.ones(2)}, {"lower": 0.5, "upper": 0.1}, "lower <= upper"),
     ("gumbel_softmax", {"X": np.ones(2)}, {"temperature": 0.0}, "a temperature above 0"),
     ("unpool3d", {"X": np.ones((1, 1, 1, 1, 1)), "Indices": np.zeros((1, 1, 1, 1, 1), "int32")},
      {"ksize": (2, 2, 2), "data_format": "NDHWC"}, "takes data_format NCDHW"),
 ])  # fmt: skip
-def test_refused(kind, inputs, attrs, told):
-    with pytest.raises(FluidError, match=told):
+def test_refused(kind, inputs, attrs, message):
+    with pytest.raises(FluidError, match=message):
         run(kind, inputs, attrs)

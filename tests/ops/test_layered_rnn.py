@@ -133,7 +133,7 @@ GRU = layered_rnn.rnn("GRU")
 
 
 @pytest.mark.parametrize(
-    ("change", "attrs", "told"),
+    ("change", "attrs", "message"),
     [
         (
             {"WeightList": GRU.inputs["WeightList"][:3]},
@@ -151,7 +151,7 @@ GRU = layered_rnn.rnn("GRU")
     ],
 )
 def test_rnn_refuses_what_does_not_fit(
-    change: dict[str, Any], attrs: dict[str, Any], told: str
+    change: dict[str, Any], attrs: dict[str, Any], message: str
 ) -> None:
     block = fluid.Program().global_block()
 
@@ -163,7 +163,7 @@ def test_rnn_refuses_what_does_not_fit(
         ]
 
     outs = {"Out": 1, "State": len({**GRU.inputs, **change}["PreState"]), "Reserve": 1}
-    with pytest.raises((ShapeError, EnforceNotMet), match=told):
+    with pytest.raises((ShapeError, EnforceNotMet), match=message):
         block.append_op(
             "rnn", {slot: variables(slot, v) for slot, v in {**GRU.inputs, **change}.items()},
             {slot: [block.create_var(name=f"o{slot}{i}") for i in range(n)] for slot, n in outs.items()}, {**GRU.attrs, **attrs},

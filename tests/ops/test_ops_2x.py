@@ -75,7 +75,7 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "inputs", "attrs", "told"), REFUSED)
-def test_refused(kind: str, inputs: dict[str, Any], attrs: dict[str, Any], told: str) -> None:
-    with pytest.raises(FluidError, match=told):
+@pytest.mark.parametrize(("kind", "inputs", "attrs", "message"), REFUSED)
+def test_refused(kind: str, inputs: dict[str, Any], attrs: dict[str, Any], message: str) -> None:
+    with pytest.raises(FluidError, match=message):
         run(kind, inputs, attrs)

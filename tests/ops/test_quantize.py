@@ -125,8 +125,8 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "inputs", "attrs", "told"), REFUSED)
-def test_refused(kind: str, inputs: dict[str, Any], attrs: dict[str, Any], told: str) -> None:
+@pytest.mark.parametrize(("kind", "inputs", "attrs", "message"), REFUSED)
+def test_refused(kind: str, inputs: dict[str, Any], attrs: dict[str, Any], message: str) -> None:
     definition = lookup(kind)
-    with pytest.raises(FluidError, match=told):
+    with pytest.raises(FluidError, match=message):
         definition(inputs, {**definition.defaults, **attrs})

@@ -153,14 +153,14 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "told"), REFUSED)
-def test_refused_while_building(expression: str, told: str) -> None:
+@pytest.mark.parametrize(("expression", "message"), REFUSED)
+def test_refused_while_building(expression: str, message: str) -> None:
     def data(dtype: str) -> Any:
         return lambda *shape: fluid.data(fluid.unique_name.generate("x"), list(shape), dtype)
 
     with (
         fluid.program_guard(fluid.Program(), fluid.Program()),
-        pytest.raises(FluidError, match=told),
+        pytest.raises(FluidError, match=message),
     ):
         eval(expression, {"L": fluid.layers, "f": data("float32"), "i": data("int64")})
 

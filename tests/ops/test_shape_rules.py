@@ -78,15 +78,15 @@ def test_elementwise_ops_take_one_dtype() -> None:
 
 
 @pytest.mark.parametrize(
-    ("x", "y", "heads", "told"),
+    ("x", "y", "heads", "message"),
     [
         ((2, 4), (4, 6), 3, "cuts the 4 columns of X into head_number = 3 equal parts"),
         ((2, 4), (3, 6), 2, "takes 4 rows in Y, or 2 and a multiple of 2 columns"),
         ((2, 4), (2, 5), 2, r"not X\[2, 4\] and Y\[2, 5\]"),
     ],
 )
-def test_matmul_refuses_heads_that_do_not_fit(x: Any, y: Any, heads: int, told: str) -> None:
-    with pytest.raises(FluidError, match=told):
+def test_matmul_refuses_heads_that_do_not_fit(x: Any, y: Any, heads: int, message: str) -> None:
+    with pytest.raises(FluidError, match=message):
         infer(lookup("matmul"), specs(x, y), {"head_number": heads})
 
 

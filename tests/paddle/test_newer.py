@@ -197,7 +197,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("build", "told"), REFUSED)
-def test_refused(build: Any, told: str) -> None:
-    with pytest.raises(FluidError, match=told):
+@pytest.mark.parametrize(("build", "message"), REFUSED)
+def test_refused(build: Any, message: str) -> None:
+    with pytest.raises(FluidError, match=message):
         run(build, x=X)

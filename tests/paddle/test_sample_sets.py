@@ -45,7 +45,7 @@ def test_random_parts_are_disjoint(lengths, sizes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "told"),
+    ("made", "message"),
     [
         (lambda: io.TensorDataset([A, B[:2]]), "as many rows each"),
         (lambda: io.ComposeDataset([SET, io.Subset(SET, [0])]), "one length, not of"),
@@ -55,6 +55,6 @@ def test_random_parts_are_disjoint(lengths, sizes) -> None:
         (lambda: io.random_split(SET, [1, 2]), "sum to 3"),
     ],
 )
-def test_refused(made, told) -> None:
-    with pytest.raises(FluidError, match=told):
+def test_refused(made, message) -> None:
+    with pytest.raises(FluidError, match=message):
         made()

@@ -333,6 +333,6 @@ def test_an_op_that_does_not_take_what_a_loop_made_says_what_has_changed() -> No
             layers.less_than(i, n, cond=going)
         with pytest.raises(ShapeError) as caught:
             fluid.Executor().run(feed={"x": np.ones((2, 2), "f4")}, fetch_list=[y])
-    told = "\n".join(caught.value.__notes__)
+    text = "\n".join(caught.value.__notes__)
     where = r"in iteration 1 of the loop at tests/partition/test_cuts.py:\d+, "
-    assert re.search(where + r"which has changed 'tmp_\d+' from shape \[2, 2\] to \[4, 2\]", told)
+    assert re.search(where + r"which has changed 'tmp_\d+' from shape \[2, 2\] to \[4, 2\]", text)

@@ -153,13 +153,13 @@ WRONG: list[tuple[dict[str, Any], type[FluidError], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "error", "told"), WRONG)
+@pytest.mark.parametrize(("given", "error", "message"), WRONG)
 def test_what_it_refuses(
-    given: dict[str, Any], error: type[FluidError], told: str, net: Any
+    given: dict[str, Any], error: type[FluidError], message: str, net: Any
 ) -> None:
     main, loss = net
     arguments = {"devices": 8, "batch": 32, "links": "h100", "fetch_list": [loss], **given}
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         fluid.plan(main, **arguments)
 
 
@@ -225,8 +225,8 @@ def test_the_command(tmp_path: Path, capsys: Any) -> None:
     path.write_bytes(main.serialize_to_string())
     line = ["plan", str(path), "--batch", "32", "--links", "h100", "--device", "h100"]
     assert cli.main([*line, "--devices", "1,8,16"]) == 0
-    told = capsys.readouterr().out
-    assert "pservers" in told and "all-reduce" in told
+    printed = capsys.readouterr().out
+    assert "pservers" in printed and "all-reduce" in printed
     assert (
         cli.main(
             [

@@ -100,12 +100,12 @@ def judge(files: Iterator[Path], out: Path) -> Counter[str]:
                 why = reasons.of_refusal(r)
                 counts[f"refused by 1.8.5 alone: {why}" if why else NO_REASON] += 1
                 if why is None:
-                    told = [
+                    text = [
                         f"-- {file.stem} {r['sampler']} {r['error']}",
                         r["lines"][-1],
                         r["train"],
                     ]
-                    print(*told, sep="\n   ", file=f, flush=True)
+                    print(*text, sep="\n   ", file=f, flush=True)
     return counts
 
 

@@ -242,8 +242,8 @@ def test_a_program_that_is_run_in_parts_takes_any_batch() -> None:
 
 def test_a_profile_of_open_sizes_tells_every_op() -> None:
     traced = fluid.trace(lambda x: jnp.tanh(x).reshape(-1), np.ones((4, 3)), dynamic={"x": ("b",)})
-    told = str(traced.main.profile(feed={"x": np.ones((5, 3), "float32")}, fetch_list=[*traced.fetches]))  # fmt: skip
-    assert "jax.tanh 0" in told and "jax.reshape 0" in told
+    text = str(traced.main.profile(feed={"x": np.ones((5, 3), "float32")}, fetch_list=[*traced.fetches]))  # fmt: skip
+    assert "jax.tanh 0" in text and "jax.reshape 0" in text
 
 
 def test_sizes_that_follow_from_the_batch_count_for_memory() -> None:

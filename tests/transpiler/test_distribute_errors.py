@@ -372,14 +372,14 @@ def test_getters_of_other_modes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "told"),
+    ("role", "message"),
     [
         ("trainer", "trainer 0 cannot reach pserver 0 at 127.0.0.1:"),
         ("pserver", "trainers 0 and 1 of 2 did not come within 0.3 s"),
     ],
 )
 def test_a_program_of_a_job_waits_for_the_others(
-    role: str, told: str, request: pytest.FixtureRequest
+    role: str, message: str, request: pytest.FixtureRequest
 ) -> None:
     """As in Fluid, but not for ever; and it says how a job runs in one process."""
     request.addfinalizer(partial(fluid.set_flags, fluid.get_flags("FLAGS_rpc_deadline")))
@@ -388,6 +388,6 @@ def test_a_program_of_a_job_waits_for_the_others(
     t = go(trainer_id=0, pservers=where, trainers=2)
     program = t.get_trainer_program() if role == "trainer" else t.get_pserver_program(where)
     exe = fluid.Executor(fluid.CPUPlace())
-    with pytest.raises(JobError, match=told) as error:
+    with pytest.raises(JobError, match=message) as error:
         exe.run(program)
     assert "fluid.dist.LocalJob runs a whole job in one process" in error.value.__notes__[0]

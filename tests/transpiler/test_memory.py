@@ -126,20 +126,18 @@ def lost(program: fluid.Program) -> list[str]:
 
 
 def test_a_value_that_was_given_away_is_there_all_the_same(tmp_path: Path) -> None:
-    """As in 1.8.5, where memory_optimize does nothing: from the program as it was, which is told of
-    once.
-    """
+    """As in 1.8.5, where memory_optimize does nothing but warn once."""
     plain, net = Net(), Net()
     fluid.memory_optimize(net.main)
     names = lost(net.main)
     with pytest.warns(
         RuntimeWarning, match=f"memory_optimize gave away the memory of '{names[0]}'.*skip_opt_set"
-    ) as told:
+    ) as caught:
         assert [v.tobytes() for v in net.run(names[:1], 2)] == [
             v.tobytes() for v in plain.run(names[:1], 2)
         ]
         net.run(names)
-    assert len(told) == 1
+    assert len(caught) == 1
     # and when other passes have run on the program, and of a copy for tests
     fluid.release_memory(net.main)
     for program, want in (
