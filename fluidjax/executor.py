@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -233,7 +234,8 @@ class Executor(RunsDatasets):
             )
         bound = self._in_scope(this, scope, feeds)
         compiled = self._compile(bound, fetches)
-        stacked, count, first = stacked_feeds(feeds, compiled.plan.check_feed, compiled.packed)
+        checks = partial(compiled.plan.check_feed, parts=bound.ranks.where.count)
+        stacked, count, first = stacked_feeds(feeds, checks, compiled.packed)
         bound.ranks.check_steps(stacked)
 
         def steps() -> list[Any]:

@@ -19,6 +19,11 @@ from .path import around, op_path, refuse_shared, stopped, unused
 from .recompute import names_of
 from .summing import add_up
 
+_NO_PARAMETER = (
+    "the traced program has no parameter ({}), so nothing is trained: name the arguments that hold"
+    " them, fluid.trace(..., state='params')"
+)
+
 
 def append_backward(
     loss: Variable,
@@ -37,7 +42,7 @@ def append_backward(
     differentiated by blocks of their own. Within a case (of cond, switch_case, Switch) the ops go
     to a gradient block, which runs where the case does, after it; gradients flow through the ops of
     the case, or of a block around it that computes the loss. Returns (parameter, gradient) pairs in
-    parameter order: none where no gradient reaches a parameter, of which a warning tells.
+    parameter order: none where no gradient reaches a parameter, of which a warning tells; nor of a traced program that has no parameter.
     distop_context: None; others are of Paddle 2's planner of distributed programs.
 
     Raises FluidTypeError for arguments of the wrong type; UnsupportedError for a distop_context,
@@ -86,6 +91,8 @@ def append_backward(
     pairs = [(params[p], grads[p]) for p in names if p in grads and grads[p].block is block]
     if names and not pairs and not no_grad_set:
         warnings.warn(_no_path(program.global_block(), loss, names, unwanted, needed), stacklevel=2)
+    if not (names or parameter_list) and any(op.type.startswith("jax.") for op in block.ops):
+        warnings.warn(_NO_PARAMETER.format(user_line()), stacklevel=2)
     _mark_pairs(block, pairs, start)
     return pairs  # type: ignore[return-value]
 

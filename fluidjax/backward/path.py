@@ -6,13 +6,17 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..errors import FluidTypeError, FluidValueError
+from ..errors import FluidTypeError, FluidValueError, UnsupportedError
 from ..graph.block import Block
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..ir.desc import OpDesc
+from ..ir.text import op_called
 from ..ops.registry import lookup
 from .rules import has_grad
+
+# Of JAX's ops without a rule those whose gradient is zero.
+_FLAT = frozenset({"jax.stop_gradient", "jax.round", "jax.bitcast_convert_type"})
 
 
 def around(block: Block) -> list[Block]:
@@ -57,6 +61,7 @@ def op_path(block: Block, targets: set[str], inputs: set[str], no_grad: set[str]
             if relevant[i]:
                 reached.update(n for n in op.writes if n not in no_grad)
     needed = set(targets)
+    moving = reached if inputs else None
     for i in range(len(ops) - 1, -1, -1):
         if not any(n in needed for n in ops[i].writes):
             relevant[i] = False
@@ -64,6 +69,9 @@ def op_path(block: Block, targets: set[str], inputs: set[str], no_grad: set[str]
             needed.update(n for n in ops[i].reads if n not in no_grad)
         else:
             _warn_of_lost(ops[i], reached if inputs else None)
+            if ops[i].type.startswith("jax.") and ops[i].type not in _FLAT:
+                moving = _moving(block, ops, no_grad) if moving is None else moving
+                _refuse_lost(ops[i], moving - no_grad)
             relevant[i] = False
     path = [op for op, keep in zip(ops, relevant, strict=True) if keep]
     if inputs:
@@ -86,6 +94,30 @@ def _warn_of_lost(op: OpDesc, reached: set[str] | None) -> None:
             " stop_gradient = True on its output where that is meant",
             stacklevel=2,
         )
+
+
+def _moving(block: Block, ops: Sequence[OpDesc], no_grad: set[str]) -> set[str]:
+    """What follows from the variables that may have a gradient and that no op makes, and these."""
+    made = {n for op in ops for n in op.writes}
+    found = {n for op in ops for n in op.reads if n not in made and n not in no_grad}
+    for op in ops:
+        if op.type not in _FLAT and not found.isdisjoint(op.reads):
+            found.update(n for n in op.writes if n not in no_grad)
+    return found
+
+
+def _refuse_lost(op: OpDesc, moving: set[str]) -> None:
+    """Raises UnsupportedError for an op of JAX's that would end the path of a gradient without a
+    word: jax.grad refuses such functions too, but for eigenvalues of matrices that are not
+    symmetric.
+    """
+    if moving.isdisjoint(op.reads):
+        return
+    cure = "write it as lax.scan or a fori_loop of a known number, or " * (op.type == "jax.while")
+    raise UnsupportedError(
+        f"{op_called(op)} has no gradient, and the loss depends on what it computes: {cure}stop the"
+        " gradient of its result by jax.lax.stop_gradient"
+    )
 
 
 def path_inside(block: Block, ends: Sequence[OpDesc]) -> list[OpDesc]:

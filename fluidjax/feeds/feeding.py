@@ -57,7 +57,8 @@ class FeedRule:
     """What one fed variable must look like.
 
     loose: other shapes and dtypes may be fed than declared, since only ops look at them. free: no
-    op that reads it minds the kind of its numbers.
+    op that reads it minds the kind of its numbers. traced: its sizes are those that a function of
+    JAX's was traced at.
     """
 
     name: str
@@ -67,6 +68,7 @@ class FeedRule:
     lod_level: int = 0
     loose: bool = False
     free: bool = False
+    traced: bool = False
 
     def __call__(self, value: Any) -> Any:
         """The value as the step takes it. Raises FeedError saying what is wrong with it."""
@@ -148,7 +150,25 @@ class FeedRule:
             return "; add the last dimension, for instance x[:, None]"
         if len(shape) == len(want) - 1 and want[0] == -1:
             return "; is the batch dimension missing?"
+        if self.traced and len(shape) == len(want):
+            differ = [n != w and w >= 0 for n, w in zip(shape, want, strict=True)]
+            sizes = ", ".join(repr(f"d{i}") if d else "None" for i, d in enumerate(differ))
+            sizes += "," if len(want) == 1 else ""
+            return (
+                f": trace with dynamic={{{self.name!r}: ({sizes})}} for a program of any such size"
+            )
         return " (-1: any size)"
+
+    def refuse_parts(self, count: int) -> None:
+        """Raises FeedError for a batch that a traced program holds: of a part of it, means and what
+        else the function computed of the size are wrong.
+        """
+        if self.traced and self.shape and self.shape[0] >= 0:
+            sizes = ("b", *[None] * (len(self.shape) - 1))
+            raise FeedError(
+                f"feed {self.name!r} goes to {count} devices in parts, and its program was traced"
+                f" at all {self.shape[0]} rows: trace with dynamic={{{self.name!r}: {sizes}}}"
+            )
 
     def _refuse_dtype(self, got: Any, values: Any = None) -> None:
         kind = np.dtype(got).kind
@@ -340,9 +360,16 @@ def rule_for(
     if var.kind not in walk.FEEDABLE_KINDS or var.dtype is None:
         raise FeedError(f"variable {var.name!r} of kind {var.kind} cannot be fed")
     loose = not (var.need_check_feed or var.persistable) or var.shape is None
-    free = loose and readers is not None and all(op.type in _FREE for op in readers)
+    ops = None if readers is None else list(readers)
     return FeedRule(
-        var.name, numpy_dtype(var.dtype), var.shape or (), ranges, var.lod_level, loose, free
+        var.name,
+        numpy_dtype(var.dtype),
+        var.shape or (),
+        ranges,
+        var.lod_level,
+        loose,
+        free=loose and ops is not None and all(op.type in _FREE for op in ops),
+        traced=bool(ops) and all(op.type.startswith("jax.") for op in ops or ()),
     )
 
 

@@ -107,6 +107,7 @@ class Step:
             raise UnsupportedError(
                 f"the program needs {len(unknown)} op types that are not there: {names}"
             )
+        refuse_later(self.desc, self.ops)
         refuse_unfilled(self.desc, self.ops)
 
     @cached_property
@@ -345,9 +346,7 @@ class Step:
         env: Env = {WORD: begin(), **dict.fromkeys(self.kernels_own)}
         for name in self.reads:
             if name not in state:
-                raise EnforceNotMet(
-                    f"variable {name!r} is not initialised; run the startup program first"
-                )
+                raise EnforceNotMet(self.uninitialised(name))
             env[name] = state[name]
         for name, var in self.feeds.items():
             if name not in feed:
@@ -403,9 +402,22 @@ class Step:
             )
         return jax.tree.map(jnp.asarray, env[name])
 
-    def reader_of(self, name: str) -> str:
+    def uninitialised(self, name: str) -> str:
+        """That a variable of the state has no value, and where its first one comes from."""
         op = self.uses[0].get(name)
-        return "" if op is None else f": {op_called(op)} reads it"
+        traced = op is not None and op.type.startswith("jax.")
+        cure = "write() what fluid.trace returned" if traced else "run the startup program"
+        return f"variable {name!r} is not initialised; {cure} first"
+
+    def reader_of(self, name: str) -> str:
+        """Which op reads what is not fed; of a traced argument also how it need not be fed."""
+        op = self.uses[0].get(name)
+        if op is None:
+            return ""
+        root, _, leaf = name.partition(".")
+        state = f"{root!r}" if leaf else f"{{{root!r}: None}}"
+        hint = f" (a parameter is one of fluid.trace's state={state})"
+        return f": {op_called(op)} reads it{hint if op.type.startswith('jax.') else ''}"
 
 
 def _passes_over(op: OpDesc, var: VarDesc) -> bool:
@@ -433,6 +445,25 @@ def unsupported(desc: ProgramDesc, ops: Iterable[OpDesc] | None = None) -> list[
     top = tuple(desc.blocks[0].ops if ops is None else ops)
     used = {op.type for op in (*top, *walk.below(desc, top))}
     return sorted(kind for kind in used if kind not in REGISTRY)
+
+
+def refuse_later(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> None:
+    """Raises UnsupportedError for an attribute of a traced op that nobody here knows: one that a
+    later version reads, and that changes what the op computes.
+    """
+    seen: set[tuple[str, str]] = set()
+    for op in (*ops, *walk.below(desc, ops)):
+        if not op.type.startswith("jax."):
+            continue
+        for name in op.attrs:
+            if (op.type, name) in seen:
+                continue
+            seen.add((op.type, name))
+            if REGISTRY[op.type].attr_type(name) is None:
+                raise UnsupportedError(
+                    f"{op_called(op)} has an attribute {name!r} that this version of fluidjax does"
+                    " not know: run the program by the version that wrote it"
+                )
 
 
 def _to_keep(name: str, value: Any) -> Any:

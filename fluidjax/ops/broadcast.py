@@ -12,8 +12,11 @@ def align(x: Any, y: Any, axis: int) -> tuple[Any, Any]:
     dimension is X's `axis`.
 
     axis = -1 aligns the last dimensions. Trailing 1s of Y beyond X's rank are trimmed, as in
-    Paddle. Where X has fewer dimensions than Y the roles are exchanged.
+    Paddle. Where X has fewer dimensions than Y the roles are exchanged; but what has the shape []
+    of a traced scalar keeps it beside a Y of Fluid's shape [1].
     """
+    if not x.ndim and tuple(y.shape) == (1,):
+        return x, y.reshape(*())
     if x.ndim < y.ndim:
         y, x = align(y, x, axis)
         return x, y

@@ -51,10 +51,8 @@ class Accumulator:
 
 
 def _is_traced_scalar(loss: Variable) -> bool:
-    """Whether a loss is the scalar that a function of JAX's returned."""
-    return not loss.shape and any(
-        op.type.startswith("jax.") and loss.name in op.desc.writes for op in loss.block.ops
-    )
+    """Whether a loss is a scalar as functions of JAX's return it, or follows from one."""
+    return not loss.shape and any(op.type.startswith("jax.") for op in loss.block.ops)
 
 
 class Optimizer:

@@ -155,8 +155,19 @@ def _slow_copy(param: Parameter, startup: Program) -> Variable:
     }
     block = startup.global_block()
     made = block.create_var(**given)
-    block.append_op(type="assign", inputs={"X": block.var(param.name)}, outputs={"Out": made})
+    first = first_value(startup, param)
+    block.append_op(type="assign", inputs={"X": first}, outputs={"Out": made})
     return param.block.create_var(**given)
+
+
+def first_value(startup: Program, param: Parameter) -> Variable:
+    """A parameter in the startup program. That of a traced program sets none: the scope has them
+    before.
+    """
+    block = startup.global_block()
+    if not block.has_var(param.name):
+        block.create_var(name=param.name, shape=param.shape, dtype=param.dtype, persistable=True)
+    return block.var(param.name)
 
 
 class PipelineOptimizer:

@@ -283,9 +283,7 @@ class Compiled:
             if value is None:
                 value = zeros(self.step, name)
             if value is None:
-                raise EnforceNotMet(
-                    f"variable {name!r} is not initialised; run the startup program first"
-                )
+                raise EnforceNotMet(self.step.uninitialised(name))
             value = value if isinstance(value, jax.Array | ShardedValue) else np.asarray(value)
             shape = (
                 self.plan.sharded[name].shape

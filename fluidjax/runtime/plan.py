@@ -227,9 +227,9 @@ class StepPlan:
         offsets = goes_by_offsets(self.step)
         return Padding(batches, inner_levels(self.step), offsets, self.batch_sizes)
 
-    def check_feed(self, feed: Mapping[str, Any]) -> dict[str, Any]:
-        """The fed values that the step takes. Raises FeedError for a missing feed or one that does
-        not fit.
+    def check_feed(self, feed: Mapping[str, Any], parts: int = 1) -> dict[str, Any]:
+        """The fed values that the step takes, which then go to devices in so many parts. Raises
+        FeedError for a missing feed or one that does not fit.
 
         Names that the program does not know are ignored with a warning. They are an error on
         several devices, as in 1.8.5, and if another feed is missing.
@@ -240,6 +240,8 @@ class StepPlan:
         for name, value in feed.items():
             rule = rules.get(name)
             if rule is not None:
+                if parts > 1:
+                    rule.refuse_parts(parts)
                 try:
                     values[name] = (
                         self.where.fed(rule(value))

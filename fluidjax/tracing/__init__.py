@@ -28,6 +28,10 @@ from .writing import Argument, write
 __all__ = ["Report", "TraceError", "Traced", "fit_memory", "trace"]
 
 _CALLS = ("inline", "keep")
+_STATIC = (
+    "arguments of fluid.trace are traced: a flag or a size that Python decides by is closed over,"
+    " as True is in trace(lambda x: f(x, True), x), or trace(lambda m, x: m(x, True), model, x)"
+)
 
 
 def trace(
@@ -43,9 +47,11 @@ def trace(
     """``fn(*args, **kwargs)`` as a program: what ``jax.make_jaxpr`` sees, as ops ``jax.*``.
 
     fn: any function that jax.jit takes: of flax, equinox, haiku, a whole training step with optax;
-    or a module of flax nnx or equinox itself, whose arrays then are the state ``model``. args:
-    arrays, trees of them, or ``jax.ShapeDtypeStruct`` where only types matter; their shapes and
-    dtypes are the program's.
+    or a module of flax nnx or equinox, or a method of one, whose arrays then are the state
+    ``model``. args: arrays, trees of them, or ``jax.ShapeDtypeStruct`` where only types matter;
+    their shapes and dtypes are the program's. Also modules, optimizers and other objects of nnx,
+    and modules of equinox: their arrays are state. What a call changes in an object of nnx the
+    program writes, and the new arrays are the first results.
 
     state: which arguments persist, as variables of the program that a step replaces
     (`states.paired` says how each finds the result that continues it). By default those containers
@@ -66,43 +72,62 @@ def trace(
     """
     if calls not in _CALLS:
         raise FluidTypeError(f"calls is {calls!r}; it may be {' or '.join(map(repr, _CALLS))}")
-    if not callable(fn):
-        raise FluidTypeError(f"trace takes a function, not {type(fn).__name__}")
-    module = modules.split(fn)
-    if module is not None:
-        args = (module.arrays, *args)
-        state = {0: 0 if module.mutable else None} if state == "auto" else state
-        fn = module.function
+    for word, value in (("kwargs", kwargs), ("dynamic", dynamic)):
+        if not isinstance(value, Mapping | None):
+            raise FluidTypeError(f"{word} is a mapping by name, not {type(value).__name__}")
+    if not (names is None or isinstance(names, Mapping) or callable(names)):
+        raise FluidTypeError(f"names is a mapping or a function, not {type(names).__name__}")
+    owner = modules.owner_of(fn)
+    if owner is not None:
+        model, method = owner
+        args = (model, *args)
+        labels = ["model", *_labels(getattr(model, method), len(args) - 1)]
+
+        def fn(model: Any, *args: Any, **kwargs: Any) -> Any:
+            return getattr(model, method)(*args, **kwargs)
+
+        fn.__name__ = type(model).__name__
+    elif not callable(fn):
+        apply = "; trace its apply" if callable(getattr(fn, "apply", None)) else ""
+        raise FluidTypeError(f"trace takes a function, not {type(fn).__name__}{apply}")
+    else:
+        labels = _labels(fn, len(args))
     named = dict(sorted((kwargs or {}).items()))  # as jax flattens them
-    labels = (
-        _labels(fn, len(args))
-        if module is None
-        else ["model", *_labels(module.call, len(args) - 1)]
-    )
     words, values = [*labels, *named], [*args, *named.values()]
-    arguments = list(_arguments(words, values))
+    split = modules.split(fn, values, list(named))
+    if split is not None:
+        fn, values = split.function, list(split.values)
+    trained = {} if split is None else split.trained
+    arguments = list(_arguments(words, values, trained))
     if dynamic:
-        given = opened(dynamic, words, values, [a.names for a in arguments])
-        args, named = tuple(given[: len(args)]), dict(zip(named, given[len(args) :], strict=True))
+        values = opened(dynamic, words, values, [a.names for a in arguments])
         arguments = [
             replace(a, part=Part.of(a.part.name, value))
-            for a, value in zip(arguments, given, strict=True)
+            for a, value in zip(arguments, values, strict=True)
         ]
+    args, named = tuple(values[: len(args)]), dict(zip(named, values[len(args) :], strict=True))
     try:
-        with modules.scopes(module):
+        with modules.scopes(() if split is None else split.classes):
             closed, out = jax.make_jaxpr(fn, return_shape=True)(*args, **named)
+    except jax.errors.ConcretizationTypeError as error:
+        raise note(note(error, _traced_in(fn)), _STATIC)  # noqa: B904
     except Exception as error:
-        raise note(error, f"in fluid.trace of {getattr(fn, '__name__', type(fn).__name__)}")  # noqa: B904
+        raise note(error, _traced_in(fn))  # noqa: B904
     for value in closed.consts:
         if isinstance(value, jax.core.Tracer):
             raise TraceError(
                 f"the function reads a value of another trace, {value.aval.str_short()}, that was"
                 " kept when that trace ended: return it there, and hand it over as an argument"
             )
-    parts = out if type(out) is tuple else (out,)
+    parts = list(out) if type(out) is tuple else [out]
+    if split is not None and split.continued and type(parts[-1]) is tuple:
+        parts[-1:] = parts[-1]
     of_result = [f"result {i}" if type(out) is tuple else "the result" for i in range(len(parts))]
     results = [Part.of(label, part) for label, part in zip(of_result, parts, strict=True)]
-    pairs = paired(state, [a.part for a in arguments], results)
+    known = {} if split is None else split.continued
+    pairs = paired(state, [a.part for a in arguments], results, known)
+    if split is not None and state == "auto":
+        pairs = {**dict.fromkeys(split.read), **pairs}
     with paused():
         main, held, places, leaves, dropped, keys = write(
             closed, arguments, results, pairs, names, calls, strict
@@ -111,22 +136,31 @@ def trace(
     return Traced.of(main, held, in_tree, out_tree, places, leaves, dropped, pairs, keys)
 
 
-def _arguments(labels: Sequence[str], values: Sequence[Any]) -> Iterator[Argument]:
-    """Each argument with the names of its leaves. Raises TraceError for a leaf that is no array."""
-    for label, value in zip(labels, values, strict=True):
+def _traced_in(fn: Any) -> str:
+    return f"in fluid.trace of {getattr(fn, '__name__', type(fn).__name__)}"
+
+
+def _arguments(
+    labels: Sequence[str], values: Sequence[Any], trained: Mapping[int, tuple[bool, ...]]
+) -> Iterator[Argument]:
+    """Each argument with the names of its leaves. trained: of some which of their leaves are
+    trained. Raises TraceError for a leaf that is no array.
+    """
+    for at, (label, value) in enumerate(zip(labels, values, strict=True)):
         leaves = jax.tree_util.tree_flatten_with_path(value)[0]
         names = [state_name(label, value, path) for path, _ in leaves]
         for name, (_, leaf) in zip(names, leaves, strict=True):
             is_array = hasattr(leaf, "shape") and hasattr(leaf, "dtype")
-            if not is_array and not isinstance(leaf, bool | int | float | complex):
+            odd = is_array and getattr(leaf.dtype, "kind", "") in tuple("OSUMm")
+            if odd or not (is_array or isinstance(leaf, bool | int | float | complex)):
+                kind = f"{leaf.dtype} array" if odd else type(leaf).__name__
                 raise TraceError(
-                    f"argument {label!r} has a leaf of type {type(leaf).__name__} at {name}, and a"
-                    " program holds arrays: fix it by functools.partial, or leave it out of the"
-                    " tree"
+                    f"argument {label!r} has a leaf of type {kind} at {name}, and a program holds"
+                    " arrays of numbers: fix it by functools.partial, or leave it out of the tree"
                 )
         types = [leaf if hasattr(leaf, "dtype") else jax.typeof(leaf) for _, leaf in leaves]
         part = Part.of(label, jax.tree.unflatten(jax.tree.structure(value), types))
-        yield Argument(part, tuple(names), tuple(leaf for _, leaf in leaves))
+        yield Argument(part, tuple(names), tuple(leaf for _, leaf in leaves), trained.get(at))
 
 
 def _labels(fn: Callable[..., Any], count: int) -> list[str]:

@@ -41,14 +41,20 @@ def opened(
 
 
 def _leaf(name: str, leaf: Any, sizes: Sequence[str | int | None] | None, scope: Any) -> Any:
-    if sizes is None or not any(isinstance(n, str) for n in sizes):
+    if sizes is None:
         return leaf
     shape = tuple(leaf.shape) if hasattr(leaf, "shape") else ()
-    if isinstance(sizes, str) or len(sizes) > len(shape):
+    fits = isinstance(sizes, tuple | list) and len(sizes) <= len(shape)
+    if not fits or any(
+        n not in (None, old) and not isinstance(n, str)
+        for n, old in zip(sizes, shape, strict=False)
+    ):
         raise TraceError(
             f"dynamic gives {name!r} the sizes {sizes!r}, and its shape is {list(shape)}: give one"
-            " for each dimension, None for one that is as it was traced"
+            " name for each dimension, None for one that is as it was traced"
         )
+    if not any(isinstance(n, str) for n in sizes):
+        return leaf
     parts = [n if isinstance(n, str) else str(old) for n, old in zip(sizes, shape, strict=False)]
     text = ", ".join([*parts, *map(str, shape[len(sizes) :])])
     try:

@@ -113,11 +113,17 @@ def given_name(names: Callable[[str], str] | Mapping[str, str] | None, usual: st
 
 @cache
 def scope_of(stack: str) -> str:
-    """The scope ``Net/l1/ln1`` of a name stack such as ``transpose(jvp(Net))/l1/ln1``."""
-    return "/".join(
+    """The scope ``Net/l1/ln1`` of a name stack such as ``transpose(jvp(Net))/l1/ln1``. Behind what
+    an equinox module is called, its class says nothing: ``eqx.nn.Linear``.
+    """
+    words = [
         word
         for word in _WRAPPER.sub("", stack).replace(")", "").split("/")
         if word and word not in _BARE
+    ]
+    of_class = [word.startswith("eqx.nn.") for word in words]
+    return "/".join(
+        word for at, word in enumerate(words) if not (at and of_class[at] and not of_class[at - 1])
     )
 
 

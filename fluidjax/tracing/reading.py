@@ -141,7 +141,8 @@ class Reader:
         # ops that do something even where nobody reads what they compute
         self._acting: set[int] = set()
         self._lines: dict[int, tuple[Any, str | None]] = {}
-        self._at: tuple[str, str | None] = "", None
+        self._at: tuple[str, str | None] = "", None  # scope and line of the equation that is read
+        self._outer: tuple[str, str | None] = "", None  # and of what it stands in
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -264,9 +265,9 @@ class Reader:
             is_literal = isinstance(v, jex.Literal)
             return Literal(v.val, _dtype_of(v.aval)) if is_literal else env[v]
 
-        outer = self._at
+        outer, beyond = self._at, self._outer
         for eqn in jaxpr.eqns:
-            self._at = self._place(eqn, outer)
+            self._at, self._outer = self._place(eqn, outer), outer
             first = self._uid
             found = self._equation(block, eqn, [atom(v) for v in eqn.invars])
             if eqn.effects:
@@ -274,7 +275,7 @@ class Reader:
             env.update(
                 (v, a) for v, a in zip(eqn.outvars, found, strict=True) if not _is_dropped(v)
             )
-        self._at = outer
+        self._at, self._outer = outer, beyond
         return [atom(v) for v in jaxpr.outvars]
 
     def function(
@@ -548,12 +549,15 @@ class Reader:
         return self._outputs(block, eqn, "custom_call", ins, "Out*", attrs, said["function"])
 
     def _differentiated(self, block: Block, rule: Any, hints: Sequence[str]) -> Function:
-        """A rule as a block; it is differentiated already, so functions within it need no rules."""
-        self.rules = False
+        """A rule as a block; it is differentiated already, so functions within it need no rules.
+        Its equations say the scope of the equation that it is the rule of themselves.
+        """
+        here, self.rules = self._at, False
+        self._at = self._outer[0], here[1]
         try:
             return self.function(block, rule.jaxpr, rule.consts, hints)
         finally:
-            self.rules = True
+            self._at, self.rules = here, True
 
     def _rematerialized(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
         jaxpr, consts = _opened(eqn.params["jaxpr"])

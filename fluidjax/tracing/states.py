@@ -38,25 +38,33 @@ class Part:
         return self.tree == other.tree and self.types == other.types
 
     @property
+    def leaves(self) -> dict[str, Any]:
+        """The type of each leaf, by its path."""
+        numbered = jax.tree.unflatten(self.tree, range(len(self.types)))
+        paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(numbered)]
+        named = [jax.tree_util.keystr(path, simple=True, separator=".") for path in paths]
+        return dict(zip(named, self.types, strict=True))
+
+    @property
     def is_container(self) -> bool:
         """Whether it is more than one bare array, and holds one."""
         return bool(self.types) and not jax.tree_util.treedef_is_leaf(self.tree)
 
 
 def paired(
-    state: StateOption, args: Sequence[Part], results: Sequence[Part]
+    state: StateOption, args: Sequence[Part], results: Sequence[Part], known: Mapping[int, int]
 ) -> dict[int, int | None]:
     """Argument -> the result that continues it, None for one that is only read. Arguments that are
     not in it are fed.
 
     state: "auto" takes the arguments, dicts, tuples and other containers of arrays, that exactly
-    one result continues; positions or names of arguments persist, and each is paired with the one
+    one result continues, beside those of which it is `known`; positions or names of arguments persist, and each is paired with the one
     result of its tree and types; a mapping says it all. Raises TraceError where results are
     ambiguous, as one of a bare array's type is, or where some of the named arguments are continued
     and others not.
     """
     if isinstance(state, str) and state == "auto":
-        return _found(args, results)
+        return _found(args, results, known)
     if isinstance(state, Mapping):
         return {
             _position(key, args): _checked(_position(key, args), to, args, results)
@@ -66,15 +74,17 @@ def paired(
     return _named([_position(key, args) for key in several], args, results)
 
 
-def _found(args: Sequence[Part], results: Sequence[Part]) -> dict[int, int | None]:
-    pairs: dict[int, int | None] = {}
-    for at, arg in enumerate(args):
-        if not arg.is_container:
-            continue
-        fits = [r for r, result in enumerate(results) if result.fits(arg)]
+def _found(
+    args: Sequence[Part], results: Sequence[Part], known: Mapping[int, int]
+) -> dict[int, int | None]:
+    pairs: dict[int, int | None] = {**known}
+    free = {at: arg for at, arg in enumerate(args) if at not in known and arg.is_container}
+    open_results = [r for r in range(len(results)) if r not in known.values()]
+    for at, arg in free.items():
+        fits = [r for r in open_results if results[r].fits(arg)]
         if not fits:
             continue
-        rivals = [a.name for a in args if a.is_container and a.fits(arg)]
+        rivals = [a.name for a in free.values() if a.fits(arg)]
         if len(fits) > 1 or len(rivals) > 1:
             raise TraceError(_ambiguous(rivals, [results[r].name for r in fits]))
         pairs[at] = fits[0]
@@ -102,6 +112,8 @@ def _named(
                 f" state={{{args[at].name!r}: None}} for what is only read"
             )
         pairs[at] = fits[rivals.index(at)] if fits else None
+        if not fits:
+            _refuse_part(args[at], results)
     continued = [at for at, to in pairs.items() if to is not None]
     lost = [at for at, to in pairs.items() if to is None and args[at].types]
     if continued and lost:
@@ -112,6 +124,20 @@ def _named(
             " None} for what is only read"
         )
     return pairs
+
+
+def _refuse_part(arg: Part, results: Sequence[Part]) -> None:
+    """Raises TraceError where a result seems to be new values of a part of an argument, as what
+    flax linen's ``mutable`` returns.
+    """
+    for result in results:
+        if result.is_container and set(result.leaves.items()) < set(arg.leaves.items()):
+            part = next(iter(result.leaves)).split(".")[0]
+            raise TraceError(
+                f"{result.name} may be new values of a part of {arg.name!r}, {part}, and a program"
+                " continues whole arguments: give and return that part on its own, or say"
+                f" state={{{arg.name!r}: None}} for what is only read"
+            )
 
 
 def _ambiguous(args: Sequence[str], results: Sequence[str]) -> str:

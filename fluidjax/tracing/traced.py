@@ -19,6 +19,7 @@ from ..ir.desc import FrozenMap
 from ..ir.outline import outline
 from ..saved.values import put
 from ..state.scope import Scope, global_scope
+from . import modules
 
 
 @dataclass(frozen=True)
@@ -138,9 +139,19 @@ class Traced:
         given, fed = set(self.places), set(self.feeds)
         held = {name: value for name, value in self.state.items() if name not in given}
         at = {name: i for i, name in enumerate(self.fetches)}
+        dtypes = {n: var.dtype for n, var in self.main.desc.blocks[0].vars.items()}
+
+        def array(name: str, value: Any) -> Any:
+            """As jax.jit takes it: what NumPy has in 64 bits in those that JAX is set to."""
+            as_it_is = getattr(value, "dtype", None) == dtypes[name] or isinstance(value, jax.Array)
+            return value if as_it_is else jax.numpy.asarray(value)
 
         def step(*args: Any, **kwargs: Any) -> Any:
             leaves, tree = jax.tree.flatten((args, kwargs))
+            if tree != self.in_tree:  # modules themselves may be given
+                arrays = [modules.arrays_of(arg) for arg in args]
+                named = {name: modules.arrays_of(arg) for name, arg in kwargs.items()}
+                leaves, tree = jax.tree.flatten((tuple(arrays), named))
             if tree != self.in_tree:
                 raise FluidTypeError(
                     f"the arguments have the tree {tree}; the function was traced with"
@@ -148,8 +159,8 @@ class Traced:
                 )
             values = dict(zip(self.places, leaves, strict=True))
             given = {n: _data(v) if n in self.keys else v for n, v in values.items()}
-            state = {**held, **{n: _array(v) for n, v in given.items() if n not in fed}}
-            new, found = run(state, {n: _array(values[n]) for n in fed})
+            state = {**held, **{n: array(n, v) for n, v in given.items() if n not in fed}}
+            new, found = run(state, {n: array(n, values[n]) for n in fed})
             return self.out_tree.unflatten(
                 [found[at[n]] if n in at else self._leaf(n, new[n]) for n in self.results]
             )
@@ -181,10 +192,6 @@ class Traced:
     def read(self, scope: Scope | None = None) -> dict[str, Any]:
         """The state as it stands in a scope (default: the global one)."""
         return read_state(self.main, global_scope() if scope is None else scope)
-
-
-def _array(value: Any) -> Any:
-    return value if hasattr(value, "dtype") else jax.numpy.asarray(value)
 
 
 def _data(key: Any) -> Any:

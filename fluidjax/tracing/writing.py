@@ -27,11 +27,14 @@ Renaming = Callable[[str], str] | Mapping[str, str] | None
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument: its part, and the usual name and the value of each leaf."""
+    """An argument: its part, and the usual name and the value of each leaf; where it is known,
+    whether each is trained.
+    """
 
     part: Part
     names: tuple[str, ...]
     leaves: tuple[Any, ...]
+    trained: tuple[bool, ...] | None = None
 
 
 def write(
@@ -54,14 +57,18 @@ def write(
     held: dict[str, Any] = {}
     keys: dict[str, str] = {}  # variables with the data of keys -> those with the keys
     invars = iter(closed.jaxpr.invars)
+    told = not differentiated and any(_says_params(n) for at in pairs for n in arguments[at].names)
     for at, argument in enumerate(arguments):
         taken = [reader.names.take(given_name(renamed, usual)) for usual in argument.names]
-        for name, usual, leaf in zip(taken, argument.names, argument.leaves, strict=True):
+        trained = argument.trained or [
+            _is_trained(n, differentiated or told) for n in argument.names
+        ]
+        for name, is_trained, leaf in zip(taken, trained, argument.leaves, strict=True):
             aval = next(invars).aval
             if at in pairs and jax.numpy.issubdtype(aval.dtype, jax.dtypes.prng_key):
                 keys[name] = _key(reader, name, aval)
             else:
-                _declare(reader, name, aval, at in pairs, _is_parameter(usual, differentiated))
+                _declare(reader, name, aval, at in pairs, is_trained)
             if at in pairs and not isinstance(leaf, jax.ShapeDtypeStruct):
                 value = leaf if hasattr(leaf, "dtype") else jax.numpy.asarray(leaf)
                 held[name] = jax.random.key_data(value) if name in keys else value
@@ -101,14 +108,18 @@ def _declare(reader: Reader, name: str, aval: Any, persists: bool, is_parameter:
     block.vars[name] = replace(var, is_parameter=is_parameter and not var.stop_gradient)
 
 
-def _is_parameter(path: str, differentiated: bool) -> bool:
-    """Whether a leaf of the state is trained: in a training step what is called params, in a
-    forward function all but statistics.
+def _is_trained(path: str, told: bool) -> bool:
+    """Whether a leaf of the state is trained: what is called params, in a training step or where
+    anything of the state is `told` to be so; else all but statistics.
     """
     words = path.split(".")
     if any(w.startswith("opt") or w == "batch_stats" for w in words):
         return False
-    return not differentiated or "params" in words or words[0] == "model"
+    return _says_params(path) or not told
+
+
+def _says_params(path: str) -> bool:
+    return "params" in path.split(".")
 
 
 def _written(

@@ -15,10 +15,9 @@ from fluidjax.graph.program import Program
 from fluidjax.ir.jsonio import from_json, to_json
 from fluidjax.ir.parse import parse
 from fluidjax.ir.text import to_text
-from fluidjax.tracing import modules
 
 from .functions import CASES
-from .same import check_same
+from .same import as_function, check_same
 
 # One of each kind; the others repeat the mechanism on other nets.
 SHOWN = """arithmetic special_functions indexing every_dtype linear_algebra convolutions pools_and_their_gradients
@@ -45,9 +44,7 @@ def check_case(name: str) -> None:
     assert from_json(to_json(traced.main.desc)) == traced.main.desc
     again = replace(traced, main=Program.from_desc(parse(text)))
 
-    module = modules.split(fn)
-    reference = fn if module is None else module.function
-    args = args if module is None else (module.arrays, *args)
+    reference, args = as_function(fn, args)
     run, step = jax.jit(reference), jax.jit(again.step())
     for _ in range(3):
         expected, found = run(*args, **kwargs), step(*args, **kwargs)

@@ -153,3 +153,78 @@ def test_an_accuracy_that_is_asked_for_is_kept(calls: str) -> None:
     assert 'accuracy="HIGHEST"' in text and 'accuracy="0.001,0.0002,3"' in text
     again = replace(traced, main=fluid.Program.from_desc(parse(text)))
     check_same(jax.jit(fn)(x), jax.jit(again.step())(x))
+
+
+def test_ops_of_a_rule_stand_in_the_scope_of_their_function() -> None:
+    """Not in that scope twice."""
+
+    def fn(p: Any, x: Any) -> Any:
+        with jax.named_scope("outer"), jax.named_scope("inner"):
+            return jax.nn.relu(x @ p["w"]).sum()
+
+    for calls in ("inline", "keep"):
+        traced = fluid.trace(fn, {"w": SQUARE}, SQUARE, state=0, calls=calls)
+        assert traced.report.scopes == ("outer/inner",)
+
+
+def looped(p: Any) -> Any:
+    return lax.while_loop(lambda c: c.sum() < 1e4, lambda c: 2 * c, jnp.abs(p["a"])).sum()
+
+
+def asked(p: Any) -> Any:
+    return jax.pure_callback(np.sin, jax.ShapeDtypeStruct((3, 3), "float32"), p["a"]).sum()
+
+
+@pytest.mark.parametrize("fn", [looped, asked, lambda p: jnp.linalg.eig(p["a"])[1].real.sum()])
+@pytest.mark.parametrize("way", ["gradients", "minimize"])
+def test_a_part_of_a_gradient_is_not_lost(fn: Any, way: str) -> None:
+    """Beside what has a gradient stands what has none: JAX refuses the whole, as we do."""
+    params = {"a": SQUARE}
+    with pytest.raises((ValueError, NotImplementedError)):
+        jax.grad(lambda p: p["a"].sum() + fn(p))(params)
+    traced = fluid.trace(lambda p: p["a"].sum() + fn(p), params, state=0, strict=False)
+    block = traced.main.global_block()
+    loss = block.var(traced.fetches[0])
+    with (
+        fluid.program_guard(traced.main, traced.startup),
+        pytest.raises(
+            fluid.FluidError, match=r"op 'jax.\w+' \(.*\d+\) has no gradient, .*stop_gradient"
+        ),
+    ):
+        if way == "gradients":
+            fluid.gradients(loss, [block.var("p.a")])
+        else:
+            fluid.optimizer.SGD(0.1).minimize(loss)
+
+
+def stopping(p: Any) -> Any:
+    return (lax.stop_gradient(looped(p)) * p["a"]).sum()
+
+
+def of_data_alone(p: Any) -> Any:
+    return (looped({"a": SQUARE}) * p["a"]).sum()
+
+
+def flat(p: Any) -> Any:
+    bits = lax.bitcast_convert_type(p["a"], jnp.int32) & -8
+    return ((jnp.round(p["a"]) + lax.bitcast_convert_type(bits, jnp.float32)) * p["a"]).sum()
+
+
+def windows(p: Any) -> Any:
+    def pool(x: Any) -> Any:
+        return lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (1, 1), "VALID")
+
+    return (jax.grad(lambda x: (pool(x) ** 2).sum())(p["a"]) ** 2).sum()
+
+
+@pytest.mark.parametrize(
+    "fn", [stopping, of_data_alone, flat, windows, lambda p: lax.approx_max_k(p["a"], 2)[0].sum()]
+)
+def test_what_has_no_gradient_may_stand_where_none_flows(fn: Any) -> None:
+    traced = fluid.trace(fn, {"a": SQUARE}, state=0)
+    block = traced.main.global_block()
+    with fluid.program_guard(traced.main):
+        grads = fluid.gradients(block.var(traced.fetches[0]), [block.var("p.a")])
+    _, found = jax.jit(fluid.step_fn(traced.main, grads))(traced.state, {})
+    expected = jax.jit(jax.grad(fn))({"a": SQUARE})["a"]
+    np.testing.assert_allclose(found[0], expected, rtol=1e-6)

@@ -123,6 +123,31 @@ def test_data_parallel_is_one_device(name: str, devices: int) -> None:
         check(name, traced, lambda feed: exe.run(compiled, feed, list(traced.fetches)))
 
 
+def test_a_batch_that_the_program_holds_is_not_split() -> None:
+    """A mean over all rows, taken of a part of them, would halve every update."""
+    traced = fluid.trace(
+        lambda p, x: (x @ p["w"]).mean(), {"w": jnp.ones((3, 2))}, jnp.ones((4, 3)), state=0
+    )
+    with fluid.program_guard(traced.main, traced.startup):
+        fluid.optimizer.SGD(0.1).minimize(traced.main.global_block().var(traced.fetches[0]))
+    exe, x = fluid.Executor(), np.ones((4, 3), "float32")
+    with fluid.scope_guard(fluid.Scope()):
+        traced.write()
+        exe.run(traced.startup)
+        compiled = fluid.CompiledProgram(traced.main).with_data_parallel(
+            loss_name=traced.fetches[0], places=fluid.cpu_places(2)
+        )
+        refusal = r"'x' goes to 2 devices in parts.*dynamic=\{'x': \('b', None\)\}"
+        with pytest.raises(fluid.FluidError, match=refusal):
+            exe.run(compiled, {"x": x}, list(traced.fetches))
+        with pytest.raises(fluid.FluidError, match=refusal):
+            exe.run_steps(compiled, [{"x": x}, {"x": x}], list(traced.fetches))
+        exe.run(compiled, [{"x": x}, {"x": x}], list(traced.fetches))  # a batch for each
+        np.testing.assert_allclose(
+            kept(traced.read()["p.w"]), np.full((3, 2), 1 - 0.1 / 2), rtol=1e-6
+        )
+
+
 @pytest.mark.first(1)
 @pytest.mark.parametrize("devices", COUNTS)
 @pytest.mark.parametrize("name", MODELS)

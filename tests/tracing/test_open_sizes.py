@@ -21,10 +21,10 @@ from fluidjax.ir.text import to_text
 from fluidjax.ir.verify import verify
 from fluidjax.ops.registry import lookup
 from fluidjax.passes import lifetimes
-from fluidjax.tracing import modules
 
 from ..passes.test_raise_to_fluid import MODELS as RAISED
 from .functions import CASES, normal
+from .same import as_function
 
 # Nets and training steps of functions.py. Left out are those that hold their batch themselves (an initial state of
 # two rows), and Adam's on parameters whose gradient is zero but for rounding (the bias of keys), which it divides by
@@ -79,9 +79,7 @@ def check_open(name: str) -> None:
     assert parse(to_text(desc)) == desc and from_json(to_json(desc)) == desc
     verify(desc, lookup)
     step = replace(traced, main=Program.from_desc(parse(to_text(desc)))).step()
-    module = modules.split(fn)
-    reference = fn if module is None else module.function
-    args = args if module is None else (module.arrays, *args)
+    reference, args = as_function(fn, args)
     leaves, tree = jax.tree.flatten(args)
     scope = export.SymbolicScope()
 

@@ -297,3 +297,60 @@ def test_a_loss_is_never_taken_for_a_bare_parameter(fn: Any) -> None:
     forward = fluid.trace(fn, w, X, state={"w": None})
     assert forward.continued == {0: None} and len(forward.fetches) == len(jax.tree.leaves(fn(w, X)))
     assert fluid.trace(fn, w, X, state={"w": 0}).continued == {0: 0}
+
+
+def test_another_batch_says_how_the_size_is_left_open() -> None:
+    traced = fluid.trace(
+        lambda p, x: x @ p["w"], {"w": jnp.ones((3, 2))}, jnp.ones((4, 3)), state=0
+    )
+    traced.write()
+    with pytest.raises(
+        fluid.FluidError, match=r"\[4, 3\]: trace with dynamic=\{'x': \('d0', None\)"
+    ):
+        fluid.Executor().run(
+            traced.main, feed={"x": np.ones((5, 3), "f")}, fetch_list=[*traced.fetches]
+        )
+    bare = fluid.trace(jnp.sin, X)
+    with pytest.raises(fluid.FluidError, match=r"dynamic=\{'x': \('d0',\)\}"):
+        fluid.Executor().run(bare.main, feed={"x": np.ones(4, "f")}, fetch_list=[*bare.fetches])
+
+
+@pytest.mark.parametrize(
+    "bad", [np.array(["a"]), np.array([object()]), np.array("2026-01-01", "M8[D]")]
+)
+def test_an_array_of_no_numbers_is_no_leaf(bad: Any) -> None:
+    with pytest.raises(TraceError, match=r"argument 'bad' has a leaf of type .* array at bad"):
+        fluid.trace(lambda bad, x: x, bad, X)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"kwargs": 3},
+        {"dynamic": 3},
+        {"names": 3},
+        {"dynamic": {"x": (2,)}},
+        {"dynamic": {"x": "b"}},
+    ],
+)
+def test_options_of_another_kind_are_refused(bad: Any) -> None:
+    with pytest.raises(fluid.FluidError, match=next(iter(bad))):
+        fluid.trace(jnp.sin, X, **bad)
+
+
+def test_what_a_later_version_says_of_an_op_is_not_passed_over() -> None:
+    traced = fluid.trace(lambda x: jax.lax.scan(lambda c, r: (c + r, r), x[0], x)[0], X)
+    text = str(traced)
+    assert "jax.add(X=" in text
+    later = fluid.Program.from_desc(parse(text.replace("jax.add(X=", "jax.add(mode=3, X=")))
+    with pytest.raises(fluid.FluidError, match=r"'jax.add'.* attribute 'mode' that this version"):
+        fluid.Executor().run(later, feed={"x": np.ones(3, "f")}, fetch_list=[*traced.fetches])
+
+
+def test_arrays_of_numpy_are_taken_as_jit_takes_them() -> None:
+    """64 bits become 32; the function that is called without jit too."""
+    for value in (np.ones(3), np.arange(3)):
+        traced = fluid.trace(lambda x: x * 2, value)
+        found, expected = traced.step()(value), jax.jit(lambda x: x * 2)(value)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)

@@ -20,11 +20,19 @@ gray_list = frozenset(
     " unstack uniform_random_batch_size_like gaussian_random gaussian_random_batch_size_like slice"
     " rank scale transpose2 reshape2 gather fill_constant get_tensor_from_selected_rows sign cast".split()
 )
+# The same of ops that fluid.trace gives; those with a dtype of their own, and those with blocks, as
+# relu is one for its gradient, are on no list, and so compute in float32.
+_TRACED_WHITE = frozenset({"jax.dot_general", "jax.conv_general_dilated"})
+_TRACED_GRAY = frozenset(
+    f"jax.{name}"
+    for name in "add sub mul div max min rem neg abs sign tanh logistic select_n clamp copy reshape transpose"
+    " squeeze expand_dims broadcast_in_dim slice rev concatenate reduce_max reduce_min reduce_window_max".split()
+)
 
 
 class AutoMixedPrecisionLists:
     """The lists of one training: white_list, black_list, gray_list (sets of op types),
-    black_varnames.
+    black_varnames. Those of traced programs are among them: products and convolutions are white.
 
     custom_white_list, custom_black_list: op types that are moved to these lists.
     custom_black_varnames: ops that read or write one of these variables compute in float32. Raises
@@ -43,9 +51,9 @@ class AutoMixedPrecisionLists:
             raise FluidValueError(
                 f"an op type is on the custom white list or on the black one: {both} is on both"
             )
-        self.white_list = (white_list | white) - black
+        self.white_list = (white_list | _TRACED_WHITE | white) - black
         self.black_list = (black_list | black) - white
-        self.gray_list = gray_list - white - black
+        self.gray_list = (gray_list | _TRACED_GRAY) - white - black
         self.black_varnames = None if custom_black_varnames is None else set(custom_black_varnames)
 
 

@@ -4,11 +4,13 @@ precision, the rule of the scale.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from ... import layers
 from ...base.dtypes import VarType, enum_of, name_of
+from ...base.loc import user_line
 from ...base.roles import OpRole
 from ...errors import FluidValueError
 from ...graph.block import Block
@@ -30,10 +32,17 @@ def rewrite_program(
 
     A gray op goes with its inputs: black if one comes of a black op, else white if one comes of a
     white op. What no list has is black. Only X and Y of batch_norm are cast. Outputs of white ops
-    become `dtype`.
+    become `dtype`. Warns where no op of a traced program is white.
     """
     block, half = main_prog.global_block(), enum_of(dtype)
     black, white = _classes(block, amp_lists)
+    if not white and any(op.type.startswith("jax.") for op in block.ops):
+        warnings.warn(
+            f"mixed precision changes nothing ({user_line()}): no op of the traced program's first"
+            " block is on the white list; functions within jax.checkpoint, scan or kept calls stay"
+            " in float32",
+            stacklevel=3,
+        )
     for op in list(block.ops):
         if id(op) in black:
             _cast_inputs(block, op, half, VarType.FP32)
@@ -146,6 +155,8 @@ def _change_outputs(block: Block, op: Operator, half: VarType) -> None:
                 var.change(dtype=name_of(half))
                 if op.has_attr("out_dtype"):
                     op._set_attr("out_dtype", int(half))
+                if "preferred_element_type" in op.desc.attrs:  # what jax.numpy's products say
+                    op._set_attr("preferred_element_type", name_of(half))
 
 
 def update_role_var_grad(

@@ -166,13 +166,13 @@ class Parallel:
         if isinstance(feed, list | tuple):
             ranks = self._listed(feed, some, check)
         elif some < count:
-            values = check(feed)
+            values = check(feed, some)
             ranks = [
                 dict(zip(values, part, strict=True))
                 for part in zip(*(_parts(n, v, some) for n, v in values.items()), strict=True)
             ]
         else:
-            values = check(feed)
+            values = check(feed, count)
             if self._even(values, count) and not any(isinstance(v, Fixed) for v in values.values()):
                 return self._whole(values)
             ranks = [

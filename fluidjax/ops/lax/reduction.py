@@ -61,7 +61,7 @@ def argmin(X: Array, *, axis: int, index_dtype: str):
     return lax.argmin(X, axis, dtype(index_dtype))
 
 
-@lax_op("approx_top_k", outs="Out Indices")
+@lax_op("approx_top_k", outs="Out Indices", grad="X", nograd="")
 def approx_top_k(
     X: Array,
     *,

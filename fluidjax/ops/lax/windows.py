@@ -76,7 +76,7 @@ for _kind in _KINDS:
     _declare(_kind)
 
 
-@lax_op("select_and_scatter_add")
+@lax_op("select_and_scatter_add", grad="Source", nograd="")
 def select_and_scatter_add(
     Source: Array,
     X: Array,
@@ -94,7 +94,7 @@ def select_and_scatter_add(
     return pull(Source)[0]
 
 
-@lax_op("select_and_gather_add")
+@lax_op("select_and_gather_add", grad="Tangents", nograd="")
 def select_and_gather_add(
     Tangents: Array,
     X: Array,

@@ -15,6 +15,7 @@ from .... import layers
 from ....graph.program import Program, program_guard
 from ....graph.variable import Parameter, Variable
 from ....layers.branches import cond
+from ....optimizers.wrapped import first_value
 from ....transpiler.collective import SNAPSHOT
 
 LONGEST = 16  # runs without an average, where the number adapts
@@ -83,7 +84,7 @@ def _remembered(main: Program, startup: Program) -> list[tuple[Parameter, Variab
     ]
     with program_guard(startup), startup._optimized_guard([]):
         for param in params:
-            layers.assign(startup.global_block().var(param.name), _snapshot(startup, param))
+            layers.assign(first_value(startup, param), _snapshot(startup, param))
     return [(p, _snapshot(main, p)) for p in params]
 
 
