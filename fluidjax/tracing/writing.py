@@ -57,11 +57,11 @@ def write(
     held: dict[str, Any] = {}
     keys: dict[str, str] = {}  # variables with the data of keys -> those with the keys
     invars = iter(closed.jaxpr.invars)
-    told = not differentiated and any(_says_params(n) for at in pairs for n in arguments[at].names)
+    named = not differentiated and any(_says_params(n) for at in pairs for n in arguments[at].names)
     for at, argument in enumerate(arguments):
         taken = [reader.names.take(given_name(renamed, usual)) for usual in argument.names]
         trained = argument.trained or [
-            _is_trained(n, differentiated or told) for n in argument.names
+            _is_trained(n, differentiated or named) for n in argument.names
         ]
         for name, is_trained, leaf in zip(taken, trained, argument.leaves, strict=True):
             aval = next(invars).aval
@@ -108,14 +108,14 @@ def _declare(reader: Reader, name: str, aval: Any, persists: bool, is_parameter:
     block.vars[name] = replace(var, is_parameter=is_parameter and not var.stop_gradient)
 
 
-def _is_trained(path: str, told: bool) -> bool:
+def _is_trained(path: str, named: bool) -> bool:
     """Whether a leaf of the state is trained: what is called params, in a training step or where
-    anything of the state is `told` to be so; else all but statistics.
+    anything of the state is `named` to be so; else all but statistics.
     """
     words = path.split(".")
     if any(w.startswith("opt") or w == "batch_stats" for w in words):
         return False
-    return _says_params(path) or not told
+    return _says_params(path) or not named
 
 
 def _says_params(path: str) -> bool:
