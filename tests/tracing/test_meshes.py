@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ import fluidjax as fluid
 from fluidjax.errors import FluidValueError
 from fluidjax.ir import jsonio
 from fluidjax.ir.text import parse, to_text
+from fluidjax.passes import run
 
 TABLE = np.arange(5000, dtype=np.float32)  # too large to stand in a block
 D = PartitionSpec("d")
@@ -124,3 +126,16 @@ def test_gradients_and_devices_go_through_a_hint() -> None:
     exe.run(program, feed={"x": x}, fetch_list=[target])
     after = np.asarray(fluid.global_scope().find_var("w").get_tensor())
     np.testing.assert_allclose(after, w - 0.1 * jax.grad(loss)(w, x), rtol=1e-6)
+
+
+def test_a_hint_is_nothing_to_fluid_and_to_onnx(tmp_path: Path) -> None:
+    loss, w, x = hinted()
+    traced = fluid.trace(loss, w, x, state=0)
+    raised = run("raise_to_fluid", traced.main.desc, traced.state, keep=traced.fetches)
+    kinds = [op.type for op in raised.desc.blocks[0].ops]
+    assert kinds == ["mul", "tanh", "square", "reduce_mean"] and not raised.refusals
+    pytest.importorskip("onnx", reason="pip install 'fluidjax[export]'")
+    runtime = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
+    fluid.export(traced, tmp_path / "net.onnx")
+    (found,) = runtime.InferenceSession(tmp_path / "net.onnx").run(None, {"x": x})
+    np.testing.assert_allclose(found, loss(w, x), rtol=1e-6)

@@ -20,7 +20,7 @@ ONE = {
     "logistic": "Sigmoid", "neg": "Neg", "sign": "Sign", "sin": "Sin", "sinh": "Sinh", "sqrt": "Sqrt", "tan": "Tan",
     "tanh": "Tanh",
 }  # fmt: skip
-SAME = ("stop_gradient", "copy")
+SAME = ("stop_gradient", "copy", "sharding_constraint")
 TWO = {
     "add": "Add",
     "sub": "Sub",
