@@ -88,7 +88,7 @@ def figures() -> str:
         ["---"] * 6,
         *([f"training step, {name}", *times, "-"] for name, *times in map(cells, steps)),
     ]
-    for name, ours, other in map(cells, predictions):
+    for name, ours, other, *_ in map(cells, predictions):
         if name in ("MobileNet-v1, 1", "PP-OCRv4 rec 48x320, 1"):
             rows.append([f"prediction, {name.removesuffix(', 1')}", ours, "-", "-", "-", other])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
