@@ -357,7 +357,7 @@ def _weights(geo: Geometry, w: Array) -> dict[tuple[int, ...], Array]:
     if not geo.last:
         return {t: w[(slice(None), 0, *t)].reshape((-1,) + (1,) * len(geo.outs)) for t in taps}
     places = np.add.outer(np.arange(geo.window), geo.window * np.arange(outs))
-    cells = w.reshape(-1).at[places.astype(np.int32)].get(mode="promise_in_bounds")
+    cells = jnp.asarray(w).reshape(-1).at[places.astype(np.int32)].get(mode="promise_in_bounds")
     return {t: cells[i] for i, t in enumerate(taps)}
 
 

@@ -27,3 +27,14 @@ def test_taps_in_a_loop(samples: int, channels: int, times: int, stride: int) ->
         x, w, (stride,) * 2, ((2, 2), (1, 3)), feature_group_count=channels
     )
     np.testing.assert_allclose(ways.taps_output(geo, x, w), want, rtol=1e-4, atol=1e-4)
+
+
+def test_channels_last_with_a_filter_of_numpy() -> None:
+    drawn = np.random.RandomState(0)
+    x = drawn.standard_normal((2, 9, 8, 5)).astype("float32")
+    w = drawn.standard_normal((10, 1, 3, 3)).astype("float32")
+    geo = Geometry(x.shape, w.shape, (1, 1), ((1, 1), (1, 1)), (1, 1), 5, True)
+    want = lax.conv_general_dilated(
+        x, w, (1, 1), ((1, 1), (1, 1)), dimension_numbers=("NHWC", "OIHW", "NHWC"), feature_group_count=5
+    )  # fmt: skip
+    np.testing.assert_allclose(ways.taps_output(geo, x, w), want, rtol=1e-4, atol=1e-5)
