@@ -205,7 +205,7 @@ def _fits(value: Any, template: Ragged) -> bool:
 
 def _lead(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Ragged | None:
     """The value whose LoD the outputs take: of a slot of several, the first."""
-    slot = rows.lead(definition, attrs)
+    slot = rows.lead(definition, attrs, inputs)
     value = inputs.get(slot) if slot else None
     first = next(iter(value), None) if isinstance(value, list | tuple) else value
     return first if isinstance(first, Ragged) and not first.bare else None

@@ -414,7 +414,10 @@ def _split_spec(
     rows=row_wise(
         "X",
         when=both(inner_axis("axis"), absent("AxisTensor")),
-        lod=lambda attrs: "X" if attrs["axis"] else None,
+        # an axis that a tensor names is not looked at
+        lod=lambda attrs, given: (
+            "X" if attrs["axis"] or given.get("AxisTensor") is not None else None
+        ),
     ),
     sizes=sizes_from("AxisTensor SectionsTensorList"),
 )

@@ -211,11 +211,11 @@ def _neutral(value: Any, dtype: Any) -> Any:
 # -- whose LoD an output takes ---------------------------------------------------------------------
 
 
-def lead(definition: OpDef, attrs: Attrs) -> str | None:
-    """The input slot whose LoD the outputs take."""
+def lead(definition: OpDef, attrs: Attrs, inputs: Mapping[str, Any]) -> str | None:
+    """The input slot whose LoD the outputs take. inputs: by slot, values or types."""
     rows = definition.traits.rows
     if isinstance(rows, RowWise | Reduction | Mixing):
-        return rows.lod(attrs) if callable(rows.lod) else rows.lod
+        return rows.lod(attrs, inputs) if callable(rows.lod) else rows.lod
     if definition.traits.update is not None or not definition.inputs:
         return None  # parameters are no batches
     return definition.inputs[0].name
@@ -291,7 +291,7 @@ def lod_levels(
         if callable(rows.levels):
             return dict(rows.levels(levels, attrs))
         return {out: levels[slot] for out, slot in rows.levels.items()}
-    slot = lead(definition, attrs)
+    slot = lead(definition, attrs, inputs)
     level = levels.get(slot, 0) if slot else 0
     found = {"XShape": levels["X"]} if "XShape" in outputs else {}
     if (

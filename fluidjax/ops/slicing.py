@@ -133,7 +133,7 @@ def _beyond(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
     rows=row_wise(
         "Input",
         when=inner_axes("axes", "Input"),
-        lod=lambda attrs: None if tuple(attrs["axes"][:1]) == (0,) else "Input",
+        lod=lambda attrs, _: None if tuple(attrs["axes"][:1]) == (0,) else "Input",
     ),
     sizes=sizes_from(_SLICE_TENSORS, _one_element),
     refuses=_beyond,

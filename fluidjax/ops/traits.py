@@ -27,7 +27,8 @@ Attrs = Mapping[str, Any]
 Shapes = Mapping[str, Any]
 When = Callable[[Attrs, Shapes], bool]
 Hosted = Callable[[Attrs, Attrs], dict[str, Any]]
-Lead = str | Callable[[Attrs], str] | None  # the slot whose LoD the outputs take
+# the slot whose LoD the outputs take; a function: of the attributes, and the inputs by slot
+Lead = str | Callable[[Attrs, Mapping[str, Any]], str | None] | None
 ALL = ("*",)
 
 # -- rows: what becomes of the rows of a ragged value that the op takes for a plain array (docs/lod.
@@ -40,8 +41,8 @@ class RowWise:
 
     All variables given in `over` must be ragged with one LoD, and no others. A slot in `beside` may
     also be plain; `when` then sees to it that it spans no rows. outs: the outputs that have rows;
-    empty: all. lod: the slot whose LoD the outputs take in 1.8.5 (a function: from the
-    attributes; None: they have none), shared: those that do (empty: all of `outs` but the
+    empty: all. lod: the slot whose LoD the outputs take in 1.8.5 (a function: see Lead;
+    None: they have none), shared: those that do (empty: all of `outs` but the
     intermediate ones). elements: every element, not only every row, is computed by itself.
     by_number: slots of which only the rows that `over` names are read, so padding behind them does
     no harm. joins: where it holds, the outputs have the rows of all values in the first of `over`,

@@ -4,7 +4,7 @@ box_clip.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -86,7 +86,7 @@ def _row_by_row(attrs: Attrs, shapes: Shapes) -> bool:
     return bool(shapes["ragged"] == (given if _along_rows(attrs) else {"TargetBox"}))
 
 
-def _with_the_rows(attrs: Attrs) -> str:
+def _with_the_rows(attrs: Attrs, _: Mapping[str, Any]) -> str:
     """Whose LoD the boxes take: that of what goes along the rows."""
     return "PriorBox" if _along_rows(attrs) else "TargetBox"
 
