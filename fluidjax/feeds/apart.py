@@ -1,10 +1,10 @@
 """Whether the rows of a prediction's batch are independent, so that requests of several callers may
-run as one batch.
+run as one batch, or each row by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -69,3 +69,49 @@ def mixes_rows(step: Step, state: Mapping[str, Any], feed: Mapping[str, Any]) ->
         return f"it takes no padded batch: {why}"
     alone = [n for n in step.fetches if padded.get(n) != BATCH]
     return f"output {alone[0]!r} has no row for each of the batch" if alone else ""
+
+
+def samples_of(
+    step: Step, state: Mapping[str, Any], feed: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """The arrays of a feed that is one batch of two samples or more; None of another one."""
+    fed = list(feed.values())
+    padded = [_is_padded(v) for v in fed]
+    if not fed or set(feed) != {*step.feeds} or any(padded) != all(padded):
+        return None
+    rows = {n: v.rows if all(padded) else v for n, v in feed.items()}
+    if any(not isinstance(v, jax.Array) for v in (*rows.values(), *state.values())):
+        return None
+    batches = {v.shape[:1] for v in rows.values()}
+    return rows if len(batches) == 1 and min(batches) >= (2,) else None
+
+
+def each_alone(
+    step: Step,
+    state: Mapping[str, Any],
+    feed: Mapping[str, Any],
+    rows: Mapping[str, Any],
+    run: Callable[[Any], tuple[Any, list[Any], Any]],
+) -> list[Any] | None:
+    """What a prediction fetches of such a feed, made one sample after another; None if rows are not
+    independent, or an op has objections to values. run(feed) -> (state, fetches, objection).
+    """
+    kinds = jax.tree.map(lambda v: jax.ShapeDtypeStruct(v.shape, v.dtype), (state, rows))
+    if mixes_rows(step, *kinds):
+        return None
+    words = []
+
+    def one(sample: Mapping[str, Any]) -> list[Any]:
+        _, values, word = run({n: v[None] for n, v in sample.items()})
+        words.append(word)
+        return [v[0] for v in values]
+
+    found: list[Any] = jax.lax.map(one, dict(rows))
+    if any(word is not None for word in words):
+        return None
+    first = next(iter(feed.values()))
+    return [first.with_rows(v) for v in found] if _is_padded(first) else found
+
+
+def _is_padded(value: Any) -> bool:
+    return isinstance(value, Ragged) and value.key == BATCH

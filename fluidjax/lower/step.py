@@ -32,6 +32,7 @@ from ..ir.text import op_called
 from ..ops.absent import reasons
 from ..ops.checking import WORD
 from ..ops.concrete import known
+from ..ops.described import answered, described
 from ..ops.fixed import Fixed
 from ..ops.loop_course import LIMIT
 from ..ops.loops import is_mapped
@@ -48,7 +49,6 @@ from ..xla_cpu.policy import Schedule, choose
 from .cases import Looked, looked_up
 from .checks import Objections, begin, looked_at_when_fed, out_of_bounds
 from .control import ControlCall, refuse_remote
-from .described import answered, described
 from .env import Context, Env, op_key, read_slots, requested, write_slots
 from .in_place import as_before, note_reshaped
 from .lengths import follow, with_origin
@@ -107,7 +107,6 @@ class Step:
             raise UnsupportedError(
                 f"the program needs {len(unknown)} op types that are not there: {names}"
             )
-        refuse_later(self.desc, self.ops)
         refuse_unfilled(self.desc, self.ops)
 
     @cached_property
@@ -445,25 +444,6 @@ def unsupported(desc: ProgramDesc, ops: Iterable[OpDesc] | None = None) -> list[
     top = tuple(desc.blocks[0].ops if ops is None else ops)
     used = {op.type for op in (*top, *walk.below(desc, top))}
     return sorted(kind for kind in used if kind not in REGISTRY)
-
-
-def refuse_later(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> None:
-    """Raises UnsupportedError for an attribute of a traced op that nobody here knows: one that a
-    later version reads, and that changes what the op computes.
-    """
-    seen: set[tuple[str, str]] = set()
-    for op in (*ops, *walk.below(desc, ops)):
-        if not op.type.startswith("jax."):
-            continue
-        for name in op.attrs:
-            if (op.type, name) in seen:
-                continue
-            seen.add((op.type, name))
-            if REGISTRY[op.type].attr_type(name) is None:
-                raise UnsupportedError(
-                    f"{op_called(op)} has an attribute {name!r} that this version of fluidjax does"
-                    " not know: run the program by the version that wrote it"
-                )
 
 
 def _to_keep(name: str, value: Any) -> Any:

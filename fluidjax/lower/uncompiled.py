@@ -20,10 +20,10 @@ from typing import Any
 import jax
 
 from ..ir.desc import OpDesc
+from ..ops.described import described
 from ..ops.registry import OpDef, lookup, traits
 from ..ops.threefry import KnownKey, in_use
 from ..ops.traits import Runs
-from .described import described
 from .divergence import divergent
 from .env import Context, Env, op_key, read_slots, write_slots
 from .step import Step, run_op

@@ -1,5 +1,5 @@
-"""Ops that lack what they need, or hold values of another type: a program from a file or a text may
-hold anything.
+"""Ops that lack what they need, hold values of another type, or attributes of a later version: a
+program from a file or a text may hold anything.
 
 An op that is appended is checked at once, so this is for programs from other sources. Whether a
 value makes sense is for the op to check.
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from ..errors import EnforceNotMet, note
+from ..errors import EnforceNotMet, UnsupportedError, note
 from ..ir import text, walk
 from ..ir.desc import BlockRef, OpDesc, ProgramDesc
 from .registry import lookup
@@ -39,13 +39,21 @@ class _Needs(NamedTuple):
 
 def refuse_unfilled(desc: ProgramDesc, ops: Iterable[OpDesc]) -> None:
     """Raises EnforceNotMet for the first of `ops`, or of the ops in blocks below, with a slot or an
-    attribute that cannot be right.
+    attribute that cannot be right; UnsupportedError for a traced op with an attribute that nothing
+    here reads, and that may change what the op computes.
     """
     top = tuple(ops)
     for op in (*top, *walk.below(desc, top)):
         if problem := _problem(op):
             error = EnforceNotMet(f"{text.op_called(op)} cannot run: its {problem}")
             raise note(error, f"in op: {text.op_text(op)}")
+        if op.type.startswith("jax."):
+            for name in op.attrs:
+                if lookup(op.type).attr_type(name) is None:
+                    raise UnsupportedError(
+                        f"{text.op_called(op)} has an attribute {name!r} that this version of"
+                        " fluidjax does not know: run the program by the version that wrote it"
+                    )
 
 
 def _problem(op: OpDesc) -> str | None:

@@ -19,11 +19,11 @@ from ..ir.desc import OpDesc
 from ..lod_tensor import Lod
 from ..lower.checks import Objections
 from ..lower.control import ControlCall
-from ..lower.described import described
 from ..lower.env import Context, Env, read_slots, write_slots
 from ..lower.nan_check import refuse_left
 from ..lower.step import Step, run_op
 from ..ops.checking import WORD
+from ..ops.described import described
 from ..ops.missing import MISSING, assigned
 from ..ops.ragged import Ragged, trimmed
 from ..ops.registry import lookup, traits

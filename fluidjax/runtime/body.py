@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -16,8 +16,7 @@ from ..compiling.cache import CACHE, label, named
 from ..compiling.kind import Kind
 from ..compiling.recompiles import Recompiles
 from ..devices.placement import OWN, REPLICATED, STACKED, Mesh, OneDevice, Spanning
-from ..feeds.apart import mixes_rows
-from ..feeds.bucketing import BATCH
+from ..feeds.apart import each_alone, samples_of
 from ..feeds.fetching import of_rank
 from ..feeds.ragged_shards import entered, left
 from ..lower.checks import Objections, begin
@@ -25,7 +24,6 @@ from ..lower.lockstep import lockstep
 from ..lower.nan_check import Finite
 from ..ops import ring
 from ..ops.fixed import Fixed
-from ..ops.ragged import Ragged
 from ..state.buffers import StateLayout
 from ..xla_cpu.policy import Policy
 from .objecting import agreed, first, unless
@@ -172,34 +170,14 @@ class Body:
         """What a prediction fetches, made one sample after another; None where that does not pay,
         or rows are not independent.
         """
-        plan, fed = self.plan, list(feed.values())
-        if not plan.reads_only or type(plan.where) is not OneDevice or set(feed) != {*plan.step.feeds}:  # fmt: skip
+        plan = self.plan
+        if not plan.reads_only or type(plan.where) is not OneDevice:
             return None
-        padded = [isinstance(v, Ragged) and v.key == BATCH for v in fed]
-        if not fed or any(padded) != all(padded):
+        rows = samples_of(plan.step, state, feed)
+        if rows is None or not self.policy.by_samples(plan.step.ops, state, rows.values()):
             return None
-        rows = {n: v.rows if all(padded) else v for n, v in feed.items()}
-        if any(not isinstance(v, jax.Array) for v in (*rows.values(), *state.values())):
-            return None
-        if len({v.shape[:1] for v in rows.values()}) > 1 or min(v.shape[:1] for v in rows.values()) < (2,):  # fmt: skip
-            return None
-        if not self.policy.by_samples(plan.step.ops, state, rows.values()):
-            return None
-        kinds = jax.tree.map(lambda v: jax.ShapeDtypeStruct(v.shape, v.dtype), (state, rows))
-        if mixes_rows(plan.step, *kinds):
-            return None
-        words = []
-
-        def one(sample: Mapping[str, Any]) -> list[Any]:
-            given = {n: v[None] for n, v in sample.items()}
-            _, values, word = self._run(state, given, None, nested=True)
-            words.append(word)
-            return [v[0] for v in values]
-
-        found: list[Any] = jax.lax.map(one, rows)
-        if any(word is not None for word in words):
-            return None
-        return [fed[0].with_rows(v) for v in found] if all(padded) else found
+        run = partial(self._run, state, key=None, nested=True)
+        return each_alone(plan.step, state, feed, rows, run)
 
     def _many(
         self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any, rank: Any = None

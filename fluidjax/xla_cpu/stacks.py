@@ -21,8 +21,8 @@ import numpy as np
 from jax import lax
 
 from ..ir.desc import EMPTY, OpDesc
-from ..lower.described import described
 from ..lower.env import Context, Env, requested
+from ..ops.described import described
 from ..ops.registry import OpDef, lookup
 from .batching import LEAST, Unit, fits, sides_of, starts_of
 

@@ -11,12 +11,12 @@ import jax
 from ..errors import EnforceNotMet, FluidError, FluidTypeError, NotOneStep, note
 from ..ir import text
 from ..ir.desc import OpDesc
-from ..ops.definition import OpDef
-from ..ops.infer import infer, specs_of
-from ..ops.objection import refusal
-from ..ops.ragged import rows_of
-from ..ops.registry import control
-from ..ops.step_scopes import NotRun, Scopes
+from .definition import OpDef
+from .infer import infer, specs_of
+from .objection import refusal
+from .ragged import rows_of
+from .registry import control
+from .step_scopes import NotRun, Scopes
 
 
 @contextlib.contextmanager
