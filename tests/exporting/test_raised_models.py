@@ -14,7 +14,7 @@ import fluidjax as fluid
 from fluidjax.graph.program import Program
 from fluidjax.passes import run
 from fluidjax.saved.values import put
-from tests.passes.raised_models import MODELS
+from tests.passes.raised_models import MODELS, names
 
 from .beside import session
 
@@ -22,16 +22,12 @@ pytest.importorskip("onnx", reason="pip install 'fluidjax[export]'")
 pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
 
 
-# one of each family; its relatives run with -m thorough
-ALWAYS = ("resnet", "unet", "vit", "bert", "tagger", "nnx_images")
 WHOLE = "raise_to_fluid,fold_constants,fuse_batch_norm,dce"
 
 
 @pytest.mark.first(4)
 @pytest.mark.parametrize("raised", [True, False], ids=["raised", "traced"])
-@pytest.mark.parametrize(
-    "name", [n if n in ALWAYS else pytest.param(n, marks=pytest.mark.thorough) for n in MODELS]
-)
+@pytest.mark.parametrize("name", names())
 def test_as_jax_computes_it(name: str, raised: bool, tmp_path: Path) -> None:
     fn, params, x = MODELS[name]()
     traced = fluid.trace(fn, params, x, state=0)

@@ -13,12 +13,20 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import pytest
 from flax import linen as nn
 from flax import nnx
 
 Made = tuple[Callable[[Any, Any], Any], Any, Any]
 MODELS: dict[str, Callable[[], Made]] = {}
+# one of each family; its relatives run with -m thorough
+ALWAYS = ("resnet", "efficientnet", "unet", "vit", "bert", "tagger", "nnx_images")
 KEY = jax.random.key(3)
+
+
+def names() -> list[Any]:
+    """All models as parameters of a test; some are thorough."""
+    return [n if n in ALWAYS else pytest.param(n, marks=pytest.mark.thorough) for n in MODELS]
 
 
 def model(make: Callable[[], Made]) -> Callable[[], Made]:

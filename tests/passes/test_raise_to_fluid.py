@@ -142,7 +142,7 @@ def traced_model(name: str) -> tuple[Any, Any, Any, fluid.Traced]:
 
 
 @pytest.mark.first(4)
-@pytest.mark.parametrize("name", raised_models.MODELS)
+@pytest.mark.parametrize("name", raised_models.names())
 def test_models_are_raised_whole_and_keep_their_results(name: str) -> None:
     fn, params, x, traced = traced_model(name)
     before = run("raise_to_fluid", traced.main.desc, traced.state, keep=traced.fetches)

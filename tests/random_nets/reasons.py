@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 DTYPE = "Dtypes that are declared otherwise than they are written"
-SIZES = "Sizes that are told less exactly"
+SIZES = "Sizes that are known less exactly"
 GRADIENTS = "The LoD of gradients"
 OTHER_ROWS = "The LoD of rows that are others"
 CLIPPED = "A gradient of zero that is clipped by its norm"
