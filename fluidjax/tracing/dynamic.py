@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax import export
 
 from ..errors import TraceError, near
@@ -58,7 +60,9 @@ def _leaf(name: str, leaf: Any, sizes: Sequence[str | int | None] | None, scope:
     parts = [n if isinstance(n, str) else str(old) for n, old in zip(sizes, shape, strict=False)]
     text = ", ".join([*parts, *map(str, shape[len(sizes) :])])
     try:
-        return jax.ShapeDtypeStruct(export.symbolic_shape(text, scope=scope), leaf.dtype)
+        # what NumPy has in 64 bits comes in those that JAX is set to
+        kind = jnp.result_type(leaf) if isinstance(leaf, np.ndarray) else leaf.dtype
+        return jax.ShapeDtypeStruct(export.symbolic_shape(text, scope=scope), kind)
     except Exception as error:
         raise TraceError(
             f"dynamic gives {name!r} the shape ({text}), and JAX says:"
