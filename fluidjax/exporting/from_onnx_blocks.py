@@ -41,17 +41,18 @@ def _copy(m: Importer, name: str, wish: str) -> Any:
 
 def _inside(m: Importer, graph: Any, given: Sequence[Any] = ()) -> list[Any]:
     """The outputs of a graph whose ops go into the current block. given: what its inputs are."""
-    before = dict(m.called)
+    before, lacking = m.called, len(m.lacks)
     names = [v.name for v in graph.input]
     if len(names) != len(given):
         raise Lacks(f"its graph has {len(names)} inputs for {len(given)} values")
-    m.called |= {n: v.name for n, v in zip(names, given, strict=True)}
-    m.graph(graph)
-    if m.lacks:
-        raise Lacks("of what is within it, some has no op")
-    found = [m.var(v.name) for v in graph.output]
-    m.called = before
-    return found
+    m.called = before | {n: v.name for n, v in zip(names, given, strict=True)}
+    try:
+        m.graph(graph)
+        if len(m.lacks) > lacking:
+            raise Lacks("of what is within it, some has no op")
+        return [m.var(v.name) for v in graph.output]
+    finally:
+        m.called = before
 
 
 def _named(m: Importer, node: Node, values: Sequence[Any]) -> None:

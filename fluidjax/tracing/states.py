@@ -58,8 +58,8 @@ def paired(
     not in it are fed.
 
     state: "auto" takes the arguments, dicts, tuples and other containers of arrays, that exactly
-    one result continues, beside those of which it is `known`; positions or names of arguments persist, and each is paired with the one
-    result of its tree and types; a mapping says it all. Raises TraceError where results are
+    one result continues, beside those of which it is `known`; positions or names of arguments
+    persist, and each is paired with the one result of its tree and types; a mapping says it all. Raises TraceError where results are
     ambiguous, as one of a bare array's type is, or where some of the named arguments are continued
     and others not.
     """

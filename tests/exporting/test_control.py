@@ -211,3 +211,20 @@ def test_what_blocks_lack_is_named_once(tmp_path: Path) -> None:
         fluid.load_onnx(path, fluid.Scope())
     lacks = {lack.what for lack in error.value.report.lacks}
     assert {"SequenceEmpty", "SequenceInsert", "SequenceAt"} <= lacks
+
+
+def test_a_block_is_not_blamed_for_what_stands_before_it(tmp_path: Path) -> None:
+    node, path = onnx.helper.make_node, tmp_path / "f.onnx"
+    then, other = (
+        onnx.helper.make_graph([node(kind, ["x", "x"], [kind])], kind, [], [info(kind, [2, 2])])
+        for kind in ("Add", "Mul")
+    )
+    nodes = [
+        node("Det", ["x"], ["d"]),
+        node("If", ["yes"], ["y"], then_branch=then, else_branch=other),
+    ]
+    inputs = [info("x", [2, 2]), info("yes", [1], 9)]
+    written(path, nodes, inputs, [info("d", []), info("y", [2, 2])], {})
+    with pytest.raises(fluid.ExportError) as error:
+        fluid.load_onnx(path, fluid.Scope())
+    assert [lack.what for lack in error.value.report.lacks] == ["Det"]
