@@ -59,9 +59,9 @@ def paired(
 
     state: "auto" takes the arguments, dicts, tuples and other containers of arrays, that exactly
     one result continues, beside those of which it is `known`; positions or names of arguments
-    persist, and each is paired with the one result of its tree and types; a mapping says it all. Raises TraceError where results are
-    ambiguous, as one of a bare array's type is, or where some of the named arguments are continued
-    and others not.
+    persist, and each is paired with the one result of its tree and types; a mapping says it all.
+    Raises TraceError where results are ambiguous, as one of a bare array's type is, or where some
+    of the named arguments are continued and others not.
     """
     if isinstance(state, str) and state == "auto":
         return _found(args, results, known)
