@@ -1,4 +1,4 @@
-"""Whether loops over elements of a step are long: about how much they go through, from the program
+"""What a step's time goes into: about how much its loops over elements go through, from the program
 before anything runs.
 
 In CPU seconds a step of training, with a library and without: ResNet-18 (batch 32) 0.88 and 1.13,
@@ -20,6 +20,9 @@ LONG = 75e6  # elements of a step's loops from which on a library may have them
 # transformers and inceptions they are slower.
 SUITED = ("batch_norm", "relu", "elementwise_add", "sum", "concat")
 SUITED_SHARE = 0.75
+# Elements for each op from which on faster loops pay for kernels that take longer to compile: an
+# MLP has 84,000, a deep net of thin layers 2,500.
+PAYING = 60e3
 
 
 def loops_are_long(desc: ProgramDesc, ops: Sequence[OpDesc], batch: int) -> bool:
@@ -35,6 +38,18 @@ def loops_are_long(desc: ProgramDesc, ops: Sequence[OpDesc], batch: int) -> bool
         _elements(op, vars, batch) for op in ops if op.type.removesuffix("_grad") in SUITED
     )
     return batch >= LEAST_BATCH and elements >= LONG and suited > SUITED_SHARE * elements
+
+
+def is_of_products(desc: ProgramDesc, ops: Sequence[OpDesc], batch: int) -> bool:
+    """Whether a step is made of matrix products and large loops over elements: without
+    convolutions, sequences and loops over steps.
+    """
+    vars = desc.blocks[0].vars
+    fed_rows = any(v.lod_level for v in vars.values())
+    if fed_rows or any("conv" in op.type or op.attrs.get("sub_block") is not None for op in ops):
+        return False
+    elements = sum(_elements(op, vars, batch) for op in ops)
+    return any(flops(op, vars) for op in ops) and elements >= PAYING * len(ops)
 
 
 def _is_depthwise(op: OpDesc, vars: Mapping[str, VarDesc]) -> bool:

@@ -8,7 +8,7 @@ Tuning for another backend would be another package with such a policy, chosen h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ..base.flags import flag
@@ -17,7 +17,7 @@ from ..lower.env import Context, Env
 from ..lower.recomputed import Tie
 from ..ops.target import PLAIN, Target
 from . import batching, convolution, last_readers, library, options, row_blocks, samples, stacks
-from .cost import loops_are_long
+from .cost import is_of_products, loops_are_long
 from .options import YNNPACK
 
 FLAG = "FLAGS_xla_cpu_tuning"
@@ -34,23 +34,26 @@ class Schedule(Protocol):
 @dataclass(frozen=True)
 class Policy:
     """tuned: whether anything is done beyond what the program says. cpu: the platform is a CPU.
-    library: loops over elements are a library's. alone: products and convolutions are kernels by
-    themselves.
+    library: loops over elements are a library's. given: the options that suit the step.
     """
 
     tuned: bool
     cpu: bool
     library: bool = False
-    alone: bool = False
+    given: Mapping[str, Any] = field(default_factory=lambda: options.ORDINARY)
 
     def fitted(self, desc: ProgramDesc, ops: Sequence[OpDesc], batch: int) -> Policy:
         """The policy for a step with these ops that is fed so many samples."""
-        long = loops_are_long(desc, ops, batch)
-        if not (self.tuned and self.cpu and (long or samples.are_images(ops))):
+        if not (self.tuned and self.cpu):
             return self
+        if is_of_products(desc, ops, batch):
+            return replace(self, given=options.FUSED)
+        long = loops_are_long(desc, ops, batch)
         # else XLA_FLAGS say themselves what the library is given
-        said = YNNPACK not in options.known(options.left_open(options.IN_LIBRARY))
-        return self if said else replace(self, library=long, alone=not long)
+        library = YNNPACK in options.known(options.left_open(options.IN_LIBRARY))
+        if not (library and (long or samples.are_images(ops))):
+            return self
+        return replace(self, library=long, given=options.IN_LIBRARY if long else options.ALONE)
 
     @property
     def target(self) -> Target:
@@ -81,9 +84,7 @@ class Policy:
         """Options for XLA. memory: it is to order the step for the least memory. draft: the
         executable is only looked at, so that its code may be slow.
         """
-        wanted = options.ALONE if self.alone else options.ORDINARY
-        wanted = options.IN_LIBRARY if self.library else wanted
-        found = options.left_open(wanted) if self.tuned and self.cpu else {}
+        found = options.left_open(self.given) if self.tuned and self.cpu else {}
         found |= options.MEMORY_OPTIMIZED if memory and self.cpu else {}
         found |= options.LAID_OUT if draft else {}
         return options.known(found) or None

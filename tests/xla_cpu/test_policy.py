@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,12 @@ import pytest
 import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.ops.target import PLAIN
+from fluidjax.xla_cpu.options import FUSED
 from fluidjax.xla_cpu.policy import FLAG, choose
 from tests.nets import fresh
 from tests.test_layers_of_imports import every_import, modules
 
+Net = Callable[[int], fluid.Variable]
 HOME = "fluidjax.xla_cpu"
 ROOT = Path(__file__).parents[2]
 # of everything that a step does: nets, checks, shapes, memory, ranks, threads
@@ -72,6 +75,40 @@ def test_it_changes_no_more_than_rounding() -> None:
     finally:
         fluid.set_flags({FLAG: True})
     np.testing.assert_allclose(tuned, plain, rtol=1e-4)
+
+
+def dense(width: int) -> fluid.Variable:
+    return layers.fc(layers.fc(fluid.data("x", [None, width]), width, act="relu"), 10)
+
+
+def convolutional(width: int) -> fluid.Variable:
+    return layers.fc(layers.conv2d(fluid.data("x", [None, 1, width, width]), 16, 3), 10)
+
+
+def of_sequences(width: int) -> fluid.Variable:
+    return layers.fc(layers.sequence_pool(fluid.data("x", [None, width], lod_level=1), "sum"), 10)
+
+
+def looping(width: int) -> fluid.Variable:
+    x = fluid.data("x", [None, width])
+
+    def once(i: fluid.Variable, h: fluid.Variable) -> list[fluid.Variable]:
+        return [layers.increment(i, in_place=False), layers.fc(h, width)]
+
+    start = [layers.fill_constant([1], "int64", 0), x]
+    return layers.while_loop(lambda i, h: layers.less_than(i, start[0]), once, start)[1]
+
+
+@pytest.mark.parametrize(
+    ("net", "width", "fused"),
+    [(dense, 9000, True), (dense, 30, False), (convolutional, 900, False),
+     (of_sequences, 9000, False), (looping, 9000, False)],
+)  # fmt: skip
+def test_products_and_large_loops_alone_are_fused(net: Net, width: int, fused: bool) -> None:
+    with fresh() as (main, _):
+        net(width)
+    fitted = choose("cpu").fitted(main.desc, main.desc.blocks[0].ops, 64)
+    assert (fitted.given == FUSED) is fused
 
 
 @pytest.mark.slow
