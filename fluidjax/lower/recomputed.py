@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..ir.desc import OpDesc, VarDesc
+from ..ir.edit import BACKWARD, role
 from ..ir.recomputed import HOST, segment
-from ..ops.registry import GRAD
 
 
 @dataclass(frozen=True)
@@ -85,18 +85,36 @@ def ties(ops: Sequence[OpDesc], vars: Mapping[str, VarDesc]) -> dict[int, Tie]:
         number = segment(op)
         if number is not None:
             spans.setdefault(number, []).append(i)
+    gradients = _gradients(ops) if spans else {}
     found = {}
     for at in spans.values():
         made = {n for i in at for n in ops[i].writes}
         reads = dict.fromkeys(n for i in at for n in ops[i].reads)
         names = tuple(n for n in reads if n not in made and not (n in vars and vars[n].persistable))
-        gradient = _arriving(ops, at)
+        gradient = _arriving(ops, at, gradients)
         if names and gradient is not None:
             found[at[0]] = Tie(names, (gradient,))
     return found
 
 
-def _arriving(ops: Sequence[OpDesc], at: Sequence[int]) -> str | None:
-    """The first gradient that is read after a segment of those that are there before it."""
-    there = {n for op in ops[: at[0]] for n in op.writes if GRAD in n}
-    return next((n for op in ops[at[-1] + 1 :] for n in op.reads if n in there), None)
+def _arriving(ops: Sequence[OpDesc], at: Sequence[int], made: Mapping[str, int]) -> str | None:
+    """The gradient that the first op behind a segment takes, of those that are there before it."""
+    for op in ops[at[-1] + 1 :]:
+        there = [n for n in op.reads if made.get(n, at[0]) < at[0]]
+        if there:
+            return max(there, key=lambda n: made[n])
+    return None
+
+
+def _gradients(ops: Sequence[OpDesc]) -> dict[str, int]:
+    """What the backward pass gives for the first time, and the position of the op that does. What
+    follows from constants alone, as the gradient of the loss, is there at all times.
+    """
+    constant: set[str] = set()
+    found: dict[str, int] = {}
+    for i, op in enumerate(ops):
+        if not op.blocks and constant.issuperset(op.reads):
+            constant.update(op.writes)
+        elif role(op) & BACKWARD and segment(op) is None:
+            found.update(dict.fromkeys(op.writes, i))
+    return found
