@@ -52,6 +52,7 @@ with fluid.program_guard(main, startup):
     fluid.optimizer.SGD(0.1).minimize(loss)
 exe.run(startup)
 """,
+    "differences": "",
     "export": NET + 'fluid.io.save_inference_model("inference_model", ["x"], [out], exe, main)\n',
     "fleet": "",
     "inference-transpiler": "",
@@ -138,10 +139,12 @@ guard.__enter__()
 ELSEWHERE = {
     "README": "tests/test_readme.py",
     "adding-ops": "tests/ops/test_new_op.py",
+    "adding-passes": "tests/passes/test_new_pass.py",
     "architecture": "tests/ops/test_new_op.py",
     "control-flow": "tests/lower/test_control.py",
     "data-parallel": "tests/dist/test_data_parallel.py",
     "errors": "tests/test_document_code.py",
+    "errors-reference": "tests/test_document_code.py",
     "flags": "tests/test_document_code.py",
     "own-passes": "tests/passes/test_base.py",
     "passes": "tests/passes/test_base.py",

@@ -286,8 +286,8 @@ def test_all_readers_agree_when_statistics_are_kept(
 
 
 def test_the_page_tells_of_every_trait() -> None:
-    """docs/adding-ops.md has a row for each, and the files that it names are there."""
-    page = (ROOT / "docs" / "adding-ops.md").read_text()
+    """docs/op-traits.md has a row for each, and the files that it names are there."""
+    page = (ROOT / "docs" / "op-traits.md").read_text()
     section = page[page.index("| trait |") : page.index("## Control ops")]
     assert (
         re.findall(r"^\| `(\w+)`", section, re.M)

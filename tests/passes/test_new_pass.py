@@ -18,7 +18,7 @@ from fluidjax.errors import PassError
 from tests.documents import examples
 
 NAME = "drop_casts"
-PASS, TEST = examples("own-passes.md", "### To add a pass")
+PASS, TEST = examples("adding-passes.md", "## To add a pass")
 
 
 @pytest.fixture(scope="module", autouse=True)

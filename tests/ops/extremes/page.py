@@ -21,18 +21,25 @@ SHOWS_THIS_COMPILER = jaxlib.__version__.startswith("0.10.")
 SHOWN = 4  # elements of one output that a row shows; it tells how many there are
 HEAD = """# At the extremes
 
-Every op is compared with Paddle 1.8.5 at extreme inputs, at ties and at kinks: zeros of both signs, the bounds of piecewise
-functions and their neighbours, the smallest and the greatest numbers, infinities, nan, equal elements, empty tensors,
-integers at their limits; results and gradients, in float32 and float64. It is equal if it is the same special value
-(nan, an infinity, a zero of the same sign; in gradients zeros of both signs are equal) or an ordinary number within
-rounding: 2e-5 of its size in float32, 1e-11 in float64. What is not equal stands below, and nothing else does: a test
-compares this page with what the ops compute with jaxlib 0.10 on the CPU, and asks for the same reasons of later ones.
-A row shows the first differing elements; `a or b` is what 1.8.5 answers in its vector code or in its scalar code, which
-runs for the last few elements of a tensor.
+Ops get zeros of both signs, infinities, nan, ties and the largest numbers, and answer what Paddle 1.8.5 answers. This
+page lists every exception, with its reason. For instance, `relu` of -0 is -0 in 1.8.5 and 0 here.
 
-Not listed: subnormal numbers (and those below four times the smallest normal one), which XLA takes for zero on the CPU,
-where they are an input of an elementwise op or Paddle's result. Ops that only later Paddles have are compared with 3.3.1, whose answers
-stand in 1.8.5's column. The last section names the ops of which there is no case.
+The inputs also include the bounds of piecewise functions and their neighbours, the smallest numbers, equal elements,
+empty tensors, and integers at their limits. Results and gradients are compared, in float32 and float64. Two numbers
+count as equal
+
+- if they are the same special value: nan, an infinity, or a zero of the same sign (in gradients both zeros are equal);
+- or if they are ordinary numbers within rounding: 2e-5 of their size in float32, 1e-11 in float64.
+
+In a row, "differing" is the number of elements that differ, and the other columns show the first of them. `a or b` is
+what 1.8.5 answers in its vector code or in its scalar code, which runs for the last few elements of a tensor.
+
+A test compares this page with what the ops compute with jaxlib 0.10 on the CPU. Later versions of jaxlib must differ
+for the same reasons.
+
+Not listed are subnormal numbers, and those below four times the smallest normal one: XLA takes them for zero on the
+CPU. Ops that only later Paddles have are compared with 3.3.1, whose answers are in 1.8.5's column. The last section
+names the ops without a case.
 """
 COLUMNS = (
     "| case | of | differing | inputs | 1.8.5 | here |\n| --- | --- | --- | --- | --- | --- |\n"
