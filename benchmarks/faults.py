@@ -301,7 +301,9 @@ def restarts_by_itself(
         wrong = [n for n in found if found[n].tobytes() != expected[n].tobytes()]
         missing = {n for n in expected if not n.startswith("loss ")} - set(found)
         assert not wrong and not missing, job.text(f"trainer {rank}: other values of {wrong}")
-        assert f"loss {setting.steps}" in found
+        # a process that was killed after the last checkpoint leaves no step to go on with
+        over = any(step == setting.steps for _, _, step in lost)
+        assert over or f"loss {setting.steps}" in found, job.text(f"trainer {rank} ended early")
     return lost
 
 
