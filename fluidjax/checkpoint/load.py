@@ -47,7 +47,7 @@ def whole_of(record: Record, groups: Groups) -> dict[str, Any]:
         if name in found or not arrays or len({np.dtype(a.dtype) for a in arrays}) > 1:
             raise ParseError(f"the pieces of {name!r} do not make up one array")
         for span in placed.spans:
-            shape = tuple(groups[PIECES][span.array].shape)
+            shape = _rows(groups[PIECES][span.array])
             if len(shape) != 2 or span.rank >= shape[0] or span.columns.stop > shape[1]:
                 raise ParseError(
                     f"a piece of {name!r} does not lie within {span.array!r}, of shape"
@@ -60,9 +60,15 @@ def whole_of(record: Record, groups: Groups) -> dict[str, Any]:
     }
 
 
+def _rows(array: Any) -> tuple[int, ...]:
+    """An array's shape as rows; one dimension is one row."""
+    shape = tuple(array.shape)
+    return (1, *shape) if len(shape) == 1 else shape
+
+
 def whole_arrays(record: Record, groups: Groups) -> set[str]:
     """The variables that are not in pieces: their values are one array, or within one row."""
-    rows = {n: array.shape[0] for n, array in groups[PIECES].items()}
+    rows = {n: _rows(array)[0] for n, array in groups[PIECES].items()}
     within = {n for n, p in record.placed.items() if all(rows[a] == 1 for a in p.arrays)}
     return within | set(groups[ALIKE])
 
@@ -95,6 +101,7 @@ def load(
         {n: same_kind(n, a, groups[key][n]) for n, a in found.get(key, {}).items()}
         for key in (ALIKE, OWN, PIECES)
     )
+    pieces = {n: a.reshape(_rows(a)) for n, a in pieces.items()}
     for name in targets.keys() & placed.keys():
         value = placed.pop(name).joined(pieces.__getitem__)
         replicated[name] = jax.make_array_from_callback(

@@ -29,7 +29,7 @@ class Snapshot:
     these have their own values.
 
     pieces: arrays with a row for each rank, which hold the parts of the variables of `placed`; or
-    with one row, which hold small values side by side.
+    of one dimension, which hold small values side by side.
     """
 
     replicated: Mapping[str, Any] = field(default_factory=dict)
@@ -115,7 +115,8 @@ def _pack(replicated: Any, pieces: Any, placed: Any) -> None:
             placed[name] = ShardLayout(value.shape, (Span(array, 0, at, 0, value.size),))
             at += value.size
             del replicated[name]
-        pieces[array] = row[None] if _must_be_numpy() else jax.device_put(row[None])
+        # of one dimension: an array [1, n] tensorstore would copy once more before it is written
+        pieces[array] = row if _must_be_numpy() else jax.device_put(row)
 
 
 def _must_be_numpy() -> bool:

@@ -111,7 +111,7 @@ def test_a_save_copies_the_state_once(small: int, monkeypatch: pytest.MonkeyPatc
     run.train(2)
     assert all((np.array(value) == before[n]).all() for n, value in held.items())
     for name in names:
-        value = kept.placed[name].joined(held.__getitem__) if small else held[name]
+        value = kept.placed[name].joined(lambda n: held[n][None]) if small else held[name]
         assert (np.array(value) == was[name]).all()
         assert (np.array(run.scope.find_var(name).value) != value).any()
 
