@@ -4,7 +4,7 @@ that adds and memory it leaves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -13,6 +13,7 @@ from math import prod
 from ..ir import edit, walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ir.recomputed import HOST
+from ..ops.catalog import traits
 from ..ops.products import FLOPS_A_SECOND, flops, flops_of_jaxs
 from ..passes.base import Pass, run
 from ..passes.lifetimes import is_fed, size
@@ -23,6 +24,9 @@ from .kept import Choice
 # of the forward pass, each of which is computed again by itself
 PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 BYTES_A_SECOND = 4e9  # that ops besides convolutions and products read and write
+FUSED_BYTES_A_SECOND = 4e10  # of small ops, which XLA computes within their readers
+# times the seconds: XLA's convolutions of groups of channels (28 ms for 19 million operations)
+GROUPED = 30
 PRICES = tuple(1e-12 * 4**i for i in range(11))  # seconds that one is willing to compute for a byte
 MOST_TOLD = 3
 SHARES = (0.25, 0.5, 1.0)  # of the values that may wait on the host
@@ -155,29 +159,20 @@ class Ways:
 
     def _all(self) -> Iterator[Way]:
         seen: set[tuple[tuple[str, ...], frozenset[str]]] = set()
-        # JAX's products cost what they compute, or by their bytes alone: each finds ways of its own
-        costs = [self.seconds]
-        if (
-            by_flops := {u: n + self._extra_seconds[u] for u, n in self.seconds.items()}
-        ) != self.seconds:
-            costs.append(by_flops)
         for cuts in dict.fromkeys(self._checkpoints(n) for n in PARTS):
-            for cost in costs:
-                choice = self._choice(cuts, cost)
-                for price in PRICES:
-                    kept = choice.kept(price)
-                    if (cuts, frozenset(kept)) not in seen:
-                        seen.add((cuts, frozenset(kept)))
-                        yield self._way(cuts, kept)
+            choice = self._choice(cuts)
+            for price in PRICES:
+                kept = choice.kept(price)
+                if (cuts, frozenset(kept)) not in seen:
+                    seen.add((cuts, frozenset(kept)))
+                    yield self._way(cuts, kept)
 
-    def _choice(self, cuts: tuple[str, ...], seconds: Mapping[int, float] | None = None) -> Choice:
+    def _choice(self, cuts: tuple[str, ...]) -> Choice:
         forward = self.forward
         keeps = forward.kept | set(cuts)
         free = {n: op for part in forward.cut(cuts) for n, op in forward.free(part, keeps).items()}
         needed = {n for n in free if forward.backward_reads(n)}
-        return Choice(
-            forward.ops, free, needed, {n: self._bytes(n) for n in free}, seconds or self.seconds
-        )
+        return Choice(forward.ops, free, needed, {n: self._bytes(n) for n in free}, self.seconds)
 
     def _way(self, cuts: tuple[str, ...], kept: tuple[str, ...]) -> Way:
         desc, segments = self.forward.written(cuts, kept)
@@ -196,13 +191,15 @@ class Ways:
     def _flops(self, op: OpDesc) -> float:
         return flops(op, self.vars) or flops_of_jaxs(op, self.vars)
 
-    @cached_property
-    def _extra_seconds(self) -> dict[int, float]:
-        return {op.uid: flops_of_jaxs(op, self.vars) / FLOPS_A_SECOND for op in self.forward.ops}
-
     def _seconds(self, op: OpDesc) -> float:
         moved = sum(self._bytes(n) for n in {*op.reads, *op.writes})
-        return flops(op, self.vars) * self.rows / FLOPS_A_SECOND + moved / BYTES_A_SECOND
+        computed = flops(op, self.vars) * self.rows + flops_of_jaxs(op, self.vars)
+        if op.attrs.get("feature_group_count", 1) > 1:
+            computed *= GROUPED
+        fused = op.type.startswith("jax.") and not traits(op.type).heavy
+        return computed / FLOPS_A_SECOND + moved / (
+            FUSED_BYTES_A_SECOND if fused else BYTES_A_SECOND
+        )
 
     def estimate(self, desc: ProgramDesc) -> int:
         """The most bytes that are alive at once, where parameters are updated as soon as their

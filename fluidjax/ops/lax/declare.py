@@ -19,7 +19,7 @@ Fn = Callable[..., Any]
 
 
 def lax_op(
-    kind: str, *, outs: str = "Out", grad: str | None = None, nograd: str = ""
+    kind: str, *, outs: str = "Out", grad: str | None = None, nograd: str = "", heavy: bool = False
 ) -> Callable[[Fn], Fn]:
     """Declare ``jax.<kind>``. grad: the input slots; the gradient op ``jax.<kind>_vjp`` is jax.vjp
     at exactly those.
@@ -36,6 +36,7 @@ def lax_op(
         nograd=nograd,
         grad_type=f"jax.{kind}_vjp",
         rows=mixes(),
+        heavy=heavy,
     )
 
 

@@ -23,7 +23,7 @@ def dynamic_update_slice(X: Array, Update: Array, Starts: list[Array]):
     return lax.dynamic_update_slice(X, Update, Starts)
 
 
-@lax_op("gather", grad="X Indices", nograd="Indices")
+@lax_op("gather", grad="X Indices", nograd="Indices", heavy=True)
 def gather(
     X: Array,
     Indices: Array,
@@ -93,7 +93,7 @@ def _declare_scatter(name: str, function: Any, grad: bool) -> None:
         "Out = X, where Indices say joined with Updates; the attributes are those of"
         f" jax.lax.{name}."
     )
-    lax_op(name, grad="X Indices Updates" if grad else None, nograd="Indices")(run)
+    lax_op(name, grad="X Indices Updates" if grad else None, nograd="Indices", heavy=True)(run)
 
 
 for _name in ("scatter", "scatter_add", "scatter_sub", "scatter_mul", "scatter_min", "scatter_max"):

@@ -8,13 +8,13 @@ from ..registry import Array, Float64, Ints
 from .declare import lax_op
 
 
-@lax_op("cholesky", grad="X")
+@lax_op("cholesky", grad="X", heavy=True)
 def cholesky(X: Array):
     """Out = the lower triangular L with L L^H = X, of which the lower triangle is read."""
     return linalg.cholesky(X, symmetrize_input=False)
 
 
-@lax_op("lu", outs="Out Pivots Permutation", grad="X")
+@lax_op("lu", outs="Out Pivots Permutation", grad="X", heavy=True)
 def lu(X: Array):
     """Out = L and U of the permuted X in one matrix; Pivots and Permutation (int32) say which rows
     were exchanged.
@@ -28,7 +28,7 @@ def lu_pivots_to_permutation(Pivots: Array, *, permutation_size: int):
     return linalg.lu_pivots_to_permutation(Pivots, permutation_size)
 
 
-@lax_op("qr", outs="Q R Pivots?", grad="X")
+@lax_op("qr", outs="Q R Pivots?", grad="X", heavy=True)
 def qr(X: Array, *, full_matrices: bool = False, pivoting: bool = False):
     """Q R = X, Q with orthonormal columns, R upper triangular; with pivoting, of the columns of X
     that Pivots (int32) say.
@@ -37,7 +37,7 @@ def qr(X: Array, *, full_matrices: bool = False, pivoting: bool = False):
     return (*found, None) if len(found) == 2 else tuple(found)
 
 
-@lax_op("eigh", outs="Vectors Values", grad="X")
+@lax_op("eigh", outs="Vectors Values", grad="X", heavy=True)
 def eigh(
     X: Array, *, lower: bool = True, sort_eigenvalues: bool = True, subset_by_index: Ints = ()
 ):
@@ -54,7 +54,7 @@ def eigh(
     )
 
 
-@lax_op("eig", outs="Values Left? Right?")
+@lax_op("eig", outs="Values Left? Right?", heavy=True)
 def eig(
     X: Array, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True
 ):
@@ -65,7 +65,7 @@ def eig(
     return found[0], next(rest) if left else None, next(rest) if right else None
 
 
-@lax_op("svd", outs="S U? Vh?", grad="X")
+@lax_op("svd", outs="S U? Vh?", grad="X", heavy=True)
 def svd(
     X: Array, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_index: Ints = ()
 ):
@@ -81,7 +81,7 @@ def svd(
     return s, u, vh
 
 
-@lax_op("triangular_solve", grad="A B")
+@lax_op("triangular_solve", grad="A B", heavy=True)
 def triangular_solve(
     A: Array,
     B: Array,
@@ -104,20 +104,20 @@ def triangular_solve(
     )
 
 
-@lax_op("householder_product", grad="A Taus")
+@lax_op("householder_product", grad="A Taus", heavy=True)
 def householder_product(A: Array, Taus: Array):
     """Out = the product of the elementary reflectors in A."""
     return linalg.householder_product(A, Taus)
 
 
-@lax_op("schur", outs="T Vectors?")
+@lax_op("schur", outs="T Vectors?", heavy=True)
 def schur(X: Array, *, compute_schur_vectors: bool = True):
     """X = Vectors T Vectors^H with an upper triangular T."""
     found = linalg.schur(X, compute_schur_vectors=compute_schur_vectors)
     return (found[0], found[1]) if compute_schur_vectors else (found[0], None)
 
 
-@lax_op("tridiagonal_solve", grad="Lower Diagonal Upper B")
+@lax_op("tridiagonal_solve", grad="Lower Diagonal Upper B", heavy=True)
 def tridiagonal_solve(
     Lower: Array, Diagonal: Array, Upper: Array, B: Array, *, perturb_singular: bool = False
 ):
@@ -127,19 +127,19 @@ def tridiagonal_solve(
     return linalg.tridiagonal_solve(Lower, Diagonal, Upper, B, perturb_singular=perturb_singular)
 
 
-@lax_op("cholesky_update")
+@lax_op("cholesky_update", heavy=True)
 def cholesky_update(R: Array, W: Array):
     """Out = the upper triangular factor of R^T R + W W^T."""
     return linalg.cholesky_update(R, W)
 
 
-@lax_op("symmetric_product")
+@lax_op("symmetric_product", heavy=True)
 def symmetric_product(A: Array, C: Array, *, alpha: Float64 = 1.0, beta: Float64 = 0.0):
     """Out = alpha A A^T + beta C, of which the lower triangle counts."""
     return linalg.symmetric_product(A, C, alpha=alpha, beta=beta)
 
 
-@lax_op("hessenberg", outs="Out Taus")
+@lax_op("hessenberg", outs="Out Taus", heavy=True)
 def hessenberg(X: Array):
     """Out, Taus = the Hessenberg form of a square matrix, with the reflectors that lead there below
     it.
@@ -147,7 +147,7 @@ def hessenberg(X: Array):
     return tuple(linalg.hessenberg(X))
 
 
-@lax_op("tridiagonal", outs="Out Diagonal OffDiagonal Taus")
+@lax_op("tridiagonal", outs="Out Diagonal OffDiagonal Taus", heavy=True)
 def tridiagonal(X: Array, *, lower: bool = True):
     """Out, Diagonal, OffDiagonal, Taus = the tridiagonal form of a Hermitian matrix, and the
     reflectors that lead there.

@@ -9,7 +9,7 @@ from .declare import dtype, lax_op, pairs
 from .declare import precision as precision_of
 
 
-@lax_op("dot_general", grad="Lhs Rhs")
+@lax_op("dot_general", grad="Lhs Rhs", heavy=True)
 def dot_general(
     Lhs: Array,
     Rhs: Array,
@@ -30,7 +30,7 @@ def dot_general(
     )
 
 
-@lax_op("conv_general_dilated", grad="Lhs Rhs")
+@lax_op("conv_general_dilated", grad="Lhs Rhs", heavy=True)
 def conv_general_dilated(
     Lhs: Array,
     Rhs: Array,
@@ -66,7 +66,7 @@ def conv_general_dilated(
     )
 
 
-@lax_op("ragged_dot_general", grad="Lhs Rhs GroupSizes", nograd="GroupSizes")
+@lax_op("ragged_dot_general", grad="Lhs Rhs GroupSizes", nograd="GroupSizes", heavy=True)
 def ragged_dot_general(
     Lhs: Array,
     Rhs: Array,
@@ -93,7 +93,7 @@ def ragged_dot_general(
     return lax.ragged_dot_general(Lhs, Rhs, GroupSizes, numbers, *kinds)
 
 
-@lax_op("fft", grad="X")
+@lax_op("fft", grad="X", heavy=True)
 def fft(X: Array, *, fft_type: str, fft_lengths: Sizes):
     """Out = the Fourier transform of X over its last axes: FFT, IFFT, RFFT or IRFFT."""
     return lax.fft(X, fft_type, tuple(fft_lengths))

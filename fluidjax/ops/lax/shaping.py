@@ -136,14 +136,14 @@ def slice(X: Array, *, start_indices: Sizes, limit_indices: Sizes, strides: Ints
     return lax.slice(X, tuple(start_indices), tuple(limit_indices), tuple(strides) or None)
 
 
-@lax_op("sort", outs="Out*", grad="X")
+@lax_op("sort", outs="Out*", grad="X", heavy=True)
 def sort(X: list[Array], *, dimension: int, is_stable: bool = True, num_keys: int = 1):
     """Out = the arrays in the order of the first num_keys of them along an axis."""
     found = lax.sort(tuple(X), dimension=dimension, is_stable=is_stable, num_keys=num_keys)
     return list(found)
 
 
-@lax_op("top_k", outs="Out Indices", grad="X", nograd="")
+@lax_op("top_k", outs="Out Indices", grad="X", nograd="", heavy=True)
 def top_k(X: Array, *, k: Size, axis: int = -1, is_stable: bool = True):
     """Out, Indices (int32) = the k largest along an axis, largest first, and where they stand.
 
