@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from .base.loc import warn
 from .errors import FluidValueError
 
 
@@ -28,11 +28,7 @@ class WeightedAverage:
     """
 
     def __init__(self) -> None:
-        warnings.warn(
-            "WeightedAverage is deprecated; fluid.metrics has Accuracy and others",
-            Warning,
-            stacklevel=2,
-        )
+        warn("WeightedAverage is deprecated; fluid.metrics has Accuracy and others", Warning)
         self.reset()
 
     def reset(self) -> None:

@@ -9,11 +9,11 @@ DistributeTranspiler tells them apart by these.
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, SupportsFloat
 
 from . import layers
+from .base.loc import warn
 from .base.roles import OP_NAMESCOPE, OP_ROLE, OP_ROLE_VAR, OpRole
 from .errors import FluidTypeError, FluidValueError
 from .graph.block import Block
@@ -110,10 +110,9 @@ class GradientClipBase:
         out.
         """
         if any(getattr(p, "gradient_clip_attr", None) is not None for p, _ in params_grads):
-            warnings.warn(
+            warn(
                 "set_gradient_clip has no effect here: the optimizer has a grad_clip of its own;"
-                " remove one of the two",
-                stacklevel=4,
+                " remove one of the two"
             )
         return self._static_clip([(p, g) for p, g in params_grads if g is not None])
 
@@ -279,19 +278,14 @@ def set_gradient_clip(
     Raises FluidTypeError for a clip or list element of another type, FluidValueError for an unknown
     name.
     """
-    warnings.warn(
-        "set_gradient_clip may go away; give the optimizer a grad_clip instead", stacklevel=2
-    )
+    warn("set_gradient_clip may go away; give the optimizer a grad_clip instead")
     if not isinstance(clip, GradientClipBase):
         raise FluidTypeError(
             f"set_gradient_clip takes a clip such as GradientClipByNorm(1.0), not {clip!r}"
         )
     block = as_program(program).block(0)
     if any("optimizer" in op.desc.attrs.get(OP_NAMESCOPE, "") for op in block.ops):
-        warnings.warn(
-            "set_gradient_clip comes after minimize and so has no effect on it; call it before",
-            stacklevel=2,
-        )
+        warn("set_gradient_clip comes after minimize and so has no effect on it; call it before")
     params = block.all_parameters() if param_list is None else list(param_list)
     params = [block.var(p) if isinstance(p, str) else p for p in params]
     for p in params:
@@ -334,11 +328,10 @@ def append_gradient_clip_ops(params_grads: Sequence[Pair]) -> list[Pair]:
 def _warn_unclipped(param: Parameter, pairs: list[tuple[Parameter, Variable]]) -> None:
     clipped = [p.name for p, _ in pairs if getattr(p, "gradient_clip_attr", None) is not None]
     if clipped:
-        warnings.warn(
+        warn(
             f"no gradient is clipped: set_gradient_clip was called for {clipped} but not for"
             f" {param.name!r}, and as in Fluid 1.8.5 it works for all parameters or none; use"
-            " optimizer(grad_clip=...) with need_clip",
-            stacklevel=5,
+            " optimizer(grad_clip=...) with need_clip"
         )
 
 
@@ -349,10 +342,9 @@ def _warn_mixed(pairs: list[tuple[Parameter, Variable]]) -> None:
     }
     if len(kinds) > 1:
         last = pairs[-1][0]
-        warnings.warn(
+        warn(
             "set_gradient_clip was called with different clips; as in Fluid 1.8.5 the one of"
-            f" {last.name!r} ({last.gradient_clip_attr}) is applied to every parameter",
-            stacklevel=5,
+            f" {last.name!r} ({last.gradient_clip_attr}) is applied to every parameter"
         )
 
 

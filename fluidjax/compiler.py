@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import os
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .base.loc import warn
 from .base.strategy import BuildStrategy, ExecutionStrategy, checked
 from .devices.place import (
     Place,
@@ -232,11 +232,10 @@ def _default_places() -> list[Place]:
         os.environ["CPU_NUM"] = "1"
         there = len(cpu_devices())
         if there > 1:
-            warnings.warn(
+            warn(
                 f"with_data_parallel runs on one CPU device, though JAX has {there}: CPU_NUM is not"
                 f" set; set CPU_NUM={there}, or give places=fluid.cpu_places({there})",
                 RuntimeWarning,
-                stacklevel=4,
             )
     return list(cpu_places())
 

@@ -4,7 +4,6 @@ what replaced them.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from . import layers, unique_name
 from .base.absent import reporter
+from .base.loc import warn
 from .errors import FluidValueError, UnsupportedError
 from .graph.program import Program, program_guard
 from .graph.variable import Variable
@@ -26,11 +26,7 @@ class Evaluator:
 
     def __init__(self, name: str, **kwargs: Any) -> None:
         kind = type(self).__name__
-        warnings.warn(
-            f"fluid.evaluator.{kind} is deprecated; use fluid.metrics.{kind}",
-            DeprecationWarning,
-            stacklevel=3,
-        )
+        warn(f"fluid.evaluator.{kind} is deprecated; use fluid.metrics.{kind}", DeprecationWarning)
         self.states: list[Variable] = []
         self.metrics: list[Variable] = []
         self.helper = LayerHelper(name, **kwargs)

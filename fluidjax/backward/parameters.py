@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..base.loc import user_line
+from ..base.loc import user_line, warn
 from ..base.roles import OP_ROLE, OP_ROLE_VAR, OpRole
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
 from ..graph.block import Block
@@ -90,9 +89,9 @@ def append_backward(
     params = program.global_block().vars
     pairs = [(params[p], grads[p]) for p in names if p in grads and grads[p].block is block]
     if names and not pairs and not no_grad_set:
-        warnings.warn(_no_path(program.global_block(), loss, names, unwanted, needed), stacklevel=2)
+        warn(_no_path(program.global_block(), loss, names, unwanted, needed))
     if not (names or parameter_list) and any(op.type.startswith("jax.") for op in block.ops):
-        warnings.warn(_NO_PARAMETER.format(user_line()), stacklevel=2)
+        warn(_NO_PARAMETER.format(user_line()))
     _mark_pairs(block, pairs, start)
     return pairs  # type: ignore[return-value]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..base.loc import warn
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
 from ..graph.block import Block
 from ..graph.program import Program
@@ -88,11 +88,10 @@ def _warn_of_lost(op: OpDesc, reached: set[str] | None) -> None:
     if lookup(op.type).forward is not None and (
         reached is None or not reached.isdisjoint(op.reads)
     ):
-        warnings.warn(
+        warn(
             f"the gradient of op '{op.type}' ({op.loc}) is taken for zero, as in Paddle 1.8.5: it"
             " cannot be differentiated, because what it drew would be drawn anew; set"
-            " stop_gradient = True on its output where that is meant",
-            stacklevel=2,
+            " stop_gradient = True on its output where that is meant"
         )
 
 

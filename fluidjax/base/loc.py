@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from functools import cache, wraps
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 from ..errors import ArgumentError, FluidError
@@ -57,6 +59,37 @@ def user_line() -> str | None:
             return line
         frame = frame.f_back  # type: ignore[assignment]
     return None
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the user's code. A cell of a notebook is ``cell 3``, not the temporary
+    file that IPython compiles it from.
+    """
+    frame = sys._getframe(1)
+    while _between(frame) and frame.f_back is not None:
+        frame = frame.f_back
+    filename, names = frame.f_code.co_filename, frame.f_globals
+    cell = _cell_number(filename)
+    warnings.warn_explicit(
+        message,
+        category,
+        filename if cell is None else f"cell {cell}",
+        frame.f_lineno,
+        names.get("__name__"),
+        names.setdefault("__warningregistry__", {}),
+    )
+
+
+def _between(frame: FrameType) -> bool:
+    """Whether code is this package's, or what runs on its behalf: the ``__init__`` of a dataclass,
+    a context manager, a function that jax traces.
+    """
+    room = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return (
+        room in ("contextlib", "jax", "jaxlib")
+        or _shown(frame.f_code.co_filename) is None
+        or (frame.f_code.co_filename == "<string>" and room == __name__.partition(".")[0])
+    )
 
 
 def name_line(exc: FluidError, loc: str | None) -> None:

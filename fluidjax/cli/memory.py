@@ -6,6 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
+from . import terminal
 from .models import add_model, add_sizes, open_program, shapes
 
 
@@ -27,7 +28,10 @@ def run(args: argparse.Namespace) -> int:
     feeds, fetches = feeds_and_fetches(program.desc)
     sizes = shapes(args, program, feeds)
     report = program.memory_report(batch_size=args.batch, fetch_list=fetches, feed_shapes=sizes)
-    print(json.dumps(report.to_dict(), indent=1) if args.json else report)
+    if args.json:
+        print(json.dumps(report.to_dict(), indent=1))
+    else:
+        terminal.say(report)
     if args.picture:
         report.save_picture(args.picture)
     return 0

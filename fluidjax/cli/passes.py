@@ -8,6 +8,8 @@ import json
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from . import terminal
+
 if TYPE_CHECKING:
     from ..passes import Pass
 
@@ -37,11 +39,11 @@ def run(args: argparse.Namespace) -> int:
         text = inspect.getdoc(cls) or ""
         if args.names:
             options = "".join(f"\n    {f.name}: {f.type} = {f.default!r}" for f in fields(cls))
-            print(f"{name}\n    {text.replace(chr(10), chr(10) + '    ')}{options}\n")
+            terminal.say(f"{name}\n    {text.replace(chr(10), chr(10) + '    ')}{options}\n")
         else:
             options = ", ".join(f"{f.name}={f.default!r}" for f in fields(cls))
             summary = text.split("\n\n")[0].replace("\n", " ")
-            print(f"{name + (f'({options})' if options else ''):<36} {summary}")
+            terminal.say(f"{name + (f'({options})' if options else ''):<36} {summary}")
     return 0
 
 

@@ -19,7 +19,6 @@ import sys
 import threading
 import time
 import uuid
-import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -29,6 +28,7 @@ import jax
 import jaxlib
 
 from ..base.flags import flag
+from ..base.loc import warn
 
 WORTH_KEEPING = 0.1  # seconds: what is compiled sooner is not worth a file
 PROBE = 1 << 20  # bytes that must fit, so that a full disk shows before an entry is cut off
@@ -231,9 +231,7 @@ def _small(folder: Path) -> Iterator[Path]:
 
 
 def _say(sentence: str) -> None:
-    warnings.warn(
-        f"{sentence} (FLAGS_compilation_cache=0 does without)", RuntimeWarning, stacklevel=3
-    )
+    warn(f"{sentence} (FLAGS_compilation_cache=0 does without)", RuntimeWarning)
 
 
 # -- size ------------------------------------------------------------------------------------------

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from ..base.flags import flag
+from ..base.loc import warn
 from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
 from .reasons import Reasons
@@ -50,23 +50,21 @@ class Recompiles:
         limit = flag("FLAGS_recompile_warning")
         if len(self._counted) > limit and not self.warned:
             self.warned = True
-            warnings.warn(
+            warn(
                 f"one program was compiled for more than {limit} different feeds:"
                 f" {self._changing()} keeps changing; pad the feeds to a few sizes{self.mixes}",
                 RuntimeWarning,
-                stacklevel=6,
             )
 
     def _specialised(self, name: str, value: Fixed) -> None:
         values = self._values.setdefault(name, set())
         values.add(value)
         if len(values) == SPECIALISATIONS + 1:  # once: the next are more
-            warnings.warn(
+            warn(
                 f"one program was compiled for more than {SPECIALISATIONS} values of the feed"
                 f" {name!r}, which decides a size of {self.deciders.get(name, '')}; feed a few"
                 " sizes only, or pad to them",
                 RuntimeWarning,
-                stacklevel=7,
             )
 
     def _changing(self) -> str:

@@ -9,13 +9,12 @@ An operator appends an op to the block that is being built and returns the varia
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from .. import unique_name
 from ..base.dtypes import INTEGERS, enum_of
-from ..base.loc import user_line
+from ..base.loc import user_line, warn
 from ..errors import FluidTypeError, FluidValueError
 
 V = TypeVar("V")  # Variable, which this module need not know
@@ -230,10 +229,9 @@ def _warn_of_condition(var: Any) -> None:
     if maker is None or maker.type not in _CONDITIONS or line in _warned:
         return
     _warned.add(line)
-    warnings.warn(
+    warn(
         f"{var.name!r}, the result of {maker.type}, is used as a Python condition at {line}; while"
         " the program is built it has no value and counts as true (so does `in` a list of"
         " variables): choose by layers.cond or layers.Switch, or by multiplying with a cast of the"
-        " comparison",
-        stacklevel=3,
+        " comparison"
     )

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..base.loc import warn
 from ..base.roles import OpRole
 from ..base.within import InForce
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
@@ -288,12 +288,11 @@ class Program:
         if whole is None or whole[0] != self.desc:
             self.info.refuse_lost(lost)
         if self._whole is None or self._whole[0] != self._version:
-            warnings.warn(
+            warn(
                 f"memory_optimize gave away the memory of {lost[0]!r}, so the program is also"
                 " compiled as it was before, for runs that fetch such a variable; name it in"
                 " skip_opt_set of memory_optimize",
                 RuntimeWarning,
-                stacklevel=3,
             )
             program = self.copy_with(whole[1])  # type: ignore[index]
             program.update_info(reused=FrozenMap(), whole=None)

@@ -4,12 +4,12 @@ set_state_dict.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from ..base.loc import warn
 from ..errors import FluidTypeError, FluidValueError
 from ..state.scope import Scope, global_scope
 from .variable import Parameter, Variable
@@ -63,10 +63,9 @@ def put(variables: Iterable[Variable], state_dict: Any, scope: Scope | None) -> 
             )
     unknown = [name for name in state_dict if name not in known]
     if unknown:
-        warnings.warn(
+        warn(
             f"set_state_dict passes over {', '.join(map(repr, unknown))}: no persistable variable"
-            " of the program",
-            stacklevel=3,
+            " of the program"
         )
     where = _scope(scope)
     for name, value in given.items():

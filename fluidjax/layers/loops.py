@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..backward.differentiate import gradients_of
 from ..base.dtypes import VarType
-from ..base.loc import located, user_line
+from ..base.loc import located, user_line, warn
 from ..errors import FluidTypeError, FluidValueError
 from ..graph.block import Block
 from ..graph.variable import Variable
@@ -167,7 +166,7 @@ class While:
             )
         else:
             return
-        warnings.warn(f"the block of this While ({user_line()}) {problem}", stacklevel=4)
+        warn(f"the block of this While ({user_line()}) {problem}")
 
 
 def _captured(block: Block, condition: str) -> tuple[list[str], list[str]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ..base.dtypes import VarType
-from ..base.loc import located
+from ..base.loc import located, warn
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
@@ -47,10 +46,7 @@ def gru_unit(
             f"gru_unit's {what} is one of {', '.join(ACTIVATIONS)}, not {name!r}",
         )
         if name != fixed:
-            warnings.warn(
-                f"gru_unit's {what} is {fixed}, as in Paddle 1.8.5, though {name!r} was asked for",
-                stacklevel=3,
-            )
+            warn(f"gru_unit's {what} is {fixed}, as in Paddle 1.8.5, though {name!r} was asked for")
     helper = LayerHelper("gru_unit", input=input, param_attr=param_attr, bias_attr=bias_attr)
     dtype, width = helper.input_dtype(), size // 3
     weight = helper.create_parameter(helper.param_attr, [width, 3 * width], dtype)

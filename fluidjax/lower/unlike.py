@@ -8,13 +8,13 @@ with one dtype must be given with one dtype.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..base.dtypes import numpy_dtype
+from ..base.loc import warn
 from ..errors import EnforceNotMet
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ops.ragged import rows_of
@@ -126,9 +126,8 @@ def _warn_of_broadcast(op: OpDesc, inputs: Mapping[str, Any], desc: ProgramDesc)
     ranks = {len(v.shape) for v in vars if v is not None and v.shape is not None}
     small, large = sorted((x, y), key=len)
     if len(ranks) == 1 and np.prod(small) > 1 and small != large[len(large) - len(small) :]:
-        warnings.warn(
+        warn(
             f"op '{op.type}' ({op.loc or 'no line'}) broadcasts {list(x)} and {list(y)}, since a"
             " feed has another number of dimensions than declared, as Paddle does; is that meant?",
             RuntimeWarning,
-            stacklevel=2,
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..base.loc import warn
 from ..clip import GradientClipBase
 from ..graph.variable import Parameter, Variable
 from .base import Accumulator, Optimizer
@@ -196,10 +196,8 @@ class FtrlOptimizer(Optimizer):
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         numbers(self, l1=l1, l2=l2, lr_power=lr_power)
         if l1 != l2:
-            warnings.warn(
-                f"Ftrl(l1={l1}, l2={l2}) runs with l2={l1}: Fluid 1.8.5 hands l1 to the op for"
-                " both",
-                stacklevel=2,
+            warn(
+                f"Ftrl(l1={l1}, l2={l2}) runs with l2={l1}: Fluid 1.8.5 hands l1 to the op for both"
             )
         self._l1 = l1
         self._l2 = l2

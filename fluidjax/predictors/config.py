@@ -5,12 +5,12 @@ kernels, as XLA does here.
 from __future__ import annotations
 
 import enum
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, NoReturn
 
+from ..base.loc import warn
 from ..devices.place import CPUPlace, CUDAPlace, Place, gpus
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
 
@@ -171,9 +171,7 @@ class AnalysisConfig:
         JAX manages the memory.
         """
         if not gpus():
-            warnings.warn(
-                "enable_use_gpu: JAX sees no GPU, so the predictor runs on the CPU", stacklevel=2
-            )
+            warn("enable_use_gpu: JAX sees no GPU, so the predictor runs on the CPU")
             return
         self._pool_mb, self._gpu = memory_pool_init_size_mb, device_id
 
@@ -272,17 +270,14 @@ class AnalysisConfig:
 
     def enable_tensorrt_engine(self, *args: Any, **kwargs: Any) -> None:
         """Not there: it warns, and XLA compiles the whole program in the model's own dtypes."""
-        warnings.warn(
+        warn(
             "enable_tensorrt_engine: there is no TensorRT; XLA compiles the program, in its own"
-            " dtypes",
-            stacklevel=2,
+            " dtypes"
         )
 
     def enable_lite_engine(self, *args: Any, **kwargs: Any) -> None:
         """Not there: it warns, and XLA compiles the whole program."""
-        warnings.warn(
-            "enable_lite_engine: there is no Paddle-Lite; XLA compiles the program", stacklevel=2
-        )
+        warn("enable_lite_engine: there is no Paddle-Lite; XLA compiles the program")
 
     def enable_quantizer(self) -> NoReturn:
         """Refused, for it would change results. Raises UnsupportedError."""

@@ -7,7 +7,6 @@ it; this one does not change.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..base.loc import warn
 from ..compiling.kind import Kind
 from ..devices import platforms
 from ..devices.placement import Mesh, OneDevice, Placement, Spanning
@@ -259,7 +259,7 @@ class StepPlan:
         if unknown and (len(values) < len(rules) or self.where.count > 1):
             raise unknown[0]
         for passed_over in unknown:
-            warnings.warn(f"{passed_over}; it is passed over", RuntimeWarning, stacklevel=4)
+            warn(f"{passed_over}; it is passed over", RuntimeWarning)
         if len(values) < len(rules):
             name = next(n for n in rules if n not in values)
             given = f"; fed are {', '.join(map(repr, feed))}" if feed else ""

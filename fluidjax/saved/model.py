@@ -5,7 +5,6 @@ variables.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 
 from .. import layers
 from ..base.dtypes import is_float, numpy_dtype
+from ..base.loc import warn
 from ..errors import FluidTypeError, FluidValueError, ParseError, near
 from ..graph.program import Program, program_guard
 from ..graph.variable import Variable
@@ -65,10 +65,9 @@ def save_inference_model(
     data = exported.serialize_to_string()
     files: dict[str, Pieces] = {name: lambda: [data]}
     if program_only:
-        warnings.warn(
+        warn(
             "save_inference_model specified the param `program_only` to True, It will not save"
-            " params of Program.",
-            stacklevel=2,
+            " params of Program."
         )
     else:
         wanted = descs(exported, filter(is_persistable, exported.list_vars()))
@@ -83,9 +82,8 @@ def deployed(
 ) -> tuple[Program, list[str]]:
     """The pruned program with feed and fetch ops, and the names of its outputs."""
     if any(op.type == "auc" for op in program.global_block().ops):
-        warnings.warn(
-            "please ensure that you have set the auc states to zeros before saving inference model",
-            stacklevel=3,
+        warn(
+            "please ensure that you have set the auc states to zeros before saving inference model"
         )
     clone = program.clone()
     block = clone.global_block()
@@ -229,10 +227,7 @@ def load_inference_model(
 
 def _warn(difference: Difference) -> None:
     if difference:
-        warnings.warn(
-            f"load_inference_model(partial=True) left out what does not fit:\n{difference}",
-            stacklevel=3,
-        )
+        warn(f"load_inference_model(partial=True) left out what does not fit:\n{difference}")
 
 
 def _result(

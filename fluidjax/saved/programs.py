@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..base.loc import warn
 from ..errors import EnforceNotMet, FluidTypeError, FluidValueError, LoadError
 from ..graph.program import Program
 from ..graph.variable import Variable
@@ -198,7 +198,6 @@ def set_program_state(program: Program, state_dict: Mapping[str, np.ndarray]) ->
     unused = [n for n in state_dict if n not in wanted]
     if unused:
         names = " ".join(unused)
-        warnings.warn(
-            f"This list is not set, Because of Paramerter not found in program. There are: {names}",
-            stacklevel=2,
+        warn(
+            f"This list is not set, Because of Paramerter not found in program. There are: {names}"
         )

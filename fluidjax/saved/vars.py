@@ -5,7 +5,6 @@ one.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import enum_of
+from ..base.loc import warn
 from ..errors import ArgumentError, FluidTypeError, FluidValueError
 from ..graph.program import Program
 from ..graph.variable import Parameter, Variable
@@ -57,10 +57,8 @@ def save_vars(
 
 def _save(wanted: Mapping[str, VarDesc], dirname: str | None, filename: str | None) -> bytes | None:
     if not wanted:
-        warnings.warn(
-            "no variable in your model, please ensure there are any variables in your model to"
-            " save",
-            stacklevel=3,
+        warn(
+            "no variable in your model, please ensure there are any variables in your model to save"
         )
         return None
     arrays = collect(sorted(wanted))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
+from ..base.loc import warn
 from ..devices.place import CPUPlace, CUDAPlace, Place
 from ..errors import FluidTypeError
 from ..graph.program import Program
@@ -56,8 +55,4 @@ class InferenceTranspiler:
         refusals = self.result.refusals
         if refusals:
             more = f" (and {len(refusals) - 1} more)" if len(refusals) > 1 else ""
-            warnings.warn(
-                f"fuse_batch_norm left a batch_norm: {refusals[0]}{more}",
-                RuntimeWarning,
-                stacklevel=3,
-            )
+            warn(f"fuse_batch_norm left a batch_norm: {refusals[0]}{more}", RuntimeWarning)

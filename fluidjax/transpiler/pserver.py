@@ -7,10 +7,10 @@ get the shape of the block.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from ..base.loc import warn
 from ..dist.pserver_plan import ParamBlock, PlannedParam
 from ..errors import UnsupportedError
 from ..ir import edit, walk
@@ -40,7 +40,7 @@ def serve(layout: Layout, endpoint: str) -> tuple[ProgramDesc, Parts]:
     if layout.table is not None:
         build.serve_table()
     if len(build.blocks) == 1:
-        warnings.warn(f"pserver {endpoint} has nothing to update", RuntimeWarning, stacklevel=4)
+        warn(f"pserver {endpoint} has nothing to update", RuntimeWarning)
         build.block([], -1)
     return build.finished(), build.parts
 

@@ -9,10 +9,10 @@ it.
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from ..base.loc import warn
 from ..dist.pserver_plan import PlannedParam, PlannedTable
 from ..errors import FluidValueError, OneTableError, UnsupportedError
 from ..ir import edit
@@ -81,10 +81,9 @@ def distributed_table(
     grads = [g for p, g in pairs if p.name == name]
     mine = [op for op in updates if op.attrs["op_role_var"][0] == name]
     if len(mine) > 1:
-        warnings.warn(
+        warn(
             f"the distributed table {name!r} is updated by plain sgd: its weight decay is left out",
             RuntimeWarning,
-            stacklevel=5,
         )
     rates = [op.input("LearningRate") for op in updates if op.input("Param") == (name,)]
     if not grads or not rates:

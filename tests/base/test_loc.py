@@ -37,6 +37,7 @@ def forward(v):
     return jnp.tanh(v) * 2
 print([op.desc.loc for op in fluid.trace(forward, jnp.ones(2)).main.global_block().ops])
 fluid.default_main_program()"""
+DOUBTFUL = "if loss > 0:\n    pass"
 WRONG = "fluid.layers.relu(y)\nfluid.layers.fc(x, size=-1)"
 
 
@@ -48,15 +49,25 @@ def test_a_cell_is_named_by_its_number_and_its_line() -> None:
 
     from tests.notebooks import outputs, run
 
-    cells = (BUILD, AGAIN, AGAIN, SHOWN, WRONG)
+    cells = (BUILD, AGAIN, AGAIN, SHOWN, DOUBTFUL, WRONG)
     book = new_notebook(cells=[new_code_cell(c) for c in cells])
     run(book, allow_errors=True)
-    _, first, second, shown, wrong = outputs(book)
+    _, first, second, shown, doubtful, wrong = outputs(book)
     assert first[0].text.strip() == "cell 2, line 1"
     assert second[0].text.strip() == "cell 3, line 1"  # the same text, run again
     text = "".join(str(o.get("text", "")) + str(o.get("data", "")) for o in shown)
     assert "cell 1, line 4" in text.splitlines()[0] and "cell 4, line 7" in text
     assert text.count("cell 1, line 4") > 4 and "In[" not in text
-    assert wrong[-1].evalue.endswith("(at cell 5, line 2)")
-    everything = text + wrong[-1].evalue
+    assert wrong[-1].evalue.endswith("(at cell 6, line 2)")
+    warning = "".join(o.get("text", "") for o in doubtful)
+    assert warning.startswith("cell 5:1: UserWarning") and "condition at cell 5, line 1;" in warning
+    everything = text + warning + wrong[-1].evalue
     assert not re.search(r"ipykernel_\d|ipython-input", everything)
+
+
+def test_a_warning_is_at_the_users_line() -> None:
+    x = fluid.data("for_a_warning", [1])
+    with pytest.warns(UserWarning, match="Python condition") as found:
+        if x > 0:
+            pass
+    assert [w.filename for w in found] == [__file__]

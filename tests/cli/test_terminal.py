@@ -55,12 +55,27 @@ def commands(tmp_path: Path) -> dict[str, tuple[list[str], int]]:
         "compat": (["compat", script(tmp_path), "--all"], 1),
         "export": (["export", LAC, str(tmp_path / "lac"), "--format", "fluid"], 0),
         "optimize": (["optimize", "tests/data/saved/separate", str(tmp_path / "out")], 0),
+        "memory": (["memory", MODEL, "--shape", "x=8,3,48,192"], 0),
+        "passes": (["passes"], 0),
+        "a pass": (["passes", "raise_to_fluid"], 0),
         "trace": (["trace", "jax.numpy:tanh", "f32[8, 16]"], 0),
     }
 
 
 @pytest.mark.parametrize(
-    "name", ["show", "counts", "plan", "compat", "export", "optimize", "trace"]
+    "name",
+    [
+        "show",
+        "counts",
+        "plan",
+        "compat",
+        "export",
+        "optimize",
+        "memory",
+        "passes",
+        "a pass",
+        "trace",
+    ],
 )
 def test_nothing_is_wider_than_the_terminal(name, seen, tmp_path):
     arguments, code = commands(tmp_path)[name]
@@ -93,7 +108,7 @@ def test_a_pipe_gets_all_of_it(capsys):
 
 def test_each_prints_json(capsys, tmp_path):
     told = {}
-    for name in ("plan", "compat", "export", "optimize", "trace"):
+    for name in ("plan", "compat", "export", "optimize", "memory", "passes", "trace"):
         arguments, code = commands(tmp_path)[name]
         assert cli.main([*(a for a in arguments if a != "--all"), "--json"]) == code
         told[name] = json.loads(capsys.readouterr().out)

@@ -4,13 +4,12 @@ precision, the rule of the scale.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from ... import layers
 from ...base.dtypes import VarType, enum_of, name_of
-from ...base.loc import user_line
+from ...base.loc import user_line, warn
 from ...base.roles import OpRole
 from ...errors import FluidValueError
 from ...graph.block import Block
@@ -37,11 +36,10 @@ def rewrite_program(
     block, half = main_prog.global_block(), enum_of(dtype)
     black, white = _classes(block, amp_lists)
     if not white and any(op.type.startswith("jax.") for op in block.ops):
-        warnings.warn(
+        warn(
             f"mixed precision changes nothing ({user_line()}): no op of the traced program's first"
             " block is on the white list; functions within jax.checkpoint, scan or kept calls stay"
-            " in float32",
-            stacklevel=3,
+            " in float32"
         )
     for op in list(block.ops):
         if id(op) in black:

@@ -7,7 +7,6 @@ import contextlib
 import math
 import os
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -16,6 +15,7 @@ from typing import Any
 import jax
 
 from ...base.flags import flag
+from ...base.loc import warn
 from ...base.progress import waiting
 from ...devices.place import start_anew
 from ...errors import FluidValueError, JobError
@@ -244,21 +244,19 @@ class Job:
         """Called when the process runs a program that trains; a pserver warns, once."""
         if self.role == PSERVER and not self._served and not self._warned:
             self._warned = True
-            warnings.warn(
+            warn(
                 f"{self.name} runs a program that trains, as a trainer does, but the environment"
                 f" gives it the role PSERVER (PADDLE_TRAINING_ROLE or TRAINING_ROLE): {_SERVES}",
                 RuntimeWarning,
-                stacklevel=4,
             )
 
     def say_if_idle(self) -> None:
         """Warn where a pserver comes to its end without having been one."""
         if self.role == PSERVER and not self._served and not self._warned:
             self._warned = True
-            warnings.warn(
+            warn(
                 f"{self.name} ends without having run a pserver's program: {_SERVES}",
                 RuntimeWarning,
-                stacklevel=3,
             )
 
     def _forget(self) -> None:
@@ -476,11 +474,10 @@ def _meet_late() -> Job:
     link.close()
     if hub is not None:
         hub.close(wait=0)
-    warnings.warn(
+    warn(
         f"the job's processes cannot all reach trainer 0 at {env.hub}, so they compare less, and"
         f" where one of them stops or dies the others may wait for it{why}",
         RuntimeWarning,
-        stacklevel=2,
     )
     return Job(env.rank, env.count)
 

@@ -4,13 +4,13 @@ messages.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from ...base.loc import warn
 from ...errors import EnforceNotMet, FeedError, FetchError, MixesRows, near
 from ...feeds.bucketing import bucketed
 from ...feeds.feeding import FeedRule, ranges, rule_for, unknown_feed
@@ -120,7 +120,7 @@ class LocalTrainer:
                 if name not in feed:
                     raise unknown[0] if unknown else FeedError(f"{name!r} must be fed")
             for passed_over in unknown:
-                warnings.warn(f"{passed_over}; it is passed over", RuntimeWarning, stacklevel=4)
+                warn(f"{passed_over}; it is passed over", RuntimeWarning)
             return {name: rules[name](value) for name, value in feed.items() if name in rules}
         except FeedError as error:
             raise FeedError(f"trainer {self.id}: {error}") from None

@@ -4,10 +4,10 @@ not.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ...base.loc import warn
 from ...devices.place import CUDAPlace, Place, cpu_devices, too_few
 from ...devices.placement import Mesh, Placement, Turns
 
@@ -21,11 +21,10 @@ def ranks_on(places: Sequence[Place]) -> Placement:
     if len(set(devices)) == len(places):
         return Mesh(devices)
     more = too_few(len(places)) if devices[0].platform == "cpu" else "name different GPUs"
-    warnings.warn(
+    warn(
         f"{len(places)} places share {len(set(devices))} {devices[0].platform} device(s), so they"
         f" run one after another; {more}, to have a device for each",
         RuntimeWarning,
-        stacklevel=2,
     )
     return Turns(devices[0], len(places))
 

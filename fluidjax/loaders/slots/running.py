@@ -9,12 +9,12 @@ import contextvars
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ...base.loc import warn
 from ...base.progress import bar
 from ...errors import FluidTypeError, FluidValueError
 from ...graph.fetches import fetch_names
@@ -74,11 +74,7 @@ def run_over(
             if monitor is not None:
                 monitor.newest(values)
     if not count:
-        warnings.warn(
-            "the pass had no batch: the dataset's files hold no samples",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        warn("the pass had no batch: the dataset's files hold no samples", RuntimeWarning)
     if debug:
         total = time.perf_counter() - began
         print(
