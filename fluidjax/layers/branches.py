@@ -122,7 +122,7 @@ class ConditionalBlock:
             FrozenMap(attrs),
             op.desc.loc,
         )
-        # as it stands: gradients of which nobody asks are declared nowhere
+        # as it is: unwanted gradients are declared nowhere
         outside.ops.append(Operator(outside, desc))
         outside.program.touch()
 

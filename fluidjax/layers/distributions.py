@@ -122,8 +122,8 @@ class Uniform(_Located):
     def sample(self, shape: list[int], seed: int = 0) -> Variable:
         """Samples [*shape, *batch]: low + u (high - low). seed 0: the program's.
 
-        u is uniform on [0, 1) where low and high are variables. Where they are numbers it is
-        uniform on [-1, 1), as in 1.8.5, so that half of the samples lie below low.
+        u is uniform on [0, 1) if low and high are variables. If they are numbers, it is uniform on
+        [-1, 1), as in 1.8.5, so half of the samples lie below low.
         """
         shape = self._checked(shape, seed)
         batch = list(self._sum().shape)

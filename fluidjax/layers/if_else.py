@@ -27,8 +27,7 @@ class IfElse:
             branch.output(branch.input(x))
         (out,) = branch()                              # in the order of x
 
-    A block whose side has no rows does not run. Where x has a LoD, cond has a row for each
-    sequence.
+    A block without rows does not run. If x has a LoD, cond has a row for each sequence.
     """
 
     OUT_IF_ELSE_BLOCKS = 0

@@ -26,7 +26,7 @@ from .registry import Array
 SMALL = 64
 
 
-SURELY_THERE = 2**28  # bytes of an array for which nobody asks whether there is room
+SURELY_THERE = 2**28  # bytes; smaller arrays are not checked against the free memory
 
 
 def _memory() -> int:

@@ -69,8 +69,8 @@ class Course:
 
 
 def foresee(call: Call, idx: int, condition: str) -> Course:
-    """The course of the loop whose block is `idx`. Raises EnforceNotMet where it reads an entry
-    that nobody has written.
+    """The course of the loop whose block is `idx`. Raises EnforceNotMet if it reads an entry
+    that was not written.
     """
     return _Follow(call, idx, condition).course()
 

@@ -86,11 +86,11 @@ def _moments(x: Array, ch: Channels, target: Target) -> tuple[jax.Array, jax.Arr
     """Mean and variance of each channel in one pass: d = x - a with a the first sample's mean, then
     a + E[d], E[d^2] - E[d]^2.
 
-    Where the mean is large beside the deviation this keeps the digits that E[x^2] - E[x]^2 loses,
-    and so does only if both averages are of d: a rounded E[x] spoils the variance at first order
+    If the mean is large beside the deviation, this keeps the digits that E[x^2] - E[x]^2 loses.
+    Both averages must be of d: a rounded E[x] spoils the variance at first order
     (docs/numerics.md). A second pass would read x once more, and sums in float64 take half as long
-    again. A library would write d for nobody else, so there the second pass is the faster way: x -
-    mean is what Y is made of too.
+    again. A library call would write d to memory for this alone. There a second pass is faster,
+    because Y needs x - mean too.
     """
     if target.library:
         mean = ch.mean(x)

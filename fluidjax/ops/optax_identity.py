@@ -1,5 +1,5 @@
-"""Who an optax transformation is, the same in every process: a digest of what it computes, and its
-setting in words.
+"""The identity of an optax transformation, the same in every process: a digest of what it computes,
+and its settings in words.
 
 A transformation is two closures, so neither its address nor its name says what it does. What it
 computes is its two functions traced for the parameters at hand: their equations, with every

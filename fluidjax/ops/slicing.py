@@ -338,7 +338,7 @@ def _crop_tensor_spec(
 
 
 def _box_is_known(op: OpDesc, slot: str, at: int) -> bool:
-    """Where the box lies decides its size only where its shape has a -1, or may have one."""
+    """The place of the box decides its size only if its shape has a -1, or may have one."""
     return slot.startswith("Offsets") and not (
         op.input("Shape") or op.input("ShapeTensor") or -1 in op.attrs.get("shape", ())
     )

@@ -30,7 +30,7 @@ KIND = "LOD_TENSOR_ARRAY"
 @partial(jax.tree_util.register_dataclass, data_fields=("items",), meta_fields=("capacity",))
 @dataclass(frozen=True)
 class Listed:
-    """items: the entries, None for those that nobody has written. capacity: how many there will be
+    """items: the entries, None for unwritten ones. capacity: how many there will be
     when a loop has run.
     """
 

@@ -244,13 +244,13 @@ class Runs(enum.Enum):
     """An op with a function is run by the step if it does not say otherwise."""
 
     STEP = "by the step, for what it computes"
-    EFFECT = "by the step, and for what it does, even where nobody reads what it computes"
+    EFFECT = "by the step, for its effect, even if nothing reads what it computes"
     HOST = "by what surrounds a step (feeding, joining, freeing memory), which passes it over"
     REMOTE = "by a parameter-server job, in which processes talk to each other"
 
     @property
     def acts(self) -> bool:
-        """Whether a program needs the op even where nobody reads what it computes."""
+        """Whether a program needs the op even if nothing reads what it computes."""
         return self in (Runs.EFFECT, Runs.HOST)
 
 
@@ -400,8 +400,8 @@ class Traits:
     """All traits of an op. carries: the input whose elements Out holds, in another shape or dtype.
     fills: Out is filled element by element by a number or a draw, so that a part of it can be made
     by itself. counters: input slots whose values may have another shape than declared; the op
-    itself checks how many numbers they hold. passes_over: input slots in which a variable that
-    nobody has set counts as nothing. fed_by_steps: a gradient op within a loop's block that stays
+    itself checks how many numbers they hold. passes_over: input slots whose uninitialised
+    variables count as zero. fed_by_steps: a gradient op within a loop's block that stays
     there though no op writes what it reads, since another step of the loop gives it. eager: the op
     also runs without being compiled into a step. shape_of: input slots of which the op looks at the
     shape alone, so that nothing that it gives depends on what is in them. chosen: of an op whose

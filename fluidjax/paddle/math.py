@@ -115,9 +115,7 @@ def floor_divide(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 
 def _other_side(rest: Variable, y: Variable) -> Variable:
-    """Where a rest of 1.8.5's division of integers, which has the sign of x, has not that of y:
-    bool.
-    """
+    """Whether 1.8.5's remainder, which has the sign of x, has another sign than y: bool."""
     zero, none = layers.full_like(rest, 0), layers.fill_constant([1], y.dtype, 0)
     unlike = layers.logical_xor(
         layers.less_than(rest, zero), layers.less_than(layers.elementwise_add(zero, y), none)

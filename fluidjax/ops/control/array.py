@@ -38,7 +38,7 @@ from ..tensor_array import (
 )
 from ..traits import Runs, mixes
 
-MOST = 2**24  # entries: those that nobody has written take room too
+MOST = 2**24  # entries; unwritten ones take memory too
 
 
 def index_of(call: Call) -> Any:

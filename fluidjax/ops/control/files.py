@@ -1,7 +1,8 @@
 """load, load_combine, save, save_combine: tensors in Paddle's files, read and written while a
 program runs.
 
-What is in a file nobody knows before, so a program is cut there and Python runs these ops.
+The contents of a file are not known before it is read, so a program is cut there and Python runs
+these ops.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def _give(call: Call, name: str, tensor: Tensor, path: Path) -> None:
 def _fits(var: VarDesc, array: np.ndarray, half: bool) -> bool:
     if var.kind != "LOD_TENSOR":
         return False
-    wanted = var.shape or array.shape  # () is what a variable has of which nobody said a shape
+    wanted = var.shape or array.shape  # (): no shape was declared
     same = len(wanted) == array.ndim and all(
         n in (-1, m) for n, m in zip(wanted, array.shape, strict=True)
     )
