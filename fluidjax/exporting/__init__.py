@@ -119,7 +119,7 @@ def load_onnx(
     constants in another file; FluidValueError for one that is not there. The scope is then as it
     was.
     """
-    from . import from_onnx, from_onnx_blocks  # noqa: F401  (whose rules are registered)
+    from . import from_onnx, from_onnx_blocks, from_onnx_recurrent, from_onnx_shapes  # noqa: F401  (rules)
 
     return from_onnx.load_onnx(Path(path), scope)
 

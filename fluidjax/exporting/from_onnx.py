@@ -90,7 +90,7 @@ class Importer:
                 RULES[node.kind](self, node)
             except Lacks as lack:
                 self.lacks.append((node.kind, str(lack), "", ""))
-            except (FluidError, KeyError, ValueError, TypeError, IndexError) as error:
+            except (FluidError, LookupError, ValueError, TypeError, ArithmeticError) as error:
                 if not self.lacks:  # what follows from an earlier one says nothing
                     self.lacks.append((node.kind, f"it is not understood: {error}", "", ""))
                 self.lacks += [(k, NO_OP, "", "") for k in _unknown(proto)]
@@ -159,7 +159,7 @@ BINARY = {
     "Add": "elementwise_add", "Sub": "elementwise_sub", "Mul": "elementwise_mul", "Div": "elementwise_div",
     "Max": "elementwise_max", "Min": "elementwise_min", "Pow": "elementwise_pow", "Less": "less_than",
     "Greater": "greater_than", "LessOrEqual": "less_equal", "GreaterOrEqual": "greater_equal", "And": "logical_and",
-    "Or": "logical_or", "MatMul": "matmul_v2",
+    "Or": "logical_or", "Xor": "logical_xor", "Equal": "equal", "MatMul": "matmul_v2",
 }  # fmt: skip
 
 
@@ -207,8 +207,10 @@ def activation(m: Importer, n: Node) -> None:
 
 @rule("Clip")
 def clip(m: Importer, n: Node) -> None:
-    low = float(m.known(n, 1, "bound")) if n.has(1) else -math.inf
-    high = float(m.known(n, 2, "bound")) if n.has(2) else math.inf
+    low, high = (
+        float(m.known(n, i, "bound").reshape(-1)[0]) if n.has(i) else none
+        for i, none in ((1, -math.inf), (2, math.inf))
+    )
     m.op("clip", {"X": n.inputs[0]}, {"Out": n.outputs[0]}, min=low, max=high)
 
 
@@ -327,10 +329,13 @@ def _shaped(m: Importer, n: Node, kind: str, **attrs: Any) -> None:
 
 @rule("Reshape")
 def reshape(m: Importer, n: Node) -> None:
-    sizes = [int(s) for s in m.known(n, 1, "shape").reshape(-1)]
     if n.attrs.get("allowzero"):
         raise Lacks("a 0 in its shape is a size")
-    _shaped(m, n, "reshape2", shape=sizes)
+    if n.inputs[1] in m.constants:
+        _shaped(m, n, "reshape2", shape=[int(s) for s in m.constants[n.inputs[1]].reshape(-1)])
+        return
+    outs = {"Out": n.outputs[0], "XShape": f"{n.outputs[0]}.shape"}
+    m.op("reshape2", {"X": n.inputs[0], "Shape": n.inputs[1]}, outs)
 
 
 @rule("Flatten")
@@ -373,18 +378,23 @@ def split(m: Importer, n: Node) -> None:
 
 @rule("Slice")
 def cut(m: Importer, n: Node) -> None:
-    starts, ends = (m.numbers(n, i, a) or [] for i, a in ((1, "starts"), (2, "ends")))
-    axes = m.numbers(n, 3, "axes") or list(range(len(starts)))
+    ins, bounds = {"Input": n.inputs[0]}, {}
+    most, count = 2**31 - 1, 1
+    for i, what in ((1, "starts"), (2, "ends")):
+        if n.has(i) and n.inputs[i] not in m.constants:
+            ins[f"{what.capitalize()}Tensor"] = n.inputs[i]
+            count = m.var(n.inputs[i]).shape[0]
+            bounds[what] = [0] * count
+        else:
+            bounds[what] = [max(min(v, most), -most) for v in m.numbers(n, i, what) or []]
+            count = len(bounds[what])
+    axes = m.numbers(n, 3, "axes") or list(range(count))
     steps = m.numbers(n, 4, "steps") or []
-    most = 2**31 - 1
-    starts, ends = ([max(min(v, most), -most) for v in each] for each in (starts, ends))
+    outs = {"Out": n.outputs[0]}
     if any(s != 1 for s in steps):
-        ins, outs = {"Input": n.inputs[0]}, {"Out": n.outputs[0]}
-        m.op("strided_slice", ins, outs, axes=axes, starts=starts, ends=ends, strides=steps)
-        return
-    m.op(
-        "slice", {"Input": n.inputs[0]}, {"Out": n.outputs[0]}, axes=axes, starts=starts, ends=ends
-    )
+        m.op("strided_slice", ins, outs, axes=axes, strides=steps, **bounds)
+    else:
+        m.op("slice", ins, outs, axes=axes, **bounds)
 
 
 @rule("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd")
@@ -414,18 +424,36 @@ def cast(m: Importer, n: Node) -> None:
 
 @rule("Gather")
 def gather(m: Importer, n: Node) -> None:
-    axis, ranks = int(n.attrs.get("axis", 0)), (m.rank(n.inputs[0]), m.rank(n.inputs[1]))
-    if axis == 0 and ranks[0] == 2 and ranks[1] > 0:
-        m.op("lookup_table_v2", {"W": n.inputs[0], "Ids": n.inputs[1]}, {"Out": n.outputs[0]})
-    elif ranks[1] == 1:
-        m.op(
-            "gather",
-            {"X": n.inputs[0], "Index": n.inputs[1]},
-            {"Out": n.outputs[0]},
-            axis=axis % ranks[0],
-        )
+    x, index, out = n.inputs[0], n.inputs[1], n.outputs[0]
+    ranks = (m.rank(x), np.ndim(m.constants[index]) if index in m.constants else m.rank(index))
+    axis, places = int(n.attrs.get("axis", 0)) % ranks[0], m.constants.get(index)
+    if places is not None and not places.ndim:
+        start = int(places)
+        ends = [start + 1 if start != -1 else 2**31 - 1]
+        attrs = {"axes": [axis], "starts": [start], "ends": ends, "decrease_axis": [axis]}
+        m.op("slice", {"Input": x}, {"Out": out}, **attrs)
+    elif places is not None and places.size and places.min() < 0:
+        raise Lacks("its indices count from the end")
+    elif axis == 0 and ranks[0] == 2 and ranks[1] > 0:
+        m.op("lookup_table_v2", {"W": x, "Ids": index}, {"Out": out})
+    elif ranks[1] < 2:
+        m.op("gather", {"X": x, "Index": index}, {"Out": out}, axis=axis)
     else:
-        raise Lacks("its indices have several axes")
+        flat, rows, sizes = (m.new(f"{out}.{wish}") for wish in ("flat", "rows", "sizes"))
+        m.op("reshape2", {"X": index}, {"Out": flat, "XShape": f"{flat}.shape"}, shape=[-1])
+        m.op("gather", {"X": x, "Index": flat}, {"Out": rows}, axis=axis)
+        whole, inner = m.new(f"{out}.whole"), m.new(f"{out}.inner")
+        m.op("shape", {"Input": x}, {"Out": whole})
+        m.op("shape", {"Input": index}, {"Out": inner})
+        parts = [inner]
+        for name, (first, last) in {"before": (0, axis), "after": (axis + 1, ranks[0])}.items():
+            if first < last:
+                part = m.new(f"{out}.{name}")
+                ends = {"axes": [0], "starts": [first], "ends": [last]}
+                m.op("slice", {"Input": whole}, {"Out": part}, **ends)
+                parts.insert(0 if name == "before" else len(parts), part)
+        m.op("concat", {"X": parts}, {"Out": sizes}, axis=0)
+        m.op("reshape2", {"X": rows, "Shape": sizes}, {"Out": out, "XShape": f"{out}.shape"})
 
 
 @rule("Resize")

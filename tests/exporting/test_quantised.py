@@ -26,7 +26,7 @@ def saved(tmp_path: Path) -> Path:
     with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):  # fmt: skip
         x = fluid.data("x", [None, 4, 8, 8])
         h = layers.conv2d(x, 32, 3, act="relu")
-        h = layers.conv2d(h, 32, 3, groups=32, act="relu")
+        h = layers.conv2d(h, 32, 3, groups=32, act="relu", use_cudnn=False)  # depthwise_conv2d
         out = layers.fc(h, 64, act="softmax")
         exe = fluid.Executor()
         exe.run(startup)
@@ -71,6 +71,64 @@ def test_after_training(saved: Path, channels: bool, tmp_path: Path) -> None:
     np.testing.assert_allclose(back(path, {"x": x})[0], got, rtol=1e-4, atol=1e-5)
     (exact,) = run(plain, {"x": x}).values()
     np.testing.assert_allclose(got, exact, atol=0.02)
+
+
+def test_data_in_floats_beside_weights_of_whole_numbers(saved: Path, tmp_path: Path) -> None:
+    """As small, and as exact as weights of 8 bits are."""
+
+    def quantised(kinds: list[str], alone: list[str], where: Path) -> Any:
+        with fluid.scope_guard(fluid.Scope()):
+            made = PostTrainingQuantization(
+                fluid.Executor(), model_dir=str(saved), sample_generator=lambda: ((x,) for x in samples(0)),
+                batch_size=2, algo="abs_max", quantizable_op_type=kinds, weight_only_op_type=alone,
+            )  # fmt: skip
+            made.quantize()
+            made.save_quantized_model(str(where))
+        return fluid.export(where, where.with_suffix(".onnx"))
+
+    x = samples(1)
+    every = quantised(["conv2d", "depthwise_conv2d", "mul"], [], tmp_path / "every")
+    for kinds, alone, rounded in (
+        (["conv2d", "mul"], ["depthwise_conv2d"], 2),
+        ([], ["conv2d", "depthwise_conv2d", "mul"], 0),
+    ):
+        where = tmp_path / f"some{len(alone)}"
+        report, path = quantised(kinds, alone, where), where.with_suffix(".onnx")
+        assert report.size < 1.1 * every.size
+        assert [n.op_type for n in onnx.load(str(path)).graph.node].count(
+            "QuantizeLinear"
+        ) == rounded
+        (got,) = run(path, {"x": x}).values()
+        np.testing.assert_allclose(got, ours(where, x), rtol=1e-4, atol=1e-5)
+    with fluid.scope_guard(fluid.Scope()):  # the last beside weights that NumPy rounds
+        exe = fluid.Executor()
+        program, feeds, targets = fluid.io.load_inference_model(str(saved), exe)
+        for op in program.global_block().ops:
+            slot = {"conv2d": "Filter", "depthwise_conv2d": "Filter", "mul": "Y"}.get(op.type)
+            if slot is None:
+                continue
+            held = fluid.global_scope().find_var(op.input(slot)[0]).get_tensor()
+            w = np.array(held)
+            axes = (1, 2, 3) if slot == "Filter" else None
+            top = np.abs(w).max(axis=axes, keepdims=True)
+            held.set(np.round(w / top * 127) * top / 127, exe.place)
+        (want,) = exe.run(program, feed={feeds[0]: x}, fetch_list=targets)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"weight_only_op_type": ["conv2d"]}, "name it once"),
+        ({"weight_only_op_type": ["relu"]}, "'relu' is not quantised"),
+        ({"weight_only_op_type": ["matmul"], "algo": "min_max"}, "min_max"),
+    ],
+)
+def test_mistakes_of_weights_alone(saved: Path, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(fluid.FluidError, match=said):
+        PostTrainingQuantization(
+            fluid.Executor(), model_dir=str(saved), sample_generator=lambda: iter(()), **given
+        )
 
 
 def test_weights_alone(saved: Path, tmp_path: Path) -> None:

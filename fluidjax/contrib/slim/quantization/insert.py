@@ -146,14 +146,16 @@ class Inserter:
         return out
 
     def restore_channels(
-        self, var: IrVarNode, scales: list[IrVarNode], bits: list[int]
+        self, var: IrVarNode, scales: list[IrVarNode], bits: list[int], **axis: int
     ) -> IrVarNode:
-        """The same by a scale for each channel, and then one for all."""
+        """The same by a scale for each channel, and then one for all. quant_axis: of the channels,
+        where there are no others.
+        """
         out = like(self.graph, f"{var.name()}.dequantized", var)
         op_of(
             self.graph,
             "fake_channel_wise_dequantize_max_abs",
-            {"quant_bits": bits},
+            {"quant_bits": bits, **axis},
             {"X": var, "Scales": scales},
             {"Out": out},
         )

@@ -37,6 +37,7 @@ from .tables import (
 )
 from .transform import ACTIVATIONS, QuantizationTransformPass
 from .weight_quantization import WeightQuantization
+from .weights_alone import round_weights
 
 _logger = logging.getLogger(__name__)
 _NOTES = {"KL": "post_kl", "abs_max": "post_abs_max", "min_max": "post_min_max"}
@@ -57,7 +58,8 @@ class PostTrainingQuantization:
     "min_max" leaves the program in floats, and notes the least and greatest values of data on the
     ops. quantizable_op_type: which ops; is_full_quantize: all that can be. activation_bits,
     weight_bits: of integers with their sign. activation_quantize_type, weight_quantize_type: the
-    ops that stand in the program. is_use_cache_file: what was met of activations waits in files
+    ops that stand in the program. weight_only_op_type: ops of which the weights alone become whole
+    numbers, beside data in floats; no type that is quantised too. is_use_cache_file: what was met of activations waits in files
     below cache_dir, not in memory.
 
     Raises FluidValueError, FluidTypeError for arguments that do not fit.
@@ -83,6 +85,7 @@ class PostTrainingQuantization:
         weight_quantize_type: str = "channel_wise_abs_max",
         is_use_cache_file: bool = False,
         cache_dir: str = "./temp_post_training",
+        weight_only_op_type: Sequence[str] = (),
     ) -> None:
         if not isinstance(executor, Executor):
             raise FluidTypeError(
@@ -110,6 +113,17 @@ class PostTrainingQuantization:
         )
         known = list(dict.fromkeys((*WITH_WEIGHTS, *WITHOUT_WEIGHTS)))
         self._kinds = known if is_full_quantize else checked_types(quantizable_op_type, known)
+        self._alone = checked_types(weight_only_op_type, WITH_WEIGHTS)
+        if is_full_quantize:
+            self._kinds = [kind for kind in self._kinds if kind not in self._alone]
+        if both := [kind for kind in self._alone if kind in self._kinds]:
+            raise FluidValueError(
+                f"weight_only_op_type: {both[0]!r} is in quantizable_op_type too; name it once"
+            )
+        if self._alone and algo == "min_max":
+            raise FluidValueError(
+                "weight_only_op_type: algo='min_max' leaves all weights in floats; take another"
+            )
         self._executor, self._scope = executor, global_scope() if scope is None else scope
         self._model = (model_dir, model_filename, params_filename)
         self._samples, self._batches = sample_generator, batch_generator
@@ -248,6 +262,7 @@ class PostTrainingQuantization:
         QuantizationFreezePass(self._scope, place, *self._bits, self._weights, with_weights).apply(
             graph
         )
+        round_weights(graph, self._scope, place, self._alone, self._bits[0])
         return graph.to_program()
 
     def _note_outputs(self, program: Program, least: _Seen, greatest: _Seen) -> None:
