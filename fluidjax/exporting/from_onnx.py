@@ -58,6 +58,7 @@ class Importer:
         self.values: dict[str, np.ndarray] = {}  # those that ops read, which become persistable
         self.called: dict[str, str] = {}  # variables that stand for names of ONNX
         self.lacks: list[tuple[str, str, str, str]] = []
+        self.missing: set[str] = set()  # what nodes that have no op would give
 
     @property
     def block(self) -> Any:
@@ -84,16 +85,19 @@ class Importer:
                 continue
             if _folded(self, self.package, proto, node):
                 continue
+            known = node.kind in RULES and proto.domain in ("", "ai.onnx")
             try:
-                if node.kind not in RULES or proto.domain not in ("", "ai.onnx"):
+                if not known:
                     raise Lacks(NO_OP)
-                RULES[node.kind](self, node)
+                if self.missing.isdisjoint(node.inputs):
+                    RULES[node.kind](self, node)
+                    continue
+                self.lacks += [(k, NO_OP, "", "") for k in _unknown(proto)]
             except Lacks as lack:
                 self.lacks.append((node.kind, str(lack), "", ""))
             except (FluidError, LookupError, ValueError, TypeError, ArithmeticError) as error:
-                if not self.lacks:  # what follows from an earlier one says nothing
-                    self.lacks.append((node.kind, f"it is not understood: {error}", "", ""))
-                self.lacks += [(k, NO_OP, "", "") for k in _unknown(proto)]
+                self.lacks.append((node.kind, f"it is not understood: {error}", "", ""))
+            self.missing.update(n for n in node.outputs if n)
 
     def known(self, node: Node, i: int, what: str) -> np.ndarray:
         """A constant input. Raises Lacks where it is computed."""
@@ -458,12 +462,9 @@ def gather(m: Importer, n: Node) -> None:
 
 @rule("Resize")
 def resize(m: Importer, n: Node) -> None:
-    if m.rank(n.inputs[0]) != 4 or not n.has(2):
-        raise Lacks("it is no image resized by scales")
-    scales = m.known(n, 2, "scales").reshape(-1)
+    if m.rank(n.inputs[0]) != 4 or not (n.has(2) or n.has(3)) or "axes" in n.attrs:
+        raise Lacks("it is no image resized by scales or sizes")
     mode, where = n.text("mode", "nearest"), n.text("coordinate_transformation_mode", "half_pixel")
-    if list(scales[:2]) != [1, 1]:
-        raise Lacks("it resizes channels")
     if mode == "nearest" and where == "asymmetric" and n.text("nearest_mode", "") == "floor":
         kind, attrs = "nearest_interp_v2", {"interp_method": "nearest", "align_corners": False}
     elif mode == "linear" and where in (
@@ -477,13 +478,16 @@ def resize(m: Importer, n: Node) -> None:
         attrs["align_mode"] = int(where == "asymmetric")
     else:
         raise Lacks(f"its mode is {mode}, {where}")
-    m.op(
-        kind,
-        {"X": n.inputs[0]},
-        {"Out": n.outputs[0]},
-        scale=[float(s) for s in scales[2:]],
-        **attrs,
-    )
+    ins = {"X": n.inputs[0]}
+    if n.has(2):
+        scales = m.known(n, 2, "scales").reshape(-1)
+        if list(scales[:2]) != [1, 1]:
+            raise Lacks("it resizes channels")
+        attrs["scale"] = [float(s) for s in scales[2:]]
+    else:
+        last = {"axes": [0], "starts": [2], "ends": [4]}
+        ins["OutSize"] = m.op("slice", {"Input": n.inputs[3]}, {"Out": m.new(f"{n.outputs[0]}.size")}, **last)  # fmt: skip
+    m.op(kind, ins, {"Out": n.outputs[0]}, **attrs)
 
 
 def load_onnx(path: str | Path, scope: Any = None) -> tuple[Program, list[str], list[str]]:

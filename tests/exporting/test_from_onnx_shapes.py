@@ -79,6 +79,8 @@ CASES: dict[str, tuple[str, dict[str, Any], set[str], int, dict[str, Any]]] = {
     "reshaped": ("Reshape", {"x": X, "s": np.array([0, -1, 2, 2])}, {"x", "s"}, 1, {}),
     "cut": ("Slice", {"x": X, "b": np.array([1, -3]), "e": np.array([3, 9]), "a": np.array([0, 2])},
             {"x", "b", "e"}, 1, {}),
+    "an image of sizes": ("Resize", {"x": X[None], "roi": X[:0, 0, 0], "": None, "s": np.array([1, 3, 6, 9])},
+                          {"x"}, 1, {"mode": "linear", "coordinate_transformation_mode": "align_corners"}),
     "equal": ("Equal", {"x": np.array([1, 2, 3]), "y": np.array([3, 2, 1])}, {"x", "y"}, 1, {}),
 }  # fmt: skip
 
