@@ -453,8 +453,8 @@ def gather(m: Importer, n: Node) -> None:
         for name, (first, last) in {"before": (0, axis), "after": (axis + 1, ranks[0])}.items():
             if first < last:
                 part = m.new(f"{out}.{name}")
-                ends = {"axes": [0], "starts": [first], "ends": [last]}
-                m.op("slice", {"Input": whole}, {"Out": part}, **ends)
+                span = {"axes": [0], "starts": [first], "ends": [last]}
+                m.op("slice", {"Input": whole}, {"Out": part}, **span)
                 parts.insert(0 if name == "before" else len(parts), part)
         m.op("concat", {"X": parts}, {"Out": sizes}, axis=0)
         m.op("reshape2", {"X": rows, "Shape": sizes}, {"Out": out, "XShape": f"{out}.shape"})
