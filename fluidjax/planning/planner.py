@@ -276,6 +276,10 @@ class _Job:
         for m in last.messages:
             payload[m.kind] += m.bytes
         again, temporaries = self._temporaries(each)
+        # ids and rows of all devices may be far more than what one computes
+        message = max((m.bytes for m in last.messages), default=0)
+        activations = max(one.activations, message)
+        temporaries = None if temporaries is None else max(temporaries, message)
         work = _Phases((one.work - self.update(each).work) * again, last.phase)
         compute, traffic, alone = self._seconds(work, ranks)
         over = (
@@ -285,7 +289,7 @@ class _Job:
         )
         seconds = None if alone is None or (over is None and ranks > 1) else alone + (over or 0.0)
         row = Row(
-            strategy, ranks, each * ranks, each, keeps.parameters, keeps.state, one.feeds, one.activations, temporaries,
+            strategy, ranks, each * ranks, each, keeps.parameters, keeps.state, one.feeds, activations, temporaries,
             work.flops, dict(payload), sum(wire_bytes(k, b, ranks) for k, b in payload.items()),
             compute, traffic, over, seconds, None,
         )  # fmt: skip
