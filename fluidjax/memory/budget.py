@@ -223,15 +223,27 @@ class _Search:
 
     def _found(self) -> Tried | None:
         """The fastest way found under some of these schedulers."""
-        best: tuple[int, Tried] | None = None
         self.compiled = set()
+        if (best := self._first()) is None:
+            return None
+        while (at := self._better(best[0])) is not None:
+            if (fitting := self._compiled(at)) is not None:
+                best = at, fitting
+        return best[1]
+
+    def _first(self) -> tuple[int, Tried] | None:
+        """A way within the budget, and its place: the fastest that is expected to be; as a last
+        resort what is least by the estimates, though it is not.
+        """
         at = self._next(0)
         while at is not None:
-            fitting = self._compiled(at)
-            if fitting is not None:
-                best = at, fitting
-            at = self._better(best[0]) if best is not None else self._next(at + 1)
-        return best[1] if best is not None else self._least()
+            if (fitting := self._compiled(at)) is not None:
+                return at, fitting
+            at = self._next(at + 1)
+        for at in sorted(range(len(self.ways)), key=lambda i: self.ways[i].estimate)[:MOST_DOUBTED]:
+            if not self._seen(at) and (fitting := self._compiled(at, every=True)) is not None:
+                return at, fitting
+        return None
 
     @property
     def _here(self) -> list[Tried]:
@@ -302,15 +314,6 @@ class _Search:
             if t.way.again
         }
         return tuple(sorted(self.names, key=lambda n: shares.get(n, USUALLY[n])))
-
-    def _least(self) -> Tried | None:
-        """The last resort: what is least by the estimates, though the budget was not expected to
-        do.
-        """
-        for at in sorted(range(len(self.ways)), key=lambda i: self.ways[i].estimate)[:MOST_DOUBTED]:
-            if not self._seen(at) and (fitting := self._compiled(at, every=True)) is not None:
-                return fitting
-        return None
 
     def _refuse(self) -> NoReturn:
         least = min(self.tried, key=lambda t: t.figures.total)

@@ -31,7 +31,8 @@ PRICES = tuple(1e-12 * 4**i for i in range(11))  # seconds that one is willing t
 MOST_TOLD = 3
 SHARES = (0.25, 0.5, 1.0)  # of the values that may wait on the host
 HOST_BYTES_A_SECOND = 2e10  # each way between a device and its host
-FAR, BETWEEN = 0.85, 5  # between two ways, of which one needs so much less, there are so many
+# between two ways, of which one needs so much less or takes so much longer, there are so many
+FAR, DEARER, BETWEEN = 0.85, 2.0, 5
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,8 @@ class Ways:
         """Ways that recompute in the first part of the net what `small` does, and in the rest what
         `cheap` does. A price alone cannot separate equal layers: it takes all of them or none.
         """
-        if small.estimate > FAR * cheap.estimate or small.made_by is None:
+        near = small.estimate > FAR * cheap.estimate and small.seconds < DEARER * cheap.seconds
+        if near or small.made_by is None:
             return
         # the program as it is keeps all
         whole = cheap.made_by or Recompute(kept=tuple(self._choice(()).free))
