@@ -18,7 +18,7 @@ from .devices.place import (
     cuda_places,
     is_compiled_with_cuda,
 )
-from .errors import FluidTypeError, FluidValueError
+from .errors import ArgumentError, FluidTypeError, FluidValueError
 from .executor import Executor
 from .graph.core_graph import Graph
 from .graph.program import Program, as_program
@@ -97,7 +97,7 @@ class CompiledProgram:
         twice.
         """
         if self._places is not None or self._given_places is not None:
-            raise FluidValueError(
+            raise ArgumentError(
                 "Already compiled with parallel, cannot be recompiled; make another CompiledProgram"
             )
         if loss_name is not None and not isinstance(loss_name, str):
@@ -274,7 +274,7 @@ class ParallelExecutor:
                 " use_cuda=False"
             )
         if share_vars_from is not None and not isinstance(share_vars_from, ParallelExecutor):
-            raise FluidTypeError(
+            raise ArgumentError(
                 "The share_vars_from should be ParallelExecutor, not"
                 f" {type(share_vars_from).__name__}"
             )

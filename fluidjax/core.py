@@ -86,6 +86,14 @@ class op_proto_and_checker_maker:
     def kOpRoleVarAttrName() -> str:
         return "op_role_var"
 
+    @staticmethod
+    def kOpNameScopeAttrName() -> str:
+        return "op_namescope"
+
+    @staticmethod
+    def kOpDeviceAttrName() -> str:
+        return "op_device"
+
 
 class Place:
     """A place that is chosen later, by set_place; an Executor takes what was chosen."""
@@ -98,6 +106,12 @@ class Place:
         if place is None:
             raise FluidTypeError("set_place takes CPUPlace() or CUDAPlace(id), not None")
         self.chosen = as_place(place)
+
+    def is_cpu_place(self) -> bool:
+        return self.chosen is not None and self.chosen.is_cpu_place()
+
+    def is_gpu_place(self) -> bool:
+        return self.chosen is not None and self.chosen.is_gpu_place()
 
     def device(self) -> Any:
         """The JAX device. Raises FluidValueError before set_place."""

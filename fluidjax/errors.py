@@ -37,9 +37,9 @@ class FluidTypeError(FluidError, TypeError):
     """An argument of the wrong Python type."""
 
 
-class ArgumentError(FluidTypeError, FluidValueError):
+class ArgumentError(FluidTypeError, FluidValueError, AssertionError):
     """An argument of another kind than the function takes: Paddle raises TypeError for some of
-    them, ValueError for others.
+    them, ValueError for others, and asserts the rest.
     """
 
 
@@ -51,12 +51,8 @@ class UnknownOpError(FluidValueError):
     """An op type or attribute that the registry does not have."""
 
 
-class ShapeError(FluidValueError):
+class ShapeError(FluidValueError, EnforceNotMet):
     """Shapes or dtypes that an op refuses while the program is built."""
-
-
-class EmptyShapeError(FluidValueError, AssertionError):
-    """A shape without dimensions, for a function whose tensors have one at least."""
 
 
 class VerifyError(FluidValueError):
@@ -75,15 +71,19 @@ class ParseError(FluidValueError):
     """Text or bytes that do not hold a program."""
 
 
-class LoadError(FluidError, RuntimeError):
+class MissingFileError(FluidValueError, EnforceNotMet, AssertionError, FileNotFoundError):
+    """A file or folder of saved values that is not there; Paddle raises any of these four."""
+
+
+class LoadError(FluidError, RuntimeError, AssertionError):
     """Saved values that do not fit the program: missing, unexpected, of another shape or dtype."""
 
 
-class FeedError(FluidValueError):
+class FeedError(FluidValueError, EnforceNotMet, AssertionError):
     """A feed that is missing, misnamed, or of the wrong dtype, shape or range."""
 
 
-class FetchError(FluidValueError):
+class FetchError(FluidValueError, EnforceNotMet):
     """A fetch target that the program does not have."""
 
 

@@ -25,7 +25,15 @@ from .core import EOFException
 from .devices import forked
 from .devices.place import Place, as_place, starts
 from .devices.placement import OneDevice
-from .errors import FetchError, FluidTypeError, FluidValueError, NotOneStep, UnsupportedError, near
+from .errors import (
+    EnforceNotMet,
+    FetchError,
+    FluidTypeError,
+    FluidValueError,
+    NotOneStep,
+    UnsupportedError,
+    near,
+)
 from .feeds.feeding import explained
 from .feeds.fetching import as_numpy, refuse_lod, shown, to_numpy
 from .feeds.stacking import each_step, stacked_feeds
@@ -538,7 +546,7 @@ class Executor(RunsDatasets):
         """What is to run: the program, and on what ranks."""
         forked.refuse()
         if self._closed:
-            raise FluidValueError("the executor was closed; make a new one")
+            raise EnforceNotMet("the executor was closed; make a new one")
         if program is None:
             program = default_main_program()
         if isinstance(program, Program):

@@ -14,7 +14,7 @@ import numpy as np
 
 from .base.dtypes import VarType, enum_of
 from .devices.place import CPUPlace, CUDAPlace, Place
-from .errors import EnforceNotMet, FluidTypeError, FluidValueError
+from .errors import ArgumentError, EnforceNotMet, FluidTypeError, FluidValueError
 
 Lod = tuple[tuple[int, ...], ...]
 _ROW = list | tuple | np.ndarray | range
@@ -83,6 +83,26 @@ class LoDTensor:
     def _get_dims(self) -> list[int]:
         """The shape, by the name under which scripts of 1.x look at it."""
         return self.shape()
+
+    def _set_dims(self, dims: Sequence[int]) -> None:
+        """Hold zeros of this shape, until the next _alloc."""
+        self._write(np.zeros(tuple(dims), np.float32))
+
+    def _alloc_int(self, place: Any = None) -> None:
+        """Hold int32 zeros of the shape that _set_dims set."""
+        self._write(np.zeros(self.shape(), np.int32))
+
+    def _alloc_float(self, place: Any = None) -> None:
+        """Hold float32 zeros, likewise."""
+        self._write(np.zeros(self.shape(), np.float32))
+
+    def _alloc_double(self, place: Any = None) -> None:
+        """Hold float64 zeros, likewise."""
+        self._write(np.zeros(self.shape(), np.float64))
+
+    def _share_data_with(self, other: LoDTensor) -> None:
+        """Hold the array of another tensor; the LoD stays."""
+        self._write(other.array())
 
     def _is_initialized(self) -> bool:
         return self._read() is not None
@@ -464,7 +484,7 @@ def _packed(data: list[Any], lengths: Any) -> np.ndarray:
         raise FluidTypeError("data, if it is a list, has a list for each sequence")
     found = [len(seq) for seq in data]
     if [found] != [list(level) for level in lod_of(lengths, "recursive_seq_lens")]:
-        raise FluidValueError(
+        raise ArgumentError(
             f"data and recursive_seq_lens do not match: the lists of data are {_shown([found])}"
             f" long, not {_shown(lengths)}; give a list for each sequence, or all rows as one array"
         )
@@ -490,7 +510,7 @@ def create_random_int_lodtensor(
     Raises FluidTypeError for a base_shape that is no list, and as create_lod_tensor.
     """
     if not isinstance(base_shape, list):
-        raise FluidTypeError(f"base_shape should be a list, not {type(base_shape).__name__}")
+        raise ArgumentError(f"base_shape should be a list, not {type(base_shape).__name__}")
     levels = lod_of(recursive_seq_lens, "recursive_seq_lens")
     if not levels:
         raise FluidValueError(

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .errors import FluidTypeError
+from .errors import ArgumentError, FluidTypeError
 from .graph.block import Block
 from .graph.name_scope import name_scope
 from .graph.variable import Parameter, Variable
@@ -39,7 +39,7 @@ class _Decay(WeightDecayRegularizer):
         if isinstance(regularization_coeff, bool) or not isinstance(
             regularization_coeff, int | float
         ):
-            raise FluidTypeError(
+            raise ArgumentError(
                 f"{type(self).__name__}'s regularization_coeff is a number, not"
                 f" {regularization_coeff!r}"
             )

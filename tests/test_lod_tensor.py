@@ -315,3 +315,34 @@ def test_tensors_without_sequences_are_split_over_devices():
     np.testing.assert_array_equal(
         fluid.Executor().run(both, feed=feed, fetch_list=[plus])[0], np.array(got) + 1
     )
+
+
+def test_tensors_and_numbers_of_a_scope_as_the_core_makes_them():
+    scope = fluid.Scope()
+    tensor = scope.var("t").get_tensor()
+    tensor._set_dims([2, 3])
+    for alloc, dtype in ((tensor._alloc_int, "int32"), (tensor._alloc_double, "float64")):
+        alloc(fluid.CPUPlace())
+        np.testing.assert_array_equal(np.array(tensor), np.zeros((2, 3), dtype), strict=True)
+    tensor._alloc_float(fluid.CPUPlace())
+    other = fluid.LoDTensor()
+    other._share_data_with(tensor)
+    np.testing.assert_array_equal(np.array(other), np.zeros((2, 3), np.float32), strict=True)
+
+    number = scope.var("n")
+    number.set_int(10)
+    assert (number.get_int(), number.is_int(), number.is_float()) == (10, True, False)
+    number.set_float(2.5)
+    assert (number.get_float(), number.is_int(), number.is_float()) == (2.5, False, True)
+    with pytest.raises(TypeError, match="holds no integer"):
+        number.get_int()
+
+
+def test_places_say_what_they_are():
+    late = fluid.core.Place()
+    assert not late.is_cpu_place()
+    late.set_place(fluid.CPUPlace())
+    assert (late.is_cpu_place(), late.is_gpu_place()) == (True, False)
+    assert fluid.CUDAPlace(0).is_gpu_place()
+    assert fluid.CPUPlace()._equals(fluid.CPUPlace())
+    assert not fluid.CPUPlace()._equals(fluid.CUDAPlace(0))

@@ -16,8 +16,21 @@ from ..errors import FluidTypeError, FluidValueError
 from . import forked
 
 
+class _Kind:
+    """What scripts of 1.x ask of a place."""
+
+    def is_cpu_place(self) -> bool:
+        return type(self) is CPUPlace
+
+    def is_gpu_place(self) -> bool:
+        return type(self) is CUDAPlace
+
+    def _equals(self, other: Any) -> bool:
+        return self == other
+
+
 @dataclass(frozen=True)
-class CPUPlace:
+class CPUPlace(_Kind):
     """The host's processor."""
 
     def device(self) -> Any:
@@ -36,7 +49,7 @@ class CUDAPinnedPlace(CPUPlace):
 
 
 @dataclass(frozen=True)
-class CUDAPlace:
+class CUDAPlace(_Kind):
     """GPU number `device_id`."""
 
     device_id: int = 0
@@ -56,7 +69,7 @@ class CUDAPlace:
 
 
 @dataclass(frozen=True)
-class XPUPlace:
+class XPUPlace(_Kind):
     """Kunlun card number `device_id`, of Paddle 2.0; JAX sees none, so that nothing runs there."""
 
     device_id: int = 0

@@ -29,7 +29,7 @@ from ..ops.selected import KIND as SPARSE
 from .device_guard import current_device
 from .name_scope import current_name_scope
 from .operator import Operator
-from .variable import Parameter, Variable, names_of, var_desc
+from .variable import Parameter, Variable, check_flags, names_of, var_desc
 
 if TYPE_CHECKING:
     from .program import Program
@@ -101,7 +101,8 @@ class Block:
         """A variable of this block; the existing one when `name` is taken. initializer: appends its
         op to this block.
 
-        Raises FluidValueError when that one has another shape or dtype than is asked for here.
+        Raises FluidValueError when that one has another shape, dtype, lod_level, type or
+        persistable than is asked for here.
         """
         if name is None:
             name = unique_name.generate("_generated_var")
@@ -127,16 +128,22 @@ class Block:
 
     @staticmethod
     def _same(var: Variable, kwargs: Mapping[str, Any]) -> Variable:
-        """`var`, where a second declaration of its name says nothing else."""
-        wanted = var_desc(var.name, kwargs.get("shape"), kwargs.get("dtype"))
-        for what in ("shape", "dtype"):
-            old, new = getattr(var.desc, what), getattr(wanted, what)
-            if None not in (old, new) and old != new:
+        """`var`, where a second declaration of its name says nothing else; stop_gradient is
+        settled anew.
+        """
+        said = {what: given for what, given in kwargs.items() if given is not None}
+        wanted = var_desc(var.name, **said)
+        for what in said.keys() & {"shape", "dtype", "lod_level", "type", "persistable"}:
+            field = "kind" if what == "type" else what
+            old, new = getattr(var.desc, field), getattr(wanted, field)
+            if old is not None and old != new:
                 old, new = (list(v) if what == "shape" else v for v in (old, new))
                 raise FluidValueError(
                     f"variable {var.name!r} exists with {what} {old}; it cannot be made again with"
                     f" {new} (at {user_line()}); give the second one another name"
                 )
+        if "stop_gradient" in said:
+            var.stop_gradient = wanted.stop_gradient
         return var
 
     def create_parameter(
@@ -145,9 +152,11 @@ class Block:
         """A Parameter of the global block. initializer: appends its op to this block, unless an op
         here fills the parameter already.
 
-        Raises FluidValueError for an unknown dimension, and when the name is taken by one of
-        another shape or dtype.
+        Raises FluidValueError for an unknown dimension, for no dtype, and when the name is taken
+        by one of another shape or dtype.
         """
+        if dtype is None:
+            raise FluidValueError(f"parameter {name!r} needs a dtype, such as 'float32'")
         block = self.program.global_block()
         desc = var_desc(
             name, shape, dtype, persistable=True, is_parameter=True, stop_gradient=bool(kwargs.get("stop_gradient", False)),
@@ -217,6 +226,10 @@ class Block:
     def _remove_op(self, index: int) -> None:
         del self.ops[index]
         self.program.touch()
+
+    def _slice_ops(self, start: int, end: int) -> list[Operator]:
+        """The ops from `start` up to `end`."""
+        return self.ops[start:end]
 
     def append_op(
         self, type: str | None = None, inputs: Mapping[str, Any] | None = None, outputs: Mapping[str, Any] | None = None,
@@ -401,6 +414,7 @@ class Block:
         """The printed block; `with_details`: also, as comments, what no desc holds of its
         variables.
         """
+        check_flags(throw_on_error, with_details)
         printed = text.block_text(self.program.desc, self.idx)
         return f"{printed}\n{self.details()}" if with_details else printed
 
@@ -447,7 +461,7 @@ def _check_required(definition: OpDef, desc: OpDesc) -> None:
         names = desc.inputs.get(slot.name)
         if names is None:
             if not slot.optional and not slot.many:
-                raise FluidValueError(f"op '{desc.type}' needs input {slot.name}")
+                raise ArgumentError(f"op '{desc.type}' needs input {slot.name}")
         elif len(names) > 1 and not slot.many:
             raise FluidValueError(
                 f"op '{desc.type}' takes one variable as {slot.name}, not {len(names)}"

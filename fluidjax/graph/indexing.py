@@ -58,6 +58,8 @@ class Indexed(Operators[V]):
 def _getitem(var: Any, item: Any) -> Any:
     parts = _Parts()
     for axis, part in enumerate(_one_each(var, item)):
+        if isinstance(part, np.ndarray) and part.ndim == 0 and part.dtype.kind in "iu":
+            part = int(part)
         if isinstance(part, slice):
             _take_slice(parts, var, axis, part)
         else:

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from ..base.within import InForce
-from ..errors import FluidValueError
+from ..errors import ArgumentError
 
 
 class NameScope:
@@ -38,7 +38,7 @@ _current = InForce("name scope", NameScope())
 def name_scope(prefix: str | None = None) -> Iterator[None]:
     """Ops appended within the block carry ``op_namescope`` = ``/prefix/``."""
     if not prefix:
-        raise FluidValueError("name_scope needs a name")
+        raise ArgumentError("name_scope needs a name")
     with _current.within(_current.get().child(prefix)):
         yield
 

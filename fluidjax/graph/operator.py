@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..base.roles import OpRole
 from ..ir import text
 from ..ir.desc import FrozenMap, OpDesc, OpType
 from ..ops.registry import attr_type, canonical, lookup
@@ -81,6 +82,10 @@ class Operator:
 
     def attr_type(self, name: str) -> str | None:
         return attr_type(self.type, name)
+
+    def _is_optimize_op(self) -> bool:
+        """Whether it belongs to an update of parameters."""
+        return bool(self.attr("op_role") & OpRole.Optimize)
 
     def _block_attr_id(self, name: str) -> int:
         return self.desc.attrs[name].idx

@@ -26,7 +26,7 @@ from ..partition.explain import Explanation, explained_cut, explained_sizes
 from .block import Block
 from .info import ProgramInfo
 from .operator import Operator
-from .variable import Parameter, Variable, names_of
+from .variable import Parameter, Variable, check_flags, names_of
 
 if TYPE_CHECKING:
     from ..look.diff import ProgramDiff
@@ -314,6 +314,12 @@ class Program:
 
     def _prune_with_input(self, feeded_var_names: Sequence[str], targets: Any) -> Program:
         """As _prune, but what is fed is not computed."""
+        for name in feeded_var_names:
+            if not isinstance(name, str):
+                raise FluidValueError(
+                    "All feeded_var_names of Program._prune_with_input() can only be str, but"
+                    f" received {type(name)}."
+                )
         names: list[str] = []
         for t in targets if isinstance(targets, list | tuple) else [targets]:
             if isinstance(t, Operator):
@@ -330,10 +336,52 @@ class Program:
             program.global_block()._var_recursive(name)
         return program.copy_with(edit.prune(program.desc, names, tuple(feeded_var_names)))
 
+    def _inference_optimize(self, prune_read_op: bool = True) -> Program:
+        """A copy with is_test set and without the ops up to a py_reader's `read`, unless
+        `prune_read_op` is false; backward and update ops stay.
+        """
+        desc = edit.map_ops(self.desc, edit.testing)
+        ops = desc.blocks[0].ops
+        reads = [at for at, op in enumerate(ops) if op.type == "read"]
+        return self.copy_with(
+            edit.replace_ops(desc, 0, ops[reads[0] + 1 :]) if prune_read_op and reads else desc
+        )
+
+    def _copy_param_info_from(self, other: Program) -> None:
+        """Variables of the first block whose names are those of another program's Parameters become
+        Parameters like them. Raises FluidTypeError for other than a Program.
+        """
+        if not isinstance(other, Program):
+            raise FluidTypeError(
+                f"_copy_param_info_from takes a source Program, not {type(other).__name__}"
+            )
+        block = self.global_block()
+        for param in other.global_block().all_parameters():
+            if param.name in block.vars:
+                desc = replace(
+                    block.vars[param.name].desc,
+                    is_parameter=True,
+                    persistable=True,
+                    trainable=param.trainable,
+                    stop_gradient=param.stop_gradient,
+                )
+                block._adopt(Parameter(block, desc, **param.extra()))
+
+    def _copy_dist_param_info_from(self, other: Program) -> None:
+        """What another program knows of the job that it belongs to, taken over. Raises
+        FluidTypeError for other than a Program.
+        """
+        if not isinstance(other, Program):
+            raise FluidTypeError(
+                f"_copy_dist_param_info_from takes a source Program, not {type(other).__name__}"
+            )
+        self.update_info(pserver_plan=other.info.pserver_plan)
+
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
         """The printed program, which parses; `with_details`: also the call stacks of a program that
         Paddle saved, and as comments what no desc holds of its variables.
         """
+        check_flags(throw_on_error, with_details)
         printed = text.to_text(self.desc, callstacks=with_details)
         return (
             printed + "".join(block.details() for block in self.blocks) if with_details else printed

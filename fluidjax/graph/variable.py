@@ -16,6 +16,7 @@ from .indexing import Indexed
 
 if TYPE_CHECKING:
     from .block import Block
+    from .operator import Operator
 
 
 def as_shape(shape: Any, negative: bool = False) -> tuple[int, ...]:
@@ -153,6 +154,12 @@ class Variable(Indexed["Variable"]):
         return self.desc.is_data
 
     @property
+    def op(self) -> Operator | None:
+        """The last op of the variable's block that writes it, None for one that nothing writes."""
+        ops = (op for op in reversed(self.block.ops) if self.name in op.output_arg_names)
+        return next(ops, None)
+
+    @property
     def ndim(self) -> int:
         return len(self.shape)
 
@@ -162,6 +169,7 @@ class Variable(Indexed["Variable"]):
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
         """The variable in a line; `with_details`: also what no desc holds."""
+        check_flags(throw_on_error, with_details)
         return f"{self}  # {self.details()}" if with_details else str(self)
 
     def details(self) -> str:
@@ -291,6 +299,13 @@ def var_desc(
         bool(need_check_feed),
         **parameter,
     )
+
+
+def check_flags(throw_on_error: Any, with_details: Any) -> None:
+    """Raises ArgumentError where a flag of a to_string is no bool."""
+    for name, flag in (("throw_on_error", throw_on_error), ("with_details", with_details)):
+        if not isinstance(flag, bool):
+            raise ArgumentError(f"to_string's {name} is True or False, not {flag!r}")
 
 
 def _of_kind(kind: str, what: str, value: Any, name: str) -> Any:

@@ -243,7 +243,7 @@ def for_test(desc: ProgramDesc) -> ProgramDesc:
     and so do ops that send what backward made or receive what an update did (roles RPC and Dist of
     a trainer's program; a Geo-SGD trainer's has none).
     """
-    result = map_ops(desc, _testing)
+    result = map_ops(desc, testing)
     if not any(role(op) == BACKWARD | LOSS for block in desc.blocks for op in block.ops):
         return result
     result = keep_ops(
@@ -255,7 +255,8 @@ def for_test(desc: ProgramDesc) -> ProgramDesc:
     return drop_dead_vars(result, keep_persistable=False, keep_data=False)
 
 
-def _testing(op: OpDesc) -> OpDesc:
+def testing(op: OpDesc) -> OpDesc:
+    """The op as in a program for tests: with is_test, where it has that."""
     return (
         replace(op, attrs=op.attrs.set(is_test=True))
         if op.attrs.get("is_test", True) is not True

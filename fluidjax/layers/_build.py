@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType, enum_of, name_of
-from ..errors import ArgumentError, EmptyShapeError, FluidTypeError, FluidValueError
+from ..errors import ArgumentError, FluidTypeError, FluidValueError
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
 
@@ -129,9 +129,9 @@ def whole(value: Any, what: str, layer: str) -> int:
 
 
 def sized(shape: Any, layer: str) -> None:
-    """Raises EmptyShapeError for a shape without dimensions."""
+    """Raises ArgumentError for a shape without dimensions."""
     if isinstance(shape, list | tuple) and not shape:
-        raise EmptyShapeError(
+        raise ArgumentError(
             f"{layer}'s shape has at least one dimension; [1] is that of a single number"
         )
 

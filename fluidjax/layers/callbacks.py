@@ -28,6 +28,10 @@ def Print(
     attributes of the op.
     """
     variable(input, "input", "Print", (*FLOATS, *INTS, *BOOL))
+    if str(print_phase).upper() not in ("FORWARD", "BACKWARD", "BOTH"):
+        raise FluidValueError(
+            f"Print's print_phase is 'forward', 'backward' or 'both', not {print_phase!r}"
+        )
     attrs = {
         "first_n": first_n, "summarize": summarize, "message": message or "", "print_tensor_name": print_tensor_name,
         "print_tensor_type": print_tensor_type, "print_tensor_shape": print_tensor_shape, "print_tensor_lod": print_tensor_lod,

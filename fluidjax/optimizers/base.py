@@ -20,7 +20,7 @@ from ..backward.differentiate import gradients_of
 from ..base.dtypes import VarType
 from ..base.within import within
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
-from ..errors import FluidTypeError, FluidValueError, OneTableError
+from ..errors import ArgumentError, FluidTypeError, FluidValueError, OneTableError
 from ..graph.block import Block
 from ..graph.device_guard import device_guard, device_of
 from ..graph.name_scope import name_scope
@@ -78,7 +78,7 @@ class Optimizer:
         name: str | None = None,
     ) -> None:
         if not isinstance(learning_rate, float | Variable):
-            raise FluidTypeError(
+            raise ArgumentError(
                 f"{type(self).__name__}'s learning_rate is a float or a Variable, "
                 f"not {learning_rate!r} ({type(learning_rate).__name__})"
             )
@@ -301,9 +301,9 @@ class Optimizer:
         passes, a loaded one) that has a variable of the loss's name.
         """
         if not isinstance(loss, Variable):
-            raise FluidTypeError(f"minimize takes the loss as a Variable, not {loss!r}")
+            raise ArgumentError(f"minimize takes the loss as a Variable, not {loss!r}")
         if tuple(loss.shape) != (1,) and not _is_traced_scalar(loss):
-            raise FluidValueError(
+            raise ArgumentError(
                 f"the loss to minimize has shape [1]; {loss.name!r} has {list(loss.shape)}; reduce"
                 " it with layers.mean"
             )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FluidTypeError, FluidValueError
+from ..errors import ArgumentError
 
 
 def numbers(owner: Any, **given: Any) -> None:
@@ -16,6 +16,6 @@ def numbers(owner: Any, **given: Any) -> None:
     who = type(owner).__name__
     for name, value in given.items():
         if value is None:
-            raise FluidValueError(f"{name} is not set: {who} needs a number")
+            raise ArgumentError(f"{name} is not set: {who} needs a number")
         if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-            raise FluidTypeError(f"{who}'s {name} is a number, not {value!r}")
+            raise ArgumentError(f"{who}'s {name} is a number, not {value!r}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import layers
 from ..base.dtypes import VarType
-from ..errors import FluidTypeError, FluidValueError, UnsupportedError
+from ..errors import ArgumentError, UnsupportedError
 from ..graph.operator import Operator
 from ..graph.program import Program, default_main_program, default_startup_program, program_guard
 from ..graph.variable import Parameter, Variable
@@ -39,7 +39,7 @@ class GradientMergeOptimizer:
 
     def __init__(self, inner_optimizer: Any, k_steps: int = 1, avg: bool = True) -> None:
         if inner_optimizer is None:
-            raise FluidValueError("GradientMergeOptimizer goes around an optimizer, not None")
+            raise ArgumentError("GradientMergeOptimizer goes around an optimizer, not None")
         self.inner_optimizer = inner_optimizer
         self.type = "gradient_merge"
         self._set_k_steps(k_steps)
@@ -47,7 +47,7 @@ class GradientMergeOptimizer:
 
     def _set_k_steps(self, k_steps: int) -> None:
         if not isinstance(k_steps, int) or isinstance(k_steps, bool) or k_steps <= 0:
-            raise FluidValueError(
+            raise ArgumentError(
                 f"GradientMergeOptimizer's k_steps is a positive integer, not {k_steps!r}"
             )
         self.k_steps = k_steps
@@ -61,10 +61,10 @@ class GradientMergeOptimizer:
     ) -> list[Any]:  # fmt: skip
         """The wrapped optimizer's."""
         if not isinstance(loss, Variable):
-            raise FluidTypeError(f"minimize takes the loss as a Variable, not {loss!r}")
+            raise ArgumentError(f"minimize takes the loss as a Variable, not {loss!r}")
         for name, given in (("parameter_list", parameter_list), ("no_grad_set", no_grad_set)):
             if given is not None:
-                raise FluidValueError(
+                raise ArgumentError(
                     f"GradientMergeOptimizer takes no {name}; give it to the optimizer inside, or"
                     " set stop_gradient"
                 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import layers
 from ..backward import append_backward
-from ..errors import FluidTypeError, FluidValueError, UnsupportedError
+from ..errors import ArgumentError, FluidValueError, UnsupportedError
 from ..graph.operator import Operator
 from ..graph.program import Program, default_startup_program, program_guard
 from ..graph.variable import Parameter, Variable
@@ -72,9 +72,9 @@ class RecomputeOptimizer(Optimizer):
     ) -> tuple[list[Operator], Pairs]:  # fmt: skip
         """backward, then the wrapped optimizer's updates."""
         if not isinstance(loss, Variable):
-            raise FluidTypeError(f"minimize takes the loss as a Variable, not {loss!r}")
+            raise ArgumentError(f"minimize takes the loss as a Variable, not {loss!r}")
         if self._checkpoints is None:
-            raise FluidValueError(
+            raise ArgumentError(
                 "RecomputeOptimizer has no checkpoints; call _set_checkpoints([variables]) before"
                 " minimize"
             )
@@ -93,11 +93,11 @@ class LookaheadOptimizer:
 
     def __init__(self, inner_optimizer: Any, alpha: float = 0.5, k: int = 5) -> None:
         if inner_optimizer is None:
-            raise FluidValueError("LookaheadOptimizer goes around an optimizer, not None")
+            raise ArgumentError("LookaheadOptimizer goes around an optimizer, not None")
         if not 0.0 <= alpha <= 1.0:
-            raise FluidValueError(f"LookaheadOptimizer's alpha is between 0 and 1, not {alpha!r}")
+            raise ArgumentError(f"LookaheadOptimizer's alpha is between 0 and 1, not {alpha!r}")
         if not isinstance(k, int) or k <= 0:
-            raise FluidValueError(f"LookaheadOptimizer's k is a positive integer, not {k!r}")
+            raise ArgumentError(f"LookaheadOptimizer's k is a positive integer, not {k!r}")
         self.inner_optimizer = inner_optimizer
         self.alpha = alpha
         self.k = k

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..base.progress import waiting
-from ..errors import FluidTypeError, FluidValueError
+from ..errors import FluidTypeError, FluidValueError, MissingFileError
 from ..ir.desc import VarDesc
 from . import stream
 from .files import reading, safe_name
@@ -30,7 +30,7 @@ def read_arrays(
         return _arrays(stream.read_many(bytes(filename), sorted(wanted), "the given bytes"))
     folder = Path(os.path.normpath(dirname))
     if not folder.is_dir():
-        raise FluidValueError(f"There is no directory named {str(dirname)!r}")
+        raise MissingFileError(f"There is no directory named {str(dirname)!r}")
     if filename is not None:
         if not isinstance(filename, str):
             raise FluidTypeError(f"filename is a string, not {type(filename).__name__}")

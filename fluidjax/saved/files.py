@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from ..base.interrupts import uninterrupted
 from ..base.progress import size, waiting
-from ..errors import FluidError, FluidValueError
+from ..errors import FluidError, FluidValueError, MissingFileError
 
 Pieces = Callable[[], Iterable[bytes | memoryview]]
 
@@ -135,6 +135,7 @@ def reading(path: str | Path) -> Iterator[BinaryIO]:
     except (OSError, ValueError) as error:
         if isinstance(error, FluidError):
             raise
-        raise FluidValueError(
+        kind = MissingFileError if isinstance(error, FileNotFoundError) else FluidValueError
+        raise kind(
             f"cannot read {str(path)!r}: {getattr(error, 'strerror', None) or error}"
         ) from None

@@ -15,7 +15,7 @@ import numpy as np
 from .. import layers
 from ..base.dtypes import is_float, numpy_dtype
 from ..base.loc import warn
-from ..errors import FluidTypeError, FluidValueError, ParseError, near
+from ..errors import FluidTypeError, FluidValueError, MissingFileError, ParseError, near
 from ..graph.program import Program, program_guard
 from ..graph.variable import Variable
 from ..ir import edit
@@ -271,7 +271,7 @@ def locate(folder: Path, model_filename: str | None = None) -> tuple[Path, str |
     Raises FluidValueError saying what is in the folder where none or several could be meant.
     """
     if not folder.is_dir():
-        raise FluidValueError(f"There is no directory named {str(folder)!r}")
+        raise MissingFileError(f"There is no directory named {str(folder)!r}")
     if model_filename is not None:
         return folder / filename(model_filename), None
     if (folder / MODEL).is_file():

@@ -11,7 +11,14 @@ import jax
 import numpy as np
 
 from ..base.loc import warn
-from ..errors import EnforceNotMet, FluidTypeError, FluidValueError, LoadError
+from ..errors import (
+    ArgumentError,
+    EnforceNotMet,
+    FluidTypeError,
+    FluidValueError,
+    LoadError,
+    MissingFileError,
+)
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..state.scope import global_scope
@@ -54,7 +61,7 @@ def save(program: Program, model_path: str, protocol: int = 4) -> None:
         raise FluidValueError(f"save's protocol is 2, 3 or 4, not {protocol!r}")
     program = as_program(program)
     if os.path.basename(model_path) in ("", ".", ".."):
-        raise FluidValueError(f"model_path is dirname/file_prefix, not {model_path!r}")
+        raise ArgumentError(f"model_path is dirname/file_prefix, not {model_path!r}")
     params = collect(descs(program, filter(is_parameter, program.list_vars())))
     state = collect(descs(program, filter(is_belong_to_optimizer, program.list_vars())))
     data = program.serialize_to_string()
@@ -123,7 +130,7 @@ def _load_files(
         ]
         return load_vars(executor, model_path, program, vars, None, None, partial)
     if not os.path.isfile(model_path):
-        raise FluidValueError(f"there is neither {model_path + PARAMS!r} nor {model_path!r}")
+        raise MissingFileError(f"there is neither {model_path + PARAMS!r} nor {model_path!r}")
     if var_list is None:
         raise FluidValueError(
             f"{model_path!r} does not say which variables it holds; name them in var_list"
@@ -153,7 +160,7 @@ def load_program_state(
         folder, name = os.path.split(model_path)
         return read_arrays({v.name: v.desc for v in var_list}, folder or ".", name)
     if not os.path.isdir(model_path):
-        raise FluidValueError(f"there is neither {str(prefix) + PARAMS!r} nor {model_path!r}")
+        raise MissingFileError(f"there is neither {str(prefix) + PARAMS!r} nor {model_path!r}")
     if var_list is not None:
         wanted = {v.name: v.desc for v in var_list}
         found = read_arrays(wanted, model_path, None)

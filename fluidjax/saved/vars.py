@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.dtypes import enum_of
 from ..base.loc import warn
-from ..errors import ArgumentError, FluidTypeError, FluidValueError
+from ..errors import ArgumentError, FluidValueError
 from ..graph.program import Program
 from ..graph.variable import Parameter, Variable
 from ..ir.desc import VarDesc
@@ -202,7 +202,7 @@ def get_parameter_value(para: Variable, executor: Any) -> np.ndarray:
     variable.
     """
     if not is_parameter(para):
-        raise FluidTypeError("The input variable is not parameter.")
+        raise ArgumentError("The input variable is not parameter.")
     return np.array(collect([para.name])[para.name])
 
 

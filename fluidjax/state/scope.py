@@ -125,6 +125,42 @@ class ScopeVar:
     def set(self, value: Any, place: Any = None) -> None:
         self.get_tensor().set(value, place)
 
+    def set_int(self, value: int) -> None:
+        """Hold one integer."""
+        self.value = np.int32(value)
+
+    def set_float(self, value: float) -> None:
+        """Hold one float."""
+        self.value = np.float32(value)
+
+    def get_int(self) -> int:
+        """The integer that set_int put there. Raises FluidTypeError for anything else."""
+        return int(self._number("i", "integer"))
+
+    def get_float(self) -> float:
+        """The float that set_float put there. Raises FluidTypeError for anything else."""
+        return float(self._number("f", "float"))
+
+    def is_int(self) -> bool:
+        """Whether set_int was called last."""
+        return self._is_number("i")
+
+    def is_float(self) -> bool:
+        """Whether set_float was called last."""
+        return self._is_number("f")
+
+    def _is_number(self, kind: str) -> bool:
+        value = self.value
+        return isinstance(value, np.generic | np.ndarray) and (value.shape, value.dtype.kind) == (
+            (),
+            kind,
+        )
+
+    def _number(self, kind: str, what: str) -> Any:
+        if not self._is_number(kind):
+            raise FluidTypeError(f"variable {self.name!r} holds no {what}")
+        return self.value
+
 
 class Scope:
     """Variables by name; a child scope sees its ancestors' (Fluid's core.Scope)."""

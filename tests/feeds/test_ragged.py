@@ -150,7 +150,8 @@ def test_sequence_ops_say_that_a_lod_is_missing():
         EnforceNotMet, match="input X of op 'sequence_reverse' has 2 LoD levels, but the op takes 1"
     ):
         deep = fluid.create_lod_tensor(np.ones((5, WIDTH), "float32"), [[2, 1], [2, 0, 3]], CPU)
-        run([layers.sequence_reverse(x_var(2))], {"x": deep}, numpy=False)
+        two = fluid.data("two", [None, WIDTH], "float32", lod_level=2)
+        run([layers.sequence_reverse(two)], {"two": deep}, numpy=False)
 
 
 def test_feeds_are_checked():

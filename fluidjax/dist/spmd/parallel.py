@@ -16,7 +16,7 @@ from ...base.flags import flag
 from ...core import EOFException
 from ...devices.placement import OWN, Mesh, Placement
 from ...devices.shard_layout import ShardLayout
-from ...errors import EnforceNotMet, FeedError, FluidTypeError, UnsupportedError
+from ...errors import FeedError, FluidTypeError, UnsupportedError
 from ...feeds.fetching import entries, to_tensor
 from ...feeds.ragged_shards import of_each
 from ...graph.program import Program
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .ragged_ranks import RaggedRanks
 
 
-class DeviceCountError(EnforceNotMet, FeedError, IndexError):
+class DeviceCountError(FeedError, IndexError):
     """A feed has fewer samples, or more or fewer dicts, than there are devices."""
 
 

@@ -1,0 +1,126 @@
+"""A script that catches what 1.8.5 raises catches what is raised here: the kinds below are those
+that 1.8.5 was seen to raise for the same calls.
+"""
+
+import numpy as np
+import pytest
+
+import fluidjax as fluid
+from fluidjax import layers, optimizer
+from fluidjax.core import EnforceNotMet
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    with (
+        fluid.unique_name.guard(),
+        fluid.scope_guard(fluid.Scope()),
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+    ):
+        yield
+
+
+def _x():
+    return fluid.data("x", [None, 2])
+
+
+def _ones(*shape):
+    return layers.ones(list(shape), "float32")
+
+
+def _run(**given):
+    _x()
+    return fluid.Executor().run(**({"feed": {"x": np.ones((4, 2), np.float32)}} | given))
+
+
+def _loss():
+    return layers.mean(layers.fc(_x(), 2))
+
+
+def _compiled():
+    _loss()
+    return fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel()
+
+
+def _closed():
+    exe = fluid.Executor()
+    exe.close()
+    exe.run(fluid.Program())
+
+
+def _tensor():
+    return fluid.create_lod_tensor([[1, 2], [3]], [[2, 2]], fluid.CPUPlace())
+
+
+def _bare_op():
+    fluid.default_main_program().global_block().append_op(type="mul", inputs={}, outputs={})
+
+
+def _state(value):
+    layers.create_parameter([2], "float32", name="w")
+    fluid.Executor().run(fluid.default_startup_program())
+    fluid.io.set_program_state(fluid.default_main_program(), {"w": value})
+
+
+CASES = {
+    "no rate": (AssertionError, lambda: optimizer.SGD(None)),
+    "no momentum": (AssertionError, lambda: optimizer.Momentum(0.1, None)),
+    "no coefficient": (AssertionError, lambda: fluid.regularizer.L2Decay(None)),
+    "nothing within": (AssertionError, lambda: optimizer.LookaheadOptimizer(None)),
+    "alpha": (AssertionError, lambda: optimizer.LookaheadOptimizer(optimizer.SGD(0.1), 1.5)),
+    "k": (AssertionError, lambda: optimizer.LookaheadOptimizer(optimizer.SGD(0.1), 0.5, 0)),
+    "loss of text": (AssertionError, lambda: optimizer.SGD(0.1).minimize("loss")),
+    "loss of many": (AssertionError, lambda: optimizer.SGD(0.1).minimize(layers.fc(_x(), 2))),
+    "no checkpoints": (
+        AssertionError,
+        lambda: optimizer.RecomputeOptimizer(optimizer.SGD(0.1)).minimize(_loss()),
+    ),
+    "compiled twice": (AssertionError, lambda: _compiled().with_data_parallel()),
+    "shared with text": (
+        AssertionError,
+        lambda: fluid.ParallelExecutor(False, share_vars_from="x"),
+    ),
+    "flag of text": (AssertionError, lambda: fluid.default_main_program().to_string("yes")),
+    "fetch of a number": (AssertionError, lambda: _run(fetch_list=3)),
+    "two feeds": (AssertionError, lambda: _run(feed=[{}, {}], fetch_list=["x"])),
+    "a field too few": (
+        AssertionError,
+        lambda: fluid.DataFeeder([_x()], fluid.CPUPlace()).feed([()]),
+    ),
+    "other lengths": (AssertionError, _tensor),
+    "no input": (AssertionError, _bare_op),
+    "no name of a scope": (AssertionError, lambda: fluid.name_scope("").__enter__()),
+    "no name of a file": (
+        AssertionError,
+        lambda: fluid.io.save(fluid.default_main_program(), ""),
+    ),
+    "state of another shape": (AssertionError, lambda: _state(np.ones(3, np.float32))),
+    "state of another dtype": (AssertionError, lambda: _state(np.ones(2))),
+    "value of no parameter": (
+        AssertionError,
+        lambda: fluid.io.get_parameter_value(_x(), fluid.Executor()),
+    ),
+    "index": (EnforceNotMet, lambda: layers.slice(_x(), [5], [0], [1])),
+    "shapes": (EnforceNotMet, lambda: layers.concat([_ones(2, 3), _ones(3, 4)], axis=1)),
+    "nothing fed": (EnforceNotMet, lambda: _run(feed={}, fetch_list=["x"])),
+    "fetch of no variable": (EnforceNotMet, lambda: _run(fetch_list=["nosuch"])),
+    "closed": (RuntimeError, _closed),
+    "no model": (
+        FileNotFoundError,
+        lambda: fluid.io.load_inference_model(".", fluid.Executor(), "no such file"),
+    ),
+    "no parameters": (
+        EnforceNotMet,
+        lambda: fluid.io.load_params(fluid.Executor(), "no such folder"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_is_caught_by_what_catches_paddles(case):
+    kind, call = CASES[case]
+    with pytest.raises(kind) as caught:
+        if case == "no parameters":
+            layers.fc(_x(), 2)
+        call()
+    assert isinstance(caught.value, fluid.FluidError)
