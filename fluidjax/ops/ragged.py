@@ -256,15 +256,6 @@ def beside(padded: Ragged | None, rows: Any) -> Any:
     return rows if padded is None else padded.with_rows(rows, bare=True)
 
 
-def _cells(x: Ragged, reverse: bool) -> Any:
-    """The row of each cell of the view, [N, longest]; cells behind the end of a sequence have the
-    number of some row.
-    """
-    at = jnp.arange(x.longest[-1], dtype=jnp.int32)
-    first, end = x.offsets[-1][:-1, None], x.offsets[-1][1:, None]
-    return jnp.clip(end - 1 - at if reverse else first + at, 0, max(x.capacity - 1, 0))
-
-
 def mask(x: Ragged) -> Any:
     """Which cells of the view hold a row, [N, longest]."""
     return jnp.arange(x.longest[-1], dtype=jnp.int32) < x.lengths[:, None]
@@ -276,19 +267,48 @@ def view(x: Ragged, reverse: bool = False) -> Any:
     """
     if not x.capacity:
         return jnp.zeros((x.sequences, x.longest[-1], *x.rows.shape[1:]), x.dtype)
-    cells = jnp.take(x.rows, _cells(x, reverse), axis=0, mode="clip")
-    return jnp.where(_spread(mask(x), cells.ndim), cells, np.zeros((), x.dtype))
+    return _moved(x.rows, *_rows_of_cells(x, reverse), *_cells_of_rows(x, reverse))
 
 
 def pack(x: Ragged, cells: Any, reverse: bool = False) -> Any:
     """The inverse of :func:`view`: [capacity, ...] from [N, longest, ...]; 0 in padded rows."""
     if not (x.sequences and x.longest[-1]):
         return jnp.zeros((x.capacity, *cells.shape[2:]), cells.dtype)
+    return _moved(cells, *_cells_of_rows(x, reverse), *_rows_of_cells(x, reverse))
+
+
+def _rows_of_cells(x: Ragged, reverse: bool) -> tuple[tuple[Any, ...], Any]:
+    """The row of each cell of the view, and which cells have one; both [N, longest]."""
+    at = jnp.arange(x.longest[-1], dtype=jnp.int32)
+    first, end = x.offsets[-1][:-1, None], x.offsets[-1][1:, None]
+    rows = jnp.clip(end - 1 - at if reverse else first + at, 0, max(x.capacity - 1, 0))
+    return (rows,), mask(x)
+
+
+def _cells_of_rows(x: Ragged, reverse: bool) -> tuple[tuple[Any, ...], Any]:
+    """The cell of each row in the view, and which rows are true; all [capacity]."""
     number = jnp.arange(x.capacity, dtype=jnp.int32)
     sequence = jnp.minimum(x.sequence(), x.sequences - 1)
     at = x.offsets[-1][sequence + 1] - 1 - number if reverse else number - x.offsets[-1][sequence]
-    rows = jnp.asarray(cells)[sequence, jnp.clip(at, 0, x.longest[-1] - 1)]
-    return jnp.where(_spread(x.kept(), rows.ndim), rows, np.zeros((), cells.dtype))
+    return (sequence, jnp.clip(at, 0, x.longest[-1] - 1)), x.kept()
+
+
+@jax.custom_jvp
+def _moved(x: Any, source: Any, has: Any, target: Any, stays: Any) -> Any:
+    """x[source] where `has`, else 0. What stays of x stands at `target` of the result: the inverse,
+    by which a gradient is gathered too. JAX's own would be scattered, on a CPU a loop of an
+    iteration for each row.
+    """
+    moved = x[source]
+    return jnp.where(_spread(has, moved.ndim), moved, np.zeros((), x.dtype))
+
+
+@_moved.defjvp
+def _moved_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+    (_, _, has, target, stays), given = primals, tangents[0]
+    kept = jnp.where(_spread(stays, given.ndim), given, np.zeros((), given.dtype))
+    zeros = jnp.zeros((*has.shape, *given.shape[stays.ndim :]), given.dtype)
+    return _moved(*primals), zeros.at[target].add(kept)
 
 
 def trimmed(x: Ragged) -> Ragged:
