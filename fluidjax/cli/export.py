@@ -12,7 +12,7 @@ from . import terminal
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """MODEL, OUT, --format, --opset, --shape, --json."""
-    from ..exporting import FORMATS
+    from ..exporting import FORMATS, SUFFIXES
 
     parser.add_argument(
         "model",
@@ -22,7 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="the file to write")
     parser.add_argument(
-        "--format", default="onnx", metavar="NAME", help=f"{', '.join(FORMATS)} (default: onnx)"
+        "--format",
+        metavar="NAME",
+        help=f"{', '.join(FORMATS)} (default: what OUT ends in: {', '.join(SUFFIXES)})",
     )
     parser.add_argument("--opset", type=int, default=17, help="of ONNX, 17 to 21 (default: 17)")
     parser.add_argument(

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 FORMATS = ("onnx", "stablehlo", "savedmodel", "fluid", "text")
 FOLDERS = ("savedmodel", "fluid")
+SUFFIXES = {".onnx": "onnx", ".hlo": "stablehlo", ".txt": "text"}
 
 
 def export(
     model: Program | Traced | str | os.PathLike[str],
     path: str | os.PathLike[str],
-    format: str = "onnx",
+    format: str | None = None,
     *,
     feeds: Sequence[str] | None = None,
     fetches: Sequence[str | Variable] | None = None,
@@ -44,6 +45,9 @@ def export(
     feeds, fetches: names (or variables) of what it takes and gives; default those of its feed and
     fetch ops. scope: where the values of its parameters are, default the global one. Written is
     what predicts: test mode, without backward and updates, pruned to the fetches.
+
+    format: None for what the name of the file says: ``.onnx``, ``.hlo`` for StableHLO, ``.txt`` for
+    text. A name that says nothing needs it.
 
     shapes: for inputs, a size for each axis: a number fixes an open size, a text names it. An input
     with shapes is one array, though the program declares lengths for it.
@@ -70,11 +74,12 @@ def export(
     """
     from .subject import subject_of
 
+    where = Path(path)
+    format = _format_of(where) if format is None else format
     if format not in FORMATS:
         raise FluidValueError(
             f"there is no format {format!r}{near(format, FORMATS)}; there are {', '.join(FORMATS)}"
         )
-    where = Path(path)
     if where.is_dir() and format not in FOLDERS:
         raise FluidValueError(f"cannot write {str(where)!r}: a folder has this name")
     subject = subject_of(model, feeds, fetches, scope)  # type: ignore[arg-type]
@@ -93,6 +98,17 @@ def export(
     from .to_fluid import to_fluid, to_text
 
     return to_fluid(subject, where) if format == "fluid" else to_text(subject, where)
+
+
+def _format_of(path: Path) -> str:
+    """The format that the name of a file says."""
+    found = SUFFIXES.get(path.suffix.lower())
+    if found is None:
+        raise FluidValueError(
+            f"the name {path.name!r} does not say which format to write: let it end in"
+            f" {', '.join(SUFFIXES)}, or give a format, one of {', '.join(FORMATS)}"
+        )
+    return found
 
 
 def load_exported(path: str | os.PathLike[str]) -> Loaded:

@@ -179,6 +179,27 @@ def test_mistakes_are_told_in_a_sentence(net: Any, given: dict[str, Any], said: 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("name", "begins"), [("m.onnx", b"\x08"), ("m.ONNX", b"\x08"), ("m.txt", b"program ")]
+)
+def test_a_format_is_what_the_name_of_the_file_says(
+    net: Any, name: str, begins: bytes, tmp_path: Path
+) -> None:
+    main, scope, out = net
+    fluid.export(main, tmp_path / name, fetches=[out], scope=scope)
+    assert (tmp_path / name).read_bytes().startswith(begins)
+
+
+@pytest.mark.parametrize("name", ["m.foo", "m", "m.onnx.bak"])
+def test_a_name_that_says_no_format_is_refused(net: Any, name: str, tmp_path: Path) -> None:
+    main, scope, out = net
+    with pytest.raises(fluid.FluidError, match="does not say which format.*let it end in .onnx"):
+        fluid.export(main, tmp_path / name, fetches=[out], scope=scope)
+    assert not list(tmp_path.iterdir())
+    fluid.export(main, tmp_path / name, "onnx", fetches=[out], scope=scope)
+    assert (tmp_path / name).is_file()
+
+
 def test_sizes_are_fixed_and_named(net: Any, tmp_path: Path) -> None:
     main, scope, out = net
     path = tmp_path / "n.onnx"
