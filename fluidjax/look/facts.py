@@ -38,6 +38,9 @@ class Facts:
         if name in CONVS and own:
             kernel = self.sizes(own[-1])[2:]
             return f"{name} {'×'.join(map(str, kernel))}" if len(kernel) >= 2 else name
+        copies = name == "assign" or (name == "scale" and op.attrs.get("scale") == 1.0)
+        if copies and own == list(op.reads) != []:
+            return "copy of a weight"
         if name == "add" and own:
             return "bias"
         if name == "multiply" and own:

@@ -12,8 +12,8 @@ from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ir.walk import weights
 from .facts import Facts
-from .groups import MOST, Group, fitted, together
-from .motifs import LONG, Namer, numbered
+from .groups import FEWEST, MOST, Group, fitted, together
+from .motifs import LONG, Namer, numbered, placed
 from .roles import SECTIONS, section_of
 from .structure import OUTSIDE, Edge, Structure
 
@@ -93,9 +93,24 @@ def _folded(facts: Facts, edges: Sequence[Edge]) -> tuple[Group, ...]:
         if name == "forward":
             forward = group
         kind = "series" if name == "forward" else "block"
-        made.append(replace(group, name=name, kind=kind) if group.parts else group)
+        called = _optimizer(ops, members) if name == "optimize" else name
+        made.append(replace(group, name=called, kind=kind) if group.parts else group)
     shown = fitted(made)
-    return tuple(namer.gathered(shown)) if len(shown) > LONG else shown
+    if len(shown) > LONG:
+        gathered = namer.gathered(shown)
+        shown = tuple(gathered if len(gathered) >= FEWEST else namer.gathered(shown, apart=True))
+    if forward is None:
+        return shown
+    inside = set(forward.ops)
+    here = [i for i, g in enumerate(shown) if inside.issuperset(g.ops)]
+    named = dict(zip(here, placed([shown[i] for i in here], "backward" in sections), strict=True))
+    return tuple(named.get(i, g) for i, g in enumerate(shown))
+
+
+def _optimizer(ops: Sequence[OpDesc], members: Iterable[int]) -> str:
+    """What updates parameters, as a reader calls it: "optimizer: adam"."""
+    kinds = dict.fromkeys(ops[i].type for i in members if ops[i].output("ParamOut"))
+    return f"optimizer: {', '.join(kinds)}" if kinds else "optimizer"
 
 
 def _place(name: str, members: Sequence[int]) -> tuple[int, int]:

@@ -79,6 +79,10 @@ CALLED = {
     "squeeze2": "squeeze",
     "unsqueeze2": "unsqueeze",
     "lookup_sparse_table": "embedding",
+    "fill_constant": "constant",
+    "fill_constant_batch_size_like": "constant",
+    "assign_value": "constant",
+    "fill_zeros_like": "constant",
 }
 CONVS = frozenset({"conv", "conv 3d", "depthwise conv", "transposed conv", "deformable conv"})
 WEIGHTED = CONVS | {"fc", "matmul", "dot"}  # begin a unit, if they read weights
@@ -92,10 +96,18 @@ QUIET = frozenset(
     {"dropout", "scale", "cast", "assign", "bias", "gain"}
 )  # not worth a word in a name
 LAYOUT = frozenset(
-    "reshape transpose flatten squeeze unsqueeze shape slice expand fill_constant stack concat split"
-    " fill_constant_batch_size_like assign_value broadcast_in_dim full constant convert_element_type"
-    " fill_zeros_like crop gather".split()
+    "reshape transpose flatten squeeze unsqueeze shape slice expand stack concat split crop gather"
+    " broadcast_in_dim full constant convert_element_type".split()
 )
+ARITHMETIC = frozenset(
+    "add subtract multiply divide sum square sqrt rsqrt pow integer_pow abs exp log sign clip floor max"
+    " min mean norm reduce_sum reduce_mean reduce_max reduce_min reduce_prod reduce_all reduce_any"
+    " elementwise_max elementwise_min elementwise_pow equal not_equal less_than less_equal select_n"
+    " greater_than greater_equal logical_not logical_and logical_or where one_hot one_hot_v2 range gt ge lt le"
+    " eq ne neg rem and or not iota argmax cumsum log1p expm1 reduce_and reduce_or stop_gradient".split()
+)
+SHAPING = "reshaping"  # what parts of layout alone are called
+SUMS = "arithmetic"
 RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 LOOPS = frozenset({"recurrent loop", "while loop", "scan", "while", "fori_loop", "branch", "cond"})
 JOINED = frozenset({"residual block", "inverted residual", "inception block", "dense layer"})
@@ -111,7 +123,14 @@ ABOUT: tuple[tuple[str, frozenset[str]], ...] = (
     ("NMS", frozenset({"NMS"})),
     ("YOLO boxes", frozenset({"YOLO boxes"})),
     ("prior boxes", frozenset({"prior boxes"})),
+    ("anchors", frozenset({"anchor_generator"})),
+    ("beam search", frozenset({"beam search", "gather_tree"})),
     ("embeddings", frozenset({"embedding"})),
+    ("similarity", frozenset({"cos_sim"})),
+    ("mask of lengths", frozenset({"sequence_mask"})),
+    ("random numbers", frozenset({"uniform_random", "gaussian_random", "uniform_random_batch_size_like",
+                                  "gaussian_random_batch_size_like"})),
+    ("values kept by step", frozenset({"write_to_array", "read_from_array"})),
 )  # fmt: skip
 
 
@@ -245,10 +264,15 @@ class Namer:
             at = end
         return made
 
-    def gathered(self, parts: Sequence[Group]) -> list[Group]:
-        """Consecutive parts that nobody looks for go together."""
+    def gathered(self, parts: Sequence[Group], apart: bool = False) -> list[Group]:
+        """Consecutive parts that nobody looks for go together; apart: if they are about one thing."""
+
+        def topic(part: Group) -> tuple[bool, str]:
+            light = self._light(part)
+            return light, self._about(part.ops) if light and apart else ""
+
         made: list[Group] = []
-        for light, same in itertools.groupby(parts, self._light):
+        for (light, _), same in itertools.groupby(parts, topic):
             each = list(same)
             ops = [op for part in each for op in part.ops]
             made += [together(self._about(ops) or _listed(each), each)] if light else each
@@ -293,7 +317,13 @@ def _is(name: str, wanted: str) -> bool:
 def _listed(parts: Iterable[Group]) -> str:
     """A few words for parts that have no name together."""
     names = list(dict.fromkeys(p.name.split(", ")[0].removesuffix(" …") for p in parts))
-    loud = [n for n in names if n.split(" × ")[0] not in QUIET | LAYOUT] or names
+    plain = {n.split(" × ")[0] for n in names}
+    if plain <= QUIET | LAYOUT | {SHAPING}:
+        return SHAPING if plain - QUIET else ", ".join(names[:WORDS])
+    if plain <= QUIET | LAYOUT | ARITHMETIC | {SHAPING, SUMS}:
+        return SUMS
+    quiet = QUIET | LAYOUT | ARITHMETIC | {SHAPING, SUMS}
+    loud = [n for n in names if n.split(" × ")[0] not in quiet]
     return ", ".join(loud[:WORDS]) + (" …" if len(loud) > WORDS else "")
 
 
@@ -369,6 +399,24 @@ def _period(parts: list[Group]) -> Group:
 def _run(each: Sequence[Group]) -> Group:
     """One group several times. Many are distinguished by the sizes of what they make."""
     return replace(together(f"{each[0].name} × {len(each)}", each), kind="run")
+
+
+def placed(parts: Sequence[Group], trains: bool) -> list[Group]:
+    """Parts of a net's forward pass in which nothing is recognized, by where they stand: before all
+    that is, or behind it. trains: whether a backward pass follows.
+    """
+    vague = [p.name in (SHAPING, SUMS) for p in parts]
+    first = next((i for i, v in enumerate(vague) if not v), len(parts))
+    last = max((i for i, v in enumerate(vague) if not v), default=len(parts))
+
+    def name(i: int) -> str:
+        if not vague[i] or first <= i <= last:
+            return parts[i].name
+        if i < first:
+            return "input preparation"
+        return "loss" if trains else "post-processing"
+
+    return [replace(p, name=name(i)) for i, p in enumerate(parts)]
 
 
 def _merged(parts: Sequence[Group]) -> list[Group]:

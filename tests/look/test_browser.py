@@ -163,7 +163,7 @@ def test_boxes_of_the_graph_open_groups_and_tell_of_ops(page: Any) -> None:
     stage = page.locator(".fj-stage")
     boxes = stage.locator(".fj-node")
     labels = boxes.evaluate_all("es => es.map(e => e.querySelector('text').textContent)")
-    assert labels == [*(f"stage{i}" for i in range(9)), "4998 while", "backward", "optimize"]
+    assert labels == [*(f"stage{i}" for i in range(9)), "4998 while", "backward", "optimizer"]
     boxes.nth(10).click()  # a group: its own graph takes the stage
     trail = page.get_by_role("navigation", name="groups").get_by_role("button")
     assert trail.all_inner_texts() == ["whole", "backward"]

@@ -19,6 +19,7 @@ from fluidjax.ir.walk import weights
 from fluidjax.look.folding import edges, folded
 from fluidjax.look.graph import graph
 from fluidjax.look.groups import MOST, Group
+from fluidjax.look.motifs import placed
 from fluidjax.look.structure import Structure
 from fluidjax.saved.files import read_file
 from fluidjax.saved.model import read_program
@@ -153,6 +154,30 @@ def test_recorded_models_show_what_they_are(name, known):
     assert [n for n in dict.fromkeys(found) if n in known] == known
 
 
+@pytest.mark.parametrize(("trains", "last"), [(True, "loss"), (False, "post-processing")])
+def test_what_nothing_is_recognized_in_is_called_by_where_it_stands(trains, last):
+    parts = [
+        Group(name, (i,))
+        for i, name in enumerate(["reshaping", "fc", "arithmetic", "fc", "reshaping", "arithmetic"])
+    ]
+    found = [g.name for g in placed(parts, trains)]
+    assert found == ["input preparation", "fc", "arithmetic", "fc", last, last]
+
+
+def test_a_part_of_layout_alone_and_an_optimizer_have_names():
+    def build() -> None:
+        x = fluid.data("x", [None, 4, 4])
+        h = fluid.layers.reshape(fluid.layers.transpose(x, [0, 2, 1]), [-1, 16])
+        for act in ("relu", "tanh", "relu6", "sigmoid", "elu", "swish", "leaky_relu", "softmax"):
+            h = fluid.layers.fc(h, 4, act=act)
+        loss = fluid.layers.reduce_sum(fluid.layers.exp(fluid.layers.square(h)))
+        fluid.optimizer.Momentum(0.1, 0.9).minimize(loss)
+
+    found = names(net(build))
+    assert found[0] == "input preparation"
+    assert found[-2:] == ["backward", "optimizer: momentum"]
+
+
 def test_parameters_are_counted_whoever_made_them():
     desc = saved("ocr_cls.pdmodel")
     stored = [v for v in desc.blocks[0].vars.values() if v.persistable and v.kind == "LOD_TENSOR"]
@@ -196,7 +221,7 @@ def test_residual_blocks_and_their_gradients():
     assert [sum(desc.blocks[0].ops[i].type == "conv2d_grad" for i in g.ops) for g in backward] == [
         2
     ] * 5
-    (updates,) = [g for g in found if g.name == "optimize"]
+    (updates,) = [g for g in found if g.name == "optimizer: sgd"]
     assert {desc.blocks[0].ops[i].type for i in updates.ops} == {"sgd"} and len(
         updates.parts
     ) <= MOST
