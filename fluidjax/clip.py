@@ -15,7 +15,7 @@ from typing import Any, SupportsFloat
 from . import layers
 from .base.loc import warn
 from .base.roles import OP_NAMESCOPE, OP_ROLE, OP_ROLE_VAR, OpRole
-from .errors import FluidTypeError, FluidValueError
+from .errors import ArgumentError, FluidTypeError, FluidValueError
 from .graph.block import Block
 from .graph.name_scope import name_scope
 from .graph.program import Program, as_program
@@ -34,9 +34,9 @@ class BaseErrorClipAttr:
 
 
 def _number(owner: Any, name: str, value: Any) -> float:
-    """`value` as a float. Raises FluidTypeError for what is no number."""
+    """`value` as a float. Raises ArgumentError for what is no number."""
     if isinstance(value, str | bool) or not isinstance(value, SupportsFloat):
-        raise FluidTypeError(f"{type(owner).__name__}'s {name} is a number, not {value!r}")
+        raise ArgumentError(f"{type(owner).__name__}'s {name} is a number, not {value!r}")
     return float(value)
 
 

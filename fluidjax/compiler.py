@@ -105,7 +105,7 @@ class CompiledProgram:
                 f"loss_name is the name of the loss, a string, not {type(loss_name).__name__}"
             )
         if loss_name is None and self._trains():
-            raise FluidValueError(
+            raise ArgumentError(
                 "The loss name of CompiledProgram is None; it should be set (loss_name=loss.name)"
                 " for a program with a backward part"
             )

@@ -109,22 +109,21 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def pprint_program_codes(program_desc: Program) -> None:
-    """Print a program, block by block. Paddle takes the program's protobuf message; a Program
-    serves as well here.
+def pprint_program_codes(program_desc: Program) -> str:
+    """The text of a program, block by block. Paddle takes the program's protobuf message; a
+    Program serves as well here.
     """
-    print(program_desc)
+    return str(program_desc)
 
 
-def pprint_block_codes(block_desc: Block, show_backward: bool = False) -> None:
-    """Print a block's text. show_backward: with the ops that differentiate, which are otherwise
+def pprint_block_codes(block_desc: Block, show_backward: bool = False) -> str:
+    """The text of a block. show_backward: with the ops that differentiate, which are otherwise
     left out.
     """
     if not isinstance(block_desc, Block):
         raise FluidTypeError(f"block_desc is a Block, not {type(block_desc).__name__}")
-    for op in block_desc.ops:
-        if show_backward or not op.type.endswith("_grad"):
-            print(op)
+    ops = (op for op in block_desc.ops if show_backward or not op.type.endswith("_grad"))
+    return "\n".join(map(str, ops))
 
 
 __all__ = ["draw_block_graphviz", "pprint_block_codes", "pprint_program_codes"]

@@ -26,6 +26,7 @@ from .devices import forked
 from .devices.place import Place, as_place, starts
 from .devices.placement import OneDevice
 from .errors import (
+    ArgumentError,
     EnforceNotMet,
     FetchError,
     FluidTypeError,
@@ -703,11 +704,11 @@ def _fetch_var(name: str, scope: Scope | None = None, return_numpy: bool = True)
     """The value of a variable in a scope (default: the global one), as a NumPy array or as a
     tensor.
 
-    Raises FluidTypeError for a name that is no string, FluidValueError for one that the scope
-    lacks, EnforceNotMet for an array that is asked for of a tensor with a LoD.
+    Raises ArgumentError for a name that is no string, FluidValueError for one that the scope lacks,
+    EnforceNotMet for an array that is asked for of a tensor with a LoD.
     """
     if not isinstance(name, str):
-        raise FluidTypeError(f"_fetch_var takes a name, not {type(name).__name__}")
+        raise ArgumentError(f"_fetch_var takes a name, not {type(name).__name__}")
     scope = global_scope() if scope is None else scope
     var = scope.find_var(name)
     if var is None:

@@ -17,7 +17,7 @@ from . import unique_name
 from .base.absent import reporter
 from .base.loc import located
 from .base.within import InForce
-from .errors import FluidTypeError, FluidValueError
+from .errors import ArgumentError, FluidTypeError
 from .graph.block import Block
 from .graph.operator import Operator
 from .graph.program import default_main_program
@@ -73,7 +73,7 @@ class Initializer:
 
 def _require(ok: bool, text: str) -> None:
     if not ok:
-        raise FluidValueError(text)
+        raise ArgumentError(text)
 
 
 def _fans(shape: tuple[int, ...]) -> tuple[float, float]:
@@ -290,7 +290,7 @@ class NumpyArrayInitializer(_ValueInitializer):
     @located
     def __init__(self, value: np.ndarray) -> None:
         if not isinstance(value, np.ndarray):
-            raise FluidTypeError(
+            raise ArgumentError(
                 f"NumpyArrayInitializer takes a numpy.ndarray, not {type(value).__name__}"
             )
         _require(

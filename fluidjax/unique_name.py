@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .base.within import InForce
+from .errors import FluidTypeError
 
 
 class UniqueNameGenerator:
@@ -37,7 +38,12 @@ def __getattr__(name: str) -> Any:
 
 
 def generate(key: str) -> str:
-    """``key_0``, then ``key_1``, ... of the generator in force."""
+    """``key_0``, then ``key_1``, ... of the generator in force.
+
+    Raises FluidTypeError for a key that is no string.
+    """
+    if not isinstance(key, str):
+        raise FluidTypeError(f"the key of a unique name is a string, not {type(key).__name__}")
     return _current.get()(key)
 
 

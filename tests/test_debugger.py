@@ -100,16 +100,11 @@ def test_what_is_refused(no_dot):
     assert not no_dot.exists()
 
 
-def test_texts(capsys):
+def test_texts_are_returned(capsys):
     main = net()
-    fluid.debugger.pprint_program_codes(main)
-    whole = capsys.readouterr().out
-    fluid.debugger.pprint_block_codes(main.global_block())
-    forward = capsys.readouterr().out
-    fluid.debugger.pprint_block_codes(main.global_block(), show_backward=True)
-    assert (
-        "mul_grad" in whole
-        and "mul_grad" not in forward
-        and "mul_grad" in capsys.readouterr().out
-        and "mul" in forward
-    )
+    whole = fluid.debugger.pprint_program_codes(main)
+    forward = fluid.debugger.pprint_block_codes(main.global_block())
+    both = fluid.debugger.pprint_block_codes(main.global_block(), show_backward=True)
+    assert "mul_grad" in whole and "mul_grad" in both
+    assert "mul" in forward and "mul_grad" not in forward
+    assert not capsys.readouterr().out

@@ -8,6 +8,7 @@ import pytest
 import fluidjax as fluid
 from fluidjax import layers, optimizer
 from fluidjax.core import EnforceNotMet
+from fluidjax.paddle.compat import get_exception_message
 
 
 @pytest.fixture(autouse=True)
@@ -124,3 +125,52 @@ def test_it_is_caught_by_what_catches_paddles(case):
             layers.fc(_x(), 2)
         call()
     assert isinstance(caught.value, fluid.FluidError)
+
+
+def _loader(**given):
+    return fluid.io.DataLoader.from_generator([_x()], capacity=2, **given)
+
+
+def _batches():
+    return iter([np.ones((2, 2), np.float32)])
+
+
+ASSERTED = {
+    "the loader's places": lambda: _loader().set_batch_generator(_batches),
+    "the loader's source": lambda: list(_loader()()),
+    "start of an iterable loader": lambda: _loader().start(),
+    "reset of an iterable loader": lambda: _loader().reset(),
+    "iterating one that is started": lambda: list(_loader(iterable=False)()),
+    "a batch of no samples": lambda: _loader().set_sample_generator(
+        _batches, 0, places=fluid.CPUPlace()
+    ),
+    "Uniform's bounds": lambda: fluid.initializer.Uniform(2.0, 1.0),
+    "Uniform's diagonal": lambda: fluid.initializer.Uniform(-1.0, 1.0, 0, 4, 0),
+    "Constant's value": lambda: fluid.initializer.Constant(None),
+    "Normal's mean": lambda: fluid.initializer.Normal(None),
+    "a list for an array": lambda: fluid.initializer.NumpyArrayInitializer([1]),
+    "the name of a variable": lambda: fluid.executor._fetch_var(3),
+    "the loss name": lambda: [
+        optimizer.SGD(0.1).minimize(_loss()),
+        fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(),
+    ],
+    "an exception's text": lambda: get_exception_message(None),
+}
+
+
+@pytest.mark.parametrize("call", ASSERTED.values(), ids=ASSERTED)
+def test_what_185_asserts(call):
+    with pytest.raises(AssertionError):
+        call()
+
+
+@pytest.mark.parametrize("key", [3, None])
+def test_a_unique_names_key_is_a_string(key):
+    with pytest.raises(TypeError, match="the key of a unique name is a string"):
+        fluid.unique_name.generate(key)
+
+
+@pytest.mark.parametrize("kind", ["GradientClipByNorm", "GradientClipByGlobalNorm"])
+def test_a_clips_bound_is_a_number(kind):
+    with pytest.raises(ValueError, match="is a number, not 'a'"):
+        getattr(fluid.clip, kind)("a")

@@ -13,7 +13,7 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import FluidTypeError, FluidValueError
+from ..errors import ArgumentError, FluidTypeError, FluidValueError
 from .channel import Background
 
 Reader = Callable[[], Iterable[Any]]
@@ -237,12 +237,12 @@ def multiprocess_reader(
 def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
     """A reader of lists of `batch_size` samples; the last may be shorter unless drop_last.
 
-    Raises FluidValueError unless batch_size is positive.
+    Raises ArgumentError unless batch_size is positive.
     """
     _checked("batch", reader)
     batch_size = int(batch_size)
     if batch_size <= 0:
-        raise FluidValueError(
+        raise ArgumentError(
             f"batch_size should be a positive integer, but got batch_size={batch_size}"
         )
 

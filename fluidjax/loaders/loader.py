@@ -17,7 +17,14 @@ from ..base.progress import asked, bar
 from ..core import EOFException
 from ..data_feeder import sample_rule, stacked
 from ..devices.place import Place, as_place
-from ..errors import FeedError, FluidError, FluidTypeError, FluidValueError, ReaderError
+from ..errors import (
+    ArgumentError,
+    FeedError,
+    FluidError,
+    FluidTypeError,
+    FluidValueError,
+    ReaderError,
+)
 from ..feeds.feeding import FeedRule, ranges, rule_for
 from ..graph.program import Program
 from ..graph.variable import Variable
@@ -157,7 +164,7 @@ class GeneratorLoader(OwnIteration, Positioned):
             )
         if self._iterable:
             if places is None:
-                raise FluidValueError(
+                raise ArgumentError(
                     "places cannot be None when the DataLoader is iterable; give fluid.CPUPlace(),"
                     " for instance"
                 )
@@ -183,7 +190,7 @@ class GeneratorLoader(OwnIteration, Positioned):
 
     def __iter__(self) -> Iterator[list[Any]]:
         if not self._iterable:
-            raise FluidTypeError(
+            raise ArgumentError(
                 "this DataLoader is not iterable: it was made with iterable=False; call start() and"
                 " run the program"
             )
@@ -191,7 +198,7 @@ class GeneratorLoader(OwnIteration, Positioned):
 
     def _ready(self) -> Source:
         if self._source is None:
-            raise FluidValueError(
+            raise ArgumentError(
                 "the DataLoader has no source of data yet; call set_sample_generator or the like"
                 " first"
             )
@@ -256,7 +263,7 @@ class GeneratorLoader(OwnIteration, Positioned):
         """Begin reading; each Executor.run of the program then takes a batch, until it raises
         core.EOFException.
 
-        Raises FluidTypeError for a loader that is iterated over, FluidValueError before reset() of
+        Raises ArgumentError for a loader that is iterated over, FluidValueError before reset() of
         an earlier start.
         """
         self._needs_start("start")
@@ -287,7 +294,7 @@ class GeneratorLoader(OwnIteration, Positioned):
 
     def _needs_start(self, what: str) -> None:
         if self._iterable:
-            raise FluidTypeError(
+            raise ArgumentError(
                 f"{what}() cannot be called when the DataLoader is iterable; make it with"
                 " iterable=False"
             )

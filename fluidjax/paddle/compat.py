@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import ArgumentError
+
 int_type = long_type = int
 
 
@@ -77,7 +79,9 @@ def floor_division(x: float, y: float) -> float:
 
 
 def get_exception_message(exc: BaseException) -> str:
-    """What an exception says."""
+    """What an exception says. Raises ArgumentError for None."""
+    if exc is None:
+        raise ArgumentError("get_exception_message takes an exception, not None")
     return str(exc)
 
 
