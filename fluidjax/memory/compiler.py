@@ -47,24 +47,26 @@ class Figures:
 
 
 def lower(
-    desc: ProgramDesc,
-    fetches: tuple[str, ...],
-    types: Arguments,
-    device: Any,
-    scheduler: str,
-    within_budget: bool = True,
+    desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, device: Any, scheduler: str
 ) -> jax.stages.Lowered:
-    """The step that Executor.run would compile for these types under a scheduler, traced: ragged
-    feeds are padded as a run pads them.
-
-    within_budget: as for a program that was fitted into one, whose loops are no library's.
+    """The step of a program that was fitted into a budget, as Executor.run would compile it for
+    these types under a scheduler; ragged feeds are padded as a run pads them.
     """
     plan = StepPlan.of(desc, fetches, OneDevice(device), scheduler != "default")
-    compiled = Compiled(plan, Recompiles())
-    feed = tensors(types.feed)
-    if not within_budget:
-        compiled.fit(feed)
-    return lower_padded(compiled, types.state, feed)
+    return lower_padded(Compiled(plan, Recompiles()), types.state, tensors(types.feed))
+
+
+def run_figures(
+    desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, device: Any, scheduler: str
+) -> Figures:
+    """The figures of the step that Executor.run compiles of a program without a budget, with the
+    options that suit it. scheduler: "default", or the other one as after memory_optimize.
+    """
+    plan = StepPlan.of(desc, fetches, OneDevice(device), scheduler != "default")
+    compiled, feed = Compiled(plan, Recompiles()), tensors(types.feed)
+    compiled.fit(feed)
+    lowered = lower_padded(compiled, types.state, feed)
+    return _counted(lowered, compiled.policy.options(memory=plan.memory_optimized))
 
 
 def options_of(scheduler: str, draft: bool = False) -> dict[str, Any] | None:
@@ -107,18 +109,19 @@ def figures(
 
     Raises UnsupportedError on a device whose compiler does not tell them.
     """
-    found = {}
-    for name in names:
-        with jax.enable_x64(True):
-            memory = lowered.compile(compiler_options=options_of(name, quick)).memory_analysis()
-        if memory is None:
-            raise UnsupportedError(
-                "the compiler of this device does not tell what it lays out; pass compiled=False"
-            )
-        found[name] = Figures(
-            memory.argument_size_in_bytes,
-            memory.output_size_in_bytes,
-            memory.temp_size_in_bytes,
-            memory.alias_size_in_bytes,
+    return {name: _counted(lowered, options_of(name, quick)) for name in names}
+
+
+def _counted(lowered: jax.stages.Lowered, options: dict[str, Any] | None) -> Figures:
+    with jax.enable_x64(True):
+        memory = lowered.compile(compiler_options=options).memory_analysis()
+    if memory is None:
+        raise UnsupportedError(
+            "the compiler of this device does not tell what it lays out; pass compiled=False"
         )
-    return found
+    return Figures(
+        memory.argument_size_in_bytes,
+        memory.output_size_in_bytes,
+        memory.temp_size_in_bytes,
+        memory.alias_size_in_bytes,
+    )

@@ -81,12 +81,14 @@ def memory_report(
     points, peak = live.timeline(step, measure(step, types))
     device = jax.local_devices()[0]
     choices = compiler.schedulers(device)
-    asked = choices if compiled else ()
-    lowered = {
-        name: compiler.lower(program.desc, names, types, device, name, program.info.within_budget)
-        for name in asked
-    }
-    figures = {name: compiler.figures(each, [name])[name] for name, each in lowered.items()}
+    step_of = (program.desc, names, types, device)
+    figures = {}
+    for name in choices if compiled else ():
+        if program.info.within_budget:
+            lowered = compiler.lower(*step_of, name)
+            figures |= compiler.figures(lowered, [name])
+        else:
+            figures[name] = compiler.run_figures(*step_of, name)
     return MemoryReport(
         batch_size,
         {name: tuple(getattr(t, "rows", t).shape) for name, t in types.feed.items()},

@@ -20,6 +20,9 @@ import jaxlib
 
 KNOW_ALL = ("0.10.2",)  # versions of jaxlib whose XLA knows every option that stands here
 # What makes XLA order a step for the least memory; it has the choice on the CPU alone.
+# A step that is not counted before it runs is ordered so too: memory that it does not touch need not
+# be cleared by the system. In ms, by XLA's own order and by this one: a ragged LSTM's step 31 and
+# 19, PP-OCRv4 rec on eight images 124 and 82; other nets are as fast.
 MEMORY_OPTIMIZED = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
 YNNPACK = "xla_cpu_experimental_ynn_fusion_type"  # what XLA:CPU gives to that library
 ORDINARY: Mapping[str, Any] = {

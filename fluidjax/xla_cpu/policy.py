@@ -46,14 +46,15 @@ class Policy:
         """The policy for a step with these ops that is fed so many samples."""
         if not (self.tuned and self.cpu):
             return self
-        if is_of_products(desc, ops, batch):
-            return replace(self, given=options.FUSED)
         long = loops_are_long(desc, ops, batch)
         # else XLA_FLAGS say themselves what the library is given
         library = YNNPACK in options.known(options.left_open(options.IN_LIBRARY))
-        if not (library and (long or samples.are_images(ops))):
-            return self
-        return replace(self, library=long, given=options.IN_LIBRARY if long else options.ALONE)
+        given = options.ORDINARY
+        if is_of_products(desc, ops, batch):
+            given = options.FUSED
+        elif library and (long or samples.are_images(ops)):
+            given = options.IN_LIBRARY if long else options.ALONE
+        return replace(self, library=library and long, given={**given, **options.MEMORY_OPTIMIZED})
 
     @property
     def target(self) -> Target:

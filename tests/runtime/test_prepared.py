@@ -183,7 +183,7 @@ def test_a_closed_executor_does_not_go_on() -> None:
     for _ in range(3):
         side.run(side.feed())
     side.exe.close()
-    with pytest.raises(ValueError, match="closed"):
+    with pytest.raises(RuntimeError, match="closed"):
         side.run(side.feed())
 
 

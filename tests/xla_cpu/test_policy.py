@@ -108,7 +108,7 @@ def test_products_and_large_loops_alone_are_fused(net: Net, width: int, fused: b
     with fresh() as (main, _):
         net(width)
     fitted = choose("cpu").fitted(main.desc, main.desc.blocks[0].ops, 64)
-    assert (fitted.given == FUSED) is fused
+    assert (FUSED.items() <= fitted.given.items()) is fused
 
 
 @pytest.mark.slow
