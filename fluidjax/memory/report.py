@@ -82,7 +82,7 @@ def memory_report(
     device = jax.local_devices()[0]
     choices = compiler.schedulers(device)
     step_of = (program.desc, names, types, device)
-    figures = {}
+    figures: dict[str, compiler.Figures] = {}
     for name in choices if compiled else ():
         if program.info.within_budget:
             lowered = compiler.lower(*step_of, name)
