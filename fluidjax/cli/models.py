@@ -14,6 +14,7 @@ from ..base.dtypes import numpy_dtype
 from ..errors import FluidValueError
 from ..graph.program import Program
 from ..graph.variable import Variable
+from ..lod_tensor import create_lod_tensor
 from ..saved.files import read_file
 from ..saved.model import load_values, locate, read_program
 from ..state.scope import Scope, scope_guard
@@ -222,17 +223,29 @@ def _parsed(text: str) -> tuple[str, tuple[int, ...]]:
     return name, shape
 
 
+ROWS = 10  # of a sequence of random numbers
+
+
 def random_feed(
     program: Program, sizes: dict[str, tuple[int, ...]], seed: int = 0
 ) -> dict[str, Any]:
-    """Standard normal numbers for float inputs, zeros for integers (an id of 0 is always in range)."""
+    """Standard normal numbers for float inputs, zeros for integers (an id of 0 is always in range).
+    An input of sequences has as many as its first size says, of ROWS rows each.
+    """
     rng = np.random.RandomState(seed)
-    feed = {}
+    feed: dict[str, Any] = {}
     for name, shape in sizes.items():
-        dtype = numpy_dtype(program.global_block().var(name).desc.dtype or "float32")
-        feed[name] = (
+        desc = program.global_block().var(name).desc
+        dtype = numpy_dtype(desc.dtype or "float32")
+        levels = desc.lod_level
+        if levels:
+            shape = (shape[0] * ROWS, *shape[1:])
+        value = (
             rng.standard_normal(shape).astype(dtype)
             if dtype.kind == "f"
             else np.zeros(shape, dtype)
         )
+        count = shape[0] // ROWS
+        lengths = [[1] * count] * (levels - 1) + [[ROWS] * count]
+        feed[name] = create_lod_tensor(value, lengths) if levels else value
     return feed

@@ -108,12 +108,17 @@ def check(
     feed = random_feed(model.program, sizes)
     names = [t.name for t in model.targets]
     before, after = (
-        Executor().run(p, feed=feed, fetch_list=names, scope=model.scope)
+        [
+            np.asarray(value)
+            for value in Executor().run(
+                p, feed=feed, fetch_list=names, scope=model.scope, return_numpy=False
+            )
+        ]
         for p in (model.program, program)
     )
     return {
         name: (
-            float(np.abs(np.asarray(a, "float64") - b).max(initial=0)),
+            float(np.abs(a.astype("float64") - b).max(initial=0)),
             float(np.abs(a).max(initial=0)),
         )
         for name, a, b in zip(names, before, after, strict=True)

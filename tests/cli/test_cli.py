@@ -278,6 +278,21 @@ def test_optimize_then_infer(form, capsys, tmp_path):
         assert report["milliseconds"]["runs"] == 2 and report["milliseconds"]["median"] > 0
 
 
+def test_a_model_of_sequences_runs_on_sequences_of_random_numbers(capsys, tmp_path):
+    """3 sequences of 10 words have 30 tags, and equal sequences have equal ones."""
+    import numpy as np
+
+    model, out = str(ROOT / "tests/data/models/lac_seg/model"), tmp_path / "out.npz"
+    assert cli.main(["infer", model, "--batch", "3", "--output", str(out)]) == 0
+    assert "int64[30, 1]" in capsys.readouterr().out
+    with np.load(out) as archive:
+        tags = archive["out0"]
+    np.testing.assert_array_equal(tags[:10], tags[10:20])
+    command = ["optimize", model, str(tmp_path / "o"), "--passes", "inference,dce", "--check"]
+    assert cli.main(command) == 0
+    assert "largest difference" in capsys.readouterr().out
+
+
 def test_mistakes_on_the_command_line(capsys, tmp_path):
     model = str(ROOT / "tests/data/saved/separate")
     (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 nothing")
