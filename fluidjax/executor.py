@@ -59,7 +59,7 @@ from .runtime.plan import StepPlan
 from .runtime.prepared import Prepared
 from .runtime.runnable import Alone, MakesRunnable, Ranks, Runnable
 from .state.buffers import StateBuffers
-from .state.scope import Scope, global_scope
+from .state.scope import Scope, chosen
 from .state.turns import stepping
 
 PREPARED = 64  # runs that are remembered of a program: fetch lists and scopes
@@ -191,7 +191,7 @@ class Executor(RunsDatasets):
             forked.refuse()
         feed = bare_feed(feed)
         fetches, updates = fetch_targets(fetch_list)
-        scope = global_scope() if scope is None else scope
+        scope = chosen(scope)
         pruning = use_prune or bool(updates)
         known = None if pruning else self._known(program, fetches, scope, feed)
         if known is not None:
@@ -234,7 +234,7 @@ class Executor(RunsDatasets):
         step has taken place.
         """
         fetches = fetch_names(fetch_list)
-        scope = global_scope() if scope is None else scope
+        scope = chosen(scope)
         this = self._holding(self._runnable(program), fetches)
         if this.fits is not None:
             raise UnsupportedError(
@@ -709,7 +709,7 @@ def _fetch_var(name: str, scope: Scope | None = None, return_numpy: bool = True)
     """
     if not isinstance(name, str):
         raise ArgumentError(f"_fetch_var takes a name, not {type(name).__name__}")
-    scope = global_scope() if scope is None else scope
+    scope = chosen(scope)
     var = scope.find_var(name)
     if var is None:
         raise FluidValueError(

@@ -174,3 +174,16 @@ def test_a_unique_names_key_is_a_string(key):
 def test_a_clips_bound_is_a_number(kind):
     with pytest.raises(ValueError, match="is a number, not 'a'"):
         getattr(fluid.clip, kind)("a")
+
+
+@pytest.mark.parametrize("scope", [3, {}])
+def test_a_scope_is_a_scope(scope):
+    main = fluid.default_main_program()
+    calls = [
+        lambda: _run(scope=scope),
+        lambda: fluid.Executor().run_steps(main, [{}], [], scope=scope),
+        lambda: fluid.executor._fetch_var("x", scope),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match=r"scope is a fluid\.Scope"):
+            call()

@@ -24,7 +24,7 @@ from ..executor import Executor
 from ..graph.program import Program
 from ..loaders.position import Position, Positioned
 from ..saved.values import Difference, as_program
-from ..state.scope import Scope, global_scope
+from ..state.scope import Scope, chosen
 from . import pending
 from .load import ALIKE, OWN, PIECES, contents, load, whole_arrays, whole_of
 from .record import Random, Record, checked_args, lines
@@ -148,7 +148,7 @@ class Checkpoint:
         the last one, LoadError if the save before this one failed in the background.
         """
         self.wait()
-        program, found_scope = as_program(main_program), global_scope() if scope is None else scope
+        program, found_scope = as_program(main_program), chosen(scope)
         step = self._next(step)
         same_checkpoint(step, str(self.path), saves=True)
         more = [
@@ -301,7 +301,7 @@ class Checkpoint:
         """
         self.wait()
         runner, program = _executor(executor), as_program(main_program)
-        scope = global_scope() if scope is None else scope
+        scope = chosen(scope)
         step = self._chosen(step)
         same_checkpoint(step, str(self.path), saves=False)
         source = f"the checkpoint {str(self.path / str(step))!r}"

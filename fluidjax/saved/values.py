@@ -16,7 +16,7 @@ from ..graph.program import Program, default_main_program
 from ..graph.variable import Parameter, Variable
 from ..ir.desc import VarDesc
 from ..runtime.runnable import MakesRunnable
-from ..state.scope import Scope, global_scope
+from ..state.scope import Scope, chosen
 
 STORED_KINDS = frozenset({"LOD_TENSOR", "SELECTED_ROWS"})
 SHOWN = 20  # names that one line of a difference lists
@@ -70,7 +70,7 @@ def collect(names: Iterable[str], scope: Scope | None = None) -> dict[str, np.nd
     """The values of variables as arrays, all between the same two steps. Raises EnforceNotMet
     naming all that have none.
     """
-    scope = global_scope() if scope is None else scope
+    scope = chosen(scope)
     wanted = list(names)
     vars = {name: scope.find_var(name) for name in wanted}
     missing = [name for name, var in vars.items() if var is None or var.empty]
@@ -171,7 +171,7 @@ def store(
 
 def put(arrays: Mapping[str, np.ndarray], scope: Scope | None = None) -> None:
     """Store arrays by name: in the scope that has the name, else in this one."""
-    (global_scope() if scope is None else scope).put(arrays)
+    chosen(scope).put(arrays)
 
 
 def filename(name: Any) -> str:

@@ -273,6 +273,19 @@ def global_scope() -> Scope:
     return _current.get()
 
 
+def chosen(scope: Scope | None) -> Scope:
+    """The scope that a caller names, default the one in force. Raises FluidTypeError for what is
+    no Scope.
+    """
+    if scope is None:
+        return global_scope()
+    if not isinstance(scope, Scope):
+        raise FluidTypeError(
+            f"scope is a fluid.Scope, such as fluid.global_scope(), not {type(scope).__name__}"
+        )
+    return scope
+
+
 @contextlib.contextmanager
 def scope_guard(scope: Scope) -> Iterator[None]:
     """Make `scope` the default within the block, in this thread."""

@@ -14,7 +14,7 @@ from ..graph.program import Program
 from ..graph.variable import Variable
 from ..ir.desc import FrozenMap, ProgramDesc
 from ..passes import MemoryPlan, Pass, PassResult
-from ..state.scope import Scope, global_scope
+from ..state.scope import Scope, chosen
 
 
 class ScopeParams(Mapping[str, Any]):
@@ -128,7 +128,7 @@ def _run(
 ) -> PassResult:
     if not isinstance(program, Program):
         raise FluidTypeError(f"passes run on a Program, not on {type(program).__name__}")
-    scope = global_scope() if scope is None else scope
+    scope = chosen(scope)
     names = kept_names(program, fetch_list)
     result = passes.run(pas, program.desc, ScopeParams(scope), names)
     for name, value in result.params.items():
