@@ -510,7 +510,7 @@ def create_random_int_lodtensor(
     Raises FluidTypeError for a base_shape that is no list, and as create_lod_tensor.
     """
     if not isinstance(base_shape, list):
-        raise ArgumentError(f"base_shape should be a list, not {type(base_shape).__name__}")
+        raise ArgumentError(f"base_shape is a list, not {type(base_shape).__name__}")
     levels = lod_of(recursive_seq_lens, "recursive_seq_lens")
     if not levels:
         raise FluidValueError(

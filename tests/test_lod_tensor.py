@@ -164,7 +164,7 @@ def test_random_integers():
     values = np.array(made)
     assert made.lod() == [[0, 2, 302]] and values.shape == (302, 3) and values.dtype == "int64"
     assert set(np.unique(values)) == {0, 1, 2, 3}
-    with pytest.raises(FluidTypeError, match="base_shape should be a list, not tuple"):
+    with pytest.raises(FluidTypeError, match="base_shape is a list, not tuple"):
         fluid.create_random_int_lodtensor([[2]], (3,), fluid.CPUPlace(), 0, 3)
     with pytest.raises(FluidValueError, match="has no level"):
         fluid.create_random_int_lodtensor([], [3], fluid.CPUPlace(), 0, 3)

@@ -317,8 +317,7 @@ class Program:
         for name in feeded_var_names:
             if not isinstance(name, str):
                 raise FluidValueError(
-                    "All feeded_var_names of Program._prune_with_input() can only be str, but"
-                    f" received {type(name)}."
+                    f"_prune_with_input takes names in feeded_var_names, not {name!r}"
                 )
         names: list[str] = []
         for t in targets if isinstance(targets, list | tuple) else [targets]:

@@ -82,9 +82,7 @@ def deployed(
 ) -> tuple[Program, list[str]]:
     """The pruned program with feed and fetch ops, and the names of its outputs."""
     if any(op.type == "auc" for op in program.global_block().ops):
-        warn(
-            "please ensure that you have set the auc states to zeros before saving inference model"
-        )
+        warn("the states of op 'auc' are saved as they are: a served model counts on from them")
     clone = program.clone()
     block = clone.global_block()
     with program_guard(clone):

@@ -204,7 +204,7 @@ def set_program_state(program: Program, state_dict: Mapping[str, np.ndarray]) ->
     put(given, scope)
     unused = [n for n in state_dict if n not in wanted]
     if unused:
-        names = " ".join(unused)
+        names = ", ".join(unused)
         warn(
-            f"This list is not set, Because of Paramerter not found in program. There are: {names}"
+            f"state_dict has values of which the program has no variable, and which are left out: {names}"
         )

@@ -57,9 +57,7 @@ def save_vars(
 
 def _save(wanted: Mapping[str, VarDesc], dirname: str | None, filename: str | None) -> bytes | None:
     if not wanted:
-        warn(
-            "no variable in your model, please ensure there are any variables in your model to save"
-        )
+        warn("the program has no such variable, so nothing is saved")
         return None
     arrays = collect(sorted(wanted))
     if dirname is None:
@@ -202,7 +200,7 @@ def get_parameter_value(para: Variable, executor: Any) -> np.ndarray:
     variable.
     """
     if not is_parameter(para):
-        raise ArgumentError("The input variable is not parameter.")
+        raise ArgumentError(f"get_parameter_value takes a Parameter, not {para!r}")
     return np.array(collect([para.name])[para.name])
 
 
