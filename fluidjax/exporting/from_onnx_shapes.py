@@ -149,11 +149,8 @@ def pad(m: Importer, n: Node) -> None:
 def modulo(m: Importer, n: Node) -> None:
     if n.attrs.get("fmod"):
         raise Lacks("its result has the sign of what is divided")
-    x, y, out = (
-        n.inputs[0],
-        n.inputs[1],
-        n.outputs[0],
-    )  # integers: ours has the sign of x, ONNX's of y
+    (x, y), (out,) = n.inputs, n.outputs
+    # of integers: ours has the sign of x, ONNX's that of y
     rest = m.op("elementwise_mod", {"X": x, "Y": y}, {"Out": m.new(f"{out}.rest")})
     over = m.op("elementwise_add", {"X": rest, "Y": y}, {"Out": m.new(f"{out}.over")})
     m.op("elementwise_mod", {"X": over, "Y": y}, {"Out": out})
