@@ -15,6 +15,7 @@ from flax import linen as nn
 
 import fluidjax as fluid
 from fluidjax.errors import FluidTypeError, FluidValueError
+from fluidjax.xla_cpu.options import MEMORY_OPTIMIZED
 
 X, Y = jax.random.normal(jax.random.key(0), (256, 32)), jnp.arange(256) % 10
 
@@ -106,7 +107,8 @@ def test_half_of_the_temporaries_under_xlas_own_scheduler() -> None:
     budget = held - figures.alias_size_in_bytes + figures.temp_size_in_bytes // 2
     step: Any = fluid.fit_memory(fluid.trace(train, params, state, X, Y), budget)
     # its gradients have names of JAX's, and hold back what is computed again all the same
-    assert step.budget_report.chosen.scheduler == "default" and not step.compiler_options
+    assert step.budget_report.chosen.scheduler == "default"
+    assert not step.compiler_options.keys() & MEMORY_OPTIMIZED
     assert needs(step, params, state, X, Y) <= budget
     expected = jax.jit(train)(params, state, X, Y)
     check_same(jax.jit(step)(params, state, X, Y), expected)
