@@ -60,10 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
     def once() -> tuple[list[Any], float]:
         start = time.perf_counter()
-        found = exe.run(
-            model.program, feed=feed, fetch_list=names, scope=model.scope, return_numpy=False
-        )
-        results = [np.asarray(value) for value in found]  # of sequences: all rows
+        results = model.run(exe, model.program, feed)
         return results, 1e3 * (time.perf_counter() - start)
 
     results, first = once()

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ..lod_tensor import create_lod_tensor
 from ..saved.files import read_file
 from ..saved.model import load_values, locate, read_program
 from ..state.scope import Scope, scope_guard
+
+if TYPE_CHECKING:
+    from ..executor import Executor
 
 
 @dataclass
@@ -32,6 +35,14 @@ class Model:
     scope: Scope
     feeds: list[str]
     targets: list[Variable]
+
+    def run(self, exe: Executor, program: Program, feed: dict[str, Any]) -> list[np.ndarray]:
+        """The values of the targets, by the model's program or one that was made of it; of
+        sequences all rows.
+        """
+        names = [t.name for t in self.targets]
+        found = exe.run(program, feed, names, scope=self.scope, return_numpy=False)
+        return [np.asarray(value) for value in found]
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:

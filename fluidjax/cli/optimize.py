@@ -107,15 +107,7 @@ def check(
 
     feed = random_feed(model.program, sizes)
     names = [t.name for t in model.targets]
-    before, after = (
-        [
-            np.asarray(value)
-            for value in Executor().run(
-                p, feed=feed, fetch_list=names, scope=model.scope, return_numpy=False
-            )
-        ]
-        for p in (model.program, program)
-    )
+    before, after = (model.run(Executor(), p, feed) for p in (model.program, program))
     return {
         name: (
             float(np.abs(a.astype("float64") - b).max(initial=0)),

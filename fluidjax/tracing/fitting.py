@@ -33,8 +33,8 @@ def fit_memory(
 
     The results are those of the step, but for rounding where XLA orders sums anew. ``budget_report``
     prints what was tried, and a table of what is computed again. Within a jit of your own the step
-    is ``step.inside``, and the jit takes ``compiler_options=step.compiler_options``: those of XLA's
-    scheduler for memory where only that keeps the budget, else none.
+    is ``step.inside``, and the jit takes ``compiler_options=step.compiler_options``: the options of
+    XLA with which its bytes were counted.
 
     Raises FluidValueError for a budget that nothing keeps, with the least that was found, and for a
     program without a backward pass; FluidTypeError for other arguments.

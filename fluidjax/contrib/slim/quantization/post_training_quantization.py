@@ -59,8 +59,8 @@ class PostTrainingQuantization:
     ops. quantizable_op_type: which ops; is_full_quantize: all that can be. activation_bits,
     weight_bits: of integers with their sign. activation_quantize_type, weight_quantize_type: the
     ops that stand in the program. weight_only_op_type: ops of which the weights alone become whole
-    numbers, beside data in floats; no type that is quantised too. is_use_cache_file: what was met of activations waits in files
-    below cache_dir, not in memory.
+    numbers, beside data in floats; no type that is quantised too. is_use_cache_file: what was met
+    of activations waits in files below cache_dir, not in memory.
 
     Raises FluidValueError, FluidTypeError for arguments that do not fit.
     """
