@@ -126,6 +126,7 @@ def test_a_model_trains_as_by_hand_and_keeps_its_values(tmp_path, capsys):
         model.predict_batch(X)[0],
         X @ by_hand(first["weight"], first["bias"], 3)[0] + net_bias(net),
         rtol=1e-4,
+        atol=1e-5,
     )
     model.save(str(tmp_path / "served"), training=False)
     wanted = model.predict_batch([X])[0]
