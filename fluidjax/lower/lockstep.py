@@ -52,7 +52,7 @@ def lockstep(
     with jax.enable_x64(True):
         for at, op in enumerate(step.ops):
             if lookup(op.type).traits.ranks.together:
-                _together(op, envs)
+                _together([own.ops[at] for own in steps], envs)
                 continue
             for own, env, ctx in zip(steps, envs, contexts, strict=True):
                 own.run_one(own.ops[at], env, ctx)
@@ -80,8 +80,10 @@ def _refused(op: OpDesc, why: str) -> BaseException:
     return note(UnsupportedError(why), text.op_noted(op))
 
 
-def _together(op: OpDesc, envs: Sequence[Env]) -> None:
-    """Run a collective op for all ranks."""
+def _together(ops: Sequence[OpDesc], envs: Sequence[Env]) -> None:
+    """Run a collective op for all ranks. ops: it at the sizes of each rank, which may differ."""
+    op = ops[0]
+    own = {n: [o.attrs[n] for o in ops] for n, v in op.attrs.items() if any(o.attrs[n] != v for o in ops)}
     definition = lookup(op.type)
     inputs = [read_slots(op, definition, env) for env in envs]
     if any(map(is_sparse, inputs)):  # each rank may have touched another number of rows
@@ -102,7 +104,8 @@ def _together(op: OpDesc, envs: Sequence[Env]) -> None:
     wanted = requested(op) if definition.forward is not None else None
     with ring.bound(ring.Ring(ring.AXIS, len(envs))), jax.named_scope(op.type):
         results = jax.vmap(
-            lambda slots: definition(slots, op.attrs, None, wanted), axis_name=ring.AXIS
-        )(stacked)
+            lambda slots, sizes: definition(slots, {**op.attrs, **sizes}, None, wanted),
+            axis_name=ring.AXIS,
+        )(stacked, {n: jnp.asarray(v) for n, v in own.items()})
     for rank, env in enumerate(envs):
         write_slots(op, definition, jax.tree.map(lambda v, r=rank: v[r], results), env)

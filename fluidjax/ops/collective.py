@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from ..errors import EnforceNotMet, FluidValueError
 from . import ring
 from .infer import Spec
-from .registry import Array, Attr, Reuse, control_op, grad_reuses, op
+from .registry import Array, Attr, Reuse, Size, control_op, grad_reuses, op
 from .selected import SelectedRows, total
 from .traits import ALL, EAGER, Runs, collective, mixes
 
@@ -102,6 +102,16 @@ def _from_root(x: Array, root: int) -> Any:
         return x
     mine = jnp.where(found.rank == root, x, jnp.zeros_like(x))
     return jax.lax.psum(mine, found.axis)
+
+
+@op(outs="Out", infer=_same, rows=mixes("X"), ranks=collective(scatters=True))
+def c_share(X: Array, *, rows: Size):
+    """Out = X times the rows of this rank over those of all ranks (ours)."""
+    axis = ring.ring().axis
+    if axis is None:
+        return X
+    # of equal parts both are Python's numbers, and nothing is sent
+    return X * jnp.asarray(rows / jax.lax.psum(rows, axis), X.dtype)
 
 
 @op(outs="Out", infer=_same, rows=mixes("X"), ranks=collective(agree=ALL, root="root"))

@@ -134,7 +134,7 @@ def update(desc: ProgramDesc, fetches: tuple[str, ...], ranks: int, local: Local
 
     local: the step of one rank by itself on the same samples, which says what types they are given.
     """
-    step, vars = Step(desc, fetches), desc.blocks[0].vars
+    step, vars = Step(desc, fetches).closed({}, local.types), desc.blocks[0].vars
     ops = [op for op in step.ops if _talks(op) or _updates(op) or _looks_up(op)]
     given = {
         n: _type(vars.get(n), local.types.get(n))

@@ -98,10 +98,15 @@ def test_eight_processes_under_mpirun_equal_eight_under_launch(
 
 
 @pytest.mark.slow
-def test_ray(folder: Path) -> None:
+def test_ray(folder: Path, elsewhere: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """20 steps of two actors equal those of launch. What Ray keeps of a user goes to the folder."""
     pytest.importorskip("ray", reason="the package ray is not installed")
-    (folder / "job.py").write_text(block("Ray", "py"))
-    assert len(run(folder, [sys.executable, "job.py"], RAY_DEDUP_LOGS="0")) == 2
+    for place in (folder, elsewhere):
+        (place / "train.py").write_text(block("", "py").replace("auto.steps < 100", "auto.steps < 20"))
+    quick = block("Ray", "py").replace("ray.init()", "ray.init(include_dashboard=False)")
+    (folder / "job.py").write_text(quick)
+    found = run(folder, [sys.executable, "job.py"], RAY_DEDUP_LOGS="0", HOME=str(folder))
+    assert found == launched(elsewhere, 2, capfd)
 
 
 def test_kubernetes() -> None:

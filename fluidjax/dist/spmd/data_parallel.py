@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from ...ir import edit
+from ...ir import dims, edit
 from ...ir.desc import FrozenMap, OpDesc, ProgramDesc
 from ...ops.build import OpBuilder
 from ...ops.statistics import fixed_statistics
@@ -28,8 +28,9 @@ class DataParallel(Pass):
     is summed in place: by c_allreduce_sum, or with `fuse` the small ones together by
     c_fused_allreduce_sum, before anything reads them.
 
-    ranks: how many. scale: what each rank's loss gradient is: CoeffNumDevice (1 / ranks), One (1),
-    Customized (fed as ``<loss>@GRAD``). sync_batch_norm: batch_norm ops in training mode take their
+    ranks: how many. scale: what each rank's loss gradient is: CoeffNumDevice (1 / ranks; in a
+    program traced at an open batch the rank's share of its rows), One (1), Customized (fed as
+    ``<loss>@GRAD``). sync_batch_norm: batch_norm ops in training mode take their
     statistics from all ranks.
     """
 
@@ -45,20 +46,23 @@ class DataParallel(Pass):
         made = OpBuilder.after(desc)
         notes: list[Note] = []
         ops: list[OpDesc] = []
+        rows = _batch(desc)
         for op in desc.blocks[0].ops:
             if self.sync_batch_norm:
                 op = synchronised(op)
             if op.type == "optax_update" and op.input("Loss"):
-                desc, mean = _mean_loss(desc, op, self.ranks, made)
+                desc, mean = _mean_loss(desc, op, self.ranks, rows, made)
                 ops += mean
                 continue
-            ops += self._scaled(op, made, notes) if _starts(op) else [op]
+            ops += self._scaled(op, rows, made, notes) if _starts(op) else [op]
         if self.scale == CUSTOMIZED:
             desc = _fed(desc, [op for op in desc.blocks[0].ops if _starts(op)])
         ops = summed(desc, ops, self.fuse, made, notes)
         return Rewrite(edit.replace_ops(desc, 0, ops), notes=tuple(notes))
 
-    def _scaled(self, op: OpDesc, made: OpBuilder, notes: list[Note]) -> list[OpDesc]:
+    def _scaled(
+        self, op: OpDesc, rows: str | None, made: OpBuilder, notes: list[Note]
+    ) -> list[OpDesc]:
         """The op that begins the backward part, with what makes the gradient of the loss what
         `scale` says.
         """
@@ -68,24 +72,37 @@ class DataParallel(Pass):
         if self.scale == ONE or self.ranks == 1:
             return [op]
         (loss,) = op.output("Out")
-        notes.append(did(op, f"scaled by 1 / {self.ranks}"))
-        attrs = {
-            "scale": 1.0 / self.ranks,
-            "bias": 0.0,
-            "bias_after_scale": True,
-            "op_role": edit.BACKWARD | edit.LOSS,
-        }
-        return [op, made.over("scale", [loss], op, **attrs)]
+        by = f"1 / {self.ranks}" if rows is None else f"each rank's part of {rows}"
+        notes.append(did(op, f"scaled by {by}"))
+        return [op, _share(made, loss, loss, op, self.ranks, rows, edit.BACKWARD | edit.LOSS)]
+
+
+def _share(
+    made: OpBuilder, x: str, out: str, at: OpDesc, ranks: int, rows: str | None, role: int
+) -> OpDesc:
+    """What a rank's value counts for in the mean over the batch."""
+    if rows is None:
+        return made.over("scale", [x], at, [out], scale=1.0 / ranks, op_role=role)
+    return made.over("c_share", [x], at, [out], rows=rows, op_role=role)
+
+
+def _batch(desc: ProgramDesc) -> str | None:
+    """The open size by which what a traced program is fed goes to the ranks; None where none is, or
+    several are.
+    """
+    fed = [v.dims[0] for v in desc.blocks[0].vars.values() if v.dims and not v.persistable and v.is_data]
+    found = {name for text in fed if text for name in dims.symbols(text)}
+    return found.pop() if len(found) == 1 else None
 
 
 def _mean_loss(
-    desc: ProgramDesc, op: OpDesc, ranks: int, made: OpBuilder
+    desc: ProgramDesc, op: OpDesc, ranks: int, rows: str | None, made: OpBuilder
 ) -> tuple[ProgramDesc, list[OpDesc]]:
     """An optimizer op that takes the loss, with its mean over the ranks instead."""
     (loss,) = op.input("Loss")
     mean = loss + "@MEAN"
     desc = edit.add_vars(desc, 0, [replace(desc.blocks[0].vars[loss], name=mean)])
-    share = made.over("scale", [loss], op, [mean], scale=1.0 / ranks, op_role=edit.OPTIMIZE)
+    share = _share(made, loss, mean, op, ranks, rows, edit.OPTIMIZE)
     total = made.over("c_allreduce_sum", [mean], op, op_role=edit.OPTIMIZE)
     return desc, [share, total, replace(op, inputs=FrozenMap({**op.inputs, "Loss": (mean,)}))]
 

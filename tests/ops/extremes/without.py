@@ -33,7 +33,7 @@ WITHOUT: dict[str, str] = {
         "split_selected_rows",
     "They are no ops of Paddle: rewrites of programs and optax optimizers bring them.":
         "c_arrival_order c_arrived c_deal c_deal_allgather c_deal_alltoall c_deal_answer c_deal_reducescatter c_piece "
-        "c_table_lookup c_table_owned c_table_rows optax_init optax_update",
+        "c_share c_table_lookup c_table_owned c_table_rows optax_init optax_update",
     "It keeps what it read of an output, so it needs a program; tests/ops/test_quantize.py compares its steps.":
         "fake_quantize_range_abs_max",
     "They draw, or 1.8.5 has them for the GPU alone; tests/ops/test_ctr.py looks at what they give.":

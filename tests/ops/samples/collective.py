@@ -23,6 +23,7 @@ SAMPLES = [
         for kind in ("sum", "max", "min", "prod")
     ),
     Sample("c_scatter", {"X": X}, {"nranks": 1, "root": 0}, ["Out"], paddle=False, note=LATER),
+    Sample("c_share", {"X": X}, {"rows": 3}, ["Out"], paddle=False, note=NOTE),
     Sample("c_broadcast", {"X": X}, {"root": 0, "ring_id": 0}, ["Out"], paddle=False, note=NOTE),
     *(
         Sample("allreduce", {"X": X}, {"reduce_type": kind}, ["Out"], paddle=False, note=NOTE)
