@@ -213,7 +213,8 @@ class Executor(RunsDatasets):
             values = jax.tree.map(_own, values)
         fetched = self._call(bound, compiled, values, return_numpy)
         self._began(bound)
-        merged = bound.ranks.merge(fetched, return_merged, bound.ranks.fed(feed))
+        some, along = bound.ranks.fed(feed), compiled.plan.joined_along
+        merged = bound.ranks.merge(fetched, return_merged, some, along)
         return _shown(compiled, merged, return_numpy)
 
     def run_steps(

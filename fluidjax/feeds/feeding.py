@@ -165,9 +165,17 @@ class FeedRule:
         """
         if self.traced and self.shape and self.shape[0] >= 0:
             sizes = ("b", *[None] * (len(self.shape) - 1))
+            rest = f"or feed a list of {count} dicts, one for each device"
+            if -1 in self.shape:
+                raise FeedError(
+                    f"feed {self.name!r} goes to {count} devices in parts of its first dimension,"
+                    f" and the one that its program leaves open is {self.shape.index(-1)}: trace"
+                    f" with the batch first, {rest}"
+                )
             raise FeedError(
                 f"feed {self.name!r} goes to {count} devices in parts, and its program was traced"
-                f" at all {self.shape[0]} rows: trace with dynamic={{{self.name!r}: {sizes}}}"
+                f" at all {self.shape[0]} rows: trace with dynamic={{{self.name!r}: {sizes}}},"
+                f" {rest}"
             )
 
     def _refuse_dtype(self, got: Any, values: Any = None) -> None:

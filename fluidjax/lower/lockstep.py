@@ -83,7 +83,11 @@ def _refused(op: OpDesc, why: str) -> BaseException:
 def _together(ops: Sequence[OpDesc], envs: Sequence[Env]) -> None:
     """Run a collective op for all ranks. ops: it at the sizes of each rank, which may differ."""
     op = ops[0]
-    own = {n: [o.attrs[n] for o in ops] for n, v in op.attrs.items() if any(o.attrs[n] != v for o in ops)}
+    own = {
+        n: [o.attrs[n] for o in ops]
+        for n, v in op.attrs.items()
+        if any(o.attrs[n] != v for o in ops)
+    }
     definition = lookup(op.type)
     inputs = [read_slots(op, definition, env) for env in envs]
     if any(map(is_sparse, inputs)):  # each rank may have touched another number of rows

@@ -34,6 +34,16 @@ def is_open(desc: ProgramDesc) -> bool:
     return any(open_attrs(op) for block in desc.blocks for op in block.ops)
 
 
+def batch_of(desc: ProgramDesc) -> str | None:
+    """The open size by which what a traced program is fed goes to ranks in parts: that of first
+    dimensions. None where none is open, or several are.
+    """
+    vars = desc.blocks[0].vars.values()
+    fed = [v.dims[0] for v in vars if v.is_data and v.dims and not v.persistable]
+    found = {name for text in fed if text for name in dims.symbols(text)}
+    return found.pop() if len(found) == 1 else None
+
+
 def open_sizes(vars: Iterable[VarDesc], values: Mapping[str, Any]) -> dict[str, Any]:
     """The open sizes by name, from values of these variables. Raises FeedError if two values
     contradict each other.

@@ -36,7 +36,9 @@ from ..feeds.feeding import (
 from ..feeds.padding import Padding, goes_by_offsets, inner_levels
 from ..ir import walk
 from ..ir.desc import ProgramDesc
+from ..ir.dims import symbols
 from ..ir.recomputed import segment
+from ..lower.open import batch_of
 from ..lower.read_only import is_read_only
 from ..lower.step import Step
 from ..lower.uncompiled import Uncompiled, uncompiled
@@ -193,6 +195,16 @@ class StepPlan:
         """How it runs op by op, not compiled."""
         plain = type(self.where) in (OneDevice, Mesh) and not self.placed
         return uncompiled(self.step, self.where.together) if plain else None
+
+    @cached_property
+    def joined_along(self) -> tuple[int, ...]:
+        """Of each fetch the dimension that holds the batch: the first, but where a traced program
+        says that another does.
+        """
+        batch, vars = batch_of(self.step.desc), self.step.desc.blocks[0].vars
+        named = [(v.dims if batch and (v := vars.get(n)) is not None else ()) for n in self.fetches]
+        own = [[at for at, text in enumerate(t) if text and batch in symbols(text)] for t in named]
+        return tuple(at[0] if len(at) == 1 else 0 for at in own)
 
     @cached_property
     def persistable_fetches(self) -> tuple[int, ...]:

@@ -68,7 +68,9 @@ class Ranks(Protocol):
     def fed(self, feed: Any) -> int:
         """For how many ranks a feed is."""
 
-    def merge(self, fetched: Sequence[Any], merged: bool, some: int) -> list[Any]:
+    def merge(
+        self, fetched: Sequence[Any], merged: bool, some: int, along: Sequence[int]
+    ) -> list[Any]:
         """The fetches of the ranks that were fed together."""
 
 
@@ -103,7 +105,9 @@ class Alone:
     def fed(self, feed: Any) -> int:
         return 1
 
-    def merge(self, fetched: Sequence[Any], merged: bool, some: int) -> list[Any]:
+    def merge(
+        self, fetched: Sequence[Any], merged: bool, some: int, along: Sequence[int]
+    ) -> list[Any]:
         return list(fetched)
 
 

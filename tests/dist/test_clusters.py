@@ -102,7 +102,9 @@ def test_ray(folder: Path, elsewhere: Path, capfd: pytest.CaptureFixture[str]) -
     """20 steps of two actors equal those of launch. What Ray keeps of a user goes to the folder."""
     pytest.importorskip("ray", reason="the package ray is not installed")
     for place in (folder, elsewhere):
-        (place / "train.py").write_text(block("", "py").replace("auto.steps < 100", "auto.steps < 20"))
+        (place / "train.py").write_text(
+            block("", "py").replace("auto.steps < 100", "auto.steps < 20")
+        )
     quick = block("Ray", "py").replace("ray.init()", "ray.init(include_dashboard=False)")
     (folder / "job.py").write_text(quick)
     found = run(folder, [sys.executable, "job.py"], RAY_DEDUP_LOGS="0", HOME=str(folder))

@@ -4,6 +4,7 @@ whole batch: data parallel, parameter servers, fleet, and the planner's table.
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from typing import Any
 
@@ -15,7 +16,7 @@ from flax import linen as nn
 
 import fluidjax as fluid
 from fluidjax.devices.placement import Mesh
-from fluidjax.dist.spmd.parallel import Parallel
+from fluidjax.dist.spmd.parallel import Parallel, sizes
 from fluidjax.dist.spmd.pserver import on_mesh
 from fluidjax.incubate.fleet.base import role_maker
 from fluidjax.incubate.fleet.collective import Collective
@@ -60,13 +61,13 @@ MODELS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
 }
 
 
-def feed_of(shape: tuple[int, ...], step: int) -> dict[str, Any]:
-    x = np.asarray(jax.random.normal(jax.random.key(step), (BATCH, *shape)), "float32")
-    return {"x": x, "y": np.arange(BATCH, dtype="int32") % 4}
+def feed_of(shape: tuple[int, ...], step: int, batch: int = BATCH) -> dict[str, Any]:
+    x = np.asarray(jax.random.normal(jax.random.key(step), (batch, *shape)), "float32")
+    return {"x": x, "y": np.arange(batch, dtype="int32") % 4}
 
 
 @cache
-def made(name: str) -> tuple[Any, Any, Any, Any]:
+def made(name: str, batch: int = BATCH) -> tuple[Any, Any, Any, Any]:
     """(function, parameters, their values after each step on one device, losses) by jax.grad."""
     model, shape = MODELS[name]
     params = jax.jit(model.init)(jax.random.key(0), jnp.ones((2, *shape)))
@@ -77,7 +78,7 @@ def made(name: str) -> tuple[Any, Any, Any, Any]:
 
     after, losses, step = params, [], jax.jit(jax.value_and_grad(loss))
     for i in range(STEPS):
-        value, grads = step(after, **feed_of(shape, i))
+        value, grads = step(after, **feed_of(shape, i, batch))
         after = jax.tree.map(lambda p, g: p - 0.1 * g, after, grads)
         losses.append(float(value))
     return loss, params, after, losses
@@ -96,12 +97,13 @@ def trained(name: str, wrapped: Any = lambda optimizer: optimizer) -> tuple[flui
     return traced, traced.startup
 
 
-def check(name: str, traced: fluid.Traced, run: Any) -> None:
+def check(name: str, traced: fluid.Traced, run: Any, batch: int = BATCH) -> None:
     """Losses and parameters over the steps are those of jax.grad on the whole batch."""
-    _, _, after, losses = made(name)
+    _, _, after, losses = made(name, batch)
     for i in range(STEPS):
-        (found,) = run(feed_of(MODELS[name][1], i))
-        np.testing.assert_allclose(np.mean(found), losses[i], rtol=1e-6)
+        (found,) = run(feed_of(MODELS[name][1], i, batch))
+        whole = np.average(found, weights=sizes(batch, len(found)))
+        np.testing.assert_allclose(whole, losses[i], rtol=1e-6)
     for place, leaf in zip(traced.places, jax.tree.leaves(after), strict=False):
         scale = max(float(np.abs(leaf).max()), 0.1)
         value = kept(fluid.global_scope().get(place))
@@ -121,6 +123,60 @@ def test_data_parallel_is_one_device(name: str, devices: int) -> None:
             loss_name=traced.fetches[0], places=fluid.cpu_places(devices)
         )
         check(name, traced, lambda feed: exe.run(compiled, feed, list(traced.fetches)))
+
+
+@pytest.mark.first(1)
+@pytest.mark.parametrize("devices", (2, 8))
+@pytest.mark.parametrize("name", ("mlp", "images"))
+def test_a_batch_that_the_devices_do_not_divide(name: str, devices: int) -> None:
+    """Each part counts by its rows; eight places share the devices that there are."""
+    traced, startup = trained(name)
+    exe = fluid.Executor()
+    with fluid.scope_guard(fluid.Scope()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that places share a device
+        traced.write()
+        exe.run(startup)
+        compiled = fluid.CompiledProgram(traced.main).with_data_parallel(
+            loss_name=traced.fetches[0], places=fluid.cpu_places(devices)
+        )
+        check(name, traced, lambda feed: exe.run(compiled, feed, list(traced.fetches)), 13)
+
+
+@pytest.mark.parametrize("batch", (4, 5))
+def test_a_fetch_is_joined_where_its_batch_is(batch: int) -> None:
+    """The symbol says which dimension holds it."""
+    w, x = jnp.ones((3, 2)), np.arange(batch * 3, dtype="float32").reshape(batch, 3)
+    traced = fluid.trace(
+        lambda w, x: ((x @ w).T, x @ w, x.sum()), w, x, state=0, dynamic={"x": ("b",)}
+    )
+    exe = fluid.Executor()
+    with fluid.scope_guard(fluid.Scope()):
+        traced.write()
+        both = fluid.CompiledProgram(traced.main).with_data_parallel(places=fluid.cpu_places(2))
+        turned, rows, sums = exe.run(both, {"x": x}, list(traced.fetches))
+        np.testing.assert_array_equal(rows, x @ w)
+        np.testing.assert_array_equal(turned, (x @ w).T)
+        assert sums.shape == (2,) and sums.sum() == x.sum()
+        apart = exe.run(both, {"x": x}, list(traced.fetches), return_merged=False)
+        assert [len(v) for v in apart] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("dynamic", "x", "why"),
+    [
+        ({"x": (None, "b")}, np.ones((5, 4, 3), "float32"), "leaves open is 1: trace with the"),
+        ({}, np.ones((4, 3), "float32"), r"dynamic=\{'x': \('b', None\)\}, or feed a list of 2"),
+        ({}, np.float32(2), "one number, .* or feed a list of dicts, one for each device"),
+    ],
+)
+def test_what_does_not_go_in_parts_is_named(dynamic: Any, x: Any, why: str) -> None:
+    traced = fluid.trace(lambda p, x: x * p["w"], {"w": jnp.ones(3)}, x, state=0, dynamic=dynamic)
+    exe = fluid.Executor()
+    with fluid.scope_guard(fluid.Scope()):
+        traced.write()
+        both = fluid.CompiledProgram(traced.main).with_data_parallel(places=fluid.cpu_places(2))
+        with pytest.raises(fluid.FluidError, match=why):
+            exe.run(both, {"x": x}, list(traced.fetches))
 
 
 def test_a_batch_that_the_program_holds_is_not_split() -> None:

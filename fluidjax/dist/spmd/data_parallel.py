@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from ...ir import dims, edit
+from ...ir import edit
 from ...ir.desc import FrozenMap, OpDesc, ProgramDesc
+from ...lower.open import batch_of
 from ...ops.build import OpBuilder
 from ...ops.statistics import fixed_statistics
 from ...passes.base import Note, Params, Pass, Rewrite, did
@@ -46,7 +47,7 @@ class DataParallel(Pass):
         made = OpBuilder.after(desc)
         notes: list[Note] = []
         ops: list[OpDesc] = []
-        rows = _batch(desc)
+        rows = batch_of(desc)
         for op in desc.blocks[0].ops:
             if self.sync_batch_norm:
                 op = synchronised(op)
@@ -84,15 +85,6 @@ def _share(
     if rows is None:
         return made.over("scale", [x], at, [out], scale=1.0 / ranks, op_role=role)
     return made.over("c_share", [x], at, [out], rows=rows, op_role=role)
-
-
-def _batch(desc: ProgramDesc) -> str | None:
-    """The open size by which what a traced program is fed goes to the ranks; None where none is, or
-    several are.
-    """
-    fed = [v.dims[0] for v in desc.blocks[0].vars.values() if v.dims and not v.persistable and v.is_data]
-    found = {name for text in fed if text for name in dims.symbols(text)}
-    return found.pop() if len(found) == 1 else None
 
 
 def _mean_loss(

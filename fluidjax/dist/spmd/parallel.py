@@ -262,15 +262,25 @@ class Parallel:
                 " process, and batches that they divide; call run for each step"
             )
 
-    def merge(self, fetched: Sequence[Any], merged: bool, some: int) -> list[Any]:
-        """Fetches of the ranks that were fed, `some`: concatenated on dimension 0, or with `merged`
-        False stacked on a new one.
+    def merge(
+        self, fetched: Sequence[Any], merged: bool, some: int, along: Sequence[int]
+    ) -> list[Any]:
+        """Fetches of the ranks that were fed, `some`: concatenated, or with `merged` False stacked
+        on a new dimension.
 
-        fetched: global arrays, or a list of values for each rank.
+        fetched: global arrays, or a list of values for each rank. along: the dimension of each on
+        which it is concatenated.
         """
+        whole = [merged and not at for at in along]
         if fetched and isinstance(fetched[0], list):
-            return [_merge(values, merged) for values in zip(*fetched[:some], strict=True)]
-        return [self._fetched(v, merged, some) for v in fetched]
+            each = zip(zip(*fetched[:some], strict=True), whole, strict=True)
+            found = [_merge(values, one) for values, one in each]
+        else:
+            found = [self._fetched(v, one, some) for v, one in zip(fetched, whole, strict=True)]
+        return [
+            jnp.concatenate(list(v), at) if merged and at else v
+            for v, at in zip(found, along, strict=True)
+        ]
 
     def _fetched(self, value: Any, merged: bool, some: int) -> Any:
         if isinstance(value, Ragged):
@@ -326,7 +336,7 @@ def _parts(name: str, value: Any, count: int) -> list[Any]:
     if not value.ndim:
         raise FeedError(
             f"feed {name!r} is one number, which cannot be split over {count} devices; give it a"
-            " first dimension"
+            " first dimension, or feed a list of dicts, one for each device"
         )
     ends = np.cumsum(sizes(_enough(name, value.shape[0], count), count))[:-1]
     if isinstance(value, Fixed):
