@@ -1,9 +1,9 @@
 """Every op type that fluidjax has, by family. Importing this package fills the registry.
 
-A family is a module of this folder that declares ops with ``@op``; it needs to be named nowhere.
-Those that most programs use are imported at once, the others when somebody asks for an op type that
-is not there (catalog.py): half of the time that an import of all takes, and more where Python keeps
-no bytecode. JAX's own op types (lax/) come when one is asked for by name.
+A family is a module of this folder that declares ops with ``@op``; no list names it. The families
+that most programs use are imported at once, the others at the first look-up of an op type that is
+not registered yet (catalog.py). That halves the import time, and saves more without bytecode. JAX's
+own op types (lax/) are imported when one is looked up by name.
 """
 
 from __future__ import annotations

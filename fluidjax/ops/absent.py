@@ -1,5 +1,5 @@
-"""Op types of Paddle 1.8.5 that have no meaning here, each with the reason. The error about a
-program that needs one gives the reason.
+"""Op types of Paddle 1.8.5 that have no meaning here, each with the reason. The error for a program
+that needs one quotes it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WITHOUT_MEANING: dict[str, str] = {
 
 
 def reasons(kinds: Iterable[str]) -> str:
-    """The reasons for those of these op types that have no meaning here, in brackets; empty if
+    """The reasons for those of the given op types that have no meaning here, in brackets; empty if
     there are none.
     """
     found = [f"{kind} {WITHOUT_MEANING[kind]}" for kind in kinds if kind in WITHOUT_MEANING]

@@ -1,7 +1,7 @@
 """Activations and other elementwise functions of one tensor.
 
-Ops without attributes sit in tables: those whose gradient op sees X, and those whose gradient op
-sees only Out, each with its derivative.
+Ops without attributes are declared by two tables with their derivatives: in one the gradient op
+takes X, in the other Out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Unary = Callable[[Any], Any]
 
 
 def _sign(x: Any) -> Any:
-    """-1, 0 or 1; 0 of nan (jnp.sign gives nan). Of a complex number the conjugate of its
+    """-1, 0 or 1, and 0 for nan (jnp.sign gives nan). A complex number gives the conjugate of its
     direction.
     """
     if jnp.issubdtype(x.dtype, jnp.complexfloating):
@@ -140,8 +140,8 @@ for _step in STEPS:
 
 @op(outs="Out", rows=elementwise("X"))
 def softplus(X: Array, *, beta: float = 1.0, threshold: float = 20.0) -> Any:
-    """Out = log(1 + exp(beta * X)) / beta, or X where beta * X is beyond the threshold; both are of
-    later Paddles.
+    """Out = log(1 + exp(beta * X)) / beta, or X where beta * X is beyond the threshold; later
+    Paddles added both attributes.
     """
     if (beta, threshold) == (1.0, 20.0):  # beyond 20 it is X in float32
         return jax.nn.softplus(X)
@@ -158,9 +158,7 @@ def softplus_grad(X: Array, d_Out: Array, *, beta: float, threshold: float) -> A
 
 @op("round", outs="Out", rows=elementwise("X"))
 def round_(X: Array, *, decimals: int = 0) -> Any:
-    """Out = the integer nearest to X, or the nearest of so many decimals; halves go to the even
-    one.
-    """
+    """Out = X rounded to `decimals` places (default 0); halves are rounded to even."""
     if not decimals:
         return jnp.round(X)
     return jnp.round(X * X.dtype.type(10.0**decimals)) / X.dtype.type(10.0**decimals)
@@ -307,7 +305,7 @@ def gelu_grad(X: Array, d_Out: Array, *, approximate: bool) -> Any:
         slope = 0.5 * (1 + bend) + 0.5 * X * (1 - bend * bend) * factor * (1 + 3 * 0.044715 * X * X)
     else:
         z = -X * math.sqrt(0.5)
-        # the exponential that XLA's erfc has too
+        # XLA's erfc computes the same exponential
         density = jnp.exp(-(z * z)) / math.sqrt(2 * math.pi)
         slope = 0.5 * jax.lax.erfc(z) + X * density
     return d_Out * slope
@@ -338,8 +336,8 @@ def soft_relu_grad(Out: Array, d_Out: Array, *, threshold: float) -> Any:
 
 
 def _only(mask: Any, x: Any) -> Any:
-    """x times the mask, as Paddle writes it: what is not finite becomes nan where the mask is 0,
-    not 0.
+    """x times the mask, as in Paddle: an element that is not finite becomes nan, not 0, where the
+    mask is 0.
     """
     # XLA would make a selection of x * mask, and lose the nan
     return jnp.where(mask, x, jax.lax.stop_gradient(x * 0))
@@ -448,7 +446,7 @@ def stanh_grad(X: Array, d_Out: Array, *, scale_a: float, scale_b: float) -> Any
 
 @op(outs="Out", rows=elementwise("X"))
 def thresholded_relu(X: Array, *, threshold: float = 1.0, value: float = 0.0) -> Any:
-    """Out = X where X > threshold, else 0 (in later Paddles `value`)."""
+    """Out = X where X > threshold, else 0 (`value` in later Paddles)."""
     return (
         _only(X > threshold, X)
         if not value
@@ -464,11 +462,11 @@ def thresholded_relu_grad(X: Array, d_Out: Array, *, threshold: float) -> Any:
 
 @op("pow", outs="Out", rows=elementwise("X"))
 def power(X: Array, FactorTensor: Array | None, *, factor: float = 1.0) -> Any:
-    """Out = X ** factor; a FactorTensor of one element takes factor's place. Of integers factor is
-    one, and Out rounded toward zero.
+    """Out = X ** factor; a FactorTensor of one element replaces factor. For an X of integers factor
+    is an integer, and Out is rounded toward zero.
     """
     exponent = _exponent(X, FactorTensor, factor)
-    # unlike those of elementwise_pow, great ones keep their low bits
+    # unlike in elementwise_pow, large powers keep their low bits
     if jnp.issubdtype(X.dtype, jnp.integer):
         below = integers.power(X, jnp.asarray(exponent, X.dtype))
         return jnp.where(
@@ -490,7 +488,7 @@ def pow_grad(X: Array, FactorTensor: Array | None, d_Out: Array, *, factor: floa
     return (d_Out * exponent * jnp.power(X, exponent - 1)).astype(X.dtype)
 
 
-# what maxout begins with, in float64 too: no maximum is less
+# the initial value of maxout's maximum, in float64 too
 LEAST = -float(np.finfo(np.float32).max)
 
 
@@ -536,10 +534,10 @@ def maxout_grad(X: Array, Out: Array, d_Out: Array, *, groups: int, axis: int) -
 
 @op(outs="Out", rows=row_wise("X"))
 def prelu(X: Array, Alpha: Array, *, mode: str = "all", data_format: str = "NCHW") -> Any:
-    """Out = X where X > 0, else Alpha * X; Alpha is one number (all), one a channel, or one an
+    """Out = X where X > 0, else Alpha * X; Alpha has one number (all), one per channel, or one per
     element of a sample.
 
-    data_format: the channels are the second axis of X, with NHWC the last.
+    data_format: the channels are the second axis of X (NCHW) or the last (NHWC).
     """
     return jnp.where(X > 0, X, _alpha(X, Alpha, mode, data_format) * X)
 

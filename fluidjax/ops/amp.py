@@ -1,5 +1,5 @@
-"""Mixed precision: gradients of a scaled loss are checked and unscaled, and the scale follows what
-was found (Paddle 2).
+"""Mixed precision (Paddle 2): gradients of a scaled loss are checked and unscaled, and the scale is
+adapted to the result.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .traits import mixes
 def check_finite_and_unscale(X: list[Array], Scale: Array):
     """Out[i] = X[i] / Scale; FoundInfinite [1] (bool) = whether an element of X is nan or infinite.
 
-    From the first X that has such an element on, Out[i] = X[i] * 0: what comes behind it is not to
-    be used.
+    Out[i] = X[i] * 0 for the first X that has such an element and for all X after it: these outputs
+    must not be used.
     """
     found, out, inverse = jnp.zeros((), bool), [], 1 / Scale.reshape(())
     for x in X:

@@ -1,5 +1,5 @@
 """Attributes of ops: the annotations that declare them, Paddle's types, and values in the form that
-descs hold.
+descs store.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ ATTR_TYPES: dict[Any, str] = {
 }  # fmt: skip
 REQUIRED = inspect.Parameter.empty
 
-# Attributes that every op may carry: bookkeeping of Paddle's, and hints to kernels that do not
-# exist here.
+# Attributes that every op may have: Paddle's bookkeeping, and hints to kernels that do not exist
+# here.
 HINTS: Mapping[str, str] = {
     "op_role": "INT", "op_role_var": "STRINGS", "op_namescope": "STRING", "op_callstack": "STRINGS",
     "op_device": "STRING", "use_mkldnn": "BOOLEAN", "use_cudnn": "BOOLEAN", "use_quantizer": "BOOLEAN",
@@ -53,13 +53,13 @@ HINTS: Mapping[str, str] = {
     "quantization_type": "STRING", "skip_quant": "BOOLEAN", "activation_bits": "INT", "out_threshold": "FLOAT",
     "quantize_weight_bits": "INT", "out_min": "FLOAT", "out_max": "FLOAT",
 }  # fmt: skip
-# The same for attributes that are named after a variable, by how they end: what quantisation
-# without training has met.
+# The same for attributes named after a variable, by suffix: what quantisation without training has
+# measured.
 _ENDS = {"_quant_scale": "FLOATS", ".min": "FLOAT or FLOATS", ".max": "FLOAT or FLOATS"}
 
 
 def hint_type(name: str) -> str | None:
-    """The type of an attribute that every op may carry; None for others."""
+    """The type of an attribute that every op may have; None for others."""
     return HINTS.get(name) or next(
         (kind for end, kind in _ENDS.items() if name.endswith(end)), None
     )
@@ -67,9 +67,7 @@ def hint_type(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Attr:
-    """An attribute: Paddle's type name (INT, FLOATS, ...) and default; REQUIRED where there is
-    none.
-    """
+    """An attribute: Paddle's type name (INT, FLOATS, ...) and default; REQUIRED if there is none."""
 
     name: str
     type: str
@@ -77,8 +75,8 @@ class Attr:
 
 
 def parameters(fn: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of a function's positional and keyword-only parameters, as inspect.signature tells
-    them in ten times as long.
+    """The names of a function's positional and keyword-only parameters, ten times as fast as
+    inspect.signature.
     """
     code = fn.__code__
     positional, both = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
@@ -89,7 +87,7 @@ def converted(type_name: str, value: Any) -> Any:
     """A value as one of Paddle's attribute types: frozen, floats rounded to float32 as Paddle
     stores them.
 
-    Raises TypeError, ValueError or OverflowError for a value that is of another type.
+    Raises TypeError, ValueError or OverflowError for a value of another type.
     """
     return _CONVERT[type_name](value)
 
@@ -101,7 +99,7 @@ def _int(value: Any) -> int:
 
 
 def _bool(value: Any) -> bool:
-    # what else has a truth value was meant for another parameter
+    # any other object with a truth value was meant for another parameter
     if not isinstance(value, numbers.Number | np.bool_):
         raise TypeError
     return bool(value)

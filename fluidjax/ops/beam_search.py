@@ -1,8 +1,8 @@
-"""beam_search: one step of a search. beam_search_decode, which reads the sentences off all steps,
-is in control/.
+"""beam_search: one step of a search. beam_search_decode (control/) reads the sentences from all
+steps.
 
-The rows of a step are prefixes, packed by source; a source has at most beam_size of them after a
-step, so the outputs are bounded: room for beam_size rows a source, how many are true is data.
+The rows of a step are prefixes, packed by source. A source has at most beam_size prefixes after a
+step, so the outputs have a bound of beam_size rows per source; the number of true rows is data.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _levels(levels: Any, attrs: Attrs) -> dict[str, int]:
 
 
 def _other_counts(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
-    """Rows of which there are more or fewer than of scores."""
+    """The inputs whose number of rows differs from that of scores."""
     scores = inputs["scores"]
     for slot in ("pre_ids", "pre_scores", "ids"):
         value = inputs.get(slot)
@@ -88,13 +88,13 @@ def beam_search(
     the rows that they extend.
 
     Row r of scores [rows, K] holds K candidates to extend prefix r with, ids[r, k] (k without ids),
-    and their scores: of the sentence so far, or probabilities of which the logarithm is added to
+    and their scores: of the sentence so far, or probabilities whose logarithms are added to
     pre_scores[r] (is_accumulated False). A prefix that ended (pre_ids[r] = end_id) has one
-    candidate, itself. Sources are the sequences of LoD level `level` of scores; one whose
-    candidates all are ended prefixes gives none. Of equal scores a later prefix wins, of one prefix
-    the earlier candidate (but for the last place, which the last of them takes). The outputs have a
-    LoD of two levels: the prefixes of each source, the selected candidates of each prefix.
-    parent_idx [rows] int32.
+    candidate, itself. Sources are the sequences of LoD level `level` of scores; a source with only
+    ended prefixes gives no rows. Between equal scores a later prefix wins, and within a prefix the
+    earlier candidate (the last place goes to the last of them). The outputs have a LoD of two
+    levels: the prefixes of each source, the selected candidates of each prefix. parent_idx [rows]
+    int32.
     """
     x = sequences_of("beam_search", "scores", scores)
     if not 0 <= level < len(x.offsets):
@@ -157,8 +157,8 @@ def _same_rows(x: Ragged, others: dict[str, Any]) -> None:
 
 
 class _Candidates:
-    """The best candidates of every prefix, [rows, K'], and those of a source side by side, its
-    prefixes from the last to the first.
+    """The best candidates of every prefix, [rows, K'], and those of each source side by side, from
+    its last prefix to its first.
     """
 
     def __init__(self, scores: Any, ended: Any, begins: Any, most: int) -> None:
@@ -193,10 +193,8 @@ class _Candidates:
         )
 
     def _last(self, row: Any, place: Any, score: Any) -> Any:
-        """The place in its row of the last of the best, where equal ones compete for that: the last
-        of these.
-
-        Unless something better came behind it: in its row, or in a later one.
+        """The position, in its row, of the last selected candidate if equal ones compete for that
+        place: the last of these, unless a better one follows in its row or in a later one.
         """
         line, least = self.scores[row[:, -1]], score[:, -1:]
         at = line.shape[1] - 1 - first_greatest((line >= least)[:, ::-1], axis=1)
@@ -206,6 +204,6 @@ class _Candidates:
 
 
 def _sized(value: Any, count: int) -> Any:
-    """The first `count` columns, padded where there are fewer."""
+    """The first `count` columns, padded if there are fewer."""
     value = value[:, :count]
     return jnp.pad(value, ((0, 0), (0, count - value.shape[1])))

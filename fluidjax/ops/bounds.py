@@ -1,8 +1,7 @@
-"""What integers ops accept: upper bounds from an op and the variables that it names, for
-``@op(bounds=...)``.
+"""The integers that ops accept: upper bounds from an op and its variables, for ``@op(bounds=...)``.
 
-Each is a traits.High: the bound (not positive where none is known) and the one value beyond it that
-is allowed, or None.
+Each is a traits.High: the bound (not positive if unknown) and the one value beyond it that is
+allowed, or None.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ Found = tuple[int, int | None]
 
 
 def classes(slot: str) -> High:
-    """Labels of the classes on attribute `axis` of a slot's variable; not where the labels are
+    """Labels of the classes on attribute `axis` of a slot's variable; no bound if the labels are
     soft.
     """
 
@@ -45,19 +44,19 @@ def size_of(slot: str, axis: str | int) -> High:
     def high(op: OpDesc, find: Find) -> Found:
         at = axis if isinstance(axis, int) else int(op.attrs.get(axis, 0))
         var = find(op.input(slot)[0])
-        # how many rows, sequences say
+        # sequences determine the number of rows
         return (-1 if at == 0 and var is not None and var.lod_level else _size(var, at)), None
 
     return high
 
 
 def gathered(op: OpDesc, find: Find) -> Found:
-    """The size of X along attribute `axis`; no bound where a tensor says which axis that is."""
+    """The size of X along attribute `axis`; no bound if a tensor gives the axis."""
     return (-1, None) if op.input("Axis") else size_of("X", "axis")(op, find)
 
 
 def below(attr: str, unless: str = "") -> High:
-    """Attribute `attr`; no bound where the op has something in slot `unless`."""
+    """Attribute `attr`; no bound if the op has a variable in slot `unless`."""
 
     def high(op: OpDesc, find: Find) -> Found:
         return (-1 if unless and op.input(unless) else int(op.attrs.get(attr, -1))), None
@@ -71,9 +70,7 @@ def tags(op: OpDesc, find: Find) -> Found:
 
 
 def table_height(op: OpDesc, find: Find) -> Found:
-    """Rows of the table W (which may be held in parts: then attribute `height` says how many), and
-    padding_idx.
-    """
+    """Rows of the table W (of attribute `height` if W is divided into parts), and padding_idx."""
     padding = int(op.attrs.get("padding_idx", -1))
     return int(op.attrs.get("height", _size(find(op.input("W")[0]), 0))), (
         padding if padding != -1 else None
@@ -81,7 +78,7 @@ def table_height(op: OpDesc, find: Find) -> Found:
 
 
 def one_hot_depth(op: OpDesc, find: Find) -> Found:
-    """Attribute `depth`, unless values out of range are allowed or a tensor says it."""
+    """Attribute `depth`, unless values out of range are allowed or a tensor gives it."""
     bounded = not op.attrs.get("allow_out_of_range") and not op.input("depth_tensor")
     return (int(op.attrs.get("depth", -1)) if bounded else -1), None
 
@@ -93,7 +90,7 @@ def depth_variable(op: OpDesc) -> str:
 
 
 def places(op: OpDesc, find: Find) -> Found:
-    """Index [..., k] of gather_nd: bounded where all of the k dimensions are of one size."""
+    """Index [..., k] of gather_nd: bounded if all k dimensions have one size."""
     x, index = find(op.input("X")[0]), find(op.input("Index")[0])
     depth = _size(index, -1)
     sizes = set(x.shape[:depth]) if x is not None and x.shape and depth > 0 else set()

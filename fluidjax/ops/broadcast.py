@@ -12,8 +12,8 @@ def align(x: Any, y: Any, axis: int) -> tuple[Any, Any]:
     dimension is X's `axis`.
 
     axis = -1 aligns the last dimensions. Trailing 1s of Y beyond X's rank are trimmed, as in
-    Paddle. Where X has fewer dimensions than Y the roles are exchanged; but what has the shape []
-    of a traced scalar keeps it beside a Y of Fluid's shape [1].
+    Paddle. If X has fewer dimensions than Y, the roles are exchanged; but a traced scalar of shape
+    [] keeps its shape beside a Y of Fluid's shape [1].
     """
     if not x.ndim and tuple(y.shape) == (1,):
         return x, y.reshape(*())
@@ -31,8 +31,8 @@ def align(x: Any, y: Any, axis: int) -> tuple[Any, Any]:
 
 
 def same_shape(kind: str, **values: Any) -> None:
-    """Raises ShapeError unless all of these have one shape: what NumPy would repeat, a size of 1
-    beside another or a row beside a column, is a mistake in a loss.
+    """Raises ShapeError unless all of these have one shape. NumPy would repeat a size of 1 beside
+    another, or a row beside a column, which is a mistake in a loss.
     """
     _same(kind, "one shape", {slot: v.shape for slot, v in values.items()}, values)
 

@@ -1,8 +1,7 @@
-"""New ops for programs that are rewritten as values: with the defaults of their types and uids of
-their own.
+"""New ops for programs that are rewritten as values, with the defaults of their types and their own
+uids.
 
-It stands beside the ops and not in ir/, which knows none: what an attribute's default and form are,
-declarations say.
+This module is in ops/, not ir/, because the declarations give an attribute's default and form.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ class OpBuilder:
         self, kind: str, inputs: Mapping[str, Names], outputs: Mapping[str, Names], role: int | None = None,
         origin: OpDesc | None = None, /, **attrs: Any,
     ) -> OpDesc:  # fmt: skip
-        """An op with these attributes and, for the rest, the defaults of its type; slots without
+        """An op with these attributes and the defaults of its type for all others; slots without
         variables are left out.
 
-        It stands for the user's line of `origin`, and has its role (0 without one) unless `role` or
-        an attribute says another. Raises UnknownOpError and FluidTypeError for what the type does
-        not take.
+        It gets the user's line of `origin`, and its role (0 without one) unless `role` or an
+        attribute gives another. Raises UnknownOpError and FluidTypeError for what the type does not
+        take.
         """
         definition = lookup(kind)
         given = {name: canonical(definition, name, value) for name, value in attrs.items()}
@@ -61,7 +60,7 @@ class OpBuilder:
     def over(
         self, kind: str, x: Names, origin: OpDesc, out: Names | None = None, /, **attrs: Any
     ) -> OpDesc:
-        """An op from X to Out, which is X itself if it is not given."""
+        """An op from X to Out; Out defaults to X."""
         return self.op(kind, {"X": x}, {"Out": x if out is None else out}, None, origin, **attrs)
 
 

@@ -17,11 +17,11 @@ JAX = "jax."
 
 
 class Registry(dict[str, OpDef]):
-    """Op types by name. The families that few programs use are imported when a type is asked for
-    that is not there, or for all.
+    """Op types by name. The families that few programs use are imported when you look up a type
+    that is not registered yet, or iterate.
 
-    A walk over all types meets Paddle's and Fluid's. JAX's own (``jax.add``, ops/lax/) are there
-    when you ask by name.
+    An iteration gives Paddle's and Fluid's types. JAX's own (``jax.add``, ops/lax/) are found by
+    name only.
     """
 
     def __init__(self) -> None:
@@ -31,11 +31,11 @@ class Registry(dict[str, OpDef]):
         self._lax: dict[str, OpDef] = {}
 
     def made_by(self, make: Callable[[str], OpDef | None]) -> None:
-        """`make` has the op types that are made when they are asked for, and are not listed."""
+        """`make` holds the op types that are made at their first look-up and not listed."""
         self._made = make
 
     def lax(self) -> dict[str, OpDef]:
-        """JAX's op types, which are imported when they are first asked for."""
+        """JAX's op types, imported at the first look-up."""
         if not self._lax:
             with self._lock:
                 importlib.import_module("fluidjax.ops.lax")
@@ -48,7 +48,7 @@ class Registry(dict[str, OpDef]):
             super().__setitem__(kind, definition)
 
     def later(self, rest: Callable[[], None]) -> None:
-        """`rest` imports the families that are not there yet."""
+        """`rest` imports the families that are not imported yet."""
         self._rest = rest
 
     def has(self, kind: str) -> bool:
@@ -56,8 +56,8 @@ class Registry(dict[str, OpDef]):
         return super().__contains__(kind) or kind in self._lax
 
     def complete(self) -> None:
-        """Have all families there."""
-        with self._lock:  # other threads wait until all are
+        """Import all families."""
+        with self._lock:  # other threads wait until all families are imported
             rest, self._rest = self._rest, None
             if rest is not None:
                 rest()
@@ -115,7 +115,7 @@ def lookup(kind: str) -> OpDef:
 
 
 def attr_type(kind: str, name: str) -> str | None:
-    """Paddle's type of attribute `name` of op type `kind`; None where either is unknown."""
+    """Paddle's type of attribute `name` of op type `kind`; None if either is unknown."""
     found = REGISTRY.get(kind)
     return found.attr_type(name) if found else hint_type(name)
 
@@ -137,7 +137,7 @@ _NONE = Traits()
 
 
 def traits(kind: str) -> Traits:
-    """The traits of an op type; those of an op that says nothing where the type is unknown."""
+    """The traits of an op type; the default traits if the type is unknown."""
     found = REGISTRY.get(kind)
     return found.traits if found else _NONE
 
@@ -146,6 +146,6 @@ _PLAIN = ControlOp()
 
 
 def control(kind: str) -> ControlOp:
-    """What an op type is as a control op; the same for all that are none, and for unknown ones."""
+    """The ControlOp of an op type; one shared value for all other types, and for unknown ones."""
     found = REGISTRY.get(kind)
     return found.control if found else _PLAIN

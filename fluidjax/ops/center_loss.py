@@ -25,8 +25,8 @@ def center_loss(
 ):  # fmt: skip
     """Loss[i] = 0.5 sum(d[i]^2) with d = SampleCenterDiff = X - Centers[Label].
 
-    Loss [N, 1], X [N, D], Label [N, 1], Centers [cluster_num, D]. CentersOut = Centers, where
-    need_update each moved by CenterUpdateRate * (the sum of its samples' d) / (1 + their number).
+    Loss [N, 1], X [N, D], Label [N, 1], Centers [cluster_num, D]. CentersOut = Centers, each moved
+    by CenterUpdateRate * (the sum of its samples' d) / (1 + their number) if need_update.
     """
     padded = counted("center_loss", X=X, Label=Label)
     x: Any = rows_of(X)

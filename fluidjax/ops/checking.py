@@ -1,5 +1,5 @@
-"""What ops say to object to the values of their inputs, which only a running step knows;
-lower/checks.py has the whole story.
+"""How ops reject values of their inputs, which only a running step knows; lower/checks.py describes
+the whole mechanism.
 
     @op(outs="Out", refuses=too_long)
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-WORD = "@OBJECTION@"  # the variable that holds the step's word
+WORD = "@OBJECTION@"  # the variable that holds the step's report
 VALUE = "{value}"  # in a sentence: the value that is objected to
 
 # (a boolean scalar: whether it holds, the sentence after "op 'type' (line)", an integer that it

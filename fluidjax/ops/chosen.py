@@ -1,8 +1,8 @@
-"""Ops that give as many rows as the data say: where_index, unique, unique_with_counts.
+"""Ops whose number of output rows depends on data: where_index, unique, unique_with_counts.
 
-Where the data are known while a step is traced, so are the rows. Otherwise the outputs have room
-for as many rows as there may be, and their true number is data (``some_rows`` in ragged.py): padded
-rows that no LoD shows, which ops treat as any padding.
+If the data are known while a step is traced, the rows are too. Otherwise the outputs have room for
+the largest possible number of rows, and the true number is data (``some_rows`` in ragged.py). No
+LoD shows these padded rows; ops treat them as any padding.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .traits import knows_rows, rows_by
 
 
 def some(count: Any, *rows: Any) -> list[Ragged]:
-    """Values [capacity, ...] of which the first `count` rows are true, the same of all."""
+    """Values [capacity, ...] whose first `count` rows are true; one count for all values."""
     key = made_key()
     return [some_rows(r, count, key) for r in rows]
 
@@ -64,7 +64,7 @@ def _distinct(X: Any, dtype: int) -> tuple[Any, Any, Any]:
     at = jnp.arange(size, dtype=np.int32)
     _, ordered, order = lax.sort([beyond, values, at], num_keys=2, is_stable=True)
     begins = jnp.concatenate([jnp.ones(min(size, 1), bool), ordered[1:] != ordered[:-1]])
-    # where in the order its group begins, which is with its first element
+    # where its group begins in the order: at its first element
     leader = lax.cummax(jnp.where(begins, at, 0))
     first = jnp.zeros(size, np.int32).at[order].set(order[leader])
     new = (first == at) & ~beyond
@@ -78,7 +78,7 @@ def _distinct(X: Any, dtype: int) -> tuple[Any, Any, Any]:
 def _known_distinct(
     values: np.ndarray, kind: np.dtype
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same of values that are known; as there, every nan is another."""
+    """The same for known values; every nan is a value of its own here too."""
     _, first, inverse, count = np.unique(
         values, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )
@@ -111,5 +111,7 @@ def unique(X: Array | Ragged, *, dtype: int):
 
 @op(outs="Out Index Count", infer=_counted_spec, rows=knows_rows(), chosen=_BOUND)
 def unique_with_counts(X: Array | Ragged, *, dtype: int):
-    """As unique; Count: how often each of Out is in X. Index and Count are of `dtype`."""
+    """Out and Index as in unique; Count: how often each of Out is in X. Index and Count have
+    `dtype`.
+    """
     return _distinct(X, dtype)

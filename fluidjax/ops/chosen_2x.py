@@ -1,5 +1,5 @@
-"""Ops of Paddle 2 and 3 that give as many rows as the data say: masked_select, unique_consecutive,
-and unique with its attributes.
+"""Ops of Paddle 2 and 3 whose number of output rows depends on data: masked_select,
+unique_consecutive, and unique with its attributes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .traits import knows_rows, rows_by
 
 
 def _true(X: Any, Mask: Any) -> Any:
-    """Where Mask holds, in X's shape."""
+    """Mask, broadcast to X's shape."""
     mask = filled(Mask, False) if isinstance(Mask, Ragged) else Mask
     return jnp.broadcast_to(mask, rows_of(X).shape)
 
@@ -82,7 +82,7 @@ def unique_consecutive(
     """Out = X with one of each run of equal values (of equal slices along `axis`, which must be the
     first); Index, Counts of `dtype`.
 
-    Index: which of Out each of X is. Counts: how long each run is.
+    Index: the position in Out of each element of X. Counts: the length of each run.
     """
     if isinstance(X, Ragged) or (axis and axis[0] % X.ndim):
         raise ShapeError(

@@ -33,7 +33,7 @@ def _specs(Inference: Spec, Label: Spec, SeqLength: Spec | None, **_: Any) -> tu
 
 
 def _no_tags(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Objection]:
-    """Tags beyond the one of what is in no chunk, where they count."""
+    """Tags beyond the tag for "in no chunk", among the rows that count."""
     if attrs["chunk_scheme"] not in SCHEMES:
         return
     high, length = (
@@ -65,12 +65,11 @@ def chunk_eval(
     chunk_scheme: str = "IOB",
     excluded_chunk_types: Ints = (),
 ):
-    """How many chunks Inference marks, Label marks, and both mark equally (int64 [1]); precision,
+    """The number of chunks in Inference, in Label, and in both equally (int64 [1]); precision,
     recall and F1 (float32 [1]).
 
-    A tag is type * (tags of a type) + place; types from num_chunk_types up, and those that are
-    excluded, are no chunks. Inference, Label: [rows, 1], one LoD level; or [N, T, 1] with SeqLength
-    [N, 1].
+    A tag is type * (tags of a type) + place; types from num_chunk_types up and excluded types are
+    not chunks. Inference, Label: [rows, 1], one LoD level; or [N, T, 1] with SeqLength [N, 1].
     """
     if chunk_scheme not in SCHEMES:
         raise EnforceNotMet(
@@ -105,9 +104,7 @@ def _flat(value: Any) -> Any:
 
 
 def _places(guessed: Any, true: Any, length: Any) -> tuple[Any, Any, Any]:
-    """Of every tag, in one row: whether it is the first of a sequence, the last, and there
-    at all.
-    """
+    """For every tag, in one row: whether it is the first of a sequence, the last, and not padding."""
     if length is not None:
         if isinstance(guessed, Ragged) or guessed.ndim < 2:
             raise EnforceNotMet(
@@ -129,8 +126,8 @@ def _places(guessed: Any, true: Any, length: Any) -> tuple[Any, Any, Any]:
 def _marks(
     tags: Any, begins: Any, last: Any, there: Any, types: int, scheme: Any, excluded: Ints
 ) -> tuple[Any, Any, Any]:
-    """The type of each tag, the place where its chunk begins, and whether a chunk that counts ends
-    with it.
+    """The type of each tag, the position where its chunk begins, and whether a chunk that counts
+    ends there.
     """
     per_type, begin, inside, end, single = scheme
     place = tags % per_type

@@ -1,9 +1,8 @@
 """Ops over all ranks of a ring: Fluid's c_* ops, as XLA collectives under a bound mesh axis
 (ring.py).
 
-Every ring_id is the same ring here: XLA decides itself how a collective travels. The sync ops order
-streams in Paddle; data flow orders them here. Run by a program outside of a mesh they raise
-EnforceNotMet.
+Every ring_id is the same ring here: XLA chooses the route of a collective. Paddle's sync ops order
+streams; here data flow gives the order. Outside of a mesh these ops raise EnforceNotMet.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def _same(X: Spec, **_attrs: Any) -> Spec:
 
 @op(outs="Out", infer=_same, rows=mixes("X"), ranks=collective(agree=ALL))
 def c_allreduce_sum(X: Array | SelectedRows, *, ring_id: int = 0, use_calc_stream: bool = False):
-    """Out = sum of X over the ranks; of sparse rows, those of all ranks."""
+    """Out = sum of X over the ranks; for sparse rows, the rows of all ranks."""
     axis = ring.ring().axis
     if axis is None:
         return X
@@ -80,8 +79,8 @@ def _declare_reduction_to_one(name: str, reduce: Callable[[Any, str], Any], form
 
 
 def rooted(root: int) -> ring.Ring:
-    """The ring in force, for an op that names one of its ranks. Raises EnforceNotMet where there is
-    no such rank.
+    """The bound ring, for an op that names one of its ranks. Raises EnforceNotMet if there is no
+    such rank.
     """
     found = ring.ring()
     if not 0 <= root < found.size:
@@ -172,8 +171,8 @@ def _many(X: Spec, *, nranks: int, ring_id: int = 0, use_calc_stream: bool = Fal
 
 
 def ring_of(kind: str, nranks: int) -> ring.Ring:
-    """The ring in force, for an op that says how many ranks it is for. Raises EnforceNotMet where
-    there are others.
+    """The bound ring, for an op with an attribute nranks. Raises EnforceNotMet if the ring has
+    another number of ranks.
     """
     found = ring.ring()
     if nranks != found.size:
@@ -185,7 +184,7 @@ def ring_of(kind: str, nranks: int) -> ring.Ring:
 
 @op(outs="Out", infer=_many, rows=mixes("X"), ranks=collective(agree=ALL))
 def c_allgather(X: Array, *, nranks: int, ring_id: int = 0, use_calc_stream: bool = False):
-    """Out = X of all ranks, concatenated on dimension 0; nranks: how many there are."""
+    """Out = X of all ranks, concatenated on dimension 0; nranks: their number."""
     found = ring_of("c_allgather", nranks)
     return X if found.axis is None else jax.lax.all_gather(X, found.axis, tiled=True)
 
@@ -202,7 +201,7 @@ def _one_of(X: Spec, *, nranks: int = 1, ring_id: int = 0, use_calc_stream: bool
 
 @op(outs="Out", infer=_one_of, rows=mixes("X"), ranks=collective(scatters=True))
 def c_reducescatter(X: Array, *, nranks: int = 1, ring_id: int = 0, use_calc_stream: bool = False):
-    """Out = sum of X over the ranks, of which rank r keeps part r of nranks along dimension 0."""
+    """Out = part r of nranks along dimension 0, on rank r, of the sum of X over the ranks."""
     found = ring_of("c_reducescatter", nranks)
     return X if found.axis is None else jax.lax.psum_scatter(X, found.axis, tiled=True)
 
@@ -224,8 +223,8 @@ def c_sync_comm_stream(X: Array, *, ring_id: int = 0):
 
 @op(outs="Out*", infer=lambda X, **_attrs: X, rows=mixes("X"), ranks=collective(agree=ALL))
 def c_fused_allreduce_sum(X: list[Array], *, ring_id: int = 0):
-    """Out[i] = sum of X[i] over the ranks, in one message for all (ours: Paddle's coalesce_tensor
-    and allreduce together).
+    """Out[i] = sum of X[i] over the ranks, in one message for all (fluidjax's own: Paddle's
+    coalesce_tensor and allreduce together).
     """
     axis = ring.ring().axis
     if axis is None:
@@ -241,8 +240,8 @@ def c_fused_allreduce_sum(X: list[Array], *, ring_id: int = 0):
     return [done[i] for i in range(len(X))]
 
 
-# What opens a ring: a job's processes are joined before any program runs, so a step passes these
-# over.
+# Ops that open a ring: a job's processes are connected before any program runs, so a step skips
+# these.
 _INT = {"ring_id": Attr("ring_id", "INT", 0)}
 control_op(
     "c_comm_init", ins="X", attrs={**_INT, **{n: Attr(n, "INT") for n in ("nranks", "rank")}},

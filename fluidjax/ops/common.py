@@ -1,5 +1,5 @@
-"""Which families of ops most programs use: they are imported at once, the others when they are
-asked for.
+"""The families of ops that most programs use. They are imported at once, the others at the first
+look-up.
 """
 
 LAST = "grad"  # it ties ops of several families together

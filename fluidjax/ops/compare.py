@@ -93,7 +93,9 @@ def logical_not(X: Array) -> Any:
 
 @op(outs="Out", rows=knows_rows())
 def is_empty(X: Array | Ragged) -> Any:
-    """Out[0] = X has no elements. Whether padded rows have true ones is known when the step runs."""
+    """Out[0] = X has no elements. The number of true rows of a padded value is known when the step
+    runs.
+    """
     if isinstance(X, Ragged) and X.padded and X.rows.size:
         return X.count.reshape(1) == 0
     return np.array([rows_of(X).size == 0])
@@ -110,8 +112,8 @@ def allclose(
     atol: float = 1e-8,
     equal_nan: bool = False,
 ) -> Any:
-    """Out[0] = all |Input - Other| <= atol + rtol * |Other|; so an infinity is close to no other.
-    Rtol and Atol [1] go before these.
+    """Out[0] = all |Input - Other| <= atol + rtol * |Other|, so infinities are never close. Rtol
+    and Atol [1] override the attributes.
     """
     # later Paddles write them as texts
     least, share = (

@@ -1,7 +1,7 @@
-"""Complex numbers: made of pairs of reals, and taken apart again.
+"""Conversions between complex numbers and pairs of reals.
 
-Gradients are in Paddle's convention: of a real loss, dL/dRe(z) + i dL/dIm(z), which is the
-conjugate of JAX's (derivative.py).
+Gradients follow Paddle's convention: dL/dRe(z) + i dL/dIm(z) for a real loss L, the conjugate of
+JAX's (derivative.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .traits import elementwise, mixes
 
 @op("complex", outs="Out", grad="X Y", rows=mixes())
 def complex_(X: Array, Y: Array):
-    """Out = X + i Y, which broadcast as in NumPy; complex64 of float32, complex128 of float64."""
+    """Out = X + i Y, broadcast as in NumPy; complex64 from float32, complex128 from float64."""
     return lax.complex(*jnp.broadcast_arrays(X, Y))
 
 
@@ -34,13 +34,13 @@ def imag(X: Array):
 
 @op(outs="Out", grad="X", rows=elementwise("X"))
 def conj(X: Array):
-    """Out = the conjugate of X; a real X as it is."""
+    """Out = the conjugate of X; a real X is unchanged."""
     return jnp.conj(X)
 
 
 @op(outs="Out", grad="X", rows=elementwise("X"))
 def angle(X: Array):
-    """Out = the angle of X in the complex plane, from -pi to pi; of a real X 0 or pi."""
+    """Out = the angle of X in the complex plane, from -pi to pi; 0 or pi for a real X."""
     if jnp.issubdtype(X.dtype, jnp.complexfloating):
         return jnp.arctan2(X.imag, X.real)
     return jnp.where(
@@ -50,7 +50,7 @@ def angle(X: Array):
 
 @op(outs="Out", grad="X", rows=mixes("X"))
 def as_complex(X: Array):
-    """Out [...] = X[..., 0] + i X[..., 1] of X [..., 2]."""
+    """Out [...] = X[..., 0] + i X[..., 1], for X [..., 2]."""
     if not X.ndim or X.shape[-1] != 2:
         raise ShapeError(f"as_complex takes pairs, [..., 2], not {list(X.shape)}")
     return lax.complex(X[..., 0], X[..., 1])

@@ -1,9 +1,9 @@
 """Tensor inputs that decide a shape: XLA's shapes are static, so their values must be known while a
 step is traced.
 
-They are whatever was computed from other shapes and constants alone, which stays in NumPy (see
-OpDef.__call__), or from feeds that are constants of the compilation (lower/sizes.py). Their slots
-are the op's trait `sizes`.
+Such a value is computed from shapes and constants alone, which stay in NumPy (see OpDef.__call__),
+or from feeds that are constants of the compilation (lower/sizes.py). The op's trait `sizes` names
+the slots.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..errors import NotOneStep, ShapeError
 from .infer import Spec
 from .registry import Array
 
-# Constants up to this many elements stay NumPy arrays: enough for shapes, too few to weigh as
+# Constants up to this many elements stay NumPy arrays: enough for shapes, too few to matter as
 # literals in a program.
 SMALL = 64
 
@@ -30,8 +30,8 @@ SURELY_THERE = 2**28  # bytes; smaller arrays are not checked against the free m
 
 
 def _memory() -> int:
-    """Bytes of this machine's memory that are free now; where it does not tell, all that it has, or
-    more than any has.
+    """Bytes of this machine's memory that are free now; if unknown, its total memory, or a number
+    larger than any machine's.
     """
     try:
         with open("/proc/meminfo") as file:
@@ -47,8 +47,8 @@ def _memory() -> int:
 
 
 def _free() -> tuple[int, str]:
-    """Bytes that are free where arrays are made, and whose they are: a device's where it keeps
-    count of them, else this machine's.
+    """The free bytes where arrays are made, and their owner: the device if it reports its memory,
+    else this machine.
     """
     default = getattr(jax.config, "jax_default_device", None)
     device = default if isinstance(default, jax.Device) else jax.local_devices()[0]
@@ -59,9 +59,7 @@ def _free() -> tuple[int, str]:
 
 
 def refuse_huge(op: str, shape: Sequence[int], dtype: Any) -> None:
-    """Raises ShapeError for an array that is larger than what is free of the memory in which it
-    would be made.
-    """
+    """Raises ShapeError for an array larger than the free memory in which it would be made."""
     if not are_numbers(shape):
         return
     size = math.prod(map(int, shape)) * np.dtype(dtype).itemsize
@@ -76,21 +74,23 @@ def refuse_huge(op: str, shape: Sequence[int], dtype: Any) -> None:
 
 
 def are_numbers(sizes: Sequence[Any]) -> bool:
-    """Whether all sizes are numbers: of a step that is exported for any size, some are not, and are
-    compared with nothing.
+    """Whether all sizes are numbers. A step exported for any size has symbolic ones, which cannot
+    be compared.
     """
     return all(isinstance(n, int | np.integer) for n in sizes)
 
 
 def numbers_of(sizes: Sequence[Any]) -> Any:
-    """What makes tables from sizes: NumPy, or JAX where they are known only when the step runs."""
+    """The module that makes tables from sizes: NumPy, or JAX if they are known only when the step
+    runs.
+    """
     return np if are_numbers(sizes) else jnp
 
 
 def known(value: Any) -> np.ndarray | None:
     """The value as a NumPy array, or None if it is only known when the step runs."""
     if isinstance(value, jax.Array) and not hasattr(value, "is_ready"):
-        # NumPy would learn it too, from an error whose text JAX makes of all traces around
+        # NumPy would find out too, by an error whose text JAX builds from all enclosing traces
         return None
     try:
         return np.asarray(value)
@@ -99,7 +99,7 @@ def known(value: Any) -> np.ndarray | None:
 
 
 def tracing() -> bool:
-    """Whether a function is being traced, so that what is computed now becomes a part of it."""
+    """Whether a function is being traced, so that a computation made now becomes part of it."""
     return known(jax.device_put(np.False_)) is None
 
 
@@ -129,8 +129,8 @@ def integers(
 def new_shape(
     op: str, ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, shape: Sequence[int]
 ) -> tuple[int, ...]:
-    """The shape of what an op makes: of tensors, else the attribute. Raises ShapeError for negative
-    dims.
+    """The shape of an op's output, from tensors, else from the attribute. Raises ShapeError for
+    negative dims.
     """
     dims = integers(op, "ShapeTensor", ShapeTensor, ShapeTensorList, shape)
     if any(n < 0 for n in dims):
@@ -157,8 +157,8 @@ def scalars(tensor: Array | None, tensors: list[Array] | None, default: Sequence
 def shape_spec(
     shape: Sequence[int], tensor: Spec | None, tensors: Sequence[Spec] | None
 ) -> tuple[int, ...]:
-    """The shape that is known before running: the attribute, or as many -1 as the tensors have
-    entries. Raises ShapeError for negative sizes that no tensor stands for.
+    """The shape known before the run: the attribute, or one -1 per entry of the tensors. Raises
+    ShapeError for negative sizes that no tensor replaces.
     """
     if shape:
         if tensor is None and not tensors and any(n < 0 for n in shape):

@@ -12,7 +12,9 @@ from .traits import Attrs, Shapes, When
 
 
 def inner_axis(attr: str, slot: str = "X", more: int = 0) -> When:
-    """Attribute `attr` names another axis than the first, of a rank `more` higher than the slot's."""
+    """Attribute `attr` names an axis other than the first, for a rank `more` higher than the
+    slot's.
+    """
 
     def holds(attrs: Attrs, shapes: Shapes) -> bool:
         shape = shapes[slot][0] if isinstance(shapes[slot], list) else shapes[slot]
@@ -40,7 +42,7 @@ def inner_axes(attr: str, slot: str = "X") -> When:
 
 
 def either_inner_axes(*attrs: str) -> When:
-    """The same of the one of these attributes that is not empty."""
+    """The same for the attribute among these that is not empty."""
 
     def holds(given: Attrs, shapes: Shapes) -> bool:
         named = next((a for a in attrs if given.get(a)), attrs[0])
@@ -55,7 +57,7 @@ def attribute(attr: str, test: Callable[[Any], Any]) -> When:
 
 
 def rank_from(least: int, slot: str = "X") -> When:
-    """The slot has at least so many dimensions."""
+    """The slot's variable has at least this many dimensions."""
     return lambda attrs, shapes: len(shapes[slot]) >= least
 
 
@@ -75,7 +77,7 @@ def unset(attr: str) -> When:
 
 
 def pairs(attrs: Attrs, shapes: Shapes) -> bool:
-    """Of an elementwise op: Y begins behind the first axis of X, is one there, or is ragged and
+    """For an elementwise op: Y begins after the first axis of X, has size 1 there, or is ragged and
     begins at it.
     """
     x, y, ragged = shapes["X"], shapes["Y"], shapes["ragged"]

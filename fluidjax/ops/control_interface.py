@@ -1,13 +1,13 @@
-"""What a control op is: an op that holds blocks, or does what no function of arrays does. One value
-says all of it.
+"""Control ops: ops that hold blocks or cannot be a function of arrays. One value declares all about
+such an op.
 
     control_op("when", ins="Cond", outs="Out*", attrs={"sub_block": Attr("sub_block", "BLOCK")},
     doc="...", runs=Runs.STEP,
                write_grad=..., control=ControlOp(lower=..., divergence=decided_by("Cond")))
 
-The code that runs, differentiates, rewrites or distributes a program asks this value and knows no
-op type by name. It calls the op's functions with the protocols below, so that a control op imports
-nothing above this level.
+The code that runs, differentiates, rewrites or distributes a program uses this value and names no
+op type. It passes the protocols below to the op's functions, so that a control op imports nothing
+above this level.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Env = dict[str, Any]
 
 
 class Call(Protocol):
-    """One run of a control op within a trace: the op, its program, and the values by name, in which
-    it leaves its own.
+    """One run of a control op within a trace: the op, its program, and the values by name, to which
+    it adds its results.
     """
 
     @property
@@ -39,21 +39,21 @@ class Call(Protocol):
 
     @property
     def hosted(self) -> bool:
-        """Whether Python runs the op between compiled segments (partition/cuts.py): then all values
-        are there.
+        """Whether Python runs the op between compiled segments (partition/cuts.py), so that all
+        values are known.
         """
 
     def read(self, name: str) -> Any:
         """A value. Raises EnforceNotMet if nothing has given it one."""
 
     def exact(self, name: str, value: Any) -> Any:
-        """The array of a value. Raises MixesRows where it has padded rows, UnsupportedError where
-        it is sparse.
+        """The array of a value. Raises MixesRows if it has padded rows, UnsupportedError if it is
+        sparse.
         """
 
     def refuse(self, bad: Any, sentence: str, value: Any = 0) -> None:
-        """Object if `bad`, a boolean scalar, holds when the step runs: "op 'type' (line) " and the
-        sentence (ops/checking.py).
+        """Raise an error if `bad`, a boolean scalar, is true when the step runs: "op 'type' (line)
+        " and the sentence (ops/checking.py).
         """
 
     def run_block(self, idx: int, env: Env, iteration: Any = None) -> None:
@@ -63,8 +63,8 @@ class Call(Protocol):
 
 
 class Ranks(Protocol):
-    """Which names hold other values on one rank than on another, before the op; its function says
-    it for after the op.
+    """The names whose values differ between ranks before the op; its function gives those after the
+    op.
     """
 
     @property
@@ -78,19 +78,17 @@ class Ranks(Protocol):
         """Whether one of these differs."""
 
     def through(self, idx: int) -> Mapping[str, bool]:
-        """What differs after the ops of a block that all ranks run, or none; `differs` stays as it
-        is.
+        """The names that differ after the ops of a block that all ranks run, or none runs;
+        `differs` is not changed.
         """
 
     def alone(self) -> None:
-        """Each rank goes its own way: what the op writes differs if anything that it reads does, or
-        if it is random.
-        """
+        """Each rank runs the op alone: its outputs differ if an input differs, or if it is random."""
 
 
 def decided_by(*slots: str) -> Callable[[Ranks], None]:
-    """A divergence: the blocks run or not as these input slots say, so with the same inputs all
-    ranks run the same ops.
+    """A divergence: these input slots decide whether the blocks run, so with equal inputs all ranks
+    run the same ops.
     """
 
     def follow(ranks: Ranks) -> None:
@@ -107,20 +105,19 @@ def decided_by(*slots: str) -> Callable[[Ranks], None]:
 
 @dataclass(frozen=True, slots=True)
 class ControlOp:
-    """What the declaration of a control op says besides slots, attributes, gradient and traits.
+    """The declaration of a control op, besides slots, attributes, gradient and traits.
 
-    lower: runs the op within a trace; None for an op that no step runs (trait `runs` says who
-    does). An op of the host (``Runs.HOST``) that has it is run where a program goes op by op, and
-    passed over by a compiled step. carried: the names whose value before the op may be what is left
-    after it, so that they need one; by default what its blocks write outside, since they may not
-    run. An output that the op also reads, though no input slot names it, is one too. divergence:
-    which names differ between ranks after it; by default each rank is taken to run it alone. frees:
-    an input slot whose variables are to be forgotten, so naming them there is no use of them.
-    may_raise: running it may raise, so a step with it gives its state away only when it has ended.
-    outside: input slots that name what no block declares.
+    lower: runs the op within a trace; None for an op that no step runs (trait `runs` names what
+    does). A host op (``Runs.HOST``) with `lower` runs if a program runs op by op; a compiled step
+    skips it. carried: the names whose old value may remain after the op, so that they need one; by
+    default the outer variables that its blocks write, since the blocks may not run, and an output
+    that the op also reads although no input slot names it. divergence: the names that differ
+    between ranks after it; by default each rank runs it alone. frees: an input slot whose variables
+    are freed, which is not a use of them. may_raise: it may raise when it runs, so a step with it
+    donates no state before it has ended. outside: input slots whose names no block declares.
 
-    How its gradient is written is said by `write_grad`, as of any op (definition.py). A gradient op
-    that holds blocks is a control op of its own, declared beside this one.
+    `write_grad` writes its gradient, as for any op (definition.py). A gradient op that holds blocks
+    is a separate control op, declared beside this one.
     """
 
     lower: Callable[[Call], None] | None = None

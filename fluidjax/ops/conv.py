@@ -1,7 +1,7 @@
 """Convolutions and transposed convolutions of 2 and 3 spatial dimensions.
 
-Filters are [out channels, in channels / groups, ...] whatever the data format; those of transposed
-convolutions [in channels, out channels / groups, ...].
+Filters are [out channels, in channels / groups, ...] in every data format; filters of transposed
+convolutions are [in channels, out channels / groups, ...].
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _geometry(
 
 
 def _convolve(x: Array, w: Array, target: Target, **attrs: Any) -> jax.Array:
-    # weights that quantisation left as integers
+    # quantised weights stay integers
     if w.dtype == jnp.int8 and jnp.issubdtype(x.dtype, jnp.floating):
         w = w.astype(x.dtype)
     return output(_geometry(x.shape, w.shape, **attrs), x, w, target)
@@ -58,7 +58,7 @@ def _completed(
     pads: Pads,
     dilations: Sequence[int],
 ) -> Pads:
-    """The paddings with as many zeros behind as a filter lacks that reaches over the end (see
+    """The paddings, with zeros added at the end for a filter that extends beyond it (see
     window_count).
     """
     found = []
@@ -241,8 +241,8 @@ def _double_grad(
     target: Target,
     **attrs: Any,
 ) -> tuple[Any, Any, Any]:
-    """A convolution is linear in each argument, so each term is one of its three products. What is
-    not there is zero.
+    """A convolution is linear in each argument, so each term is one of its three products. Missing
+    arguments are zero.
     """
     geo = _geometry(Input.shape, Filter.shape, **attrs)
     zeros = jnp.zeros_like
@@ -289,7 +289,7 @@ def _transpose_of(
     x: Array, w: Array, *, strides: Sequence[int], paddings: Sequence[int], padding_algorithm: str,
     dilations: Sequence[int], groups: int, data_format: str, output_size: Sequence[int], output_padding: Sequence[int],
 ) -> Geometry:  # fmt: skip
-    """The convolution whose output's gradient is x: its input has the shape of the transposed
+    """The convolution whose output gradient is x; its input has the shape of the transposed
     convolution's output.
     """
     rank = x.ndim - 2
@@ -328,8 +328,8 @@ def _convolve_transpose(x: Array, w: Array, target: Target, **attrs: Any) -> jax
 def _outer_sizes(
     output_size: Sequence[int], sizes, window, strides, pads, dilations, more: Sequence[int] = ()
 ) -> list[int]:
-    """The output's sides: as small as the input's allow and `more`, or what `output_size` says
-    (less than a stride more).
+    """The output's sides: the smallest that the input's allow plus `more`, or `output_size` (less
+    than a stride larger).
     """
     least = [
         (n - 1) * s - lo - hi + d * (k - 1) + 1
@@ -348,8 +348,8 @@ def _outer_sizes(
 def _with_more(
     least: list[int], more: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> list[int]:
-    """The sides with the attribute output_padding, of which each must be less than the stride or
-    the dilation.
+    """The sides with the attribute output_padding; each padding must be less than the stride or the
+    dilation.
     """
     if not more:
         return least
@@ -366,7 +366,7 @@ def _with_more(
 def _transpose_grad(
     x: Array, w: Array, d_out: Array | None, target: Target, **attrs: Any
 ) -> tuple[Any, Any]:
-    """d_x = conv(d_out, w); d_w is that of the filter of this convolution at the cotangent x."""
+    """d_x = conv(d_out, w); d_w is the filter gradient of this convolution at the cotangent x."""
     if d_out is None:
         return None, None
     geo = _transpose_of(x, w, **attrs)

@@ -2,8 +2,8 @@
 
     output(x, w),  input_gradient(w, dy),  filter_gradient(x, dy)
 
-Each is linear in both arguments, and the derivatives of any are the others, so that gradients of
-every order are made of these. They are XLA's own convolution unless the step has another way
+Each is linear in both arguments, and its derivatives are the other two, so gradients of every order
+are made of these. They are XLA's own convolution unless the step has another implementation
 (`Target.convolve`).
 """
 
@@ -52,8 +52,8 @@ def _product(product: int, geo: Geometry, a: Array, b: Array, target: Target) ->
 
 
 def plain(product: int, geo: Geometry, a: Array, b: Array) -> jax.Array:
-    """The product as XLA's own convolution has it. Where sizes are no numbers, as of a step that is
-    exported for any batch, JAX cannot transpose one, so gradients are written out.
+    """The product by XLA's own convolution. JAX cannot transpose one with symbolic sizes (a step
+    exported for any batch), so gradients are written out.
     """
     return (XLA if are_numbers(geo.sides) else NATIVE)[product](geo, a, b)
 
@@ -87,9 +87,9 @@ def xla_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
 
 
 def _ends_xla(geo: Geometry) -> bool:
-    """Whether the gradient of the input might end the process: XLA:CPU (of jax 0.10 and 0.12) dies
-    of a failed check where it exchanges a small image with a filter of two cells that goes by two
-    from a padding of one. With the padding as cells of the image it does not.
+    """Whether the gradient of the input might crash the process: XLA:CPU (in jax 0.10 and 0.12)
+    fails a check when it exchanges a small image with a filter of two cells, stride 2 and padding
+    1. It does not if the padding is part of the image.
     """
     reach = [d * (k - 1) for d, k in zip(geo.dilations, geo.w[2:], strict=True)]
     return any(
@@ -103,19 +103,17 @@ def xla_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
 
 
 def _like(dy: Array, shape: tuple[int, ...]) -> Any:
-    """The type of an argument of that shape, which varies among devices as its output's gradient
-    does.
-    """
+    """The type of an argument of that shape, varying over the mesh axes of its output's gradient."""
     return jax.eval_shape(lambda: loops.varying(jnp.zeros(shape, dy.dtype), loops.axes_of(dy)))
 
 
-# Native: channels last and the filter's outputs last, which is the only form that XLA:CPU has a
-# fast kernel for. XLA turns the convolutions of a program itself, but none within a loop or a
-# branch, where its loops take twenty times as long. Of groups it turns the output alone.
+# Native: channels last and the filter's outputs last, the only form with a fast kernel in XLA:CPU.
+# XLA transposes the convolutions of a program itself, but none within a loop or a branch, where its
+# slow loops take twenty times as long. For groups it transposes the output alone.
 
 
 def native_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
-    """As xla_output."""
+    """The native form of xla_output."""
     return _native(
         geo.names(),
         x,
@@ -128,7 +126,9 @@ def native_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
 
 
 def native_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
-    """As xla_input_gradient: dy, dilated by the strides, convolved with the flipped filter."""
+    """The native form of xla_input_gradient: dy, dilated by the strides, convolved with the flipped
+    filter.
+    """
     layout, kernel, _ = geo.names()
     reach = [d * (k - 1) for d, k in zip(geo.dilations, geo.w[2:], strict=True)]
     ends = zip(geo.sides, reach, geo.pads, geo.outs, geo.strides, strict=True)
@@ -148,10 +148,10 @@ def native_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
 
 
 def native_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
-    """As xla_filter_gradient: x under dy with strides - 1 zeros between its cells, samples in the
-    place of channels.
+    """The native form of xla_filter_gradient: x convolved with dy, which has strides - 1 zeros
+    between its cells; samples and channels exchange places.
 
-    Of groups each has its samples, and the channels of a group stand in the place of samples.
+    Each group has its own samples, and a group's channels take the place of samples.
     """
     layout, kernel, _ = geo.names()
     cells = zip(geo.sides, geo.w[2:], geo.dilations, geo.pads, geo.outs, geo.strides, strict=True)
@@ -169,7 +169,7 @@ def native_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
 
 
 def _groups_with_samples(geo: Geometry, x: Array) -> Array:
-    """x with [groups, N] where it had N, and with the channels of one group."""
+    """x with [groups, N] in place of N, and with the channels of one group."""
     at = x.ndim - 1 if geo.last else 1
     apart = x.reshape(*x.shape[:at], geo.groups, -1, *x.shape[at + 1 :])
     return jnp.moveaxis(apart, at, 0).reshape(-1, *x.shape[1:at], geo.w[1], *x.shape[at + 1 :])
@@ -187,7 +187,7 @@ def _native(
     pads: Sequence[tuple[int, int]],
     **dilations: Any,
 ) -> jax.Array:
-    """A convolution of arrays whose axes are named so, computed with N..C and ..IO, and transposed
+    """A convolution of arrays with these axis names, computed with N..C and ..IO and transposed
     back.
     """
     letters = "".join(letter for letter in names[0] if letter not in "NC")

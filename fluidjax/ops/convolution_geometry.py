@@ -28,8 +28,8 @@ class Geometry:
 
     @cached_property
     def known(self) -> bool:
-        """Whether all sizes are numbers: of a step that is exported for any batch, some are not,
-        and are compared with nothing.
+        """Whether all sizes are numbers. A step exported for any batch has symbolic ones, which
+        cannot be compared.
         """
         return are_numbers((*self.x, *self.w))
 
@@ -82,8 +82,8 @@ class Geometry:
         )
 
     def of_input_gradient(self) -> Geometry:
-        """For a depthwise convolution at stride 1: the geometry of the convolution of the output's
-        gradient that gives the input's.
+        """The geometry of the convolution that turns the output's gradient into the input's, for a
+        depthwise convolution at stride 1.
         """
         reach = [d * (k - 1) for d, k in zip(self.dilations, self.w[2:], strict=True)]
         pads = tuple((r - lo, r - hi) for r, (lo, hi) in zip(reach, self.pads, strict=True))
@@ -97,7 +97,5 @@ class Geometry:
 
 
 def few_pixels(geo: Geometry) -> bool:
-    """Whether a product should have the pixels as rows: fewer than there are columns of a
-    filter.
-    """
+    """Whether a product should have the pixels as rows: if they are fewer than a filter's columns."""
     return 2 * geo.pixels <= geo.window * geo.w[1]

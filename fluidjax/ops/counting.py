@@ -79,7 +79,7 @@ def _greatest(dtype: Any) -> Any:
 
 
 def _of_all(x: Any, axis: Sequence[int]) -> tuple[Any, list[int]]:
-    """The axes of which the median is taken as the last one, and the shape with ones in their
+    """The array with the median's axes merged as the last one, and the shape with ones in their
     place.
     """
     axes = _axes(x.ndim, axis, False)
@@ -90,8 +90,8 @@ def _of_all(x: Any, axis: Sequence[int]) -> tuple[Any, list[int]]:
 
 @op(outs="Out MedianIndex", rows=mixes())
 def nanmedian(X: Array, *, axis: Ints = (), keepdim: bool = True, mode: str = "avg"):
-    """Out = the median of X over `axis` (all without one), nan left out; of an even number the mean
-    of both middles, or `min` the lesser.
+    """Out = the median of X over `axis` (default: all), without nan; for an even number of elements
+    the mean of both middles, or with `min` the lesser.
 
     MedianIndex (int64): where the middles are, [..., 2] of avg.
     """
@@ -115,7 +115,7 @@ def nanmedian_grad(
     """X@GRAD = Out@GRAD divided among the elements that equal Out, else (avg) half to each of the
     middles; min: all to MedianIndex.
 
-    Among nan alone it is divided too, and with min nothing.
+    If all elements are nan it is also divided; with min they get nothing.
     """
     x = _of_all(X, axis)[0]
     out, d = Out.reshape(*x.shape[:-1], 1), d_Out.reshape(*x.shape[:-1], 1)
@@ -147,11 +147,11 @@ def histogram(
     max: float = 0.0,
     density: bool = False,
 ):
-    """Out [bins] = how many elements fall into each of equal bins (int64), or their Weight; its
-    share by width with density.
+    """Out [bins] = the number of elements in each of equal bins (int64), or the sum of their
+    Weight; with density, the share divided by the width.
 
-    The bins go from min to max. min = max: from the least to the greatest of X. The last bin holds
-    its upper end too.
+    The bins go from min to max, or if these are equal from the least to the greatest of X. The last
+    bin includes its upper end.
     """
     x = X.reshape(-1)
     kind = x.dtype if jnp.issubdtype(x.dtype, jnp.floating) else np.float32
@@ -201,7 +201,7 @@ def bincount(X: Array, Weights: Array | None, *, minlength: int = 0):
     sizes=sizes_from("Num"),
 )
 def logspace(Start: Array, Stop: Array, Num: Array, Base: Array, *, dtype: int):
-    """Out [Num] = Base to the power of numbers from Start to Stop at equal distances."""
+    """Out [Num] = Base ** t for Num equally spaced t from Start to Stop."""
     kind, count = numpy_dtype(name_of(dtype)), int(concrete(Num, "logspace", "Num").reshape(-1)[0])
     wide = np.float64 if kind.kind in "iu" else kind
     if count < 1:

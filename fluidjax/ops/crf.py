@@ -1,6 +1,6 @@
 """Linear-chain conditional random fields: the likelihood to train with, and the best path.
 
-Transition [D + 2, D]: row 0 scores where a path starts, row 1 where it ends, row 2 + i the steps
+Transition [D + 2, D]: row 0 scores the first tag of a path, row 1 the last, row 2 + i the steps
 from tag i. Sequences are ragged, or padded [N, longest, ...] with their lengths in Length.
 """
 
@@ -39,7 +39,9 @@ def _check(op_type: str, emission: Spec, transition: Spec) -> int:
 
 
 def _cells(op_type: str, slot: str, value: Any, length: Any) -> tuple[Any, Any]:
-    """[N, longest, ...] and which cells count: of ragged rows, or of a padded batch with lengths."""
+    """[N, longest, ...] and which cells count, from ragged rows or from a padded batch with
+    lengths.
+    """
     if length is None:
         x = sequences_of(op_type, slot, value, 1)
         return view(x), mask(x)
@@ -95,8 +97,7 @@ def crf_decoding(
     elsewhere.
 
     Emission [rows, D], one LoD level: ViterbiPath [rows, 1]. Emission [N, longest, D] with Length
-    [N, 1]: [N, longest], 0 behind the end. int64. Of equal scores the tag of the lowest number
-    wins.
+    [N, 1]: [N, longest], 0 behind the end. int64. Between equal scores the lowest tag wins.
     """
     scores, alive = _cells("crf_decoding", "Emission", Emission, Length)
     path = _viterbi(scores, alive, Transition)
@@ -155,8 +156,8 @@ def _crf_specs(
 def linear_chain_crf(
     Emission: Array | Ragged, Transition: Array, Label: Array | Ragged, Length: Array | None
 ):
-    """LogLikelihood = log(sum of exp(score) over all paths) - score(Label): what is minimised. [N,
-    1], 0 for an empty sequence.
+    """LogLikelihood [N, 1] = log(sum of exp(score) over all paths) - score(Label), which is
+    minimised; 0 for an empty sequence.
 
     The score of a path is its start, steps, end (Transition) and emissions. Emission [rows, D] and
     Label [rows, 1], one LoD level; or [N, longest, D], [N, longest, 1] with Length [N, 1].

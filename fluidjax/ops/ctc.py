@@ -1,4 +1,6 @@
-"""Connectionist temporal classification: the loss (warpctc) and what a best path says (ctc_align)."""
+"""Connectionist temporal classification: the loss (warpctc) and the labels of a best path
+(ctc_align).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from .ragged import Ragged, chosen, mask, pack, rows_of, sequences_of, view
 from .registry import Array, grad_of, op
 from .traits import FREE, knows_rows
 
-LOW = -1e30  # the log of nothing, finite so that differences of two are no nan
+LOW = -1e30  # the log of 0, finite so that a difference of two is not nan
 
 
 def _align_specs(Input: Spec, InputLength: Spec | None, **_: Any) -> tuple[Spec, Spec]:
@@ -28,8 +30,8 @@ def _align_specs(Input: Spec, InputLength: Spec | None, **_: Any) -> tuple[Spec,
 
 
 def _says(ids: Any, before: Any, begins: Any, blank: int, merge: bool) -> Any:
-    """Which ids count: no blanks, and of a run of equal ones (`before`: the id in front) the first
-    if `merge`.
+    """Which ids count: no blanks and, if `merge`, only the first of a run of equal ids (`before`:
+    the previous ids).
     """
     new = begins | (ids != before) if merge else jnp.ones_like(begins)
     return new & (ids != blank)
@@ -44,7 +46,8 @@ def ctc_align(
     merge_repeated: bool = True,
     padding_value: int = 0,
 ):
-    """Output = each sequence of Input without blanks, runs of equal ids as one if merge_repeated.
+    """Output = each sequence of Input without blanks; merge_repeated reduces a run of equal ids to
+    one.
 
     Input [rows, 1], one LoD level; sequences may become empty. Or [N, T] with InputLength [N, 1]:
     Output [N, T], padding_value behind the end, and OutputLength [N, 1].
@@ -92,7 +95,7 @@ def _ctc_specs(
 
 
 def _beyond(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Objection]:
-    """Labels that are no class, where they count, and lengths beyond what there is."""
+    """Labels that count but are not a class, and lengths that exceed the input."""
     logits, label, steps, length = (
         inputs.get(s) for s in ("Logits", "Label", "LogitsLength", "LabelLength")
     )
@@ -116,11 +119,11 @@ def warpctc(
     blank: int = 0,
     norm_by_times: bool = False,
 ):
-    """Loss[n] = -log of the sum over all paths that say Label[n] of their probability,
-    softmax(Logits) step by step. [N, 1].
+    """Loss[n] = -log of the summed probability of all paths for Label[n], by softmax(Logits) at
+    each step. [N, 1].
 
     Logits [rows, classes] and Label [rows, 1], one LoD level; or Logits [T, N, classes] and Label
-    [N, L] with their lengths. 0 where a label is too long for its sequence. WarpCTCGrad [T, N,
+    [N, L] with their lengths. Loss is 0 if a label is too long for its sequence. WarpCTCGrad [T, N,
     classes] = d(sum of Loss) / d(Logits). norm_by_times divides the gradient, not the loss, by the
     number of steps.
     """
@@ -155,8 +158,8 @@ def _labels(label: Any, length: Any) -> tuple[Any, Any]:
 
 
 def _loss(cells: Any, alive: Any, labels: Any, sizes: Any, blank: int) -> Any:
-    """The loss of each sequence, by the forward probabilities of the labels with blanks around
-    each.
+    """The loss of each sequence, by the forward probabilities of the labels with blanks between and
+    around them.
     """
     count, longest = labels.shape
     states = 2 * longest + 1
@@ -168,7 +171,7 @@ def _loss(cells: Any, alive: Any, labels: Any, sizes: Any, blank: int) -> Any:
     emitted = jnp.take_along_axis(
         scores, jnp.broadcast_to(extended, (cells.shape[0], count, states)), -1, mode="clip"
     )
-    # as if a blank had come before the first step
+    # as if a blank preceded the first step
     before = jnp.full((count, states), LOW, cells.dtype).at[:, 0].set(0)
 
     def forward(state: Any, given: Any) -> tuple[Any, None]:

@@ -27,8 +27,8 @@ def _checked_cvm(x: Any, cvm: Any) -> None:
 
 @op(outs="Y", rows=knows_rows(Y="X", by_offsets=True))
 def cvm(X: Array | Ragged, CVM: Array | Ragged, *, use_cvm: bool = True):
-    """Y = X with log(X[:, 0] + 1) and log(X[:, 1] + 1) - log(X[:, 0] + 1) first, or without use_cvm
-    X[:, 2:].
+    """Y = X with log(X[:, 0] + 1) and log(X[:, 1] + 1) - log(X[:, 0] + 1) as its first columns;
+    X[:, 2:] without use_cvm.
     """
     x = rows_of(X)
     _checked_cvm(x, rows_of(CVM))
@@ -41,7 +41,7 @@ def cvm(X: Array | Ragged, CVM: Array | Ragged, *, use_cvm: bool = True):
 
 @grad_of("cvm", "X CVM", nograd="CVM")
 def cvm_grad(X: Array | Ragged, CVM: Array | Ragged, d_Y: Any, *, use_cvm: bool):
-    """X@GRAD[:, :2] = CVM of the row, or of the sequence that the row is in; the rest is Y@GRAD's."""
+    """X@GRAD[:, :2] = CVM of the row, or of its sequence; the other columns are Y@GRAD's."""
     x, cvm, d_y = rows_of(X), rows_of(CVM), rows_of(d_Y)
     if isinstance(X, Ragged) and not X.bare:
         cvm = take(cvm, jnp.minimum(X.sequence(), cvm.shape[0] - 1)[:, None])
@@ -53,10 +53,10 @@ def cvm_grad(X: Array | Ragged, CVM: Array | Ragged, d_Y: Any, *, use_cvm: bool)
 
 
 def _ranked(x: Any, offset: Any, param: Any, ranks: int) -> tuple[Any, Any]:
-    """What rank_attention multiplies, for each row and rank: an input [N, ranks, D], and a number
+    """The factors of rank_attention for each row and rank: an input [N, ranks, D], and the number
     of a block of `param` [N, ranks].
 
-    Where a row or one of its ranks is absent (0), the input is zero.
+    The input is zero if the row or the rank is absent (0).
     """
     if x.ndim != 2 or offset.ndim != 2 or offset.shape != (x.shape[0], 2 * ranks + 1):
         raise ShapeError(
@@ -91,7 +91,7 @@ def rank_attention(X: Array, RankOffset: Array, RankParam: Array, *, MaxRank: in
 def rank_attention_grad(
     X: Array, RankOffset: Array, RankParam: Array, d_Out: Array, *, MaxRank: int
 ):
-    """RankParam@GRAD: of each pair of ranks the sum of X[...]^T Out@GRAD. X has no gradient, as in
+    """RankParam@GRAD: the sum of X[...]^T Out@GRAD for each pair of ranks. X has no gradient, as in
     1.8.5.
     """
     rows, block = _ranked(X, RankOffset, RankParam, MaxRank)

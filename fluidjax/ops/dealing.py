@@ -1,10 +1,10 @@
 """Ops over arrays whose blocks belong to the ranks, as a dispatcher assigns blocks to pservers.
 Paddle has none of them.
 
-A shard bucket is an array of which each rank has a row. `spans` says what lies where, six numbers
-for each block: (which whole array, which bucket, rank, column, first element in the flattened whole
-array, number of elements). A whole array of one element may stand for many: then the numbers of a
-span say in how many columns it lies. Columns that hold nothing are zero.
+A shard bucket is an array with one row per rank. `spans` describes its layout by six numbers for
+each block: (whole array, bucket, rank, column, first element in the flattened whole array, number
+of elements). A whole array of one element may be repeated: its span then covers several columns.
+Unused columns are zero.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ _Like = tuple[tuple[int, int, int], ...]
 
 
 def _like(row: Sequence[Block]) -> _Like:
-    """What a rank's row may have in common with others': of which whole array, in which column and
-    how many elements, a block each.
+    """The properties that a rank's row may share with others: the whole array, column and number of
+    elements of each block.
     """
     return tuple((b.whole, b.at, b.size) for b in row)
 
@@ -86,7 +86,7 @@ def _row(
     many: tuple[int, ...] = (),
 ) -> Any:
     """Equally divided rows, [*many, width]. elements: (number of the block, flat array, size) ->
-    its elements in these rows.
+    the block's elements in these rows.
     """
     parts, end = [], 0
     dtype = X[like[0][0]].dtype if like else X[0].dtype
@@ -106,8 +106,8 @@ def _row(
 def _runs(
     X: Sequence[Any], rows: Sequence[Sequence[Block]]
 ) -> Iterator[tuple[_Like, int, Sequence[Block]]]:
-    """(what they have in common, how many, the first) of equally divided rows of consecutive ranks,
-    in the order of their elements.
+    """(shared properties, number of ranks, first rank) of equally divided rows of consecutive
+    ranks, in the order of their elements.
     """
     like, many, first = _like(rows[0]), 1, rows[0]
     for row in rows[1:]:
@@ -124,8 +124,8 @@ def _runs(
 
 
 def _rows(X: Sequence[Any], blocks: Sequence[Block], width: int, ranks: int) -> Any:
-    """A bucket with all its rows, [ranks, width]; as many slices as there are runs, however many
-    ranks.
+    """A bucket with all its rows, [ranks, width]. The number of slices is that of the runs, not of
+    the ranks.
     """
     parts = []
     for like, many, first in _runs(X, _by_rank(blocks, ranks)):
@@ -140,8 +140,8 @@ def _rows(X: Sequence[Any], blocks: Sequence[Block], width: int, ranks: int) -> 
 
 
 def _own(X: Sequence[Any], blocks: Sequence[Block], width: int, ranks: int, rank: Any) -> Any:
-    """The row of one rank, which is known when it runs: a branch for each kind of rows, which looks
-    up where the rank's blocks begin.
+    """The row of one rank, known at run time: one branch per kind of row, which looks up where the
+    rank's blocks begin.
     """
     rows = _by_rank(blocks, ranks)
     likes = [_like(row) for row in rows]
@@ -176,7 +176,7 @@ def _own(X: Sequence[Any], blocks: Sequence[Block], width: int, ranks: int, rank
 
 @op(outs="Out*", infer=_bin_specs, rows=mixes("X"), ranks=collective(scatters=True))
 def c_deal(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: int = 0):
-    """Out[i] = this rank's row of bucket i, of arrays X that are the same on all ranks."""
+    """Out[i] = this rank's row of bucket i, from arrays X that are equal on all ranks."""
     found = ring_of("c_deal", nranks)
     by_bucket = _grouped(blocks_of(spans), "bucket", len(widths))
     return [
@@ -189,7 +189,7 @@ def c_deal(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: i
 def c_deal_reducescatter(
     X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: int = 0
 ):
-    """Out[i] = this rank's row of bucket i, of the sums of X over the ranks."""
+    """Out[i] = this rank's row of bucket i, from the sums of X over the ranks."""
     found = ring_of("c_deal_reducescatter", nranks)
     out = []
     for of_bucket, width in zip(
@@ -210,7 +210,7 @@ def _exchanged_specs(
 
 @op(outs="Out*", infer=_exchanged_specs, rows=mixes("X"), ranks=collective(scatters=True))
 def c_deal_alltoall(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: int = 0):
-    """Out[i][t] = this rank's row of bucket i, of rank t's X."""
+    """Out[i][t] = this rank's row of bucket i, from rank t's X."""
     found = ring_of("c_deal_alltoall", nranks)
     out = []
     for of_bucket, width in zip(
@@ -223,15 +223,15 @@ def c_deal_alltoall(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, r
 
 @op(outs="Out", infer=lambda *, nranks: Spec((nranks,), "int32"))
 def c_arrival_order(*, nranks: int, key: Any):
-    """Out = the ranks in the order in which what they sent arrives: a permutation that is drawn
-    anew, the same on all ranks.
+    """Out = the ranks in the order in which their messages arrive: a new random permutation, equal
+    on all ranks.
     """
     return jax.random.permutation(key, nranks).astype(jnp.int32)
 
 
 @op(outs="Out", infer=lambda X, Order, *, at: Spec(X.shape[1:], X.dtype), rows=mixes("X"))
 def c_arrived(X: Array, Order: Array, *, at: int = 0):
-    """Out = X[Order[at]]: what comes as number `at`, of all ranks' X."""
+    """Out = X[Order[at]]: the X, of all ranks', that arrives as number `at`."""
     return jax.lax.dynamic_index_in_dim(X, Order[at], 0, keepdims=False)
 
 
@@ -245,13 +245,13 @@ def _answered_specs(
 def c_deal_answer(
     X: list[Array], Order: Array, *, spans: Ints, shapes: Ints, nranks: int, ring_id: int = 0
 ):
-    """Out[i] = the whole array in the buckets, as it was after what this rank sent had come.
+    """Out[i] = the whole array in the buckets after this rank's message arrived.
 
-    X: of every bucket its row after each arrival, in order, [nranks, width]. Order: as of
+    X: the row of every bucket after each arrival, in order, [nranks, width]. Order: the output of
     c_arrival_order.
     """
     found = ring_of("c_deal_answer", nranks)
-    place = jnp.argsort(Order)  # at which place each rank's came
+    place = jnp.argsort(Order)  # the position of each rank's arrival
     by_rank = [x[place] for x in X]
     rows = [x if found.axis is None else jax.lax.all_to_all(x, found.axis, 0, 0) for x in by_rank]
     wanted = shapes_of(shapes)
@@ -277,8 +277,8 @@ def c_deal_allgather(X: list[Array], *, spans: Ints, shapes: Ints, nranks: int, 
 
 
 def _whole(rows: Sequence[Any], blocks: Sequence[Block], shape: tuple[int, ...]) -> Any:
-    """A whole array out of the rows of buckets; as many slices as there are runs of blocks that lie
-    below one another.
+    """A whole array from the rows of buckets, with one slice per run of blocks that lie below one
+    another.
     """
     parts: list[Any] = []
     ordered = sorted(blocks, key=lambda b: b.start)

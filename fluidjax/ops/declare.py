@@ -96,18 +96,18 @@ def op(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare an op type from a function; the function itself is returned unchanged.
 
-    kind: the op type, where it is not the function's name (``sum``, ``abs``).
+    kind: the op type, if it is not the function's name (``sum``, ``abs``).
     outs: output slots, see the module's text.
     grad: forward slots (inputs, outputs) that the gradient op takes; None: the op has no gradient.
     nograd: input slots that never get a gradient (labels, running statistics).
     grad_outs: outputs whose gradients the gradient op takes; default all but the intermediate ones.
     grad_type: the gradient op's type; default ``<kind>_grad``.
-    when, needs: slots of the gradient op that are not always there, as in GradDef.
+    when, needs: slots that the gradient op does not always have, as in GradDef.
     inplace: output slot -> input slot that Paddle writes in place (``{"MeanOut": "Mean"}``).
     attrs: further attributes, for a function that takes ``**attrs`` because Python reserves a name
-    (``lambda``). infer: own shape rule, see infer.py; default runs the function under
-    jax.eval_shape. write_grad: a function that writes the gradient ops, or what is said where they
-    are asked for and not there. traits: what else the op is, see traits.py.
+    (``lambda``). infer: a shape rule of its own, see infer.py; the default runs the function under
+    jax.eval_shape. write_grad: a function that writes the gradient ops, or the advice of the error
+    if there are none. traits: further properties of the op, see traits.py.
     """
 
     def declare(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -167,8 +167,8 @@ _known: dict[tuple[str, str], Any] = {}
 
 
 def _hint(fn: Callable[..., Any], name: str, default: Any = None) -> Any:
-    """The annotation of a parameter. A module's few texts are looked up once: for every op that
-    took a tenth of the import.
+    """The annotation of a parameter. A module's few distinct texts are cached: a look-up for every
+    op took a tenth of the import.
     """
     hint = fn.__annotations__.get(name, default)
     if not isinstance(hint, str):
@@ -188,12 +188,12 @@ def control_op(
     grad: GradDef | None = None, write_grad: WriteGrad | Unwritten | None = None, forward: str | None = None, doc: str = "",
     control: ControlOp | None = None, infer: Callable[..., Any] | None = None, **traits: Unpack[Given],
 ) -> OpDef:  # fmt: skip
-    """Declare an op that is no function of arrays: it has sub-blocks, or talks to the host or to
-    other processes.
+    """Declare an op that is not a function of arrays: it has sub-blocks, or communicates with the
+    host or other processes.
 
-    Trait `runs` says who runs it, `control` how (control_interface.py; None: no step does),
-    `write_grad` how its gradient is written, see OpDef; `infer` which shapes it gives, see infer.py
-    (None: nothing is inferred).
+    Trait `runs` says what runs it, `control` how (control_interface.py; None: no step does),
+    `write_grad` writes its gradient (see OpDef), and `infer` gives its shapes (see infer.py; None:
+    nothing is inferred).
     """
     return register(
         OpDef(

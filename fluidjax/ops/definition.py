@@ -1,6 +1,4 @@
-"""What the declaration of an op type says, as values: slots, how it is differentiated, and
-:class:`OpDef` itself.
-"""
+"""The declaration of an op type as values: slots, gradients, and :class:`OpDef` itself."""
 
 from __future__ import annotations
 
@@ -29,9 +27,9 @@ GRAD = "@GRAD"
 @dataclass(frozen=True, slots=True)
 class Slot:
     """An input or output slot. `many`: takes a list of variables; `intermediate`: no gradient flows
-    into it; `ragged`: takes a Ragged as it is; `selected`: takes SelectedRows; `gaps`: gradients
-    that nothing computed are left out of the list. `gradient`: holds what flows back into an output
-    of the forward op; where nothing does, the op has None.
+    into it; `ragged`: takes a Ragged itself; `selected`: takes SelectedRows; `gaps`: gradients that
+    nothing computed are left out of the list. `gradient`: holds the gradient of an output of the
+    forward op, or None if there is none.
     """
 
     name: str
@@ -49,11 +47,11 @@ class GradDef:
     """How an op is differentiated: the gradient op's type and where its slots come from.
 
     `takes` maps the gradient op's input slots to origins: a forward slot ("X", "Out") or an
-    output's gradient ("Out@GRAD"). `gives` maps its output slots to the forward input slots that
-    they are the gradients of. `when` names the condition of those of `takes` that are not always
-    there: a boolean attribute, or ``attribute=value``. `needs` maps those of `gives` that are not
-    always there to the slot of `takes` without which they are left out. `alike`: forward slots
-    whose variables must have one shape, or it is not differentiated so.
+    output's gradient ("Out@GRAD"). `gives` maps its output slots to the forward input slots whose
+    gradients they are. `when` names the condition of each optional slot of `takes`: a boolean
+    attribute, or ``attribute=value``. `needs` maps each optional slot of `gives` to the slot of
+    `takes` that it depends on. `alike`: forward slots whose variables must have one shape;
+    otherwise this gradient does not apply.
     """
 
     type: str
@@ -88,7 +86,7 @@ class Reuse:
 
     `ins` and `outs` map the op's slots to origins as in GradDef (``{"X": "Out@GRAD"}``, ``{"Out":
     "X@GRAD"}``); `attrs` makes its attributes from the forward op's. With `each`, a repeatable
-    origin gives one op a variable.
+    origin gives one op per variable.
     """
 
     type: str
@@ -111,9 +109,7 @@ class GradOp:
 
 
 class GradBlock(Protocol):
-    """The block of an op's gradient ops for what its own block does, while their names may still
-    change.
-    """
+    """The block with the gradient ops of an op's own block, while their names may still change."""
 
     @property
     def idx(self) -> int: ...
@@ -126,18 +122,18 @@ class GradBlock(Protocol):
         """The output names of every op, in order."""
 
     def sees(self, name: str) -> bool:
-        """Whether a variable of that name is declared where the block looks: the forward block, and
-        what is around both.
+        """Whether a variable of that name is visible from the block: declared in the forward block
+        or around both.
         """
 
 
 class GradNames(Protocol):
-    """What such a function asks for names: `taken` of a forward slot or of ``Out@GRAD``, `given`
+    """Names for such a function: `taken` for a forward slot or ``Out@GRAD``, `given` for the
     gradients of an input slot.
 
-    inside: the gradient ops of the op's own block (attribute sub_block), in a block that is made
-    for them. Gradients flow through all ops of the forward block, or, where `ends` are given,
-    through these and what they follow from.
+    inside: the gradient ops of the op's own block (attribute sub_block), in a new block. Gradients
+    flow through all ops of the forward block or, if `ends` are given, through these and the ops
+    that they depend on.
     """
 
     def taken(self, origin: str) -> list[str]: ...
@@ -154,8 +150,8 @@ WriteGrad = Callable[[OpDesc, GradNames], list[GradOp]]
 
 @dataclass(frozen=True, slots=True)
 class Unwritten:
-    """In place of such a function: gradients flow through the op in Paddle, and to ask for them
-    here is an error with this advice.
+    """Replaces such a function: Paddle differentiates the op, and fluidjax raises an error with
+    this advice instead.
     """
 
     advice: str
@@ -163,8 +159,8 @@ class Unwritten:
 
 @dataclass(frozen=True, eq=False)
 class OpDef:
-    """An op type. `fn` is None for ops that are no function of arrays; `control` then says what
-    they are.
+    """An op type. `fn` is None for an op that is not a function of arrays; `control` then describes
+    it.
     """
 
     type: str
@@ -176,13 +172,13 @@ class OpDef:
     inplace: Mapping[str, str] = field(default_factory=dict)
     grad: GradDef | None = None
     reuse: tuple[Reuse, ...] = ()
-    write_grad: WriteGrad | Unwritten | None = None  # where neither says what the gradient ops are
-    origin: str | None = None  # of a gradient op of whatever order, the op type that it began with
+    write_grad: WriteGrad | Unwritten | None = None  # used if neither defines the gradient ops
+    origin: str | None = None  # for a gradient op of any order: the original op type
     infer: Callable[..., Any] | None = None
-    forward: str | None = None  # of a gradient op: the op that it differentiates
-    # attributes without meaning here, see grad_reuses
+    forward: str | None = None  # for a gradient op: the op that it differentiates
+    # attributes that it ignores, see grad_reuses
     carried: Mapping[str, str] = field(default_factory=dict)
-    derived: bool = False  # of a gradient op: its rule is jax.vjp of the forward op
+    derived: bool = False  # for a gradient op: its rule is jax.vjp of the forward op
     doc: str = ""
     traits: Traits = field(default_factory=Traits)
     control: ControlOp = ControlOp()
@@ -190,12 +186,11 @@ class OpDef:
     # attributes of later Paddles that `fn` takes, see later.py
     later: Mapping[str, Attr] = field(default_factory=dict)
 
-    # What follows from these is found when it is first asked for: a program uses few of the op
-    # types.
+    # Derived values are computed at first use: a program uses few of the op types.
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
-        """Attribute defaults as descs hold them."""
+        """Attribute defaults in the form of descs."""
         return {
             n: canonical(self, n, a.default)
             for n, a in self.attrs.items()
@@ -216,7 +211,7 @@ class OpDef:
 
     @property
     def formula(self) -> str:
-        """What the op computes: the first paragraph of its docstring, in one line."""
+        """The op's formula: the first paragraph of its docstring, in one line."""
         return " ".join(self.doc.partition("\n\n")[0].split())
 
     @property
@@ -226,7 +221,7 @@ class OpDef:
 
     @cached_property
     def uncommon(self) -> bool:
-        """Whether it is one of our own ops, of a family that few programs use."""
+        """Whether it is one of fluidjax's own ops, in a family that few programs use."""
         room, _, family = getattr(self.fn, "__module__", "").rpartition(".")
         return room.startswith("fluidjax.ops") and family not in COMMON
 
@@ -241,7 +236,7 @@ class OpDef:
         )
 
     def arguments(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
-        """The keyword arguments of `fn` from an op's attributes; defaults fill what is missing."""
+        """The keyword arguments of `fn` from an op's attributes and the defaults."""
         given = {}
         for name, attr in self.attrs.items():
             value = attrs.get(name, attr.default)
@@ -250,7 +245,7 @@ class OpDef:
                 and attr.type in ("INTS", "LONGS")
                 and any(n in attrs for n in self.later)
             ):
-                value = ()  # a later Paddle calls it otherwise
+                value = ()  # a later Paddle renamed it
             if value is REQUIRED:
                 raise UnknownOpError(f"op '{self.type}' needs attribute {name!r}")
             given[name] = value
@@ -262,18 +257,16 @@ class OpDef:
         return given
 
     def check_later(self, name: str, value: Any) -> None:
-        """Raises UnsupportedError for a value that makes the op mean what only later Paddles
-        compute.
-        """
+        """Raises UnsupportedError for a value whose meaning only later Paddles have."""
         _, same = LATER.get(self.origin or self.type, {}).get(name, ("", ANY))
         if name not in self.later and same is not ANY and value != same:
             raise UnsupportedError(
-                f"op '{self.type}' with {name} = {value!r} is of a later Paddle, and not there;"
+                f"op '{self.type}' with {name} = {value!r} is of a later Paddle, and unsupported;"
                 f" {same!r} is"
             )
 
     def is_random(self, attrs: Mapping[str, Any]) -> bool:
-        """Whether the op uses random numbers: not with `is_test`, if it has that (dropout)."""
+        """Whether the op uses random numbers; false with `is_test` (dropout)."""
         return self.random and not attrs.get("is_test", False)
 
     def __call__(
@@ -282,18 +275,18 @@ class OpDef:
     ) -> dict[str, Any]:  # fmt: skip
         """Run the op on arrays: slot -> array (a list for a repeatable slot) in and out.
 
-        A derived gradient op computes only the output slots in `wanted` (None: all). As a mapping,
-        `wanted` also says how many variables each slot has, which a few hand-written rules cannot
-        know otherwise. target: how it is lowered.
+        A derived gradient op computes only the output slots in `wanted` (None: all). A mapping
+        `wanted` also gives the number of variables of each slot, which a few hand-written rules
+        need. target: how it is lowered.
         """
         if self.fn is None:
             raise UnknownOpError(f"op '{self.type}' runs only inside a program")
         given = self.arguments(attrs)
-        if self.random:  # the key is None unless it `is_random`
+        if self.random:  # the key is None unless `is_random`
             given["key"] = key
         if self.targeted:
             given["target"] = target
-        if self.forward is not None:  # slots such as Out@GRAD are no Python names
+        if self.forward is not None:  # slots such as Out@GRAD are not Python names
             return self.fn(self._arrays(inputs), given, wanted)
         values = {slot.name: inputs.get(slot.name) for slot in self.inputs}
         result = (
@@ -306,10 +299,10 @@ class OpDef:
         return dict(zip((s.name for s in self.outputs), result, strict=True))
 
     def _arrays(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Constants among what is only known when the step runs, as it is: an array of JAX's, which
-        such numbers may index.
+        """Constants as JAX arrays if other inputs are known only when the step runs, since those
+        may index them.
 
-        Integers and what decides a size stay NumPy's, so that the op may look at them.
+        Integers and values that decide a size stay NumPy arrays, so that the op can read them.
         """
         constant = [
             s
@@ -344,7 +337,7 @@ def _folded(
     """The result as NumPy arrays if all inputs are small NumPy integers, else None. sized: the
     inputs may decide its size.
 
-    So arithmetic on shapes stays known while a step is traced, and may decide a shape further on.
+    Arithmetic on shapes thus stays known while a step is traced, and may decide a later shape.
     """
     leaves = jax.tree.leaves(values)
     if not leaves or not all(
@@ -368,8 +361,8 @@ def _shapes(fn: Callable[..., Any], values: Mapping[str, Any], attrs: Mapping[st
 
 
 def canonical(definition: OpDef, name: str, value: Any) -> Any:
-    """An attribute value in the form that descs hold: frozen, floats rounded to float32 as Paddle
-    stores them.
+    """An attribute value in the form of descs: frozen, floats rounded to float32 as Paddle stores
+    them.
 
     Raises UnknownOpError for an attribute that the op does not have, ArgumentError for a value of
     another type.

@@ -1,7 +1,7 @@
-"""Deformable convolutions: every tap of every window is read at a place of its own, between pixels.
+"""Deformable convolutions: every tap of every window is read at its own position, interpolated
+between pixels.
 
-The taps are gathered into columns [N, C, taps, pixels], as by an im2col, and one product with the
-filter follows.
+The taps are gathered into columns [N, C, taps, pixels], as by im2col, and multiplied by the filter.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _outs(x: Any, filter: Any, strides: Ints, paddings: Ints, dilations: Ints) -
 
 
 def _checked(op: str, x: Any, offset: Any, mask: Any, filter: Any, attrs: Any) -> list[int]:
-    """The output's height and width. Raises ShapeError for what does not fit together."""
+    """The output's height and width. Raises ShapeError for shapes that do not fit together."""
     strides, paddings, dilations, groups, deformable, step = attrs
     if x.ndim != 4 or filter.ndim != 4 or any(len(v) != 2 for v in (strides, paddings, dilations)):
         raise ShapeError(
@@ -68,7 +68,7 @@ def _checked(op: str, x: Any, offset: Any, mask: Any, filter: Any, attrs: Any) -
 def _positions(
     count: int, kernel: int, stride: int, padding: int, dilation: int, dtype: Any
 ) -> Array:
-    """Where each tap of each window lies without offsets, [kernel, count]."""
+    """The position of each tap of each window without offsets, [kernel, count]."""
     return (
         numbers_of((count,)).arange(count) * stride
         - padding
@@ -79,7 +79,7 @@ def _positions(
 def _columns(
     x: Any, offset: Any, mask: Any, kernel: tuple[int, int], outs: list[int], attrs: Any
 ) -> Any:
-    """[N, C, taps, pixels of the output]: what each tap reads, times its mask."""
+    """[N, C, taps, pixels of the output]: the value at each tap, times its mask."""
     strides, paddings, dilations, _, deformable, _ = attrs
     n, channels, height, width = x.shape
     taps, pixels = kernel[0] * kernel[1], outs[0] * outs[1]
@@ -128,8 +128,8 @@ def deformable_conv(
     Input: Array, Offset: Array, Mask: Array, Filter: Array, *, strides: Ints = (1, 1), paddings: Ints = (0, 0),
     dilations: Ints = (1, 1), groups: int = 1, deformable_groups: int = 1, im2col_step: int = 64,
 ):  # fmt: skip
-    """Output = conv(Input, Filter), each tap read Offset away from its place, between pixels, 0
-    beyond them, and times Mask.
+    """Output = conv(Input, Filter), with each tap moved by Offset, interpolated between pixels (0
+    outside), and multiplied by Mask.
 
     Input [N, C, H, W], Filter [O, C / groups, h, w], Output [N, O, H', W']; Offset [N, 2 *
     deformable_groups * h * w, H', W'] (y and x of each tap), Mask [N, deformable_groups * h * w,

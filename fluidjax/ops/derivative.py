@@ -57,17 +57,17 @@ def grad_of(
     """Declare the gradient op of `kind` by hand.
 
     The function takes the slots named in `takes` as keyword arguments, the gradient of output Out
-    as ``d_Out`` (None when nothing downstream needs it), and as keyword-only parameters those of
-    the forward op's attributes that it wants; one called `counts` tells how many variables each
-    output slot has (``{"X@GRAD": 3}``). It returns the gradient of each differentiable input, in
-    slot order (a tuple where there are several).
+    as ``d_Out`` (None when nothing downstream needs it), and as keyword-only parameters the forward
+    op's attributes that it needs; one called `counts` gets the number of variables of each output
+    slot (``{"X@GRAD": 3}``). It returns the gradient of each differentiable input, in slot order (a
+    tuple if there are several).
 
-    wiring: further input slots, name -> origin, where Paddle's name is not the origin (``{"DDX":
-    "X@GRAD@GRAD"}``, the function's parameter then is ``DDX``). gives: output slot -> forward slot,
-    where the names are not ``X@GRAD``. when: input slot -> the condition that it is there for,
-    needs: output slot -> the input slot without which there is none, as in GradDef. alike: forward
-    slots of one shape, as there. ragged: outputs of the forward op that the function takes as they
-    are, with their LoD. traits: what else the gradient op is, see traits.py.
+    wiring: further input slots, name -> origin, if Paddle's name is not the origin (``{"DDX":
+    "X@GRAD@GRAD"}``; the function's parameter is ``DDX``). gives: output slot -> forward slot, if
+    the names are not ``X@GRAD``. when: input slot -> the condition under which the op has it;
+    needs: output slot -> the input slot that it depends on, as in GradDef. alike: forward slots of
+    one shape, as there. ragged: outputs of the forward op that the function takes with their LoD.
+    traits: further properties of the gradient op, see traits.py.
     """
 
     def declare(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -125,7 +125,7 @@ def add_grad(
             tuple(slot(n, o) for n, o in graddef.takes.items()),
             tuple(slot(n, o) for n, o in graddef.gives.items()),
             fwd.attrs,
-            # what it computes anew must draw what the forward op drew
+            # a recomputation must draw the forward op's random numbers
             random=derived and fwd.random,
             forward=fwd.type,
             origin=fwd.origin or fwd.type,
@@ -139,8 +139,8 @@ def add_grad(
 
 
 def _sizes(fwd: OpDef, graddef: GradDef) -> Sizes | None:
-    """Of a derived gradient op: it runs the forward op, so it needs the same values, of the inputs
-    that it takes.
+    """The sizes of a derived gradient op: it runs the forward op, so it needs the same values among
+    its inputs.
     """
     decides = fwd.traits.sizes
     slots = (
@@ -152,7 +152,7 @@ def _sizes(fwd: OpDef, graddef: GradDef) -> Sizes | None:
 def grad_reuses(kind: str, *ops: Reuse) -> None:
     """Declare that the gradient of `kind` is written with ordinary ops.
 
-    Those may carry attributes of `kind` that mean nothing to them, as Paddle leaves them there.
+    These may have attributes of `kind` that they ignore, as in Paddle.
     """
     forward = lookup(kind)
     REGISTRY[kind] = replace(forward, reuse=ops)
@@ -186,7 +186,7 @@ def _hand_rule(fn: Callable[..., Any], graddef: GradDef) -> Callable[..., Any]:
     def conjugate(
         inputs: Mapping[str, Any], attrs: Mapping[str, Any], slots: Collection[str] | None = None
     ) -> dict[str, Any]:
-        """As the rule says of real numbers, and of complex ones with conjugates around it, see
+        """The rule itself for real numbers; for complex ones, with conjugates around it, see
         conj().
         """
         if not any(_complex(v) for v in inputs.values()):
@@ -213,14 +213,14 @@ def _complex(value: Any) -> bool:
 
 
 def conj(value: Any) -> Any:
-    """Gradients in JAX's convention as Paddle's, and back: of a real loss, dL/dRe(z) + i dL/dIm(z)
-    is the conjugate of what JAX gives.
+    """Gradients converted between JAX's convention and Paddle's: dL/dRe(z) + i dL/dIm(z) for a real
+    loss L, the conjugate of JAX's.
     """
     return jax.tree.map(lambda leaf: jax.numpy.conj(leaf) if _complex(leaf) else leaf, value)
 
 
 def _real_like(origin: Any, grad: Any) -> Any:
-    """What flows to a real input of an op on complex numbers is real."""
+    """The gradient of a real input of an op on complex numbers is real."""
     return (
         grad.real
         if grad is not None and origin is not None and _complex(grad) and not _complex(origin)
@@ -261,8 +261,7 @@ def pullback(
     """Run `fwd` through jax.vjp: its outputs, and a function from output gradients (None: zero) to
     ``X@GRAD`` slots.
 
-    wanted: the gradient op's output slots that are asked for; None for all. target: how the op is
-    lowered.
+    wanted: the gradient op's output slots to compute; None for all. target: how the op is lowered.
     """
     slots = (
         graddef.gives if wanted is None else {s: o for s, o in graddef.gives.items() if s in wanted}
@@ -296,13 +295,13 @@ def pullback(
 )
 @dataclass(frozen=True)
 class Pullback:
-    """From gradients of an op's outputs, by slot, to ``X@GRAD`` slots; a pytree of what the op left
-    for that.
+    """A function from gradients of an op's outputs, by slot, to ``X@GRAD`` slots; a pytree of the
+    saved values.
 
     pull: jax.vjp's. primals: values of the output slots `outs`. slots: the gradient op's output
-    slots, and those that they are the gradients of. zeros: of such that hold integers. roomy:
-    output slots with more room than the data fill; what flows back into one may have the true rows
-    alone (it was made of the output's shape, or fed).
+    slots, and the input slots whose gradients they are. zeros: zero gradients of slots that hold
+    integers. roomy: output slots with more room than the data fill; a gradient of one may have the
+    true rows alone (it was made from the output's shape, or fed).
     """
 
     pull: Any
@@ -322,8 +321,8 @@ class Pullback:
         return {slot: grads.get(origin, self.zeros.get(slot)) for slot, origin in self.slots}
 
     def _whole(self, name: str, primal: Any, cotangent: Any) -> Any:
-        """A cotangent with zeros for the rows that an output has only room for. Raises ShapeError
-        where it cannot be the output's.
+        """A cotangent with zeros for an output's padded rows. Raises ShapeError if it does not fit
+        the output.
         """
         if (
             cotangent is None
@@ -344,8 +343,8 @@ class Pullback:
 
 
 def _of_integers(inputs: Mapping[str, Any], origin: str) -> Any:
-    """The gradient of integers, where a program names one (the lengths that a decoder counts):
-    zero. None of what is not there.
+    """The gradient of integers, if a program names one (the lengths that a decoder counts): zero;
+    None for an absent value.
     """
     value = inputs.get(origin)
     return (

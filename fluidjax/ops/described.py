@@ -21,7 +21,7 @@ from .step_scopes import NotRun, Scopes
 
 @contextlib.contextmanager
 def described(op: OpDesc) -> Iterator[None]:
-    """Whatever is raised within tells the op's text and the user's line."""
+    """Add the op's text and the user's line to any error raised within."""
     try:
         yield
     except FluidError as exc:
@@ -41,8 +41,8 @@ def described(op: OpDesc) -> Iterator[None]:
 
 
 def _is_ours(exc: Exception) -> bool:
-    """Whether the package's own code stumbled, and not a function of the user's: over slots that a
-    file left empty, for instance.
+    """Whether the error comes from the package's own code (for instance, over slots that a file
+    left empty), not from a function of the user's.
     """
     at = exc.__traceback__
     while at is not None and at.tb_next is not None:
@@ -57,10 +57,10 @@ def _is_ours(exc: Exception) -> bool:
 def answered(
     definition: OpDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any]
 ) -> Iterator[None]:
-    """Raises an error of JAX or Python in one of our own ops as the error of the op's shape rule,
-    or as a ShapeError.
+    """Raises an error of JAX or Python in a fluidjax op as the error of the op's shape rule, or as
+    a ShapeError.
 
-    A step knows all sizes. If the program left some open, nothing has checked them before.
+    A step knows all sizes; those that the program left open have not been checked before.
     """
     try:
         yield
@@ -92,7 +92,7 @@ def answered(
 
 
 def _have_shapes(given: Mapping[str, Any]) -> bool:
-    """Whether a rule of shapes can be asked: a list may lack some of its tensors."""
+    """Whether a shape rule can be applied: a list may lack some of its tensors."""
     lists = (v if isinstance(v, list | tuple) else (v,) for v in given.values() if v is not None)
     return all(hasattr(v, "shape") for each in lists for v in each)
 

@@ -18,7 +18,9 @@ def _begun(step: Array, begin: float) -> Array:
 def dgc_clip_by_norm(
     X: Array, current_step: Array, *, max_norm: float, rampup_begin_step: float = -1.0
 ):
-    """Out = X * min(1, max_norm / ||X||) from step rampup_begin_step on (below 0: never), X before."""
+    """Out = X * min(1, max_norm / ||X||) from step rampup_begin_step on (if negative: never), else
+    X.
+    """
     if int(rampup_begin_step) < 0:
         return X
     return jnp.where(_begun(current_step, rampup_begin_step), clip_by_norm(X, max_norm=max_norm), X)
@@ -33,11 +35,10 @@ def dgc_momentum(
     Param: Array, Grad: Array, Velocity: Array, LearningRate: Array, current_step: Array, nranks: Array, *, mu: float,
     use_nesterov: bool = False, rampup_begin_step: float = -1.0,
 ):  # fmt: skip
-    """Grad_out = Grad / nranks; ParamOut by momentum with it, and by sgd from step
-    rampup_begin_step on (below 0: all stay).
+    """Grad_out = Grad / nranks; ParamOut = momentum's update with it, and sgd's from step
+    rampup_begin_step on (if negative: no update).
 
-    Grad_out is written over Grad, as 1.8.5's optimizer does, so the updates see the gradient that
-    was divided.
+    Grad_out overwrites Grad, as in 1.8.5's optimizer, so the updates use the divided gradient.
     """
     if int(rampup_begin_step) < 0:
         return Grad, Param, Velocity

@@ -48,7 +48,7 @@ def smooth_l1_loss(
     """Out[i] = sum over the row of 0.5 * (sigma * d)^2 where |d| < 1 / sigma^2, else |d| - 0.5 /
     sigma^2; d = X - Y.
 
-    InsideWeight multiplies d, OutsideWeight what it costs. Out has shape [rows, 1].
+    InsideWeight multiplies d, OutsideWeight its loss. Out has shape [rows, 1].
     """
     same_shape("smooth_l1_loss", X=X, Y=Y)
     diff = X - Y if InsideWeight is None else (X - Y) * InsideWeight
@@ -114,7 +114,7 @@ def kldiv_loss(
 
 
 def _tolerable(x: Any) -> Any:
-    """Infinity as the 1e20 that stands for it in Paddle."""
+    """Infinity replaced by 1e20, as in Paddle."""
     return jnp.where(x == jnp.inf, 1e20, x)
 
 
@@ -288,12 +288,12 @@ def teacher_student_sigmoid_loss_grad(
     return jnp.where(outside, 0, -d_Y * slope)
 
 
-# below it a probability has the logarithm of this, in float64 too
+# smaller probabilities get the logarithm of this, in float64 too
 _SMALLEST = float(np.finfo(np.float32).tiny)
 
 
 def _focal_parts(X: Any, Label: Any, FgNum: Any, alpha: float) -> tuple[Any, Any, Any, Any, Any]:
-    """p, log(p), log(1 - p), and the weights of a class that is the row's and of one that is not."""
+    """p, log(p), log(1 - p), and the weights of a row's own class and of other classes."""
     foreground = jnp.maximum(FgNum.reshape(()), 1).astype(X.dtype)
     p = jax.nn.sigmoid(X)
     positive = X >= 0

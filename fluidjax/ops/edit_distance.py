@@ -1,4 +1,6 @@
-"""edit_distance: how many insertions, deletions and replacements make one sequence of another."""
+"""edit_distance: the number of insertions, deletions and replacements that turn one sequence into
+another.
+"""
 
 from __future__ import annotations
 

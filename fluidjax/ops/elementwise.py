@@ -1,8 +1,8 @@
-"""Elementwise arithmetic of two tensors, one laid along the other's dimensions from `axis` on (see
-broadcast.py).
+"""Elementwise arithmetic of two tensors; one is aligned with the other's dimensions from `axis` on
+(see broadcast.py).
 
-X and Y have one dtype. Gradients are summed over the dimensions that were broadcast. In the
-gradients of gradients ``DDX`` is what flows back into the gradient of X.
+X and Y have one dtype. Gradients are summed over the dimensions that were broadcast. In gradients
+of gradients, ``DDX`` is the gradient that flows back into X@GRAD.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def infer_broadcast(X: Spec, Y: Spec, axis: int = -1) -> Spec:
 
 
 def _check_axis(X: Spec, Y: Spec, axis: int) -> None:
-    """Where the ranks are equal only axis 0 (or -1) fits, though Paddle 1.8.5 does not look at it
-    if the shapes are too.
+    """Equal ranks allow only axis 0 (or -1), though Paddle 1.8.5 ignores axis if the shapes are
+    equal.
     """
     differ = any(n != m and -1 not in (n, m) for n, m in zip(X.shape, Y.shape, strict=False))
     if axis < -1 or (axis > 0 and X.ndim == Y.ndim and differ):
@@ -88,8 +88,8 @@ def _powers(x: Any, y: Any) -> Any:
 
 
 def _modulo(x: Any, y: Any) -> Any:
-    """As in Paddle 1.8.5: integers as in C, floats with the sign of Y, by adding Y in float64
-    (which loses what is far below).
+    """The remainder as in Paddle 1.8.5: integers as in C, floats with the sign of Y, by adding Y in
+    float64 (which loses much smaller remainders).
     """
     a, b = jnp.broadcast_arrays(x, y)
     if not jnp.issubdtype(x.dtype, jnp.floating):
@@ -99,7 +99,7 @@ def _modulo(x: Any, y: Any) -> Any:
 
 
 def _maximum(x: Any, y: Any) -> Any:
-    """As in Paddle: Y where either is nan."""
+    """The maximum or minimum as in Paddle: Y where either is nan."""
     return jnp.where(x > y, x, y)
 
 
@@ -153,8 +153,8 @@ for _row in TABLE:
 
 
 def _along(part: Array | None, whole: Array, axis: int) -> Any:
-    """An operand (or what flows along it; None: nothing) with the rank that broadcasts over the
-    output's shape.
+    """An operand (or its tangent; None: zero) with the rank that broadcasts over the output's
+    shape.
     """
     return None if part is None else align(whole, part, axis)[1]
 
@@ -173,15 +173,15 @@ def _summed(grad: Array, like: Array, axis: int) -> Array:
 def elementwise_div_grad(X: Array, Y: Array, Out: Array, d_Out: Array, *, axis: int):
     """X@GRAD = Out@GRAD / Y, Y@GRAD = -Out@GRAD * Out / Y."""
     y = _along(Y, Out, axis)
-    # XLA:CPU divides a constant by an array in a quicker kernel than two arrays: 2.1 ms for 2.7 of
-    # all three at 8x64x56x56. 4 / y is a normal number for every normal y, as 1 / y is not.
+    # XLA:CPU divides a constant by an array faster than two arrays: all three take 2.1 ms instead
+    # of 2.7 at 8x64x56x56. 4 / y is a normal number for every normal y; 1 / y is not.
     return _summed(d_Out / y, X, axis), _summed(-(d_Out * Out) / 4 * (4 / y), Y, axis)
 
 
 @grad_of("elementwise_max", "X Y")
 def elementwise_max_grad(X: Array, Y: Array, d_Out: Array, *, axis: int):
-    """X@GRAD = Out@GRAD where X > Y, Y@GRAD = Out@GRAD where X <= Y; none has any where one of them
-    is nan.
+    """X@GRAD = Out@GRAD where X > Y, Y@GRAD = Out@GRAD where X <= Y; both are 0 where X or Y is
+    nan.
     """
     x, y = align(X, Y, axis)
     return _chosen(x > y, x <= y, X, Y, d_Out, axis)
@@ -189,8 +189,8 @@ def elementwise_max_grad(X: Array, Y: Array, d_Out: Array, *, axis: int):
 
 @grad_of("elementwise_min", "X Y")
 def elementwise_min_grad(X: Array, Y: Array, d_Out: Array, *, axis: int):
-    """X@GRAD = Out@GRAD where X < Y, Y@GRAD = Out@GRAD where X >= Y; none has any where one of them
-    is nan.
+    """X@GRAD = Out@GRAD where X < Y, Y@GRAD = Out@GRAD where X >= Y; both are 0 where X or Y is
+    nan.
     """
     x, y = align(X, Y, axis)
     return _chosen(x < y, x >= y, X, Y, d_Out, axis)
@@ -275,7 +275,7 @@ def elementwise_div_grad_grad(
 ):
     """DDOut = (DDX - Out * DDY) / Y, DOut = -DX * DDY, Y@GRAD = (Out * DDY - DDX) * DX / Y.
 
-    Out counts as an input of its own. DX, the gradient of X, is Out@GRAD / Y only where X was not
+    Out counts as a separate input. DX, the gradient of X, is Out@GRAD / Y only if X was not
     broadcast.
     """
     if DX.shape != Out.shape:

@@ -31,8 +31,8 @@ def _looked_up(W: Array, ids: Array, padding_idx: int) -> Array:
 
 
 def _table_grad(W: Array, ids: Array, d_Out: Array, padding_idx: int) -> Array:
-    """Zeros like W with d_Out added at ids; padding is sent past the end, which put drops: cheaper
-    than masking d_Out.
+    """Zeros like W with d_Out added at ids. Padding ids point past the end, where put drops them:
+    cheaper than masking d_Out.
     """
     ids = narrow(ids, (W.shape[0] + 1,)).reshape(-1)
     if padding_idx != NO_PADDING:
@@ -83,8 +83,8 @@ def lookup_table_v2(
 
 
 def _lookup_grad(W: Array, Ids: Array, d_Out: Array, *, padding_idx: Int64, is_sparse: bool):
-    """d_W[Ids[...]] += d_Out[...], but nothing at padding_idx. With is_sparse the rows alone,
-    padding too, as Paddle does.
+    """d_W[Ids[...]] += d_Out[...], except at padding_idx. With is_sparse, sparse rows including
+    padding, as in Paddle.
     """
     if is_sparse:
         rows = narrow(Ids, (W.shape[0] + 1,)).reshape(-1)
@@ -131,8 +131,8 @@ def one_hot(
     dtype: int = 5,
     allow_out_of_range: bool = False,
 ):
-    """Out[..., j] = 1 where X[..., 0] = j, else 0, for j < depth; an id that is out of range has no
-    1. X [..., 1].
+    """Out[..., j] = 1 where X[..., 0] = j, else 0, for j < depth; an id out of range gives only
+    zeros. X [..., 1].
     """
     return _one_hot("one_hot", _last_one("one_hot", X), depth_tensor, depth, dtype)
 
@@ -152,5 +152,5 @@ def one_hot_v2(
     dtype: int = 5,
     allow_out_of_range: bool = False,
 ):
-    """Out[..., j] = 1 where X[...] = j, else 0, for j < depth; an id that is out of range has no 1."""
+    """Out[..., j] = 1 where X[...] = j, else 0, for j < depth; an id out of range gives only zeros."""
     return _one_hot("one_hot_v2", X, depth_tensor, depth, dtype)

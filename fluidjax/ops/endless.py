@@ -1,5 +1,5 @@
-"""Loops that never end, or after one iteration: nothing that their condition follows from changes
-in their block.
+"""Loops that end after one iteration or never, because their block changes nothing that the
+condition depends on.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from .traits import Runs
 
 
 def decided_outside(ops: Sequence[OpDesc], condition: str) -> set[str] | None:
-    """What a block of these ops, run again and again, reads to give its condition one value each
-    time; None where it may change.
+    """The variables from which a block of these ops, run repeatedly, computes the same condition
+    each time; None if it may change.
 
-    Such a condition follows from ops that compute, of what the block does not write; a variable
-    assigned to itself is not written.
+    Such a condition depends, through deterministic ops, on variables that the block does not write;
+    assigning a variable to itself is not a write.
     """
     moving = [op for op in ops if not (op.type == "assign" and list(op.reads) == list(op.writes))]
     wanted, behind = {condition}, list[OpDesc]()
@@ -34,6 +34,6 @@ def decided_outside(ops: Sequence[OpDesc], condition: str) -> set[str] | None:
 
 
 def _computes(op: OpDesc) -> bool:
-    """Whether an op gives the same for the same inputs."""
+    """Whether an op gives equal outputs for equal inputs."""
     found = lookup(op.type)
     return found.control.lower is None and not found.random and found.traits.runs is Runs.STEP

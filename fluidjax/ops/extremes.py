@@ -1,11 +1,10 @@
-"""What looks for the value that equals an extreme of all.
+"""Searches for the element that equals an extreme of all.
 
-XLA:CPU computes a cheap value once for each loop that reads it, and may round it otherwise each
-time: a product and a sum at once, or one after the other. So the maximum that one loop has found
-may equal none of the values that another one reads, and its gradient, or its index, would be lost.
-A barrier is no help: XLA:CPU drops it before it makes loops. But a branch finds its operands in
-memory. On a GPU a barrier stands until loops are made, and a branch would have the host wait for
-what it goes by.
+XLA:CPU recomputes a cheap value in each loop that reads it, and may round it differently each time:
+a product and a sum fused, or separately. The maximum found by one loop may then equal none of the
+values that another loop reads, and its gradient or index would be lost. A barrier does not help,
+because XLA:CPU drops it before it builds loops; but a branch reads its operands from memory. On a
+GPU a barrier stays until loops are built, and a branch would make the host wait for its condition.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from .registry import Array
 
 
 def by_equality(function: Callable[..., Any], x: Array, *more: Any) -> Any:
-    """function(x, *more), which finds x equal to what it takes of x. Both branches are that: of x,
-    and of nothing but nan.
+    """function(x, *more), computed so that x equals the extremes that the function finds in it.
+    Both branches compute it: one of x, one of nan alone.
     """
     if not jnp.issubdtype(x.dtype, jnp.inexact):
         return function(x, *more)

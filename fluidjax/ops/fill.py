@@ -22,9 +22,7 @@ from .traits import EAGER, Eager, knows_rows, mixes, row_wise, sizes_from
 
 
 def constant(shape: Sequence[int], value: Any, dtype: np.dtype, small: int = SMALL) -> Array:
-    """A tensor of one value; a small one is a NumPy array, so that it may decide a shape further
-    on.
-    """
+    """A tensor of one value; a small one is a NumPy array, so that it may decide a later shape."""
     if any(n < 0 for n in shape):
         raise ShapeError(f"a constant's shape holds no negative number, but it is {list(shape)}")
     refuse_huge("fill_constant", shape, dtype)
@@ -36,10 +34,10 @@ def constant(shape: Sequence[int], value: Any, dtype: np.dtype, small: int = SMA
 
 
 def scalar(value: float, text: str, dtype: np.dtype) -> Any:
-    """The number that `text` writes, or `value` if it is empty; integers are exact, as a float32
-    would not be.
+    """The number that `text` writes, or `value` if it is empty; integers are exact, unlike in
+    float32.
 
-    Paddle 1.8.5 reads "inf" and "nan" as 0. Raises EnforceNotMet where int64 cannot hold it.
+    Paddle 1.8.5 reads "inf" and "nan" as 0. Raises EnforceNotMet if int64 cannot hold it.
     """
     if text and dtype == np.int64 and text.lstrip("+-").isdecimal():
         if abs(2 * int(text) + 1) >= 2**64:
@@ -53,7 +51,7 @@ def scalar(value: float, text: str, dtype: np.dtype) -> Any:
         raise EnforceNotMet(f"str_value is {text!r}, which is no number") from None
     if text and not math.isfinite(number):
         number = 0.0
-    # what no integer holds is the least one, as in 1.8.5
+    # a value that no integer holds becomes the least one, as in 1.8.5
     with np.errstate(invalid="ignore", over="ignore"):
         return np.asarray(number).astype(dtype)[()]
 
@@ -69,7 +67,7 @@ def _filled(
     small: int, ValueTensor: Array | None, ShapeTensor: Array | None, ShapeTensorList: list[Array] | None,
     shape: Longs, dtype: int, value: float, str_value: str, force_cpu: bool,
 ) -> Array:  # fmt: skip
-    """What fill_constant computes; up to `small` elements are a NumPy array."""
+    """The result of fill_constant; a NumPy array if it has at most `small` elements."""
     kind = numpy_dtype(name_of(dtype))
     dims = integers(
         "fill_constant",
@@ -101,7 +99,7 @@ def fill_constant(
     ValueTensor: Array | None, ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
     shape: Longs = (), dtype: int = 5, value: float = 0.0, str_value: str = "", force_cpu: bool = False,
 ):  # fmt: skip
-    """Out[...] = ValueTensor, or the number in str_value, or value; tensors go before `shape`."""
+    """Out[...] = ValueTensor, or the number in str_value, or value; tensors override `shape`."""
     return _filled(
         SMALL, ValueTensor, ShapeTensor, ShapeTensorList, shape, dtype, value, str_value, force_cpu
     )
@@ -115,8 +113,8 @@ def batch_shape(
     output_dim_idx: int,
     sequences: bool = False,
 ) -> tuple[int, ...]:
-    """`shape` with dim output_dim_idx replaced by Input's dim input_dim_idx; sequences: by the
-    number of its sequences where that is dim 0.
+    """`shape` with dim output_dim_idx replaced by Input's dim input_dim_idx; for an Input with
+    sequences, dim 0 is their number.
     """
     dims = list(shape)
     sizes = rows_of(Input).shape
@@ -134,10 +132,10 @@ def fill_constant_batch_size_like(
     Input: Array | Ragged, *, shape: Ints, dtype: int = 5, value: float = 0.0, str_value: str = "",
     input_dim_idx: int = 0, output_dim_idx: int = 0, force_cpu: bool = False,
 ):  # fmt: skip
-    """Out[...] = value, of `shape` but with Input's dim input_dim_idx as dim output_dim_idx.
+    """Out[...] = value, of `shape` with Input's dim input_dim_idx as dim output_dim_idx.
 
-    Dimension 0 of an Input with a LoD counts as the number of its sequences (of the last level);
-    that of what is drawn, as its rows.
+    Dimension 0 of an Input with a LoD is its number of sequences (of the last level); for random
+    ops, its number of rows.
     """
     kind = numpy_dtype(name_of(dtype))
     if isinstance(Input, Ragged) and Input.each == ROWS and input_dim_idx == output_dim_idx == 0:
@@ -157,7 +155,7 @@ def fill_constant_batch_size_like(
 
 @op(outs="Out", rows=row_wise("X"), shape_of=("X",))
 def fill_any_like(X: Array, *, value: float = 0.0, dtype: int = -1):
-    """Out[...] = value, with X's shape, and X's dtype where `dtype` is -1."""
+    """Out[...] = value, with X's shape, and X's dtype if `dtype` is -1."""
     return jnp.full(X.shape, value, X.dtype if dtype == -1 else numpy_dtype(name_of(dtype)))
 
 
@@ -187,7 +185,7 @@ def assign_value(
     int64_values: Longs = (), values: Scalars = (), fp64_values: Float64s = (),
 ):  # fmt: skip
     """Out = the values of the attribute for `dtype`, with `shape`; since Paddle 2.5 `values` holds
-    those of any dtype.
+    them for any dtype.
     """
     given = {
         "bool": bool_values,
@@ -210,9 +208,7 @@ def _range_spec(Start: Spec, End: Spec, Step: Spec) -> Spec:
 
 @op("range", outs="Out", infer=_range_spec, rows=mixes(), sizes=sizes_from("Start End Step"))
 def range_(Start: Array, End: Array, Step: Array):
-    """Out = Start, Start + Step, ... before End; floats are added up one after another, as Paddle
-    does.
-    """
+    """Out = Start, Start + Step, ... before End; floats are summed step by step, as in Paddle."""
     start, end, step = (
         concrete(v, "range", s).reshape(-1)[0]
         for v, s in ((Start, "Start"), (End, "End"), (Step, "Step"))
@@ -235,8 +231,8 @@ def _linspace_spec(Start: Spec, Stop: Spec, Num: Spec, *, dtype: int) -> Spec:
 
 @op(outs="Out", infer=_linspace_spec, rows=mixes(), sizes=sizes_from("Num"))
 def linspace(Start: Array, Stop: Array, Num: Array, *, dtype: int = -1):
-    """Out[i] = Start + i (Stop - Start) / (Num - 1), for i < Num; of Start's dtype, in later
-    Paddles of `dtype`.
+    """Out[i] = Start + i (Stop - Start) / (Num - 1), for i < Num; Start's dtype, or `dtype` in
+    later Paddles.
     """
     if dtype < 0:
         return _spaced(Start, Stop, Num)
@@ -263,7 +259,7 @@ def _spaced(Start: Array, Stop: Array, Num: Array) -> Array:
 
 @op(outs="Out")
 def eye(*, num_rows: Int64, num_columns: Int64 = -1, dtype: int = 5):
-    """Out[i, j] = 1 where i = j, else 0; as many columns as rows where num_columns is -1."""
+    """Out[i, j] = 1 where i = j, else 0; as many columns as rows if num_columns is -1."""
     return jnp.eye(
         num_rows, num_rows if num_columns == -1 else num_columns, dtype=numpy_dtype(name_of(dtype))
     )

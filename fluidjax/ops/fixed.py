@@ -1,9 +1,8 @@
-"""Fixed: a value that a compiled step is made for, in place of one that it is given: what decides
-sizes.
+"""Fixed: a value that decides sizes, as a constant of a compiled step instead of an argument.
 
-JAX compiles a function anew for each new structure of its arguments. A Fixed is structure alone: no
-array to pass, and the value in what is compared. So a jitted step keeps one program for each value,
-and finds it again.
+JAX compiles a function again for each new structure of its arguments. A Fixed is only structure: it
+has no arrays, and its value takes part in comparisons. A jitted step thus caches one executable for
+each value.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-MANY = 8  # elements of a value that are shown
+MANY = 8  # number of elements to show
 
 
 class Fixed:
@@ -26,7 +25,7 @@ class Fixed:
     def __init__(self, value: Any) -> None:
         self.array = np.array(value)  # a copy: the caller may fill theirs anew
         self.array.flags.writeable = False
-        # all that a compiled step is particular to
+        # everything that a compiled step is specialised to
         self.form = (self.array.dtype.str, self.array.shape, self.array.tobytes())
         self._hash = hash(self.form)
 
@@ -56,7 +55,7 @@ jax.tree_util.register_pytree_node(Fixed, lambda value: ((), value), lambda valu
 
 
 def shown(array: np.ndarray) -> str:
-    """The numbers of an array for a message: all of a small one, the first of another."""
+    """The numbers of an array for a message: all of a small array, the first of a large one."""
     if array.size <= MANY:
         return str(array.tolist())
     first = ", ".join(map(str, array.reshape(-1)[:MANY].tolist()))

@@ -15,7 +15,7 @@ from .traits import row_wise
 
 
 def _focus(plane: Any) -> Any:
-    """Of a plane [A, B], min(A, B) cells, [A, B] of 0 and 1: the greatest, then the greatest in
+    """A mask [A, B] of min(A, B) cells of a plane [A, B]: the greatest cell, then the greatest in
     other rows and columns, and so on.
     """
 
@@ -44,8 +44,8 @@ def similarity_focus(X: Array, *, axis: int, indexes: Ints):
     """Out = 1 where one of the slices X[n] at `indexes` of `axis` (1, 2 or 3) has its focus, else
     0; X [N, A, B, C].
 
-    The focus of a slice: its greatest cell, then the greatest in no row or column that was taken,
-    until none is left; of equal cells the first.
+    The focus of a slice: its greatest cell, then the greatest outside of the rows and columns
+    already taken, until none is left; the first of equal cells.
     """
     if X.ndim != 4 or axis not in (1, 2, 3) or not indexes:
         raise ShapeError(

@@ -1,10 +1,10 @@
 """Values of loops and arrays whose number of rows changes from iteration to iteration: one form
 that holds them all.
 
-A compiled loop hands on buffers of fixed sizes. Where an iteration leaves more rows than it was
-given, or rows with another LoD (a beam search does both), the buffers are made as large as the
-larger of the two, how many rows are true is data, and what is behind them is padding
-(:class:`Ragged`). A plain array becomes such a value without a LoD (``bare``).
+A compiled loop carries buffers of fixed sizes. If an iteration returns more rows than it got, or
+rows with another LoD (a beam search does both), the buffers get the larger of the two sizes; the
+number of true rows is data, and padding follows them (:class:`Ragged`). A plain array becomes such
+a value without a LoD (``bare``).
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from .ragged import ROWS, Ragged, some_rows
 
 @dataclass(frozen=True)
 class Each:
-    """The key of entries of an array whose offsets are not the same: they are where two arrays have
-    this key and the entry is one.
+    """The key of array entries whose offsets differ: they are equal if two arrays have this key and
+    the entry is the same.
     """
 
     key: Hashable
 
 
 def form_of(value: Any) -> Any:
-    """How a value is made of arrays, which compares."""
+    """The structure of a value made of arrays, comparable."""
     return jax.tree.structure(value)
 
 
@@ -52,15 +52,15 @@ def same(a: Any, b: Any) -> bool:
 
 
 def key_of(value: Any) -> Hashable | None:
-    """What says whether two values have the same offsets; None of a value that is no rows."""
+    """The key that tells whether two values have the same offsets; None for a value without rows."""
     return value.key if isinstance(value, Ragged) else None
 
 
 def joined(a: Any, b: Any, key: Hashable) -> Any | None:
-    """The type that holds values of both types, with this key where their LoD may differ; None
-    where there is none.
+    """The type that holds values of both types, with this key if their LoD may differ; None if
+    there is none.
 
-    a, b: plain or ragged, as types. Their rows have one shape and one dtype.
+    a, b: plain or ragged types whose rows have one shape and one dtype.
     """
     if not (isinstance(a, Ragged) or isinstance(b, Ragged)):
         return a if _plain(a) and same(a, b) else None
@@ -108,7 +108,7 @@ def widened(value: Any, form: Any) -> Any:
     x = value if isinstance(value, Ragged) else _counted(value)
     rows = jnp.asarray(x.rows)
     more = form.rows.shape[0] - rows.shape[0]
-    if more:  # copies of a row, so that padding is as finite as what is true
+    if more:  # copies of a row, so that padding is as finite as the true rows
         fill = rows[-1:] if rows.shape[0] else jnp.zeros((1, *rows.shape[1:]), rows.dtype)
         rows = jnp.concatenate([rows, jnp.broadcast_to(fill, (more, *rows.shape[1:]))])
     levels = x.offsets
@@ -127,20 +127,20 @@ def widened(value: Any, form: Any) -> Any:
 
 
 def _most(x: Ragged, y: Ragged) -> tuple[int, ...] | None:
-    """What no sequence of either has more rows than."""
+    """The largest number of rows of any sequence of either."""
     if x.most is None and y.most is None:
         return None
     return tuple(max(x.rows_in(level), y.rows_in(level)) for level in range(len(x.offsets)))
 
 
 def _longer(level: Any, size: int) -> Any:
-    """Offsets with empty sequences behind the last."""
+    """Offsets with empty sequences appended."""
     more = size - level.shape[0]
     return jnp.concatenate([level, jnp.broadcast_to(level[-1:], (more,))]) if more else level
 
 
 def _counted(value: Any) -> Ragged:
-    """Rows of which only their number is known: one sequence, without a LoD for the program."""
+    """Rows of which only the number is known: one sequence, without a LoD for the program."""
     rows = value.rows if isinstance(value, Ragged) else value
     count = value.count if isinstance(value, Ragged) else jnp.asarray(rows.shape[0], jnp.int32)
     return some_rows(rows, count, None)

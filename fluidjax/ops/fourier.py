@@ -1,4 +1,4 @@
-"""Fourier transforms, and the frames of signals that they are taken of."""
+"""Fourier transforms, and the frames of signals for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .traits import mixes
 
 
 def _factor(kind: str, normalization: str, forward: bool, sizes: Sequence[int]) -> float:
-    """What the plain sum over exp(-+ 2 pi i j k / n) is multiplied by."""
+    """The factor of the plain sum over exp(-+ 2 pi i j k / n)."""
     count = float(np.prod(sizes))
     if normalization not in ("backward", "ortho", "forward"):
         raise FluidValueError(
@@ -32,17 +32,17 @@ def _scaled(x: Any, factor: float) -> Any:
     by = np.asarray(factor, x.real.dtype)
     if not jnp.iscomplexobj(x):
         return x * by
-    # as a complex number the factor has a part 0, which makes nan of an infinity
+    # a complex factor would have a part 0, which turns an infinity into nan
     return lax.complex(x.real * by, x.imag * by)
 
 
 @op(outs="Out", grad="X", rows=mixes())
 def fft_c2c(X: Array, *, axes: Longs, normalization: str, forward: bool):
-    """Out = the discrete Fourier transform of complex X along `axes`; the one with the other sign
-    unless `forward`.
+    """Out = the discrete Fourier transform of complex X along `axes`; the inverse sign unless
+    `forward`.
 
-    normalization: which of the two divides by the number of points (backward, forward), or each by
-    its root (ortho).
+    normalization: the direction that divides by the number of points (backward, forward), or each
+    by its square root (ortho).
     """
     sizes = [X.shape[a] for a in axes]
     factor = _factor("fft_c2c", normalization, forward, sizes)
@@ -53,7 +53,7 @@ def fft_c2c(X: Array, *, axes: Longs, normalization: str, forward: bool):
 
 @op(outs="Out", grad="X", rows=mixes())
 def fft_r2c(X: Array, *, axes: Longs, normalization: str, forward: bool, onesided: bool):
-    """Out = the transform of real X along `axes`; with `onesided` only the first half, n // 2 + 1,
+    """Out = the transform of real X along `axes`; with `onesided`, only the first n // 2 + 1 points
     of the last of these axes.
     """
     factor = _factor("fft_r2c", normalization, forward, [X.shape[a] for a in axes])
@@ -66,8 +66,8 @@ def fft_r2c(X: Array, *, axes: Longs, normalization: str, forward: bool, oneside
 
 @op(outs="Out", grad="X", rows=mixes())
 def fft_c2r(X: Array, *, axes: Longs, normalization: str, forward: bool, last_dim_size: Int64 = 0):
-    """Out = the real transform of half a spectrum X, whose last axis of `axes` becomes
-    last_dim_size (0: 2 (n - 1)) long.
+    """Out = the real transform of half a spectrum X; the last of `axes` gets the size last_dim_size
+    (0: 2 (n - 1)).
     """
     last = last_dim_size if last_dim_size > 0 else 2 * (X.shape[axes[-1]] - 1)
     sizes = [*(X.shape[a] for a in axes[:-1]), last]
@@ -77,7 +77,7 @@ def fft_c2r(X: Array, *, axes: Longs, normalization: str, forward: bool, last_di
 
 @op(outs="Out", grad="X", rows=mixes())
 def frame(X: Array, *, frame_length: int, hop_length: int, axis: int = -1):
-    """Out [..., frame_length, n] = pieces of X along the last axis, one every hop_length; with axis
+    """Out [..., frame_length, n] = frames of X along the last axis, one every hop_length; with axis
     0, Out [n, frame_length, ...].
     """
     if axis not in (0, -1) or frame_length < 1 or hop_length < 1 or X.shape[axis] < frame_length:
@@ -92,7 +92,7 @@ def frame(X: Array, *, frame_length: int, hop_length: int, axis: int = -1):
 
 @op(outs="Out", grad="X", rows=mixes())
 def overlap_add(X: Array, *, hop_length: int, axis: int = -1):
-    """Out = the frames of X [..., frame_length, n] added up, each hop_length behind the one before.
+    """Out = the frames of X [..., frame_length, n] added up, each shifted by hop_length.
 
     With axis 0, X is [n, frame_length, ...].
     """

@@ -1,4 +1,4 @@
-"""fsp: how channels of two feature maps go together, the flow between layers that distillation
+"""fsp: products of the channels of two feature maps, the flow between layers that distillation
 compares.
 """
 

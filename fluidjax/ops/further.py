@@ -1,11 +1,11 @@
 """Gradients of gradient ops that declare none: ``tanh_grad_vjp`` is the vector-Jacobian product of
 ``tanh_grad``, and so on.
 
-Paddle 1.8.5 differentiates the gradient ops of some twenty op types, and takes what the others
-compute for constants, without a word. Here all can be differentiated, as often as is asked. These
-op types are not in the registry's list; they are made when they are asked for. Their slots: those
-of the gradient op as they are, ``DD_X_GRAD`` for what flows back into its output ``X@GRAD``, and
-``D_X`` for the gradient of its input X.
+Paddle 1.8.5 differentiates the gradient ops of some twenty op types, and silently treats the
+results of the others as constants. Here all can be differentiated, to any order. These op types are
+not in the registry's list; they are made at the first look-up. Their slots: those of the gradient
+op unchanged, ``DD_X_GRAD`` for the gradient that flows back into its output ``X@GRAD``, and ``D_X``
+for the gradient of its input X.
 """
 
 from __future__ import annotations
@@ -23,13 +23,11 @@ from .target import PLAIN
 from .traits import Traits
 
 SUFFIX = "_vjp"
-_UNSETTLED = {"nce_grad"}  # it takes what follows from its inputs and from what was drawn
+_UNSETTLED = {"nce_grad"}  # it takes values that depend on its inputs and on random numbers
 
 
 def further_grad(kind: str) -> GradDef | None:
-    """How a gradient op is differentiated by jax.vjp; None where it cannot be, or the op is
-    another.
-    """
+    """How a gradient op is differentiated by jax.vjp; None if it cannot be, or for any other op."""
     found = further(kind + SUFFIX)
     return None if found is None else _graddef(_base(lookup(kind)))
 
@@ -64,8 +62,8 @@ def further(kind: str) -> OpDef | None:
 
 
 def inputs_of(kind: str) -> tuple[str, ...]:
-    """The input slots from which the further gradient of a gradient op computes anew what the op
-    differentiates; none if it does not.
+    """The input slots from which the further gradient of a gradient op recomputes the
+    differentiated function; none if it does not.
     """
     base = _base(lookup(kind))
     return (
@@ -76,11 +74,11 @@ def inputs_of(kind: str) -> tuple[str, ...]:
 
 
 def _base(op: OpDef) -> OpDef:
-    """A gradient op as a function of all that its outputs follow from.
+    """A gradient op as a function of all that its outputs depend on.
 
-    Where it takes a result of its forward op into which no gradient flows back (a softmax, a
-    variance), it is differentiated as what it means: jax.vjp of the forward op. What a random op
-    drew is a constant, though.
+    If it takes a result of its forward op into which no gradient flows back (a softmax, a
+    variance), it is differentiated by its meaning: jax.vjp of the forward op. Random numbers stay
+    constants.
     """
     forward = lookup(op.forward or "")
     between = {s.name for s in forward.outputs} - _flowing(forward)
@@ -122,13 +120,13 @@ def _graddef(base: OpDef) -> GradDef:
 
 
 def _plain(slot: str) -> str:
-    """A slot's name in another one's: with ``@GRAD`` at its end that would name a gradient."""
+    """A slot's name as part of another's; a final ``@GRAD`` would make it the name of a gradient."""
     return slot.replace("@", "_")
 
 
 def _through(base: OpDef) -> list[str]:
-    """The inputs that a gradient may be asked of: not those that the first differentiation leaves
-    out, nor intermediate results.
+    """The inputs that may have a gradient: all except those that the first differentiation
+    excludes, and intermediate results.
     """
     forward = lookup(base.forward or "")
     own = forward.grad if forward.grad is not None and forward.grad.type == base.type else None

@@ -1,8 +1,8 @@
-"""Ops that stand for several others on arrays: fc, squared differences of matrices, repeated fc,
+"""Ops that replace several others on arrays: fc, squared differences of matrices, repeated fc,
 elementwise with an activation.
 
-1.8.5's passes for inference write them; each means the ops that it replaces, and XLA fuses as it
-sees fit.
+1.8.5's inference passes write them. Each computes the ops that it replaces, and XLA decides what to
+fuse.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def fc(
 ):  # fmt: skip
     """Out = activation(flatten(Input, in_num_col_dims) @ W + Bias), activation relu or none.
 
-    padding_weights: W has four rows and four columns more than it means.
+    padding_weights: W has four extra rows and columns, which are ignored.
     """
     weight = W[: W.shape[0] - 4, : W.shape[1] - 4] if padding_weights else W
     out = Input.reshape(math.prod(Input.shape[:in_num_col_dims]), -1) @ weight
@@ -110,8 +110,8 @@ def _unary(scale: float) -> dict[str, Callable[[Any], Any]]:
 
 
 def _functors(functor_list: Any) -> tuple[str, str, bool]:
-    """The function of one and that of two arguments, and whether that of two is the outer one; a
-    gradient op says ``relu_grad``.
+    """The unary and the binary function, and whether the binary one is the outer; a gradient op
+    says ``relu_grad``.
     """
     names = [n.partition(",")[0].removesuffix("_grad") for n in functor_list]
     if len(names) == 2:
@@ -130,8 +130,8 @@ def _fused_specs(X: Spec, Y: Spec, *, functor_list: Any, **_: Any) -> tuple[Spec
 
 
 def _write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
-    """1.8.5's gradient op says which functions it differentiates by, and has IntermediateOut only
-    where that is saved.
+    """1.8.5's gradient op names the functions of its gradient, and has IntermediateOut only if that
+    is saved.
     """
     saved = op.attrs.get("save_intermediate_out", False)
     inner = ["IntermediateOut"] if saved else []
@@ -157,11 +157,11 @@ def _write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
 def fused_elemwise_activation(
     X: Array, Y: Array, *, axis: int = -1, scale: float = 0.0, save_intermediate_out: bool = False, functor_list: Strs,
 ):  # fmt: skip
-    """Out = f(X, g(Y)) where functor_list is f, g with f of two arguments, else f(g(X, Y));
-    IntermediateOut: what g gives.
+    """Out = f(X, g(Y)) if functor_list is f, g with a binary f, else f(g(X, Y)); IntermediateOut:
+    the result of g.
 
-    Of two arguments there are elementwise_add and elementwise_mul, of one scale, relu, tanh and
-    sigmoid.
+    The binary functions are elementwise_add and elementwise_mul; the unary ones are scale, relu,
+    tanh and sigmoid.
     """
     outer, inner = _outer_and_inner(axis, scale, functor_list)
     between = inner(X, Y)
@@ -197,7 +197,7 @@ def fused_elemwise_activation_grad(
     scale: float,
     functor_list: Any,
 ) -> tuple[Any, Any, Any]:
-    """The gradients of X, Y and IntermediateOut, which is computed anew where it was not saved."""
+    """The gradients of X, Y and IntermediateOut, which is recomputed if it was not saved."""
     outer, inner = _outer_and_inner(axis, scale, functor_list)
     between, through = jax.vjp(inner, X, Y)
     out, back = jax.vjp(outer, X, between if IntermediateOut is None else IntermediateOut)

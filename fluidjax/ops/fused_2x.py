@@ -1,4 +1,4 @@
-"""Fused ops of Paddle 2 and 3, by what they compute unfused."""
+"""Fused ops of Paddle 2 and 3, computed by unfused ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def fused_softmax_mask(X: Array, Mask: Array):
 
 @op(outs="Out", grad="X", rows=mixes())
 def fused_softmax_mask_upper_triangle(X: Array):
-    """Out = softmax along the last axis of X [..., n, n] without what lies above the diagonal,
+    """Out = softmax along the last axis of X [..., n, n], ignoring elements above the diagonal,
     where Out is 0.
     """
     below = np.tril(np.ones(X.shape[-2:], bool))

@@ -20,9 +20,7 @@ from .traits import Bounds, knows_rows
 
 
 def _ordered(x: Ragged, state: Array | None, width: int) -> Any:
-    """The first states with the longest sequence first, as Paddle's batches have them; 0 where none
-    is given.
-    """
+    """The first states with the longest sequence first, as in Paddle's batches; 0 if none is given."""
     if state is None:
         return jnp.zeros((x.sequences, width), x.dtype)
     return state[jnp.argsort(-x.lengths, stable=True)]
@@ -57,7 +55,7 @@ def fusion_gru(
     """Hidden = gru(X @ WeightX + Bias, H0, WeightH); see there. As in 1.8.5 origin_mode has no
     meaning.
 
-    use_seq is a choice of how it runs, which has none here.
+    use_seq selects an implementation in Paddle; ignored here.
     """
     x = sequences_of("fusion_gru", "X", X, 1)
     inner = x.with_rows(x.rows @ WeightX + (0 if Bias is None else Bias.reshape(1, -1)))
@@ -132,8 +130,8 @@ def fusion_lstm(
     is_reverse: bool = False, use_seq: bool = True, gate_activation: str = "sigmoid", cell_activation: str = "tanh",
     candidate_activation: str = "tanh",
 ):  # fmt: skip
-    """Hidden, Cell = lstm(X @ WeightX, H0, C0, WeightH, Bias); see there. use_seq is a choice of
-    how it runs, without meaning here.
+    """Hidden, Cell = lstm(X @ WeightX, H0, C0, WeightH, Bias); see there. use_seq selects an
+    implementation in Paddle; ignored here.
     """
     x = sequences_of("fusion_lstm", "X", X, 1)
     acts = {

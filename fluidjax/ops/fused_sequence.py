@@ -1,7 +1,7 @@
-"""Ops that stand for several others on sequences: pooling, windows, expansion and embeddings, each
-with what stands beside it.
+"""Ops that replace several others on sequences: pooling, windows, expansion and embeddings, each
+with its neighbours.
 
-1.8.5's passes for inference write them. The recurrent ones are in fused_rnn.py.
+1.8.5's inference passes write them. The recurrent ones are in fused_rnn.py.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def fusion_seqexpand_concat_fc(
     """Out = fc_activation([row of X[0], row n of X[1], ...] @ FCWeight + FCBias), for each row of
     sequence n of X[0].
 
-    X[0] [rows, D] with one LoD level, others [N, Di]. FCOut [N, M]: what the others and the bias
-    contribute.
+    X[0] [rows, D] with one LoD level, others [N, Di]. FCOut [N, M]: the contribution of the others
+    and the bias.
     """
     x = sequences_of("fusion_seqexpand_concat_fc", "X[0]", X[0], 1)
     width = x.rows.shape[1]
@@ -157,7 +157,7 @@ def fusion_seqpool_cvm_concat(
     """Out [N, ...] = the pooled sequences of every X, side by side, with s = log(show + 1),
     log(click + 1) - s as first two columns.
 
-    Show and click are the first two columns of what is pooled.
+    Show and click are the first two columns of the pooled sequences.
     """
     found = []
     for x in X:
@@ -210,7 +210,7 @@ def fused_embedding_seq_pool(
 def fused_embedding_seq_pool_grad(
     W: Array, Ids: Ragged, d_Out: Array, *, is_sparse: bool, padding_idx: Int64
 ):
-    """d_W[id] += Out@GRAD of its sequence; with is_sparse the rows alone."""
+    """d_W[id] += Out@GRAD of its sequence; with is_sparse, as sparse rows."""
     ids = sequences_of("fused_embedding_seq_pool", "Ids", Ids, 1)
     index = ids.rows.reshape(-1)
     values = jnp.take(

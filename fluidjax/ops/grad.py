@@ -1,7 +1,7 @@
-"""Gradients that Paddle writes with ordinary ops: a table, one row an op type.
+"""Gradients that Paddle writes with ordinary ops: a table with one row per op type.
 
-Families declare gradient ops of their own with ``@op(grad=...)`` and ``@grad_of``; what stands here
-needs no rule, since the ops it names have their meaning already.
+Families declare other gradient ops with ``@op(grad=...)`` and ``@grad_of``; the gradients of this
+table need no rule, because the named ops exist already.
 """
 
 from __future__ import annotations

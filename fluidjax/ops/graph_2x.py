@@ -1,5 +1,5 @@
-"""Rows of tensors as nodes of graphs, and as segments, in Paddle 2 and 3; and fold, which adds up
-what unfold took apart.
+"""Rows of tensors as nodes of graphs and as segments, in Paddle 2 and 3; and fold, which adds up
+the windows of unfold.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _felt.defjvps(lambda tangent, zeros, x: tangent)
 
 
 def _reduced(kind: str, messages: Any, at: Any, size: int, how: str) -> Any:
-    """messages [N, ...] put together by sum, mean, max or min in the rows `at` of [size, ...]; 0 in
-    rows that none reaches.
+    """messages [N, ...] reduced by sum, mean, max or min into the rows `at` of [size, ...]; 0 in
+    rows without messages.
     """
     how = how.lower()
     zeros = jnp.zeros((size, *messages.shape[1:]), messages.dtype)
@@ -44,7 +44,7 @@ def _reduced(kind: str, messages: Any, at: Any, size: int, how: str) -> Any:
     if how == "mean":
         return zeros.at[at].add(messages) / jnp.maximum(wide, 1).astype(messages.dtype)
     if how not in ("max", "min"):
-        raise FluidValueError(f"{kind} puts rows together by sum, mean, max or min, not {how!r}")
+        raise FluidValueError(f"{kind} reduces rows by sum, mean, max or min, not {how!r}")
     floats = jnp.issubdtype(messages.dtype, jnp.floating)
     worst = -np.inf if floats else np.iinfo(messages.dtype).min
     start = jnp.full(
@@ -75,11 +75,11 @@ def _segment_spec(X: Spec, SegmentIds: Spec, *, pooltype: str) -> tuple[Spec, Sp
     sizes=sizes_from("SegmentIds"),
 )
 def segment_pool(X: Array, SegmentIds: Array, *, pooltype: str = "SUM"):
-    """Out [n, ...] = the rows of X put together by `pooltype` (SUM, MEAN, MAX, MIN) where
-    SegmentIds, which ascend, are equal.
+    """Out [n, ...] = the rows of X with equal SegmentIds (ascending), reduced by `pooltype` (SUM,
+    MEAN, MAX, MIN).
 
-    n is the last of SegmentIds + 1; a row without any is 0. SummedIds [n, 1]: how many there are,
-    for MEAN.
+    n is the last of SegmentIds + 1; an empty segment gives 0. SummedIds [n, 1]: the sizes of the
+    segments, for MEAN.
     """
     ids = concrete(SegmentIds, "segment_pool", "SegmentIds")
     if ids.size and (ids[0] < 0 or (np.diff(ids) < 0).any()):
@@ -140,10 +140,11 @@ def graph_send_recv(
     reduce_op: str = "SUM",
     out_size: Longs = (0,),
 ):
-    """Out[d] = the rows X[s] of all edges (s, d) put together by reduce_op (SUM, MEAN, MAX, MIN); 0
-    where none ends.
+    """Out[d] = the rows X[s] of all edges (s, d), reduced by reduce_op (SUM, MEAN, MAX, MIN); 0
+    without edges.
 
-    Out has out_size rows, or as many as X. Dst_count: how many edges end at each, for MEAN.
+    Out has out_size rows, or as many as X. Dst_count: the number of edges that end at each row, for
+    MEAN.
     """
     size = _out_size("graph_send_recv", Out_size, out_size, X.shape[0])
     count = jnp.zeros(size, np.int32).at[Dst_index].add(1)
@@ -205,8 +206,8 @@ def graph_send_ue_recv(
     X: Array, Y: Array, Src_index: Array, Dst_index: Array, Out_size: Array | None, *, message_op: str = "ADD", reduce_op: str = "SUM",
     out_size: Longs = (0,),
 ):  # fmt: skip
-    """Out[d] = the messages X[s] + Y[e] (message_op ADD or MUL) of all edges e from s to d put
-    together as in graph_send_recv.
+    """Out[d] = the messages X[s] + Y[e] (message_op ADD or MUL) of all edges e from s to d, reduced
+    as in graph_send_recv.
     """
     size = _out_size("graph_send_ue_recv", Out_size, out_size, X.shape[0])
     y = Y.reshape(Y.shape + (1,) * (X.ndim - Y.ndim))
@@ -254,8 +255,8 @@ def fold(
     paddings: Ints = (0, 0),
     dilations: Ints = (1, 1),
 ):
-    """Y [N, C, H, W] = the windows X [N, C kh kw, L] of an image added up where they lie, as
-    `unfold` takes them.
+    """Y [N, C, H, W] = the windows X [N, C kh kw, L] of an image, added up at the positions of
+    `unfold`.
     """
     (high, wide), (kh, kw) = output_sizes, kernel_sizes
     n, cells, count = X.shape

@@ -1,4 +1,4 @@
-"""Where the greatest element lies."""
+"""The index of the greatest element."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from jax import numpy as jnp
 
 
 def first_greatest(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
-    """The index of the first of the greatest elements along `axis`, int32; without an axis, of all
-    of them in a row.
+    """The index of the first of the greatest elements along `axis`, int32; without an axis, in the
+    flattened array.
 
-    jnp.argmax gives int64 where 64-bit types are on, as they are within an op, and a caller's jit
-    without them cannot lower that.
+    jnp.argmax gives int64 if 64-bit types are enabled, as within an op, and a caller's jit without
+    them cannot lower that.
     """
     if axis is None:
         x, axis = x.reshape(-1), 0

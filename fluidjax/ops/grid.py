@@ -1,4 +1,6 @@
-"""Spatial transformers: affine_grid makes places in an image, grid_sampler reads it there."""
+"""Spatial transformers: affine_grid makes positions in an image, grid_sampler reads the image
+there.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ from .traits import mixes, row_wise, sizes_from
 
 
 def _spaced(count: int, dtype: Any, align_corners: bool) -> np.ndarray:
-    """`count` numbers from -1 to 1 as 1.8.5 computes them: nan for a single one. Without
-    align_corners the middles of as many parts.
+    """`count` numbers from -1 to 1 as in 1.8.5 (nan for a single one); without align_corners, the
+    middles of `count` equal parts.
     """
     kind = np.dtype(dtype).type
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -121,7 +123,7 @@ def _sampled_spec(
 
 
 def _place(at: Any, size: int, padding_mode: str, align_corners: bool) -> Any:
-    """Pixels along one axis from places between -1 and 1."""
+    """Pixels along one axis from positions between -1 and 1."""
     kind: Any = at.dtype.type
     if not are_numbers((size,)):
         kind = partial(jnp.asarray, dtype=at.dtype)
@@ -134,7 +136,7 @@ def _place(at: Any, size: int, padding_mode: str, align_corners: bool) -> Any:
         shift = kind(0 if align_corners else 0.5)
         period: Any = kind(2 * (size - 1) if align_corners else 2 * size)
         far = jnp.abs(pixel + shift)
-        # of one cell the clip says where it is
+        # the clip gives the position if there is one cell
         period = period if are_numbers((size,)) else jnp.maximum(period, 1)
         nothing = isinstance(period, np.generic) and not period
         far = jnp.zeros_like(far) if nothing else far - jnp.floor(far / period) * period

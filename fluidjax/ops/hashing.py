@@ -16,8 +16,8 @@ def hash(X: Array, *, num_hash: int = 1, mod_by: Int64 = 100000):
     """Out [N, num_hash, 1] = xxHash64 of row X[i] with the seeds 0, 1, ... num_hash - 1, modulo
     mod_by.
 
-    X [N, n] (int32, int64): what is hashed are the bytes of a row, so equal numbers of the two
-    dtypes differ.
+    X [N, n] (int32, int64): the bytes of a row are hashed, so equal numbers of the two dtypes give
+    different hashes.
     """
     if X.ndim != 2 or X.dtype not in (np.int32, np.int64):
         raise ShapeError(f"hash takes X [N, n] of int32 or int64, not {list(X.shape)} of {X.dtype}")

@@ -1,8 +1,8 @@
-"""Loops that Python drives (partition/cuts.py): iteration by iteration, on values that are there, and
-backwards through what was kept.
+"""Loops that Python drives (partition/cuts.py), iteration by iteration on known values, and
+backwards through saved ones.
 
-Shapes may change from iteration to iteration, and arrays and LoDs grow. Of each iteration what
-gradient blocks read is kept, as Fluid's step scopes do it.
+Shapes may change between iterations, and arrays and LoDs may grow. The values of each iteration
+that gradient blocks read are saved, as in Fluid's step scopes.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from .tensor_array import Listed, Stacked, TensorArray, is_array, unstacked
 
 @dataclass(frozen=True, eq=False)
 class HostScopes:
-    """each: what gradient blocks read of every iteration. before: what was changed in place, as it
-    was before the loop.
+    """each: the values of every iteration that gradient blocks read. before: the values changed in
+    place, as before the loop.
     """
 
     each: list[Env]
@@ -38,7 +38,9 @@ class HostScopes:
 
 
 def holds(call: Call, name: str, value: Any) -> bool:
-    """A condition of one element; waits for it. Raises EnforceNotMet for another one."""
+    """The value of a condition of one element; waits for it. Raises EnforceNotMet for any other
+    condition.
+    """
     found = np.asarray(call.exact(name, value))
     refuse_no_boolean(call, name, found)
     return bool(found.reshape(()))
@@ -55,10 +57,8 @@ def refuse_no_boolean(call: Call, name: str, value: Any) -> None:
 
 
 def drive(call: Call, kept: tuple[Sequence[str], Sequence[str]]) -> None:
-    """Run a loop's block as long as its condition holds. kept: names that gradient blocks read of
-    an iteration's end, and of
-
-    its beginning.
+    """Run a loop's block while its condition is true. kept: the names that gradient blocks read at
+    an iteration's end, and at its beginning.
     """
     (idx,), (condition,) = call.op.blocks, call.op.input("Condition")
     names = [*walk.written_outside(call.desc, call.op), WORD]
@@ -90,8 +90,8 @@ def drive(call: Call, kept: tuple[Sequence[str], Sequence[str]]) -> None:
 
 
 def _tell_changes(error: Exception, call: Call, values: Env, count: int) -> None:
-    """Note which values, handed on by iterations so far, have other shapes than at first: an op may
-    not take them.
+    """Add to an error which loop-carried values have changed their shapes: an op may not accept
+    them.
     """
     shapes = {n: (_entry_shape(call.env.get(n), 0), _entry_shape(v, -1)) for n, v in values.items()}
     changed = [
@@ -108,7 +108,7 @@ def _tell_changes(error: Exception, call: Call, values: Env, count: int) -> None
 
 
 def _entry_shape(value: Any, at: int) -> tuple[int, ...] | None:
-    """The shape of a value; of an array that of an entry."""
+    """The shape of a value, or of an array's entry."""
     if isinstance(value, Listed):
         value = value.items[at] if value.items else None
     return (
@@ -121,8 +121,8 @@ def _entry_shape(value: Any, at: int) -> tuple[int, ...] | None:
 def drive_rows(
     step: Callable[[Any, Any], Any], carry: Any, given: tuple[Any, ...], reverse: bool
 ) -> tuple[Any, list[Any]]:
-    """What jax.lax.scan does, by Python: the last carry, and what each step gives. given: row
-    numbers, and what has as many rows.
+    """jax.lax.scan in Python: the last carry, and the results of each step. given: row numbers, and
+    values with as many rows.
     """
     count = given[0].shape[0]
     found: list[Any] = [None] * count
@@ -132,7 +132,7 @@ def drive_rows(
 
 
 def side_by_side(each: Sequence[Any]) -> Any:
-    """Values of the same form as one, with a leading dimension; nothing where there are none."""
+    """Values of one form, stacked along a leading dimension; None if there are none."""
     return jax.tree.map(lambda *v: jnp.stack(v), *each) if each else {}
 
 
@@ -179,13 +179,13 @@ def drive_back(call: Call, scopes: HostScopes) -> None:
             if n in handed and n.removesuffix(GRAD) not in wanted
         }
     )
-    # the gradient of `increment` takes the step back
+    # the gradient of `increment` undoes the step
     env.update({n: v for n, v in scopes.before.items() if n in made})
 
 
 def _starts(call: Call, given: dict[str, str], wanted: dict[str, str]) -> tuple[Env, Env]:
-    """Gradients as the last iteration finds them: those that iterations hand on, and those that all
-    read.
+    """The gradients at the last iteration: those that iterations pass on, and those that all of
+    them read.
     """
     handed: Env = {}
     constant: Env = {}
@@ -208,15 +208,15 @@ def _starts(call: Call, given: dict[str, str], wanted: dict[str, str]) -> tuple[
 
 
 def _listed(array: TensorArray) -> Listed:
-    """The entries as a list; here, between compiled segments, it is known which have been written."""
+    """The entries as a list; between compiled segments it is known which have been written."""
     return unstacked(
         replace(array, written=np.asarray(array.written)) if isinstance(array, Stacked) else array
     )
 
 
 def _handed(call: Call, idx: int, inner: Env, name: str, before: Any, flows: bool) -> Any:
-    """The gradient that an iteration hands to the one before it, which has no part in what this one
-    wrote anew.
+    """The gradient that an iteration passes to the one before it, which does not affect what this
+    one overwrote.
     """
     value = inner.get(name, before)
     if flows or is_array(value):

@@ -20,8 +20,8 @@ LIMIT = 40.0  # logits are clipped to [-40, 40]; gradients pass the clip
 
 
 def _path(label: Any, table: Any, code: Any, classes: int) -> tuple[Any, Any, Any]:
-    """Of each row and step of its path: the inner node, the choice there (1 or 0), and whether the
-    path goes so far.
+    """For each row and step of its path: the inner node, the choice there (1 or 0), and whether the
+    path has this step.
 
     In the default tree, class c ends at leaf c + num_classes of a heap whose root is 1, and W has a
     row for each inner node.
@@ -81,8 +81,8 @@ def hierarchical_sigmoid(
     """Out [N, 1] = sum along the path of log(1 + exp(z)) - choice * z, z = X . W[node] + Bias[node]
     clipped to [-40, 40].
 
-    PreOut [N, longest path] = log(1 + exp(z)). The steps that a shorter path lacks count log(2), as
-    in 1.8.5. W_Out = W.
+    PreOut [N, longest path] = log(1 + exp(z)). Steps beyond the end of a shorter path add log(2),
+    as in 1.8.5. W_Out = W.
     """
     _checked(X, W, Label, PathTable, PathCode, Bias, num_classes)
     node, choice, there = _path(Label, PathTable, PathCode, num_classes)
@@ -105,17 +105,16 @@ def hierarchical_sigmoid_grad(
     X: Array, W: Array, Label: Array, PathTable: Array | None, PathCode: Array | None, Bias: Array | None, PreOut: Array, d_Out: Array,
     *, num_classes: int, is_sparse: bool,
 ):  # fmt: skip
-    """With s = Out@GRAD * (1 - exp(-PreOut) - choice): X@GRAD = sum of s W[node], W@GRAD[node] += s
-    X, Bias@GRAD[node] += s.
+    """X@GRAD = sum of s W[node], W@GRAD[node] += s X, Bias@GRAD[node] += s, where s = Out@GRAD * (1
+    - exp(-PreOut) - choice).
 
-    W@GRAD is sparse rows with is_sparse. A logit that was clipped has its gradient all the same, as
-    in 1.8.5.
+    W@GRAD is sparse rows with is_sparse. A clipped logit also has its gradient, as in 1.8.5.
     """
     node, choice, there = _path(Label, PathTable, PathCode, num_classes)
     slope = jnp.where(
         there, (1 - 1 / jnp.exp(PreOut) - (choice != 0)) * d_Out.reshape(-1, 1), 0
     ).astype(X.dtype)
-    flat = (slope == 0)[..., None]  # adds nothing, whatever it is multiplied by
+    flat = (slope == 0)[..., None]  # adds nothing, whatever the factor
     d_x = jnp.einsum("nl,nld->nd", slope, jnp.where(flat, 0, take(W, node[..., None])))
     at = jnp.where(there, node, W.shape[0]).reshape(-1, 1)  # past the end: dropped
     rows = jnp.where(flat, 0, slope[..., None] * X[:, None, :]).reshape(-1, W.shape[1])

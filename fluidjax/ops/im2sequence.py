@@ -62,9 +62,9 @@ def im2sequence(
     """Out = the windows of each image, one a row, as a sequence: [N * windows, C * kh * kw] from X
     [N, C, H, W].
 
-    Windows go row by row; paddings: up, left, down, right. Y [N, 2], real heights and widths in
-    pixels that are out_stride times smaller in X: image n has only the windows that lie in its own
-    part of X (not where N is 1, as in 1.8.5).
+    Windows go row by row; paddings: up, left, down, right. Y [N, 2]: real heights and widths,
+    out_stride times those in X; image n has only the windows within its own part of X (ignored if N
+    is 1, as in 1.8.5).
     """
     cells = unfold(X, kernel_sizes=kernels, strides=strides, paddings=paddings, dilations=[1, 1])
     n, width, count = cells.shape

@@ -1,7 +1,7 @@
 """Gather and scatter, selection, arg-max, sort.
 
-Indices are trusted, as in Paddle's kernels: an index that is out of range reads or writes something
-or nothing, but costs no check inside the step.
+Indices are trusted, as in Paddle's kernels: the result for an index out of range is undefined, and
+the step does not check it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TRUST = "promise_in_bounds"
 
 
 def narrow(ids: Array, dims: Sequence[int]) -> Array:
-    """int64 indices as int32 where the dims that they index allow it: half the index arithmetic."""
+    """int64 indices as int32 if the indexed dims allow it, which halves the index arithmetic."""
     return ids.astype(np.int32) if ids.dtype == np.int64 and max(dims, default=0) < 2**31 else ids
 
 
@@ -102,8 +102,8 @@ def _axis_of(kind: str, X: Array | Spec, Axis: Array | None, axis: int) -> int:
     rows=row_wise("Index", lod=None, by_number="X", when=both(absent("Axis"), unset("axis"))),
 )
 def gather(X: Array, Index: Array, Axis: Array | None, *, overwrite: bool = True, axis: int = 0):
-    """Out[..., i, ...] = X[..., Index[i], ...] along the first axis, in later Paddles along `axis`,
-    or the one that Axis [1] holds.
+    """Out[..., i, ...] = X[..., Index[i], ...] along the first axis; in later Paddles along `axis`,
+    or along Axis [1].
     """
     at = _axis_of("gather", X, Axis, axis)
     if at or not Index.ndim:
@@ -130,7 +130,7 @@ def gather_grad(
     overwrite: bool,
     axis: int,
 ):
-    """d_X[..., Index[i], ...] = d_Out[..., i, ...], the last one where an index repeats (+= unless
+    """d_X[..., Index[i], ...] = d_Out[..., i, ...], the last one if an index repeats (+= unless
     overwrite, and along other axes).
     """
     index, d = rows_of(Index), rows_of(d_Out)
@@ -143,7 +143,7 @@ def gather_grad(
         )
     if not index.ndim:
         index, d = index.reshape(1), d[None]
-    # an index that repeats in the padding would overwrite
+    # a repeated index in the padding would overwrite
     if isinstance(Index, Ragged) and Index.padded:
         index = jnp.where(Index.kept().reshape(-1, *[1] * (index.ndim - 1)), index, X.shape[0])
     return put(jnp.zeros(X.shape, d.dtype), rows(index), d, add=not overwrite)
@@ -180,8 +180,8 @@ def scatter(X: Array, Ids: Array, Updates: Array, *, overwrite: bool = True):
 
 
 def last_of_each(ids: Array, height: int) -> jax.Array:
-    """Row numbers [N, 1], but past the end where a later one is the same: a GPU writes rows in any
-    order, and the last one counts.
+    """Row numbers [N, 1], moved past the end if a later one is equal: a GPU writes rows in any
+    order, and the last one must win.
     """
     order = jnp.argsort(ids[:, 0], stable=True)
     ordered = ids[order, 0]
@@ -303,7 +303,7 @@ def arg_max(
     """Out = the index of the largest element along `axis`, the first of equals; int64, or `dtype`.
     nan never wins.
 
-    flatten: of all elements in a row.
+    flatten: over all elements.
     """
     return _arg(without_nan(X, -np.inf), lax.argmax, axis, keepdims, dtype, flatten)
 
@@ -315,7 +315,7 @@ def arg_min(
     """Out = the index of the smallest element along `axis`, the first of equals; int64, or `dtype`.
     nan never wins.
 
-    flatten: of all elements in a row.
+    flatten: over all elements.
     """
     return _arg(without_nan(X, np.inf), lax.argmin, axis, keepdims, dtype, flatten)
 
@@ -367,11 +367,11 @@ def _top_k_spec(X: Spec, K: Spec | None, *, k: int) -> tuple[Spec, Spec]:
     sizes=sizes_from("K"),
 )
 def top_k(X: Array, K: Array | None, *, k: int = 1):
-    """Out = the k largest along the last dim, in order, Indices (int64) where they are; K goes
-    before k.
+    """Out = the k largest along the last dim, in order, Indices (int64) where they are; K overrides
+    k.
 
-    Of equals, zeros of both signs among them, the first go first. nan is less than any number, but
-    for k = 1 in first place, where no comparison puts it away.
+    Equal elements, and zeros of both signs, keep their order. nan is less than any number; but with
+    k = 1, a nan in first place stays, because no comparison replaces it.
     """
     count = integers("top_k", "K", K, None, [k])[0]
     if not 0 <= count <= X.shape[-1]:
@@ -382,7 +382,7 @@ def top_k(X: Array, K: Array | None, *, k: int = 1):
         out, indices = lax.top_k(X, count)
         return out, indices.astype(np.int64)
     keys = without_nan(X, -np.inf)
-    # -0.0 would come behind 0.0
+    # -0.0 would come after 0.0
     _, indices = lax.top_k(jnp.where(keys == 0, np.zeros((), X.dtype), keys), count)
     if count == 1:
         indices = jnp.where(jnp.isnan(X[..., :1]), 0, indices)
@@ -411,15 +411,13 @@ def _mask_spec(X: Spec, MaxLenTensor: Spec | None, *, maxlen: int, out_dtype: in
 
 
 def _known_length(op: OpDesc, slot: str, at: int) -> bool:
-    """X decides the size only where neither a tensor nor the attribute does."""
+    """X decides the size only if neither a tensor nor the attribute does."""
     return slot == "X" and (bool(op.input("MaxLenTensor")) or op.attrs.get("maxlen", -1) >= 0)
 
 
 @op(outs="Y", infer=_mask_spec, rows=mixes(), sizes=sizes_from("MaxLenTensor X", _known_length))
 def sequence_mask(X: Array, MaxLenTensor: Array | None, *, maxlen: int = -1, out_dtype: int):
-    """Y[..., j] = 1 where j < X[...], else 0, for j < maxlen; the longest X where maxlen is
-    negative.
-    """
+    """Y[..., j] = 1 where j < X[...], else 0, for j < maxlen; the largest X if maxlen is negative."""
     if MaxLenTensor is not None:
         maxlen = int(concrete(MaxLenTensor, "sequence_mask", "MaxLenTensor").reshape(-1)[0])
         if maxlen < 1:

@@ -1,12 +1,12 @@
 """Shapes and dtypes of an op's outputs, before anything runs.
 
-The default rule runs the op's function under jax.eval_shape twice, every -1 filled with another
-size: a dimension that comes out different is unknown (-1). Where the op does not take one size for
-all of them, open_sizes.py finds sizes that fit. Results are memoised. An op whose output depends on
-more than its inputs' shapes, or which must accept unknown dimensions that clash, has a rule of its
-own (``@op(infer=...)``): a function of the same signature over :class:`Spec` values. So have a few
-ops that most nets are made of, as running one takes milliseconds; where their inputs are not what
-they mostly are, such a rule returns None, and the function is run.
+The default rule runs the op's function twice under jax.eval_shape, with two sizes in place of -1:
+an output dimension that differs is unknown (-1). If the op does not accept one size for all of
+them, open_sizes.py finds sizes that fit. Results are memoised. An op whose output depends on more
+than its inputs' shapes, or which must accept unknown dimensions that clash, has its own rule
+(``@op(infer=...)``): a function of the same signature over :class:`Spec` values. A few very common
+ops have one too, because eval_shape takes milliseconds; such a rule returns None for unusual
+inputs, and the function is run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .objection import refusal
 from .open_sizes import Place, Sizes, aligned, fitting, unknown
 from .registry import OpDef
 
-# sizes for an unknown dimension: divisible by most things that a reshape divides by
+# sizes for an unknown dimension: divisible by most divisors of reshapes
 FILL = (5040, 7560)
 
 
@@ -46,7 +46,7 @@ class Spec:
         return Spec(self.shape, dtype)
 
     def like(self, *shape: int) -> Spec:
-        """Of another shape."""
+        """The same with another shape."""
         return Spec(shape, self.dtype)
 
 
@@ -56,7 +56,7 @@ Specs = Mapping[str, Any]  # slot -> Spec, or a tuple of Specs for a repeatable 
 def infer(definition: OpDef, inputs: Specs, attrs: Mapping[str, Any]) -> dict[str, Any]:
     """Slot -> Spec (a tuple for a repeatable slot) of the outputs.
 
-    Raises ShapeError saying what the op was given and what it objected to.
+    Raises ShapeError with the op's inputs and the reason.
     """
     try:
         known = FrozenMap(
@@ -86,10 +86,10 @@ def _infer(kind: str, definition: OpDef, inputs: FrozenMap, attrs: FrozenMap) ->
 
 
 def _tried(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> None:
-    """Raise what the op's function objects to in inputs of known sizes that its rule lets pass.
+    """Raise the error of the op's function for inputs of known sizes that its rule accepts.
 
-    Common ops have rules that look at everything. An op that must see values or a LoD objects only
-    when it runs.
+    The rules of common ops check everything. An op that must see values or a LoD raises only when
+    it runs.
     """
     if any(s.ragged or s.selected for s in definition.inputs):
         return
@@ -100,7 +100,7 @@ def _tried(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> No
 
 
 def specs_of(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The Specs of arrays by slot; of None there is none."""
+    """The Specs of arrays by slot; None has no Spec."""
 
     def spec(value: Any) -> Any:
         return (
@@ -115,7 +115,7 @@ def specs_of(values: Mapping[str, Any]) -> dict[str, Any]:
 def by_rule(
     definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap
 ) -> dict[str, Any] | None:
-    """What the op's own rule says; None where it has nothing to say."""
+    """The result of the op's own rule; None if it does not apply."""
     assert definition.infer is not None
     given = {s.name: inputs.get(s.name) for s in definition.inputs}
     result = definition.infer(**given, **definition.arguments(attrs))
@@ -126,7 +126,7 @@ def by_rule(
 
 
 def by_running(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> dict[str, Any]:
-    """What the op's function gives, for two sizes of what is unknown."""
+    """The op's function evaluated for two sizes of the unknown dimensions."""
     places = unknown(_shapes(inputs))
     return _merged(
         [
@@ -139,8 +139,8 @@ def by_running(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -
 def _with_sizes_that_fit(
     definition: OpDef, inputs: FrozenMap, attrs: FrozenMap, refusal: Exception, ran: bool
 ) -> dict[str, Any]:
-    """The outputs for guessed sizes of what is unknown; raises, for sizes that somebody wrote, if
-    none fits. ran: not a rule refused.
+    """The outputs for guessed sizes of the unknown dimensions; if none fits, raises for the sizes
+    that the user wrote. ran: the function raised, not a rule.
     """
     shapes = _shapes(inputs)
     if not unknown(shapes):
@@ -183,7 +183,7 @@ def _sized(inputs: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
 
 
 def _plain(spec: Any) -> Any:
-    """What a rule of an op's own says, with plain ints (sizes may come from LONG attributes or
+    """The result of an op's own rule with plain ints (sizes may come from LONG attributes or
     NumPy).
     """
     if spec is None:

@@ -24,21 +24,19 @@ def _specs(
 
 
 def _no_levels(levels: Mapping[str, int], attrs: Attrs) -> dict[str, int]:
-    """As in 1.8.5 the variables are declared without a LoD, though their values have one."""
+    """The variables are declared without a LoD, as in 1.8.5, though their values have one."""
     return dict.fromkeys(("Out", "LossWeight", "IndexMap"), 0)
 
 
 def _begins(Ins: Array | Ragged, is_lod: bool) -> Any:
-    """Where each instance begins, and behind them the end: int32 [N + 1]."""
+    """The beginning of each instance, and the end: int32 [N + 1]."""
     if is_lod:
         return sequences_of("filter_by_instag", "Ins", Ins, 1).offsets[-1]
     return jnp.arange(rows_of(Ins).shape[0] + 1, dtype=jnp.int32)
 
 
 def _has_one_of(tags: Ragged, wanted: Any, instances: int, exact: bool) -> Any:
-    """Which instances have one of the tags, bool [N]. exact: Ins has no padding, so there are tags
-    for each.
-    """
+    """Which instances have one of the tags, bool [N]. exact: Ins has no padding, so each has tags."""
     if exact and tags.alive is None and tags.sequences != instances:
         raise EnforceNotMet(
             f"op 'filter_by_instag' takes a sequence of tags for each of the {instances} instances"
@@ -64,12 +62,12 @@ def _has_one_of(tags: Ragged, wanted: Any, instances: int, exact: bool) -> Any:
 def filter_by_instag(
     Ins: Array | Ragged, Ins_tag: Ragged, Filter_tag: Array, *, is_lod: bool, out_val_if_empty: Int64 = 0,
 ):  # fmt: skip
-    """Out = the instances of Ins of which some tag is among Filter_tag, with their LoD; LossWeight
-    [n, 1] = 1 for each of them.
+    """Out = the instances of Ins with a tag in Filter_tag, with their LoD; LossWeight [n, 1] = 1
+    for each of them.
 
     An instance is a sequence of Ins [rows, D], or a row without is_lod; Ins_tag has a sequence of
-    tags for each. IndexMap [n, 3] (int64): where the instance begins in Out and in Ins, and how
-    many rows it has. Where none is chosen, Out is one row of out_val_if_empty, LossWeight [[0]] and
+    tags for each. IndexMap [n, 3] (int64): the beginning of the instance in Out and in Ins, and its
+    number of rows. If none is chosen, Out is one row of out_val_if_empty, LossWeight [[0]] and
     IndexMap [[0, 1, 1]].
     """
     begins, x = _begins(Ins, is_lod), rows_of(Ins)
@@ -81,7 +79,7 @@ def filter_by_instag(
     )
     chosen = jnp.sum(keep, dtype=jnp.int32)
     nothing = chosen == 0
-    # The chosen instances in front, and behind them what takes no room.
+    # The chosen instances first, then empty ones.
     which = jnp.nonzero(keep, size=count, fill_value=0)[0].astype(jnp.int32)
     true = jnp.arange(count, dtype=jnp.int32) < chosen
     first, length = begins[which], jnp.where(true, begins[which + 1] - begins[which], 0)

@@ -1,9 +1,8 @@
-"""What C makes of integers where JAX does otherwise: powers, floats that become integers, division
-by 0.
+"""Integer arithmetic in which C differs from JAX: powers, conversion of floats, division by 0.
 
-Paddle 1.8.5 computes these by C++ on x86, where a float that an integer cannot hold (nan too)
-becomes the least one, and an integer of 8 or 16 bits is the low bits of one of 32. XLA takes the
-nearest integer and 0 for nan.
+Paddle 1.8.5 computes these in C++ on x86: a float that an integer cannot hold (or nan) becomes the
+least integer, and an integer of 8 or 16 bits is the low bits of a 32-bit one. XLA takes the nearest
+integer, and 0 for nan.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def converted(x: Any, dtype: Any) -> Any:
 
 
 def of_floats(x: Any, dtype: Any) -> jax.Array:
-    """Floats as integers, rounded toward zero; what is out of range as said above."""
+    """Floats as integers, rounded toward zero; out of range as described above."""
     kind = np.dtype(dtype)
     wide = np.dtype(np.int32 if kind.itemsize < 4 else np.int64 if kind.kind == "u" else kind)
     low = np.iinfo(wide).min
@@ -41,8 +40,8 @@ def of_floats(x: Any, dtype: Any) -> jax.Array:
 
 
 def power(x: Any, y: Any) -> jax.Array:
-    """x ** y of integers of one dtype, as the float64 of it becomes an integer: 2 ** -1 is 0; what
-    is out of range, and 0 ** -1, the least.
+    """x ** y of integers of one dtype, like the float64 result converted to an integer: 2 ** -1 is
+    0; a result out of range, and 0 ** -1, is the least integer.
 
     It is computed in integers (the powers of a GPU's library are not exact) and rounded to a
     float64's digits.
@@ -58,7 +57,7 @@ def power(x: Any, y: Any) -> jax.Array:
 
 
 def _repeated(x: Any, y: Any) -> Any:
-    """x ** y for y from 0 to 63, by squares; of integers that are too large the low bits."""
+    """x ** y for y from 0 to 63, by squaring; the low bits of results that are too large."""
     result = jnp.ones_like(x)
     for bit in range(6):
         result = jnp.where((y >> bit) & 1 == 1, result * x, result)
@@ -67,14 +66,14 @@ def _repeated(x: Any, y: Any) -> Any:
 
 
 def divides_by_zero(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterable[Objection]:
-    """What a division of integers objects to. In 1.8.5 elementwise_div raises, and the others end
-    the process.
+    """Rejects an integer division by 0. In 1.8.5 elementwise_div raises, and the others end the
+    process.
     """
     y = inputs["Y"]
     rows = y.rows if isinstance(y, Ragged) else y
     if jnp.issubdtype(rows.dtype, jnp.integer):
         zero = rows == 0
-        if isinstance(y, Ragged):  # behind the true rows are zeros
+        if isinstance(y, Ragged):  # padded rows are zeros
             zero &= (jnp.arange(rows.shape[0]) < y.offsets[-1][-1]).reshape(
                 -1, *[1] * (rows.ndim - 1)
             )

@@ -1,8 +1,8 @@
 """Resizing of images and volumes: nearest, linear, bilinear, trilinear and bicubic interpolation.
 
-Every axis is resized by itself: output position k lies at input position p, and the result is a sum
-over a few inputs around p (its taps) with weights that do not depend on the data. Positions and
-weights are rounded to float32 where Paddle does so. Integers are resized along all axes at once, in
+Every axis is resized separately: output position k lies at input position p, and the result is a
+sum over a few inputs around p (its taps) with weights that do not depend on the data. Positions and
+weights are rounded to float32 as in Paddle. Integers are resized along all axes at once, in
 float32, and cut off after the point.
 """
 
@@ -24,7 +24,7 @@ from .infer import Spec
 from .registry import Array, Floats, op
 from .traits import row_wise, sizes_from
 
-Taps = list[tuple[Array, Array]]  # (input index, weight) of each output position; one pair a tap
+Taps = list[tuple[Array, Array]]  # (input index, weight) of each output position; one pair per tap
 CUBIC = np.float32(-0.75)  # Keys' parameter
 
 
@@ -45,7 +45,7 @@ def _positions(out: int, ratio: Any, centred: bool) -> Array:
 
 
 def _cells(at: Array, last: Any) -> Array:
-    """The cells that positions lie in, none behind the last."""
+    """The cells of positions, clipped to the last."""
     if isinstance(at, np.ndarray) and are_numbers((last,)):
         return np.minimum(at.astype(np.int64), last)
     return jnp.minimum(at.astype(np.int32), last)
@@ -132,17 +132,17 @@ def _resize_axis(x: Any, axis: int, taps: Taps) -> jax.Array:
 
 
 def _to_float32(x: Any) -> jax.Array:
-    """float64 rounded to float32's digits. In float32 itself XLA would join a product and a sum,
-    and round only once.
+    """float64 rounded to float32's digits. In float32, XLA would fuse a product and a sum and round
+    only once.
     """
     return lax.reduce_precision(x, 8, 23)
 
 
 def _resize_integers(x: Any, axes: Sequence[int], taps: Sequence[Taps]) -> jax.Array:
-    """All axes at once and in Paddle's order, because the cut after the point shows how a sum was
-    rounded.
+    """Resize all axes at once and in Paddle's order, because truncation exposes the rounding of a
+    sum.
 
-    The last of three axes varies fastest, the first of two.
+    The last of three axes varies fastest, or the first of two.
     """
     total: Any = 0
     orders = product(*taps) if len(taps) == 3 else (each[::-1] for each in product(*taps[::-1]))
@@ -205,7 +205,7 @@ class Resize:
         return size * times // parts
 
     def scales(self, Scale: Any, scale: Any, axes: int) -> list[float]:
-        """A scale for each axis, from the tensor or the attribute; none where it is not positive."""
+        """A scale for each axis, from the tensor or the attribute; none if it is not positive."""
         attribute = scale if isinstance(scale, tuple | list) else [scale]
         values = [
             float(s)
@@ -225,8 +225,8 @@ class Resize:
     def spec(
         self, X, OutSize, SizeTensor, Scale, *, data_layout, out_d, out_h, out_w, scale, **_
     ) -> Spec:
-        """The shape of Out. OutSize and Scale leave its sizes open; beside SizeTensor the
-        attributes tell those that are fixed.
+        """The shape of Out. OutSize and Scale leave its sizes open; with SizeTensor, the attributes
+        give the fixed ones.
         """
         where, shape = self.where(X.shape, data_layout), list(X.shape)
         inner, given = [X.shape[a] for a in where], [out_d, out_h, out_w]
@@ -267,10 +267,10 @@ class Resize:
             raise ShapeError(
                 f"{self.kind} resizes {len(inner)} axes, each to a positive size, not to {out}"
             )
-        refuse_huge(self.kind, out, X.dtype)  # before anything as long as an axis is made
+        refuse_huge(self.kind, out, X.dtype)  # before any array of an axis' length is made
         if out == inner:
-            return X  # as it is: a weight of zero would make nan of an infinite neighbour
-        # 2.x steps by the scale, also where OutSize gives the size; 1.8.5 by the ratio of the sizes
+            return X  # unchanged: a weight of zero would turn an infinite neighbour into nan
+        # 2.x steps by the scale, even if OutSize gives the size; 1.8.5 by the ratio of the sizes
         steps = scales if self.later and scales else [0.0] * len(inner)
         single = self.later and len(inner) != 2
         exact = np.dtype(np.float64 if X.dtype == np.float64 and not self.later else np.float32)

@@ -17,8 +17,8 @@ _DENSE = "LOD_TENSOR"
 def kind_of_output(
     kind: str, attrs: Mapping[str, Any], kinds: Sequence[str], slot: str = "Out"
 ) -> str | None:
-    """The VarDesc kind of what an op of type `kind` gives in `slot`, given those of its inputs in
-    X; None where it has no say.
+    """The VarDesc kind of output `slot` of an op of type `kind`, given the kinds of its inputs X;
+    None if the op does not decide it.
     """
     table = _table_of_gradient(kind)
     if table is not None:
@@ -32,9 +32,7 @@ def kind_of_output(
 
 @cache
 def decides_kind(definition: OpDef) -> bool:
-    """Whether :func:`kind_of_output` has a say in ops of this type; asked of every op that is
-    appended.
-    """
+    """Whether :func:`kind_of_output` decides for ops of this type; called for every appended op."""
     return (
         isinstance(definition.traits.sparse, ByValues | StaysSparse)
         or _table_of_gradient(definition.type) is not None

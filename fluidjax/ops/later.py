@@ -1,10 +1,9 @@
-"""What Paddle 2 and 3 added to op types of 1.8.5, so that a program that uses it is refused instead
-of computed otherwise.
+"""Additions of Paddle 2 and 3 to op types of 1.8.5, so that a program that uses an unsupported one
+is refused instead of computed wrongly.
 
-Attributes come with their type and the one value that means what the op did before; ANY is a hint
-to kernels, or only tells more of what holds here anyway. An op whose function has a parameter of
-that name takes every value. Slots that were added and stand in SLOTS are there; others are refused
-by themselves: no definition names them.
+Attributes are listed with their type and the one value that keeps the old meaning; ANY is a hint to
+kernels, or redundant here. An op whose function has a parameter of that name takes every value.
+Added slots in SLOTS are supported; others are refused because no definition names them.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 ANY = object()
-# the value of an attribute that the op does not have, because it was written before Paddle 2
+# the value of an attribute that is absent because the op was written before Paddle 2
 UNSAID: Any = None
 
-# Slots of inputs and outputs that were added, and are there.
+# Added input and output slots that are supported.
 _MASTER = ("MasterParam", "MasterParamOut")
 SLOTS: Mapping[str, tuple[str, ...]] = {
     "adadelta": ("LearningRate", *_MASTER),

@@ -1,9 +1,9 @@
 """Recurrences in layers over plain batches [T, N, D]: rnn of Paddle 2, and cudnn_lstm with its
 weights in one vector.
 
-Layer l runs over what the layer below gives, in one direction or in both; both directions' outputs
-stand side by side. All layers and directions have a first and a last state each, in the order layer
-0 forwards, layer 0 backwards, layer 1 forwards, ...
+Layer l runs over the outputs of the layer below, in one direction or in both; the outputs of both
+directions are concatenated. All layers and directions have a first and a last state each, in the
+order layer 0 forwards, layer 0 backwards, layer 1 forwards, ...
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Weights = tuple[Any, Any, Any, Any]
 
 @dataclass(frozen=True)
 class Cell:
-    """One kind of recurrence. gates: the rows of a weight are so many times the width. states: how
-    many arrays a state has.
+    """One kind of recurrence. gates: the rows of a weight divided by the width. states: the number
+    of arrays of a state.
 
     step: (state, the input's part [N, gates * H], the state's weight, its bias) -> the next state,
     whose first array is the output.
@@ -71,7 +71,7 @@ CELLS: Mapping[str, Cell] = {
 
 def _direction(cell: Cell, x: Any, first: State, weights: Weights, there: Any) -> tuple[Any, State]:
     """Forwards: the outputs [T, N, H] and the last state. there: [T, N] which cells of x are true;
-    states stand still at the others.
+    states do not change at the others.
     """
     w_x, w_h, b_x, b_h = weights
 
@@ -89,7 +89,7 @@ def _direction(cell: Cell, x: Any, first: State, weights: Weights, there: Any) -
 def _both(
     cell: Cell, x: Any, first: State, weights: Sequence[Weights], there: Any
 ) -> tuple[Any, State]:
-    """As _direction, forwards and backwards in one loop: half the code. first: arrays [2, N, H]; so
+    """Both directions of _direction in one loop, with half the code. first: arrays [2, N, H]; so
     are the last states.
     """
     w_h, b_h = (jnp.stack([w[at] for w in weights]) for at in (1, 3))
@@ -123,10 +123,10 @@ def _layers(
     drop: float,
     kept: Any,
 ) -> tuple[Any, list[Any]]:
-    """The outputs of the last layer, and the last states stacked. first: arrays [layers *
-    directions, N, H]; kept: the masks of
+    """The outputs of the last layer, and the last states stacked.
 
-    what goes from one layer to the next [layers - 1, T, N, directions * H], or None.
+    first: arrays [layers * directions, N, H]; kept: the dropout masks between layers [layers - 1,
+    T, N, directions * H], or None.
     """
     last = []
     for begin in range(0, len(weights), directions):
@@ -152,9 +152,7 @@ def _layers(
 
 
 def _masks(key: jax.Array, x: Any, layers: int, width: int, drop: float, is_test: bool) -> Any:
-    """Which elements go from one layer to the next, bool [layers - 1, T, N, width]; None where all
-    do.
-    """
+    """The dropout masks between layers, bool [layers - 1, T, N, width]; None without dropout."""
     if is_test or drop <= 0 or layers < 2:
         return None
     return keep_mask(key, (layers - 1, *x.shape[:2], width), drop)
@@ -205,9 +203,7 @@ def _rnn_specs(
 def _shapes(
     cell: Cell, size: int, width: int, layers: int, directions: int
 ) -> list[tuple[str, tuple[int, ...]]]:
-    """What each of the weights is called in messages, and its shape: first all matrices, then all
-    biases.
-    """
+    """The name of each weight in messages, and its shape: first all matrices, then all biases."""
     wide = cell.gates * width
     places = [
         (layer, way) for layer in range(layers) for way in ("forwards", "backwards")[:directions]
@@ -283,9 +279,10 @@ def rnn(
     1] + (1 - u) * tanh(p3 + r * q3). RNN_TANH, RNN_RELU: h[t] = act(p + q). Input [T, N, D].
     PreState, State: h, of an LSTM also c, each [layers * directions, N, H]. WeightList: Wx [G * H,
     D or H * directions] and Wh [G * H, H] of every layer and direction, then bx and bh [G * H] of
-    each. SequenceLength [N]: behind it Out is 0 and states stand still; backwards begins at its
-    end. dropout_prob of what goes from layer to layer is dropped and the rest divided by 1 -
-    dropout_prob, unless is_test; DropoutState: what was kept. Reserve is Paddle's own, here empty.
+    each. SequenceLength [N]: beyond it Out is 0 and states do not change; the backward direction
+    begins at its end. Unless is_test, a share dropout_prob of the values between layers is dropped
+    and the rest divided by 1 - dropout_prob; DropoutState: the mask. Reserve is Paddle's own, empty
+    here.
     """
     cell, count = _cell(mode), num_layers * (1 + is_bidirec)
     wide = (1 + is_bidirec) * hidden_size
@@ -306,7 +303,7 @@ def rnn(
 
 
 def flat_size(size: int, width: int, layers: int, directions: int) -> int:
-    """How many numbers the flat weight of a cudnn_lstm holds."""
+    """The number of elements of the flat weight of a cudnn_lstm."""
     return sum(
         int(np.prod(shape)) for _, shape in _shapes(CELLS["LSTM"], size, width, layers, directions)
     )
@@ -374,13 +371,13 @@ def cudnn_lstm(
     is_bidirec: bool = False, input_size: int = 10, hidden_size: int = 100, num_layers: int = 1, is_test: bool = False,
     seed: int = -1, key: jax.Array,
 ):  # fmt: skip
-    """Out [T, N, H * directions], last_h, last_c = rnn with mode LSTM, of weights that lie one
-    behind the other in the vector W.
+    """Out [T, N, H * directions], last_h, last_c = rnn with mode LSTM, with weights concatenated in
+    the vector W.
 
     Input [T, N, D]; InitH, InitC, last_h, last_c [layers * directions, N, H]. W: for each layer and
     direction the weights of the input [4H, D or H * directions] and of the state [4H, H], then for
-    each the bias of the input [4H] and of the state [4H]; the gates stand in the order input,
-    forget, candidate, output. Cache and max_len are a GPU kernel's own and have no meaning here.
+    each the bias of the input [4H] and of the state [4H]; the gates are in the order input, forget,
+    candidate, output. Cache and max_len belong to Paddle's GPU kernel and are ignored.
     """
     directions = 1 + is_bidirec
     weights = _cut(W.reshape(-1), Input.shape[2], hidden_size, num_layers, directions)

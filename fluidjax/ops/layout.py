@@ -1,4 +1,4 @@
-"""Moving elements about: flips and rolls, blocks of space and channels, triangles and diagonals."""
+"""Moving elements: flips and rolls, blocks of space and channels, triangles and diagonals."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def flip(X: Array, *, dims: Ints, axis: Ints = ()):
 def roll(
     X: Array, ShiftsTensor: Array | None, *, shifts: Longs = (), dims: Longs = (), axis: Longs = ()
 ):
-    """Out[(i + shifts) mod size] = X[i] along `dims` (in later Paddles `axis`; there, without one,
-    of all elements in a row).
+    """Out[(i + shifts) mod size] = X[i] along `dims` (`axis` in later Paddles; over the flattened X
+    if it is empty).
 
-    ShiftsTensor goes before `shifts`.
+    ShiftsTensor overrides `shifts`.
     """
     if ShiftsTensor is not None:
         given = ShiftsTensor.reshape(-1)
@@ -57,8 +57,8 @@ def space_to_depth(X: Array, *, blocksize: Int64 = 2):
     """Out [N, C b^2, H / b, W / b] = the elements of X [N, C, H, W] laid out as depth-to-space and
     read in that order.
 
-    This is what Paddle computes (darknet's reorg), not the textbook's space-to-depth: C must divide
-    by b^2.
+    This is what Paddle computes (darknet's reorg), not the textbook's space-to-depth: b^2 must
+    divide C.
     """
     n, c, h, w = X.shape
     b = int(blocksize)
@@ -81,7 +81,7 @@ def pixel_shuffle(X: Array, *, upscale_factor: int = 1, data_format: str = "NCHW
 
 
 def channels_moved(x: Array, data_format: str, kind: str, fn: Callable[[Any], Any]) -> Any:
-    """What a function of images [N, C, H, W] makes of images with channels first or last."""
+    """A function of images [N, C, H, W] applied to images with channels first or last."""
     if data_format not in ("NCHW", "NHWC"):
         raise ShapeError(f"{kind}'s data_format is NCHW or NHWC, not {data_format!r}")
     return fn(x) if data_format == "NCHW" else fn(x.transpose(0, 3, 1, 2)).transpose(0, 2, 3, 1)
@@ -124,15 +124,13 @@ def _shuffled(X: Array, groups: int) -> Array:
 
 @op(outs="Out", rows=row_wise("X", lod=None))
 def shuffle_channel(X: Array, *, group: int = 1):
-    """Out[n, i group + g] = X[n, g C / group + i]: channels in turn to each of the groups."""
+    """Out[n, i group + g] = X[n, g C / group + i]: the channels of the groups, interleaved."""
     return _shuffled(X, group)
 
 
 @grad_of("shuffle_channel", "")
 def shuffle_channel_grad(d_Out: Array, *, group: int):
-    """d_X = d_Out shuffled once more, as Paddle does; only where C = group^2 is this the
-    derivative.
-    """
+    """d_X = d_Out shuffled once more, as Paddle does; this is the derivative only if C = group^2."""
     return _shuffled(d_Out, group)
 
 
@@ -154,7 +152,7 @@ def temporal_shift(X: Array, *, seg_num: int, shift_ratio: float = 0.25, data_fo
     """Out[n, t] = X[n, t - 1] in the first C shift_ratio channels, X[n, t + 1] in as many more,
     X[n, t] in the rest.
 
-    X [N seg_num, C, H, W], or channels last with NHWC; frames before the first and behind the last
+    X [N seg_num, C, H, W], or channels last with NHWC; frames before the first and after the last
     are 0.
     """
     return channels_moved(
@@ -172,8 +170,8 @@ def temporal_shift_grad(d_Out: Array, *, seg_num: int, shift_ratio: float, data_
 
 @op(outs="Y", grad="X", rows=row_wise("X", lod=None))
 def unfold(X: Array, *, kernel_sizes: Ints, strides: Ints, paddings: Ints, dilations: Ints):
-    """Y [N, C kh kw, L] = the L windows of X [N, C, H, W], one a column; paddings: up, left, down,
-    right.
+    """Y [N, C kh kw, L] = the L windows of X [N, C, H, W], one per column; paddings: up, left,
+    down, right.
     """
     from_one(kernel_sizes=kernel_sizes, strides=strides, dilations=dilations)
     n, c = X.shape[:2]
@@ -186,7 +184,7 @@ def unfold(X: Array, *, kernel_sizes: Ints, strides: Ints, paddings: Ints, dilat
         raise ShapeError(
             f"unfold: a window of {list(kernel_sizes)} does not fit in the padded {list(X.shape)}"
         )
-    # a window that reaches over the end sees zeros there
+    # a window beyond the end reads zeros there
     more = max(high - X.shape[2], 0), max(wide - X.shape[3], 0)
     if any(more):
         X = lax.pad(

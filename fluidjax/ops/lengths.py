@@ -1,8 +1,8 @@
-"""Lengths: integers that are the lengths of some sequences, with these sequences.
+"""Lengths: integers that are the lengths of sequences, together with these sequences.
 
-Padding gives cells and lengths, and what is computed of the cells is unpadded by the lengths.
-Numbers alone would say how many rows there are when the step runs; with their origin the rows have
-the LoD of what was padded, which other values share.
+Padding gives cells and lengths, and results computed from the cells are unpadded by the lengths.
+Plain numbers would give the number of rows only when the step runs; with their origin, the rows get
+the LoD of the padded value, which other values share.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .ragged import Ragged, copied
 
 @dataclass(frozen=True, eq=False)
 class Lengths:
-    """What an op is given in a slot that its trait `lengths` names, where it is known whose lengths
-    they are.
+    """The value of a slot that the op's trait `lengths` names, if it is known whose lengths they
+    are.
 
-    array: [N], as the program has it. of: sequences of one level; only their offsets count.
+    array: [N], as in the program. of: sequences of one level; only their offsets count.
     """
 
     array: Any
@@ -29,16 +29,16 @@ class Lengths:
 
 
 def same_numbers(value: Any, lengths: Any) -> bool:
-    """Whether an array that holds the elements of `lengths` in another form still holds each as it
-    was, in their order.
+    """Whether an array that holds the elements of `lengths` in another form still has them all,
+    unchanged and in order.
     """
     wide = np.dtype(value.dtype) in (np.int32, np.int64)
     return wide and value.size == lengths.size and value.size == max(value.shape, default=1)
 
 
 def unpadded(cells: Any, of: Ragged) -> Ragged:
-    """The rows of cells [N, longest, ...] that have one of the sequences in `of`, with their LoD;
-    the inverse of padding them.
+    """The rows of cells [N, longest, ...] that belong to the sequences in `of`, with their LoD; the
+    inverse of padding.
     """
     flat = cells.reshape(-1, *(cells.shape[2:] or (1,)))
     sequence = jnp.clip(of.sequence(), 0, max(of.sequences - 1, 0))

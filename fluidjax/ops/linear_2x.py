@@ -28,8 +28,8 @@ def determinant(Input: Array):
 
 @op(outs="Out", grad="X", rows=mixes())
 def cholesky(X: Array, *, upper: bool = False):
-    """Out = the triangular L with X = L L^T, or U with X = U^T U with `upper`; of X the lower
-    (upper) half is read.
+    """Out = the triangular L with X = L L^T, or U with X = U^T U with `upper`; only the lower
+    (upper) half of X is read.
     """
     _square("cholesky", X)
     half = jnp.swapaxes(X, -1, -2) if upper else X
@@ -55,8 +55,8 @@ def solve(X: Array, Y: Array):
 def triangular_solve(
     X: Array, Y: Array, *, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ):
-    """Out = the solution of X Out = Y, of which only the upper (lower) half of X counts; of X^T
-    with `transpose`.
+    """Out = the solution of X Out = Y, or X^T Out = Y with `transpose`; only the upper (lower) half
+    of X is read.
     """
     _square("triangular_solve", X)
     batch = jnp.broadcast_shapes(X.shape[:-2], Y.shape[:-2])
@@ -71,14 +71,14 @@ def triangular_solve(
 
 @op(outs="Out", grad="X", rows=mixes())
 def matrix_power(X: Array, *, n: int):
-    """Out = X @ ... @ X, n times; of the inverse where n is negative."""
+    """Out = X @ ... @ X, n times; powers of the inverse if n is negative."""
     _square("matrix_power", X)
     return jnp.linalg.matrix_power(X, n)
 
 
 @op(outs="Out", grad="X", rows=mixes())
 def multi_dot(X: list[Array]):
-    """Out = X[0] @ X[1] @ ..., of matrices; the first and the last may be vectors."""
+    """Out = X[0] @ X[1] @ ...; the first and the last may be vectors."""
     if len(X) < 2:
         raise ShapeError("multi_dot takes two matrices or more")
     return jnp.linalg.multi_dot(X)

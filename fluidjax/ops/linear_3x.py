@@ -1,4 +1,4 @@
-"""Eigenvalues of any square matrix, least squares, and decompositions taken apart."""
+"""Eigenvalues of any square matrix, least squares, and the parts of decompositions."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def _square(kind: str, x: Any) -> None:
 
 
 def _moderate(x: Array) -> tuple[Any, Any]:
-    """x of numbers that LAPACK's geev does not scale, and the power of two [..., 1, 1] to multiply
-    its eigenvalues by.
+    """x divided by a power of two so that LAPACK's geev does not scale it, and that power [..., 1,
+    1], the factor of its eigenvalues.
 
-    jaxlib's leaves the eigenvalues scaled: of a diagonal of 1e30 in float32 they are 1.1e12.
+    jaxlib's geev returns scaled eigenvalues: 1.1e12 for a diagonal of 1e30 in float32.
     """
     kind = jnp.finfo(x.dtype)
     greatest = jnp.max(jnp.abs(x), axis=(-2, -1), keepdims=True, initial=0)
@@ -67,7 +67,7 @@ def eig_grad(
     """X@GRAD = V^-H (diag(dw) + (V^H dV - V^H V diag(Re(V^H dV))) / conj(w_j - w_i)) V^H; V
     Eigenvectors, w Eigenvalues.
 
-    Of a real X, which Paddle does not give its gradient op, the real part.
+    Paddle's gradient op does not take X; for a real X the result is the real part.
     """
     w, v = Eigenvalues, Eigenvectors
     adjoint, same = jnp.conj(jnp.swapaxes(v, -1, -2)), jnp.eye(w.shape[-1], dtype=bool)
@@ -117,14 +117,13 @@ def _lstsq_spec(X: Spec, Y: Spec, *, rcond: float, driver: str) -> tuple[Spec, .
     rows=mixes(),
 )
 def lstsq(X: Array, Y: Array, *, rcond: float = 0.0, driver: str = "gels"):
-    """Solution [..., n, k] = that of the least |X Solution - Y|, the shortest one of several; X
-    [..., m, n], Y [..., m, k].
+    """Solution [..., n, k] = the minimum of |X Solution - Y|, the shortest of several; X [..., m,
+    n], Y [..., m, k].
 
     Singular values up to rcond times the greatest count as 0 (driver "gels": none does).
-    SingularValues and Rank (int32) of X, where the driver finds them (gelsd, gelss; gelsy the
-    rank), else empty. Residuals [..., k]: the squares of what is left where m > n, empty otherwise
-    and with gelsy. Of matrices without full rank LAPACK's Residuals are empty, here they are
-    numbers.
+    SingularValues and Rank (int32) of X if the driver computes them (gelsd, gelss; gelsy only the
+    rank), else empty. Residuals [..., k]: the squared residuals if m > n, empty otherwise and with
+    gelsy. LAPACK's Residuals are empty for matrices without full rank; here they are numbers.
     """
     m, n = X.shape[-2:]
     u, s, vt = jnp.linalg.svd(X, full_matrices=False)

@@ -1,11 +1,10 @@
-"""The course of a loop, as far as it is known before it runs: how often at most, and which entries
-of arrays it touches.
+"""The course of a loop, as far as it is known before it runs: a bound on its iterations, and the
+array entries that it accesses.
 
-The ops of the block that the condition and the indices of arrays follow from are carried out on
-NumPy integers, iteration by iteration, from the values that are known while the step is traced.
-What is not known stays unknown: a condition that is not known counts as true, so the count is then
-a bound. ``limit`` says of a name that its value, though unknown, is at most a number
-(max_sequence_len of padded sequences).
+The ops that the condition and the array indices depend on are evaluated on NumPy integers,
+iteration by iteration, from the values known while the step is traced. Unknown values stay unknown:
+an unknown condition counts as true, so the count is then a bound. ``limit`` gives an upper bound
+for an unknown value (max_sequence_len of padded sequences).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from .endless import decided_outside
 from .registry import lookup
 from .tensor_array import Listed, TensorArray, is_array
 
-# iterations that are followed; behind that a loop counts as one of which nothing is known
+# iterations that are evaluated; a longer loop counts as unknown
 MOST = 100_000
 SMALL = 64
 
@@ -39,12 +38,12 @@ LIMIT = "@LIMIT@"
 
 
 def limit(name: str) -> str:
-    """The key under which an environment has the largest value that an unknown integer can have."""
+    """The environment's key for the largest possible value of an unknown integer."""
     return LIMIT + name
 
 
 def counters(desc: ProgramDesc, op: OpDesc) -> set[str]:
-    """What a loop's block compares counters with and does not write itself."""
+    """The names that a loop's block compares counters with and does not write."""
     written = set(walk.written_outside(desc, op))
     below = [o for idx in op.blocks for o in desc.blocks[idx].ops if o.type in _COMPARE]
     return {
@@ -57,9 +56,9 @@ def counters(desc: ProgramDesc, op: OpDesc) -> set[str]:
 
 @dataclass
 class Course:
-    """count: iterations; with `exact`, exactly so many, else at most; None: nothing is known.
-    values: what is known after the last iteration. written: for each array the entries that are
-    written; None where they are not known.
+    """count: the number of iterations, exact if `exact`, else a bound; None: unknown. values: the
+    known values after the last iteration. written: the entries of each array that are written; None
+    if unknown.
     """
 
     count: int | None = None
@@ -76,12 +75,12 @@ def foresee(call: Call, idx: int, condition: str) -> Course:
 
 
 def small(value: Any) -> bool:
-    """Whether a value is one that is known while tracing, such as a counter."""
+    """Whether a value is known while tracing, such as a counter."""
     return isinstance(value, np.ndarray) and value.dtype.kind in "biu" and value.size <= SMALL
 
 
 def unknown_entry(op: OpDesc) -> NotOneStep:
-    """The refusal of an op on an entry of an array."""
+    """The error for an op on an array entry."""
     return NotOneStep(
         f"op '{op.type}' ({op.loc}) takes an entry whose number, {op.input('I')[0]!r}, is known"
         " only when the step runs; compute it from constants, or in a loop from its counter"
@@ -114,7 +113,7 @@ class _Follow:
         self.found = Course()
 
     def _relevant(self) -> list[OpDesc]:
-        """The ops of the block, not of those below, that the condition or an index follows from,
+        """The ops of the block (not of nested blocks) that the condition or an index depends on,
         and those on arrays.
         """
         needed = {
@@ -187,8 +186,8 @@ class _Follow:
             self._compute(op)
 
     def _step_over(self, op: OpDesc, count: int) -> None:
-        """An op that holds blocks: of what it writes nothing is known. Entries by numbers of its
-        own are its own affair.
+        """An op that holds blocks: its outputs are unknown. Array entries with its own indices are
+        not followed.
         """
         below = [o for idx in op.blocks for o in _flat(self.desc, idx)]
         changed = {n for o in below for n in o.writes}
@@ -261,7 +260,7 @@ class _Follow:
         return self._run(op)
 
     def _truth(self, op: OpDesc) -> bool | None:
-        """Comparisons and logic of single elements, of which one side may say enough."""
+        """Comparisons and logic of single elements, for which one known side may suffice."""
         x, y = (self.known.get(op.input(s)[0]) if op.input(s) else None for s in ("X", "Y"))
         if any(v is not None and v.size != 1 for v in (x, y)):
             return None
@@ -279,7 +278,7 @@ class _Follow:
         return self._beyond(op, a, b)
 
     def _beyond(self, op: OpDesc, a: Any, b: Any) -> bool | None:
-        """False where one side is known and has passed all that the other can be."""
+        """False if one side is known and beyond all possible values of the other."""
         if op.type in ("less_than", "less_equal") and a is not None:
             most = self.env.get(limit(op.input("Y")[0]))
             return False if most is not None and not _COMPARE[op.type](a, most) else None
@@ -289,7 +288,7 @@ class _Follow:
         return None
 
     def _run(self, op: OpDesc) -> Mapping[str, np.ndarray]:
-        """An op on NumPy integers; nothing where it does not stay so."""
+        """An op on NumPy integers; None if the result does not stay NumPy."""
         definition = lookup(op.type)
         if definition.fn is None or definition.random or definition.forward is not None:
             return {}
@@ -315,9 +314,7 @@ def _on_array(op: OpDesc) -> bool:
 
 
 def entries(array: TensorArray) -> set[int] | None:
-    """The numbers of the entries that are written; None where that is known only when the step
-    runs.
-    """
+    """The indices of the written entries; None if they are known only when the step runs."""
     if isinstance(array, Listed):
         return {i for i, v in enumerate(array.items) if v is not None}
     return (

@@ -1,10 +1,10 @@
-"""The forms of what a loop hands on, where rows change in number or LoD from iteration to iteration
+"""The forms of loop-carried values whose rows change in number or LoD between iterations
 (forms.py).
 
-The values before the loop are given forms that hold what an iteration makes of them, again and
-again until an iteration leaves the forms that it found. Which values have the same offsets is found
-in the same way: those that had them before the loop and have them after an iteration, by names
-(keys) that are given anew each time, until none of them parts.
+The values before the loop get forms that can hold an iteration's results, repeatedly, until an
+iteration keeps the forms. The same iteration finds which values have equal offsets: those that had
+them before the loop and after an iteration, by keys that are assigned again each time, until no
+group splits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LOOPS = itertools.count()
 
 
 def fitted(value: Any, like: Any) -> Any:
-    """A value in the form of `like`, which holds it; as it is where that is another kind of
+    """A value in the form of `like`, which can hold it; unchanged if `like` is another kind of
     value.
     """
     if isinstance(value, Stacked) and isinstance(like, Stacked):
@@ -44,7 +44,7 @@ class Forms:
         """The values before the loop in the forms to try next; None if an iteration that began with
         `start` left them as they were.
 
-        left: the types of what it has left.
+        left: the types of its results.
         """
         start = {n: _counted_by(v, left.get(n, v), start, left) for n, v in start.items()}
         classes: dict[tuple[Hashable, Hashable], int] = {}
@@ -64,8 +64,8 @@ class Forms:
 
 
 def _counted_by(value: Any, after: Any, start: Env, left: Mapping[str, Any]) -> Any:
-    """A plain array that an iteration leaves with as many rows as others of which it has as many
-    now: beside their offsets.
+    """The form of a plain array that has as many rows as others both before and after an iteration:
+    it shares their offsets.
     """
     if isinstance(value, Ragged | Stacked) or not isinstance(after, Ragged) or not jnp.ndim(value):
         return value

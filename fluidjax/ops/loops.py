@@ -1,11 +1,10 @@
-"""JAX's loops and branches, also within a shard_map of the caller's, which tells values that differ
-among devices by their type.
+"""JAX's loops and branches, also within a shard_map of the caller's, where a type records which
+mesh axes a value varies over.
 
-There a loop must begin with the type that it ends with, and the branches of a condition must end
-with one: a zero that a loop begins with is the same on all devices, a sum of rows is not. What each
-of these takes and gives is what JAX's function of the same name does; where no axis of a mesh is
-manual, it is that function and nothing more. So that all loops of ops are these, a test finds
-others.
+There a loop must begin with the type that it ends with, and all branches must end with one type: an
+initial zero is equal on all devices, a sum of rows is not. Arguments and results are those of JAX's
+function of the same name; if no mesh axis is manual, it is exactly that function. A test checks
+that all loops of ops use these.
 """
 
 from __future__ import annotations
@@ -18,25 +17,23 @@ from jax import lax
 
 
 def axes_of(value: Any) -> frozenset[str]:
-    """The axes of a mesh over which the value, or what it consists of, varies."""
+    """The mesh axes over which the value, or any of its parts, varies."""
     found: set[str] = set()
     for leaf in jax.tree.leaves(value):
         kind = leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf)
-        manual = getattr(kind, "manual_axis_type", None)  # earlier versions of jax say it by `vma`
+        manual = getattr(kind, "manual_axis_type", None)  # earlier versions of jax name it `vma`
         found.update((getattr(kind, "vma", None) or ()) if manual is None else manual.varying)
     return frozenset(found)
 
 
 def varying(value: Any, axes: frozenset[str]) -> Any:
-    """A value as one that differs from device to device along these axes."""
+    """A value marked as varying over these axes."""
     more = tuple(sorted(axes - axes_of(value)))
     return lax.pcast(value, more, to="varying") if more else value
 
 
 def is_mapped() -> bool:
-    """Whether this is traced within a shard_map that tells by their types which values vary (not
-    one with check_vma=False).
-    """
+    """Whether this is traced within a shard_map with varying types (not with check_vma=False)."""
     axes = jax.sharding.get_abstract_mesh().manual_axes
     return bool(axes) and bool(axes_of(jax.eval_shape(lambda: lax.axis_index(axes[0]))))
 
@@ -61,7 +58,7 @@ def while_loop(
         return lax.while_loop(cond_fun, body_fun, init_val)
 
     def step(carry: Any) -> Any:
-        # where devices go on for longer than others, all that changes differs
+        # if some devices iterate longer than others, all changing values vary
         decides = axes_of(jax.eval_shape(cond_fun, carry))
         return jax.tree.map(lambda x: varying(x, decides), body_fun(carry))
 
@@ -96,7 +93,7 @@ def _first_step(f: Callable[..., Any], carry: Any, xs: Any) -> Any:
 
 
 def _row(x: Any) -> Any:
-    """What stands for a row of an array that has none."""
+    """The placeholder for a row of an array without rows."""
     return lax.full_like(x, 0, shape=x.shape[1:])
 
 
@@ -106,7 +103,7 @@ def _widened(init: Any, step: Callable[[Any], Any]) -> Any:
         made, tree = jax.tree.flatten(jax.eval_shape(step, init))
         values = jax.tree.leaves(init)
         if len(made) != len(values):
-            return init  # JAX says of it what is wrong
+            return init  # JAX raises the error for it
         new = [varying(value, axes_of(after)) for value, after in zip(values, made, strict=True)]
         if list(map(axes_of, new)) == list(map(axes_of, values)):
             return init
@@ -121,7 +118,7 @@ def _equally_varying(
         return list(branches)
     types = [jax.tree.leaves(jax.eval_shape(branch, *operands)) for branch in branches]
     if len({len(found) for found in types}) > 1:
-        return list(branches)  # JAX says of it what is wrong
+        return list(branches)  # JAX raises the error for it
     axes = [axes_of((pred, *found)) for found in zip(*types, strict=True)]
 
     def wide(branch: Callable[..., Any]) -> Callable[..., Any]:

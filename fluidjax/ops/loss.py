@@ -1,4 +1,4 @@
-"""softmax and the classification losses: what networks usually end with.
+"""softmax and the classification losses, which usually end a network.
 
 Labels are class numbers of shape [..., 1] (hard) or distributions over the classes (soft). A label
 equal to `ignore_index` gives loss 0 and no gradient. Whether fed labels are in range is checked on
@@ -22,8 +22,8 @@ from .math import fits
 from .registry import Array, grad_of, op
 from .traits import FREE, Bounds, row_wise
 
-MAX_LOG = 1e20  # Paddle's TolerableValue: what stands for an infinite logarithm
-LOWEST = -64.0  # how far below the greatest logit 1.8.5's softmax takes any other to be
+MAX_LOG = 1e20  # Paddle's TolerableValue: the value of an infinite logarithm
+LOWEST = -64.0  # 1.8.5's softmax clips logits this far below the greatest
 
 
 def _axis_last(labels: Any, axis: int, ndim: int) -> int:
@@ -33,13 +33,13 @@ def _axis_last(labels: Any, axis: int, ndim: int) -> int:
 
 
 def _index(label: Any, axis: int, ignore: int) -> Any:
-    """Hard labels as indices that may be gathered: the ignored ones point at class 0."""
+    """Hard labels as valid gather indices: ignored ones point to class 0."""
     return jnp.where(label == ignore, 0, label).astype(jnp.int32)
 
 
 def _pick(x: Any, label: Any, axis: int, ignore: int) -> Any:
-    """x at the label along `axis`, which keeps size 1. Raises ShapeError for labels that would be
-    repeated: one for several rows.
+    """x at the label along `axis`, which keeps size 1. Raises ShapeError if one label would serve
+    several rows.
     """
     each = tuple(1 if i == axis % x.ndim else n for i, n in enumerate(x.shape))
     if label.shape != each:
@@ -48,15 +48,15 @@ def _pick(x: Any, label: Any, axis: int, ignore: int) -> Any:
             f" which takes {list(each)}"
         )
     at, count = _index(label, axis, ignore), x.shape[axis]
-    # clipped here: jax 0.10.0 would do it where the pick is differentiated, there with another
-    # dtype unless the caller enables x64
+    # clipped here, because jax 0.10.0 clips in the derivative with another dtype unless the caller
+    # enables x64
     at = jnp.clip(jnp.where(at < 0, at + count, at), 0, count - 1)
     return jnp.take_along_axis(x, at, axis, mode="promise_in_bounds")
 
 
 def _shifted(x: Any, axis: int) -> Any:
-    """x - max(x) along `axis`, no less than -64: so no probability is zero, and no loss infinite.
-    Of no elements there are none.
+    """x - max(x) along `axis`, at least -64, so that no probability is zero and no loss infinite.
+    Empty for an empty x.
     """
     if not x.size:
         return x
@@ -82,12 +82,12 @@ def softmax_grad(Out: Array, d_Out: Array, *, axis: int) -> Any:
 
 
 def _tolerable_log(x: Any) -> Any:
-    """log(x), kept finite as Paddle keeps it."""
+    """log(x), finite as in Paddle."""
     return jnp.clip(jnp.log(x), -MAX_LOG, MAX_LOG)
 
 
 def _each_has_a_label(X: Spec, Label: Spec, soft_label: bool) -> None:
-    """Raises ShapeError for labels of other rows, as far as sizes are known."""
+    """Raises ShapeError if the labels do not match the rows, as far as sizes are known."""
     each = X.shape if soft_label else (*X.shape[:-1], 1)
     if not 0 <= len(each) - Label.ndim <= (not soft_label) or not all(map(fits, each, Label.shape)):
         raise ShapeError(
@@ -102,7 +102,7 @@ def _infer_cross_entropy(X: Spec, Label: Spec, *, soft_label: bool, ignore_index
 
 
 def _rows_shape(x: Any, label: Any) -> tuple[int, ...]:
-    """Shape of the losses: [..., 1], or [...] where hard labels lack the 1."""
+    """Shape of the losses: [..., 1], or [...] if hard labels lack the 1."""
     return (*x.shape[:-1], 1) if label.ndim == x.ndim else tuple(x.shape[:-1])
 
 
@@ -130,18 +130,18 @@ def cross_entropy(
 def cross_entropy_grad(
     X: Array, Label: Array, d_Y: Array, *, soft_label: bool, ignore_index: int
 ) -> Any:
-    """X@GRAD = -Y@GRAD * Label / X; hard labels as one-hot rows, those that are ignored as zeros."""
+    """X@GRAD = -Y@GRAD * Label / X; hard labels count as one-hot rows, ignored ones as zeros."""
     upstream = d_Y.reshape(*X.shape[:-1], 1)
     if soft_label:
         return -upstream * Label / X
     label = _hard(X, Label)
     hit = (jnp.arange(X.shape[-1]) == label) & (label != ignore_index)
-    slope = -upstream / _pick(X, label, -1, ignore_index)  # one division a row, not one a class
+    slope = -upstream / _pick(X, label, -1, ignore_index)  # one division per row, not per class
     return jnp.where(hit, slope, 0).astype(X.dtype)
 
 
 def _hard(x: Any, label: Any) -> Any:
-    """Hard labels with the trailing 1 that they may lack."""
+    """Hard labels with a trailing dimension of 1."""
     return label if label.ndim == x.ndim else label[..., None]
 
 
@@ -211,7 +211,7 @@ def softmax_with_cross_entropy(
     """Loss = -log(Softmax[label]), or -sum(Label * log(Softmax)) for soft labels; Softmax =
     softmax(Logits, axis).
 
-    Without use_softmax Logits are probabilities already, and Softmax is what they are.
+    Without use_softmax, Logits are already probabilities, and Softmax equals them.
     """
     at = _axis_last(Label, axis, Logits.ndim)
     if soft_label:
@@ -246,9 +246,9 @@ def softmax_with_cross_entropy_grad(
     axis: int,
     use_softmax: bool,
 ) -> Any:
-    """Logits@GRAD = Loss@GRAD * (Softmax - Label), the label one-hot where it is hard.
+    """Logits@GRAD = Loss@GRAD * (Softmax - Label), with hard labels one-hot.
 
-    Without use_softmax -Loss@GRAD * Label / Softmax.
+    Without use_softmax, it is -Loss@GRAD * Label / Softmax.
     """
     if not use_softmax:
         at = axis % Softmax.ndim
@@ -266,7 +266,7 @@ def softmax_with_cross_entropy_grad(
 
 
 def _kept(label: Any, ignore: int, normalize: bool) -> tuple[Any, Any]:
-    """Which labels count, and what to divide by."""
+    """Which labels count, and the divisor."""
     kept = label != ignore
     return kept, (
         jnp.maximum(jnp.sum(jnp.abs(label - ignore) > 1e-6), 1).astype(label.dtype)
@@ -293,8 +293,8 @@ def sigmoid_cross_entropy_with_logits(
     """Out = max(X, 0) - X * Label + log(1 + exp(-|X|)); 0 where Label is ignore_index, over the
     count of others if normalize.
 
-    pos_weight, of later Paddles and X's shape: Out = (1 - Label) * X + pos_weight * log(1 +
-    exp(-X)), as their kernel has it.
+    pos_weight (later Paddles; X's shape): Out = (1 - Label) * X + pos_weight * log(1 + exp(-X)), as
+    in their kernel.
     """
     same_shape("sigmoid_cross_entropy_with_logits", X=X, Label=Label)
     kept, count = _kept(Label, ignore_index, normalize)
@@ -318,7 +318,7 @@ def sigmoid_cross_entropy_with_logits_grad(
     others if normalize.
     """
     kept, count = _kept(Label, ignore_index, normalize)
-    power = jnp.exp(-jnp.abs(X))  # the loss has it too, so a step computes it once
+    power = jnp.exp(-jnp.abs(X))  # the loss contains it too, so a step computes it once
     slope = jnp.where(X >= 0, 1, power) / (1 + power) - Label
     if pos_weight is not None:
         slope = 1 - Label - pos_weight * jax.nn.sigmoid(-X)
@@ -335,14 +335,14 @@ def sigmoid_cross_entropy_with_logits_grad(
 def log_loss(Predicted: Array, Labels: Array, *, epsilon: float) -> Any:
     """Loss = -Labels * log(Predicted + epsilon) - (1 - Labels) * log(1 - Predicted + epsilon)."""
     same_shape("log_loss", Predicted=Predicted, Labels=Labels)
-    # else XLA computes (1 + epsilon) - Predicted, which is not 0 at 1
+    # otherwise XLA computes (1 + epsilon) - Predicted, which is not 0 at 1
     rest = jax.lax.optimization_barrier(1 - Predicted)
     return -Labels * jnp.log(Predicted + epsilon) - (1 - Labels) * jnp.log(rest + epsilon)
 
 
 @op(outs="Out", rows=row_wise("X", "Label"), bounds=FREE)
 def bce_loss(X: Array, Label: Array) -> Any:
-    """Out = -Label * log(X) - (1 - Label) * log(1 - X), logarithms no less than -100."""
+    """Out = -Label * log(X) - (1 - Label) * log(1 - X), with logarithms of at least -100."""
     same_shape("bce_loss", X=X, Label=Label)
     return (Label - 1) * jnp.maximum(jnp.log(1 - X), -100) - Label * jnp.maximum(jnp.log(X), -100)
 

@@ -44,19 +44,19 @@ def _specs(
     return Spec((rows, projected), dtype), state, Spec((rows, 4 * width), dtype), state, state
 
 
-SLOPES = {  # of an activation, from its value
+SLOPES = {  # the derivative of an activation, from its value
     "identity": jnp.ones_like, "sigmoid": lambda y: y * (1 - y), "tanh": lambda y: 1 - y * y,
     "relu": lambda y: (y > 0).astype(y.dtype),
 }  # fmt: skip
 
 
 def _clipped(value: Any, bound: float) -> Any:
-    """Held within [-bound, bound]; 0: as it is."""
+    """The value clipped to [-bound, bound]; unchanged if bound is 0."""
     return jnp.clip(value, -bound, bound) if bound > 0 else value
 
 
 def _projected_by(proj_activation: str, cell_activation: str) -> str:
-    """The activation of a projection: in 1.8.5 proj_activation only says whether there is one."""
+    """The activation of a projection; in 1.8.5 proj_activation only decides whether there is one."""
     if proj_activation not in PROJECTIONS:
         raise EnforceNotMet(
             f"op 'lstmp' knows no proj_activation {proj_activation!r}; it knows"
@@ -66,7 +66,7 @@ def _projected_by(proj_activation: str, cell_activation: str) -> str:
 
 
 def _free(value: Any, bound: float, gradient: Any) -> Any:
-    """The gradient, 0 where a clip held the value back."""
+    """The gradient, 0 where the value was clipped."""
     return jnp.where(jnp.abs(value) < bound, gradient, 0) if bound > 0 else gradient
 
 
@@ -97,12 +97,12 @@ def lstmp(
     """Projection[t] = cell_activation((o * cell_activation(Cell[t])) @ ProjWeight); the rest as in
     lstm, of Projection[t - 1].
 
-    As in 1.8.5 a proj_activation of identity leaves the outer activation out, and any other one is
+    As in 1.8.5, a proj_activation of identity omits the outer activation, and any other one means
     cell_activation.
 
     Input [rows, 4D], one LoD level; Weight [P, 4D]; ProjWeight [D, P]; H0 [N, P], C0 [N, D]; Bias
-    [1, 4D], with peepholes [1, 7D]. cell_clip, proj_clip: bounds that Cell and Projection are held
-    within; 0: none.
+    [1, 4D], with peepholes [1, 7D]. cell_clip, proj_clip: Cell and Projection are clipped to these
+    bounds; 0: none.
     """
     x = sequences_of("lstmp", "Input", Input, 1)
     width, projected = ProjWeight.shape
@@ -148,8 +148,8 @@ def lstmp_grad(
     BatchGate: Array, BatchCellPreAct: Array, BatchHidden: Array, d_Projection: Array, *, use_peepholes: bool, cell_clip: float,
     proj_clip: float, is_reverse: bool, gate_activation: str, cell_activation: str, candidate_activation: str, proj_activation: str,
 ):  # fmt: skip
-    """The gradients from the last step of each sequence to its first, out of what the forward op
-    left: Input is not named.
+    """The gradients from the last step of each sequence to its first, from the forward op's
+    outputs; Input is not a slot.
     """
     x, (width, projected) = Cell, ProjWeight.shape
     places, (_, (wi, wf, wo)) = batch_places(x, is_reverse), _parts(Bias, width, use_peepholes)

@@ -32,7 +32,7 @@ from .traits import (
 
 
 def xshape(X: Array) -> Array:
-    """[0, *X.shape]: no elements, it only tells the gradient the shape of X."""
+    """[0, *X.shape]: no elements; it carries the shape of X to the gradient."""
     return numbers_of(X.shape).zeros((0, *X.shape), X.dtype)
 
 
@@ -41,10 +41,10 @@ def _like_xshape(XShape: Array, d_Out: Array) -> Array:
 
 
 def reshaped(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
-    """The dims that `shape` asks of a tensor with `dims`: 0 copies a dim, one -1 takes what is
-    left.
+    """The dims of a tensor with `dims` after a reshape to `shape`: 0 copies a dim, one -1 is
+    inferred.
 
-    The -1 stays where a dim is unknown, and then nothing is checked.
+    With an unknown dim the -1 stays, and nothing is checked.
     """
     if sum(n == -1 for n in shape) > 1 or any(n < -1 for n in shape):
         raise ShapeError(f"shape {list(shape)} may hold one -1 and no other negative number")
@@ -56,7 +56,7 @@ def reshaped(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
     total = math.prod(dims)
     rest = math.prod(n for n in out if n != -1)
     if not are_numbers(dims):
-        return tuple(total // rest if n == -1 else n for n in out)  # JAX says whether they fit
+        return tuple(total // rest if n == -1 else n for n in out)  # JAX checks whether they fit
     if -1 in out and rest and total % rest == 0:
         out[out.index(-1)] = total // rest
     if math.prod(out) != total:
@@ -107,8 +107,8 @@ _NEW_SHAPE = sizes_from(
     sizes=_NEW_SHAPE,
 )
 def reshape(X: Array, Shape: Array | None, ShapeTensor: list[Array] | None, *, shape: Ints = ()):
-    """Out = X with the dims of `shape`: 0 copies X's dim, one -1 takes what is left; tensors go
-    before `shape`.
+    """Out = X with the dims of `shape`: 0 copies X's dim, one -1 is inferred; tensors override
+    `shape`.
     """
     return X.reshape(reshaped(integers("reshape", "Shape", Shape, ShapeTensor, shape), X.shape))
 
@@ -121,8 +121,8 @@ def reshape(X: Array, Shape: Array | None, ShapeTensor: list[Array] | None, *, s
     sizes=_NEW_SHAPE,
 )
 def reshape2(X: Array, Shape: Array | None, ShapeTensor: list[Array] | None, *, shape: Ints = ()):
-    """Out = X with the dims of `shape`: 0 copies X's dim, one -1 takes what is left; tensors go
-    before `shape`.
+    """Out = X with the dims of `shape`: 0 copies X's dim, one -1 is inferred; tensors override
+    `shape`.
     """
     return reshape(X, Shape, ShapeTensor, shape=shape), xshape(X)
 
@@ -157,7 +157,7 @@ def transpose2_grad(XShape: Array, d_Out: Array, *, axis: Ints):
 
 
 def squeezed(dims: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """The dims without those of `axes`, or without all that are 1; an unknown dim of `axes` counts
+    """The dims without those of `axes`, or without all of size 1; an unknown dim in `axes` counts
     as 1.
     """
     if not axes:
@@ -179,9 +179,7 @@ def squeezed(dims: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
     carries="X",
 )
 def squeeze(X: Array, *, axes: Ints = ()):
-    """Out = X without the dims in `axes`, which are 1; without every dim of size 1 if axes is
-    empty.
-    """
+    """Out = X without the dims in `axes`, of size 1; without every dim of size 1 if axes is empty."""
     return X.reshape(squeezed(X.shape, axes))
 
 
@@ -192,15 +190,13 @@ def squeeze(X: Array, *, axes: Ints = ()):
     carries="X",
 )
 def squeeze2(X: Array, *, axes: Ints = ()):
-    """Out = X without the dims in `axes`, which are 1; without every dim of size 1 if axes is
-    empty.
-    """
+    """Out = X without the dims in `axes`, of size 1; without every dim of size 1 if axes is empty."""
     return X.reshape(squeezed(X.shape, axes)), xshape(X)
 
 
 def unsqueezed(dims: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """The dims with a 1 put in at each of `axes`, one after another: each counts in the shape made
-    so far.
+    """The dims with a 1 inserted at each of `axes`, one after another: each axis refers to the
+    shape so far.
     """
     out = list(dims)
     for axis in axes:
@@ -239,7 +235,7 @@ def _adds_inner(attrs: Attrs, shapes: Shapes) -> bool:
 def unsqueeze(
     X: Array, AxesTensor: Array | None, AxesTensorList: list[Array] | None, *, axes: Ints = ()
 ):
-    """Out = X with a dim of size 1 put in at each of `axes`, one after another."""
+    """Out = X with a dim of size 1 inserted at each of `axes`, one after another."""
     return X.reshape(
         unsqueezed(X.shape, integers("unsqueeze", "AxesTensor", AxesTensor, AxesTensorList, axes))
     )
@@ -258,7 +254,7 @@ def unsqueeze(
 def unsqueeze2(
     X: Array, AxesTensor: Array | None, AxesTensorList: list[Array] | None, *, axes: Ints = ()
 ):
-    """Out = X with a dim of size 1 put in at each of `axes`, one after another."""
+    """Out = X with a dim of size 1 inserted at each of `axes`, one after another."""
     return unsqueeze(X, AxesTensor, AxesTensorList, axes=axes), xshape(X)
 
 
@@ -319,8 +315,8 @@ def _range_of(rank: int, start_axis: int, stop_axis: int) -> tuple[int, int]:
 
 @op(outs="Out XShape", infer=_flatten_range_spec, rows=mixes("X"))
 def flatten_contiguous_range(X: Array, *, start_axis: int = 1, stop_axis: int = 1):
-    """Out = X with the dimensions from start_axis to stop_axis as one; XShape [0, *X.shape] only
-    carries the shape.
+    """Out = X with the dimensions from start_axis to stop_axis merged; XShape [0, *X.shape] carries
+    the shape to the gradient.
     """
     start, stop = _range_of(X.ndim, start_axis, stop_axis)
     size = math.prod(X.shape[start : stop + 1])
@@ -414,7 +410,7 @@ def _split_spec(
     rows=row_wise(
         "X",
         when=both(inner_axis("axis"), absent("AxisTensor")),
-        # an axis that a tensor names is not looked at
+        # an axis given by a tensor is not checked
         lod=lambda attrs, given: (
             "X" if attrs["axis"] or given.get("AxisTensor") is not None else None
         ),
@@ -482,7 +478,7 @@ def unbind(X: Array, *, axis: int = 0):
 
 
 def expanded(dims: Sequence[int], times: Sequence[int]) -> tuple[int, ...]:
-    """dims * times, -1 where either is unknown."""
+    """dims * times, -1 if either is unknown."""
     if len(times) != len(dims):
         raise ShapeError(
             f"expand_times {list(times)} needs one number for each dim of {list(dims)}"
@@ -562,14 +558,16 @@ def expand_as(X: Array, target_tensor: Array):
 
 
 def _to_float(attrs: Attrs) -> bool:
-    """To integers, NumPy and XLA convert NaN and what is too large in different ways."""
+    """The cast is not constant-folded if NumPy and XLA differ: for NaN and for floats that an
+    integer cannot hold.
+    """
     return np.issubdtype(numpy_dtype(name_of(attrs["out_dtype"])), np.floating)
 
 
 @op(outs="Out", rows=elementwise("X"), carries="X", eager=Eager(when=_to_float))
 def cast(X: Array, *, in_dtype: int, out_dtype: int):
-    """Out = X as dtype `out_dtype`; `in_dtype` is ignored, X knows its own. Floats are rounded
-    toward zero.
+    """Out = X as dtype `out_dtype`; `in_dtype` is ignored, because X has a dtype. Floats are
+    rounded toward zero.
     """
     return converted(X, numpy_dtype(name_of(out_dtype)))
 
@@ -582,7 +580,7 @@ def assign(X: Array | None):
 
 @op(outs="Out", rows=mixes(), shape_of=("Input",))
 def shape(Input: Array):
-    """Out = the dims of Input, int32 [rank]; a NumPy array where they are known while tracing."""
+    """Out = the dims of Input, int32 [rank]; a NumPy array if they are known while tracing."""
     if are_numbers(Input.shape):
         return np.array(Input.shape, np.int32)
     return jnp.stack([jnp.asarray(n, np.int32) for n in Input.shape])

@@ -1,7 +1,7 @@
 """Matrices of different sizes in one ragged value, channel by channel: match_matrix_tensor,
 sequence_topk_avg_pooling, var_conv_2d.
 
-Sequence n of such a value holds [channels, h[n], w[n]] flattened, a number a row. Ops work on a
+Sequence n of such a value holds [channels, h[n], w[n]] flattened, one number per row. Ops work on a
 dense view [N, channels, H, W].
 """
 
@@ -22,7 +22,7 @@ from .traits import knows_rows
 
 @dataclass(frozen=True)
 class Boxes:
-    """Sizes of the matrices: channels, h and w of each [N], and what no h and no w exceeds."""
+    """Sizes of the matrices: channels, h and w of each [N], and bounds of h and w."""
 
     channels: int
     h: Any
@@ -113,7 +113,7 @@ def match_matrix_tensor(X: Ragged, Y: Ragged, W: Array, *, dim_t: int = 1):
 
 
 def _flat(x: Ragged, rows: Any) -> Ragged:
-    """Every number of the rows of x, which has one LoD level, a row of its own; without a LoD."""
+    """Every number of the rows of x (one LoD level) as a separate row, without a LoD."""
     k = rows.shape[1]
     return Ragged(
         rows.reshape(-1, 1),
@@ -148,9 +148,9 @@ def sequence_topk_avg_pooling(
     """Out[row, c * K + k] = the sum of the topks[k] greatest numbers in the row of channel c,
     divided by topks[k].
 
-    Sequence n of X holds [channel_num, rows of ROW[n], rows of COLUMN[n]]; where a row has fewer
-    numbers all are summed. Out has the LoD of ROW. pos: the columns of the greatest in falling
-    order, -1 where there are none.
+    Sequence n of X holds [channel_num, rows of ROW[n], rows of COLUMN[n]]; a row with fewer numbers
+    is summed completely. Out has the LoD of ROW. pos: the columns of the greatest numbers in
+    descending order, -1 if there are fewer.
     """
     x, row = (
         sequences_of("sequence_topk_avg_pooling", "X", X, 1),
@@ -204,7 +204,7 @@ def var_conv_2d(
     X: Ragged, ROW: Ragged, COLUMN: Ragged, W: Array, *, InputChannel: int = 1, OutputChannel: int = 1, StrideH: int = 1,
     StrideW: int = 1, KernelH: int = 1, KernelW: int = 1,
 ):  # fmt: skip
-    """Out = a convolution of each image with W, 0 around it, so that Out[n] is [OutputChannel,
+    """Out = a convolution of each zero-padded image with W, so that Out[n] is [OutputChannel,
     ceil(h / StrideH), ceil(w / StrideW)].
 
     Sequence n of X holds the image [InputChannel, h, w], with h rows in ROW[n] and w in COLUMN[n].

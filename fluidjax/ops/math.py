@@ -34,9 +34,9 @@ def _same(X: Spec, **_: Any) -> Spec:
 
 
 def _as(value: Any, like: Any) -> Any:
-    """A number in the dtype of an array; for integers it loses its fraction, as by a cast in C."""
+    """A number in the dtype of an array; for integers the fraction is dropped, as by a cast in C."""
     if isinstance(value, float):
-        with np.errstate(invalid="ignore"):  # too great for an integer
+        with np.errstate(invalid="ignore"):  # too large for an integer
             return (
                 value
                 if jnp.issubdtype(like.dtype, jnp.inexact)
@@ -51,7 +51,7 @@ def scale(
     bias_after_scale: bool = True,
 ):  # fmt: skip
     """Out = scale * X + bias, or scale * (X + bias) without `bias_after_scale`. ScaleTensor and
-    BiasTensor [1] go before these.
+    BiasTensor [1] override these.
     """
     factor, more = (
         _as(scale if ScaleTensor is None else ScaleTensor, X),
@@ -69,7 +69,7 @@ def fits(n: int, m: int) -> bool:
 
 
 def one_shape(kind: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that all of these are, as far as it is known. Raises ShapeError."""
+    """The common shape of all these, as far as it is known. Raises ShapeError."""
     shape = shapes[0]
     for other in shapes[1:]:
         if len(other) != len(shape) or not all(map(fits, shape, other)):
@@ -95,8 +95,8 @@ def _infer_sum(X: Sequence[Spec]) -> Spec:
 def sum_(X: list[Array | SelectedRows | None]):
     """Out = X[0] + X[1] + ..., all of one shape; sparse, with equal rows added up, if all X are.
 
-    An accumulator that no startup program sets begins at zero, as in 1.8.5, whose kernel passes
-    over empty tensors.
+    An accumulator that no startup program sets begins at zero, as in 1.8.5, whose kernel skips
+    empty tensors.
     """
     if any(isinstance(x, SelectedRows) for x in X):
         return total(X)
@@ -125,13 +125,13 @@ def minus(X: Array, Y: Array):
 
 @op(outs="Out", infer=_same, rows=elementwise("X"))
 def sign(X: Array):
-    """Out = -1, 0 or 1 as X is negative, neither (zero, nan) or positive."""
+    """Out = -1, 0 or 1 for X negative, neither (zero, nan) or positive."""
     return (X > 0).astype(X.dtype) - (X < 0).astype(X.dtype)
 
 
 @op(outs="Out", infer=_same, rows=mixes("X"))
 def increment(X: Array, *, step: float = 1.0):
-    """Out = X + step, of one element."""
+    """Out = X + step, for an X of one element."""
     if X.size != 1:
         raise ShapeError(f"increment takes one element, not {list(X.shape)}")
     return X + _as(step, X)
@@ -152,7 +152,7 @@ def cumsum(
     """Out[i] = X[0] + ... + X[i] along `axis`; without X[i] if `exclusive`, from the end if
     `reverse`.
 
-    flatten: of all elements in a row.
+    flatten: over the flattened X.
     """
     if flatten:
         X, axis = X.reshape(-1), 0
@@ -169,7 +169,7 @@ def cumsum(
 
 @op(outs="Out", rows=elementwise("X"), sparse=by_values(merged=True))
 def clip(X: Array, Min: Array | None, Max: Array | None, *, min: float, max: float):
-    """Out = X where min <= X <= max, else the nearer bound. Min [1] and Max [1] stand for `min` and
+    """Out = X where min <= X <= max, else the nearer bound. Min [1] and Max [1] override `min` and
     `max`.
     """
     low, high = _bounds(X, Min, Max, min, max)
@@ -248,7 +248,7 @@ def p_norm(
     """Out = (sum of |X| ** porder along `axis`) ** (1 / porder); max or min of |X| if infinite, the
     nonzeros for 0.
 
-    asvector: of all elements. The one op whose result for a vector has shape [].
+    asvector: over all elements. No other op has a result of shape [] for a vector.
     """
     root = float(np.float32(_root(porder)))  # in float32, as in Paddle
     return _p_norm(jnp.abs(X), porder, root, None if asvector else axis, keepdim)
@@ -322,7 +322,7 @@ def _unbroadcast(grad: Any, shape: tuple[int, ...]) -> Any:
     return grad.sum(dims).reshape(shape)
 
 
-LEAST_NORM = 1e-4  # cos_sim takes no row for shorter, so one of zeros is like nothing
+LEAST_NORM = 1e-4  # cos_sim's least norm of a row, so that a row of zeros has similarity 0
 
 
 def _infer_cos_sim(X: Spec, Y: Spec) -> tuple[Spec, Spec, Spec]:
@@ -339,7 +339,7 @@ def cos_sim(X: Array, Y: Array):
     """Out[i, 0] = <X[i], Y[i]> / (XNorm[i] * YNorm[i]); XNorm[i, 0] = max(||X[i]||, 1e-4), YNorm
     likewise.
 
-    Y may have one row, which then serves all rows of X.
+    Y may have one row, which is used for all rows of X.
     """
     x, y = _rows(X), _rows(Y)
     if y.shape[0] != 1:

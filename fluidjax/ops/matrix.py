@@ -48,7 +48,7 @@ def _flat(x: Any, split: int) -> Any:
 def mul(X: Array, Y: Array, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1):
     """Out = flatten(X) @ flatten(Y), with the shape X[:x_num_col_dims] + Y[y_num_col_dims:].
 
-    X's first `x_num_col_dims` dimensions are the rows of its matrix, likewise Y's.
+    X's first `x_num_col_dims` dimensions are the rows of its matrix, and likewise for Y.
     """
     out = _flat(X, x_num_col_dims) @ _flat(Y, y_num_col_dims)
     return out.reshape(X.shape[:x_num_col_dims] + Y.shape[y_num_col_dims:])
@@ -116,11 +116,11 @@ def matmul_shape(
 
 
 def _columns_of_heads(width: int, height: int, columns: int, heads: int, given: str) -> int:
-    """The columns of Out where `width` columns of X are cut into heads, and Y [height, columns] by
-    rows or by columns.
+    """The number of columns of Out if `width` columns of X are split into heads, and Y [height,
+    columns] by rows or by columns.
     """
     if -1 in (width, height):
-        return -1  # whether Y is cut by rows or by columns shows when it runs
+        return -1  # whether Y is split by rows or by columns is known when it runs
     if width % heads:
         raise ShapeError(
             f"matmul cuts the {width} columns of X into head_number = {heads} equal parts, which"
@@ -137,8 +137,8 @@ def _columns_of_heads(width: int, height: int, columns: int, heads: int, given: 
 
 
 def _by_heads(x: Array, y: Array, heads: int) -> Array:
-    """Products of the columns of x, in `heads` parts, with parts of y: its rows, else its columns;
-    one beside another.
+    """Products of the columns of x, in `heads` parts, with parts of y (its rows, else its columns),
+    side by side.
     """
     parts = jnp.split(y, heads, -2 if x.shape[-1] == y.shape[-2] else -1)
     return jnp.concatenate(
@@ -153,7 +153,7 @@ def _infer_matmul(
 
 
 def _multiplied(attrs: Attrs, shapes: Shapes) -> bool:
-    """The rows of X are multiplied by one matrix, or each by its own row of Y."""
+    """Each row of X is multiplied by one matrix, or by its own row of Y."""
     x, y = shapes["X"], shapes["Y"]
     if "Y" in shapes["ragged"]:
         return len(x) == len(y) > 2
@@ -174,14 +174,14 @@ def matmul(
 ):  # fmt: skip
     """Out = alpha * X @ Y over the last two dimensions; leading ones count matrices.
 
-    Where both have leading dimensions, their products are equal and Out has X's; one matrix serves
-    all of the other's. A vector X is one row and a vector Y one column; Out lacks that dimension
-    unless they are transposed. Scale_x and Scale_y belong to Paddle's int8 kernels.
+    If both have leading dimensions, their products are equal and Out has X's; a single matrix is
+    used for all of the other's. A vector X is one row and a vector Y one column; Out lacks that
+    dimension unless they are transposed. Scale_x and Scale_y belong to Paddle's int8 kernels.
 
-    head_number = H > 1 cuts the columns of X [M, K] into H parts. Where Y is [K, N], its rows are
-    cut likewise and Out [M, H * N] is alpha * X_h @ Y_h side by side, which 1.8.5 declares as [M,
-    N]; where Y is [K / H, N], its columns are cut and Out is [M, N]. The gradient is that of this
-    sum; 1.8.5 ignores H in it and reads other memory. Numbers below 2 are one head, as there.
+    head_number = H > 1 splits the columns of X [M, K] into H parts. If Y is [K, N], its rows are
+    split too and Out [M, H * N] is alpha * X_h @ Y_h side by side, which 1.8.5 declares as [M, N];
+    if Y is [K / H, N], its columns are split and Out is [M, N]. The gradient is that of this
+    product; 1.8.5's ignores H and reads other memory. Numbers below 2 mean one head, as there.
     Raises ShapeError for sizes that H does not divide.
     """
     if fused_reshape_Out or fused_transpose_Out:
@@ -302,7 +302,7 @@ def trace(
     axis1: int = -2,
     axis2: int = -1,
 ):
-    """Out = sum of the diagonal of the planes dim1, dim2 (in later Paddles axis1, axis2); [1] for a
+    """Out = sum of the diagonal of the planes dim1, dim2 (axis1, axis2 in later Paddles); [1] for a
     matrix.
     """
     one, other = (axis1, axis2) if (dim1, dim2) == (-2, -1) else (dim1, dim2)
@@ -351,7 +351,7 @@ def _broadcast(n: int, m: int) -> int:
 
 
 def _multiplied_v2(attrs: Attrs, shapes: Shapes) -> bool:
-    """The rows of X are multiplied by the same matrices, or each by its own row of Y."""
+    """Each row of X is multiplied by the same matrices, or by its own row of Y."""
     x, y = shapes["X"], shapes["Y"]
     if "Y" in shapes["ragged"]:
         return len(x) == len(y) > 2

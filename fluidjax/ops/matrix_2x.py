@@ -34,8 +34,8 @@ def inverse_grad(Output: Array, d_Output: Array):
 
 @op(outs="Eigenvalues Eigenvectors", rows=mixes())
 def eigh(X: Array, *, UPLO: str = "L"):
-    """Eigenvalues [..., n] (ascending), Eigenvectors [..., n, n] (columns) = those of symmetric X,
-    of which half UPLO (L, U) is read.
+    """Eigenvalues [..., n] (ascending), Eigenvectors [..., n, n] (columns) = those of symmetric X;
+    only its half UPLO (L, U) is read.
     """
     _square("eigh", X)
     return tuple(jnp.linalg.eigh(X, UPLO=UPLO, symmetrize_input=False))
@@ -64,7 +64,7 @@ def eigh_grad(
 
 @op(outs="Eigenvalues Eigenvectors", rows=mixes())
 def eigvalsh(X: Array, *, UPLO: str = "L", is_test: bool = False):
-    """Eigenvalues, Eigenvectors = as of eigh."""
+    """Eigenvalues, Eigenvectors = as in eigh."""
     _square("eigvalsh", X)
     return tuple(jnp.linalg.eigh(X, UPLO=UPLO, symmetrize_input=False))
 
@@ -79,8 +79,8 @@ def svd(X: Array, *, full_matrices: bool = False):
 
 @op(outs="Q R", grad="X", rows=mixes())
 def qr(X: Array, *, mode: str = "reduced"):
-    """Q, R = the decomposition X = Q R of orthonormal columns and an upper triangle; mode reduced,
-    complete, or r (R alone, Q empty).
+    """Q, R = the decomposition X = Q R into orthonormal columns and an upper triangle; mode
+    reduced, complete, or r (R alone, Q empty).
     """
     if mode == "r":
         return jnp.zeros((0,), X.dtype), jnp.linalg.qr(X, "r")
@@ -102,8 +102,8 @@ def lu(X: Array, *, pivots: bool = True):
 
 @op(outs="Out", grad="X Y", rows=mixes())
 def cholesky_solve(X: Array, Y: Array, *, upper: bool = False):
-    """Out = the solution of A Out = X, of which Y is the Cholesky factor: A = Y Y^T, with `upper` A
-    = Y^T Y.
+    """Out = the solution of A Out = X, where Y is A's Cholesky factor: A = Y Y^T, or Y^T Y with
+    `upper`.
     """
     _square("cholesky_solve", Y)
     lower = jnp.swapaxes(jnp.triu(Y), -1, -2) if upper else jnp.tril(Y)
@@ -129,11 +129,11 @@ def matrix_rank(
     hermitian: bool = False,
     use_default_tol: bool = True,
 ):
-    """Out (int64) = the number of singular values (of eigenvalues by size, if `hermitian`) above
+    """Out (int64) = the number of singular values (absolute eigenvalues if `hermitian`) above
     `tol`.
 
-    TolTensor goes before `tol`; by default, the greatest times the longer side times the dtype's
-    epsilon.
+    TolTensor overrides `tol`; the default is the greatest value times the longer side times the
+    dtype's epsilon.
     """
     sizes = jnp.abs(jnp.linalg.eigvalsh(X)) if hermitian else jnp.linalg.svd(X, compute_uv=False)
     least: Any = np.asarray(tol, X.dtype)
@@ -154,9 +154,9 @@ def baddbmm(Input: Array, X: Array, Y: Array, *, Beta: float = 1.0, Alpha: float
 
 @op(outs="Out InnerCache*~ XShape*~", grad="Operands", rows=mixes())
 def einsum(Operands: list[Array], *, equation: str):
-    """Out = the sum over products that `equation` says, in Einstein's notation: "bij,bjk->bik".
+    """Out = the sum of products given by `equation` in Einstein notation: "bij,bjk->bik".
 
-    InnerCache and XShape are what Paddle's kernel keeps; here they are empty.
+    InnerCache and XShape belong to Paddle's kernel and are empty here.
     """
     kept = [jnp.zeros((0,), Operands[0].dtype)] * len(Operands)
     return jnp.einsum(equation, *Operands), kept, kept
@@ -164,8 +164,8 @@ def einsum(Operands: list[Array], *, equation: str):
 
 @op(outs="Out", grad="X", rows=mixes())
 def renorm(X: Array, *, p: float, axis: int, max_norm: float):
-    """Out = X, of which each slice X[..., i, ...] along `axis` whose p-norm is greater than
-    max_norm is scaled to it.
+    """Out = X, with each slice X[..., i, ...] along `axis` whose p-norm exceeds max_norm scaled to
+    that norm.
     """
     axes = tuple(i for i in range(X.ndim) if i != axis % X.ndim)
     powers = jnp.sum(jnp.abs(X) ** p, axes, keepdims=True)

@@ -79,10 +79,10 @@ def auc(
     [1].
 
     Predict [N, 1 or 2], whose last column is the probability of the positive class; Label [N, 1], 0
-    or not. With B = num_thresholds + 1 buckets: StatPos [1, B] int64 counts for ever if slide_steps
-    is 0; else it is [slide_steps * B + B + 1]: the counts of each of the last slide_steps calls,
-    their sum, and the number of calls. A state [B + 1] with slide_steps 0, as Paddle's startup
-    program makes it, keeps its shape (Paddle returns [1, B]).
+    or not. With B = num_thresholds + 1 buckets: StatPos [1, B] int64 counts all calls if
+    slide_steps is 0; else it is [slide_steps * B + B + 1]: the counts of each of the last
+    slide_steps calls, their sum, and the number of calls. A state [B + 1] with slide_steps 0, as
+    Paddle's startup program makes it, keeps its shape (Paddle returns [1, B]).
     """
     buckets = num_thresholds + 1
     _check_counts((StatPos, StatNeg), buckets, slide_steps)
@@ -147,7 +147,7 @@ def mean_iou(
 
 
 def _share(part: Array, rest: Array) -> jax.Array:
-    """part / (part + rest), 1 where both are 0."""
+    """part / (part + rest), 1 if both are 0."""
     some = (part > 0) | (rest > 0)
     return jnp.where(some, part / jnp.where(some, part + rest, 1), 1)
 

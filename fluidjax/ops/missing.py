@@ -1,8 +1,8 @@
 """Values that may be missing: only a block writes them, and the block may not have run. The
-environment knows of each whether it was computed.
+environment records whether each was computed.
 
-A compiled step has zeros in their place, which nothing may use: an op that reads such a value and a
-fetch of one object if it was not computed (checking.py).
+A compiled step has zeros in their place, which must not be used: an op or a fetch that reads a
+value that was not computed raises an error (checking.py).
 """
 
 from __future__ import annotations
@@ -20,20 +20,18 @@ _FLAG = "@MADE@"
 
 
 def doubtful(names: Iterable[str], env: dict[str, Any]) -> list[str]:
-    """Those of these names that have no value, or one that may not have been computed."""
+    """The names among these without a value, or with one that may not have been computed."""
     return [n for n in names if n not in env or n in env.get(MISSING, {})]
 
 
 def flags(names: Iterable[str], env: dict[str, Any]) -> dict[str, Any]:
-    """For each of these names that has a value, under a name of its own, whether the value was
-    computed.
-    """
+    """A flag, under a separate name, for each of these names with a value: whether it was computed."""
     known_of = env.get(MISSING, {})
     return {_FLAG + n: known_of.get(n, True) for n in names if n in env}
 
 
 def marked(env: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
-    """`found` without its flags, which become marks of `env`."""
+    """`found` without its flags, which are stored in `env`."""
     marks = dict(env.get(MISSING, {}))
     for key in [k for k in found if k.startswith(_FLAG)]:
         name, made = key.removeprefix(_FLAG), found.pop(key)
@@ -47,14 +45,14 @@ def marked(env: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
 
 
 def assigned(env: dict[str, Any], names: Iterable[str]) -> None:
-    """These names were given values."""
+    """Mark these names as having values."""
     marks, written = env[MISSING], set(names)
     if not marks.keys().isdisjoint(written):
         env[MISSING] = {n: when for n, when in marks.items() if n not in written}
 
 
 def missing(names: Iterable[str], env: dict[str, Any]) -> Iterator[Objection]:
-    """The objections of an op that reads these names."""
+    """The errors of an op that reads these names."""
     for name in names:
         if name in env[MISSING]:
             yield (

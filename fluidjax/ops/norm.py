@@ -28,15 +28,15 @@ from .traits import knows_rows, row_wise
 
 @dataclass(frozen=True)
 class Channels:
-    """The channel axis of an array: `others`, the axes that are averaged over, and `shape`, to
-    broadcast [C] with.
+    """The channel axis of an array: `others`, the averaged axes, and `shape`, with which [C]
+    broadcasts.
     """
 
     axis: int
     others: tuple[int, ...]
     shape: tuple[int, ...]
-    count: Any  # values a channel; of padded rows data
-    kept: Any = None  # of padded rows: which are true, to broadcast with
+    count: Any  # values per channel; data if rows are padded
+    kept: Any = None  # for padded rows: which are true, broadcastable
 
     def spread(self, values: Array) -> Array:
         return values.reshape(self.shape)
@@ -56,14 +56,14 @@ class Channels:
         )
 
     def where_single(self, single: Array, several: Array) -> Array:
-        """The one where a channel has a single value, else the other."""
+        """The first if a channel has a single value, else the other."""
         if self.kept is None:
             return single if self.count == 1 else several
         return jnp.where(self.count == 1, single, several)
 
 
 def channels_of(x: Array | Ragged, data_layout: str) -> Channels:
-    """Raises ShapeError for a layout that there is not, or fewer than two dimensions."""
+    """Raises ShapeError for an unknown layout, or fewer than two dimensions."""
     if isinstance(x, Ragged) and x.padded:
         ch = channels_of(x.rows, data_layout)
         beside = ch.count // x.capacity if x.capacity else 0
@@ -86,18 +86,18 @@ def _moments(x: Array, ch: Channels, target: Target) -> tuple[jax.Array, jax.Arr
     """Mean and variance of each channel in one pass: d = x - a with a the first sample's mean, then
     a + E[d], E[d^2] - E[d]^2.
 
-    If the mean is large beside the deviation, this keeps the digits that E[x^2] - E[x]^2 loses.
-    Both averages must be of d: a rounded E[x] spoils the variance at first order
-    (docs/numerics.md). A second pass would read x once more, and sums in float64 take half as long
-    again. A library call would write d to memory for this alone. There a second pass is faster,
+    If the mean is much larger than the deviation, this keeps the digits that E[x^2] - E[x]^2 loses.
+    Both averages must be of d: a rounded E[x] changes the variance at first order
+    (docs/numerics.md). A second pass would read x again, and sums in float64 take 1.5 times as
+    long. A library call would write d to memory for this alone; there a second pass is faster,
     because Y needs x - mean too.
     """
     if target.library:
         mean = ch.mean(x)
         return mean, jnp.where(jnp.isinf(mean), jnp.inf, ch.mean(jnp.square(x - ch.spread(mean))))
     near = lax.stop_gradient(jnp.mean(lax.slice_in_dim(x, 0, 1, axis=0), ch.others))
-    # One digit less: x - a must not become fma(sum, -1 / n, x), whose a is not the rounded one that
-    # is added below.
+    # One bit less precise, so that x - a cannot become fma(sum, -1 / n, x): its a would not be the
+    # rounded one added below.
     near = lax.reduce_precision(near, jnp.finfo(near.dtype).nexp, jnp.finfo(near.dtype).nmant - 1)
     d = x - ch.spread(near)
     shift = ch.mean(d)
@@ -110,7 +110,8 @@ def affine(
     x: Array, mean: Array, inverse: Array, scale: Array, bias: Array, ch: Channels, target: Target
 ) -> jax.Array:
     centred = x - ch.spread(mean)
-    # the gradient has inverse * scale: XLA would spread the one for both, over an array of x's size
+    # the gradient has inverse * scale, and XLA would broadcast one of them for both to an array of
+    # x's size
     if target.library:
         return centred * ch.spread(inverse) * ch.spread(scale) + ch.spread(bias)
     return centred * ch.spread(inverse * scale) + ch.spread(bias)
@@ -145,7 +146,7 @@ def _batch_norm(
         mean,
         inverse,
     )
-    # Paddle passes a single value a channel through.
+    # Paddle passes a single value per channel through.
     passed = rows_of(X), Mean, Variance, Mean, lax.rsqrt(Variance + epsilon)
     return *(ch.where_single(a, b) for a, b in zip(passed, found, strict=True)), None
 
@@ -219,8 +220,8 @@ def centred_grad(
     ch: Channels,
     average: Callable[[Any], Any] = lambda x: x,
 ) -> tuple:
-    """n: the normalised input; fixed: mean and deviation do not depend on it; average: of a sum,
-    over what else is in them.
+    """n: the normalised input; fixed: mean and deviation do not depend on it; average: divides a
+    sum by the number of other elements.
     """
     d_bias, d_scale = ch.sum(d_y), ch.sum(d_y * n)
     rate = ch.spread(scale * inverse)
@@ -235,8 +236,8 @@ def centred_grad(
 def _centred_grad_in_library(
     centred: Array, d_y: Array, scale: Array, inverse: Array, ch: Channels
 ) -> tuple:
-    """As centred_grad, of centred = n / inverse, which the forward op has left: so no array is made
-    for n.
+    """The gradient of centred_grad from centred = n / inverse, an output of the forward op, so that
+    no array is needed for n.
     """
     d_bias, product = ch.sum(d_y), ch.sum(d_y * centred)
     falls = ch.spread(d_bias / ch.count) + centred * ch.spread(
@@ -248,7 +249,7 @@ def _centred_grad_in_library(
 def used_statistics(
     Mean, Variance, SavedMean, SavedVariance, epsilon: float, given: bool
 ) -> tuple[Array, Array]:
-    """Mean and 1 / deviation that Y was computed with."""
+    """The mean and 1 / deviation used to compute Y."""
     if given and Mean is not None:
         return Mean, lax.rsqrt(Variance + epsilon)
     return SavedMean, SavedVariance
@@ -343,7 +344,7 @@ def inplace_abn_grad(
     Y, Scale, Bias, SavedMean, SavedVariance, d_Y, Mean, Variance, *, is_test, epsilon, data_layout,
     use_global_stats, trainable_statistics, activation, alpha,
 ):  # fmt: skip
-    """batch_norm's gradients, from what the inverses of activation and scale make of Y."""
+    """batch_norm's gradients, from Y with the activation and scale inverted."""
     if d_Y is None:
         return None, None, None
     _, slope, inverse_of = _activation(activation)
@@ -431,7 +432,7 @@ class Groups:
     """[N, C, ...] as [N, groups, C / groups, rest], [N, ..., C] as [N, rest, groups, C / groups]."""
 
     shape: tuple[int, ...]
-    axes: tuple[int, int]  # that a group is averaged over
+    axes: tuple[int, int]  # axes over which a group is averaged
     channel: tuple[int, ...]  # shape to broadcast [C] with
     rest: tuple[int, int]  # axes that are not channels
 
@@ -487,7 +488,7 @@ def group_norm(
 def group_norm_grad(Y, Scale, Bias, Variance, d_Y, *, epsilon, groups, data_layout):
     """Scale@GRAD = sum(Y@GRAD * n), Bias@GRAD = sum(Y@GRAD), with n = (Y - Bias) / Scale.
 
-    X@GRAD as the module's text says, except that Paddle forgets mean(g) where there is no Scale.
+    X@GRAD as the module's text says, except that Paddle omits mean(g) without a Scale.
     """
     if d_Y is None:
         return None, None, None
@@ -535,7 +536,7 @@ def _planes(x: Array) -> Array:
 def _instance_norm_grad(
     n: Array, inverse: Array, scale: Array, d_y: Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """scale: as it broadcasts over n."""
+    """scale: in a shape that broadcasts over n."""
     d_x = _normalise_grad(n, d_y * scale, inverse, (2,))
     return d_x, jnp.sum(d_y * n, (0, 2)), jnp.sum(d_y, (0, 2))
 

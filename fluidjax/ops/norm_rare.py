@@ -97,13 +97,11 @@ def affine_channel_grad(X, Scale, d_Out, *, data_layout):
     return d_Out * ch.spread(Scale), ch.sum(d_Out * X), ch.sum(d_Out)
 
 
-_PRESENT = 1e-7  # a slot counts as absent from a row if its first value is smaller
+_PRESENT = 1e-7  # a slot is absent from a row if its first value is smaller
 
 
 def _present(x: Array, slot_dim: int) -> jax.Array:
-    """[N, C], whether the slot (slot_dim neighbouring columns) that a value belongs to is there in
-    its row.
-    """
+    """[N, C]: whether each value's slot (slot_dim neighbouring columns) is present in its row."""
     if x.shape[1] % slot_dim:
         raise ShapeError(f"{x.shape[1]} columns do not divide into slots of {slot_dim}")
     return jnp.repeat(jnp.abs(x[:, ::slot_dim]) >= _PRESENT, slot_dim, axis=1)
@@ -118,7 +116,7 @@ def data_norm(
     """Y = (X - Means) * Scales (* scale_w + bias).
 
     Means = BatchSum / BatchSize, Scales = sqrt(BatchSize / BatchSquareSum). X [N, C], all others
-    [C]. With slot_dim > 0, slots of so many columns whose first value is 0 in a row give 0 there.
+    [C]. With slot_dim > 0, a slot of that many columns gives 0 in rows where its first value is 0.
     """
     means, scales, x = BatchSum / BatchSize, jnp.sqrt(BatchSize / BatchSquareSum), rows_of(X)
     y = (x - means) * scales
@@ -133,12 +131,12 @@ def data_norm(
 def data_norm_grad(
     X, scale_w, bias, Means, Scales, d_Y, *, epsilon, slot_dim, enable_scale_and_shift
 ):
-    """X@GRAD = Y@GRAD * Scales (* scale_w); the gradients of the three sums are what this batch
-    adds to them.
+    """X@GRAD = Y@GRAD * Scales (* scale_w); the gradients of the three sums are this batch's
+    contributions.
 
     BatchSize@GRAD = N, BatchSum@GRAD = sum(X), BatchSquareSum@GRAD = sum((X - Means)^2) + N *
-    epsilon, over the rows. With slot_dim > 0 rows without the slot do not count (X@GRAD is masked
-    only where there is scale_w), and N, the sum and the sum of squares are divided by N.
+    epsilon, over the rows. With slot_dim > 0, rows without the slot do not count (X@GRAD is masked
+    only with scale_w), and N, the sum and the sum of squares are divided by N.
     """
     if d_Y is None:
         return None, None, None, None, None, None
@@ -192,8 +190,8 @@ def _singular(
 def spectral_norm(
     Weight: Array, U: Array, V: Array, *, dim: int = 0, power_iters: int = 1, eps: float = 1e-12
 ):
-    """Out = Weight / sigma, its largest singular value as a matrix [h, w] that has the axis dim as
-    rows.
+    """Out = Weight / sigma, where sigma is the largest singular value of Weight as a matrix [h, w]
+    whose rows are the axis dim.
 
     U [h] and V [w] start the power iterations; they are not updated.
     """

@@ -61,8 +61,8 @@ def sync_batch_norm(
     is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
     use_global_stats: bool = False, trainable_statistics: bool = False, target: Target = PLAIN,
 ):  # fmt: skip
-    """Y = batch_norm(X) with mean and variance over the batches of all ranks together; slots and
-    attributes as there.
+    """Y = batch_norm(X) with mean and variance over the batches of all ranks; slots and attributes
+    are batch_norm's.
     """
     options = {
         "data_layout": data_layout,

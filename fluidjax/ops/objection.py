@@ -1,5 +1,5 @@
-"""What an op objects to, in words of its own: JAX and NumPy speak of the arrays that a function
-makes of an op's inputs.
+"""The reason of an op's error in the op's own terms; JAX and NumPy describe the arrays that a
+function makes from its inputs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _UNEQUAL = (
 )
 _LACKS = "an input that these attributes need is not given"
 _ZERO = "a size or an attribute of 0 divides"
-# what was raised, and what it means; {0}, {1}: what the brackets hold
+# the raised text, and its meaning; {0}, {1}: the groups in brackets
 _WORDS = [
     (rf"got incompatible shapes for broadcasting: {_SHAPE}, {_SHAPE}", _DIFFER),
     (rf"Incompatible shapes for broadcasting: shapes=\[{_SHAPE}, {_SHAPE}\]", _DIFFER),
@@ -65,8 +65,8 @@ _WORDS = [
 
 
 def reason(exc: BaseException) -> str:
-    """Why an op refuses what it is given: a FluidError's own sentence, or what the exception of a
-    library means.
+    """Why an op rejects its inputs: a FluidError's own sentence, or the meaning of a library's
+    exception.
     """
     text = next(iter(str(exc).strip().splitlines()), "") or type(exc).__name__
     if isinstance(exc, FluidError):
@@ -82,7 +82,7 @@ def reason(exc: BaseException) -> str:
 
 
 def refusal(kind: str, inputs: Mapping[str, Any], exc: BaseException) -> ShapeError:
-    """The error of an op that cannot take such inputs (of which some have shapes and dtypes)."""
+    """The error of an op that cannot take these inputs (some have shapes and dtypes)."""
     given = ", ".join(
         f"{slot}{shown(value)}" for slot, value in inputs.items() if value is not None
     )
@@ -98,7 +98,7 @@ def refusal(kind: str, inputs: Mapping[str, Any], exc: BaseException) -> ShapeEr
 
 
 def shown(value: Any) -> str:
-    """The shape and the dtype of what has them."""
+    """The shape and the dtype of a value that has them."""
     if isinstance(value, list | tuple):
         return "(" + ", ".join(map(shown, value)) + ")"
     return f"{list(value.shape)}:{value.dtype}" if hasattr(value, "shape") else ""

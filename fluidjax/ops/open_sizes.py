@@ -1,8 +1,7 @@
-"""Sizes for unknown dimensions, where an op does not take one size for all of them.
+"""Sizes for unknown dimensions, for an op that does not accept one size for all of them.
 
-A -1 beside a constant may be that constant, or 1, or what an attribute asks for: an op is refused
-only if no guess fits. What is guessed is then varied, and output dimensions that vary with it are
-unknown.
+A -1 beside a constant may be that constant, or 1, or an attribute's value: an op is refused only if
+no guess fits. The guess is then varied, and output dimensions that vary with it are unknown.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, product
 from typing import Any, NamedTuple
 
-GUESSES = 80  # an op is refused after so many
+GUESSES = 80  # an op is refused after this many
 SMALL = range(1, 17)
 
 
 class Place(NamedTuple):
-    """A dimension of an input: slot, which of its variables, which dimension."""
+    """A dimension of an input: slot, index of the variable, index of the dimension."""
 
     slot: str
     index: int
@@ -39,7 +38,9 @@ def unknown(shapes: Shapes) -> list[Place]:
 
 
 def aligned(shapes: Shapes, otherwise: int, from_right: bool = False) -> dict[Place, int]:
-    """Every unknown dimension as large as another input's at the same place, else `otherwise`."""
+    """Every unknown dimension with the size of another input's at the same position, else
+    `otherwise`.
+    """
     found = {}
     for place in unknown(shapes):
         rank = len(shapes[place.slot][place.index])
@@ -61,7 +62,7 @@ def guesses(shapes: Shapes, attrs: Mapping[str, Any], free: int) -> Iterator[dic
         yield aligned(shapes, otherwise, from_right=True)
     for n in (1, 2):
         yield dict.fromkeys(places, n)
-    for place in places:  # one that must be 1 beside free ones, and one that is free beside others
+    for place in places:  # one dimension of size 1 beside free ones, and one free beside others
         yield {**dict.fromkeys(places, free), place: 1}
         yield {**aligned(shapes, 1), place: free}
     candidates = _candidates(shapes, attrs)
@@ -96,7 +97,7 @@ def variations(sizes: Sizes, free: int) -> Iterator[dict[Place, int]]:
 def fitting(
     run: Callable[[Sizes], Any], shapes: Shapes, attrs: Mapping[str, Any], free: int
 ) -> list[Any]:
-    """What `run` gives for sizes that fit, the first one and its variations; empty if none fits."""
+    """The results of `run` for the first sizes that fit and their variations; empty if none fit."""
     for sizes in islice(guesses(shapes, attrs, free), GUESSES):
         first = _tried(run, sizes)
         if first is not None:
@@ -108,5 +109,5 @@ def fitting(
 def _tried(run: Callable[[Sizes], Any], sizes: Sizes) -> Any:
     try:
         return run(sizes)
-    except Exception:  # whatever the op or JAX objects to: these sizes do not fit
+    except Exception:  # any error of the op or of JAX: these sizes do not fit
         return None

@@ -1,10 +1,10 @@
-"""Ops that run an optax transformation: its state is visible, its code is in a table of this
+"""Ops that run an optax transformation: its state is in variables, its code in a table of this
 process.
 
-A program names the transformation by a key, and tells its setting beside it. The key is bound once
-and for all (compiled steps rely on it). One that :func:`identify` made is the same in every process
-that builds the same optimizer; a program that is only loaded finds nothing under it until
-:func:`register_transformation` was called.
+A program names the transformation by a key, with its settings in words. A key cannot be rebound
+(compiled steps rely on it). A key from :func:`identify` is equal in every process that builds the
+same optimizer; a process that only loads the program must call :func:`register_transformation`
+first.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ TRANSFORMATIONS: dict[str, Any] = {}
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """An array of a transformation's state as a variable: the parameter it belongs to (None: all),
-    its field's name.
+    """An array of a transformation's state as a variable: its parameter (None: all), and its
+    field's name.
     """
 
     param: str | None
@@ -70,9 +70,9 @@ def identify(
     """(digest of what the transformation computes, its setting in words) for parameters of these
     shapes and dtypes.
 
-    loss: the dtype of the loss that it is handed, None for none. Both are the same in every
-    process; the digest is None for a transformation that calls back to the host. Raises
-    FluidValueError where its update cannot be traced.
+    loss: the dtype of the loss that it takes, None for none. Both are equal in every process; the
+    digest is None for a transformation that calls back to the host. Raises FluidValueError if its
+    update cannot be traced.
     """
     given = {
         n: jax.ShapeDtypeStruct(shape, numpy_dtype(dtype)) for n, (shape, dtype) in params.items()
@@ -113,8 +113,8 @@ def _find(key: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a state is made of: a spec per leaf, the random key's kind where a leaf is one, the
-    tree.
+    """The structure of a state: a spec per leaf, the kind of each leaf that is a random key, and
+    the tree.
     """
 
     specs: list[Any]
@@ -137,8 +137,8 @@ def _state_of(transformation: Any, params: Mapping[str, Any]) -> _State:
 
 
 def _width(dtypes: Iterable[Any]) -> Any:
-    """JAX's usual 32 bits while a transformation runs, as where optax is used by itself; 64 for
-    float64 parameters.
+    """JAX's default 32 bits while a transformation runs, as with plain optax; 64 for float64
+    parameters.
     """
     return jax.enable_x64(any(np.dtype(d) == np.float64 for d in dtypes))
 
@@ -148,8 +148,8 @@ def _is_key(leaf: Any) -> bool:
 
 
 def _stored(leaf: Any) -> Any:
-    """A leaf as Fluid can hold it: random keys as their words, unsigned words as int32, scalars as
-    [1].
+    """A leaf in a form that Fluid can store: random keys as words, unsigned words as int32, scalars
+    as [1].
     """
     value = jax.random.key_data(leaf) if _is_key(leaf) else jnp.asarray(leaf)
     if value.dtype == jnp.uint32:
@@ -158,7 +158,7 @@ def _stored(leaf: Any) -> Any:
 
 
 def _restored(stored: Any, spec: Any, impl: Any) -> Any:
-    """The leaf that :func:`_stored` made `stored` of; `spec` and `impl` say what it was."""
+    """The leaf from which :func:`_stored` made `stored`; `spec` and `impl` describe it."""
     if impl is not None:
         words = jax.lax.bitcast_convert_type(stored, jnp.uint32)
         return jax.random.wrap_key_data(words.reshape((*spec.shape, -1)), impl=impl)
@@ -210,9 +210,9 @@ def _address(path: Sequence[Any], params: Mapping[str, Any]) -> tuple[str | None
 def optax_init(Params: list[Array], *, setting: str = "", transformation: str, names: Strs):
     """State = init({name: param}): the first state of an optax transformation, leaf by leaf.
 
-    names: the parameters' names when the program was built. setting: what the transformation is,
-    for readers and for comparisons of programs. Raises EnforceNotMet where this process does not
-    have the transformation.
+    names: the parameters' names when the program was built. setting: the transformation in words,
+    for readers and for comparisons of programs. Raises EnforceNotMet if this process does not have
+    the transformation.
     """
     tx = _find(transformation)
     params = dict(zip(names, map(jnp.asarray, Params), strict=True))
@@ -241,7 +241,7 @@ def optax_update(
 
     names, scales: the parameters' names when the program was built, and a factor for each one's
     update. setting: as in optax_init. Loss, if given, is passed as ``value``. Raises EnforceNotMet
-    where this process does not have the transformation.
+    if this process does not have the transformation.
     """
     tx = _find(transformation)
     params = dict(zip(names, map(jnp.asarray, Params), strict=True))
@@ -264,9 +264,7 @@ def optax_update(
 
 
 def _update(tx: Any, grads: Any, state: Any, params: Any, loss: Any) -> tuple[Any, Any]:
-    """Run the transformation; those of the extended kind (they take further arguments) also get the
-    loss.
-    """
+    """Run the transformation; one with extra arguments also gets the loss."""
     extended = any(k.__name__ == "GradientTransformationExtraArgs" for k in type(tx).__mro__)
     if extended and loss is not None:
         return tx.update(grads, state, params, value=jnp.asarray(loss).reshape(()))

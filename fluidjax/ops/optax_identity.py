@@ -1,10 +1,10 @@
-"""The identity of an optax transformation, the same in every process: a digest of what it computes,
-and its settings in words.
+"""The identity of an optax transformation, equal in every process: a digest of its computation, and
+its settings in words.
 
-A transformation is two closures, so neither its address nor its name says what it does. What it
-computes is its two functions traced for the parameters at hand: their equations, with every
-constant. Equal settings give equal digests in every process; a learning rate, a schedule, a mask or
-a table of constants that differs gives another. What a host callback computes cannot be seen, so a
+A transformation is two closures, so neither its address nor its name identifies it. Its computation
+is both functions traced for the given parameters: their equations, with every constant. Equal
+settings give equal digests in every process; a learning rate, a schedule, a mask or a table of
+constants that differs gives another. The computation of a host callback is unknown, so a
 transformation with one has no digest.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 import jax
 import numpy as np
 
-LONGEST = 300  # characters of a description; what is beyond shows in the digest only
+LONGEST = 300  # characters of a description; the rest counts only in the digest
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _PLAIN = (type(None), bool, int, float, complex, str, np.generic, np.dtype)
 
@@ -30,10 +30,10 @@ class _Unseen(Exception):
 
 
 def digest(*parts: Any) -> str | None:
-    """Twelve hexadecimal digits of what `parts` say: traced functions (of jax.make_jaxpr), trees,
-    arrays, plain values.
+    """Twelve hexadecimal digits for the contents of `parts`: traced functions (of jax.make_jaxpr),
+    trees, arrays, plain values.
 
-    None where a traced function calls back to the host.
+    None if a traced function calls back to the host.
     """
     try:
         return _digest(parts)
@@ -46,7 +46,7 @@ def _digest(parts: tuple[Any, ...]) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value as a text that is the same in every process."""
+    """A value as text, equal in every process."""
     if hasattr(value, "eqns"):
         return _equations(value)
     if isinstance(value, np.ndarray | jax.Array):
@@ -68,7 +68,7 @@ def _array(value: Any) -> str:
 
 
 def _equations(traced: Any) -> str:
-    """A traced function: variables by number, so that nothing depends on how a jaxpr is printed."""
+    """A traced function as text, with variables by number, independent of how a jaxpr is printed."""
     numbers: dict[Any, int] = {}
 
     def name(v: Any) -> str:
@@ -95,7 +95,7 @@ def _equations(traced: Any) -> str:
 
 
 def describe(transformation: Any) -> str:
-    """A transformation's setting as its closures tell it: ``chain(scale_by_adam(b1=0.9, ...),
+    """A transformation's settings, from its closures: ``chain(scale_by_adam(b1=0.9, ...),
     scale(step_size=-0.001))``.
     """
     text = _words(getattr(transformation, "update", transformation), set())
@@ -123,8 +123,8 @@ def _words(value: Any, seen: set[int]) -> str:
 
 
 def _function(fn: Callable[..., Any], seen: set[int]) -> str:
-    """The name of what made a function, and what the function holds; wrappers around one function
-    are looked through.
+    """The name of the function's factory, and the contents of its closure; wrappers around one
+    function are unwrapped.
     """
     if isinstance(fn, partial):
         held = {**{str(i): v for i, v in enumerate(fn.args)}, **fn.keywords, "": fn.func}
@@ -148,7 +148,7 @@ def _function(fn: Callable[..., Any], seen: set[int]) -> str:
 
 
 def _filled(cell: CellType) -> bool:
-    """Whether a cell has a value: that of a function that names itself is empty while it is made."""
+    """Whether a cell has a value; the cell of a recursive function is empty until it is defined."""
     try:
         cell.cell_contents  # noqa: B018
     except ValueError:
@@ -157,7 +157,7 @@ def _filled(cell: CellType) -> bool:
 
 
 def _held(values: Mapping[str, Any], seen: set[int]) -> str:
-    """What a closure holds, numbers by name; functions tell their own names."""
+    """The contents of a closure, numbers by name; functions by their own names."""
 
     def of_functions(value: Any) -> bool:
         return callable(value) or (isinstance(value, tuple | list) and all(map(callable, value)))

@@ -1,9 +1,8 @@
-"""Optimizer updates: one op takes a parameter, its gradient and its accumulators to their values
-after a step.
+"""Optimizer updates: one op computes a parameter and its accumulators after a step from them and
+the gradient.
 
-Every accumulator has the parameter's shape, LearningRate is [1]. An output named XOut is written
-over X. Where Grad may be sparse, sgd, adagrad and adam with lazy_mode touch only its rows
-(optim_rows.py).
+Every accumulator has the parameter's shape; LearningRate is [1]. An output named XOut overwrites X.
+Where Grad may be sparse, sgd, adagrad and adam with lazy_mode touch only its rows (optim_rows.py).
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from .traits import follows, mixes, updates_elements, updates_whole
 
 
 def _scalar(x: Array) -> Array:
-    """A [1] array as a scalar, so that what is computed from it stays one number."""
+    """A [1] array as a scalar, so that results computed from it stay scalars."""
     return x.reshape(())
 
 
 def _each(x: Array) -> Array:
-    """A number for all elements as a scalar; an array with one for each as it is."""
+    """One number for all elements as a scalar; an array with one number per element unchanged."""
     return x.reshape(()) if x.size == 1 else x
 
 
@@ -40,9 +39,7 @@ def _outs(*names: str) -> dict[str, str]:
 
 
 def settled(Param: Array, MasterParam: Array | None, new: Array, *state: Any) -> tuple[Any, ...]:
-    """ParamOut in Param's dtype, the state, and MasterParamOut, which is ParamOut before it was
-    rounded.
-    """
+    """ParamOut in Param's dtype, the state, and MasterParamOut, which is ParamOut before rounding."""
     return new.astype(Param.dtype), *state, None if MasterParam is None else new
 
 
@@ -61,8 +58,8 @@ def sgd(
 ):
     """ParamOut = Param - LearningRate * Grad.
 
-    MasterParam (with multi_precision): Param in float32, which is updated in its place and rounded
-    to it; so in the ops below.
+    MasterParam (with multi_precision): Param in float32, which is updated instead and then rounded
+    to ParamOut; also in the ops below.
     """
     p = Param if MasterParam is None else MasterParam
     if isinstance(Grad, SelectedRows):
@@ -83,8 +80,8 @@ def momentum(
     """v = mu * Velocity + Grad; ParamOut = Param - lr * v, or Param - lr * (Grad + mu * v) by
     use_nesterov.
 
-    Later Paddles also multiply Grad by rescale_grad (their CPU kernel does not) and, where
-    regularization_method is l2_decay, add regularization_coeff * Param.
+    Later Paddles also multiply Grad by rescale_grad (their CPU kernel does not) and add
+    regularization_coeff * Param if regularization_method is l2_decay.
     """
     if regularization_method not in ("", "l2_decay"):
         raise FluidValueError(
@@ -116,7 +113,7 @@ def lars_momentum(
 ):  # fmt: skip
     """v = mu * Velocity + rate * (Grad + decay * Param), ParamOut = Param - v.
 
-    rate = lr * lars_coeff * |Param| / (|Grad| + decay * |Param| + epsilon), or lr where one of the
+    rate = lr * lars_coeff * |Param| / (|Grad| + decay * |Param| + epsilon), or lr if one of the
     norms is 0. Later Paddles first multiply Grad by rescale_grad.
     """
     Grad = Grad if rescale_grad == 1 else Grad * rescale_grad
@@ -177,10 +174,10 @@ def adadelta(
 ):  # fmt: skip
     """ParamOut = Param - sqrt((u + epsilon) / (g + epsilon)) * Grad, without a learning rate.
 
-    g = rho * AvgSquaredGrad + (1 - rho) * Grad^2; u is the same average of squared updates, of
-    which the last one is sqrt((AvgSquaredUpdate + epsilon) / (g + epsilon)) * Grad: as in Paddle,
-    where u is written before Param is. LearningRate, which later Paddles have: ParamOut = Param -
-    LearningRate * that update, from the average before it.
+    g = rho * AvgSquaredGrad + (1 - rho) * Grad^2; u is the same average of squared updates,
+    including this one, sqrt((AvgSquaredUpdate + epsilon) / (g + epsilon)) * Grad: Paddle writes u
+    before Param. With LearningRate (later Paddles), ParamOut = Param - LearningRate * that update,
+    from the average before it.
     """
     p = Param if MasterParam is None else MasterParam
     Grad = Grad.astype(p.dtype)
@@ -215,13 +212,13 @@ def adam(
     """ParamOut = Param - lr * sqrt(1 - Beta2Pow) / (1 - Beta1Pow) * m1 / (sqrt(m2) + epsilon).
 
     m1 = beta1 * Moment1 + (1 - beta1) * Grad, m2 = beta2 * Moment2 + (1 - beta2) * Grad^2. Beta1Pow
-    and Beta2Pow, [1] or one for each element, are the betas to the power of the step, and go on to
-    the next. Beta1Tensor and Beta2Tensor override the attributes. A sparse Grad has its rate from
-    the powers that go on, one step ahead, as 1.8.5's CPU kernel has, which writes them first; one
-    without any row changes nothing. lazy_mode: rows that it does not name keep their moments and
-    values. With multi_precision, which every later Paddle writes whether true or not, the op is
-    adamw without decay, in which epsilon is multiplied by sqrt(1 - Beta2Pow), and the slots and
-    attributes that were added mean what they mean there.
+    and Beta2Pow, [1] or one per element, are the betas to the power of the step; their outputs are
+    those of the next. Beta1Tensor and Beta2Tensor override the attributes. A sparse Grad uses the
+    next step's powers, as 1.8.5's CPU kernel does, which writes them first; a Grad without rows
+    changes nothing. lazy_mode: rows not in Grad keep their moments and values. With
+    multi_precision, which every later Paddle writes whether true or not, the op is adamw without
+    decay: epsilon is multiplied by sqrt(1 - Beta2Pow), and the added slots and attributes have
+    their meaning there.
     """
     if multi_precision is not UNSAID:
         if lazy_mode and isinstance(Grad, SelectedRows):
@@ -277,7 +274,7 @@ def adamax(
     """ParamOut = Param - lr / (1 - Beta1Pow) * m / n.
 
     m = beta1 * Moment + (1 - beta1) * Grad, n = max(|Grad|, beta2 * InfNorm + epsilon). Beta1Pow:
-    [1], or one for each element.
+    [1], or one per element.
     """
     p = Param if MasterParam is None else MasterParam
     g = Grad.astype(p.dtype)
@@ -360,9 +357,9 @@ def lamb(
     """ParamOut = Param - lr * |Param| / |u| * u with u = m1 / (sqrt(m2) + epsilon) + weight_decay *
     Param.
 
-    m1 and m2 as in adam, but their bias is not corrected: Beta1Pow and Beta2Pow do not matter.
-    |Param| / |u| is 1 where either is 0. With always_adapt, which every later Paddle writes whether
-    true or not, m1 and m2 are divided by 1 - Beta1Pow and 1 - Beta2Pow in u;
+    m1 and m2 are as in adam, without bias correction: Beta1Pow and Beta2Pow are ignored. |Param| /
+    |u| is 1 if either norm is 0. With always_adapt, which every later Paddle writes whether true or
+    not, m1 and m2 are divided by 1 - Beta1Pow and 1 - Beta2Pow in u;
     |Param| / |u| is 1 without weight_decay unless it is true; the powers go on; SkipUpdate: true leaves everything as it is.
     """
     p = Param if MasterParam is None else MasterParam
@@ -396,7 +393,7 @@ def dpsgd(
 ):  # fmt: skip
     """ParamOut = Param - lr * (Grad / max(1, |Grad| / clip) + noise / batch_size).
 
-    noise is one number from N(0, sigma^2), the same for the whole parameter, as in Paddle.
+    noise is one number from N(0, sigma^2) for the whole parameter, as in Paddle.
     """
     norm = _norm(Grad)
     scale = jnp.where(norm > clip, norm / clip, 1)  # 1 where the norm is nan
@@ -406,7 +403,7 @@ def dpsgd(
 
 
 _SUMS = ("sum_1", "sum_2", "sum_3", "num_accumulates", "old_num_accumulates", "num_updates")
-# so many parameters are added up before their sum moves on: a float32 sum loses digits
+# number of parameters summed before their sum is moved to the next one: a float32 sum loses digits
 _PRECISION_STEPS = 16384
 
 
@@ -420,8 +417,7 @@ def average_accumulates(
     in_old_num_accumulates: Array, in_num_updates: Array, *, average_window: float = 0.0, max_average_window: Int64,
     min_average_window: Int64 = 10000,
 ):  # fmt: skip
-    """out_sum_1 = in_sum_1 + param; the sums that the average of a parameter over its last values
-    is made of.
+    """out_sum_1 = in_sum_1 + param; the sums for the average of a parameter's last values.
 
     The window ends once it holds at least min_average_window values and min(max_average_window,
     average_window * updates) of them: its sum then is sum_3, its count old_num_accumulates, and a
@@ -434,7 +430,7 @@ def average_accumulates(
     ends = (count >= min_average_window) & (count >= limit)
     moves = updates % _PRECISION_STEPS == 0
     end, move = _scalar(ends), _scalar(moves)
-    total = in_sum_1 + param  # Paddle writes it over in_sum_1, so that it counts everywhere
+    total = in_sum_1 + param  # Paddle overwrites in_sum_1 with it, so that it counts everywhere
     sum_1 = jnp.where(end | move, 0, total)
     sum_2 = jnp.where(end, 0, jnp.where(move, total + in_sum_2, in_sum_2))
     sum_3 = jnp.where(end, total + in_sum_2, in_sum_3)

@@ -35,11 +35,11 @@ def adamw(
     """ParamOut = p - r * sqrt(1 - Beta2Pow) / (1 - Beta1Pow) * m1 / (sqrt(m2) + e), p = Param * (1
     - r * coeff), r = lr * lr_ratio.
 
-    m1, m2, the powers and the tensors in place of attributes as in adam; e = epsilon * sqrt(1 -
-    Beta2Pow). Without with_decay p is Param. amsgrad: the greatest m2 so far in place of m2.
-    MasterParam: Param in float32, which is updated in its place and rounded to it.
-    use_global_beta_pow: the powers stay as they are. SkipUpdate: true leaves everything as it is.
-    lr_ratio is that of Paddle's GPU kernel; its CPU kernel scales only the decay by it.
+    m1, m2, the powers and the tensors that override attributes are as in adam; e = epsilon * sqrt(1
+    - Beta2Pow). Without with_decay, p is Param. amsgrad: the greatest m2 so far replaces m2.
+    MasterParam: Param in float32, which is updated instead and then rounded to ParamOut.
+    use_global_beta_pow: the powers do not change. SkipUpdate: if true, nothing changes. lr_ratio is
+    that of Paddle's GPU kernel; its CPU kernel scales only the decay by it.
     """
     rate = LearningRate.reshape(()) * lr_ratio
     held = Param if MasterParam is None else MasterParam
@@ -67,7 +67,7 @@ def adamw(
 
 
 def _each(x: Array) -> Array:
-    """A number for all elements as a scalar; an array with one for each as it is."""
+    """One number for all elements as a scalar; an array with one number per element unchanged."""
     return x.reshape(()) if x.size == 1 else x
 
 
@@ -82,10 +82,10 @@ def merged_momentum(
     mu: float, use_nesterov: bool = False, regularization_method: Strs = (), regularization_coeff: Floats = (),
     multi_precision: bool = False, rescale_grad: float = 1.0,
 ):  # fmt: skip
-    """ParamOut[i], VelocityOut[i] = those of momentum; regularization_method[i]: l2_decay adds
-    coeff * Param to the gradient.
+    """ParamOut[i], VelocityOut[i] = those of momentum; regularization_method[i] l2_decay adds coeff
+    * Param to the gradient.
 
-    The gradient is first multiplied by rescale_grad, which Paddle's CPU kernel leaves out.
+    The gradient is first multiplied by rescale_grad, which Paddle's CPU kernel ignores.
     """
     found: list[tuple[Any, Any, Any]] = []
     for i, (param, grad, velocity) in enumerate(zip(Param, Grad, Velocity, strict=True)):

@@ -1,5 +1,5 @@
-"""Optimizer updates that Paddle 3 added. Their slots are written in small letters; master_param is
-as MasterParam of sgd.
+"""Optimizer updates that Paddle 3 added. Their slots are in lower case; master_param is MasterParam
+of sgd.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def nadam(
     b2)) + epsilon).
 
     m1, m2: adam's averages. d = momentum_decay_pow * 0.96, mu = beta1 * (1 - d^momentum_decay / 2),
-    mu' the same one step later, M = mu_product * mu, b2 = beta2_pow * beta2; d, b2 and M, [1] or
-    one for each element, go on.
+    mu' the same one step later, M = mu_product * mu, b2 = beta2_pow * beta2. d, b2 and M, [1] or
+    one per element, are state for the next step.
     """
     p = param if master_param is None else master_param
     g = grad.astype(p.dtype)
@@ -71,9 +71,9 @@ def radam(
     """param_out = p - lr * m * r * sqrt(1 - b2) / (sqrt(m2) + epsilon) where s > 5, else p - lr *
     m.
 
-    m1, m2: adam's averages, m = m1 / (1 - b1), with the powers b1, b2 ([1], or one for each
-    element) after this step. s = S - 2 * rho_out, S = 2 / (1 - beta2) - 1, rho_out = (rho * (beta2
-    - b2) + b2) / (1 - b2), r = sqrt((s - 4) (s - 2) S / ((S - 4) (S - 2) s)).
+    m1, m2: adam's averages, m = m1 / (1 - b1), with the powers b1, b2 ([1], or one per element)
+    after this step. s = S - 2 * rho_out, S = 2 / (1 - beta2) - 1, rho_out = (rho * (beta2 - b2) +
+    b2) / (1 - b2), r = sqrt((s - 4) (s - 2) S / ((S - 4) (S - 2) s)).
     """
     p = param if master_param is None else master_param
     g = grad.astype(p.dtype)

@@ -1,9 +1,9 @@
-"""Optimizer updates by a sparse gradient, for the optimizers that touch only its rows; the others
-see it as a table.
+"""Optimizer updates by a sparse gradient, for the optimizers that touch only its rows; others use
+it as a dense table.
 
 Paddle 1.8.5 has such a kernel for sgd, adagrad and adam with lazy_mode. momentum, rmsprop, lamb and
-adam without lazy_mode let the accumulators of every row decay, which is what they do with the same
-gradient as a plain array.
+adam without lazy_mode let the accumulators of every row decay, as with the same gradient as a plain
+array.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def lazy_adam(
     betas: tuple[Any, Any],
     epsilon: float,
 ) -> tuple[Any, Any, Any]:
-    """The rule of adam in the rows of the gradient, equal rows added up first; `rate` has the bias
-    correction in it.
+    """The rule of adam in the rows of the gradient, equal rows added up first; `rate` includes the
+    bias correction.
     """
     grad = grad.merged()
     b1, b2 = betas

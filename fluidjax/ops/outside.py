@@ -1,5 +1,5 @@
-"""Integers that lie outside of what an op takes, for ``@op(refuses=...)``; what `bounds`
-(traits.py) says is looked at by the same.
+"""Checks for integers outside of an op's range, for ``@op(refuses=...)`` and for the trait `bounds`
+(traits.py).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from .ragged import Ragged, rows_of
 def outside(
     what: str, value: Any, low: int | None, high: int, unless: Any = None, also: int | None = None
 ) -> Iterator[Objection]:
-    """Objects to integers below `low` (None: there is no such) or from `high` on, but for `also`
-    and where `unless` holds.
+    """Rejects integers below `low` (None: no bound) or from `high` on, except `also` and where
+    `unless` is true.
 
     Padded rows do not count.
     """
     rows = rows_of(value)
     if not rows.size:
         return
-    # what is known is not computed by the step
+    # known values are not computed by the step
     found = None if isinstance(value, Ragged) else known(rows)
     xp: Any = jnp if found is None or unless is not None else np
-    # not of NumPy, which nothing that is traced can index
+    # not NumPy, which a traced value cannot index
     rows = jnp.asarray(rows) if found is None else found
     bad: Any = rows >= high if low is None else (rows < low) | (rows >= high)
     bad = bad if also is None else bad & (rows != also)
@@ -46,8 +46,8 @@ def within(
     high: Callable[[Mapping[str, Any], Mapping[str, Any]], int],
     low: int | None = 0,
 ) -> Refuses:
-    """For ``@op(refuses=...)``: the integers in a slot (a list's, in each variable) are from `low`
-    up to below `high`.
+    """For ``@op(refuses=...)``: the integers in a slot (in each variable of a list) are at least
+    `low` and below `high`.
     """
 
     def refuses(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Objection]:
@@ -59,5 +59,5 @@ def within(
 
 
 def several(*refuses: Refuses) -> Refuses:
-    """What any of them objects to."""
+    """The combined checks of all of them."""
     return lambda inputs, attrs: (objection for one in refuses for objection in one(inputs, attrs))

@@ -18,8 +18,8 @@ Unary = Callable[[Any], Any]
 
 @jax.custom_jvp
 def acosh_of(x: Any) -> Any:
-    """log(x + sqrt(x^2 - 1)). Its slope is 1 / sqrt(x^2 - 1) below -1 too, as Paddle writes it;
-    versions of JAX differ there.
+    """log(x + sqrt(x^2 - 1)). Its slope is 1 / sqrt(x^2 - 1) below -1 too, as in Paddle; versions
+    of JAX differ there.
     """
     return jnp.arccosh(x)
 
@@ -47,7 +47,7 @@ def _of_floats(test: Unary) -> Unary:
 
 
 def digamma_of(x: Any) -> Any:
-    """Gamma'(x) / Gamma(x); at 0, on either side of its pole, as the sign of the zero says."""
+    """Gamma'(x) / Gamma(x); at 0 the sign of the zero selects the side of the pole."""
     return jnp.where(
         x == 0,
         -jnp.copysign(jnp.inf, x).astype(x.dtype),
@@ -123,7 +123,7 @@ def lgamma_grad(X: Array, d_Out: Array) -> Any:
 
 @op(outs="Out", rows=elementwise("X"))
 def erfinv(X: Array) -> Any:
-    """Out = the number whose erf is X; infinite from -1 and 1 on."""
+    """Out = the number whose erf is X; infinite for |X| = 1."""
     return jax.scipy.special.erfinv(jnp.clip(X, -1, 1))
 
 
@@ -147,14 +147,16 @@ def celu_grad(X: Array, d_Out: Array, *, alpha: float) -> Any:
 
 @op(outs="Out", rows=elementwise("X"))
 def logit(X: Array, *, eps: float = 1e-6) -> Any:
-    """Out = log(x / (1 - x)) of x = X clipped to [eps, 1 - eps]; without eps (0) nan beyond [0, 1]."""
+    """Out = log(x / (1 - x)), x = X clipped to [eps, 1 - eps]; without eps (0), nan outside [0, 1]."""
     x = jnp.clip(X, eps, 1 - eps) if eps else jnp.where((X < 0) | (X > 1), jnp.nan, X)
     return jnp.log(x / (1 - x))
 
 
 @grad_of("logit", "X")
 def logit_grad(X: Array, d_Out: Array, *, eps: float) -> Any:
-    """X@GRAD = Out@GRAD / (X * (1 - X)) from eps to 1 - eps, else 0; without eps nan beyond [0, 1]."""
+    """X@GRAD = Out@GRAD / (X * (1 - X)) from eps to 1 - eps, else 0; without eps, nan outside [0,
+    1].
+    """
     beyond = (X < eps) | (X > 1 - eps)
     return jnp.where(beyond, 0 if eps else jnp.nan, d_Out / (X * (1 - X)))
 
@@ -173,20 +175,20 @@ def lerp(X: Array, Y: Array, Weight: Array) -> Any:
 
 @op(outs="Out", rows=mixes())
 def elementwise_fmax(X: Array, Y: Array) -> Any:
-    """Out = the greater of X and Y, the other one where one is nan."""
+    """Out = the greater of X and Y; if one is nan, the other."""
     return jnp.fmax(X, Y)
 
 
 @op(outs="Out", rows=mixes())
 def elementwise_fmin(X: Array, Y: Array) -> Any:
-    """Out = the lesser of X and Y, the other one where one is nan."""
+    """Out = the lesser of X and Y; if one is nan, the other."""
     return jnp.fmin(X, Y)
 
 
 def _declare_choice_grad(kind: str, wins: Callable[[Any, Any], Any]) -> None:
     @grad_of(kind, "X Y")
     def choice_grad(X: Array, Y: Array, d_Out: Array) -> Any:
-        """Out@GRAD goes to the one that Out is, of equal ones to X, and where one is nan to the
+        """Out@GRAD goes to the input that equals Out: to X if both do, and if one is nan to the
         other.
         """
         (x, pull_x), (y, pull_y) = (
@@ -239,13 +241,13 @@ def share_data(X: Array) -> Any:
 
 @op(outs="Out", grad="X", rows=elementwise("X"))
 def memcpy(X: Array, *, dst_place_type: int) -> Any:
-    """Out = X; where it lies is the step's matter."""
+    """Out = X; the step decides its device."""
     return X
 
 
 @op(outs="out", rows=mixes())
 def swiglu(x: Array, y: Array | None) -> Any:
-    """out = silu(x) * y; without y, x [..., 2 D] is both, one half after the other."""
+    """out = silu(x) * y; without y, the halves of x [..., 2 D] are x and y."""
     if y is None:
         x, y = jnp.split(x, 2, -1)
     return jax.nn.silu(x) * y

@@ -1,9 +1,9 @@
 """Max and average pools.
 
-A window of up to MOST_TAPS cells is unrolled: the pool is then a chain of maximum or add over
-strided slices, which XLA fuses into one loop, and max's gradient a look-up in the windows that hold
-a cell (pool_gradient.py). That is 2 to 3 times faster than XLA's reduce_window, the gradient 8 to
-50 times faster than its select_and_scatter. Larger windows fall back on those.
+A window of up to MOST_TAPS cells is unrolled: the pool is a chain of maximum or add over strided
+slices, which XLA fuses into one loop, and max's gradient is a look-up in the windows that contain a
+cell (pool_gradient.py). This is 2 to 3 times faster than XLA's reduce_window, and the gradient 8 to
+50 times faster than its select_and_scatter. Larger windows use those.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from .window import Windows, channel_last, from_one, gathered, spatial_axes, une
 
 
 def _greater(so_far: jax.Array, x: jax.Array) -> jax.Array:
-    """The maximum, but what follows nan wins, as in Paddle."""
+    """The maximum, except that any value after nan wins, as in Paddle."""
     return jnp.where(so_far > x, so_far, x)
 
 
 def _greater_within(so_far: jax.Array, x: jax.Array) -> jax.Array:
-    """As _greater, but -inf, which cells outside the input hold, never wins."""
+    """Like _greater, but -inf, the value of cells outside the input, never wins."""
     return jnp.where((so_far > x) | (x == -jnp.inf), so_far, x)
 
 
@@ -81,8 +81,8 @@ def _max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
     """The gradient goes to the first maximum of each window, as in Paddle."""
     if win.few(MOST_TAPS):
         found = unrolled_max_grad(x, d_out, win)
-        # XLA:GPU would look it up anew within sums over all images, such as a batch norm's: six
-        # times as long as to write it down first
+        # XLA:GPU would repeat the look-up within sums over all images, such as a batch norm's,
+        # which takes six times as long as storing it
         return lax.platform_dependent(
             found, cuda=lax.optimization_barrier, default=lambda found: found
         )
@@ -104,10 +104,10 @@ def _uneven_average(x: Array, ksize: Sequence[int], data_format: str) -> jax.Arr
 def _adaptive(
     x: Array, kind: str, ksize: Sequence[int], strides: Sequence[int], data_format: str
 ) -> Windows | None:
-    """The windows of an adaptive pool; None where they differ in size.
+    """The windows of an adaptive pool; None if they differ in size.
 
-    Paddle's max pool takes from `adaptive` the size of Out alone: its windows still are ksize large
-    and lie a stride apart. (The adaptive_pool layers use max_pool2d_with_index, which is right.)
+    With `adaptive`, Paddle's max pool only sets the size of Out; its windows still have ksize cells
+    and are a stride apart. (The adaptive_pool layers use max_pool2d_with_index, which is right.)
     """
     from_one(ksize=ksize, strides=strides if kind == "max" else ())
     axes = spatial_axes(x.ndim, data_format)

@@ -1,4 +1,4 @@
-"""Pools that Paddle 3 has besides: norms over windows, and maxima over windows of fractional size."""
+"""Pools that Paddle 3 added: norms over windows, and maxima over windows of fractional size."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def lp_pool2d(
     """out = (sum of x ** norm_type over each window) ** (1 / norm_type); x [N, C, H, W] or [N, H,
     W, C] by data_format.
 
-    Powers are of x itself, not of its size, as in Paddle: of a negative x an odd norm_type's are
-    negative and a fraction's are nan. Padding adds nothing. norm_type inf: the maximum. Raises
+    Powers are of x, not of |x|, as in Paddle: for negative x they are negative with an odd
+    norm_type and nan with a fraction. Padding adds nothing. norm_type inf: the maximum. Raises
     FluidValueError for norm_type 0 and -inf, UnsupportedError for a window whose size is a
     variable.
     """
@@ -93,7 +93,7 @@ def lp_pool2d_grad(
         return _max_grad(x, d_out, win)
     spread = jax.linear_transpose(lambda powers: _sum(powers, win), x)
     flow = _power(x, norm_type - 1) * spread(d_out * _power(out, 1 - norm_type))[0]
-    # Nothing flows to a cell that no window reads, be it nan: which these are, of one plane.
+    # Cells of one plane that no window reads: their gradient is 0, even if they are nan.
     alone = (0, data_format.index("C"))
     plane, outs = (
         [1 if i in alone else size for i, size in enumerate(a.shape)] for a in (x, d_out)
@@ -136,7 +136,9 @@ def _fractional(
     random_u: float,
     key: jax.Array,
 ) -> tuple[Array, Array]:
-    """The maximum of each window of [N, C, ...] and the place of the first one in its plane, int32."""
+    """The maximum of each window of [N, C, ...] and the position of the first one in its plane,
+    int32.
+    """
     rank = x.ndim - 2
     if len(output_size) != rank or (kernel_size and len(kernel_size) != rank):
         raise ShapeError(
@@ -189,13 +191,13 @@ def _declare_fractional(rank: int) -> None:
         key: jax.Array,
     ):
         """out = max of x [N, C, ...] over output_size windows of about size / output_size cells,
-        mask = its place in the plane, int32.
+        mask = its position in the plane, int32.
 
         Window i begins at floor((i + u) * alpha) - floor(u * alpha), alpha = size / output_size,
-        and ends where the next begins; u = random_u, or drawn of [0, 1) where that is 0, scaled so
-        that the last window ends in the plane. kernel_size: the windows' size, which then overlap;
-        alpha = (size - kernel_size) / (output_size - 1). A search starts from the least float32, at
-        place -1.
+        and ends where the next begins; u = random_u, or a random number in [0, 1) if that is 0,
+        scaled so that the last window ends in the plane. kernel_size: the windows' size, which then
+        overlap; alpha = (size - kernel_size) / (output_size - 1). The search starts with the least
+        float32, at position -1.
         """
         return _fractional(x, output_size, kernel_size if any(kernel_size) else (), random_u, key)
 

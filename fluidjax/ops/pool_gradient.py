@@ -1,9 +1,9 @@
 """The gradient of a max pool: it goes to the first maximum of each window, in the order of a
 window's cells, as in Paddle.
 
-Paddle looks for the first cell that equals the pool's output. Here the cells of a window are
-compared with each other as well: XLA:CPU may compute the input anew for the gradient and round it
-otherwise, so that no cell equals the output (extremes.py).
+Paddle looks for the first cell that equals the pool's output. Here the cells of a window are also
+compared with each other: XLA:CPU may recompute the input for the gradient and round it differently,
+so that no cell equals the output (extremes.py).
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from .extremes import by_equality
 from .registry import Array
 from .window import Windows
 
-MOST_TAPS = 49  # cells of a window that are looked at one by one
+MOST_TAPS = 49  # cells of a window that are examined one by one
 MADE = np.int32(65_521)  # more than there are places
 
 
 def unrolled_max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
-    """Of windows of up to MOST_TAPS cells: for each cell of the input the sum over the windows that
-    may hold it of those whose maximum
+    """The gradient for windows of up to MOST_TAPS cells: each input cell sums over the windows that
+    may contain it and whose maximum it is.
 
-    is that very cell.
+
 
     Cell i of an axis (the padding counted) is cell i % stride + q * stride of window i // stride -
-    q, for as many q as windows overlap. So one array tells of each window where its maximum is, as
-    the place in a window, and for each q it and the gradient are looked up at i // stride - q:
-    reads of whole rows, which run in vectors if nothing is cut off at the edges. That is why there
-    are windows without a maximum all round them. Up to nine times as fast as a sum for each i %
-    stride that is interleaved with the others, and never slower (docs/benchmarks.md).
+    q, for as many q as windows overlap. One array holds the position of each window's maximum
+    within the window, and for each q it and the gradient are read at i // stride - q. These reads
+    of whole rows are vectorised if nothing is cut off at the edges, so windows without a maximum
+    are added on all sides. Up to nine times as fast as interleaving a sum for each i % stride, and
+    never slower (docs/benchmarks.md).
     """
     overlap = [-(-k // s) for k, s in zip(win.sizes, win.strides, strict=True)]
     lengths = [q * s for q, s in zip(overlap, win.strides, strict=True)]
@@ -74,7 +74,7 @@ def unrolled_max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
 
 
 def _looked_up(values: Array, win: Windows, i: int, begin: int, blocks: int) -> jax.Array:
-    """For each input cell of the i-th pooled axis the value of its window: `blocks` of them from
+    """The value of the window for each input cell of the i-th pooled axis: `blocks` of them from
     `begin` on, a stride each.
     """
     a, s, b = win.axes[i], win.strides[i], win.before[i]
@@ -89,19 +89,19 @@ def _looked_up(values: Array, win: Windows, i: int, begin: int, blocks: int) -> 
 
 
 def least(x: Array) -> Any:
-    """What a maximum starts from in Paddle, in float64 too: a window without greater cells has this
-    value.
+    """The initial value of a maximum in Paddle, in float64 too: a window without greater cells has
+    this value.
     """
     return np.asarray(max(float(np.finfo(np.float32).min), float(jnp.finfo(x.dtype).min)), x.dtype)
 
 
 def _first_maximum(x: Array, win: Windows, lengths: Sequence[int]) -> jax.Array:
-    """The place of each window's first maximum in a window of `lengths` cells; -1 where that is nan
-    or less than `least`.
+    """The position of each window's first maximum within a window of `lengths` cells; -1 if it is
+    nan or less than `least`.
 
-    What follows nan is greater than it, as in the pool; the maximum's equals before it come first.
-    XLA fuses no remainder, which is expensive, into a loop that reads each value several times. So
-    every position is computed once.
+    Any value after nan is greater than it, as in the pool; the first of equal maxima counts. XLA
+    does not fuse a remainder, which is expensive, into a loop that reads each value several times,
+    so every position is computed once.
     """
     taps = [np.int32(np.ravel_multi_index(tap, lengths)) for tap in np.ndindex(*win.sizes)]
     cells = list(zip(taps, win.taps(x, -np.inf), strict=True))
@@ -115,7 +115,7 @@ def _first_maximum(x: Array, win: Windows, lengths: Sequence[int]) -> jax.Array:
 
 
 def tiling_max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
-    """Of windows of any size that tile the input."""
+    """The gradient for windows of any size that tile the input."""
     cells, inner = win.blocks(x)
     where = jnp.zeros((), jnp.int32)
     for axis, k in zip(inner, win.sizes, strict=True):

@@ -1,4 +1,4 @@
-"""Max pools that also tell where their maxima lie, and the reverse of those."""
+"""Max pools that also return the positions of their maxima, and their inverse."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from .window import even, gathered, uneven, windows_of
 
 
 def _max_and_place(x: Array, tables: Sequence[tuple[Array, Array]]) -> tuple[jax.Array, jax.Array]:
-    """The maximum of each window of [N, C, ...] and the place of the first one in its plane, int32.
+    """The maximum of each window of [N, C, ...] and the position of the first one in its plane,
+    int32.
 
-    As in Paddle the search starts from the least float32, at place -1, and passes over NaN.
+    As in Paddle, the search starts with the least float32, at position -1, and skips NaN.
     """
     least = np.asarray(np.finfo(np.float32).min, x.dtype)
     values, places, valid = gathered(x, tables)
@@ -51,8 +52,7 @@ def _put(d_out: Array, mask: Array, like: Array, add: bool = True) -> jax.Array:
 def _tables(
     x: Array, ksize, strides, paddings, global_pooling, adaptive
 ) -> list[tuple[Array, Array]]:
-    # as in Paddle also beside global_pooling, which then asks for as many windows as there are
-    # cells
+    # as in Paddle, also with global_pooling, which then means one window per cell
     if adaptive:
         outs = x.shape[2:] if global_pooling else ksize
         return [uneven(n, o) for n, o in zip(x.shape[2:], outs, strict=True)]
@@ -71,7 +71,7 @@ def _declare_with_index(kind: str, rank: int) -> None:
         X: Array, *, ksize: Ints, global_pooling: bool = False, adaptive: bool = False, strides: Ints = ones,
         paddings: Ints = zeros,
     ):  # fmt: skip
-        """Out = max of X [N, C, ...] over windows, Mask = the place of the first maximum in its
+        """Out = max of X [N, C, ...] over windows, Mask = the position of the first maximum in its
         plane of X, int32.
 
         adaptive: ksize is the size of Out. global_pooling: one window.
@@ -105,7 +105,7 @@ def unpool(
     X: Array, Indices: Array, *, unpooling_type: str, ksize: Ints, strides: Ints = (1, 1), paddings: Ints = (0, 0),
     output_size: Ints = (),
 ):  # fmt: skip
-    """Out = zeros with X's values at Indices, their places in the planes of Out.
+    """Out = zeros with X's values at Indices, positions in the planes of Out.
 
     X, Indices [N, C, h, w]; Out [N, C, H, W] with H = (h - 1) * stride - 2 * padding + ksize, or
     the output_size of later Paddles.
@@ -123,7 +123,7 @@ def unpool3d(
     X: Array, Indices: Array, *, ksize: Ints, strides: Ints = (1, 1, 1), paddings: Ints = (0, 0, 0), output_size: Ints = (),
     data_format: str = "NCDHW",
 ):  # fmt: skip
-    """unpool of X, Indices [N, C, d, h, w]: the places are those in volumes of Out [N, C, D, H, W]."""
+    """Out [N, C, D, H, W] = unpool of X, Indices [N, C, d, h, w]: positions in volumes of Out."""
     if data_format != "NCDHW":
         raise UnsupportedError(f"unpool3d takes data_format NCDHW, not {data_format!r}")
     sides = [

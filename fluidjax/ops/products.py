@@ -1,5 +1,5 @@
-"""About how much a step computes in convolutions and matrix products, from its program: for
-decisions, which no figure has to be exact for.
+"""An estimate of a step's work in convolutions and matrix products, from its program: good enough
+for decisions.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 
-FLOPS_A_SECOND = 30e9  # of convolutions and products, on a core or two of a CPU
-LEAST_BATCH = 8  # samples that a step surely has where its time matters
+FLOPS_A_SECOND = 30e9  # operations of convolutions and products, on one or two CPU cores
+LEAST_BATCH = 8  # least number of samples of a step whose time matters
 
 
 def products(desc: ProgramDesc, ops: Sequence[OpDesc]) -> float:
@@ -42,7 +42,7 @@ def flops(op: OpDesc, vars: Mapping[str, VarDesc]) -> float:
 
 
 def flops_of_jaxs(op: OpDesc, vars: Mapping[str, VarDesc]) -> float:
-    """The same of JAX's convolutions and products."""
+    """The same for JAX's convolutions and products."""
     if op.type == "jax.dot_general":
         lhs = declared(op.input("Lhs"), vars)
         inner = math.prod(lhs[a] for a in op.attrs.get("lhs_contract", ()))

@@ -1,5 +1,5 @@
-"""Python functions that a program calls: what py_func's ops name by numbers, which no file
-holds.
+"""Python functions that a program calls: py_func's ops name them by numbers, and no file stores
+them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _calling = threading.local()
 
 
 def is_calling() -> bool:
-    """Whether this thread is within a function that a step calls, and waits for."""
+    """Whether this thread is inside a function that a step has called."""
     return getattr(_calling, "on", False)
 
 
@@ -45,7 +45,7 @@ def count() -> int:
 
 
 def raised() -> BaseException | None:
-    """What a function has raised since this was asked last."""
+    """The error that a function has raised since the last call of this."""
     found = _raised[-1] if _raised else None
     _raised.clear()
     return found
@@ -62,13 +62,12 @@ def called(
     given: Sequence[Any],
     outs: Sequence[tuple[str, tuple[int, ...], np.dtype]],
 ) -> list[np.ndarray]:
-    """What function `number` returns for these arguments, as arrays of what is declared; an output
-    without name is dropped.
+    """The results of function `number` for these arguments, as arrays of the declared shapes and
+    dtypes; an output without a name is dropped.
 
-    given: arrays, and values with a LoD as ops have them; None for what there is not. outs: name,
-    shape (-1: any size) and dtype of each, the name empty for one that nobody wants. Whatever is
-    raised is also kept for :func:`raised`: EnforceNotMet for results of another number, shape or
-    dtype, else what the function raised.
+    given: arrays, values with a LoD, or None for absent ones. outs: name, shape (-1: any size) and
+    dtype of each; the name of an unused one is empty. Any error is also stored for :func:`raised`:
+    EnforceNotMet for results of another number, shape or dtype, else the function's own.
     """
     try:
         fn = function(number, place)

@@ -1,5 +1,5 @@
-"""pyramid_hash: embeddings of the n-grams of sequences, each put together from pieces of one vector
-that hashes choose.
+"""pyramid_hash: embeddings of the n-grams of sequences, each assembled from pieces of one vector,
+selected by hashes.
 """
 
 from __future__ import annotations
@@ -68,16 +68,16 @@ def pyramid_hash(
     rand_len: int = 0, drop_out_percent: float = 0.0, is_training: int = 0, use_filter: bool = True, white_list_len: int = 0,
     black_list_len: int = 0, seed: int = 0, lr: float = 0.0, distribute_update_vars: str = "",
 ):  # fmt: skip
-    """Out [rows, num_emb] = of each sequence of ids X [N, 1] its n-grams of 2 to pyramid_layer ids,
-    the short ones first; else zeros.
+    """Out [rows, num_emb] = the n-grams of 2 to pyramid_layer ids of each sequence of X [N, 1],
+    short ones first; zeros if there are none.
 
     Piece i of an n-gram's row is W[h : h + rand_len], h = xxHash32 of the ids (as float32) with the
-    seed i * rand_len, modulo space_len; W [space_len + rand_len, 1]. With is_training an n-gram is
-    left out where a draw is below drop_out_percent, by C's rand_r from `seed` on: the same in every
-    step; else Out is multiplied by drop_out_percent, as in 1.8.5. DropPos [N * pyramid_layer, 1]: 1
-    for each n-gram that stays, 0 for one left out and behind them. lr and distribute_update_vars
-    say nothing here: W is not trained. Of ids [N, k], the first N in order of rows stand for those
-    of [N, 1], as in 1.8.5.
+    seed i * rand_len, modulo space_len; W [space_len + rand_len, 1]. With is_training, an n-gram is
+    dropped if a number from C's rand_r (seeded by `seed`, so equal in every step) is below
+    drop_out_percent; else Out is multiplied by drop_out_percent, as in 1.8.5. DropPos [N *
+    pyramid_layer, 1]: 1 for each kept n-gram, 0 for dropped ones and padding. lr and
+    distribute_update_vars are ignored: W is not trained. For ids [N, k], the first N in row order
+    are used, as in 1.8.5.
     """
     x = sequences_of("pyramid_hash", "X", X, 1)
     every = x.rows.reshape(-1).astype(jnp.float32)
@@ -131,7 +131,7 @@ def pyramid_hash(
 
 
 def _rows(words: Any, weight: Any, layers: int, width: int, piece: int, space: int) -> Any:
-    """The row of the n-gram that begins at each place, for each layer: [layers, N, width]."""
+    """The row of the n-gram that begins at each position, for each layer: [layers, N, width]."""
     found = []
     for n in range(2, layers + 2):
         grams = jnp.stack([jnp.roll(words, -i) for i in range(n)], -1)
@@ -144,7 +144,7 @@ def _rows(words: Any, weight: Any, layers: int, width: int, piece: int, space: i
 
 
 def _random(seed: int, there: Any) -> Any:
-    """C's rand_r / RAND_MAX for each element that is there, in order: float64."""
+    """C's rand_r / RAND_MAX for each existing element, in order: float64."""
 
     def step(state: Any, here: Any) -> tuple[Any, Any]:
         now, number = state, jnp.zeros((), jnp.uint32)

@@ -1,8 +1,8 @@
-"""Fake quantisation: floats rounded to the steps that integers of few bits would have.
+"""Fake quantisation: floats rounded to the steps of integers with few bits.
 
-A scale is the greatest absolute value of what is quantised, now or lately; bits b leave 2^(b - 1) -
-1 steps on either side of zero. None of these ops has a gradient in 1.8.5; passes of its own give
-them one.
+A scale is the greatest absolute value of the quantised tensor, now or in recent steps; b bits have
+2^(b - 1) - 1 steps on either side of zero. None of these ops has a gradient in 1.8.5; its passes
+add one.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from ..errors import FluidValueError, ShapeError
 from .registry import Array, Ints, op
 from .traits import elementwise, mixes
 
-_TINY = 1e-30  # a scale that is divided by as if it were 1e-6 greater
+_TINY = 1e-30  # divisions by a scale add 1e-6 to it
 _EPS = 1e-6
 _HUGE = 1e37
-# where halves go: attribute round_type of later Paddles; 1.8.5's vector code takes the even number
+# rounding of halves: attribute round_type of later Paddles; 1.8.5's vector code rounds to even
 EVEN, AWAY = 0, 1
 
 
 def steps(bits: int) -> int:
-    """How many steps a signed integer of so many bits has on either side of zero."""
+    """The number of steps of a signed integer of so many bits on either side of zero."""
     if not 2 <= bits <= 31:
         raise FluidValueError(f"the bits of a quantised number are from 2 to 31, not {bits}")
     return (1 << (bits - 1)) - 1
 
 
 def greatest(x: Any) -> Any:
-    """[1]: the greatest absolute value of a vector, of a matrix that of each row: [rows]. nan
-    counts only where it comes first.
+    """The greatest absolute value of a vector, [1], or of each row of a matrix, [rows]. nan counts
+    only in first place.
     """
     size = jnp.abs(jnp.atleast_2d(x))
     return jnp.where(
@@ -46,7 +46,7 @@ def quantised(x: Any, scale: Any, bits: int, ties: int = EVEN) -> Any:
     """
     one, count = np.asarray(1, x.dtype), np.asarray(steps(bits), x.dtype)
     inverse = jnp.where(scale <= _TINY, one / (scale + np.asarray(_EPS, x.dtype)), one / scale)
-    # the inverse of a huge scale would be taken for zero
+    # the inverse of a huge scale would be flushed to zero
     factor = jnp.where(scale < _HUGE, count * inverse, count / scale)
     return rounded(factor * jnp.clip(x, -scale, scale), ties)
 
@@ -65,13 +65,13 @@ def rounded(x: Any, ties: int) -> Any:
 
 
 def restored(x: Any, scale: Any, bits: int, ties: int = EVEN) -> Any:
-    """The same as a float of x's size."""
+    """The nearest integer as a float of x's size."""
     return quantised(x, scale, bits, ties) * (scale / np.asarray(steps(bits), x.dtype))
 
 
 def moved(x: Any, accum: Any, state: Any, rate: float) -> tuple[Any, Any, Any]:
-    """The scale that moves with what comes by: accum / state, of state = rate * state + 1 and accum
-    = rate * accum + max |x|.
+    """The moving-average scale accum / state, with state = rate * state + 1 and accum = rate *
+    accum + max |x|.
     """
     rate = np.asarray(rate, x.dtype)
     state, accum = rate * state + 1, rate * accum + greatest(x.reshape(-1))
@@ -89,7 +89,7 @@ def fake_quantize_abs_max(X: Array, *, bit_length: int = 8, round_type: int = EV
 def fake_channel_wise_quantize_abs_max(
     X: Array, *, bit_length: int = 8, round_type: int = EVEN, quant_axis: int = 0
 ):
-    """Out = round(X / OutScale * (2^(bit_length - 1) - 1)), OutScale = max |X| of each index of
+    """Out = round(X / OutScale * (2^(bit_length - 1) - 1)), OutScale = max |X| for each index of
     axis quant_axis.
     """
     scale = greatest(jnp.moveaxis(X, quant_axis, 0).reshape(X.shape[quant_axis], -1))
@@ -123,8 +123,8 @@ def fake_quantize_moving_average_abs_max(
 ):  # fmt: skip
     """Out = round(X / OutScale * (2^(bit_length - 1) - 1)), OutScale = OutAccum / OutState.
 
-    OutState = moving_rate * InState + 1, OutAccum = moving_rate * InAccum + max |X|; with is_test
-    InScale is used, and nothing moves.
+    OutState = moving_rate * InState + 1, OutAccum = moving_rate * InAccum + max |X|; with is_test,
+    InScale is used and the average does not change.
     """
     scale, state, accum = _moving(X, InScale, InAccum, InState, moving_rate, is_test)
     return quantised(X, scale.reshape(()), bit_length, round_type), scale, state, accum
@@ -139,8 +139,8 @@ def fake_quantize_dequantize_moving_average_abs_max(
     X: Array, InScale: Array, InAccum: Array | None, InState: Array | None, *,
     moving_rate: float = 0.9, bit_length: int = 8, is_test: bool = False, round_type: int = EVEN,
 ):  # fmt: skip
-    """Out = what fake_quantize_moving_average_abs_max gives, times OutScale / (2^(bit_length - 1) -
-    1).
+    """Out = the output of fake_quantize_moving_average_abs_max, times OutScale / (2^(bit_length -
+    1) - 1).
     """
     scale, state, accum = _moving(X, InScale, InAccum, InState, moving_rate, is_test)
     return restored(X, scale.reshape(()), bit_length, round_type), scale, state, accum
@@ -160,7 +160,7 @@ def moving_average_abs_max_scale(
     is_test: bool = False,
 ):
     """Out = X; OutScale = OutAccum / OutState as in fake_quantize_moving_average_abs_max. With
-    is_test nothing moves.
+    is_test the average does not change.
     """
     if is_test:
         return X, jnp.zeros(1, X.dtype), InState, InAccum
@@ -186,10 +186,10 @@ def fake_channel_wise_dequantize_max_abs(
     quant_axis: int = 0,
     x_num_col_dims: int = 1,
 ):
-    """Out = X * Scales[0][i] / steps of axis quant_axis; or X * Scales[0][j] * Scales[1] / (steps *
-    steps) of axis x_num_col_dims.
+    """Out = X * Scales[0][i] / steps along axis quant_axis; or X * Scales[0][j] * Scales[1] /
+    (steps * steps) along axis x_num_col_dims.
 
-    steps: 2^(bits - 1) - 1 of each of quant_bits.
+    steps: 2^(bits - 1) - 1 for each of quant_bits.
     """
     if len(Scales) not in (1, 2) or len(quant_bits) < len(Scales):
         raise ShapeError(

@@ -1,5 +1,5 @@
-"""Quantisation as Paddle 2 and 3 export it: quantize_linear in front of an op and dequantize_linear
-behind it.
+"""Quantisation as exported by Paddle 2 and 3: quantize_linear before an op and dequantize_linear
+after it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def quantize_linear(
     X: Array, Scale: Array, ZeroPoint: Array, InAccum: Array | None, InState: Array | None, *, quant_axis: int = 0, bit_length: int = 8,
     qmin: int = -128, qmax: int = 127, round_type: int = EVEN, is_test: bool = True, only_observer: bool = False,
 ):  # fmt: skip
-    """Y = round(X / scale * (2^(bit_length - 1) - 1)), or X as it is with only_observer.
+    """Y = round(X / scale * (2^(bit_length - 1) - 1)), or X with only_observer.
 
-    scale: Scale with is_test; otherwise max |X| of each index of quant_axis, or where that is -1 a
+    scale: Scale with is_test; otherwise max |X| for each index of quant_axis, or if that is -1 a
     moving average of max |X|, which is OutScale = OutAccum / OutState with OutState = 0.9 * InState
     + 1 and OutAccum = 0.9 * InAccum + max |X|.
     """
@@ -83,8 +83,8 @@ def fake_quantize_dequantize_abs_max(X: Array, *, bit_length: int = 8, round_typ
 def fake_channel_wise_quantize_dequantize_abs_max(
     X: Array, *, bit_length: int = 8, round_type: int = 1, quant_axis: int = 0
 ):
-    """Out = X rounded as by fake_quantize_dequantize_abs_max, each index of quant_axis by its own
-    OutScale = max |X| there.
+    """Out = X rounded as in fake_quantize_dequantize_abs_max, with an OutScale = max |X| for each
+    index of quant_axis.
     """
     scale = greatest(jnp.moveaxis(X, quant_axis, 0).reshape(X.shape[quant_axis], -1))
     return restored(X, _along(scale, quant_axis, X.ndim), bit_length, round_type), scale

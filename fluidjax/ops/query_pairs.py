@@ -1,4 +1,6 @@
-"""positive_negative_pair: how often scores order the documents of a query as labels do."""
+"""positive_negative_pair: how often scores and labels order the documents of a query in the same
+way.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,9 @@ def positive_negative_pair(
     """PositivePair, NegativePair and NeutralPair [1] = the weights of pairs of rows of one query
     with different labels:
 
-    those that Score[:, column] orders as Label does, the others, and those with equal scores, which
-    count as negative too. Score [N, D], Label [N, 1], QueryID [N, 1], Weight [N, 1] (a pair weighs
-    the mean of its rows', 1 without it). The Accumulate* [1] are added where they are given, all
-    three.
+    those that Score[:, column] orders like Label, the others, and those with equal scores, which
+    also count as negative. Score [N, D], Label [N, 1], QueryID [N, 1], Weight [N, 1] (a pair weighs
+    the mean of its rows', 1 without it). The three Accumulate* [1] are added if given.
     """
     padded = counted(
         "positive_negative_pair", Score=Score, Label=Label, QueryID=QueryID, Weight=Weight
@@ -46,7 +47,7 @@ def positive_negative_pair(
     place = np.arange(score.shape[0])
     pair = (place[:, None] < place) & (query[:, None] == query) & (label[:, None] != label)
     if padded is not None:
-        pair &= padded.kept()  # padded rows stand behind the true ones
+        pair &= padded.kept()  # padded rows follow the true ones
     weights = (weight[:, None] + weight) * np.asarray(0.5, weight.dtype)
     same = score[:, None] == score
     ordered = (score[:, None] - score) * (label[:, None] - label) > 0

@@ -1,8 +1,8 @@
-"""Ragged: what travels in a step in place of a LoDTensor. docs/lod.md tells the whole story.
+"""Ragged: the value of a LoDTensor within a step, see docs/lod.md.
 
-Rows are packed one sequence after another and padded at the end; offsets say where sequences begin.
-Ops that know of sequences work on row numbers (:meth:`Ragged.sequence`) or on a padded view [N,
-longest, ...] (:func:`view`, :func:`pack`).
+Rows are packed sequence after sequence and padded at the end; offsets give the beginnings of
+sequences. Ops that know sequences work on row numbers (:meth:`Ragged.sequence`) or on a padded view
+[N, longest, ...] (:func:`view`, :func:`pack`).
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ ROWS = "rows"
 )
 @dataclass(frozen=True)
 class Ragged:
-    """Packed rows and where the sequences in them begin.
+    """Packed rows and the offsets of their sequences.
 
     rows: [capacity, ...]; the first ``count`` are true. offsets: for each level an int32 array of N
     + 1 entries from 0 to the number of entries of the next level (of true rows, for the last).
-    longest: for each level a number that no sequence is longer than. key: whatever is equal for two
-    values with equal offsets, and only for them. padded: capacity and longest may be more than
-    there is. bare: the program takes this for a plain array; only its padding is known. most: for
-    each level a number that no sequence has more rows than, where that is less than `longest`
-    tells. Of padded values a level below the first may end with empty sequences that are none: the
-    level above says how many there are. alive: how many of the first level are true, where it ends
-    so too. each: the key of values that have a row for each sequence then; ROWS: this is such a
-    value itself, or another array of which only so many rows are true. nothing: a number that is
-    fetched where there is no row at all, as [[nothing]] in one sequence; ops see no row.
+    longest: for each level an upper bound of the lengths. key: equal for two values exactly if
+    their offsets are. padded: capacity and longest may exceed the true sizes. bare: a plain array
+    for the program, with known padding. most: for each level an upper bound of the rows of a
+    sequence, if it is tighter than `longest`. In padded values, a level below the first may end
+    with empty filler sequences; the level above gives the true number. alive: the number of true
+    sequences of the first level, if that has fillers too. each: the key of values with a row for
+    each sequence then; ROWS: this is such a value itself, or another array with only that many true
+    rows. nothing: a number that is fetched as [[nothing]] in one sequence if there are no rows; ops
+    see no row.
     """
 
     rows: Any
@@ -66,7 +66,7 @@ class Ragged:
 
     @property
     def sequences(self) -> int:
-        """How many sequences the last level has."""
+        """The number of sequences of the last level."""
         return self.offsets[-1].shape[0] - 1
 
     @property
@@ -81,7 +81,7 @@ class Ragged:
 
     @property
     def form(self) -> tuple[Any, ...]:
-        """All that a compiled step is particular to."""
+        """Everything that a compiled step is specialised to."""
         sizes = tuple(level.shape[0] for level in self.offsets)
         return (
             self.rows.shape,
@@ -96,7 +96,7 @@ class Ragged:
         )
 
     def rows_in(self, level: int) -> int:
-        """How many rows a sequence of a level has at most."""
+        """The largest number of rows of a sequence of a level."""
         return min(
             self.capacity,
             math.prod(self.longest[level:]) if self.most is None else self.most[level],
@@ -107,7 +107,7 @@ class Ragged:
         return jnp.arange(self.capacity, dtype=jnp.int32) < self.count
 
     def sequence(self) -> Any:
-        """The number of the sequence that each row is in, [capacity]; N for a padded row."""
+        """The sequence number of each row, [capacity]; N for a padded row."""
         return segments(self.offsets[-1], self.capacity)
 
     def with_rows(self, rows: Any, bare: bool | None = None) -> Ragged:
@@ -116,14 +116,14 @@ class Ragged:
 
 
 def some_rows(rows: Any, count: Any, key: Hashable) -> Ragged:
-    """A plain array of which the first `count` rows are true."""
+    """A plain array whose first `count` rows are true."""
     offsets = jnp.stack([jnp.zeros((), jnp.int32), jnp.asarray(count).astype(jnp.int32)])
     return Ragged(rows, (offsets,), (rows.shape[0],), key, padded=True, bare=True, each=ROWS)
 
 
 def by_sequence(x: Ragged, rows: Any) -> Any:
-    """A row for each sequence of x's last level, without its LoD: a plain array, or one whose rows
-    of filling sequences are padding.
+    """A row for each sequence of x's last level, without its LoD: a plain array, or one in which
+    rows of filler sequences are padding.
     """
     if x.alive is None:
         return rows
@@ -142,9 +142,7 @@ def above(x: Ragged, rows: Any) -> Ragged:
 
 
 def segments(offsets: Any, count: int) -> Any:
-    """For 0, 1, ... count - 1 the sequence that holds it: [count] integers; N for what lies behind
-    the last.
-    """
+    """The sequence that contains each of 0, 1, ... count - 1: [count] integers; N beyond the last."""
     return jnp.searchsorted(
         offsets[1:], jnp.arange(count, dtype=jnp.int32), side="right", method="scan_unrolled"
     )
@@ -154,11 +152,11 @@ _MADE = count()
 
 
 def bounded(rows: Any, offsets: Any, longest: int) -> Ragged:
-    """A value of one LoD level whose sizes are data: fewer true rows than `rows` has room for. No
-    other has its key.
+    """A value of one LoD level whose sizes are data: `rows` may have room for more than the true
+    rows. Its key is unique.
 
-    rows: [capacity, ...], behind the true ones copies of true ones, or anything finite. longest: no
-    sequence is longer.
+    rows: [capacity, ...]; copies of true rows, or anything finite, follow the true ones. longest:
+    no sequence is longer.
     """
     return Ragged(rows, (jnp.asarray(offsets, jnp.int32),), (longest,), made_key(), padded=True)
 
@@ -169,12 +167,12 @@ def made_key() -> Hashable:
 
 
 def by_data(x: Ragged) -> bool:
-    """Whether the data say how many rows are true, of a room for all that might be."""
+    """Whether the number of true rows is data, with room for the largest possible number."""
     return isinstance(x.key, tuple) and x.key[:1] == ("made",) and x.padded
 
 
 def chosen(x: Ragged, keep: Any) -> Ragged:
-    """The rows of one LoD level that `keep` [capacity] names, in their sequences."""
+    """The rows of one LoD level where `keep` [capacity] is true, in their sequences."""
     keep = keep & x.kept()
     ends = jnp.cumsum(keep, dtype=jnp.int32)
     offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), ends])[x.offsets[-1]]
@@ -185,21 +183,23 @@ def chosen(x: Ragged, keep: Any) -> Ragged:
 
 
 def rows_of(value: Any) -> Any:
-    """The array of a value, padding and all; lists of them and None too."""
+    """The array of a value, with its padding; also for lists and None."""
     if isinstance(value, list | tuple):
         return [rows_of(v) for v in value]
     return value.rows if isinstance(value, Ragged) else value
 
 
 def like(value: Any, rows: Any) -> Any:
-    """`rows` with the offsets that `value` has, if it has any; lists likewise."""
+    """`rows` with the offsets of `value`, if it has any; also for lists."""
     if isinstance(value, list | tuple):
         return [like(v, r) for v, r in zip(value, rows, strict=True)]
     return value.with_rows(rows) if isinstance(value, Ragged) else rows
 
 
 def sequences_of(op: str, slot: str, value: Any, levels: int | None = None) -> Ragged:
-    """`value`, if it has a LoD (of `levels` levels). Raises EnforceNotMet saying how to feed one."""
+    """`value`, if it has a LoD (of `levels` levels). Otherwise raises EnforceNotMet with advice how
+    to feed one.
+    """
     if not isinstance(value, Ragged) or value.bare:
         raise EnforceNotMet(
             f"input {slot} of op '{op}' holds no LoD, so it has no sequences; feed what it comes"
@@ -214,7 +214,7 @@ def sequences_of(op: str, slot: str, value: Any, levels: int | None = None) -> R
 
 
 def same_sequences(op: str, values: dict[str, Ragged]) -> None:
-    """Raises unless all have equal offsets: MixesRows where padding hides whether they fit, else
+    """Raises unless all have equal offsets: MixesRows if padding hides whether they fit, else
     EnforceNotMet.
     """
     (first, one), *others = values.items()
@@ -232,10 +232,10 @@ def same_sequences(op: str, values: dict[str, Ragged]) -> None:
 
 
 def counted(op: str, **values: Any) -> Ragged | None:
-    """The value whose true rows an op counts that takes these row by row; None where none has
+    """The value that gives the true rows of an op that takes these row by row; None if none has
     padding.
 
-    Raises MixesRows where padding hides whether their rows fit.
+    Raises MixesRows if padding hides whether their rows fit.
     """
     padded = [v for v in values.values() if isinstance(v, Ragged) and v.padded]
     if not padded:
@@ -250,8 +250,8 @@ def counted(op: str, **values: Any) -> Ragged | None:
 
 
 def beside(padded: Ragged | None, rows: Any) -> Any:
-    """An output with the rows of what :func:`counted` gave, without their LoD; as it is where none
-    has padding.
+    """An output with the rows of the result of :func:`counted`, without their LoD; unchanged if
+    that is None.
     """
     return rows if padded is None else padded.with_rows(rows, bare=True)
 
@@ -263,7 +263,7 @@ def mask(x: Ragged) -> Any:
 
 def view(x: Ragged, reverse: bool = False) -> Any:
     """[N, longest, ...]: cell (n, t) is row t of sequence n, counted from its end if `reverse`; 0
-    where it has none.
+    beyond its length.
     """
     if not x.capacity:
         return jnp.zeros((x.sequences, x.longest[-1], *x.rows.shape[1:]), x.dtype)
@@ -295,9 +295,9 @@ def _cells_of_rows(x: Ragged, reverse: bool) -> tuple[tuple[Any, ...], Any]:
 
 @jax.custom_jvp
 def _moved(x: Any, source: Any, has: Any, target: Any, stays: Any) -> Any:
-    """x[source] where `has`, else 0. What stays of x stands at `target` of the result: the inverse,
-    by which a gradient is gathered too. JAX's own would be scattered, on a CPU a loop of an
-    iteration for each row.
+    """x[source] where `has`, else 0. `target` is the inverse: the positions of x's rows in the
+    result, by which the gradient is gathered too. JAX's own gradient would be a scatter, on a CPU a
+    loop with an iteration per row.
     """
     moved = x[source]
     return jnp.where(_spread(has, moved.ndim), moved, np.zeros((), x.dtype))
@@ -312,7 +312,7 @@ def _moved_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any
 
 
 def trimmed(x: Ragged) -> Ragged:
-    """The value with exact sizes, where the sizes are there to be looked at."""
+    """The value with exact sizes, if the sizes are known."""
     offsets = tuple(np.asarray(level) for level in x.offsets)
     longest = tuple(int(np.diff(level).max(initial=0)) for level in offsets)
     return replace(
@@ -330,8 +330,8 @@ def filled(x: Ragged, value: Any) -> Any:
 
 
 def copied(x: Ragged) -> Any:
-    """The rows with copies of the last true one in place of the padding, so that what is computed
-    there is as finite as elsewhere.
+    """The rows with copies of the last true one in place of the padding, so that results there are
+    as finite as elsewhere.
     """
     if not x.padded or not x.capacity:
         return x.rows

@@ -1,7 +1,7 @@
 """Random tensors and dropout.
 
 The caller makes `key` from the program's seed, the step, the op's uid and the op's own seed
-attribute (`seed`, `startup_seed`, `fix_seed`), so the functions do not look at those.
+attribute (`seed`, `startup_seed`, `fix_seed`), so the functions ignore those.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _uniform(
     return drawn.reshape(-1).at[at].set(diag_val).reshape(shape)
 
 
-# Samples of these dtypes are the same when they are made by themselves (ops/sampling.py).
+# Samples of these dtypes are equal outside of a compiled step (ops/sampling.py).
 _EAGER = Eager(when=lambda attrs: name_of(attrs["dtype"]) in sampling.DTYPES)
 
 
@@ -67,7 +67,7 @@ def gaussian_random(
     ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
     shape: Longs = (), mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, key: jax.Array,
 ):  # fmt: skip
-    """Out[...] ~ N(mean, std^2), independent; tensors go before `shape`."""
+    """Out[...] ~ N(mean, std^2), independent; tensors override `shape`."""
     dims = new_shape("gaussian_random", ShapeTensor, ShapeTensorList, shape)
     return _normal(key, dims, mean, std, dtype)
 
@@ -78,8 +78,8 @@ def uniform_random(
     shape: Longs = (), min: float = -1.0, max: float = 1.0, seed: int = 0,
     diag_num: int = 0, diag_step: int = 0, diag_val: float = 1.0, dtype: int = 5, key: jax.Array,
 ):  # fmt: skip
-    """Out[...] ~ U[min, max), independent, but diag_val at every (diag_step + 1)-th of diag_num
-    elements.
+    """Out[...] ~ U[min, max), independent, with diag_val at diag_num elements, every (diag_step +
+    1)-th.
     """
     dims = new_shape("uniform_random", ShapeTensor, ShapeTensorList, shape)
     return _uniform(key, dims, min, max, dtype, diag_num, diag_step, diag_val)
@@ -90,8 +90,8 @@ def truncated_gaussian_random(
     *, shape: Ints, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, a: float = -2.0, b: float = 2.0,
     key: jax.Array,
 ):  # fmt: skip
-    """Out[...] ~ N(mean, std^2), drawn again where it is not between mean + a * std and mean + b *
-    std (2 before Paddle 3).
+    """Out[...] ~ N(mean, std^2), truncated to [mean + a * std, mean + b * std] (-2 and 2 before
+    Paddle 3).
     """
     kind = numpy_dtype(name_of(dtype))
     if (a, b) == (-2.0, 2.0):
@@ -133,7 +133,7 @@ def randint(
     ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
     shape: Longs = (), low: int, high: int, seed: int = 0, dtype: int = 3, key: jax.Array,
 ):  # fmt: skip
-    """Out[...] ~ the integers in [low, high), independent; tensors go before `shape`."""
+    """Out[...] ~ the integers in [low, high), independent; tensors override `shape`."""
     dims = new_shape("randint", ShapeTensor, ShapeTensorList, shape)
     return jax.random.randint(key, dims, low, high, np.int32).astype(numpy_dtype(name_of(dtype)))
 
@@ -147,10 +147,10 @@ def randperm(*, n: int, seed: int = 0, dtype: int = 3, key: jax.Array):
 def keep_mask(key: jax.Array, shape: tuple[int, ...], drop: float) -> Array:
     """True with probability 1 - drop, independent; never for drop 1, always for drop 0.
 
-    Random bits are the cost of a dropout. One draw of 64 serves four elements, or two where 16 bits
-    are too coarse for `drop`: 16 bits make its error at most 2^-17. The samples are the data of
-    split keys, for jax.random.bits of uint64 can not be lowered by a caller's jit without x64, and
-    of uint32 throws half of the generator's bits away.
+    Random bits dominate the cost of a dropout. One 64-bit sample serves four elements, or two if 16
+    bits are too coarse for `drop` (their error is at most 2^-17). The samples are the data of split
+    keys, because jax.random.bits of uint64 cannot be lowered by a caller's jit without x64, and of
+    uint32 discards half of the generator's bits.
     """
     if drop <= 0.0 or drop >= 1.0:
         return jnp.full(shape, drop <= 0.0)
@@ -158,7 +158,7 @@ def keep_mask(key: jax.Array, shape: tuple[int, ...], drop: float) -> Array:
     unit = jnp.uint16 if width == 16 else jnp.uint32
     total = math.prod(shape)
     drawn = split_words(key, -(-total * width // 64))  # uint32 [n, 2]
-    # exported for any batch: XLA does not cut words of what has no size yet
+    # exported for any batch: XLA cannot split words of an array with a symbolic size
     if width == 16 and not isinstance(total, int):
         bits = jnp.stack([drawn & 0xFFFF, drawn >> 16], -1).astype(unit)
     else:
@@ -175,9 +175,9 @@ def dropout(
 ):  # fmt: skip
     """Out = X Mask, Mask (uint8) 0 with probability dropout_prob.
 
-    upscale_in_train divides the kept by 1 - dropout_prob and gives X in a test; downgrade_in_infer
-    keeps them as they are and gives X (1 - dropout_prob) in a test, where Mask is all 1. Seed is
-    for the caller, who makes the key.
+    upscale_in_train divides the kept elements by 1 - dropout_prob and gives X in a test;
+    downgrade_in_infer leaves them unchanged and gives X (1 - dropout_prob) in a test, where Mask is
+    all 1. The caller makes the key from Seed.
     """
     upscale = dropout_implementation == "upscale_in_train"
     if is_test:
@@ -189,7 +189,7 @@ def dropout(
 
 
 def _scaled(X: Array, drop: float) -> Array:
-    """X / (1 - drop); where everything is dropped it does not matter, and must not be infinite."""
+    """X / (1 - drop); if everything is dropped, any finite value will do."""
     return X / np.asarray(1.0 - drop, X.dtype) if drop < 1.0 else X
 
 
@@ -202,8 +202,8 @@ def dropout_grad(Mask: Array, d_Out: Array, *, dropout_prob: float, dropout_impl
 
 @op(outs="Out", rows=mixes("X"))
 def sampling_id(X: Array, *, min: float = 0.0, max: float = 1.0, seed: int = 0, key: jax.Array):
-    """Out[i] (int64) = the first column where X[i]'s running sum passes a draw from U[min, max), at
-    most the last.
+    """Out[i] (int64) = the first column where X[i]'s running sum exceeds a sample from U[min, max),
+    at most the last.
     """
     if X.ndim != 2:
         raise ShapeError(f"sampling_id takes probabilities [N, columns], not {list(X.shape)}")
@@ -214,7 +214,7 @@ def sampling_id(X: Array, *, min: float = 0.0, max: float = 1.0, seed: int = 0, 
 
 @op("seed", outs="Out")
 def seed_(*, seed: int = 0, key: jax.Array):
-    """Out [1] (int32) = seed, or a random number where that is 0."""
+    """Out [1] (int32) = seed, or a random number if that is 0."""
     if seed:
         return np.array([seed], np.int32)
     return jax.random.randint(key, (1,), 1, 2**31 - 1, np.int32)
@@ -222,8 +222,8 @@ def seed_(*, seed: int = 0, key: jax.Array):
 
 @op(outs="Out SeedOut~", rows=mixes())
 def random_crop(X: Array, Seed: Array, *, shape: Ints, startup_seed: int = 0, key: jax.Array):
-    """Out = a box of `shape` from the last dims of X, at a random place that is sampled for each
-    index of the first dims.
+    """Out = a box of `shape` from the last dims of X, at a random position for each index of the
+    first dims.
     """
     rank = len(shape)
     lead, dims = X.shape[: X.ndim - rank], X.shape[X.ndim - rank :]

@@ -1,5 +1,5 @@
 """Distributions and noisy activations that Paddle 2 and 3 added. The random numbers differ from
-Paddle's; what follows from them is compared.
+Paddle's; results that depend on them are compared.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from .traits import mixes
 
 @op(outs="Out", rows=mixes("X"))
 def poisson(X: Array, *, key: jax.Array):
-    """Out = whole numbers of Poisson's distribution with mean X, in X's dtype."""
+    """Out = samples of the Poisson distribution with mean X, in X's dtype."""
     return jax.random.poisson(key, X).astype(X.dtype)
 
 
 @op(outs="out", rows=mixes("x"))
 def standard_gamma(x: Array, *, key: jax.Array):
-    """out = numbers of the gamma distribution with shape x and scale 1."""
+    """out = samples of the gamma distribution with shape x and scale 1."""
     return jax.random.gamma(key, x, dtype=x.dtype)
 
 
 @op(outs="Out", rows=mixes("Alpha"))
 def dirichlet(Alpha: Array, *, key: jax.Array):
-    """Out [..., k] = shares that add up to 1, of Dirichlet's distribution with Alpha [..., k]."""
+    """Out [..., k] = samples of the Dirichlet distribution with Alpha [..., k]; each adds up to 1."""
     return jax.random.dirichlet(key, Alpha, dtype=Alpha.dtype)
 
 
 @op(outs="out", rows=mixes("count"))
 def binomial(count: Array, prob: Array, *, key: jax.Array):
-    """out (int64) = how many of `count` trials succeed, each with probability `prob`."""
+    """out (int64) = the number of successes in `count` trials, each with probability `prob`."""
     return jax.random.binomial(key, count.astype(prob.dtype), prob).astype(jnp.int64)
 
 
@@ -41,8 +41,8 @@ def binomial(count: Array, prob: Array, *, key: jax.Array):
 def rrelu(
     X: Array, *, lower: float = 0.125, upper: float = 1.0 / 3, is_test: bool = False, key: jax.Array
 ):
-    """Out = X * Noise; Noise = 1 where X >= 0, below a draw between lower and upper, or their mean
-    with is_test.
+    """Out = X * Noise; Noise = 1 where X >= 0, else a random number between lower and upper (their
+    mean with is_test).
     """
     if not 0 <= lower <= upper <= 1:
         raise FluidValueError(f"rrelu takes 0 <= lower <= upper <= 1, not {lower} and {upper}")
@@ -63,8 +63,8 @@ def rrelu_grad(X: Array, Noise: Array, d_Out: Array):
 def gumbel_softmax(
     X: Array, *, temperature: float = 1.0, hard: bool = False, axis: int = -1, key: jax.Array
 ):
-    """Out = softmax((X + g) / temperature) along `axis`, g drawn of Gumbel's distribution; hard: 1
-    at its maximum, else 0.
+    """Out = softmax((X + g) / temperature) along `axis`, with g from the Gumbel distribution; hard:
+    1 at its maximum, else 0.
     """
     if temperature <= 0:
         raise FluidValueError(f"gumbel_softmax takes a temperature above 0, not {temperature}")

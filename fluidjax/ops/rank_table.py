@@ -1,9 +1,8 @@
-"""Rank tables: what travels in a step in place of a LOD_RANK_TABLE, and how a loop over time takes
-sequences apart by one.
+"""Rank tables: the value of a LOD_RANK_TABLE within a step, by which a loop over time splits
+sequences.
 
-The sequences of a LoD level stand by falling length, so those that still go on at a time t are the
-first of them: how many they are is data, and behind them the rows of a time step are padding
-(docs/control-flow.md).
+The sequences of a LoD level are sorted by descending length, so the sequences with a step t are the
+first ones; their number is data, and padding follows them in a time step (docs/control-flow.md).
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from .tensor_array import Listed, Stacked, entry_key, stacked
 )
 @dataclass(frozen=True)
 class RankTable:
-    """order: [N] int32, the number of the sequence of each rank; lengths: theirs, falling. The rest
-    is the LoD that it was made of, down to the level of these sequences, as in a Ragged; capacity:
-    entries that the last level has room for.
+    """order: [N] int32, the sequence number of each rank; lengths: their lengths, descending. The
+    other fields are the LoD of the table's value, down to the level of these sequences, as in a
+    Ragged; capacity: room for entries of the last level.
     """
 
     order: Any
@@ -55,13 +54,11 @@ class RankTable:
 
     @property
     def active(self) -> Each:
-        """The key of entries of which entry t has a row for each sequence that goes on at
-        time t.
-        """
+        """The key of entries whose entry t has a row for each sequence with a step t."""
         return Each(("active", self.key))
 
     def going_on(self, step: Any) -> Any:
-        """How many sequences have a row at this time, a scalar."""
+        """The number of sequences with a row at this time, a scalar."""
         return jnp.sum(self.lengths > step, dtype=jnp.int32)
 
     def ranks(self) -> Any:
@@ -74,7 +71,7 @@ class RankTable:
 
 
 def table_of(x: Ragged, level: int) -> RankTable:
-    """The table of a LoD level. Raises EnforceNotMet where x has no such level."""
+    """The table of a LoD level. Raises EnforceNotMet if x has no such level."""
     if not 0 <= level < len(x.offsets):
         raise EnforceNotMet(
             f"op 'lod_rank_table' takes level {level} of a LoD that has {len(x.offsets)}"
@@ -98,7 +95,7 @@ def table_of(x: Ragged, level: int) -> RankTable:
 
 
 def _fitting(op: str, x: Any, table: RankTable) -> Ragged:
-    """x, if it has the sequences of the table, as far as is known."""
+    """x, checked to have the table's sequences, as far as is known."""
     if not isinstance(x, Ragged) or x.bare or len(x.offsets) <= table.level:
         has = len(x.offsets) if isinstance(x, Ragged) and not x.bare else 0
         raise EnforceNotMet(
@@ -125,8 +122,8 @@ def _fitting(op: str, x: Any, table: RankTable) -> Ragged:
 
 
 def taken_apart(x: Any, table: RankTable, gradient: bool) -> Stacked:
-    """Entry t: row t of each sequence that has one, by rank; where a LoD level is left, sequence t
-    of each.
+    """Entry t: row t of each sequence that has one, by rank; if a LoD level remains, sequence t of
+    each.
 
     gradient: padded rows are zero; else they are copies of true ones.
     """
@@ -155,9 +152,7 @@ def _keys(x: Ragged, table: RankTable, bare: bool) -> dict[str, Hashable]:
 
 
 class Parts(NamedTuple):
-    """Of entries that are sequences: what they were taken from. Put together, they have its LoD
-    again.
-    """
+    """The origin of entries that are sequences; joined entries get its LoD again."""
 
     whole: Hashable
     table: Hashable
@@ -192,7 +187,7 @@ def _parts_at(x: Ragged, at: Any, goes_on: Any, counts: Any, gradient: bool) -> 
     row = jnp.arange(room, dtype=jnp.int32)
 
     def entry(begin: Any, offsets: Any) -> Any:
-        # behind the true rows the last of them
+        # copies of the last true row follow the true ones
         inside = jnp.minimum(row, jnp.maximum(offsets[-1] - 1, 0))
         sequence = jnp.minimum(
             jnp.searchsorted(offsets[1:], inside, side="right", method="scan_unrolled"), count - 1
@@ -218,7 +213,7 @@ def _parts_at(x: Ragged, at: Any, goes_on: Any, counts: Any, gradient: bool) -> 
 
 
 def other_lengths(x: Any, table: RankTable) -> Any:
-    """Whether x has sequences of other lengths than the table: a scalar; None where it has the
+    """Whether the lengths of x's sequences differ from the table's: a scalar; None if x has the
     table's LoD, or too few levels.
     """
     if (
@@ -238,8 +233,8 @@ def other_lengths(x: Any, table: RankTable) -> Any:
 
 
 def other_rows(array: Stacked, table: RankTable) -> Any:
-    """Whether entries have other numbers of rows than sequences go on at their times: a scalar;
-    None where they were made so.
+    """Whether the entries' numbers of rows differ from the numbers of sequences at their times: a
+    scalar; None if they match by construction.
     """
     entries = array.rows
     if isinstance(entries, Ragged) and (not entries.bare or entries.key == table.active):
@@ -256,7 +251,7 @@ def other_rows(array: Stacked, table: RankTable) -> Any:
 
 
 def side_by_side(array: Listed, table: RankTable) -> Stacked:
-    """The entries in buffers with room for a row of each sequence, where they are plain arrays of
+    """The entries in buffers with room for a row of each sequence, if they are plain arrays with
     different numbers of rows.
     """
     items = [v for v in array.items if v is not None]
@@ -287,9 +282,7 @@ def side_by_side(array: Listed, table: RankTable) -> Stacked:
 
 
 def put_together(array: Stacked, table: RankTable, gradient: bool, made: Hashable) -> Ragged:
-    """The inverse: rows of the sequences that the table was made of. made: a key for offsets that
-    nobody else has.
-    """
+    """The inverse: rows of the sequences of the table's value. made: a unique key for the offsets."""
     entries = array.rows
     number = jnp.arange(table.capacity, dtype=jnp.int32)
     offsets, count = table.offsets[-1], table.sequences
@@ -312,14 +305,14 @@ def put_together(array: Stacked, table: RankTable, gradient: bool, made: Hashabl
 
 
 def _zero_behind(x: Ragged) -> Ragged:
-    """With zeros behind the true rows."""
+    """The rows with zeros as padding."""
     return x.with_rows(
         jnp.where(x.kept().reshape(-1, *(1,) * (x.rows.ndim - 1)), x.rows, np.zeros((), x.dtype))
     )
 
 
 def _as_large(rows: Any, capacity: int) -> Any:
-    """The first rows, or copies of the last behind them; the true ones are among the first."""
+    """The first rows, or the rows followed by copies of the last; the true ones come first."""
     spare = capacity - rows.shape[0]
     return (
         rows[:capacity]
@@ -331,7 +324,7 @@ def _as_large(rows: Any, capacity: int) -> Any:
 def _joined(
     entries: Ragged, table: RankTable, step: Any, rank: Any
 ) -> tuple[Any, tuple[Any, ...], tuple[int, ...]]:
-    """Rows, offsets and longest sequences of entries that are sequences themselves."""
+    """Rows, offsets and longest lengths of entries that are sequences themselves."""
     (below,) = entries.offsets  # [steps, N + 1]
     kept = jnp.arange(table.capacity, dtype=jnp.int32) < table.offsets[-1][-1]
     begin = below[step, rank]
@@ -353,8 +346,8 @@ def _joined(
 
 
 def shrunk(x: Any, table: RankTable, step: Any, token: Hashable) -> Ragged:
-    """The rows, or the sequences, of x (by rank) that go on at this time; what stands behind them
-    is like the first.
+    """The rows, or the sequences, of x (by rank) that have a step at this time; padding follows
+    them, copies as in x.
     """
     count, key = table.going_on(step), entry_key(table.active, token)
     if isinstance(x, Ragged) and not x.bare:
@@ -403,7 +396,7 @@ def by_rank(x: Any, table: RankTable) -> Any:
 
 
 def by_number(x: Any, table: RankTable) -> Any:
-    """The inverse of by_rank, of a gradient: rows or sequences in their own order again."""
+    """The inverse of by_rank, for a gradient: rows or sequences in their original order."""
     ranks = table.ranks()
     if not isinstance(x, Ragged) or x.bare:
         return x.with_rows(x.rows[ranks]) if isinstance(x, Ragged) else jnp.asarray(x)[ranks]

@@ -22,8 +22,8 @@ from .traits import Rows, reduces, sizes_from
 
 
 def _axes(rank: int, dim: Sequence[int], reduce_all: bool) -> tuple[int, ...]:
-    """The dimensions to reduce over, counted from the front. Raises ShapeError for one that is not
-    there.
+    """The dimensions to reduce over, counted from the front. Raises ShapeError for one that does
+    not exist.
     """
     if reduce_all:
         return tuple(range(rank))
@@ -66,14 +66,14 @@ def _min(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 
 
 def _worst(dtype: Any, sign: int) -> Any:
-    """The extreme of no elements: the one that every number beats."""
+    """The initial value of an extreme, which every number beats."""
     if jnp.issubdtype(dtype, jnp.inexact):
         return sign * np.inf
     return jnp.iinfo(dtype).max if sign > 0 else jnp.iinfo(dtype).min
 
 
 def without_nan(x: Any, value: float) -> Any:
-    """x with a value in place of nan, which loses every comparison in Paddle."""
+    """x with a value in place of nan, because nan loses every comparison in Paddle."""
     return (
         jnp.where(jnp.isnan(x), np.asarray(value, x.dtype), x)
         if jnp.issubdtype(x.dtype, jnp.floating)
@@ -100,7 +100,7 @@ TABLE: list[tuple[str, Callable[..., Any], str, str | None, Rows]] = [
 ]
 
 
-_FROM_TENSORS = ("reduce_all", "reduce_any")  # later Paddles may give them `dim` by tensors
+_FROM_TENSORS = ("reduce_all", "reduce_any")  # later Paddles may pass `dim` as tensors
 
 
 def _rank_alone(
@@ -112,7 +112,7 @@ def _rank_alone(
     reduce_all: bool,
     **_: Any,
 ) -> Spec | None:
-    """Of dims that only the step knows: unknown sizes. None: they are attributes, and the op is
+    """Unknown sizes if only the step knows the dims; None if they are attributes, and the op is
     run.
     """
     count = (
@@ -142,9 +142,8 @@ def _declare(
         return out if out.ndim else out.reshape(1)
 
     run.__doc__ = (
-        f"{formula}\n\nAll dimensions with `reduce_all`. They stay as 1 with `keep_dim`, else go;"
-        " where none would be\nleft, Out has shape [1]. X is first cast to `out_dtype` (-1: as it"
-        " is)."
+        f"{formula}\n\nAll dimensions with `reduce_all`. They stay with size 1 if `keep_dim`, else are"
+        " removed;\nif none is left, Out has shape [1]. X is first cast to `out_dtype` (-1: no cast)."
     )
     if kind not in _FROM_TENSORS:
         op(kind, outs="Out", grad=grad, rows=rows)(run)
@@ -164,7 +163,7 @@ def _declare(
             out_dtype=out_dtype,
         )
 
-    from_tensors.__doc__ = f"{run.__doc__}\nAxisTensor and AxisTensorList take `dim`'s place."
+    from_tensors.__doc__ = f"{run.__doc__}\nAxisTensor and AxisTensorList override `dim`."
     op(
         kind,
         outs="Out",

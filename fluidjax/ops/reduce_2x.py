@@ -26,7 +26,7 @@ def log_softmax(X: Array, *, axis: int = -1):
 
 @op(outs="Out", grad="X", rows=mixes())
 def logsumexp(X: Array, *, axis: Ints = (), keepdim: bool = False, reduce_all: bool = False):
-    """Out = log(sum of exp(X) along `axis`), over all where it is empty or with reduce_all."""
+    """Out = log(sum of exp(X) along `axis`), over all axes if it is empty or with reduce_all."""
     axes = None if reduce_all or not axis else tuple(axis)
     return jax.scipy.special.logsumexp(X, axes, keepdims=keepdim)
 
@@ -62,7 +62,7 @@ def top_k_v2(
     sorted: bool = True,
 ):
     """Out = the k greatest along `axis`, or the least without `largest`, in order; Indices (int64):
-    where they are. K [1]: instead of k.
+    their indices. K [1] overrides k.
     """
     k = integers("top_k_v2", "K", K, None, [k])[0]
     if not 1 <= k <= X.shape[axis]:
@@ -108,7 +108,7 @@ def logcumsumexp(
     exclusive: bool = False,
     reverse: bool = False,
 ):
-    """Out[i] = log(exp(X[0]) + ... + exp(X[i])) along `axis`, of all elements in a row with
+    """Out[i] = log(exp(X[0]) + ... + exp(X[i])) along `axis`, or over the flattened X with
     `flatten`.
     """
     x, axis = (X.reshape(-1), 0) if flatten else (X, axis)
@@ -116,7 +116,7 @@ def logcumsumexp(
 
 
 def _running(x: Array, axis: int, dtype: int, wins: Any) -> tuple[Any, Any]:
-    """The best so far along an axis, the last of equals, and where it is; nan beats all."""
+    """The running best along an axis, the last of equals, and its index; nan beats all."""
     axis %= x.ndim
     place = lax.broadcasted_iota(np.int64, x.shape, axis)
 
@@ -139,23 +139,23 @@ def _running(x: Array, axis: int, dtype: int, wins: Any) -> tuple[Any, Any]:
 
 @op(outs="out indices", grad="x", grad_outs="out", rows=mixes())
 def cummax(x: Array, *, axis: int = -1, dtype: int = 3):
-    """out[i] = the greatest of x[0], ... x[i] along `axis`; indices (`dtype`): where it is, the
-    last of equals.
+    """out[i] = the greatest of x[0], ... x[i] along `axis`; indices (`dtype`): its index, the last
+    of equals.
     """
     return _running(x, axis, dtype, lambda new, old: new >= old)
 
 
 @op(outs="out indices", grad="x", grad_outs="out", rows=mixes())
 def cummin(x: Array, *, axis: int = -1, dtype: int = 3):
-    """out[i] = the least of x[0], ... x[i] along `axis`; indices (`dtype`): where it is, the last
-    of equals.
+    """out[i] = the least of x[0], ... x[i] along `axis`; indices (`dtype`): its index, the last of
+    equals.
     """
     return _running(x, axis, dtype, lambda new, old: new <= old)
 
 
 @op(outs="Out Indices", grad="X", grad_outs="Out", rows=mixes())
 def kthvalue(X: Array, *, k: int = 1, axis: int = -1, keepdim: bool = False):
-    """Out = the k-th least along `axis`, counted from 1; Indices (int64): where it is."""
+    """Out = the k-th least along `axis`, counted from 1; Indices (int64): its index."""
     if not 1 <= k <= X.shape[axis]:
         raise ShapeError(
             f"kthvalue takes k from 1 to the size of axis {axis} of {list(X.shape)}, not {k}"
@@ -171,10 +171,10 @@ def kthvalue(X: Array, *, k: int = 1, axis: int = -1, keepdim: bool = False):
 def searchsorted(
     SortedSequence: Array, Values: Array, *, out_int32: bool = False, right: bool = False
 ):
-    """Out = where in the rows of SortedSequence each of Values would go: before its equals, or
-    behind them with `right`.
+    """Out = the position in the rows of SortedSequence at which each of Values would be inserted:
+    before equal ones, or after them with `right`.
 
-    Both infinities and nan go behind all.
+    Both infinities and nan come last.
     """
     kind, side = np.int32 if out_int32 else np.int64, "right" if right else "left"
     if SortedSequence.ndim == 1:
@@ -204,7 +204,7 @@ def _finite_first(values: Array, places: Array, end: int) -> Array:
 
 @op(outs="Out", grad="X Vec", rows=mixes())
 def mv(X: Array, Vec: Array):
-    """Out = X @ Vec, of a matrix and a vector."""
+    """Out = X @ Vec, for a matrix and a vector."""
     if X.ndim != 2 or Vec.ndim != 1:
         raise ShapeError(
             f"mv takes a matrix and a vector, not {list(X.shape)} and {list(Vec.shape)}"
@@ -224,11 +224,11 @@ def isclose(
     equal_nan: bool = False,
 ):  # fmt: skip
     """Out (bool) = whether |Input - Other| <= atol + rtol * |Other|; nan equals nan with equal_nan.
-    Tensors go before texts.
+    Tensors override texts.
     """
     r = np.float64(rtol) if Rtol is None else Rtol.reshape(())
     a = np.float64(atol) if Atol is None else Atol.reshape(())
     x, y = Input.astype(np.float64), Other.astype(np.float64)
-    # so everything but nan is near an infinity, as in Paddle
+    # so everything except nan is close to an infinity, as in Paddle
     near = (x == y) | (jnp.abs(x - y) <= a + r * jnp.abs(y))
     return near | (jnp.isnan(x) & jnp.isnan(y)) if equal_nan else near

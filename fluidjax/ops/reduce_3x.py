@@ -1,4 +1,4 @@
-"""Deviations and integrals that Paddle 3 has as ops of their own."""
+"""Deviations and integrals that are separate ops in Paddle 3."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def std(
     unbiased: bool = True,
     correction: Float64 = Float64(1.0),  # noqa: B008
 ):
-    """out = sqrt(sum |x - mean|^2 / (n - correction)) over `axis` (none: all), n the number of
+    """out = sqrt(sum |x - mean|^2 / (n - correction)) over `axis` (empty: all), n the number of
     elements.
     """
     return jnp.std(x, _axes(axis), ddof=correction, keepdims=keepdim)
@@ -32,8 +32,8 @@ def std(
 
 @grad_of("std", "x")
 def std_grad(x: Array, d_out: Array, *, axis: Longs, keepdim: bool, correction: float) -> Any:
-    """x@GRAD = out@GRAD * (x - mean) / ((n - correction) * out), 0 where all elements are equal, as
-    Paddle has it.
+    """x@GRAD = out@GRAD * (x - mean) / ((n - correction) * out), 0 if all elements are equal, as in
+    Paddle.
     """
     axes = _axes(axis)
     apart = x - x.mean(axes, keepdims=True)
@@ -44,14 +44,14 @@ def std_grad(x: Array, d_out: Array, *, axis: Longs, keepdim: bool, correction: 
 
 @op(outs="out", rows=mixes())
 def gammaincc(x: Array, y: Array):
-    """out = the integral of t^(x - 1) e^-t from y to infinity, over that from 0; x, y from 0, of
-    one shape.
+    """out = the integral of t^(x - 1) e^-t from y to infinity, divided by that from 0; x, y >= 0,
+    of one shape.
     """
     return jax.scipy.special.gammaincc(x, y)
 
 
 @grad_of("gammaincc", "x y", nograd="x")
 def gammaincc_grad(x: Array, y: Array, d_out: Array) -> Any:
-    """y@GRAD = -out@GRAD * y^(x - 1) e^-y / gamma(x), of which y^0 is 1."""
+    """y@GRAD = -out@GRAD * y^(x - 1) e^-y / gamma(x), with y^0 = 1."""
     power = jnp.where(x == 1, 0, (x - 1) * jnp.log(y))
     return -d_out * jnp.exp(power - y - jax.scipy.special.gammaln(x))

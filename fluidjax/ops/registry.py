@@ -1,12 +1,11 @@
-"""What a family of ops is declared with, and where op types are looked up: the face of
+"""The names that declare a family of ops and look up op types, from
 
-- attributes.py: annotations and Paddle's attribute types; definition.py: what a declaration says,
-  as values;
+- attributes.py: annotations and Paddle's attribute types; definition.py: declarations as values;
 - catalog.py: all op types by name; declare.py: ``@op``; derivative.py: ``@grad_of`` and gradients
   by jax.vjp;
-- further.py: gradients of gradient ops that declare none, made when they are asked for;
-- traits.py: what an op is besides what it computes; control_interface.py: what one is that is no
-  function of arrays.
+- further.py: gradients of gradient ops that declare none, made at the first look-up;
+- traits.py: properties of ops besides their computation; control_interface.py: ops that are not
+  functions of arrays.
 """
 
 from __future__ import annotations

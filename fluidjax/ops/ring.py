@@ -1,6 +1,4 @@
-"""The ring that collective ops talk over: a mesh axis that is bound while a step is traced, or
-nobody else at all.
-"""
+"""The ring of collective ops: a mesh axis that is bound while a step is traced, or a single rank."""
 
 from __future__ import annotations
 
@@ -20,8 +18,8 @@ AXIS = "ranks"  # the axis of the ranks of a program
 
 @dataclass(frozen=True)
 class Ring:
-    """`size` ranks along the mesh axis `axis`; None: one rank alone, for which every collective is
-    the identity.
+    """`size` ranks along the mesh axis `axis`; None: one rank, for which every collective is the
+    identity.
     """
 
     axis: str | None
@@ -37,12 +35,12 @@ _current: ContextVar[Ring | None] = ContextVar("ring", default=None)
 
 
 def bound(ring: Ring) -> AbstractContextManager[None]:
-    """Collective ops that are traced within the block talk over `ring`."""
+    """Collective ops traced within the block use `ring`."""
     return within(_current, ring)
 
 
 def ring() -> Ring:
-    """The ring in force. Raises EnforceNotMet where there is none."""
+    """The bound ring. Raises EnforceNotMet if there is none."""
     found = _current.get()
     if found is None:
         raise EnforceNotMet(

@@ -1,8 +1,8 @@
 """Recurrences over ragged sequences: gru, lstm.
 
 A step of the scan takes row t of every sequence at once; a sequence that has ended keeps its state.
-The outputs called Batch... are what Paddle's gradient ops read: the rows in its order (first all
-first rows, longest sequences first).
+Paddle's gradient ops read the outputs called Batch...: the rows in its order (first all first rows,
+longest sequences first).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .traits import knows_rows
 
 @jax.custom_jvp
 def bounded_sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x)) with x held within [-40, 13], as Paddle's recurrences compute it: 1 -
-    2.3e-6 at most.
+    """1 / (1 + exp(-x)) with x clipped to [-40, 13], as in Paddle's recurrences: at most 1 -
+    2.3e-6.
     """
     return jax.nn.sigmoid(jnp.clip(x, -40, 13))
 
@@ -52,7 +52,7 @@ def activation_of(op_type: str, name: str) -> Callable[[Any], Any]:
 
 
 def first_state(op_type: str, slot: str, value: Array | None, x: Ragged, width: int) -> Any:
-    """The first state, [N, width]: 0 where none is given."""
+    """The first state, [N, width]: 0 if none is given."""
     if value is None:
         return jnp.zeros((x.sequences, width), x.dtype)
     if value.shape != (x.sequences, width):
@@ -67,7 +67,7 @@ KEPT = "gates before their activation"
 
 
 def kept(value: Any) -> Any:
-    """The value, which a step of `scanned` keeps for its gradient."""
+    """The value, marked to be saved by a step of `scanned` for its gradient."""
     return checkpoint_name(value, KEPT)
 
 
@@ -77,9 +77,9 @@ def scanned(
     """`step(state, rows [N, ...]) -> (state, outputs)` along all sequences; the outputs as packed
     rows.
 
-    For the gradient the states stay, and what the step marks with `kept`: its products. What
-    follows from them element by element is computed again, which is sooner done than to carry a
-    dozen arrays from one loop to the other.
+    For the gradient, the states and the values marked with `kept` (the products) are saved.
+    Elementwise results are recomputed, which is faster than passing a dozen arrays from one loop to
+    the other.
     """
 
     def one(state: Any, given: Any) -> tuple[Any, Any]:
@@ -97,8 +97,8 @@ def scanned(
 
 
 def batch_places(x: Ragged, reverse: bool) -> Any:
-    """Where each packed row stands in the order of Paddle's batches, [capacity]. Sequences of equal
-    length keep their order.
+    """The position of each packed row in the order of Paddle's batches, [capacity]. Sequences of
+    equal length keep their order.
     """
     lengths = x.lengths
     order = jnp.argsort(-lengths, stable=True)
@@ -153,7 +153,7 @@ def gru(
 
     u, r = gateactivation_of(x[:2D] + h @ Wg), c = activation(x[2D:] + (r * h) @ Wc), x = Input[t] +
     Bias. Input [rows, 3D], one LoD level; H0 [N, D]; Bias [1, 3D]. Weight [D, 3D] holds, as flat
-    memory, Wg [D, 2D] and behind it Wc [D, D].
+    memory, Wg [D, 2D] followed by Wc [D, D].
     """
     x = sequences_of("gru", "Input", Input, 1)
     width = Weight.shape[0]

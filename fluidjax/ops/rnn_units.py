@@ -67,7 +67,7 @@ def gru_unit(
 
     u, r = gate_activation(x[:2D] + h @ Wg), c = activation(x[2D:] + (r * h) @ Wc), x = Input +
     Bias. Input [N, 3D], h [N, D], Bias [1, 3D]; Weight [D, 3D] holds, as flat memory, Wg [D, 2D]
-    and behind it Wc [D, D]. Gate = [u, r, c], ResetHiddenPrev = r * h. Activations by number: 0
+    followed by Wc [D, D]. Gate = [u, r, c], ResetHiddenPrev = r * h. Activations by number: 0
     identity, 1 sigmoid, 2 tanh, 3 relu.
     """
     same_rows("gru_unit", Input=Input, HiddenPrev=HiddenPrev)
@@ -108,11 +108,11 @@ def lstm_unit(X: Array, C_prev: Array, *, forget_bias: float = 0.0):
 
 @op(outs="Out", rows=row_wise("X"))
 def rnn_memory_helper(X: Array, *, dtype: int = 5):
-    """Out = X: what a step of a recurrent block hands on."""
+    """Out = X: the value that a step of a recurrent block passes on."""
     return X
 
 
 @grad_of("rnn_memory_helper", "X Out", fed_by_steps=True)
 def rnn_memory_helper_grad(X: Array, Out: Array, d_Out: Array):
-    """X@GRAD = Out@GRAD; 0 where no step hands one back."""
+    """X@GRAD = Out@GRAD; 0 if no step passes one back."""
     return jnp.zeros_like(X) if d_Out is None else d_Out

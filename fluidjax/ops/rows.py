@@ -1,8 +1,7 @@
-"""How ops treat the rows of ragged values (docs/lod.md), from the trait `rows` of their
-declarations (traits.py): which are row-wise, which can leave padding out; and whose LoD an output
-takes.
+"""How ops treat the rows of ragged values (docs/lod.md), by the trait `rows` of their declarations
+(traits.py): which are row-wise, which can ignore padding, and the source of an output's LoD.
 
-An op without the trait mixes rows, so it must be given exact ones, and passes on the LoD of its
+An op without the trait mixes rows, so it needs exact ones, and its outputs take the LoD of its
 first input.
 """
 
@@ -20,7 +19,7 @@ from .ragged import Ragged, filled
 from .registry import OpDef
 from .traits import Attrs, Mixing, Reduction, RowWise, Sequences
 
-Specs = Mapping[str, Any]  # slot -> what has a shape, or several of them
+Specs = Mapping[str, Any]  # slot -> a value with a shape, or several
 
 
 def shapes_of(inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,7 +49,7 @@ def ragged_in(value: Any) -> list[Ragged]:
 
 
 def row_wise(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> RowWise | None:
-    """The rule by which this op treats row by row what it is given, or None."""
+    """The rule by which this op treats its inputs row by row, or None."""
     rule = _rule(definition, inputs, attrs)
     if rule is None:
         return None
@@ -82,7 +81,7 @@ def _rule(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> RowWise
 
 
 def _keeps_rows(attrs: Attrs, inputs: Mapping[str, Any]) -> bool:
-    """Whether a reduction leaves the first axis alone."""
+    """Whether a reduction keeps the first axis."""
     if "dim" not in attrs or attrs["reduce_all"]:
         return False
     rank = len(_shape(inputs["X"]))
@@ -90,9 +89,7 @@ def _keeps_rows(attrs: Attrs, inputs: Mapping[str, Any]) -> bool:
 
 
 def masked(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> dict[str, Any] | None:
-    """The outputs of a reduction over padded rows, which it leaves out; None if the op is no such
-    reduction.
-    """
+    """The outputs of a reduction that ignores padded rows; None if the op is no such reduction."""
     rule = definition.traits.rows
     x = inputs.get("X")
     if not isinstance(rule, Reduction) or not isinstance(x, Ragged):
@@ -107,12 +104,12 @@ def masked(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> dict[s
 def gradient_keeps_padding(
     gradient: OpDef, forward: OpDef, inputs: Mapping[str, Any], attrs: Attrs
 ) -> bool:
-    """Whether a gradient op may be given padded rows: where what flows in is zero there, its
+    """Whether a gradient op may take padded rows: if the incoming gradient is zero there, its
     results are too.
 
-    Padding holds copies of true rows, so zero meets something as finite as a true row; sums over
-    rows then need no mask. True of ops that know sequences, and of those that go row by row, unless
-    the gradient op itself says that it mixes rows.
+    Padding holds copies of true rows, so zero is multiplied by finite values, and sums over rows
+    need no mask. True for ops that know sequences and for row-wise ops, unless the gradient op
+    declares that it mixes rows.
     """
     if isinstance(gradient.traits.rows, Mixing):
         return False
@@ -145,7 +142,7 @@ def gradient_keeps_padding(
 
 
 def _flows_by_rows(rule: RowWise, slot: str, value: Any) -> bool:
-    """Whether the gradient of an output that has rows, if the slot holds one, has them too."""
+    """Whether the slot holds the gradient of an output with rows, and so has rows too."""
     name, mark, _ = slot.partition("@GRAD")
     if not mark or (rule.outs and name not in rule.outs):
         return True
@@ -156,8 +153,8 @@ def _flows_by_rows(rule: RowWise, slot: str, value: Any) -> bool:
 def _stand_in(
     forward: OpDef, rule: RowWise, slot: str, inputs: Mapping[str, Any], like: Ragged
 ) -> Any:
-    """Something of the shape of an input that the gradient op is not given: XShape says it, or else
-    it is the output's.
+    """A value with the shape of an input that the gradient op does not take: from XShape, or the
+    output's.
 
     None if neither is known.
     """
@@ -183,7 +180,7 @@ def masked_gradient(
         or given is None
     ):
         return None
-    if not gradient.derived:  # a rule by hand goes by the values that it is given
+    if not gradient.derived:  # a hand-written rule uses the values of its inputs
         grads = gradient({**inputs, "X": filled(x, _neutral(rule.neutral, x.dtype))}, attrs)
         return {slot: filled(x.with_rows(value), 0) for slot, value in grads.items()}
 
@@ -217,17 +214,17 @@ def lead(definition: OpDef, attrs: Attrs, inputs: Mapping[str, Any]) -> str | No
     if isinstance(rows, RowWise | Reduction | Mixing):
         return rows.lod(attrs, inputs) if callable(rows.lod) else rows.lod
     if definition.traits.update is not None or not definition.inputs:
-        return None  # parameters are no batches
+        return None  # parameters are not batches
     return definition.inputs[0].name
 
 
 def may_share(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> bool:
-    """Whether the outputs have rows at all: not those of a reduction over the first axis."""
+    """Whether the outputs have rows; those of a reduction over the first axis do not."""
     return not isinstance(definition.traits.rows, Reduction) or _keeps_rows(attrs, inputs)
 
 
 def joins(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> Sequence[Any] | None:
-    """The values whose rows the op puts behind one another, or None."""
+    """The values whose rows the op concatenates, or None."""
     rows = definition.traits.rows
     if (
         not isinstance(rows, RowWise)
@@ -242,8 +239,8 @@ def joined(kind: str, values: Sequence[Any]) -> Ragged | None:
     """The sequences of all values of exact sizes, one after another; None unless every one has a
     LoD.
 
-    Its rows are a stand-in with the right number of them. Raises EnforceNotMet where the numbers of
-    levels differ.
+    Its rows are a placeholder with the right number. Raises EnforceNotMet if the numbers of levels
+    differ.
     """
     found = [v for v in values if isinstance(v, Ragged) and not v.bare]
     if not found or len(found) < len(values):
@@ -283,8 +280,8 @@ def makes_lod(definition: OpDef) -> bool:
 def lod_levels(
     definition: OpDef, levels: Mapping[str, int], inputs: Specs, outputs: Specs, attrs: Attrs
 ) -> dict[str, int]:
-    """Output slot -> lod_level, given those of the inputs (the first variable of a slot) and all
-    shapes.
+    """A map from output slot to lod_level, given the inputs' levels (the first variable of a slot)
+    and all shapes.
     """
     rows = definition.traits.rows
     if isinstance(rows, Sequences):
@@ -302,7 +299,7 @@ def lod_levels(
         return found
     rows_in = _rows(_specs(inputs[slot or ""])[0])
     others = rows.over if isinstance(rows, RowWise) and rows_in == (-1,) else ()
-    # beside an operand of known size, Out has that size
+    # with an operand of known size, Out has that size
     sizes = {rows_in, *(_rows(spec) for s in others for spec in _specs(inputs.get(s)))}
 
     def has_rows(spec: Any) -> bool:
@@ -315,7 +312,7 @@ def lod_levels(
 
 
 def _specs(given: Any) -> Sequence[Any]:
-    """What a slot is given: one, several or none."""
+    """The values of a slot as a list: one, several or none."""
     return given if isinstance(given, tuple) else () if given is None else (given,)
 
 

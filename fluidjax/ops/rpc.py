@@ -1,7 +1,7 @@
-"""Ops of a parameter-server job: they talk to other processes, so only a job runs them.
+"""Ops of a parameter-server job: they communicate with other processes, so only a job runs them.
 
-DistributeTranspiler writes them, dist/ gives them their meaning; a step of one process refuses them
-(lower/control.py). Splitting and choosing, which need nobody else, are ordinary ops.
+DistributeTranspiler writes them and dist/ implements them; a step of one process refuses them
+(lower/control.py). Splitting and choosing are local, so they are ordinary ops.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def split_byref(X: Array, *, sections: Ints = (), num: int = 0):
     """Out[i] = the next sections[i] rows of X."""
     if sum(sections) != X.shape[0] or min(sections, default=0) < 0:
         raise ShapeError(
-            f"op 'split_byref' cuts {list(sections)}, {sum(sections)} rows in all, out of a tensor"
+            f"op 'split_byref' cuts {list(sections)}, {sum(sections)} rows in all, from a tensor"
             f" of {X.shape[0]} rows"
         )
     ends = [sum(sections[: i + 1]) for i in range(len(sections))]

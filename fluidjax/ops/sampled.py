@@ -1,6 +1,7 @@
 """Losses over a sample of the classes: nce, and sample_logits for a softmax over a few of many.
 
-What is drawn goes out (SampleLabels, Samples), and gradients go by it, so nothing is drawn twice.
+The sampled classes are outputs (SampleLabels, Samples), which the gradients read, so nothing is
+sampled twice.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .registry import Array, Ints, Longs, SelectedRows, Strs, grad_of, op
 from .samplers import GivenClasses, LogUniformClasses, Sampler, UniformClasses, draw_distinct
 from .traits import Bounds, SparseGradient, mixes, row_wise
 
-_HIT = 1e20  # what sample_logits takes away from the logit of a drawn class that is a label too
+_HIT = 1e20  # subtracted by sample_logits from the logit of a sampled class that is also a label
 
 
 def _sampler(kind: int, classes: int, probs: Any, alias: Any, alias_probs: Any) -> Sampler:
@@ -113,7 +114,7 @@ def nce(
     logits = jnp.einsum("nd,nsd->ns", Input, rows)
     if Bias is not None:
         logits = logits + take(Bias.reshape(-1), labels[..., None])
-    # float32 has no number for it below a logit of -88
+    # it underflows in float32 below a logit of -88
     wide = 1 / (1 + jnp.exp(-logits.astype(np.float64)))
     o, b = wide.astype(Input.dtype), _expected(drawing, labels, num_neg_samples, Input.dtype)
     share = jnp.where(jnp.arange(labels.shape[1]) < true, wide, b) / (wide + b)
@@ -138,8 +139,8 @@ def nce_grad(
     CustomDistAlias: Array | None, CustomDistAliasProbs: Array | None, SampleLogits: Array, SampleLabels: Array, d_Cost: Array,
     *, num_total_classes: int, num_neg_samples: int, sampler: int, is_sparse: bool,
 ):  # fmt: skip
-    """With s = Cost@GRAD * SampleWeight * (b (o - 1) / (o + b) of true classes, o (1 - o) / (o + b)
-    of others): Input@GRAD = s . Weight[c].
+    """Input@GRAD = s . Weight[c], with s = Cost@GRAD * SampleWeight * (b (o - 1) / (o + b) for true
+    classes, o (1 - o) / (o + b) for others).
 
     Weight@GRAD[c] += s Input, as sparse rows with is_sparse; Bias@GRAD[c] += s.
     """
@@ -148,7 +149,7 @@ def nce_grad(
     )
     o, true = SampleLogits, Label.shape[1] if Label.ndim == 2 else 1
     b = _expected(drawing, SampleLabels, num_neg_samples, o.dtype)
-    # of o, which is above 0 though it may have been rounded to it
+    # log of o, which is above 0 though it may have been rounded to 0
     share = jnp.where(b == 0, 1, o / (o + b))
     slope = jnp.where(
         jnp.arange(o.shape[1]) < true, (1 - share) * (o - 1), (1 - o) * share
@@ -214,10 +215,10 @@ def sample_logits(
     """SampledLogits [N, T + num_samples] = Logits[Samples] - log(Probabilities); SampledLabels [N,
     T] = 0, 1, ..., T - 1.
 
-    Samples: the labels, then num_samples different classes, the same for all rows, drawn by the
-    logarithm of their number; Probabilities: how often each is expected among them. With
-    remove_accidental_hits a drawn class that is a label of its row loses 1e20.
-    use_customized_samples: both are given.
+    Samples: the labels, then num_samples different classes, equal for all rows, sampled
+    log-uniformly; Probabilities: the expected count of each. With remove_accidental_hits, 1e20 is
+    subtracted for a sampled class that is a label of its row. use_customized_samples: both are
+    inputs.
     """
     n, true = Labels.shape if Labels.ndim == 2 else (0, 0)
     _checked_sampling(
@@ -245,7 +246,7 @@ def sample_logits(
 
 
 def _drawn(key: jax.Array, logits: Any, labels: Any, count: int) -> tuple[Any, Any]:
-    """Samples and Probabilities of the classes that are drawn, with the labels before them."""
+    """Samples and Probabilities of the sampled classes, after the labels."""
     sampler = LogUniformClasses(logits.shape[1])
     drawn, tries = draw_distinct(key, sampler, logits.shape[1], count)
     rows = jnp.broadcast_to(drawn, (labels.shape[0], count))
@@ -256,7 +257,7 @@ def _drawn(key: jax.Array, logits: Any, labels: Any, count: int) -> tuple[Any, A
 
 
 def _tolerable(x: Any) -> Any:
-    """Infinities as 1e20, as 1.8.5 takes them; greater numbers stay."""
+    """Infinities replaced by 1e20, as in 1.8.5; greater finite numbers stay."""
     return jnp.where(jnp.isinf(x), jnp.sign(x) * np.asarray(MAX_LOG, x.dtype), x)
 
 

@@ -18,7 +18,7 @@ from . import loops
 
 
 class Sampler(Protocol):
-    """What the losses ask of one."""
+    """The interface of a sampler for the losses."""
 
     def draw(self, key: jax.Array, shape: tuple[int, ...]) -> Any:
         """Independent classes, int64."""
@@ -29,7 +29,7 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UniformClasses:
-    """Every one of `classes` is as likely."""
+    """All `classes` are equally likely."""
 
     classes: int
 
@@ -58,7 +58,9 @@ class LogUniformClasses:
         )
 
     def probability(self, drawn: Any) -> Any:
-        """Of a class beyond `reach` too, which is never drawn."""
+        """The probability of each class, defined beyond `reach` too, where a class is never
+        sampled.
+        """
         k = drawn.astype(np.float64)
         return (
             jnp.log((k + 2.0) / (k + 1.0)) / np.float64(np.float32(math.log(self.reach + 1)))
@@ -67,10 +69,10 @@ class LogUniformClasses:
 
 @dataclass(frozen=True, slots=True)
 class GivenClasses:
-    """Class k with probability probs[k], drawn from a uniform one and a uniform number: alias[k]
-    unless that is below alias_probs[k].
+    """Class k with probability probs[k], by the alias method: a uniform class k, replaced by
+    alias[k] unless a uniform number is below alias_probs[k].
 
-    alias: -1 where a class stands for itself alone.
+    alias: -1 for a class without an alias.
     """
 
     probs: Any
@@ -93,8 +95,8 @@ class GivenClasses:
 
 
 def draw_distinct(key: jax.Array, sampler: Sampler, classes: int, count: int) -> tuple[Any, Any]:
-    """`count` different ones of `classes` in the order in which they first come up, int64 [count],
-    and in how many tries.
+    """`count` different classes in the order of their first appearance, int64 [count], and the
+    number of tries.
     """
 
     def more(state: tuple[Any, Any, Any, Any]) -> Any:

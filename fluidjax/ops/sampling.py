@@ -1,10 +1,10 @@
-"""Samples of one distribution: jax.random's within a trace; with a KnownKey the same numbers, bit
-for bit, without a compilation for each shape.
+"""Samples of one distribution: jax.random's within a trace, and bitwise equal numbers with a
+KnownKey, without a compilation for each shape.
 
 jax.random compiles a sampler for each shape, about 0.2 s on a CPU. Here all samples of a
 distribution and dtype share one small function, which makes CHUNK elements from any offset on, so a
-parameter costs no compilation. Only an array of more than HOST elements has a function of its own,
-which fills it in place, so that its memory is needed once and it never lies on the host.
+parameter needs no compilation. Only an array of more than HOST elements has a separate function,
+which fills it in place, so that its memory is needed once and it is never on the host.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from jax import lax
 from . import loops
 from .threefry import KnownKey, bits
 
-CHUNK = 8192  # elements that the shared function of a distribution samples at once
-WORTH = 2**21  # elements that NumPy samples in the time that it takes to compile the generator
-BLOCK = 2**18  # elements at once within an array that is drawn by a function of its own
-HOST = 2**22  # elements: larger arrays are made where they stay
-DTYPES = ("float32", "float64")  # that a KnownKey samples
+CHUNK = 8192  # elements per call of a distribution's shared function
+WORTH = 2**21  # elements that NumPy samples in the time of compiling the generator
+BLOCK = 2**18  # elements per block of an array that is sampled by a separate function
+HOST = 2**22  # elements: larger arrays are made on their device
+DTYPES = ("float32", "float64")  # dtypes that a KnownKey samples
 
 
 def uniform(key: Any, shape: Sequence[int], dtype: Any, low: float, high: float) -> Any:
@@ -54,9 +54,9 @@ def truncated_normal(key: Any, shape: Sequence[int], dtype: Any, mean: float, st
 
 # -- with a KnownKey -------------------------------------------------------------------------------
 
-# bits, parameters -> elements. The parameters are arguments here and constants in a step, where XLA
-# leaves out what does nothing; so they come such that the same roundings are left. A mean of 0 is
-# -0.0, which even keeps the sign of a zero.
+# bits, parameters -> elements. The parameters are arguments here but constants in a step, where XLA
+# removes operations without effect; they are chosen so that the same roundings remain. A mean of 0
+# is -0.0, which also keeps the sign of a zero.
 Distribution = Callable[[Any, Any], Any]
 
 
@@ -70,15 +70,13 @@ def _range(low: float, high: float, dtype: Any) -> tuple[Any, ...]:
 
 @cache
 def _adds_up() -> bool:
-    """Whether XLA makes one sum of two constants that are added one after the other, as some
-    versions do.
-    """
+    """Whether XLA merges two successive additions of constants, as some versions do."""
     one, low = np.float32(1), np.float32(-0.3)
     return bool(jax.jit(lambda x: (x - one) + low)(np.float32(1.5)) != np.float32(0.5) + low)
 
 
 def _number(drawn: Any, dtype: Any) -> Any:
-    """Bits as floats in [1, 2): the highest ones are the mantissa."""
+    """Bits as floats in [1, 2): the highest bits are the mantissa."""
     info, one = np.finfo(dtype), np.ones((), dtype).view(drawn.dtype)
     return lax.bitcast_convert_type((drawn >> (info.bits - info.nmant)) | one, dtype)
 
@@ -100,7 +98,7 @@ def _normal(drawn: Any, given: Any) -> Any:
 
 
 def _shifted_normal(drawn: Any, given: Any) -> Any:
-    """N(mean, 1), whose only product is that with sqrt(2)."""
+    """N(mean, 1), with one product, by sqrt(2)."""
     mean, root = given
     return _symmetric(drawn, given.dtype) * root + mean
 
@@ -122,13 +120,13 @@ def _truncated_normal(drawn: Any, given: Any) -> Any:
 def _drawn(
     law: Distribution, key: KnownKey, shape: Sequence[int], dtype: Any, given: Sequence[Any]
 ) -> Any:
-    """An array of `shape`: of NumPy, or on the default device where it is large."""
+    """An array of `shape`: NumPy's, or on the default device if it is large."""
     dtype, size = np.dtype(dtype), math.prod(shape)
     with jax.enable_x64(True):
         parameters = np.asarray(given, dtype)
         if size > HOST:
             return whole(law, tuple(shape), dtype)(key.array, parameters)
-        # they run while others are launched
+        # they run asynchronously
         parts = [shared(law)(drawn, parameters) for drawn in _bits(key, size, dtype)]
         out = np.empty(size, dtype)
         for i, part in enumerate(parts):
@@ -136,12 +134,12 @@ def _drawn(
     return out.reshape(shape)
 
 
-_made = 0  # elements that NumPy has drawn in this process
+_made = 0  # elements that NumPy has sampled in this process
 
 
 def _bits(key: KnownKey, size: int, dtype: np.dtype) -> Iterator[Any]:
-    """The first `size` elements of a key's bits, CHUNK by CHUNK; by NumPy as long as that takes
-    less time than to compile it.
+    """The first `size` elements of a key's bits, CHUNK by CHUNK; by NumPy while that is faster than
+    compiling.
     """
     global _made
     unsigned = np.dtype(f"uint{8 * dtype.itemsize}")
@@ -151,7 +149,7 @@ def _bits(key: KnownKey, size: int, dtype: np.dtype) -> Iterator[Any]:
         if fast:
             yield generator(unsigned)(key.array, np.uint64(start))
         else:
-            # all of them, because shared functions take no other size
+            # all of them, because the shared functions have one size
             drawn = np.zeros(CHUNK, unsigned)
             drawn[: size - start] = bits(
                 key.array, np.arange(start, min(start + CHUNK, size), dtype=np.uint64), unsigned

@@ -1,10 +1,10 @@
-"""SelectedRows: some rows of a table, which is what the gradient of an ``is_sparse`` embedding is.
+"""SelectedRows: some rows of a table, for instance the gradient of an ``is_sparse`` embedding. See
 docs/sparse.md.
 
-Row ``rows[i]`` of the table is ``values[i]``, a row that repeats counts as often as it is there,
-and all others are zero. Adding up what repeats (:meth:`SelectedRows.merged`) leaves as many entries
-as before, since sizes are fixed in a compiled step: the spare ones are zero and name rows past the
-end, which no scatter writes.
+Row ``rows[i]`` of the table is ``values[i]``; repeated rows add up, and all others are zero.
+Merging repeated rows (:meth:`SelectedRows.merged`) keeps the number of entries, since sizes are
+fixed in a compiled step: spare entries are zero, with row numbers past the end, which no scatter
+writes.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ KIND = "SELECTED_ROWS"
 class SelectedRows:
     """Rows of a table of shape [height, width].
 
-    rows: integers [n]. values: [n, width]. height: how many rows the table has. unique: the rows
-    ascend and none repeats; those from `height` on hold zeros and are not meant.
+    rows: integers [n]. values: [n, width]. height: the number of rows of the table. unique: the
+    rows ascend without repetition; entries with rows from `height` on are spare and hold zeros.
     """
 
     rows: Any
@@ -57,7 +57,7 @@ class SelectedRows:
 
     @property
     def count(self) -> Any:
-        """How many of the entries are meant, a scalar."""
+        """The number of entries that are not spare, a scalar."""
         return jnp.sum(self.rows < self.height, dtype=jnp.int32)
 
     def with_values(self, values: Any) -> SelectedRows:
@@ -69,7 +69,7 @@ class SelectedRows:
         return replace(self, values=values)
 
     def merged(self) -> SelectedRows:
-        """The same with the values of equal rows added up and the rows in ascending order."""
+        """The same rows in ascending order, with the values of equal rows added up."""
         if self.unique:
             return self
         n = self.rows.shape[0]
@@ -91,8 +91,8 @@ class SelectedRows:
         return self.added_to(jnp.zeros(self.shape, self.dtype))
 
     def on_host(self) -> SelectedRows:
-        """NumPy arrays without the spare entries, rows int64. What run_steps has stacked keeps
-        them, to be of one size.
+        """NumPy arrays without the spare entries, rows int64. Results stacked by run_steps keep
+        them, so that all have one size.
         """
         rows, values = np.array(self.rows, np.int64), np.array(self.values)
         if rows.ndim == 1:
@@ -100,7 +100,7 @@ class SelectedRows:
         return replace(self, rows=rows, values=values)
 
     def table(self) -> np.ndarray:
-        """As dense, on the host; of what run_steps has stacked, one table a step."""
+        """The table on the host; for results stacked by run_steps, one table per step."""
         rows, values = np.array(self.rows), np.array(self.values)
         table = np.zeros((*rows.shape[:-1], self.height, *values.shape[rows.ndim :]), values.dtype)
         at = np.nonzero(rows < self.height)
@@ -108,8 +108,8 @@ class SelectedRows:
         return table
 
     def of(self, table: Any) -> Any:
-        """The rows of another table that are named here, [n, width]; for spare entries the last
-        row.
+        """The rows of another table at these row numbers, [n, width]; the last row for spare
+        entries.
         """
         index = jnp.minimum(self.rows, self.height - 1)
         return (
@@ -123,7 +123,7 @@ class SelectedRows:
         )
 
     def added_to(self, table: Any) -> jax.Array:
-        """`table` with the values added to the rows. Only those are touched."""
+        """`table` with the values added to the rows. Only those rows are touched."""
         return (
             jnp.asarray(table)
             .at[self.rows]
@@ -186,7 +186,7 @@ def total(values: Sequence[Any]) -> Any:
 
 
 def values_of(value: Any) -> Any:
-    """The values of sparse rows; anything else as it is."""
+    """The values of sparse rows; any other value unchanged."""
     return value.values if isinstance(value, SelectedRows) else value
 
 

@@ -60,9 +60,9 @@ def sequence_pool(
     """Out[n] = the sum, average, sum / sqrt(length), max, last or first of the rows of sequence n;
     pad_value if it is empty.
 
-    X [rows, ...]; Out [N, ...] with the LoD levels above the last, if there are any. MaxIndex: the
-    number of the row that the max comes from (-1 where there is none), int32; for another pooltype
-    it has no shape and is -1.
+    X [rows, ...]; Out [N, ...] with the LoD levels above the last, if there are any. MaxIndex
+    (int32): the row number of each max (-1 for an empty sequence); for another pooltype it has no
+    shape and is -1.
     """
     x = sequences_of("sequence_pool", "X", X)
     out, index = _pooled(x, pooltype)
@@ -94,7 +94,8 @@ def _first_max(x: Ragged, sequence: Any) -> tuple[Any, Any]:
     """The maximum of each sequence and column, and the first row that holds it; -1 in an empty
     sequence.
 
-    nan wins in a sequence's first row alone, as in Paddle, where nothing compares greater than it.
+    nan wins only in a sequence's first row, as in Paddle, because no number compares greater than
+    it.
     """
     n, behind = x.sequences, np.int32(x.capacity)
     number = jnp.arange(x.capacity, dtype=jnp.int32).reshape(-1, *(1,) * (x.rows.ndim - 1))
@@ -149,7 +150,7 @@ def sequence_reverse(X: Ragged):
     sequence = jnp.minimum(x.sequence(), x.sequences - 1)
     ends = x.offsets[-1][sequence] + x.offsets[-1][sequence + 1] - 1
     number = jnp.arange(x.capacity, dtype=jnp.int32)
-    # padding stays where it is: as it is zero in a gradient, so it is in the result
+    # padding stays in place: if it is zero in a gradient, it is zero in the result
     at = jnp.where(x.kept(), ends - number, number)
     return x.with_rows(jnp.take(x.rows, jnp.clip(at, 0, x.capacity - 1), axis=0))
 
@@ -173,11 +174,11 @@ def _expanded_level(levels: Mapping[str, int], attrs: Attrs) -> dict[str, int]:
     rows=knows_rows(_expanded_level, each="X"),
 )
 def sequence_expand(X: Array | Ragged, Y: Ragged, *, ref_level: int = -1):
-    """Out = row n of X, or sequence n where X has a LoD level, as often as sequence n of level
-    ref_level of Y is long.
+    """Out = row n of X (or sequence n if X has a LoD level) repeated as often as sequence n of
+    level ref_level of Y is long.
 
-    Out of an X [N, ...] without LoD has none, as in 1.8.5; sequence_expand_as gives it one. Else it
-    has a LoD of one level.
+    For an X [N, ...] without LoD, Out has none, as in 1.8.5; sequence_expand_as gives it one.
+    Otherwise Out has a LoD of one level.
     """
     y = sequences_of("sequence_expand", "Y", Y)
     levels = len(y.offsets)
@@ -212,7 +213,7 @@ def sequence_expand(X: Array | Ragged, Y: Ragged, *, ref_level: int = -1):
 
 
 def _repeated_sequences(x: Ragged, times: Any, count: int, most: int, unsure: bool) -> Ragged:
-    """Sequence n of x as often as `times` (offsets) says; `count` sequences in all, none more than
+    """Sequence n of x, repeated by `times` (offsets); `count` sequences in all, none more than
     `most` times.
     """
     if unsure:
@@ -237,11 +238,11 @@ def _repeated_sequences(x: Ragged, times: Any, count: int, most: int, unsure: bo
 
 
 def _repeated(op_type: str, X: Any, offsets: Any, count: int, room: bool = False) -> Any:
-    """Row n of X as often as sequence n is long. room: there may be empty sequences behind the
-    last, without a row.
+    """Row n of X repeated as often as sequence n is long. room: empty filler sequences without a
+    row may follow the last.
 
-    An X without LoD whose number of rows is known only when the step runs is taken to have a row
-    for each sequence.
+    An X without LoD whose number of rows is known only at run time is assumed to have a row for
+    each sequence.
     """
     n = offsets.shape[0] - 1
     if isinstance(X, Ragged) and X.padded and not X.bare:
@@ -265,8 +266,8 @@ def _repeated(op_type: str, X: Any, offsets: Any, count: int, room: bool = False
     rows=knows_rows(Out="Y", each="X", by_offsets=True),
 )
 def sequence_expand_as(X: Array | Ragged, Y: Ragged):
-    """Out = row n of X, as often as sequence n of Y is long, with Y's LoD. X [N, ...]; Y has one
-    LoD level.
+    """Out = row n of X repeated as often as sequence n of Y is long, with Y's LoD. X [N, ...]; Y
+    has one LoD level.
     """
     y = sequences_of("sequence_expand_as", "Y", Y, 1)
     return y.with_rows(_repeated("sequence_expand_as", X, y.offsets[0], y.capacity))
@@ -313,11 +314,11 @@ def _pad_specs(X: Spec, PadValue: Spec, *, padded_length: int) -> tuple[Spec, Sp
 
 @op(outs="Out Length", infer=_pad_specs, rows=knows_rows(each="Out Length"), lengths="Length")
 def sequence_pad(X: Ragged, PadValue: Array, *, padded_length: int = -1):
-    """Out[n, t] = row t of sequence n, PadValue behind its end; Length = the lengths. Out [N,
+    """Out[n, t] = row t of sequence n, PadValue beyond its end; Length = the lengths. Out [N,
     padded_length, ...].
 
-    PadValue: one number, or of a row's shape. padded_length -1: as long as the longest sequence.
-    Length [N], int64.
+    PadValue: one number, or an array of a row's shape. padded_length -1: the longest length. Length
+    [N], int64.
     """
     x = sequences_of("sequence_pad", "X", X, 1)
     if padded_length == -1 and x.padded:
@@ -367,7 +368,7 @@ def lod_reset(
     """Out = X with other offsets: Y's LoD, or the offsets that Y holds, or target_lod; with append
     as a level below X's own.
 
-    Raises UnsupportedError where Y's values are not known while the program is compiled.
+    Raises UnsupportedError if Y's values are unknown at compile time.
     """
     padded = isinstance(X, Ragged) and X.padded
     if isinstance(Y, Ragged) and not Y.bare:

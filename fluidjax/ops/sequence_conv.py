@@ -16,16 +16,15 @@ from .traits import knows_rows
 
 
 def _shifted(rows: Any, by: int) -> Any:
-    """Row i of the result is row i + by; rows beyond the ends repeat the outermost."""
+    """The rows shifted: row i is row i + by; rows beyond the ends repeat the outermost."""
     at = jnp.clip(jnp.arange(rows.shape[0], dtype=jnp.int32) + by, 0, rows.shape[0] - 1)
     return jnp.take(rows, at, axis=0, mode="clip") if by else rows
 
 
 def _neighbours(x: Ragged, begin: int, count: int) -> list[tuple[Any, Any, Any]]:
-    """For each of `count` places of a window that begins `begin` rows away: the rows there, which
-    of them are in the
-
-    sequence, and how far the place is from its first row (negative) or behind its last (from 0 up).
+    """For each of `count` positions of a window that begins `begin` rows away: the rows there,
+    which of them are in the sequence, and the distance before its first row (negative) or after its
+    last (from 0 up).
     """
     sequence = jnp.minimum(x.sequence(), x.sequences - 1)
     first, end = x.offsets[-1][sequence], x.offsets[-1][sequence + 1]
@@ -83,11 +82,11 @@ def sequence_conv(
     contextStart: int = 0,
     contextStride: int = 1,
 ):
-    """Out[t] = rows t + contextStart, ... (contextLength of them) of the sequence, side by side, @
-    Filter; 0 beyond its ends.
+    """Out[t] = [rows t + contextStart, ... (contextLength of them) of the sequence] @ Filter; 0
+    beyond its ends.
 
-    X [rows, D], one LoD level; Filter [contextLength * D, M]; Out [rows, M]. With paddingTrainable
-    the rows of PaddingData [before + after, D] stand beyond the ends, in place of 0.
+    X [rows, D], one LoD level; Filter [contextLength * D, M]; Out [rows, M]. With paddingTrainable,
+    the rows of PaddingData [before + after, D] replace the 0 beyond the ends.
     """
     x = sequences_of("sequence_conv", "X", X, 1)
     if not x.capacity or not x.sequences:
@@ -128,8 +127,8 @@ def _row_conv_spec(X: Spec, Filter: Spec) -> Spec:
     heavy=True,
 )
 def row_conv(X: Array | Ragged, Filter: Array):
-    """Out[t] = sum over j of X[t + j] * Filter[j], j < the rows of Filter, as far as the sequence
-    goes.
+    """Out[t] = sum over j of X[t + j] * Filter[j], j < the rows of Filter, up to the end of the
+    sequence.
 
     X [rows, D] with one LoD level, or a batch [N, T, D] of sequences of one length; Filter [future
     + 1, D].

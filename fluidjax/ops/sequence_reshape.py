@@ -1,4 +1,4 @@
-"""Ops that give the rows of sequences another form: reshape, enumerate, scatter."""
+"""Ops that change the form of the rows of sequences: reshape, enumerate, scatter."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _reshape_spec(X: Spec, *, new_dim: int) -> Spec:
 def sequence_reshape(X: Ragged, *, new_dim: int):
     """Out = the numbers of each sequence in rows of new_dim. X [rows, D], one LoD level.
 
-    Raises EnforceNotMet for exact sequences that do not divide into such rows, MixesRows where that
-    cannot be seen.
+    Raises EnforceNotMet for exact sequences that do not divide into such rows, MixesRows if the
+    sizes are unknown.
     """
     x = sequences_of("sequence_reshape", "X", X, 1)
     width = x.rows.shape[1]
@@ -71,7 +71,7 @@ def _enumerate_spec(X: Spec, *, win_size: int, **_: Any) -> Spec:
 
 @op(outs="Out", infer=_enumerate_spec, rows=knows_rows(Out="X", each="", by_offsets=True))
 def sequence_enumerate(X: Ragged, *, win_size: int, pad_value: int = 0):
-    """Out[t, j] = X[t + j] as far as the sequence goes, then pad_value; j < win_size. X integers
+    """Out[t, j] = X[t + j] up to the end of the sequence, then pad_value; j < win_size. X integers
     [rows, 1], one LoD level.
     """
     x = sequences_of("sequence_enumerate", "X", X, 1)
@@ -109,7 +109,7 @@ def sequence_scatter(X: Array, Ids: Ragged, Updates: Ragged):
 
 
 def _places(count: int, Ids: Ragged, Updates: Ragged) -> tuple[Any, Any, Any]:
-    """Row and column in X of each row (beyond it for a padded row), and what is added there."""
+    """Row and column in X of each row (beyond X for a padded row), and the number to add there."""
     ids = sequences_of("sequence_scatter", "Ids", Ids, 1)
     updates = sequences_of("sequence_scatter", "Updates", Updates, 1)
     same_sequences("sequence_scatter", {"Ids": ids, "Updates": updates})

@@ -1,5 +1,5 @@
-"""Ops that choose rows of sequences: erase, slice, unpad. How many rows are left is data, so the
-results are bounded.
+"""Ops that choose rows of sequences: erase, slice, unpad. The number of remaining rows is data, so
+the results have a bound.
 """
 
 from __future__ import annotations
@@ -128,10 +128,8 @@ def _one_level(levels: Any, attrs: Attrs) -> dict[str, int]:
 
 
 def _offsets(X: Any, Length: Any) -> tuple[Any, np.ndarray | None]:
-    """Offsets of the rows that Length keeps, and as NumPy where they are known. Raises
-    EnforceNotMet for known lengths that
-
-    do not fit.
+    """Offsets of the rows that Length keeps, as NumPy too if they are known. Raises EnforceNotMet
+    for known lengths that do not fit.
     """
     lengths = rows_of(Length).reshape(-1)
     if lengths.shape[0] != X.shape[0]:
@@ -184,8 +182,7 @@ def sequence_unpad(X: Array, Length: Array | Lengths):
     """Out = the first Length[n] rows of each X[n], with that LoD. X [N, longest, ...]; Length [N]
     integers.
 
-    If Length came out of `sequence_pad` as it is, the LoD is that of the sequences that were
-    padded.
+    If Length is an unchanged output of `sequence_pad`, the LoD is that of the padded sequences.
     """
     if isinstance(Length, Lengths) and _fits(X, Length.of):
         return unpadded(X, Length.of)
@@ -210,7 +207,7 @@ def sequence_unpad(X: Array, Length: Array | Lengths):
 
 @grad_of("sequence_unpad", "X", nograd="Length", ragged="Out@GRAD")
 def sequence_unpad_grad(X: Array, d_Out: Ragged):
-    """X@GRAD = the rows of Out@GRAD in their places, 0 behind the end of each sequence."""
+    """X@GRAD = the rows of Out@GRAD at their positions, 0 beyond the end of each sequence."""
     d = sequences_of("sequence_unpad_grad", "Out@GRAD", d_Out, 1)
     cells = view(d)[:, : X.shape[1]]
     rest = jnp.zeros((d.sequences, X.shape[1] - cells.shape[1], *cells.shape[2:]), cells.dtype)

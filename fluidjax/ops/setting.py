@@ -1,4 +1,4 @@
-"""Tensors of which a part is set, in Paddle 2 and 3: slices, masks, places by index, diagonals."""
+"""Ops that set a part of a tensor, in Paddle 2 and 3: slices, masks, indices, diagonals."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def set_value(
     steps: Longs = (), decrease_axes: Longs = (), none_axes: Longs = (), values: Scalars = (), shape: Longs = (),
     bool_values: Ints = (), fp32_values: Floats = (), int32_values: Ints = (), int64_values: Longs = (), fp64_values: Float64s = (),
 ):  # fmt: skip
-    """Out = Input, in which the slice starts:ends:steps along `axes` holds ValueTensor, or `values`
+    """Out = Input with the slice starts:ends:steps along `axes` set to ValueTensor, or to `values`
     of `shape`, broadcast.
 
-    What is set has no decrease_axes, and ones at none_axes. Before Paddle 2.5 the values stood in
-    an attribute for each dtype.
+    The slice lacks the decrease_axes, and has ones at none_axes. Before Paddle 2.5 each dtype had
+    its own attribute of values.
     """
     tensors = {
         "Starts": (StartsTensorList, starts),
@@ -89,13 +89,13 @@ def _shape_of(shape: Sequence[int], part: Sequence[slice]) -> tuple[int, ...]:
 
 
 def _trimmed(shape: Sequence[int], rank: int) -> tuple[int, ...]:
-    """A shape without ones in front that a slice of this rank lacks."""
+    """A shape without leading ones that exceed the rank of the slice."""
     more = len(shape) - rank
     return tuple(shape[more:]) if more > 0 and all(n == 1 for n in shape[:more]) else tuple(shape)
 
 
 def _beyond(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Objection]:
-    """Indices beyond their axis; those below 0 count from its end."""
+    """Indices outside of their axis; negative ones count from its end."""
     for size, index in zip(inputs["x"].shape, inputs["indices"], strict=False):
         if index.dtype != bool:
             yield from outside("index", index, -size, size)
@@ -110,8 +110,8 @@ def _beyond(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Obj
     refuses=_beyond,
 )
 def index_put(x: Array, indices: list[Array], value: Array, *, accumulate: bool = False):
-    """out = x, in which value is put at (or, with `accumulate`, added at) x[indices[0], indices[1],
-    ...], by numbers or one mask.
+    """out = x with value stored (or, with `accumulate`, added) at x[indices[0], indices[1], ...],
+    by numbers or one mask.
     """
     if len(indices) == 1 and indices[0].dtype == bool:
         mask = indices[0].reshape(indices[0].shape + (1,) * (x.ndim - indices[0].ndim))
@@ -130,8 +130,8 @@ def masked_fill(x: Array, mask: Array, value: Array):
 
 @op(outs="Out", rows=mixes())
 def fill_diagonal(X: Array, *, value: float = 0.0, offset: int = 0, wrap: bool = False):
-    """Out = X with `value` on diagonal number `offset`, of a tall matrix again below it if `wrap`;
-    of more axes where all are equal.
+    """Out = X with `value` on diagonal number `offset`, repeated below in a tall matrix if `wrap`;
+    with more than two axes, all indices are equal.
     """
     return jnp.where(_diagonal(X.shape, offset, wrap), np.asarray(value, X.dtype), X)
 
@@ -158,7 +158,7 @@ def _diagonal(shape: Sequence[int], offset: int, wrap: bool) -> np.ndarray:
 
 @op(outs="Out", rows=mixes())
 def fill_diagonal_tensor(X: Array, Y: Array, *, offset: Int64 = 0, dim1: int = 0, dim2: int = 1):
-    """Out = X with Y [..., n] ([1, n] or [n] of a matrix) on the diagonals number `offset` of the
+    """Out = X with Y [..., n] ([1, n] or [n] for a matrix) on diagonal number `offset` of the
     planes of dim1 and dim2.
     """
     moved = jnp.moveaxis(jnp.asarray(X), (dim1, dim2), (-2, -1))

@@ -21,7 +21,7 @@ from .traits import FREE, mixes, sizes_from
 def _shape_from_tensors(
     X: Spec, whole: Spec | None, parts: Sequence[Spec] | None, least: int
 ) -> Spec | None:
-    """A shape of which only the rank is known, if tensors hold it: one tensor, or one for each
+    """A shape of known rank but unknown sizes, if tensors hold it: one tensor, or one per
     dimension.
     """
     if whole is None and not parts:
@@ -47,7 +47,7 @@ def _expand_spec(
 def expand_v2(
     X: Array, Shape: Array | None, expand_shapes_tensor: list[Array] | None, *, shape: Ints = ()
 ):
-    """Out = X broadcast to `shape`, in which -1 keeps X's size; tensors go before `shape`."""
+    """Out = X broadcast to `shape`, where -1 keeps X's size; tensors override `shape`."""
     wanted = integers("expand_v2", "Shape", Shape, expand_shapes_tensor, shape)
     return jnp.broadcast_to(X, _expanded("expand_v2", X.shape, wanted))
 
@@ -106,8 +106,8 @@ def tile(
     *,
     repeat_times: Ints = (),
 ):
-    """Out = X, repeat_times[i] times along axis i; the shorter of the two shapes gets ones in
-    front.
+    """Out = X repeated repeat_times[i] times along axis i; the shorter of the two gets leading
+    ones.
     """
     times = integers("tile", "RepeatTimes", RepeatTimes, repeat_times_tensor, repeat_times)
     if any(n < 0 for n in times):
@@ -160,7 +160,7 @@ def pad3d(
     """Out = X [N, C, D, H, W] or [N, D, H, W, C] with margins: paddings are left, right (W), top,
     bottom (H), front, back (D).
 
-    mode: constant (`value`), reflect, replicate or circular. Paddings goes before the attribute.
+    mode: constant (`value`), reflect, replicate or circular. Paddings overrides the attribute.
     """
     pads = integers("pad3d", "Paddings", Paddings, None, paddings)
     _checked_pad(X, pads, mode, data_format)
@@ -184,7 +184,7 @@ def _diag_spec(X: Spec, *, offset: int, padding_value: float) -> Spec:
 
 
 def _diagonal_length(shape: Sequence[int], offset: int) -> int:
-    """Of a matrix; -1 where a side is not known."""
+    """The length of a matrix' diagonal; -1 if a side is unknown."""
     rows, columns = shape
     return -1 if min(shape) < 0 else max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
 
@@ -192,7 +192,7 @@ def _diagonal_length(shape: Sequence[int], offset: int) -> int:
 @op(outs="Out", grad="X", infer=_diag_spec, rows=mixes())
 def diag_v2(X: Array, *, offset: int = 0, padding_value: float = 0.0):
     """Out = the matrix with the vector X on its diagonal number `offset` and padding_value
-    elsewhere, or that diagonal of a matrix.
+    elsewhere, or that diagonal of a matrix X.
     """
     if X.ndim not in (1, 2):
         raise ShapeError(f"diag_v2 takes a vector or a matrix, not {list(X.shape)}")
@@ -213,12 +213,12 @@ def _diagonal_spec(Input: Spec, *, offset: int, axis1: int, axis2: int) -> Spec:
 
 @op(outs="Out", grad="Input", infer=_diagonal_spec, rows=mixes())
 def diagonal(Input: Array, *, offset: int = 0, axis1: int = 0, axis2: int = 1):
-    """Out [..., n] = the diagonals number `offset` of the planes of axis1 and axis2."""
+    """Out [..., n] = diagonal number `offset` of the planes of axis1 and axis2."""
     return jnp.diagonal(Input, offset, axis1, axis2)
 
 
 def _along(slot: str, attr: str) -> Refuses:
-    """Indices along an axis; those below 0 count from its end."""
+    """Indices along an axis; negative ones count from its end."""
 
     def refuses(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Objection]:
         size = inputs[slot].shape[attrs[attr]]
@@ -228,8 +228,8 @@ def _along(slot: str, attr: str) -> Refuses:
 
 
 def _places(kind: str, given: Array, index: Array, axis: int) -> tuple[Array, ...]:
-    """Where the elements lie that Index names along an axis, in the shape of Index, as places of
-    `given`. Raises ShapeError.
+    """The positions in `given` of the elements that Index names along an axis, in the shape of
+    Index. Raises ShapeError.
     """
     others = [i for i in range(given.ndim) if i != axis % given.ndim]
     if index.ndim != given.ndim or any(index.shape[i] > given.shape[i] for i in others):
@@ -257,9 +257,9 @@ def _like_index(Input: Spec, Index: Spec, **_: Any) -> Spec:
 )
 def take_along_axis(Input: Array, Index: Array, *, Axis: int):
     """Result[i, j, ...] = Input[i, Index[i, j, ...], ...] along Axis, in the shape of Index;
-    indices below 0 count from the end.
+    negative indices count from the end.
 
-    Raises ShapeError where Index is larger than Input along another axis.
+    Raises ShapeError if Index is larger than Input along another axis.
     """
     return (
         jnp.asarray(Input)
@@ -274,7 +274,7 @@ _REDUCE = {
 
 
 def _neutral(how: str, dtype: Any) -> Any:
-    """What changes nothing that it is put together with."""
+    """The neutral element of a reduction."""
     if how in ("min", "max"):
         floats = jnp.issubdtype(dtype, jnp.floating)
         low, high = (-np.inf, np.inf) if floats else (np.iinfo(dtype).min, np.iinfo(dtype).max)
@@ -299,11 +299,11 @@ def put_along_axis(
     Reduce: str = "assign",
     Include_self: bool = True,
 ):
-    """Result = Input, in which Value is put at Index along Axis, or by Reduce added, multiplied,
-    ... to what is there.
+    """Result = Input with Value assigned at Index along Axis, or combined by Reduce with the
+    elements there.
 
-    Reduce: assign, add (sum), mul (multiply), amin, amax, mean. Include_self: false: what stood at
-    those places does not count.
+    Reduce: assign, add (sum), mul (multiply), amin, amax, mean. Include_self false: the old
+    elements do not count.
     """
     if Reduce not in _REDUCE:
         raise FluidValueError(f"put_along_axis reduces by {', '.join(_REDUCE)}, not by {Reduce!r}")
@@ -334,7 +334,7 @@ def index_add(X: Array, Index: Array, AddValue: Array, *, axis: int = 0):
 
 @op(outs="Out", grad="X", rows=mixes("X"))
 def fill_any(X: Array, *, value: float = 0.0):
-    """Out = `value` in X's shape; nothing flows back."""
+    """Out = `value` in X's shape; the gradient is zero."""
     return jnp.full(X.shape, value, X.dtype)
 
 
@@ -357,7 +357,7 @@ def pixel_unshuffle(X: Array, *, downscale_factor: int = 1, data_format: str = "
 
 @op(outs="Out", grad="X", rows=mixes())
 def channel_shuffle(X: Array, *, groups: int, data_format: str = "NCHW"):
-    """Out[n, i groups + g] = X[n, g C / groups + i]: channels in turn to each of the groups;
+    """Out[n, i groups + g] = X[n, g C / groups + i]: the channels of the groups, interleaved;
     channels last with NHWC.
     """
     x = _first(X, data_format, "channel_shuffle")
@@ -386,7 +386,7 @@ def repeat_interleave(
     dim: int = 0,
     output_size: Int64 = -1,
 ):
-    """Out = X with each element along `dim` Repeats times."""
+    """Out = X with each element repeated Repeats times along `dim`."""
     if RepeatsTensor is not None:
         raise ShapeError(
             "repeat_interleave takes Repeats; numbers of its own for each element (RepeatsTensor)"

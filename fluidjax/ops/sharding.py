@@ -1,7 +1,7 @@
-"""Ops over arrays of which each rank keeps one shard. Paddle has none of them.
+"""Ops over arrays with one shard on each rank. Paddle has none of them.
 
-The shards of an array: its elements in order, filled up with zeros to a multiple of the ranks, and
-cut into equal parts; rank r has part r, a flat array.
+The shards of an array are equal parts of its elements in order, padded with zeros to a multiple of
+the ranks; rank r has part r, a flat array.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .traits import ALL, collective, mixes
 
 
 def piece_size(size: int, ranks: int) -> int:
-    """How many elements of an array of `size` each rank has."""
+    """The number of elements of each rank's shard of an array of `size`."""
     return -(-size // ranks)
 
 
@@ -43,17 +43,17 @@ def _piece_spec(x: Spec, nranks: int) -> Spec:
     ranks=collective(scatters=True),
 )
 def c_piece(X: Array, *, nranks: int, ring_id: int = 0):
-    """Out = this rank's shard of X, which is the same on all ranks."""
+    """Out = this rank's shard of X, which is equal on all ranks."""
     found = ring_of("c_piece", nranks)
     return jax.lax.dynamic_index_in_dim(_pieces(X, nranks), found.rank, 0, keepdims=False)
 
 
-# elements: an array from this size has a message of its own, since copying it costs more than that
+# elements: a larger array has its own message, which costs less than copying it
 ALONE = 8192
 
 
 def _messages(values: Sequence[Any], sizes: Sequence[int]) -> Iterator[list[int]]:
-    """Which arrays travel together: large ones alone, the others by dtype."""
+    """The groups of arrays that share a message: large ones alone, the others by dtype."""
     small: dict[Any, list[int]] = {}
     for i, (value, size) in enumerate(zip(values, sizes, strict=True)):
         if size >= ALONE:
@@ -85,9 +85,7 @@ def c_fused_reducescatter(X: list[Array], *, nranks: int, ring_id: int = 0):
 
 
 def shapes_of(flat: Sequence[int]) -> list[tuple[int, ...]]:
-    """Shapes out of a list that gives, for each, the number of its dimensions and these: [2, 3, 4,
-    1, 5] is (3, 4), (5,).
-    """
+    """Shapes from a list with the rank and the dimensions of each: [2, 3, 4, 1, 5] is (3, 4), (5,)."""
     shapes, at = [], 0
     while at < len(flat):
         rank = flat[at]

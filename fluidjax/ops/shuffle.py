@@ -1,4 +1,4 @@
-"""shuffle_batch: rows in random order, by a seed that the op hands on from run to run."""
+"""shuffle_batch: rows in random order, by a seed that the op passes from run to run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .traits import follows, knows_rows
 
 
 def _order(seed: Any, rows: int, count: Any) -> Any:
-    """Where the rows come from, int64 [rows]: the first `count` in random order, those behind them
-    (padding) as they are.
+    """The sources of the rows, int64 [rows]: the first `count` in random order, the rest (padding)
+    unchanged.
     """
     at = jnp.arange(rows, dtype=np.int64)
-    # bit i is the same for any number of rows
+    # bit i does not depend on the number of rows
     drawn = jax.random.bits(jax.random.key(seed), (rows,), np.uint32)
     return lax.sort([at >= count, jnp.where(at < count, drawn, 0), at], num_keys=3)[2]
 
@@ -32,11 +32,11 @@ def _order(seed: Any, rows: int, count: Any) -> Any:
     ranks=follows(SeedOut="Seed"),
 )
 def shuffle_batch(X: Array | Ragged, Seed: Array, *, startup_seed: int = 0):
-    """Out[i] = X[ShuffleIdx[i]]: the rows (all dims but the last) in random order, which follows
-    from Seed alone.
+    """Out[i] = X[ShuffleIdx[i]]: the rows (all dims but the last) in random order, determined by
+    Seed.
 
-    Seed, SeedOut int64 [1]. A Seed of 0, or that nobody has set, counts as startup_seed; SeedOut is
-    the seed of the next shuffle.
+    Seed, SeedOut int64 [1]. A Seed that is 0 or unset counts as startup_seed; SeedOut is the seed
+    of the next shuffle.
     """
     x, wide = rows_of(X), rows_of(X).shape[-1]
     rows = x.reshape(-1, wide)

@@ -1,4 +1,4 @@
-"""Taking a box out of a tensor, and putting a border around one."""
+"""Slicing, cropping and padding of tensors."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _SLICE_TENSORS = "StartsTensor EndsTensor StartsTensorList EndsTensorList"
 _STRIDE_TENSORS = (
     "StartsTensor EndsTensor StridesTensor StartsTensorList EndsTensorList StridesTensorList"
 )
-TO_THE_END = 10000000  # Fluid's `end` where the last element is meant
+TO_THE_END = 10000000  # Fluid's `end` for the last element
 
 
 def _without(dims: Sequence[int], gone: Sequence[int]) -> tuple[int, ...]:
-    """The dims without the axes in `gone`; [1] if none is left, for Paddle 1.8.5 has no 0-d
+    """The dims without the axes in `gone`; [1] if none is left, because Paddle 1.8.5 has no 0-d
     tensors.
     """
     left = tuple(n for i, n in enumerate(dims) if i not in gone)
@@ -35,7 +35,7 @@ def _without(dims: Sequence[int], gone: Sequence[int]) -> tuple[int, ...]:
 
 
 def _gone(op: str, dims: Sequence[int], gone: Sequence[int]) -> tuple[int, ...]:
-    """As _without. Raises ShapeError where a dim that goes away holds more than one element."""
+    """Like _without. Raises ShapeError if a removed dim has more than one element."""
     wide = next((i for i in gone if dims[i] > 1), None)
     if wide is not None:
         raise ShapeError(
@@ -46,14 +46,12 @@ def _gone(op: str, dims: Sequence[int], gone: Sequence[int]) -> tuple[int, ...]:
 
 
 def _end(axis: int, start: int, end: int, dropped: Sequence[int]) -> int:
-    """`end`, but where [-1:0] asks for one element (start is -1 and end is start + 1): the end of
-    the axis.
-    """
+    """`end`, or the end of the axis if [-1:0] means one element (start is -1 and end is start + 1)."""
     return TO_THE_END if (start, end) == (-1, 0) and axis in dropped else end
 
 
 def bounds(size: int, start: int, end: int) -> tuple[int, int]:
-    """Start and end inside a dim of `size`, negative ones counted from its end."""
+    """Start and end within a dim of `size`; negative ones count from its end."""
     first = max(start + size if start < 0 else start, 0)
     last = min(max(end + size if end < 0 else end, 0), size)
     if last <= first:
@@ -62,14 +60,14 @@ def bounds(size: int, start: int, end: int) -> tuple[int, int]:
 
 
 def _open(i: int, infer_flags: Sequence[int], tensors: bool) -> bool:
-    """Whether tensors decide the size on the i-th of the axes: its flag is -1, or there are tensors
-    and no flags.
+    """Whether tensors decide the size of the i-th of the axes: its flag is -1, or there are tensors
+    without flags.
     """
     return infer_flags[i] == -1 if i < len(infer_flags) else tensors and not infer_flags
 
 
 def _one_element(op: OpDesc, slot: str, at: int) -> bool:
-    """Of a dim that goes away the size is known, wherever its element is taken."""
+    """Whether all sizes are known; the size of a removed dim is, wherever its element is."""
     axes, gone = op.attrs["axes"], op.attrs.get("decrease_axis", ())
     return axes[at] in gone if slot.endswith("List") else all(a in gone for a in axes)
 
@@ -77,7 +75,7 @@ def _one_element(op: OpDesc, slot: str, at: int) -> bool:
 def _check_axes(
     op: str, Input: Spec, axes: Ints, decrease_axis: Ints, tensors: bool, **bounds: Ints
 ) -> None:
-    """Raises ShapeError where attributes do not name a part of each of the axes."""
+    """Raises ShapeError unless the attributes name a part of each of the axes."""
     for name, values in {"axes": axes, "decrease_axis": decrease_axis}.items():
         if any(not -Input.ndim <= a < Input.ndim for a in values):
             raise ShapeError(
@@ -109,7 +107,7 @@ def _slice_spec(
 
 
 def _beyond(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
-    """Elements that are taken where there are none."""
+    """Elements to take that do not exist."""
     shape = (
         inputs["Input"].rows.shape if isinstance(inputs["Input"], Ragged) else inputs["Input"].shape
     )
@@ -144,10 +142,10 @@ def slice_(
     axes: Ints, starts: Ints = (), ends: Ints = (), infer_flags: Ints = (), decrease_axis: Ints = (),
 ):  # fmt: skip
     """Out = Input[..., starts[i]:ends[i], ...] on each axes[i]; the dims in `decrease_axis`, of
-    size 1, go away.
+    size 1, are removed.
 
-    Tensors go before attributes. A start that is known only when the step runs is fine on an axis
-    of `decrease_axis`.
+    Tensors override attributes. On an axis of `decrease_axis`, a start may be known only when the
+    step runs.
     """
     first = scalars(StartsTensor, StartsTensorList, starts)
     last = scalars(EndsTensor, EndsTensorList, ends)
@@ -170,11 +168,11 @@ def slice_(
 
 
 def steps(size: int, start: int, end: int, stride: int) -> tuple[int, int]:
-    """(lowest element, how many) of a dim of `size` at this stride; end -1 with a negative stride
-    means past element 0.
+    """(lowest element, number of elements) of a dim of `size` at this stride; end -1 with a
+    negative stride means past element 0.
 
-    A negative stride takes the range's lowest element and every |stride|-th above it, then turns
-    the order round: Paddle differs here from Python, which would begin at `start`.
+    A negative stride takes the range's lowest element and every |stride|-th above it, then reverses
+    the order; Python would begin at `start`, Paddle does not.
     """
     if stride == 0:
         raise ShapeError("strided_slice: a stride is 0")
@@ -206,7 +204,7 @@ def _strided_spec(
         ends=ends,
         strides=strides,
     )
-    # as in 1.8.5: tensors of bounds leave no dim known
+    # as in 1.8.5: with tensors as bounds, no dim is known
     dims = [-1] * Input.ndim if whole else list(Input.shape)
     for i, axis in enumerate(axes):
         if _open(i, infer_flags, tensors):
@@ -272,7 +270,7 @@ def _uncropped(X: Array, d_Out: Array, offsets: Sequence[Any]) -> Array:
 
 
 def _starts(offsets: Sequence[Any]) -> list[Any]:
-    """Offsets of which some are known and some are not, of one dtype."""
+    """Offsets, some of them known, in one dtype."""
     return [jnp.asarray(n).astype(jnp.int32) for n in offsets]
 
 
@@ -286,8 +284,8 @@ def _whole(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
 
 @op(outs="Out", infer=_crop_spec, rows=mixes(), shape_of=("Y",))
 def crop(X: Array, Y: Array | None, Offsets: Array | None, *, offsets: Ints = (), shape: Ints = ()):
-    """Out = X[offsets : offsets + shape], with the shape of Y if there is one; -1 in `shape` takes
-    X's dim.
+    """Out = X[offsets : offsets + shape], with the shape of Y if given; -1 in `shape` means X's
+    dim.
     """
     return cropped(
         X, Y.shape if Y is not None else _whole(shape, X.shape), scalars(Offsets, None, offsets)
@@ -301,7 +299,7 @@ def crop_grad(X: Array, Offsets: Array | None, d_Out: Array, *, offsets: Ints):
 
 
 def _box(shape: Sequence[int], offsets: Sequence[Any], dims: Sequence[int]) -> list[int]:
-    """The shape of the box: -1 takes all that lies behind the offset."""
+    """The shape of the box; -1 means all elements after the offset."""
     out = []
     for i, n in enumerate(shape):
         start = offsets[i] if offsets else 0
@@ -338,7 +336,7 @@ def _crop_tensor_spec(
 
 
 def _box_is_known(op: OpDesc, slot: str, at: int) -> bool:
-    """The place of the box decides its size only if its shape has a -1, or may have one."""
+    """The offset of the box decides its size only if its shape has a -1, or may have one."""
     return slot.startswith("Offsets") and not (
         op.input("Shape") or op.input("ShapeTensor") or -1 in op.attrs.get("shape", ())
     )
@@ -354,7 +352,7 @@ def crop_tensor(
     X: Array, Shape: Array | None, Offsets: Array | None, ShapeTensor: list[Array] | None,
     OffsetsTensor: list[Array] | None, *, offsets: Ints = (), shape: Ints = (),
 ):  # fmt: skip
-    """Out = X[offsets : offsets + shape]; -1 in `shape` takes all that lies behind the offset."""
+    """Out = X[offsets : offsets + shape]; -1 in `shape` means all elements after the offset."""
     start = scalars(Offsets, OffsetsTensor, offsets)
     dims = integers("crop_tensor", "Shape", Shape, ShapeTensor, shape)
     if (Shape is not None or ShapeTensor) and 0 in dims:

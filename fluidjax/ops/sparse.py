@@ -1,4 +1,4 @@
-"""What is done to sparse rows as such."""
+"""Ops on sparse rows themselves."""
 
 from __future__ import annotations
 
@@ -29,22 +29,20 @@ def _rows(kind: str, X: Any) -> SelectedRows:
 
 @op(outs="Out", infer=_same, rows=mixes("X"), sparse=StaysSparse())
 def merge_selected_rows(X: Array | SelectedRows):
-    """Out = X with the values of equal rows added up, in ascending order of the rows. X is sparse,
-    as Out is.
+    """Out = X with the values of equal rows added up, in ascending order of the rows. X and Out are
+    sparse.
     """
     return _rows("merge_selected_rows", X).merged()
 
 
 @op(outs="Out", infer=_same, rows=mixes("X"))
 def get_tensor_from_selected_rows(X: Array | SelectedRows):
-    """Out [n, width] = the values of the sparse X [height, width] that has n rows, without their
-    numbers.
-    """
+    """Out [n, width] = the values of the sparse X [height, width] with n rows, without row numbers."""
     rows = _rows("get_tensor_from_selected_rows", X)
     return _counted(rows) if rows.unique else rows.values
 
 
 def _counted(x: SelectedRows) -> Ragged:
-    """The values, marked as padded behind the rows that are meant."""
+    """The values, with the spare entries marked as padding."""
     offsets = jnp.stack([jnp.zeros((), np.int32), x.count])
     return Ragged(x.values, (offsets,), (x.values.shape[0],), object(), padded=True, bare=True)

@@ -44,12 +44,12 @@ def i0_grad(x: Array, d_out: Array):
 
 @grad_of("i0e", "x out")
 def i0e_grad(x: Array, out: Array, d_out: Array):
-    """x@GRAD = out@GRAD * (i1e(x) - out), of a negative x i1e(x) + out."""
+    """x@GRAD = out@GRAD * (i1e(x) - out), or (i1e(x) + out) for negative x."""
     return d_out * (special.i1e(x) - jnp.copysign(1, x).astype(x.dtype) * out)
 
 
 def _around_0(x: Array, slope: Array) -> Array:
-    """A slope with x below it, which is 1 / 2 at 0."""
+    """A slope with x in the denominator, which is 1 / 2 at 0."""
     return jnp.where(jnp.abs(x) <= np.finfo(x.dtype).eps, np.asarray(0.5, x.dtype), slope)
 
 
@@ -99,7 +99,7 @@ def copysign_grad(x: Array, y: Array, d_out: Array):
 
 @op(outs="Out", rows=mixes())
 def elementwise_heaviside(X: Array, Y: Array):
-    """Out = Y where X is 0, 1 where it is greater, else 0, of nan too, as in Paddle."""
+    """Out = Y where X is 0, 1 where it is greater, else 0 (also for nan, as in Paddle)."""
     return jnp.where(X == 0, Y, jnp.where(X > 0, 1, 0).astype(X.dtype))
 
 
@@ -135,13 +135,13 @@ _declare_shift(
 
 @op(outs="Out", grad="X", rows=elementwise("X"))
 def memcpy_d2h(X: Array, *, dst_place_type: int = 0):
-    """Out = X; where it lies is the step's matter."""
+    """Out = X; the step decides its device."""
     return X
 
 
 @op(outs="Out", grad="X", rows=elementwise("X"))
 def memcpy_h2d(X: Array, *, dst_place_type: int = 0):
-    """Out = X; where it lies is the step's matter."""
+    """Out = X; the step decides its device."""
     return X
 
 
@@ -153,7 +153,7 @@ def npu_identity(x: Array, *, format: int = -1):
 
 @op(outs="Out", grad="X", rows=mixes())
 def identity_loss(X: Array, *, reduction: int = 1):
-    """Out = X as it is (reduction 2), its sum (0) or its mean (1)."""
+    """Out = X (reduction 2), its sum (0) or its mean (1)."""
     return X if reduction == 2 else jnp.sum(X) if reduction == 0 else jnp.mean(X)
 
 

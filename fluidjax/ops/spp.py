@@ -13,7 +13,7 @@ from .traits import row_wise
 
 
 def _levels(x: Array, pyramid_height: int, pooling_type: str) -> list[dict[str, Any]]:
-    """The attributes of each level's pool: level p has 2^p times 2^p windows."""
+    """The attributes of each level's pool; level p has 2^p times 2^p windows."""
     if x.ndim != 4:
         raise ShapeError(f"op 'spp' takes X [N, C, H, W], not {list(x.shape)}")
     if pyramid_height < 1 or pooling_type not in ("max", "avg"):

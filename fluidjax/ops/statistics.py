@@ -1,5 +1,5 @@
-"""When a batch_norm (or one of its kin) keeps its statistics: it takes the running ones and leaves
-them as they are.
+"""When a batch_norm (or a similar op) keeps its statistics: it uses the running ones and does not
+update them.
 """
 
 from __future__ import annotations
@@ -9,16 +9,14 @@ from .traits import Attrs, Unchanged
 
 
 def keeps_statistics(is_test: bool, use_global_stats: bool, trainable_statistics: bool) -> bool:
-    """Whether the op normalises by its running Mean and Variance and not by those of the batch.
-
-    use_global_stats says so; is_test does too, unless trainable_statistics takes those of the batch
-    even then.
+    """Whether the op normalises by its running Mean and Variance instead of the batch's: if
+    use_global_stats, or if is_test without trainable_statistics.
     """
     return use_global_stats or (is_test and not trainable_statistics)
 
 
 def fixed_statistics(attrs: Attrs) -> bool:
-    """keeps_statistics of an op's attributes; one that is missing is False."""
+    """keeps_statistics by an op's attributes; a missing one is False."""
     return keeps_statistics(
         *(
             bool(attrs.get(n, False))

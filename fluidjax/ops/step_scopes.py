@@ -1,10 +1,10 @@
-"""Step scopes: what a block leaves behind for its gradient block, and values that one of two
-branches gives.
+"""Step scopes: the values that a block saves for its gradient block, and values from one of two
+branches.
 
-Fluid keeps the scope of every run of a block whose op will be differentiated, under the name in the
-op's slot Scope or StepScopes, and the gradient block reads the forward block's variables there.
-Here the name holds a dict of those that some gradient block reads (one run of the block), or
-:class:`Scopes`, in which they have a leading dimension of iterations.
+Fluid keeps the scope of every run of a differentiated op's block, under the name in its slot Scope
+or StepScopes, and the gradient block reads the forward block's variables there. Here the name holds
+a dict of the variables that a gradient block reads (one run of the block), or :class:`Scopes`, in
+which they have a leading dimension of iterations.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from .forms import form_of, same, types_of
 from .tensor_array import is_array
 from .tensor_array import zeros as zeros
 
-# What a gradient block computes is not differentiated again; nor does 1.8.5: it raises, or leaves
-# out what the block is about.
+# Results of a gradient block are not differentiated again. Nor are they in 1.8.5, which raises, or
+# omits the block's gradient.
 NO_SECOND = Unwritten(
     "a second derivative through a branch or a loop; call gradients() within the block, where it"
     " may be differentiated again, or set stop_gradient = True on what it gave"
@@ -40,22 +40,22 @@ NO_SECOND = Unwritten(
 
 @dataclass(frozen=True)
 class Form:
-    """The form of values of which some are known while tracing (NumPy arrays), and the same
-    wherever the others come from.
+    """The form of values, some known while tracing (NumPy arrays); it does not depend on the origin
+    of the others.
     """
 
     tree: Any
-    known: tuple[tuple[int, Any], ...]  # positions among the leaves, and the values there
+    known: tuple[tuple[int, Any], ...]  # positions among the leaves, and their values
 
     @staticmethod
     def of(values: Mapping[str, Any]) -> tuple[Form, list[Any]]:
-        """The form, and those leaves that are not known."""
+        """The form, and the unknown leaves."""
         leaves, tree = jax.tree.flatten(OrderedDict(values))
         known = tuple((i, v) for i, v in enumerate(leaves) if isinstance(v, np.ndarray))
         return Form(tree, known), [v for v in leaves if not isinstance(v, np.ndarray)]
 
     def joined(self, others: list[Any]) -> Any:
-        """The values again."""
+        """The values from the form and the unknown leaves."""
         leaves = list(others)
         for at, value in self.known:
             leaves.insert(at, value)
@@ -69,12 +69,12 @@ class Form:
 )
 @dataclass(frozen=True)
 class Scopes:
-    """The step scopes of a loop: what gradient blocks read of each iteration, taken apart by a
+    """The step scopes of a loop: the values of each iteration that gradient blocks read, split by a
     Form.
 
-    each: leaves with a leading dimension of iterations; known: those that are the same in all, at
-    `places` in `tree`. ran: which iterations ran, None: all. before: what was changed in place,
-    such as a counter, as it was before the loop. count: how many iterations there are.
+    each: leaves with a leading dimension of iterations; known: those that are equal in all, at
+    `places` in `tree`. ran: which iterations ran, None: all. before: values changed in place, such
+    as a counter, as before the loop. count: the number of iterations.
     """
 
     each: Any
@@ -86,17 +86,16 @@ class Scopes:
     count: int
 
     def iteration(self, leaves: Any) -> Env:
-        """The variables of one iteration, whose part of `each` this is."""
+        """The variables of one iteration, from its slice of `each`."""
         return Form(self.tree, tuple(zip(self.places, self.known, strict=True))).joined(leaves)
 
 
 @jax.tree_util.register_static
 @dataclass(frozen=True)
 class NotRun:
-    """In place of what a block left: it is known not to have run, so its gradient block does not
-    run either.
+    """Marks a block that is known not to have run, so that its gradient block does not run either.
 
-    The gradient op may know less of the condition than the block's op did, in another segment.
+    In another segment, the gradient op may know less about the condition than the block's op did.
     """
 
 
@@ -105,7 +104,7 @@ NO_SCOPES = Scopes([], [], None, {}, jax.tree.structure({}), (), 0)
 
 
 def scopes_of(form: Form, each: Any, ran: Any, before: Mapping[str, Any], count: int) -> Scopes:
-    """What :class:`Scopes` says."""
+    """The values of :class:`Scopes`."""
     return Scopes(
         each,
         [v for _, v in form.known],
@@ -118,9 +117,10 @@ def scopes_of(form: Form, each: Any, ran: Any, before: Mapping[str, Any], count:
 
 
 def version(call: Call, name: str) -> tuple[int, str, int]:
-    """A name's value as this op sees it: two equal ones are one value, in one run of the block.
+    """The version of a name that this op reads: equal versions are one value within one run of the
+    block.
 
-    A gradient block sees what its forward block left.
+    A gradient block reads the versions that its forward block saved.
     """
     blocks = call.desc.blocks
     for idx, block in enumerate(blocks):
@@ -135,21 +135,21 @@ def version(call: Call, name: str) -> tuple[int, str, int]:
 
 
 def _writes(call: Call, ops: Iterable[OpDesc], name: str) -> int:
-    """How many of these ops write a name."""
+    """The number of these ops that write a name."""
     return sum(name in walk.writes_with_subblocks(call.desc, op) for op in ops)
 
 
 def left_by(call: Call, idx: int, inner: Mapping[str, Any]) -> Env:
-    """What a gradient block will read of the variables of block `idx`, which has run in `inner`."""
+    """The variables of block `idx`, which has run in `inner`, that a gradient block will read."""
     return {n: inner[n] for n in walk.read_back(call.desc, idx) if n in inner}
 
 
 def found_by(call: Call, idx: int) -> Env:
-    """What a gradient block will read of variables from around block `idx` as it was when the block
-    began: the block writes them anew.
+    """The outer variables of block `idx` whose value at its start a gradient block will read,
+    because the block overwrites them.
 
-    Such a variable is one that the block reads before it writes it; what an op changes in place is
-    what it is at the end.
+    The block reads such a variable before it writes it; a variable changed in place keeps its final
+    value.
     """
     desc = call.desc
     grads = [i for i, block in enumerate(desc.blocks) if block.forward == idx]
@@ -172,8 +172,8 @@ def found_by(call: Call, idx: int) -> Env:
 
 
 def bind_gradients(call: Call, inner: Env, slot: str) -> None:
-    """Give the gradients of an output slot, which the gradient op reads, the names that its block
-    knows them by.
+    """Rename the gradients of an output slot, which the gradient op reads, to their names in its
+    block.
     """
     op = call.op
     for name, outer in zip(op.input(slot), op.input(slot + GRAD), strict=True):
@@ -184,7 +184,7 @@ def bind_gradients(call: Call, inner: Env, slot: str) -> None:
 
 
 def made_by(call: Call, idx: int) -> set[str]:
-    """What the ops of a gradient block, and of the blocks below it, write."""
+    """The names that the ops of a gradient block, and of its nested blocks, write."""
     return {
         n
         for at in walk.nested(call.desc, [idx])
@@ -194,11 +194,10 @@ def made_by(call: Call, idx: int) -> set[str]:
 
 
 def used_up(call: Call, idx: int, inner: Mapping[str, Any], name: str) -> Any:
-    """The gradient of a variable before its block ran, which wrote it anew and not from its old
-    value, from the one after it.
+    """The gradient of a variable before its block ran, from the one after it, if the block
+    overwrote it without reading the old value.
 
-    It is zero if an op of the block itself wrote the variable; if only ops below did, they have
-    said so in `inner`.
+    It is zero if an op of the block itself wrote the variable; nested ops record theirs in `inner`.
     """
     forward = call.desc.blocks[call.desc.blocks[idx].forward]
     anew = any(name in o.writes for o in forward.ops if not o.blocks)
@@ -213,20 +212,18 @@ def either(
     old: Env,
     nothing: Mapping[str, Any] | None = None,
 ) -> Env:
-    """The values that `taken` gives if the condition holds, else `old`; a name that `old` lacks is
-    zero then.
+    """The values of `taken` if the condition is true, else `old`; a name missing in `old` is then
+    zero.
 
-    nothing: what is zero of a name, where that is more than zeros (a ragged gradient keeps its
-    sequences).
+    nothing: the zero of a name, if it is not a plain array (a ragged gradient keeps its sequences).
 
-    condition: a bool where it is known while tracing: then only one side is looked at, and `old` is
-    all there is of the other. Raises NotOneStep where the two sides give values that cannot be one
-    variable of a compiled step.
+    condition: a bool if it is known while tracing; then only one side is used, and the other is
+    just `old`. Raises NotOneStep if both sides' values cannot be one variable of a compiled step.
     """
     if isinstance(condition, bool):
         return taken() if condition else dict(old)
-    # Traced once, for the types and for the branch. In an ordered dict, names decide nothing about
-    # the compiled step.
+    # Traced once, for the types and for the branch. The dict is ordered, so that names do not
+    # change the compiled step.
     branch = jax.jit(lambda: OrderedDict(taken()), inline=True)
     types = jax.eval_shape(branch)
     fits = {n: _fit(call, n, old[n], t) for n, t in types.items() if n in old}
@@ -251,22 +248,22 @@ def either(
 
 
 def on_gradients(op: OpDesc) -> bool:
-    """Whether an op that is a gradient op too is one here. Its role tells: the names of gradients
-    may be shared with others.
+    """Whether an op whose type is also a gradient op is one here, by its role: gradient names may
+    be shared with others.
     """
     return bool(role(op) & BACKWARD)
 
 
 def no_gradient(value: Any) -> Any:
-    """The gradient of a value on which nothing depends."""
+    """The gradient of a value that nothing depends on."""
     return jax.tree.map(
         lambda v: jnp.zeros_like(v) if jnp.issubdtype(v.dtype, jnp.inexact) else v, value
     )
 
 
 def _fit(call: Call, name: str, old: Any, new: Any) -> Callable[[Any], Any]:
-    """How a value of the branch is brought into the form that the variable has when the branch does
-    not run.
+    """A function that converts a branch's value to the variable's form when the branch does not
+    run.
     """
     was, now = jax.tree.map(jnp.asarray, old), new
     if form_of(was) != form_of(now):

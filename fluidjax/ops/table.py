@@ -1,9 +1,9 @@
-"""Embedding tables of which each rank of a ring holds some rows. The ops are ours.
+"""Embedding tables whose rows are divided over the ranks of a ring.
 
-What travels depends on the batch alone: all ranks see all ids, the rows that answer them come home
-in a reduce-scatter (one rank has each, the others add zeros), and gradients go to everybody as
-(ids, values), of which each rank keeps its own. Nothing as high as the table is ever made. All
-ranks have equally many ids.
+These ops are fluidjax's own. The payload depends on the batch alone: all ranks get all ids, a
+reduce-scatter returns the rows (one rank has each row, the others add zeros), and gradients go to
+all ranks as (ids, values), of which each rank uses its own. No array of the table's height is made.
+All ranks have equally many ids.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from .traits import Bounds, collective, mixes, row_wise
 
 @dataclass(frozen=True)
 class Split:
-    """Which of `count` ranks has which of `height` rows, and where.
+    """The layout of `height` rows over `count` ranks. A table has parts.
 
-    A table has parts. With `dealt` they take the rows round-robin, as in Fluid's is_distributed
-    tables: row r is row r // n of part r % n. Else they are runs, one after another, beginning at
-    `starts` (default: of equal length). owners: the rank of each part, default the part's number; a
-    rank with several parts has them one after another.
+    With `dealt`, the rows are assigned round-robin, as in Fluid's is_distributed tables: row r is
+    row r // n of part r % n. Otherwise the parts are consecutive runs that begin at `starts`
+    (default: of equal length). owners: the rank of each part, default the part's number; a rank
+    with several parts has them one after another.
     """
 
     height: int
@@ -67,7 +67,7 @@ class Split:
 
     @cached_property
     def runs(self) -> tuple[tuple[int, int], ...]:
-        """First row and number of rows of each part; of round-robin parts, every parts-th row."""
+        """First row and number of rows of each part; a round-robin part has every parts-th row."""
         if self.dealt:
             return tuple((k, len(range(k, self.height, self.parts))) for k in range(self.parts))
         starts = self.starts or tuple(min(k * self._equal, self.height) for k in range(self.parts))
@@ -75,7 +75,7 @@ class Split:
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """Of each part, its rank and where it begins there."""
+        """The rank of each part, and its first row there."""
         free = [0] * self.count
         found = []
         for rank, (_, size) in zip(self.owners or range(self.count), self.runs, strict=True):
@@ -89,8 +89,8 @@ class Split:
 
     @cached_property
     def each(self) -> int:
-        """How many rows a rank holds: those of the one that has the most. Spare ones are zeros that
-        nobody names.
+        """The number of rows of every rank: the largest needed. Spare rows are zeros that are never
+        read.
         """
         return max(at + size for (_, at), (_, size) in zip(self.places, self.runs, strict=True))
 
@@ -108,7 +108,7 @@ class Split:
         return _chosen(self.owners, part) if self.owners else part
 
     def place(self, rows: Any) -> Any:
-        """Where each row is on its rank."""
+        """The position of each row on its rank."""
         part = self._part(rows)
         if self.dealt:
             inside = rows // self.parts
@@ -135,7 +135,7 @@ class Split:
         return table
 
     def attrs(self) -> dict[str, Any]:
-        """The attributes by which an op knows the split."""
+        """The attributes that describe the split to an op."""
         return {
             "nranks": self.count,
             "height": self.height,
@@ -146,8 +146,8 @@ class Split:
 
 
 def _chosen(values: Any, index: Any) -> Any:
-    """values[index]; in range for every row that is there. Of the index's dtype, unless a row
-    number is too large for it.
+    """values[index], in range for every existing row; in the index's dtype, unless a row number is
+    too large for it.
     """
     known = np.asarray(values, np.int64)
     if known.max(initial=0) <= np.iinfo(index.dtype).max:
@@ -181,8 +181,8 @@ def lookup(shard: Any, ids: Any, split: Split, axis: str | None, padding_idx: in
 
 
 def owned(grad: SelectedRows, split: Split, axis: str | None, scale: float = 1.0) -> SelectedRows:
-    """The sum over the ranks of a sparse gradient, times `scale`, as far as its rows are on this
-    rank: rows of the shard.
+    """The sum over the ranks of a sparse gradient, times `scale`, restricted to this rank's rows,
+    as rows of the shard.
     """
     if grad.height != split.height:
         raise FluidValueError(
@@ -247,8 +247,8 @@ def c_table_lookup(
     """Out[..., :] = table[Ids[...], :], 0 where the id is padding_idx (-1: none); W: this rank's
     rows of the table.
 
-    height: rows of the table. dealt, owners, starts: which rank has which row (ops/table.py,
-    Split). last_one: Ids is [..., 1], as in lookup_table, and Out is without that dimension.
+    height: rows of the table. dealt, owners, starts: the layout of the rows (ops/table.py, Split).
+    last_one: Ids is [..., 1], as in lookup_table, and Out lacks that dimension.
     """
     split, ring = _split("c_table_lookup", nranks, height, dealt, owners, starts)
     if last_one:
@@ -262,8 +262,8 @@ def c_table_lookup(
 
 @grad_of("c_table_lookup", "W Ids", nograd="Ids")
 def _lookup_grad(W: Array, Ids: Array, d_Out: Array, *, height: Int64):
-    """d_W = the sparse rows d_Out of the whole table at Ids, of this rank's part of the batch;
-    padding too, as Paddle does.
+    """d_W = the sparse rows d_Out of the whole table at Ids, from this rank's part of the batch,
+    including padding as in Paddle.
     """
     return SelectedRows(Ids.reshape(-1), d_Out.reshape(-1, W.shape[1]), height)
 
@@ -281,8 +281,8 @@ def c_table_owned(
     X: Array | SelectedRows, *, nranks: int, height: Int64, dealt: bool = False, owners: Ints = (), starts: Longs = (),
     scale: float = 1.0, ring_id: int = 0,
 ):  # fmt: skip
-    """Out = scale * the sum of the sparse X over the ranks, as far as its rows are on this rank, as
-    rows of its shard.
+    """Out = scale * the sum of the sparse X over the ranks, restricted to this rank's rows, as rows
+    of its shard.
     """
     split, ring = _split("c_table_owned", nranks, height, dealt, owners, starts)
     if not isinstance(X, SelectedRows):
@@ -304,9 +304,7 @@ def c_table_rows(
     starts: Longs = (),
     ring_id: int = 0,
 ):
-    """Out = this rank's rows of the table X, which is the same on all ranks; zeros in spare
-    rows.
-    """
+    """Out = this rank's rows of the table X, which is equal on all ranks; zeros in spare rows."""
     split, ring = _split("c_table_rows", nranks, height, dealt, owners, starts)
     rows = jnp.asarray(np.stack([split.rows_of(k) for k in range(nranks)]))[ring.rank]
     return jnp.asarray(X).at[rows].get(mode="fill", fill_value=0)

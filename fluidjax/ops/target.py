@@ -1,7 +1,7 @@
-"""How ops are lowered: what a step tells them besides their inputs and attributes.
+"""The lowering target: what a step passes to ops besides inputs and attributes.
 
-An op that can be lowered in several ways has a keyword-only parameter ``target``, which is no
-attribute. The caller of the op passes it; the default is PLAIN.
+An op with several lowerings has a keyword-only parameter ``target``, which is not an attribute. The
+caller of the op passes it; the default is PLAIN.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Convolve = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Target:
-    """convolve: computes the three products of a convolution; None: XLA's own does. nested: the op
-    stands in the block of a loop or of a branch. library: loops over elements will be a
-    library's, which hands whole arrays from one to the next: fewer are faster then.
+    """convolve: computes the three products of a convolution; None: XLA's own. nested: the op is in
+    the block of a loop or of a branch. library: a library runs the loops over elements and writes
+    every intermediate array, so fewer loops are faster.
     """
 
     convolve: Convolve | None = None

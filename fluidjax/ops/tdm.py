@@ -1,5 +1,5 @@
-"""Trees of items for retrieval: tdm_child looks up children, tdm_sampler samples nodes beside those
-on the way to a leaf.
+"""Trees of items for retrieval: tdm_child looks up children, tdm_sampler samples negative nodes for
+each layer of a path.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def _integers(kind: str, dtype: int) -> Any:
 
 @op(outs="Child LeafMask", rows=row_wise("X"), bounds=Bounds("X", "node", size_of("TreeInfo", 0)))
 def tdm_child(X: Array, TreeInfo: Array, *, child_nums: int, dtype: int = 2):
-    """Child [N, K, child_nums] = the children of node X[i, j] in the tree, all 0 where it has none;
+    """Child [N, K, child_nums] = the children of node X[i, j] in the tree, all 0 if it has none;
     LeafMask: 1 where a child is an item.
 
     X [N, K]. TreeInfo [nodes, 3 + child_nums]: item (0: an inner node), layer, parent, children.
-    Node 0 stands for no node.
+    Node 0 means no node.
     """
     kind = _integers("tdm_child", dtype)
     if X.ndim != 2 or TreeInfo.ndim != 2 or TreeInfo.shape[1] != _HEAD + child_nums:
@@ -71,13 +71,12 @@ def tdm_sampler(
     X: Array, Travel: Array, Layer: Array, *, output_positive: bool = True, neg_samples_num_list: Ints = (),
     layer_offset_lod: Ints = (), seed: int = 0, dtype: int = 2, layer_offset: Ints = (), key: jax.Array,
 ):  # fmt: skip
-    """Out [N, width] = of each layer the node on the way to item X[i] (with output_positive), then
-    different others, drawn uniformly.
+    """Out [N, width] = for each layer the node on the path to item X[i] (with output_positive),
+    then different others, sampled uniformly.
 
-    Labels: 1 at the nodes on the way, 0 at drawn ones; Mask: 1, but 0 (as Out and Labels) in layers
-    that the way does not reach. Travel [items, layers]: the way to each item, 0 where it has ended.
-    Layer [nodes, 1]: the nodes layer by layer, as layer_offset_lod (in later Paddles layer_offset)
-    divides them.
+    Labels: 1 for nodes on the path, 0 for sampled ones; Mask: 1; both (and Out) are 0 in layers
+    beyond the path. Travel [items, layers]: the path to each item, 0 beyond its end. Layer [nodes,
+    1]: the nodes layer by layer, as layer_offset_lod (in later Paddles layer_offset) divides them.
     """
     layer_offset_lod = layer_offset_lod or layer_offset
     kind = _integers("tdm_sampler", dtype)
@@ -101,8 +100,8 @@ def tdm_sampler(
 
 
 def _others(key: jax.Array, own: Any, nodes: Any, count: int) -> Any:
-    """For each row `count` different ones of the nodes other than `own` [N, 1], each choice as
-    likely: [N, count].
+    """[N, count]: for each row, `count` different nodes other than `own` [N, 1]; each choice is
+    equally likely.
     """
     order = jax.random.uniform(key, (own.shape[0], nodes.shape[0]), np.float32)
     order = jnp.where(nodes == own, -1.0, order)

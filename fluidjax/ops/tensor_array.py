@@ -1,12 +1,12 @@
-"""Tensor arrays: what travels in a step in place of a LOD_TENSOR_ARRAY.
+"""Tensor arrays: the value of a LOD_TENSOR_ARRAY within a step.
 
-Outside of loops an array is a list, whose entries may have any shapes (:class:`Listed`). In a loop
-the index is known only when the step runs, so the entries stand in buffers with one more leading
-dimension (:class:`Stacked`), whose capacity the loop finds out before it runs (loop_course.py). An
-array is as long as its last entry that was written.
+Outside of loops an array is a list whose entries may have any shapes (:class:`Listed`). In a loop
+the index is known only when the step runs, so the entries are in buffers with an extra leading
+dimension (:class:`Stacked`), whose capacity is found before the loop runs (loop_course.py). An
+array ends with its last written entry.
 
-In the gradient of an array, reading what a write has put there takes it away, and what a read has
-taken is added; so an entry that is written anew, or read twice, has the gradient that it should.
+In the gradient of an array, the gradient of a write reads and removes an entry, and the gradient of
+a read adds to it; so overwritten entries, and entries read twice, get the right gradient.
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ KIND = "LOD_TENSOR_ARRAY"
 @partial(jax.tree_util.register_dataclass, data_fields=("items",), meta_fields=("capacity",))
 @dataclass(frozen=True)
 class Listed:
-    """items: the entries, None for unwritten ones. capacity: how many there will be
-    when a loop has run.
-    """
+    """items: the entries, None for unwritten ones. capacity: their number after a loop has run."""
 
     items: tuple[Any, ...] = ()
     capacity: int = 0
@@ -45,8 +43,8 @@ class Listed:
 @partial(jax.tree_util.register_dataclass, data_fields=("rows", "written"), meta_fields=())
 @dataclass(frozen=True)
 class Stacked:
-    """rows: the entries' buffers, [capacity, ...] each, zero where nothing was written. written:
-    [capacity] bool; a NumPy array where it is known while tracing.
+    """rows: the entries' buffers, [capacity, ...] each, zero for unwritten entries. written:
+    [capacity] bool; a NumPy array if it is known while tracing.
     """
 
     rows: Any
@@ -58,7 +56,7 @@ class Stacked:
 
     @property
     def length(self) -> Any:
-        """How long the array is: an int where that is known while tracing."""
+        """The length of the array: an int if it is known while tracing."""
         if isinstance(self.written, np.ndarray):
             return int(np.max(np.nonzero(self.written)[0], initial=-1)) + 1
         return jnp.max(
@@ -75,19 +73,19 @@ def is_array(value: Any) -> bool:
 
 
 def as_gradient(value: Any) -> Any:
-    """A gradient as the gradient of an array has it: rows alone, unless they are sequences."""
+    """A gradient in the form of an array's gradient: rows alone, unless they are sequences."""
     return value.rows if isinstance(value, Ragged) and value.bare else value
 
 
 def plus(a: Any, b: Any) -> Any:
-    """The sum of two entries; where they have sequences, those of the first."""
+    """The sum of two entries, with the sequences of the first, if any."""
     if isinstance(a, Ragged) or isinstance(b, Ragged):
         return like(a, rows_of(a) + rows_of(b))
     return jax.tree.map(jnp.add, a, b)
 
 
 def empty_like(array: TensorArray) -> TensorArray:
-    """A gradient in which nothing was written, of the same entries."""
+    """A gradient for the same entries, all unwritten."""
     if isinstance(array, Listed):
         return Listed((None,) * array.length, array.capacity)
     entries = as_gradient(array.rows)
@@ -98,10 +96,9 @@ def empty_like(array: TensorArray) -> TensorArray:
 
 
 def entry(array: TensorArray, index: Any, mark: Mark = None) -> Any:
-    """array[index], None if nothing was written there as far as is known while tracing. index: an
-    int or a scalar.
+    """array[index]; None if it is known while tracing to be unwritten. index: an int or a scalar.
 
-    mark: gives what stands for the number where it is not known; equal ones promise equal numbers.
+    mark: returns a token for an unknown index; equal tokens promise equal indices.
     """
     if isinstance(array, Listed):
         if not isinstance(index, int):
@@ -120,9 +117,7 @@ def entry(array: TensorArray, index: Any, mark: Mark = None) -> Any:
 
 
 def numbered(found: Ragged, number: Callable[[], Hashable]) -> Ragged:
-    """An entry with keys of its own in place of those of all entries. number: what stands for its
-    number.
-    """
+    """An entry with its own keys in place of those of all entries. number: the token of its index."""
     keys = {
         n: entry_key(k, number())
         for n, k in (("key", found.key), ("each", found.each))
@@ -132,19 +127,17 @@ def numbered(found: Ragged, number: Callable[[], Hashable]) -> Ragged:
 
 
 def entry_key(key: Each, number: Hashable) -> Hashable:
-    """The key of the entry of that number."""
+    """The key of the entry with that index."""
     return "entry", key.key, number
 
 
 def _number(index: Any, mark: Mark) -> Hashable:
-    """What stands for an entry's number in a key; an object of its own where nothing does, equal to
-    no other.
-    """
+    """The token of an entry's index in a key; a new object, equal to no other, if there is none."""
     return index if isinstance(index, int) else object() if mark is None else mark()
 
 
 def is_written(array: TensorArray, index: Any) -> Any:
-    """Whether array[index], for a scalar, is an entry that was written."""
+    """Whether array[index], for a scalar, is a written entry."""
     written = (
         np.array([v is not None for v in array.items], bool)
         if isinstance(array, Listed)
@@ -182,8 +175,8 @@ def put(array: TensorArray, index: Any, value: Any, mark: Mark = None) -> Tensor
 
 
 def _fitted(array: Stacked, value: Any, index: Any, mark: Mark) -> tuple[Stacked, Any]:
-    """The array and a value in one form, into which the entries are brought where they are rows and
-    the value has others.
+    """The array and a value in one form; the entries are converted if they are rows and the value's
+    rows differ.
     """
     have, new = entry_type(array), types_of(value)
     if same(have, new):
@@ -223,7 +216,7 @@ def _refuse_other_shape(array: Stacked, value: Any) -> None:
 
 
 def stacked(array: TensorArray, capacity: int, like: Any = None) -> Stacked:
-    """The array in buffers of this capacity, at least. like: an entry, for an array that has none."""
+    """The array in buffers of at least this capacity. like: an entry, for an array that has none."""
     if isinstance(array, Stacked):
         more = capacity - array.capacity
         if more <= 0:
@@ -235,7 +228,7 @@ def stacked(array: TensorArray, capacity: int, like: Any = None) -> Stacked:
         return Stacked(rows, join([array.written, np.zeros(more, bool)]))
     there = [v for v in array.items if v is not None]
     if not there and like is None:
-        raise EnforceNotMet("an array that nobody has written is read")
+        raise EnforceNotMet("an array is read before anything is written to it")
     form = _common([jax.tree.map(jnp.asarray, v) for v in there or [like]])
     empty = zeros(form)
     items = [
@@ -249,7 +242,7 @@ def stacked(array: TensorArray, capacity: int, like: Any = None) -> Stacked:
 
 
 def _common(items: list[Any]) -> Any:
-    """The type that holds all these entries. Raises NotOneStep where they have different shapes."""
+    """The type that holds all these entries. Raises NotOneStep if they have different shapes."""
     found = types_of(items[0])
     for item in items[1:]:
         form = joined(found, types_of(item), Each(("entries", tuple(map(key_of, items)))))
@@ -267,9 +260,7 @@ def zeros(types: Any) -> Any:
 
 
 def unstacked(array: TensorArray) -> Listed:
-    """The entries as a list. Raises NotOneStep where how many there are is known only when the step
-    runs.
-    """
+    """The entries as a list. Raises NotOneStep if their number is known only when the step runs."""
     if isinstance(array, Listed):
         return array
     if not isinstance(array.written, np.ndarray):
@@ -281,7 +272,7 @@ def unstacked(array: TensorArray) -> Listed:
 
 
 def added(arrays: list[TensorArray]) -> TensorArray:
-    """The sum, entry by entry; an entry that is missing counts as zero."""
+    """The sum, entry by entry; a missing entry counts as zero."""
     if all(isinstance(a, Listed) for a in arrays):
         return _added_lists([a for a in arrays if isinstance(a, Listed)])
     capacity = max(a.capacity if isinstance(a, Stacked) else a.length for a in arrays)

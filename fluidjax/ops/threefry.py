@@ -1,9 +1,9 @@
 """The generator behind jax.random, written out: Threefry with two words of 32 bits and 20 rounds
 (Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011).
 
-Element i of a draw is a function of the key and of i alone, so a part of a draw can be made by
-itself; and a key that is known needs no compiler to be folded. Both are bit for bit what jax.random
-gives while :func:`in_use` holds.
+Element i of a sample depends only on the key and i, so parts can be computed separately; and a
+known key can be folded without a compiler. Both are bitwise equal to jax.random if :func:`in_use`
+is true.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ def in_use() -> bool:
 
 
 def threefry(key: Pair, counter: Pair, word: Callable[[Any], Any] = lambda x: x) -> Pair:
-    """Two words of random bits: arrays of uint32, or integers that `word` brings back to 32
-    bits.
-    """
+    """Two words of random bits: arrays of uint32, or integers that `word` reduces to 32 bits."""
     keys = (*key, key[0] ^ key[1] ^ _PARITY)
     a, b = word(counter[0] + keys[0]), word(counter[1] + keys[1])
     for group in range(5):
@@ -51,8 +49,8 @@ def threefry(key: Pair, counter: Pair, word: Callable[[Any], Any] = lambda x: x)
 
 
 def bits(key: Any, at: Any, unsigned: np.dtype) -> Any:
-    """Elements `at` (uint64 [n]) of jax.random.bits(key, ..., unsigned), uint32 or uint64; of NumPy
-    or JAX, as `at` is.
+    """Elements `at` (uint64 [n]) of jax.random.bits(key, ..., unsigned), uint32 or uint64; in NumPy
+    or JAX, like `at`.
 
     key: its two words, uint32 [2].
     """
@@ -102,9 +100,7 @@ class KnownKey:
 
 
 def known_key(key: Any) -> KnownKey | None:
-    """A key of jax.random whose words are known; None of one within a trace, and of another
-    generator.
-    """
+    """The KnownKey of a jax.random key; None for a traced key, or one of another generator."""
     if key is None or (
         jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and str(jax.random.key_impl(key)) != _NAME
     ):
@@ -121,5 +117,5 @@ def new_key(seed: int, like: Any) -> Any:
 
 
 def fold_in(key: Any, data: Any) -> Any:
-    """The key folded with an integer, of whatever kind it is."""
+    """The key folded with an integer, for either kind of key."""
     return key.fold_in(int(data)) if isinstance(key, KnownKey) else jax.random.fold_in(key, data)

@@ -1,15 +1,13 @@
-"""What an op is besides what it computes: facts that stand on its declaration and that everybody
-reads there.
+"""Properties of an op besides its computation, stated in its declaration and read from there.
 
     @op(outs="Out", grad="X", rows=elementwise("X"))
     def relu6(X: Array, *, threshold: float = 6.0): ...
 
-A trait is a small frozen value, and :class:`Traits` lists all that there are. A trait that an op
-does not give is None or False, and its class says by which rule such an op goes. Gradient ops are
-declared by their forward op: they take padded rows where it does, no rank differs from what it
-read, and the step runs them; whatever else one is stands on its ``@grad_of``.
-tests/ops/test_traits.py asks every op for the decisions that no rule makes. A new trait is a class
-and a field here.
+A trait is a small frozen value, and :class:`Traits` lists all of them. A trait that an op does not
+declare is None or False; the trait's class says which rule then applies. Gradient ops follow their
+forward op: they take padded rows if it does, their outputs differ between ranks only if their
+inputs do, and the step runs them; all else is declared by ``@grad_of``. tests/ops/test_traits.py
+requires the decisions that no rule makes. A new trait is a class and a field here.
 """
 
 from __future__ import annotations
@@ -36,17 +34,17 @@ ALL = ("*",)
 
 @dataclass(frozen=True, slots=True)
 class RowWise:
-    """Row i of the outputs depends on row i of the `over` slots only, if `when` holds; so padded
+    """Row i of the outputs depends only on row i of the `over` slots, if `when` holds, so padded
     rows do no harm.
 
-    All variables given in `over` must be ragged with one LoD, and no others. A slot in `beside` may
-    also be plain; `when` then sees to it that it spans no rows. outs: the outputs that have rows;
-    empty: all. lod: the slot whose LoD the outputs take in 1.8.5 (a function: see Lead;
-    None: they have none), shared: those that do (empty: all of `outs` but the
-    intermediate ones). elements: every element, not only every row, is computed by itself.
-    by_number: slots of which only the rows that `over` names are read, so padding behind them does
-    no harm. joins: where it holds, the outputs have the rows of all values in the first of `over`,
-    one after another, and their sequences. folded: outputs that may have several rows for each.
+    Exactly the variables in `over` must be ragged, with one LoD. A slot in `beside` may also be
+    plain; `when` then ensures that it has no rows. outs: the outputs that have rows; empty: all.
+    lod: the slot whose LoD the outputs take in 1.8.5 (a function: see Lead; None: they have none),
+    shared: those that do (empty: all of `outs` but the intermediate ones). elements: every element,
+    not only every row, is computed separately. by_number: slots of which only the rows that `over`
+    names are read, so their padding does no harm. joins: if it holds, the outputs have the rows and
+    sequences of all values in the first of `over`, concatenated. folded: outputs that may have
+    several rows for each.
     """
 
     over: tuple[str, ...]
@@ -66,7 +64,7 @@ class Reduction:
     """Padded rows of X count as `neutral` ("low", "high": the dtype's least or greatest); means
     then divide by true rows.
 
-    Where attribute `dim` leaves the first axis alone, the op is row-wise, and the outputs take the
+    If attribute `dim` does not reduce the first axis, the op is row-wise, and the outputs take the
     LoD of slot `lod`.
     """
 
@@ -77,8 +75,8 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Mixing:
-    """Rows get mixed, so the op takes exact ones only. lod, shared: as in RowWise, where an output
-    has as many rows.
+    """The op mixes rows, so it takes exact ones only. lod, shared: as in RowWise, for an output
+    with as many rows.
     """
 
     lod: str | None = None
@@ -93,14 +91,13 @@ class Sequences:
     """The op has slots declared ``Ragged`` and knows what a LoD is.
 
     levels: output -> the input whose lod_level it has; or a function from the inputs' levels and
-    the attributes to those of the outputs, for an op that makes a LoD. Outputs that are not named
-    have none. each: slots, of inputs and outputs, that have a row for each sequence; where that is
-    said ("" for none), empty sequences behind the true ones do no harm, and an op that says nothing
-    (None) needs to know how many there are. alone: an input slot of which the op computes each row
-    by itself, given the sequence that it is in, if `when` holds for the op. inner: input slots
-    whose levels below the first may end with empty sequences that are none, at no harm; what is fed
-    to them is padded so. by_offsets: the op, and its gradient, goes by offsets alone, whatever
-    bound of the longest sequence is known.
+    the attributes to those of the outputs, for an op that makes a LoD. Outputs not named have none.
+    each: input and output slots with a row for each sequence; if declared ("" for none), trailing
+    empty filler sequences do no harm, while an op that does not declare it (None) needs their exact
+    number. alone: an input slot whose rows the op computes one by one, given their sequence, if
+    `when` holds for the op. inner: input slots whose levels below the first may end with empty
+    fillers without harm; feeds for them are padded so. by_offsets: the op and its gradient depend
+    on offsets alone, not on the known bound of the longest sequence.
     """
 
     levels: Mapping[str, str] | Levels
@@ -119,8 +116,8 @@ def row_wise(
     *over: str, when: When | None = None, beside: str = "", outs: str = "", lod: Lead = _FIRST, shared: str = "",
     joins: When | None = None, by_number: str = "", folded: str = "",
 ) -> RowWise:  # fmt: skip
-    """A RowWise; slots by their names, several in one string. The LoD is that of the first slot if
-    nothing else is said.
+    """A RowWise; slot names separated by spaces in one string. The LoD defaults to that of the
+    first slot.
     """
     lead = over[0] if lod == _FIRST else lod
     numbered = tuple(by_number.split())
@@ -138,7 +135,7 @@ def row_wise(
 
 
 def elementwise(*over: str, **more: Any) -> RowWise:
-    """As row_wise, of an op that computes every element from the same element of each input."""
+    """Like row_wise, for an op that computes every element from the same element of each input."""
     return replace(row_wise(*over, **more), elements=True)
 
 
@@ -169,9 +166,9 @@ def knows_rows(
 @dataclass(frozen=True, slots=True)
 class ByValues:
     """Sparse rows in X give sparse rows of the same table in Out: the op works on their values, as
-    Paddle's does.
+    in Paddle.
 
-    merged: equal rows are added up before. scalar: a slot that must have one element for it.
+    merged: equal rows are added up first. scalar: a slot that must then have one element.
     """
 
     merged: bool = False
@@ -185,14 +182,14 @@ def by_values(*, merged: bool = False, scalar: str | None = None) -> ByValues:
 
 @dataclass(frozen=True, slots=True)
 class StaysSparse:
-    """The op takes sparse rows as they are, and its output is sparse where all of X are."""
+    """The op takes sparse rows, and its output is sparse if all of X are."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparseGradient:
-    """The op reads some rows of `table`, whose gradient is sparse where attribute `by` says so.
+    """The op reads some rows of `table`, whose gradient is sparse if attribute `by` is true.
 
-    looks_up: that is all that it does, so its table may be kept elsewhere (an embedding).
+    looks_up: the op does nothing else, so its table may be stored elsewhere (an embedding).
     """
 
     by: str
@@ -200,8 +197,8 @@ class SparseGradient:
     looks_up: bool = True
 
 
-# An op that says nothing takes sparse rows in the slots declared SelectedRows, gives none, and
-# elsewhere refuses them.
+# An op without this trait takes sparse rows in the slots declared SelectedRows, returns none, and
+# refuses them in other slots.
 Sparse = ByValues | StaysSparse | SparseGradient
 
 # -- ranks: how the values that several ranks compute with one program are related (lower/divergence
@@ -212,10 +209,10 @@ class Ranks:
     """An op without this trait runs on each rank alone: its outputs differ between ranks if an
     input does or the op is random.
 
-    together: a collective; what a rank gets depends on what the others hold. agree: outputs that
-    are the same on all ranks whatever is read (ALL). scatters: the outputs differ even where what
-    is read does not. follows: output -> the one input that it depends on. root: the attribute that
-    names the rank whose X all ranks get as Out.
+    together: a collective, whose result depends on the other ranks. agree: outputs that are equal
+    on all ranks for any inputs (ALL). scatters: the outputs differ even if the inputs are equal.
+    follows: output -> the one input that it depends on. root: the attribute that names the rank
+    whose X all ranks get as Out.
     """
 
     together: bool = False
@@ -228,12 +225,12 @@ class Ranks:
 def collective(
     *, agree: tuple[str, ...] = (), scatters: bool = False, root: str = "", **follows: str
 ) -> Ranks:
-    """An op of all ranks at once; the rest as in Ranks."""
+    """An op of all ranks together; other fields as in Ranks."""
     return Ranks(True, agree, scatters, FrozenMap(follows), root)
 
 
 def follows(**outputs: str) -> Ranks:
-    """An op of each rank alone, of whose outputs these depend on one input each."""
+    """An op of each rank alone; each of these outputs depends on one input."""
     return Ranks(follows=FrozenMap(outputs))
 
 
@@ -241,7 +238,7 @@ def follows(**outputs: str) -> Ranks:
 
 
 class Runs(enum.Enum):
-    """An op with a function is run by the step if it does not say otherwise."""
+    """The step runs an op with a function unless the trait says otherwise."""
 
     STEP = "by the step, for what it computes"
     EFFECT = "by the step, for its effect, even if nothing reads what it computes"
@@ -250,7 +247,7 @@ class Runs(enum.Enum):
 
     @property
     def acts(self) -> bool:
-        """Whether a program needs the op even if nothing reads what it computes."""
+        """Whether a program needs the op even if nothing reads its outputs."""
         return self in (Runs.EFFECT, Runs.HOST)
 
 
@@ -262,12 +259,13 @@ High = Callable[[OpDesc, Find], tuple[int, int | None]]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Integers in `slot`, called `what` in messages, must be >= 0 and below what `high` says, or be
-    the one exception.
+    """Integers in `slot`, called `what` in messages, must be >= 0 and below the bound, or equal the
+    one exception.
 
-    high: from the op and a look-up of variables the bound (not positive: none is known) and the
-    exception or None. An op that says nothing takes any value; FREE says so of one whose slots look
-    like indices. variable: from the op the name of the variable that holds the bound, or "".
+    high: takes the op and a look-up of variables, and returns the bound (not positive: unknown) and
+    the exception or None. An op without this trait takes any value; FREE states this for slots that
+    look like indices. variable: takes the op and returns the name of the variable that holds the
+    bound, or "".
     """
 
     slot: str
@@ -280,7 +278,7 @@ FREE = Bounds("", "", lambda op, find: (-1, None))
 
 # -- sizes -----------------------------------------------------------------------------------------
 
-# (op, slot, which of its variables) -> not needed there after all
+# (op, slot, index of the variable) -> not needed there
 Needless = Callable[[OpDesc, str, int], bool]
 
 
@@ -289,15 +287,15 @@ class Sizes:
     """The values in these input slots decide the shape of an output, so they must be known before
     the step is compiled.
 
-    needless: which of them this op does without. An op that says nothing computes shapes from
-    shapes and attributes alone.
+    needless: those that this op does not need. An op without this trait computes shapes from shapes
+    and attributes alone.
     """
 
     slots: tuple[str, ...]
     needless: Needless | None = None
 
     def needed(self, op: OpDesc) -> list[tuple[str, int]]:
-        """(slot, which of its variables) of all that this op needs."""
+        """(slot, index of the variable) of all that this op needs."""
         places = [(slot, i) for slot in self.slots for i in range(len(op.input(slot)))]
         return (
             places
@@ -313,10 +311,10 @@ def sizes_from(slots: str, needless: Needless | None = None) -> Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The outputs have as many rows as the values in these input slots say, and room for `room`, in
+    """The values in these input slots decide the outputs' number of rows, with room for `room`, in
     words.
 
-    exact: where these values are known while a step is traced, so is the number of rows.
+    exact: if these values are known while a step is traced, so is the number of rows.
     """
 
     slots: tuple[str, ...]
@@ -334,12 +332,11 @@ def rows_by(slots: str, room: str, exact: bool = True) -> Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """An optimizer's op: it takes Param by Grad to ParamOut.
+    """An optimizer's op: it updates Param by Grad to ParamOut.
 
-    elements: every element is updated by itself, so the op runs on parts of arrays as it is;
-    otherwise it needs whole ones. state: input slots of arrays of Param's shape that it keeps.
-    powers: input slots of numbers of the parameter's own -> the attribute by which they are
-    multiplied in every step.
+    elements: every element is updated separately, so the op can run on parts of arrays; otherwise
+    it needs whole ones. state: input slots of its state arrays of Param's shape. powers: input
+    slots of one number per parameter -> the attribute that multiplies them in every step.
     """
 
     elements: bool
@@ -348,7 +345,7 @@ class Update:
 
 
 def updates_elements(*state: str, **powers: str) -> Update:
-    """An Update of every element by itself."""
+    """An Update of every element separately."""
     return Update(True, state, FrozenMap(powers))
 
 
@@ -359,15 +356,15 @@ def updates_whole(*state: str) -> Update:
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """Outputs (-> input) that are the input as it is where `when` holds for the attributes:
-    statistics that do not move.
+    """Outputs (-> input) that equal the input if `when` holds for the attributes: statistics that
+    are not updated.
     """
 
     outs: Mapping[str, str]
     when: Callable[[Attrs], bool]
 
     def holds(self, op: OpDesc) -> bool:
-        """Whether this op gives all of them back under the names that they came by."""
+        """Whether this op returns all of them under their input names."""
         return self.when(op.attrs) and all(
             op.output(out) == op.input(source) for out, source in self.outs.items()
         )
@@ -378,12 +375,12 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True)
 class Eager:
-    """The op computes by itself, of NumPy arrays and of a key that is known, what it computes
-    within a compiled step, bit for bit.
+    """Outside of a compiled step, on NumPy arrays and with a known key, the op gives bitwise the
+    same result as within.
 
-    It compiles nothing for it, but a draw for each distribution. So nothing that it rounds may meet
-    what XLA could fuse into it. fn: what computes it so, where that is not the op's own function;
-    it is called in the same way. when: the attributes with which this holds.
+    It compiles nothing except a sampler for each distribution, so XLA must not be able to fuse a
+    rounded result with another op. fn: the function for this, if it is not the op's own; called in
+    the same way. when: the attributes for which this holds.
     """
 
     fn: Callable[..., Any] | None = None
@@ -398,20 +395,20 @@ EAGER = Eager()
 @dataclass(frozen=True, slots=True)
 class Traits:
     """All traits of an op. carries: the input whose elements Out holds, in another shape or dtype.
-    fills: Out is filled element by element by a number or a draw, so that a part of it can be made
-    by itself. counters: input slots whose values may have another shape than declared; the op
+    fills: Out is filled element by element with a number or a sample, so that a part of it can be
+    made separately. counters: input slots whose values may have another shape than declared; the op
     itself checks how many numbers they hold. passes_over: input slots whose uninitialised
-    variables count as zero. fed_by_steps: a gradient op within a loop's block that stays
-    there though no op writes what it reads, since another step of the loop gives it. eager: the op
-    also runs without being compiled into a step. shape_of: input slots of which the op looks at the
-    shape alone, so that nothing that it gives depends on what is in them. chosen: of an op whose
-    outputs have as many rows as the data say, whose. refuses: what the op objects to in the values
-    of its inputs, besides `bounds`; a running step tells (ops/checking.py). lengths: a slot of
-    lengths of sequences: an output, those of the sequences in X; or an input, given as Lengths
-    (lengths.py) where it is known whose they are. hosted: what Python does in place of the function
-    where the program is cut at the op: (inputs by slot, attributes) -> outputs by slot. Variables
-    that it reads keep their LoD from run to run. heavy: the op takes long for what it gives
-    (products, convolutions, recurrences, look-ups), so it is computed twice last of all.
+    variables count as zero. fed_by_steps: a gradient op within a loop's block that is kept although
+    no op writes its input, because another step of the loop does. eager: the op also runs outside
+    of a compiled step. shape_of: input slots of which the op reads only the shape, so that its
+    outputs do not depend on their elements. chosen: the data that decide the number of rows of the
+    outputs. refuses: the values of inputs that the op rejects, besides `bounds`; a running step
+    reports them (ops/checking.py). lengths: a slot of sequence lengths: an output, those of the
+    sequences in X; or an input, passed as Lengths (lengths.py) if their sequences are known.
+    hosted: the Python function that replaces the op's if the program is cut there: (inputs by slot,
+    attributes) -> outputs by slot. Variables that it reads keep their LoD from run to run. heavy:
+    the op is expensive for its output's size (products, convolutions, recurrences, look-ups), so it
+    is recomputed last.
     """
 
     rows: Rows | None = None
@@ -437,7 +434,7 @@ class Traits:
 
 
 class Given(TypedDict, total=False):
-    """The traits as a declaration names them."""
+    """The traits from a declaration's keyword arguments."""
 
     rows: Rows
     sparse: Sparse | None

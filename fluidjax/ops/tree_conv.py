@@ -1,5 +1,5 @@
-"""tree_conv: a convolution over the nodes of trees. add_position_encoding: where in its sequence a
-row stands, added to it.
+"""tree_conv: a convolution over the nodes of trees. add_position_encoding: an encoding of a row's
+position in its sequence, added to the row.
 """
 
 from __future__ import annotations
@@ -48,10 +48,9 @@ def tree_conv(NodesVector: Array, EdgeSet: Array, Filter: Array, *, max_depth: i
     Ft) applied to NodesVector[n, v].
 
     Filter [F, 3, D, M] holds Fl, Fr, Ft; Out [N, nodes, D, M]. EdgeSet [N, edges, 2]: parent and
-    child, numbered from 1; edges with a 0 are none. At depth d, for the i-th of k children (i from
-    0): t = 1 - d / max_depth, l = (1 - t) * i / (k - 1) (half, if k = 1), r = (1 - t) * (1 - l). A
-    tree has one node more than edges; behind these Out is 0, where 1.8.5 leaves what its memory
-    held.
+    child, numbered from 1; edges with a 0 are ignored. At depth d, for the i-th of k children (i
+    from 0): t = 1 - d / max_depth, l = (1 - t) * i / (k - 1) (half, if k = 1), r = (1 - t) * (1 -
+    l). A tree has one node more than edges; beyond them Out is 0 (uninitialised memory in 1.8.5).
     """
     nodes = NodesVector.shape[1]
     parent, child = EdgeSet[..., 0], EdgeSet[..., 1]

@@ -1,8 +1,8 @@
-"""Ops that lack what they need, hold values of another type, or attributes of a later version: a
-program from a file or a text may hold anything.
+"""Checks for missing slots, attributes of the wrong type, and attributes of a later version: a
+program from a file or a text may contain anything.
 
-An op that is appended is checked at once, so this is for programs from other sources. Whether a
-value makes sense is for the op to check.
+Appended ops are checked at once, so this is for programs from other sources. Ops check whether a
+value makes sense.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..ir import text, walk
 from ..ir.desc import BlockRef, OpDesc, ProgramDesc
 from .registry import lookup
 
-# Paddle's attribute types -> the classes of their values; of lists, of their elements. Files mix
+# Paddle's attribute types -> the classes of their values (of their elements for lists). Files mix
 # numbers of all types.
 _NUMBER = (int, float)
 _CLASSES: dict[str, tuple[type, ...]] = {
@@ -25,10 +25,10 @@ _CLASSES: dict[str, tuple[type, ...]] = {
 
 
 class _Needs(NamedTuple):
-    """Slots that hold one variable each, attributes that name a block, and by attribute the classes
-    of its values, and whether a list.
+    """Slots that hold one variable each, attributes that name a block, and the classes of values
+    (and whether a list) by attribute.
 
-    Of the outputs it is the first: Paddle leaves out others that only gradients need.
+    Only the first output counts: Paddle omits others that only gradients need.
     """
 
     inputs: tuple[str, ...]
@@ -38,9 +38,9 @@ class _Needs(NamedTuple):
 
 
 def refuse_unfilled(desc: ProgramDesc, ops: Iterable[OpDesc]) -> None:
-    """Raises EnforceNotMet for the first of `ops`, or of the ops in blocks below, with a slot or an
-    attribute that cannot be right; UnsupportedError for a traced op with an attribute that nothing
-    here reads, and that may change what the op computes.
+    """Raises EnforceNotMet for the first of `ops`, or of the ops in nested blocks, with an invalid
+    slot or attribute; UnsupportedError for a traced op with an attribute that is not read here and
+    may change its result.
     """
     top = tuple(ops)
     for op in (*top, *walk.below(desc, top)):
@@ -81,7 +81,7 @@ def _is_of(value: Any, classes: tuple[type, ...], many: bool) -> bool:
         return True
     if type(value) is tuple:
         return many and all(isinstance(each, classes) for each in value)
-    # one number in the place of a list too: later Paddles have some of both forms
+    # a single number instead of a list too: later Paddles have some in both forms
     return isinstance(value, classes)
 
 

@@ -1,4 +1,4 @@
-"""viterbi_decode: the best way through scores of tags and of their transitions."""
+"""viterbi_decode: the best path through scores of tags and transitions."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def viterbi_decode(
     """Path [N, T] (int64) = the tags of the greatest sum of Input [N, T, tags] and Transition
     [tags, tags]; Scores [N] = that sum.
 
-    Transition[i, j]: from tag i to j. Length [N]: how many steps count; behind them Path is 0.
-    include_bos_eos_tag: the last row is for the first tag, the last but one for the tag that ends
-    the sequence. Paddle's Path has as many columns as the longest Length, here it has T.
+    Transition[i, j]: from tag i to j. Length [N]: the number of steps; beyond them Path is 0.
+    include_bos_eos_tag: the last row scores the first tag, the last but one the final tag. Paddle's
+    Path has as many columns as the longest Length; here it has T.
     """
     Input, Transition, count = jnp.asarray(Input), jnp.asarray(Transition), Input.shape[1]
     length = jnp.asarray(Length).reshape(-1)

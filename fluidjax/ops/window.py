@@ -1,4 +1,4 @@
-"""What convolutions and pools share: layouts, paddings by Paddle's three algorithms, and the
+"""Shared parts of convolutions and pools: layouts, paddings by Paddle's three algorithms, and the
 windows of pools.
 """
 
@@ -27,14 +27,12 @@ def spatial_axes(ndim: int, data_format: str) -> tuple[int, ...]:
 
 
 def channel_last(data_format: str) -> bool:
-    """Whether "NHWC" or "NDHWC"; every other name means channels first, as in Paddle."""
+    """Whether the format is "NHWC" or "NDHWC"; every other name means channels first, as in Paddle."""
     return data_format in ("NHWC", "NDHWC")
 
 
 def from_one(**sizes: Sequence[int]) -> None:
-    """Raises ShapeError, which names them, unless all numbers are 1 or more: of windows, strides
-    and dilations.
-    """
+    """Raises ShapeError unless all sizes of windows, strides and dilations are 1 or more."""
     for what, numbers in sizes.items():
         if any(n < 1 for n in numbers):
             raise ShapeError(f"{what} are numbers from 1, not {list(numbers)}")
@@ -49,8 +47,8 @@ def paddings_of(
 ) -> Pads:
     """(before, after) of each spatial axis.
 
-    EXPLICIT takes one number an axis, or two (before, after); SAME makes the output ceil(size /
-    stride), its odd cell after; VALID pads nothing.
+    EXPLICIT takes one number per axis, or two (before, after); SAME makes the output ceil(size /
+    stride), with an odd cell after; VALID pads nothing.
     """
     from_one(strides=strides)
     if algorithm == "VALID":
@@ -79,10 +77,10 @@ def _within(end: int, cells: int) -> bool:
 
 
 def window_count(cells: int, size: int, stride: int) -> int:
-    """How many windows of `size` cells fit in `cells` at a stride, at least 0.
+    """The number of windows of `size` cells that fit in `cells` at a stride, at least 0.
 
-    As in Paddle the quotient is rounded toward zero, so up to stride - 1 cells may lack: one
-    window, which is cut short.
+    As in Paddle, the quotient is rounded toward zero, so a single window may lack up to stride - 1
+    cells.
     """
     room = cells - size
     return max((room // stride if room >= 0 else -(-room // stride)) + 1, 0)
@@ -103,14 +101,14 @@ class Windows:
 
     @property
     def ends(self) -> list[int]:
-        """Where the last window ends, each axis, counted from the first window's start."""
+        """The end of the last window on each axis, counted from the first window's start."""
         return [
             (o - 1) * s + k for o, s, k in zip(self.outs, self.strides, self.sizes, strict=True)
         ]
 
     @property
     def tiling(self) -> bool:
-        """Windows that lie side by side and within the input."""
+        """Whether the windows are adjacent and within the input."""
         return (
             self.sizes == self.strides
             and not any(self.before)
@@ -118,7 +116,7 @@ class Windows:
         )
 
     def few(self, most: int) -> bool:
-        """Whether a window has so many cells or fewer."""
+        """Whether a window has at most this many cells."""
         return are_numbers(self.sizes) and math.prod(self.sizes) <= most
 
     def counts(self) -> Array:
@@ -156,7 +154,7 @@ class Windows:
             yield x[tuple(cut)]
 
     def blocks(self, x: Array) -> tuple[Array, tuple[int, ...]]:
-        """Of tiling windows: x with each axis as [outs, size], and the axes of the sizes."""
+        """For tiling windows: x with each axis as [outs, size], and the axes of the sizes."""
         shape, inner = [], []
         for a, n in enumerate(x.shape):
             if a in self.axes:
@@ -174,7 +172,7 @@ def windows_of(
     x: Array, ksize: Sequence[int], strides: Sequence[int], paddings: Sequence[int], data_format: str,
     global_pooling: bool, ceil_mode: bool = False, padding_algorithm: str = "EXPLICIT",
 ) -> Windows:  # fmt: skip
-    """The windows of a pool of equal windows; global_pooling: one that holds everything."""
+    """The windows of a pool with equal windows; global_pooling: one for the whole input."""
     axes = spatial_axes(x.ndim, data_format)
     cells = tuple(x.shape[a] for a in axes)
     if global_pooling:
@@ -207,8 +205,8 @@ def uneven(cells: int, outs: int) -> tuple[Array, Array]:
 
 
 def even(n: int, o: int, k: int, s: int, b: int) -> tuple[Array, Array]:
-    """Cells of each of `o` windows of k at stride s after a padding of b, and which of them lie in
-    the n there are.
+    """Cells of each of `o` windows of k at stride s after a padding of b, and which of them are
+    within the n cells.
     """
     xp = numbers_of((n, o, k))
     index = (xp.arange(o) * s - b)[:, None] + xp.arange(k)
@@ -216,8 +214,8 @@ def even(n: int, o: int, k: int, s: int, b: int) -> tuple[Array, Array]:
 
 
 def gathered(x: Array, tables: Sequence[tuple[Array, Array]]) -> tuple[jax.Array, Array, Array]:
-    """[N, C, ...] as [N, C, outs..., cells of a window], the cells' places in the plane, and which
-    of them count.
+    """[N, C, ...] as [N, C, outs..., cells of a window], the cells' positions in the plane, and
+    which of them count.
     """
     rank, cells = len(tables), x.shape[2:]
     places: Array = np.zeros((), np.int32)

@@ -1,8 +1,8 @@
 """xxHash of rows of integers, as arrays: the 64-bit form, and the 32-bit form of whole words.
 Arithmetic wraps.
 
-The bytes of a row are taken as words of 8 or 4 bytes in little-endian order, as the published
-algorithm does.
+The bytes of a row are read as words of 8 or 4 bytes in little-endian order, as in the published
+algorithm.
 """
 
 from __future__ import annotations
@@ -108,8 +108,6 @@ def xxh32(words: Any, seed: int) -> Any:
 
 
 def words_of(x: Any) -> Any:
-    """Rows [..., n] of int32, int64 or float32 as the uint32 words that lie in memory, [..., n or 2
-    n].
-    """
+    """Rows [..., n] of int32, int64 or float32 as their uint32 words in memory, [..., n or 2 n]."""
     words = lax.bitcast_convert_type(x, np.uint32)
     return words if x.dtype.itemsize == 4 else words.reshape(*x.shape[:-1], 2 * x.shape[-1])

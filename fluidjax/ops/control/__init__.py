@@ -1,5 +1,5 @@
-"""Control ops: ops that hold blocks, or talk to what is around a step. One op a file; it needs to
-be named nowhere.
+"""Control ops: ops that hold blocks or act outside of a step, one per file; no list names the
+files.
 
 A file declares slots, attributes and traits, how the op is lowered, what it carries, how its
 gradient is written and whether ranks may differ in it (``ControlOp`` in ../control_interface.py).

@@ -42,7 +42,7 @@ MOST = 2**24  # entries; unwritten ones take memory too
 
 
 def index_of(call: Call) -> Any:
-    """The position: an int where it is known while tracing, else a scalar."""
+    """The position: an int if it is known while tracing, else a scalar."""
     (name,) = call.op.input("I")
     value = call.exact(name, call.read(name))
     if value.size != 1:
@@ -62,12 +62,12 @@ def index_of(call: Call) -> Any:
 
 
 def mark(call: Call) -> Hashable:
-    """Stands for the number of the entry."""
+    """Placeholder for the number of the entry."""
     return version(call, call.op.input("I")[0])
 
 
 def _array(call: Call, name: str) -> TensorArray:
-    """The array of a name; an empty one where nothing wrote it yet."""
+    """The array of a name; an empty one if nothing has written it yet."""
     value = call.env.get(name, Listed())
     if not is_array(value):
         raise EnforceNotMet(
@@ -107,8 +107,8 @@ def write(call: Call) -> None:
 
 
 def _with_room(call: Call, array: TensorArray) -> TensorArray:
-    """The array with as many entries as it can come to have. Raises NotOneStep where only a loop's
-    course would tell.
+    """The array with the largest number of entries that it can reach. Raises NotOneStep if that
+    depends on a loop whose course is unknown.
     """
     (out,) = call.op.output("Out")
     forward = call.env.get(out.partition(GRAD)[0]) if on_gradients(call.op) else None
@@ -120,8 +120,8 @@ def _with_room(call: Call, array: TensorArray) -> TensorArray:
 
 
 def read(call: Call) -> None:
-    """Out = X[I]; of a gradient (X_W is given) what is there, or zeros as X_W, and nothing is left
-    there.
+    """Out = X[I]. For an array of gradients (X_W is given), a missing entry gives zeros like X_W,
+    and the entry is removed.
     """
     op = call.op
     (x,), (out,), shape = op.input("X"), op.output("Out"), op.input("X_W")
@@ -153,9 +153,7 @@ def read(call: Call) -> None:
 
 
 def _rows_for(value: Any, found: Any) -> Any:
-    """The rows of a gradient, as many as a plain value has where entries are held with room for
-    more.
-    """
+    """The rows of a gradient, cut to the number of a plain value if the entries have room for more."""
     rows = rows_of(found)
     return rows if isinstance(value, Ragged) or not rows.ndim else rows[: value.shape[0]]
 
@@ -189,7 +187,7 @@ def join(call: Call) -> None:
         call, [v.shape if stack else v.shape[:axis] + v.shape[axis:][1:] for v in items], items
     )
     out = jnp.stack(items, axis) if stack else jnp.concatenate(items, axis)
-    # those of the entries, stacked or not; behind the last axis there is 1
+    # the entries' dimensions, stacked or not; 1 beyond the last axis
     sizes = [(*v.shape, 1)[axis] for v in items]
     call.env[op.output("Out")[0]] = out
     for name in op.output("OutIndex"):
@@ -197,8 +195,8 @@ def join(call: Call) -> None:
 
 
 def _refuse_unequal(call: Call, kept: list[tuple[int, ...]], items: list[Any]) -> None:
-    """Raises EnforceNotMet for entries that cannot be joined. kept: what must be equal of their
-    shapes.
+    """Raises EnforceNotMet for entries that cannot be joined. kept: the part of their shapes that
+    must be equal.
     """
     at = next((i for i, shape in enumerate(kept) if shape != kept[0]), None)
     if at is not None:

@@ -1,6 +1,4 @@
-"""assert: a step in which the condition does not hold raises, and shows the data; Paddle 2 added
-the op.
-"""
+"""assert: a step whose condition is false raises and prints the data. Paddle 2 added the op."""
 
 from __future__ import annotations
 
@@ -16,8 +14,8 @@ from ..traits import Runs
 
 
 def claim(call: Call) -> None:
-    """Object unless Cond, one boolean, holds; the first `summarize` numbers of each variable of
-    Data are printed then.
+    """Raise unless Cond, one boolean, is true, and print the first `summarize` numbers of each
+    variable of Data.
     """
     op = call.op
     (name,) = op.input("Cond")

@@ -1,5 +1,5 @@
-"""beam_search_decode: the sentences of a beam search, read from the last step back along the
-prefixes of every step.
+"""beam_search_decode: the sentences of a beam search, read backwards from the last step along the
+prefixes.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ..traits import Runs
 
 
 def _steps(call: Call, slot: str) -> Stacked:
-    """The entries of an array of a slot. Raises EnforceNotMet for what is no array of rows with a
-    LoD of two levels.
+    """The entries of a slot's array. Raises EnforceNotMet unless they are rows with a LoD of two
+    levels.
     """
     (name,) = call.op.input(slot)
     array = call.read(name)
@@ -67,8 +67,8 @@ class _Found(NamedTuple):
     """The sentences of each source, [N, sentences], and their tokens step by step, [steps, N,
     sentences].
 
-    kept: which steps have a token. count [N]: how many sentences are true. best [N, sentences]: the
-    score of the last token.
+    kept: which steps have a token. count [N]: the number of true sentences. best [N, sentences]:
+    the score of the last token.
     """
 
     ids: Any
@@ -82,8 +82,8 @@ def _read_back(rows: Ragged, scores: Any, length: Any, end_id: int, most: int) -
     """rows: the ids of all steps, scores [steps, rows]; the first `length` steps are true. A source
     has `most` sentences at most.
 
-    A source's sentences are the candidates of its last step that has any. Behind the first end_id
-    of a sentence none follows.
+    A source's sentences are the candidates of its last step that has any. A sentence ends at its
+    first end_id.
     """
     sources = rows.offsets[0].shape[1] - 1
     cells = jnp.arange(most, dtype=jnp.int32)
@@ -117,8 +117,8 @@ def _read_back(rows: Ragged, scores: Any, length: Any, end_id: int, most: int) -
 
 
 def _packed(found: _Found) -> tuple[Ragged, Any]:
-    """The LoD of the sentences, the best of each source first, and for every row the number of its
-    cell [N, sentences, steps].
+    """The LoD of the sentences, the best of each source first, and the cell number [N, sentences,
+    steps] of every row.
     """
     sources, most = found.best.shape
     steps = found.kept.shape[0]

@@ -37,11 +37,11 @@ from ..traits import Runs
 
 
 def run(call: Call) -> None:
-    """Outer variables that the block writes keep their old values if the condition does not hold;
-    one without a value is marked as missing (missing.py).
+    """Outer variables that the block writes keep their old values if the condition does not hold; a
+    variable without a value is marked as missing (missing.py).
 
-    With ``is_scalar_condition`` the condition is one boolean; without, the block runs if all inputs
-    have elements.
+    With ``is_scalar_condition`` the condition is one boolean; without it, the block runs if all
+    inputs have elements.
     """
     (idx,), names = call.op.blocks, walk.written_outside(call.desc, call.op)
     old = {n: call.env[n] for n in (*names, WORD) if n in call.env}
@@ -69,17 +69,17 @@ def run(call: Call) -> None:
 
 
 def _may_be_empty(value: Any) -> bool:
-    """Whether a value says itself how many rows it has, so that one of which nothing is made has
-    none.
+    """Whether a value carries its own number of rows, so that one that is never computed has no
+    rows.
     """
     return isinstance(value, Ragged) and (value.each == ROWS or value.alive is not None)
 
 
 def run_gradient(call: Call) -> None:
-    """The gradient block, with what the block left behind.
+    """The gradient block, run with the values that the block saved.
 
-    Where the block did not run, the gradient of a variable that it writes anew passes it by, and
-    others are zero.
+    If the block did not run, the gradient of a variable that it overwrites passes through
+    unchanged, and others are zero.
     """
     op = call.op
     (idx,) = op.blocks
@@ -135,16 +135,16 @@ def run_gradient(call: Call) -> None:
 
 
 def _updated(desc: ProgramDesc, op: OpDesc) -> list[str]:
-    """What a gradient block writes of the state: where minimize was called in the case, it holds
-    the updates.
+    """The state that a gradient block writes: it holds the updates if minimize was called inside
+    the case.
     """
     kept = walk.persistables(desc)
     return [n for n in walk.written_outside(desc, op) if n in kept]
 
 
 def _holds(call: Call) -> Any:
-    """The condition, a bool where it is known while tracing. Raises EnforceNotMet for what is no
-    boolean of one element.
+    """The condition, a bool if it is known while tracing. Raises EnforceNotMet unless it is one
+    boolean.
     """
     op = call.op
     if not op.attrs.get("is_scalar_condition", False):
@@ -162,8 +162,8 @@ def _holds(call: Call) -> Any:
 
 
 def _all_have_elements(call: Call) -> Any:
-    """Whether all inputs that are tensors have elements; only when the step runs where the number
-    of rows is data.
+    """Whether all inputs that are tensors have elements: a traced value if a number of rows is
+    data.
     """
     values = [
         v
@@ -177,15 +177,15 @@ def _all_have_elements(call: Call) -> Any:
 
 
 def carried(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
-    """What the block writes outside and something else too; a variable that is the block's alone
-    has no old value.
+    """Outer variables that the block writes and another op writes too; a variable that only the
+    block writes has no old value.
     """
     return walk.written_before(desc, op, walk.written_outside(desc, op))
 
 
 def write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
-    """Gradients begin at the assigns that hand the block's results out, and go back from what is
-    handed out.
+    """Gradients begin at the assigns that pass the block's results out, and flow back from these
+    results.
     """
 
     def ends(inside: Sequence[OpDesc]) -> list[OpDesc]:

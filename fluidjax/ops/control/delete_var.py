@@ -1,5 +1,5 @@
-"""delete_var: forgets values. A compiled step passes it over, XLA knows what is needed; running op
-by op does not.
+"""delete_var: frees values. A compiled step skips it, since XLA knows what is needed; a run op by
+op executes it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from ..traits import Runs
 
 
 def forget(call: Call) -> None:
-    """The names hold nothing from here on."""
+    """The names have no value from here on."""
     for name in call.op.reads:
         call.env.pop(name, None)
 

@@ -1,4 +1,4 @@
-"""feed and fetch: where a saved program says what goes in and what comes out. Nobody runs them."""
+"""feed and fetch: the inputs and outputs of a saved program. Nothing runs these ops."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """load, load_combine, save, save_combine: tensors in Paddle's files, read and written while a
 program runs.
 
-The contents of a file are not known before it is read, so a program is cut there and Python runs
-these ops.
+The contents of a file are unknown until it is read, so a program is cut at these ops and Python
+runs them.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def load_combine(call: Call) -> None:
 
 
 def _part(array: np.ndarray, seek: int, shape: tuple[int, ...], path: Path) -> np.ndarray:
-    """As many elements as a shape has, from element number `seek` on."""
+    """The elements for a shape, beginning at element number `seek`."""
     count = int(np.prod(shape))
     if seek + count > array.size:
         raise LoadError(
@@ -92,7 +92,7 @@ def _part(array: np.ndarray, seek: int, shape: tuple[int, ...], path: Path) -> n
 
 
 def _give(call: Call, name: str, tensor: Tensor, path: Path) -> None:
-    """Leave a value. Raises LoadError where it is none for the variable as it is declared."""
+    """Store a value. Raises LoadError if it does not fit the variable's declaration."""
     array, var = (
         _half(call, "load_as_fp16", tensor.array),
         next((b.vars[name] for b in call.desc.blocks if name in b.vars), None),
@@ -140,7 +140,7 @@ def save(call: Call) -> None:
 
 
 def save_combine(call: Call) -> None:
-    """The file holds all of X, one behind the other."""
+    """The file holds all of X, one after another."""
     if call.op.attrs.get("save_to_memory", False):
         raise UnsupportedError(
             "op 'save_combine' writes files, not bytes (save_to_memory); name a file_path and read"
@@ -150,7 +150,7 @@ def save_combine(call: Call) -> None:
 
 
 def _write(call: Call) -> None:
-    """All or nothing: the old file stays until the new one is whole."""
+    """Write all or nothing: the old file stays until the new one is complete."""
     from ...saved.files import write_files
     from ...saved.stream import write
 

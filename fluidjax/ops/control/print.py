@@ -38,7 +38,7 @@ control_op(
     control=ControlOp(lower=show),
 )
 
-# The gradient passes through another print, which has an attribute that says so.
+# The gradient passes through another print, marked by an attribute.
 grad_reuses(
     "print",
     Reuse(

@@ -22,7 +22,7 @@ from ..traits import Runs
 
 def run(call: Call) -> None:
     """Out = function(*X), with None for a gradient that nothing computed. A function without
-    outputs is called all the same.
+    outputs is also called.
     """
     op = call.op
     number, place = int(op.attrs["forward_callable_id"]), f" ({op.loc})" if op.loc else ""
@@ -56,14 +56,14 @@ def _ignored(host: Any, *arrays: Any) -> None:
 
 
 def _whole(call: Call, name: str, value: Any) -> Any:
-    """An array, or with its LoD the value that has one. Raises what `exact` raises."""
+    """An array, or a value with its LoD. Raises what `exact` raises."""
     rows = call.exact(name, value)
     return value if isinstance(value, Ragged) and not value.bare else rows
 
 
 def _declared(call: Call, name: str) -> tuple[str, tuple[int, ...], np.dtype]:
-    """Name, shape and dtype of an output; a gradient is like what it is the gradient of, -1 in
-    front like the first input.
+    """Name, shape and dtype of an output. A gradient has those of its variable; a leading -1 takes
+    the first input's size.
     """
     if name == EMPTY:
         return "", (), np.dtype("float32")
@@ -77,7 +77,7 @@ def _declared(call: Call, name: str) -> tuple[str, tuple[int, ...], np.dtype]:
     shape = list(var.shape)
     if shape and shape[0] < 0 and call.op.input("X"):
         shape[0] = rows_of(call.read(call.op.input("X")[0])).shape[0]
-    # where Python runs the op, it is what the function returns
+    # if Python runs the op, the function's result gives the shape
     if any(n < 0 for n in shape) and not call.hosted:
         raise NotOneStep(
             f"op 'py_func' ({call.op.loc}) writes {name!r} of shape {list(var.shape)}; a compiled"
@@ -88,8 +88,8 @@ def _declared(call: Call, name: str) -> tuple[str, tuple[int, ...], np.dtype]:
 
 
 def write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
-    """Another py_func, of the backward function: its X are X, Out and the gradients of Out, but for
-    those to be skipped.
+    """Another py_func, of the backward function: its X are X, Out and the gradients of Out, without
+    the skipped ones.
     """
     backward = int(op.attrs.get("backward_callable_id", -1))
     if backward < 0:

@@ -1,5 +1,5 @@
-"""fake_quantize_range_abs_max: quantises by the greatest value of a window of steps, which it keeps
-in OutScales, an output alone.
+"""fake_quantize_range_abs_max: quantises by the largest value of a window of steps, stored in
+OutScales, which is only an output slot.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ..quantize import greatest, quantised
 from ..registry import Attr, control_op
 from ..traits import Runs
 
-_NEAR = 1e-6  # how near a value that leaves the window must be to the greatest to be taken for it
+_NEAR = 1e-6  # how near a value that leaves the window must be to the largest to count as it
 
 
 def _window(iteration: Any, last: Any, current: Any, scales: Any, size: int) -> tuple[Any, Any]:
     """The scale, and the window with the current value in place of the oldest.
 
-    A current value that is greater is the scale. Where the greatest leaves the window, it is sought
-    among what is there.
+    A larger current value becomes the scale. If the largest leaves the window, the maximum of the
+    rest replaces it.
     """
     at = iteration % size
     removed, scales = scales[at], scales.at[at].set(current)
@@ -34,7 +34,7 @@ def _window(iteration: Any, last: Any, current: Any, scales: Any, size: int) -> 
 
 
 def run(call: Call) -> None:
-    """With is_test by InScale alone, else as in _window."""
+    """Quantise by InScale alone if is_test, else as in _window."""
     op = call.op
 
     def value(names: tuple[str, ...]) -> Any:
@@ -61,7 +61,7 @@ def _infer(
 
 
 def carried(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
-    """The window before the step, which no input slot names."""
+    """The window before the step; no input slot names it."""
     return () if op.attrs.get("is_test", False) else op.output("OutScales")
 
 

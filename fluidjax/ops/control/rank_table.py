@@ -1,5 +1,5 @@
-"""lod_rank_table, max_sequence_len, and what takes sequences apart by a table and puts them
-together (ops/rank_table.py).
+"""lod_rank_table, max_sequence_len, and the ops that split sequences by a table and join them
+(ops/rank_table.py).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _table(call: Call) -> RankTable:
 
 
 def make(call: Call) -> None:
-    """Out = the sequences of a LoD level of X by falling length; equal ones in their order."""
+    """Out = the sequences of a LoD level of X by descending length; equal ones stay in order."""
     (x,), (out,) = call.op.input("X"), call.op.output("Out")
     call.env[out] = table_of(
         sequences_of("lod_rank_table", "X", call.read(x)), int(call.op.attrs.get("level", 0))
@@ -135,7 +135,7 @@ def _nothing(call: Call, out: str, table: RankTable) -> Ragged:
 
 
 def _refuse_other_entries(call: Call, entries: Any, table: RankTable) -> None:
-    """Raises EnforceNotMet for entries that are no rows of the table's sequences."""
+    """Raises EnforceNotMet for entries that are not rows of the table's sequences."""
     if isinstance(entries, Ragged) and not entries.bare:
         if entries.offsets[0].shape[1] - 1 == table.sequences:
             return
@@ -151,7 +151,7 @@ def _refuse_other_entries(call: Call, entries: Any, table: RankTable) -> None:
 
 
 def shrink(call: Call) -> None:
-    """Out = the first rows of X (by rank), or sequences, as many as go on at time I."""
+    """Out = the first rows of X (by rank), or sequences: as many as have a step I."""
     (x,), (out,), index = call.op.input("X"), call.op.output("Out"), index_of(call)
     call.env[out] = shrunk(
         call.read(x), _table(call), index, index if isinstance(index, int) else mark(call)
@@ -179,7 +179,7 @@ def reorder(call: Call) -> None:
 
 
 def reorder_back(call: Call) -> None:
-    """Out = X, a gradient in the order of the table, in the order before."""
+    """Out = X, a gradient in the table's order, back in the original order."""
     (x,), (out,) = call.op.input("X"), call.op.output("Out")
     if x in call.env:
         call.env[out] = by_number(call.env[x], _table(call))
@@ -190,7 +190,7 @@ def _same(X: Spec, RankTable: Spec | None = None, **_: Any) -> Spec:
 
 
 def _rows(X: Spec, RankTable: Spec, **_: Any) -> Spec:
-    """X's declaration, with as many rows as the table says in a run."""
+    """X's declaration, with an unknown number of rows, which the table gives in a run."""
     return X.like(-1, *X.shape[1:]) if X.shape else X
 
 

@@ -1,4 +1,4 @@
-"""create_py_reader, create_double_buffer_reader, read: what the executor does around a step, which
+"""create_py_reader, create_double_buffer_reader, read: the executor runs them around a step, which
 takes its batch as a feed.
 """
 

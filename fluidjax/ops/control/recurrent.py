@@ -1,9 +1,9 @@
 """recurrent: a block that runs once for each row of its inputs, as a lax.scan; recurrent_grad: its
 gradient block, backwards.
 
-What the gradient block reads of the forward block's variables is kept for every step, and travels
-as the step scopes. What a scan takes, carries and gives is in the order in which the op lists it,
-not in that of names, as a plain dict would be.
+The forward block's variables that the gradient block reads are saved for every step, in the step
+scopes. A scan's inputs, carries and outputs are in the order in which the op lists them, not sorted
+by name as a plain dict's would be.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BEGINS, ENDS = "ex_states", "states"
 
 
 def _rows(call: Call) -> Env:
-    """What each step takes a row of. Raises EnforceNotMet for inputs of different lengths."""
+    """The inputs of which each step takes a row. Raises EnforceNotMet for different lengths."""
     found = OrderedDict(
         (n, jnp.asarray(call.exact(n, call.read(n)))) for n in call.op.input("inputs")
     )
@@ -47,9 +47,7 @@ def _rows(call: Call) -> Env:
 
 
 def run(call: Call) -> None:
-    """outputs[t] = what the block makes of row t of the inputs and of the states that step t - 1
-    left.
-    """
+    """outputs[t] = the block's outputs for row t of the inputs and the states after step t - 1."""
     op = call.op
     (idx,), outputs = op.blocks, op.output("outputs")
     begins, ends = op.attrs.get(BEGINS, ()), op.attrs.get(ENDS, ())
@@ -110,10 +108,9 @@ def _first(call: Call, begins: Iterable[str]) -> Env:
 
 
 def _written_outside(desc: ProgramDesc, op: OpDesc) -> list[str]:
-    """Variables from outside that every step writes, and hands on to the next: statistics,
-    counters.
+    """Outer variables that every step writes and passes to the next: statistics, counters.
 
-    Raises UnsupportedError for one that gradients flow through: the op's gradient knows nothing of
+    Raises UnsupportedError if gradients flow through one, because the op's gradient does not cover
     it.
     """
     outside = [n for n in walk.written_outside(desc, op) if n not in op.output("outputs")]
@@ -143,8 +140,8 @@ def _check_states(call: Call, old: Mapping[str, Any], new: Mapping[str, Any]) ->
 
 
 def run_gradient(call: Call) -> None:
-    """The gradient block from the last step to the first: states hand their gradients back, those
-    of parameters are summed.
+    """The gradient block, from the last step to the first: gradients of states are passed back,
+    those of parameters are summed.
     """
     op = call.op
     (idx,), scopes = op.blocks, call.read(op.input("step_scopes")[0])
@@ -196,8 +193,8 @@ def run_gradient(call: Call) -> None:
 
 
 def _given(call: Call) -> Env:
-    """The gradients of the outputs, by the names that the gradient block knows them by; none for
-    what nothing depends on.
+    """The gradients of the outputs, by their names in the gradient block; none for an output that
+    nothing depends on.
     """
     op = call.op
     grads = dict(zip(op.input("outputs"), op.input("outputs" + GRAD), strict=False))
@@ -215,12 +212,12 @@ def _asked(call: Call, slot: str) -> dict[str, str]:
 
 
 def _computed(call: Call, inner: Env, name: str, value: Any, of: Any = None) -> Any:
-    """The gradient that the block computed of a variable, or zero where it computed none. of: what
-    has these rows, if they are ragged.
+    """The gradient that the block computed for a variable, or zero if it computed none. of: a value
+    with these rows, if they are ragged.
     """
     gradient = inner.get(name + GRAD)
     if isinstance(gradient, Ragged) and isinstance(of, Ragged) and gradient.key == of.key:
-        gradient = gradient.rows  # padded ones are zero, as those that they are added to
+        gradient = gradient.rows  # padded ones are zero, as in the sum
     return (
         jnp.zeros_like(value)
         if gradient is None
@@ -229,8 +226,8 @@ def _computed(call: Call, inner: Env, name: str, value: Any, of: Any = None) -> 
 
 
 def write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
-    """The block's gradient ops in a block of their own; the scopes count as gradients of
-    themselves, as in 1.8.5.
+    """The block's gradient ops, in a separate block; the scopes count as their own gradients, as in
+    1.8.5.
     """
     block = names.inside()
     slots = ("inputs", "initial_states", "parameters", "outputs", "outputs" + GRAD, "step_scopes")
@@ -242,7 +239,7 @@ def write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
 
 
 def nothing(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
-    """The block runs in every run, so no old value is left."""
+    """The block always runs, so no old value stays."""
     return ()
 
 

@@ -18,7 +18,7 @@ from ..traits import Runs
 
 
 def _number(call: Call, count: int) -> Any:
-    """The mask: an int where it is known while tracing, else a scalar."""
+    """The mask: an int if it is known while tracing, else a scalar."""
     (name,) = call.op.input("Mask")
     value = call.exact(name, call.read(name))
     if value.size != 1 or not jnp.issubdtype(value.dtype, jnp.integer):
@@ -71,7 +71,7 @@ def _shape(value: Any) -> Any:
 
 
 def place(call: Call) -> None:
-    """Out[Mask] = X; the others are zero, or have no value where Mask is known while tracing."""
+    """Out[Mask] = X; the others are zero, or have no value if Mask is known while tracing."""
     names = call.op.output("Out")
     (x,) = call.op.input("X")
     number = _number(call, len(names))
@@ -85,7 +85,7 @@ def place(call: Call) -> None:
 
 
 def _where(here: Any, value: Any) -> Any:
-    """The value or zero; where sequences begin stays what it is."""
+    """The value or zero; the offsets of sequences stay."""
     return jax.tree.map(
         lambda v: (
             jnp.where(here, v, jnp.zeros((), v.dtype))

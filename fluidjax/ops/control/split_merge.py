@@ -1,5 +1,5 @@
-"""split_lod_tensor and merge_lod_tensor: rows, or sequences, where a mask holds and where not; each
-is the other's gradient.
+"""split_lod_tensor and merge_lod_tensor: rows, or sequences, split by a mask and merged; each is
+the other's gradient.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def _mask(call: Call) -> tuple[Any, Any, Hashable]:
 
 
 def _sides(value: Any, flags: Any) -> tuple[Any, Any]:
-    """Which rows are on the true side, and which on the other; padded ones are on none."""
+    """Which rows are on the true side, and which on the false side; padded rows are on neither."""
     there = value.kept() if isinstance(value, Ragged) else jnp.ones_like(flags)
     return flags & there, ~flags & there
 
 
 def split(call: Call) -> None:
-    """OutTrue = the rows of X where Mask holds, OutFalse = the others; sequences instead of rows
-    where X has a LoD.
+    """OutTrue = the rows of X where Mask is true, OutFalse = the others; sequences instead of rows
+    if X has a LoD.
     """
     op = call.op
     (x,) = op.input("X")
@@ -61,7 +61,7 @@ def split(call: Call) -> None:
 
 
 def _part(call: Call, x: Any, mask: Any, holds: Any, key: Hashable, gradient: bool) -> Ragged:
-    """The rows or sequences of x that `holds` names."""
+    """The rows or sequences of x where `holds` is true."""
     (name,) = call.op.input("X")
     number, count = holds.shape[0], jnp.sum(holds, dtype=jnp.int32)
     order = jnp.argsort(~holds, stable=True).astype(jnp.int32)
@@ -120,7 +120,7 @@ def _tuple(key: Hashable) -> tuple[Any, ...]:
 
 
 def _behind(value: Ragged, gradient: bool) -> Any:
-    """The rows with what belongs behind the true ones: zeros in a gradient, else copies."""
+    """The rows with padding after the true ones: zeros in a gradient, else copies."""
     if not gradient:
         return copied(value)
     kept = value.kept().reshape(-1, *(1,) * (value.rows.ndim - 1))
@@ -128,8 +128,8 @@ def _behind(value: Ragged, gradient: bool) -> Any:
 
 
 def merge(call: Call) -> None:
-    """Out[n] = the next row of InTrue where Mask[n] holds, else of InFalse; sequences instead of
-    rows where they have a LoD.
+    """Out[n] = the next row of InTrue where Mask[n] is true, else of InFalse; sequences instead of
+    rows if they have a LoD.
     """
     op = call.op
     (out,) = op.output("Out")
@@ -159,7 +159,7 @@ def merge(call: Call) -> None:
 
 
 def _plain(call: Call, slot: str, value: Any) -> Any:
-    """The rows of one side. Raises EnforceNotMet for an array that does not say how many it has."""
+    """The rows of one side. Raises EnforceNotMet for an array whose number of rows is not fixed."""
     if value is not None and not isinstance(value, Ragged):
         raise EnforceNotMet(
             f"op '{call.op.type}' merges the rows of {call.op.input(slot)[0]!r}, which has the"
@@ -170,7 +170,7 @@ def _plain(call: Call, slot: str, value: Any) -> Any:
 
 
 def _chosen(holds: Any, values: list[Any]) -> Any:
-    """values[0] where a row holds, else values[1]; a missing one is zero."""
+    """values[0] in rows whose mask is true, else values[1]; a missing one is zero."""
     true, false = (
         jnp.zeros_like(next(o for o in values if o is not None)) if v is None else v for v in values
     )
@@ -199,7 +199,7 @@ def _merged_sequences(
     lengths = jnp.where(sides[0] | sides[1], chosen(sides[0], lambda v, p: v.lengths[p]), 0)
     offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(lengths, dtype=jnp.int32)])
     keys = {v.key[-1] if _tuple(v.key)[0] == "part" else v for v in there}
-    whole = len(keys) == 1  # both sides are parts of one value, and so is what they make
+    whole = len(keys) == 1  # both sides are parts of one value, and so is the result
     room = there[0].capacity if whole else sum(v.capacity for v in there)
     holder = jnp.minimum(segments(offsets, room), count - 1)
     inside = jnp.arange(room, dtype=jnp.int32) - offsets[holder]

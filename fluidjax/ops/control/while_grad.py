@@ -1,9 +1,9 @@
 """while_grad: runs the gradient block of a loop for each iteration, from the last to the first.
 
-A gradient that the loop is given (Out@GRAD) and gives (X@GRAD) under one name is handed from
-iteration to iteration, and so is that of an array; the others (parameters, and what else the loop
-only reads) are added up. The gradient of a variable that every iteration writes anew belongs to the
-last one alone.
+A gradient that the op takes (Out@GRAD) and returns (X@GRAD) under one name is passed from iteration
+to iteration, and so is an array's. The others (parameters, and variables that the loop only reads)
+are summed. The gradient of a variable that every iteration overwrites belongs to the last one
+alone.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Backwards:
         self.summed = [x + GRAD for x in self.wanted if x + GRAD not in self.handed_on]
 
     def _starts(self) -> tuple[Env, Env]:
-        """Gradients as the last iteration finds them: those that iterations hand on, and those that
-        all read.
+        """The gradients at the last iteration: those that iterations pass on, and those that all of
+        them read.
         """
-        handed: Env = OrderedDict()  # ordered: names decide nothing about the compiled step
+        handed: Env = OrderedDict()  # ordered, so that names do not change the compiled step
         constant: Env = {}
         for x in self.wanted:
             value = self.call.env.get(x)
@@ -75,9 +75,7 @@ class Backwards:
         return replace(found, rows=as_gradient(found.rows))
 
     def once(self, handed: Env, left: Any, k: Any) -> tuple[Env, Env]:
-        """One iteration: the gradients that it hands on, and its parts of those that are
-        added up.
-        """
+        """One iteration: the gradients that it passes on, and its terms of those that are summed."""
         inner = {**self.call.env, **self.scopes.iteration(left), **self.constant}
         for name in self.summed:
             inner.pop(name, None)
@@ -86,7 +84,7 @@ class Backwards:
         after = {n: inner.get(n, v) for n, v in handed.items()}
         for name in handed:
             flows = name.removesuffix(GRAD) in self.wanted and name in self.made
-            # the iterations before have no part in what this one wrote anew
+            # earlier iterations do not affect what this one overwrote
             if not (flows or is_array(handed[name])):
                 after[name] = used_up(self.call, self.idx, inner, name.removesuffix(GRAD))
         parts = OrderedDict((n, rows_of(inner[n])) for n in self.summed if n in inner)
@@ -114,7 +112,7 @@ class Backwards:
                 if n in handed and n.removesuffix(GRAD) not in self.wanted
             }
         )
-        # the gradient of `increment` takes the step back
+        # the gradient of `increment` undoes the step
         env.update({n: v for n, v in self.scopes.before.items() if n in self.made})
 
     def _scan(self, count: int) -> tuple[Env, Env]:
@@ -156,7 +154,7 @@ def _in_form_of(before: Any, after: Any) -> Any:
 
 
 def nothing(types: SelectedRows) -> SelectedRows:
-    """Sparse rows of a type of which none is meant."""
+    """Sparse rows of a type, none of them set."""
     rows = jnp.full(types.rows.shape, types.height, types.rows.dtype)
     return SelectedRows(
         rows, jnp.zeros(types.values.shape, types.values.dtype), types.height, types.unique

@@ -1,9 +1,9 @@
 """while: runs its block as long as a condition holds. Its gradient is in while_grad.py.
 
-What is known of the loop before it runs (loop_course.py) decides how it runs. Where at most so many
-iterations are known, and the loop is differentiated or their number is exact, it is a ``lax.scan``,
-in which iterations behind the last do nothing; else a ``lax.while_loop``. A gradient block finds
-what it reads of each iteration in the step scopes.
+The facts known about the loop before it runs (loop_course.py) decide how it is lowered. If a bound
+on its iterations is known, and the loop is differentiated or the bound is exact, it becomes a
+``lax.scan`` in which iterations after the last do nothing; else a ``lax.while_loop``. A gradient
+block reads the values of each iteration from the step scopes.
 """
 
 from __future__ import annotations
@@ -58,9 +58,7 @@ class Loop:
         self.differentiated = any(block.forward == self.idx for block in self.desc.blocks)
 
     def _carried_values(self) -> tuple[Env, list[str]]:
-        """The values of what is carried, and the names that have none before the first
-        iteration.
-        """
+        """The carried values, and the carried names that have none before the first iteration."""
         found: Env = {}
         missing = []
         for name in self.written:
@@ -74,7 +72,7 @@ class Loop:
         return found, missing
 
     def _room(self, name: str, array: Any) -> Any:
-        """The array with as many entries as it will come to have."""
+        """The array with the number of entries that it will reach."""
         marks = self.course.written.get(name, set())
         if marks is None:
             raise NotOneStep(
@@ -95,9 +93,7 @@ class Loop:
         return stacked(array, capacity)
 
     def once(self, values: Env, k: Any) -> tuple[Env, list[Any]]:
-        """One iteration: the values of what is carried after it, and what it leaves for its
-        gradient block.
-        """
+        """One iteration: the carried values after it, and the values saved for its gradient block."""
         inner = {
             **self.call.env,
             **{n: self._empty(n) for n in self.missing if n in self.course.written},
@@ -119,7 +115,7 @@ class Loop:
             return
         first = jax.jit(self.once, inline=True)
         types, left = jax.eval_shape(first, self.start, 0)
-        # ordered: names decide nothing about the compiled step
+        # ordered, so that names do not change the compiled step
         start: Env = OrderedDict(self.start)
         start.update((n, zeros(types[n])) for n in self.missing if n in types)
         forms = Forms()
@@ -176,8 +172,8 @@ class Loop:
         )[0]
 
     def _same(self, before: Env, after: Env) -> Env:
-        """The values after an iteration in the form of those before. Raises UnsupportedError where
-        a shape has changed.
+        """The values after an iteration in the form of those before. Raises UnsupportedError if a
+        shape has changed.
         """
         return OrderedDict(
             (
@@ -190,7 +186,7 @@ class Loop:
         )
 
     def _mark_missing(self, end: Env) -> None:
-        """What only the loop gives a value has one if there was an iteration."""
+        """A variable that only the loop sets has a value if there was an iteration."""
         if self.missing and not (self.course.exact and self.course.count):
             began = self.call.read(self.condition)
             marked(
@@ -202,7 +198,7 @@ class Loop:
             )
 
     def _tell_known(self, end: Env) -> None:
-        """Counters whose last value is known stay NumPy, and so does which entries are written."""
+        """Counters with a known last value stay NumPy, and so do the flags of written entries."""
         if not self.course.exact:
             return
         env = self.call.env
@@ -218,11 +214,11 @@ class Loop:
 def kept(
     call: Call, written: Iterable[str], arrays: Iterable[str] = ()
 ) -> tuple[list[str], list[str]]:
-    """What gradient blocks read: of an iteration's end (the block's own, and what is changed in
-    place), and of its start.
+    """The names that gradient blocks read at an iteration's end (the block's own, and variables
+    changed in place), and at its start.
 
-    written: what the block writes outside. arrays: those of it that are arrays, besides those that
-    have a value.
+    written: outer variables that the block writes. arrays: those that are arrays, besides those
+    that have a value.
     """
     (idx,), desc = call.op.blocks, call.desc
     own = list(walk.read_back(desc, idx))
@@ -277,15 +273,15 @@ def run(call: Call) -> None:
 
 
 def carried(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
-    """What the block writes outside and something else too; a variable that is the block's alone
-    has no old value.
+    """Outer variables that the block writes and another op writes too; a variable that only the
+    block writes has no old value.
     """
     return walk.written_before(desc, op, walk.written_outside(desc, op))
 
 
 def write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
-    """while_grad takes those gradients that its block reads and that nothing in it has made, and
-    gives those that it makes.
+    """while_grad takes the gradients that its block reads and does not compute, and returns those
+    that it computes.
     """
     block = names.inside()
     made = {n for written in block.writes for n in written}

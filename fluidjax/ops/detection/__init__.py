@@ -1,5 +1,5 @@
-"""Ops of object detection: boxes, regions of interest and proposals. A module of this folder is
-found by itself.
+"""Ops of object detection: boxes, regions of interest and proposals. The modules of this folder are
+found automatically.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""rpn_target_assign and retinanet_target_assign: which anchors are to find which boxes, and which
-are to find nothing.
+"""rpn_target_assign and retinanet_target_assign: which anchors are trained to find which boxes, and
+which are background.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from .overlaps import deltas, pixel_overlaps
 from .packing import firsts, packed
 from .sampling import sampled
 
-NEAR = 1e-4  # overlaps that differ by less are taken for equal
+NEAR = 1e-4  # overlaps that differ by less are equal
 
 
 def _scored(
     anchors: Any, there: Any, boxes: Any, real: Any, positive: float, negative: float
 ) -> tuple[Any, Any, Any]:
-    """Which anchors [A] of those `there` find a box, which may be background, and the box that each
+    """Which anchors [A] among `there` find a box, which may be background, and the box that each
     overlaps most.
 
-    boxes [G, 4], of which those count that are `real`. An anchor finds a box that it overlaps by
-    `positive`, or that no anchor overlaps by more than it.
+    boxes [G, 4]; only `real` ones count. An anchor finds a box that it overlaps by `positive`, or
+    that no anchor overlaps by more than it.
     """
     overlap = jnp.where(real, pixel_overlaps(anchors, boxes), -np.inf)
     best = jnp.max(overlap, 1, initial=-np.inf)
     of_box = jnp.max(jnp.where(there[:, None], overlap, -np.inf), 0, initial=-np.inf)
-    # no nan where there is no box: those are not real
+    # avoids nan for absent boxes, which are not real
     greatest = (jnp.abs(overlap - of_box) < NEAR).any(1)
     return (
         there & (greatest | (best >= positive)),
@@ -46,11 +46,11 @@ def _scored(
 
 
 def _assigned(fg: Any, bg: Any, first: Any, room: tuple[int, int]) -> tuple[Any, ...]:
-    """The places of the anchors that boxes are wanted of, of those that scores are, and their
+    """The positions of the anchors with a box target and of those with a score target, their
     weights and numbers.
 
-    An anchor that was drawn for both is background; the first that finds a box (`first`) takes its
-    place, with no weight, among the boxes wanted.
+    An anchor sampled for both is background; the first that finds a box (`first`) replaces it among
+    the box targets, with weight 0.
     """
     both = (fg & bg).sum().astype(np.int32)
     real = fg & ~bg
@@ -88,8 +88,8 @@ def _targets(
     straddle: float,
     draw: Any,
 ) -> Any:
-    """What _assigned says of each image, and the offsets of the boxes wanted and the box of each,
-    stacked.
+    """The result of _assigned for each image, with the offsets of the box targets and the box of
+    each, stacked.
     """
     anchors = jnp.asarray(anchors)
     real = mask(boxes) & (view(crowd).reshape(boxes.sequences, boxes.longest[-1]) == 0)
@@ -113,7 +113,7 @@ def _targets(
 
 
 class _Draw:
-    """Which anchors are drawn of those that may be, at most so many; see sampled."""
+    """Which candidate anchors are sampled, at most so many; see sampled."""
 
     def __init__(self, anchors: int, most_fg: int | None, most: int | None, key: Any) -> None:
         self.anchors, self.most_fg, self.most, self.key = anchors, most_fg, most, key
@@ -159,7 +159,7 @@ _ROWS = ("LocationIndex", "ScoreIndex", "TargetBBox", "TargetLabel", "BBoxInside
 
 
 def _no_level(levels: Any, attrs: Attrs) -> dict[str, int]:
-    """None is declared, as in 1.8.5; what is fetched has a LoD."""
+    """No LoD is declared, as in 1.8.5; the fetched values have one."""
     return {}
 
 
@@ -176,17 +176,17 @@ def rpn_target_assign(
     rpn_batch_size_per_im: int = 256, rpn_positive_overlap: float = 0.7, rpn_negative_overlap: float = 0.3, rpn_fg_fraction: float = 0.25,
     use_random: bool = True,
 ):  # fmt: skip
-    """LocationIndex [F], ScoreIndex [S] = places in N * A anchors: those that are to find a box,
-    and those that are trained on.
+    """LocationIndex [F], ScoreIndex [S] = positions in N * A anchors: those trained to find a box,
+    and all that are trained.
 
     Anchor [A, 4]; GtBoxes [G, 4] and IsCrowd [G, 1], whose boxes count for nothing, with a LoD of
     the N images; ImInfo [N, 3] (height, width, the scale of GtBoxes). Anchors farther than
     rpn_straddle_thresh outside the image are left out (unless it is negative). An anchor finds a
     box (label 1) from an overlap of rpn_positive_overlap on, or if it is the one that overlaps it
-    most; below rpn_negative_overlap it finds none (0). Of each image rpn_batch_size_per_im are
-    taken at most, a share of rpn_fg_fraction with a box: the first ones, or any where use_random.
-    TargetLabel [S, 1], TargetBBox [F, 4]: how the box differs from the anchor, BBoxInsideWeight [F,
-    4]: 0 for those that were taken for both.
+    most; below rpn_negative_overlap it finds none (0). Each image gives at most
+    rpn_batch_size_per_im anchors, at most a share of rpn_fg_fraction with a box: the first ones, or
+    random ones if use_random. TargetLabel [S, 1], TargetBBox [F, 4]: how the box differs from the
+    anchor, BBoxInsideWeight [F, 4]: 0 for those sampled for both.
     """
     found = _inputs("rpn_target_assign", Anchor, ImInfo, GtBoxes=GtBoxes, IsCrowd=IsCrowd)
     count = Anchor.shape[0]
@@ -224,8 +224,8 @@ def retinanet_target_assign(
     Anchor: Array, GtBoxes: Ragged, GtLabels: Ragged, IsCrowd: Ragged, ImInfo: Array, *, positive_overlap: float = 0.5,
     negative_overlap: float = 0.4,
 ):  # fmt: skip
-    """LocationIndex, ScoreIndex and so on = those of rpn_target_assign, of all anchors, none left
-    out or drawn.
+    """LocationIndex, ScoreIndex and so on = those of rpn_target_assign for all anchors, without
+    sampling.
 
     TargetLabel is GtLabels [G, 1] of the box that an anchor finds, 0 for none. ForegroundNumber [N,
     1] (int32): 1 + the anchors that find a box.

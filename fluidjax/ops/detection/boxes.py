@@ -1,4 +1,4 @@
-"""Boxes of several images: what they must look like, and the images that they belong to."""
+"""Boxes of several images: their shapes, and the images that they belong to."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def boxes_checked(op: str, slot: str, boxes: Any, numbers: int = 4) -> None:
 
 
 def ends(counts: Any) -> Any:
-    """Offsets [N + 1] of so many rows for each of N images."""
+    """Offsets [N + 1] from the number of rows of each of N images."""
     return jnp.concatenate(
         [jnp.zeros(1, np.int32), jnp.cumsum(rows_of(counts).reshape(-1), dtype=np.int32)]
     )
 
 
 def counted(rois: Any, counts: Any) -> Any:
-    """Rows of which the first counts[0] are the first image's, and so on, with that LoD; as they
-    are without counts.
+    """Rows with a LoD by image: the first counts[0] belong to the first image, and so on. Unchanged
+    without counts.
     """
     if counts is None:
         return rois
@@ -37,13 +37,15 @@ def counted(rois: Any, counts: Any) -> Any:
 
 
 def bare(x: Ragged, *more: Any) -> list[Any]:
-    """The rows of x, and further rows of the same number, as plain values of which no LoD is shown."""
+    """The rows of x, and further values with the same number of rows, as plain values without a
+    LoD.
+    """
     return some(x.offsets[-1][-1], x.rows, *more)
 
 
 def images_of(op: str, rois: Any, images: int, offsets: Any = None, counts: Any = None) -> Any:
-    """The number of the image that each region is of, [R] int32, by the offsets [images + 1], else
-    by counts [images], else by a LoD.
+    """The image number of each region, [R] int32, by the offsets [images + 1], else by counts
+    [images], else by a LoD.
     """
     if offsets is None and counts is not None:
         if rows_of(counts).size != images:
@@ -80,7 +82,7 @@ def images_of(op: str, rois: Any, images: int, offsets: Any = None, counts: Any 
 
 
 def with_images(rois: Any, rows: Any) -> Any:
-    """What a region gives, one row a region, [R, ...]: a plain array as in 1.8.5, of which the
-    padding is known.
+    """The results of regions, one row per region, [R, ...]: a plain array as in 1.8.5, with known
+    padding.
     """
     return rois.with_rows(rows, bare=True) if isinstance(rois, Ragged) else rows

@@ -21,7 +21,7 @@ CODES = ("encode_center_size", "decode_center_size")
 
 
 def centred(boxes: Any, more: int) -> tuple[Any, Any]:
-    """Centres and sizes [..., 2]; more: 1 where the last pixel belongs to a box."""
+    """Centres and sizes [..., 2]; more: 1 if the last pixel belongs to a box."""
     sizes = boxes[..., 2:4] - boxes[..., :2] + more
     return boxes[..., :2] + sizes / 2, sizes
 
@@ -87,7 +87,7 @@ def _row_by_row(attrs: Attrs, shapes: Shapes) -> bool:
 
 
 def _with_the_rows(attrs: Attrs, _: Mapping[str, Any]) -> str:
-    """Whose LoD the boxes take: that of what goes along the rows."""
+    """The value whose LoD the boxes take: the one along the rows."""
     return "PriorBox" if _along_rows(attrs) else "TargetBox"
 
 
@@ -110,10 +110,10 @@ def box_coder(
     """OutputBox [rows, priors, 4] = (centre - prior centre) / prior size and log(size / prior
     size), over variances; or the inverse.
 
-    Boxes are (x1, y1, x2, y2). encode_center_size: of TargetBox [rows, 4] with every prior.
-    decode_center_size: boxes of the codes TargetBox [rows, priors, 4]; with axis 1 the priors go
+    Boxes are (x1, y1, x2, y2). encode_center_size: codes of TargetBox [rows, 4] for every prior.
+    decode_center_size: boxes from the codes TargetBox [rows, priors, 4]; with axis 1 the priors go
     along the rows. Variances: PriorBoxVar [priors, 4], or `variance`, or 1. box_normalized: false
-    where the last pixel belongs to a box, which makes sides one longer.
+    if the last pixel belongs to a box, which makes sides longer by one.
     """
     more = 0 if box_normalized else 1
     centres, sizes = centred(PriorBox, more)
@@ -211,12 +211,12 @@ def box_decoder_and_assign(
     *,
     box_clip: float = 4.135,
 ):
-    """DecodeBox [R, 4 * C] = the boxes that the codes TargetBox mean beside PriorBox [R, 4];
-    OutputAssignBox [R, 4] = one of them.
+    """DecodeBox [R, 4 * C] = the boxes decoded from the codes TargetBox beside PriorBox [R, 4];
+    OutputAssignBox [R, 4] = one of them: that of the best class of BoxScore [R, C] except the
+    first, or the prior if no score is above -1.
 
-    That is the one of the best class of BoxScore [R, C] but the first, or the prior where none is
-    above -1. Boxes are in pixels, the last one belongs to them. PriorBoxVar [4] multiplies codes;
-    those of sizes are at most box_clip.
+    Boxes are in pixels and include the last one. PriorBoxVar [4] multiplies codes; codes of sizes
+    are at most box_clip.
     """
     if PriorBoxVar is None:
         raise EnforceNotMet(

@@ -1,5 +1,5 @@
-"""deformable_psroi_pooling: means of places within regions, of which every part is moved by a
-learnt offset.
+"""deformable_psroi_pooling: means of samples within regions; a learnt offset moves every part of a
+region.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from .regions import apart, checked, each_region, pooled_spec, rounded
 
 
 def _classes(x: Any, trans: Any, output_dim: int, group: Any, part: Any, no_trans: bool) -> int:
-    """How many classes have offsets of their own. Raises ShapeError for what does not fit together."""
+    """The number of classes with their own offsets. Raises ShapeError for shapes that do not fit
+    together.
+    """
     if len(group) != 2 or len(part) != 2 or min(*group, *part, output_dim) < 1:
         raise ShapeError(
             "op 'deformable_psroi_pooling' takes an output_dim, two group_size and two part_size"
@@ -60,7 +62,7 @@ def _spec(
 def _axis(
     rois: Any, axis: int, bins: int, part: int, samples: int, scale: float, shift: Any, std: float
 ) -> Any:
-    """Where the samples of each bin lie along an axis, [R, classes, bins of the rows, bins of the
+    """The positions of each bin's samples along an axis, [R, classes, bins of the rows, bins of the
     columns, samples].
 
     shift: the offsets, [R, classes, rows' parts, columns' parts], or None.
@@ -138,13 +140,13 @@ def deformable_psroi_pooling(
     Input: Array, ROIs: Array | Ragged, Trans: Array | Ragged, *, no_trans: bool, spatial_scale: float, output_dim: int, group_size: Ints,
     pooled_height: int, pooled_width: int, part_size: Ints, sample_per_part: int, trans_std: float,
 ):  # fmt: skip
-    """Output [R, output_dim, pooled_height, pooled_width]: the mean of sample_per_part times as
-    many places in each bin of a region.
+    """Output [R, output_dim, pooled_height, pooled_width]: the mean of sample_per_part^2 samples in
+    each bin of a region.
 
     Input [N, output_dim * group_size[0] * group_size[1], H, W]: bin (c, i, j) reads channel c of
     the group that it lies in. ROIs [R, 4] with a LoD of the N images. Trans [R, 2 * classes,
-    *part_size]: how far the part of a bin is moved (x, then y), in trans_std times the region's
-    size; not looked at where no_trans. TopCount: how many of a bin's places lie in the image.
+    *part_size]: the offset of each bin's part (x, then y), in units of trans_std times the region's
+    size; ignored if no_trans. TopCount: the number of a bin's samples within the image.
     """
     rois, trans, (rows, columns) = rows_of(ROIs), rows_of(Trans), (pooled_height, pooled_width)
     checked("deformable_psroi_pooling", Input, rois, 4, (rows, columns), spatial_scale)

@@ -1,7 +1,7 @@
 """detection_map: the mean average precision of detections, of a batch or of all batches so far.
 
-A batch is part of a step. What is added up over batches grows with every one of them, so the
-program is cut there, and Python puts the batch's records behind those of the state.
+The records of one batch are part of a step. Those accumulated over batches grow, so the program is
+cut there and Python appends the batch's records to the state's.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _spec(
             f"op 'detection_map' takes a class_num above 0, not {attrs['class_num']}"
         )
     kind = DetectRes.dtype
-    if HasState is not None:  # what is kept says its own shape
+    if HasState is not None:  # the state carries its own shape
         return None, None, None, Spec((1,), kind)
     return (
         Spec((attrs["class_num"], 1), "int32"),
@@ -74,7 +74,7 @@ def _compiled() -> Any:
 
 
 def with_state(inputs: Attrs, attrs: Attrs) -> dict[str, Any]:
-    """The outputs by slot, HasState included: what a run does where the program is cut."""
+    """The outputs by slot, with HasState: the op as it runs between segments."""
     outs = _compiled()(inputs["DetectRes"], inputs["Label"], **attrs)
     counts, mean = np.asarray(outs[0]), outs[3]
     records = [trimmed(v) for v in outs[1:3]]
@@ -125,7 +125,7 @@ def _behind(
 
 
 def _mean(counts: np.ndarray, records: list[Ragged], attrs: Attrs) -> float:
-    """The mean over the classes; one that no box or detection was ever of counts, with 0, unless
+    """The mean over the classes. A class without any box or detection counts as 0 unless
     background_label is 0, as in 1.8.5.
     """
     total = there = 0.0
@@ -179,13 +179,13 @@ def detection_map(
     DetectRes [rows, 6] (label, score, x1, y1, x2, y2) and Label [rows, 6] (label, whether
     difficult, x1, y1, x2, y2) or [rows, 5], a sequence an image, labels from 0 to class_num - 1
     (others do not count). A detection is right if it is the first, by falling scores, whose largest
-    overlap is with that box of its class, and by more than overlap_threshold. Difficult boxes do
-    not count, nor what overlaps them, unless evaluate_difficult. 11point: the mean of the largest
-    precisions from recall 0, 0.1, ..., 1 on. AccumPosCount [class_num, 1]: boxes of each class;
-    AccumTruePos, AccumFalsePos [rows, 2]: scores and 1 or 0, a sequence a class. As in 1.8.5 a
-    class with background_label boxes does not count. Where HasState [1] is not 0, PosCount, TruePos
-    and FalsePos are the Accum outputs of earlier batches: counts and records of this one are added,
-    and MAP is that of all. Raises EnforceNotMet where they are no such outputs.
+    overlap is with that box of its class, and by more than overlap_threshold. Difficult boxes and
+    detections that overlap them do not count, unless evaluate_difficult. 11point: the mean of the
+    largest precisions at recall >= 0, 0.1, ..., 1. AccumPosCount [class_num, 1]: boxes of each
+    class; AccumTruePos, AccumFalsePos [rows, 2]: scores and 1 or 0, a sequence a class. As in 1.8.5
+    a class with background_label boxes does not count. If HasState [1] is not 0, PosCount, TruePos
+    and FalsePos are the Accum outputs of earlier batches; this batch's counts and records are
+    added, and MAP covers all. Raises EnforceNotMet if they are not such outputs.
     """
     if HasState is not None:
         raise NotOneStep(

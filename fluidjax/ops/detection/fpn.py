@@ -50,9 +50,9 @@ def collect_fpn_proposals(
 ):  # fmt: skip
     """FpnRois = the regions [R, 4] with the post_nms_topN greatest scores of all levels and images.
 
-    MultiLevelRois [., 4] and MultiLevelScores [., 1] of each level, with LoDs of the images, or
-    MultiLevelRoIsNum [N] of each level, how many each image has. The regions come by images, the
-    best of each first. RoisNum [N]: how many each image has.
+    Each level has MultiLevelRois [., 4] and MultiLevelScores [., 1] with LoDs of the images, or
+    with MultiLevelRoIsNum [N], the number per image. FpnRois is ordered by image, best first.
+    RoisNum [N]: the number per image.
     """
     counts: list[Any] = MultiLevelRoIsNum or [None] * len(MultiLevelRois)
     held = [counted(r, c) for r, c in zip(MultiLevelRois, counts, strict=True)]
@@ -122,18 +122,18 @@ def distribute_fpn_proposals(
 ):  # fmt: skip
     """MultiFpnRois = the regions [R, 4] of each level from min_level to max_level, by images.
 
-    RestoreIndex [R, 1] (int32): where each went, counted over the levels one behind the other. A
-    region is of level refer_level + floor(log2(sqrt(area) / refer_scale)), or of the nearest that
-    there is. FpnRois has a LoD of the images, or RoisNum [N] says how many each has, and
-    MultiLevelRoIsNum [N] of each level too. pixel_offset: false where edges of boxes are lines, and
-    no pixels of them.
+    RestoreIndex [R, 1] (int32): the new position of each region, counted over the concatenated
+    levels. A region belongs to level refer_level + floor(log2(sqrt(area) / refer_scale)), or to the
+    nearest one. FpnRois has a LoD of the images, or RoisNum [N] gives the number per image, and
+    MultiLevelRoIsNum [N] that of each level. pixel_offset: false if the edges of boxes are lines,
+    not pixels.
     """
     rois = sequences_of("distribute_fpn_proposals", "FpnRois", counted(FpnRois, RoisNum))
     count = _levels("distribute_fpn_proposals", min_level, max_level, refer_level, refer_scale)
     size = jnp.sqrt(area(rois.rows, int(pixel_offset)))
     level = jnp.floor(jnp.log2(size / refer_scale + np.asarray(1e-6, size.dtype)) + refer_level)
     level = jnp.clip(level, min_level, max_level).astype(np.int32) - min_level
-    level = jnp.where(rois.kept(), level, count)  # a padded row comes behind all
+    level = jnp.where(rois.kept(), level, count)  # padded rows come last
     order = jnp.argsort(level, stable=True).astype(np.int32)
     found, begin = [], np.int32(0)
     for n in range(count):

@@ -41,10 +41,8 @@ def _levels(levels: Any, attrs: Attrs) -> dict[str, int]:
 
 
 def _merged(boxes: Any, scores: Any, threshold: Any, overlap: Overlaps) -> tuple[Any, Any, Any]:
-    """Boxes [M, numbers] and scores [M] where each run of boxes that overlap is one, at its first
-    (what stands at the others means
-
-    nothing); and which are the first ones.
+    """Boxes [M, numbers] and scores [M] in which each run of overlapping boxes is merged at its
+    first position (other positions have no meaning); and a mask of the first positions.
     """
 
     def step(run: tuple[Any, ...], given: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -72,13 +70,13 @@ def locality_aware_nms(
     BBoxes: Array, Scores: Array, *, background_label: int = -1, score_threshold: float, nms_top_k: int, nms_threshold: float = 0.3,
     nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,
 ):  # fmt: skip
-    """Out [rows, 6] = as multiclass_nms, of BBoxes [N, M, 4] and Scores [N, 1, M] after boxes in a
-    row that overlap were merged.
+    """Out [rows, 6] = multiclass_nms of BBoxes [N, M, 4] and Scores [N, 1, M] after merging
+    consecutive boxes that overlap.
 
-    Polygons as there.
+    BBoxes may be polygons, as there.
 
     In order, a box that overlaps the one before it (merged so far) by more than nms_threshold is
-    merged with it: the mean of both, weighted by their scores, which add up. [[-1]] where there is
+    merged with it: the mean of both, weighted by their scores, which are summed. [[-1]] if there is
     no box.
     """
     apart = overlaps(BBoxes.shape[2], normalized)

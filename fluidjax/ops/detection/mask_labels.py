@@ -1,6 +1,4 @@
-"""generate_mask_labels: the masks that regions with an object are to find, drawn from the polygons
-of the objects.
-"""
+"""generate_mask_labels: target masks for regions with an object, drawn from the objects' polygons."""
 
 from __future__ import annotations
 
@@ -24,10 +22,10 @@ from .packing import firsts, packed
 
 
 def _polygons(segments: Ragged) -> tuple[Any, Any, Any]:
-    """The points of each object's polygons [G, P, L, 2], how many each polygon has [G, P], and how
-    many polygons [G].
+    """The points of each object's polygons [G, P, L, 2], the number of points of each polygon [G,
+    P], and the number of polygons [G].
 
-    Behind the last object and the last polygon there may be empty ones, which no image has.
+    Empty ones may follow the last object and the last polygon; no image has them.
     """
     _, objects, polygons = segments.offsets
     _, most, longest = segments.longest
@@ -133,15 +131,15 @@ def generate_mask_labels(
     num_classes: int,
     resolution: int,
 ):
-    """Of each image, the regions with an object: MaskRois [F, 4], which of the image's Rois each
-    is, RoiHasMaskInt32 [F, 1], and its mask.
+    """MaskRois [F, 4] = the regions with an object of each image, with their index in the image's
+    Rois (RoiHasMaskInt32 [F, 1]) and mask.
 
     Rois [S, 4] and LabelsInt32 [S, 1], a class above 0 for an object, with a LoD of the N images;
-    GtClasses [G, 1] and IsCrowd [G, 1], whose objects count for nothing, with another; GtSegms
-    [points, 2] with three levels: images, objects, polygons. ImInfo [N, 3] (height, width, the
-    scale of Rois). The mask is that of the object whose polygons' box the region overlaps most.
-    MaskInt32 [F, num_classes * resolution * resolution]: 0 and 1 in the columns of its class, else
-    -1. An image without an object gives its first background region, and -1 everywhere.
+    GtClasses [G, 1] and IsCrowd [G, 1] (crowds are ignored) with another; GtSegms [points, 2] with
+    three levels: images, objects, polygons. ImInfo [N, 3] (height, width, the scale of Rois). The
+    mask is that of the object whose bounding box the region overlaps most. MaskInt32 [F,
+    num_classes * resolution * resolution]: 0 and 1 in the columns of its class, else -1. An image
+    without an object gives its first background region, and -1 everywhere.
     """
     classes, crowd, polygons, rois, labels = _inputs(
         ImInfo, GtClasses, IsCrowd, GtSegms, Rois, LabelsInt32

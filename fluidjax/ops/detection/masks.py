@@ -1,9 +1,8 @@
-"""Polygons drawn as masks, as COCO's tools draw them: on a grid five times as fine, column by
-column.
+"""Polygons drawn as masks, as by COCO's tools: column by column, on a grid five times as fine.
 
-A column of pixels changes between outside and inside where an edge crosses it, so a pixel is inside
-if an odd number of edges crosses its column at it or before. Every edge crosses a column once at
-most, at a place that follows from its ends; so no edge is walked along.
+An edge that crosses a column of pixels switches between outside and inside, so a pixel is inside if
+an odd number of edges crosses its column at or before it. An edge crosses a column at most once, at
+a position that its ends determine, so no loop walks along edges.
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ def _cut(x: Any) -> Any:
 
 def _row_at(a: Any, b: Any, column: Any) -> Any:
     """The fine row at which the edge from a to b [..., 2] passes from fine column `column` to the
-    next, -1 where it does not: the lower of
-
-    the rows of its places on both sides.
+    next, or -1 if it does not: the lower of its rows on both sides.
     """
     (xs, ys), (xe, ye) = (jnp.moveaxis(v, -1, 0) for v in (a, b))
     dx, dy = jnp.abs(xe - xs), jnp.abs(ye - ys)
@@ -40,7 +37,7 @@ def _row_at(a: Any, b: Any, column: Any) -> Any:
     slope = jnp.where(flat, ye - ys, xe - xs) / jnp.maximum(jnp.where(flat, dx, dy), 1)
     low, high = jnp.minimum(xs, xe), jnp.maximum(xs, xe)
     passes = (low <= column) & (column < high)
-    # of a flat edge: one place a column
+    # for a flat edge: one place per column
     rows = [_cut(ys + slope * (c - xs) + 0.5) for c in (column, column + 1)]
     return jnp.where(
         passes, jnp.where(flat, jnp.minimum(*rows), _steep(xs, ys, slope, dy, column)), -np.inf

@@ -22,7 +22,7 @@ from ..traits import Attrs, knows_rows, mixes, rows_by
 
 NONE = -1  # a prior that no box matches
 LEAST = 1e-6  # distances below count as none
-MANY = 130  # from so many boxes on, every distance above 0 counts
+MANY = 130  # with this many boxes or more, every distance above 0 counts
 MATCHES = ("bipartite", "per_prediction")
 MININGS = ("max_negative", "hard_example")
 
@@ -47,9 +47,10 @@ def bipartite_match(
     matches, -1 for none.
 
     DistMat [boxes, M], one LoD level, a sequence an image; without a LoD, one image. Greedy: the
-    largest value whose row and column are free is a match, of equal ones that of the first column,
-    then row; values below 1e-6 are none. per_prediction: other columns match their largest value
-    too, if it is dist_threshold or more. ColToRowMatchDist: the values, 0 for none.
+    largest value whose row and column are free is a match; between equal ones the first column
+    wins, then the first row. Values below 1e-6 do not match. per_prediction: other columns also
+    match their largest value if it is at least dist_threshold. ColToRowMatchDist: the values, 0 for
+    none.
     """
     if isinstance(DistMat, Ragged) and not DistMat.bare:
         x = sequences_of("bipartite_match", "DistMat", DistMat, 1)
@@ -120,7 +121,7 @@ def _assign_spec(
 
 
 def _no_boxes(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
-    """Matches with boxes that an image has not, and priors that are none."""
+    """Matches with boxes that an image does not have, and numbers that are not priors."""
     x, matches, negative = inputs["X"], inputs["MatchIndices"], inputs.get("NegIndices")
     if (
         isinstance(x, Ragged)
@@ -142,12 +143,12 @@ def _no_boxes(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
 def target_assign(
     X: Ragged, MatchIndices: Array, NegIndices: Ragged | None, *, mismatch_value: int = 0
 ):
-    """Out[n, m] = row MatchIndices[n, m] of image n in X, at m % P, [N, M, K]; mismatch_value where
-    that is -1.
+    """Out[n, m] = row MatchIndices[n, m] of image n in X, at m % P, [N, M, K]; mismatch_value if
+    the index is -1.
 
     X [boxes, P, K], one LoD level, a sequence an image; MatchIndices [N, M] int32. OutWeight [N, M,
-    1] float32: 1 where a box is assigned, and with weights for the priors that NegIndices [rows, 1]
-    (one LoD level) names, which get mismatch_value; else 0.
+    1] float32: 1 where a box is assigned and for the priors in NegIndices [rows, 1] (one LoD
+    level), which get mismatch_value; else 0.
     """
     x = sequences_of("target_assign", "X", X, 1)
     if x.sequences != MatchIndices.shape[0]:
@@ -226,10 +227,10 @@ def mine_hard_examples(
     """NegIndices [rows, 1] int32, a sequence an image = the priors that are trained as background,
     in order. All inputs [N, M].
 
-    max_negative: of the unmatched ones whose MatchDist is below neg_dist_threshold those with the
-    largest ClsLoss, neg_pos_ratio times as many as there are matches. hard_example: of the
-    sample_size priors with the largest ClsLoss + LocLoss the unmatched. UpdatedMatchIndices:
-    MatchIndices, for hard_example -1 where a match is not among those.
+    max_negative: the unmatched priors with MatchDist below neg_dist_threshold and the largest
+    ClsLoss, neg_pos_ratio times as many as matches. hard_example: the unmatched ones among the
+    sample_size priors with the largest ClsLoss + LocLoss. UpdatedMatchIndices: MatchIndices; for
+    hard_example, -1 where a match is not among those priors.
     """
     count, width = MatchIndices.shape
     loss = ClsLoss.reshape(count, width)

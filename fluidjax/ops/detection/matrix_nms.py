@@ -66,12 +66,12 @@ def matrix_nms(
     """Out [rows, 6] = (label, decayed score, x1, y1, x2, y2) by falling scores, a sequence an
     image; Index [rows, 1]: the box's row.
 
-    Of each class but background_label the nms_top_k boxes with the largest scores above
-    score_threshold are taken. The score of one is multiplied by the least of 1 and, over all those
-    before it, (1 - overlap) / (1 - m), where m is the largest overlap of that one with those before
-    it; use_gaussian: exp(gaussian_sigma * (m^2 - overlap^2)). What is above post_threshold stays,
-    of an image the keep_top_k best (-1: all). BBoxes [N, M, 4], Scores [N, C, M]. normalized: false
-    where the last pixel belongs to a box. RoisNum [N] int32: how many rows each image has.
+    Each class except background_label takes the nms_top_k boxes with the largest scores above
+    score_threshold. A score is multiplied by the minimum of 1 and, over all boxes before it, (1 -
+    overlap) / (1 - m), where m is the largest overlap of that box with those before it;
+    use_gaussian: exp(gaussian_sigma * (m^2 - overlap^2)). Boxes above post_threshold stay, at most
+    the keep_top_k best of an image (-1: all). BBoxes [N, M, 4], Scores [N, C, M]. normalized: false
+    if the last pixel belongs to a box. RoisNum [N] int32: the number of rows per image.
     """
     n, classes, width = Scores.shape
     labels = np.array([c for c in range(classes) if c != background_label], np.int32)

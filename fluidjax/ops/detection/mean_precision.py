@@ -1,5 +1,5 @@
-"""The mean average precision of a batch of detections, as arrays, and what 1.8.5 records of them;
-see detection_map.py.
+"""The mean average precision of a batch of detections, as arrays, with 1.8.5's records; see
+detection_map.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..ragged import Ragged, bounded, mask, sequences_of, view
 from .similarity import overlap
 
 KINDS = ("integral", "11point")
-EASY = 1e-6  # what a gt's mark of difficulty must exceed
+EASY = 1e-6  # a box is difficult if its mark exceeds this
 
 
 def of_batch(
@@ -77,7 +77,7 @@ def _images(slot: str, value: Any) -> tuple[Any, Any]:
 def _judged(
     found: Any, boxes: Any, same_class: Any, there: Any, hard: Any, threshold: float
 ) -> tuple[Any, Any]:
-    """Which detections [N, D] are right, and which count: those whose box is not difficult."""
+    """Which detections [N, D] are right, and which count (their box is not difficult)."""
     n, many, _ = found.shape
     if not boxes.shape[1] or not many:
         return jnp.zeros((n, many), bool), jnp.ones((n, many), bool)
@@ -101,8 +101,8 @@ def _judged(
 def _ordered(
     kind: Any, score: Any, right: Any, record: Any, known: Any
 ) -> tuple[Any, Any, Any, Any]:
-    """The records as 1.8.5 has them, flattened: by class, then image, and by falling score where
-    the image has the class; their number.
+    """The records in 1.8.5's order, flattened: by class, then image, and by descending score if the
+    image has the class; and their number.
     """
     shape = kind.shape
     image = lax.broadcasted_iota(jnp.int32, shape, 0)
@@ -129,8 +129,8 @@ def _area(mine: Any, right: Any, positives: Any, dtype: Any) -> Any:
 
 
 def _eleven(mine: Any, right: Any, positives: Any, dtype: Any) -> Any:
-    """As in 1.8.5, where a recall that all records reach forgets those behind the place that the
-    recall above it stopped at.
+    """The recalls as in 1.8.5: a recall that all records reach ignores the records after the
+    position at which the next higher recall stopped.
     """
     precision, recall = _curves(mine, right, positives, dtype)
     at = jnp.arange(mine.shape[1], dtype=jnp.int32)

@@ -1,5 +1,5 @@
-"""multiclass_nms, multiclass_nms2: of every class of an image the boxes with the best scores that
-do not overlap.
+"""multiclass_nms, multiclass_nms2: the boxes with the best scores, per class and image, that do not
+overlap.
 """
 
 from __future__ import annotations
@@ -90,16 +90,16 @@ def multiclass_nms(
     BBoxes: Array | Ragged, Scores: Array | Ragged, *, background_label: int = 0, score_threshold: float, nms_top_k: int,
     nms_threshold: float = 0.3, nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,
 ):  # fmt: skip
-    """Out [rows, 6] = (label, score, x1, y1, x2, y2) of the boxes that are kept, a sequence an
-    image; [[-1]] where there is none.
+    """Out [rows, 6] = (label, score, x1, y1, x2, y2) of the kept boxes, a sequence per image;
+    [[-1]] if there are none.
 
     BBoxes [N, M, 4] and Scores [N, C, M]; or [M, C, 4] and [M, C] with one LoD level, a sequence an
-    image. Of each class but background_label the nms_top_k boxes with the largest scores above
-    score_threshold are taken in that order, of equal scores the first box; one that overlaps a kept
-    one by more than nms_threshold is dropped. nms_eta below 1 multiplies thresholds above 0.5 after
-    every kept one. Of an image the keep_top_k best stay (-1: all). Rows go by label, then by score
-    (with a LoD by box). normalized: false where the last pixel belongs to a box. BBoxes [N, M, 8,
-    16, 24 or 32]: polygons (x1, y1, x2, y2, ...), Out has as many columns more.
+    image. Each class except background_label takes the nms_top_k boxes with the largest scores
+    above score_threshold, best first (the first box if scores are equal), and drops one that
+    overlaps a kept box by more than nms_threshold. nms_eta below 1 multiplies a threshold above 0.5
+    after every kept box. An image keeps its keep_top_k best boxes (-1: all). Rows are ordered by
+    label, then by score (with a LoD, by box). normalized: false if the last pixel belongs to a box.
+    BBoxes [N, M, 8, 16, 24 or 32]: polygons (x1, y1, x2, y2, ...), Out has as many columns more.
     """
     attrs = {"threshold": nms_threshold, "eta": nms_eta, "normalized": normalized}
     found = _run(
@@ -125,10 +125,10 @@ def multiclass_nms2(
     BBoxes: Array | Ragged, Scores: Array | Ragged, *, background_label: int = 0, score_threshold: float, nms_top_k: int,
     nms_threshold: float = 0.3, nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,
 ):  # fmt: skip
-    """As multiclass_nms, with no rows where there is no box. Index [rows, 1] int32: the row of the
-    box in BBoxes [N * M, 4].
+    """Out = as in multiclass_nms, without rows if there is no box.
 
-    With a LoD: its row in BBoxes [M * C, 4].
+    Index [rows, 1] int32: the row of the box in BBoxes [N * M, 4], or with a LoD in BBoxes [M * C,
+    4].
     """
     attrs = {"threshold": nms_threshold, "eta": nms_eta, "normalized": normalized}
     return _run(
@@ -153,8 +153,8 @@ def multiclass_nms3(
     BBoxes: Array | Ragged, Scores: Array | Ragged, RoisNum: Array | None, *, background_label: int = 0, score_threshold: float,
     nms_top_k: int, nms_threshold: float = 0.3, nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,
 ):  # fmt: skip
-    """multiclass_nms2, and NmsRoisNum [N] int32: how many rows each image has. RoisNum [N]: how
-    many boxes, in place of a LoD.
+    """Out, Index = as in multiclass_nms2; NmsRoisNum [N] int32: the number of rows per image.
+    RoisNum [N]: the number of boxes, in place of a LoD.
     """
     attrs = {"threshold": nms_threshold, "eta": nms_eta, "normalized": normalized}
     boxes = counted(BBoxes, RoisNum) if rows_of(Scores).ndim == 2 else BBoxes
@@ -185,7 +185,7 @@ def _run(
     )
     scores, cells, classes = jnp.asarray(scores), jnp.asarray(cells), scores.shape[1]
     labels = np.array([c for c in range(classes) if c != background], np.int32)
-    if not labels.size:  # the background alone, of which nothing is taken
+    if not labels.size:  # the background alone, which gives no boxes
         labels, scores = np.zeros(1, np.int32), jnp.full_like(scores, -jnp.inf)
     scores, cells = scores[:, labels], cells[:, labels] if by_lod else cells
     places, count = kept(cells, scores, low, top, most, attrs)
@@ -200,7 +200,9 @@ def _run(
 
 
 def overlaps(size: int, normalized: bool) -> Overlaps:
-    """How much a box of so many numbers overlaps others: (it, the others) -> [others]."""
+    """The function for the overlap of a box of so many numbers with others: (box, others) ->
+    [others].
+    """
     if size > 4:
         return polygon_overlap
     more = 0 if normalized else 1
@@ -210,7 +212,7 @@ def overlaps(size: int, normalized: bool) -> Overlaps:
 def detections(
     boxes: Any, scores: Any, labels: Any, low: float, top: int, most: int, attrs: Attrs
 ) -> tuple[Ragged, Ragged]:
-    """Out of the classes `labels`, and places in M. boxes [N, C or 1, M, 4], scores [N, C, M]."""
+    """Out for the classes `labels`, and positions in M. boxes [N, C or 1, M, 4], scores [N, C, M]."""
     places, count = kept(boxes, scores, low, top, most, attrs)
     return _rows(
         boxes, scores, places, _most_of_image(scores, places, count, most), labels, places, most
@@ -223,8 +225,8 @@ def _as_images(boxes: Any, scores: Any) -> tuple[Any, Any, Any]:
 
 
 def _by_images(op_type: str, boxes: Any, scores: Any) -> tuple[Any, Any, Any]:
-    """The same of sequences: boxes [N, C, longest, 4]; cells behind the end have scores that
-    nothing takes.
+    """The same for sequences: boxes [N, C, longest, 4]; cells after the end have scores that are
+    never taken.
     """
     x = sequences_of(op_type, "BBoxes", boxes)
     cells = view(x.with_rows(rows_of(scores)))
@@ -237,8 +239,8 @@ def _by_images(op_type: str, boxes: Any, scores: Any) -> tuple[Any, Any, Any]:
 
 
 def kept(boxes: Any, scores: Any, low: float, top: int, most: int, attrs: Attrs) -> tuple[Any, Any]:
-    """Places in M of the boxes that each class keeps, [N, C, kept], and how many. boxes [N, C or 1,
-    M, 4], scores [N, C, M].
+    """Positions in M of the boxes that each class keeps, [N, C, kept], and their number. boxes [N,
+    C or 1, M, 4], scores [N, C, M].
     """
     n, classes, width = scores.shape
     places, there = best(scores.reshape(n * classes, width), low, top)

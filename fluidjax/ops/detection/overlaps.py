@@ -7,15 +7,15 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-# the logarithm of how much larger than its anchor a box may become
+# the logarithm of the largest growth of a box over its anchor
 MOST_GROWTH = float(np.log(1000.0 / 16.0))
 
 
 def pixel_overlaps(a: Any, b: Any, more: int = 1) -> Any:
-    """Intersection over union of boxes a [..., A, 4] and b [..., B, 4] whose edges are pixels of
-    them, [..., A, B]; 0 where they do
+    """Intersection over union of boxes a [..., A, 4] and b [..., B, 4] that include their edge
+    pixels, [..., A, B]; 0 if they do not meet.
 
-    not meet. more: 0 where edges are lines.
+    more: 0 if edges are lines.
     """
     a, b = a[..., :, None, :], b[..., None, :, :]
     sizes = [
@@ -27,16 +27,16 @@ def pixel_overlaps(a: Any, b: Any, more: int = 1) -> Any:
 
 
 def centred(boxes: Any, more: int = 1) -> tuple[Any, Any]:
-    """Centres and sizes [..., 2] of boxes whose edges are pixels of them, or lines where more is 0."""
+    """Centres and sizes [..., 2] of boxes that include their edge pixels, or whose edges are lines
+    if more is 0.
+    """
     size = boxes[..., 2:] - boxes[..., :2] + more
     return boxes[..., :2] + size * np.asarray(0.5, boxes.dtype), size
 
 
 def deltas(anchors: Any, boxes: Any, weights: Any = None) -> Any:
-    """How boxes [..., 4] differ from anchors: the way of the centre in sizes of the anchor, and the
-    logarithm of the growth; over
-
-    weights [4].
+    """The offsets of boxes [..., 4] from anchors, divided by weights [4]: the shift of the centre
+    in sizes of the anchor, and the logarithm of the growth.
     """
     (at, size), (centre, extent) = centred(anchors), centred(boxes)
     found = jnp.concatenate([(centre - at) / size, jnp.log(extent / size)], -1)
@@ -44,8 +44,8 @@ def deltas(anchors: Any, boxes: Any, weights: Any = None) -> Any:
 
 
 def moved(anchors: Any, change: Any, variances: Any, more: int = 1) -> Any:
-    """The boxes that differ from anchors [..., 4] by change times variances: the inverse of deltas,
-    growth bounded.
+    """The boxes at offset change * variances from anchors [..., 4]: the inverse of deltas, with
+    bounded growth.
     """
     at, size = centred(anchors, more)
     centre = variances[..., :2] * change[..., :2] * size + at

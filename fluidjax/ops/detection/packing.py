@@ -1,5 +1,5 @@
-"""Rows of several images, a number of each that the data say: from an array for each image to
-packed rows with a LoD.
+"""Rows of several images, a number of each that depends on data: from an array per image to packed
+rows with a LoD.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from ..ragged import Ragged, bounded
 
 
 def packed(counts: Any, *cells: Any) -> list[Ragged]:
-    """The first counts[n] rows of cells[n], for each n, one image behind the other. cells: arrays
-    [N, most, ...]; all get the same LoD.
+    """The first counts[n] rows of cells[n], for each n, image after image. cells: arrays [N, most,
+    ...]; all get the same LoD.
 
-    Behind the true rows stand copies of the last one.
+    Copies of the last true row fill the padding.
     """
     images, most = cells[0].shape[:2]
     offsets = jnp.concatenate([jnp.zeros(1, np.int32), jnp.cumsum(counts, dtype=np.int32)])
@@ -37,7 +37,9 @@ def segments_at(offsets: Any, places: Any) -> Any:
 
 
 def firsts(mask: Any, most: int) -> tuple[Any, Any]:
-    """The places of the first `most` that hold in mask [A], then some; and how many of them do."""
+    """The positions of the first `most` true elements of mask [A], followed by any others; and the
+    number of true ones.
+    """
     return jnp.nonzero(mask, size=most, fill_value=0)[0].astype(np.int32), jnp.minimum(
         mask.sum(), most
     ).astype(np.int32)

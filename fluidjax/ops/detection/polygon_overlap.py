@@ -1,9 +1,8 @@
 """Overlap of polygons: each is a fan of triangles with signs, and triangles overlap in a convex
 polygon.
 
-The sum over all pairs of triangles, with both signs, is the area that both polygons cover; so a
-corner may point inwards. The area is a continuous function of the corners, edges that lie on each
-other included.
+The signed sum over all pairs of triangles is the area that both polygons cover, so polygons need
+not be convex. The area is a continuous function of the corners, even if edges coincide.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ SIZES = (8, 16, 24, 32)  # numbers of a polygon: x and y of each corner
 
 
 def polygon_overlap(a: Any, b: Any) -> Any:
-    """Intersection over union of polygons a and b [..., 2 * corners] (x1, y1, x2, y2, ...); 0 where
+    """Intersection over union of polygons a and b [..., 2 * corners] (x1, y1, x2, y2, ...); 0 if
     neither has an area.
     """
     shape = jnp.broadcast_shapes(a.shape, b.shape)
@@ -39,7 +38,7 @@ def polygon_overlap(a: Any, b: Any) -> Any:
 
 
 def area(corners: Any) -> Any:
-    """Of polygons [..., corners, 2]."""
+    """The areas of polygons [..., corners, 2]."""
     at = corners - corners[..., :1, :]
     return jnp.abs(_cross(at, jnp.roll(at, -1, -2)).sum(-1)) / 2
 
@@ -63,8 +62,8 @@ def _common(shape: Any, triangle: Any) -> Any:
     """The area [...] that counterclockwise triangles [..., 3, 2] have in common: one is clipped
     by the edges of the other.
 
-    That is a loop of three turns over as many corners as there may be at last, six, of which some
-    repeat: a third of the code.
+    A loop clips three times, with room for six corners, the largest final number; unused ones
+    repeat. That is a third of the code of an unrolled loop.
     """
     shape = jnp.broadcast_to(shape, jnp.broadcast_shapes(shape.shape, triangle.shape))
     shape = jnp.take(shape, np.array([0, 1, 2, 2, 2, 2]), -2)
@@ -89,12 +88,12 @@ def _without_one(shape: Any) -> Any:
 
 
 def _clipped(shape: Any, begin: Any, end: Any) -> Any:
-    """What of convex polygons [..., M, 2] is on the left of the lines from begin to end, [..., M +
+    """The part of convex polygons [..., M, 2] on the left of the lines from begin to end, [..., M +
     1, 2]; corners may repeat.
 
-    Corners on the other side become the point at which the outline leaves, and behind the last of
-    them comes the one at which it enters again. Where all are on the other side, all become one
-    point.
+    Corners on the other side are replaced by the point at which the outline leaves, and the last of
+    them is followed by the point at which it enters again. If all corners are on the other side,
+    all become one point.
     """
     count = shape.shape[-2]
     following = jnp.roll(shape, -1, -2)

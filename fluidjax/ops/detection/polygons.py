@@ -21,7 +21,7 @@ def _spec(Input: Spec) -> Spec:
 
 @op(outs="Output", infer=_spec, rows=row_wise("Input", lod=None))
 def polygon_box_transform(Input: Array):
-    """Output = 4 * (the column, in even channels; the row, in odd ones) - Input, of Input [N, 2 *
+    """Output = 4 * (the column in even channels, the row in odd ones) - Input, for Input [N, 2 *
     corners, H, W].
     """
     _, channels, high, wide = Input.shape

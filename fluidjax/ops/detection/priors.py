@@ -134,8 +134,8 @@ def prior_box(
 
     For each of min_sizes m: m * sqrt(r) by m / sqrt(r) for r in 1 and aspect_ratios (with flip, 1 /
     r too), and a square of sqrt(m * M) for its M in max_sizes; with min_max_aspect_ratios_order the
-    squares first. Centres are (place + offset) * step, in pixels; steps of 0: as many as the map
-    has places in the image. clip: to 0 and 1. Variances: the four numbers at each box.
+    squares first. Centres are (place + offset) * step, in pixels; steps of 0: the image's size
+    divided by the map's. clip: to [0, 1]. Variances: the four numbers at each box.
     """
     feature, image = _sizes("prior_box", Input=Input, Image=Image)
     steps = _steps(feature, image, step_h, step_w)
@@ -181,7 +181,7 @@ def density_prior_box(
     Input: Array, Image: Array, *, variances: Floats, clip: bool = True, flatten_to_2d: bool = False, step_w: float = 0.0,
     step_h: float = 0.0, offset: float = 0.5, fixed_sizes: Floats = (), fixed_ratios: Floats = (), densities: Ints = (),
 ):  # fmt: skip
-    """Boxes [H, W, priors, 4] = as prior_box, where size i with each of fixed_ratios stands at
+    """Boxes [H, W, priors, 4] = as in prior_box, but size i with each of fixed_ratios is at
     densities[i]^2 shifted centres.
 
     Shifts divide the whole mean step by the density; edges are cut at the image. flatten_to_2d: [H
@@ -247,9 +247,9 @@ def anchor_generator(
     """Anchors [H, W, ratios * sizes, 4] = (x1, y1, x2, y2) in pixels, around each place of Input
     [N, C, H, W].
 
-    stride: of a place, across and down. An anchor has whole sides of the stride's area in its
-    ratio, scaled by size / stride; its last pixel belongs to it. Variances: the four numbers at
-    each anchor.
+    stride: the distance of neighbouring places, across and down. An anchor has whole sides of the
+    stride's area in its ratio, scaled by size / stride; its last pixel belongs to it. Variances:
+    the four numbers at each anchor.
     """
     ((high, wide),) = _sizes("anchor_generator", Input=Input)
     halves = []

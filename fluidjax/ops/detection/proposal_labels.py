@@ -1,5 +1,5 @@
-"""generate_proposal_labels: which proposals of an image are trained on, with the class and the box
-that each is to find.
+"""generate_proposal_labels: the proposals of an image to train on, with the target class and box of
+each.
 """
 
 from __future__ import annotations
@@ -37,11 +37,10 @@ def _candidates(
     thresholds: tuple[float, float, float],
     cascade: bool,
 ) -> Any:
-    """The boxes and the proposals of an image, one behind the other (the proposals alone for a
-    cascade) [M, 4]: which find a box, which
+    """The boxes and then the proposals of an image [M, 4] (only the proposals for a cascade): which
+    find a box, which find none, and the box of each.
 
-    find none, the box of each. A crowd's box finds nothing; in a cascade, as in 1.8.5, the proposal
-    of its number does not.
+    A crowd's box finds nothing; in a cascade, as in 1.8.5, the proposal with its index does not.
     """
     fg_thresh, high, low = thresholds
     if cascade:
@@ -106,7 +105,7 @@ def _spec(
 
 
 def _no_level(levels: Any, attrs: Attrs) -> dict[str, int]:
-    """None is declared, as in 1.8.5; what is fetched has a LoD."""
+    """No LoD is declared, as in 1.8.5; the fetched values have one."""
     return {}
 
 
@@ -136,16 +135,17 @@ def generate_proposal_labels(
     fg_fraction: float, fg_thresh: float, bg_thresh_hi: float, bg_thresh_lo: float, bbox_reg_weights: Floats, class_nums: int,
     use_random: bool = True, is_cascade_rcnn: bool = False, is_cls_agnostic: bool = False,
 ):  # fmt: skip
-    """Rois = of each image, the boxes and proposals that are trained on: first those that find a
-    box, then background.
+    """Rois = the boxes and proposals of each image to train on: first those that find a box, then
+    background.
 
     RpnRois [R, 4], GtClasses [G, 1], IsCrowd [G, 1] and GtBoxes [G, 4] with a LoD of the N images,
-    ImInfo [N, 3] (height, width, the scale of RpnRois). One finds a box from an overlap of
-    fg_thresh on, a share fg_fraction of batch_size_per_im at most; from bg_thresh_lo to
-    bg_thresh_hi it is background, batch_size_per_im together. is_cascade_rcnn: all proposals with
-    an extent are taken, and no boxes. Rois [S, 4], LabelsInt32 [S, 1] (0: background), BboxTargets
-    [S, 4 * class_nums]: the offset of the box over bbox_reg_weights, in the columns of its class
-    (is_cls_agnostic: of class 1), and 1 there in BboxInsideWeights and BboxOutsideWeights.
+    ImInfo [N, 3] (height, width, the scale of RpnRois). A region finds a box at an overlap of at
+    least fg_thresh, and at most a share fg_fraction of batch_size_per_im does; from bg_thresh_lo to
+    bg_thresh_hi it is background, up to batch_size_per_im in total. is_cascade_rcnn: all proposals
+    with an extent are taken, and no boxes. Rois [S, 4], LabelsInt32 [S, 1] (0: background),
+    BboxTargets [S, 4 * class_nums]: the offset of the box over bbox_reg_weights, in the columns of
+    its class (is_cls_agnostic: of class 1), and 1 there in BboxInsideWeights and
+    BboxOutsideWeights.
     """
     rois, classes, crowd, boxes = _inputs(RpnRois, GtClasses, IsCrowd, GtBoxes, ImInfo)
     most = rois.longest[-1] + boxes.longest[-1]

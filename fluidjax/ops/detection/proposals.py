@@ -1,4 +1,4 @@
-"""generate_proposals: the best regions of each image, of the anchors' scores and offsets."""
+"""generate_proposals: the best regions of each image, from the anchors' scores and offsets."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .packing import firsts, packed
 def suppressed(
     boxes: Any, there: Any, threshold: float, eta: float, most: int, more: int = 1
 ) -> tuple[Any, Any]:
-    """Greedy suppression of boxes [K, 4], best first, of which those count that are `there`: the
-    places of the boxes kept, [most], and
+    """Greedy suppression of boxes [K, 4], best first, ignoring those not `there`: the positions of
+    the kept boxes, [most], and their number.
 
-    their number. A box is kept if it overlaps none that was kept by more than the threshold, which
-    shrinks by `eta` (< 1) with each while it is above a half.
+    A box is kept if it overlaps no kept one by more than the threshold; `eta` (< 1) multiplies the
+    threshold after each kept box while it is above 0.5.
     """
     count = boxes.shape[0]
     at = jnp.arange(count, dtype=np.int32)
@@ -96,7 +96,7 @@ def _of_image(
 
 
 def _room(anchors: int, pre: int, post: int, threshold: float) -> tuple[int, int]:
-    """How many boxes of an image are looked at, and how many may be left."""
+    """The number of boxes of an image to consider, and the number that may stay."""
     before = min(pre, anchors) if pre > 0 else anchors
     return before, min(post, before) if post > 0 and threshold > 0 else before
 
@@ -129,7 +129,7 @@ def _spec(
 
 
 def _no_level(levels: Any, attrs: Attrs) -> dict[str, int]:
-    """None is declared, as in 1.8.5; what is fetched has a LoD."""
+    """No LoD is declared, as in 1.8.5; the fetched values have one."""
     return {}
 
 
@@ -161,14 +161,13 @@ def generate_proposals(
     Scores: Array, BboxDeltas: Array, ImInfo: Array, Anchors: Array, Variances: Array, *, pre_nms_topN: int, post_nms_topN: int,
     nms_thresh: float, min_size: float, eta: float,
 ):  # fmt: skip
-    """RpnRois [R, 4] and RpnRoiProbs [R, 1], a sequence of proposals for each image, the best
-    first.
+    """RpnRois [R, 4] and RpnRoiProbs [R, 1] = a sequence of proposals for each image, best first.
 
-    Of each image the pre_nms_topN greatest Scores [N, A, H, W] are looked at; their boxes are
-    Anchors [H, W, A, 4] moved by BboxDeltas [N, 4 * A, H, W] times Variances, cut at the image,
-    ImInfo [N, 3] (height, width, scale); small ones and those that overlap a better one by more
-    than nms_thresh are dropped, and post_nms_topN kept. RpnRoisLod [N]: how many there are up to
-    each image, RpnRoisNum [N] of it.
+    Each image takes the pre_nms_topN largest Scores [N, A, H, W]. Their boxes are Anchors [H, W, A,
+    4] moved by BboxDeltas [N, 4 * A, H, W] times Variances, clipped to the image, ImInfo [N, 3]
+    (height, width, scale). Small boxes and those that overlap a better one by more than nms_thresh
+    are dropped, and post_nms_topN are kept. RpnRoisLod [N]: the number up to and including each
+    image; RpnRoisNum [N]: the number per image.
     """
     _checked(Scores, BboxDeltas, ImInfo, Anchors, Variances)
     scores, deltas, anchors, variances = _in_rows(Scores, BboxDeltas, Anchors, Variances)
@@ -192,8 +191,8 @@ def _of_shape(
     room: tuple[int, int],
     attrs: Any,
 ) -> tuple[Any, ...]:
-    """_of_image of generate_proposals_v2: sizes are those in the fed image; more: whether an edge
-    is a pixel of the box.
+    """The _of_image of generate_proposals_v2: sizes are in pixels of the fed image; more: whether
+    boxes include their edge pixels.
     """
     before, most = room
     threshold, min_size, eta, more = attrs
@@ -213,7 +212,7 @@ def _of_shape(
         order = jnp.argsort(-scores, stable=True)
         places, number = suppressed(boxes[order], there[order], threshold, eta, most, more)
         kept = order[places]
-    none = number == 0  # one box of no extent then
+    none = number == 0  # then one box without extent
     return jnp.where(none, 0, boxes[kept]), jnp.where(none, 0, scores[kept]), jnp.maximum(number, 1)
 
 
@@ -238,11 +237,11 @@ def generate_proposals_v2(
     Scores: Array, BboxDeltas: Array, ImShape: Array, Anchors: Array, Variances: Array, *, pre_nms_topN: int, post_nms_topN: int,
     nms_thresh: float, min_size: float, eta: float, pixel_offset: bool = True,
 ):  # fmt: skip
-    """generate_proposals of images that are as large as ImShape [N, 2] (height, width) says, of
-    which none is scaled.
+    """RpnRois, RpnRoiProbs = generate_proposals of unscaled images with the sizes ImShape [N, 2]
+    (height, width).
 
-    pixel_offset: false where edges of boxes are lines, and no pixels of them. RpnRoisNum [N]: how
-    many regions each image has, at least one, of no extent.
+    pixel_offset: false if the edges of boxes are lines, not pixels. RpnRoisNum [N]: the number of
+    regions per image, at least one (without extent).
     """
     _checked(Scores, BboxDeltas, ImShape, Anchors, Variances)
     scores, deltas, anchors, variances = _in_rows(Scores, BboxDeltas, Anchors, Variances)

@@ -1,5 +1,5 @@
-"""psroi_pool and prroi_pool: means of regions, over whole pixels from a channel for each bin, and
-exact integrals between pixels.
+"""psroi_pool and prroi_pool: means of regions, over whole pixels with a channel for each bin, and
+by exact integrals between pixels.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def psroi_pool(
     X: Array, ROIs: Array | Ragged, RoisNum: Array | None, *, output_channels: int, spatial_scale: float = 1.0, pooled_height: int = 1,
     pooled_width: int = 1,
 ):  # fmt: skip
-    """Out [R, output_channels, pooled_height, pooled_width]: the mean of the pixels that a bin of a
-    region touches, 0 for none.
+    """Out [R, output_channels, pooled_height, pooled_width] = the mean of the pixels that a bin of
+    a region touches, 0 for none.
 
     Bin (c, i, j) reads channel (c * pooled_height + i) * pooled_width + j of X [N, channels, H, W].
     ROIs [R, 4] (x1, y1, x2, y2; rounded, both ends in it, then times spatial_scale) with a LoD of
-    the N images, or RoisNum [N], how many each has.
+    the N images, or RoisNum [N], the number per image.
     """
     rois, pooled = rows_of(ROIs), (pooled_height, pooled_width)
     checked("psroi_pool", X, rois, 4, pooled, spatial_scale)
@@ -95,7 +95,7 @@ def psroi_pool(
 
 def _integral(begin: Any, end: Any) -> Any:
     """The integral from begin to end of max(0, 1 - |t|): length times mean on each side of 0, which
-    keeps the digits of short ways.
+    stays precise for short intervals.
     """
     total = jnp.zeros((), begin.dtype)
     for low, high in ((-1, 0), (0, 1)):
@@ -146,11 +146,11 @@ def prroi_pool(
     pooled_width: int = 1,
     spatial_scale: float = 1.0,
 ):
-    """Out [R, C, pooled_height, pooled_width]: each region of X [N, C, H, W] cut into bins, of
-    which each is its exact mean between pixels.
+    """Out [R, C, pooled_height, pooled_width] = the exact mean, interpolated between pixels, of
+    each bin of each region of X [N, C, H, W].
 
     ROIs [R, 4] (x1, y1, x2, y2; times spatial_scale) with a LoD of the N images, or BatchRoINums
-    [N], how many each has. A bin without extent gives 0.
+    [N], the number per image. A bin without extent gives 0.
     """
     rois = rows_of(ROIs)
     checked("prroi_pool", X, rois, 4, (pooled_height, pooled_width), spatial_scale)

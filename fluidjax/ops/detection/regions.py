@@ -1,5 +1,5 @@
-"""What the pools over regions of interest share: their declarations, and a function of an image and
-a region over all regions.
+"""Shared parts of the pools over regions of interest: their declarations, and the map of a function
+of an image and a region over all regions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jax import lax
 from ...errors import ShapeError
 from ..infer import Spec
 
-AT_ONCE = 1 << 22  # elements of the images that are copied for regions which are computed together
+AT_ONCE = 1 << 22  # elements of the images copied for regions that are computed together
 
 
 def checked(
@@ -40,7 +40,7 @@ def checked(
 def pooled_spec(
     op: str, x: Spec, rois: Spec, channels: int, pooled: tuple[int, int], scale: float
 ) -> Spec:
-    """The shape that such a pool gives: [R, channels, *pooled]."""
+    """The output shape of such a pool: [R, channels, *pooled]."""
     checked(op, x, rois, 4, pooled, scale)
     if x.dtype != rois.dtype:
         raise ShapeError(
@@ -50,10 +50,8 @@ def pooled_spec(
 
 
 def each_region(fn: Callable[..., Any], x: Any, image: Any, *values: Any) -> Any:
-    """fn(x[image[r]], *(v[r] for v in values)) of every region r, stacked. Together as many as
-    AT_ONCE allows, the rest one after
-
-    another.
+    """fn(x[image[r]], *(v[r] for v in values)) for every region r, stacked. As many as AT_ONCE
+    allows are computed together, the rest one after another.
     """
     x = jnp.asarray(x)
     together = max(1, AT_ONCE // max(math.prod(x.shape[1:]), 1))
@@ -72,15 +70,13 @@ def rounded(x: Any) -> Any:
 
 
 def apart(x: Any) -> Any:
-    """x, which XLA does not fuse with what follows: a product that is rounded before a sum is, as
-    in 1.8.5.
-    """
+    """x, not fused by XLA with later ops, so that a product is rounded before a sum, as in 1.8.5."""
     return lax.optimization_barrier(x)
 
 
 def spans(start: Any, size: Any, count: int) -> tuple[Any, Any]:
-    """Where each of `count` equal bins of [start, start + size) begins, and their width: [R, count]
-    and [R].
+    """The beginning of each of `count` equal bins of [start, start + size), and their width: [R,
+    count] and [R].
     """
     width = size / count
     return apart(jnp.arange(count, dtype=start.dtype) * width[:, None]) + start[:, None], width

@@ -1,4 +1,4 @@
-"""retinanet_detection_output: what a RetinaNet detects, of all its levels."""
+"""retinanet_detection_output: the detections of a RetinaNet, from all its levels."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ def retinanet_detection_output(
     nms_threshold: float, nms_eta: float, keep_top_k: int,
 ):  # fmt: skip
     """Out [rows, 6] = (label from 1, score, x1, y1, x2, y2) by falling scores, a sequence an image;
-    no rows where there is no box.
+    no rows if there is no box.
 
-    Of each level, BBoxes [N, M, 4] (codes beside Anchors [M, 4]) and Scores [N, M, C], the
-    nms_top_k largest scores above score_threshold are taken (above 0 at the last level), decoded,
-    divided by the scale and cut to the image (ImInfo [N, 3]: height, width, scale). Of each class a
-    box is dropped that overlaps one with a larger score by more than nms_threshold; the keep_top_k
-    best stay. The last pixel belongs to a box.
+    Each level has BBoxes [N, M, 4] (codes beside Anchors [M, 4]) and Scores [N, M, C]. The boxes of
+    its nms_top_k largest scores above score_threshold (above 0 at the last level) are decoded,
+    divided by the scale and clipped to the image (ImInfo [N, 3]: height, width, scale). A box that
+    overlaps one of its class with a larger score by more than nms_threshold is dropped; the
+    keep_top_k best stay. The last pixel belongs to a box.
     """
     n, _, classes = Scores[0].shape
     taken: list[list[Any]] = [[], [], [], []]

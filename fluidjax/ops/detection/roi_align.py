@@ -1,7 +1,7 @@
-"""roi_align: averages of places within regions, each read between pixels.
+"""roi_align: averages of samples within regions, interpolated between pixels.
 
-The weights of pixels are products of those of rows and columns, so a region is two small products
-of matrices.
+The weights of pixels are products of row and column weights, so a region takes two small matrix
+products.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ..traits import knows_rows
 from .boxes import images_of, with_images
 from .regions import apart, checked, each_region, pooled_spec
 
-# places at most within a pixel of one, where a bin has so many that they lie more than half a pixel
+# the largest number of places within a pixel of one, if a bin's places lie more than half a pixel
 # apart
 REACH = 6
 
 
 def _weights(places: Any, count: Any, size: int, pixel: Any) -> Any:
-    """How much each of `places` takes of a pixel of a row of `size`: 1 at it, less on the way to
-    the next, 0 beyond the row.
+    """The weight of each pixel of a row of `size` at each of `places`: 1 at the pixel, falling to 0
+    at the next, and 0 beyond the row.
     """
     inside = (places >= -1) & (places <= size) & count
     at = jnp.maximum(places, 0)
@@ -37,7 +37,7 @@ def _weights(places: Any, count: Any, size: int, pixel: Any) -> Any:
 
 
 def _number(width: Any, ratio: int) -> Any:
-    """How many places a bin of this width has along an axis: `ratio`, else as many as it has
+    """The number of places of a bin of this width along an axis: `ratio`, else its number of
     pixels.
     """
     return jnp.full_like(width, ratio) if ratio > 0 else jnp.ceil(width)
@@ -54,7 +54,7 @@ def _axis(start: Any, extent: Any, bins: int, ratio: int, size: int, number: Any
     half = np.asarray(0.5, kind)
     if ratio > 0:
         index = jnp.arange(ratio, dtype=kind)
-    else:  # the places near the pixel alone, since nobody knows how many a bin has
+    else:  # only the places near the pixel, since the number per bin is unknown
         apiece = jnp.where(width > 0, number / jnp.where(width > 0, width, 1), 0)
         first = jnp.maximum(jnp.floor((pixel - 1 - base) * apiece - half), 0)
         index = first + jnp.arange(REACH, dtype=kind)
@@ -91,15 +91,15 @@ def roi_align(
     X: Array, ROIs: Array | Ragged, RoisLod: Array | None, RoisNum: Array | None, *, pooled_height: int = 1, pooled_width: int = 1,
     spatial_scale: float = 1.0, sampling_ratio: int = -1, aligned: bool = False,
 ):  # fmt: skip
-    """Out [R, C, pooled_height, pooled_width]: each region of X [N, C, H, W] cut into bins, of
-    which each is the mean of places in it.
+    """Out [R, C, pooled_height, pooled_width] = the mean of places in each bin of each region of X
+    [N, C, H, W].
 
     ROIs [R, 4] (x1, y1, x2, y2; times spatial_scale, at least a pixel wide) with a LoD of the N
-    images, or RoisLod [N + 1], its offsets, or RoisNum [N], how many each has. aligned: half a
-    pixel less, and as narrow as they are (the gradient of Paddle's CPU kernel takes them as a pixel
-    wide). sampling_ratio: places along each side of a bin; not positive: as many as it has pixels.
-    A place is read between its four pixels; up to a pixel outside counts as the border, farther as
-    0.
+    images, or RoisLod [N + 1], its offsets, or RoisNum [N], the number per image. aligned: regions
+    are shifted by half a pixel and keep their width (the gradient of Paddle's CPU kernel takes at
+    least a pixel). sampling_ratio: places along each side of a bin; if not positive, its number of
+    pixels. A place is read between its four pixels; up to a pixel outside counts as the border,
+    farther as 0.
     """
     rois = rows_of(ROIs)
     checked("roi_align", X, rois, 4, (pooled_height, pooled_width), spatial_scale)
@@ -137,7 +137,7 @@ def roi_align(
         )
 
     out = each_region(pooled, X, image, rows, columns)
-    # a region without extent has no places, of which the mean is nan
+    # the mean of a region without extent, which has no places, is nan
     if aligned and sampling_ratio <= 0:
         out = jnp.where(((numbers[0] == 0) | (numbers[1] == 0))[:, None, None, None], np.nan, out)
     return with_images(ROIs, out)

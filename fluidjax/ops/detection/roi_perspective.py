@@ -16,7 +16,7 @@ from ..traits import knows_rows
 from .boxes import images_of, with_images
 from .regions import checked
 
-NEAR = 1e-4  # numbers that differ by less are taken for equal
+NEAR = 1e-4  # numbers that differ by less are equal
 
 
 def _matrix(quad: Any, height: int, width: int) -> Any:
@@ -80,10 +80,9 @@ def _inside(x: Any, y: Any, quad: Any) -> Any:
 
 
 def _taps(quad: Any, shape: tuple[int, int], height: int, width: int) -> tuple[Any, Any, Any, Any]:
-    """Of one quadrilateral in an image of `shape`: the matrix, which pixels of the rectangle are in
-    it, [h * w], and the four pixels that
-
-    each of them is read from with their weights, [h * w, 4]; -1 and 0 where it is not.
+    """For one quadrilateral in an image of `shape`: the matrix; which pixels of the rectangle are
+    in it, [h * w]; and the four source pixels of each with their weights, [h * w, 4]; -1 and 0
+    outside.
     """
     matrix = _matrix(quad, height, width)
     row, column = (
@@ -117,7 +116,7 @@ def _taps(quad: Any, shape: tuple[int, int], height: int, width: int) -> tuple[A
 
 
 def _between(at: Any, size: int) -> tuple[Any, Any, Any]:
-    """The pixels before and behind a place along an axis, and how far it is from the first."""
+    """The pixels before and after a place along an axis, and its distance from the first."""
     at = jnp.where(_more(0, at), 0, at)
     low = jnp.floor(at)
     last = (low > size - 1) | _same(low, size - 1)
@@ -175,7 +174,7 @@ def roi_perspective_transform(
     transformed_height: int = 1,
     transformed_width: int = 1,
 ):
-    """Out [R, C, transformed_height, transformed_width]: each quadrilateral of X [N, C, H, W],
+    """Out [R, C, transformed_height, transformed_width] = each quadrilateral of X [N, C, H, W],
     drawn as a rectangle; 0 outside.
 
     ROIs [R, 8] (x, y of its corners, from the upper left on clockwise; times spatial_scale) with a

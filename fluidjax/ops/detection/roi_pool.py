@@ -38,7 +38,7 @@ def _greatest(x: Any, mask: Any, least: Any) -> tuple[Any, Any]:
 
 
 def _pooled(x: Any, rows: Any, columns: Any) -> tuple[Any, Any]:
-    """The pool of one region of x [C, H, W], and the pixel that each comes from."""
+    """The pool of one region of x [C, H, W], and the pixel of each maximum."""
     least = np.asarray(-np.finfo(np.float32).max, x.dtype)
     across, column = _greatest(x, columns, least)  # [C, H, bins]
     best, row = _greatest(jnp.swapaxes(across, 1, 2), rows, least)  # [C, columns' bins, rows' bins]
@@ -76,13 +76,13 @@ def roi_pool(
     X: Array, ROIs: Array | Ragged, RoisLod: Array | None, RoisNum: Array | None, *, pooled_height: int = 1, pooled_width: int = 1,
     spatial_scale: float = 1.0,
 ):  # fmt: skip
-    """Out [R, C, pooled_height, pooled_width] = the greatest value in each of the bins, of whole
-    pixels, that a region is cut into.
+    """Out [R, C, pooled_height, pooled_width] = the maximum of each bin (of whole pixels) of each
+    region.
 
     X [N, C, H, W]; ROIs [R, 4] (x1, y1, x2, y2; times spatial_scale and rounded, both ends in it)
-    with a LoD of the N images, or RoisLod [N + 1], its offsets, or RoisNum [N], how many each has.
-    Argmax (int64): the pixel, row * W + column, that each comes from, -1 where a bin has none,
-    which gives 0.
+    with a LoD of the N images, or RoisLod [N + 1], its offsets, or RoisNum [N], the number per
+    image. Argmax (int64): the pixel, row * W + column, of each maximum; -1 for a bin without
+    pixels, which gives 0.
     """
     rois = rows_of(ROIs)
     checked("roi_pool", X, rois, 4, (pooled_height, pooled_width), spatial_scale)

@@ -1,4 +1,4 @@
-"""Some of those that may be taken: the first, or any."""
+"""Sampling of candidates: the first ones, or random ones."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..greatest import first_greatest
 
 
 def sampled(may: Any, most: Any, key: Any) -> tuple[Any, Any]:
-    """Of those that hold in may [A], at most `most`: a mask [A], and the place of one of them.
+    """At most `most` of the true elements of may [A]: a mask [A], and the position of one of them.
 
-    key: None for the first ones, else every set of that many is as likely.
+    key: None for the first ones; otherwise every set of that size is equally likely.
     """
     if not may.shape[0]:
         return may, jnp.zeros((), np.int32)

@@ -1,4 +1,4 @@
-"""How much boxes overlap: iou_similarity, and the overlap that suppression of non-maxima goes by."""
+"""The overlap of boxes: iou_similarity, and the overlap for non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def iou_similarity(X: Array, Y: Array, *, box_normalized: bool = True):
     """Out[i, j] = intersection over union of the boxes (x1, y1, x2, y2) X[i] and Y[j]: [N, M] from
     X [N, 4] and Y [M, 4].
 
-    box_normalized: false where the last pixel belongs to a box, which makes sides one longer. 1e-10
+    box_normalized: false if the last pixel belongs to a box, which makes sides longer by one. 1e-10
     is added to the union.
     """
     more = 0 if box_normalized else 1
@@ -41,9 +41,9 @@ def iou_similarity(X: Array, Y: Array, *, box_normalized: bool = True):
 
 
 def overlap(a: Any, b: Any, more: int) -> Any:
-    """Intersection over union of boxes [..., 4]; 0 where they are apart, nan where both are empty.
+    """Intersection over union of boxes [..., 4]; 0 if they are apart, nan if both are empty.
 
-    more: 1 where the last pixel belongs to a box. A box whose edges run backwards has no area.
+    more: 1 if the last pixel belongs to a box. A box whose edges run backwards has no area.
     """
     low = jnp.where(a[..., :2] < b[..., :2], b[..., :2], a[..., :2])
     high = jnp.where(b[..., 2:] < a[..., 2:], b[..., 2:], a[..., 2:])
@@ -53,6 +53,6 @@ def overlap(a: Any, b: Any, more: int) -> Any:
 
 
 def area(boxes: Any, more: int) -> Any:
-    """Of boxes [..., 4], 0 where an edge runs backwards."""
+    """The areas of boxes [..., 4]; 0 if an edge runs backwards."""
     sides = boxes[..., 2:] - boxes[..., :2]
     return jnp.where(jnp.any(boxes[..., 2:] < boxes[..., :2], -1), 0, jnp.prod(sides + more, -1))

@@ -1,5 +1,5 @@
-"""Suppression of non-maxima: of boxes in order of their scores each is kept that overlaps none of
-the kept ones too much.
+"""Non-maximum suppression: boxes are visited by descending score, and a box is kept if it overlaps
+no kept one too much.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Overlaps = Callable[[Any, Any], Any]  # (a box, boxes [K, ...]) -> [K]
 
 
 def best(scores: Any, threshold: float, most: int) -> tuple[Any, Any]:
-    """The places of the largest scores above a threshold in [..., M], the first of equal ones
-    first, and which there are.
+    """The positions of the largest scores above a threshold in [..., M], the first of equal ones
+    first, and which exist.
 
-    Scores are compared as float32, as in 1.8.5. most: how many, -1 for all.
+    Scores are compared as float32, as in 1.8.5. most: their number, -1 for all.
     """
     count = scores.shape[-1] if most < 0 else min(most, scores.shape[-1])
     keys = scores.astype(jnp.float32)
@@ -41,12 +41,11 @@ def best(scores: Any, threshold: float, most: int) -> tuple[Any, Any]:
 def suppressed(
     boxes: Any, there: Any, overlaps: Overlaps, threshold: float, eta: float, most: int
 ) -> tuple[Any, Any]:
-    """The places that are kept, in order, [most], and how many there are. boxes [K, ...] by falling
-    scores, there [K].
+    """The positions of the kept boxes, in order, [most], and their number. boxes [K, ...] by
+    descending scores, there [K].
 
     A box is kept if it overlaps no kept one by more than the threshold (or by nan); each kept one
-    multiplies a threshold above 0.5 by eta, where that is below 1. The loop takes as many turns as
-    boxes are kept.
+    multiplies a threshold above 0.5 by an eta below 1. The loop has one iteration per kept box.
     """
     size = there.shape[0]
     at = jnp.arange(size, dtype=jnp.int32)
@@ -83,7 +82,7 @@ def suppressed(
 def each(
     boxes: Any, there: Any, overlaps: Overlaps, threshold: float, eta: float, most: int
 ) -> tuple[Any, Any]:
-    """suppressed() of many: boxes [lanes, K, ...], there [lanes, K]; places [lanes, most] and
+    """A batched suppressed(): boxes [lanes, K, ...], there [lanes, K]; places [lanes, most] and
     counts [lanes].
     """
     run = partial(

@@ -1,4 +1,4 @@
-"""yolo_box: the boxes and scores that a YOLO head means."""
+"""yolo_box: the boxes and scores of a YOLO head."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ..window import from_one
 def check_anchors(
     op_type: str, x: Spec, anchors: Sequence[int], used: int, class_num: int, numbers: int = 5
 ) -> None:
-    """Raises for anchors that are no pairs above 0, no classes, or another number of channels than
-    used * (numbers + classes).
+    """Raises for anchors that are not pairs above 0, for no classes, and unless there are used *
+    (numbers + classes) channels.
     """
     if not anchors or len(anchors) % 2 or min(anchors) <= 0:
         raise FluidValueError(
@@ -59,15 +59,16 @@ def yolo_box(
     clip_bbox: bool = True, scale_x_y: float = 1.0, iou_aware: bool = UNSAID, iou_aware_factor: float = 0.5,
 ):  # fmt: skip
     """Boxes [N, anchors * H * W, 4] = (x1, y1, x2, y2) in pixels, and Scores [N, anchors * H * W,
-    classes], of X.
+    classes], from X.
 
     X [N, anchors * (5 + classes), H, W]: shifts of the centre, log of the size, confidence and
     classes, before sigmoid, at each place. Centre = (place + scale_x_y * sigmoid(shift) + (1 -
     scale_x_y) / 2) / H, size = exp(.) * anchor / (downsample_ratio * H), as parts of the image,
-    ImgSize [N, 2] integers (height, width). 0 where the confidence is below conf_thresh. Scores =
-    confidence * sigmoid(class). clip_bbox: to the image. iou_aware: X has a channel for each anchor
-    in front, and with f = iou_aware_factor the confidence is confidence^(1 - f) * sigmoid(that)^f.
-    Where it is given, true or not, as later Paddles do, W is that of X in what concerns columns.
+    ImgSize [N, 2] integers (height, width). Both are Both are 0 where the confidence is below
+    conf_thresh. Scores = confidence * sigmoid(class). clip_bbox: to the image. iou_aware: X has a
+    channel for each anchor in front, and with f = iou_aware_factor the confidence is confidence^(1
+    - f) * sigmoid(that)^f. If the attribute is given, true or not, as in later Paddles, columns use
+    X's own W.
     """
     from_one(downsample_ratio=[downsample_ratio])
     n, _, high, wide = X.shape

@@ -1,4 +1,4 @@
-"""yolov3_loss: what a YOLO head costs, given the true boxes."""
+"""yolov3_loss: the loss of a YOLO head for given true boxes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ..traits import row_wise
 from ..window import from_one
 from .yolo import check_anchors
 
-TINY = 1e-6  # a true box whose width or height is below is none
-POSITIVE = 1e-5  # a cell with a larger weight is trained to hold a box
-NEGATIVE = -0.5  # one with a larger weight to hold none; others are left alone
+TINY = 1e-6  # a true box with a smaller width or height is ignored
+POSITIVE = 1e-5  # a cell with a larger weight is trained as holding a box
+NEGATIVE = -0.5  # one with a larger weight as holding none; others are not trained
 
 
 def _spec(
@@ -89,7 +89,7 @@ class _Head:
         return self.ratio * self.shape[2]
 
     def targets(self, boxes: Any, best: Any) -> Any:
-        """Where in its cell the centre of each true box is, and the log of its size over its
+        """The position of each true box's centre in its cell, and the log of its size over its
         anchor's: [N, B, 4].
         """
         high = self.shape[2]
@@ -114,8 +114,8 @@ class _Head:
         return first[..., None] + jnp.arange(5 + self.classes) * self.cells
 
     def owned(self, boxes: Any, mask: Any, owner: Any) -> Any:
-        """The places of the cells in a map [N, anchors, H, W], flattened, of `owner` boxes; beyond
-        the end for others: [N, B].
+        """The flattened positions, in a map [N, anchors, H, W], of the cells of `owner` boxes;
+        beyond the end for others: [N, B].
         """
         column, row = self.cell(boxes)
         at = (
@@ -128,7 +128,7 @@ class _Head:
 
 
 def _labels(classes: int, smooth: bool, label: Any, dtype: Any) -> Any:
-    """What each class is trained to, [N, B, classes]."""
+    """The targets of the classes, [N, B, classes]."""
     weight = min(1.0 / classes, 1.0 / 40) if smooth else 0.0
     return jnp.where(
         label[..., None] == jnp.arange(classes),
@@ -138,8 +138,8 @@ def _labels(classes: int, smooth: bool, label: Any, dtype: Any) -> Any:
 
 
 def _last(places: Any, matched: Any) -> Any:
-    """Which matched boxes are the last ones in their cell, [N, B]; places: of cells, the same for
-    no two images.
+    """Which matched boxes are the last ones in their cell, [N, B]; places: cell numbers, distinct
+    between images.
     """
     later = jnp.triu(jnp.ones((places.shape[1],) * 2, bool), 1)
     same = (places[:, :, None] == places[:, None, :]) & matched[:, None, :] & later
@@ -147,7 +147,7 @@ def _last(places: Any, matched: Any) -> Any:
 
 
 def _best(boxes: Any, head: _Head) -> Any:
-    """The anchor that each true box overlaps most, were both at one place: [N, B]; the first of
+    """The anchor that each true box overlaps most if both are at one position: [N, B]; the first of
     equal ones.
     """
     anchors = jnp.asarray(np.array(head.anchors, boxes.dtype).reshape(-1, 2)) / head.size
@@ -159,7 +159,7 @@ def _best(boxes: Any, head: _Head) -> Any:
 
 
 def _match(best: Any, valid: Any, used: Sequence[int]) -> Any:
-    """The place of the best anchor in anchor_mask, -1 where it is not there or the box is none: [N,
+    """The position of the best anchor in anchor_mask, -1 if it is absent or the box is ignored: [N,
     B] int32.
     """
     places = jnp.asarray(np.array(used, np.int32)) == best[..., None]
@@ -187,7 +187,7 @@ def _crowded(x: Any, boxes: Any, valid: Any, head: _Head, scale: float) -> Any:
 
 
 def _no_classes(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Objection]:
-    """Labels of boxes that are no class; what stands for no box may have any."""
+    """Labels of boxes that are not a class; ignored boxes may have any label."""
     none = (rows_of(inputs["GTBox"])[..., 2:] < TINY).any(-1)
     yield from outside(
         "label", rows_of(inputs["GTLabel"]).reshape(none.shape), 0, attrs["class_num"], none
@@ -253,8 +253,8 @@ def yolov3_loss_grad(
     X: Array, GTBox: Array, GTLabel: Array, GTScore: Array | None, ObjectnessMask: Array, GTMatchMask: Array, d_Loss: Array, *,
     anchors: Ints, anchor_mask: Ints, class_num: int, downsample_ratio: int, use_label_smooth: bool,
 ):  # fmt: skip
-    """X@GRAD = Loss@GRAD times the derivative; of true boxes that share a cell and an anchor only
-    the last one counts.
+    """X@GRAD = Loss@GRAD times the derivative; if true boxes share a cell and an anchor, only the
+    last one counts.
 
     The slope of a distance at 0 is -1.
     """

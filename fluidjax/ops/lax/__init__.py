@@ -1,12 +1,11 @@
 """JAX's own primitives as op types: ``jax.add``, ``jax.dot_general``, ``jax.scan``.
 
-A type is called as JAX calls the function, its slots and attributes say in Paddle's kinds of
-attributes what the function is given, and its body is one call of public ``jax.lax``. So a program
-that holds them prints, parses, and runs in any process and with any version of JAX that has the
-function. `fluidjax.trace` writes such programs; the table there says which primitive becomes which
-op.
+A type has the name of the JAX function; its slots and attributes (of Paddle's kinds) hold the
+function's arguments, and its body is one call of public ``jax.lax``. A program with such ops thus
+prints, parses, and runs in any process and with any version of JAX that has the function.
+`fluidjax.trace` writes such programs; a table there maps primitives to ops.
 
-The registry imports this package when a type that begins with ``jax.`` is asked for.
+The registry imports this package at the first look-up of a type that begins with ``jax.``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Ops that hold blocks: each block is a function of its own, with parameters and results by name.
+"""Ops that hold blocks: each block is a separate function, with named parameters and results.
 
-Such a block reads nothing from around it. An op names the parameters and the results of its blocks
-in attributes, and hands the values of its input slots to them in order. So several ops may share a
+Such a block reads no outer variable. An op names the parameters and the results of its blocks in
+attributes, and passes the values of its input slots to them in order. Several ops may thus share a
 block, and jax.vjp differentiates an op as a whole.
 """
 
@@ -22,7 +22,7 @@ from ..traits import Runs
 Values = Sequence[Any]
 Function = Callable[..., list[Any]]
 MakeFunction = Callable[[Call, Sequence[int]], Function]
-# What an op says of its one block
+# The attributes of an op's one block
 BLOCK = (Attr("sub_block", "BLOCK"), Attr("args", "STRINGS"), Attr("results", "STRINGS"))
 AGAIN = Unwritten(
     "differentiate the JAX function itself, with jax.grad of jax.grad, and trace that"
@@ -30,7 +30,7 @@ AGAIN = Unwritten(
 
 
 def block_function(call: Call, idx: int, args: Sequence[str], results: Sequence[str]) -> Function:
-    """A block as a function from values of its parameters to those of its results."""
+    """A block as a function from values of its parameters to values of its results."""
 
     def run(*values: Any) -> list[Any]:
         env = dict(zip(args, values, strict=True))
@@ -41,7 +41,7 @@ def block_function(call: Call, idx: int, args: Sequence[str], results: Sequence[
 
 
 def only_block(call: Call) -> Function:
-    """The op's one block, as BLOCK says it."""
+    """The op's one block, as declared by BLOCK."""
     attrs = call.op.attrs
     return block_function(call, attrs["sub_block"].idx, attrs["args"], attrs["results"])
 
@@ -60,8 +60,9 @@ def declare_block_op(
 ) -> None:
     """Declare ``jax.<kind>`` and its gradient op.
 
-    make: from a call and how many values each input slot has to the function that the op is, of all
-    these values. Its gradient is jax.vjp of that function, unless `write_grad` writes another.
+    make: takes a call and the number of values of each input slot, and returns the op as a function
+    of all these values. The gradient is jax.vjp of that function, unless `write_grad` writes
+    another.
     """
     in_slots, out_slots = _names(ins), _names(outs)
     table = {a.name: a for a in attrs}
@@ -137,7 +138,7 @@ def own_attrs(op: OpDesc, table: Iterable[str]) -> dict[str, Any]:
 
 
 def nothing(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
-    """No old value is left behind a block that reads nothing from around it."""
+    """No old value stays, because the block reads no outer variable."""
     return ()
 
 
@@ -146,7 +147,7 @@ def _names(slots: str) -> tuple[str, ...]:
 
 
 def _inputs(call: Call, slots: Sequence[str]) -> tuple[list[int], list[Any]]:
-    """How many values each slot has, and all of them."""
+    """The number of values of each slot, and all values."""
     names = [call.op.input(slot) for slot in slots]
     values = [call.exact(n, call.read(n)) for each in names for n in each]
     return list(map(len, names)), values
@@ -157,7 +158,7 @@ def _bind(call: Call, names: Iterable[str], values: Iterable[Any]) -> None:
 
 
 def _cotangent(primal: Any, given: Any) -> Any:
-    """What flows back into an output: zero where nothing does."""
+    """The gradient of an output; zero if there is none."""
     if not jax.numpy.issubdtype(primal.dtype, jax.numpy.inexact):
         return np.zeros(primal.shape, jax.dtypes.float0)
     if given is None:
@@ -168,7 +169,7 @@ def _cotangent(primal: Any, given: Any) -> Any:
 def _wanted(
     call: Call, slots: Sequence[str], counts: Sequence[int], grads: Sequence[Any]
 ) -> tuple[list[str], list[Any]]:
-    """The names of the gradients that somebody wants, and their values."""
+    """The names of the requested gradients, and their values."""
     names: list[str] = []
     for slot, count in zip(slots, counts, strict=True):
         given = call.op.output(slot + GRAD)

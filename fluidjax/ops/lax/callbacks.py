@@ -1,4 +1,4 @@
-"""jax.callback: what Python does on the host while a step runs, which this process alone can do."""
+"""jax.callback: Python code on the host, called while a step runs; only this process can run it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CALLBACKS: dict[str, Callable[..., Any]] = {}
 
 
 def keep(function: Callable[..., Any]) -> str:
-    """The key by which ops of this process, and of no other, name a function."""
+    """The key by which ops of this process (only) name a function."""
     key = uuid.uuid4().hex[:12]
     _CALLBACKS[key] = function
     return key

@@ -1,6 +1,4 @@
-"""jax.call: a function that a program keeps as a block, with its own gradient where JAX gives it
-one.
-"""
+"""jax.call: a function as a block of the program, with its own gradient if JAX has one."""
 
 from __future__ import annotations
 
@@ -59,8 +57,8 @@ declare_block_op(
 
 
 def _custom(call: Call, counts: Sequence[int]) -> Function:
-    """The function with its own rule, which also holds for derivatives from outside: of a scan, or
-    a caller's jax.grad.
+    """The function with its own rule, which also applies to outer derivatives: of a scan, or a
+    caller's jax.grad.
     """
     run = _call(call, counts)
 
@@ -125,7 +123,7 @@ declare_block_op(
 
 
 def _lower_rule(call: Call) -> None:
-    """The gradients of Args by the rule's block; what nothing depends on counts as zero."""
+    """The gradients of Args by the rule's block; zero for outputs that nothing depends on."""
     op = call.op
     values = [call.exact(n, call.read(n)) for n in op.input("Args")]
     shapes = jax.eval_shape(_call(call, [len(values)]), *values)
@@ -138,8 +136,8 @@ def _lower_rule(call: Call) -> None:
 
 
 def _rule(call: Call) -> Any:
-    """From Args and what flows back into Out to the gradients of Args; None of those that have
-    none.
+    """A function from Args and the gradients of Out to the gradients of Args; None for those that
+    have none.
     """
     _refuse(call.op)
     attrs = call.op.attrs

@@ -1,6 +1,4 @@
-"""jax.shard_map, what the devices of its mesh say to each other within its block, and hints at how
-arrays lie on a mesh.
-"""
+"""jax.shard_map, the collectives between the devices of its mesh, and sharding hints."""
 
 from __future__ import annotations
 
@@ -91,19 +89,19 @@ for _kind in ("psum", "pmax", "pmin"):
 
 @lax_op("pvary", outs="Out*", grad="X")
 def pvary(X: list[Array], *, axes: list[str]):
-    """Out = X, which counts as different on the devices along these axes."""
+    """Out = X, marked as varying over the devices along these axes."""
     return [lax.pcast(x, tuple(axes), to="varying") for x in X]
 
 
 @lax_op("all_gather", grad="X")
 def all_gather(X: Array, *, axes: list[str], dimension: int = 0, tiled: bool = False):
-    """Out = every device's X, along a new axis or one behind the other."""
+    """Out = every device's X, along a new axis or concatenated."""
     return lax.all_gather(X, tuple(axes), axis=dimension, tiled=tiled)
 
 
 @lax_op("reduce_scatter", grad="X")
 def reduce_scatter(X: Array, *, axes: list[str], dimension: int = 0, tiled: bool = False):
-    """Out = of the sum of every device's X the own part along an axis."""
+    """Out = the device's own part, along an axis, of the sum of every device's X."""
     return lax.psum_scatter(X, tuple(axes), scatter_dimension=dimension, tiled=tiled)
 
 
@@ -111,30 +109,28 @@ def reduce_scatter(X: Array, *, axes: list[str], dimension: int = 0, tiled: bool
 def all_to_all(
     X: Array, *, axes: list[str], split_axis: int, concat_axis: int, tiled: bool = False
 ):
-    """Out = the own parts of every device's X, one behind the other."""
+    """Out = this device's part of every device's X, concatenated."""
     return lax.all_to_all(X, tuple(axes), split_axis, concat_axis, tiled=tiled)
 
 
 @lax_op("ppermute", grad="X")
 def ppermute(X: Array, *, axes: list[str], perm: Ints):
-    """Out = X of the device that perm, (from, to) after (from, to), sends here; zeros where none
-    does.
-    """
+    """Out = X of the device that sends here by perm, pairs (from, to); zeros if none does."""
     return lax.ppermute(X, tuple(axes), pairs(perm))
 
 
 @lax_op("axis_index")
 def axis_index(*, axes: list[str]):
-    """Out (int32) = where the device stands along these axes of the mesh."""
+    """Out (int32) = the device's index along these axes of the mesh."""
     return lax.axis_index(tuple(axes) if len(axes) > 1 else axes[0])
 
 
 @lax_op("sharding_constraint", grad="X")
 def sharding_constraint(X: Array, *, mesh_axes: list[str], spec: str):
-    """Out = X, which the mesh around the step (jax.set_mesh) splits as spec says: ``d,-,a+b,?``.
+    """Out = X, split over the mesh around the step (jax.set_mesh) as given by spec: ``d,-,a+b,?``.
 
-    mesh_axes: of the mesh that the function was traced with. Where the step's has none of these, or
-    every device has its part already (within shard_map), Out is X alone.
+    mesh_axes: those of the mesh at tracing. If the step's mesh has none of these, or within
+    shard_map, Out is X alone.
     """
     mesh = jax.sharding.get_abstract_mesh()
     kinds = dict(zip(mesh.axis_names, mesh.axis_types or (), strict=True))

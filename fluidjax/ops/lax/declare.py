@@ -1,6 +1,4 @@
-"""``@lax_op``: an op type named after a function of JAX's; and the spellings of what its attributes
-hold.
-"""
+"""``@lax_op``: an op type named after a JAX function; and the text forms of its attributes."""
 
 from __future__ import annotations
 
@@ -22,11 +20,11 @@ def lax_op(
     kind: str, *, outs: str = "Out", grad: str | None = None, nograd: str = "", heavy: bool = False
 ) -> Callable[[Fn], Fn]:
     """Declare ``jax.<kind>``. grad: the input slots; the gradient op ``jax.<kind>_vjp`` is jax.vjp
-    at exactly those.
+        at exactly those.
 
     None: it has no gradient.
 
-    Rows of a LoD are given to it as plain arrays of exact sizes, since an op of JAX's knows no
+    It gets the rows of a LoD as plain arrays of exact sizes, because a JAX op does not know
     padding.
     """
     return op(
@@ -41,17 +39,17 @@ def lax_op(
 
 
 def scalar(value: bool | int | float, like: Any) -> np.ndarray:
-    """A literal operand: of the dtype of the operand beside it."""
+    """A literal operand, in the dtype of the other operand."""
     return np.asarray(value, like.dtype)
 
 
 def dtype(name: str) -> Any:
-    """The dtype of a name; None of none."""
+    """The dtype of a name; None if it is empty."""
     return numpy_dtype(name) if name else None
 
 
 def precision(text: str) -> Any:
-    """A precision as its name, as two names for the two operands, or None where none is given."""
+    """A precision as its name, as two names for the two operands, or None if none is given."""
     if not text:
         return None
     if text.startswith("algorithm "):
@@ -66,7 +64,7 @@ def pairs(flat: list[int]) -> list[tuple[int, int]]:
 
 
 def over_leading(fn: Fn, value: jax.Array, axes: int) -> Any:
-    """`fn` of every entry along the first axes."""
+    """`fn` mapped over the entries along the first axes."""
     for _ in range(axes):
         fn = jax.vmap(fn)
     return fn(value)

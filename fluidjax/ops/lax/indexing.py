@@ -1,4 +1,4 @@
-"""Reading and writing parts of an array where indices say."""
+"""Reading and writing parts of an array at indices."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .declare import lax_op, scalar
 
 @lax_op("dynamic_slice", grad="X Starts", nograd="Starts")
 def dynamic_slice(X: Array, Starts: list[Array], *, slice_sizes: Sizes):
-    """Out = X from Starts on, so long along each axis; starts are clamped so that it lies within."""
+    """Out = the slice of X at Starts with these sizes; starts are clamped so that it lies within X."""
     return lax.dynamic_slice(X, Starts, tuple(slice_sizes))
 
 
 @lax_op("dynamic_update_slice", grad="X Update Starts", nograd="Starts")
 def dynamic_update_slice(X: Array, Update: Array, Starts: list[Array]):
-    """Out = X with Update in place of what stands from Starts on."""
+    """Out = X with Update written at Starts."""
     return lax.dynamic_update_slice(X, Update, Starts)
 
 
@@ -39,7 +39,7 @@ def gather(
     mode: str = "CLIP",
     fill: Scalar = None,
 ):
-    """Out = slices of X where Indices say; the attributes are those of jax.lax.gather."""
+    """Out = slices of X at Indices; the attributes are those of jax.lax.gather."""
     numbers = lax.GatherDimensionNumbers(
         tuple(offset_dims),
         tuple(collapsed_slice_dims),

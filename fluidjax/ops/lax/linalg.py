@@ -10,28 +10,28 @@ from .declare import lax_op
 
 @lax_op("cholesky", grad="X", heavy=True)
 def cholesky(X: Array):
-    """Out = the lower triangular L with L L^H = X, of which the lower triangle is read."""
+    """Out = the lower triangular L with L L^H = X; only X's lower triangle is read."""
     return linalg.cholesky(X, symmetrize_input=False)
 
 
 @lax_op("lu", outs="Out Pivots Permutation", grad="X", heavy=True)
 def lu(X: Array):
-    """Out = L and U of the permuted X in one matrix; Pivots and Permutation (int32) say which rows
-    were exchanged.
+    """Out = L and U of the permuted X in one matrix; Pivots and Permutation (int32): the exchanged
+    rows.
     """
     return tuple(linalg.lu(X))
 
 
 @lax_op("lu_pivots_to_permutation")
 def lu_pivots_to_permutation(Pivots: Array, *, permutation_size: int):
-    """Out (int32) = the order of rows that exchanges of pivots lead to."""
+    """Out (int32) = the order of rows after the exchanges of pivots."""
     return linalg.lu_pivots_to_permutation(Pivots, permutation_size)
 
 
 @lax_op("qr", outs="Q R Pivots?", grad="X", heavy=True)
 def qr(X: Array, *, full_matrices: bool = False, pivoting: bool = False):
-    """Q R = X, Q with orthonormal columns, R upper triangular; with pivoting, of the columns of X
-    that Pivots (int32) say.
+    """Q R = X, Q with orthonormal columns, R upper triangular; with pivoting, for the columns of X
+    in the order Pivots (int32).
     """
     found = linalg.qr(X, full_matrices=full_matrices, pivoting=pivoting)
     return (*found, None) if len(found) == 2 else tuple(found)
@@ -41,7 +41,7 @@ def qr(X: Array, *, full_matrices: bool = False, pivoting: bool = False):
 def eigh(
     X: Array, *, lower: bool = True, sort_eigenvalues: bool = True, subset_by_index: Ints = ()
 ):
-    """X Vectors = Vectors diag(Values) of a Hermitian matrix, of which one triangle is read."""
+    """X Vectors = Vectors diag(Values) for a Hermitian X; only one triangle is read."""
     subset = tuple(subset_by_index) or None
     return tuple(
         linalg.eigh(
@@ -92,7 +92,7 @@ def triangular_solve(
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
 ):
-    """A Out = B, or Out A = B where left_side is False, with a triangular A."""
+    """A Out = B, or Out A = B if left_side is False, with a triangular A."""
     return linalg.triangular_solve(
         A,
         B,
@@ -121,8 +121,8 @@ def schur(X: Array, *, compute_schur_vectors: bool = True):
 def tridiagonal_solve(
     Lower: Array, Diagonal: Array, Upper: Array, B: Array, *, perturb_singular: bool = False
 ):
-    """The solution of a tridiagonal system with these three diagonals, moved a little where it has
-    none and that is asked.
+    """The solution of a tridiagonal system with these three diagonals, perturbed if it is singular
+    and that is requested.
     """
     return linalg.tridiagonal_solve(Lower, Diagonal, Upper, B, perturb_singular=perturb_singular)
 
@@ -135,21 +135,19 @@ def cholesky_update(R: Array, W: Array):
 
 @lax_op("symmetric_product", heavy=True)
 def symmetric_product(A: Array, C: Array, *, alpha: Float64 = 1.0, beta: Float64 = 0.0):
-    """Out = alpha A A^T + beta C, of which the lower triangle counts."""
+    """Out = alpha A A^T + beta C; only the lower triangle is valid."""
     return linalg.symmetric_product(A, C, alpha=alpha, beta=beta)
 
 
 @lax_op("hessenberg", outs="Out Taus", heavy=True)
 def hessenberg(X: Array):
-    """Out, Taus = the Hessenberg form of a square matrix, with the reflectors that lead there below
-    it.
-    """
+    """Out, Taus = the Hessenberg form of a square matrix, with its reflectors below it."""
     return tuple(linalg.hessenberg(X))
 
 
 @lax_op("tridiagonal", outs="Out Diagonal OffDiagonal Taus", heavy=True)
 def tridiagonal(X: Array, *, lower: bool = True):
-    """Out, Diagonal, OffDiagonal, Taus = the tridiagonal form of a Hermitian matrix, and the
-    reflectors that lead there.
+    """Out, Diagonal, OffDiagonal, Taus = the tridiagonal form of a Hermitian matrix, and its
+    reflectors.
     """
     return tuple(linalg.tridiagonal(X, lower=lower))

@@ -12,7 +12,7 @@ from .declare import dtype, lax_op, scalar
 
 _SMOOTH = """neg sign floor ceil exp exp2 log expm1 log1p tanh logistic sin cos tan asin acos atan sinh cosh asinh acosh
     atanh sqrt rsqrt cbrt erf erfc erf_inv lgamma digamma bessel_i0e bessel_i1e abs real imag conj square"""
-# Those of them that jax.lax computes to an accuracy that is asked for.
+# The functions for which jax.lax accepts an accuracy.
 _ACCURATE = frozenset(
     "exp exp2 log log2 expm1 log1p tanh logistic sin cos tan sqrt rsqrt cbrt erfc".split()
 )
@@ -86,8 +86,8 @@ def _one_minus_square(x: Any) -> Any:
     return (1 + x) * (1 - x)
 
 
-# Functions that jax.lax has from a later version on; a program that holds them runs on an earlier
-# one by these.
+# Replacements for functions that earlier versions of jax.lax lack, so that programs with them run
+# there.
 _LATER = {"log2": _log2, "one_minus_square": _one_minus_square}
 
 for _name, _function in _LATER.items():
@@ -137,7 +137,7 @@ def regularized_incomplete_beta(A: Array, B: Array, X: Array):
 def clamp(
     Min: Array | None, X: Array, Max: Array | None, *, min: Scalar = None, max: Scalar = None
 ):
-    """Out = X no less than Min and no more than Max; bounds that are literals are attributes."""
+    """Out = X clamped to [Min, Max]; literal bounds are attributes."""
     return lax.clamp(
         scalar(min, X) if Min is None else Min, X, scalar(max, X) if Max is None else Max
     )
@@ -163,7 +163,7 @@ def bitcast_convert_type(X: Array, *, new_dtype: str):
 
 @lax_op("reduce_precision", grad="X")
 def reduce_precision(X: Array, *, exponent_bits: int, mantissa_bits: int):
-    """Out = X rounded to a float with so many bits."""
+    """Out = X rounded to a float with this many bits."""
     return lax.reduce_precision(X, exponent_bits, mantissa_bits)
 
 
@@ -181,5 +181,5 @@ def copy(X: Array):
 
 @lax_op("optimization_barrier", outs="Out*", grad="X")
 def optimization_barrier(X: list[Array]):
-    """Out = X, across which the compiler moves nothing."""
+    """Out = X; the compiler does not move ops across it."""
     return list(lax.optimization_barrier(tuple(X)))

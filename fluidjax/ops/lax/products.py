@@ -81,8 +81,8 @@ def ragged_dot_general(
     precision: str = "",
     preferred_element_type: str = "",
 ):
-    """Out = Lhs times Rhs as jax.dot_general, of which groups of rows of Lhs, so many each, meet
-    one entry of Rhs each.
+    """Out = Lhs times Rhs as in jax.dot_general, where each group of rows of Lhs (of the given
+    sizes) meets one entry of Rhs.
     """
     numbers = lax.RaggedDotDimensionNumbers(
         ((tuple(lhs_contract), tuple(rhs_contract)), (tuple(lhs_batch), tuple(rhs_batch))),

@@ -1,4 +1,4 @@
-"""Random keys and what is drawn from them. Keys are data: no op uses the step's own key."""
+"""Random keys and samples from them. Keys are data: no op uses the step's own key."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def random_unwrap(Keys: Array):
 
 @lax_op("random_split")
 def random_split(Keys: Array, *, shape: Sizes):
-    """Out = so many new keys of each key."""
+    """Out = this many new keys from each key."""
     return over_leading(lambda key: jax.random.split(key, tuple(shape)), Keys, np.ndim(Keys))
 
 
 @lax_op("random_fold_in")
 def random_fold_in(Keys: Array, Data: Array):
-    """Out = a new key of each key and number."""
+    """Out = a new key from each key and number."""
     if np.ndim(Keys) == np.ndim(Data) == 0:
         return jax.random.fold_in(Keys, Data)
     keys, data = jnp.broadcast_arrays(Keys, Data)
@@ -47,7 +47,7 @@ def random_fold_in(Keys: Array, Data: Array):
 
 @lax_op("random_bits")
 def random_bits(Keys: Array, *, bit_width: int, shape: Sizes):
-    """Out = random unsigned integers of so many bits, of this shape for each key."""
+    """Out = random unsigned integers of this many bits, with this shape for each key."""
     kind = np.dtype(f"uint{bit_width}")
     return over_leading(lambda key: jax.random.bits(key, tuple(shape), kind), Keys, np.ndim(Keys))
 

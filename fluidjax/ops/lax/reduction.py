@@ -31,7 +31,7 @@ def _declare_reduction(name: str, function: Any, grad: str | None) -> None:
     def run(X: Array, *, axes: Ints):
         return function(X, tuple(axes))
 
-    run.__doc__ = f"Out = jax.lax.{name}(X) over these axes, which go."
+    run.__doc__ = f"Out = jax.lax.{name}(X) over these axes, which are removed."
     lax_op(name, grad=grad)(run)
 
 
@@ -39,7 +39,7 @@ def _declare_running(name: str, function: Any) -> None:
     def run(X: Array, *, axis: int, reverse: bool = False):
         return function(X, axis=axis, reverse=reverse)
 
-    run.__doc__ = f"Out = jax.lax.{name}(X) along an axis, from its end where reverse says so."
+    run.__doc__ = f"Out = jax.lax.{name}(X) along an axis, from its end if reverse."
     lax_op(name, grad="X")(run)
 
 
@@ -51,13 +51,13 @@ for _name, _function in _ALONG.items():
 
 @lax_op("argmax")
 def argmax(X: Array, *, axis: int, index_dtype: str):
-    """Out = where the greatest element along an axis stands, the first of equal ones."""
+    """Out = the index of the greatest element along an axis, the first of equal ones."""
     return lax.argmax(X, axis, dtype(index_dtype))
 
 
 @lax_op("argmin")
 def argmin(X: Array, *, axis: int, index_dtype: str):
-    """Out = where the least element along an axis stands, the first of equal ones."""
+    """Out = the index of the least element along an axis, the first of equal ones."""
     return lax.argmin(X, axis, dtype(index_dtype))
 
 
@@ -72,7 +72,9 @@ def approx_top_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ):
-    """Out, Indices (int32) = about the k largest, or least, along an axis, and where they stand."""
+    """Out, Indices (int32) = approximately the k largest, or least, along an axis, and their
+    indices.
+    """
     find = lax.approx_max_k if is_max_k else lax.approx_min_k
     return tuple(
         find(

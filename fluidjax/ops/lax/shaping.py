@@ -1,4 +1,4 @@
-"""Making arrays, and moving their elements about."""
+"""Making arrays, and moving their elements."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def broadcast_in_dim(X: Array, *, shape: Sizes, broadcast_dimensions: Ints):
 
 @lax_op("reshape", grad="X")
 def reshape(X: Array, *, new_sizes: Sizes, dimensions: Ints = ()):
-    """Out[new_sizes] = the elements of X in row-major order, of its axes in the order `dimensions`
-    where that is given.
+    """Out[new_sizes] = the elements of X in row-major order, with its axes in the order
+    `dimensions` if given.
     """
     return lax.reshape(X, tuple(new_sizes), tuple(dimensions) or None)
 
@@ -85,13 +85,13 @@ def transpose(X: Array, *, permutation: Ints):
 
 @lax_op("rev", grad="X")
 def rev(X: Array, *, dimensions: Ints):
-    """Out = X backwards along these axes."""
+    """Out = X reversed along these axes."""
     return lax.rev(X, tuple(dimensions))
 
 
 @lax_op("concatenate", grad="X")
 def concatenate(X: list[Array], *, dimension: int):
-    """Out = the arrays one behind the other along an axis."""
+    """Out = the arrays concatenated along an axis."""
     return lax.concatenate(X, dimension)
 
 
@@ -103,7 +103,7 @@ def split(X: Array, *, sizes: Sizes, axis: int):
 
 @lax_op("stack", grad="X")
 def stack(X: list[Array], *, axis: int = 0):
-    """Out = the arrays beside each other along a new axis."""
+    """Out = the arrays stacked along a new axis."""
     return jnp.stack(X, axis)
 
 
@@ -115,7 +115,7 @@ def unstack(X: Array, *, axis: int = 0):
 
 @lax_op("tile", grad="X")
 def tile(X: Array, *, reps: Sizes):
-    """Out = X repeated so often along each axis."""
+    """Out = X repeated along each axis."""
     return jnp.tile(X, tuple(reps))
 
 
@@ -123,8 +123,8 @@ def tile(X: Array, *, reps: Sizes):
 def pad(
     X: Array, Value: Array | None, *, low: Sizes, high: Sizes, interior: Ints, value: Scalar = None
 ):
-    """Out = X with so many cells of Value before, behind, and between the cells of each axis;
-    negative numbers take cells away.
+    """Out = X with cells of Value before, after, and between the cells of each axis; negative
+    numbers remove cells.
     """
     config = tuple(zip(low, high, interior, strict=True))
     return lax.pad(X, scalar(value, X) if Value is None else Value, config)
@@ -138,17 +138,16 @@ def slice(X: Array, *, start_indices: Sizes, limit_indices: Sizes, strides: Ints
 
 @lax_op("sort", outs="Out*", grad="X", heavy=True)
 def sort(X: list[Array], *, dimension: int, is_stable: bool = True, num_keys: int = 1):
-    """Out = the arrays in the order of the first num_keys of them along an axis."""
+    """Out = the arrays sorted along an axis by the first num_keys of them."""
     found = lax.sort(tuple(X), dimension=dimension, is_stable=is_stable, num_keys=num_keys)
     return list(found)
 
 
 @lax_op("top_k", outs="Out Indices", grad="X", nograd="", heavy=True)
 def top_k(X: Array, *, k: Size, axis: int = -1, is_stable: bool = True):
-    """Out, Indices (int32) = the k largest along an axis, largest first, and where they stand.
+    """Out, Indices (int32) = the k largest along an axis, largest first, and their indices.
 
-    Equal ones keep their order, or where is_stable is False may lose it, which JAX before 0.12
-    cannot ask for.
+    Equal ones keep their order, unless is_stable is False, which JAX before 0.12 does not support.
     """
     asked = {} if is_stable or not _KNOWS_STABLE else {"is_stable": False}
     return tuple(lax.top_k(X, k, axis=axis, **asked))

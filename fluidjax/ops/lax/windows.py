@@ -1,4 +1,4 @@
-"""Reductions over windows (pools), and what their gradients are made of."""
+"""Reductions over windows (pools), and the parts of their gradients."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def select_and_scatter_add(
     window_strides: Ints,
     padding: Sizes,
 ):
-    """Out = each element of Source added where the greatest (select "ge") or least ("le") of its
-    window of X stands.
+    """Out = each element of Source added at the greatest (select "ge") or least ("le") element of
+    its window of X.
     """
     kind = "max" if select == "ge" else "min"
     _, pull = jax.vjp(lambda x: _reduced(kind, x, window_dimensions, window_strides, padding), X)
@@ -106,8 +106,8 @@ def select_and_gather_add(
     base_dilation: Ints = (),
     window_dilation: Ints = (),
 ):
-    """Out = of each window the element of Tangents where the greatest (select "ge") or least ("le")
-    of X stands.
+    """Out = the element of Tangents, in each window, at the greatest (select "ge") or least ("le")
+    element of X.
     """
     kind = "max" if select == "ge" else "min"
 
