@@ -1,7 +1,7 @@
 """fluid.layers: functions that append ops to the default main program, by family.
 
-What a family lists in its ``__all__`` is a layer; nothing is bound by any other way than these
-imports, so that editors and type checkers see every name.
+The layers of a family are the names in its ``__all__``. These imports are the only way that names
+are bound, so that editors and type checkers see every name.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ from .pool import *  # noqa: F403
 from .proposals import *  # noqa: F403
 from .random import *  # noqa: F403
 from .rank_tables import (
-    # not in 1.8.5's list any more; older scripts have them here
+    # no longer in 1.8.5's list, but used by older scripts
     array_to_lod_tensor as array_to_lod_tensor,
 )
 from .rank_tables import lod_rank_table as lod_rank_table
@@ -138,5 +138,5 @@ __all__ += sequence_rows.__all__
 __all__ += tensor.__all__
 __all__ += vision.__all__
 
-if not TYPE_CHECKING:  # a type checker shall see what is missing
+if not TYPE_CHECKING:  # type checkers must report missing names
     __getattr__ = _reporter("fluid.layers", __all__, _HINTS)

@@ -1,4 +1,4 @@
-"""What the layer functions share: argument checks, appending one op, integer lists that hold
+"""Shared parts of the layer functions: argument checks, appending one op, integer lists with
 variables.
 """
 
@@ -17,7 +17,7 @@ from ..layer_helper import LayerHelper
 
 HALF = ("float16", "float32", "float64")
 FLOATS = ("float32", "float64")
-REAL = (float, np.floating)  # what Paddle takes for a float: no integer
+REAL = (float, np.floating)  # Paddle's float dtypes
 INTS = ("int32", "int64")
 BOOL = ("bool",)
 
@@ -36,8 +36,8 @@ def typed(value: Any, what: str, kinds: Any, layer: str) -> Any:
 
 
 def variable(value: Any, what: str, layer: str, dtypes: Iterable[str] = ()) -> Variable:
-    """`value`, if it is a Variable of one of these dtypes (any where none are given). Raises
-    FluidTypeError otherwise.
+    """`value`, if it is a Variable of one of these dtypes (default: any). Raises FluidTypeError
+    otherwise.
     """
     typed(value, what, Variable, layer)
     if dtypes and value.desc.dtype not in dtypes:
@@ -63,8 +63,8 @@ def require(ok: bool, text: str) -> None:
 
 
 def one_of(value: Any, what: str, layer: str, known: Sequence[Any]) -> None:
-    """Raises FluidValueError unless `value` is among those known, ArgumentError where it is of
-    another kind than they are.
+    """Raises FluidValueError unless `value` is one of the known values, ArgumentError if its type
+    differs from theirs.
     """
     text = f"{layer}'s {what} is {' or '.join(map(repr, known))}, not {value!r}"
     if not isinstance(value, tuple({type(k) for k in known})):
@@ -81,11 +81,10 @@ def append(
     kind: str | None = None,
     stop: str = "",
 ) -> Any:
-    """Append an op and return the variable of its output (a tuple where there are several).
+    """Append an op and return the variable of its output (a tuple if there are several).
 
     outs: slot -> dtype of a new temporary, made in this order, or the Variable to write. kind: the
-    op type, where it is not the helper's. stop: output slots (new ones) through which no gradient
-    flows.
+    op type; default: the helper's. stop: slots of new outputs through which no gradient flows.
     """
     made: dict[str, Variable] = {}
     for slot, out in outs.items():
@@ -105,22 +104,20 @@ def unary(
     kind: str, x: Variable, dtypes: Iterable[str] = (), name: str | None = None, attrs: Mapping[str, Any] | None = None,
     out: Any = None,
 ) -> Variable:  # fmt: skip
-    """Append the op `kind` of one variable `x`, whose output is of dtype `out`, its own if none is
-    given.
-    """
+    """Append the op `kind` of one variable `x`. out: the dtype of the output; default: x's."""
     variable(x, "x", kind, dtypes)
     return append(LayerHelper(kind, name=name), {"X": x}, {"Out": out or x.dtype}, attrs)
 
 
 def chosen(condition: Variable, x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """Append an op `where` of three variables of one shape: x where the condition holds, else y."""
+    """Append an op `where` of three variables of one shape: x where the condition is true, else y."""
     return append(
         LayerHelper("where", name=name), {"Condition": condition, "X": x, "Y": y}, {"Out": x.dtype}
     )
 
 
 def whole(value: Any, what: str, layer: str) -> int:
-    """`value`, if it is an integer, NumPy's too. Raises ArgumentError otherwise: nothing is
+    """`value`, if it is an integer (or NumPy's). Raises ArgumentError otherwise; nothing is
     rounded.
     """
     if not isinstance(value, numbers.Integral):
@@ -156,8 +153,8 @@ def holds_variable(values: Any) -> bool:
 
 
 def tensors(helper: LayerHelper, values: Iterable[Any], dtype: str = "int32") -> list[Variable]:
-    """Each integer of a list as a fill_constant on the CPU; variables stay (their gradient is
-    stopped).
+    """Each integer of a list as a fill_constant on the CPU; variables are kept, with their gradient
+    stopped.
     """
     result = []
     for v in values:
@@ -194,7 +191,7 @@ def int_argument(
     or a variable.
 
     attr: the attribute that takes the integers (-1 for variables); whole, parts: the slots for one
-    variable that holds the list, and for a variable each.
+    variable that holds the list, and for one variable per element.
     """
     if isinstance(value, Variable):
         value.stop_gradient = True

@@ -1,6 +1,4 @@
-"""Functions of one variable, element by element. A variable of another dtype than is said raises
-FluidTypeError.
-"""
+"""Functions of one variable, element by element. A dtype that is not listed raises FluidTypeError."""
 
 from __future__ import annotations
 
@@ -258,7 +256,7 @@ def thresholded_relu(x: Variable, threshold: float | None = None) -> Variable:
 def softmax(
     input: Variable, use_cudnn: bool = False, name: str | None = None, axis: int = -1
 ) -> Variable:
-    """exp(x) / sum(exp(x), axis), shifted by the maximum. use_cudnn is a hint without meaning here."""
+    """exp(x) / sum(exp(x), axis), shifted by the maximum. use_cudnn is ignored."""
     variable(input, "input", "softmax", HALF)
     helper = LayerHelper("softmax", name=name)
     return append(
@@ -331,8 +329,8 @@ def pow(x: Variable, factor: Any = 1.0, name: str | None = None) -> Variable:
 def cumsum(
     x: Variable, axis: int | None = None, exclusive: bool | None = None, reverse: bool | None = None
 ) -> Variable:
-    """Sums of everything up to each element along `axis` (default -1); exclusive: before it;
-    reverse: from the end.
+    """Cumulative sums along `axis` (default -1); exclusive: without the element itself; reverse:
+    from the end.
     """
     typed(x, "x", Variable, "cumsum")
     attrs = {"axis": axis, "exclusive": exclusive, "reverse": reverse}
@@ -341,8 +339,8 @@ def cumsum(
 
 @located
 def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = None) -> Variable:
-    """max(x, 0) + alpha * min(x, 0) with a learned alpha: one ("all"), one a channel, or one an
-    element of an image.
+    """max(x, 0) + alpha * min(x, 0) with a learned alpha: one for all ("all"), one per channel, or
+    one per element of an image.
 
     Raises FluidValueError for another mode.
     """

@@ -1,4 +1,4 @@
-"""Branches within a program: blocks that run where a condition holds, and what they give back."""
+"""Branches within a program: blocks that run if a condition is true, and their results."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def captured(block: Block) -> tuple[list[str], list[str]]:
 
 
 def declared(names: Sequence[str], block: Block) -> list[str]:
-    """Those of these names that `block` or one around it declares."""
+    """The names among these that `block` or an outer one declares."""
     return [n for n in names if block._find_var_recursive(n) is not None]
 
 
 class ConditionalBlock:
-    """A block that runs only where a condition holds: ``with ConditionalBlock([cond]).block():
+    """A block that runs only if a condition is true: ``with ConditionalBlock([cond]).block():
     ...``.
 
     inputs: the condition, a bool variable of one element if is_scalar_condition; otherwise
-    variables that must all have elements. Variables from outside that the block assigns keep their
-    value where it does not run.
+    variables that must all have elements. Outer variables that the block assigns keep their value
+    if it does not run.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class ConditionalBlock:
         return ConditionalBlockGuard(self)
 
     def _complete(self, inside: Block, outside: Block) -> None:
-        """Append the conditional_block op: what the block reads from outside, and what it writes
-        there.
+        """Append the conditional_block op, with the outer variables that the block reads and
+        writes.
         """
         reads, writes = captured(inside)
         scope = outside.create_var(type=VarType.STEP_SCOPES)
@@ -86,7 +86,7 @@ class ConditionalBlock:
 
     def _complete_gradient(self, op: Operator, inside: Block, outside: Block) -> None:
         """Append the op that runs the gradient block, if minimize or append_backward has made one
-        within.
+        inside.
         """
         block = gradients_of(inside)
         if block is None:
@@ -122,7 +122,7 @@ class ConditionalBlock:
             FrozenMap(attrs),
             op.desc.loc,
         )
-        # as it is: unwanted gradients are declared nowhere
+        # unchanged: unwanted gradients are not declared
         outside.ops.append(Operator(outside, desc))
         outside.program.touch()
 
@@ -145,7 +145,7 @@ class ConditionalBlockGuard:
 
 
 class Switch:
-    """Runs the first case whose condition holds, else the default::
+    """Runs the first case whose condition is true, else the default::
 
         with Switch() as switch:
             with switch.case(step < boundary):
@@ -153,15 +153,15 @@ class Switch:
             with switch.default():
                 layers.assign(two, rate)
 
-    Conditions are bool variables of one element. Only assignments to variables from outside are
-    seen afterwards. Raises FluidValueError for a case outside of ``with``, or a default without a
-    case; FluidTypeError for a condition that is no bool.
+    Conditions are bool variables of one element. Only assignments to outer variables remain
+    afterwards. Raises FluidValueError for a case outside of ``with``, or a default without a case;
+    FluidTypeError for a condition that is not a bool.
     """
 
     def __init__(self, name: str | None = None) -> None:
         self.helper = LayerHelper("switch", name=name)
         self._inside = False
-        self._none_so_far: Variable | None = None  # true where no case before held
+        self._none_so_far: Variable | None = None  # true if no earlier case was true
 
     def __enter__(self) -> Switch:
         self._inside = True
@@ -171,7 +171,7 @@ class Switch:
         self._inside = False
 
     def case(self, condition: Variable) -> ConditionalBlockGuard:
-        """The block of ops that runs where `condition` holds and none before did."""
+        """The block of ops that runs if `condition` is true and no earlier one was."""
         if not self._inside:
             raise FluidValueError("Switch.case stands within the switch's own `with`")
         if not isinstance(condition, Variable) or condition.desc.dtype not in BOOL:
@@ -190,7 +190,7 @@ class Switch:
         return ConditionalBlock([condition], is_scalar_condition=True).block()
 
     def default(self) -> ConditionalBlockGuard:
-        """The block of ops that runs where no case held."""
+        """The block of ops that runs if no case was true."""
         if self._none_so_far is None:
             raise FluidValueError("Switch.default comes after at least one case")
         return ConditionalBlock([self._none_so_far], is_scalar_condition=True).block()
@@ -214,8 +214,8 @@ def select_input(inputs: Sequence[Variable], mask: Variable) -> Variable:
 def select_output(
     input: Variable, outputs: Sequence[Variable], mask: Variable
 ) -> Sequence[Variable]:
-    """Copy `input` to outputs[mask], for an int32 variable of one element; the others get no value.
-    Returns outputs.
+    """Copy `input` to outputs[mask], for an int32 variable of one element; the other outputs get no
+    value. Returns outputs.
     """
     variable(input, "input", "select_output")
     typed(outputs, "outputs", (list, tuple), "select_output")
@@ -233,15 +233,14 @@ def cond(
     false_fn: Branch | None = None,
     name: str | None = None,
 ) -> Any:
-    """What true_fn() returns where `pred`, a bool of one element, holds, else what false_fn()
-    returns.
+    """The result of true_fn() if `pred`, a bool of one element, is true, else that of false_fn().
 
-    The functions are called once each, now; what they append runs only in its case. Both return a
-    variable, or lists, tuples or dicts of them of one structure, or None. A variable of the result
-    has one shape and dtype in both cases.
+    Each function is called once, now; the ops that it appends run only in its case. Both return a
+    variable, or lists, tuples or dicts of variables with one structure, or None. A variable of the
+    result has one shape and dtype in both cases.
 
-    Raises FluidTypeError for a pred that is no bool variable and for what cannot be called;
-    FluidValueError where the two return different structures.
+    Raises FluidTypeError for a pred that is not a bool variable and for a function that is not
+    callable; FluidValueError if the two return different structures.
     """
     variable(pred, "pred", "cond", BOOL)
     typed(name, "name", (str, type(None)), "cond")
@@ -270,7 +269,7 @@ def cond(
 
 
 def _branch(condition: Variable, fn: Branch) -> Any:
-    """What `fn` returns, run where the condition holds, as variables of the block around."""
+    """The result of `fn`, run if the condition is true, as variables of the outer block."""
     with ConditionalBlock([condition], is_scalar_condition=True).block():
         found = fn()
         return None if found is None else map_structure(_handed_out, found)
@@ -294,11 +293,11 @@ def case(
     default: Branch | None = None,
     name: str | None = None,
 ) -> Any:
-    """What the function of the first pair returns whose pred holds, else what default() does; see
+    """The result of the function of the first pair whose pred is true, else that of default(); see
     :func:`cond`.
 
-    Without a default, the last function is it. Raises FluidTypeError for anything but pairs of a
-    bool variable and a function.
+    Without a default, the last function is the default. Raises FluidTypeError for anything but
+    pairs of a bool variable and a function.
     """
     typed(pred_fn_pairs, "pred_fn_pairs", (list, tuple), "case")
     for pair in pred_fn_pairs:
@@ -319,15 +318,14 @@ def switch_case(
     default: Branch | None = None,
     name: str | None = None,
 ) -> Any:
-    """What the function of number `branch_index` returns, else what default() does; see
+    """The result of the function with number `branch_index`, else that of default(); see
     :func:`cond`.
 
     branch_index: a uint8, int32 or int64 variable of one element. branch_fns: functions by number,
-    as a dict or as pairs, or a list of functions numbered 0, 1, ... Without a default, the one of
-    the highest number is it.
+    as a dict or as pairs, or a list of functions numbered 0, 1, ... Without a default, the function
+    with the highest number is the default.
 
-    Raises FluidTypeError for arguments of other types, FluidValueError for a number that is there
-    twice.
+    Raises FluidTypeError for arguments of other types, FluidValueError for a repeated number.
     """
     variable(branch_index, "branch_index", "switch_case", ("uint8", "int32", "int64"))
     pairs = _numbered(branch_fns)

@@ -44,11 +44,11 @@ def Print(
 
 @located
 def Assert(cond: Variable, data: Any = None, summarize: int = 20, name: str | None = None) -> None:
-    """A step in which `cond`, a bool variable of one element, does not hold raises EnforceNotMet,
-    and the scope stays as it was.
+    """Raise EnforceNotMet in a step in which `cond`, a bool variable of one element, is false; the
+    scope does not change.
 
-    data: a list of variables of which the first `summarize` numbers are printed then (-1: all).
-    Paddle 2 added it.
+    data: a list of variables whose first `summarize` numbers are then printed (-1: all). Paddle 2
+    added this layer.
     """
     variable(cond, "cond", "Assert", BOOL)
     helper = LayerHelper(name or "assert_" + cond.name)
@@ -66,8 +66,8 @@ def _variables(value: Any, what: str) -> list[Variable]:
 
 
 def _of_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which gets what a step has as tensors. Raises UnsupportedError for results with
-    a LoD.
+    """The function, called with a step's values as tensors. Raises UnsupportedError for results
+    with a LoD.
     """
 
     @wraps(function)
@@ -101,15 +101,15 @@ def py_func(
     """Write func(*x), a Python function of LoDTensors that runs with every step, to the variables
     `out`; returns them.
 
-    func: its tensors are read as NumPy arrays too. out: variables made beforehand, whose shapes and
-    dtypes are those of the results; a first dimension may be -1, that of the first input.
-    backward_func: called with x, out and the gradients of out (None for one that there is not),
-    without skip_vars_in_backward_input; it returns the gradients of x, None for one that is zero.
-    Without it no gradient flows. What a function raises, a run raises, and the scope stays as it
-    was. Results have no LoD: a run raises UnsupportedError for one.
+    func: its arguments can also be used as NumPy arrays. out: existing variables with the shapes
+    and dtypes of the results; a first dimension of -1 means that of the first input. backward_func:
+    called with x, out and the gradients of out (None for a missing one), without
+    skip_vars_in_backward_input; it returns the gradients of x, None for zero. Without it no
+    gradient flows. A run raises the functions' errors, and the scope does not change. A run raises
+    UnsupportedError for a result with a LoD.
 
-    Raises FluidTypeError for what is no function or no variable, FluidValueError for an output
-    without a shape and for skipped variables that are neither in x nor in out.
+    Raises FluidTypeError for arguments that are not functions or variables, FluidValueError for an
+    output without a shape and for skipped variables that are neither in x nor in out.
     """
     for what, fn in (("func", func), ("backward_func", backward_func)):
         if not callable(fn) and not (fn is None and what == "backward_func"):

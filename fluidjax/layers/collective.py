@@ -1,9 +1,9 @@
 """fluid.layers.collective: the ops over all trainers of a job, as layers. Fluid's names for them
 begin with an underscore.
 
-Scripts that average something themselves call them; what trains a program over several trainers
-puts such ops in by itself (fluid.transpiler.collective, fleet). On one device a sum or a maximum
-over all trainers is the value itself.
+Call them to average values yourself; fluid.transpiler.collective and fleet insert such ops to train
+a program over several trainers. On one device a sum or a maximum over all trainers is the value
+itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _append(x: Any, out: Variable, kind: str, attrs: Mapping[str, Any]) -> Varia
 def _like(
     x: Variable, suffix: str, shape: Sequence[int] | None = None, stop_gradient: bool = False
 ) -> Variable:
-    """A variable ``<x>.<suffix>_k`` of x's dtype, for what an op makes of x."""
+    """A variable ``<x>.<suffix>_k`` of x's dtype, for an op's result from x."""
     block = x.block.program.current_block()
     name = block.new_name(lambda: unique_name.generate_with_ignorable_key(f"{x.name}.{suffix}"))
     return block.create_var(
@@ -57,7 +57,7 @@ def _allreduce(
     """The sum, "prod", "max" or "min" of x over the trainers, element by element. out: a variable
     to write instead of a new one.
 
-    Raises FluidTypeError for an x that is no variable, and for another reduce_type.
+    Raises FluidTypeError for an x that is not a variable, and for another reduce_type.
     """
     _checked(x, "_allreduce")
     number = _REDUCTIONS.index(_reduction(reduce_type))
@@ -67,7 +67,9 @@ def _allreduce(
 
 @located
 def _broadcast(x: Variable, root: int, sync_mode: bool = False) -> Variable:
-    """x as trainer `root` has it, written to x. Raises FluidTypeError for an x that is no variable."""
+    """The value of x on trainer `root`, written to x. Raises FluidTypeError for an x that is not a
+    variable.
+    """
     _checked(x, "_broadcast")
     return _append(x, x, "broadcast", {"sync_mode": sync_mode, "root": root})
 
@@ -100,8 +102,8 @@ def _c_allreduce(
 def _c_broadcast(
     x: Variable, root: int = 0, ring_id: int = 0, use_calc_stream: bool = False
 ) -> Variable:
-    """x as trainer `root` of a ring has it, written to x. Raises FluidTypeError for an x that is no
-    variable.
+    """The value of x on trainer `root` of a ring, written to x. Raises FluidTypeError for an x that
+    is not a variable.
     """
     _checked(x, "_c_broadcast")
     return _append(
@@ -113,8 +115,8 @@ def _c_broadcast(
 def _c_allgather(
     x: Variable, nranks: int, ring_id: int = 0, use_calc_stream: bool = False
 ) -> Variable:
-    """x of all `nranks` trainers, one after another along dimension 0. Raises FluidTypeError for an
-    x that is no variable.
+    """x of all `nranks` trainers, concatenated along dimension 0. Raises FluidTypeError for an x
+    that is not a variable.
     """
     _checked(x, "_c_allgather")
     first, *rest = x.shape
@@ -131,9 +133,9 @@ def _c_allgather(
 def _c_reducescatter(
     x: Variable, nranks: int, ring_id: int = 0, use_calc_stream: bool = False
 ) -> Variable:
-    """The sum of x over `nranks` trainers, of which each keeps its part along dimension 0.
+    """This trainer's part, along dimension 0, of the sum of x over `nranks` trainers.
 
-    Raises FluidTypeError for an x that is no variable, FluidValueError where nranks does not divide
+    Raises FluidTypeError for an x that is not a variable, FluidValueError if nranks does not divide
     the size of dimension 0.
     """
     _checked(x, "_c_reducescatter")
@@ -154,14 +156,14 @@ def _c_reducescatter(
 
 @located
 def _c_sync_calc_stream(x: Variable) -> Variable:
-    """x; the op that orders streams in Paddle, which data flow orders here."""
+    """x; in Paddle the op orders streams, here data flow gives the order."""
     _checked(x, "_c_sync_calc_stream")
     return _append(x, x, "c_sync_calc_stream", {})
 
 
 @located
 def _c_sync_comm_stream(x: Variable, ring_id: int) -> Variable:
-    """x; the op that orders a ring's streams in Paddle, which data flow orders here."""
+    """x; in Paddle the op orders a ring's streams, here data flow gives the order."""
     _checked(x, "_c_sync_comm_stream")
     return _append(x, x, "c_sync_comm_stream", {"ring_id": ring_id})
 

@@ -36,7 +36,7 @@ from .static_rnn import *  # noqa: F403
 
 @located
 def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variable:
-    """x + value for a variable of one element; in_place writes x itself."""
+    """x + value for a variable of one element; in_place overwrites x."""
     variable(x, "x", "increment", (*FLOATS, *INTS))
     helper = LayerHelper("increment")
     step = typed(value, "value", (int, *REAL), "increment")

@@ -17,11 +17,12 @@ FORMATS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 def window_padding(
     padding: Any, n: int, channel_last: bool, layer: str, what: str = "padding"
 ) -> tuple[list[int], str]:
-    """Attributes `paddings` and `padding_algorithm` from what a layer over `n` dimensions accepts.
+    """Attributes `paddings` and `padding_algorithm` from the padding argument of a layer over `n`
+    dimensions:
 
     "SAME" or "VALID" (any case); one integer; n of them; 2n (before and after each dimension); or n
-    + 2 pairs, one for each dimension of the input, those of batch and channels being [0, 0].
-    Symmetric pairs become n integers.
+    + 2 pairs, one for each dimension of the input, with [0, 0] for batch and channels. Symmetric
+    pairs become n integers.
     """
     if isinstance(padding, str):
         require(
@@ -50,7 +51,7 @@ def window_padding(
 def _layout(
     layer: str, input: Variable, n: int, use_cudnn: Any, data_format: str
 ) -> tuple[bool, int]:
-    """Whether channels come last, and how many there are."""
+    """Whether channels come last, and their number."""
     require(isinstance(use_cudnn, bool), f"{layer}'s use_cudnn is True or False, not {use_cudnn!r}")
     one_of(data_format, "data_format", layer, FORMATS[n])
     require(
@@ -140,9 +141,9 @@ def conv2d(
     [num_filters, C / groups, kh, kw].
 
     filter_size, stride, dilation: an integer or a pair. padding: see window_padding. data_format
-    "NHWC": channels last (the filter's layout stays). use_cudnn: False with groups == C makes it a
-    depthwise_conv2d op, otherwise it is a hint. Raises FluidTypeError for integers, FluidValueError
-    for an argument that does not fit.
+    "NHWC": channels last (the filter's layout stays). use_cudnn: False with groups == C selects a
+    depthwise_conv2d op, otherwise it is ignored. Raises FluidTypeError for integers,
+    FluidValueError for an argument that does not fit.
     """
     return _conv(2, input, num_filters, filter_size, stride, padding, dilation, groups, use_cudnn, data_format,
                  param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)  # fmt: skip
@@ -164,9 +165,7 @@ def conv3d(
     name: str | None = None,
     data_format: str = "NCDHW",
 ) -> Variable:
-    """conv2d over three dimensions: [N, C, D, H, W], or "NDHWC". use_cudnn is a hint without
-    meaning here.
-    """
+    """conv2d over three dimensions: [N, C, D, H, W], or "NDHWC". use_cudnn is ignored."""
     return _conv(3, input, num_filters, filter_size, stride, padding, dilation, groups, use_cudnn, data_format,
                  param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)  # fmt: skip
 
@@ -256,8 +255,8 @@ def conv2d_transpose(
     """The transpose of conv2d: H' = (H - 1) stride - padding + dilation (kh - 1) + 1; filter [C,
     num_filters / groups, kh, kw].
 
-    output_size chooses among the sizes that a stride leaves open, and alone decides the filter
-    size. Other arguments as in conv2d. Raises FluidValueError without either size.
+    output_size selects one of the sizes that a stride allows, and without filter_size decides the
+    filter size. Other arguments as in conv2d. Raises FluidValueError without either size.
     """
     return _conv_transpose(
         2,

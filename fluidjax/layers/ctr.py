@@ -25,10 +25,11 @@ def hash(input: Variable, hash_size: int, num_hash: int = 1, name: str | None = 
 
 @located
 def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True) -> Variable:
-    """What becomes of shows and clicks, the first two columns of input [N, 2 + width]: their
-    logarithms, or nothing without use_cvm.
+    """input [N, 2 + width] with its first two columns, shows and clicks, replaced by logarithms, or
+    removed without use_cvm.
 
-    cvm [instances, 2]: shows and clicks of each, which their gradients are. See the op cvm.
+    cvm [instances, 2]: shows and clicks of each instance, used as the gradients of these columns.
+    See the op cvm.
     """
     variable(input, "input", "cvm", HALF)
     typed(cvm, "cvm", Variable, "cvm")

@@ -1,4 +1,4 @@
-"""What a BasicDecoder decodes by: the true inputs, the most likely ids, or drawn ones."""
+"""The input sources of a BasicDecoder: true inputs, the most likely ids, or sampled ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .utils import map_structure
 
 
 class DecodeHelper:
-    """Says what the inputs of each step are; a subclass defines the three methods."""
+    """Provides the inputs of each step; a subclass defines the three methods."""
 
     def initialize(self) -> Any:
         """The first inputs, and which samples are finished from the start (bool)."""
@@ -34,7 +34,7 @@ class DecodeHelper:
 
 class TrainingHelper(DecodeHelper):
     """The inputs are given: [N, T, ...] (time_major: [T, N, ...]), or a structure of such;
-    sequence_length [N] says how many.
+    sequence_length [N] gives their number.
     """
 
     def __init__(self, inputs: Any, sequence_length: Variable, time_major: bool = False) -> None:
@@ -44,7 +44,7 @@ class TrainingHelper(DecodeHelper):
         self.inputs_ = map_structure(self._with_one_more, inputs)
 
     def _with_one_more(self, x: Variable) -> Variable:
-        """x with zeros for one step more, which the step after the last reads."""
+        """x with zeros for one extra step, which the step after the last reads."""
         before = [0, 1] if self.time_major else [0, 0, 0, 1]
         return pad(x, paddings=before + [0] * (2 * len(x.shape) - len(before)))
 
@@ -77,8 +77,8 @@ class TrainingHelper(DecodeHelper):
 
 
 class GreedyEmbeddingHelper(DecodeHelper):
-    """The inputs are what embedding_fn makes of the most likely ids; a sample ends with end_token.
-    start_tokens [N], int64.
+    """The inputs are the results of embedding_fn for the most likely ids; a sample ends with
+    end_token. start_tokens [N], int64.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class GreedyEmbeddingHelper(DecodeHelper):
 
 
 class SampleEmbeddingHelper(GreedyEmbeddingHelper):
-    """As GreedyEmbeddingHelper, with ids that are drawn: by the softmax of the outputs, divided by
+    """Like GreedyEmbeddingHelper, but ids are sampled by the softmax of the outputs, divided by
     softmax_temperature if given.
     """
 
@@ -130,7 +130,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
     @located
     def sample(self, time: Variable, outputs: Any, states: Any) -> Variable:
-        """Drawn ids, from outputs [N, vocabulary]."""
+        """Sampled ids, from outputs [N, vocabulary]."""
         logits = outputs if self.softmax_temperature is None else outputs / self.softmax_temperature
         probs = softmax(logits)
         probs.stop_gradient = True
@@ -138,7 +138,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 
 class BasicOutput(NamedTuple):
-    """What a step of a BasicDecoder gives: the cell's outputs (or what output_fn made of them), and
+    """The outputs of a step of a BasicDecoder: the cell's outputs (after output_fn, if given), and
     the ids.
     """
 
@@ -147,7 +147,7 @@ class BasicOutput(NamedTuple):
 
 
 class BasicDecoder(Decoder):
-    """A cell and a helper that says what its inputs are. output_fn: is applied to the cell's
+    """A decoder from a cell and a helper for its inputs. output_fn: a function of the cell's
     outputs, such as an fc to ids.
     """
 
@@ -161,8 +161,8 @@ class BasicDecoder(Decoder):
         self.output_fn = output_fn
 
     def initialize(self, initial_cell_states: Any) -> tuple[Any, Any, Any]:
-        """The helper's first inputs, the cell's states as given, and what is finished from the
-        start.
+        """The helper's first inputs, the cell's given states, and which samples are finished from
+        the start.
         """
         inputs, finished = self.helper.initialize()
         return inputs, initial_cell_states, finished
@@ -171,8 +171,8 @@ class BasicDecoder(Decoder):
     def step(
         self, time: Variable, inputs: Any, states: Any, **kwargs: Any
     ) -> tuple[Any, Any, Any, Any]:
-        """One step: BasicOutput, the next states and inputs, and what is finished. kwargs are
-        handed to the cell.
+        """One step: BasicOutput, the next states and inputs, and which samples are finished. kwargs
+        are passed to the cell.
         """
         outputs, states = self.cell(inputs, states, **kwargs)
         if self.output_fn is not None:

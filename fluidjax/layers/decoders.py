@@ -37,8 +37,8 @@ from .utils import flatten, map_structure
 
 
 class Decoder:
-    """What dynamic_decode runs; a subclass defines initialize and step, and finalize if the results
-    are to be revised.
+    """The interface for dynamic_decode; a subclass defines initialize and step, and finalize to
+    revise the results.
 
     Inputs, states and outputs are a variable or nested lists, tuples and dicts of variables.
     """
@@ -51,7 +51,7 @@ class Decoder:
         self, time: Variable, inputs: Any, states: Any, **kwargs: Any
     ) -> tuple[Any, Any, Any, Any]:
         """The outputs of step `time` (int64 [1]), the next states and inputs, and which samples are
-        finished then.
+        then finished.
         """
         raise NotImplementedError
 
@@ -63,7 +63,7 @@ class Decoder:
 
 
 class BeamSearchOutput(NamedTuple):
-    """What a step of a beam search gives, each [N, beam_size]."""
+    """The outputs of a step of a beam search, each [N, beam_size]."""
 
     scores: Any
     predicted_ids: Any
@@ -84,9 +84,9 @@ class BeamSearchState(NamedTuple):
 class BeamSearchDecoder(Decoder):
     """A beam search with a cell: each of N samples keeps its beam_size best sentences.
 
-    start_token, end_token: ids. embedding_fn: makes the cell's inputs of ids [N, beam_size];
-    output_fn: makes scores of all ids [N, beam_size, vocabulary] of its outputs. The cell sees
-    samples and beams as one dimension. A sentence that ended stays, with its score. finalize reads
+    start_token, end_token: ids. embedding_fn: makes the cell's inputs from ids [N, beam_size];
+    output_fn: makes scores of all ids [N, beam_size, vocabulary] from its outputs. The cell gets
+    samples and beams as one dimension. A finished sentence stays, with its score. finalize reads
     the sentences [T, N, beam_size] along their parents (gather_tree).
     """
 
@@ -116,7 +116,7 @@ class BeamSearchDecoder(Decoder):
     @staticmethod
     @located
     def tile_beam_merge_with_batch(x: Variable, beam_size: int) -> Variable:
-        """[N * beam_size, ...] from x [N, ...]: each sample beam_size times, one after another."""
+        """[N * beam_size, ...] from x [N, ...]: each sample repeated beam_size times."""
         x = _tiled(x, beam_size, "BeamSearchDecoder.tile_beam_merge_with_batch")
         x = transpose(x, [*_numbers(2, len(x.shape)), 0, 1])
         x = reshape(x, shape=[0] * (len(x.shape) - 2) + [-1])
@@ -137,7 +137,7 @@ class BeamSearchDecoder(Decoder):
         return _tiled(x, self.beam_size, "BeamSearchDecoder._expand_to_beam_size")
 
     def _mask_probs(self, probs: Variable, finished: Variable) -> Variable:
-        """The log probabilities of all ids; of sentences that ended, 0 for the end token and -1e9
+        """The log probabilities of all ids; for finished sentences, 0 for the end token and -1e9
         for others.
         """
         ended = cast(finished, dtype=probs.dtype)
@@ -160,8 +160,8 @@ class BeamSearchDecoder(Decoder):
 
     @located
     def initialize(self, initial_cell_states: Any) -> tuple[Any, BeamSearchState, Variable]:
-        """The start tokens (or what embedding_fn makes of them), the states with the cell's
-        repeated, and what is finished.
+        """The start tokens (after embedding_fn, if given), the states with the cell's repeated, and
+        which sentences are finished.
         """
         self.kinf = 1e9
         state = flatten(initial_cell_states)[0]
@@ -184,8 +184,8 @@ class BeamSearchDecoder(Decoder):
     def _beam_search_step(
         self, time: Variable, logits: Variable, next_cell_states: Any, beam_state: Any
     ) -> tuple[Any, Any]:
-        """The best of all extensions of a sample's sentences, and the states of those that they
-        extend.
+        """The best of all extensions of a sample's sentences, and the states of the extended
+        sentences.
         """
         self._name_vocabulary(logits.shape[-1])
         scores = self._mask_probs(log(softmax(logits)), beam_state.finished)
@@ -209,7 +209,7 @@ class BeamSearchDecoder(Decoder):
         )
 
     def _name_vocabulary(self, size: int) -> None:
-        """What depends on how many ids there are."""
+        """Set the values that depend on the number of ids."""
         if not 0 <= self.end_token < size:
             raise FluidValueError(
                 f"BeamSearchDecoder's end_token is an id from 0 to {size - 1}, not {self.end_token}"
@@ -225,7 +225,7 @@ class BeamSearchDecoder(Decoder):
         self, time: Variable, inputs: Any, states: Any, **kwargs: Any
     ) -> tuple[Any, Any, Any, Any]:
         """One step: BeamSearchOutput, BeamSearchState, the next inputs, and which sentences ended.
-        kwargs are the cell's.
+        kwargs are passed to the cell.
         """
         inputs = map_structure(self._merge_batch_beams, inputs)
         cell_states = map_structure(self._merge_batch_beams, states.cell_states)
@@ -274,10 +274,10 @@ def dynamic_decode(
     """Run a decoder until all samples are finished: (outputs [N, T, ...], last states), and the
     lengths if return_length.
 
-    inits: what the decoder's initialize takes. max_step_num: the step that is the last one anyhow
-    (steps count from 0). output_time_major: outputs are [T, N, ...]. impute_finished: a finished
-    sample keeps its states. is_test: no gradient will be asked for, so states are handed on without
-    arrays. kwargs are handed to the decoder's step.
+    inits: the argument of the decoder's initialize. max_step_num: the number of the last possible
+    step, from 0. output_time_major: outputs are [T, N, ...]. impute_finished: a finished sample
+    keeps its states. is_test: no gradient is needed, so states are passed on without arrays. kwargs
+    are passed to the decoder's step.
     """
     inputs, states, finished = decoder.initialize(inits)
     finished.stop_gradient = True
@@ -327,7 +327,7 @@ def _results(
     time_major: bool,
     return_length: bool,
 ) -> tuple[Any, ...]:
-    with contextlib.suppress(NotImplementedError):  # a decoder need not revise anything
+    with contextlib.suppress(NotImplementedError):  # finalize is optional
         outputs, states = decoder.finalize(outputs, states, lengths)
     if not time_major:
         outputs = map_structure(lambda x: transpose(x, [1, 0, *_numbers(2, len(x.shape))]), outputs)
@@ -335,7 +335,7 @@ def _results(
 
 
 class _Direct:
-    """Inputs and states that every step writes anew."""
+    """Inputs and states that every step overwrites."""
 
     def __init__(self, inputs: Any, states: Any) -> None:
         self.inputs, self.states = inputs, states
@@ -352,7 +352,7 @@ class _Direct:
 
 
 class _InArrays:
-    """Inputs and states of all steps, so that gradients can go back through them."""
+    """Inputs and states of all steps, so that gradients can flow back through them."""
 
     def __init__(self, inputs: Any, states: Any, time: Variable) -> None:
         self.time = time
@@ -384,7 +384,7 @@ def _array_around(dtype: Any) -> Variable:
 
 
 def _kept(old: Variable, new: Variable, finished: Variable) -> Variable:
-    """The old state of samples that are finished, the new one of others."""
+    """The old state of finished samples, the new one of others."""
     dtype = old.dtype
     truth = name_of(dtype) == "bool"
     if truth:

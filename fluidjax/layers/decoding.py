@@ -1,4 +1,4 @@
-"""Layers of a beam search over rows with a LoD: one step, and the sentences in the end."""
+"""Layers of a beam search over rows with a LoD: one step, and the final sentences."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def beam_search(
     return_parent_idx the rows that they extend.
 
     pre_ids, pre_scores [rows, 1]: the last ids and the scores of the sentences so far. scores
-    [rows, K]: of the candidates ids [rows, K] (None: every column is an id), of the sentence so far
-    with is_accumulated, else probabilities. A source is a sequence of LoD level `level` of scores.
-    See the op beam_search.
+    [rows, K]: those of the candidates ids [rows, K] (None: every column is an id): scores of the
+    sentence so far with is_accumulated, else probabilities. A source is a sequence of LoD level
+    `level` of scores. See the op beam_search.
     """
     variable(pre_ids, "pre_ids", "beam_search", ("int64",))
     variable(pre_scores, "pre_scores", "beam_search", FLOATS)
@@ -60,8 +60,8 @@ def beam_search_decode(
 ) -> tuple[Variable, Variable]:
     """The sentences of a search and their scores token by token, each source's best first.
 
-    ids, scores: arrays of what beam_search selected, step by step. Both results have a LoD of two
-    levels: the sentences of each source, the tokens of each sentence.
+    ids, scores: arrays of the ids and scores that beam_search selected in each step. Both results
+    have a LoD of two levels: the sentences of each source, the tokens of each sentence.
     """
     variable(ids, "ids", "beam_search_encode", ("int64",))
     variable(scores, "scores", "beam_search_encode", ("float32",))

@@ -1,4 +1,4 @@
-"""Layers of detection: boxes to start from, their codes, and the best of those that overlap."""
+"""Layers of detection: prior boxes, their codes, and the best of overlapping boxes."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def prior_box(
     """Boxes around each place of a feature map, [H, W, priors, 4] as parts of the image, and their
     variances; see the op prior_box.
 
-    input, image: [N, C, H, W]. steps: pixels across and down from place to place; 0: as the sizes
-    say.
+    input, image: [N, C, H, W]. steps: pixels across and down between places; 0: from the sizes of
+    image and map.
     """
     variable(input, "input", "prior_box", ("uint8", "int8", *FLOATS))
     across, down = _pair(steps, "steps", "prior_box")
@@ -77,8 +77,8 @@ def density_prior_box(
     flatten_to_2d: bool = False,
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """As prior_box, where size i with each ratio stands at densities[i] ** 2 centres; [H * W *
-    priors, 4] if flatten_to_2d.
+    """Like prior_box, but size i with each ratio is at densities[i] ** 2 centres; [H * W * priors,
+    4] if flatten_to_2d.
     """
     variable(input, "input", "density_prior_box", FLOATS)
     typed(densities, "densities", (list, tuple), "density_prior_box")
@@ -117,7 +117,7 @@ def anchor_generator(
     """Anchors in pixels around each place of a feature map [N, C, H, W]: [H, W, anchors, 4], and
     their variances.
 
-    stride: of a place, across and down. See the op anchor_generator.
+    stride: the distance of places, across and down. See the op anchor_generator.
     """
     attrs = {
         "anchor_sizes": _floats(anchor_sizes), "aspect_ratios": _floats(aspect_ratios), "variances": list(variance),
@@ -152,7 +152,8 @@ def box_coder(
     name: str | None = None,
     axis: int = 0,
 ) -> Variable:
-    """Boxes as differences from priors, or back (decode_center_size); see the op box_coder.
+    """Boxes encoded as differences from priors, or decoded (decode_center_size); see the op
+    box_coder.
 
     prior_box_var: a variable [priors, 4], or a list of four numbers.
     """
@@ -168,7 +169,7 @@ def box_coder(
 
 @located
 def polygon_box_transform(input: Variable, name: str | None = None) -> Variable:
-    """Corners from their shifts: 4 * place - input, of [N, 2 * corners, H, W]."""
+    """Corners from their shifts: 4 * place - input, for input [N, 2 * corners, H, W]."""
     variable(input, "input", "polygon_box_transform", FLOATS)
     return append(
         LayerHelper("polygon_box_transform", name=name), {"Input": input}, {"Output": input.dtype}
@@ -187,8 +188,8 @@ def yolo_box(
     name: str | None = None,
     scale_x_y: float = 1.0,
 ) -> tuple[Variable, Variable]:
-    """Boxes [N, M, 4] and scores [N, M, classes] that a YOLO head x [N, anchors * (5 + classes), H,
-    W] means; see the op yolo_box.
+    """Boxes [N, M, 4] and scores [N, M, classes] of a YOLO head x [N, anchors * (5 + classes), H,
+    W]; see the op yolo_box.
     """
     typed(x, "x", Variable, "yolo_box")
     typed(img_size, "img_size", Variable, "yolo_box")
@@ -227,7 +228,7 @@ def box_decoder_and_assign(
     box_clip: float,
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """The boxes of all classes that codes mean, and that of the best class; see the op
+    """The decoded boxes of all classes, and that of the best class; see the op
     box_decoder_and_assign.
     """
     inputs = {
@@ -244,7 +245,7 @@ def box_decoder_and_assign(
 
 
 def _limits(layer: str, **given: Any) -> None:
-    """Raises FluidTypeError for arguments of another type than 1.8.5 takes."""
+    """Raises FluidTypeError for arguments of types that 1.8.5 does not accept."""
     kinds = {
         "normalized": bool,
         "use_gaussian": bool,
@@ -269,8 +270,8 @@ def multiclass_nms(
     background_label: int = 0,
     name: str | None = None,
 ) -> Variable:
-    """Rows (label, score, x1, y1, x2, y2) of the boxes that are kept, a sequence an image; [[-1]]
-    where there is none.
+    """Rows (label, score, x1, y1, x2, y2) of the kept boxes, a sequence per image; [[-1]] if there
+    are none.
 
     bboxes [N, M, 4] and scores [N, C, M], or [M, C, 4] and [M, C] with a LoD. See the op
     multiclass_nms.
@@ -305,8 +306,8 @@ def locality_aware_nms(
     background_label: int = -1,
     name: str | None = None,
 ) -> Variable:
-    """As multiclass_nms of one class, scores [N, 1, M], after boxes in a row that overlap were
-    merged; see the op locality_aware_nms.
+    """multiclass_nms for one class, scores [N, 1, M], after merging consecutive boxes that overlap;
+    see the op locality_aware_nms.
     """
     variable(bboxes, "bboxes", "locality_aware_nms", FLOATS)
     variable(scores, "scores", "locality_aware_nms", FLOATS)
@@ -341,8 +342,8 @@ def matrix_nms(
     return_index: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Rows (label, decayed score, x1, y1, x2, y2) by falling scores, a sequence an image; see the
-    op matrix_nms.
+    """Rows (label, decayed score, x1, y1, x2, y2) by descending scores, a sequence per image; see
+    the op matrix_nms.
 
     return_index: also the rows of the boxes in bboxes [N * M, 4], int32 [rows, 1].
     """
@@ -377,10 +378,10 @@ def retinanet_detection_output(
     nms_threshold: float = 0.3,
     nms_eta: float = 1.0,
 ) -> Variable:
-    """Rows (label, score, x1, y1, x2, y2) of what all levels detect, a sequence an image; see the
-    op retinanet_detection_output.
+    """Rows (label, score, x1, y1, x2, y2) of the detections of all levels, a sequence per image;
+    see the op retinanet_detection_output.
 
-    As in 1.8.5 eta is 1 whatever is asked for.
+    As in 1.8.5, nms_eta is ignored and eta is 1.
     """
     given = {"bboxes": bboxes, "scores": scores, "anchors": anchors}
     for what, values in given.items():

@@ -48,9 +48,7 @@ def target_assign(
     mismatch_value: int | None = None,
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """What each prior is trained to, [N, M, K], and with which weight, [N, M, 1]; see the op
-    target_assign.
-    """
+    """The target of each prior, [N, M, K], and its weight, [N, M, 1]; see the op target_assign."""
     typed(input, "input", Variable, "target_assign")
     helper = LayerHelper("target_assign", name=name)
     inputs = {"X": input, "MatchIndices": matched_indices, "NegIndices": negative_indices}
@@ -73,12 +71,12 @@ def detection_output(
     nms_eta: float = 1.0,
     return_index: bool = False,
 ) -> Any:
-    """Rows (label, score, x1, y1, x2, y2) of what is detected, a sequence an image: box_coder,
+    """Rows (label, score, x1, y1, x2, y2) of the detections, a sequence per image: box_coder,
     softmax, multiclass_nms.
 
     loc [N, M, 4], scores [N, M, classes] before softmax, prior_box [M, 4]. return_index: also the
-    rows of the boxes, int32 [rows, 1]. As in 1.8.5, class 0 is the background and eta 1 whatever is
-    asked for.
+    rows of the boxes, int32 [rows, 1]. As in 1.8.5, class 0 is the background and eta is 1,
+    whatever the arguments.
     """
     helper = LayerHelper("detection_output")
     boxes = box_coder(
@@ -127,11 +125,11 @@ def ssd_loss(
     normalize: bool = True,
     sample_size: int | None = None,
 ) -> Variable:
-    """The loss of a single-shot detector, [N, 1]: of the classes of matched priors and of hard
-    background ones, and of matched places.
+    """The loss of a single-shot detector, [N, 1]: for the classes of matched priors and of hard
+    background ones, and for matched locations.
 
     location [N, M, 4], confidence [N, M, classes]; gt_box [boxes, 4] and gt_label [boxes, 1] with a
-    LoD; prior_box [M, 4]. normalize: over the number of matched priors of all images. Raises
+    LoD; prior_box [M, 4]. normalize: divide by the number of matched priors of all images. Raises
     FluidValueError for a mining_type other than max_negative.
     """
     helper = LayerHelper("ssd_loss")
@@ -211,8 +209,8 @@ def detection_map(
     """The mean average precision of a batch, [1]; see the op detection_map. As in 1.8.5
     background_label is not passed on.
 
-    has_state [1] int32: where it is not 0, input_states are out_states of earlier batches (counts,
-    true and false positives), and the mean is that of all batches.
+    has_state [1] int32: if it is not 0, input_states are out_states of earlier batches (counts,
+    true and false positives), and the mean is over all batches.
     """
     helper = LayerHelper("detection_map")
     mean = helper.create_variable_for_type_inference("float32")
@@ -254,7 +252,7 @@ def yolov3_loss(
     name: str | None = None,
     scale_x_y: float = 1.0,
 ) -> Variable:
-    """What a YOLO head x [N, masks * (5 + classes), H, H] costs, [N]; gt_box [N, B, 4], gt_label,
+    """The loss of a YOLO head x [N, masks * (5 + classes), H, H], [N]; gt_box [N, B, 4], gt_label,
     gt_score [N, B]. See the op.
     """
     for value, what in ((x, "x"), (gt_box, "gt_box"), (gt_label, "gt_label")):
@@ -283,8 +281,8 @@ def _listed(value: Any) -> list[Any]:
 def _sizes(
     count: int, base: float, low: int | None, high: int | None
 ) -> tuple[list[float], list[float]]:
-    """min_sizes and max_sizes of maps, from the shares of the image (percent) that the second and
-    the last but one have.
+    """min_sizes and max_sizes of maps, from the shares of the image (percent) of the second and the
+    last but one.
     """
     require(
         low is not None and high is not None,
@@ -309,7 +307,7 @@ def _each_map(value: Any, what: str, count: int) -> None:
 
 
 def _head(input: Variable, filters: int, size: Any, pad: Any, stride: Any) -> Variable:
-    """A convolution, flattened place by place: [N, H * W * filters]."""
+    """A convolution, flattened with channels last: [N, H * W * filters]."""
     out = conv2d(input=input, num_filters=filters, filter_size=size, padding=pad, stride=stride)
     return flatten(transpose(out, perm=[0, 2, 3, 1]), axis=1)
 
@@ -338,11 +336,11 @@ def multi_box_head(
     name: str | None = None,
     min_max_aspect_ratios_order: bool = False,
 ) -> tuple[Variable, ...]:
-    """Heads of a single-shot detector on several feature maps: places [N, M, 4], classes [N, M,
+    """Heads of a single-shot detector on several feature maps: locations [N, M, 4], classes [N, M,
     num_classes], priors and variances.
 
-    For each map a prior_box and two convolutions; without min_sizes and max_sizes these go in even
-    steps from min_ratio to max_ratio percent of base_size. steps: pixels from place to place, for
+    Each map gets a prior_box and two convolutions; the default min_sizes and max_sizes increase in
+    equal steps from min_ratio to max_ratio percent of base_size. steps: pixels between places, for
     each map; or step_w and step_h.
     """
     require(isinstance(inputs, list | tuple), "multi_box_head's inputs are a list of variables")

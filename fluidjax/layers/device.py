@@ -1,4 +1,4 @@
-"""fluid.layers.device: a module of Fluid whose one function is get_places."""
+"""fluid.layers.device: Fluid's module with the one function get_places."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,8 @@
-"""Probability distributions whose parameters may be variables: what each method returns is appended
-to the program.
+"""Probability distributions whose parameters may be variables; each method appends ops for its
+result to the program.
 
-Source: the API of ``fluid.layers.distributions`` in Paddle 1.8.5, program for program. Where its
-formula is not the usual one, the method says so.
+The programs equal those of ``fluid.layers.distributions`` in Paddle 1.8.5. A method notes if its
+formula is not the usual one.
 """
 
 from __future__ import annotations
@@ -24,18 +24,16 @@ from .manip import reshape
 from .nn_dense import matmul
 
 Numbers = float | list[Any] | np.ndarray[Any, Any] | Variable
-"""What a parameter may be: a number or an array of them, which are made float32 constants, or a
-variable.
-"""
+"""A parameter: a number or an array, which become float32 constants, or a variable."""
 
 
 class Distribution:
-    """What all have: sample, entropy, log_prob, kl_divergence. One that a distribution lacks raises
-    UnsupportedError.
+    """The common methods: sample, entropy, log_prob, kl_divergence. A method that a distribution
+    lacks raises UnsupportedError.
     """
 
     def sample(self, *args: Any, **kwargs: Any) -> Variable:
-        """Draws from the distribution."""
+        """Samples of the distribution."""
         raise self._lacks("sample")
 
     def entropy(self) -> Variable:
@@ -47,14 +45,14 @@ class Distribution:
         raise self._lacks("log_prob")
 
     def kl_divergence(self, other: Any) -> Variable:
-        """The expected log p - log q under p, where other is q."""
+        """The expected log p - log q under p; q is other."""
         raise self._lacks("kl_divergence")
 
     def _lacks(self, method: str) -> UnsupportedError:
         return UnsupportedError(f"{type(self).__name__} has no {method}, as in Paddle 1.8.5")
 
     def _parameters(self, scalars: bool, **given: Any) -> list[Variable]:
-        """The parameters as variables of one shape; what are no variables are broadcast and become
+        """The parameters as variables of one shape; numbers and arrays are broadcast and become
         constants.
         """
         kinds = (*((float,) if scalars else ()), np.ndarray, Variable, list)
@@ -110,7 +108,7 @@ class Uniform(_Located):
     """The uniform distribution on (low, high).
 
     p(x) = 1 / (high - low) for low < x < high, else 0. Raises FluidTypeError for a low or high that
-    is no float, list, array or variable, ShapeError for shapes that cannot be broadcast.
+    is not a float, list, array or variable, ShapeError for shapes that do not broadcast.
     """
 
     @located
@@ -122,8 +120,8 @@ class Uniform(_Located):
     def sample(self, shape: list[int], seed: int = 0) -> Variable:
         """Samples [*shape, *batch]: low + u (high - low). seed 0: the program's.
 
-        u is uniform on [0, 1) if low and high are variables. If they are numbers, it is uniform on
-        [-1, 1), as in 1.8.5, so half of the samples lie below low.
+        u is uniform on [0, 1) if low and high are variables. If they are numbers, u is uniform on
+        [-1, 1), as in 1.8.5, so half of the samples are below low.
         """
         shape = self._checked(shape, seed)
         batch = list(self._sum().shape)
@@ -158,7 +156,7 @@ class Uniform(_Located):
 class Normal(_Located):
     """The normal distribution of mean loc and standard deviation scale.
 
-    p(x) = exp(-(x - loc)^2 / (2 scale^2)) / (scale sqrt(2 pi)). Raises as Uniform.
+    p(x) = exp(-(x - loc)^2 / (2 scale^2)) / (scale sqrt(2 pi)). Raises the same errors as Uniform.
     """
 
     @located
@@ -168,7 +166,7 @@ class Normal(_Located):
 
     @located
     def sample(self, shape: list[int], seed: int = 0) -> Variable:
-        """Draws [*shape, *batch]: loc + scale z, z standard normal. seed 0: the program's."""
+        """Samples [*shape, *batch]: loc + scale z, z standard normal. seed 0: the program's."""
         shape = self._checked(shape, seed)
         batch = list(self._sum().shape)
         if self.batch_size_unknown:
@@ -211,7 +209,7 @@ class Normal(_Located):
 class Categorical(Distribution):
     """Classes with the probabilities softmax(logits), over the last axis of logits [..., classes].
 
-    Raises FluidTypeError for logits that are no list, array or variable.
+    Raises FluidTypeError for logits that are not a list, array or variable.
     """
 
     @located
@@ -220,7 +218,7 @@ class Categorical(Distribution):
 
     @located
     def kl_divergence(self, other: Categorical) -> Variable:
-        """sum p (log p - log q) [..., 1], of p = softmax(logits) and q that of other."""
+        """sum p (log p - log q) [..., 1], with p = softmax(logits) and other's q."""
         typed(other, "other", Categorical, "kl_divergence")
         mine, others = self._shifted(), other._shifted()
         weights, other_weights = exp(mine), exp(others)
@@ -236,7 +234,7 @@ class Categorical(Distribution):
         return _over_classes(weights / total * (logits - log(total))) * -1.0
 
     def _shifted(self) -> Variable:
-        """The logits with a largest of 0."""
+        """The logits shifted to a maximum of 0."""
         variable(self.logits, "logits", "Categorical", FLOATS)
         return self.logits - reduce.reduce_max(self.logits, dim=-1, keep_dim=True)
 
@@ -248,7 +246,7 @@ def _over_classes(values: Variable) -> Variable:
 class MultivariateNormalDiag(Distribution):
     """The normal distribution of mean loc [k] and the diagonal covariance scale [k, k].
 
-    Raises FluidTypeError for a loc or scale that is no list, array or variable. Constants are
+    Raises FluidTypeError for a loc or scale that is not a list, array or variable. Constants are
     broadcast to one shape, as in 1.8.5, which makes loc [k, k].
     """
 
@@ -282,13 +280,15 @@ def _ones_and_identity(matrix: Variable) -> tuple[Variable, Variable]:
 
 
 def _determinant(diagonal: Variable) -> Variable:
-    """Of a diagonal matrix: its product, once what is not on the diagonal is raised from 0 to 1."""
+    """The determinant of a diagonal matrix: the product of its elements after replacing the zeros
+    off the diagonal by 1.
+    """
     ones, identity = _ones_and_identity(diagonal)
     return reduce.reduce_prod(diagonal + ones - identity)
 
 
 def _inverse(diagonal: Variable) -> Variable:
-    """Of a diagonal matrix: to the power of -1 on the diagonal and 1 elsewhere."""
+    """The inverse of a diagonal matrix: elementwise powers, -1 on the diagonal and 1 elsewhere."""
     ones, identity = _ones_and_identity(diagonal)
     return elementwise_pow(diagonal, ones - identity * 2.0)
 

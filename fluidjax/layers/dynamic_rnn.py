@@ -1,5 +1,5 @@
-"""DynamicRNN: a block that runs once for each time of its sequences, of which the longest go on the
-longest.
+"""DynamicRNN: a block that runs once for each time step of its sequences; longer sequences have
+more steps.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class DynamicRNN:
             rnn.output(hidden)
         out = rnn()                                     # sequences as sentences
 
-    Within the block the sequences stand by falling length, and at time t only those longer than t
-    are there. Methods that belong within ``with rnn.block()`` raise FluidValueError elsewhere.
+    Within the block the sequences are sorted by descending length, and time t has only those longer
+    than t. Methods that belong within ``with rnn.block()`` raise FluidValueError elsewhere.
     """
 
     BEFORE_RNN = 0
@@ -44,7 +44,7 @@ class DynamicRNN:
     def __init__(self, name: str | None = None) -> None:
         self.helper = LayerHelper("dynamic_rnn", name=name)
         self.status = DynamicRNN.BEFORE_RNN
-        # these are variables once the first step_input, or memory, is there
+        # these become variables at the first step_input, or memory
         self.lod_rank_table: Any = None
         self.max_seq_len: Any = None
         self.step_idx: Any = None
@@ -60,10 +60,10 @@ class DynamicRNN:
 
     @located
     def step_input(self, x: Variable, level: int = 0) -> Variable:
-        """Row t of each sequence of x that has one, at time t; sequence t, where x has a LoD level
+        """Row t of each sequence of x that has one, at time t; sequence t, if x has a LoD level
         below `level`.
 
-        The first input says how long the sequences are; the others have the same LoD.
+        The first input determines the lengths of the sequences; the others have the same LoD.
         """
         self._within("step_input")
         typed(x, "x", Variable, "DynamicRNN.step_input")
@@ -84,7 +84,7 @@ class DynamicRNN:
         return array_read(array=array, i=self.step_idx)
 
     def _begin(self, outside: Block, x: Variable, level: int) -> None:
-        """The table of the sequences, how long the loop goes on, and whether it begins."""
+        """The table of the sequences, the number of steps, and the loop's first condition."""
         table = outside.create_var(
             name=unique_name.generate("lod_rank_table"), type=VarType.LOD_RANK_TABLE
         )
@@ -108,8 +108,8 @@ class DynamicRNN:
 
     @located
     def static_input(self, x: Variable) -> Variable:
-        """The sequences of x (its rows, where it has no LoD) that belong to those that go on; there
-        are as many as step_input's.
+        """The sequences of x (its rows, if it has no LoD) that belong to the sequences of this
+        time; x has as many as step_input's.
         """
         self._within("static_input")
         typed(x, "x", Variable, "DynamicRNN.static_input")
@@ -171,10 +171,10 @@ class DynamicRNN:
         self, init: Variable | None = None, shape: Sequence[int] | None = None, value: float = 0.0, need_reorder: bool = False,
         dtype: Any = "float32",
     ) -> Variable:  # fmt: skip
-        """A state: what update_memory gave it at the time before, of the sequences that go on; at
-        first `init`.
+        """A state: its value from update_memory at the previous time, for the sequences of this
+        time; at first `init`.
 
-        need_reorder: init has a row for each sequence, in the order of step_input's. Without init
+        need_reorder: init has a row for each sequence, in the order of step_input's. Without init,
         it begins with `value`, [sequences, *shape] of `dtype`.
         """
         self._within("memory")
@@ -248,7 +248,7 @@ class DynamicRNN:
 
     @located
     def output(self, *outputs: Variable) -> None:
-        """Make these outputs: row t of each sequence is what they are at time t."""
+        """Make these outputs: row t of each sequence is their value at time t."""
         self._within("output")
         outside = self._outside()
         for each in outputs:
@@ -271,7 +271,7 @@ class DynamicRNN:
         )
 
     def _outside(self) -> Block:
-        """The block that this one stands in."""
+        """The block that contains this one."""
         program = self.helper.main_program
         return program.block(program.current_block().parent_idx)
 

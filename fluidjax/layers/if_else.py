@@ -1,4 +1,4 @@
-"""IfElse: two blocks, one for the rows where a condition holds and one for the others."""
+"""IfElse: two blocks, one for the rows where a condition is true and one for the others."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .tensor import assign
 
 
 class IfElse:
-    """Computes the rows where `cond`, a bool variable [N, 1], holds by one block, and the others by
-    another::
+    """Computes the rows where `cond`, a bool variable [N, 1], is true by one block, and the others
+    by another::
 
         branch = IfElse(less_than(x, limit))
         with branch.true_block():
@@ -48,7 +48,7 @@ class IfElse:
 
     @located
     def input(self, x: Variable) -> Variable:
-        """The rows of x that this block is for."""
+        """This block's rows of x."""
         require(self.status != IfElse.OUT_IF_ELSE_BLOCKS, "input must in true/false blocks")
         typed(x, "x", Variable, "IfElse.input")
         if id(x) not in self.input_table:
@@ -67,7 +67,7 @@ class IfElse:
         return true if self.status == IfElse.IN_IF_ELSE_TRUE_BLOCKS else false
 
     def true_block(self) -> IfElseBlockGuard:
-        """A context: ops appended within compute the rows where the condition holds."""
+        """A context: ops appended within compute the rows where the condition is true."""
         return IfElseBlockGuard(True, self)
 
     def false_block(self) -> IfElseBlockGuard:
@@ -76,7 +76,7 @@ class IfElse:
 
     @located
     def output(self, *outs: Variable) -> None:
-        """Make these outputs; the other block gives as many, in the same order."""
+        """Make these outputs; the other block has as many, in the same order."""
         require(
             self.status != IfElse.OUT_IF_ELSE_BLOCKS, "output can only be invoked in the sub-block"
         )
@@ -89,7 +89,7 @@ class IfElse:
             assign(input=each, output=out)
 
     def __call__(self) -> list[Variable]:
-        """The outputs, rows in the order of the condition's; of one block alone its own."""
+        """The outputs, with rows in the condition's order; if there is only one block, its outputs."""
         require(
             self.status == IfElse.OUT_IF_ELSE_BLOCKS, "IfElse::__call__ must be out of sub-block"
         )
@@ -105,7 +105,7 @@ class IfElse:
         ]
 
     def _outside(self) -> Block:
-        """The block that this one stands in."""
+        """The block that contains this one."""
         program = self.helper.main_program
         return program.block(program.current_block().parent_idx)
 

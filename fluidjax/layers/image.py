@@ -1,4 +1,4 @@
-"""Layers on images that read them at places of their own, or compare them: transformers, deformable
+"""Layers that read images at computed positions, or compare them: spatial transformers, deformable
 convolutions, distillation.
 """
 
@@ -16,11 +16,11 @@ from ._build import FLOATS, append, require, size_list, typed, variable
 
 @located
 def affine_grid(theta: Variable, out_shape: Any, name: str | None = None) -> Variable:
-    """Places [N, H, W, 2] for grid_sampler: theta [N, 2, 3] times (x, y, 1) of every pixel of an
+    """Positions [N, H, W, 2] for grid_sampler: theta [N, 2, 3] times (x, y, 1) of every pixel of an
     image of out_shape, N, C, H, W.
 
-    out_shape: a list, a tuple or an int32 variable; x and y go from -1 to 1. name means nothing, as
-    in 1.8.5.
+    out_shape: a list, a tuple or an int32 variable; x and y go from -1 to 1. name is ignored, as in
+    1.8.5.
     """
     variable(theta, "theta", "affine_grid", FLOATS)
     typed(out_shape, "out_shape", (list, tuple, Variable), "affine_grid")
@@ -35,8 +35,8 @@ def affine_grid(theta: Variable, out_shape: Any, name: str | None = None) -> Var
 
 @located
 def grid_sampler(x: Variable, grid: Variable, name: str | None = None) -> Variable:
-    """x [N, C, H, W], read at the places grid [N, H, W, 2] (x, then y, from -1 to 1) between
-    pixels; 0 beyond.
+    """x [N, C, H, W] interpolated at the positions grid [N, H, W, 2] (x, then y, from -1 to 1); 0
+    outside.
     """
     variable(x, "x", "grid_sampler", FLOATS)
     variable(grid, "grid", "grid_sampler", FLOATS)
@@ -63,8 +63,8 @@ def similarity_focus(input: Variable, axis: int, indexes: Any, name: str | None 
 
 @located
 def fsp_matrix(x: Variable, y: Variable) -> Variable:
-    """How channels of x [N, C, H, W] and y [N, D, H, W] go together: their products' means over the
-    plane, [N, C, D].
+    """The means over the plane of the products of channels of x [N, C, H, W] and y [N, D, H, W]:
+    [N, C, D].
     """
     variable(x, "x", "fsp_matrix", FLOATS)
     variable(y, "y", "fsp_matrix", FLOATS)
@@ -80,8 +80,8 @@ def center_loss(
     param_attr: Any,
     update_center: bool = True,
 ) -> Variable:
-    """Half the square of how far input [N, D] lies from the centre of its class: [N, 1]. label:
-    int64 [N, 1].
+    """Half the squared distance of input [N, D] from the centre of its class: [N, 1]. label: int64
+    [N, 1].
 
     The centres are a parameter [num_classes, D] that no optimizer trains: with update_center each
     step moves them toward their samples by alpha, a number or a variable of one element.
@@ -100,7 +100,7 @@ def center_loss(
 
 
 def _rate(helper: LayerHelper, alpha: float) -> Variable:
-    """A variable that holds how fast centres move."""
+    """A variable that holds the update rate of the centres."""
     rate = helper.create_variable(
         name="centerloss_alpha", shape=[1], dtype="float32", persistable=True, stop_gradient=True
     )
@@ -114,8 +114,8 @@ def deformable_conv(
     dilation: Any = 1, groups: int | None = None, deformable_groups: int | None = None, im2col_step: int | None = None,
     param_attr: Any = None, bias_attr: Any = None, modulated: bool = True, name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """A convolution of input [N, C, H, W] whose taps are read `offset` away from their places and,
-    modulated, times `mask`.
+    """A convolution of input [N, C, H, W] whose taps are moved by `offset` and, if modulated,
+    multiplied by `mask`.
 
     offset [N, 2 * deformable_groups * kh * kw, H', W'], mask [N, deformable_groups * kh * kw, H',
     W'] (None unless modulated); the filter is [num_filters, C / groups, kh, kw], the result [N,

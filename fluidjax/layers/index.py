@@ -25,8 +25,8 @@ def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable
 
 @located
 def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Variable:
-    """Out[i...] = input[index[i..., 0], index[i..., 1], ...]: the last dimension of `index` holds
-    places.
+    """Out[i...] = input[index[i..., 0], index[i..., 1], ...]: the last dimension of `index` is an
+    index.
     """
     helper = LayerHelper("gather_nd", name=name)
     typed(input, "input", Variable, "gather_nd")
@@ -61,9 +61,7 @@ def scatter(
 def scatter_nd_add(
     ref: Variable, index: Variable, updates: Variable, name: str | None = None
 ) -> Variable:
-    """ref plus `updates` at the places that the last dimension of `index` names; repeated places
-    add up.
-    """
+    """ref plus `updates` at the indices in the last dimension of `index`; repeated indices add up."""
     for what, v in (("ref", ref), ("index", index), ("updates", updates)):
         typed(v, what, Variable, "scatter_nd_add")
     same = ref.dtype == updates.dtype
@@ -144,7 +142,7 @@ def shard_index(
 def sequence_mask(
     x: Variable, maxlen: Any = None, dtype: Any = "int64", name: str | None = None
 ) -> Variable:
-    """Out[..., j] = 1 where j < x[...]; the last dimension is maxlen, or max(x) where that is None."""
+    """Out[..., j] = 1 where j < x[...]; the last dimension is maxlen, or max(x) if that is None."""
     helper = LayerHelper("sequence_mask", name=name)
     typed(x, "x", Variable, "sequence_mask")
     inputs: dict[str, Any] = {"X": [x]}
@@ -160,8 +158,8 @@ def sequence_mask(
 
 @located
 def gather_tree(ids: Variable, parents: Variable) -> Variable:
-    """Whole sequences [T, N, beams] out of the ids and parents of each step of a beam search, from
-    the last step back.
+    """Whole sequences [T, N, beams] from the ids and parents of each step of a beam search, read
+    backwards.
     """
     variable(ids, "ids", "gather_tree", INTS)
     variable(parents, "parents", "gather_tree", INTS)
@@ -170,7 +168,9 @@ def gather_tree(ids: Variable, parents: Variable) -> Variable:
 
 @located
 def where(condition: Variable) -> Variable:
-    """Where `condition` is not 0: int64 [as many as there are, rank of condition], in its order."""
+    """The indices where `condition` is not 0: int64 [their number, rank of condition], in its
+    order.
+    """
     typed(condition, "condition", Variable, "where")
     return append(LayerHelper("where_index"), {"Condition": condition}, {"Out": "int64"})
 
@@ -190,10 +190,10 @@ def nonzero(input: Variable, as_tuple: bool = False) -> Any:
 
 @located
 def unique(x: Variable, dtype: Any = "int32") -> tuple[Variable, Variable]:
-    """The values of a vector, each once, in the order in which they appear first, and for each
-    element its place there.
+    """The values of a vector, each once, in the order of first appearance, and the index of each
+    element there.
 
-    dtype: of the places, int32 or int64.
+    dtype: that of the indices, int32 or int64.
     """
     typed(x, "x", Variable, "unique")
     kind = dtype_in(dtype, "dtype", "unique", INTS)
@@ -207,7 +207,7 @@ def unique(x: Variable, dtype: Any = "int32") -> tuple[Variable, Variable]:
 
 @located
 def unique_with_counts(x: Variable, dtype: Any = "int32") -> tuple[Variable, Variable, Variable]:
-    """As unique, and how often each value is there. dtype: of places and numbers. Raises
+    """unique, with the count of each value. dtype: that of indices and counts. Raises
     FluidTypeError for another one.
     """
     typed(x, "x", Variable, "unique_with_counts")

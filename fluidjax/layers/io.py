@@ -28,9 +28,9 @@ def data(
 ) -> Variable:
     """A variable of the main program that is fed.
 
-    append_batch_size: put an unknown dimension in front of `shape`, unless `shape` has one (-1 or
-    None) already. stop_gradient: False lets gradients reach it. Raises FluidTypeError if name or
-    shape is of another type.
+    append_batch_size: prepend an unknown dimension to `shape`, unless `shape` already has one (-1
+    or None). stop_gradient: False lets gradients reach it. Raises FluidTypeError if name or shape
+    is of another type.
     """
     helper = LayerHelper("data", name=name)
     typed(name, "name", (str, bytes), "data")
@@ -51,8 +51,8 @@ def data(
 
 @located
 def load(out: Variable, file_path: str, load_as_fp16: bool | None = None) -> None:
-    """Have every run give `out` the tensor of a file, such as fluid.io.save_vars writes;
-    load_as_fp16: as float16.
+    """Load `out` from a file, such as fluid.io.save_vars writes, in every run; load_as_fp16: as
+    float16.
 
     In 1.8.5 the op that this appends lacks its output, so it fails when it runs.
     """

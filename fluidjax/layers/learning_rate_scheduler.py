@@ -1,7 +1,7 @@
 """Learning rates that change with the step, as ops of the program (role LRSched).
 
-All of them count steps in one persistable variable, ``@LR_DECAY_COUNTER@``, which grows at the
-start of each run.
+All of them count steps in one persistable variable, ``@LR_DECAY_COUNTER@``, which is incremented at
+the start of each run.
 """
 
 from __future__ import annotations
@@ -94,8 +94,7 @@ def polynomial_decay(
     power: float = 1.0,
     cycle: bool = False,
 ) -> Variable:
-    """(learning_rate - end) * (1 - step / decay_steps) ** power + end, steps beyond decay_steps
-    staying there.
+    """(learning_rate - end) * (1 - step / decay_steps) ** power + end; constant after decay_steps.
 
     cycle: instead, decay_steps grows to its next multiple above the step, so that the rate rises
     again.
@@ -117,8 +116,8 @@ def polynomial_decay(
 @located
 @_schedule
 def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Variable:
-    """values[i] while step < boundaries[i], after the last boundary the last value; one value more
-    than boundaries.
+    """values[i] while step < boundaries[i], and the last value after the last boundary; one more
+    value than boundaries.
     """
     for what, given in (("boundaries", boundaries), ("values", values)):
         typed(given, what, (list, tuple, np.ndarray), "piecewise_decay")

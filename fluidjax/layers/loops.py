@@ -38,15 +38,13 @@ def _new_array(helper: LayerHelper, dtype: Any) -> Variable:
 
 @located
 def create_array(dtype: Any) -> Variable:
-    """An array without entries, whose tensors are of this dtype."""
+    """An array without entries, for tensors of this dtype."""
     return _new_array(LayerHelper("array"), dtype)
 
 
 @located
 def array_write(x: Variable, i: Variable, array: Variable | None = None) -> Variable:
-    """array[i] = x, for an int64 variable i of one element; returns the array, a new one if none is
-    given.
-    """
+    """array[i] = x, for an int64 variable i of one element; returns the array (default: a new one)."""
     variable(i, "i", "array_write", ("int64",))
     variable(x, "x", "array_write")
     if array is not None:
@@ -103,7 +101,7 @@ def tensor_array_to_tensor(
 
 
 class While:
-    """A block that runs again and again as long as `cond`, a bool variable of one element, holds::
+    """A block that runs repeatedly while `cond`, a bool variable of one element, is true::
 
         loop = layers.While(cond=layers.less_than(i, n))
         with loop.block():
@@ -111,10 +109,10 @@ class While:
             layers.increment(i)
             layers.less_than(i, n, cond=cond)
 
-    The block writes the condition anew; a warning tells where it does not. What it writes of the
-    variables around it is what they hold afterwards, and keeps its shape from iteration to
-    iteration. is_test: an attribute of the op. Raises FluidTypeError for a condition that is no
-    bool of one element.
+    The block must update the condition; a warning points out a block that does not. Outer variables
+    that the block writes keep their last values afterwards, and must keep their shapes from
+    iteration to iteration. is_test: an attribute of the op. Raises FluidTypeError for a condition
+    that is not a bool of one element.
     """
 
     def __init__(self, cond: Variable, is_test: bool = False, name: str | None = None) -> None:
@@ -170,8 +168,8 @@ class While:
 
 
 def _captured(block: Block, condition: str) -> tuple[list[str], list[str]]:
-    """Names that the ops of a loop's block read before they write them, but for the condition; and
-    what they write, and it.
+    """Names that the ops of a loop's block read before they write them, except the condition; and
+    names that they write, with the condition.
     """
     reads: dict[str, None] = {}
     writes: dict[str, None] = {condition: None}
@@ -210,13 +208,13 @@ def while_loop(
     is_test: bool = False,
     name: str | None = None,
 ) -> Any:
-    """loop_vars = body(*loop_vars), as long as cond(*loop_vars) holds; returns loop_vars.
+    """loop_vars = body(*loop_vars), while cond(*loop_vars) is true; returns loop_vars.
 
     cond returns a bool variable of one element, body as many variables (or arrays, or lists of
     them) as loop_vars, of the same shapes and dtypes. Both are called once, now (cond twice).
 
-    Raises FluidTypeError for arguments of other types, FluidValueError for no loop_vars or where
-    body returns another structure.
+    Raises FluidTypeError for arguments of other types, FluidValueError for no loop_vars, or if body
+    returns another structure.
     """
     LayerHelper("while_loop", name=name)
     for what, fn in (("cond", cond), ("body", body)):
@@ -243,7 +241,7 @@ def while_loop(
 
 
 def _copied(values: Any) -> Any:
-    """The same variables in lists and dicts of their own, so that body may change those."""
+    """The same variables in copied lists and dicts, so that body may modify these."""
     if isinstance(values, list | tuple):
         return type(values)(map(_copied, values))
     return {k: _copied(v) for k, v in values.items()} if isinstance(values, dict) else values

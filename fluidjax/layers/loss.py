@@ -1,4 +1,4 @@
-"""Losses: one value a row unless said otherwise."""
+"""Losses: one value per row unless noted otherwise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._build import FLOATS, HALF, append, one_of, require, typed, variable
 from .missing import HINTS
 from .sampled import hsigmoid, nce, sampled_softmax_with_cross_entropy
 
-IGNORE = -100  # a label that no class has: rows with it cost nothing
+IGNORE = -100  # a label that no class has: its rows have loss 0
 
 
 @located
@@ -23,8 +23,8 @@ def cross_entropy(
     """-log(input[label]), or -sum(label * log(input)) with soft labels: [N, 1] from probabilities
     [N, C].
 
-    label: int64 [N, 1], or a distribution [N, C] if soft_label. ignore_index: a hard label that
-    costs 0. Raises FluidTypeError for integer probabilities.
+    label: int64 [N, 1], or a distribution [N, C] if soft_label. ignore_index: a hard label with
+    loss 0. Raises FluidTypeError for integer probabilities.
     """
     if not soft_label:
         return _hard_cross_entropy(input, label, ignore_index)
@@ -98,8 +98,8 @@ def sigmoid_cross_entropy_with_logits(
     name: str | None = None,
     normalize: bool = False,
 ) -> Variable:
-    """max(x, 0) - x * label + log(1 + exp(-|x|)), element by element; normalize: over the number
-    not ignored.
+    """max(x, 0) - x * label + log(1 + exp(-|x|)), element by element; normalize: divide by the
+    number of labels that are not ignored.
     """
     variable(x, "input", "sigmoid_cross_entropy_with_logits", HALF)
     typed(label, "label", Variable, "sigmoid_cross_entropy_with_logits")
@@ -226,7 +226,7 @@ def dice_loss(
     """mean(1 - 2 * intersection / (sizes + epsilon)) of probabilities [N, ..., C] and labels [N,
     ..., 1]: shape [1].
 
-    name has no meaning in Fluid 1.8 either.
+    name is ignored, as in Fluid 1.8.
     """
     from .nn_dense import one_hot
     from .reduce import reduce_mean, reduce_sum
@@ -243,7 +243,7 @@ def dice_loss(
 def npair_loss(
     anchor: Variable, positive: Variable, labels: Variable, l2_reg: float = 0.002
 ) -> Variable:
-    """N-pair loss: soft cross entropy of anchor @ positive^T against which labels are equal, plus
+    """N-pair loss: soft cross entropy of anchor @ positive^T against the equality of labels, plus
     l2_reg on both: [1].
 
     anchor, positive: [N, D]; labels: [N] numbers, which become [N, 1] in place.
@@ -277,9 +277,9 @@ def teacher_student_sigmoid_loss(
     soft_max_lower_bound: float = -15.0,
 ) -> Variable:
     """Distillation of a click model, [N, 1]: label < -1: not clicked, < 0: clicked, < 1: teacher's
-    score, else both + 1.
+    score, else teacher's score + 1 and clicked.
 
-    The logit is kept within the two bounds.
+    The logit is clipped to the two bounds.
     """
     variable(input, "input", "teacher_student_sigmoid_loss", FLOATS)
     variable(label, "label", "teacher_student_sigmoid_loss", FLOATS)
@@ -300,11 +300,10 @@ def label_smooth(
     dtype: Any = "float32",
     name: str | None = None,
 ) -> Variable:
-    """(1 - epsilon) * label + epsilon * prior, the prior being uniform over the classes where none
-    is given.
+    """(1 - epsilon) * label + epsilon * prior, with a uniform prior over the classes by default.
 
-    label gets no gradient, as in Paddle: its stop_gradient is True from here on. Raises
-    FluidValueError for an epsilon outside [0, 1].
+    label gets no gradient, as in Paddle: its stop_gradient becomes True. Raises FluidValueError for
+    an epsilon outside [0, 1].
     """
     require(0.0 <= epsilon <= 1.0, f"label_smooth's epsilon lies between 0 and 1, not {epsilon}")
     variable(label, "label", "label_smooth", FLOATS).stop_gradient = True
@@ -344,7 +343,7 @@ def warpctc(
     input_length: Variable | None = None,
     label_length: Variable | None = None,
 ) -> Variable:
-    """The CTC loss of each sequence, [N, 1]: -log of the probability that input says label.
+    """The CTC loss of each sequence, [N, 1]: -log of the probability of label given input.
 
     input: unscaled scores [rows, classes + 1] and label: int32 [rows, 1], one LoD level; or [T, N,
     classes + 1] and [N, L] with input_length and label_length [N], int64. norm_by_times: the

@@ -32,8 +32,8 @@ def reshape(
     inplace: bool = False,
     name: str | None = None,
 ) -> Variable:
-    """act(x in another shape). shape: integers (-1: what remains, once; 0: as in x) and variables,
-    or a variable.
+    """act(x in another shape). shape: integers (-1, once: inferred; 0: as in x) and variables, or a
+    variable.
 
     actual_shape: a variable that overrides `shape` when the program runs. inplace: the result takes
     x's name. Raises FluidTypeError for another shape, FluidValueError for a shape with two -1 or a
@@ -113,7 +113,7 @@ def t(input: Variable, name: str | None = None) -> Variable:
 
 @located
 def squeeze(input: Variable, axes: list[int], name: str | None = None) -> Variable:
-    """Without these dimensions of size 1; without all of them for an empty list."""
+    """input without these dimensions of size 1; without all of them for an empty list."""
     helper = LayerHelper("squeeze", name=name)
     variable(input, "input", "squeeze", (*HALF, "int8", *INTS))
     typed(axes, "axes", list, "squeeze")
@@ -128,8 +128,8 @@ def squeeze(input: Variable, axes: list[int], name: str | None = None) -> Variab
 
 @located
 def unsqueeze(input: Variable, axes: Any, name: str | None = None) -> Variable:
-    """With dimensions of size 1 put in at these places of the result; axes: an integer, a list, or
-    variables.
+    """input with dimensions of size 1 inserted at these axes of the result; axes: an integer, a
+    list, or variables.
     """
     typed(axes, "axes", (int, list, tuple, Variable), "unsqueeze")
     typed(input, "input", Variable, "unsqueeze")
@@ -169,10 +169,10 @@ def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:
 def split(
     input: Variable, num_or_sections: Any, dim: Any = -1, name: str | None = None
 ) -> list[Variable]:
-    """`input` in pieces along `dim`: so many equal ones, or of these sizes (-1: what remains;
-    variables allowed).
+    """`input` split along `dim`: into this many equal pieces, or pieces of these sizes (-1: the
+    rest; variables allowed).
 
-    Raises FluidTypeError for other arguments, FluidValueError where the size does not divide.
+    Raises FluidTypeError for other arguments, FluidValueError if the size is not divisible.
     """
     typed(num_or_sections, "num_or_sections", (int, list, tuple), "split")
     typed(dim, "dim", (int, Variable), "split")
@@ -215,7 +215,7 @@ def split(
 
 @located
 def stack(x: Any, axis: int = 0) -> Variable:
-    """The variables of a list, all of one shape, along a new dimension."""
+    """The variables of a list, all of one shape, stacked along a new dimension."""
     inputs = list(x) if isinstance(x, list | tuple) else [x]
     for i, v in enumerate(inputs):
         typed(v, f"x[{i}]", Variable, "stack")
@@ -224,7 +224,7 @@ def stack(x: Any, axis: int = 0) -> Variable:
 
 @located
 def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable]:
-    """The slices along `axis`, without it. num: how many, where the size is unknown."""
+    """The slices along `axis`, without that dimension. num: their number, if the size is unknown."""
     typed(x, "x", Variable, "unstack")
     count = x.shape[axis] if num is None else num
     require(
@@ -242,8 +242,8 @@ def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable
 
 @located
 def unbind(input: Variable, axis: int = 0) -> list[Variable]:
-    """The slices of input along `axis`, without that dimension. Raises FluidValueError where its
-    size is not known.
+    """The slices of input along `axis`, without that dimension. Raises FluidValueError if its size
+    is unknown.
     """
     typed(input, "input", Variable, "unbind")
     count = input.shape[axis]
@@ -286,7 +286,7 @@ def _bounds(
 @located
 def slice(input: Variable, axes: list[int], starts: Any, ends: Any) -> Variable:
     """input[starts[i]:ends[i]] along axes[i]; negative bounds count from the end, too large ones
-    are cut.
+    are clipped.
 
     starts, ends: integers and variables, or a variable.
     """
@@ -356,7 +356,7 @@ def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> 
 
 @located
 def flip(input: Variable, dims: Any, name: str | None = None) -> Variable:
-    """input backwards along these dimensions."""
+    """input reversed along these dimensions."""
     helper = LayerHelper("flip", name=name)
     typed(input, "input", Variable, "flip")
     typed(dims, "dims", (int, list, tuple), "flip")
@@ -366,7 +366,7 @@ def flip(input: Variable, dims: Any, name: str | None = None) -> Variable:
 
 @located
 def roll(input: Variable, shifts: Any, dims: Any = None) -> Variable:
-    """input with each dimension of `dims` shifted round by `shifts`; dims None: as one long row."""
+    """input with each dimension of `dims` rotated by `shifts`; dims None: the flattened input."""
     helper = LayerHelper("roll")
     typed(input, "input", Variable, "roll")
     typed(shifts, "shifts", (int, list, tuple), "roll")
@@ -390,7 +390,7 @@ def roll(input: Variable, shifts: Any, dims: Any = None) -> Variable:
 
 @located
 def meshgrid(input: Any, name: str | None = None) -> list[Variable]:
-    """From vectors of lengths n1, n2, ...: as many tensors [n1, n2, ...], the i-th varying along
+    """Tensors [n1, n2, ...], one for each vector of lengths n1, n2, ...; the i-th varies along
     dimension i.
     """
     helper = LayerHelper("meshgrid", name=name)

@@ -22,8 +22,8 @@ def accuracy(
     correct: Variable | None = None,
     total: Variable | None = None,
 ) -> Variable:
-    """The share of rows whose label [N, 1] is among the k best classes of `input` [N, C]: float32
-    [1].
+    """The fraction of rows whose label [N, 1] is among the k best classes of `input` [N, C]:
+    float32 [1].
 
     correct, total: int32 variables that receive the two counts.
     """
@@ -48,16 +48,16 @@ def auc(
     slide_steps: int = 1,
 ) -> tuple[Variable, Variable, list[Variable]]:
     """Area under the ROC or PR curve of the probabilities input[:, 1]: over all batches, over the
-    last ones, the states.
+    last ones, and the states.
 
-    The four states are persistable counts by score: of the last `slide_steps` batches (positive,
-    negative), then of all batches. topk has no meaning in Fluid 1.8 either.
+    The four states are persistable counts by score: for the last `slide_steps` batches (positive,
+    negative), then for all batches. topk is ignored, as in Fluid 1.8.
     """
     helper = LayerHelper("auc")
     variable(input, "input", "auc", FLOATS)
     variable(label, "label", "auc", INTS)
     overall, recent = (helper.create_variable_for_type_inference("float64") for _ in range(2))
-    ever = [1, num_thresholds + 1]  # what the op makes of counts that it never forgets
+    ever = [1, num_thresholds + 1]  # the op's size for counts of all batches
     sliding = [(1 + slide_steps) * (num_thresholds + 1) + 1]
     shapes = [ever if slide_steps == 0 else sliding] * 2 + [ever] * 2
     states = [
@@ -87,8 +87,8 @@ def auc(
 def mean_iou(
     input: Variable, label: Variable, num_classes: int
 ) -> tuple[Variable, Variable, Variable]:
-    """Mean over classes of intersection / union of prediction and label, and per class the wrong
-    and the right counts.
+    """Mean over classes of intersection / union of prediction and label, and the wrong and right
+    counts per class.
     """
     variable(input, "Predictions", "mean_iou", INTS)
     variable(label, "Labels", "mean_iou", INTS)

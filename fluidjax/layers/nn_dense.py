@@ -27,10 +27,10 @@ def fc(
 ) -> Variable:
     """act(sum_i flatten(input_i) @ w_i + b): shape input.shape[:num_flatten_dims] + [size].
 
-    input: a float variable, or a list of them with a weight each. num_flatten_dims: how many
-    leading dimensions stay; -1: all but the last. bias_attr: False leaves the bias out. Raises
-    FluidTypeError for other inputs, FluidValueError where their dtypes or the number of param_attr
-    do not fit.
+    input: a float variable, or a list of them with one weight each. num_flatten_dims: the number of
+    leading dimensions that stay; -1: all but the last. bias_attr: False means no bias. Raises
+    FluidTypeError for other inputs, FluidValueError if their dtypes or the number of param_attr do
+    not fit.
     """
     typed(input, "input", (list, tuple, Variable), "fc")
     for i, x in enumerate(input if isinstance(input, list | tuple) else []):
@@ -59,7 +59,7 @@ def lookup(
     kind: str, layer: str, input: Any, size: Sequence[int], is_sparse: bool, is_distributed: bool,
     padding_idx: int | None, param_attr: Any, dtype: Any,
 ) -> Variable:  # fmt: skip
-    """Rows of a new table of shape `size`; what layers.embedding and fluid.embedding share."""
+    """Rows of a new table of shape `size`; shared by layers.embedding and fluid.embedding."""
     helper = LayerHelper("embedding", param_attr=param_attr)
     variable(input, "input", layer, ("int64",))
     dtype_in(dtype, "dtype", layer, HALF)
@@ -87,10 +87,10 @@ def embedding(
 ) -> Variable:
     """Rows of a [height, width] table: ids [..., 1] (int64) give [..., width].
 
-    is_sparse: the gradient is the rows of the batch alone (docs/sparse.md). is_distributed: how the
-    pserver transpiler deals with the table. padding_idx: an id (from the end if negative) whose row
-    reads as zeros; it gets no gradient unless that is sparse. Raises FluidTypeError for other ids
-    or an integer dtype.
+    is_sparse: the gradient holds only the batch's rows (docs/sparse.md). is_distributed: the
+    pserver transpiler distributes the table. padding_idx: an id (from the end if negative) whose
+    row reads as zeros; its row gets no gradient unless the gradient is sparse. Raises
+    FluidTypeError for other ids or an integer dtype.
     """
     return lookup(
         "lookup_table",
@@ -184,7 +184,7 @@ def _check_matmul(x: list[int], y: list[int], transpose_x: bool, transpose_y: bo
 
 @located
 def bmm(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """Out[b] = x[b] @ y[b] for x [B, M, K], y [B, K, N]. Raises FluidValueError where the shapes do
+    """Out[b] = x[b] @ y[b] for x [B, M, K], y [B, K, N]. Raises FluidValueError if the shapes do
     not fit.
     """
     helper = LayerHelper("bmm", name=name)
@@ -317,7 +317,7 @@ def dropout(
 
 @located
 def merge_selected_rows(x: Variable, name: str | None = None) -> Variable:
-    """Sparse rows (the gradient of an embedding with is_sparse) with equal rows added up, in
+    """Sparse rows (the gradient of an embedding with is_sparse) with equal rows summed, in
     ascending order.
     """
     _sparse(x, "merge_selected_rows")
@@ -326,8 +326,8 @@ def merge_selected_rows(x: Variable, name: str | None = None) -> Variable:
 
 @located
 def get_tensor_from_selected_rows(x: Variable, name: str | None = None) -> Variable:
-    """The values of sparse rows as a plain [n, width], one line a row that is there; to add up
-    equal ones, merge first.
+    """The values of sparse rows as a plain array [n, width]; use merge_selected_rows first to sum
+    equal rows.
     """
     _sparse(x, "get_tensor_from_selected_rows")
     return append(

@@ -32,10 +32,10 @@ def batch_norm(
 ) -> Variable:
     """act(scale * (x - mean) / sqrt(variance + epsilon) + bias), per channel.
 
-    Training normalises by the batch and moves the running statistics: moving = momentum * moving +
-    (1 - momentum) * batch; is_test or use_global_stats normalises by the moving ones. momentum may
-    be a variable of one element. in_place: the result takes the input's name. moving_*_name: names
-    of the (persistable, untrained) statistics; do_model_average_for_mean_and_var: whether
+    Training normalises by the batch and updates the running statistics: moving = momentum * moving
+    + (1 - momentum) * batch; is_test or use_global_stats normalises by the moving ones. momentum
+    may be a variable of one element. in_place: the result takes the input's name. moving_*_name:
+    names of the (persistable, untrained) statistics; do_model_average_for_mean_and_var: whether
     ModelAverage averages them. float16 inputs keep float32 statistics. Raises FluidTypeError for
     integers, FluidValueError if param_attr or bias_attr is False.
     """
@@ -66,7 +66,7 @@ def inplace_abn(
     use_global_stats: bool = False,
     act_alpha: float = 1.0,
 ) -> Variable:
-    """batch_norm with its activation in one op, the result in the input's name.
+    """batch_norm with its activation in one op; the result takes the input's name.
 
     act: None, "identity", "leaky_relu" or "elu", the last two with act_alpha. Other arguments as in
     batch_norm.
@@ -133,11 +133,11 @@ def instance_norm(
     bias_attr: Any = None,
     name: str | None = None,
 ) -> Variable:
-    """scale * (x - mean) / sqrt(variance + epsilon) + bias, the statistics over each image's own
-    [H, W] per channel.
+    """scale * (x - mean) / sqrt(variance + epsilon) + bias, with statistics over [H, W] of each
+    image and channel.
 
-    Raises FluidTypeError for other than float32 and float64, FluidValueError if param_attr or
-    bias_attr is False.
+    Raises FluidTypeError for dtypes other than float32 and float64, FluidValueError if param_attr
+    or bias_attr is False.
     """
     variable(input, "input", "instance_norm", FLOATS)
     require(
@@ -169,12 +169,12 @@ def layer_norm(
     act: str | None = None,
     name: str | None = None,
 ) -> Variable:
-    """act(scale * (x - mean) / sqrt(variance + epsilon) + shift), the statistics over dimensions
+    """act(scale * (x - mean) / sqrt(variance + epsilon) + shift), with statistics over dimensions
     begin_norm_axis and on.
 
     scale, shift: whether to learn a factor and an addend, each of prod(shape[begin_norm_axis:])
-    elements. Raises FluidTypeError for other than float32 and float64, FluidValueError where
-    param_attr or bias_attr is False though its part is wanted.
+    elements. Raises FluidTypeError for dtypes other than float32 and float64, FluidValueError if
+    param_attr or bias_attr is False although scale or shift is True.
     """
     variable(input, "input", "layer_norm", FLOATS)
     require(
@@ -212,11 +212,11 @@ def group_norm(
     data_layout: str = "NCHW",
     name: str | None = None,
 ) -> Variable:
-    """act(scale * (x - mean) / sqrt(variance + epsilon) + bias), the statistics over each group of
+    """act(scale * (x - mean) / sqrt(variance + epsilon) + bias), with statistics over each group of
     channels of each image.
 
-    scale and bias exist only where param_attr or bias_attr is given (as in Fluid 1.8: None leaves
-    them out).
+    scale and bias exist only if param_attr or bias_attr is given (as in Fluid 1.8, None omits
+    them).
     """
     variable(input, "input", "group_norm", FLOATS)
     one_of(data_layout, "data_layout", "group_norm", ("NCHW", "NHWC"))
@@ -266,7 +266,7 @@ def data_norm(
     param_attr: a dict of start values ``batch_size``, ``batch_sum``, ``batch_square``, and
     ``scale_w``, ``bias`` for enable_scale_and_shift. The statistics' names start with `name`, or
     ``dn``. slot_dim, sync_stats, summary_decay_rate: attributes of the op. moving_mean_name,
-    moving_variance_name and do_model_average_for_mean_and_var have no meaning in Fluid 1.8 either.
+    moving_variance_name and do_model_average_for_mean_and_var are ignored, as in Fluid 1.8.
     """
     helper = LayerHelper("data_norm", act=act, name=name)
     variable(input, "input", "data_norm")
@@ -310,8 +310,8 @@ def spectral_norm(
     eps: float = 1e-12,
     name: str | None = None,
 ) -> Variable:
-    """weight / sigma, sigma the largest singular value of the weight flattened to [shape[dim],
-    rest].
+    """weight / sigma, where sigma is the largest singular value of the weight flattened to
+    [shape[dim], rest].
 
     sigma comes from `power_iters` steps of the power method on two persistent vectors.
     """

@@ -15,7 +15,7 @@ from ._build import FLOATS, HALF, INTS, append, int_argument, require, typed, va
 def pad(
     x: Variable, paddings: list[int], pad_value: float = 0.0, name: str | None = None
 ) -> Variable:
-    """paddings[2i] elements of pad_value before dimension i and paddings[2i + 1] after it."""
+    """x with paddings[2i] elements of pad_value before dimension i and paddings[2i + 1] after it."""
     variable(x, "x", "pad", (*HALF, *INTS))
     helper = LayerHelper("pad", name=name)
     return append(
@@ -53,7 +53,7 @@ def pad2d(
 def pad_constant_like(
     x: Variable, y: Variable, pad_value: float = 0.0, name: str | None = None
 ) -> Variable:
-    """y with pad_value after every dimension, up to the shape of x."""
+    """y padded with pad_value at the end of every dimension, to the shape of x."""
     typed(x, "x", Variable, "pad_constant_like")
     variable(y, "y", "pad_constant_like", (*FLOATS, *INTS))
     helper = LayerHelper("pad_constant_like", name=name)
@@ -84,8 +84,8 @@ def crop(x: Variable, shape: Any = None, offsets: Any = None, name: str | None =
 def crop_tensor(
     x: Variable, shape: Any = None, offsets: Any = None, name: str | None = None
 ) -> Variable:
-    """The part of x that begins at `offsets` and has this shape, -1 meaning the rest; integers and
-    variables, or variables.
+    """The part of x that begins at `offsets` and has this shape (-1: the rest). Both: a list of
+    integers and variables, or a variable.
     """
     helper = LayerHelper("crop_tensor", name=name)
     variable(x, "x", "crop_tensor", (*FLOATS, *INTS))
@@ -114,7 +114,7 @@ def crop_tensor(
             f"crop_tensor's shape holds positive integers or -1, not {n}",
         )
     more, attr = int_argument(helper, shape, "shape", "shape", "Shape", "ShapeTensor")
-    if "ShapeTensor" in more:  # Fluid marks these dimensions by 0, since -1 means the rest
+    if "ShapeTensor" in more:  # Fluid marks these dimensions by 0, because -1 means the rest
         attr = {"shape": [0 if isinstance(n, Variable) else n for n in shape]}
     return append(helper, inputs | more, {"Out": out}, attrs | attr)
 

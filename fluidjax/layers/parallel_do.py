@@ -1,9 +1,8 @@
-"""ParallelDo and get_places of Paddle 0.1x: a block on parts of the batch, one for each place; here
-it is the block itself.
+"""ParallelDo and get_places of Paddle 0.1x: a block on parts of the batch, one for each place.
 
-What such a block computes of its parts and hands out one behind the other is what it computes of
-the whole batch, and a mean of means over equal parts is the mean. So its ops go where they are
-written; to run a program on several devices, see docs/data-parallel.md.
+Here the block runs once, on the whole batch: the concatenated results of parts equal the result of
+the whole batch, and a mean of means over equal parts is the mean. Its ops are appended to the
+current block. To run a program on several devices, see docs/data-parallel.md.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ class Places(list[Any]):
 
 @located
 def get_places(device_count: int | None = None, device_type: str | None = None) -> Places:
-    """The places for a ParallelDo: `device_count` of the CPU's (device_type "CPU"), or of the
-    accelerators'; None: all there are.
+    """The places for a ParallelDo: `device_count` CPUs (device_type "CPU"), or accelerators; None:
+    all.
 
-    Raises FluidTypeError for a count that is no number, FluidValueError for a count below 1 or
+    Raises FluidTypeError for a count that is not a number, FluidValueError for a count below 1 or
     another type of device.
     """
     typed(device_count, "device_count", (int, type(None)), "get_places")
@@ -59,9 +58,9 @@ class ParallelDo:
             both.write_output(reduce_mean(h))
         loss = mean(both())
 
-    Calling it gives what was written: a variable, or a list of several. Its places do not matter
-    here: the block runs once, on the whole batch. Raises FluidValueError for inputs or outputs
-    outside of the block, and for a call within it or before.
+    A call returns the outputs: a variable, or a list of several. The places do not matter: the
+    block runs once, on the whole batch. Raises FluidValueError for inputs or outputs outside of the
+    block, and for a call before the end of the block.
     """
 
     def __init__(self, places: Any, use_nccl: bool = False, name: str | None = None) -> None:
@@ -82,19 +81,19 @@ class ParallelDo:
 
     @located
     def read_input(self, var: Variable) -> Variable:
-        """The part of `var` that the block works on: all of it."""
+        """The part of `var` for the block: all of it."""
         require(self._inside, "read_input is called within the block of a ParallelDo, with do()")
         return variable(var, "var", "ParallelDo.read_input")
 
     @located
     def write_output(self, var: Variable) -> None:
-        """Hand `var` out."""
+        """Make `var` an output."""
         require(self._inside, "write_output is called within the block of a ParallelDo, with do()")
         self.outputs.append(variable(var, "var", "ParallelDo.write_output"))
 
     @located
     def __call__(self, *args: Any, **kwargs: Any) -> Variable | list[Variable]:
-        """What the block handed out."""
+        """The block's outputs."""
         require(
             self._done and bool(self.outputs),
             "a ParallelDo is called behind its block, which hands something out by write_output",

@@ -77,8 +77,8 @@ def pool2d(
     """Maximum ("max") or mean ("avg") of each window: [N, C, H, W] gives [N, C, H', W'].
 
     pool_padding: as conv2d's padding. global_pooling: one window over the whole image. ceil_mode:
-    round the output size up. exclusive: means leave padding out of the count. use_cudnn is a hint
-    without meaning here. Raises FluidValueError for an argument that does not fit.
+    round the output size up. exclusive: padding does not count in means. use_cudnn is ignored.
+    Raises FluidValueError for an argument that does not fit.
     """
     return _pool(2, input, pool_size, pool_type, pool_stride, pool_padding, global_pooling, use_cudnn, ceil_mode, name,
                  exclusive, data_format)  # fmt: skip
@@ -137,8 +137,8 @@ def adaptive_pool2d(
     require_index: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Pool to an output of size `pool_size`; require_index ("max" only) also returns where each
-    maximum was found.
+    """Pool to an output of size `pool_size`; require_index ("max" only) also returns the index of
+    each maximum.
     """
     return _adaptive(2, input, pool_size, pool_type, require_index, name)
 

@@ -1,5 +1,5 @@
-"""Proposals of object detectors, and their training targets. Boxes are (x1, y1, x2, y2); LoDs say
-which rows belong to which image.
+"""Proposals of object detectors, and their training targets. Boxes are (x1, y1, x2, y2); LoDs
+assign rows to images.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def generate_proposals(
     post_nms_top_n: int = 1000, nms_thresh: float = 0.5, min_size: float = 0.1, eta: float = 1.0, name: str | None = None,
     return_rois_num: bool = False,
 ) -> Any:  # fmt: skip
-    """The best boxes of each image, [R, 4] and their probabilities [R, 1], with a LoD;
-    return_rois_num: and the offsets' ends [N].
+    """The best boxes of each image [R, 4] and their probabilities [R, 1], with a LoD; with
+    return_rois_num, also the end offsets [N].
 
     scores [N, A, H, W], bbox_deltas [N, 4 * A, H, W], im_info [N, 3] (height, width, scale),
-    anchors and variances [H, W, A, 4]. pre_nms_top_n: boxes looked at, post_nms_top_n: boxes kept;
-    nms_thresh: the overlap that drops the worse of two, which shrinks by eta.
+    anchors and variances [H, W, A, 4]. pre_nms_top_n: boxes considered, post_nms_top_n: boxes kept;
+    nms_thresh: the overlap that drops the worse of two boxes; eta shrinks it.
     """
     single = {
         "scores": scores,
@@ -66,8 +66,8 @@ _TARGETS = {"LocationIndex": "int32", "ScoreIndex": "int32", "TargetLabel": "int
 def _assigned(
     kind: str, given: dict[str, Any], more: dict[str, Any], attrs: dict[str, Any]
 ) -> tuple[Variable, ...]:
-    """Append the op: indices of locations and of scores, labels, targets, weights, and what else it
-    gives.
+    """Append the op: indices of locations and of scores, labels, targets, weights, and its other
+    outputs.
     """
     dtype = given["Anchor"].dtype
     outs = {**_TARGETS, "TargetBBox": dtype, "BBoxInsideWeight": dtype, **more}
@@ -85,13 +85,13 @@ def rpn_target_assign(
     im_info: Variable, rpn_batch_size_per_im: int = 256, rpn_straddle_thresh: float = 0.0, rpn_fg_fraction: float = 0.5,
     rpn_positive_overlap: float = 0.7, rpn_negative_overlap: float = 0.3, use_random: bool = True,
 ) -> tuple[Variable, ...]:  # fmt: skip
-    """What a region proposal network is trained on: its scores and boxes of some anchors, and
-    labels, offsets and weights for them.
+    """The training data of a region proposal network: scores and boxes of selected anchors, with
+    labels, offsets and weights.
 
     Returns scores [S, 1] of cls_logits [N, A, 1], boxes [F, 4] of bbox_pred [N, A, 4], labels [S,
     1] (1: an object), the offsets of the objects' boxes [F, 4] and their weights [F, 4]. anchor_box
     [A, 4]; gt_boxes [G, 4] and is_crowd [G, 1] with a LoD of the images; im_info [N, 3].
-    use_random: which anchors, of those that may be, is drawn; else the first ones.
+    use_random: select the candidate anchors at random, instead of the first ones.
     """
     _boxes_checked(
         "rpn_target_assign", FLOATS, bbox_pred=bbox_pred, cls_logits=cls_logits, anchor_box=anchor_box, anchor_var=anchor_var,
@@ -113,8 +113,8 @@ def retinanet_target_assign(
     bbox_pred: Variable, cls_logits: Variable, anchor_box: Variable, anchor_var: Variable, gt_boxes: Variable, gt_labels: Variable,
     is_crowd: Variable, im_info: Variable, num_classes: int = 1, positive_overlap: float = 0.5, negative_overlap: float = 0.4,
 ) -> tuple[Variable, ...]:  # fmt: skip
-    """As rpn_target_assign, of all anchors, with classes: labels are gt_labels [G, 1] (int32, from
-    1) or 0.
+    """rpn_target_assign for all anchors, with classes: labels are gt_labels [G, 1] (int32, from 1)
+    or 0.
 
     cls_logits [N, A, num_classes]. Returns scores [S, num_classes], boxes [F, 4], labels [S, 1],
     offsets [F, 4], weights [F, 4] and 1 + the number of objects' anchors of each image, [N, 1].
@@ -145,12 +145,12 @@ def generate_proposal_labels(
     bbox_reg_weights: Any = (0.1, 0.1, 0.2, 0.2), class_nums: int | None = None, use_random: bool = True, is_cls_agnostic: bool = False,
     is_cascade_rcnn: bool = False,
 ) -> tuple[Variable, ...]:  # fmt: skip
-    """What the second stage is trained on: rois [S, 4], labels [S, 1] (int32), box targets, inside
-    and outside weights [S, 4 * class_nums].
+    """The training data of the second stage: rois [S, 4], labels [S, 1] (int32), box targets,
+    inside and outside weights [S, 4 * class_nums].
 
-    All but im_info [N, 3] have a LoD of the images; gt_classes and is_crowd are int32 [G, 1].
-    batch_size_per_im rois an image, of which a share of fg_fraction finds an object (an overlap of
-    fg_thresh), the others are background (bg_thresh_lo to bg_thresh_hi).
+    All but im_info [N, 3] have a LoD of the images; gt_classes and is_crowd are int32 [G, 1]. Each
+    image gives batch_size_per_im rois: a share of fg_fraction overlaps an object (by fg_thresh),
+    the others are background (bg_thresh_lo to bg_thresh_hi).
     """
     layer = "generate_proposal_labels"
     variable(rpn_rois, "rpn_rois", layer, FLOATS)
@@ -185,8 +185,8 @@ def generate_mask_labels(
     im_info: Variable, gt_classes: Variable, is_crowd: Variable, gt_segms: Variable, rois: Variable, labels_int32: Variable,
     num_classes: int, resolution: int,
 ) -> tuple[Variable, Variable, Variable]:  # fmt: skip
-    """What a mask branch is trained on: regions with an object [F, 4], which of the image's rois
-    each is [F, 1], and masks (int32).
+    """The training data of a mask branch: regions with an object [F, 4], their index in the image's
+    rois [F, 1], and masks (int32).
 
     gt_segms [points, 2] with three LoD levels: images, objects, polygons. Masks [F, num_classes *
     resolution * resolution] hold -1 outside the columns of their class.
@@ -223,7 +223,7 @@ def collect_fpn_proposals(
     name: str | None = None,
 ) -> Variable:
     """The post_nms_top_n regions [R, 4] with the greatest scores of all levels from min_level to
-    max_level, by images.
+    max_level, ordered by image.
     """
     layer = "collect_fpn_proposals"
     levels = max_level - min_level + 1
@@ -252,10 +252,10 @@ def distribute_fpn_proposals(
     refer_scale: int,
     name: str | None = None,
 ) -> tuple[list[Variable], Variable]:
-    """The regions of each level from min_level to max_level, a list, and where each went, [R, 1]
-    (int32): its row among all of the list.
+    """A list of the regions of each level from min_level to max_level, and the new row of each
+    region in the concatenated list, [R, 1] (int32).
 
-    A region of sqrt(area) = refer_scale is of refer_level, one twice as large of the next.
+    A region with sqrt(area) = refer_scale belongs to refer_level, one twice as large to the next.
     """
     layer = "distribute_fpn_proposals"
     variable(fpn_rois, "fpn_rois", layer, FLOATS)

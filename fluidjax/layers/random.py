@@ -1,4 +1,4 @@
-"""Random tensors. A seed of 0 means new numbers each step, reproducible by the program's
+"""Random tensors. A seed of 0 means new numbers in each step, reproducible by the program's
 random_seed.
 """
 
@@ -123,8 +123,8 @@ def _batch_size_like(
 def sampling_id(
     x: Variable, min: float = 0.0, max: float = 1.0, seed: int = 0, dtype: Any = "float32"
 ) -> Variable:
-    """One class index for each row of probabilities [N, C], sampled by them; min and max bound the
-    uniform samples behind it.
+    """One class index for each row, sampled by its probabilities [N, C]; min and max bound the
+    underlying uniform samples.
     """
     typed(x, "x", Variable, "sampling_id")
     return append(
@@ -134,11 +134,11 @@ def sampling_id(
 
 @located
 def random_crop(x: Variable, shape: Any, seed: Any = None) -> Variable:
-    """A box of `shape` out of x's last dimensions, at a place drawn anew for each index of the
-    first ones and each step.
+    """A box of `shape` from x's last dimensions, at a random position for each index of the first
+    ones and each step.
 
-    seed: an integer, or an int64 variable [1]; the op keeps it, the samples follow the program's
-    random_seed.
+    seed: an integer, or an int64 variable [1]; it is stored in the op, but the samples depend on
+    the program's random_seed.
     """
     variable(x, "x", "random_crop", ("float32", "float64", "uint8", "int16", "int32"))
     typed(shape, "shape", list, "random_crop")
@@ -166,8 +166,8 @@ def randint(
     seed: int = 0,
     name: str | None = None,
 ) -> Variable:
-    """Integers of [low, high), or of [0, low) without high; int64 [1] by default. device: without
-    meaning here.
+    """Random integers in [low, high), or in [0, low) without high; int64 [1] by default. device is
+    ignored.
     """
     low, high = (0, low) if high is None else (low, high)
     require(low < high, f"randint samples from [low, high), which [{low}, {high}) leaves empty")
@@ -233,7 +233,7 @@ def randperm(
     stop_gradient: bool = True,
     seed: int = 0,
 ) -> Variable:
-    """0 to n - 1 in random order. device: without meaning here; out: a variable to write."""
+    """0 to n - 1 in random order. device is ignored; out: a variable to write."""
     require(n > 0, f"randperm's n is positive, not {n}")
     name = dtype_in(dtype, "dtype", "randperm", ("int32", "int64"))
     _device(device, "randperm")

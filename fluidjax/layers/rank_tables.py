@@ -1,5 +1,5 @@
-"""Layers on rank tables: sequences by falling length, taken apart time by time and put together;
-and rows by a mask.
+"""Layers on rank tables: sequences by descending length, split by time and joined again; and rows
+split by a mask.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from ._build import append, typed, variable
 
 @located
 def lod_rank_table(x: Variable, level: int = 0) -> Variable:
-    """A table of the sequences of a LoD level of x by falling length; equal ones keep their order."""
+    """A table of the sequences of a LoD level of x by descending length; equal ones keep their
+    order.
+    """
     typed(x, "x", (Variable, list), "lod_rank_table")
     helper = LayerHelper("lod_rank_table")
     table = helper.create_variable(
@@ -43,9 +45,9 @@ def max_sequence_len(rank_table: Variable) -> Variable:
 
 @located
 def lod_tensor_to_array(x: Variable, table: Variable) -> Variable:
-    """An array whose entry t holds row t of each sequence of x that has one, by falling length.
+    """An array whose entry t holds row t of each sequence of x that has one, by descending length.
 
-    Where x has a further LoD level, it is sequence t in place of row t.
+    If x has a further LoD level, it is sequence t instead of row t.
     """
     variable(x, "x", "lod_tensor_to_array")
     _table(table, "table", "lod_tensor_to_array")
@@ -63,7 +65,7 @@ def lod_tensor_to_array(x: Variable, table: Variable) -> Variable:
 
 @located
 def array_to_lod_tensor(x: Variable, table: Variable) -> Variable:
-    """The sequences whose rows an array holds, as lod_tensor_to_array took them apart."""
+    """The sequences joined from an array that lod_tensor_to_array made."""
     variable(x, "x", "array_to_lod_tensor")
     _table(table, "table", "array_to_lod_tensor")
     return append(
@@ -73,8 +75,8 @@ def array_to_lod_tensor(x: Variable, table: Variable) -> Variable:
 
 @located
 def shrink_memory(x: Variable, i: Variable, table: Variable) -> Variable:
-    """The first rows of x, as many as sequences of the table are longer than i; sequences in place
-    of rows where x has a LoD.
+    """The first rows of x, as many as the table has sequences longer than i; sequences instead of
+    rows if x has a LoD.
     """
     for value, what in ((x, "x"), (i, "i")):
         variable(value, what, "shrink_memory")
@@ -90,7 +92,7 @@ def shrink_memory(x: Variable, i: Variable, table: Variable) -> Variable:
 
 @located
 def reorder_lod_tensor_by_rank(x: Variable, rank_table: Variable) -> Variable:
-    """The sequences of x (its rows, where it has no LoD) in the order of a table."""
+    """The sequences of x (its rows, if it has no LoD) in the order of a table."""
     variable(x, "x", "reorder_lod_tensor_by_rank")
     _table(rank_table, "rank_table", "reorder_lod_tensor_by_rank")
     return append(
@@ -102,8 +104,8 @@ def reorder_lod_tensor_by_rank(x: Variable, rank_table: Variable) -> Variable:
 
 @located
 def split_lod_tensor(input: Variable, mask: Variable, level: int = 0) -> tuple[Variable, Variable]:
-    """The rows of input where mask, bool [N, 1], holds, and the others; sequences in place of rows
-    where input has a LoD.
+    """The rows of input where mask, bool [N, 1], is true, and the others; sequences instead of rows
+    if input has a LoD.
     """
     variable(input, "input", "split_lod_tensor")
     variable(mask, "mask", "split_lod_tensor")
@@ -118,8 +120,8 @@ def split_lod_tensor(input: Variable, mask: Variable, level: int = 0) -> tuple[V
 def merge_lod_tensor(
     in_true: Variable, in_false: Variable, x: Variable, mask: Variable, level: int = 0
 ) -> Variable:
-    """The rows of in_true where mask, bool [N, 1], holds, and of in_false elsewhere, in order; x: a
-    variable of N rows.
+    """The rows of in_true where mask, bool [N, 1], is true, and of in_false elsewhere, in order; x:
+    a variable of N rows.
     """
     for value, what in ((x, "x"), (mask, "mask"), (in_true, "in_true"), (in_false, "in_false")):
         variable(value, what, "merge_lod_tensor")

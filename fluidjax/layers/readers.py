@@ -1,8 +1,8 @@
 """Readers within programs: py_reader, create_py_reader_by_data, double_buffer, read_file.
 
-A reader is a variable of kind READER with methods beside; the ops that make readers and read from
-them belong to what is around a step: the executor asks the program's readers for the next batch, as
-it does of a DataLoader that is not iterable.
+A reader is a variable of kind READER with extra methods. The ops that make and read readers run
+outside of a step: the executor gets the next batch from the program's readers, like from a
+DataLoader that is not iterable.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ loader_maker: Any = None
 
 
 class Stream:
-    """What the variables of one reader share: what its batches are like, where they come from, and
-    who reads them.
+    """The shared state of one reader's variables: the form of its batches, their source, and their
+    consumer.
     """
 
     def __init__(self, capacity: int, kinds: Sequence[tuple[Any, Any, int]]) -> None:
@@ -36,9 +36,7 @@ class Stream:
         self.loader: Any = None
 
     def started(self) -> Any:
-        """The loader. Raises FluidValueError where nothing reads from the reader, or nothing gives
-        it data.
-        """
+        """The loader. Raises FluidValueError if nothing reads from the reader, or it has no source."""
         if self.loader is None:
             raise FluidValueError(
                 "nothing reads from this reader; call fluid.layers.read_file(reader) before it is"
@@ -55,18 +53,18 @@ class Stream:
 
 
 class Reader(Variable):
-    """A variable that batches come from. A pass: start(), Executor.run until it raises
+    """A variable that provides batches. A pass: start(), Executor.run until it raises
     core.EOFException, reset().
     """
 
     stream: Stream
 
     def decorate_sample_list_generator(self, reader: Source) -> None:
-        """`reader` gives batches as lists of samples, such as paddle.batch makes."""
+        """Read batches from `reader`, as lists of samples, such as paddle.batch makes."""
         self._decorate("set_sample_list_generator", reader)
 
     def decorate_batch_generator(self, reader: Source) -> None:
-        """`reader` gives batches: a list with an array or LoDTensor for each variable."""
+        """Read batches from `reader`, as lists with an array or LoDTensor for each variable."""
         self._decorate("set_batch_generator", reader)
 
     decorate_paddle_reader = decorate_sample_list_generator
@@ -80,8 +78,8 @@ class Reader(Variable):
         self.stream.source = how, source
 
     def start(self) -> None:
-        """Begin reading, in a thread of its own. Raises FluidValueError where nothing reads, or
-        nothing gives data.
+        """Begin reading, in a new thread. Raises FluidValueError if nothing reads from the reader,
+        or it has no source.
         """
         self.stream.started().start()
 
@@ -146,8 +144,8 @@ def py_reader(
 ) -> Reader:
     """A reader of batches with an array for each of `shapes`, which read_file turns into variables.
 
-    capacity: how many batches are read ahead. lod_levels: default 0 for all. Raises FluidValueError
-    where these differ in number.
+    capacity: the number of batches read ahead. lod_levels: default 0 for all. Raises
+    FluidValueError if the lists differ in length.
     """
     levels = [0] * len(shapes) if lod_levels is None else lod_levels
     if not len(shapes) == len(dtypes) == len(levels):
@@ -181,8 +179,8 @@ def create_py_reader_by_data(
 
 @located
 def double_buffer(reader: Variable, place: Any = None, name: str | None = None) -> Reader:
-    """The reader with its batches put on the device ahead of their use, as they are anyway; another
-    variable.
+    """A new variable for the same reader. Batches are always transferred to the device ahead of
+    their use.
     """
     typed(reader, "reader", Reader, "double_buffer")
     block = default_main_program().current_block()
@@ -197,9 +195,10 @@ def double_buffer(reader: Variable, place: Any = None, name: str | None = None) 
 
 @located
 def read_file(reader: Variable) -> Any:
-    """The variables that each run gets the next batch of a reader in: one, or a list of them.
+    """The variables that receive the next batch of a reader in each run: one, or a list of them.
 
-    Raises FluidValueError for a reader that is read from already: every run takes one batch of it.
+    Raises FluidValueError for a reader that is already read from, because every run takes one
+    batch.
     """
     typed(reader, "reader", Reader, "read_file")
     stream: Stream = reader.stream  # type: ignore[attr-defined]

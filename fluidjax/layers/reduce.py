@@ -149,7 +149,7 @@ def argmin(x: Variable, axis: int = 0) -> Variable:
 def argsort(
     input: Variable, axis: int = -1, descending: bool = False, name: str | None = None
 ) -> tuple[Variable, Variable]:
-    """The elements sorted along `axis`, and where they came from (int64)."""
+    """The elements sorted along `axis`, and their original indices (int64)."""
     variable(input, "input", "argsort", (*FLOATS, "int16", *INTS, "uint8"))
     attrs = {"axis": axis, "descending": descending}
     outs = {"Out": input.dtype, "Indices": "int64"}

@@ -1,5 +1,5 @@
-"""Pools over regions of interest: rois [R, 4] with a LoD of the images (or their offsets in a
-variable of its own).
+"""Pools over regions of interest: rois [R, 4] with a LoD of the images (or their offsets in another
+variable).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def roi_pool(
     """The greatest values of each region's bins: [R, C, pooled_height, pooled_width] from [N, C, H,
     W].
 
-    spatial_scale: from rois (x1, y1, x2, y2) to pixels of the input. rois_lod: int64 [N + 1], where
-    each image's regions begin.
+    spatial_scale: the factor from rois (x1, y1, x2, y2) to pixels of the input. rois_lod: int64 [N
+    + 1], the offsets of each image's regions.
     """
     _checked("roi_pool", input, rois, pooled_height=pooled_height, pooled_width=pooled_width)
     attrs = {
@@ -49,11 +49,11 @@ def roi_align(
     input: Variable, rois: Variable, pooled_height: int = 1, pooled_width: int = 1, spatial_scale: float = 1.0, sampling_ratio: int = -1,
     name: str | None = None, rois_lod: Variable | None = None,
 ) -> Variable:  # fmt: skip
-    """The means of places in each region's bins, read between pixels: [R, C, pooled_height,
-    pooled_width] from [N, C, H, W].
+    """The means of interpolated samples in each region's bins: [R, C, pooled_height, pooled_width]
+    from [N, C, H, W].
 
-    sampling_ratio: places along each side of a bin; not positive: as many as it has pixels. The
-    rest as in roi_pool.
+    sampling_ratio: samples along each side of a bin; if not positive, its number of pixels. Other
+    arguments as in roi_pool.
     """
     _checked(
         "roi_align",
@@ -84,7 +84,7 @@ def psroi_pool(
     pooled_width: int,
     name: str | None = None,
 ) -> Variable:
-    """The means of each region's bins, each of a channel of its own: [R, output_channels,
+    """The means of each region's bins, each from its own channel: [R, output_channels,
     pooled_height, pooled_width] from [N, output_channels * pooled_height * pooled_width, H, W].
     """
     variable(input, "input", "psroi_pool")
@@ -115,7 +115,7 @@ def prroi_pool(
     """The exact means of each region's bins between pixels, with a gradient for rois too: [R, C,
     pooled_height, pooled_width].
 
-    batch_roi_nums: int64 [N], how many regions each image has, where rois has no LoD.
+    batch_roi_nums: int64 [N], the number of regions per image, if rois has no LoD.
     """
     _checked("prroi_pool", input, rois, pooled_height=pooled_height, pooled_width=pooled_width)
     typed(spatial_scale, "spatial_scale", float, "prroi_pool")
@@ -134,12 +134,12 @@ def deformable_roi_pooling(
     pooled_height: int = 1, pooled_width: int = 1, part_size: Any = None, sample_per_part: int = 1, trans_std: float = 0.1,
     position_sensitive: bool = False, name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """The means of sample_per_part times as many places in each region's bins, each part moved by
-    trans [R, 2, *part_size].
+    """The means of sample_per_part^2 samples in each region's bins, each part moved by trans [R, 2,
+    *part_size].
 
-    trans counts in trans_std times the region's size; no_trans: nothing is moved. part_size:
-    pooled_height and pooled_width if None. position_sensitive: each bin reads channels of its own
-    group (group_size) of the input, else group_size is [1, 1].
+    trans is in units of trans_std times the region's size; no_trans: no offsets. part_size:
+    pooled_height and pooled_width if None. position_sensitive: each bin reads the channels of its
+    own group (group_size) of the input, else group_size is [1, 1].
     """
     layer = "deformable_roi_pooling"
     _checked(

@@ -88,9 +88,9 @@ def image_resize(
     """Resize images [N, C, H, W] ("BILINEAR", "NEAREST") or volumes [N, C, D, H, W] ("TRILINEAR").
 
     out_shape: [H', W'] or [D', H', W'], of integers and Variables, or one Variable; else scale: a
-    factor for every side, a number or a Variable. Variables must hold what is known while a step is
-    traced: constants, shapes, arithmetic on them. actual_shape: as a Variable out_shape, and goes
-    before it. align_corners: the middles of the corner cells stay; else align_mode 0 counts from
+    factor for every side, a number or a Variable. Variables must hold values known while a step is
+    traced: constants, shapes, arithmetic on them. actual_shape: a Variable that overrides
+    out_shape. align_corners: the middles of the corner cells stay; else align_mode 0 counts from
     the middles of the cells and 1 from their edges. Raises FluidValueError for sizes, a method or a
     layout that do not fit, FluidTypeError for arguments of another type.
     """
@@ -151,7 +151,9 @@ def resize_nearest(
     input: Variable, out_shape: Any = None, scale: Any = None, name: str | None = None, actual_shape: Variable | None = None,
     align_corners: bool = True, data_format: str = "NCHW",
 ) -> Variable:  # fmt: skip
-    """image_resize to the nearest cell (align_corners rounds its position, else it is cut off)."""
+    """image_resize to the nearest cell (align_corners rounds its position, else it is rounded
+    down).
+    """
     return image_resize(
         input, out_shape, scale, name, "NEAREST", actual_shape, align_corners, 1, data_format
     )
@@ -159,10 +161,10 @@ def resize_nearest(
 
 @located
 def image_resize_short(input: Variable, out_short_len: int, resample: str = "BILINEAR") -> Variable:
-    """Resize [N, C, H, W] so that the shorter side becomes `out_short_len`, and the other one in
+    """Resize [N, C, H, W] so that the shorter side becomes `out_short_len`, with the other in
     proportion, rounded.
 
-    Raises FluidValueError where H or W is not known.
+    Raises FluidValueError if H or W is unknown.
     """
     variable(input, "input", "image_resize_short")
     require(input.ndim == 4, f"image_resize_short takes [N, C, H, W], not {list(input.shape)}")

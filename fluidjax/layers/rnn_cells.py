@@ -27,8 +27,8 @@ from .utils import assert_same_structure, flatten, map_structure, pack_sequence_
 class RNNCell:
     """One step of a recurrent network: ``call(inputs, states) -> (outputs, new states)``.
 
-    A subclass defines call, and state_shape (and state_dtype) if get_initial_states shall know
-    them. States are a variable or nested lists, tuples and dicts of variables.
+    A subclass defines call, and state_shape (and state_dtype) for get_initial_states. States are a
+    variable or nested lists, tuples and dicts of variables.
     """
 
     def call(self, inputs: Any, states: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -47,10 +47,10 @@ class RNNCell:
         init_value: float = 0,
         batch_dim_idx: int = 0,
     ) -> Any:
-        """States filled with init_value, for as many samples as dimension batch_dim_idx of
-        batch_ref has.
+        """States filled with init_value, for the number of samples in dimension batch_dim_idx of
+        batch_ref.
 
-        shape: that of a state without the batch, or a structure of such; default state_shape.
+        shape: a state's shape without the batch, or a structure of shapes; default state_shape.
         dtype: default float32; None takes state_dtype.
         """
         ref = flatten(batch_ref)[0]
@@ -90,7 +90,7 @@ class RNNCell:
 
 
 def _parts(shapes: Any) -> list[Any] | None:
-    """What a structure of shapes consists of; None for one shape."""
+    """The parts of a structure of shapes; None for one shape."""
     if isinstance(shapes, Mapping):
         return [shapes[k] for k in sorted(shapes)]
     return None if all(isinstance(n, int) for n in shapes) else list(shapes)
@@ -103,7 +103,7 @@ def _shapes(shapes: Any) -> list[list[int]]:
 
 
 def _packed(shapes: Any, leaves: Any) -> Any:
-    """A structure of shapes with variables in their place."""
+    """A structure of shapes with the shapes replaced by variables."""
     parts = _parts(shapes)
     if parts is None:
         return next(leaves)
@@ -116,8 +116,8 @@ def _packed(shapes: Any, leaves: Any) -> Any:
 
 
 class _Unit:
-    """What the cells' computations share: parameters that are made when they are first called, as
-    wide as the input is.
+    """The base of the cells' computations: parameters made at the first call, with the input's
+    width.
     """
 
     def __init__(
@@ -130,8 +130,8 @@ class _Unit:
         self.made: list[Any] | None = None
 
     def parameters(self, width: int, columns: Mapping[str, int]) -> list[Any]:
-        """Weights [width, n] and biases [n], for each n of `columns`; its keys are added to names
-        that the user gave.
+        """Weights [width, n] and biases [n], for each n of `columns`; its keys are appended to
+        names from the user.
         """
         if self.made is None:
             weights = [
@@ -155,7 +155,7 @@ class _Unit:
 
 
 def _suffixed(attr: Any, end: str) -> Any:
-    """The attribute with `end` behind the name that the user gave it, if any."""
+    """The attribute with `end` appended to the user's name, if any."""
     if not (end and isinstance(attr, ParamAttr) and attr.name is not None):
         return attr
     own = copy.deepcopy(attr)
@@ -209,8 +209,8 @@ class LSTMCell(RNNCell):
     """A long short-term memory: c' = c * sigmoid(f + forget_bias) + sigmoid(i) * tanh(j), h' =
     tanh(c') * sigmoid(o).
 
-    i, j, f, o are the parts of [x, h] @ W + b. As in 1.8.5 gate_activation and activation have no
-    meaning. States: [h, c], each [N, hidden_size].
+    i, j, f, o are the parts of [x, h] @ W + b. As in 1.8.5, gate_activation and activation are
+    ignored. States: [h, c], each [N, hidden_size].
     """
 
     def __init__(
@@ -255,11 +255,11 @@ def rnn(
     is_reverse: bool = False,
     **kwargs: Any,
 ) -> tuple[Any, Any]:
-    """Run a cell over time: (outputs, final states), structures like those that the cell gives.
+    """Run a cell over time: (outputs, final states), with the cell's structures.
 
     inputs: a variable [N, T, ...] (time_major: [T, N, ...]) or a structure of them; outputs
-    likewise. initial_states: default what the cell's get_initial_states gives. sequence_length [N]:
-    behind it states stay as they are. is_reverse: from the last step. kwargs are handed to the
+    likewise. initial_states: default the result of the cell's get_initial_states. sequence_length
+    [N]: beyond it states do not change. is_reverse: from the last step. kwargs are passed to the
     cell. Raises FluidTypeError, FluidValueError for arguments that do not fit.
     """
     for i, x in enumerate(flatten(inputs)):
@@ -295,8 +295,8 @@ def rnn(
 def _loop(
     cell: RNNCell, inputs: Any, initial_states: Any, mask: Any, kwargs: Mapping[str, Any]
 ) -> tuple[Any, Any, Sequence[Any]]:
-    """The StaticRNN: what one step gives for outputs and states, and the variables of all steps,
-    outputs first.
+    """Build the StaticRNN: the structures of one step's outputs and states, and the variables of
+    all steps, outputs first.
     """
     loop = StaticRNN()
     with loop.step():
@@ -314,17 +314,17 @@ def _loop(
 
 
 def _kept(old: Variable, new: Variable, alive: Variable) -> Variable:
-    """The new state of sequences that go on, the old one of others."""
+    """The new state of unfinished sequences, the old one of others."""
     return elementwise_mul(new, alive, axis=0) - elementwise_mul(old, alive - 1, axis=0)
 
 
 def _mask(x: Variable, lengths: Variable, dtype: Any) -> Variable:
-    """[T, N]: 1 where a sequence goes on."""
+    """[T, N]: 1 where a sequence has a step."""
     return transpose(sequence_mask(lengths, maxlen=shape(x)[0], dtype=dtype), [1, 0])
 
 
 def _swapped(x: Variable) -> Variable:
-    """[T, N, ...] of [N, T, ...], and back."""
+    """[T, N, ...] from [N, T, ...], and back."""
     return transpose(x, [1, 0, *range(2, len(x.shape))])
 
 

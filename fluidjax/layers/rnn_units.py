@@ -30,8 +30,8 @@ def gru_unit(
     """One step of a GRU: hidden [N, size / 3], the reset hidden r * h [N, size / 3] and the gates
     [N, size].
 
-    input [N, size], hidden [N, size / 3]; see the op gru_unit. As in 1.8.5 the activations are tanh
-    and sigmoid whatever is asked for; anything else is warned of. Raises FluidTypeError,
+    input [N, size], hidden [N, size / 3]; see the op gru_unit. As in 1.8.5, the activations are
+    always tanh and sigmoid; a warning reports other arguments. Raises FluidTypeError,
     FluidValueError for arguments that do not fit.
     """
     variable(input, "input", "gru_unit", FLOATS)
@@ -125,9 +125,9 @@ def dynamic_lstmp(
     """An LSTM with a projection along each sequence: projection [rows, proj_size] and cell [rows,
     size / 4], with input's LoD.
 
-    input [rows, size]; h_0 [N, proj_size], c_0 [N, size / 4]: first states, 0 where they are not
-    given; see the op lstmp. Raises FluidTypeError, FluidValueError for arguments that do not fit,
-    bias_attr=False among them.
+    input [rows, size]; h_0 [N, proj_size], c_0 [N, size / 4]: first states, default 0; see the op
+    lstmp. Raises FluidTypeError, FluidValueError for arguments that do not fit, including
+    bias_attr=False.
     """
     require(bias_attr is not False, "bias_attr should not be False in dynamic_lstmp.")
     variable(input, "input", "dynamic_lstmp", FLOATS)
@@ -167,7 +167,7 @@ def dynamic_lstmp(
         **{n: v for n, v in (("cell_clip", cell_clip), ("proj_clip", proj_clip)) if v is not None},
     }  # fmt: skip
     made = {slot: helper.create_variable_for_type_inference(kind) for slot, kind in outs.items()}
-    made.pop("OrderedP0")  # 1.8.5 names it and nothing writes it
+    made.pop("OrderedP0")  # 1.8.5 declares it without writing it
     append(helper, inputs, made, attrs)
     return made["Projection"], made["Cell"]
 
@@ -190,11 +190,11 @@ def lstm(
     """LSTMs in layers over a plain batch: outputs [T, N, H * directions] and the last h and c
     [layers * directions, N, H].
 
-    input [T, N, D], time first, whatever Paddle's documents say; init_h, init_c [layers *
-    directions, N, H] with H = hidden_size. One parameter holds all weights in cuDNN's order, see
-    the op cudnn_lstm. dropout_prob: of what goes from one layer to the next, drawn anew in every
-    step where seed is -1. max_len has no meaning here. In 1.8.5 only a GPU runs it. Raises
-    FluidTypeError, FluidValueError for arguments that do not fit.
+    input [T, N, D], time first, unlike Paddle's documents say; init_h, init_c [layers * directions,
+    N, H] with H = hidden_size. One parameter holds all weights in cuDNN's order, see the op
+    cudnn_lstm. dropout_prob: for the values between layers, sampled again in every step if seed is
+    -1. max_len is ignored. In 1.8.5 only a GPU runs it. Raises FluidTypeError, FluidValueError for
+    arguments that do not fit.
     """
     for what, value in (("input", input), ("init_h", init_h), ("init_c", init_c)):
         variable(value, what, "lstm", FLOATS)
@@ -206,8 +206,7 @@ def lstm(
         typed(number, what, int, "lstm")
     helper = LayerHelper("cudnn_lstm", name=name)
     directions = 2 if is_bidirec else 1
-    # Of each layer: the weights of what it is given and of its state, and two biases, four gates
-    # each.
+    # Each layer has weights for its input and for its state, and two biases, for four gates each.
     given = [input.shape[-1], *[directions * hidden_size] * (num_layers - 1)]
     size = sum(4 * hidden_size * (width + hidden_size + 2) * directions for width in given)
     weight = helper.create_parameter(

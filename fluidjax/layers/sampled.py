@@ -1,5 +1,5 @@
-"""Losses over few of many classes: drawn ones (nce, sampled softmax), or those on the way through a
-tree (hsigmoid).
+"""Losses over few of many classes: sampled ones (nce, sampled softmax), or those on a path through
+a tree (hsigmoid).
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def nce(
     """Noise-contrastive estimation: [N, 1] from input [N, D] and true classes label [N, true]
     (int64), see the op nce.
 
-    The classifier's weight [num_total_classes, D] and bias [num_total_classes, 1] are made here.
-    num_neg_samples (10) classes are drawn for each row by `sampler`: "uniform", "log_uniform" or
-    "custom_dist", with the probabilities custom_dist. The cost is divided by num_neg_samples + 1.
-    is_sparse: the weight's gradient is the rows of the batch alone.
+    This layer creates the classifier's weight [num_total_classes, D] and bias [num_total_classes,
+    1]. num_neg_samples (10) classes are sampled for each row by `sampler`: "uniform", "log_uniform"
+    or "custom_dist", with the probabilities custom_dist. The cost is divided by num_neg_samples +
+    1. is_sparse: the weight's gradient holds only the batch's rows.
     """
     helper = LayerHelper("nce", param_attr=param_attr, bias_attr=bias_attr, name=name)
     variable(input, "input", "nce", FLOATS)
@@ -78,7 +78,7 @@ def nce(
 def _tables(
     helper: LayerHelper, probabilities: Sequence[float] | None, classes: int
 ) -> dict[str, Variable]:
-    """The constants that a draw by given probabilities needs, as parameters without a gradient."""
+    """The constants for sampling by given probabilities, as parameters without a gradient."""
     require(
         probabilities is not None and len(probabilities) == classes,
         f"nce's custom_dist is a probability for each of num_total_classes = {classes} classes, not"
@@ -101,10 +101,11 @@ def _tables(
 
 
 def alias_tables(probabilities: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-    """Walker's alias method: of each class another (int32; -1: none) and the probability (float32)
-    with which it stays itself.
+    """Walker's alias method: the alias of each class (int32; -1: none) and the probability
+    (float32) of keeping the class.
 
-    What a class has less than 1 / n is filled up by one that has more, in the order of the classes.
+    A class with a probability below 1 / n is filled up from one above it, in the order of the
+    classes.
     """
     n = len(probabilities)
     alias, kept = np.zeros(n, "int32"), np.zeros(n, "float32")
@@ -127,7 +128,7 @@ def alias_tables(probabilities: Sequence[float]) -> tuple[np.ndarray, np.ndarray
             little.append(giver)
         else:
             alone(giver, share[giver])
-    for i in (*big, *little):  # by rounding: all but nothing is left to give or to take
+    for i in (*big, *little):  # rounding errors: the remaining differences are almost 0
         alone(i, 1.0)
     return alias, kept
 
@@ -149,9 +150,9 @@ def hsigmoid(
     hierarchical_sigmoid.
 
     The weight has a row for each inner node of the tree: num_classes - 1 in the default one,
-    num_classes in a given one, whose paths are path_table and path_code [N, longest path] (int64,
-    filled up with -1). is_sparse: the weight's gradient is the rows of the batch alone, in a given
-    tree only.
+    num_classes in a custom one, whose paths are path_table and path_code [N, longest path] (int64,
+    padded with -1). is_sparse: the weight's gradient holds only the batch's rows, for a custom tree
+    only.
     """
     variable(input, "input", "hsigmoid", FLOATS)
     variable(label, "label", "hsigmoid", ("int64",))
@@ -204,11 +205,11 @@ def sampled_softmax_with_cross_entropy(
     customized_probabilities: Variable | None = None,
     seed: int = 0,
 ) -> Variable:
-    """Softmax cross entropy over the labels and num_samples drawn classes instead of all: [N, 1]
+    """Softmax cross entropy over the labels and num_samples sampled classes instead of all: [N, 1]
     from logits [N, C], label [N, num_true].
 
     See the op sample_logits. customized_samples, customized_probabilities [N, num_true +
-    num_samples], labels first: instead of drawn ones, with use_customized_samples.
+    num_samples], labels first: used instead of sampled ones with use_customized_samples.
     """
     helper = LayerHelper("sample_logits")
     variable(logits, "logits", "sampled_softmax_with_cross_entropy")

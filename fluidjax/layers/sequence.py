@@ -1,6 +1,4 @@
-"""Layers over ragged sequences (LoD). What they are fed with is a LoDTensor; docs/lod.md tells how
-they run.
-"""
+"""Layers over ragged sequences (LoD). Feed them LoDTensors; docs/lod.md describes how they run."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ NUMBERS = (*FLOATS, *INTS)
 
 
 def _state(value: Any, what: str, layer: str, width: int) -> Variable | None:
-    """A first state [N, width], if one is given."""
+    """A first state [N, width], if given."""
     typed(value, what, (Variable, type(None)), layer)
     if value is not None:
         variable(value, what, layer, FLOATS)
@@ -87,10 +85,10 @@ def dynamic_lstm(
     """An LSTM along each sequence: hidden and cell [rows, size / 4] from input [rows, size], with
     its LoD; see the op lstm.
 
-    h_0, c_0: first states [N, size / 4]; 0 where they are not given. As in Paddle no gradient flows
-    back from the cell, only from the hidden states; where size / 4 is a multiple of 8, Paddle 1.8.5
-    loses the gradients of three gates, which are right here (docs/lod.md). Raises FluidTypeError,
-    FluidValueError for arguments that do not fit, bias_attr=False among them.
+    h_0, c_0: first states [N, size / 4], default 0. As in Paddle, no gradient flows back from the
+    cell, only from the hidden states. If size / 4 is a multiple of 8, Paddle 1.8.5 loses the
+    gradients of three gates, which are right here (docs/lod.md). Raises FluidTypeError,
+    FluidValueError for arguments that do not fit, including bias_attr=False.
     """
     require(bias_attr is not False, "bias_attr should not be False in dynamic_lstm.")
     variable(input, "input", "dynamic_lstm", FLOATS)
@@ -213,7 +211,7 @@ def sequence_softmax(input: Variable, use_cudnn: bool = False, name: str | None 
 def sequence_expand(
     x: Variable, y: Variable, ref_level: int = -1, name: str | None = None
 ) -> Variable:
-    """Row n of x as often as sequence n of level ref_level of y is long. x has no LoD of its own."""
+    """Row n of x repeated as often as sequence n of level ref_level of y is long. x has no LoD."""
     variable(x, "x", "sequence_expand", NUMBERS)
     variable(y, "y", "sequence_expand")
     helper = LayerHelper("sequence_expand", name=name)
@@ -222,7 +220,7 @@ def sequence_expand(
 
 @located
 def sequence_expand_as(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """Row n of x as often as sequence n of y is long, with y's LoD."""
+    """Row n of x repeated as often as sequence n of y is long, with y's LoD."""
     variable(x, "x", "sequence_expand_as", NUMBERS)
     variable(y, "y", "sequence_expand_as")
     return append(LayerHelper("sequence_expand_as", name=name), {"X": x, "Y": y}, {"Out": x.dtype})
@@ -237,7 +235,7 @@ def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
 
 @located
 def sequence_concat(input: list[Variable], name: str | None = None) -> Variable:
-    """Sequence n of each input, one behind the other, for each n."""
+    """Sequence n of all inputs, concatenated, for each n."""
     typed(input, "input", list, "sequence_concat")
     for i, x in enumerate(input):
         variable(x, f"input[{i}]", "sequence_concat", (*FLOATS, "int64"))
@@ -249,10 +247,10 @@ def sequence_concat(input: list[Variable], name: str | None = None) -> Variable:
 def sequence_pad(
     x: Variable, pad_value: Variable, maxlen: int | None = None, name: str | None = None
 ) -> tuple[Variable, Variable]:
-    """[N, maxlen, ...] with pad_value behind the end of each sequence, and the lengths, int64 [N].
+    """[N, maxlen, ...] with pad_value after the end of each sequence, and the lengths, int64 [N].
 
-    pad_value: a variable of one number, or of a row's shape. maxlen: default the length of the
-    longest sequence, which has a program compiled for every such length.
+    pad_value: a variable of one number, or of a row's shape. maxlen: default the longest length,
+    for which each new value is a compilation.
     """
     variable(x, "x", "sequence_pad", NUMBERS)
     variable(pad_value, "pad_value", "sequence_pad", NUMBERS)

@@ -1,4 +1,4 @@
-"""What sequences of tags and of best classes say: chunk_eval, ctc_greedy_decoder."""
+"""Results from sequences of tags and of best classes: chunk_eval, ctc_greedy_decoder."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def chunk_eval(
     excluded_chunk_types: Sequence[int] | None = None,
     seq_length: Variable | None = None,
 ) -> tuple[Variable, ...]:
-    """Precision, recall and F1 of the chunks that input marks, then how many input, label and both
-    mark; each [1].
+    """Precision, recall and F1 of the chunks in input, then the number of chunks in input, label
+    and both; each [1].
 
     input, label: int64 tags [rows, 1], one LoD level; or [N, T, 1] with seq_length [N, 1].
     chunk_scheme: IOB, IOE, IOBES or plain; see the op chunk_eval.
@@ -51,10 +51,10 @@ def ctc_greedy_decoder(
     padding_value: int = 0,
     name: str | None = None,
 ) -> Any:
-    """What the best class of each step says: runs of equal ones as one, then without blanks.
+    """The best class of each step, with runs of equal ones merged and then blanks removed.
 
     input [rows, classes + 1], one LoD level: [rows', 1] with a LoD. Or [N, T, classes + 1] with
-    input_length [N, 1]: [N, T], padding_value behind the end, and the lengths [N, 1].
+    input_length [N, 1]: [N, T], padding_value after the end, and the lengths [N, 1].
     """
     helper = LayerHelper("ctc_greedy_decoder", input=input, name=name)
     _, indices = topk(input, k=1)

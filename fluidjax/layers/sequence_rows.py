@@ -1,4 +1,4 @@
-"""Layers that take the rows of sequences apart and together: convolutions, slices, windows."""
+"""Layers on the rows of sequences: convolutions, slices, windows."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def sequence_conv(
     """A convolution along each sequence: [rows, num_filters] from input [rows, D], 0 beyond the
     ends of a sequence.
 
-    A window is filter_size rows, from padding_start rows away (default -(filter_size / 2));
-    filter_stride is 1. padding has no meaning in 1.8.5 either. See the op sequence_conv.
+    A window has filter_size rows and begins padding_start rows away (default -(filter_size / 2));
+    filter_stride is 1. padding is ignored, as in 1.8.5. See the op sequence_conv.
     """
     variable(input, "input", "sequence_conv", FLOATS)
     helper = LayerHelper(
@@ -49,8 +49,8 @@ def sequence_conv(
 def row_conv(
     input: Variable, future_context_size: int, param_attr: Any = None, act: str | None = None
 ) -> Variable:
-    """Out[t] = the sum of input[t + j] * w[j], j <= future_context_size, as far as the sequence
-    goes. input [rows, D] or [N, T, D].
+    """Out[t] = the sum of input[t + j] * w[j], j <= future_context_size, up to the end of the
+    sequence. input [rows, D] or [N, T, D].
     """
     variable(input, "input", "row_conv", ("float32",))
     helper = LayerHelper("row_conv", input=input, param_attr=param_attr, act=act)
@@ -121,8 +121,8 @@ def sequence_scatter(
 def sequence_enumerate(
     input: Variable, win_size: int, pad_value: int = 0, name: str | None = None
 ) -> Variable:
-    """The win_size ids from each row on, [rows, win_size]; pad_value beyond the end of a sequence.
-    input [rows, 1] integers.
+    """The win_size ids that begin at each row, [rows, win_size]; pad_value beyond the end of a
+    sequence. input [rows, 1] integers.
     """
     variable(input, "input", "sequence_enumerate", INTS)
     helper = LayerHelper("sequence_enumerate", input=input, name=name)
@@ -140,11 +140,11 @@ def im2sequence(
     out_stride: Any = 1,
     name: str | None = None,
 ) -> Variable:
-    """The windows of each image, one a row, as a sequence: [N * windows, C * filter] from input [N,
-    C, H, W].
+    """The windows of each image, one per row, as a sequence: [N * windows, C * filter] from input
+    [N, C, H, W].
 
     padding: one number, two (vertical, horizontal) or four (up, left, down, right).
-    input_image_size [N, 2]: real sizes of the images in pixels out_stride times as fine. See the op
+    input_image_size [N, 2]: real sizes of the images, out_stride times those in input. See the op
     im2sequence.
     """
     variable(input, "input", "im2sequence", ("float32",))
@@ -166,7 +166,7 @@ def im2sequence(
 def add_position_encoding(
     input: Variable, alpha: float, beta: float, name: str | None = None
 ) -> Variable:
-    """alpha * input + beta * the sines and cosines of where each row stands in its sequence; [N, T,
+    """alpha * input + beta * the sines and cosines of each row's position in its sequence; [N, T,
     D], or rows with a LoD.
     """
     variable(input, "input", "add_position_encoding", FLOATS)
@@ -181,11 +181,11 @@ def filter_by_instag(
     ins: Variable, ins_tag: Variable, filter_tag: Variable, is_lod: bool, out_val_if_empty: int = 0
 ) -> list[Variable]:
     """The instances of ins that have a tag of filter_tag, and a weight [n, 1] for the loss of each:
-    1, or 0 where there is none.
+    1, or 0 if there is no such instance.
 
     ins [rows, D]; with is_lod an instance is a sequence of it, else a row. ins_tag: a sequence of
-    tags for each instance, int64; filter_tag int64 [k]. Where no instance has one, the first result
-    is a row of out_val_if_empty. See the op filter_by_instag.
+    tags for each instance, int64; filter_tag int64 [k]. If no instance has one, the first result is
+    a row of out_val_if_empty. See the op filter_by_instag.
     """
     helper = LayerHelper("filter_by_instag")
     inputs = {"Ins": ins, "Ins_tag": ins_tag, "Filter_tag": filter_tag}

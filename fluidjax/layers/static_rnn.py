@@ -19,8 +19,8 @@ from ._build import append, require, typed
 
 @dataclass
 class Memory:
-    """A state of a StaticRNN: what it begins with, its name before a step, and the variable that is
-    its value after one.
+    """A state of a StaticRNN: its initial value, its name before a step, and the variable with its
+    value after one.
     """
 
     init: Variable
@@ -40,7 +40,7 @@ class StaticRNN:
             rnn.step_output(hidden)
         out = rnn()                                       # [T, N, size]
 
-    It runs as one lax.scan, whatever T is. Methods that belong within ``with rnn.step()`` raise
+    It runs as one lax.scan for any T. Methods that belong within ``with rnn.step()`` raise
     FluidValueError elsewhere.
     """
 
@@ -71,9 +71,9 @@ class StaticRNN:
         init_batch_dim_idx: int = 0,
         ref_batch_dim_idx: int = 1,
     ) -> Variable:
-        """A state: what update_memory gave it in the step before; `init` in the first step.
+        """A state: its value from update_memory in the previous step; `init` in the first step.
 
-        Without init it begins with init_value in `shape`, whose dimension init_batch_dim_idx is
+        Without init, it begins with init_value in `shape`, whose dimension init_batch_dim_idx is
         dimension ref_batch_dim_idx of batch_ref.
         """
         self._within("memory")
@@ -92,7 +92,7 @@ class StaticRNN:
     def _filled(
         self, shape: Sequence[int], ref: Variable, value: float, dim: int, ref_dim: int
     ) -> Variable:
-        """What a memory without init begins with, made outside of the block."""
+        """The initial value of a memory without init, made outside of the block."""
         outside = self._outside()
         name = unique_name.generate_with_ignorable_key("@".join([self.helper.name, "memory_boot"]))
         boot = outside.create_var(name=name, shape=list(shape), dtype=ref.dtype, persistable=False)
@@ -170,7 +170,7 @@ class StaticRNN:
         require(self.status == StaticRNN.IN_RNN_BLOCK, f"You must invoke {method} in rnn block")
 
     def _outside(self) -> Block:
-        """The block that this one stands in."""
+        """The block that contains this one."""
         program = self.helper.main_program
         return program.block(program.current_block().parent_idx)
 
@@ -210,7 +210,7 @@ class StaticRNN:
         )
 
     def _parameters(self, inside: Block) -> list[str]:
-        """What the block reads from outside, beside its inputs."""
+        """The outer variables that the block reads, besides its inputs."""
         own = (
             {n for op in inside.ops for n in op.desc.writes}
             | {v.name for v in self.inputs}

@@ -39,7 +39,7 @@ _FILLABLE = ("bool", "float16", "float32", "float64", "int32", "int64")
 
 @located
 def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> Variable:
-    """A variable of the current block without a shape yet, for an op to write."""
+    """A variable of the current block, without a shape until an op writes it."""
     helper = LayerHelper("create_tensor", name=name)
     return helper.create_variable(name=helper.name, dtype=name_of(dtype), persistable=persistable)
 
@@ -106,7 +106,7 @@ def cast(x: Variable, dtype: Any) -> Variable:
 
 @located
 def concat(input: Any, axis: Any = 0, name: str | None = None) -> Variable:
-    """The variables of a list one after the other along `axis` (an integer, or a variable of one)."""
+    """The variables of a list concatenated along `axis` (an integer, or a variable of one element)."""
     inputs = list(input) if isinstance(input, list | tuple) else [input]
     for i, v in enumerate(inputs):
         variable(v, f"input[{i}]", "concat", (*HALF, *INTS))
@@ -129,7 +129,7 @@ _VALUES = {
 
 @located
 def assign(input: Any, output: Variable | None = None) -> Variable:
-    """A copy of a variable, or of a NumPy array (bool, float32, int32, int64) that the op carries.
+    """A copy of a variable, or of a NumPy array (bool, float32, int32, int64), which the op stores.
 
     output: a variable to write instead of a new one. Raises FluidTypeError for anything else.
     """
@@ -161,8 +161,8 @@ def fill_constant(
 ) -> Variable:
     """A tensor full of `value`, through which no gradient flows.
 
-    shape: a list of integers and variables, or a variable; value: a number, or a variable of one.
-    force_cpu: kept as the op's attribute. out: a variable to write instead of a new one.
+    shape: a list of integers and variables, or a variable; value: a number, or a variable of one
+    element. force_cpu: stored as the op's attribute. out: a variable to write instead of a new one.
     """
     name = dtype_in(dtype, "dtype", "fill_constant", _FILLABLE)
     helper = LayerHelper("fill_constant")
@@ -249,8 +249,8 @@ def zeros(shape: Any, dtype: Any, force_cpu: bool = False) -> Variable:
 
 @located
 def ones(shape: Any, dtype: Any, force_cpu: bool = False) -> Variable:
-    """fill_constant with 1. Of a shape that holds variables the ops of its product too, which Fluid
-    checks there, to no effect.
+    """fill_constant with 1. For a shape with variables it also appends the ops of their product, as
+    Fluid does for a check without effect.
     """
     if holds_variable(shape):
         reduce(operator.mul, shape) > 0  # noqa: B015
@@ -290,8 +290,8 @@ def full(
     shape: Any, fill_value: Any, out: Variable | None = None, dtype: Any = None, device: str | None = None,
     stop_gradient: bool = True, name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """fill_constant with dtype float32 by default. device: "cpu" or "gpu", without meaning here;
-    out: a variable to write.
+    """fill_constant with dtype float32 by default. device: "cpu" or "gpu", ignored; out: a variable
+    to write.
     """
     helper = LayerHelper("full", name=name)
     dtype = "float32" if dtype is None else dtype_in(dtype, "dtype", "full", _FILLABLE)
@@ -308,8 +308,8 @@ def full_like(
     input: Variable, fill_value: float, out: Variable | None = None, dtype: Any = None, device: str | None = None,
     stop_gradient: bool = True, name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """fill_value in the shape of `input`, of its dtype or another. device: without meaning here;
-    out: a variable to write.
+    """fill_value in the shape of `input`, with its dtype or another. device is ignored; out: a
+    variable to write.
     """
     helper = LayerHelper("full_like", name=name)
     typed(input, "input", Variable, "full_like")
@@ -338,8 +338,8 @@ def _scalar(value: Any, dtype: Any, what: str, layer: str) -> Variable:
 
 @located
 def range(start: Any, end: Any, step: Any, dtype: Any) -> Variable:
-    """start, start + step, ... below end: a vector of unknown length. Each a number, or a variable
-    of one.
+    """start, start + step, ... below end: a vector of unknown length. Each is a number, or a
+    variable of one element.
     """
     bounds = {
         w.title(): _scalar(v, dtype, w, "range")
@@ -354,13 +354,15 @@ def range(start: Any, end: Any, step: Any, dtype: Any) -> Variable:
 def arange(
     start: Any, end: Any, step: Any = 1, dtype: Any = None, name: str | None = None
 ) -> Variable:
-    """range with dtype float32 by default. name has no meaning in Fluid 1.8 either."""
+    """range with dtype float32 by default. name is ignored, as in Fluid 1.8."""
     return range(start, end, step, "float32" if dtype is None else dtype)
 
 
 @located
 def linspace(start: Any, stop: Any, num: Any, dtype: Any) -> Variable:
-    """`num` values evenly from start to stop, both included. Each a number, or a variable of one."""
+    """`num` evenly spaced values from start to stop, both included. Each is a number, or a variable
+    of one element.
+    """
     for what, v, dtypes in (
         ("start", start, FLOATS),
         ("stop", stop, FLOATS),
@@ -417,7 +419,7 @@ def eye(
     batch_shape: list[int] | None = None,
     dtype: Any = "float32",
 ) -> Variable:
-    """Ones on the diagonal, zeros elsewhere; batch_shape stacks copies in front. Raises
+    """Ones on the diagonal, zeros elsewhere; batch_shape adds leading dimensions of copies. Raises
     FluidTypeError for negative sizes.
     """
     helper = LayerHelper("eye")
@@ -498,7 +500,7 @@ def trace(
 
 @located
 def reverse(x: Variable, axis: Any) -> Variable:
-    """x backwards along `axis`, an integer or a list of them."""
+    """x reversed along `axis`, an integer or a list of them."""
     typed(x, "x", Variable, "reverse")
     typed(axis, "axis", (int, tuple, list), "reverse")
     axes = [axis] if isinstance(axis, int) else list(axis)

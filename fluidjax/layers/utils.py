@@ -1,7 +1,6 @@
-"""fluid.layers.utils: nested structures (lists, tuples, dicts) of variables or of anything else.
+"""fluid.layers.utils: nested structures (lists, tuples, dicts) of variables or any other values.
 
-The leaves of a structure stand in order; those of a dict in the order of its sorted keys. Strings
-are leaves.
+Leaves are in order; those of a dict in the order of its sorted keys. Strings are leaves.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from ..errors import FluidTypeError, FluidValueError
 
 
 def is_sequence(seq: Any) -> bool:
-    """Whether this has leaves of its own: a dict, or a sequence that is no string."""
+    """Whether this has leaves: a dict, or a sequence other than a string."""
     return isinstance(seq, Mapping) or (isinstance(seq, Sequence) and not isinstance(seq, str))
 
 
@@ -26,15 +25,15 @@ def _parts(structure: Any) -> list[Any]:
 
 
 def flatten(nest: Any) -> list[Any]:
-    """The leaves of a structure; of a single leaf, a list of it."""
+    """The leaves of a structure; a list with the leaf for a single one."""
     return (
         [leaf for part in _parts(nest) for leaf in flatten(part)] if is_sequence(nest) else [nest]
     )
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
-    """`structure` with these leaves. Raises FluidTypeError, FluidValueError where they are no list
-    or another number.
+    """`structure` with these leaves. Raises FluidTypeError if they are not a list, FluidValueError
+    if their number differs.
     """
     if not is_sequence(flat_sequence):
         raise FluidTypeError(f"pack_sequence_as takes a list of leaves, not {flat_sequence!r}")
@@ -66,8 +65,8 @@ def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
-    """Raises FluidValueError where two structures differ in form or in keys, FluidTypeError where
-    in types.
+    """Raises FluidValueError if two structures differ in form or in keys, FluidTypeError if in
+    types.
     """
     if is_sequence(nest1) != is_sequence(nest2) or len(flatten(nest1)) != len(flatten(nest2)):
         raise FluidValueError(f"the structures differ: {nest1!r} and {nest2!r}")
@@ -89,8 +88,8 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
 
 
 def convert_to_list(value: Any, n: int, name: str, dtype: type = int) -> list[Any]:
-    """`n` values from one or from n of them. Raises FluidValueError for another number, or what is
-    no `dtype`.
+    """`n` values from one or from n of them. Raises FluidValueError for another number, or a value
+    that is not a `dtype`.
     """
     message = f"{name} is a {dtype.__name__} or a list of {n}, not {value!r}"
     if isinstance(value, dtype):

@@ -50,8 +50,8 @@ def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variabl
 def temporal_shift(
     x: Variable, seg_num: int, shift_ratio: float = 0.25, name: str | None = None
 ) -> Variable:
-    """Of [N * seg_num, C, H, W], the first C * shift_ratio channels move one step back in time, as
-    many next ones forward.
+    """[N * seg_num, C, H, W] with the first C * shift_ratio channels moved one step back in time,
+    and as many next ones forward.
     """
     variable(x, "x", "temporal_shift", FLOATS)
     typed(seg_num, "seg_num", int, "temporal_shift")
