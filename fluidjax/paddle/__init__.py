@@ -86,7 +86,7 @@ __version__ = version.full_version
 
 
 def enable_static() -> None:
-    """Static programs are all there is, so this does nothing."""
+    """Does nothing: all programs are static."""
 
 
 def disable_static(place: Any = None) -> NoReturn:
@@ -102,8 +102,8 @@ def in_dynamic_mode() -> builtins.bool:
 
 
 def seed(seed: int) -> None:
-    """Set the random seed of the default main and startup programs. Raises FluidTypeError for other
-    than an integer.
+    """Set the random seed of the default main and startup programs. Raises FluidTypeError unless it
+    is an integer.
     """
     if not isinstance(seed, numbers.Integral):
         raise FluidTypeError(f"paddle.seed takes an integer, not {seed!r}")

@@ -1,5 +1,5 @@
-"""paddle.moveaxis, paddle.diagonal, paddle.take_along_axis, paddle.index_put ...: elements in other
-places, over Fluid's layers.
+"""paddle.moveaxis, paddle.diagonal, paddle.take_along_axis, paddle.index_put ...: rearranging and
+indexed updates, over Fluid's layers.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def atleast_3d(*inputs: Any, name: str | None = None) -> Any:
 
 
 def broadcast_shape(x_shape: Sequence[int], y_shape: Sequence[int]) -> list[int]:
-    """The shape of a sum of variables of these shapes. Raises FluidValueError where they do not
+    """The shape of a sum of variables of these shapes. Raises FluidValueError if they do not
     fit.
     """
     size = max(len(x_shape), len(y_shape))
@@ -80,7 +80,7 @@ def broadcast_shape(x_shape: Sequence[int], y_shape: Sequence[int]) -> list[int]
 
 
 def broadcast_tensors(input: Sequence[Variable], name: str | None = None) -> list[Variable]:
-    """The variables in one shape, that of their sum."""
+    """The variables broadcast to one shape, that of their sum."""
     helper = LayerHelper("broadcast_tensors", name=name)
     outs = [helper.create_variable_for_type_inference(v.dtype) for v in input]
     helper.append_op(type="broadcast_tensors", inputs={"X": list(input)}, outputs={"Out": outs})
@@ -107,15 +107,13 @@ def moveaxis(x: Variable, source: Any, destination: Any, name: str | None = None
 
 
 def unflatten(x: Variable, axis: int, shape: Any, name: str | None = None) -> Variable:
-    """x with dimension `axis` made several, of `shape` (-1: what remains)."""
+    """x with dimension `axis` split into several, of `shape` (-1: the rest)."""
     at = axis % x.ndim
     return layers.reshape(x, [*([0] * at), *shape, *x.shape[at + 1 :]], name=name)
 
 
 def vsplit(x: Variable, num_or_sections: Any, name: str | None = None) -> list[Variable]:
-    """x in pieces along its first dimension. Raises FluidValueError for fewer dimensions
-    than two.
-    """
+    """x split along its first dimension. Raises FluidValueError for fewer than two dimensions."""
     require(
         x.ndim >= 2,
         f"vsplit takes two dimensions or more, but {x.name!r} has shape {list(x.shape)}",
@@ -124,7 +122,7 @@ def vsplit(x: Variable, num_or_sections: Any, name: str | None = None) -> list[V
 
 
 def reverse(x: Variable, axis: Any, name: str | None = None) -> Variable:
-    """x backwards along these dimensions."""
+    """x reversed along these dimensions."""
     return layers.flip(x, list(axis) if isinstance(axis, list | tuple) else [axis], name)
 
 
@@ -147,7 +145,7 @@ def rot90(
 
 
 def crop(x: Variable, shape: Any = None, offsets: Any = None, name: str | None = None) -> Variable:
-    """The part of x of this shape (default x's; -1: up to the end) that begins at `offsets`
+    """The part of x with this shape (default x's; -1: up to the end) that begins at `offsets`
     (default zeros).
     """
     return layers.crop_tensor(x, x.shape if shape is None else shape, offsets, name)
@@ -162,9 +160,7 @@ def clone(x: Variable, name: str | None = None) -> Variable:
 
 
 def diagflat(x: Variable, offset: int = 0, name: str | None = None) -> Variable:
-    """A matrix with the elements of x on the diagonal that lies `offset` above the main one, zeros
-    elsewhere.
-    """
+    """A matrix with the elements of x on the diagonal `offset` above the main one, zeros elsewhere."""
     attrs = {"offset": offset, "padding_value": 0.0}
     return append(
         LayerHelper("diag_v2", name=name), {"X": layers.reshape(x, [-1])}, {"Out": x.dtype}, attrs
@@ -187,7 +183,7 @@ def diagonal_scatter(
     axis2: int = 1,
     name: str | None = None,
 ) -> Variable:
-    """x with y on its diagonals over dimensions axis1 and axis2, as `diagonal` gives them."""
+    """x with y on its diagonals over dimensions axis1 and axis2, in the layout of `diagonal`."""
     y = layers.reshape(y, [1, -1]) if y.ndim == 1 else y
     attrs = {"offset": offset, "dim1": axis1, "dim2": axis2}
     return append(
@@ -207,8 +203,8 @@ def _indices(kind: str, sizes: dict[str, int], offset: int, dtype: Any) -> Varia
 
 
 def tril_indices(row: int, col: int, offset: int = 0, dtype: Any = "int64") -> Variable:
-    """Rows and columns [2, n] of what lies on and below a diagonal of a matrix [row, col]: int32 or
-    int64.
+    """Rows and columns [2, n] of the elements on and below a diagonal of a matrix [row, col]: int32
+    or int64.
     """
     return _indices("tril_indices", {"rows": row, "cols": col}, offset, dtype)
 
@@ -216,8 +212,8 @@ def tril_indices(row: int, col: int, offset: int = 0, dtype: Any = "int64") -> V
 def triu_indices(
     row: int, col: int | None = None, offset: int = 0, dtype: Any = "int64"
 ) -> Variable:
-    """Rows and columns [2, n] of what lies on and above a diagonal of a matrix [row, col], or [row,
-    row]: int32 or int64.
+    """Rows and columns [2, n] of the elements on and above a diagonal of a matrix [row, col], or
+    [row, row]: int32 or int64.
     """
     return _indices("triu_indices", {"row": row, "col": row if col is None else col}, offset, dtype)
 
@@ -225,7 +221,7 @@ def triu_indices(
 def vander(
     x: Variable, n: int | None = None, increasing: bool = False, name: str | None = None
 ) -> Variable:
-    """The powers n - 1, ..., 1, 0 of a vector's elements as columns, in rising order with
+    """The powers n - 1, ..., 1, 0 of a vector's elements as columns, in ascending order with
     `increasing`. n: default x's size.
     """
     require(x.ndim == 1, f"vander takes a vector, but {x.name!r} has shape {list(x.shape)}")
@@ -242,8 +238,8 @@ def vander(
 def logspace(
     start: Any, stop: Any, num: Any, base: Any = 10.0, dtype: Any = None, name: str | None = None
 ) -> Variable:
-    """base ** exponent for `num` exponents evenly from start to stop. Each a number, or a variable
-    of one. dtype: default float32.
+    """base ** exponent for `num` evenly spaced exponents from start to stop. Each is a number, or a
+    variable of one element. dtype: default float32.
     """
     kind = enum_of(dtype or "float32")
     numbers = {"Start": start, "Stop": stop, "Base": base}
@@ -263,7 +259,7 @@ def logspace(
 def take_along_axis(
     arr: Variable, indices: Variable, axis: int, broadcast: bool = True
 ) -> Variable:
-    """arr[indices[i], j, ...] along `axis`: one element for each place of `indices`.
+    """arr[indices[i], j, ...] along `axis`: one element for each element of `indices`.
 
     broadcast: the other dimensions of both are broadcast first.
     """
@@ -309,8 +305,8 @@ def put_along_axis(
     broadcast: bool = True,
 ) -> Variable:
     """arr with `values` (a number or a variable) at indices along `axis`; reduce: "assign", "add",
-    "multiply" ("mul"), "amax", "amin" or "mean" of the values at one place, with what stood there
-    if include_self. Raises FluidValueError for another.
+    "multiply" ("mul"), "amax", "amin" or "mean" of the values at one index, with the old element if
+    include_self. Raises FluidValueError for another.
     """
     known = ("assign", "add", "mul", "multiply", "mean", "amin", "amax")
     one_of(reduce, "reduce", "put_along_axis", known)
@@ -330,9 +326,9 @@ def put_along_axis(
 
 
 def take(x: Variable, index: Variable, mode: str = "raise", name: str | None = None) -> Variable:
-    """The elements of x flattened at `index`, in index's shape. mode: what becomes of places
-    outside: "raise" (negative ones count from the end), "wrap" (around), "clip" (to the nearest,
-    negative ones to the first). Raises FluidValueError for another.
+    """The elements of x flattened at `index`, in index's shape. mode: treatment of indices out of
+    range: "raise" (negative ones count from the end), "wrap", "clip" (to the nearest; negative ones
+    to the first). Raises FluidValueError for another.
     """
     one_of(mode, "mode", "take", ("raise", "wrap", "clip"))
     flat, at = layers.reshape(x, [-1]), layers.reshape(variable(index, "index", "take", INTS), [-1])
@@ -352,7 +348,7 @@ def take(x: Variable, index: Variable, mode: str = "raise", name: str | None = N
 
 
 def masked_fill(x: Variable, mask: Variable, value: Any, name: str | None = None) -> Variable:
-    """x with `value` (a number or a variable) where `mask` holds, both broadcast to x."""
+    """x with `value` (a number or a variable) where `mask` is true, both broadcast to x."""
     if not isinstance(value, Variable):
         value = layers.fill_constant([1], x.dtype, value)
     if any(tuple(v.shape) != tuple(x.shape) for v in (mask, value)):
@@ -363,9 +359,7 @@ def masked_fill(x: Variable, mask: Variable, value: Any, name: str | None = None
 def index_add(
     x: Variable, index: Variable, axis: int, value: Variable, name: str | None = None
 ) -> Variable:
-    """x with `value`'s slices added to those that `index` names along `axis`; repeated places add
-    up.
-    """
+    """x with `value`'s slices added to those at `index` along `axis`; repeated indices add up."""
     return append(
         LayerHelper("index_add", name=name),
         {"X": x, "Index": index, "AddValue": value},
@@ -377,9 +371,7 @@ def index_add(
 def index_fill(
     x: Variable, index: Variable, axis: int, value: Any, name: str | None = None
 ) -> Variable:
-    """x with `value` (a number or a variable of one) in all slices that `index` names along
-    `axis`.
-    """
+    """x with `value` (a number or a variable of one element) in all slices at `index` along `axis`."""
     at = axis % x.ndim
     if not isinstance(value, Variable):
         value = layers.fill_constant([1], x.dtype, value)
@@ -395,10 +387,10 @@ def index_put(
     accumulate: bool = False,
     name: str | None = None,
 ) -> Variable:
-    """x with `value` at the places that the variables of `indices` name, one for each first
-    dimension (or a mask): x[indices] = value.
+    """x after x[indices] = value, where `indices` has one variable for each leading dimension (or
+    is a mask).
 
-    accumulate: added to what stands there, repeated places adding up.
+    accumulate: `value` is added instead, and repeated indices add up.
     """
     slots = {"x": x, "indices": list(indices), "value": value}
     return append(
@@ -428,8 +420,8 @@ def select_scatter(
 def repeat_interleave(
     x: Variable, repeats: Any, axis: int | None = None, name: str | None = None
 ) -> Variable:
-    """Each slice of x along `axis` (None: each element) `repeats` times: a number, or a vector with
-    one for each.
+    """Each slice of x along `axis` (None: each element) repeated `repeats` times: a number, or a
+    vector with one number per slice.
     """
     row, at = (layers.reshape(x, [-1]), 0) if axis is None else (x, axis)
     if not isinstance(repeats, Variable):
@@ -448,8 +440,9 @@ def unique_consecutive(
     x: Variable, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None, dtype: Any = "int64",
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """x without elements (along `axis` slices) that equal the one before; where wanted which of
-    them each element of x is, and how often each stood there: vectors of `dtype`, int32 or int64.
+    """x without elements (along `axis` slices) that equal the one before; on request also the
+    position of each element of x among them, and the length of each run: vectors of `dtype`, int32
+    or int64.
     """
     kept = dtype_in(dtype, "dtype", "unique_consecutive", INTS)
     attrs = {
@@ -471,10 +464,10 @@ def unique_consecutive(
 def combinations(
     x: Variable, r: int = 2, with_replacement: bool = False, name: str | None = None
 ) -> Variable:
-    """All choices of r elements of a vector in their order, as rows; with_replacement: an element
+    """All combinations of r elements of a vector, in order, as rows; with_replacement: an element
     may be chosen again.
 
-    Raises FluidValueError for other than a vector of known size, or a negative r.
+    Raises FluidValueError unless x is a vector of known size, and for a negative r.
     """
     known = x.ndim == 1 and x.shape[0] >= 0 and r >= 0
     require(
@@ -499,8 +492,8 @@ def combinations(
 
 
 def view(x: Variable, shape_or_dtype: Any, name: str | None = None) -> Variable:
-    """x in another shape. Raises UnsupportedError for a dtype: a static program has no bytes to be
-    read as others.
+    """x in another shape. Raises UnsupportedError for a dtype, because a static program has no
+    bytes to reinterpret.
     """
     if isinstance(shape_or_dtype, str | VarType):
         raise UnsupportedError(
@@ -511,7 +504,7 @@ def view(x: Variable, shape_or_dtype: Any, name: str | None = None) -> Variable:
 
 
 def view_as(x: Variable, other: Variable, name: str | None = None) -> Variable:
-    """x in the shape of another variable. Raises FluidValueError where more than one of its
+    """x in the shape of another variable. Raises FluidValueError if more than one of its
     dimensions is unknown.
     """
     if list(other.shape).count(-1) > 1:

@@ -14,10 +14,10 @@ int_type = long_type = int
 
 
 def to_text(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
-    """bytes decoded, str as it is; of lists, sets and dicts (keys too) each element. inplace: in
-    the very list, set or dict.
+    """Bytes decoded, str unchanged; applied to the elements of lists, sets and dicts (keys too).
+    inplace: modifies the given list, set or dict.
 
-    What is no bytes stays. Raises UnicodeDecodeError for bytes that are no such text.
+    Other objects are unchanged. Raises UnicodeDecodeError for bytes that cannot be decoded.
     """
 
     def text(one: Any) -> Any:
@@ -32,11 +32,11 @@ def to_text(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
 
 
 def to_bytes(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
-    """str encoded, bytes as they are; of lists and sets each element. inplace: in the very list or
-    set.
+    """Str encoded, bytes unchanged; applied to the elements of lists and sets. inplace: modifies
+    the given list or set.
 
-    None stays. Raises TypeError for anything else, UnicodeEncodeError for a text that the encoding
-    lacks.
+    None is unchanged. Raises TypeError for anything else, UnicodeEncodeError for a text that cannot
+    be encoded.
     """
 
     def encoded(one: Any) -> Any:
@@ -79,7 +79,7 @@ def floor_division(x: float, y: float) -> float:
 
 
 def get_exception_message(exc: BaseException) -> str:
-    """What an exception says. Raises ArgumentError for None."""
+    """The message of an exception. Raises ArgumentError for None."""
     if exc is None:
         raise ArgumentError("get_exception_message takes an exception, not None")
     return str(exc)

@@ -1,5 +1,5 @@
-"""paddle.nansum, paddle.quantile, paddle.cummax, paddle.mode ...: what Paddle 2 finds out about
-numbers along an axis.
+"""paddle.nansum, paddle.quantile, paddle.cummax, paddle.mode ...: Paddle 2's statistics along an
+axis.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def amin(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None 
 def count_nonzero(
     x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None
 ) -> Variable:
-    """How many elements along `axis` are not 0: int64; nan is not 0."""
+    """The number of elements along `axis` that are not 0: int64; nan is not 0."""
     return layers.reduce_sum(layers.cast(layers.cast(x, "bool"), "int64"), axis, keepdim, name)
 
 
@@ -52,7 +52,7 @@ def nansum(
 def nanmean(
     x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None
 ) -> Variable:
-    """The mean over `axis` of what is not nan; nan where nothing else is there."""
+    """The mean over `axis`, ignoring nan; nan if there is nothing else."""
     there = layers.reduce_sum(layers.cast(layers.logical_not(isnan(x)), x.dtype), axis, keepdim)
     return layers.elementwise_div(nansum(x, axis, None, keepdim), there, name=name)
 
@@ -60,8 +60,8 @@ def nanmean(
 def nanmedian(
     x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None
 ) -> Variable:
-    """The median over `axis` (an integer, a list, or None: everything) of what is not nan, the mean
-    of both in the middle.
+    """The median over `axis` (an integer, a list, or None: everything), ignoring nan; the mean of
+    two middle elements.
     """
     axes = [] if axis is None else list(axis) if isinstance(axis, list | tuple) else [axis]
     outs = {"Out": x.dtype, "MedianIndex": "int64"}
@@ -70,17 +70,15 @@ def nanmedian(
 
 
 def quantile(x: Variable, q: Any, axis: Any = None, keepdim: bool = False) -> Variable:
-    """The values below which a share q (a number in [0, 1] or a list) of x lies along `axis`,
-    between two elements by their distance: float64, a list's results along a new first dimension.
-    nan where there is one.
-
-    Raises FluidValueError for a q outside of [0, 1] or a size that is not known.
+    """The q-quantiles of x along `axis`, interpolated linearly: float64. q: a number in [0, 1], or
+    a list, whose results go along a new first dimension. nan if an element is nan. Raises
+    FluidValueError for a q outside of [0, 1] or an unknown size.
     """
     return _quantile(x, q, axis, keepdim, False)
 
 
 def nanquantile(x: Variable, q: Any, axis: Any = None, keepdim: bool = False) -> Variable:
-    """quantile of what is not nan; nan where nothing else is there."""
+    """The quantile, ignoring nan; nan if there is nothing else."""
     return _quantile(x, q, axis, keepdim, True)
 
 
@@ -108,7 +106,7 @@ def _quantile(x: Variable, q: Any, axis: Any, keepdim: bool, ignore_nan: bool) -
 
 
 def _last(x: Variable, axis: Any) -> tuple[Variable, list[int]]:
-    """x with the dimensions of `axis` as one at its end, and which these are."""
+    """x with the dimensions of `axis` merged as its last one, and these dimensions."""
     if axis is None:
         return layers.reshape(x, [-1]), list(range(x.ndim))
     axes = [a % x.ndim for a in (axis if isinstance(axis, list | tuple) else [axis])]
@@ -120,8 +118,8 @@ def _last(x: Variable, axis: Any) -> tuple[Variable, list[int]]:
 def _between(
     ordered: Variable, lacking: Variable, share: float, n: int, ignore_nan: bool
 ) -> Variable:
-    """The element at share * (count - 1) of rows in order, between its neighbours; where nan
-    counts, the last, which is one.
+    """The element at position share * (count - 1) of sorted rows, interpolated; if nan counts, the
+    last element, which is nan.
     """
     if ignore_nan:
         at = layers.scale(layers.scale(lacking, -1.0, float(n - 1)), float(share))
@@ -148,7 +146,7 @@ def _taken(x: Variable, index: Variable) -> Variable:
 def kthvalue(
     x: Variable, k: int, axis: int | None = None, keepdim: bool = False, name: str | None = None
 ) -> Any:
-    """The k-th smallest element along `axis` (default the last), from 1, and where it is."""
+    """The k-th smallest element along `axis` (default the last), counted from 1, and its index."""
     attrs = {"k": k, "axis": -1 if axis is None else axis, "keepdim": keepdim}
     return append(
         LayerHelper("kthvalue", name=name),
@@ -160,9 +158,7 @@ def kthvalue(
 
 
 def mode(x: Variable, axis: int = -1, keepdim: bool = False, name: str | None = None) -> Any:
-    """The element that is most often there along `axis`, the smallest of several, and where it
-    stands last.
-    """
+    """The most frequent element along `axis`, the smallest of several, and its last index."""
     attrs = {"axis": axis, "keepdim": keepdim}
     return append(
         LayerHelper("mode", name=name),
@@ -189,27 +185,21 @@ def _extreme(kind: str, x: Variable, axis: int | None, dtype: Any, name: str | N
 def cummax(
     x: Variable, axis: int | None = None, dtype: Any = "int64", name: str | None = None
 ) -> Any:
-    """The greatest element so far along `axis` (None: of x flattened), and where it stood last:
-    int32 or int64.
-    """
+    """The running maximum along `axis` (None: of x flattened), and its last index: int32 or int64."""
     return _extreme("cummax", x, axis, dtype, name)
 
 
 def cummin(
     x: Variable, axis: int | None = None, dtype: Any = "int64", name: str | None = None
 ) -> Any:
-    """The smallest element so far along `axis` (None: of x flattened), and where it stood last:
-    int32 or int64.
-    """
+    """The running minimum along `axis` (None: of x flattened), and its last index: int32 or int64."""
     return _extreme("cummin", x, axis, dtype, name)
 
 
 def cumprod(
     x: Variable, dim: int | None = None, dtype: Any = None, name: str | None = None
 ) -> Variable:
-    """Products of everything up to each element along `dim` (None: of x flattened); dtype casts x
-    first.
-    """
+    """Cumulative products along `dim` (None: of x flattened); dtype casts x first."""
     x = x if dtype is None else layers.cast(x, dtype)
     row, at = (layers.reshape(x, [-1]), 0) if dim is None else (x, dim)
     return append(LayerHelper("cumprod", name=name), {"X": row}, {"Out": x.dtype}, {"dim": at})
@@ -218,7 +208,7 @@ def cumprod(
 def logcumsumexp(
     x: Variable, axis: int | None = None, dtype: Any = None, name: str | None = None
 ) -> Variable:
-    """log of the sums of exp up to each element along `axis` (None: of x flattened); dtype casts x
+    """log of the cumulative sums of exp(x) along `axis` (None: of x flattened); dtype casts x
     first.
     """
     x = x if dtype is None else layers.cast(x, dtype)
@@ -236,9 +226,9 @@ def diff(
     append: Variable | None = None,
     name: str | None = None,
 ) -> Variable:
-    """Each element less the one before along `axis`, n times; of bools whether they differ.
+    """Differences of neighbours along `axis`, n times; for bools whether they differ.
 
-    prepend, append: what is put before and after x first. Raises FluidValueError for n below 1.
+    prepend, append: values put before and after x first. Raises FluidValueError for n below 1.
     """
     require(n >= 1, f"diff is taken at least once, not {n} times")
     at = axis % x.ndim
@@ -252,12 +242,12 @@ def diff(
 
 
 def _steps(x: Variable, axis: int, op: Any) -> Variable:
-    """op(the element after, each element) along an axis."""
+    """op(the next element, each element) along an axis."""
     return op(layers.slice(x, [axis], [1], [2**31 - 1]), layers.slice(x, [axis], [0], [-1]))
 
 
 def _areas(y: Variable, x: Variable | None, dx: float | None, axis: int) -> tuple[Variable, int]:
-    """The areas under the lines between neighbours."""
+    """The areas of the trapezoids between neighbours."""
     at = axis % y.ndim
     require(x is None or dx is None, "trapezoid takes x or dx, not both")
     sums = _steps(y, at, layers.elementwise_add)
@@ -277,8 +267,8 @@ def trapezoid(
     axis: int = -1,
     name: str | None = None,
 ) -> Variable:
-    """The area under y along `axis` by the trapezoidal rule. x: where the points lie; dx: how far
-    apart (default 1).
+    """The area under y along `axis` by the trapezoidal rule. x: the positions of the points; dx:
+    their distance (default 1).
     """
     areas, at = _areas(y, x, dx, axis)
     return layers.reduce_sum(areas, at, name=name)
@@ -299,8 +289,8 @@ def cumulative_trapezoid(
 def bincount(
     x: Variable, weights: Variable | None = None, minlength: int = 0, name: str | None = None
 ) -> Variable:
-    """How often each number from 0 to the greatest is in the vector x, or the sums of their
-    weights; at least minlength.
+    """The counts of each number from 0 to the greatest in the vector x, or the sums of their
+    weights; at least minlength of them.
     """
     out = "int64" if weights is None else weights.dtype
     return append(
@@ -318,8 +308,8 @@ def bucketize(
     right: bool = False,
     name: str | None = None,
 ) -> Variable:
-    """searchsorted(sorted_sequence, x) for a vector of bounds. Raises FluidValueError where it is
-    none.
+    """searchsorted(sorted_sequence, x) for a vector of bounds. Raises FluidValueError if it is not
+    a vector.
     """
     require(
         sorted_sequence.ndim == 1,
@@ -335,8 +325,8 @@ def searchsorted(
     right: bool = False,
     name: str | None = None,
 ) -> Variable:
-    """Where each value would be put into its row in order: before equal ones, or with `right` after
-    them.
+    """The position at which each value would be inserted into its sorted row: before equal ones, or
+    after them with `right`.
     """
     slots = {"SortedSequence": sorted_sequence, "Values": values}
     attrs = {"out_int32": out_int32, "right": right}

@@ -1,4 +1,4 @@
-"""paddle.zeros, paddle.full, paddle.rand ...: variables out of nothing, over Fluid's layers."""
+"""paddle.zeros, paddle.full, paddle.rand ...: new variables, over Fluid's layers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def eye(
 def linspace(
     start: Any, stop: Any, num: Any, dtype: Any = None, name: str | None = None
 ) -> Variable:
-    """`num` values evenly from start to stop, both included. Each a number, or a variable of one.
-    dtype: default float32.
+    """`num` evenly spaced values from start to stop, both included. Each is a number, or a variable
+    of one element. dtype: default float32.
     """
     return layers.linspace(start, stop, num, dtype or "float32")
 
@@ -46,7 +46,7 @@ def randint(
     dtype: Any = None,
     name: str | None = None,
 ) -> Variable:
-    """Integers of [low, high), or of [0, low) without high. dtype: default int64."""
+    """Random integers in [low, high), or in [0, low) without high. dtype: default int64."""
     return layers.randint(low, high, shape, dtype=dtype or "int64", name=name)
 
 
@@ -110,12 +110,12 @@ def arange(
 
 
 def empty(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
-    """A variable of `shape` whose numbers nobody relies on; here zeros."""
+    """A variable of `shape` with unspecified numbers; here zeros."""
     return full(shape, 0, dtype)
 
 
 def empty_like(x: Variable, dtype: Any = None, name: str | None = None) -> Variable:
-    """A variable of x's shape whose numbers nobody relies on; here zeros. dtype: default x's."""
+    """A variable of x's shape with unspecified numbers; here zeros. dtype: default x's."""
     return full_like(x, 0, dtype)
 
 
@@ -125,7 +125,7 @@ def diag(
     """A matrix with the vector x on its diagonal and padding_value elsewhere, or the diagonal of a
     matrix x.
 
-    offset: which diagonal, above the main one where positive.
+    offset: which diagonal; positive ones are above the main one.
     """
     attrs = {"offset": offset, "padding_value": float(padding_value)}
     return append(LayerHelper("diag_v2", name=name), {"X": x}, {"Out": x.dtype}, attrs)
@@ -134,11 +134,11 @@ def diag(
 def to_tensor(
     data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True
 ) -> Variable:
-    """A variable that holds an array, a number or a list of them, which the op carries; a variable
+    """A variable that holds an array, a number or a list of numbers, stored in the op; a variable
     is copied.
 
-    dtype: default the data's, Python's floats being of the default dtype. place: of no meaning
-    within a program. Raises FluidTypeError for numbers of float64 that float32 cannot hold.
+    dtype: default the data's; Python's floats have the default dtype. place: ignored. Raises
+    FluidTypeError for numbers of float64 that float32 cannot hold.
     """
     if isinstance(data, Variable):
         out = layers.assign(data)
@@ -193,8 +193,8 @@ def standard_normal(shape: Any, dtype: Any = None, name: str | None = None) -> V
 def randint_like(
     x: Variable, low: int = 0, high: int | None = None, dtype: Any = None, name: str | None = None
 ) -> Variable:
-    """Integers of [low, high), or of [0, low) without high, of x's shape. dtype: default x's, any
-    dtype of numbers or bool.
+    """Random integers in [low, high), or in [0, low) without high, of x's shape. dtype: default
+    x's, any numeric dtype or bool.
     """
     shape = list(x.shape) if -1 not in x.shape else layers.shape(x)
     drawn = layers.randint(low, high, shape, dtype="int64", name=name)

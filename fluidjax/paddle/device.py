@@ -1,4 +1,4 @@
-"""paddle.device: which devices there are."""
+"""paddle.device: the devices of this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .state import set_device as set_device
 
 
 def get_all_device_type() -> list[str]:
-    """The kinds of devices: "cpu", and "gpu" where JAX sees one."""
+    """The kinds of devices: "cpu", and "gpu" if JAX sees one."""
     return ["cpu", "gpu"] if is_compiled_with_cuda() else ["cpu"]
 
 

@@ -1,4 +1,4 @@
-"""paddle.float32, paddle.int64, ...: the dtypes as values, and what numbers of each can be."""
+"""paddle.float32, paddle.int64, ...: the dtypes as values, and their ranges."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class iinfo:
 
 class finfo:
     """min, max, eps, tiny (smallest_normal), resolution, bits and dtype of the numbers of a dtype;
-    of complex ones of their parts.
+    for complex ones, of their parts.
 
     Raises FluidTypeError for integers and bool.
     """

@@ -1,4 +1,4 @@
-"""paddle.framework: what holds for a script as a whole, and fluid.core."""
+"""paddle.framework: global state of a script, and fluid.core."""
 
 from __future__ import annotations
 

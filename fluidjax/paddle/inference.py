@@ -16,7 +16,7 @@ PrecisionType = Config.Precision
 
 
 class PlaceType(enum.IntEnum):
-    """Where a tensor is."""
+    """The location of a tensor."""
 
     UNK = -1
     CPU = 0
@@ -26,9 +26,7 @@ class PlaceType(enum.IntEnum):
 
 
 class PredictorPool:
-    """`size` predictors of one model, which share its values. Raises FluidValueError for a size
-    below 1.
-    """
+    """`size` predictors of one model with shared values. Raises FluidValueError for a size below 1."""
 
     def __init__(self, config: Config, size: int = 1) -> None:
         if size < 1:
@@ -51,7 +49,7 @@ def get_version() -> str:
 
 
 def get_num_bytes_of_data_type(dtype: DataType) -> int:
-    """How many bytes an element takes."""
+    """The number of bytes of an element."""
     return dtype.numpy.itemsize
 
 

@@ -1,6 +1,6 @@
-"""paddle.abs_, paddle.clip_ ...: names that write in place in dynamic mode.
+"""paddle.abs_, paddle.clip_ ...: functions that write in place in dynamic mode.
 
-A static program has nothing to write in place: each gives a new variable, as in 2.6.2's static
+A static program has nothing to write in place: each returns a new variable, as in 2.6.2's static
 mode.
 """
 

@@ -19,9 +19,9 @@ from .sample_sets import *  # noqa: F403
 class DataLoader(_DataLoader):
     """fluid.io.DataLoader, which gives lists of arrays unless return_list is False.
 
-    prefetch_factor: batches that a worker makes ahead, at least 1, and persistent_workers, which
-    live on between passes, change how Paddle's workers wait; here they change nothing. Raises
-    FluidTypeError, FluidValueError for arguments that do not fit.
+    prefetch_factor (batches that a worker makes ahead, at least 1) and persistent_workers (kept
+    alive between passes) are checked and ignored. Raises FluidTypeError, FluidValueError for
+    arguments that do not fit.
     """
 
     def __init__(

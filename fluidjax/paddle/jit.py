@@ -1,5 +1,5 @@
-"""paddle.jit, functions of dynamic mode made static, which is not there: it can be imported, and
-what is called says so.
+"""paddle.jit, which makes functions of dynamic mode static, is not supported: it can be imported,
+and calls raise errors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NAMES = (
 
 
 def not_to_static(func: Callable[..., Any] | None = None) -> Any:
-    """The function as it is: nothing here would make it static."""
+    """The function unchanged: nothing makes it static."""
     return func if func is not None else lambda given: given
 
 

@@ -23,8 +23,8 @@ def allclose(
 
 
 def equal(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """x == y, element by element, y broadcast to x: bool. Infinities of one sign are equal, which
-    Fluid's `equal` denies.
+    """x == y, element by element, y broadcast to x: bool. Infinities of one sign are equal, unlike
+    in Fluid's `equal`.
     """
     if x.desc.dtype not in FLOATS:
         return layers.equal(x, y)

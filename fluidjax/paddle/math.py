@@ -76,9 +76,7 @@ def any(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None =
 
 
 def clip(x: Variable, min: Any = None, max: Any = None, name: str | None = None) -> Variable:
-    """x where it lies between min and max, else the bound; a bound may be missing, or a variable of
-    one element.
-    """
+    """x clipped to [min, max]; a bound may be missing, or a variable of one element."""
     return layers.clamp(x, min, max, name=name)
 
 
@@ -275,9 +273,7 @@ def pow(x: Variable, y: Any, name: str | None = None) -> Variable:
 def cumsum(
     x: Variable, axis: int | None = None, dtype: Any = None, name: str | None = None
 ) -> Variable:
-    """Sums of everything up to each element along `axis` (None: of x flattened); dtype casts x
-    first.
-    """
+    """Cumulative sums along `axis` (None: of x flattened); dtype casts x first."""
     x = x if dtype is None else layers.cast(x, dtype)
     return layers.cumsum(layers.reshape(x, [-1]), 0) if axis is None else layers.cumsum(x, axis)
 

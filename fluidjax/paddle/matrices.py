@@ -40,8 +40,8 @@ def eigvals(x: Variable, name: str | None = None) -> Variable:
 
 
 def eigh(x: Variable, UPLO: str = "L", name: str | None = None) -> Any:
-    """The eigenvalues in rising order and the eigenvectors of symmetric matrices, of which the
-    lower ("L") or upper triangle is read.
+    """The eigenvalues in ascending order and the eigenvectors of symmetric matrices; only the lower
+    ("L") or upper triangle is read.
     """
     one_of(UPLO, "UPLO", "eigh", ("L", "U"))
     return append(
@@ -53,7 +53,7 @@ def eigh(x: Variable, UPLO: str = "L", name: str | None = None) -> Any:
 
 
 def eigvalsh(x: Variable, UPLO: str = "L", name: str | None = None) -> Variable:
-    """The eigenvalues in rising order of symmetric matrices, of which the lower ("L") or upper
+    """The eigenvalues in ascending order of symmetric matrices; only the lower ("L") or upper
     triangle is read.
     """
     one_of(UPLO, "UPLO", "eigvalsh", ("L", "U"))
@@ -64,7 +64,7 @@ def eigvalsh(x: Variable, UPLO: str = "L", name: str | None = None) -> Variable:
 
 
 def svd(x: Variable, full_matrices: bool = False, name: str | None = None) -> Any:
-    """(U, S, VH) with x = U @ diag(S) @ VH, S in falling order; square U and VH with
+    """(U, S, VH) with x = U @ diag(S) @ VH, S in descending order; square U and VH with
     full_matrices.
     """
     outs = {"U": x.dtype, "S": x.dtype, "VH": x.dtype}
@@ -81,8 +81,8 @@ def qr(x: Variable, mode: str = "reduced", name: str | None = None) -> Any:
 
 
 def lu(x: Variable, pivot: bool = True, get_infos: bool = False, name: str | None = None) -> Any:
-    """(both triangles in one matrix, the rows that were swapped from 1) of x = P @ L @ U; with
-    get_infos also int32 codes, 0: done.
+    """(L and U in one matrix, the swapped rows counted from 1) with x = P @ L @ U; with get_infos
+    also int32 codes, 0: success.
     """
     outs = {"Out": x.dtype, "Pivots": "int32", "Infos": "int32"}
     packed, pivots, infos = append(
@@ -98,7 +98,7 @@ def lu_unpack(
     unpack_pivots: bool = True,
     name: str | None = None,
 ) -> Any:
-    """(P, L, U) of what `lu` gave, its matrix x and its swaps y."""
+    """(P, L, U) from the results of `lu`: its matrix x and its swaps y."""
     attrs = {"unpack_ludata": unpack_ludata, "unpack_pivots": unpack_pivots}
     outs = {"Pmat": x.dtype, "L": x.dtype, "U": x.dtype}
     return append(LayerHelper("lu_unpack", name=name), {"X": x, "Pivots": y}, outs, attrs)
@@ -114,8 +114,8 @@ def lstsq(
     """(solution, squared residuals, rank, singular values) of x @ solution = y in the least
     squares.
 
-    driver: "gels" (default) or "gelsy", "gelsd", "gelss". rcond: below which share of the greatest
-    a singular value counts as 0.
+    driver: "gels" (default) or "gelsy", "gelsd", "gelss". rcond: singular values below this
+    fraction of the greatest count as 0.
     """
     way = driver or "gels"
     one_of(way, "driver", "lstsq", ("gels", "gelsy", "gelsd", "gelss"))
@@ -156,7 +156,7 @@ def triangular_solve(
 def cholesky_solve(
     x: Variable, y: Variable, upper: bool = False, name: str | None = None
 ) -> Variable:
-    """The z with A @ z = x, of a matrix A whose triangle by `cholesky` is y."""
+    """The z with A @ z = x, for a matrix A whose Cholesky factor is y."""
     return append(
         LayerHelper("cholesky_solve", name=name),
         {"X": x, "Y": y},
@@ -166,15 +166,15 @@ def cholesky_solve(
 
 
 def matrix_power(x: Variable, n: int, name: str | None = None) -> Variable:
-    """x @ x @ ... n times; of the inverse where n is negative."""
+    """x @ x @ ... n times; powers of the inverse if n is negative."""
     return append(LayerHelper("matrix_power", name=name), {"X": x}, {"Out": x.dtype}, {"n": n})
 
 
 def matrix_rank(
     x: Variable, tol: Any = None, hermitian: bool = False, name: str | None = None
 ) -> Variable:
-    """How many singular values (eigenvalues, if hermitian) of matrices are above `tol`, a number or
-    a variable: int64.
+    """The number of singular values (eigenvalues, if hermitian) of matrices above `tol`, a number
+    or a variable: int64.
     """
     slots = {"X": x, "TolTensor": tol if isinstance(tol, Variable) else None}
     attrs = {
@@ -186,7 +186,7 @@ def matrix_rank(
 
 
 def multi_dot(x: list[Variable], name: str | None = None) -> Variable:
-    """The product of a list of matrices, the first and the last of which may be vectors."""
+    """The product of a list of matrices; the first and the last may be vectors."""
     return append(LayerHelper("multi_dot", name=name), {"X": list(x)}, {"Out": x[0].dtype})
 
 
@@ -219,7 +219,7 @@ def _transposed(x: Variable) -> Variable:
 
 
 def cond(x: Variable, p: Any = None, name: str | None = None) -> Variable:
-    """How much matrices magnify errors, in a norm: the norm of x times that of its inverse.
+    """The condition numbers of matrices in a norm: the norm of x times that of its inverse.
 
     p: None or 2 (the greatest singular value over the smallest), -2 (the other way round), "fro",
     "nuc", 1, -1, inf or -inf. Raises FluidValueError for another.
@@ -248,10 +248,10 @@ def _norm(x: Variable, p: Any) -> Variable:
 
 
 def householder_product(x: Variable, tau: Variable, name: str | None = None) -> Variable:
-    """The first columns of the product of the reflections 1 - tau[i] w w^T, w being column i of x
-    below a 1: [..., m, n].
+    """The first columns of the product of the reflections 1 - tau[i] w w^T, where w is column i of
+    x below a 1: [..., m, n].
 
-    Raises FluidValueError for fewer rows than columns, or sizes that are not known.
+    Raises FluidValueError for fewer rows than columns, or unknown sizes.
     """
     m, n = x.shape[-2:]
     require(
@@ -284,7 +284,7 @@ def pca_lowrank(
     columns of matrices [..., m, n], by `niter` refinements of a random basis. center: the columns'
     means are subtracted first.
 
-    Raises FluidValueError for a q that x has not, or a negative niter.
+    Raises FluidValueError for a q above the smaller size of x, or a negative niter.
     """
     m, n = x.shape[-2:]
     count = min(6, m, n) if q is None else typed(q, "q", int, "pca_lowrank")

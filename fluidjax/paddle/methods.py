@@ -1,9 +1,8 @@
-"""x.reshape(...), x.sum(), x.abs_(): the functions of `paddle` as methods of variables, as Paddle 2
-has them in static mode.
+"""x.reshape(...), x.sum(), x.abs_(): the functions of `paddle` as methods of variables, as in
+Paddle 2's static mode.
 
-They are there once `fluidjax.paddle` is imported, as they are in Paddle once `paddle` is; in a
-method x is the variable. What Fluid's variables have by themselves (operators, astype, clone) stays
-as it is.
+Importing `fluidjax.paddle` adds them, as importing `paddle` does in Paddle; in a method x is the
+variable. Existing methods of Fluid's variables (operators, astype, clone) do not change.
 """
 
 from __future__ import annotations
@@ -382,8 +381,8 @@ class Methods(OwnMethods):
 
 
 def attach() -> None:
-    """Give variables these methods: as a last base, for handles lie below layers and cannot import
-    them.
+    """Add these methods to variables, as a last base class, because handles are below layers and
+    cannot import them.
     """
     if Methods not in Variable.__mro__:
         Variable.__bases__ = (*Variable.__bases__, Methods)

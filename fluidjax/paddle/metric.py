@@ -1,5 +1,5 @@
-"""paddle.metric: accuracy of a static program, and measures that add up over batches, for
-paddle.Model and loops of one's own.
+"""paddle.metric: accuracy of a static program, and measures accumulated over batches, for
+paddle.Model and your own loops.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def accuracy(
     total: Variable | None = None,
     name: str | None = None,
 ) -> Variable:
-    """The share of rows whose label [N, 1] is among the k best classes of `input` [N, C]: float32
-    [1].
+    """The fraction of rows whose label [N, 1] is among the k best classes of `input` [N, C]:
+    float32 [1].
 
     correct, total: int32 variables that receive the two counts.
     """
@@ -33,7 +33,7 @@ def accuracy(
 
 class Metric:
     """A measure over batches: compute appends ops to a program, update takes their arrays,
-    accumulate gives the measure.
+    accumulate returns the measure.
     """
 
     def reset(self) -> None:
@@ -41,7 +41,7 @@ class Metric:
         raise NotImplementedError(f"{type(self).__name__} has no reset")
 
     def update(self, *args: Any) -> Any:
-        """Add a batch: what compute gave, as arrays."""
+        """Add a batch: the results of compute, as arrays."""
         raise NotImplementedError(f"{type(self).__name__} has no update")
 
     def accumulate(self) -> Any:
@@ -53,12 +53,14 @@ class Metric:
         raise NotImplementedError(f"{type(self).__name__} has no name")
 
     def compute(self, *args: Any) -> Any:
-        """What update takes, from the net's outputs and the labels; here these themselves."""
+        """The arguments of update, from the net's outputs and the labels; by default these
+        themselves.
+        """
         return args
 
 
 class Accuracy(Metric):
-    """The share of samples whose label is among the k best classes, for each k of topk."""
+    """The fraction of samples whose label is among the k best classes, for each k of topk."""
 
     def __init__(
         self, topk: Sequence[int] = (1,), name: str | None = None, *args: Any, **kwargs: Any
@@ -82,7 +84,7 @@ class Accuracy(Metric):
         return layers.cast(layers.equal(best, layers.expand(label, [1, self.maxk])), "float32")
 
     def update(self, correct: Any, *args: Any) -> Any:
-        """Add a batch of compute's; its own accuracy, for each k."""
+        """Add a batch from compute; returns its own accuracy, for each k."""
         found = np.asarray(correct)
         sums = [float(found[..., :k].sum()) for k in self.topk]
         rows = found.size // found.shape[-1]
@@ -103,7 +105,7 @@ class Accuracy(Metric):
 
 
 class _Hits(Metric):
-    """Counts of what is said to be positive and what is."""
+    """Counts of predicted and true positives."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -130,7 +132,7 @@ class _Hits(Metric):
 
 
 class Precision(_Hits):
-    """How much of what is said to be positive is: tp / (tp + fp); 0 where nothing is said."""
+    """The fraction of predicted positives that are true: tp / (tp + fp); 0 without predictions."""
 
     def __init__(self, name: str = "precision", *args: Any, **kwargs: Any) -> None:
         super().__init__(name)
@@ -141,7 +143,7 @@ class Precision(_Hits):
 
 
 class Recall(_Hits):
-    """How much of what is positive is said to be: tp / (tp + fn); 0 where nothing is."""
+    """The fraction of positives that are predicted: tp / (tp + fn); 0 without positives."""
 
     def __init__(self, name: str = "recall", *args: Any, **kwargs: Any) -> None:
         super().__init__(name)

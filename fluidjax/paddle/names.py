@@ -1,9 +1,9 @@
-"""``import paddle`` means fluidjax: the import hook, and what is said about names that fluidjax
+"""``import paddle`` means fluidjax: the import hook, and the messages for names that fluidjax
 lacks.
 
-``paddle.fluid`` is fluidjax itself, everything else under ``paddle`` is in fluidjax.paddle, but for
-the modules in MOVED. A module that scripts import is a face of the real one: same attributes, and
-one sentence for those it lacks.
+``paddle.fluid`` is fluidjax itself; everything else under ``paddle`` is in fluidjax.paddle, except
+the modules in MOVED. A module that scripts import is a proxy of the real one: same attributes, and
+an error for missing ones.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MOVED = {
     **{f"paddle.optimizer.{n}": "fluidjax.paddle.optimizer" for n in (
         "adadelta", "adagrad", "adam", "adamax", "adamw", "lamb", "momentum", "optimizer", "rmsprop", "sgd")},
 }  # fmt: skip
-# where to look for a name that another module lacks
+# where to look for a name missing in another module
 _PLACES = (
     "paddle", "paddle.static", "paddle.static.nn", "paddle.nn.functional", "paddle.nn.initializer", "paddle.optimizer",
     "paddle.fluid", "paddle.fluid.layers",
@@ -94,7 +94,7 @@ HINTS = {
 
 
 def real_name(name: str) -> str:
-    """The module that stands behind ``paddle``, ``paddle.x`` or ``paddle.fluid.x``."""
+    """The real module for ``paddle``, ``paddle.x`` or ``paddle.fluid.x``."""
     parts = name.split(".")
     for n in range(len(parts), 0, -1):
         head = ".".join(parts[:n])
@@ -108,19 +108,17 @@ def real_name(name: str) -> str:
 def _exists(real: str) -> bool:
     try:
         return find_spec(real) is not None or real in sys.modules
-    except ModuleNotFoundError:  # the parent is no package, or is not there
+    except ModuleNotFoundError:  # the parent is missing or not a package
         return real in sys.modules
 
 
 def _is_module(name: str) -> bool:
-    """Whether there is a module behind a name of Paddle's."""
+    """Whether there is a real module for one of Paddle's names."""
     return subject(name.removeprefix("paddle.")) is None and _exists(real_name(name))
 
 
 def sentence(module: str, name: str) -> str:
-    """What is said about ``module.name``, which is not there: a hint, and the nearest name
-    that is.
-    """
+    """The message for a missing ``module.name``: a hint, and the nearest existing name."""
     text = f"fluidjax has no {module}.{name}"
     reason = subject(f"{module}.{name}".removeprefix("paddle."))
     if reason or name in HINTS:
@@ -145,7 +143,7 @@ def public_names(module: ModuleType) -> list[str]:
     )
 
 
-_CLOSE = 0.75  # how similar names are of which one may be meant by the other
+_CLOSE = 0.75  # least similarity of a name that may be meant
 
 
 def _is_plain(value: Any) -> bool:
@@ -153,8 +151,8 @@ def _is_plain(value: Any) -> bool:
 
 
 def _attribute(real: ModuleType, path: str, name: str, load: Callable[[str], Any]) -> Any:
-    """``path.name``, `real` being the module behind `path`; load: gives the module of a name of
-    Paddle's.
+    """``path.name``, where `real` is the real module for `path`; load: returns the module for a
+    name of Paddle's.
     """
     value = vars(real).get(name)
     if _is_plain(value):
@@ -168,15 +166,15 @@ def _attribute(real: ModuleType, path: str, name: str, load: Callable[[str], Any
         return getattr(real, name)
     except AttributeError as exc:
         if name.startswith("__") or isinstance(exc, FluidError):
-            raise  # a FluidError says what is missing by itself
+            raise  # a FluidError already names what is missing
         raise MissingName(sentence(path, name)) from None
 
 
 def find(path: str) -> Any:
-    """What a dotted name of Paddle's such as "paddle.fluid.layers.fc" stands for; nothing has to be
-    installed.
+    """The object for a dotted name of Paddle's such as "paddle.fluid.layers.fc"; install() is not
+    needed.
 
-    Raises MissingName, which says what serves instead, for a name that fluidjax lacks.
+    Raises MissingName, with an alternative, for a name that fluidjax lacks.
     """
     value: Any = importlib.import_module(real_name("paddle"))
     at = "paddle"
@@ -195,11 +193,11 @@ def find(path: str) -> Any:
     return value
 
 
-looked_up: Counter[str] = Counter()  # how often each name was asked of a face
+looked_up: Counter[str] = Counter()  # how often each attribute of a proxy was looked up
 
 
 class Face(ModuleType):
-    """A module under Paddle's name: the attributes are those of the real module behind it."""
+    """A module under Paddle's name with the attributes of the real module."""
 
     def __init__(self, name: str, real: ModuleType) -> None:
         super().__init__(name, real.__doc__)
@@ -227,7 +225,7 @@ class _FaceLoader(Loader):
         return Face(spec.name, importlib.import_module(real_name(spec.name)))
 
     def exec_module(self, module: ModuleType) -> None:
-        """The real module is loaded; a face has no code of its own."""
+        """The real module is already loaded; a proxy has no code."""
 
 
 class _Finder(MetaPathFinder):
@@ -259,8 +257,8 @@ _before: dict[str, ModuleType] = {}
 
 
 def install() -> None:
-    """From now on ``import paddle`` and everything below it finds fluidjax, even where Paddle is
-    installed or loaded.
+    """Make ``import paddle`` and all its submodules find fluidjax, even if Paddle is installed or
+    loaded.
     """
     if _finder not in sys.meta_path:
         _before.update(_take())
@@ -268,7 +266,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Undo install: modules that were loaded as paddle before are there again."""
+    """Undo install, and restore modules that were loaded as paddle before."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
         _take()
@@ -277,7 +275,7 @@ def uninstall() -> None:
 
 
 def _take() -> dict[str, ModuleType]:
-    """Take everything called paddle out of sys.modules, and return it."""
+    """Remove all modules called paddle from sys.modules, and return them."""
     return {n: sys.modules.pop(n) for n in list(_paddles())}
 
 

@@ -48,9 +48,9 @@ def norm(
     """The p-norm over `axis`: (sum of |x| ** p) ** (1 / p). p: "fro" (the root of the sum of
     squares), a number, inf or -inf.
 
-    axis: None (over everything, shape [1]), an integer or two of them; a norm over two is that of
-    their elements in a row. keepdim: reduced dimensions stay with size 1. Raises FluidValueError
-    for another p or axis.
+    axis: None (over everything, shape [1]), an integer or two of them; a norm over two is over all
+    their elements. keepdim: reduced dimensions stay with size 1. Raises FluidValueError for another
+    p or axis.
     """
     known = p == "fro" or (isinstance(p, int | float) and not isinstance(p, bool))
     require(known, f"norm's p is 'fro' or a number, not {p!r}")

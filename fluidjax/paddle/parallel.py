@@ -1,5 +1,5 @@
-"""paddle.DataParallel: a layer around another, as scripts write it; what is parallel is the program
-that is run.
+"""paddle.DataParallel: a wrapper of a layer, for scripts; the program is made parallel when it
+runs.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from .nn.layer import Layer
 
 
 class DataParallel(Layer):
-    """layers, called as it is; state_dict has its names without a prefix.
+    """Calls `layers` unchanged; state_dict has its names without a prefix.
 
-    A static program is made data parallel where it is run:
+    To run a static program data parallel, use
     CompiledProgram(program).with_data_parallel(loss_name). strategy, the sizes of buffers and
-    find_unused_parameters belong to dynamic mode's exchange of gradients and have no meaning here.
+    find_unused_parameters belong to dynamic mode's exchange of gradients and are ignored.
     """
 
     def __init__(
@@ -35,23 +35,23 @@ class DataParallel(Layer):
         include_sublayers: bool = True,
         structured_name_prefix: str = "",
     ) -> dict[str, Any]:
-        """Those of the layer inside."""
+        """The wrapped layer's."""
         return self._layers.state_dict(destination, include_sublayers, structured_name_prefix)
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Does nothing: gradients are exchanged in the program that is run."""
+        """Does nothing: the program exchanges gradients when it runs."""
         yield
 
     def scale_loss(self, loss: Any) -> Any:
-        """The loss as it is."""
+        """The loss unchanged."""
         return loss
 
     def apply_collective_grads(self) -> None:
-        """Does nothing: gradients are exchanged in the program that is run."""
+        """Does nothing: the program exchanges gradients when it runs."""
 
     def init_reducer(self) -> None:
-        """Does nothing, as apply_collective_grads."""
+        """Does nothing, like apply_collective_grads."""
 
 
 __all__ = ["DataParallel"]

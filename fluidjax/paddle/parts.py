@@ -1,5 +1,5 @@
-"""paddle.real, paddle.imag, paddle.conj; paddle.histogram and paddle.unique: what numbers consist
-of, and how often they are there.
+"""paddle.real, paddle.imag, paddle.conj; paddle.histogram and paddle.unique: parts of complex
+numbers, and counts of values.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ def imag(x: Variable, name: str | None = None) -> Variable:
 
 
 def conj(x: Variable, name: str | None = None) -> Variable:
-    """Re(x) - i Im(x), element by element; a real x as it is."""
+    """Re(x) - i Im(x), element by element; a real x is unchanged."""
     return append(LayerHelper("conj", name=name), {"X": variable(x, "x", "conj")}, {"Out": x.dtype})
 
 
 def histogram(
     input: Variable, bins: int = 100, min: float = 0, max: float = 0, name: str | None = None
 ) -> Variable:
-    """How many elements fall into each of `bins` equal parts of [min, max]: int64 [bins]; elements
-    outside count nowhere.
+    """The number of elements in each of `bins` equal parts of [min, max]: int64 [bins]; elements
+    outside do not count.
 
-    min = max: from the least to the greatest element. input: float32, float64, int32, int64. Raises
-    FluidValueError for fewer than one part, or a min above max.
+    If min = max, the range is from the least to the greatest element. input: float32, float64,
+    int32, int64. Raises FluidValueError for bins below 1, or a min above max.
     """
     variable(input, "input", "histogram", ("float32", "float64", *INTS))
     require(bins >= 1, f"histogram has at least one bin, not {bins}")
@@ -60,12 +60,12 @@ def unique(
     x: Variable, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
     dtype: Any = "int64", name: str | None = None,
 ) -> Any:  # fmt: skip
-    """The elements of x, each once, in rising order; with them, where wanted, vectors of `dtype`
-    (int32 or int64).
+    """The elements of x, each once, in ascending order; on request also vectors of `dtype` (int32
+    or int64).
 
-    return_index: where each stands first in x flattened. return_inverse: which of them each element
-    of x is. return_counts: how often each is there. Raises UnsupportedError for the slices along an
-    axis of x with more dimensions than one.
+    return_index: the first index of each in x flattened. return_inverse: the position of each
+    element of x among them. return_counts: the count of each. Raises UnsupportedError for an axis
+    if x has more than one dimension.
     """
     kind = dtype_in(dtype, "dtype", "unique", INTS)
     if axis is not None and variable(x, "x", "unique").ndim != 1:
@@ -91,7 +91,7 @@ def unique(
 
 
 def _begins(index: Variable) -> Variable:
-    """Where the numbers of a rising vector change, the first included: [n]."""
+    """The indices where the numbers of a sorted vector change, including the first: [n]."""
     one = layers.fill_constant([1], "int64", -1)
     before = layers.concat([one, layers.slice(index, [0], [0], [-1])])
     return layers.reshape(layers.where(layers.not_equal(index, before)), [-1])

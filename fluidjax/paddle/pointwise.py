@@ -1,5 +1,5 @@
-"""paddle.atan2, paddle.lgamma, paddle.bitwise_and ...: what Paddle 2 computes element by element
-beside Fluid's layers.
+"""paddle.atan2, paddle.lgamma, paddle.bitwise_and ...: Paddle 2's elementwise functions that
+Fluid's layers lack.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SPLIT = ("float16", "float32", "float64")
 
 
 def _late(kind: str, x: Variable, name: str | None, **attrs: Any) -> Variable:
-    """A unary op of Paddle 2.5 or later, whose slots are written small."""
+    """A unary op of Paddle 2.5 or later, whose slots are in lower case."""
     x = variable(x, "x", kind)
     return append(LayerHelper(kind, name=name), {"x": x}, {"out": x.dtype}, attrs)
 
@@ -49,7 +49,7 @@ def atanh(x: Variable, name: str | None = None) -> Variable:
 
 
 def angle(x: Variable, name: str | None = None) -> Variable:
-    """The angle of complex numbers, in their real dtype; of real ones 0, or pi below 0."""
+    """The angle of complex numbers, in their real dtype; for real ones 0, or pi below 0."""
     dtype = REAL_OF.get(str(variable(x, "x", "angle").desc.dtype), x.dtype)
     return append(LayerHelper("angle", name=name), {"X": x}, {"Out": dtype})
 
@@ -134,7 +134,7 @@ def multigammaln(x: Variable, p: int, name: str | None = None) -> Variable:
 
 
 def logit(x: Variable, eps: float | None = None, name: str | None = None) -> Variable:
-    """log(x / (1 - x)), x moved into [eps, 1 - eps] first; without eps nan outside of [0, 1]."""
+    """log(x / (1 - x)), with x clipped to [eps, 1 - eps]; without eps, nan outside of [0, 1]."""
     return unary("logit", x, name=name, attrs={"eps": float(eps or 0.0)})
 
 
@@ -144,7 +144,7 @@ def neg(x: Variable, name: str | None = None) -> Variable:
 
 
 def sgn(x: Variable, name: str | None = None) -> Variable:
-    """-1, 0 or 1; of complex numbers x / |x|, and 0 of 0."""
+    """-1, 0 or 1; for complex numbers x / |x|, and 0 for 0."""
     if str(variable(x, "x", "sgn").desc.dtype) not in REAL_OF:
         return layers.sign(x)
     real = REAL_OF[str(x.desc.dtype)]
@@ -180,7 +180,7 @@ def nan_to_num(
 
 def frexp(x: Variable, name: str | None = None) -> tuple[Variable, Variable]:
     """(mantissa, exponent) of x's dtype with x = mantissa * 2 ** exponent, |mantissa| in [0.5, 1);
-    (0, 0) of 0.
+    (0, 0) for 0.
     """
     size = layers.abs(x)
     least = layers.fill_constant([1], x.dtype, 2.0**-126)
@@ -190,7 +190,7 @@ def frexp(x: Variable, name: str | None = None) -> tuple[Variable, Variable]:
     exponent = layers.scale(power, 1.0, 1.0)
     two, none = layers.fill_constant([1], x.dtype, 2.0), layers.full_like(x, 0.0)
     mantissa = layers.scale(layers.elementwise_div(x, _power(two, power)), 0.5)
-    far = layers.abs(mantissa)  # log2 was rounded where it is not in [0.5, 1)
+    far = layers.abs(mantissa)  # log2 was rounded if it is not in [0.5, 1)
     high, low = (
         layers.greater_equal(far, layers.full_like(x, 1.0)),
         layers.less_than(far, layers.full_like(x, 0.5)),
@@ -218,12 +218,12 @@ def atan2(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 
 def fmax(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """The greater of x and y; where one is nan, the other."""
+    """The greater of x and y; if one is nan, the other."""
     return _binary("elementwise_fmax", x, y, name)
 
 
 def fmin(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """The smaller of x and y; where one is nan, the other."""
+    """The smaller of x and y; if one is nan, the other."""
     return _binary("elementwise_fmin", x, y, name)
 
 
@@ -238,7 +238,7 @@ def hypot(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 
 def ldexp(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """x * 2 ** y: float64 where one is, else float32."""
+    """x * 2 ** y: float64 if one is, else float32."""
     kind = "float64" if "float64" in (x.desc.dtype, y.desc.dtype) else "float32"
     power = layers.cast(y, kind)
     return layers.elementwise_mul(
@@ -255,7 +255,7 @@ def logaddexp(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 
 def nextafter(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """The number next to x on the way to y."""
+    """The number next to x in the direction of y."""
     return append(LayerHelper("nextafter", name=name), {"x": x, "y": y}, {"out": x.dtype})
 
 
@@ -289,7 +289,7 @@ def floor_mod(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 
 def gcd(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """The greatest common divisor of integers, gcd(0, 0) being 0; computed by a loop. Raises
+    """The greatest common divisor of integers, with gcd(0, 0) = 0; computed by a loop. Raises
     FluidTypeError for other dtypes.
     """
     zero = layers.full_like(x, 0)
@@ -308,8 +308,8 @@ def gcd(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 
 def lcm(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """The least common multiple of integers, not negative, 0 where one is 0. Raises FluidTypeError
-    for other dtypes.
+    """The least common multiple of integers, not negative, 0 if one is 0. Raises FluidTypeError for
+    other dtypes.
     """
     common = gcd(x, y)
     divisor = layers.elementwise_max(common, layers.full_like(common, 1))
@@ -336,8 +336,8 @@ def _bits(
 def bitwise_and(
     x: Variable, y: Variable, out: Variable | None = None, name: str | None = None
 ) -> Variable:
-    """The bits that both integers (or bools) have. out: a variable to write. Raises FluidTypeError
-    for other dtypes.
+    """Bitwise and of integers (or bools). out: a variable to write. Raises FluidTypeError for other
+    dtypes.
     """
     return _bits("bitwise_and", x, y, out, name)
 
@@ -345,8 +345,8 @@ def bitwise_and(
 def bitwise_or(
     x: Variable, y: Variable, out: Variable | None = None, name: str | None = None
 ) -> Variable:
-    """The bits that one of the integers (or bools) has. out: a variable to write. Raises
-    FluidTypeError for other dtypes.
+    """Bitwise or of integers (or bools). out: a variable to write. Raises FluidTypeError for other
+    dtypes.
     """
     return _bits("bitwise_or", x, y, out, name)
 
@@ -354,15 +354,15 @@ def bitwise_or(
 def bitwise_xor(
     x: Variable, y: Variable, out: Variable | None = None, name: str | None = None
 ) -> Variable:
-    """The bits that one of both alone has. out: a variable to write. Raises FluidTypeError for
-    other dtypes.
+    """Bitwise exclusive or of integers (or bools). out: a variable to write. Raises FluidTypeError
+    for other dtypes.
     """
     return _bits("bitwise_xor", x, y, out, name)
 
 
 def bitwise_not(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """The bits that integers (or bools) lack. out: a variable to write. Raises FluidTypeError for
-    other dtypes.
+    """Bitwise not of integers (or bools). out: a variable to write. Raises FluidTypeError for other
+    dtypes.
     """
     return _bits("bitwise_not", x, None, out, name)
 
@@ -392,13 +392,13 @@ def polar(abs: Variable, angle: Variable, name: str | None = None) -> Variable:
 
 
 def as_complex(x: Variable, name: str | None = None) -> Variable:
-    """Complex numbers [...] of pairs [..., 2]."""
+    """Complex numbers [...] from pairs [..., 2]."""
     dtype = "complex128" if x.desc.dtype == "float64" else "complex64"
     return append(LayerHelper("as_complex", name=name), {"X": x}, {"Out": dtype})
 
 
 def as_real(x: Variable, name: str | None = None) -> Variable:
-    """Pairs [..., 2] of complex numbers [...]. Raises FluidTypeError for other dtypes."""
+    """Pairs [..., 2] from complex numbers [...]. Raises FluidTypeError for other dtypes."""
     dtype = REAL_OF[str(variable(x, "x", "as_real", REAL_OF).desc.dtype)]
     return append(LayerHelper("as_real", name=name), {"X": x}, {"Out": dtype})
 

@@ -15,7 +15,7 @@ from .norms import norm
 
 
 def einsum(equation: str, *operands: Variable) -> Variable:
-    """Products summed over the letters that the right of "->" lacks: einsum("ij,jk->ik", x, y) is x
+    """Products summed over the letters missing on the right of "->": einsum("ij,jk->ik", x, y) is x
     @ y.
     """
     return append(
@@ -39,10 +39,10 @@ def outer(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 
 def tensordot(x: Variable, y: Variable, axes: Any = 2, name: str | None = None) -> Variable:
-    """Sums of products over dimensions of both. axes: how many, the last of x and the first of y; a
-    list for both; or two lists.
+    """Sums of products over dimensions of both. axes: a number (the last of x and the first of y),
+    one list for both, or two lists.
 
-    Raises FluidValueError where the sizes differ.
+    Raises FluidValueError if the sizes differ.
     """
     if isinstance(axes, int):
         mine, others = list(range(x.ndim - axes, x.ndim)), list(range(axes))
@@ -84,8 +84,8 @@ def cdist(
     """The p-norm of the difference of every row of x [..., M, K] and every row of y [..., N, K]:
     [..., M, N].
 
-    compute_mode: whether distances with p = 2 come from products of matrices, by default where
-    there are more than 25 rows. Raises FluidValueError for a negative p or another mode.
+    compute_mode: whether distances with p = 2 are computed by matrix products, by default with more
+    than 25 rows. Raises FluidValueError for a negative p or another mode.
     """
     one_of(compute_mode, "compute_mode", "cdist", _MODES)
     require(p >= 0, f"cdist's p is 0 or more, not {p}")
@@ -103,7 +103,7 @@ def cdist(
 
 
 def renorm(x: Variable, p: float, axis: int, max_norm: float) -> Variable:
-    """x with every slice along `axis` whose p-norm is above max_norm shrunk to it."""
+    """x with every slice along `axis` whose p-norm exceeds max_norm scaled to that norm."""
     attrs = {"p": float(p), "axis": axis, "max_norm": float(max_norm)}
     return append(LayerHelper("renorm"), {"X": x}, {"Out": x.dtype}, attrs)
 
@@ -115,8 +115,8 @@ def cov(
     """The covariances of the rows of x (columns without rowvar), over n - 1 observations, n without
     ddof.
 
-    fweights: how often each observation counts; aweights: how much. Raises FluidValueError for more
-    dimensions than two.
+    fweights: the count of each observation; aweights: its weight. Raises FluidValueError for more
+    than two dimensions.
     """
     require(
         x.ndim in (1, 2),

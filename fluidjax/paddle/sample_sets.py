@@ -1,4 +1,4 @@
-"""paddle.io: data sets made of arrays and of other data sets."""
+"""paddle.io: data sets from arrays and from other data sets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..loaders.samples import BatchSampler, Dataset, IterableDataset
 
 
 def _sets(datasets: Iterable[Any], what: str, kind: type = Dataset) -> list[Any]:
-    """The data sets. Raises FluidValueError for none, FluidTypeError for others than that kind."""
+    """The data sets. Raises FluidValueError for none, FluidTypeError for objects of another kind."""
     found = list(datasets)
     if not found:
         raise FluidValueError(f"a {what} takes one data set or more")
@@ -76,8 +76,8 @@ class ComposeDataset(Dataset):
 
 
 class ConcatDataset(Dataset):
-    """Data sets one after another; a negative number counts from the end. Raises FluidValueError
-    for one that is out of range.
+    """Data sets concatenated; a negative index counts from the end. Raises FluidValueError for one
+    that is out of range.
     """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
@@ -96,7 +96,7 @@ class ConcatDataset(Dataset):
 
 
 class ChainDataset(IterableDataset):
-    """The samples of iterable data sets, one after another."""
+    """The samples of iterable data sets, concatenated."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = _sets(datasets, "ChainDataset", IterableDataset)
@@ -119,10 +119,10 @@ class Subset(Dataset):
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
-    """A data set in disjoint parts of these lengths, or of these shares (which sum to 1), in a
-    random order (``numpy.random``).
+    """A data set split into disjoint parts of these lengths, or of these fractions (which sum to
+    1), in a random order (``numpy.random``).
 
-    What shares leave over goes to the first parts, one sample each. Raises FluidValueError for
+    Samples left over by fractions go to the first parts, one each. Raises FluidValueError for
     lengths that do not sum to the data set's, FluidTypeError for a generator, which Paddle ignores.
     """
     if generator is not None:
@@ -147,12 +147,12 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) 
 
 
 class DistributedBatchSampler(BatchSampler):
-    """The batches of one worker of several: of every num_replicas batches in a row one is its own.
+    """The batches of one of several workers: one of every num_replicas consecutive batches.
 
-    num_replicas, rank: how many workers there are and which this is; default what the environment
-    says. The first samples come again at the end where the workers would have different numbers of
-    them. shuffle: in an order that follows from the epoch, the same on all workers; each pass is
-    another epoch unless set_epoch says which. Raises FluidValueError for a rank that there is not.
+    num_replicas, rank: the number of workers and the index of this one; default from the
+    environment. The first samples are repeated at the end if the workers would have different
+    numbers of them. shuffle: in an order determined by the epoch, equal on all workers; each pass
+    is a new epoch unless set_epoch sets it. Raises FluidValueError for a rank out of range.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class DistributedBatchSampler(BatchSampler):
         self.total_size = self.num_samples * self.nranks
 
     def set_epoch(self, epoch: int) -> None:
-        """The next pass is of this epoch."""
+        """Set the epoch of the next pass."""
         self.epoch = epoch
 
     def _own(self) -> list[int]:
@@ -183,7 +183,7 @@ class DistributedBatchSampler(BatchSampler):
             self.epoch += 1
         if self.nranks == 1:
             return order
-        together = self.batch_size * self.nranks  # samples of a batch of each worker
+        together = self.batch_size * self.nranks  # samples of one batch of every worker
         whole = self.total_size // together * together
         mine = [
             i
@@ -201,7 +201,7 @@ class DistributedBatchSampler(BatchSampler):
                 yield batch
 
     def __len__(self) -> int:
-        """How many batches a pass of this worker has."""
+        """The number of batches in a pass of this worker."""
         return (
             self.num_samples + (0 if self.drop_last else self.batch_size - 1)
         ) // self.batch_size

@@ -1,4 +1,4 @@
-"""paddle.signal: spectra of overlapping pieces of signals, and signals of such spectra."""
+"""paddle.signal: spectra of overlapping frames of signals, and signals from such spectra."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _sizes(n_fft: int, hop_length: int | None, win_length: int | None) -> tuple[
 
 
 def _window(window: Variable | None, width: int, n_fft: int, dtype: str) -> Variable:
-    """The window in the middle of n_fft numbers, zeros around it."""
+    """The window centred in n_fft numbers, padded with zeros."""
     if window is None:
         window = layers.fill_constant([width], dtype, 1.0)
     require(
@@ -36,12 +36,13 @@ def stft(
     x: Variable, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Variable | None = None,
     center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool = True, name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """The spectra [..., frequencies, pieces] of pieces of n_fft numbers of signals [..., time], one
-    every hop_length (default n_fft // 4) numbers, each times `window` (default ones).
+    """The spectra [..., frequencies, frames] of frames of n_fft numbers of signals [..., time], one
+    every hop_length (default n_fft // 4) numbers, each multiplied by `window` (default ones).
 
     center: n_fft // 2 numbers are added on both sides, by pad_mode "reflect" or "constant".
-    normalized: over sqrt(n_fft). onesided: the first n_fft // 2 + 1 frequencies alone. Raises
-    FluidValueError for sizes that do not fit, FluidTypeError for other than float32 and float64.
+    normalized: divided by sqrt(n_fft). onesided: only the first n_fft // 2 + 1 frequencies. Raises
+    FluidValueError for sizes that do not fit, FluidTypeError for dtypes other than float32 and
+    float64.
     """
     one_of(pad_mode, "pad_mode", "stft", ("reflect", "constant"))
     require(
@@ -73,7 +74,7 @@ def stft(
 
 
 def _shaped(kind: str, x: Variable, **attrs: Any) -> Variable:
-    """An op that moves elements, of complex numbers too, which Fluid's layers refuse."""
+    """An op that moves elements, also of complex numbers, which Fluid's layers refuse."""
     return append(
         LayerHelper(kind), {"X": x}, {"Out": x.dtype, "XShape": x.dtype}, attrs, stop="XShape"
     )[0]
@@ -84,10 +85,10 @@ def istft(
     center: bool = True, normalized: bool = False, onesided: bool = True, length: int | None = None, return_complex: bool = False,
     name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """The signals [..., time] of which stft, with the same arguments, gave the spectra x [...,
-    frequencies, pieces].
+    """The signals [..., time] whose spectra by stft, with the same arguments, are x [...,
+    frequencies, frames].
 
-    length: how many numbers there are. Raises FluidValueError for sizes that do not fit, and for
+    length: the length of the signals. Raises FluidValueError for sizes that do not fit, and for
     return_complex with onesided, FluidTypeError for spectra that are not complex.
     """
     require(

@@ -1,4 +1,4 @@
-"""paddle.hstack, paddle.tensor_split, paddle.isin ...: what Paddle 3 has besides, made of older
+"""paddle.hstack, paddle.tensor_split, paddle.isin ...: additions of Paddle 3, made from older
 layers and ops.
 """
 
@@ -34,13 +34,13 @@ def _each(x: Any, what: str, change: Any) -> list[Variable]:
 
 
 def hstack(x: Sequence[Variable], name: str | None = None) -> Variable:
-    """The variables one after another along dimension 1, vectors along dimension 0."""
+    """The variables concatenated along dimension 1, vectors along dimension 0."""
     parts = _each(x, "hstack", atleast_1d)
     return layers.concat(parts, 0 if parts[0].ndim == 1 else 1, name)
 
 
 def vstack(x: Sequence[Variable], name: str | None = None) -> Variable:
-    """The variables one after another along dimension 0, of vectors each as a row."""
+    """The variables concatenated along dimension 0; a vector is a row."""
     return layers.concat(_each(x, "vstack", atleast_2d), 0, name)
 
 
@@ -48,12 +48,12 @@ row_stack = vstack
 
 
 def dstack(x: Sequence[Variable], name: str | None = None) -> Variable:
-    """The variables one after another along dimension 2: [N] as [1, N, 1], [M, N] as [M, N, 1]."""
+    """The variables concatenated along dimension 2: [N] as [1, N, 1], [M, N] as [M, N, 1]."""
     return layers.concat(_each(x, "dstack", atleast_3d), 2, name)
 
 
 def column_stack(x: Sequence[Variable], name: str | None = None) -> Variable:
-    """The variables one after another along dimension 1, of vectors each as a column."""
+    """The variables concatenated along dimension 1; a vector is a column."""
     return layers.concat(
         _each(x, "column_stack", lambda v: layers.reshape(v, [-1, 1]) if v.ndim < 2 else v), 1, name
     )
@@ -75,8 +75,8 @@ def block_diag(inputs: Sequence[Variable], name: str | None = None) -> Variable:
 
 
 def cartesian_prod(x: Sequence[Variable], name: str | None = None) -> Variable:
-    """All ways to take one element of each vector, as rows [product of sizes, number of vectors];
-    of one vector itself.
+    """All combinations of one element of each vector, as rows [product of sizes, number of
+    vectors]; a single vector is returned unchanged.
     """
     parts = _each(x, "cartesian_prod", lambda v: v)
     require(
@@ -103,11 +103,11 @@ def cartesian_prod(x: Sequence[Variable], name: str | None = None) -> Variable:
 def tensor_split(
     x: Variable, num_or_indices: Any, axis: int = 0, name: str | None = None
 ) -> list[Variable]:
-    """x in pieces along `axis`: so many, the first ones larger by one where the size does not
-    divide, or cut before these indices.
+    """x split along `axis`: into this many pieces, the first ones larger by one if the size is not
+    divisible, or before these indices.
 
-    Raises FluidValueError for an axis that x lacks, a size that is not known, or a number below 1,
-    FluidTypeError for others.
+    Raises FluidValueError for an axis that x lacks, an unknown size, or a number below 1,
+    FluidTypeError for other arguments.
     """
     require(
         -x.ndim <= axis < x.ndim,
@@ -132,12 +132,12 @@ def tensor_split(
 
 
 def hsplit(x: Variable, num_or_indices: Any, name: str | None = None) -> list[Variable]:
-    """tensor_split along dimension 1, of a vector along dimension 0."""
+    """tensor_split along dimension 1, or dimension 0 of a vector."""
     return tensor_split(x, num_or_indices, 1 if x.ndim > 1 else 0, name)
 
 
 def dsplit(x: Variable, num_or_indices: Any, name: str | None = None) -> list[Variable]:
-    """tensor_split along dimension 2. Raises FluidValueError for fewer dimensions than three."""
+    """tensor_split along dimension 2. Raises FluidValueError for fewer than three dimensions."""
     require(
         x.ndim >= 3,
         f"dsplit takes three dimensions or more, but {x.name!r} has shape {list(x.shape)}",
@@ -149,7 +149,7 @@ def dsplit(x: Variable, num_or_indices: Any, name: str | None = None) -> list[Va
 
 
 def signbit(x: Variable, name: str | None = None) -> Variable:
-    """Whether the sign is negative, of -0.0 too (bool). x: float32 or float64, or integers."""
+    """Whether the sign is negative, also for -0.0 (bool). x: float32 or float64, or integers."""
     zeros = layers.zeros_like(x)
     if x.desc.dtype not in ("float32", "float64"):
         return layers.less_than(x, zeros)
@@ -157,7 +157,7 @@ def signbit(x: Variable, name: str | None = None) -> Variable:
 
 
 def copysign(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """|x| with the sign of y, that of a zero too; both broadcast."""
+    """|x| with the sign of y, also of a zero; both broadcast."""
     x, y = variable(x, "x", "copysign"), variable(y, "y", "copysign")
     return append(LayerHelper("copysign", name=name), {"x": x, "y": y}, {"out": x.dtype})
 
@@ -208,15 +208,15 @@ def _shift(kind: str, x: Variable, y: Variable, is_arithmetic: bool, name: str |
 def bitwise_left_shift(
     x: Variable, y: Variable, is_arithmetic: bool = True, out: Any = None, name: str | None = None
 ) -> Variable:
-    """x * 2 ** y, bit by bit; integers. out has no meaning in a static program."""
+    """x shifted left by y bits; integers. out is ignored in a static program."""
     return _shift("bitwise_left_shift", x, y, is_arithmetic, name)
 
 
 def bitwise_right_shift(
     x: Variable, y: Variable, is_arithmetic: bool = True, out: Any = None, name: str | None = None
 ) -> Variable:
-    """x / 2 ** y, bit by bit: the sign comes in with is_arithmetic, else zeros; integers. out has
-    no meaning in a static program.
+    """x shifted right by y bits, filled with the sign if is_arithmetic, else with zeros; integers.
+    out is ignored in a static program.
     """
     return _shift("bitwise_right_shift", x, y, is_arithmetic, name)
 
@@ -229,7 +229,7 @@ def isin(
     name: str | None = None,
 ) -> Variable:
     """Whether each element of x is among those of test_x (bool), or is not (invert). assume_unique
-    only spares Paddle work.
+    is ignored.
     """
     rank = x.ndim
     known = layers.reshape(test_x, [1] * rank + [-1])
@@ -271,7 +271,7 @@ def reduce_as(x: Variable, target: Variable, name: str | None = None) -> Variabl
 
 
 def matrix_transpose(x: Variable, name: str | None = None) -> Variable:
-    """x with its last two dimensions changed. Raises FluidValueError for fewer than two."""
+    """x with its last two dimensions exchanged. Raises FluidValueError for fewer than two."""
     require(
         typed(x, "x", Variable, "matrix_transpose").ndim >= 2,
         f"matrix_transpose takes two dimensions or more, not {list(x.shape)}",

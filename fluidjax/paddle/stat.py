@@ -19,8 +19,8 @@ def var(
     keepdim: bool = False,
     name: str | None = None,
 ) -> Variable:
-    """The mean of (x - mean) ** 2 over `axis`, or with `unbiased` their sum over n - 1 (nothing
-    less than 1).
+    """The mean of (x - mean) ** 2 over `axis`, or with `unbiased` their sum divided by n - 1 (at
+    least 1).
     """
     centred = layers.elementwise_sub(x, layers.reduce_mean(x, axis, True))
     total = layers.reduce_sum(layers.square(centred), axis, keepdim, name)
@@ -47,10 +47,9 @@ def std(
 def median(
     x: Variable, axis: int | None = None, keepdim: bool = False, name: str | None = None
 ) -> Variable:
-    """The element in the middle of those along `axis` in order (None: of all, shape [1]), or the
-    mean of both.
+    """The median along `axis` (None: of all, shape [1]): the middle element, or the mean of both.
 
-    Raises FluidValueError for an axis that x lacks or whose size is not known.
+    Raises FluidValueError for an axis that x lacks or whose size is unknown.
     """
     require(
         axis is None or -x.ndim <= axis < x.ndim,
@@ -81,7 +80,7 @@ def bernoulli(x: Variable, name: str | None = None) -> Variable:
 def multinomial(
     x: Variable, num_samples: int = 1, replacement: bool = False, name: str | None = None
 ) -> Variable:
-    """Places [..., num_samples] (int64) drawn by the weights x [..., n]; all different without
+    """Indices [..., num_samples] (int64) sampled by the weights x [..., n]; all different without
     `replacement`.
     """
     attrs = {"num_samples": num_samples, "replacement": replacement}
@@ -91,7 +90,7 @@ def multinomial(
 
 
 def poisson(x: Variable, name: str | None = None) -> Variable:
-    """Draws of Poisson distributions with the means x, element by element."""
+    """Samples of Poisson distributions with the means x, element by element."""
     return append(LayerHelper("poisson", name=name), {"X": x}, {"Out": x.dtype}, stop="Out")
 
 

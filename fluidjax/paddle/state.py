@@ -1,4 +1,4 @@
-"""paddle.save, paddle.get_default_dtype, paddle.set_device ...: what holds for a script as a whole."""
+"""paddle.save, paddle.get_default_dtype, paddle.set_device ...: global state and files of a script."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _default = ["float32"]
 
 
 def get_default_dtype() -> str:
-    """The dtype of what is made without one; "float32" unless set."""
+    """The default dtype of new variables; "float32" unless set."""
     return _default[0]
 
 
 def set_default_dtype(d: Any) -> None:
-    """From now on what is made without a dtype is of this one. Raises FluidTypeError for other than
-    float16 to float64.
+    """Set the default dtype of new variables. Raises FluidTypeError unless it is float16, float32
+    or float64.
     """
     name = name_of(d)
     if name not in ("float16", "float32", "float64"):
@@ -41,7 +41,7 @@ def set_default_dtype(d: Any) -> None:
 
 
 def get_device() -> str:
-    """Where an Executor without a place runs: "cpu" or "gpu:0"."""
+    """The device of an Executor without a place: "cpu" or "gpu:0"."""
     place = Executor().place
     return (
         "cpu"
@@ -53,11 +53,11 @@ def get_device() -> str:
 
 
 def set_device(device: str) -> Any:
-    """The place that `device` names. An Executor without a place keeps its own, so another device
-    is refused.
+    """The place for `device`. An Executor without a place keeps its own, so another device is
+    refused.
 
-    Raises FluidValueError for other than "cpu", "gpu" and "gpu:N", UnsupportedError for a device
-    that is not get_device()'s.
+    Raises FluidValueError unless it is "cpu", "gpu" or "gpu:N", UnsupportedError for a device that
+    is not get_device()'s.
     """
     kind, _, number = str(device).partition(":")
     if (
@@ -81,16 +81,16 @@ def XPUPlace(device_id: int = 0) -> NoReturn:
 
 
 def get_cudnn_version() -> None:
-    """None, as where Paddle finds no cuDNN; kernels are XLA's own choice."""
+    """None, as in a Paddle without cuDNN; XLA chooses kernels."""
 
 
 def get_cuda_rng_state() -> list[Any]:
-    """[]: random numbers follow from seeds alone, and no device keeps a state of them."""
+    """[]: random numbers depend on seeds alone, and no device has a random state."""
     return []
 
 
 def set_cuda_rng_state(state_list: Sequence[Any]) -> None:
-    """Takes what get_cuda_rng_state gave. Raises UnsupportedError for anything but []."""
+    """Accepts the result of get_cuda_rng_state. Raises UnsupportedError for anything except []."""
     if list(state_list):
         raise UnsupportedError(
             "set_cuda_rng_state: no device keeps a state of random numbers; set seeds by"
@@ -104,11 +104,10 @@ def is_tensor(x: Any) -> bool:
 
 
 class no_grad(contextlib.ContextDecorator):
-    """Around what is built in a static program: does nothing, as in Paddle's static mode. Also a
-    decorator.
+    """A context or decorator that does nothing, as in Paddle's static mode.
 
-    A static program has gradients where minimize or append_backward writes them; `stop_gradient` of
-    a variable ends them.
+    minimize and append_backward write the gradients of a static program; `stop_gradient` of a
+    variable ends them.
     """
 
     def __enter__(self) -> None: ...
@@ -116,24 +115,22 @@ class no_grad(contextlib.ContextDecorator):
     def __exit__(self, *exc_info: object) -> None: ...
 
     def clone(self) -> no_grad:
-        """Another one."""
+        """Return a new one."""
         return type(self)()
 
 
 class enable_grad(no_grad):
-    """Around what is built in a static program: does nothing, as no_grad."""
+    """A context or decorator that does nothing, like no_grad."""
 
 
 class set_grad_enabled(no_grad):
-    """Around what is built in a static program: does nothing, as no_grad. mode: what dynamic mode
-    would do.
-    """
+    """A context or decorator that does nothing, like no_grad. mode: for dynamic mode, ignored."""
 
     def __init__(self, mode: bool) -> None:
         self.mode = bool(mode)
 
     def clone(self) -> no_grad:
-        """Another one."""
+        """Return a new one."""
         return type(self)(self.mode)
 
 
@@ -143,12 +140,12 @@ def is_grad_enabled() -> bool:
 
 
 def get_rng_state(device: str | None = None) -> list[Any]:
-    """[]: random numbers follow from seeds alone, and no device keeps a state of them."""
+    """[]: random numbers depend on seeds alone, and no device has a random state."""
     return []
 
 
 def set_rng_state(state_list: Sequence[Any], device: str | None = None) -> None:
-    """Takes what get_rng_state gave. Raises UnsupportedError for anything but []."""
+    """Accepts the result of get_rng_state. Raises UnsupportedError for anything except []."""
     set_cuda_rng_state(state_list)
 
 
@@ -156,8 +153,8 @@ def set_printoptions(
     precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None, sci_mode: bool | None = None,
     linewidth: int | None = None,
 ) -> None:  # fmt: skip
-    """How arrays are printed, those that programs give: numpy.set_printoptions. sci_mode: True for
-    powers of ten always.
+    """Set how arrays are printed, including results of programs: numpy.set_printoptions. sci_mode:
+    True for scientific notation always.
     """
     given = {
         "precision": precision,
@@ -187,9 +184,9 @@ def grad(
 ) -> list[Variable | None]:
     """The gradients of the outputs with respect to each input: paddle.static.gradients.
 
-    retain_graph, create_graph: a static program keeps all and can be differentiated again. Raises
-    UnsupportedError for only_inputs=False, FluidValueError for an input that no output needs unless
-    allow_unused (then None).
+    retain_graph, create_graph: ignored; a static program can always be differentiated again. Raises
+    UnsupportedError for only_inputs=False, FluidValueError for an input that no output depends on
+    unless allow_unused (then None).
     """
     if not only_inputs:
         raise UnsupportedError("grad gives the gradients of its inputs only; give only_inputs=True")
@@ -208,8 +205,8 @@ def save(obj: Any, path: str | Path, protocol: int = 4, **configs: Any) -> None:
     """Write a dict of arrays, tensors or persistable variables (a layer's state_dict), or a
     Program, to a file.
 
-    A variable's value is that in the global scope. Dicts are in the format of .pdparams files,
-    programs in protobuf. protocol is of no meaning. Raises FluidTypeError for anything else,
+    A variable's value is read from the global scope. Dicts are written in the format of .pdparams
+    files, programs in protobuf. protocol is ignored. Raises FluidTypeError for anything else,
     FluidValueError for a variable without a value.
     """
     where = Path(path)
@@ -241,15 +238,15 @@ def _value(name: str, value: Any) -> np.ndarray:
 
 
 def load(path: str | Path, **configs: Any) -> Any:
-    """What save wrote: a Program, or a dict of arrays. Nothing in the file is run.
+    """Load a file of save: a Program, or a dict of arrays. No code in the file is run.
 
-    Raises ParseError for other files, FluidValueError where there is none.
+    Raises ParseError for other files, FluidValueError if there is no file.
     """
     where = Path(path)
     if not where.is_file():
         raise FluidValueError(f"there is no file {str(where)!r}")
     data = read_file(where)
-    if data[:1] == b"\x80":  # how every pickle begins
+    if data[:1] == b"\x80":  # the first byte of every pickle
         return pickled.read(data, str(where))
     return Program.parse_from_string(data)
 

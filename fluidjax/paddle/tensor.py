@@ -25,7 +25,7 @@ from ..layers import (
     unbind,
     unstack,
 )
-from ..layers import clamp as clamp  # paddle.tensor's alone, as in the first Paddle 2.0
+from ..layers import clamp as clamp  # in paddle.tensor only, as in the first Paddle 2.0
 from ..layers._build import append, chosen
 from . import logic, math
 from .arrange import broadcast_tensors
@@ -34,7 +34,7 @@ from .math import *  # noqa: F403
 
 
 def assign(x: Any, output: Variable | None = None) -> Variable:
-    """A copy of a variable, or of a NumPy array (bool, float32, int32, int64) that the op carries.
+    """A copy of a variable, or of a NumPy array (bool, float32, int32, int64), which the op stores.
 
     output: a variable to write instead of a new one. Raises FluidTypeError for anything else.
     """
@@ -42,7 +42,7 @@ def assign(x: Any, output: Variable | None = None) -> Variable:
 
 
 def concat(x: Any, axis: Any = 0, name: str | None = None) -> Variable:
-    """The variables of a list one after the other along `axis` (an integer, or a variable of one)."""
+    """The variables of a list concatenated along `axis` (an integer, or a variable of one element)."""
     return layers.concat(x, axis, name)
 
 
@@ -52,13 +52,13 @@ def expand_as(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 
 def flip(x: Variable, axis: Any, name: str | None = None) -> Variable:
-    """x backwards along these dimensions."""
+    """x reversed along these dimensions."""
     return layers.flip(x, axis, name)
 
 
 def gather_nd(x: Variable, index: Variable, name: str | None = None) -> Variable:
-    """Out[i...] = x[index[i..., 0], index[i..., 1], ...]: the last dimension of `index` holds
-    places.
+    """Out[i...] = x[index[i..., 0], index[i..., 1], ...]: the last dimension of `index` is an
+    index.
     """
     return layers.gather_nd(x, index, name)
 
@@ -79,7 +79,7 @@ def numel(x: Variable, name: str | None = None) -> Variable:
 
 
 def reshape(x: Variable, shape: Any, name: str | None = None) -> Variable:
-    """x in another shape. shape: integers (-1: what remains, once; 0: as in x) and variables, or a
+    """x in another shape. shape: integers (-1, once: inferred; 0: as in x) and variables, or a
     variable.
 
     Raises FluidTypeError for another shape, FluidValueError for a shape with two -1 or a 0 beyond
@@ -100,25 +100,23 @@ def scatter(
 def scatter_nd_add(
     x: Variable, index: Variable, updates: Variable, name: str | None = None
 ) -> Variable:
-    """x plus `updates` at the places that the last dimension of `index` names; repeated places add
-    up.
-    """
+    """x plus `updates` at the indices in the last dimension of `index`; repeated indices add up."""
     return layers.scatter_nd_add(x, index, updates, name)
 
 
 def split(
     x: Variable, num_or_sections: Any, axis: Any = 0, name: str | None = None
 ) -> list[Variable]:
-    """`x` in pieces along `axis`: so many equal ones, or of these sizes (-1: what remains;
+    """`x` split along `axis`: into this many equal pieces, or pieces of these sizes (-1: the rest;
     variables allowed).
 
-    Raises FluidTypeError for other arguments, FluidValueError where the size does not divide.
+    Raises FluidTypeError for other arguments, FluidValueError if the size is not divisible.
     """
     return layers.split(x, num_or_sections, axis, name)
 
 
 def stack(x: Any, axis: int = 0, name: str | None = None) -> Variable:
-    """The variables of a list, all of one shape, along a new dimension."""
+    """The variables of a list, all of one shape, stacked along a new dimension."""
     return layers.stack(x, axis)
 
 
@@ -149,8 +147,8 @@ def triu(x: Variable, diagonal: int = 0, name: str | None = None) -> Variable:
 
 
 def unsqueeze(x: Variable, axis: Any, name: str | None = None) -> Variable:
-    """With dimensions of size 1 put in at these places of the result; axis: an integer, a list, or
-    variables.
+    """x with dimensions of size 1 inserted at these axes of the result; axis: an integer, a list,
+    or variables.
     """
     return layers.unsqueeze(x, axis, name)
 
@@ -168,7 +166,7 @@ def squeeze(x: Variable, axis: Any = None, name: str | None = None) -> Variable:
 def flatten(
     x: Variable, start_axis: int = 0, stop_axis: int = -1, name: str | None = None
 ) -> Variable:
-    """x with the dimensions from start_axis to stop_axis made one.
+    """x with the dimensions from start_axis to stop_axis merged.
 
     Raises UnsupportedError if more than one dimension of the result is unknown.
     """
@@ -196,9 +194,9 @@ def _product(sizes: Sequence[int]) -> int:
 
 
 def expand(x: Variable, shape: Sequence[int], name: str | None = None) -> Variable:
-    """x repeated to `shape`, whose -1 keep x's size; dimensions are added in front.
+    """x repeated to `shape`, where -1 keeps x's size; leading dimensions are added.
 
-    Raises FluidValueError where x's size is neither 1 nor the wanted one.
+    Raises FluidValueError if x's size is neither 1 nor the requested one.
     """
     extra = len(shape) - x.ndim
     if extra < 0:
@@ -224,15 +222,15 @@ broadcast_to = expand
 
 
 def gather(x: Variable, index: Variable, axis: Any = None, name: str | None = None) -> Variable:
-    """The slices of x along `axis` (default 0) that `index` names."""
+    """The slices of x along `axis` (default 0) at `index`."""
     return layers.gather(x, index) if axis in (None, 0) else layers.index_select(x, index, axis)
 
 
 def where(condition: Variable, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """x where the condition holds, else y; numbers become variables of the other's dtype. Without
+    """x where the condition is true, else y; numbers become variables of the other's dtype. Without
     both: nonzero's columns.
 
-    Raises FluidValueError where only one of x and y is given.
+    Raises FluidValueError if only one of x and y is given.
     """
     if x is None and y is None:
         return nonzero(condition, as_tuple=True)
@@ -312,12 +310,13 @@ def topk(
 
 
 def chunk(x: Variable, chunks: int, axis: Any = 0, name: str | None = None) -> list[Variable]:
-    """x in so many equal pieces along `axis`."""
+    """x split into this many equal pieces along `axis`."""
     return layers.split(x, chunks, axis, name)
 
 
 def masked_select(x: Variable, mask: Variable, name: str | None = None) -> Variable:
-    """The elements of x where `mask`, of its shape, holds: a vector whose length depends on data.
+    """The elements of x where `mask`, of the same shape, is true: a vector whose length depends on
+    data.
 
     Raises FluidValueError for a mask of another shape.
     """
@@ -331,7 +330,7 @@ def masked_select(x: Variable, mask: Variable, name: str | None = None) -> Varia
 
 
 def nonzero(x: Variable, as_tuple: bool = False) -> Any:
-    """Where x is not 0: [n, rank of x], int64; as_tuple: its columns, each [n, 1]."""
+    """The indices where x is not 0: [n, rank of x], int64; as_tuple: its columns, each [n, 1]."""
     return layers.nonzero(x, as_tuple)
 
 
@@ -358,14 +357,12 @@ def unsqueeze_(x: Variable, axis: Any, name: str | None = None) -> Variable:
 
 
 def roll(x: Variable, shifts: Any, axis: Any = None, name: str | None = None) -> Variable:
-    """x with its elements moved by `shifts` along `axis`, those that leave coming in again (None: x
-    flattened).
-    """
+    """x with its elements rotated by `shifts` along `axis` (None: x flattened)."""
     return layers.roll(x, shifts, axis)
 
 
 def meshgrid(*args: Any, **kwargs: Any) -> Any:
-    """Coordinates [N1, N2, ...] from vectors, given apart or in one list."""
+    """Coordinates [N1, N2, ...] from vectors, given separately or in one list."""
     return layers.meshgrid(
         list(args[0]) if len(args) == 1 and isinstance(args[0], list | tuple) else list(args),
         **kwargs,

@@ -1,5 +1,5 @@
-"""What variables can do by Paddle 2 that no function of `paddle` does: their values in a scope,
-sizes, devices, arrays.
+"""Methods of Paddle 2's variables that are not functions of `paddle`: values in a scope, sizes,
+devices, arrays.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ _BYTES = {VarType.BOOL: 1, VarType.UINT8: 1, VarType.INT8: 1, VarType.INT16: 2, 
 
 
 def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> Variable:
-    """A variable of a dtype that nothing has written yet."""
+    """A new variable of a dtype, not written yet."""
     return layers.create_tensor(dtype, name, persistable)
 
 
 class OwnMethods(_Self):
-    """Methods of variables that stand in no module of functions."""
+    """Methods of variables that have no function in `paddle`."""
 
     create_tensor = create_tensor
 
     def dim(self) -> int:
-        """How many dimensions the variable has."""
+        """The number of dimensions."""
         return len(self.shape)
 
     ndimension = dim
 
     def element_size(self) -> int:
-        """How many bytes an element takes."""
+        """The number of bytes of an element."""
         return _BYTES[self.dtype]
 
     def size(self) -> Variable:
@@ -67,12 +67,12 @@ class OwnMethods(_Self):
         return self
 
     def detach(self) -> Variable:
-        """The same values in a variable through which no gradient flows."""
+        """The same values in a new variable without gradient."""
         return append(LayerHelper("share_data"), {"X": self}, {"Out": self.dtype}, stop="Out")
 
     def cpu(self) -> Variable:
-        """The same values, as on a CPU; no gradient flows through. Where a program runs is the
-        executor's place.
+        """The same values without gradient, marked as on a CPU. The executor's place decides where
+        a program runs.
         """
         return append(
             LayerHelper("memcpy"),
@@ -83,8 +83,8 @@ class OwnMethods(_Self):
         )
 
     def cuda(self, device_id: int | None = None, blocking: bool = True) -> Variable:
-        """The same values, as on a GPU; no gradient flows through. Where a program runs is the
-        executor's place.
+        """The same values without gradient, marked as on a GPU. The executor's place decides where
+        a program runs.
         """
         return append(
             LayerHelper("memcpy"),
@@ -95,7 +95,7 @@ class OwnMethods(_Self):
         )
 
     def place(self) -> None:
-        """None: a variable of a program lies nowhere."""
+        """None: a variable of a program has no device."""
 
     def sigmoid(self, name: str | None = None) -> Variable:
         """1 / (1 + exp(-x))."""
@@ -116,8 +116,8 @@ class OwnMethods(_Self):
         return layers.scale(layers.log(layers.scale(drawn, -1.0, 1.0)), -1.0 / lam)
 
     def append(self, var: Variable) -> None:
-        """Put a variable behind the last one of an array (layers.create_array). Raises
-        FluidTypeError for other variables.
+        """Append a variable to an array (layers.create_array). Raises FluidTypeError for other
+        variables.
         """
         if self.type != VarType.LOD_TENSOR_ARRAY:
             raise FluidTypeError(
@@ -140,8 +140,8 @@ class OwnMethods(_Self):
         )
 
     def get_value(self, scope: Scope | None = None) -> Any:
-        """The variable's tensor in a scope (default the global one). Raises FluidValueError where
-        it has none.
+        """The variable's tensor in a scope (default the global one). Raises FluidValueError if it
+        has none.
         """
         return _held(self, scope).get_tensor()
 
@@ -149,8 +149,8 @@ class OwnMethods(_Self):
         """Set the variable's value in a scope (default the global one) to an array or a tensor of
         its shape.
 
-        Raises FluidTypeError for anything else, FluidValueError where the scope has no such
-        variable, or for another shape.
+        Raises FluidTypeError for anything else, FluidValueError if the scope has no such variable,
+        or for another shape.
         """
         if not hasattr(value, "__array__"):
             raise FluidTypeError(

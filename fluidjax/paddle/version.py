@@ -1,6 +1,4 @@
-"""paddle.version: the parts of paddle.__version__, the Paddle up to which scripts find its names
-here.
-"""
+"""paddle.version: the parts of paddle.__version__, the latest Paddle whose names scripts find here."""
 
 from __future__ import annotations
 

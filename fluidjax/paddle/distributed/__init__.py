@@ -1,4 +1,4 @@
-"""paddle.distributed in static mode: who takes part in the job, collective ops in programs, fleets."""
+"""paddle.distributed in static mode: the members of the job, collective ops in programs, fleets."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Collective ops over the trainers of a job, appended to the program that is built.
 
 A tensor is written in place, as in Paddle. A program with such ops runs under ``python -m fluidjax
-launch``, on one device of each trainer; in a process by itself it is run as the only trainer would,
-so that nothing changes.
+launch``, on one device of each trainer; a single process runs it as the only trainer, so that
+values do not change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .parallel import all_of_the_job, get_world_size
 
 
 class ReduceOp:
-    """What is made of the trainers' numbers."""
+    """The reductions over trainers."""
 
     SUM = 0
     MAX = 1
@@ -48,8 +48,8 @@ def _rank(value: Any, name: str, call: str) -> int:
 
 
 def _append(type: str, tensor: Variable, out: Variable | None = None, **attrs: Any) -> Variable:
-    """An op that writes `out`, default the tensor itself. Alone it would change nothing, so then it
-    is an assign.
+    """Append an op that writes `out`, by default the tensor itself. With a single trainer it is an
+    assign.
     """
     out = tensor if out is None else out
     if get_world_size() == 1:
@@ -81,7 +81,7 @@ def all_reduce(
 ) -> None:
     """tensor = sum (maximum, minimum, product) of the trainers' tensors, element by element.
 
-    use_calc_stream, sync_op: without meaning, as data flow orders ops. Raises FluidTypeError,
+    use_calc_stream, sync_op: ignored, since data flow orders ops. Raises FluidTypeError,
     FluidValueError for arguments that do not fit, UnsupportedError for a group.
     """
     all_of_the_job(group)
@@ -99,8 +99,8 @@ def reduce(
     use_calc_stream: bool = True,
     sync_op: bool = True,
 ) -> None:
-    """On trainer dst, tensor = sum (maximum, minimum, product) of the trainers' tensors; on the
-    others it stays. As all_reduce.
+    """tensor = sum (maximum, minimum, product) of the trainers' tensors, on trainer dst; others
+    keep theirs. Other arguments and errors as in all_reduce.
     """
     all_of_the_job(group)
     kind, root = f"c_reduce_{_reduction(op, 'reduce')}", _rank(dst, "dst", "reduce")
@@ -115,7 +115,7 @@ def broadcast(
     use_calc_stream: bool = True,
     sync_op: bool = True,
 ) -> None:
-    """tensor = that of trainer src. As all_reduce."""
+    """tensor = the tensor of trainer src. Other arguments and errors as in all_reduce."""
     all_of_the_job(group)
     _append(
         "c_broadcast", _variable(tensor, "tensor", "broadcast"), root=_rank(src, "src", "broadcast")
@@ -130,8 +130,8 @@ def all_gather(
     use_calc_stream: bool = True,
     sync_op: bool = True,
 ) -> None:
-    """Append the tensors of all trainers, in their order, to tensor_list (empty before). As
-    all_reduce.
+    """Append the tensors of all trainers, in their order, to the empty tensor_list. Other arguments
+    and errors as in all_reduce.
     """
     all_of_the_job(group)
     if not isinstance(tensor_list, list) or tensor_list:
@@ -159,9 +159,9 @@ def scatter(
     use_calc_stream: bool = True,
     sync_op: bool = True,
 ) -> None:
-    """tensor = the one of trainer src's tensor_list that is this trainer's. Every trainer's program
-    has a tensor_list, of which only that of src counts. As all_reduce; raises FluidValueError for a
-    list of another length than there are trainers.
+    """tensor = this trainer's entry of trainer src's tensor_list. Every trainer's program has a
+    tensor_list, but only that of src counts. Other arguments and errors as in all_reduce; also
+    raises FluidValueError if the list's length is not the number of trainers.
     """
     all_of_the_job(group)
     count, root = get_world_size(), _rank(src, "src", "scatter")
@@ -181,7 +181,9 @@ def scatter(
 
 @located
 def barrier(group: Any = None) -> None:
-    """Append an op that every trainer waits for: a sum over them of a zero. As all_reduce."""
+    """Append an op that every trainer waits for: a sum of zeros. Arguments and errors as in
+    all_reduce.
+    """
     all_of_the_job(group)
     all_reduce(layers.fill_constant([1], "int32", 0))
 

@@ -12,7 +12,7 @@ from .fleet.utils import fs
 
 
 class FS:
-    """What both kinds have."""
+    """The common methods of both kinds."""
 
     def stat(self, fs_path: str) -> bool:
         raise NotImplementedError
@@ -25,21 +25,19 @@ class LocalFS(FS):
     """Files and folders of this machine."""
 
     def list_dirs(self, fs_path: str) -> list[str]:
-        """The names of the folders in a folder; none where it is not there."""
+        """The names of the folders in a folder; none if it does not exist."""
         return fs.LocalFS().list_dirs(fs_path)
 
     def ls_dir(self, fs_path: str) -> list[str]:
-        """The names of all that is in a folder."""
+        """The names of all entries of a folder."""
         return sorted(os.listdir(fs_path))
 
     def stat(self, fs_path: str) -> bool:
-        """Whether there is such a file or folder."""
+        """Whether such a file or folder exists."""
         return os.path.exists(fs_path)
 
     def mkdir(self, fs_path: str) -> None:
-        """Make a folder, with those above it. Raises fs.FSFileExistsError where there is a file of
-        that name.
-        """
+        """Make a folder, with its parents. Raises fs.FSFileExistsError if a file has that name."""
         fs.LocalFS().mkdirs(fs_path)
 
     def mv(self, fs_src_path: str, fs_dst_path: str) -> None:
@@ -47,7 +45,7 @@ class LocalFS(FS):
         os.rename(fs_src_path, fs_dst_path)
 
     def rmr(self, fs_path: str) -> None:
-        """Remove a folder with all that is in it."""
+        """Remove a folder with its contents."""
         fs.LocalFS().delete(fs_path)
 
     def rm(self, fs_path: str) -> None:
@@ -55,7 +53,7 @@ class LocalFS(FS):
         os.remove(fs_path)
 
     def delete(self, fs_path: str) -> None:
-        """Remove a file, or a folder with all that is in it; nothing where there is none."""
+        """Remove a file, or a folder with its contents; do nothing if it does not exist."""
         fs.LocalFS().delete(fs_path)
 
     def need_upload_download(self) -> bool:
@@ -64,11 +62,11 @@ class LocalFS(FS):
 
 
 class BDFS(FS):
-    """A Hadoop file system, by the ``hadoop`` command below the folder that HADOOP_HOME names; run
-    without a shell.
+    """A Hadoop file system, by the ``hadoop`` command below the folder HADOOP_HOME, without a
+    shell.
 
-    hdfs_name: fs.default.name. hdfs_ugi: hadoop.job.ugi. time_out, sleep_inter: milliseconds, kept.
-    Raises EnforceNotMet where HADOOP_HOME is not set.
+    hdfs_name: fs.default.name. hdfs_ugi: hadoop.job.ugi. time_out, sleep_inter: milliseconds, only
+    stored. Raises EnforceNotMet if HADOOP_HOME is not set.
     """
 
     def __init__(
@@ -84,7 +82,7 @@ class BDFS(FS):
         self._client = fs.HDFSClient(home, configs, time_out, sleep_inter)
 
     def list_dirs(self, fs_path: str) -> list[str]:
-        """The names of the folders in a folder; none where it is not there."""
+        """The names of the folders in a folder; none if it does not exist."""
         return self._client.list_dirs(fs_path)
 
     def ls_dir(self, fs_path: str) -> tuple[list[str], list[str]]:
@@ -95,19 +93,19 @@ class BDFS(FS):
         return self._client.is_dir(fs_path)
 
     def stat(self, fs_path: str) -> bool:
-        """Whether there is such a file or folder."""
+        """Whether such a file or folder exists."""
         return self._client.is_exist(fs_path)
 
     def upload(self, local_path: str, fs_path: str) -> None:
-        """Put a local file into a folder."""
+        """Upload a local file into a folder."""
         self._client.upload(local_path, fs_path)
 
     def download(self, fs_path: str, local_path: str) -> None:
-        """Get a file into a local folder."""
+        """Download a file into a local folder."""
         self._client.download(fs_path, local_path)
 
     def mkdir(self, fs_path: str) -> None:
-        """Make a folder, unless it is there."""
+        """Make a folder, unless it exists."""
         self._client.mkdirs(fs_path)
 
     def mv(self, fs_src_path: str, fs_dst_path: str) -> None:
@@ -115,13 +113,13 @@ class BDFS(FS):
         self._client.mv(fs_src_path, fs_dst_path)
 
     def rmr(self, fs_path: str) -> None:
-        """Remove a folder with all that is in it; nothing where there is none."""
+        """Remove a folder with its contents; do nothing if it does not exist."""
         self._client.delete(fs_path)
 
     rm = delete = rmr
 
     def need_upload_download(self) -> bool:
-        """True: the files are elsewhere."""
+        """True: the files are remote."""
         return True
 
 

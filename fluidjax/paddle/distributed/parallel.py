@@ -1,4 +1,4 @@
-"""Who this process is in its job, as the environment says."""
+"""This process's role in its job, from the environment."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ...errors import FluidValueError, UnsupportedError
 
 
 class ParallelEnv:
-    """What Paddle's variables say of this process when it is made: trainer 0 of 1 where there are
-    none.
+    """The process's role from Paddle's environment variables, read at creation: trainer 0 of 1
+    without them.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class ParallelEnv:
 
 
 def _number(name: str, default: int) -> int:
-    """A whole number of the environment; of a list such as "0,1" the first. Raises FluidValueError
+    """An integer from the environment; the first of a list such as "0,1". Raises FluidValueError
     naming the variable.
     """
     text = os.environ.get(name, "").split(",")[0].strip()
@@ -77,16 +77,16 @@ def get_rank(group: Any = None) -> int:
 
 
 def get_world_size(group: Any = None) -> int:
-    """How many trainers there are, PADDLE_TRAINERS_NUM; 1 without a job. Raises UnsupportedError
-    for a group.
+    """The number of trainers, PADDLE_TRAINERS_NUM; 1 without a job. Raises UnsupportedError for a
+    group.
     """
     all_of_the_job(group)
     return ParallelEnv().world_size
 
 
 def init_parallel_env() -> None:
-    """Join the job that the environment describes, once; without one do nothing. Raises what
-    dist.init_from_env raises.
+    """Join the job that the environment describes, once; without a job do nothing. Raises the
+    errors of dist.init_from_env.
     """
     if read_env() is not None and current_job() is None:
         init_from_env()
@@ -113,9 +113,7 @@ def spawn(
     daemon: bool = False,
     **options: Any,
 ) -> NoReturn:
-    """Not supported. Raises UnsupportedError: processes are started by the launcher, with the
-    script.
-    """
+    """Not supported. Raises UnsupportedError: the launcher starts processes, with the script."""
     raise UnsupportedError(
         "paddle.distributed.spawn starts no processes here; start the script by `python -m"
         f" fluidjax launch --nproc N SCRIPT`, and call {getattr(func, '__name__', func)!s} in it"

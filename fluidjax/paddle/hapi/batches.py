@@ -1,5 +1,5 @@
-"""The batches of paddle.Model: of a data set whose samples are asked for by number, or of what
-gives batches itself.
+"""The batches of paddle.Model: from a data set with samples by number, or from an iterable of
+batches.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def batches(
 ) -> Iterator[list[np.ndarray]]:
     """The fields of each batch, as arrays.
 
-    data: with ``__getitem__`` and ``__len__``, a data set of samples, which are put together;
-    anything else that can be iterated gives batches. Raises FluidTypeError for what is neither.
+    data: a data set of samples, with ``__getitem__`` and ``__len__``, which are collated; or any
+    iterable of batches. Raises FluidTypeError for anything else.
     """
     if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
         order = list(range(len(data)))

@@ -1,6 +1,4 @@
-"""A layer called in a program of its own, which has the layer's parameters and nothing is trained
-in.
-"""
+"""A layer called in a separate program, which has the layer's parameters and trains nothing."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ from ..static import InputSpec, data
 
 @contextlib.contextmanager
 def beside(net: Layer, startup: Program | None = None) -> Iterator[Program]:
-    """Within the block the default program is a copy of the one that the layer's parameters are in;
-    names go on as they were.
+    """Within the block, the default program is a copy of the one with the layer's parameters; name
+    counters continue.
     """
     owners = {p.block.program for p in net.parameters()}
     if len(owners) > 1:
@@ -34,7 +32,7 @@ def beside(net: Layer, startup: Program | None = None) -> Iterator[Program]:
 
 @contextlib.contextmanager
 def in_mode(net: Layer, training: bool) -> Iterator[None]:
-    """Within the block all parts of a layer train, or predict."""
+    """Within the block, all parts of a layer are in training or evaluation mode."""
     before = [(layer, layer.training) for layer in net.sublayers(include_self=True)]
     (net.train if training else net.eval)()
     try:
@@ -45,7 +43,7 @@ def in_mode(net: Layer, training: bool) -> Iterator[None]:
 
 
 def listed(given: Any) -> list[Any]:
-    """A list of what is given: itself a list, or one thing, or nothing."""
+    """A list from an argument: a list, one object, or None."""
     return [] if given is None else list(given) if isinstance(given, list | tuple) else [given]
 
 
@@ -63,7 +61,7 @@ def shapes_of(input_size: Any) -> list[tuple[int, ...]]:
 
 
 def placed(shapes: Sequence[Sequence[int]], dtypes: Any) -> list[Variable]:
-    """Fed variables of these shapes. dtypes: one for all (default float32), or one each."""
+    """Fed variables of these shapes. dtypes: one for all (default float32), or one per shape."""
     kinds = listed(dtypes) or ["float32"]
     kinds = kinds * len(shapes) if len(kinds) == 1 else kinds
     if len(kinds) != len(shapes):

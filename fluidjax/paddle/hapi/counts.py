@@ -1,4 +1,4 @@
-"""paddle.flops: how many operations a net, or a static program, needs for one input."""
+"""paddle.flops: the number of operations of a net, or a static program, for one input."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def flops(
     custom_ops: Mapping[type[Layer], Callable[..., Any]] | None = None,
     print_detail: bool = False,
 ) -> int:
-    """The operations of a layer on an input of this shape (with the batch), or of a program for one
-    sample; printed, too.
+    """The number of operations of a layer on an input of this shape (with the batch), or of a
+    program for one sample; also printed.
 
-    As Paddle counts: a multiplication with its addition is one, a bias one more in convolutions and
-    none in Linear; batch norms, leaky ReLUs and average pools count, other layers are 0.
-    custom_ops: layer class -> function(layer, inputs, output) that gives its operations, or adds
-    them to layer.total_ops. print_detail: a row for each. Of a program: conv2d, pool2d, mul,
-    matmul, batch_norm and element-wise ops; input_size has no meaning then. Raises FluidTypeError
+    Counted as in Paddle: a multiplication with its addition is one, a bias one more in convolutions
+    and none in Linear; batch norms, leaky ReLUs and average pools count, other layers are 0.
+    custom_ops: layer class -> function(layer, inputs, output) that returns its operations, or adds
+    them to layer.total_ops. print_detail: print a row per layer. In a program, conv2d, pool2d, mul,
+    matmul, batch_norm and element-wise ops count, and input_size is ignored. Raises FluidTypeError
     for anything else.
     """
     if isinstance(net, Program):

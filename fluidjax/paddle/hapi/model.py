@@ -1,5 +1,5 @@
-"""paddle.Model: a net with its loss, optimizer and metrics, trained and asked by programs of its
-own.
+"""paddle.Model: a net with its loss, optimizer and metrics, and its own programs for training and
+prediction.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .summary import summary
 
 
 class _Step:
-    """One program of a model: what is fed, and what it gives."""
+    """One program of a model: its feeds and its results."""
 
     def __init__(
         self,
@@ -43,8 +43,8 @@ class _Step:
 
 
 class Model:
-    """A net (a layer) with what trains it. inputs, labels: InputSpecs of what it is given and of
-    what the loss compares with.
+    """A net (a layer) with its training. inputs, labels: InputSpecs of the net's inputs and of the
+    loss's labels.
 
     prepare() first; then fit, evaluate, predict over data, or train_batch, eval_batch,
     predict_batch. Programs and values are static: the net's parameters are in the global scope.
@@ -75,11 +75,10 @@ class Model:
         metrics: Any = None,
         amp_configs: Any = None,
     ) -> None:
-        """Say what trains and measures: an optimizer, a loss of (outputs, labels), paddle.metric
-        objects.
+        """Set the optimizer, a loss of (outputs, labels), and metrics (paddle.metric objects).
 
-        Values that are not there yet are initialised; others stay. Raises UnsupportedError for
-        amp_configs, FluidTypeError for other things.
+        Missing values are initialised; others stay. Raises UnsupportedError for amp_configs,
+        FluidTypeError for arguments of other types.
         """
         if amp_configs:
             raise UnsupportedError(
@@ -104,7 +103,7 @@ class Model:
         )
 
     def _initialise(self, programs: Sequence[Program], startup: Program) -> None:
-        """Run a startup program for those values of it that are not there."""
+        """Run a startup program for its missing values."""
         names = [v.name for p in (startup, *programs) for v in p.list_vars() if is_persistable(v)]
         scope = global_scope()
         vars = {n: var for n in names if (var := scope.find_var(n)) is not None and not var.empty}
@@ -151,7 +150,7 @@ class Model:
     def _run(
         self, mode: str, values: Sequence[Any]
     ) -> tuple[list[np.ndarray], list[np.ndarray], list[list[np.ndarray]]]:
-        """Losses, outputs, and what is measured, of one batch."""
+        """Losses, outputs, and metrics of one batch."""
         step = self._step(mode)
         if len(values) < len(step.feeds):
             raise FluidValueError(
@@ -177,7 +176,7 @@ class Model:
         return (losses, results) if results else losses
 
     def train_batch(self, inputs: Any, labels: Any = None, update: bool = True) -> Any:
-        """One step of training: the losses, and with metrics (losses, what their update gave).
+        """One step of training: the losses, or with metrics (losses, results of their updates).
         Raises UnsupportedError for update=False.
         """
         if not update:
@@ -188,11 +187,11 @@ class Model:
         return self._measured("train", [*listed(inputs), *listed(labels)])
 
     def eval_batch(self, inputs: Any, labels: Any = None) -> Any:
-        """The losses of a batch, and with metrics (losses, what their update gave)."""
+        """The losses of a batch, or with metrics (losses, results of their updates)."""
         return self._measured("eval", [*listed(inputs), *listed(labels)])
 
     def predict_batch(self, inputs: Any) -> list[np.ndarray]:
-        """What the net gives for a batch."""
+        """The net's outputs for a batch."""
         return self._run("predict", listed(inputs))[1]
 
     # -- data
@@ -205,11 +204,11 @@ class Model:
         """Train: `epochs` times over the batches of train_data, evaluating every eval_freq epochs,
         saving every save_freq to save_dir.
 
-        data: a data set of samples (``__getitem__``, ``__len__``), or what gives batches; batches
-        are made in this thread, whatever num_workers is. num_iters: at most so many steps. verbose:
-        0 says nothing, 1 a line an epoch, 2 also one every log_freq steps. callbacks: objects with
-        methods of paddle.callbacks.Callback (on_epoch_end(epoch, logs), ...). Raises
-        UnsupportedError for accumulate_grad_batches other than 1.
+        data: a data set of samples (``__getitem__``, ``__len__``), or an iterable of batches;
+        batches are made in this thread, whatever num_workers is. num_iters: the largest number of
+        steps. verbose: 0 prints nothing, 1 a line per epoch, 2 also one every log_freq steps.
+        callbacks: objects with methods of paddle.callbacks.Callback (on_epoch_end(epoch, logs),
+        ...). Raises UnsupportedError for accumulate_grad_batches other than 1.
         """
         if accumulate_grad_batches != 1:
             raise UnsupportedError(
@@ -248,7 +247,7 @@ class Model:
         num_samples: int | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """The loss of the last batch and the metrics over all data: {"loss": [...], metric: value}.
-        Arguments as those of fit.
+        Arguments as in fit.
         """
         calls = self._calls(callbacks)
         calls("on_eval_begin", {})
@@ -269,8 +268,8 @@ class Model:
         self, test_data: Any, batch_size: int = 1, num_workers: int = 0, stack_outputs: bool = False, verbose: int = 1,
         callbacks: Any = None,
     ) -> list[Any]:  # fmt: skip
-        """What the net gives for all data: for each output a list of batches' arrays, with
-        stack_outputs one array.
+        """The net's outputs for all data: for each output a list of batches' arrays, or one array
+        with stack_outputs.
         """
         calls, found = self._calls(callbacks), []
         calls("on_predict_begin", {})
@@ -285,7 +284,7 @@ class Model:
     def _pass(
         self, mode: str, data: Any, calls: Any, every: int, title: str, most: int | None
     ) -> tuple[dict[str, Any], int]:
-        """Once over the batches: what they say at last, and how many there were."""
+        """One pass over the batches: the final results, and the number of batches."""
         for metric in self._metrics:
             metric.reset()
         with bar(title, most, show=every > 0 and shown()) as progress:
@@ -325,7 +324,7 @@ class Model:
             print(_line(title, logs), end="")
 
     def _calls(self, callbacks: Any) -> Callable[..., None]:
-        """What calls a method of all callbacks that have it."""
+        """A function that calls a method of all callbacks that define it."""
         held = listed(callbacks)
         for callback in held:
             if hasattr(callback, "set_model"):
@@ -346,8 +345,8 @@ class Model:
         return self.network.parameters(*args, **kwargs)
 
     def save(self, path: str, training: bool = True) -> None:
-        """PATH.pdparams with the net's values and PATH.pdopt with the optimizer's; not `training`:
-        a model for inference.
+        """Write PATH.pdparams with the net's values and PATH.pdopt with the optimizer's; without
+        `training`, a model for inference.
         """
         if not training:
             step = self._step("predict")
@@ -369,7 +368,7 @@ class Model:
         ]
 
     def load(self, path: str, skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
-        """Take the values that save wrote. skip_mismatch: those of other shapes stay as they are.
+        """Load the values that save wrote. skip_mismatch: skip values of other shapes.
 
         Raises FluidValueError for values of other shapes, and for names that the file lacks.
         """
@@ -392,7 +391,7 @@ class Model:
                 global_scope().var(name).set(np.asarray(value))
 
     def summary(self, input_size: Any = None, dtype: Any = None) -> dict[str, int]:
-        """paddle.summary of the net, for the inputs that the model was given."""
+        """paddle.summary of the net, for the model's inputs."""
         given = self._inputs if input_size is None else input_size
         return summary(
             self.network,

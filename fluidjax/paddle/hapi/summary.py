@@ -1,4 +1,4 @@
-"""paddle.summary: a table of a net's layers, the shapes that go through them, and their parameters."""
+"""paddle.summary: a table of a net's layers, with their output shapes and parameters."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ HEAD = ("Layer (type)", "Input Shape", "Output Shape", "Param #")
 def summary(
     net: Layer, input_size: Any = None, dtypes: Any = None, input: Any = None
 ) -> dict[str, int]:
-    """Print a row for each innermost layer that is called, and totals: {"total_params": ...,
+    """Print a row for each innermost layer in call order, and totals: {"total_params": ...,
     "trainable_params": ...}.
 
     input_size: the shape of the input with the batch, or a list of shapes or InputSpecs; None and
-    -1 count as 1. dtypes: of the inputs, default float32. input: arrays (or a list, or a dict by
-    argument) whose shapes and dtypes are taken instead. Statistics that a norm keeps count among
-    all parameters. The net is called in a program of its own. Raises FluidTypeError for other than
-    a layer, FluidValueError without shapes.
+    -1 count as 1. dtypes: those of the inputs, default float32. input: arrays (or a list, or a dict
+    by argument) whose shapes and dtypes are used instead. A norm's statistics count among all
+    parameters. The net is called in a separate program. Raises FluidTypeError unless net is a
+    layer, FluidValueError without shapes.
     """
     if not isinstance(net, Layer):
         raise FluidTypeError(f"summary takes a layer, not {type(net).__name__}")

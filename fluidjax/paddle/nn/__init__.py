@@ -15,8 +15,8 @@ class ClipGradByGlobalNorm(GradientClipByGlobalNorm):
     """``grad * clip_norm / max(clip_norm, global_norm)``, global_norm over all gradients of
     parameters with need_clip.
 
-    auto_skip_clip: dynamic mode leaves the multiplication out where the norm is small enough; a
-    static program has it always.
+    auto_skip_clip: dynamic mode omits the multiplication if the norm is small enough; a static
+    program always has it.
     """
 
     def __init__(

@@ -40,14 +40,14 @@ def Normal(mean: float = 0.0, std: float = 1.0, name: str | None = None) -> Init
 
 
 def TruncatedNormal(mean: float = 0.0, std: float = 1.0, name: str | None = None) -> Initializer:
-    """Random numbers of the normal distribution, none farther than two `std` from the mean."""
+    """Random numbers of the normal distribution, truncated at two `std` from the mean."""
     return fluid.TruncatedNormal(mean, std)
 
 
 def XavierUniform(
     fan_in: float | None = None, fan_out: float | None = None, name: str | None = None
 ) -> Initializer:
-    """Random numbers up to sqrt(6 / (fan_in + fan_out)) in size."""
+    """Uniform random numbers up to sqrt(6 / (fan_in + fan_out)) in absolute value."""
     return fluid.Xavier(True, fan_in, fan_out)
 
 
@@ -74,8 +74,8 @@ class _Kaiming(fluid.MSRAInitializer):
 def KaimingUniform(
     fan_in: float | None = None, negative_slope: float = 0.0, nonlinearity: str = "relu"
 ) -> Initializer:
-    """Random numbers up to gain * sqrt(3 / fan_in) in size, with calculate_gain of the
-    nonlinearity.
+    """Uniform random numbers up to gain * sqrt(3 / fan_in) in absolute value, with calculate_gain
+    of the nonlinearity.
     """
     return _Kaiming(True, fan_in, negative_slope, nonlinearity)
 
@@ -90,8 +90,7 @@ def KaimingNormal(
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much weights before this function are enlarged: 1, 5/3 for tanh, sqrt(2) for relu, 3/4
-    for selu.
+    """The factor of weights before this function: 1, 5/3 for tanh, sqrt(2) for relu, 3/4 for selu.
 
     leaky_relu: sqrt(2 / (1 + param^2)), param default 0.01. Raises FluidValueError for another
     function.

@@ -1,8 +1,8 @@
 """paddle.optimizer: Fluid's optimizers with the arguments of Paddle 2.0.
 
 parameters is Fluid's parameter_list, weight_decay (a number for L2Decay) its regularization.
-learning_rate is a number, a variable, or a scheduler of paddle.optimizer.lr: then every run of the
-program takes the scheduler's present rate.
+learning_rate is a number, a variable, or a scheduler of paddle.optimizer.lr; with a scheduler,
+every run of the program uses its current rate.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from .precision import MultiPrecision
 
 
 def _decay(weight_decay: Any) -> Any:
-    """A regularizer from a coefficient (L2), or as it is. Raises FluidTypeError for anything else."""
+    """A regularizer from a coefficient (L2), or a regularizer unchanged. Raises FluidTypeError for
+    anything else.
+    """
     if weight_decay is None or isinstance(weight_decay, WeightDecayRegularizer):
         return weight_decay
     if isinstance(weight_decay, int | float) and not isinstance(weight_decay, bool):
@@ -40,21 +42,21 @@ def _decay(weight_decay: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Scheduled:
-    """A learning rate's variable, which a run sets to what a scheduler says."""
+    """A learning rate's variable, which a run sets from a scheduler."""
 
     name: str
     scheduler: lr.LRScheduler
 
     def set_in(self, scope: Scope) -> None:
-        """Put the present rate into a scope, where the startup program has made the variable."""
+        """Put the current rate into a scope, if the startup program has made the variable."""
         held = scope.find_var(self.name)
         if held is not None and held.value is not None:
             held.set(np.full([1], self.scheduler(), np.asarray(held.value).dtype))
 
 
 def register_schedule(optimizer: Any, updates: Any, program: Program) -> None:
-    """Have runs of a program take the rate of an optimizer's scheduler, if it has one; updates: the
-    optimizer whose rate it is.
+    """Make runs of a program use the rate of an optimizer's scheduler, if it has one; updates: the
+    optimizer with that rate.
     """
     scheduler = optimizer._scheduler if isinstance(optimizer, Static) else None
     rate = updates._global_learning_rate(program) if scheduler is not None else None
@@ -68,7 +70,7 @@ def register_schedule(optimizer: Any, updates: Any, program: Program) -> None:
 
 
 class Static:
-    """What the 2.0 optimizers have on top of Fluid's."""
+    """The additions of the 2.0 optimizers to Fluid's."""
 
     _learning_rate: float | Variable
     _learning_rate_map: dict[Program, Variable]
@@ -86,7 +88,7 @@ class Static:
         parameters: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> tuple[list[Operator], list[tuple[Parameter, Variable]]]:
-        """Append everything that one training step does after the loss, as Fluid's minimize.
+        """Append everything that one training step does after the loss, like Fluid's minimize.
 
         parameters: Parameters or names to update; default the optimizer's, else all trainable ones.
         """
@@ -95,16 +97,16 @@ class Static:
         return made
 
     def get_lr(self) -> float:
-        """The scheduler's present rate; else the one that the last run used. Raises FluidValueError
-        where there is none yet.
+        """The scheduler's current rate; else the one that the last run used. Raises FluidValueError
+        if there is none yet.
         """
         return self.current_step_lr() if self._scheduler is None else self._scheduler()  # type: ignore[attr-defined]
 
     def set_lr(self, value: float) -> None:
-        """Go on with another rate: before minimize, or in the global scope. Raises FluidValueError
-        where a scheduler says the rate.
+        """Set another rate: before minimize, or in the global scope. Raises FluidValueError if a
+        scheduler sets the rate.
 
-        Raises FluidTypeError for other than a number.
+        Raises FluidTypeError unless it is a number.
         """
         if self._scheduler is not None:
             raise FluidValueError(
@@ -119,7 +121,7 @@ class Static:
                 held.set(np.full([1], value, np.asarray(held.value).dtype))
 
     def set_lr_scheduler(self, scheduler: lr.LRScheduler) -> None:
-        """Take the rate from a scheduler, from the next minimize on. Raises FluidTypeError for
+        """Use the rate of a scheduler, from the next minimize on. Raises FluidTypeError for
         anything else.
         """
         if not isinstance(scheduler, lr.LRScheduler):
@@ -143,11 +145,11 @@ class Static:
         )
 
     def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Put what state_dict gave into the global scope and the scheduler; other names are passed
-        over.
+        """Put the values from state_dict into the global scope and the scheduler; other names are
+        ignored.
 
-        Raises FluidValueError for a value of another shape than the accumulator has; then nothing
-        is set.
+        Raises FluidValueError if a value's shape differs from the accumulator's; then nothing is
+        set.
         """
         names = self.get_opti_var_name_list()  # type: ignore[attr-defined]
         given = {n: np.asarray(state_dict[n]) for n in names if n in state_dict}
@@ -177,20 +179,20 @@ class Static:
         parameters_and_grads: Sequence[Pair],
         regularization: WeightDecayRegularizer | None = None,
     ) -> list[Pair]:
-        """The pairs with the decay of each parameter's regularizer, else of this one, added to its
-        gradient.
+        """The pairs, with the decay of each parameter's regularizer (default: this one) added to
+        its gradient.
         """
         return append_regularization_ops(parameters_and_grads, regularization)
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
-        """Does nothing: a run computes its gradients anew."""
+        """Does nothing: every run computes new gradients."""
 
     clear_gradients = clear_grad
 
 
 class SGD(Static, MultiPrecision, fluid.SGDOptimizer):
-    """``param -= lr * grad``: fluid.optimizer.SGD. multi_precision: parameters of two bytes are
-    updated by copies in float32.
+    """``param -= lr * grad``: fluid.optimizer.SGD. multi_precision: 16-bit parameters are updated
+    by copies in float32.
     """
 
     def __init__(
@@ -216,9 +218,9 @@ class Momentum(Static, MultiPrecision, fluid.MomentumOptimizer):
     """``velocity = momentum * velocity + rescale_grad * grad``, then ``param -= lr * velocity``:
     fluid.optimizer.Momentum.
 
-    A weight_decay of L2 is the op's own, for parameters that have no regularizer. multi_precision:
-    as SGD's. use_multi_tensor: one op for several parameters in Paddle; here there is one for each,
-    and XLA fuses them.
+    An L2 weight_decay is an attribute of the op, for parameters without a regularizer.
+    multi_precision: as in SGD. use_multi_tensor: one op for several parameters in Paddle; here
+    there is one per parameter, and XLA fuses them.
     """
 
     def __init__(
@@ -347,7 +349,7 @@ class Adam(Static, MultiPrecision, fluid.AdamOptimizer):
     """Steps from running averages of the gradient and of its square: fluid.optimizer.Adam, with
     epsilon scaled as sqrt(1 - beta2^t).
 
-    multi_precision, use_multi_tensor: as Momentum's.
+    multi_precision, use_multi_tensor: as in Momentum.
     """
 
     def __init__(
@@ -379,12 +381,12 @@ class Adam(Static, MultiPrecision, fluid.AdamOptimizer):
 
 
 class AdamW(Adam):
-    """Adam with decay apart from the gradient: ``param -= lr * weight_decay * param`` before Adam's
-    step; op ``adamw``.
+    """Adam with decoupled decay: ``param -= lr * weight_decay * param`` before Adam's step; op
+    ``adamw``.
 
-    lr_ratio: a function of a parameter, which gives what its rate is multiplied by.
-    apply_decay_param_fun: a function of a parameter's name; only where it is true the parameter
-    decays. Raises FluidTypeError for a weight_decay that is no number.
+    lr_ratio: a function of a parameter that returns the factor of its rate. apply_decay_param_fun:
+    a function of a parameter's name that returns whether it decays. Raises FluidTypeError for a
+    weight_decay that is not a number.
     """
 
     type = "adamw"
@@ -466,7 +468,7 @@ class Lamb(Static, MultiPrecision, fluid.LambOptimizer):
     """Adam's direction plus weight decay, scaled to the parameter's norm: fluid.optimizer.Lamb,
     with Adam's correction of the averages.
 
-    Where the decay is 0 nothing is scaled, unless always_adapt. multi_precision: as SGD's.
+    With a decay of 0 nothing is scaled, unless always_adapt. multi_precision: as in SGD.
     """
 
     _writes_pows = True
@@ -507,7 +509,7 @@ class NAdam(Static, NAdamUpdate):
     """Adam with Nesterov's look ahead: ``mu_t = beta1 * (1 - 0.96^(t * momentum_decay) / 2)`` takes
     beta1's place; Paddle 3's op ``nadam``.
 
-    Raises FluidTypeError for a beta1, beta2, epsilon or momentum_decay that is no number,
+    Raises FluidTypeError for a beta1, beta2, epsilon or momentum_decay that is not a number,
     FluidValueError for a beta outside of [0, 1).
     """
 
@@ -537,10 +539,10 @@ class NAdam(Static, NAdamUpdate):
 
 
 class RAdam(Static, RAdamUpdate):
-    """Adam, rectified: a step is that of the gradient's average alone while few gradients say
-    little of their variance; op ``radam``.
+    """Rectified Adam: a step uses the gradient's average alone while too few gradients have been
+    seen to estimate the variance; op ``radam``.
 
-    Raises FluidTypeError for a beta1, beta2 or epsilon that is no number, FluidValueError for a
+    Raises FluidTypeError for a beta1, beta2 or epsilon that is not a number, FluidValueError for a
     beta outside of [0, 1).
     """
 
@@ -568,13 +570,13 @@ class RAdam(Static, RAdamUpdate):
 
 
 class Rprop(Static, RpropUpdate):
-    """Steps by the gradient's sign, of a size that each element has for itself: times etas[1] while
-    the sign stays, times etas[0] where it turns, within learning_rate_range; Paddle 3's op
-    ``rprop``. For whole batches.
+    """Steps by the gradient's sign, with a size per element: multiplied by etas[1] while the sign
+    stays, by etas[0] if it changes, within learning_rate_range; Paddle 3's op ``rprop``. For whole
+    batches.
 
-    learning_rate is where the sizes start. Raises FluidValueError where it is outside of the range
-    or etas are not below and above 1, FluidTypeError for a variable or a scheduler,
-    UnsupportedError for multi_precision.
+    learning_rate is the initial size. Raises FluidValueError if it is outside of the range or etas
+    are not below and above 1, FluidTypeError for a variable or a scheduler, UnsupportedError for
+    multi_precision.
     """
 
     def __init__(
@@ -607,12 +609,12 @@ class Rprop(Static, RpropUpdate):
 
 
 class ASGD(Static, ASGDUpdate):
-    """Steps along the mean of the last batch_num gradients, of which it keeps each: averaged SGD
+    """Steps along the mean of the last batch_num gradients, all of which are stored: averaged SGD
     over the batches of a pass; op ``asgd``.
 
-    As Paddle 3's dynamic mode computes it; with batch_num above 1 its static mode loses the
-    gradients that it keeps. Raises FluidTypeError, FluidValueError for a batch_num that is no
-    integer above 0, UnsupportedError for multi_precision.
+    Computed as in Paddle 3's dynamic mode; with batch_num above 1 its static mode loses the stored
+    gradients. Raises FluidTypeError, FluidValueError for a batch_num that is not an integer above
+    0, UnsupportedError for multi_precision.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Learning rates that rise and fall: along a line, once, in cycles, and with restarts."""
+"""Learning rates that rise and fall: linearly, once, in cycles, and with restarts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .schedule import LRScheduler
 
 
 def _count(owner: str, what: str, value: Any) -> int:
-    """`value` where it is a whole number above 0. Raises FluidTypeError, FluidValueError otherwise."""
+    """`value` if it is an integer above 0. Raises FluidTypeError, FluidValueError otherwise."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise FluidTypeError(f"{owner}'s {what} is a whole number, not {value!r}")
     require(value > 0, f"{owner}'s {what} is above 0, not {value}")
@@ -20,11 +20,11 @@ def _count(owner: str, what: str, value: Any) -> int:
 
 
 class LinearLR(LRScheduler):
-    """learning_rate * start_factor at n = 0, along a line to learning_rate * end_factor at
-    total_steps, and so on from there.
+    """learning_rate * start_factor at n = 0, linear to learning_rate * end_factor at total_steps,
+    then constant.
 
-    As Paddle computes it, from the rate before: step(n) past the next one goes on from the present
-    rate.
+    Computed from the previous rate as in Paddle: a step(n) that skips steps continues from the
+    current rate.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class OneCycleLR(LRScheduler):
     """From max_learning_rate / divide_factor up to max_learning_rate, then down to
     end_learning_rate at total_steps - 1.
 
-    phase_pct: the part of the steps that go up. three_phase: as many lead down to where it began,
-    and the others to the end. anneal_strategy: along half a wave ("cos") or a line ("linear"). A
+    phase_pct: the fraction of steps that rise. three_phase: as many return to the initial rate, and
+    the rest go to the end. anneal_strategy: along half a cosine ("cos") or a line ("linear"). A
     step beyond total_steps raises FluidValueError.
     """
 
@@ -161,7 +161,7 @@ class CyclicLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """eta_min + (learning_rate - eta_min) * (1 + cos(pi n / T)) / 2, n beginning anew after T
+    """eta_min + (learning_rate - eta_min) * (1 + cos(pi n / T)) / 2, where n restarts after T
     steps: T_0, T_0 * T_mult, ...
     """
 
@@ -188,7 +188,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         )
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on by one, or to `epoch`. Raises FluidValueError for a negative one."""
+        """Advance by one, or to `epoch`. Raises FluidValueError for a negative one."""
         if epoch is None and self.last_epoch >= 0:
             self.T_cur += 1
             if self.T_cur >= self.T_i:

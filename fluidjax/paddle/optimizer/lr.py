@@ -1,5 +1,5 @@
-"""paddle.optimizer.lr: learning rates that follow from a count, which step() raises; every run of a
-program takes the present one.
+"""paddle.optimizer.lr: learning rates as functions of a count, which step() increments; every run
+of a program uses the current one.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class ExponentialDecay(_ByGamma):
 class PolynomialDecay(LRScheduler):
     """(learning_rate - end_lr) * (1 - n / decay_steps)^power + end_lr, with n up to decay_steps.
 
-    cycle: n goes on, and decay_steps is the multiple that n needs.
+    cycle: n is not limited, and decay_steps grows to its next multiple above n.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class PolynomialDecay(LRScheduler):
 
 
 class LinearWarmup(LRScheduler):
-    """From start_lr to end_lr on a line over warmup_steps, then learning_rate: a number, or a
+    """A linear rise from start_lr to end_lr over warmup_steps, then learning_rate: a number, or a
     scheduler that begins then.
     """
 
@@ -182,7 +182,7 @@ class LinearWarmup(LRScheduler):
 
 
 class MultiStepDecay(LRScheduler):
-    """learning_rate * gamma^k, where k of the milestones are reached."""
+    """learning_rate * gamma^k after k of the milestones."""
 
     def __init__(
         self,
@@ -282,12 +282,12 @@ class CosineAnnealingDecay(LRScheduler):
 
 
 class ReduceOnPlateau(LRScheduler):
-    """factor times the rate whenever a measure has not become better for more than `patience`
+    """The rate, multiplied by factor whenever a measure has not improved for more than `patience`
     steps: step(measure).
 
-    mode: "min" or "max" is better, by more than threshold: a part of the best ("rel"), or so much
-    ("abs"). cooldown: steps after a change in which measures do not count. min_lr: the least rate;
-    a change by epsilon or less is none.
+    mode: "min" or "max" is better, by more than threshold: relative to the best ("rel"), or
+    absolute ("abs"). cooldown: steps after a change in which measures do not count. min_lr: the
+    least rate; changes up to epsilon are skipped.
     """
 
     keys = ("cooldown_counter", "best", "num_bad_epochs", "last_epoch", "last_lr")
@@ -319,12 +319,12 @@ class ReduceOnPlateau(LRScheduler):
         return self.last_lr
 
     def step(self, metrics: Any = None, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Go on with a measure: a number, or an array of one. Raises FluidTypeError for anything
+        """Advance with a measure: a number, or an array of one. Raises FluidTypeError for anything
         else.
         """
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if metrics is None and self.last_epoch == 0:
-            return  # this is where it begins
+            return  # the initial state
         if np.size(metrics) != 1 or np.asarray(metrics).dtype.kind not in "fiu":
             raise FluidTypeError(f"ReduceOnPlateau.step takes a number, not {metrics!r}")
         measure = float(np.asarray(metrics).ravel()[0])

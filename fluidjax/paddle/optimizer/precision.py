@@ -1,5 +1,5 @@
-"""Parameters of two bytes with a copy in float32 that is updated in their place: multi_precision of
-Paddle 2's optimizers.
+"""16-bit parameters with a float32 copy that is updated instead: multi_precision of Paddle 2's
+optimizers.
 """
 
 from __future__ import annotations
@@ -35,9 +35,7 @@ class MultiPrecision:
         super().__init__(**options)
 
     def _master(self, param: Parameter) -> Any:
-        """The copy of a parameter of two bytes, made when it is first asked for; else the
-        parameter.
-        """
+        """The copy of a 16-bit parameter, made at first use; any other parameter itself."""
         if not self._multi_precision or param.desc.dtype not in _SMALL:
             return param
         if param.name not in self._masters:

@@ -1,4 +1,4 @@
-"""LRScheduler: what learning rates of paddle.optimizer.lr have in common."""
+"""LRScheduler: the base of learning rates of paddle.optimizer.lr."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ...layers._build import require
 
 
 class LRScheduler:
-    """A learning rate for paddle.optimizer: self() is the present one, step() goes on to the next.
+    """A learning rate for paddle.optimizer: self() is the current one, step() advances to the next.
 
     A subclass defines get_lr(), from self.base_lr and self.last_epoch, which counts from 0.
-    last_epoch: what was counted before (-1: nothing). verbose: step() prints the rate. Raises
-    FluidTypeError, FluidValueError for a rate that is no number or negative.
+    last_epoch: the count so far (-1: none). verbose: step() prints the rate. Raises FluidTypeError,
+    FluidValueError for a rate that is not a number or negative.
     """
 
     keys: tuple[str, ...] = ("last_epoch", "last_lr")
@@ -41,7 +41,7 @@ class LRScheduler:
         raise NotImplementedError(f"{type(self).__name__} has no get_lr")
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on by one, or to `epoch`."""
+        """Advance by one, or to `epoch`."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         self.last_lr = self.get_lr()
         self._tell()
@@ -54,16 +54,16 @@ class LRScheduler:
             )
 
     def state_keys(self) -> None:
-        """What state_dict holds is in self.keys; a subclass may set them here."""
+        """Set self.keys, the keys of state_dict; a subclass may override this."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What to go on from."""
+        """The state to resume from."""
         self.state_keys()
         return {key: getattr(self, key) for key in self.keys if hasattr(self, key)}
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what state_dict gave. Raises FluidValueError where a key is missing; then
-        nothing is set.
+        """Resume from a state_dict. Raises FluidValueError if a key is missing; then nothing is
+        set.
         """
         self.state_keys()
         lacking = [key for key in self.keys if key not in state_dict]

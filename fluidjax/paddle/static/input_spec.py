@@ -1,4 +1,4 @@
-"""paddle.static.InputSpec: what an input of a net will be."""
+"""paddle.static.InputSpec: the description of a net's input."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class InputSpec:
     """Shape (None or -1: any size), dtype and name of an input; stop_gradient: whether gradients
     end at it.
 
-    Equal where shape, dtype, name and stop_gradient are. Raises FluidTypeError for a shape that is
-    no list of sizes.
+    Two are equal if shape, dtype, name and stop_gradient are. Raises FluidTypeError for a shape
+    that is not a list of sizes.
     """
 
     def __init__(
@@ -35,8 +35,8 @@ class InputSpec:
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> InputSpec:
-        """That of a variable, under its name or another. Raises FluidTypeError for what is no
-        variable.
+        """The InputSpec of a variable, under its name or another. Raises FluidTypeError unless it
+        is a variable.
         """
         if not isinstance(tensor, Variable):
             raise FluidTypeError(
@@ -46,14 +46,14 @@ class InputSpec:
 
     @classmethod
     def from_numpy(cls, ndarray: np.ndarray, name: str | None = None) -> InputSpec:
-        """That of an array."""
+        """The InputSpec of an array."""
         return cls(ndarray.shape, ndarray.dtype.name, name)
 
     def batch(self, batch_size: int | Sequence[int]) -> InputSpec:
-        """Put a dimension of this size in front; returns the same object.
+        """Prepend a dimension of this size; returns the same object.
 
-        Raises FluidTypeError for other than a whole number, FluidValueError for a list of other
-        than one.
+        Raises FluidTypeError unless it is an integer, FluidValueError for a list without exactly
+        one.
         """
         if isinstance(batch_size, list | tuple):
             if len(batch_size) != 1:
@@ -65,8 +65,8 @@ class InputSpec:
         return self
 
     def unbatch(self) -> InputSpec:
-        """Take the first dimension away; returns the same object. Raises FluidValueError where
-        there is none.
+        """Remove the first dimension; returns the same object. Raises FluidValueError if there is
+        none.
         """
         if not self.shape:
             raise FluidValueError(

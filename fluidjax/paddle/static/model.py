@@ -26,7 +26,7 @@ def save_inference_model(
     from `feed_vars`.
 
     PREFIX.pdmodel holds the program, PREFIX.pdiparams the values of its persistable variables.
-    Raises as fluid.io.save_inference_model does.
+    Raises the errors of fluid.io.save_inference_model.
     """
     folder, name = _split(path_prefix)
     feeds = feed_vars if isinstance(feed_vars, list | tuple) else [feed_vars]
@@ -39,7 +39,7 @@ def save_inference_model(
 def load_inference_model(path_prefix: str, executor: Any) -> list[Any]:
     """[program, feed names, fetch variables] of PREFIX.pdmodel; values go into the global scope.
 
-    Raises as fluid.io.load_inference_model does.
+    Raises the errors of fluid.io.load_inference_model.
     """
     folder, name = _split(path_prefix)
     return model.load_inference_model(folder, executor, f"{name}.pdmodel", f"{name}.pdiparams")

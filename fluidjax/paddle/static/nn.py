@@ -55,8 +55,8 @@ def fc(
 ) -> Variable:
     """activation(sum_i flatten(x_i) @ w_i + b): fluid's layers.fc.
 
-    x: a variable or a list of them; the first num_flatten_dims dimensions stay, the others become
-    one.
+    x: a variable or a list of them; the first num_flatten_dims dimensions stay, the others are
+    merged.
     """
     return layers.fc(x, size, num_flatten_dims, weight_attr, bias_attr, activation, name)
 
@@ -68,8 +68,8 @@ def cond(
     name: str | None = None,
     return_names: Any = None,
 ) -> Any:
-    """What true_fn() gives where pred holds, else what false_fn() gives: fluid's layers.cond.
-    return_names has no meaning here.
+    """The result of true_fn() if pred is true, else of false_fn(): fluid's layers.cond.
+    return_names is ignored.
     """
     return branches.cond(pred, true_fn, false_fn, name)
 
@@ -81,10 +81,10 @@ def prelu(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Variable:
-    """x where x > 0, else a * x: a is trained, one number ("all"), one a channel ("channel") or one
-    an element of a sample ("element").
+    """x where x > 0, else a * x: a is trained: one number ("all"), one per channel ("channel") or
+    one per element of a sample ("element").
 
-    data_format: "NHWC" where the channels come last. Raises FluidValueError for another mode or
+    data_format: "NHWC" if the channels come last. Raises FluidValueError for another mode or
     format.
     """
     one_of(
@@ -102,7 +102,7 @@ def deform_conv2d(
     dilation: Any = 1, groups: int = 1, deformable_groups: int = 1, im2col_step: int = 1, weight_attr: Any = None, bias_attr: Any = None,
     name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """A convolution whose taps lie where `offset` says, weighted by `mask` (None: version 1):
+    """A convolution whose taps are moved by `offset` and weighted by `mask` (None: version 1):
     fluid's layers.deformable_conv.
     """
     return layers.deformable_conv(

@@ -1,4 +1,6 @@
-"""paddle.static.serialize_program and its kin: what save_inference_model writes, as bytes."""
+"""paddle.static.serialize_program and related functions: the contents of save_inference_model's
+files, as bytes.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,11 @@ def normalize_program(
     program: Program, feed_vars: Variable | Sequence[Variable], fetch_vars: Variable | Sequence[Variable], *,
     skip_prune_program: bool = False,
 ) -> Program:  # fmt: skip
-    """A program as serialize_program writes it, but that it fetches `fetch_vars` themselves: in
-    test mode, and of the ops only those that compute them from `feed_vars`. skip_prune_program: all
-    ops.
+    """The program that serialize_program writes, except that it fetches `fetch_vars` themselves: in
+    test mode, with only the ops that compute them from `feed_vars`. skip_prune_program: all ops.
 
-    Raises FluidTypeError for other than a program and variables, FluidValueError for a program
-    without ops and a feed not needed.
+    Raises FluidTypeError unless given a program and variables, FluidValueError for a program
+    without ops and an unneeded feed.
     """
     feeds, fetches = _listed(feed_vars, "feed_vars"), _listed(fetch_vars, "fetch_vars")
     if not isinstance(program, Program):
@@ -59,9 +60,9 @@ def serialize_program(
     **kwargs: Any,
 ) -> bytes:
     """The part of a program (default: the default main program) that computes `fetch_vars` from
-    `feed_vars`, as .pdmodel holds it.
+    `feed_vars`, in the format of .pdmodel.
 
-    Raises FluidTypeError for other than variables, FluidValueError for a feed that is not needed.
+    Raises FluidTypeError unless given variables, FluidValueError for an unneeded feed.
     """
     return _pruned(feed_vars, fetch_vars, program).serialize_to_string()
 
@@ -70,11 +71,11 @@ def serialize_persistables(
     feed_vars: Variable | Sequence[Variable], fetch_vars: Variable | Sequence[Variable], executor: Any, *, program: Program | None = None,
     **kwargs: Any,
 ) -> bytes | None:  # fmt: skip
-    """The values that this part of a program keeps between runs, from the global scope, as
-    .pdiparams holds them.
+    """The persistable values of this part of a program, from the global scope, in the format of
+    .pdiparams.
 
-    None, with a warning, where it keeps none. Raises as serialize_program does, and EnforceNotMet
-    for values that are not there.
+    None, with a warning, if there are none. Raises the errors of serialize_program, and
+    EnforceNotMet for missing values.
     """
     return vars.save_persistables(executor, None, _pruned(feed_vars, fetch_vars, program))
 
@@ -87,9 +88,9 @@ def deserialize_program(data: bytes) -> Program:
 def deserialize_persistables(program: Program, data: bytes, executor: Any) -> None:
     """Put the values that serialize_persistables wrote into the global scope.
 
-    Raises FluidTypeError for a program that is none, FluidValueError where it keeps no values,
-    ParseError for other bytes, LoadError for values that do not fit the program; then the scope is
-    as it was.
+    Raises FluidTypeError unless given a program, FluidValueError if it has no persistable values,
+    ParseError for other bytes, LoadError for values that do not fit the program; then the scope
+    does not change.
     """
     if not any(is_persistable(v) for v in as_program(program).list_vars()):
         raise FluidValueError(
@@ -99,9 +100,7 @@ def deserialize_persistables(program: Program, data: bytes, executor: Any) -> No
 
 
 def save_to_file(path: str, content: bytes) -> None:
-    """Write bytes to a file, whose folder is made if it is not there. Raises FluidTypeError for
-    other than bytes.
-    """
+    """Write bytes to a file; a missing folder is made. Raises FluidTypeError unless they are bytes."""
     if not isinstance(content, bytes):
         raise FluidTypeError(f"save_to_file writes bytes, not {type(content).__name__}")
     where = Path(path)
@@ -109,7 +108,7 @@ def save_to_file(path: str, content: bytes) -> None:
 
 
 def load_from_file(path: str) -> bytes:
-    """The bytes of a file. Raises FluidValueError where there is none."""
+    """The bytes of a file. Raises FluidValueError if there is none."""
     return read_file(path)
 
 

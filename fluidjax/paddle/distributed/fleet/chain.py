@@ -1,7 +1,8 @@
-"""Which optimizers a strategy puts around the user's, in what order; and what is refused.
+"""The optimizers that a strategy wraps around the user's, their order, and the refused
+combinations.
 
-Paddle 2 lets some of its meta optimizers hold some others, takes the longest chain of them, and
-leaves out the rest without a word. Here the chain is the same, and what would be left out is
+Paddle 2 allows some of its meta optimizers to contain some others, takes the longest chain of them,
+and silently omits the rest. Here the chain is the same, and combinations with omissions are
 refused.
 """
 
@@ -19,7 +20,7 @@ from ...optimizer import Adam, Lamb, Momentum
 from .base.distributed_strategy import DistributedStrategy
 from .half_allreduce import HalfAllReduce
 
-# From the outermost to the innermost; what each may hold, directly or within another.
+# From the outermost to the innermost, with those that each may contain, directly or indirectly.
 HOLDS = {
     "sharding": {"amp", "recompute", "lars", "lamb"},
     "fp16_allreduce": {"recompute", "lars", "lamb"},
@@ -37,11 +38,11 @@ _LOCAL = ("localsgd", "adaptive_localsgd")
 
 
 def chain(strategy: DistributedStrategy, optimizer: Any, workers: int) -> tuple[str, ...]:
-    """The fields that take part, the outermost first.
+    """The active fields, the outermost first.
 
     localsgd, adaptive_localsgd and sharding do nothing for one worker, gradient_merge nothing for
-    k_steps of 1. Raises UnsupportedError for what is not there and for fields that do not go
-    together; FluidValueError, FluidTypeError for what a field needs and does not have.
+    k_steps of 1. Raises UnsupportedError for unsupported and incompatible fields; FluidValueError,
+    FluidTypeError for missing requirements of a field.
     """
     strategy.refuse_what_is_not_there()
     asked = [
@@ -85,8 +86,8 @@ def _check(strategy: DistributedStrategy, optimizer: Any, asked: list[str]) -> N
 def composed(
     optimizer: Any, strategy: DistributedStrategy, names: tuple[str, ...]
 ) -> tuple[Any, Any]:
-    """The optimizer with those of a chain around it, and the one within that updates: itself, or
-    what took its place.
+    """The optimizer wrapped by those of a chain, and the inner one that updates: itself, or its
+    replacement.
     """
     updates = outer = optimizer
     for name in reversed(names):
@@ -130,7 +131,7 @@ def _lars(optimizer: Any, strategy: DistributedStrategy) -> Any:
 
 
 def _lamb(optimizer: Any, strategy: DistributedStrategy) -> Any:
-    """Lamb of the kind that the optimizer is of: paddle.optimizer's or fluid's."""
+    """Lamb of the optimizer's kind: paddle.optimizer's or fluid's."""
     configs, given = strategy.lamb_configs, settings(optimizer)
     ends = tuple(configs["exclude_from_weight_decay"])
     given.pop("regularization")  # as in Paddle

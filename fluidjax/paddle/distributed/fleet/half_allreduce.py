@@ -1,4 +1,4 @@
-"""fp16_allreduce: gradients travel between the workers in half precision."""
+"""fp16_allreduce: gradients are exchanged between the workers in half precision."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ....graph.variable import Parameter, Variable
 
 
 class HalfAllReduce:
-    """The wrapped optimizer, whose gradients are cast to float16 where they are summed over the
-    workers, and back for the update.
+    """The wrapped optimizer, with gradients cast to float16 for the sum over the workers, and back
+    for the update.
     """
 
     def __init__(self, optimizer: Any) -> None:
@@ -24,7 +24,7 @@ class HalfAllReduce:
         self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> tuple[Any, Any]:  # fmt: skip
-        """The wrapped optimizer's, with casts between backward and updates."""
+        """The wrapped optimizer's updates, after casts."""
         pairs = self._inner.backward(loss, startup_program, parameter_list, no_grad_set)
         chosen = [
             (p, g)
@@ -42,7 +42,7 @@ class HalfAllReduce:
 
 
 def _half(param: Parameter, grad: Variable) -> Variable:
-    """The gradient in float16, which is the one that is summed."""
+    """The gradient in float16, which is summed."""
     block = grad.block
     for op in block.ops:
         named = list(op.desc.attrs.get("op_role_var", ()))

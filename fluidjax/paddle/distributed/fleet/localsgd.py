@@ -1,8 +1,7 @@
-"""localsgd: workers update by themselves, and average what their parameters changed by now and
-then.
+"""localsgd: workers update independently, and periodically average the changes of their parameters.
 
-localsgd averages after every k_steps runs. adaptive_localsgd lets the number follow the loss (Lin
-et al., 2018; Wang and Joshi, 2018): sqrt(rate_0 loss / (rate loss_0) init_k_steps), rounded up,
+localsgd averages after every k_steps runs. adaptive_localsgd adapts the number to the loss (Lin et
+al., 2018; Wang and Joshi, 2018): sqrt(rate_0 loss / (rate loss_0) init_k_steps), rounded up,
 between 1 and 16, where rate_0 and loss_0 are those of the first run.
 """
 
@@ -18,14 +17,14 @@ from ....layers.branches import cond
 from ....optimizers.wrapped import first_value
 from ....transpiler.collective import SNAPSHOT
 
-LONGEST = 16  # runs without an average, where the number adapts
+LONGEST = 16  # longest interval between averages with an adaptive number
 
 
 def average_now_and_then(
     main: Program, startup: Program, workers: int, k_steps: int, begin_step: int
 ) -> None:
-    """Append to a program that updates: averaging in every run up to begin_step, then after every
-    k_steps runs since the last.
+    """Append averaging to a program with updates: in every run up to begin_step, then every k_steps
+    runs.
 
     State: ``<param>@SNAPSHOT``, the last average; ``k_steps``, ``begin_step``, ``last_step``; the
     counter ``@STEP_COUNTER@``.
@@ -45,8 +44,8 @@ def average_as_the_loss_says(
     init_k_steps: int,
     begin_step: int,
 ) -> None:
-    """The same, where k_steps follows the workers' mean loss and the learning rate. State besides:
-    avg_loss, loss_0, lr_0.
+    """The same, with k_steps adapted to the workers' mean loss and the learning rate. Further
+    state: avg_loss, loss_0, lr_0.
     """
     kept = _remembered(main, startup)
     with program_guard(main, startup), main._optimized_guard([]):
@@ -76,9 +75,7 @@ def average_as_the_loss_says(
 
 
 def _remembered(main: Program, startup: Program) -> list[tuple[Parameter, Variable]]:
-    """The parameters, each with the variable that holds its last average, which the startup program
-    sets.
-    """
+    """The parameters, each with the variable of its last average, which the startup program sets."""
     params = [
         p for p in main.global_block().all_parameters() if not getattr(p, "is_distributed", False)
     ]
@@ -124,8 +121,8 @@ def _when_due(
     average: Callable[[], None],
     then: Callable[[], None],
 ) -> None:
-    """Average in every run up to `begin`, later when `every` runs have passed since the last, and
-    do `then`.
+    """Average in every run up to `begin`, later when `every` runs have passed since the last
+    average, and run `then`.
     """
 
     def now() -> None:

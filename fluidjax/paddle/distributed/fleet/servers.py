@@ -1,5 +1,5 @@
-"""What minimize makes for workers and servers: the programs of DistributeTranspiler, by fluid's
-fleet of that kind.
+"""minimize for workers and servers: the programs of DistributeTranspiler, by the corresponding
+fleet of fluid.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Servers:
     """One minimize of a fleet with servers.
 
     a_sync=False waits for all workers in every step; a_sync with k_steps from 1 exchanges
-    differences after so many (geo), and otherwise servers apply gradients as they come.
+    differences after that many steps (geo); otherwise servers apply gradients as they arrive.
     """
 
     def __init__(self, role: RoleMakerBase, strategy: DistributedStrategy) -> None:
@@ -64,8 +64,8 @@ class Servers:
         )
 
     def begin(self, *args: Any, **kwargs: Any) -> None:
-        """init_server of a server. Takes the folder of a model. Raises what fluid's fleet raises,
-        FluidTypeError for other arguments.
+        """init_server of a server. Takes the folder of a model. Raises the errors of fluid's fleet,
+        and FluidTypeError for other arguments.
         """
         if (
             len(args) > 1
@@ -80,7 +80,7 @@ class Servers:
         self._fleet.run_server()
 
     def to_save(self, given: Program | None) -> Program:
-        """The program as it was before it was transpiled, where that or none is given."""
+        """The program before transpile, if that one or none is given."""
         return self._fleet.program_to_save(given)
 
 

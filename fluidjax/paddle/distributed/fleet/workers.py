@@ -1,4 +1,4 @@
-"""What minimize makes for workers alone: the plain program, with what makes them train together."""
+"""minimize for workers alone: the plain program, with collectives that keep the workers in step."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ from .localsgd import average_as_the_loss_says, average_now_and_then
 
 
 class Workers:
-    """One minimize of a fleet of workers. scaling: the variable of mixed precision's scale, where
-    there is one.
-    """
+    """One minimize of a fleet of workers. scaling: the variable of the loss scale, if any."""
 
     def __init__(self, role: RoleMakerBase, strategy: DistributedStrategy) -> None:
         self._role, self._strategy = role, strategy
@@ -58,8 +56,8 @@ class Workers:
         return done
 
     def _join(self, loss: Variable, rate: Any, startup: Program, names: tuple[str, ...]) -> None:
-        """Have the workers begin with the same parameters, and keep them the same. rate: the
-        variable of the learning rate.
+        """Make the workers begin with equal parameters, and keep them equal. rate: the variable of
+        the learning rate.
         """
         main = loss.block.program
         endpoints = self._role._get_trainer_endpoints()
@@ -85,7 +83,7 @@ class Workers:
             main.set_desc(average_gradients(main.desc, ring))
 
     def to_save(self, given: Program | None) -> Program:
-        """The program as it was before workers were joined, which has all that is to be saved."""
+        """The program before the workers' collectives were added, which has everything to save."""
         return self._origin if given is None else given
 
 

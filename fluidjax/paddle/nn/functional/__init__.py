@@ -1,4 +1,6 @@
-"""paddle.nn.functional: what paddle.nn's layers compute, on static variables with given parameters."""
+"""paddle.nn.functional: the functions of paddle.nn's layers, on static variables with given
+parameters.
+"""
 
 from __future__ import annotations
 

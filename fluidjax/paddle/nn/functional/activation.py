@@ -109,7 +109,7 @@ def hardsigmoid(
 
 
 def hardtanh(x: Variable, min: float = -1.0, max: float = 1.0, name: str | None = None) -> Variable:
-    """Element by element: x, no less than `min` and no more than `max`. x: float16 to float64."""
+    """Element by element: x clipped to [min, max]. x: float16 to float64."""
     return layers.brelu(x, float(min), float(max), name)
 
 
@@ -126,11 +126,11 @@ def mish(x: Variable, name: str | None = None) -> Variable:
 def prelu(
     x: Variable, weight: Variable, data_format: str = "NCHW", name: str | None = None
 ) -> Variable:
-    """Element by element: x where x > 0, else weight * x; weight of one element, or of one a
+    """Element by element: x where x > 0, else weight * x; weight has one element, or one per
     channel.
 
-    data_format: where the channels are ("NC...": dimension 1, "N...C": the last). Raises
-    FluidValueError where a weight of several elements does not fit the channels.
+    data_format: the position of the channels ("NC...": dimension 1, "N...C": the last). Raises
+    FluidValueError if a weight of several elements does not fit the channels.
     """
     last = data_format[-1] == "C" and x.ndim > 2
     if tuple(weight.shape) == (1,):
@@ -203,8 +203,8 @@ def gumbel_softmax(
     axis: int = -1,
     name: str | None = None,
 ) -> Variable:
-    """softmax((x + g) / temperature, axis), g drawn of Gumbel's distribution; hard: 1 where that is
-    greatest, else 0.
+    """softmax((x + g) / temperature, axis), with g from the Gumbel distribution; hard: 1 at the
+    maximum, else 0.
     """
     attrs = {"temperature": float(temperature), "hard": hard, "axis": axis}
     return unary("gumbel_softmax", x, ("float16", *FLOATS), name, attrs)
@@ -217,8 +217,8 @@ def rrelu(
     training: bool = True,
     name: str | None = None,
 ) -> Variable:
-    """x where x >= 0, else a * x, with an a of each element that is drawn of [lower, upper), or
-    their mean where not `training`.
+    """x where x >= 0, else a * x, with a random a in [lower, upper) for each element; their mean if
+    not `training`.
 
     Raises FluidValueError unless 0 <= lower <= upper <= 1.
     """

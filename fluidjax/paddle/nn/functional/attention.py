@@ -19,9 +19,9 @@ def scaled_dot_product_attention(
     key and value [N, Lk, heads, D].
 
     attn_mask: added to the products [N, heads, Lq, Lk] (a boolean one: True where a key counts).
-    is_causal: query i sees keys up to i. scale: default 1 / sqrt(D). dropout_p: the share of
-    weights that `training` sets to 0. The result is of query's shape. Raises FluidValueError for
-    other than four dimensions, and for both a mask and is_causal.
+    is_causal: query i sees keys up to i. scale: default 1 / sqrt(D). dropout_p: the fraction of
+    weights that `training` sets to 0. The result has query's shape. Raises FluidValueError unless
+    all have four dimensions, and for both a mask and is_causal.
     """
     given = {"query": query, "key": key, "value": value}
     for what, v in given.items():

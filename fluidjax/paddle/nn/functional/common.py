@@ -19,8 +19,7 @@ def label_smooth(
     epsilon: float = 0.1,
     name: str | None = None,
 ) -> Variable:
-    """(1 - epsilon) * label + epsilon * prior, the prior being uniform over the classes where none
-    is given.
+    """(1 - epsilon) * label + epsilon * prior; the default prior is uniform over the classes.
 
     Raises FluidValueError for an epsilon outside [0, 1].
     """
@@ -28,7 +27,7 @@ def label_smooth(
 
 
 def one_hot(x: Variable, num_classes: int, name: str | None = None) -> Variable:
-    """Vectors of num_classes with a 1 where x says: the shape of x and one more dimension."""
+    """Vectors of num_classes with a 1 at index x: the shape of x and one more dimension."""
     return _one_hot(x, num_classes)
 
 
@@ -45,7 +44,7 @@ def linear(
 def normalize(
     x: Variable, p: float = 2, axis: int = 1, epsilon: float = 1e-12, name: str | None = None
 ) -> Variable:
-    """x divided by the p-norm of its vectors along `axis`, which counts as no less than epsilon."""
+    """x divided by the p-norm of its vectors along `axis`, or by epsilon if that is larger."""
     axis = axis if x.ndim > 1 else 0
     attrs = {"porder": float(p), "axis": axis, "keepdim": True, "epsilon": float(epsilon)}
     size = append(LayerHelper("p_norm", name=name), {"X": x}, {"Out": x.dtype}, attrs)
@@ -67,8 +66,8 @@ def dropout(
     """x with each element zero with probability p; mode "upscale_in_train" (kept ones grow) or
     "downscale_in_infer".
 
-    axis: an integer or a list; elements that differ in other dimensions alone go together.
-    Raises FluidValueError for another mode, a p outside of [0, 1], an axis that x lacks.
+    axis: an integer or a list; the mask is shared along all other dimensions. Raises
+    FluidValueError for another mode, a p outside of [0, 1], an axis that x lacks.
     """
     kind = {"downscale_in_infer": "downgrade_in_infer"}.get(mode, mode)
     if axis is None:
@@ -125,8 +124,8 @@ def dropout3d(
 def alpha_dropout(
     x: Variable, p: float = 0.5, training: bool = True, name: str | None = None
 ) -> Variable:
-    """a * (x where kept, else -1.758...) + b, elements being kept with probability 1 - p; a and b
-    keep mean 0 and variance 1.
+    """a * (x where kept, else -1.758...) + b, with elements kept with probability 1 - p; a and b
+    preserve mean 0 and variance 1.
 
     Raises FluidValueError for a p outside of [0, 1].
     """
@@ -134,7 +133,7 @@ def alpha_dropout(
 
 
 def _alpha(x: Variable, together: list[int], p: float, training: bool) -> Variable:
-    """alpha_dropout with one draw for all elements along the axes `together`."""
+    """alpha_dropout with one random number for all elements along the axes `together`."""
     require(0 <= p <= 1, f"alpha_dropout's p is between 0 and 1, not {p}")
     if not training or p == 0:
         return layers.scale(x, 1.0)
@@ -176,8 +175,8 @@ def embedding(
     sparse: bool = False,
     name: str | None = None,
 ) -> Variable:
-    """Rows of weight [V, D] by ids: the shape of x and D; padding_idx: a row that reads as zeros,
-    negative from the end.
+    """Rows of weight [V, D] by ids: x's shape with D appended; padding_idx: a row that reads as
+    zeros, negative from the end.
 
     Raises FluidValueError for a padding_idx outside of the rows.
     """
@@ -213,7 +212,7 @@ def bilinear(
 
 
 def cosine_similarity(x1: Variable, x2: Variable, axis: int = 1, eps: float = 1e-8) -> Variable:
-    """sum(x1 * x2) / sqrt(max(sum(x1 ** 2) * sum(x2 ** 2), eps ** 2)), the sums along `axis`."""
+    """sum(x1 * x2) / sqrt(max(sum(x1 ** 2) * sum(x2 ** 2), eps ** 2)), with sums along `axis`."""
     both, one, two = (
         layers.reduce_sum(layers.elementwise_mul(a, b), axis)
         for a, b in ((x1, x2), (x1, x1), (x2, x2))
@@ -231,9 +230,9 @@ def pad(
     name: str | None = None,
 ) -> Variable:
     """x padded at its ends: by `value` ("constant"), mirrored ("reflect"), with the border
-    ("replicate") or around ("circular").
+    ("replicate") or periodically ("circular").
 
-    pad: two integers for each dimension of x from the first on ("constant" alone), or two for each
+    pad: two integers for each dimension of x from the first on (only "constant"), or two for each
     dimension of the image from the last on: [left, right, top, bottom, front, back]. data_format:
     "NCL", "NLC", "NCHW", "NHWC", "NCDHW" or "NDHWC". Raises FluidValueError for another mode,
     format, or number of integers.
@@ -265,7 +264,7 @@ def pad(
 def zeropad2d(
     x: Variable, padding: Any, data_format: str = "NCHW", name: str | None = None
 ) -> Variable:
-    """Images with zeros around: pad by [left, right, top, bottom]."""
+    """Images padded with zeros by [left, right, top, bottom]."""
     return pad(x, padding, "constant", 0.0, data_format, name)
 
 
@@ -294,9 +293,9 @@ def interpolate(
     or a variable).
 
     mode: "nearest" (3 to 5 dimensions), "linear" (3), "bilinear", "bicubic" (4), "trilinear" (5),
-    "area" (means over regions). align_corners: whether first and last pixels fall on each other;
-    align_mode 0: pixels have their middle at half. Raises FluidValueError where both sizes or none
-    are given, and for a mode or format that does not fit x.
+    "area" (means over regions). align_corners: whether the first and last pixels coincide;
+    align_mode 0: pixel centres are at halves. Raises FluidValueError if both sizes or none are
+    given, and for a mode or format that does not fit x.
     """
     one_of(mode, "mode", "interpolate", tuple(_MODES))
     ranks = " or ".join(map(str, _MODES[mode]))

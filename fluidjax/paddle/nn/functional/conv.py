@@ -98,7 +98,7 @@ def conv1d(
 
 
 def _padding1d(padding: Any, data_format: str) -> Any:
-    """What pads the image that a row is one column of."""
+    """The padding of an image with the row as its one column."""
     if isinstance(padding, str):
         return padding
     ends, _ = window_padding(padding, 1, data_format == "NLC", "conv1d")
@@ -111,7 +111,7 @@ def conv2d(
 ) -> Variable:  # fmt: skip
     """Convolution: [N, C, H, W] and weight [M, C / groups, kh, kw] give [N, M, H', W']; bias [M].
 
-    padding: as fluid.layers.conv2d's. data_format "NHWC": channels last. As many groups as
+    padding: as in fluid.layers.conv2d. data_format "NHWC": channels last. With as many groups as
     channels: depthwise_conv2d. Raises FluidValueError for an argument that does not fit.
     """
     return _conv(2, x, weight, bias, stride, padding, dilation, groups, data_format, name)

@@ -59,11 +59,11 @@ def cross_entropy(
 ) -> Variable:
     """softmax_with_cross_entropy of logits, reduced. reduction: "mean", "sum" or "none".
 
-    Hard labels are of the logits' shape with size 1 along `axis`, or without that dimension.
-    weight: of each class, by which its losses are multiplied. "mean" of hard labels is over those
-    that are not ignore_index, by their weights. use_softmax: False where the input are
-    probabilities. label_smoothing: the share of each label that goes to all classes. Raises
-    FluidValueError for a smoothing outside of [0, 1], weights along another axis than the last.
+    Hard labels have the logits' shape with size 1 along `axis`, or without that dimension. weight:
+    a factor per class for its losses. "mean" with hard labels is weighted, over those that are not
+    ignore_index. use_softmax: False if the input are probabilities. label_smoothing: the fraction
+    of each label that is spread over all classes. Raises FluidValueError for a smoothing outside of
+    [0, 1], and for weights unless `axis` is the last.
     """
     require(
         0 <= label_smoothing <= 1,
@@ -110,7 +110,7 @@ def cross_entropy(
 
 
 def _averaged(loss: Variable, weights: Variable, reduction: str) -> Variable:
-    """The loss, its sum, or its sum over that of the weights (no less than 1 where nothing counts)."""
+    """The loss, its sum, or its sum over that of the weights (1 if all are ignored)."""
     if reduction != "mean":
         return _reduced(loss, reduction)
     total = layers.reduce_sum(weights)
@@ -127,8 +127,8 @@ def binary_cross_entropy(
     reduction: str = "mean",
     name: str | None = None,
 ) -> Variable:
-    """-(label * log(input) + (1 - label) * log(1 - input)) * weight, reduced; logarithms are no
-    less than -100.
+    """-(label * log(input) + (1 - label) * log(1 - input)) * weight, reduced; logarithms are at
+    least -100.
     """
     loss = append(
         LayerHelper("bce_loss", name=name), {"X": input, "Label": label}, {"Out": input.dtype}
@@ -259,12 +259,12 @@ def nll_loss(
 def npair_loss(
     anchor: Variable, positive: Variable, labels: Variable, l2_reg: float = 0.002
 ) -> Variable:
-    """Soft cross entropy of anchor @ positive^T against which labels are equal, plus l2_reg on
+    """Soft cross entropy of anchor @ positive^T against the equality of labels, plus l2_reg on
     both.
 
     anchor, positive: [N, D]; labels: [N] numbers.
     """
-    # fluid's turns what it is given
+    # fluid's version reshapes its labels
     return layers.npair_loss(anchor, positive, layers.scale(labels, 1.0), l2_reg)
 
 
@@ -277,8 +277,8 @@ def sigmoid_focal_loss(
     reduction: str = "sum",
     name: str | None = None,
 ) -> Variable:
-    """alpha_t * (1 - p_t) ** gamma * cross entropy, over `normalizer`, reduced; p_t is what is
-    given to the right class.
+    """alpha_t * (1 - p_t) ** gamma * cross entropy, over `normalizer`, reduced; p_t is the
+    probability of the right class.
     """
     ones = layers.ones_like(logit)
     loss = layers.sigmoid_cross_entropy_with_logits(logit, label, name=name)

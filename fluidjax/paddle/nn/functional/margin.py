@@ -59,8 +59,8 @@ def cosine_embedding_loss(
     reduction: str = "mean",
     name: str | None = None,
 ) -> Variable:
-    """1 - cos of the rows where label is 1, max(cos - margin, 0) where it is -1, reduced; sums of
-    squares have 1e-11 added.
+    """1 - cos of the rows where label is 1, max(cos - margin, 0) where it is -1, reduced; 1e-11 is
+    added to sums of squares.
 
     input1, input2 [N, D] or [D], label [N] or [1]. Raises FluidValueError for other shapes.
     """
@@ -140,7 +140,7 @@ def multi_margin_loss(
     """sum over the classes j != label of max(margin - input[label] + input[j], 0) ** p, over the
     number of classes, reduced.
 
-    input [N, C], label [N]; weight [C]: of each label's class, by which its row is multiplied.
+    input [N, C], label [N]; weight [C]: a factor per class, applied to the rows of its label.
     """
     require(input.ndim == 2, f"multi_margin_loss takes an input [N, C], not {list(input.shape)}")
     column = layers.reshape(label, [-1, 1])
@@ -159,10 +159,10 @@ def multi_margin_loss(
 def multi_label_margin_loss(
     input: Variable, label: Variable, reduction: str = "mean", name: str | None = None
 ) -> Variable:
-    """sum over labels t and classes j that are none of them of max(1 - input[t] + input[j], 0),
-    over the number of classes, reduced.
+    """sum of max(1 - input[t] + input[j], 0) over labels t and all other classes j, divided by the
+    number of classes, reduced.
 
-    input [N, C], label [N, T], which ends at the first -1 of a row.
+    input [N, C], label [N, T]; a row of labels ends at its first -1.
     """
     fits = input.ndim == 2 and label.ndim == 2
     require(
@@ -205,7 +205,7 @@ def triplet_margin_with_distance_loss(
     """max(d(input, positive) - d(input, negative) + margin, 0), reduced; d: default
     pairwise_distance.
 
-    swap: d(positive, negative) counts where it is less than d(input, negative). Raises
+    swap: d(positive, negative) is used if it is less than d(input, negative). Raises
     FluidValueError for a margin below 0.
     """
     _same("triplet_margin_with_distance_loss", input=input, positive=positive, negative=negative)
@@ -273,8 +273,8 @@ def gaussian_nll_loss(
     """(log(v) + (input - label) ** 2 / v) / 2 with v = max(variance, epsilon), reduced; full: with
     log(2 pi) / 2 besides.
 
-    variance: of input's shape, or without its last dimension, or with size 1 there. A run raises
-    where a variance is not above 0.
+    variance: of input's shape, or without its last dimension, or with size 1 there. A run raises if
+    a variance is not above 0.
     """
     rank = input.ndim
     if variance.ndim == rank - 1:

@@ -20,8 +20,8 @@ def batch_norm(
 ) -> Variable:  # fmt: skip
     """weight * (x - mean) / sqrt(variance + epsilon) + bias, per channel.
 
-    training: by the batch, which moves the running statistics: running = momentum * running + (1 -
-    momentum) * batch. Otherwise, or with use_global_stats, by the running ones. Raises
+    training: uses the batch's statistics and updates the running ones: running = momentum * running
+    + (1 - momentum) * batch. Otherwise, or with use_global_stats, uses the running ones. Raises
     FluidValueError for another data_format.
     """
     one_of(data_format, "data_format", "batch_norm", (*_FIRST, *_LAST))
@@ -48,7 +48,7 @@ def batch_norm(
 
 
 def _given(value: Variable | None, shape: list[int], fill: float, x: Variable) -> Variable:
-    """What is given, or so many equal numbers."""
+    """The given variable, or this many equal numbers."""
     return layers.fill_constant(shape, x.dtype, fill) if value is None else value
 
 
@@ -57,11 +57,10 @@ def instance_norm(
     bias: Variable | None = None, use_input_stats: bool = True, momentum: float = 0.9, eps: float = 1e-05,
     data_format: str = "NCHW", name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """weight * (x - mean) / sqrt(variance + eps) + bias, the statistics those of each channel of
-    each sample.
+    """weight * (x - mean) / sqrt(variance + eps) + bias, with statistics per channel and sample.
 
-    The running statistics and momentum have no meaning, as in Paddle's own static mode. Raises
-    FluidValueError for channels that come last.
+    The running statistics and momentum are ignored, as in Paddle's static mode. Raises
+    FluidValueError for channels last.
     """
     one_of(data_format, "data_format", "instance_norm", _FIRST[1:])
     shape = [int(x.shape[1])]
@@ -80,11 +79,11 @@ def layer_norm(
     x: Variable, normalized_shape: Any, weight: Variable | None = None, bias: Variable | None = None, epsilon: float = 1e-05,
     name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """weight * (x - mean) / sqrt(variance + epsilon) + bias, over the last dimensions, whose sizes
-    are normalized_shape.
+    """weight * (x - mean) / sqrt(variance + epsilon) + bias, over the last dimensions, with the
+    sizes normalized_shape.
 
-    weight, bias: of as many elements as these dimensions have. Raises FluidValueError where the
-    sizes are not x's.
+    weight, bias: with as many elements as these dimensions. Raises FluidValueError if the sizes are
+    not x's.
     """
     shape = (
         list(normalized_shape) if isinstance(normalized_shape, list | tuple) else [normalized_shape]
@@ -134,8 +133,8 @@ def local_response_norm(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Variable:
-    """x / (k + alpha * mean of x ** 2 over `size` neighbouring channels) ** beta; beyond the first
-    and last are zeros.
+    """x / (k + alpha * mean of x ** 2 over `size` neighbouring channels) ** beta; channels beyond
+    the first and last count as 0.
 
     Raises FluidValueError for another data_format, or less than three dimensions.
     """
@@ -166,8 +165,8 @@ def rms_norm(
     eps: float = 1e-05,
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """(input * r * weight, r) with r = 1 / sqrt(mean of input ** 2 + eps) over the last axes, which
-    are of normalized_shape.
+    """(input * r * weight, r) with r = 1 / sqrt(mean of input ** 2 + eps) over the last axes, of
+    normalized_shape.
     """
     attrs = {"normalized_shape": [int(n) for n in normalized_shape], "epsilon": float(eps)}
     wide = "float32" if input.desc.dtype == "float16" else input.dtype

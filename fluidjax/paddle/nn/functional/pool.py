@@ -33,7 +33,7 @@ def _masked(
     data_format: str,
     name: Any,
 ) -> Any:
-    """Maxima, and where in its image each was found."""
+    """Maxima, and the index of each in its image."""
     layer = f"max_pool{n}d"
     require(
         data_format == FORMATS[n][0],
@@ -63,7 +63,7 @@ def _masked(
 
 
 def _row(value: Any, fill: int) -> Any:
-    """What holds for one column of an image whose rows a window moves along."""
+    """A window argument for images of one row, from that of rows."""
     return (
         value
         if value is None or isinstance(value, str)
@@ -72,7 +72,7 @@ def _row(value: Any, fill: int) -> Any:
 
 
 def _row_padding(padding: Any) -> Any:
-    """What pads the image that a row is one line of."""
+    """The padding of an image with the row as its one line."""
     if isinstance(padding, str):
         return padding
     ends, _ = window_padding(padding, 1, False, "pool1d")
@@ -95,8 +95,8 @@ def avg_pool2d(
     x: Variable, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, exclusive: bool = True,
     divisor_override: int | None = None, data_format: str = "NCHW", name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """Means over windows; exclusive: padding does not count. divisor_override: what sums are
-    divided by, for the window's size.
+    """Means over windows; exclusive: padding does not count. divisor_override: the divisor of sums,
+    instead of the window's size.
     """
     return _pool(
         2,
@@ -137,7 +137,7 @@ def max_pool1d(
     x: Variable, kernel_size: Any, stride: Any = None, padding: Any = 0, return_mask: bool = False, ceil_mode: bool = False,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Maxima over windows of [N, C, L]; return_mask: and where each was found."""
+    """Maxima over windows of [N, C, L]; with return_mask, also their indices."""
     image, kernel, step = layers.unsqueeze(x, [2]), _row(kernel_size, 1), _row(stride, 1)
     if return_mask:
         pair = _masked(2, image, kernel, step, _row_padding(padding), ceil_mode, "NCHW", name)
@@ -151,8 +151,8 @@ def max_pool2d(
     x: Variable, kernel_size: Any, stride: Any = None, padding: Any = 0, return_mask: bool = False, ceil_mode: bool = False,
     data_format: str = "NCHW", name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Maxima over windows. stride: default the kernel's size. return_mask: and where in its image
-    each was found.
+    """Maxima over windows. stride: default the kernel's size. return_mask: also return the index of
+    each maximum in its image.
 
     Raises FluidValueError for return_mask with channels last, ceil_mode or uneven padding.
     """
@@ -224,7 +224,7 @@ def adaptive_avg_pool3d(
 def adaptive_max_pool1d(
     x: Variable, output_size: Any, return_mask: bool = False, name: str | None = None
 ) -> Any:
-    """Maxima over output_size regions of [N, C, L]; return_mask: and where each was found."""
+    """Maxima over output_size regions of [N, C, L]; with return_mask, also their indices."""
     size = _sizes(x, output_size, 1, "adaptive_max_pool1d")
     out, mask = layers.adaptive_pool2d(layers.unsqueeze(x, [2]), [1, *size], "max", True, name)
     return (
@@ -237,7 +237,7 @@ def adaptive_max_pool1d(
 def adaptive_max_pool2d(
     x: Variable, output_size: Any, return_mask: bool = False, name: str | None = None
 ) -> Any:
-    """Maxima over output_size[0] x output_size[1] regions; return_mask: and where each was found."""
+    """Maxima over output_size[0] x output_size[1] regions; with return_mask, also their indices."""
     return layers.adaptive_pool2d(
         x, _sizes(x, output_size, 2, "adaptive_max_pool2d"), "max", return_mask, name
     )

@@ -27,10 +27,9 @@ def pixel_shuffle(
 def affine_grid(
     theta: Variable, out_shape: Any, align_corners: bool = True, name: str | None = None
 ) -> Variable:
-    """The points [N, H, W, 2] to which maps theta [N, 2, 3] take those of an image of out_shape [N,
-    C, H, W].
+    """The points [N, H, W, 2] of an image of out_shape [N, C, H, W], mapped by theta [N, 2, 3].
 
-    Raises UnsupportedError for align_corners=False where the op lacks it.
+    Raises UnsupportedError for align_corners=False if the op lacks it.
     """
     if align_corners:
         return layers.affine_grid(theta, out_shape, name)
@@ -48,7 +47,8 @@ def grid_sample(
     align_corners: bool = True,
     name: str | None = None,
 ) -> Variable:
-    """x [N, C, H, W] at the points of grid [N, H', W', 2], between its four pixels; 0 beyond.
+    """x [N, C, H, W] at the points of grid [N, H', W', 2], interpolated between four pixels; 0
+    outside.
 
     Raises FluidValueError for an unknown mode, UnsupportedError for one that the op lacks.
     """
@@ -69,8 +69,8 @@ def temporal_shift(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Variable:
-    """Channels of [N * seg_num, C, H, W] moved by a frame: the first shift_ratio of them from the
-    next, as many from the last.
+    """Channels of [N * seg_num, C, H, W] moved by a frame: the first fraction shift_ratio from the
+    next frame, as many from the previous one.
 
     Raises FluidValueError for another data_format.
     """
@@ -89,7 +89,7 @@ def pixel_unshuffle(
     """[N, C, H, W] to [N, C * r * r, H / r, W / r], r the factor: pixels become channels;
     the inverse of pixel_shuffle.
 
-    Raises FluidValueError for another data_format, ShapeError where r does not divide the sides.
+    Raises FluidValueError for another data_format, ShapeError if r does not divide the sides.
     """
     one_of(data_format, "data_format", "pixel_unshuffle", ("NCHW", "NHWC"))
     attrs = {"downscale_factor": downscale_factor, "data_format": data_format}
@@ -99,8 +99,8 @@ def pixel_unshuffle(
 def channel_shuffle(
     x: Variable, groups: int, data_format: str = "NCHW", name: str | None = None
 ) -> Variable:
-    """[N, groups * C, H, W] with the channels in turn: the first of each group, then the second,
-    ... Raises as pixel_unshuffle.
+    """[N, groups * C, H, W] with the groups' channels interleaved: the first of each group, then
+    the second, ... Raises the errors of pixel_unshuffle.
     """
     one_of(data_format, "data_format", "channel_shuffle", ("NCHW", "NHWC"))
     attrs = {"groups": groups, "data_format": data_format}

@@ -1,6 +1,4 @@
-"""paddle.nn.functional: norms and fractions of windows, and windows put back where they came
-from.
-"""
+"""paddle.nn.functional: norms over windows, fractional pools, and the inverses of pools and unfold."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ def lp_pool2d(
     """(sum of x ** norm_type) ** (1 / norm_type) over windows, the maximum for inf; stride: default
     the kernel's size.
 
-    Powers are of x itself, as in Paddle, not of its size: the root of a negative sum is nan. Raises
+    Powers are of x, not of |x|, as in Paddle: the root of a negative sum is nan. Raises
     FluidValueError for norm_type 0.
     """
     one_of(data_format, "data_format", "lp_pool2d", ("NCHW", "NHWC"))
@@ -98,12 +96,12 @@ def fractional_max_pool2d(
     x: Variable, output_size: Any, kernel_size: Any = None, random_u: float | None = None, return_mask: bool = False,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Maxima of [N, C, H, W] over output_size windows, whose sizes differ by one and whose sequence
-    random_u decides (None: drawn).
+    """Maxima of [N, C, H, W] over output_size windows, whose sizes differ by at most one, in an
+    order given by random_u (None: random).
 
     Window i begins at floor((i + u) * alpha) - floor(u * alpha), alpha = size / output_size, and
-    ends where the next begins; with a kernel_size windows are that large and overlap. return_mask:
-    and where in its image each was found, int32.
+    ends where the next begins; with a kernel_size, windows have that size and overlap. return_mask:
+    also return the index of each maximum in its image, int32.
     """
     return _fractional(2, x, output_size, kernel_size, random_u, return_mask, name)
 
@@ -175,11 +173,11 @@ def max_unpool2d(
     x: Variable, indices: Variable, kernel_size: Any, stride: Any = None, padding: Any = 0, data_format: str = "NCHW",
     output_size: Sequence[int] | None = None, name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """Zeros with x's values at `indices`, their places in the planes of the result: max_pool2d with
-    return_mask, inverted.
+    """Zeros with x's values at `indices`, positions in the planes of the result: the inverse of
+    max_pool2d with return_mask.
 
-    The result is (size - 1) * stride + kernel_size - 2 * padding large, or output_size, less than a
-    stride from that. Raises FluidValueError for another output_size or data_format.
+    The result's size is (size - 1) * stride + kernel_size - 2 * padding, or output_size, which
+    differs by less than a stride. Raises FluidValueError for another output_size or data_format.
     """
     one_of(data_format, "data_format", "max_unpool2d", ("NCHW",))
     return _unpooled(2, x, indices, kernel_size, stride, padding, output_size, name)
@@ -203,8 +201,8 @@ def fold(
     dilations: Any = 1,
     name: str | None = None,
 ) -> Variable:
-    """The images [N, C, H, W] of whose windows x [N, C * kh * kw, number of windows] holds the
-    columns, overlaps added up.
+    """The images [N, C, H, W] whose windows are the columns of x [N, C * kh * kw, number of
+    windows]; overlaps are added up.
 
     output_sizes: H and W; paddings: one, [h, w], or [top, left, bottom, right].
     """

@@ -196,8 +196,8 @@ class ThresholdedReLU(FunctionLayer):
 
 
 class PReLU(Layer):
-    """x where x > 0, else weight * x, with a trained weight for all or for each channel; it begins
-    as `init`.
+    """x where x > 0, else weight * x, with a trained weight for all or for each channel, initially
+    `init`.
     """
 
     def __init__(

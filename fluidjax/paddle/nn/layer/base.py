@@ -1,5 +1,5 @@
 """paddle.nn.Layer in static mode: an object that owns parameters of the default main program and
-appends ops when it is called.
+appends ops when called.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Layer:
     """A part of a net with its parameters, buffers and sublayers.
 
     A subclass makes them in ``__init__`` (assigning them to attributes registers them) and computes
-    in ``forward``. Parameters go to the program that is the default one then, under Paddle's names:
+    in ``forward``. Parameters go to the default program at that time, under Paddle's names:
     ``linear_0.w_0``.
 
-    name_scope: what the name begins with (default the class's name in lower case); dtype: of
+    name_scope: the prefix of the name (default the class's name in lower case); dtype: that of
     parameters (default paddle's).
     """
 
@@ -89,7 +89,7 @@ class Layer:
     # -- computing
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """What a subclass computes."""
+        """The subclass's computation."""
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
@@ -105,33 +105,31 @@ class Layer:
         return outputs
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Hook:
-        """Call hook(layer, inputs) before forward; what it returns takes the inputs' place. The
-        result's remove() ends that.
+        """Call hook(layer, inputs) before forward; its result replaces the inputs. The returned
+        object's remove() ends that.
         """
         return Hook(self._before, hook)
 
     def register_forward_post_hook(self, hook: Callable[..., Any]) -> Hook:
-        """Call hook(layer, inputs, outputs) after forward; what it returns takes the outputs'
-        place.
-        """
+        """Call hook(layer, inputs, outputs) after forward; its result replaces the outputs."""
         return Hook(self._after, hook)
 
     def register_state_dict_hook(
         self, hook: Callable[[dict[str, Any]], dict[str, Any] | None]
     ) -> Hook:
-        """Call hook(state) with what state_dict found; what it returns takes the dict's place."""
+        """Call hook(state) with the result of state_dict; its result replaces the dict."""
         return Hook(self._of_state, hook)
 
     def train(self) -> None:
-        """From now on this layer and those below append ops that train (dropout drops, batch_norm
-        takes the batch's statistics).
+        """Switch this layer and its sublayers to training: dropout drops, batch_norm uses the
+        batch's statistics.
         """
         for layer in self.sublayers(include_self=True):
             layer.training = True
 
     def eval(self) -> None:
-        """From now on this layer and those below append ops that predict. Ops that were appended
-        before stay as they are.
+        """Switch this layer and its sublayers to prediction. Ops that were appended before do not
+        change.
         """
         for layer in self.sublayers(include_self=True):
             layer.training = False
@@ -139,11 +137,11 @@ class Layer:
     # -- what it owns
 
     def full_name(self) -> str:
-        """The unique name that parameters' names begin with."""
+        """The unique prefix of parameters' names."""
         return self._full_name
 
     def extra_repr(self) -> str:
-        """What stands between the parentheses of repr."""
+        """The text between the parentheses of repr."""
         return ""
 
     def create_parameter(
@@ -154,8 +152,8 @@ class Layer:
         is_bias: bool = False,
         default_initializer: Any = None,
     ) -> Any:
-        """A parameter of this layer; None where attr is False. Weights begin as Xavier's uniform
-        numbers, biases as 0.
+        """A parameter of this layer; None if attr is False. Weights are initialised by Xavier's
+        uniform numbers, biases by 0.
 
         Raises FluidTypeError for an integer dtype without an initializer.
         """
@@ -167,7 +165,7 @@ class Layer:
     def create_variable(
         self, name: str | None = None, persistable: bool | None = None, dtype: Any = None
     ) -> Variable:
-        """A variable of the main program; persistable: it keeps its value between runs."""
+        """A variable of the main program; if persistable, it keeps its value between runs."""
         given = unique_name.generate(
             f"{self._full_name}_{name}" if name else f"{self._full_name}_generated_var"
         )
@@ -179,8 +177,8 @@ class Layer:
     create_tensor = create_variable
 
     def add_parameter(self, name: str, parameter: Parameter | None) -> Parameter | None:
-        """Own `parameter` as the attribute `name`. Raises FluidTypeError for other than a parameter
-        or None.
+        """Register `parameter` as the attribute `name`. Raises FluidTypeError unless it is a
+        parameter or None.
         """
         if parameter is not None and not isinstance(parameter, Parameter):
             raise FluidTypeError(f"add_parameter takes a parameter, not {parameter!r}")
@@ -188,15 +186,15 @@ class Layer:
         return parameter
 
     def add_sublayer(self, name: str, sublayer: Layer) -> Layer:
-        """Own `sublayer` as the attribute `name`. Raises FluidTypeError for other than a layer."""
+        """Register `sublayer` as the attribute `name`. Raises FluidTypeError unless it is a layer."""
         if not isinstance(sublayer, Layer):
             raise FluidTypeError(f"add_sublayer takes a layer, not {sublayer!r}")
         self._sub_layers[_key(name)] = sublayer
         return sublayer
 
     def register_buffer(self, name: str, tensor: Variable | None, persistable: bool = True) -> None:
-        """Own a variable that is no parameter; with `persistable` it is part of state_dict. Raises
-        FluidTypeError for others.
+        """Register a variable that is not a parameter; with `persistable` it is part of state_dict.
+        Raises FluidTypeError for others.
         """
         if tensor is not None and not isinstance(tensor, Variable):
             raise FluidTypeError(f"register_buffer takes a variable, not {tensor!r}")
@@ -206,11 +204,11 @@ class Layer:
             tensor.persistable = True
 
     def children(self) -> Iterator[Layer]:
-        """The sublayers that this layer owns itself."""
+        """The direct sublayers of this layer."""
         return (layer for _, layer in self.named_children())
 
     def named_children(self) -> Iterator[tuple[str, Layer]]:
-        """The sublayers that this layer owns itself, with their names."""
+        """The direct sublayers of this layer, with their names."""
         seen: set[int] = set()
         for name, layer in self._sub_layers.items():
             if layer is not None and id(layer) not in seen:
@@ -218,13 +216,13 @@ class Layer:
                 yield name, layer
 
     def sublayers(self, include_self: bool = False) -> list[Layer]:
-        """All layers below this one, each once."""
+        """All sublayers at any depth, each once."""
         return [layer for _, layer in self.named_sublayers(include_self=include_self)]
 
     def named_sublayers(
         self, prefix: str = "", include_self: bool = False, layers_set: set[Any] | None = None
     ) -> Iterator[tuple[str, Layer]]:
-        """All layers below this one, each once, with the path of attributes that leads there."""
+        """All sublayers at any depth, each once, with its path of attributes."""
         seen = set() if layers_set is None else layers_set
         if self in seen:
             return
@@ -251,7 +249,7 @@ class Layer:
     def named_parameters(
         self, prefix: str = "", include_sublayers: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """parameters(), each with the path of attributes that leads there."""
+        """parameters(), each with its path of attributes."""
         return self._named("_parameters", prefix, include_sublayers)
 
     def buffers(self, include_sublayers: bool = True) -> list[Variable]:
@@ -261,11 +259,11 @@ class Layer:
     def named_buffers(
         self, prefix: str = "", include_sublayers: bool = True
     ) -> Iterator[tuple[str, Variable]]:
-        """buffers(), each with the path of attributes that leads there."""
+        """buffers(), each with its path of attributes."""
         return self._named("_buffers", prefix, include_sublayers)
 
     def apply(self, fn: Callable[[Layer], Any]) -> Layer:
-        """Call fn for every layer below and then for this one; returns this one."""
+        """Call fn for every sublayer and then for this layer; returns this layer."""
         for layer in self.children():
             layer.apply(fn)
         fn(self)
@@ -316,11 +314,11 @@ class Layer:
     def set_state_dict(
         self, state_dict: Mapping[str, Any], use_structured_name: bool = True
     ) -> tuple[list[str], list[str]]:
-        """Put arrays into the global scope as the values of parameters and buffers, by path or by
+        """Set the values of parameters and buffers in the global scope from arrays, by path or by
         variables' names.
 
-        Returns the names that lack a value, and those that are none of this layer's. Raises
-        FluidValueError for an array of another shape, and then sets nothing.
+        Returns the names without a value, and unknown names. Raises FluidValueError for an array of
+        another shape, and then sets nothing.
         """
         own = self.state_dict()
         wanted = own if use_structured_name else {v.name: v for v in own.values()}
@@ -354,7 +352,7 @@ class Hook:
         hooks[self._id] = hook
 
     def remove(self) -> None:
-        """Call the hook no more."""
+        """Stop calling the hook."""
         self._hooks.pop(self._id, None)
 
 

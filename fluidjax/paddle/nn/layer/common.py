@@ -94,7 +94,7 @@ class Upsample(FunctionLayer):
 
 
 class UpsamplingBilinear2D(Layer):
-    """Images resized between pixels, their corners falling on each other."""
+    """Images resized by bilinear interpolation with aligned corners."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class Dropout3D(Layer):
 
 
 class Flatten(Layer):
-    """x with the dimensions from start_axis to stop_axis made one."""
+    """x with the dimensions from start_axis to stop_axis merged."""
 
     def __init__(self, start_axis: int = 1, stop_axis: int = -1) -> None:
         super().__init__()
@@ -264,8 +264,8 @@ class Embedding(Layer):
     """Rows of a trained table [num_embeddings, embedding_dim] by ids; the row padding_idx reads as
     zeros.
 
-    sparse: its gradient has only the rows of the batch. Raises FluidValueError for a padding_idx
-    that is no row.
+    sparse: the gradient has only the batch's rows. Raises FluidValueError for a padding_idx that is
+    not a row.
     """
 
     def __init__(
@@ -287,7 +287,7 @@ def _each(padding: Any, n: int) -> list[int]:
 
 
 class Identity(Layer):
-    """Gives what it is given; arguments of any kind are taken and have no meaning."""
+    """Returns its input; arguments of any kind are accepted and ignored."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -297,7 +297,7 @@ class Identity(Layer):
 
 
 class Unflatten(Layer):
-    """One dimension of x as several: paddle.unflatten as a layer."""
+    """One dimension of x split into several: paddle.unflatten as a layer."""
 
     def __init__(self, axis: int, shape: Any, name: str | None = None) -> None:
         super().__init__()

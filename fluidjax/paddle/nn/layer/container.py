@@ -1,4 +1,4 @@
-"""Layers that hold others: Sequential, LayerList, LayerDict, ParameterList."""
+"""Layers that contain others: Sequential, LayerList, LayerDict, ParameterList."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .base import Layer
 
 
 class Sequential(Layer):
-    """Layers one after the other, given as arguments, as (name, layer) pairs, or as one list."""
+    """Layers in sequence, given as arguments, as (name, layer) pairs, or as one list."""
 
     def __init__(self, *layers: Any) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Sequential(Layer):
 
 
 class _Numbered(Layer):
-    """What lists have in common; the attributes of `held` are numbered."""
+    """The base of lists; the attributes of `held` are numbered."""
 
     held = ""
 
@@ -79,13 +79,13 @@ class _Numbered(Layer):
         self._add(list(vars(self)[self.held])[at], value)
 
     def append(self, value: Any) -> Any:
-        """Add one at the end; returns this list."""
+        """Append one; returns this list."""
         self._add(str(len(self)), value)
         return self
 
 
 class LayerList(_Numbered):
-    """A list of layers, whose parameters are this one's; it has no forward."""
+    """A list of layers as sublayers; it has no forward."""
 
     held = "_sub_layers"
 
@@ -102,24 +102,24 @@ class LayerList(_Numbered):
         self._set(values)
 
     def append(self, sublayer: Layer) -> LayerList:
-        """Add a layer at the end; returns this list."""
+        """Append a layer; returns this list."""
         return super().append(sublayer)
 
     def insert(self, index: int, sublayer: Layer) -> None:
-        """Put a layer before the one at `index`."""
+        """Insert a layer before the one at `index`."""
         values = self._values()
         values.insert(index, sublayer)
         self._set(values)
 
     def extend(self, sublayers: Iterable[Layer]) -> LayerList:
-        """Add layers at the end; returns this list."""
+        """Append layers; returns this list."""
         for layer in sublayers:
             self.append(layer)
         return self
 
 
 class ParameterList(_Numbered):
-    """A list of parameters, which are this layer's; it has no forward."""
+    """A list of parameters of this layer; it has no forward."""
 
     held = "_parameters"
 
@@ -131,15 +131,15 @@ class ParameterList(_Numbered):
         return ParameterList(values)
 
     def append(self, parameter: Any) -> ParameterList:
-        """Add a parameter at the end; returns this list. Raises FluidTypeError for anything else."""
+        """Append a parameter; returns this list. Raises FluidTypeError for anything else."""
         if parameter is None:
             raise FluidTypeError("a ParameterList holds parameters, not None")
         return super().append(parameter)
 
 
 class LayerDict(Layer):
-    """Layers by name, whose parameters are this one's, from a dict or pairs; it has no forward.
-    Raises FluidTypeError for anything else.
+    """Sublayers by name, from a dict or pairs; it has no forward. Raises FluidTypeError for
+    anything else.
     """
 
     def __init__(self, sublayers: Any = None) -> None:
@@ -166,11 +166,11 @@ class LayerDict(Layer):
         return key in self._sub_layers
 
     def clear(self) -> None:
-        """Take all layers away."""
+        """Remove all layers."""
         self._sub_layers.clear()
 
     def pop(self, key: str) -> Layer:
-        """Take a layer away, and return it."""
+        """Remove a layer, and return it."""
         return self._sub_layers.pop(key)
 
     def keys(self) -> Iterable[str]:
@@ -178,7 +178,7 @@ class LayerDict(Layer):
         return self._sub_layers.keys()
 
     def items(self) -> Iterable[tuple[str, Layer]]:
-        """(name, layer), in the order in which they came."""
+        """(name, layer), in insertion order."""
         return self._sub_layers.items()
 
     def values(self) -> Iterable[Layer]:
@@ -186,8 +186,8 @@ class LayerDict(Layer):
         return self._sub_layers.values()
 
     def update(self, sublayers: Any) -> None:
-        """Add layers, from a dict, another LayerDict or (name, layer) pairs; one of a name that is
-        there takes its place.
+        """Add layers from a dict, another LayerDict or (name, layer) pairs; one with an existing
+        name replaces the old one.
         """
         pairs = sublayers.items() if isinstance(sublayers, Mapping | LayerDict) else sublayers
         if not isinstance(pairs, Iterable):

@@ -13,7 +13,7 @@ from .base import Layer
 
 
 class _Conv(Layer):
-    """What convolutions have in common: a trained filter and bias, and how its window moves."""
+    """The base of convolutions: a trained filter and bias, and the window's parameters."""
 
     def __init__(
         self, n: int, transposed: bool, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
@@ -45,9 +45,7 @@ class _Conv(Layer):
         self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
 
     def padded(self, x: Variable) -> tuple[Variable, Any]:
-        """x with what its padding_mode puts around it, and the padding that is left to the
-        convolution.
-        """
+        """x padded by its padding_mode, and the remaining padding for the convolution."""
         if self.padding_mode == "zeros":
             return x, self.padding
         n = x.ndim - 2

@@ -9,8 +9,8 @@ from .base import Layer
 
 
 class FunctionLayer(Layer):
-    """A layer of one function: what it is called with are the function's first arguments; the
-    others are given when the layer is made, and are its attributes.
+    """A layer of one function: the call provides the function's first arguments; the others are set
+    when the layer is made, and are its attributes.
     """
 
     def __init__(self, function: Callable[..., Any], **arguments: Any) -> None:

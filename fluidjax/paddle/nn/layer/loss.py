@@ -153,7 +153,7 @@ class HSigmoidLoss(Layer):
     """paddle.nn.functional.hsigmoid_loss with trained weights [num_classes - 1, feature_size] and
     bias [num_classes - 1, 1].
 
-    is_custom: paths are given, and weights are as many as num_classes.
+    is_custom: the paths are inputs, and there are num_classes weights.
     """
 
     def __init__(

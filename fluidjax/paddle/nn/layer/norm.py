@@ -16,7 +16,7 @@ from .base import Layer
 def _scale_and_bias(
     layer: Layer, shape: list[int], weight_attr: Any, bias_attr: Any
 ) -> tuple[Any, Any]:
-    """A trained scale of ones and bias of zeros; frozen ones where an attribute is False."""
+    """A trained scale, initially 1, and bias, initially 0; constant if an attribute is False."""
     scale = layer.create_parameter(
         shape, None if weight_attr is False else weight_attr, default_initializer=Constant(1.0)
     )
@@ -28,7 +28,7 @@ def _scale_and_bias(
 
 
 class _BatchNorm(Layer):
-    """batch_norm with trained scale and bias, and running statistics that forward moves while
+    """batch_norm with trained scale and bias, and running statistics that forward updates in
     training.
     """
 
@@ -123,9 +123,7 @@ def _statistics(name: str | None) -> tuple[str | None, str | None]:
 
 
 class SyncBatchNorm(_BatchNorm):
-    """BatchNorm2D whose statistics are those of the batches of all ranks: the op is
-    sync_batch_norm.
-    """
+    """BatchNorm2D with statistics over the batches of all ranks: the op is sync_batch_norm."""
 
     def __init__(
         self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-05, weight_attr: Any = None, bias_attr: Any = None,
@@ -164,8 +162,8 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
-        """`layer` with a SyncBatchNorm in the place of every batch norm; parameters and statistics
-        are the same variables.
+        """`layer` with every batch norm replaced by a SyncBatchNorm; parameters and statistics are
+        the same variables.
         """
         if isinstance(layer, _BatchNorm) and not isinstance(layer, cls):
             made = cls.__new__(cls)
@@ -180,8 +178,8 @@ class BatchNorm(_BatchNorm):
     """Batch normalisation with the arguments of 1.8.5's layer: an activation by name, names of the
     running statistics.
 
-    is_test says whether the running statistics are used; in static mode train() and eval() do not,
-    as in Paddle.
+    is_test decides whether the running statistics are used; in static mode train() and eval() do
+    not, as in Paddle.
     """
 
     def __init__(
@@ -202,8 +200,8 @@ class BatchNorm(_BatchNorm):
 
 
 class InstanceNorm1D(Layer):
-    """paddle.nn.functional.instance_norm with trained scale and bias; none of both where an
-    attribute is False.
+    """paddle.nn.functional.instance_norm with trained scale and bias; without both if an attribute
+    is False.
     """
 
     def __init__(
@@ -222,8 +220,8 @@ class InstanceNorm1D(Layer):
 
 
 class InstanceNorm2D(InstanceNorm1D):
-    """paddle.nn.functional.instance_norm with trained scale and bias; none of both where an
-    attribute is False.
+    """paddle.nn.functional.instance_norm with trained scale and bias; without both if an attribute
+    is False.
     """
 
     def __init__(
@@ -234,8 +232,8 @@ class InstanceNorm2D(InstanceNorm1D):
 
 
 class InstanceNorm3D(InstanceNorm1D):
-    """paddle.nn.functional.instance_norm with trained scale and bias; none of both where an
-    attribute is False.
+    """paddle.nn.functional.instance_norm with trained scale and bias; without both if an attribute
+    is False.
     """
 
     def __init__(
@@ -247,7 +245,7 @@ class InstanceNorm3D(InstanceNorm1D):
 
 class LayerNorm(Layer):
     """paddle.nn.functional.layer_norm over the last dimensions, with trained scale and bias (False:
-    none) of their sizes in a row.
+    none) of as many elements.
     """
 
     def __init__(
@@ -276,8 +274,8 @@ class LayerNorm(Layer):
 
 
 class GroupNorm(Layer):
-    """paddle.nn.functional.group_norm with trained scale and bias; frozen ones where an attribute
-    is False.
+    """paddle.nn.functional.group_norm with trained scale and bias; constant if an attribute is
+    False.
     """
 
     def __init__(
@@ -322,8 +320,8 @@ class LocalResponseNorm(Layer):
 
 
 class SpectralNorm(Layer):
-    """A weight divided by its largest singular value, which power_iters steps from two vectors of
-    the layer estimate.
+    """A weight divided by its largest singular value, estimated by power_iters steps from two
+    vectors of the layer.
     """
 
     def __init__(

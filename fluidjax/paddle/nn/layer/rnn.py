@@ -1,4 +1,4 @@
-"""Recurrent layers of Paddle 2: cells, what runs a cell over time, and stacks of them on the op
+"""Recurrent layers of Paddle 2: cells, layers that run a cell over time, and stacks on the op
 ``rnn``.
 """
 
@@ -24,11 +24,10 @@ PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 class RNNCellBase(Layer):
-    """A step of a recurrent layer: forward(inputs [N, D], states) gives (outputs, the states after
-    it).
+    """A step of a recurrent layer: forward(inputs [N, D], states) returns (outputs, new states).
 
     A subclass defines forward, and state_shape (sizes without the batch, or nested tuples of such)
-    for the states it begins with.
+    for the initial states.
     """
 
     def get_initial_states(
@@ -39,8 +38,8 @@ class RNNCellBase(Layer):
         init_value: float = 0.0,
         batch_dim_idx: int = 0,
     ) -> Any:
-        """States filled with init_value, for as many samples as dimension batch_dim_idx of
-        batch_ref (or its first variable) has.
+        """States filled with init_value, for the number of samples in dimension batch_dim_idx of
+        batch_ref (or of its first variable).
         """
         ref = rnn_cells.flatten(batch_ref)[0]
         return self._states(
@@ -66,8 +65,8 @@ class RNNCellBase(Layer):
 
 
 class _Cell(RNNCellBase):
-    """What the cells have in common: two weights and two biases, each drawn from
-    +-1/sqrt(hidden_size); gates: rows a unit.
+    """The base of cells: two weights and two biases, uniform in +-1/sqrt(hidden_size); gates: rows
+    per unit.
     """
 
     gates = 1
@@ -96,7 +95,7 @@ class _Cell(RNNCellBase):
             bias,
             initializer.Constant(0.0 if bias else 1.0),
         )
-        fixed.stop_gradient = True  # op rnn reads it, so it is there
+        fixed.stop_gradient = True  # exists because op rnn reads it
         return fixed
 
     def inputs_part(self, x: Variable) -> Variable:
@@ -175,8 +174,8 @@ class LSTMCell(_Cell):
 
 
 class GRUCell(_Cell):
-    """h' = z h + (1 - z) c; r, z = sigmoid of the first parts of W_ih x + b_ih and W_hh h + b_hh
-    added, c = tanh(x's third + r h's third).
+    """h' = z h + (1 - z) c; r, z = sigmoid of the sums of the first two parts of W_ih x + b_ih and
+    W_hh h + b_hh, c = tanh(x's third part + r h's third part).
 
     (h', h') from x [N, input_size] and h [N, hidden_size].
     """
@@ -219,8 +218,8 @@ class RNN(Layer):
     """A cell over time: (outputs [N, T, H], the last states) of inputs [N, T, D]; time_major: [T,
     N, ...]; is_reverse: from the end.
 
-    forward takes the first states (default the cell's), and the lengths [N] of sequences, behind
-    which states stay as they are.
+    forward takes the first states (default the cell's), and the lengths [N] of sequences, beyond
+    which states do not change.
     """
 
     def __init__(self, cell: Layer, is_reverse: bool = False, time_major: bool = False) -> None:
@@ -289,8 +288,8 @@ class _Stack(LayerList):
 
     Every layer and direction has weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 (_l1, ...,
     _l0_reverse). forward gives (outputs, the last states [layers * directions, N, H]); it takes the
-    first states and the lengths [N] of sequences, behind which outputs are 0 and states stay.
-    dropout of what goes from layer to layer, while training.
+    first states and the lengths [N] of sequences, beyond which outputs are 0 and states do not
+    change. dropout applies between layers, in training.
     """
 
     cell: Any = _Cell
@@ -335,7 +334,7 @@ class _Stack(LayerList):
         return [cell for layer in self for cell in layer.children()]
 
     def flatten_parameters(self) -> None:
-        """Nothing: weights lie where XLA puts them."""
+        """Does nothing: XLA lays out the weights."""
 
     def forward(
         self, inputs: Variable, initial_states: Any = None, sequence_length: Variable | None = None

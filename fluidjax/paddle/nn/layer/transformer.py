@@ -21,8 +21,8 @@ from .norm import LayerNorm
 
 
 def _added(mask: Variable | None, dtype: Any) -> Variable | None:
-    """What a mask adds to attention: a bool or integer one keeps where it holds, a float one is
-    added as it is.
+    """The addend of attention from a mask: a bool or integer mask is true for keys that count, a
+    float mask is added unchanged.
     """
     if mask is None or (mask.desc.dtype or "").startswith("float"):
         return mask
@@ -30,14 +30,14 @@ def _added(mask: Variable | None, dtype: Any) -> Variable | None:
 
 
 class Cache(NamedTuple):
-    """Keys and values by heads, [N, heads, T, head_dim], of what was attended from so far."""
+    """Keys and values by heads, [N, heads, T, head_dim], of the steps so far."""
 
     k: Variable
     v: Variable
 
 
 class StaticCache(NamedTuple):
-    """Keys and values by heads of what is attended to at every step, as of an encoder's output."""
+    """Keys and values by heads that every step attends to, such as those of an encoder's output."""
 
     k: Variable
     v: Variable
@@ -51,8 +51,8 @@ class MultiHeadAttention(Layer):
     query, key and value.
 
     query [N, T, embed_dim], key [N, S, kdim], value [N, S, vdim] give [N, T, embed_dim], with
-    need_weights also the weights [N, heads, T, S], with a cache of gen_cache also the next one.
-    Raises FluidValueError where the heads do not divide embed_dim, FluidTypeError for a cache of
+    need_weights also the weights [N, heads, T, S], with a cache from gen_cache also the next cache.
+    Raises FluidValueError if the heads do not divide embed_dim, FluidTypeError for a cache of
     another kind.
     """
 
@@ -117,10 +117,9 @@ class MultiHeadAttention(Layer):
         return self._heads(self.k_proj(key)), self._heads(self.v_proj(value))
 
     def gen_cache(self, key: Variable, value: Variable | None = None, type: Any = Cache) -> _Caches:
-        """What `forward` takes as its cache: with StaticCache the projections of key and value
-        (default key).
+        """A cache for `forward`: with StaticCache, the projections of key and value (default key).
 
-        Else key and value as they are (projected, by heads), or, without a value, of no step yet,
+        Otherwise key and value themselves (projected, by heads), or without a value an empty cache
         for key's batch.
         """
         if type is StaticCache:
@@ -133,8 +132,8 @@ class MultiHeadAttention(Layer):
 
 
 class _Block(Layer):
-    """What encoder and decoder layers have in common: a feed-forward net, and normalisation before
-    or after each part.
+    """The base of encoder and decoder layers: a feed-forward net, and normalisation before or after
+    each part.
     """
 
     def __init__(
@@ -142,8 +141,8 @@ class _Block(Layer):
         act_dropout: float | None, normalize_before: bool, weight_attr: Any, bias_attr: Any, parts: int,
     ) -> None:  # fmt: skip
         super().__init__()
-        # for copies: every layer of a stack has parameters of its own
-        kind: Any = type(self)  # which tells how many parts it has
+        # for copies: every layer of a stack has separate parameters
+        kind: Any = type(self)  # from which the number of parts is known
         vars(self)["made_by"] = lambda: kind(
             d_model,
             nhead,
@@ -176,8 +175,8 @@ class _Block(Layer):
         vars(self)["activation"] = getattr(F, activation)
 
     def part(self, x: Variable, compute: Callable[[Variable], Any], k: int) -> tuple[Variable, Any]:
-        """x + dropout(compute(x)), normalised before or after; and the cache that compute gives
-        besides, else None.
+        """x + dropout(compute(x)), normalised before or after; and the cache that compute returns,
+        if any, else None.
         """
         norm, drop = getattr(self, f"norm{k}"), getattr(self, f"dropout{k}")
         made = compute(norm(x) if self.normalize_before else x)
@@ -191,7 +190,7 @@ class _Block(Layer):
 
 
 def _one_each(attr: Any, n: int) -> list[Any]:
-    """An attribute for each part of a layer, from one or from a list of so many."""
+    """An attribute for each part of a layer, from one attribute or a list."""
     if isinstance(attr, list | tuple):
         require(
             len(attr) == n, f"a Transformer's layer takes one attribute or {n}, not {len(attr)}"
@@ -201,8 +200,8 @@ def _one_each(attr: Any, n: int) -> list[Any]:
 
 
 class TransformerEncoderLayer(_Block):
-    """Attention of a sequence to itself and a feed-forward net, each added to what it is given,
-    dropped out and normalised.
+    """Self-attention and a feed-forward net, each with dropout, residual connection and
+    normalisation.
     """
 
     def __init__(
@@ -214,13 +213,13 @@ class TransformerEncoderLayer(_Block):
                          bias_attr, 2)  # fmt: skip
 
     def forward(self, src: Variable, src_mask: Variable | None = None, cache: Any = None) -> Any:
-        """The layer's output; with a cache of gen_cache also the next one."""
+        """The layer's output; with a cache from gen_cache also the next cache."""
         out, following = self.part(src, lambda x: self.self_attn(x, x, x, src_mask, cache), 1)
         out, _ = self.part(out, self.feed_forward, 2)
         return out if cache is None else (out, following)
 
     def gen_cache(self, src: Variable) -> Cache | StaticCache:
-        """A cache of no step yet, for src's batch."""
+        """An empty cache for src's batch."""
         return self.self_attn.gen_cache(src)
 
 
@@ -243,7 +242,7 @@ class TransformerDecoderLayer(_Block):
         memory_mask: Variable | None = None,
         cache: Any = None,
     ) -> Any:
-        """The layer's output; with a cache of gen_cache also the next one."""
+        """The layer's output; with a cache from gen_cache also the next cache."""
         own, of_memory = (None, None) if cache is None else cache
         out, own = self.part(tgt, lambda x: self.self_attn(x, x, x, tgt_mask, own), 1)
         out, of_memory = self.part(
@@ -253,14 +252,14 @@ class TransformerDecoderLayer(_Block):
         return out if cache is None else (out, (own, of_memory))
 
     def gen_cache(self, memory: Variable) -> tuple[Cache | StaticCache, Cache | StaticCache]:
-        """A cache of no step yet, for memory's batch, and the memory's keys and values."""
+        """An empty cache for memory's batch, and the memory's keys and values."""
         return self.self_attn.gen_cache(memory), self.cross_attn.gen_cache(
             memory, memory, StaticCache
         )
 
 
 class _Stack(Layer):
-    """num_layers layers: the one given, and others made as it was."""
+    """num_layers layers: the given one, and others with its arguments."""
 
     def __init__(self, first: Any, num_layers: int, norm: Layer | None) -> None:
         super().__init__()
@@ -268,8 +267,8 @@ class _Stack(Layer):
         self.num_layers, self.norm = num_layers, norm
 
     def through(self, x: Variable, *others: Any, cache: Any = None) -> Any:
-        """x through all layers, and through the last normalisation; with a list of caches also that
-        of the next ones.
+        """x through all layers, and through the last normalisation; with a list of caches also the
+        next caches.
         """
         following = []
         for k, layer in enumerate(self.layers):
@@ -283,9 +282,7 @@ class _Stack(Layer):
 
 
 class TransformerEncoder(_Stack):
-    """num_layers encoder layers one after the other, each with its own parameters, and a
-    normalisation.
-    """
+    """num_layers encoder layers in sequence, each with its own parameters, and a normalisation."""
 
     def __init__(
         self, encoder_layer: TransformerEncoderLayer, num_layers: int, norm: Layer | None = None
@@ -293,18 +290,16 @@ class TransformerEncoder(_Stack):
         super().__init__(encoder_layer, num_layers, norm)
 
     def forward(self, src: Variable, src_mask: Variable | None = None, cache: Any = None) -> Any:
-        """The last layer's output; with a cache of gen_cache also the next one."""
+        """The last layer's output; with a cache from gen_cache also the next cache."""
         return self.through(src, src_mask, cache=cache)
 
     def gen_cache(self, src: Variable) -> list[Any]:
-        """Each layer's cache of no step yet, for src's batch."""
+        """An empty cache for each layer, for src's batch."""
         return [layer.gen_cache(src) for layer in self.layers]
 
 
 class TransformerDecoder(_Stack):
-    """num_layers decoder layers one after the other, each with its own parameters, and a
-    normalisation.
-    """
+    """num_layers decoder layers in sequence, each with its own parameters, and a normalisation."""
 
     def __init__(
         self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Layer | None = None
@@ -319,7 +314,7 @@ class TransformerDecoder(_Stack):
         memory_mask: Variable | None = None,
         cache: Any = None,
     ) -> Any:
-        """The last layer's output; with a cache of gen_cache also the next one."""
+        """The last layer's output; with a cache from gen_cache also the next cache."""
         return self.through(tgt, memory, tgt_mask, memory_mask, cache=cache)
 
     def gen_cache(self, memory: Variable, do_zip: bool = False) -> list[Any]:
@@ -331,9 +326,7 @@ class TransformerDecoder(_Stack):
 
 
 class Transformer(Layer):
-    """An encoder of the source and a decoder of the target, which attends to what the encoder
-    gives.
-    """
+    """An encoder of the source and a decoder of the target, which attends to the encoder's output."""
 
     def __init__(
         self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int = 2048,
@@ -369,8 +362,8 @@ class Transformer(Layer):
         return self.decoder(tgt, self.encoder(src, src_mask), tgt_mask, memory_mask)
 
     def generate_square_subsequent_mask(self, length: int) -> Variable:
-        """[length, length]: 0 up to the diagonal, minus infinity above: nothing attends to what
-        comes later.
+        """[length, length]: 0 up to the diagonal, minus infinity above, so that no position attends
+        to later ones.
         """
         return layers.triu(full([length, length], float("-inf")), 1)
 

@@ -1,4 +1,4 @@
-"""Norms and fractions of windows, and windows put back where they came from, as layers."""
+"""Norms over windows, fractional pools, and the inverses of pools and unfold, as layers."""
 
 from __future__ import annotations
 

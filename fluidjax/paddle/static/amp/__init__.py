@@ -24,10 +24,10 @@ def decorate(
     """An optimizer whose minimize trains in mixed precision; see
     fluid.contrib.mixed_precision.decorate.
 
-    level: "O1", parameters and updates in float32 ("OD", which only casts products, is O1 with
-    lists of one's own). dtype: "float16", whose loss is scaled unless use_dynamic_loss_scaling is
-    False, or "bfloat16" (use_bf16 in Paddle 2.0), whose is not unless it is True. use_amp_guard,
-    use_fp16_guard, use_promote: of O2, which was called use_pure_fp16.
+    level: "O1", parameters and updates in float32 ("OD", which casts only products, is O1 with
+    custom lists). dtype: "float16", with a scaled loss unless use_dynamic_loss_scaling is False, or
+    "bfloat16" (use_bf16 in Paddle 2.0), without unless it is True. use_amp_guard, use_fp16_guard,
+    use_promote: for O2, which was called use_pure_fp16.
 
     Raises UnsupportedError for O2 and master gradients, FluidValueError for other levels.
     """
@@ -47,8 +47,8 @@ def decorate(
 
 
 def fp16_guard() -> Any:
-    """A block whose ops lie in the name scope ``__use_fp16__``. It says what O2 runs in half
-    precision, so it changes nothing else.
+    """A block whose ops are in the name scope ``__use_fp16__``. The scope marks ops for half
+    precision in O2 and has no other effect.
     """
     return name_scope("__use_fp16__")
 

@@ -17,10 +17,10 @@ def decorate_bf16(
     use_pure_bf16: bool = False,
     use_bf16_guard: bool | None = None,
 ) -> Any:
-    """An optimizer whose minimize trains in bfloat16 where the lists say so; the loss is not
+    """An optimizer whose minimize trains in bfloat16 for the ops in the lists; the loss is not
     scaled.
 
-    use_bf16_guard: of no meaning without use_pure_bf16, for which UnsupportedError is raised.
+    use_bf16_guard: ignored without use_pure_bf16, which raises UnsupportedError.
     """
     if use_pure_bf16:
         raise UnsupportedError(
@@ -37,8 +37,8 @@ def decorate_bf16(
 
 
 def bf16_guard() -> Any:
-    """A block whose ops lie in the name scope ``__use_bf16__``, which says what pure bfloat16
-    takes, and so changes nothing else.
+    """A block whose ops are in the name scope ``__use_bf16__``. The scope marks ops for pure
+    bfloat16 and has no other effect.
     """
     return name_scope("__use_bf16__")
 

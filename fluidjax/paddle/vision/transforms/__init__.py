@@ -1,5 +1,5 @@
-"""paddle.vision.transforms: what becomes of an image before it is fed, as functions and as objects
-that draw at random.
+"""paddle.vision.transforms: preprocessing of images, as functions and as objects with random
+parameters.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What transforms have in common, and several one after the other."""
+"""The base of transforms, and their composition."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ....errors import FluidValueError, UnsupportedError
 
 
 class BaseTransform:
-    """A transform of an image, or of a tuple of an image and what belongs to it.
+    """A transform of an image, or of a tuple of an image and related data.
 
-    keys: what the parts of a tuple are, "image" or names for which a subclass has a method
-    _apply_name; parts beyond the keys stay. A subclass defines _apply_image, and _get_params where
-    all parts share what is drawn (it is in self.params). Raises FluidValueError for keys that are
-    no list, UnsupportedError for a key without its method.
+    keys: the kinds of the parts of a tuple, "image" or names for which a subclass has a method
+    _apply_name; parts beyond the keys stay. A subclass defines _apply_image, and _get_params for
+    random parameters shared by all parts (in self.params). Raises FluidValueError for keys that are
+    not a list, UnsupportedError for a key without its method.
     """
 
     def __init__(self, keys: Sequence[str] | None = None) -> None:
@@ -30,7 +30,7 @@ class BaseTransform:
         return getattr(self, f"_apply_{key}", None)
 
     def _get_params(self, inputs: tuple[Any, ...]) -> Any:
-        """What is drawn for all parts of one call."""
+        """The random parameters for all parts of one call."""
 
     def _apply_image(self, image: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no _apply_image")
@@ -49,7 +49,7 @@ class BaseTransform:
 
 
 class Compose:
-    """Transforms one after the other."""
+    """Transforms in sequence."""
 
     def __init__(self, transforms: Sequence[Callable[[Any], Any]]) -> None:
         self.transforms = transforms

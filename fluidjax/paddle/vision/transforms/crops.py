@@ -1,6 +1,4 @@
-"""Transforms that decide which part of an image there is, and how large it is. They draw from
-Python's `random`.
-"""
+"""Transforms that crop and resize images. Random ones use Python's `random`."""
 
 from __future__ import annotations
 
@@ -63,10 +61,10 @@ class Pad(BaseTransform):
 
 
 class RandomCrop(BaseTransform):
-    """A part of `size` ([height, width], or an integer for both), each as likely.
+    """A random part of `size` ([height, width], or an integer for both), all equally likely.
 
-    padding: functional.pad before. pad_if_needed: a smaller image is padded on both sides by what
-    it lacks. Raises FluidValueError for an image that is smaller still.
+    padding: functional.pad first. pad_if_needed: a smaller image is padded on both sides to `size`.
+    Raises FluidValueError for an image that is still smaller.
     """
 
     def __init__(
@@ -102,11 +100,11 @@ class RandomCrop(BaseTransform):
 
 
 class RandomResizedCrop(BaseTransform):
-    """A part of an image, in `size`: its area is a random share in `scale` of the image's, its
-    width by its height lies in `ratio`.
+    """A random part of an image, resized to `size`: its area is a random fraction in `scale` of the
+    image's, and its width / height is in `ratio`.
 
-    If ten samples do not fit, the largest part of such a ratio in the middle. Shares and ratios are
-    sampled by numpy.random, places by `random`, as in Paddle.
+    If ten samples do not fit, it is the largest central part with such a ratio. Fractions and
+    ratios are sampled by numpy.random, positions by `random`, as in Paddle.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
 """Functions of images: sizes, crops, flips, paddings, colours. An image is Pillow's or a NumPy
 array [H, W] or [H, W, C].
 
-Results are of the kind that is given. Where Paddle computes arrays with OpenCV, they go through
-Pillow here.
+Results are of the input's kind. Paddle processes arrays with OpenCV; here they go through Pillow.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ def _way(interpolation: str, known: Sequence[str], what: str) -> Any:
 
 
 def to_tensor(pic: Any, data_format: str = "CHW") -> np.ndarray:
-    """An image as an array [C, H, W] (data_format "HWC": [H, W, C]): float32, uint8 by 255; other
-    dtypes of Pillow's as they are.
+    """An image as an array [C, H, W] (data_format "HWC": [H, W, C]) to feed: float32, uint8 divided
+    by 255; other dtypes of Pillow's are unchanged.
 
-    A program is fed with it. Raises FluidValueError for another data_format.
+    Raises FluidValueError for another data_format.
     """
     one_of(data_format, "data_format", "to_tensor", ("CHW", "HWC"))
     if is_array(pic):
@@ -45,11 +44,10 @@ def to_tensor(pic: Any, data_format: str = "CHW") -> np.ndarray:
 
 
 def resize(img: Any, size: Any, interpolation: str = "bilinear") -> Any:
-    """An image in another size. size: [height, width], or an integer, which the shorter edge
-    becomes.
+    """An image in another size. size: [height, width], or an integer for the shorter edge.
 
-    interpolation: nearest, bilinear, bicubic, box, lanczos, hamming, as Pillow does them. Raises
-    FluidTypeError for another size.
+    interpolation: Pillow's nearest, bilinear, bicubic, box, lanczos, hamming. Raises FluidTypeError
+    for another size.
     """
     width, height = size_of(img)
     if isinstance(size, numbers.Integral):
@@ -79,12 +77,12 @@ def _sides(padding: Any) -> tuple[int, int, int, int]:
 
 
 def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Any:
-    """An image with so many pixels more on the left, the top, the right, the bottom.
+    """An image padded on the left, the top, the right and the bottom.
 
     padding: one number for all sides, two (left and right, top and bottom), or four. padding_mode:
-    constant (`fill`: of Pillow's images a colour as Pillow takes it, of arrays a number for all
-    channels or one each), edge, reflect (without the edge again), symmetric. Raises FluidTypeError,
-    FluidValueError for others.
+    constant (`fill`: a colour for Pillow's images; for arrays a number for all channels or one per
+    channel), edge, reflect (without repeating the edge), symmetric. Raises FluidTypeError,
+    FluidValueError for other arguments.
     """
     one_of(padding_mode, "padding_mode", "pad", ("constant", "edge", "reflect", "symmetric"))
     left, top, right, bottom = _sides(padding)
@@ -111,8 +109,8 @@ def _kept_palette(old: Any, new: Any) -> Any:
 
 
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
-    """The part of an image that begins `top` rows and `left` columns into it; of Pillow's, 0 where
-    it leaves the image.
+    """The part of an image that begins at row `top` and column `left`; for Pillow's images, 0
+    outside of the image.
     """
     if is_array(img):
         return img[top : top + height, left : left + width]
@@ -127,14 +125,14 @@ def center_crop(img: Any, output_size: Any) -> Any:
 
 
 def hflip(img: Any) -> Any:
-    """An image with left and right changed."""
+    """An image with left and right exchanged."""
     return (
         img[:, ::-1] if is_array(img) else img.transpose(pillow().Image.Transpose.FLIP_LEFT_RIGHT)
     )
 
 
 def vflip(img: Any) -> Any:
-    """An image with top and bottom changed."""
+    """An image with top and bottom exchanged."""
     return img[::-1] if is_array(img) else img.transpose(pillow().Image.Transpose.FLIP_TOP_BOTTOM)
 
 
@@ -148,8 +146,8 @@ def rotate(
 ) -> Any:
     """An image rotated by `angle` degrees counterclockwise, around its centre or `center` (x, y).
 
-    interpolation: nearest, bilinear, bicubic. expand: large enough to hold all of it. fill: what
-    comes in, a number for all channels or one each.
+    interpolation: nearest, bilinear, bicubic. expand: enlarge to contain the whole image. fill: the
+    value outside, a number for all channels or one per channel.
     """
     way = _way(interpolation, WAYS[:3], "rotate")
     middle = None if center is None else tuple(center)
@@ -182,23 +180,23 @@ def _enhanced(img: Any, kind: str, factor: float, what: str) -> Any:
 
 
 def adjust_brightness(img: Any, brightness_factor: float) -> Any:
-    """factor times the image: 0 is black, 1 the image."""
+    """The image times factor: 0 is black, 1 the image."""
     return _enhanced(img, "Brightness", brightness_factor, "adjust_brightness")
 
 
 def adjust_contrast(img: Any, contrast_factor: float) -> Any:
-    """Between the image's mean grey (0) and the image (1), or beyond it."""
+    """An interpolation between the image's mean grey (0) and the image (1), or beyond it."""
     return _enhanced(img, "Contrast", contrast_factor, "adjust_contrast")
 
 
 def adjust_saturation(img: Any, saturation_factor: float) -> Any:
-    """Between the image in grey (0) and the image (1), or beyond it."""
+    """An interpolation between the image in grey (0) and the image (1), or beyond it."""
     return _enhanced(img, "Color", saturation_factor, "adjust_saturation")
 
 
 def adjust_hue(img: Any, hue_factor: float) -> Any:
-    """The hues rotated by so much of a circle, from -0.5 to 0.5; grey images as they are. Raises
-    FluidValueError for another factor.
+    """An image with its hues rotated by this fraction of a circle, from -0.5 to 0.5; grey images
+    are unchanged. Raises FluidValueError for another factor.
     """
     require(
         -0.5 <= hue_factor <= 0.5,
@@ -232,8 +230,7 @@ def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
 def normalize(
     img: Any, mean: Any, std: Any, data_format: str = "CHW", to_rgb: bool = False
 ) -> np.ndarray:
-    """(img - mean) / std, channel by channel: float32. to_rgb: the channels, which are BGR, in the
-    other order before.
+    """(img - mean) / std, channel by channel: float32. to_rgb: convert the channels from BGR first.
 
     img: an array [C, H, W] (data_format "HWC": [H, W, C]) or an image of Pillow's. Raises
     FluidValueError for another data_format.

@@ -1,5 +1,5 @@
-"""What an image is: Pillow's, or a NumPy array [H, W] or [H, W, C]; an array becomes Pillow's where
-Pillow computes, and comes back.
+"""The kinds of images: Pillow's, or a NumPy array [H, W] or [H, W, C]; an array is converted to
+Pillow's for Pillow's functions, and back.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from ....errors import FluidTypeError, FluidValueError, UnsupportedError
 
 
 def pillow() -> Any:
-    """The package PIL with the modules used here. Raises UnsupportedError where it is not
-    installed.
-    """
+    """The package PIL with the modules used here. Raises UnsupportedError if it is not installed."""
     try:
         import PIL.Image
         import PIL.ImageEnhance
@@ -49,11 +47,11 @@ def size_of(img: Any) -> tuple[int, int]:
 
 
 def by_pillow(img: Any, compute: Callable[[Any], Any], what: str, floats: bool = True) -> Any:
-    """What `compute` makes of an image of Pillow's; of an array, made into one and back.
+    """`compute` applied to an image of Pillow's, or to an array converted to one and back.
 
-    An array of uint8 with 1, 3 or 4 channels is an image of Pillow's; of one of floats each channel
-    is, where `floats`. Raises FluidTypeError for arrays of other dtypes, FluidValueError for other
-    numbers of channels.
+    An array of uint8 with 1, 3 or 4 channels becomes one image; with `floats`, each channel of a
+    float array becomes one. Raises FluidTypeError for arrays of other dtypes, FluidValueError for
+    other numbers of channels.
     """
     if not is_array(img):
         return compute(img)

@@ -1,4 +1,4 @@
-"""Transforms of an image's colours, sides and form. They draw from Python's `random`."""
+"""Transforms of an image's colours and orientation. Random ones use Python's `random`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .base import BaseTransform, Compose
 
 
 class ToTensor(BaseTransform):
-    """functional.to_tensor: an array that a program is fed with."""
+    """functional.to_tensor: an array to feed to a program."""
 
     def __init__(self, data_format: str = "CHW", keys: Sequence[str] | None = None) -> None:
         super().__init__(keys)
@@ -27,7 +27,7 @@ class ToTensor(BaseTransform):
 
 
 class Normalize(BaseTransform):
-    """functional.normalize; one number is that of three channels."""
+    """functional.normalize; one number is used for three channels."""
 
     def __init__(
         self,
@@ -46,7 +46,9 @@ class Normalize(BaseTransform):
 
 
 class Transpose(BaseTransform):
-    """An image as an array with its dimensions in this order; one without channels gets one behind."""
+    """An image as an array with its dimensions in this order; one without channels gets a last
+    dimension.
+    """
 
     def __init__(self, order: Any = (2, 0, 1), keys: Sequence[str] | None = None) -> None:
         super().__init__(keys)
@@ -80,8 +82,8 @@ class RandomVerticalFlip(BaseTransform):
 
 
 class RandomRotation(BaseTransform):
-    """functional.rotate by an angle between two, or between -degrees and degrees. Raises
-    FluidValueError for a negative number.
+    """functional.rotate by a random angle between two numbers, or between -degrees and degrees.
+    Raises FluidValueError for a negative number.
     """
 
     def __init__(
@@ -111,8 +113,8 @@ class RandomRotation(BaseTransform):
 def _range(
     value: Any, what: str, center: float = 1.0, low: float = 0.0, high: float = float("inf")
 ) -> Any:
-    """What a factor is drawn from: so much around `center`, or (least, most); None where it is
-    `center` itself.
+    """The range of a random factor: a distance around `center`, or (least, most); None if it is
+    always `center`.
     """
     if isinstance(value, int | float):
         require(value >= 0, f"{what} is not negative, as {value} is")
@@ -128,7 +130,7 @@ def _range(
 
 
 class _Jitter(BaseTransform):
-    """A colour's factor, drawn between two."""
+    """A random factor of a colour, between two numbers."""
 
     value: Any
 
@@ -184,7 +186,7 @@ class HueTransform(_Jitter):
 
 
 class ColorJitter(BaseTransform):
-    """Brightness, contrast, saturation and hue by factors, in an order drawn anew for every image."""
+    """Brightness, contrast, saturation and hue by factors, in a new random order for every image."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """Rotation, shearing, perspective and erasing of images: functions, and transforms with random
 parameters.
 
-RandomAffine and RandomPerspective draw from Python's `random`, RandomErasing from NumPy's global
-generator besides, as Paddle does.
+RandomAffine and RandomPerspective use Python's `random`, RandomErasing also NumPy's global
+generator, as in Paddle.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from .images import by_pillow, is_array, pillow, size_of
 def _mapped(
     img: Any, kind: str, numbers_: Sequence[float], interpolation: str, fill: Any, what: str
 ) -> Any:
-    """What Pillow's transform gives, in the image's size; fill: a number for all channels, or one
-    each.
+    """The result of Pillow's transform, in the image's size; fill: a number for all channels, or
+    one per channel.
     """
     way = _way(interpolation, WAYS[:3], what)
 
@@ -66,9 +66,9 @@ def affine(
     """An image rotated by `angle` degrees clockwise, sheared, scaled around its centre or
     `center` (x, y), and moved.
 
-    translate: by so many pixels to the right and down; shear: degrees along x, or [along x, along
-    y]. interpolation: nearest, bilinear, bicubic. fill: what comes in, a number for all channels or
-    one each. Raises FluidTypeError, FluidValueError for other arguments.
+    translate: pixels to the right and down; shear: degrees along x, or [along x, along y].
+    interpolation: nearest, bilinear, bicubic. fill: the value outside, a number for all channels or
+    one per channel. Raises FluidTypeError, FluidValueError for other arguments.
     """
     if not isinstance(angle, int | float):
         raise FluidTypeError(f"affine's angle is a number, not {angle!r}")
@@ -87,12 +87,12 @@ def affine(
     width, height = size_of(img)
     cx, cy = (width * 0.5, height * 0.5) if center is None else _pair(center, "affine's center")
     turn = math.radians(angle)
-    # what follows goes in Paddle's order, to the last digit
+    # computed in Paddle's order, to match its last digits
     cos, sin = math.cos(turn - sy), math.sin(turn - sy)
     a, c = cos / math.cos(sy), sin / math.cos(sy)
     b = -cos * math.tan(sx) / math.cos(sy) - math.sin(turn)
     d = -sin * math.tan(sx) / math.cos(sy) + math.cos(turn)
-    # Pillow asks where a pixel of the result comes from
+    # Pillow takes the inverse map, from result to source
     inverse = [v / scale for v in (d, -b, -c, a)]
     x = inverse[0] * (-cx - tx) + inverse[1] * (-cy - ty) + cx
     y = inverse[2] * (-cx - tx) + inverse[3] * (-cy - ty) + cy
@@ -109,10 +109,10 @@ def affine(
 def perspective(
     img: Any, startpoints: Any, endpoints: Any, interpolation: str = "nearest", fill: Any = 0
 ) -> Any:
-    """An image whose four points startpoints [[x, y], ...] come to lie at endpoints: top left, top
-    right, bottom right, bottom left.
+    """An image warped so that the four points startpoints [[x, y], ...] move to endpoints: top
+    left, top right, bottom right, bottom left.
 
-    interpolation, fill: as affine's. Raises FluidValueError for other than four points each.
+    interpolation, fill: as in affine. Raises FluidValueError unless there are four points each.
     """
     starts, ends = np.asarray(startpoints, float), np.asarray(endpoints, float)
     require(
@@ -130,8 +130,7 @@ def erase(img: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = Fals
     """An image with v (a number, or an array that broadcasts to [h, w, C]) in h rows from i on and
     w columns from j on.
 
-    inplace: an array is written itself. Numbers for Pillow's images become uint8 as NumPy casts
-    them.
+    inplace: write to the given array. Numbers for Pillow's images become uint8 by NumPy's cast.
     """
     if is_array(img):
         made = img if inplace else img.copy()
@@ -143,7 +142,7 @@ def erase(img: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = Fals
 
 
 def _span(value: Any, what: str, sizes: tuple[int, ...] = (2,)) -> list[float]:
-    """[least, most], from a number (both signs of it) or so many numbers."""
+    """[least, most], from a number (with both signs) or a list of numbers."""
     if isinstance(value, int | float):
         require(value >= 0, f"{what} is not negative, as {value} is")
         return [-float(value), float(value)]
@@ -157,11 +156,11 @@ def _span(value: Any, what: str, sizes: tuple[int, ...] = (2,)) -> list[float]:
 
 
 class RandomAffine(BaseTransform):
-    """affine by an angle, a translation, a scale and a shear that are drawn.
+    """affine by a random angle, translation, scale and shear.
 
-    degrees: between -degrees and degrees, or two numbers; translate: the greatest shares of width
-    and height; scale: two numbers; shear: as degrees, along x, or four numbers for both axes.
-    Raises FluidTypeError, FluidValueError for others.
+    degrees: between -degrees and degrees, or two numbers; translate: the greatest fractions of
+    width and height; scale: two numbers; shear: like degrees, along x, or four numbers for both
+    axes. Raises FluidTypeError, FluidValueError for others.
     """
 
     def __init__(
@@ -202,8 +201,8 @@ class RandomAffine(BaseTransform):
 
 
 class RandomPerspective(BaseTransform):
-    """With probability prob, perspective from the corners to points that lie up to distortion_scale
-    of half the sides from them.
+    """perspective, with probability prob, from the corners to points within distortion_scale of
+    half the sides.
 
     Raises FluidValueError for a probability or a scale outside of [0, 1].
     """
@@ -228,7 +227,7 @@ class RandomPerspective(BaseTransform):
     def get_params(
         self, width: int, height: int, distortion_scale: float
     ) -> tuple[list[list[int]], list[list[int]]]:
-        """(the corners, the points where they come to lie), drawn."""
+        """(the corners, their random new positions)."""
         dx, dy = int(distortion_scale * (width // 2)), int(distortion_scale * (height // 2))
 
         def drawn(left: bool, top: bool) -> list[int]:
@@ -248,12 +247,12 @@ class RandomPerspective(BaseTransform):
 
 
 class RandomErasing(BaseTransform):
-    """With probability prob, erase of a rectangle with a share of the area within `scale` and
-    height / width within `ratio`.
+    """erase, with probability prob, of a random rectangle with a fraction of the area within
+    `scale` and height / width within `ratio`.
 
     value: a number, one for each of three channels, or "random" (255 times normal numbers). A
-    rectangle that does not fit is drawn again, ten times at most; then the image stays. Raises
-    FluidTypeError, FluidValueError for other arguments.
+    rectangle that does not fit is sampled again, up to ten times; then the image does not change.
+    Raises FluidTypeError, FluidValueError for other arguments.
     """
 
     def __init__(

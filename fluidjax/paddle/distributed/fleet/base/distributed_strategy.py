@@ -1,5 +1,5 @@
-"""DistributedStrategy: what fleet.distributed_optimizer is asked for, with the fields and defaults
-of Paddle 2.
+"""DistributedStrategy: the options of fleet.distributed_optimizer, with the fields and defaults of
+Paddle 2.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _DEFAULTS: dict[str, Any] = {
 }  # fmt: skip
 _KINDS: dict[str, type] = {"build_strategy": BuildStrategy, "execution_strategy": ExecutionStrategy}
 
-# Fields that ask for what is not there, with what serves instead.
+# Fields that request unsupported features, each with an alternative.
 _REFUSED = {
     "adam_d2sum": "Adam with d2sum is an update rule of Paddle's own servers; use Adam",
     "asp": "sparsity of 2 in 4 is not there",
@@ -101,7 +101,7 @@ _REFUSED = {
     "semi_auto": "programs are not cut by themselves; use sharding",
     "tensor_parallel": "layers are not split over processes; use sharding",
 }
-# Values of configurations that ask for what is not there.
+# Configuration values that request unsupported features.
 _ALWAYS = {
     "gradient_scale_configs": {
         "scale_gradient": "gradients are averaged, not scaled besides",
@@ -127,26 +127,25 @@ _REFUSED_CONFIGS = {
     },
     "sharding_configs": {"optimize_offload": "the optimizer's state stays on the devices"},
 }
-_ALONE = {  # degrees of splitting that are 1 here
+_ALONE = {  # degrees of parallelism that are 1 here
     "hybrid_configs": ("mp_degree", "pp_degree", "sharding_degree", "sep_degree"),
     "sharding_configs": ("mp_degree", "dp_degree", "pp_degree", "gradient_merge_acc_step"),
 }  # fmt: skip
 
 
 class DistributedStrategy:
-    """How a fleet trains. A field is True or False, a number, or ``<field>_configs``, a dict of
-    which any part may be set.
+    """How a fleet trains. A field is True or False, a number, or ``<field>_configs``, a dict whose
+    entries can be set separately.
 
-    With workers alone these do what they say, composed as Paddle composes them: amp, recompute,
-    gradient_merge, sharding, localsgd, adaptive_localsgd, lars, lamb, fp16_allreduce,
-    sync_batch_norm. With servers: a_sync and a_sync_configs["k_steps"]. What asks for something
-    that is not there is refused by minimize, in a sentence that names the field. What plans
-    messages, threads or kernels (fuse_all_reduce_ops, nccl_comm_num, use_hierarchical_allreduce,
-    cudnn_exhaustive_search, ...) is kept and changes no value.
+    With workers alone these fields work, composed as in Paddle: amp, recompute, gradient_merge,
+    sharding, localsgd, adaptive_localsgd, lars, lamb, fp16_allreduce, sync_batch_norm. With
+    servers: a_sync and a_sync_configs["k_steps"]. minimize refuses a field that requests an
+    unsupported feature, with an error that names the field. Fields that plan messages, threads or
+    kernels (fuse_all_reduce_ops, nccl_comm_num, use_hierarchical_allreduce,
+    cudnn_exhaustive_search, ...) are stored and change no value.
 
-    Setting a field that there is not raises UnknownFieldError (a TypeError and an AttributeError),
-    one of another type FluidTypeError, and a key that a configuration does not have
-    FluidValueError.
+    Setting an unknown field raises UnknownFieldError (a TypeError and an AttributeError), a value
+    of another type FluidTypeError, and an unknown key of a configuration FluidValueError.
     """
 
     def __init__(self) -> None:
@@ -178,7 +177,7 @@ class DistributedStrategy:
         return type(default)(value)
 
     def __deepcopy__(self, memo: Any) -> DistributedStrategy:
-        """Configurations are copied; variables and strategies within are the same."""
+        """Copies the configurations; variables and strategies within are shared."""
         made = DistributedStrategy()
         for name in _DEFAULTS:
             value = getattr(self, name)
@@ -194,7 +193,7 @@ class DistributedStrategy:
         return made
 
     def __repr__(self) -> str:
-        """The fields that are not as they were at first, one a line."""
+        """The fields that differ from their defaults, one per line."""
         changed = [n for n in _DEFAULTS if n not in _KINDS and getattr(self, n) != _DEFAULTS[n]]
         return "\n".join(
             ["DistributedStrategy", *(f"    {n} = {getattr(self, n)!r}" for n in changed)]

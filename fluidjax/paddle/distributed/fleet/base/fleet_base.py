@@ -1,4 +1,4 @@
-"""Fleet: a job as one of its processes sees it, under Paddle 2's names."""
+"""Fleet: one process's view of a job, under Paddle 2's names."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from .util_factory import UtilBase
 
 
 class Fleet:
-    """Role, optimizer and programs of a job: workers alone, or workers and servers. fleet.init
-    comes first.
+    """Role, optimizer and programs of a job: workers alone, or workers and servers. Call fleet.init
+    first.
     """
 
     def __init__(self) -> None:
@@ -39,11 +39,11 @@ class Fleet:
         self, role_maker: RoleMakerBase | None = None, is_collective: bool = False, strategy: DistributedStrategy | None = None,
         log_level: int | str = "INFO",
     ) -> None:  # fmt: skip
-        """Take the role, by default what the environment tells, and join the job that it describes.
+        """Take the role (default: the environment's) and join the job that it describes.
 
-        is_collective: workers alone. log_level: without meaning, as nothing is logged. Raises
-        FluidTypeError for arguments of other types, and what role makers and dist.init_from_env
-        raise.
+        is_collective: workers alone. log_level: ignored, as nothing is logged. Raises
+        FluidTypeError for arguments of other types, and the errors of role makers and
+        dist.init_from_env.
         """
         made = PaddleCloudRoleMaker(is_collective) if role_maker is None else role_maker
         if not isinstance(made, RoleMakerBase):
@@ -109,7 +109,7 @@ class Fleet:
         return self.role._is_server()
 
     def barrier_worker(self) -> None:
-        """Wait until every worker has come here."""
+        """Wait until every worker has called this."""
         self._util.barrier("worker")
 
     # programs
@@ -117,8 +117,8 @@ class Fleet:
     def distributed_optimizer(
         self, optimizer: Any, strategy: DistributedStrategy | None = None
     ) -> Fleet:
-        """Remember optimizer and strategy (default: that of init); the fleet itself, whose minimize
-        makes the job's programs.
+        """Store the optimizer and the strategy (default: init's), and return the fleet, whose
+        minimize makes the job's programs.
         """
         if optimizer is None or not hasattr(optimizer, "minimize"):
             raise FluidTypeError(
@@ -133,12 +133,12 @@ class Fleet:
         self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> Any:  # fmt: skip
-        """The optimizer's minimize, composed as the strategy asks; the programs of loss and startup
-        become those of this process.
+        """The optimizer's minimize, composed by the strategy; the programs of loss and startup
+        become this process's.
 
-        Returns what the optimizer's minimize returns. Raises FluidTypeError for a loss that is no
-        Variable, FluidValueError before distributed_optimizer, UnsupportedError for what the
-        strategy asks for and is not there.
+        Returns the result of the optimizer's minimize. Raises FluidTypeError for a loss that is not
+        a Variable, FluidValueError before distributed_optimizer, UnsupportedError for unsupported
+        features of the strategy.
         """
         if not isinstance(loss, Variable):
             raise FluidTypeError(f"fleet.minimize takes the loss as a Variable, not {loss!r}")
@@ -157,8 +157,8 @@ class Fleet:
         return done
 
     def get_loss_scaling(self) -> Variable:
-        """The variable of mixed precision's scale. Raises FluidValueError where nothing was
-        minimized with strategy.amp.
+        """The variable of the loss scale. Raises FluidValueError if nothing was minimized with
+        strategy.amp.
         """
         made = self._made
         if not isinstance(made, Workers) or made.scaling is None:
@@ -174,7 +174,7 @@ class Fleet:
         test_program: Program | None = None,
         use_fp16_test: bool = False,
     ) -> None:
-        """Nothing to cast: with amp parameters stay in float32. Raises FluidValueError without amp,
+        """Does nothing: with amp, parameters stay in float32. Raises FluidValueError without amp,
         UnsupportedError for use_fp16_test.
         """
         self.get_loss_scaling()
@@ -191,26 +191,24 @@ class Fleet:
     # workers and servers
 
     def init_worker(self, scopes: Any = None) -> None:
-        """Nothing to start: workers talk within their steps. Raises FluidValueError before minimize
-        in a job with servers.
+        """Does nothing: workers communicate within their steps. Raises FluidValueError before
+        minimize in a job with servers.
         """
         if self.role._server_num():
             self._servers("init_worker")
 
     def init_server(self, *args: Any, **kwargs: Any) -> None:
-        """Run the startup program; then load what the folder holds that is named first. Raises
-        FluidValueError before minimize.
+        """Run the startup program, then load the model from the folder given as first argument.
+        Raises FluidValueError before minimize.
         """
         self._servers("init_server").begin(*args, **kwargs)
 
     def run_server(self) -> None:
-        """Run the server's program, which lasts as long as the job. Raises FluidValueError before
-        minimize.
-        """
+        """Run the server's program until the job ends. Raises FluidValueError before minimize."""
         self._servers("run_server").run()
 
     def stop_worker(self) -> None:
-        """Nothing to stop."""
+        """Does nothing."""
 
     def _servers(self, what: str) -> Servers:
         if not isinstance(self._made, Servers):
@@ -228,8 +226,8 @@ class Fleet:
         self, executor: Executor, dirname: str, feeded_var_names: Sequence[str], target_vars: Any, main_program: Program | None = None,
         export_for_deployment: bool = True, mode: int = 0,
     ) -> None:  # fmt: skip
-        """io.save_inference_model of the program that was minimized: parameters whole, by their
-        names. mode: of Paddle's own tables.
+        """io.save_inference_model of the minimized program, with whole parameters under their
+        names. mode: for Paddle's own tables.
         """
         program = self._to_save(executor, main_program)
         save_inference_model(
@@ -244,7 +242,7 @@ class Fleet:
     def save_persistables(
         self, executor: Executor, dirname: str, main_program: Program | None = None, mode: int = 0
     ) -> None:
-        """io.save_persistables of the program that was minimized. mode: of Paddle's own tables."""
+        """io.save_persistables of the minimized program. mode: for Paddle's own tables."""
         save_persistables(executor, dirname, self._to_save(executor, main_program))
 
     def _to_save(self, executor: Any, given: Program | None) -> Program:

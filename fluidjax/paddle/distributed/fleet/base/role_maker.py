@@ -1,4 +1,4 @@
-"""Role makers under Paddle 2's names; where the environment describes no job, a process is the only
+"""Role makers under Paddle 2's names. If the environment describes no job, a process is the only
 worker.
 """
 
@@ -16,8 +16,8 @@ _KEYS = ("current_id", "role", "worker_num", "worker_endpoints", "server_endpoin
 
 
 class Role(_Role):
-    """What a process does. HETER_WORKER and ALL are names of Paddle 2 that no role maker here
-    gives.
+    """The role of a process. HETER_WORKER and ALL are names of Paddle 2 that no role maker here
+    uses.
     """
 
     HETER_WORKER = 3
@@ -25,7 +25,7 @@ class Role(_Role):
 
 
 class RoleMakerBase:
-    """A process's place in a job. fluid_maker: Fluid's role maker, which knows it."""
+    """A process's position in a job. fluid_maker: Fluid's role maker."""
 
     def __init__(self, fluid_maker: first.RoleMakerBase, is_collective: bool) -> None:
         self.fluid_maker = fluid_maker
@@ -67,7 +67,7 @@ class RoleMakerBase:
 
 
 class _Only(first.RoleMakerBase):
-    """The only worker of no job."""
+    """The only worker, without a job."""
 
     def __init__(self, endpoints: list[str]) -> None:
         super().__init__()
@@ -75,11 +75,11 @@ class _Only(first.RoleMakerBase):
 
 
 class PaddleCloudRoleMaker(RoleMakerBase):
-    """The role that the environment tells, as fluid's role maker of this name reads it.
+    """The role from the environment, read like fluid's role maker of this name.
 
     Without PADDLE_TRAINER_ENDPOINTS (is_collective) or PADDLE_PSERVERS_IP_PORT_LIST there is no
-    job, and the process is its only worker. kwargs: for Gloo, which needs nothing said here. Raises
-    FluidTypeError and FluidValueError, the latter naming the variable.
+    job, and the process is the only worker. kwargs: for Gloo, ignored. Raises FluidTypeError and
+    FluidValueError, the latter naming the variable.
     """
 
     def __init__(self, is_collective: bool = False, **kwargs: Any) -> None:
@@ -100,11 +100,10 @@ class PaddleCloudRoleMaker(RoleMakerBase):
 
 
 class UserDefinedRoleMaker(RoleMakerBase):
-    """The role that the arguments tell: current_id, role, worker_num, worker_endpoints,
-    server_endpoints.
+    """The role from arguments: current_id, role, worker_num, worker_endpoints, server_endpoints.
 
-    is_collective: workers alone, of which worker_endpoints tells. Raises FluidTypeError and
-    FluidValueError for what does not fit.
+    is_collective: workers alone, listed by worker_endpoints. Raises FluidTypeError and
+    FluidValueError for arguments that do not fit.
     """
 
     def __init__(self, is_collective: bool = False, init_gloo: bool = False, **kwargs: Any) -> None:

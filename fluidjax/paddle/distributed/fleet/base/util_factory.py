@@ -1,4 +1,4 @@
-"""fleet.util: small things that all workers do together."""
+"""fleet.util: small operations of all workers together."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _MODES = ("sum", "min", "max")
 
 
 class UtilBase:
-    """Sums and lists over the workers of a fleet, shares of files, what one worker prints. There
-    after fleet.init.
+    """Sums and lists over the workers of a fleet, shares of files, printing on one worker.
+    Available after fleet.init.
     """
 
     def __init__(self) -> None:
@@ -33,8 +33,7 @@ class UtilBase:
         """Sum, minimum or maximum of the workers' numbers, element by element; every worker must
         call it.
 
-        Raises FluidValueError for another mode, UnsupportedError for another comm_world than
-        "worker".
+        Raises FluidValueError for another mode, UnsupportedError unless comm_world is "worker".
         """
         if mode not in _MODES:
             raise FluidValueError(
@@ -69,10 +68,10 @@ class UtilBase:
         return over_workers(array, op, self._role()._worker_num(), **attrs)
 
     def get_file_shard(self, files: list[str]) -> list[str]:
-        """This worker's part of the files, in order; the first workers have one more where they do
-        not divide evenly.
+        """This worker's part of the files, in order; the first workers have one more if the files
+        do not divide evenly.
 
-        Raises FluidTypeError for what is no list.
+        Raises FluidTypeError unless files is a list.
         """
         if not isinstance(files, list):
             raise FluidTypeError(

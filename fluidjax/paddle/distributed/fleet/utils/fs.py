@@ -13,7 +13,7 @@ from typing import Any
 from .....contrib.utils import hdfs_utils
 from .....errors import EnforceNotMet, FluidTypeError, FluidValueError
 
-_COLUMNS = 8  # of a line of "hadoop fs -ls": rights, copies, owner, group, bytes, day, time, path
+_COLUMNS = 8  # of "hadoop fs -ls": rights, copies, owner, group, bytes, day, time, path
 
 
 class ExecuteError(EnforceNotMet):
@@ -21,15 +21,15 @@ class ExecuteError(EnforceNotMet):
 
 
 class FSTimeOut(ExecuteError):
-    """A name of Paddle's, for scripts that catch it: here a command that fails is an ExecuteError."""
+    """Paddle's name, for scripts that catch it; here a failed command raises ExecuteError."""
 
 
 class FSShellCmdAborted(ExecuteError):
-    """A name of Paddle's, for scripts that catch it: here a command that fails is an ExecuteError."""
+    """Paddle's name, for scripts that catch it; here a failed command raises ExecuteError."""
 
 
 class FSFileExistsError(FluidValueError):
-    """There is already a file or folder of that name."""
+    """A file or folder of that name exists already."""
 
 
 class FSFileNotExistsError(FluidValueError):
@@ -37,7 +37,7 @@ class FSFileNotExistsError(FluidValueError):
 
 
 class FS:
-    """What both kinds have: folders and files by their names."""
+    """The common methods of both kinds: folders and files by their names."""
 
     def is_exist(self, fs_path: str) -> bool:
         raise NotImplementedError
@@ -46,7 +46,7 @@ class FS:
         raise NotImplementedError
 
     def list_dirs(self, fs_path: str) -> list[str]:
-        """The names of the folders in a folder; none where it is not there."""
+        """The names of the folders in a folder; none if it does not exist."""
         return self.ls_dir(fs_path)[0]
 
 
@@ -54,16 +54,14 @@ class LocalFS(FS):
     """Files and folders of this machine."""
 
     def ls_dir(self, fs_path: str) -> tuple[list[str], list[str]]:
-        """The names of the folders in a folder, and of its files; none where it is not there."""
+        """The names of the folders in a folder, and of its files; none if it does not exist."""
         found: tuple[list[str], list[str]] = ([], [])
         for entry in sorted(Path(fs_path).iterdir()) if self.is_exist(fs_path) else ():
             found[not entry.is_dir()].append(entry.name)
         return found
 
     def mkdirs(self, fs_path: str) -> None:
-        """Make a folder, with those above it. Raises FSFileExistsError where there is a file of
-        that name.
-        """
+        """Make a folder, with its parents. Raises FSFileExistsError if a file has that name."""
         if self.is_file(fs_path):
             raise FSFileExistsError(f"LocalFS.mkdirs: {fs_path!r} is a file")
         os.makedirs(fs_path, exist_ok=True)
@@ -73,7 +71,7 @@ class LocalFS(FS):
         os.rename(fs_src_path, fs_dst_path)
 
     def delete(self, fs_path: str) -> None:
-        """Remove a file, or a folder with all that is in it; nothing where there is none."""
+        """Remove a file, or a folder with its contents; do nothing if it does not exist."""
         if os.path.isdir(fs_path) and not os.path.islink(fs_path):
             shutil.rmtree(fs_path)
         elif os.path.lexists(fs_path):
@@ -93,8 +91,8 @@ class LocalFS(FS):
         return os.path.exists(fs_path)
 
     def touch(self, fs_path: str, exist_ok: bool = True) -> None:
-        """Make an empty file; leave one that is there. Raises FSFileExistsError for one without
-        exist_ok.
+        """Make an empty file, or keep an existing one. Raises FSFileExistsError if it exists and
+        exist_ok is False.
         """
         if self.is_exist(fs_path):
             if not exist_ok:
@@ -107,8 +105,8 @@ class LocalFS(FS):
     def mv(
         self, src_path: str, dst_path: str, overwrite: bool = False, test_exists: bool = False
     ) -> None:
-        """Move a file or folder; overwrite: in place of what has the name. test_exists: without
-        meaning, as in Paddle.
+        """Move a file or folder; overwrite: replace an existing one. test_exists: ignored, as in
+        Paddle.
 
         Raises FSFileNotExistsError, FSFileExistsError.
         """
@@ -124,11 +122,11 @@ class LocalFS(FS):
 
 
 class HDFSClient(FS):
-    """Runs ``<hadoop_home>/bin/hadoop fs -D<key>=<value> ...``, the user's own, without a shell;
-    each command is shown before.
+    """Runs the user's ``<hadoop_home>/bin/hadoop fs -D<key>=<value> ...`` without a shell, after
+    printing each command.
 
-    time_out, sleep_inter: milliseconds, kept; a command that fails is tried again at once, and then
-    an ExecuteError. Every method raises FluidValueError where there is no such command.
+    time_out, sleep_inter: milliseconds, only stored; a failed command is retried at once, and then
+    raises ExecuteError. Every method raises FluidValueError if there is no such command.
     """
 
     def __init__(
@@ -147,7 +145,7 @@ class HDFSClient(FS):
         self.pre_commands = self._client.pre_commands
 
     def _done(self, *words: str) -> str:
-        """What a command prints. Raises ExecuteError where it fails."""
+        """The output of a command. Raises ExecuteError if it fails."""
         well, out = self._client.run(words)
         if not well:
             raise ExecuteError(f"hadoop fs {' '.join(words)} failed, after it was tried six times")
@@ -159,7 +157,7 @@ class HDFSClient(FS):
         )[0]
 
     def ls_dir(self, fs_path: str) -> tuple[list[str], list[str]]:
-        """The names of the folders in a folder, and of its files; none where it is not there."""
+        """The names of the folders in a folder, and of its files; none if it does not exist."""
         found: tuple[list[str], list[str]] = ([], [])
         for row in self._rows(fs_path):
             found[not row[0].startswith("d")].append(posixpath.basename(row[7]))
@@ -172,7 +170,7 @@ class HDFSClient(FS):
         return [row for row in rows if len(row) == _COLUMNS]
 
     def list_files_info(self, path_list: Sequence[str]) -> list[dict[str, Any]]:
-        """Of the files in folders, or those named: {"path": ..., "size": bytes}."""
+        """{"path": ..., "size": bytes} for each file in the folders, or each given file."""
         return [
             {"path": row[7], "size": int(row[4])}
             for path in path_list
@@ -190,22 +188,22 @@ class HDFSClient(FS):
         return self.is_exist(fs_path) and not self._test("-d", fs_path)
 
     def need_upload_download(self) -> bool:
-        """True: the files are elsewhere."""
+        """True: the files are remote."""
         return True
 
     def mkdirs(self, fs_path: str) -> None:
-        """Make a folder, with those above it, unless it is there."""
+        """Make a folder, with its parents, unless it exists."""
         if not self.is_exist(fs_path):
             self._done("-mkdir", "-p", fs_path)
 
     def delete(self, fs_path: str) -> None:
-        """Remove a file, or a folder with all that is in it; nothing where there is none."""
+        """Remove a file, or a folder with its contents; do nothing if it does not exist."""
         if self.is_exist(fs_path):
             self._done("-rmr" if self.is_dir(fs_path) else "-rm", fs_path)
 
     def touch(self, fs_path: str, exist_ok: bool = True) -> None:
-        """Make an empty file; leave one that is there. Raises FSFileExistsError for one without
-        exist_ok.
+        """Make an empty file, or keep an existing one. Raises FSFileExistsError if it exists and
+        exist_ok is False.
         """
         if self.is_exist(fs_path):
             if not exist_ok:
@@ -218,7 +216,7 @@ class HDFSClient(FS):
     def mv(
         self, fs_src_path: str, fs_dst_path: str, overwrite: bool = False, test_exists: bool = True
     ) -> None:
-        """Move a file or folder; overwrite: in place of what has the name. test_exists: ask before.
+        """Move a file or folder; overwrite: replace an existing one. test_exists: check first.
 
         Raises FSFileNotExistsError, FSFileExistsError, ExecuteError.
         """
@@ -238,17 +236,17 @@ class HDFSClient(FS):
         )
 
     def cat(self, fs_path: str | None = None) -> str:
-        """What is in a file; "" where it is none."""
+        """The contents of a file; "" if it does not exist."""
         path = hdfs_utils.checked_path(fs_path, "cat")
         return self._done("-cat", path).rstrip() if self.is_file(path) else ""
 
     def upload(
         self, local_path: str, fs_path: str, multi_processes: int = 5, overwrite: bool = False
     ) -> None:
-        """Put a local file, or what is in a local folder, into a folder, so many at the same time;
-        overwrite: after removing it.
+        """Upload a local file, or the contents of a local folder, into a folder, several at the
+        same time; overwrite: remove the folder first.
 
-        Raises FSFileNotExistsError for what is not here, ExecuteError.
+        Raises FSFileNotExistsError for a missing local file, ExecuteError.
         """
         if not os.path.exists(local_path):
             raise FSFileNotExistsError(f"HDFSClient.upload: there is no local {local_path!r}")
@@ -263,7 +261,7 @@ class HDFSClient(FS):
         _at_once(multi_processes, lambda name: self._done("-put", name, fs_path), names)
 
     def upload_dir(self, local_dir: str, dest_dir: str, overwrite: bool = False) -> None:
-        """Put a local folder into a folder; overwrite: in place of one of its name there."""
+        """Upload a local folder into a folder; overwrite: replace one of the same name."""
         local, target = local_dir.rstrip("/"), dest_dir.rstrip("/")
         if not os.path.isdir(local):
             raise FSFileNotExistsError(
@@ -277,10 +275,10 @@ class HDFSClient(FS):
     def download(
         self, fs_path: str, local_path: str, multi_processes: int = 5, overwrite: bool = False
     ) -> None:
-        """Get a file, or what is in a folder, into a local folder, so many at the same time;
-        overwrite: in place of what is there.
+        """Download a file, or the contents of a folder, into a local folder, several at the same
+        time; overwrite: replace existing files.
 
-        Raises FSFileNotExistsError for what is not there, ExecuteError.
+        Raises FSFileNotExistsError for a missing file, ExecuteError.
         """
         if not self.is_exist(fs_path):
             raise FSFileNotExistsError(f"HDFSClient.download: there is no {fs_path!r}")
